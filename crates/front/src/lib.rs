@@ -1,0 +1,1 @@
+//! The doors: stdio, Streamable HTTP, REST, administration.

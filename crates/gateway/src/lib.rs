@@ -1,0 +1,1 @@
+//! The decisions: registry, names, routing, policy, limits, audit, events.

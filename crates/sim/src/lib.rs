@@ -1,0 +1,1 @@
+//! Virtual boards and phones, and bad luck.

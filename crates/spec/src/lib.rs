@@ -1,0 +1,1 @@
+//! The tool-specification document: read, judge, print, compare.

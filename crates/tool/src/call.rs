@@ -1,0 +1,107 @@
+//! A call, and the way back to whoever made it.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::{Map, Value};
+
+use crate::device::BoxFuture;
+use crate::error::{ErrorKind, ToolError};
+
+/// The arguments of a call, by name.
+pub type Args = Map<String, Value>;
+
+/// A device is asked to keep a promise.
+#[derive(Clone)]
+pub struct Call {
+    /// The name the device knows the tool by.
+    pub tool: String,
+    pub args: Args,
+    /// How long the answer may take, counted from when the device gets the call. The gateway keeps
+    /// the clock; a device may use this to give up earlier and free itself.
+    pub budget: Duration,
+    pub caller: Arc<dyn Caller>,
+}
+
+impl Call {
+    /// A call whose caller listens to nothing but the answer.
+    pub fn new(tool: impl Into<String>, args: Args) -> Call {
+        Call { tool: tool.into(), args, budget: Duration::from_secs(30), caller: Arc::new(Silent) }
+    }
+}
+
+impl fmt::Debug for Call {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Call")
+            .field("tool", &self.tool)
+            .field("args", &self.args)
+            .field("budget", &self.budget)
+            .finish()
+    }
+}
+
+/// The way back: what a device may say to its caller before it answers. To cancel a call, its
+/// future is dropped.
+pub trait Caller: Send + Sync {
+    /// `progress` of `total`; each report must be larger than the one before.
+    fn progress(&self, progress: f64, total: Option<f64>, message: Option<&str>);
+
+    fn log(&self, level: LogLevel, data: Value);
+
+    /// Asks several questions at once, each under a key of the device's choosing, and waits for all
+    /// answers. A caller that cannot be asked answers with [`ErrorKind::InputRequired`] or
+    /// [`ErrorKind::Unsupported`]; the device passes that on.
+    ///
+    /// A caller without a lasting connection repeats the whole call with the answers, so ask before
+    /// acting, and under the same keys each time.
+    fn ask(&self, questions: BTreeMap<String, Question>) -> BoxFuture<'_, Result<BTreeMap<String, Answer>, ToolError>>;
+}
+
+/// What can be asked of a caller. Parameters are those of the MCP request of that name.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Question {
+    /// A form for the person: a message and a flat JSON Schema of what is wanted.
+    Form { message: String, schema: Value },
+    /// The person is asked to open a page.
+    Page { message: String, url: String },
+    /// The model is asked to complete a conversation (`sampling/createMessage`).
+    Completion { params: Value },
+    /// Which folders the client works in (`roots/list`).
+    Roots,
+}
+
+/// The MCP result that answers a question, for example `{"action": "accept", "content": {…}}`.
+pub type Answer = Value;
+
+/// Syslog's eight levels, as MCP uses them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum LogLevel {
+    Debug,
+    Info,
+    Notice,
+    Warning,
+    Error,
+    Critical,
+    Alert,
+    Emergency,
+}
+
+/// A caller that listens to nothing but the answer.
+pub struct Silent;
+
+impl Caller for Silent {
+    fn progress(&self, _: f64, _: Option<f64>, _: Option<&str>) {}
+
+    fn log(&self, _: LogLevel, _: Value) {}
+
+    fn ask(&self, _: BTreeMap<String, Question>) -> BoxFuture<'_, Result<BTreeMap<String, Answer>, ToolError>> {
+        Box::pin(async {
+            Err(ToolError::new(
+                ErrorKind::InputRequired,
+                "the device wants to ask a question, and this way of calling cannot carry one; call it through an MCP client that supports elicitation",
+            ))
+        })
+    }
+}

@@ -1,0 +1,178 @@
+//! All that the gateway knows of anything with tools.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use crate::call::Call;
+use crate::error::ToolError;
+use crate::outcome::Outcome;
+use crate::tool::Toolset;
+
+pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
+/// A phone, an app on a phone, a board, or a device behind another gateway. One value stands for
+/// one stay: a device that returns is announced anew.
+pub trait Device: Send + Sync {
+    fn info(&self) -> Arc<DeviceInfo>;
+
+    fn tools(&self) -> Arc<Toolset>;
+
+    /// Keeps one promise. Dropping the future gives the call up: a call still queued is never sent,
+    /// and a late answer is counted, not delivered. Calls that a device cannot run side by side wait
+    /// inside the device's own queue.
+    fn call(&self, call: Call) -> BoxFuture<'_, Result<Outcome, ToolError>>;
+}
+
+/// The identity a family gives a device, the same each time it comes: `board:aa:bb:cc:dd:ee:01`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct DeviceKey(pub String);
+
+impl fmt::Display for DeviceKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// The identity people and models use: `[a-z0-9-]{1,24}`, minted once by the gateway.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct DeviceId(Arc<str>);
+
+impl DeviceId {
+    pub const MAX_LENGTH: usize = 24;
+
+    pub fn parse(text: &str) -> Option<DeviceId> {
+        let fits = (1..=DeviceId::MAX_LENGTH).contains(&text.len())
+            && text.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-');
+        fits.then(|| DeviceId(text.into()))
+    }
+
+    /// The nearest id to a text: lower case, runs of anything else become one hyphen. Empty when
+    /// nothing is left.
+    pub fn slug(text: &str) -> String {
+        let mut slug = String::new();
+        for character in text.chars().map(|character| character.to_ascii_lowercase()) {
+            if character.is_ascii_alphanumeric() {
+                slug.push(character);
+            } else if !slug.is_empty() && !slug.ends_with('-') {
+                slug.push('-');
+            }
+        }
+        slug.truncate(DeviceId::MAX_LENGTH);
+        slug.trim_end_matches('-').to_owned()
+    }
+
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for DeviceId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// What a device says of itself. Untrusted, like everything a device says.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DeviceInfo {
+    pub key: DeviceKey,
+    /// What the gateway should try first as the id, for example `board-ddee01`.
+    pub suggested_id: String,
+    /// `board`, `phone`, `app`, `peer`.
+    pub family: &'static str,
+    /// What it calls itself, for example the firmware's board name.
+    pub name: String,
+    /// Firmware, app or system version.
+    pub version: String,
+    pub status: Status,
+    /// What the device wants models to know about it.
+    pub instructions: Option<String>,
+    /// Further particulars for people: hardware id, transport, address.
+    pub attributes: BTreeMap<String, Value>,
+}
+
+/// Whether a connected device can be used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Status {
+    Ready,
+    /// Connected, but not usable: `state` is a word for tables (`no MCP`, `unauthorized`), `remedy`
+    /// says what a person can do.
+    Limited {
+        state: String,
+        remedy: String,
+    },
+}
+
+/// What families tell the gateway. Every event names the stay it belongs to, so that the farewell of
+/// an old connection cannot end the new one.
+#[derive(Clone)]
+pub enum DeviceEvent {
+    Joined(Arc<dyn Device>),
+    /// `info` or `tools` answer differently now.
+    Changed(Arc<dyn Device>),
+    /// The device said something without being asked.
+    Said(Arc<dyn Device>, Notice),
+    Left(Arc<dyn Device>, LeaveReason),
+}
+
+/// How a family reaches the gateway. Never blocks.
+pub type Announce = Arc<dyn Fn(DeviceEvent) + Send + Sync>;
+
+/// Something a device said without being asked.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Notice {
+    /// For a JSON-RPC notification its method; for another message its type.
+    pub topic: String,
+    pub body: Value,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LeaveReason {
+    /// The device said goodbye or closed the connection in order.
+    Closed,
+    /// The connection broke, with what is known of it.
+    Broken(String),
+    /// The same device came again.
+    Replaced,
+    /// The gateway ended it, and why.
+    Dismissed(String),
+}
+
+impl fmt::Display for LeaveReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            LeaveReason::Closed => f.write_str("closed"),
+            LeaveReason::Broken(what) => write!(f, "connection broken: {what}"),
+            LeaveReason::Replaced => f.write_str("replaced by a new connection of the same device"),
+            LeaveReason::Dismissed(why) => write!(f, "dismissed: {why}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_are_short_and_plain() {
+        assert!(DeviceId::parse("board-ddee01").is_some());
+        for wrong in ["", "Board", "a_b", "a b", "ä", "aaaaaaaaaaaaaaaaaaaaaaaaa"] {
+            assert_eq!(DeviceId::parse(wrong), None, "{wrong:?}");
+        }
+    }
+
+    #[test]
+    fn a_slug_is_an_id_or_empty() {
+        assert_eq!(DeviceId::slug("Pixel 8 (Büro)"), "pixel-8-b-ro");
+        assert_eq!(DeviceId::slug("__"), "");
+        for text in ["aa:bb:cc", "a very long name that goes on and on", "--x--", "日本"] {
+            let slug = DeviceId::slug(text);
+            assert!(slug.is_empty() || DeviceId::parse(&slug).is_some(), "{text:?} gave {slug:?}");
+        }
+    }
+}

@@ -1,0 +1,30 @@
+//! The vocabulary everyone shares.
+//!
+//! A [`Tool`] is a named promise with a schema; a [`Device`] is a thing that keeps such promises.
+//! A [`Call`] asks a device to keep one and carries a way back to its [`Caller`]; the answer is an
+//! [`Outcome`] or a [`ToolError`]. Every error that leaves Sinew is a row of the table in [`error`].
+//!
+//! Nothing here knows JSON-RPC, sockets, clocks or an async runtime.
+
+pub mod call;
+pub mod device;
+pub mod digest;
+pub mod error;
+pub mod manifest;
+pub mod outcome;
+pub mod tool;
+
+pub use call::{Answer, Args, Call, Caller, LogLevel, Question, Silent};
+pub use device::{
+    Announce, BoxFuture, Device, DeviceEvent, DeviceId, DeviceInfo, DeviceKey, LeaveReason, Notice, Status,
+};
+pub use digest::Digest;
+pub use error::{ErrorKind, ToolError};
+pub use manifest::{Manifest, ProtocolVersion};
+pub use outcome::{Content, Outcome};
+pub use tool::{Audience, Hints, Schema, Tool, Toolset};
+
+/// Tool versions follow semantic versioning.
+pub use semver::Version;
+/// The JSON value type of the house; tools are written with `json!`.
+pub use serde_json::{Value, json};

@@ -1,0 +1,174 @@
+//! What a kept promise brings back.
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Map, Value, json};
+
+/// The answer of a device that did what it was asked.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Outcome {
+    pub content: Vec<Content>,
+    /// The answer as JSON, where the tool speaks JSON.
+    pub structured: Option<Value>,
+    /// Further members for the result's `_meta`.
+    pub meta: Map<String, Value>,
+}
+
+/// One item of an answer. Binary data stays in base64, as every door sends it.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Content {
+    Text(String),
+    Image { data: String, mime_type: String, size: Option<(u32, u32)> },
+    Audio { data: String, mime_type: String },
+    Resource { uri: String, mime_type: Option<String>, body: ResourceBody },
+    Link { uri: String, name: String, mime_type: Option<String> },
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum ResourceBody {
+    Text(String),
+    Blob(String),
+}
+
+impl Outcome {
+    pub fn text(text: impl Into<String>) -> Outcome {
+        Outcome { content: vec![Content::Text(text.into())], ..Outcome::default() }
+    }
+
+    /// JSON for programs, and the same as text for everyone else.
+    pub fn json(value: Value) -> Outcome {
+        Outcome { content: vec![Content::Text(value.to_string())], structured: Some(value), meta: Map::new() }
+    }
+
+    pub fn with(mut self, content: Content) -> Outcome {
+        self.content.push(content);
+        self
+    }
+
+    /// All text items, joined by newlines.
+    pub fn joined_text(&self) -> String {
+        let texts = self.content.iter().filter_map(|item| match item {
+            Content::Text(text) => Some(text.as_str()),
+            _ => None,
+        });
+        texts.collect::<Vec<_>>().join("\n")
+    }
+}
+
+impl Content {
+    pub fn image(bytes: &[u8], mime_type: impl Into<String>, size: Option<(u32, u32)>) -> Content {
+        Content::Image { data: STANDARD.encode(bytes), mime_type: mime_type.into(), size }
+    }
+
+    /// The bytes of an image, audio item or blob; `None` for text and for data that is not base64.
+    pub fn bytes(&self) -> Option<Vec<u8>> {
+        match self {
+            Content::Image { data, .. } | Content::Audio { data, .. } => STANDARD.decode(data).ok(),
+            Content::Resource { body: ResourceBody::Blob(data), .. } => STANDARD.decode(data).ok(),
+            _ => None,
+        }
+    }
+
+    /// The item in MCP's words. An image of known size also says its width and height, as seed 004 does.
+    pub fn to_json(&self) -> Value {
+        match self {
+            Content::Text(text) => json!({"type": "text", "text": text}),
+            Content::Image { data, mime_type, size } => {
+                let mut item = json!({"type": "image", "data": data, "mimeType": mime_type});
+                if let Some((width, height)) = size {
+                    item["width"] = json!(width);
+                    item["height"] = json!(height);
+                }
+                item
+            }
+            Content::Audio { data, mime_type } => json!({"type": "audio", "data": data, "mimeType": mime_type}),
+            Content::Resource { uri, mime_type, body } => {
+                let mut resource = json!({"uri": uri});
+                if let Some(mime_type) = mime_type {
+                    resource["mimeType"] = json!(mime_type);
+                }
+                match body {
+                    ResourceBody::Text(text) => resource["text"] = json!(text),
+                    ResourceBody::Blob(blob) => resource["blob"] = json!(blob),
+                }
+                json!({"type": "resource", "resource": resource})
+            }
+            Content::Link { uri, name, mime_type } => {
+                let mut link = json!({"type": "resource_link", "uri": uri, "name": name});
+                if let Some(mime_type) = mime_type {
+                    link["mimeType"] = json!(mime_type);
+                }
+                link
+            }
+        }
+    }
+
+    /// Reads an item in MCP's words; `None` where it is not one.
+    pub fn from_json(item: &Value) -> Option<Content> {
+        let text = |key: &str| item.get(key).and_then(Value::as_str).map(str::to_owned);
+        let size = |key: &str| item.get(key).and_then(Value::as_u64).and_then(|pixels| u32::try_from(pixels).ok());
+        match item.get("type")?.as_str()? {
+            "text" => Some(Content::Text(text("text")?)),
+            "image" => Some(Content::Image {
+                data: text("data")?,
+                mime_type: text("mimeType")?,
+                size: size("width").zip(size("height")),
+            }),
+            "audio" => Some(Content::Audio { data: text("data")?, mime_type: text("mimeType")? }),
+            "resource" => {
+                let resource = item.get("resource")?;
+                let text = |key: &str| resource.get(key).and_then(Value::as_str).map(str::to_owned);
+                let body = text("text").map(ResourceBody::Text).or_else(|| text("blob").map(ResourceBody::Blob))?;
+                Some(Content::Resource { uri: text("uri")?, mime_type: text("mimeType"), body })
+            }
+            "resource_link" => {
+                Some(Content::Link { uri: text("uri")?, name: text("name")?, mime_type: text("mimeType") })
+            }
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_kind_of_content_survives_the_trip_through_json() {
+        let items = [
+            Content::Text("héllo".to_owned()),
+            Content::image(&[0xff, 0xd8, 0xff], "image/jpeg", Some((1080, 2400))),
+            Content::image(&[1], "image/png", None),
+            Content::Audio { data: "AAAA".to_owned(), mime_type: "audio/wav".to_owned() },
+            Content::Resource { uri: "a://b".to_owned(), mime_type: None, body: ResourceBody::Text("t".to_owned()) },
+            Content::Resource {
+                uri: "a://b".to_owned(),
+                mime_type: Some("x/y".to_owned()),
+                body: ResourceBody::Blob("AA==".to_owned()),
+            },
+            Content::Link { uri: "a://b".to_owned(), name: "b".to_owned(), mime_type: None },
+        ];
+        for item in items {
+            assert_eq!(Content::from_json(&item.to_json()), Some(item));
+        }
+    }
+
+    #[test]
+    fn what_is_not_content_is_none() {
+        for item in [
+            json!(null),
+            json!({}),
+            json!({"type": "text"}),
+            json!({"type": "image", "data": 5}),
+            json!({"type": "hologram"}),
+        ] {
+            assert_eq!(Content::from_json(&item), None);
+        }
+    }
+
+    #[test]
+    fn image_bytes_come_back() {
+        assert_eq!(Content::image(&[1, 2, 3], "image/png", None).bytes(), Some(vec![1, 2, 3]));
+        assert_eq!(Content::Text(String::new()).bytes(), None);
+    }
+}

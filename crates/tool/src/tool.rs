@@ -1,0 +1,345 @@
+//! What a tool is, and a device's set of them.
+
+use std::sync::Arc;
+
+use semver::Version;
+use serde_json::{Map, Value, json};
+
+use crate::digest::Digest;
+
+/// A JSON Schema; shared, because fifty equal boards have one.
+pub type Schema = Arc<Value>;
+
+/// A named promise with a schema.
+///
+/// ```
+/// use indoc::indoc;
+/// use sinew_tool::{Tool, json};
+///
+/// let pdf_tool = Tool::new(
+///     "pdf_tool",
+///     indoc! {r#"
+///         Process PDF files to extract text and images.
+///         Supports operations:
+///         - extract_text: Extract all text content from the PDF
+///         - extract_images: Extract and save embedded images to PNG files
+///     "#},
+///     json!({
+///         "type": "object",
+///         "required": ["path", "operation"],
+///         "properties": {
+///             "path": {
+///                 "type": "string",
+///                 "description": "Path to the PDF file"
+///             },
+///             "operation": {
+///                 "type": "string",
+///                 "enum": ["extract_text", "extract_images"],
+///                 "description": "Operation to perform on the PDF"
+///             }
+///         }
+///     }),
+/// );
+/// assert_eq!(pdf_tool.name, "pdf_tool");
+/// assert_eq!(pdf_tool.required(), ["path", "operation"]);
+/// assert_eq!(pdf_tool.version.to_string(), "1.0.0");
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct Tool {
+    /// The name the device knows it by.
+    pub name: String,
+    pub title: Option<String>,
+    pub description: String,
+    pub input_schema: Schema,
+    pub output_schema: Option<Schema>,
+    pub version: Version,
+    pub hints: Hints,
+    pub audience: Audience,
+}
+
+/// What the tool says of its own effects; `None` where it says nothing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Hints {
+    pub read_only: Option<bool>,
+    pub destructive: Option<bool>,
+    pub idempotent: Option<bool>,
+    pub open_world: Option<bool>,
+}
+
+/// Whom a tool is meant for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Audience {
+    #[default]
+    Everyone,
+    /// For people only: a model neither sees nor calls it unless the configuration says so.
+    User,
+}
+
+impl Tool {
+    /// A tool of version 1.0.0 for everyone. A schema that is not a JSON object becomes the schema
+    /// of "no arguments are described".
+    pub fn new(name: impl Into<String>, description: impl Into<String>, input_schema: Value) -> Tool {
+        let input_schema = if input_schema.is_object() { input_schema } else { json!({"type": "object"}) };
+        Tool {
+            name: name.into(),
+            title: None,
+            description: description.into(),
+            input_schema: Arc::new(input_schema),
+            output_schema: None,
+            version: Version::new(1, 0, 0),
+            hints: Hints::default(),
+            audience: Audience::Everyone,
+        }
+    }
+
+    pub fn with_title(mut self, title: impl Into<String>) -> Tool {
+        self.title = Some(title.into());
+        self
+    }
+
+    pub fn with_output_schema(mut self, schema: Value) -> Tool {
+        self.output_schema = Some(Arc::new(schema));
+        self
+    }
+
+    pub fn with_version(mut self, version: Version) -> Tool {
+        self.version = version;
+        self
+    }
+
+    pub fn with_hints(mut self, hints: Hints) -> Tool {
+        self.hints = hints;
+        self
+    }
+
+    pub fn for_users(mut self) -> Tool {
+        self.audience = Audience::User;
+        self
+    }
+
+    /// The version where it tells something: 1.0.0 is what everybody assumes.
+    pub fn told_version(&self) -> Option<&Version> {
+        (self.version != Version::new(1, 0, 0)).then_some(&self.version)
+    }
+
+    /// The names of the required arguments.
+    pub fn required(&self) -> Vec<&str> {
+        let required = self.input_schema.get("required").and_then(Value::as_array);
+        required.into_iter().flatten().filter_map(Value::as_str).collect()
+    }
+
+    /// The described arguments.
+    pub fn properties(&self) -> Option<&Map<String, Value>> {
+        self.input_schema.get("properties").and_then(Value::as_object)
+    }
+
+    /// What makes two tools of one name interchangeable for a caller: the input schema.
+    pub fn input_digest(&self) -> Digest {
+        Digest::of(&self.input_schema)
+    }
+
+    /// The tool as an MCP `tools/list` entry. The version travels in `_meta` when it tells something.
+    pub fn to_json(&self) -> Value {
+        let mut entry = json!({
+            "name": self.name,
+            "description": self.description,
+            "inputSchema": *self.input_schema,
+        });
+        if let Some(title) = &self.title {
+            entry["title"] = json!(title);
+        }
+        if let Some(schema) = &self.output_schema {
+            entry["outputSchema"] = (**schema).clone();
+        }
+        let annotations = self.hints.to_json(self.audience);
+        if !annotations.is_empty() {
+            entry["annotations"] = Value::Object(annotations);
+        }
+        if let Some(version) = self.told_version() {
+            entry["_meta"] = json!({ VERSION_KEY: version.to_string() });
+        }
+        entry
+    }
+
+    /// Reads a `tools/list` entry or a manifest's tool (`parameters` instead of `inputSchema`).
+    /// Only the name is indispensable; everything else has a sensible absence.
+    pub fn from_json(entry: &Value) -> Result<Tool, String> {
+        let name = entry.get("name").and_then(Value::as_str).filter(|name| !name.is_empty());
+        let name = name.ok_or("a tool needs a non-empty string `name`")?;
+        let text = |key: &str| entry.get(key).and_then(Value::as_str);
+        let schema = entry.get("inputSchema").or_else(|| entry.get("parameters")).cloned();
+        let mut tool = Tool::new(name, text("description").unwrap_or_default(), schema.unwrap_or(Value::Null));
+        tool.title = text("title").map(str::to_owned);
+        tool.output_schema = entry.get("outputSchema").filter(|schema| schema.is_object()).cloned().map(Arc::new);
+        if let Some(annotations) = entry.get("annotations") {
+            tool.hints = Hints::from_json(annotations);
+            let audience = annotations.get("audience").and_then(Value::as_array);
+            if audience.is_some_and(|who| !who.is_empty() && who.iter().all(|one| one == "user")) {
+                tool.audience = Audience::User;
+            }
+        }
+        let version = entry.get("_meta").and_then(|meta| meta.get(VERSION_KEY)).and_then(Value::as_str);
+        if let Some(version) = version.or_else(|| text("version")).and_then(|text| Version::parse(text).ok()) {
+            tool.version = version;
+        }
+        Ok(tool)
+    }
+}
+
+/// Where a tool's version travels in `_meta`.
+pub const VERSION_KEY: &str = "sinew/version";
+
+impl Hints {
+    pub fn reading() -> Hints {
+        Hints { read_only: Some(true), ..Hints::default() }
+    }
+
+    fn to_json(self, audience: Audience) -> Map<String, Value> {
+        let hints = [
+            ("readOnlyHint", self.read_only),
+            ("destructiveHint", self.destructive),
+            ("idempotentHint", self.idempotent),
+            ("openWorldHint", self.open_world),
+        ];
+        let mut annotations: Map<String, Value> =
+            hints.into_iter().filter_map(|(key, hint)| Some((key.to_owned(), json!(hint?)))).collect();
+        if audience == Audience::User {
+            annotations.insert("audience".to_owned(), json!(["user"]));
+        }
+        annotations
+    }
+
+    fn from_json(annotations: &Value) -> Hints {
+        let hint = |key: &str| annotations.get(key).and_then(Value::as_bool);
+        Hints {
+            read_only: hint("readOnlyHint"),
+            destructive: hint("destructiveHint"),
+            idempotent: hint("idempotentHint"),
+            open_world: hint("openWorldHint"),
+        }
+    }
+}
+
+/// The tools of one device, in the device's own order, names unique.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Toolset {
+    tools: Vec<Tool>,
+    digest: Digest,
+}
+
+impl Toolset {
+    /// Where a name comes twice the first one wins, as on the firmware.
+    pub fn new(tools: impl IntoIterator<Item = Tool>) -> Toolset {
+        let mut kept: Vec<Tool> = Vec::new();
+        let mut names = std::collections::HashSet::new();
+        for tool in tools {
+            if names.insert(tool.name.clone()) {
+                kept.push(tool);
+            }
+        }
+        let digest = Digest::of(&kept.iter().map(Tool::to_json).collect());
+        Toolset { tools: kept, digest }
+    }
+
+    pub fn find(&self, name: &str) -> Option<&Tool> {
+        self.tools.iter().find(|tool| tool.name == name)
+    }
+
+    pub fn iter(&self) -> std::slice::Iter<'_, Tool> {
+        self.tools.iter()
+    }
+
+    pub fn len(&self) -> usize {
+        self.tools.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.tools.is_empty()
+    }
+
+    /// Equal digests, equal sets.
+    pub fn digest(&self) -> Digest {
+        self.digest
+    }
+}
+
+impl Default for Toolset {
+    fn default() -> Toolset {
+        Toolset::new([])
+    }
+}
+
+impl<'a> IntoIterator for &'a Toolset {
+    type Item = &'a Tool;
+    type IntoIter = std::slice::Iter<'a, Tool>;
+    fn into_iter(self) -> Self::IntoIter {
+        self.iter()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn volume() -> Tool {
+        Tool::new(
+            "set_volume",
+            "Set the volume",
+            json!({"type": "object", "properties": {"volume": {"type": "integer"}}, "required": ["volume"]}),
+        )
+    }
+
+    #[test]
+    fn a_tool_survives_the_trip_through_json() {
+        let tool = volume()
+            .with_title("Volume")
+            .with_output_schema(json!({"type": "object"}))
+            .with_version(Version::new(2, 1, 0))
+            .with_hints(Hints { idempotent: Some(true), ..Hints::default() })
+            .for_users();
+        assert_eq!(Tool::from_json(&tool.to_json()), Ok(tool));
+    }
+
+    #[test]
+    fn version_one_is_not_told() {
+        assert_eq!(volume().to_json().get("_meta"), None);
+        let told = volume().with_version(Version::new(1, 2, 0)).to_json();
+        assert_eq!(told["_meta"]["sinew/version"], "1.2.0");
+    }
+
+    #[test]
+    fn a_nameless_entry_is_refused_and_a_bare_one_is_not() {
+        assert!(Tool::from_json(&json!({"description": "x"})).is_err());
+        assert!(Tool::from_json(&json!({"name": ""})).is_err());
+        let bare = Tool::from_json(&json!({"name": "x"})).expect("a name is enough");
+        assert_eq!(*bare.input_schema, json!({"type": "object"}));
+    }
+
+    #[test]
+    fn an_audience_that_includes_the_model_is_everyone() {
+        let audience = |who: Value| {
+            Tool::from_json(&json!({"name": "x", "annotations": {"audience": who}})).map(|tool| tool.audience)
+        };
+        assert_eq!(audience(json!(["user"])), Ok(Audience::User));
+        assert_eq!(audience(json!(["user", "assistant"])), Ok(Audience::Everyone));
+        assert_eq!(audience(json!([])), Ok(Audience::Everyone));
+    }
+
+    #[test]
+    fn the_first_of_two_equal_names_wins() {
+        let set = Toolset::new([volume(), Tool::new("set_volume", "another", json!({}))]);
+        assert_eq!(set.len(), 1);
+        assert_eq!(set.find("set_volume").map(|tool| tool.description.as_str()), Some("Set the volume"));
+    }
+
+    #[test]
+    fn equal_sets_have_equal_digests() {
+        let reordered = Tool::new(
+            "set_volume",
+            "Set the volume",
+            json!({"required": ["volume"], "type": "object", "properties": {"volume": {"type": "integer"}}}),
+        );
+        assert_eq!(Toolset::new([volume()]).digest(), Toolset::new([reordered]).digest());
+        assert_ne!(Toolset::new([volume()]).digest(), Toolset::default().digest());
+    }
+}
