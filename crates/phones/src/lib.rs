@@ -1,1 +1,16 @@
 //! Family 2: Android phones.
+//!
+//! A [`Phone`] is some dozen primitives: read the tree, take a picture, touch, press a key. Every
+//! tool is written once on top of them.
+
+pub mod logs;
+pub mod phone;
+pub mod tiers;
+pub mod touch;
+pub mod tree;
+
+pub use logs::{LogLevel, LogLine, LogQuery, LogTime, Logs};
+pub use phone::{About, App, Capabilities, Foreground, Image, Phone, PhoneError, Screen, Work};
+pub use tiers::Tiered;
+pub use touch::{Key, Point, Stroke};
+pub use tree::{Node, Rect, Tree, TreeBuilder};

@@ -1,0 +1,237 @@
+//! What is on the screen: a tree of nodes, kept flat in reading order.
+//!
+//! A backend builds one with [`TreeBuilder`]. Ids are given when it is finished, see [`ids`].
+
+mod ids;
+
+use std::fmt;
+
+/// One thing on the screen, as the phone tells it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Node {
+    pub class: String,
+    pub text: Option<String>,
+    pub description: Option<String>,
+    /// `package:id/name`, where the app gave one.
+    pub resource_id: Option<String>,
+    pub package: String,
+    /// What an empty field shows.
+    pub hint: Option<String>,
+    pub bounds: Rect,
+    pub checkable: bool,
+    pub checked: bool,
+    pub clickable: bool,
+    pub long_clickable: bool,
+    pub enabled: bool,
+    pub focusable: bool,
+    pub focused: bool,
+    pub scrollable: bool,
+    pub editable: bool,
+    pub password: bool,
+    pub selected: bool,
+    pub visible: bool,
+    /// The backend's own name for it, which comes back in [`crate::Phone::set_text`].
+    pub handle: Option<u64>,
+}
+
+impl Node {
+    /// An enabled and visible node that can do nothing yet.
+    pub fn new(class: impl Into<String>, bounds: Rect) -> Node {
+        Node { class: class.into(), bounds, enabled: true, visible: true, ..Node::default() }
+    }
+}
+
+/// Pixels; the right and bottom edges are outside. Phones report negative, empty and inverted ones.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Rect {
+    pub left: i32,
+    pub top: i32,
+    pub right: i32,
+    pub bottom: i32,
+}
+
+impl Rect {
+    pub fn new(left: i32, top: i32, right: i32, bottom: i32) -> Rect {
+        Rect { left, top, right, bottom }
+    }
+
+    pub fn is_empty(self) -> bool {
+        self.left >= self.right || self.top >= self.bottom
+    }
+
+    pub fn center(self) -> (i32, i32) {
+        let middle = |a: i32, b: i32| ((i64::from(a) + i64::from(b)) / 2) as i32;
+        (middle(self.left, self.right), middle(self.top, self.bottom))
+    }
+
+    pub fn intersect(self, other: Rect) -> Rect {
+        Rect {
+            left: self.left.max(other.left),
+            top: self.top.max(other.top),
+            right: self.right.min(other.right),
+            bottom: self.bottom.min(other.bottom),
+        }
+    }
+
+    pub fn contains(self, x: i32, y: i32) -> bool {
+        self.left <= x && x < self.right && self.top <= y && y < self.bottom
+    }
+}
+
+/// An id that stays while the thing is the same: `node_1f3a`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct NodeId(pub u32);
+
+impl NodeId {
+    pub fn parse(text: &str) -> Option<NodeId> {
+        let hex = text.strip_prefix("node_")?;
+        let plain = !hex.is_empty() && hex.bytes().all(|byte| byte.is_ascii_hexdigit());
+        plain.then(|| u32::from_str_radix(hex, 16).ok().map(NodeId)).flatten()
+    }
+}
+
+impl fmt::Display for NodeId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "node_{:x}", self.0)
+    }
+}
+
+/// Where a node stands in its tree.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    pub id: NodeId,
+    pub parent: Option<usize>,
+    pub depth: usize,
+    /// The index after the last node below this one.
+    pub end: usize,
+}
+
+/// A screen's nodes in reading order: a node, then everything below it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Tree {
+    nodes: Vec<Node>,
+    places: Vec<Place>,
+    /// Quarter turns, 0 to 3.
+    pub rotation: u8,
+    /// Whether the phone sent more nodes than a tree holds.
+    pub truncated: bool,
+}
+
+/// 50,000: five times the largest screen anybody measures, and some 20 MB.
+pub const MAX_NODES: usize = 50_000;
+
+impl Tree {
+    pub fn builder(rotation: u8) -> TreeBuilder {
+        TreeBuilder { tree: Tree { rotation: rotation % 4, ..Tree::default() }, open: Vec::new() }
+    }
+
+    pub fn nodes(&self) -> &[Node] {
+        &self.nodes
+    }
+
+    pub fn len(&self) -> usize {
+        self.nodes.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.nodes.is_empty()
+    }
+
+    pub fn node(&self, index: usize) -> &Node {
+        &self.nodes[index]
+    }
+
+    pub fn place(&self, index: usize) -> Place {
+        self.places[index]
+    }
+
+    pub fn id(&self, index: usize) -> NodeId {
+        self.places[index].id
+    }
+
+    pub fn find(&self, id: NodeId) -> Option<usize> {
+        self.places.iter().position(|place| place.id == id)
+    }
+
+    pub fn children(&self, index: usize) -> impl Iterator<Item = usize> + '_ {
+        let end = self.places[index].end;
+        let mut next = index + 1;
+        std::iter::from_fn(move || {
+            let child = (next < end).then_some(next)?;
+            next = self.places[child].end;
+            Some(child)
+        })
+    }
+
+    pub fn roots(&self) -> impl Iterator<Item = usize> + '_ {
+        let mut next = 0;
+        std::iter::from_fn(move || {
+            let root = (next < self.nodes.len()).then_some(next)?;
+            next = self.places[root].end;
+            Some(root)
+        })
+    }
+
+    /// The node's parent, its parent, and so on.
+    pub fn ancestors(&self, index: usize) -> impl Iterator<Item = usize> + '_ {
+        std::iter::successors(self.places[index].parent, |parent| self.places[*parent].parent)
+    }
+
+    /// The part of a node that its scrollable ancestors and its window leave to be seen.
+    pub fn visible_bounds(&self, index: usize) -> Rect {
+        let clips = |ancestor: &usize| self.nodes[*ancestor].scrollable || self.places[*ancestor].parent.is_none();
+        let clips = self.ancestors(index).filter(clips);
+        clips.fold(self.nodes[index].bounds, |bounds, ancestor| bounds.intersect(self.nodes[ancestor].bounds))
+    }
+}
+
+/// Builds a tree in reading order. More than [`MAX_NODES`] are counted as `truncated` and left out.
+pub struct TreeBuilder {
+    tree: Tree,
+    /// The open nodes' indexes; `None` for one that was left out.
+    open: Vec<Option<usize>>,
+}
+
+impl TreeBuilder {
+    /// Begins a node; its children follow until [`TreeBuilder::close`].
+    pub fn open(&mut self, node: Node) {
+        let index = self.tree.nodes.len();
+        if index >= MAX_NODES {
+            self.tree.truncated = true;
+            self.open.push(None);
+            return;
+        }
+        let parent = self.open.last().copied().flatten();
+        let depth = parent.map_or(0, |parent| self.tree.places[parent].depth + 1);
+        self.tree.nodes.push(node);
+        self.tree.places.push(Place { id: NodeId(0), parent, depth, end: index + 1 });
+        self.open.push(Some(index));
+    }
+
+    /// Ends the node begun last. One too many is ignored.
+    pub fn close(&mut self) {
+        if let Some(Some(index)) = self.open.pop() {
+            self.tree.places[index].end = self.tree.nodes.len();
+        }
+    }
+
+    /// A node without children.
+    pub fn leaf(&mut self, node: Node) {
+        self.open(node);
+        self.close();
+    }
+
+    /// How many nodes are open.
+    pub fn depth(&self) -> usize {
+        self.open.len()
+    }
+
+    /// Ends what is still open and gives every node its id.
+    pub fn finish(mut self) -> Tree {
+        while !self.open.is_empty() {
+            self.close();
+        }
+        ids::assign(&mut self.tree);
+        self.tree
+    }
+}
