@@ -1,0 +1,90 @@
+//! How a gateway is set up, and why one may fail to open.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Everything a gateway can be told. The defaults are what `sinew serve` runs with.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Where the store, the token and the lock live; `None` keeps everything in memory.
+    pub state_dir: Option<PathBuf>,
+    /// Where this gateway can be reached, written into the lock file for whoever comes second.
+    pub url: Option<String>,
+    /// The gateway's own token, instead of the one in the state directory.
+    pub token: Option<String>,
+    /// Lets clients see and call tools that are meant for people only.
+    pub allow_user_tools: bool,
+    /// How long a call may take when the caller says nothing.
+    pub budget: Duration,
+    /// The longest budget a caller can ask for.
+    pub max_budget: Duration,
+    /// How long the tools of a device that left stay listed.
+    pub grace: Duration,
+    /// Changes that come within this window are told as one.
+    pub coalesce: Duration,
+    /// Calls that one device may have open, running and waiting together.
+    pub queue: usize,
+    /// The largest answer that is passed on, in bytes.
+    pub max_outcome: usize,
+    /// Known devices, present or away; beyond it the one away longest is forgotten.
+    pub max_devices: usize,
+    /// Events kept in all.
+    pub max_events: usize,
+    /// Events kept of one device.
+    pub max_device_events: usize,
+    /// Audit records kept.
+    pub max_audit: usize,
+}
+
+impl Default for Settings {
+    fn default() -> Settings {
+        Settings {
+            state_dir: None,
+            url: None,
+            token: None,
+            allow_user_tools: false,
+            budget: Duration::from_secs(30),
+            max_budget: Duration::from_secs(600),
+            grace: Duration::from_secs(600),
+            coalesce: Duration::from_millis(50),
+            queue: 64,
+            max_outcome: 16 << 20,
+            max_devices: 10_000,
+            max_events: 10_000,
+            max_device_events: 1_000,
+            max_audit: 1_000_000,
+        }
+    }
+}
+
+/// Why a gateway could not open its state.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    #[error(
+        "the state directory {} is in use by {}; stop that one, or choose another directory with --state", .dir.display(), owner(*.pid, .url.as_deref())
+    )]
+    InUse { dir: PathBuf, pid: Option<u32>, url: Option<String> },
+
+    #[error("cannot {what} {}: {source}", .path.display())]
+    Io { what: &'static str, path: PathBuf, source: std::io::Error },
+
+    #[error("the store {} is damaged ({detail}); move it away, and the gateway starts with an empty one", .path.display())]
+    Damaged { path: PathBuf, detail: String },
+
+    #[error("the store {} was written by a newer Sinew (format {found}, this one knows {known}); use that version, or choose another directory with --state", .path.display())]
+    Newer { path: PathBuf, found: i64, known: i64 },
+
+    #[error("the token {what}: it must have 8 to 512 printable ASCII characters without spaces")]
+    Token { what: String },
+
+    #[error("the system gives no random numbers: {0}")]
+    Random(String),
+}
+
+fn owner(pid: Option<u32>, url: Option<&str>) -> String {
+    let process = pid.map_or("another gateway".to_owned(), |pid| format!("a gateway with process id {pid}"));
+    match url {
+        Some(url) => format!("{process} at {url}"),
+        None => process,
+    }
+}

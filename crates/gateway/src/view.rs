@@ -1,0 +1,144 @@
+//! What the gateway shows of its devices, events and calls.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use serde_json::{Value, json};
+use sinew_tool::{DeviceId, DeviceKey, Digest, Tool};
+
+/// The form in which a client sees the tools.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Shape {
+    /// Equal tools of several devices are one tool with a `device` argument.
+    #[default]
+    Folded,
+    /// One tool per device and tool: `<device>__<tool>`.
+    Unfolded,
+}
+
+/// A device as tables and models see it. Texts a device chose are bounded and cleaned.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DeviceView {
+    pub id: DeviceId,
+    /// The speaking name, where somebody gave one.
+    pub name: Option<String>,
+    pub key: DeviceKey,
+    pub family: &'static str,
+    /// What the device calls itself, for example the board's name.
+    pub kind: String,
+    pub version: String,
+    /// `ready`, `away`, or the word of a limited device (`no MCP`).
+    pub state: String,
+    /// What a person can do about a state that is not `ready`.
+    pub remedy: Option<String>,
+    /// How many tools it has.
+    pub tools: usize,
+    /// Since when it is in this state, in milliseconds of Unix time.
+    pub since: i64,
+    /// `device token` or `gateway token`, where the family says so.
+    pub admitted_by: Option<String>,
+    pub attributes: BTreeMap<String, Value>,
+    pub instructions: Option<String>,
+}
+
+impl DeviceView {
+    pub fn is_ready(&self) -> bool {
+        self.state == "ready"
+    }
+
+    pub fn to_json(&self) -> Value {
+        let mut object = json!({
+            "id": self.id.as_str(),
+            "name": self.name,
+            "key": self.key.0,
+            "family": self.family,
+            "kind": self.kind,
+            "version": self.version,
+            "state": self.state,
+            "tools": self.tools,
+            "since": self.since,
+            "attributes": self.attributes,
+        });
+        let optional =
+            [("remedy", &self.remedy), ("admitted_by", &self.admitted_by), ("instructions", &self.instructions)];
+        for (key, text) in optional {
+            if let Some(text) = text {
+                object[key] = json!(text);
+            }
+        }
+        object
+    }
+}
+
+/// The tools one caller sees, sorted by name.
+#[derive(Clone, Debug)]
+pub struct ToolList {
+    pub tools: Vec<PublicTool>,
+    /// Equal digests, equal lists.
+    pub digest: Digest,
+}
+
+impl ToolList {
+    pub fn find(&self, name: &str) -> Option<&PublicTool> {
+        let place = self.tools.binary_search_by(|tool| tool.name.as_str().cmp(name)).ok()?;
+        self.tools.get(place)
+    }
+}
+
+/// A tool under its public name.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PublicTool {
+    pub name: String,
+    /// Ready to be listed: named by its public name, and in the folded form with the argument that
+    /// selects the device.
+    pub tool: Tool,
+    /// The device, in the unfolded form.
+    pub device: Option<DeviceId>,
+    /// The argument that selects the device, in the folded form: `device`, or `on_device` where the
+    /// tool has a `device` of its own. Built-in tools have none.
+    pub selector: Option<String>,
+}
+
+/// Something a device said, or the gateway about it (topics `sinew/…`).
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Event {
+    pub seq: u64,
+    /// Milliseconds of Unix time.
+    pub at: i64,
+    pub device: String,
+    pub topic: String,
+    pub body: Value,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct EventPage {
+    pub events: Vec<Event>,
+    /// The cursor to go on from; opaque. Always present, also when nothing came.
+    pub next: String,
+    /// Events after the cursor that are gone, because too many came.
+    pub dropped: u64,
+}
+
+/// One call, as it was remembered.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct AuditRecord {
+    pub id: i64,
+    /// When the call came, in milliseconds of Unix time.
+    pub at: i64,
+    pub principal: String,
+    pub door: String,
+    pub device: Option<String>,
+    /// The name the device knows the tool by.
+    pub tool: Option<String>,
+    /// The name the caller used.
+    pub name: String,
+    /// SHA-256 over the JSON text of the arguments.
+    pub args_digest: String,
+    /// The JSON text of the arguments, cut where it is long.
+    pub args: String,
+    /// `ok`, or the `error_type` of the failure.
+    pub outcome: String,
+    pub duration_us: i64,
+    /// The size of the answer.
+    pub bytes: i64,
+}
