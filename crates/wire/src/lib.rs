@@ -1,1 +1,73 @@
-//! The board protocol, both ends, without sockets or clock; the device half is the SDK for firmware.
+//! The board protocol, both ends, without sockets or clock.
+//!
+//! A board keeps a WebSocket or MQTT connection to the gateway. Both say hello; then JSON-RPC travels in
+//! an envelope, `{"session_id": …, "type": "mcp", "payload": {…}}`, in which the gateway asks
+//! (`initialize`, `tools/list`, `tools/call`) and the board answers, a subset of MCP 2024-11-05.
+//!
+//! - [`device`]: the board's end, an SDK for firmware and single-board computers. It needs only `alloc`.
+//! - [`host`] (feature `host`, on by default): the gateway's end, which also copes with everything real
+//!   firmware does differently.
+//! - [`Moment`], [`Transport`], [`Vision`]: words of both.
+//!
+//! # A board in a few lines
+//!
+//! Whatever carries the text, a socket or a serial line, hands it to [`device::Board::handle_text`] and
+//! sends back what it gets:
+//!
+//! ```
+//! use sinew_wire::device::{Board, Property, Reply, ToolSpec};
+//!
+//! let mut lit = false;
+//! let mut board = Board::new("garden-lamp", "1.0.0").tool(
+//!     ToolSpec::new("self.lamp.switch", "Switch the lamp on or off")
+//!         .with(Property::boolean("on").describe("true for light")),
+//!     move |arguments| {
+//!         lit = arguments.boolean("on")?;
+//!         Ok(Reply::from(lit))
+//!     },
+//! );
+//!
+//! let hello = board.hello();
+//! assert!(hello.contains(r#""mcp":true"#));
+//!
+//! board.handle_text(r#"{"type":"hello","transport":"websocket","session_id":"s1"}"#);
+//! let answer = board.handle_text(
+//!     r#"{"type":"mcp","payload":{"jsonrpc":"2.0","method":"tools/call","id":3,
+//!         "params":{"name":"self.lamp.switch","arguments":{"on":true}}}}"#,
+//! );
+//! assert!(answer.is_some_and(|text| text.contains(r#"{"text":"true","type":"text"}"#) || text.contains(r#"{"type":"text","text":"true"}"#)));
+//! ```
+//!
+//! # Bare metal
+//!
+//! `sinew-wire = { version = "…", default-features = false }` leaves the device half, which builds for
+//! targets such as `riscv32imc-unknown-none-elf` with a global allocator.
+//!
+//! # Not implemented
+//!
+//! - Sound: binary frames are counted and dropped; nothing here reads or writes Opus, or the UDP channel.
+//! - The messages around speech (`listen`, `tts`, `stt`, `llm`, `abort`): the host passes them on as
+//!   notices, the device ignores them.
+//! - MCP beyond tools: no resources, prompts, sampling or logging; boards have none.
+//! - JSON-RPC batches.
+//! - Tools that take their time inside the SDK: a handler answers before it returns.
+//! - `notifications/cancelled`: firmware ignores notifications, so none is sent.
+//!
+//! # Anti-goals
+//!
+//! No macros, no derive, no generic cleverness: a board's author should be able to read all of it.
+
+#![cfg_attr(not(feature = "host"), no_std)]
+
+extern crate alloc;
+
+pub mod device;
+#[cfg(feature = "host")]
+pub mod host;
+mod moment;
+#[cfg(feature = "host")]
+mod quirks;
+mod words;
+
+pub use moment::Moment;
+pub use words::{PROTOCOL_VERSION, Transport, Vision};

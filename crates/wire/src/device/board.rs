@@ -1,0 +1,283 @@
+//! Hello, envelope, and which request gets which answer.
+
+use alloc::boxed::Box;
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+
+use serde_json::{Map, Value, json};
+
+use super::arguments::Arguments;
+use super::pages::page;
+use super::reply::Reply;
+use super::spec::ToolSpec;
+use crate::words::{PROTOCOL_VERSION, Transport, Vision};
+
+/// A board and its tools.
+pub struct Board {
+    name: String,
+    version: String,
+    transport: Transport,
+    dialect: Dialect,
+    tools: Vec<(ToolSpec, Handler)>,
+    session_id: String,
+    greeted: bool,
+    vision: Option<Vision>,
+}
+
+type Handler = Box<dyn FnMut(&Arguments) -> Result<Reply, String> + Send>;
+
+/// How a board speaks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Dialect {
+    /// By the book: errors have a code and are escaped, pictures are MCP image items, a failing tool
+    /// answers with `isError`.
+    #[default]
+    Standard,
+    /// As the firmware in the field does, faults included. For tests of the other end.
+    Firmware,
+}
+
+/// Why a request is refused.
+struct Refusal {
+    code: i32,
+    message: String,
+}
+
+const METHOD_NOT_FOUND: i32 = -32601;
+const INVALID_PARAMS: i32 = -32602;
+
+impl Board {
+    pub fn new(name: impl Into<String>, version: impl Into<String>) -> Board {
+        Board {
+            name: name.into(),
+            version: version.into(),
+            transport: Transport::WebSocket,
+            dialect: Dialect::Standard,
+            tools: Vec::new(),
+            session_id: String::new(),
+            greeted: false,
+            vision: None,
+        }
+    }
+
+    /// Adds a tool. Where a name comes twice the first one counts.
+    pub fn tool(
+        mut self,
+        spec: ToolSpec,
+        handler: impl FnMut(&Arguments) -> Result<Reply, String> + Send + 'static,
+    ) -> Board {
+        self.add(spec, handler);
+        self
+    }
+
+    pub fn over(mut self, transport: Transport) -> Board {
+        self.transport = transport;
+        self
+    }
+
+    pub fn speaking(mut self, dialect: Dialect) -> Board {
+        self.dialect = dialect;
+        self
+    }
+
+    /// Adds a tool while running; send [`Board::list_changed`] afterwards. False where the name is taken.
+    pub fn add(
+        &mut self,
+        spec: ToolSpec,
+        handler: impl FnMut(&Arguments) -> Result<Reply, String> + Send + 'static,
+    ) -> bool {
+        let is_new = self.tools.iter().all(|(known, _)| known.name != spec.name);
+        if is_new {
+            self.tools.push((spec, Box::new(handler)));
+        }
+        is_new
+    }
+
+    /// Removes a tool while running; send [`Board::list_changed`] afterwards. False where there is none.
+    pub fn remove(&mut self, name: &str) -> bool {
+        let before = self.tools.len();
+        self.tools.retain(|(spec, _)| spec.name != name);
+        self.tools.len() < before
+    }
+
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Where to send pictures to have them explained, as the gateway said at `initialize`.
+    pub fn vision(&self) -> Option<&Vision> {
+        self.vision.as_ref()
+    }
+
+    /// The gateway's name for the session; empty until its hello.
+    pub fn session_id(&self) -> &str {
+        &self.session_id
+    }
+
+    /// Whether the gateway has said hello. A board should give up on one that takes longer than 10 s.
+    pub fn is_greeted(&self) -> bool {
+        self.greeted
+    }
+
+    /// The first text to send on a new connection.
+    pub fn hello(&self) -> String {
+        let version = match self.transport {
+            Transport::WebSocket => 1,
+            Transport::Udp => 3,
+        };
+        json!({
+            "type": "hello",
+            "version": version,
+            "features": {"mcp": true},
+            "transport": self.transport.word(),
+            "audio_params": {"format": "opus", "sample_rate": 16000, "channels": 1, "frame_duration": 60},
+        })
+        .to_string()
+    }
+
+    /// Something the gateway did not ask for, for example `notifications/state_changed`.
+    pub fn notify(&self, method: &str, params: Value) -> String {
+        let mut message = json!({"jsonrpc": "2.0", "method": method});
+        if !params.is_null() {
+            message["params"] = params;
+        }
+        self.wrap(&message.to_string())
+    }
+
+    /// Tells the gateway to list the tools again.
+    pub fn list_changed(&self) -> String {
+        self.notify("notifications/tools/list_changed", Value::Null)
+    }
+
+    /// Takes text from the gateway and gives the text to answer with, if any. What is not for a board,
+    /// or cannot be read, gets none.
+    pub fn handle_text(&mut self, text: &str) -> Option<String> {
+        let mut message: Value = serde_json::from_str(text).ok()?;
+        match message.get("type").and_then(Value::as_str) {
+            Some("hello") => {
+                self.greeted = true;
+                self.session_id = message.get("session_id").and_then(Value::as_str).unwrap_or_default().to_string();
+                None
+            }
+            Some("mcp") => {
+                let payload = message.get_mut("payload")?.take();
+                self.handle_rpc(payload).map(|answer| self.wrap(&answer))
+            }
+            Some(_) => None,
+            // A gateway without envelope gets its answer without one.
+            None if self.dialect == Dialect::Standard => self.handle_rpc(message),
+            None => None,
+        }
+    }
+
+    /// Answers one JSON-RPC message, for transports that carry it without the envelope.
+    pub fn handle_rpc(&mut self, message: Value) -> Option<String> {
+        let Value::Object(mut message) = message else { return None };
+        let id = self.read_id(message.get("id")?)?;
+        let method = message.get("method")?.as_str()?;
+        if message.get("jsonrpc").and_then(Value::as_str) != Some("2.0") || method.starts_with("notifications") {
+            return None;
+        }
+        let method = method.to_string();
+        let params = match message.remove("params") {
+            None | Some(Value::Null) => None,
+            Some(Value::Object(params)) => Some(params),
+            Some(_) if self.dialect == Dialect::Firmware => return None,
+            Some(_) => return Some(self.refuse(&id, &invalid("params must be an object"))),
+        };
+        Some(match self.answer(&method, params) {
+            Ok(result) => format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{result}}}"),
+            Err(refusal) => self.refuse(&id, &refusal),
+        })
+    }
+
+    fn answer(&mut self, method: &str, params: Option<Map<String, Value>>) -> Result<String, Refusal> {
+        let params = params.as_ref();
+        match method {
+            "initialize" => Ok(self.initialize(params)),
+            "tools/list" => {
+                let cursor = params.and_then(|params| params.get("cursor")).and_then(Value::as_str).unwrap_or_default();
+                let user_tools =
+                    params.and_then(|params| params.get("withUserTools")).and_then(Value::as_bool).unwrap_or_default();
+                page(self.tools.iter().map(|(spec, _)| spec), cursor, user_tools, self.dialect)
+                    .map_err(|message| invalid(&message))
+            }
+            "tools/call" => self.call(params.ok_or_else(|| invalid("Missing params"))?),
+            "ping" if self.dialect == Dialect::Standard => Ok("{}".to_string()),
+            other => Err(Refusal { code: METHOD_NOT_FOUND, message: format!("Method not implemented: {other}") }),
+        }
+    }
+
+    fn initialize(&mut self, params: Option<&Map<String, Value>>) -> String {
+        let vision = params.and_then(|params| params.get("capabilities")).and_then(|all| all.get("vision"));
+        if let Some(url) = vision.and_then(|vision| vision.get("url")).and_then(Value::as_str) {
+            let token = vision.and_then(|vision| vision.get("token")).and_then(Value::as_str).unwrap_or_default();
+            self.vision = Some(Vision { url: url.to_string(), token: token.to_string() });
+        }
+        let tools = match self.dialect {
+            Dialect::Standard => json!({"listChanged": true}),
+            Dialect::Firmware => json!({}),
+        };
+        json!({
+            "protocolVersion": PROTOCOL_VERSION,
+            "capabilities": {"tools": tools},
+            "serverInfo": {"name": self.name, "version": self.version},
+        })
+        .to_string()
+    }
+
+    fn call(&mut self, params: &Map<String, Value>) -> Result<String, Refusal> {
+        let dialect = self.dialect;
+        let name = params.get("name").and_then(Value::as_str).ok_or_else(|| invalid("Missing name"))?;
+        let nothing = Map::new();
+        let given = match params.get("arguments") {
+            None | Some(Value::Null) => &nothing,
+            Some(Value::Object(given)) => given,
+            Some(_) => return Err(invalid("Invalid arguments")),
+        };
+        let (spec, handler) = self
+            .tools
+            .iter_mut()
+            .find(|(spec, _)| spec.name == name)
+            .ok_or_else(|| Refusal { code: METHOD_NOT_FOUND, message: format!("Unknown tool: {name}") })?;
+        let arguments = Arguments::read(&spec.properties, given, dialect).map_err(|message| invalid(&message))?;
+        let (item, failed) = match handler(&arguments) {
+            Ok(reply) => (reply.to_item(dialect), false),
+            // The firmware has no failing results, only errors.
+            Err(message) if dialect == Dialect::Firmware => return Err(invalid(&message)),
+            Err(message) => (json!({"type": "text", "text": message}), true),
+        };
+        Ok(json!({"content": [item], "isError": failed}).to_string())
+    }
+
+    fn refuse(&self, id: &str, refusal: &Refusal) -> String {
+        let Refusal { code, message } = refusal;
+        match self.dialect {
+            // No code, and the text as it comes: a quote in it breaks the JSON.
+            Dialect::Firmware => format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"error\":{{\"message\":\"{message}\"}}}}"),
+            Dialect::Standard => {
+                let error = json!({"code": code, "message": message});
+                format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"error\":{error}}}")
+            }
+        }
+    }
+
+    /// The id as it is echoed. The firmware takes numbers only, as 32 bits.
+    fn read_id(&self, id: &Value) -> Option<String> {
+        match (self.dialect, id) {
+            (Dialect::Firmware, Value::Number(number)) => Some((number.as_f64()? as i32).to_string()),
+            (Dialect::Standard, Value::Number(_) | Value::String(_)) => Some(id.to_string()),
+            _ => None,
+        }
+    }
+
+    fn wrap(&self, payload: &str) -> String {
+        let session_id = Value::from(self.session_id.as_str());
+        format!("{{\"session_id\":{session_id},\"type\":\"mcp\",\"payload\":{payload}}}")
+    }
+}
+
+fn invalid(message: &str) -> Refusal {
+    Refusal { code: INVALID_PARAMS, message: message.to_string() }
+}

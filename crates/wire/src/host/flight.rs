@@ -1,0 +1,160 @@
+//! What waits to be sent, and what waits for an answer. One request is in flight at a time, because
+//! real firmware runs everything on one task and would only queue it there.
+
+use std::collections::VecDeque;
+
+use super::Ticket;
+use crate::moment::Moment;
+
+/// The request the board is busy with.
+pub(super) struct Flight {
+    pub id: i32,
+    pub asked: Moment,
+    pub deadline: Moment,
+    pub what: What,
+}
+
+/// `again` is true for the second try.
+pub(super) enum What {
+    Initialize { again: bool },
+    Page { again: bool },
+    Call { ticket: Ticket, tool: Box<str> },
+}
+
+/// A call that waits for its turn.
+pub(super) struct Waiting {
+    pub ticket: Ticket,
+    pub tool: Box<str>,
+    /// The request up to its id, which it gets when it is sent.
+    pub text: String,
+    pub asked: Moment,
+    pub deadline: Moment,
+}
+
+/// Whom an answer belongs to.
+pub(super) enum Owner {
+    Flight(Flight),
+    /// A request that was given up.
+    Late,
+    /// A request that has been answered already.
+    Duplicate,
+    /// No request of ours.
+    Stray,
+}
+
+/// The one request in flight and the calls behind it.
+pub(super) struct Flights {
+    pub current: Option<Flight>,
+    queue: VecDeque<Waiting>,
+    /// Requests given up not long ago, to tell a late answer from a doubled one.
+    abandoned: VecDeque<i32>,
+    next_id: i32,
+    next_ticket: u64,
+}
+
+/// Enough to recognise late answers of a slow board; it costs nothing while no call is given up.
+const ABANDONED: usize = 16;
+
+impl Flights {
+    pub fn new() -> Flights {
+        Flights { current: None, queue: VecDeque::new(), abandoned: VecDeque::new(), next_id: 1, next_ticket: 1 }
+    }
+
+    pub fn ticket(&mut self) -> Ticket {
+        self.next_ticket += 1;
+        Ticket(self.next_ticket - 1)
+    }
+
+    /// Starts a flight and gives its id: a number of 32 bits, the only kind real firmware reads.
+    pub fn launch(&mut self, what: What, asked: Moment, deadline: Moment) -> i32 {
+        let id = self.next_id;
+        self.next_id = id.checked_add(1).unwrap_or(1);
+        self.current = Some(Flight { id, asked, deadline, what });
+        id
+    }
+
+    pub fn claim(&mut self, id: i64) -> Owner {
+        if self.current.as_ref().is_some_and(|flight| i64::from(flight.id) == id)
+            && let Some(flight) = self.current.take()
+        {
+            return Owner::Flight(flight);
+        }
+        if let Some(index) = self.abandoned.iter().position(|given_up| i64::from(*given_up) == id) {
+            self.abandoned.remove(index);
+            return Owner::Late;
+        }
+        if (1..i64::from(self.next_id)).contains(&id) { Owner::Duplicate } else { Owner::Stray }
+    }
+
+    /// The flight is given up; an answer to it will be late.
+    pub fn abandon(&mut self) -> Option<Flight> {
+        let flight = self.current.take()?;
+        if self.abandoned.len() == ABANDONED {
+            self.abandoned.pop_front();
+        }
+        self.abandoned.push_back(flight.id);
+        Some(flight)
+    }
+
+    pub fn enqueue(&mut self, waiting: Waiting) {
+        self.queue.push_back(waiting);
+    }
+
+    pub fn dequeue(&mut self) -> Option<Waiting> {
+        let waiting = self.queue.pop_front();
+        if self.queue.is_empty() {
+            // An idle board keeps no buffer.
+            self.queue = VecDeque::new();
+        }
+        waiting
+    }
+
+    pub fn queued(&self) -> usize {
+        self.queue.len()
+    }
+
+    pub fn remove(&mut self, ticket: Ticket) -> bool {
+        let before = self.queue.len();
+        self.queue.retain(|waiting| waiting.ticket != ticket);
+        self.queue.len() < before
+    }
+
+    /// A queued call whose time has run out.
+    pub fn expired(&mut self, now: Moment) -> Option<Waiting> {
+        let index = self.queue.iter().position(|waiting| waiting.deadline <= now)?;
+        self.queue.remove(index)
+    }
+
+    pub fn deadline(&self) -> Option<Moment> {
+        let queued = self.queue.iter().map(|waiting| waiting.deadline);
+        queued.chain(self.current.as_ref().map(|flight| flight.deadline)).min()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_stay_positive_and_turn_round_at_the_end() {
+        let mut flights = Flights::new();
+        flights.next_id = i32::MAX;
+        let mut launch = || flights.launch(What::Page { again: false }, Moment(0), Moment(1));
+        assert_eq!([launch(), launch(), launch()], [i32::MAX, 1, 2]);
+    }
+
+    #[test]
+    fn an_answer_is_mine_then_double_and_after_giving_up_late_then_double() {
+        let mut flights = Flights::new();
+        let id = i64::from(flights.launch(What::Initialize { again: false }, Moment(0), Moment(1)));
+        assert!(matches!(flights.claim(id), Owner::Flight(_)));
+        assert!(matches!(flights.claim(id), Owner::Duplicate));
+        let id = i64::from(flights.launch(What::Initialize { again: false }, Moment(0), Moment(1)));
+        assert!(flights.abandon().is_some());
+        assert!(matches!(flights.claim(id), Owner::Late));
+        assert!(matches!(flights.claim(id), Owner::Duplicate));
+        for never_asked in [0, -1, 77, i64::MAX] {
+            assert!(matches!(flights.claim(never_asked), Owner::Stray));
+        }
+    }
+}

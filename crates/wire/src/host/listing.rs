@@ -1,0 +1,210 @@
+//! `tools/list`, page by page, inside limits. Whatever ends the list early, what was read is kept.
+
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+use sinew_tool::{Tool, Toolset};
+
+use super::Limits;
+use crate::quirks::clip;
+
+/// A tool list while it is being read.
+pub(super) struct Listing {
+    tools: Vec<Tool>,
+    warnings: Vec<String>,
+    cursor: String,
+    /// Cursors that were used: a board that gives one twice would be asked for ever.
+    used: Vec<String>,
+    bytes: usize,
+}
+
+/// A longer name is surely a mistake; the name space of clients ends at 64 anyway.
+const NAME_BYTES: usize = 128;
+/// What was wrong with a list is for people to read.
+const WARNINGS: usize = 32;
+
+impl Listing {
+    pub fn new() -> Listing {
+        Listing { tools: Vec::new(), warnings: Vec::new(), cursor: String::new(), used: Vec::new(), bytes: 0 }
+    }
+
+    /// The parameters of the next request. The first cursor is empty; the wish for user tools must be
+    /// repeated on every page, because a cursor may point at one.
+    pub fn params(&self, user_tools: bool) -> String {
+        let mut params = json!({"cursor": self.cursor});
+        if user_tools {
+            params["withUserTools"] = json!(true);
+        }
+        params.to_string()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.tools.is_empty()
+    }
+
+    pub fn warn(&mut self, warning: String) {
+        if self.warnings.len() < WARNINGS {
+            self.warnings.push(warning);
+        } else if self.warnings.len() == WARNINGS {
+            self.warnings.push("further oddities of this tool list are left out".to_owned());
+        }
+    }
+
+    /// Reads one page; true when there is another.
+    pub fn read(&mut self, page: &RawValue, limits: &Limits) -> bool {
+        self.bytes = self.bytes.saturating_add(page.get().len());
+        if self.bytes > limits.list_bytes {
+            self.warn(format!(
+                "the tool list is longer than {} bytes; the board should describe its tools more briefly, what was read so far is kept",
+                limits.list_bytes
+            ));
+            return false;
+        }
+        let mut page: Value = match serde_json::from_str(page.get()) {
+            Ok(page) => page,
+            Err(problem) => {
+                self.warn(format!("a page of the tool list cannot be read ({problem}); what was read so far is kept"));
+                return false;
+            }
+        };
+        match page.get_mut("tools").map(Value::take) {
+            Some(Value::Array(entries)) => {
+                for entry in entries {
+                    if self.tools.len() == limits.tools {
+                        self.warn(format!("the board has more than {} tools; the rest is left out", limits.tools));
+                        return false;
+                    }
+                    self.take(&entry);
+                }
+            }
+            _ => self.warn("a page of the tool list has no array `tools`".to_owned()),
+        }
+        self.turn(page.get("nextCursor"), limits)
+    }
+
+    fn take(&mut self, entry: &Value) {
+        let tool = match Tool::from_json(entry) {
+            Ok(tool) => tool,
+            Err(problem) => {
+                return self.warn(format!("a tool is left out: {problem}, got {}", clip(&entry.to_string())));
+            }
+        };
+        if tool.name.len() > NAME_BYTES || tool.name.contains(char::is_control) {
+            return self.warn(format!("the tool `{}` is left out: its name is unusable", clip(&tool.name)));
+        }
+        if self.tools.iter().any(|earlier| earlier.name == tool.name) {
+            return self.warn(format!("the tool `{}` is listed twice; the first one counts", clip(&tool.name)));
+        }
+        if entry.get("inputSchema").is_some_and(|schema| !schema.is_object()) {
+            self.warn(format!(
+                "the input schema of `{}` is not an object; any arguments are let through",
+                clip(&tool.name)
+            ));
+        }
+        self.tools.push(tool);
+    }
+
+    fn turn(&mut self, next: Option<&Value>, limits: &Limits) -> bool {
+        let next = match next {
+            None | Some(Value::Null) => return false,
+            Some(Value::String(cursor)) if cursor.is_empty() => return false,
+            Some(Value::String(cursor)) => cursor.clone(),
+            Some(Value::Number(number)) => number.to_string(),
+            Some(other) => {
+                self.warn(format!(
+                    "the tool list ends early: `nextCursor` is {}, not a string",
+                    clip(&other.to_string())
+                ));
+                return false;
+            }
+        };
+        if next == self.cursor || self.used.contains(&next) {
+            self.warn(format!("the tool list turns in a circle: the cursor `{}` came twice", clip(&next)));
+            return false;
+        }
+        if self.used.len() + 1 >= limits.pages {
+            self.warn(format!("the tool list has more than {} pages; the rest is left out", limits.pages));
+            return false;
+        }
+        self.used.push(std::mem::replace(&mut self.cursor, next));
+        true
+    }
+
+    pub fn finish(self) -> (Toolset, Vec<String>) {
+        (Toolset::new(self.tools), self.warnings)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(listing: &mut Listing, page: Value) -> bool {
+        let limits = Limits { pages: 4, tools: 3, list_bytes: 2000, ..Limits::default() };
+        let page = serde_json::value::to_raw_value(&page).unwrap();
+        listing.read(&page, &limits)
+    }
+
+    fn names(listing: Listing) -> (Vec<String>, usize) {
+        let (tools, warnings) = listing.finish();
+        (tools.iter().map(|tool| tool.name.clone()).collect(), warnings.len())
+    }
+
+    #[test]
+    fn an_absent_null_or_empty_cursor_ends_the_list_quietly() {
+        for end in
+            [json!({"tools": []}), json!({"tools": [], "nextCursor": null}), json!({"tools": [], "nextCursor": ""})]
+        {
+            let mut listing = Listing::new();
+            assert!(read(&mut listing, json!({"tools": [{"name": "a"}], "nextCursor": "b"})));
+            assert_eq!(listing.params(true), r#"{"cursor":"b","withUserTools":true}"#);
+            assert!(!read(&mut listing, end));
+            assert_eq!(names(listing), (vec!["a".to_owned()], 0));
+        }
+    }
+
+    #[test]
+    fn a_repeated_cursor_ends_the_list_with_a_warning_and_keeps_what_was_read() {
+        let mut listing = Listing::new();
+        assert!(read(&mut listing, json!({"tools": [{"name": "a"}], "nextCursor": "x"})));
+        assert!(read(&mut listing, json!({"tools": [{"name": "b"}], "nextCursor": "y"})));
+        assert!(!read(&mut listing, json!({"tools": [{"name": "c"}], "nextCursor": "x"})));
+        assert_eq!(names(listing), (vec!["a".to_owned(), "b".to_owned(), "c".to_owned()], 1));
+    }
+
+    #[test]
+    fn odd_entries_are_left_out_or_mended_with_a_warning_each() {
+        let mut listing = Listing::new();
+        let tools = json!([5, {}, {"name": ""}, {"name": "a\u{7}"}, {"name": "a"}, {"name": "a"}, {"name": "b", "inputSchema": 3}]);
+        assert!(!read(&mut listing, json!({"tools": tools})));
+        assert_eq!(names(listing), (vec!["a".to_owned(), "b".to_owned()], 6));
+    }
+
+    #[test]
+    fn pages_tools_and_bytes_are_bounded() {
+        let mut listing = Listing::new();
+        let pages =
+            (0..10).take_while(|n| read(&mut listing, json!({"tools": [], "nextCursor": n.to_string()}))).count();
+        assert_eq!(pages, 3);
+
+        let mut listing = Listing::new();
+        let many: Vec<Value> = (0..10).map(|n| json!({"name": n.to_string()})).collect();
+        assert!(!read(&mut listing, json!({"tools": many, "nextCursor": "x"})));
+        assert_eq!(names(listing).0.len(), 3);
+
+        let mut listing = Listing::new();
+        assert!(!read(
+            &mut listing,
+            json!({"tools": [{"name": "a", "description": "x".repeat(3000)}], "nextCursor": "x"})
+        ));
+        assert_eq!(names(listing), (vec![], 1));
+    }
+
+    #[test]
+    fn a_page_of_another_shape_ends_the_list_with_a_warning() {
+        for page in [json!(null), json!([]), json!({"tools": {}}), json!({"tools": [], "nextCursor": []})] {
+            let mut listing = Listing::new();
+            assert!(!read(&mut listing, page));
+            assert_eq!(names(listing), (vec![], 1));
+        }
+    }
+}

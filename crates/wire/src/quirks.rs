@@ -1,0 +1,426 @@
+//! Everything real boards do differently from the protocol document, in one place.
+//!
+//! Seen in the firmware itself: errors without a code whose text is not escaped, so that a quote in it
+//! breaks the JSON; pictures as a JSON text inside a JSON text, with a NUL after the base64; JSON in
+//! binary frames of framing version 2. Seen in other stacks: ids echoed as text, `"true"` for `true`,
+//! results without `content`. All of it is normalised here; the rest of the host knows only the document.
+
+use serde_json::value::RawValue;
+use serde_json::{Map, Value, json};
+use sinew_tool::{Content, ErrorKind, Outcome, ToolError};
+
+/// An error as the board says it.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Fault {
+    pub code: Option<i64>,
+    pub message: String,
+    pub data: Value,
+}
+
+/// A board's words inside our sentences: short, and on one line.
+pub(crate) fn clip(text: &str) -> String {
+    const LENGTH: usize = 300;
+    let mut clipped: String =
+        text.chars().take(LENGTH).map(|character| if character.is_control() { ' ' } else { character }).collect();
+    if text.chars().nth(LENGTH).is_some() {
+        clipped.push('…');
+    }
+    clipped
+}
+
+/// `true`, and also `"true"`, which some boards say.
+pub(crate) fn is_true(value: &Value) -> bool {
+    value.as_bool().unwrap_or_else(|| value == "true")
+}
+
+/// An id that was echoed as a number, a number with a fraction of nought, or a text of digits.
+pub(crate) fn read_id(raw: &str) -> Option<i64> {
+    let digits = raw.trim().trim_matches('"');
+    digits.parse().ok().or_else(|| {
+        let (whole, fraction) = digits.split_once('.')?;
+        fraction.bytes().all(|byte| byte == b'0').then(|| whole.parse().ok())?
+    })
+}
+
+/// The JSON in a binary frame of framing version 2: a header of 16 bytes (version, type, reserved, time,
+/// size, in network order), then the text. Everything else that is binary is sound.
+pub(crate) fn binary_json(bytes: &[u8]) -> Option<&[u8]> {
+    let (header, body) = bytes.split_at_checked(16)?;
+    let size = u32::from_be_bytes(header[12..].try_into().ok()?);
+    let is_json = header.starts_with(&[0, 2, 0, 1]) && usize::try_from(size) == Ok(body.len());
+    is_json.then_some(body)
+}
+
+// ---- errors ----
+
+impl Fault {
+    pub fn new(message: impl Into<String>) -> Fault {
+        Fault { code: None, message: message.into(), data: Value::Null }
+    }
+
+    /// Reads an `error` member of whatever shape.
+    pub fn read(raw: &RawValue) -> Fault {
+        match serde_json::from_str(raw.get()) {
+            Ok(Value::String(message)) => Fault::new(message),
+            Ok(Value::Object(mut error)) => {
+                let code = error.get("code").and_then(Value::as_i64);
+                let data = error.remove("data").unwrap_or_default();
+                match error.remove("message") {
+                    Some(Value::String(message)) => Fault { code, message, data },
+                    _ => Fault { code, message: clip(raw.get()), data },
+                }
+            }
+            _ => Fault::new(clip(raw.get())),
+        }
+    }
+
+    /// The board does not know a tool that it listed, so its list is another by now.
+    pub fn is_unknown_tool(&self) -> bool {
+        self.message.starts_with("Unknown tool")
+    }
+
+    /// The firmware has no codes, only these sentences.
+    fn kind(&self) -> ErrorKind {
+        const ABOUT_ARGUMENTS: [&str; 4] =
+            ["Missing valid argument", "Value is below minimum", "Value exceeds maximum", "Invalid arguments"];
+        if self.is_unknown_tool() {
+            ErrorKind::ActionFailed
+        } else if self.code == Some(-32602) || ABOUT_ARGUMENTS.iter().any(|start| self.message.starts_with(start)) {
+            ErrorKind::InvalidArguments
+        } else {
+            ErrorKind::ActionFailed
+        }
+    }
+
+    pub fn into_error(self, tool: &str) -> ToolError {
+        if let Some(standard) = ToolError::from_object(&self.data) {
+            return standard;
+        }
+        let said = clip(&self.message);
+        let message = match self.kind() {
+            ErrorKind::InvalidArguments => format!("the board refuses the arguments of `{tool}`: {said}"),
+            _ if self.is_unknown_tool() => format!(
+                "the board no longer knows `{tool}` although it listed it ({said}); its tools are being listed again, look at the new list"
+            ),
+            _ => format!("the board could not do `{tool}`: {said}"),
+        };
+        let mut details = Map::new();
+        if let Some(code) = self.code {
+            details.insert("code".to_owned(), json!(code));
+        }
+        if !self.data.is_null() {
+            details.insert("data".to_owned(), self.data.clone());
+        }
+        let details = if details.is_empty() { Value::Null } else { Value::Object(details) };
+        ToolError::new(self.kind(), message).with_details(details)
+    }
+}
+
+/// Reads an error answer that is not JSON because its text was not escaped:
+/// `{"jsonrpc":"2.0","id":3,"error":{"message":"Unknown "x" tool"}}`, alone or in its envelope.
+pub(crate) fn repair(text: &str) -> Option<(i64, Fault)> {
+    let id = find_id(text)?;
+    let error = text.split_once("\"error\"")?.1;
+    let message = after_colon(error.split_once("\"message\"")?.1)?.strip_prefix('"')?;
+    // The firmware writes the message last, so it ends at the quote before the closing braces.
+    let message = message.trim_end_matches(['}', ' ', '\n', '\r', '\t']).strip_suffix('"')?;
+    Some((id, Fault::new(message)))
+}
+
+/// The id of a message that cannot be read as a whole. The firmware writes it near the beginning.
+pub(crate) fn find_id(text: &str) -> Option<i64> {
+    let mut end = text.len().min(512);
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    let rest = after_colon(text[..end].split_once("\"id\"")?.1)?;
+    let digits = rest.split_once([',', '}']).map_or(rest, |(digits, _)| digits);
+    read_id(digits)
+}
+
+fn after_colon(text: &str) -> Option<&str> {
+    text.trim_start().strip_prefix(':').map(str::trim_start)
+}
+
+// ---- answers ----
+
+/// Reads the `result` of a `tools/call`, whatever its shape.
+pub(crate) fn read_outcome(raw: &RawValue, tool: &str) -> Result<Outcome, ToolError> {
+    let result = serde_json::from_str(raw.get()).map_err(|problem| {
+        bad_answer(
+            tool,
+            format!("its result cannot be read ({problem})"),
+            "look at the board's state before trying again",
+        )
+    })?;
+    let mut result = match result {
+        Value::Object(members) if members.contains_key("content") || members.contains_key("isError") => members,
+        Value::Object(members) if members.contains_key("structuredContent") => members,
+        Value::Null => return Ok(Outcome::default()),
+        Value::String(text) => return Ok(Outcome { structured: object_in(&text), ..Outcome::text(text) }),
+        other if other.is_object() => return Ok(Outcome::json(other)),
+        other => return Ok(Outcome::text(other.to_string())),
+    };
+    let failed = result.get("isError").is_some_and(is_true);
+    let items = match result.remove("content") {
+        Some(Value::Array(items)) => items,
+        None | Some(Value::Null) => Vec::new(),
+        Some(single) => vec![single],
+    };
+    let content = items.into_iter().map(|item| read_item(item, tool)).collect::<Result<Vec<_>, _>>()?;
+    let structured = result.remove("structuredContent").filter(Value::is_object);
+    let structured = structured.or_else(|| match content.as_slice() {
+        [Content::Text(text)] => object_in(text),
+        _ => None,
+    });
+    let meta = match result.remove("_meta") {
+        Some(Value::Object(meta)) => meta,
+        _ => Map::new(),
+    };
+    let outcome = Outcome { content, structured, meta };
+    if failed { Err(failure(outcome, tool)) } else { Ok(outcome) }
+}
+
+/// A result that says `isError`.
+fn failure(outcome: Outcome, tool: &str) -> ToolError {
+    if let Some(standard) = outcome.structured.as_ref().and_then(ToolError::from_object) {
+        return standard;
+    }
+    let said = outcome.joined_text();
+    let said = if said.is_empty() { "it gives no reason".to_owned() } else { clip(&said) };
+    let error = ToolError::new(ErrorKind::ActionFailed, format!("the board could not do `{tool}`: {said}"));
+    error.with_details(outcome.structured.unwrap_or_default())
+}
+
+/// The JSON object in a text, looked for only where the text can be one.
+fn object_in(text: &str) -> Option<Value> {
+    let trimmed = text.trim();
+    let candidate = trimmed.starts_with('{') && trimmed.ends_with('}');
+    candidate.then(|| serde_json::from_str(trimmed).ok())?
+}
+
+fn read_item(item: Value, tool: &str) -> Result<Content, ToolError> {
+    let mut members = match item {
+        Value::Object(members) => members,
+        Value::String(text) => return Ok(Content::Text(text)),
+        other => return Ok(Content::Text(other.to_string())),
+    };
+    match members.get("type").and_then(Value::as_str) {
+        Some("text") => match members.remove("text") {
+            Some(Value::String(text)) => Ok(Content::Text(text)),
+            Some(other) => Ok(Content::Text(other.to_string())),
+            None => Ok(Content::Text(String::new())),
+        },
+        Some("image") => read_image(members, tool),
+        _ => {
+            let item = Value::Object(members);
+            // What nobody knows is passed on as the text it is.
+            Ok(Content::from_json(&item).unwrap_or_else(|| Content::Text(item.to_string())))
+        }
+    }
+}
+
+/// A picture: `data` and `mimeType` as MCP has them, or both inside the text of `image`.
+fn read_image(mut members: Map<String, Value>, tool: &str) -> Result<Content, ToolError> {
+    match members.remove("image") {
+        Some(Value::String(inner)) => {
+            // The encoder counts the terminating NUL as part of the text.
+            let inner = if inner.contains('\0') { inner.replace('\0', "") } else { inner };
+            match serde_json::from_str(&inner) {
+                Ok(Value::Object(decoded)) => members = decoded,
+                _ => drop(members.insert("data".to_owned(), Value::String(inner))),
+            }
+        }
+        Some(Value::Object(inner)) => members = inner,
+        _ => {}
+    }
+    let size = |key: &str| members.get(key).and_then(Value::as_u64).and_then(|pixels| u32::try_from(pixels).ok());
+    let size = size("width").zip(size("height"));
+    let mime_type = match members.remove("mimeType") {
+        Some(Value::String(mime_type)) if !mime_type.is_empty() => mime_type,
+        // The only format boards send.
+        _ => "image/jpeg".to_owned(),
+    };
+    let data = match members.remove("data") {
+        Some(Value::String(data)) if data.contains(is_filler) => data.replace(is_filler, ""),
+        Some(Value::String(data)) => data,
+        _ => String::new(),
+    };
+    if data.is_empty() || !data.bytes().all(is_base64) {
+        let remedy = "the firmware should send the picture as base64 in `data`";
+        return Err(bad_answer(tool, "its picture is not base64".to_owned(), remedy));
+    }
+    Ok(Content::Image { data, mime_type, size })
+}
+
+fn is_filler(character: char) -> bool {
+    character == '\0' || character.is_ascii_whitespace()
+}
+
+fn is_base64(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=')
+}
+
+fn bad_answer(tool: &str, problem: String, remedy: &str) -> ToolError {
+    ToolError::new(ErrorKind::BadAnswer, format!("the board answered `{tool}`, but {problem}; {remedy}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn outcome(result: Value) -> Result<Outcome, ToolError> {
+        read_outcome(&serde_json::value::to_raw_value(&result).unwrap(), "t")
+    }
+
+    fn fault(error: Value) -> ToolError {
+        Fault::read(&serde_json::value::to_raw_value(&error).unwrap()).into_error("t")
+    }
+
+    #[test]
+    fn unescaped_error_text_is_read_nevertheless() {
+        let check = |text: &str, id: i64, message: &str| {
+            assert!(serde_json::from_str::<Value>(text).is_err(), "{text}");
+            assert_eq!(repair(text), Some((id, Fault::new(message))), "{text}");
+        };
+        check(r#"{"jsonrpc":"2.0","id":3,"error":{"message":"Unknown "x" tool"}}"#, 3, r#"Unknown "x" tool"#);
+        check(
+            r#"{"session_id":"","type":"mcp","payload":{"jsonrpc":"2.0","id":7,"error":{"message":"a "b""}}}"#,
+            7,
+            r#"a "b""#,
+        );
+        check("{\"id\": 1, \"error\" : {\"message\" : \"line\nbreak {x}\"} }\n", 1, "line\nbreak {x}");
+    }
+
+    #[test]
+    fn what_is_no_broken_error_is_not_repaired() {
+        for text in [
+            "",
+            "{",
+            r#"{"id":3,"result":{"content":[{"te"#,
+            r#"{"id":"x","error":{"message":"a"}}"#,
+            r#"{"id":3,"error":{"message":"cut off"#,
+            r#"{"id":3,"error":{"message""#,
+            r#""error""id""message""#,
+        ] {
+            assert_eq!(repair(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn the_id_of_a_broken_message_is_found_near_its_beginning() {
+        assert_eq!(find_id(r#"{"session_id":"9","payload":{"jsonrpc":"2.0","id" : 12,"result":{"#), Some(12));
+        assert_eq!(find_id(r#"{"id":12"#), Some(12));
+        assert_eq!(find_id(r#"{"id":"#), None);
+        assert_eq!(find_id(&"ä".repeat(400)), None);
+    }
+
+    #[test]
+    fn ids_come_back_in_several_forms() {
+        let ids = ["3", "3.0", "\"3\"", "-1", "3.5", "x", "{}", "99999999999999999999"].map(read_id);
+        assert_eq!(ids, [Some(3), Some(3), Some(3), Some(-1), None, None, None, None]);
+    }
+
+    #[test]
+    fn firmware_sentences_become_kinds() {
+        let kind = |message: &str| fault(json!({ "message": message })).kind;
+        assert_eq!(kind("Missing valid argument: volume"), ErrorKind::InvalidArguments);
+        assert_eq!(kind("Value is below minimum allowed: 0"), ErrorKind::InvalidArguments);
+        assert_eq!(kind("Value exceeds maximum allowed: 100"), ErrorKind::InvalidArguments);
+        assert_eq!(kind("Unknown tool: self.x"), ErrorKind::ActionFailed);
+        assert_eq!(kind("Failed to capture photo"), ErrorKind::ActionFailed);
+        assert_eq!(fault(json!({"code": -32602, "message": "no"})).kind, ErrorKind::InvalidArguments);
+    }
+
+    #[test]
+    fn an_error_of_any_shape_has_a_message() {
+        for error in [json!("why"), json!({"message": "why"}), json!({"error": "why"}), json!(["why"])] {
+            let error = fault(error);
+            assert_eq!(error.kind, ErrorKind::ActionFailed);
+            assert!(error.message.contains("why") && error.message.contains("`t`"), "{error}");
+        }
+        assert_eq!(fault(json!({"code": 5, "message": "m", "data": [1]})).details, json!({"code": 5, "data": [1]}));
+        let standard = ToolError::new(ErrorKind::Timeout, "too slow");
+        assert_eq!(fault(json!({"message": "m", "data": standard.to_object()})), standard);
+    }
+
+    #[test]
+    fn a_double_encoded_picture_is_a_picture() {
+        let inner = json!({"type": "image", "mimeType": "image/jpeg", "data": "/9j/"}).to_string();
+        let expected = Content::Image { data: "/9j/".into(), mime_type: "image/jpeg".into(), size: None };
+        for image in [
+            json!({"type": "image", "image": inner}),
+            json!({"type": "image", "image": inner.replace("/9j/", "/9j/\0")}),
+            json!({"type": "image", "image": {"data": "/9j/"}}),
+            json!({"type": "image", "image": "/9j/\n"}),
+            json!({"type": "image", "data": "/9j/\0", "mimeType": "image/jpeg"}),
+            json!({"type": "image", "data": "/9j/"}),
+        ] {
+            assert_eq!(
+                outcome(json!({"content": [image]})).map(|it| it.content),
+                Ok(vec![expected.clone()]),
+                "{image}"
+            );
+        }
+        let sized = outcome(json!({"content": [{"type": "image", "data": "AA==", "width": 3, "height": 2}]}));
+        assert!(matches!(sized.unwrap().content[0], Content::Image { size: Some((3, 2)), .. }));
+    }
+
+    #[test]
+    fn a_picture_that_is_none_is_a_bad_answer() {
+        for image in
+            [json!({"type": "image"}), json!({"type": "image", "image": "<svg>"}), json!({"type": "image", "data": 5})]
+        {
+            assert_eq!(outcome(json!({"content": [image]})).map_err(|error| error.kind), Err(ErrorKind::BadAnswer));
+        }
+    }
+
+    #[test]
+    fn only_an_object_in_the_text_becomes_structured() {
+        let structured = |text: &str| outcome(json!({"content": [{"type": "text", "text": text}]})).unwrap().structured;
+        assert_eq!(structured(r#" {"volume": 50} "#), Some(json!({"volume": 50})));
+        for text in ["true", "5", "[1]", "{not json}", "", "{\"a\":1} and more"] {
+            assert_eq!(structured(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn results_of_other_shapes_are_outcomes_too() {
+        assert_eq!(outcome(json!("done")), Ok(Outcome::text("done")));
+        assert_eq!(outcome(json!(true)), Ok(Outcome::text("true")));
+        assert_eq!(outcome(json!(null)), Ok(Outcome::default()));
+        assert_eq!(outcome(json!({"a": 1})), Ok(Outcome::json(json!({"a": 1}))));
+        assert_eq!(outcome(json!({"content": "done"})), Ok(Outcome::text("done")));
+        assert_eq!(outcome(json!({"content": {"type": "text", "text": 5}})), Ok(Outcome::text("5")));
+        assert_eq!(outcome(json!({"content": [{"type": "hologram"}]})), Ok(Outcome::text(r#"{"type":"hologram"}"#)));
+        let described = outcome(json!({"content": [], "structuredContent": {"a": 1}, "_meta": {"b": 2}})).unwrap();
+        assert_eq!((described.structured, described.meta.len()), (Some(json!({"a": 1})), 1));
+    }
+
+    #[test]
+    fn a_result_that_says_error_is_an_error() {
+        let failed = outcome(json!({"content": [{"type": "text", "text": "lens cap"}], "isError": true})).unwrap_err();
+        assert_eq!(failed.kind, ErrorKind::ActionFailed);
+        assert!(failed.message.contains("lens cap"));
+        assert!(outcome(json!({"isError": "true"})).is_err());
+        assert!(outcome(json!({"content": [], "isError": false})).is_ok());
+        let standard = ToolError::new(ErrorKind::PermissionDenied, "not now");
+        let text = standard.to_object().to_string();
+        assert_eq!(outcome(json!({"content": [{"type": "text", "text": text}], "isError": true})), Err(standard));
+    }
+
+    #[test]
+    fn json_in_a_binary_frame_is_told_from_sound() {
+        let frame = |head: [u8; 4], size: u32| [&head[..], &[0; 8], &size.to_be_bytes(), b"{}"].concat();
+        assert_eq!(binary_json(&frame([0, 2, 0, 1], 2)), Some(&b"{}"[..]));
+        assert_eq!(binary_json(&frame([0, 2, 0, 0], 2)), None);
+        assert_eq!(binary_json(&frame([0, 2, 0, 1], 3)), None);
+        assert_eq!(binary_json(b"opus"), None);
+    }
+
+    #[test]
+    fn words_of_a_board_are_clipped_to_one_short_line() {
+        assert_eq!(clip("a\nb\u{1b}"), "a b ");
+        assert_eq!(clip(&"ä".repeat(1000)).chars().count(), 301);
+    }
+}
