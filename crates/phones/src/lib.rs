@@ -3,6 +3,7 @@
 //! A [`Phone`] is some dozen primitives: read the tree, take a picture, touch, press a key. Every
 //! tool is written once on top of them.
 
+pub mod image;
 pub mod logs;
 pub mod phone;
 pub mod tiers;

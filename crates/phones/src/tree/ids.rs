@@ -1,6 +1,6 @@
 //! Ids that stay while the thing is the same.
 //!
-//! A node's identity is its parent's identity, its class and its resource id. Where siblings share
+//! A node's identity is its parent's identity (at the root the app's), its class and its resource id. Where siblings share
 //! those, or stand in a scrollable container, where they come and go, the first label at or below the
 //! node tells them apart, and at last their order. Position, state and the content of fields do not
 //! count: a row keeps its id while it scrolls, a switch while it flips, a field while it is typed in.
@@ -24,6 +24,9 @@ pub(super) fn assign(tree: &mut Tree) {
         let node = &tree.nodes[index];
         let mut hash = Hash::new().number(parent.map_or(1, |parent| identities[parent]));
         hash = hash.text(&node.class).text(node.resource_id.as_deref().unwrap_or_default());
+        if parent.is_none() {
+            hash = hash.text(&node.package);
+        }
         let shifting = parent.is_some_and(|parent| tree.nodes[parent].scrollable);
         if (shifting || twins[&kin[index]] > 1)
             && let Some(label) = labels[index].and_then(|labelled| label(tree, labelled))

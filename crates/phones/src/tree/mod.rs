@@ -3,6 +3,9 @@
 //! A backend builds one with [`TreeBuilder`]. Ids are given when it is finished, see [`ids`].
 
 mod ids;
+pub mod json;
+pub mod select;
+pub mod xml;
 
 use std::fmt;
 
@@ -177,6 +180,23 @@ impl Tree {
         std::iter::successors(self.places[index].parent, |parent| self.places[*parent].parent)
     }
 
+    /// [`Tree::visible_bounds`] of all nodes, in one pass.
+    pub fn all_visible_bounds(&self) -> Vec<Rect> {
+        // What a node's children are clipped to, and what is left of the node itself.
+        let mut clips: Vec<Rect> = Vec::with_capacity(self.len());
+        let mut visible = Vec::with_capacity(self.len());
+        for (node, place) in self.nodes.iter().zip(&self.places) {
+            let own = place.parent.map_or(node.bounds, |parent| node.bounds.intersect(clips[parent]));
+            let clip = match place.parent {
+                Some(parent) if !node.scrollable => clips[parent],
+                _ => own,
+            };
+            clips.push(clip);
+            visible.push(own);
+        }
+        visible
+    }
+
     /// The part of a node that its scrollable ancestors and its window leave to be seen.
     pub fn visible_bounds(&self, index: usize) -> Rect {
         let clips = |ancestor: &usize| self.nodes[*ancestor].scrollable || self.places[*ancestor].parent.is_none();
@@ -193,6 +213,11 @@ pub struct TreeBuilder {
 }
 
 impl TreeBuilder {
+    /// Quarter turns; what is more than three counts from zero again.
+    pub fn set_rotation(&mut self, rotation: u8) {
+        self.tree.rotation = rotation % 4;
+    }
+
     /// Begins a node; its children follow until [`TreeBuilder::close`].
     pub fn open(&mut self, node: Node) {
         let index = self.tree.nodes.len();
