@@ -1,1 +1,102 @@
-//! Family 1: boards over WebSocket.
+//! Family 1: boards.
+//!
+//! A board knocks at [`websocket`], is judged by its headers ([`greeting`]), and gets a task of its
+//! own ([`pump`]) that owns the protocol state (`sinew_wire::host::Session`) and the connection
+//! ([`pipe`]). What the gateway sees of it is a [`BoardDevice`] ([`handle`]), announced as a
+//! `DeviceEvent`. The [`roster`] knows who is connected, so that a board that returns replaces itself.
+//!
+//! The board dialect is not here (see `sinew_wire`), and neither is any decision about who may call
+//! what: admission is asked of whoever opens the [`Door`].
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use sinew_tool::Announce;
+use sinew_wire::host::Vision;
+
+mod flood;
+mod greeting;
+mod handle;
+mod pipe;
+mod pump;
+mod roster;
+mod stream;
+pub mod websocket;
+
+pub use handle::BoardDevice;
+
+/// What a door for boards needs to know of the house around it.
+#[derive(Clone)]
+pub struct Door {
+    pub admit: Arc<dyn Admit>,
+    pub announce: Announce,
+    /// Where boards with a camera may have their pictures explained.
+    pub vision: Option<Vision>,
+    /// Whether tools that firmware marks as user-only are listed too.
+    pub user_tools: bool,
+    pub limits: Limits,
+    pub tls: Option<Arc<tokio_rustls::rustls::ServerConfig>>,
+}
+
+/// Decides who may connect. Asked once per connection, before any MCP.
+pub trait Admit: Send + Sync {
+    fn admit(&self, token: Option<&str>, hardware_id: &str) -> Admission;
+}
+
+impl<F: Fn(Option<&str>, &str) -> Admission + Send + Sync> Admit for F {
+    fn admit(&self, token: Option<&str>, hardware_id: &str) -> Admission {
+        self(token, hardware_id)
+    }
+}
+
+/// The answer to a board that knocks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Admission {
+    /// The token was made for this very board.
+    Device,
+    /// The gateway's own token, for first trials.
+    GatewayToken,
+    Refused,
+}
+
+/// What a door bears before it says no.
+#[derive(Clone, Debug)]
+pub struct Limits {
+    /// Boards connected at once.
+    pub boards: usize,
+    /// Connections that have not yet said who they are. The rest wait in the kernel's backlog.
+    pub handshakes: usize,
+    /// How long such a connection may take: as long as the board itself waits for our hello.
+    pub handshake_time: Duration,
+    /// How long a connected board may take to say its first word.
+    pub hello_time: Duration,
+    /// The longest message read from a board. A photo of 640 x 480 in base64 needs some 100 KB.
+    pub message_bytes: usize,
+    /// Calls one board may have open, waiting ones included.
+    pub open_calls: usize,
+    /// Silence after which a board is pinged; firmware never pings by itself. Two unanswered pings
+    /// end the connection.
+    pub ping_after: Duration,
+    /// Notices passed on per second, and how many more in a burst. The rest is counted and dropped.
+    pub notices_per_second: u32,
+    pub notice_burst: u32,
+    /// What the protocol state bears: tools, pages, answers.
+    pub session: sinew_wire::host::Limits,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits {
+            boards: 10_000,
+            handshakes: 256,
+            handshake_time: Duration::from_secs(10),
+            hello_time: Duration::from_secs(30),
+            message_bytes: 1 << 20,
+            open_calls: 64,
+            ping_after: Duration::from_secs(30),
+            notices_per_second: 200,
+            notice_burst: 400,
+            session: sinew_wire::host::Limits::default(),
+        }
+    }
+}

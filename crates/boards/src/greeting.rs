@@ -1,0 +1,232 @@
+//! Who is knocking: a board's upgrade request, read and judged before any MCP.
+
+use std::net::SocketAddr;
+
+use http::header::{AUTHORIZATION, CONNECTION, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
+use http::{HeaderMap, Request, Response, StatusCode};
+use http_body_util::Full;
+use hyper::body::Bytes;
+use sinew_tool::{DeviceId, DeviceInfo, DeviceKey, Status, json};
+use tokio_tungstenite::tungstenite::handshake::server::create_response_with_body;
+
+use crate::Admission;
+
+/// The path of the board protocol, with and without the slash at its end.
+pub(crate) const PATH: &str = "/xiaozhi/v1/";
+/// A MAC has 17 characters and a UUID 36; more than this is not an id.
+const LONGEST_ID: usize = 64;
+
+/// A board at the door.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Newcomer {
+    /// In lower case, as firmware writes its MAC.
+    pub(crate) hardware_id: String,
+    client_id: Option<String>,
+    protocol_version: Option<u8>,
+    token: Option<String>,
+}
+
+pub(crate) type Answer = Response<Full<Bytes>>;
+
+impl Newcomer {
+    /// Reads the headers, and where one is missing the query parameter of the same name, which boards
+    /// behind simple proxies use.
+    pub(crate) fn read<B>(request: &Request<B>) -> Result<Newcomer, Box<Answer>> {
+        let path = request.uri().path();
+        if path != PATH && path != PATH.trim_end_matches('/') {
+            return Err(refusal(StatusCode::NOT_FOUND, &format!("there is nothing here; boards connect to {PATH}")));
+        }
+        let parameter = |name: &str| find_parameter(request, name);
+        let Some(hardware_id) = parameter("device-id") else {
+            let message =
+                "the header Device-Id is missing; send the board's MAC address in it, for example aa:bb:cc:dd:ee:01";
+            return Err(refusal(StatusCode::BAD_REQUEST, message));
+        };
+        if hardware_id.len() > LONGEST_ID || !hardware_id.bytes().all(|byte| byte.is_ascii_graphic()) {
+            let message = format!(
+                "the header Device-Id must be 1 to {LONGEST_ID} visible ASCII characters, for example aa:bb:cc:dd:ee:01"
+            );
+            return Err(refusal(StatusCode::BAD_REQUEST, &message));
+        }
+        Ok(Newcomer {
+            hardware_id: hardware_id.to_ascii_lowercase(),
+            client_id: parameter("client-id").filter(|id| id.len() <= LONGEST_ID),
+            protocol_version: parameter("protocol-version").and_then(|version| version.parse().ok()),
+            token: parameter(AUTHORIZATION.as_str()).and_then(|value| bare_token(&value)),
+        })
+    }
+
+    pub(crate) fn token(&self) -> Option<&str> {
+        self.token.as_deref()
+    }
+
+    /// The particulars of this board before it has said its name.
+    pub(crate) fn to_info(&self, address: SocketAddr, admission: Admission) -> DeviceInfo {
+        let admitted_by = match admission {
+            Admission::Device => "device token",
+            Admission::GatewayToken | Admission::Refused => "gateway token",
+        };
+        let attributes = [
+            ("hardware_id", Some(json!(self.hardware_id))),
+            ("client_id", self.client_id.as_ref().map(|id| json!(id))),
+            ("protocol_version", self.protocol_version.map(|version| json!(version))),
+            ("transport", Some(json!("websocket"))),
+            ("address", Some(json!(address.to_string()))),
+            ("admitted_by", Some(json!(admitted_by))),
+        ];
+        DeviceInfo {
+            key: DeviceKey(format!("board:{}", self.hardware_id)),
+            suggested_id: suggest_id(&self.hardware_id),
+            family: "board",
+            name: String::new(),
+            version: String::new(),
+            status: Status::Ready,
+            instructions: None,
+            attributes: attributes.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?))).collect(),
+        }
+    }
+}
+
+/// The answer that turns the connection into a WebSocket, or why it cannot.
+pub(crate) fn accept<B>(request: &Request<B>) -> Result<Answer, Box<Answer>> {
+    create_response_with_body(request, Full::default).map_err(|error| {
+        let message = format!("{error}; this path speaks WebSocket only");
+        refusal(StatusCode::UPGRADE_REQUIRED, &message)
+    })
+}
+
+/// 401, naming the scheme as the standard asks.
+pub(crate) fn unauthorized(newcomer: &Newcomer) -> Box<Answer> {
+    let what = if newcomer.token.is_some() { "the token does not fit" } else { "a token is missing" };
+    let message = format!(
+        "{what}: the board {} must send `Authorization: Bearer TOKEN` with its device token (sinew token new --device {})",
+        newcomer.hardware_id, newcomer.hardware_id
+    );
+    let mut answer = refusal(StatusCode::UNAUTHORIZED, &message);
+    let challenge = http::HeaderValue::from_static("Bearer realm=\"sinew boards\"");
+    answer.headers_mut().insert(WWW_AUTHENTICATE, challenge);
+    answer
+}
+
+pub(crate) fn full(limit: usize) -> Box<Answer> {
+    let message = format!("{limit} boards are connected already, as many as this door admits; try again later");
+    let mut answer = refusal(StatusCode::SERVICE_UNAVAILABLE, &message);
+    answer.headers_mut().insert(RETRY_AFTER, http::HeaderValue::from_static("60"));
+    answer
+}
+
+fn refusal(status: StatusCode, message: &str) -> Box<Answer> {
+    let mut answer = Response::new(Full::from(format!("{message}\n")));
+    *answer.status_mut() = status;
+    let headers = answer.headers_mut();
+    headers.insert(CONTENT_TYPE, http::HeaderValue::from_static("text/plain; charset=utf-8"));
+    headers.insert(CONNECTION, http::HeaderValue::from_static("close"));
+    if status == StatusCode::UPGRADE_REQUIRED {
+        headers.insert(http::header::UPGRADE, http::HeaderValue::from_static("websocket"));
+    }
+    Box::new(answer)
+}
+
+fn find_parameter<B>(request: &Request<B>, name: &str) -> Option<String> {
+    let in_header = find_header(request.headers(), name);
+    in_header.or_else(|| {
+        let query = request.uri().query()?.as_bytes();
+        let (_, value) = form_urlencoded::parse(query).find(|(key, _)| key.eq_ignore_ascii_case(name))?;
+        Some(value.trim().to_owned()).filter(|value| !value.is_empty())
+    })
+}
+
+fn find_header(headers: &HeaderMap, name: &str) -> Option<String> {
+    let value = headers.get(name)?.to_str().ok()?.trim();
+    (!value.is_empty()).then(|| value.to_owned())
+}
+
+/// Firmware adds `Bearer ` only to a token without a space, and users store it with and without.
+fn bare_token(value: &str) -> Option<String> {
+    let token = match value.split_once(' ') {
+        Some((scheme, token)) if scheme.eq_ignore_ascii_case("bearer") => token.trim(),
+        _ => value,
+    };
+    (!token.is_empty()).then(|| token.to_owned())
+}
+
+/// `board-` and the last six digits of the MAC; for other ids as much of them as fits.
+fn suggest_id(hardware_id: &str) -> String {
+    let digits: String = hardware_id.chars().filter(char::is_ascii_hexdigit).collect();
+    let is_mac =
+        digits.len() == 12 && hardware_id.chars().all(|c| c.is_ascii_hexdigit() || matches!(c, ':' | '-' | '_'));
+    if is_mac { format!("board-{}", &digits[6..]) } else { DeviceId::slug(&format!("board-{hardware_id}")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn knock(uri: &str, headers: &[(&str, &str)]) -> Result<Newcomer, u16> {
+        let request = headers.iter().fold(Request::get(uri), |request, (name, value)| request.header(*name, *value));
+        Newcomer::read(&request.body(()).expect("a request")).map_err(|answer| answer.status().as_u16())
+    }
+
+    #[test]
+    fn the_headers_of_firmware_are_read() {
+        let headers = [
+            ("Authorization", "Bearer secret"),
+            ("Protocol-Version", "1"),
+            ("Device-Id", "AA:bb:cc:dd:ee:01"),
+            ("Client-Id", "7b9f"),
+        ];
+        let newcomer = knock("/xiaozhi/v1/", &headers).expect("admissible");
+        assert_eq!(newcomer.token(), Some("secret"));
+        let info = newcomer.to_info(([127, 0, 0, 1], 9).into(), Admission::Device);
+        assert_eq!((info.key.0.as_str(), info.suggested_id.as_str()), ("board:aa:bb:cc:dd:ee:01", "board-ddee01"));
+        assert_eq!(
+            json!(info.attributes),
+            json!({
+                "address": "127.0.0.1:9", "admitted_by": "device token", "client_id": "7b9f",
+                "hardware_id": "aa:bb:cc:dd:ee:01", "protocol_version": 1, "transport": "websocket",
+            })
+        );
+    }
+
+    #[test]
+    fn query_parameters_stand_in_for_missing_headers() {
+        let uri = "/xiaozhi/v1?device-id=aa%3Abb%3A01&client-id=c&authorization=Bearer%20t";
+        let newcomer = knock(uri, &[("Client-Id", "header")]).expect("admissible");
+        assert_eq!(newcomer.hardware_id, "aa:bb:01");
+        assert_eq!(newcomer.client_id.as_deref(), Some("header"));
+        assert_eq!(newcomer.token(), Some("t"));
+    }
+
+    #[test]
+    fn what_does_not_say_who_it_is_is_refused() {
+        let long = "a".repeat(65);
+        assert_eq!(knock("/", &[("Device-Id", "a")]), Err(404));
+        assert_eq!(knock("/xiaozhi/v1/more", &[("Device-Id", "a")]), Err(404));
+        assert_eq!(knock("/xiaozhi/v1/", &[]), Err(400));
+        assert_eq!(knock("/xiaozhi/v1/", &[("Device-Id", "  ")]), Err(400));
+        assert_eq!(knock("/xiaozhi/v1/", &[("Device-Id", &long)]), Err(400));
+        assert_eq!(knock("/xiaozhi/v1/?device-id=a%0Ab", &[]), Err(400));
+    }
+
+    #[test]
+    fn tokens_come_with_and_without_their_scheme() {
+        for (value, token) in
+            [("t", Some("t")), ("bearer t", Some("t")), ("Bearer ", Some("Bearer")), ("a b", Some("a b"))]
+        {
+            assert_eq!(
+                knock("/xiaozhi/v1/", &[("Device-Id", "a"), ("Authorization", value)]).expect("read").token(),
+                token
+            );
+        }
+        assert_eq!(knock("/xiaozhi/v1/", &[("Device-Id", "a"), ("Authorization", "")]).expect("read").token(), None);
+    }
+
+    #[test]
+    fn a_suggested_id_fits_whatever_the_hardware_is_called() {
+        assert_eq!(suggest_id("aa-bb-cc-dd-ee-ff"), "board-ddeeff");
+        assert_eq!(suggest_id("kitchen_sensor"), "board-kitchen-sensor");
+        for id in ["aa", "::::", "abcdefabcdefabcdefabcdefabcdef", "!"] {
+            assert!(DeviceId::parse(&suggest_id(id)).is_some(), "{id}");
+        }
+    }
+}

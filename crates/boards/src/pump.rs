@@ -1,0 +1,405 @@
+//! The task of one connected board: it alone owns the session and the pipe.
+//!
+//! Text from the board, orders from callers and the passing of time go into the session; what the
+//! session gives back goes to the board, to the callers and to the gateway.
+
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use sinew_tool::{Device, DeviceEvent, DeviceInfo, LeaveReason, Notice, Outcome, Status, ToolError, Toolset, json};
+use sinew_wire::Moment;
+use sinew_wire::host::{Config, Event, Output, Session, Ticket, Transport};
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::Sleep;
+use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
+
+use crate::flood::Bucket;
+use crate::handle::{BoardDevice, Command, Order};
+use crate::pipe::{Broken, Heard, Pipe};
+use crate::roster::Place;
+use crate::websocket::Hall;
+
+/// Unanswered pings after which a board counts as gone.
+const MISSES: u32 = 2;
+/// What a board may say before it is announced; kept for the gateway, and bounded.
+const EARLY_NOTICES: usize = 16;
+/// The topic under which the gateway learns what was worked around or left out.
+const WARNING: &str = "warning";
+
+pub(crate) struct Pump {
+    hall: Arc<Hall>,
+    place: Place,
+    pipe: Pipe,
+    session: Session,
+    device: Arc<BoardDevice>,
+    commands: mpsc::UnboundedReceiver<Command>,
+    /// Orders the session has and has not answered.
+    open: Vec<Open>,
+    sleep: Pin<Box<Sleep>>,
+    /// When `sleep` ends. It is moved forward only when something is due earlier, so that a call,
+    /// whose deadline is far away, does not touch the timer.
+    armed: Moment,
+    /// When the session wants to be woken.
+    session_due: Option<Moment>,
+    started: Moment,
+    last_heard: Moment,
+    pings_unanswered: u32,
+    greeted: bool,
+    joined: bool,
+    early: Vec<Notice>,
+    notices: Bucket,
+    notices_dropped: u64,
+    ending: Option<Ending>,
+}
+
+struct Open {
+    ticket: Ticket,
+    number: u64,
+    reply: oneshot::Sender<Result<Outcome, ToolError>>,
+}
+
+/// One thing that happened.
+enum Turn {
+    Heard(Heard),
+    Asked(Command),
+    Flushed,
+    TimePassed,
+    Ended(Ending),
+}
+
+/// How a stay ends: what the gateway hears, and what the board hears if it still listens.
+struct Ending {
+    reason: LeaveReason,
+    farewell: Option<CloseCode>,
+}
+
+impl Pump {
+    pub(crate) fn new(pipe: Pipe, info: DeviceInfo, place: Place, hall: Arc<Hall>) -> Pump {
+        let limits = &hall.door.limits;
+        let now = since(hall.start);
+        let config = Config {
+            session_id: format!("board-{}", place.number),
+            transport: Transport::WebSocket,
+            vision: hall.door.vision.clone(),
+            user_tools: hall.door.user_tools,
+            hello_extra: None,
+            limits: limits.session.clone(),
+        };
+        let (device, commands) = BoardDevice::new(info, limits.open_calls);
+        Pump {
+            session: Session::new(config, now),
+            device,
+            commands,
+            open: Vec::new(),
+            sleep: Box::pin(tokio::time::sleep_until(hall.start)),
+            armed: now,
+            session_due: None,
+            started: now,
+            last_heard: now,
+            pings_unanswered: 0,
+            greeted: false,
+            joined: false,
+            early: Vec::new(),
+            notices: Bucket::new(limits.notices_per_second, limits.notice_burst, now),
+            notices_dropped: 0,
+            ending: None,
+            pipe,
+            place,
+            hall,
+        }
+    }
+
+    pub(crate) async fn run(mut self) {
+        let ending = loop {
+            self.settle();
+            if let Some(ending) = self.ending.take() {
+                break ending;
+            }
+            let turn = poll_fn(|cx| self.poll_turn(cx)).await;
+            let now = self.now();
+            match turn {
+                Turn::Heard(heard) => self.handle_heard(now, heard),
+                Turn::Asked(command) => self.handle_command(now, command),
+                Turn::Flushed => {}
+                Turn::TimePassed => self.handle_time(now),
+                Turn::Ended(ending) => self.ending = Some(ending),
+            }
+            if self.pipe.can_shrink() {
+                self.pipe.shrink().await;
+            }
+        };
+        self.leave(ending).await;
+    }
+
+    fn now(&self) -> Moment {
+        since(self.hall.start)
+    }
+
+    fn poll_turn(&mut self, cx: &mut Context<'_>) -> Poll<Turn> {
+        if let Poll::Ready(end) = Pin::new(&mut self.place.end).poll(cx) {
+            let (reason, code) = match end {
+                Ok(()) => (LeaveReason::Replaced, CloseCode::Policy),
+                Err(_) => (LeaveReason::Dismissed("the gateway is shutting down".to_owned()), CloseCode::Away),
+            };
+            return Poll::Ready(Turn::Ended(Ending { reason, farewell: Some(code) }));
+        }
+        match self.pipe.poll_flush(cx) {
+            Poll::Ready(Err(broken)) => return Poll::Ready(Turn::Ended(broken.into())),
+            Poll::Ready(Ok(())) if self.pipe.can_shrink() => return Poll::Ready(Turn::Flushed),
+            _ => {}
+        }
+        if let Poll::Ready(Some(command)) = self.commands.poll_recv(cx) {
+            return Poll::Ready(Turn::Asked(command));
+        }
+        match self.pipe.poll_hear(cx) {
+            Poll::Ready(Ok(heard)) => return Poll::Ready(Turn::Heard(heard)),
+            Poll::Ready(Err(broken)) => return Poll::Ready(Turn::Ended(broken.into())),
+            Poll::Pending => {}
+        }
+        self.sleep.as_mut().poll(cx).map(|()| Turn::TimePassed)
+    }
+
+    fn handle_heard(&mut self, now: Moment, heard: Heard) {
+        self.last_heard = now;
+        self.pings_unanswered = 0;
+        match heard {
+            Heard::Text(text) => self.session.handle_text(now, text.as_str()),
+            Heard::Binary(bytes) => self.session.handle_binary(&bytes),
+            Heard::SignOfLife => {}
+            Heard::Farewell => {
+                self.ending = Some(Ending { reason: LeaveReason::Closed, farewell: Some(CloseCode::Normal) })
+            }
+        }
+    }
+
+    fn handle_command(&mut self, now: Moment, command: Command) {
+        match command {
+            Command::Call(order) => {
+                let Order { number, call, reply } = *order;
+                let ticket = self.session.call(now, &call.tool, &call.args, call.budget);
+                self.open.push(Open { ticket, number, reply });
+            }
+            Command::Cancel(number) => {
+                if let Some(index) = self.open.iter().position(|open| open.number == number) {
+                    self.session.cancel(self.open.swap_remove(index).ticket);
+                }
+            }
+        }
+    }
+
+    fn handle_time(&mut self, now: Moment) {
+        self.session.handle_time(now);
+        if now >= self.ping_due() {
+            if self.pings_unanswered >= MISSES {
+                let silence = now.since(self.last_heard).as_secs();
+                let reason = format!("nothing was heard for {silence} s, and {MISSES} pings went unanswered");
+                self.ending = Some(Ending { reason: LeaveReason::Broken(reason), farewell: Some(CloseCode::Away) });
+            } else {
+                self.pings_unanswered += 1;
+                let pinged = self.pipe.ping();
+                self.note(pinged);
+            }
+        }
+        if !self.greeted && now >= self.hello_due() {
+            let waited = self.hall.door.limits.hello_time.as_secs();
+            let reason = format!("the board said no hello within {waited} s");
+            self.ending = Some(Ending { reason: LeaveReason::Dismissed(reason), farewell: Some(CloseCode::Policy) });
+        }
+    }
+
+    fn ping_due(&self) -> Moment {
+        self.last_heard + self.hall.door.limits.ping_after * (self.pings_unanswered + 1)
+    }
+
+    fn hello_due(&self) -> Moment {
+        self.started + self.hall.door.limits.hello_time
+    }
+
+    fn note(&mut self, result: Result<(), Broken>) {
+        if let Err(broken) = result {
+            self.ending.get_or_insert(broken.into());
+        }
+    }
+
+    /// Takes everything out of the session, and arms the timer for what comes next.
+    fn settle(&mut self) {
+        self.session_due = loop {
+            match self.session.poll() {
+                Output::Send(text) => {
+                    let sent = self.pipe.send(text);
+                    self.note(sent);
+                }
+                Output::Event(event) => self.handle_event(event),
+                Output::Wait(due) => break due,
+            }
+        };
+        let mut due = self.ping_due();
+        if let Some(session_due) = self.session_due {
+            due = due.min(session_due);
+        }
+        if !self.greeted {
+            due = due.min(self.hello_due());
+        }
+        if self.sleep.is_elapsed() || due < self.armed {
+            self.armed = due;
+            self.sleep.as_mut().reset(self.hall.start + Duration::from_micros(due.0));
+        }
+    }
+
+    fn handle_event(&mut self, event: Event) {
+        match event {
+            Event::Hello(_) => self.greeted = true,
+            Event::Ready(ready) => {
+                let mut info = DeviceInfo::clone(&self.device.info());
+                (info.name, info.version, info.status) = (ready.name, ready.version, Status::Ready);
+                self.show(Some(info), Some(ready.tools));
+                ready.warnings.into_iter().for_each(|warning| self.warn(warning));
+            }
+            Event::NoMcp => {
+                let mut info = DeviceInfo::clone(&self.device.info());
+                info.status = Status::Limited {
+                    state: "no MCP".to_owned(),
+                    remedy:
+                        "the board's hello does not offer MCP; update its firmware to one whose hello has features.mcp"
+                            .to_owned(),
+                };
+                self.show(Some(info), None);
+            }
+            Event::ToolsChanged { tools, warnings } => {
+                self.show(None, Some(tools));
+                warnings.into_iter().for_each(|warning| self.warn(warning));
+            }
+            Event::Answered(ticket, result) => {
+                if let Some(index) = self.open.iter().position(|open| open.ticket == ticket) {
+                    // An error means that the caller has just given up; its cancellation is on the way.
+                    let _ = self.open.swap_remove(index).reply.send(result);
+                }
+            }
+            Event::Notified(notice) => self.say(notice),
+            Event::Warned(warning) => self.warn(warning),
+            Event::Closed(reason) => {
+                let reason = LeaveReason::Dismissed(reason);
+                self.ending.get_or_insert(Ending { reason, farewell: Some(CloseCode::Normal) });
+            }
+        }
+    }
+
+    /// The gateway sees the board for the first time, or sees it differently.
+    fn show(&mut self, info: Option<DeviceInfo>, tools: Option<Toolset>) {
+        if let Some(info) = info {
+            self.device.set_info(info);
+        }
+        if let Some(tools) = tools {
+            self.device.set_tools(self.hall.roster.shelve(tools));
+        }
+        self.greeted = true;
+        let device: Arc<dyn Device> = self.device.clone();
+        if self.joined {
+            return self.announce(DeviceEvent::Changed(device));
+        }
+        self.joined = true;
+        self.announce(DeviceEvent::Joined(device));
+        for notice in std::mem::take(&mut self.early) {
+            self.announce(DeviceEvent::Said(self.device.clone(), notice));
+        }
+    }
+
+    fn warn(&mut self, warning: String) {
+        self.say(Notice { topic: WARNING.to_owned(), body: json!({"message": warning}) });
+    }
+
+    /// Passes a notice on, or counts and drops it where the board says too much; the first one
+    /// dropped of a flood is reported.
+    fn say(&mut self, notice: Notice) {
+        if !self.joined {
+            if self.early.len() < EARLY_NOTICES {
+                self.early.push(notice);
+            }
+            return;
+        }
+        let now = self.now();
+        if self.notices.take(now) {
+            if self.notices.is_full() {
+                self.notices_dropped = 0;
+            }
+            return self.announce(DeviceEvent::Said(self.device.clone(), notice));
+        }
+        self.notices_dropped += 1;
+        if self.notices_dropped == 1 {
+            let limits = &self.hall.door.limits;
+            let message = format!(
+                "the board floods: more than {} notices at once or {} a second; the rest is dropped",
+                limits.notice_burst, limits.notices_per_second
+            );
+            tracing::warn!(board = %self.device.info().key, "{message}");
+            let warning = Notice { topic: WARNING.to_owned(), body: json!({"message": message}) };
+            self.announce(DeviceEvent::Said(self.device.clone(), warning));
+        }
+    }
+
+    fn announce(&self, event: DeviceEvent) {
+        (self.hall.door.announce)(event);
+    }
+
+    /// Answers every caller, then tells the gateway, then the board.
+    async fn leave(mut self, ending: Ending) {
+        self.commands.close();
+        let reason = ending.reason.to_string();
+        let now = self.now();
+        self.session.close(now);
+        loop {
+            match self.session.poll() {
+                Output::Event(Event::Answered(ticket, result)) => {
+                    if let Some(index) = self.open.iter().position(|open| open.ticket == ticket) {
+                        let open = self.open.swap_remove(index);
+                        let result = result.map_err(|error| lost(error, &self.device.info(), &reason));
+                        let _ = open.reply.send(result);
+                    }
+                }
+                Output::Send(_) | Output::Event(_) => {}
+                Output::Wait(_) => break,
+            }
+        }
+        // Orders that were not yet taken: dropping them tells their callers that nothing was sent.
+        while self.commands.try_recv().is_ok() {}
+        tracing::debug!(board = %self.device.info().key, %reason, stats = ?self.session.stats(), "a board left");
+        if std::mem::take(&mut self.joined) {
+            self.announce(DeviceEvent::Left(self.device.clone(), ending.reason));
+        }
+        if let Some(code) = ending.farewell {
+            self.pipe.close(code, &reason).await;
+        }
+    }
+}
+
+impl Drop for Pump {
+    /// Only a fault of our own leaves a joined board behind; the gateway must hear of it all the same.
+    fn drop(&mut self) {
+        if self.joined {
+            let reason = LeaveReason::Broken("the gateway's own task for this board failed".to_owned());
+            self.announce(DeviceEvent::Left(self.device.clone(), reason));
+        }
+    }
+}
+
+/// The session knows what became of the call; who was lost and why is known here.
+fn lost(error: ToolError, info: &DeviceInfo, reason: &str) -> ToolError {
+    let message = format!("{} was lost ({reason}): {}", info.suggested_id, error.message);
+    ToolError { message, ..error }
+}
+
+impl From<Broken> for Ending {
+    fn from(broken: Broken) -> Ending {
+        match broken {
+            Broken::Network(what) => Ending { reason: LeaveReason::Broken(what), farewell: None },
+            Broken::Rule(code, what) => Ending { reason: LeaveReason::Dismissed(what), farewell: Some(code) },
+        }
+    }
+}
+
+fn since(start: tokio::time::Instant) -> Moment {
+    Moment(u64::try_from(start.elapsed().as_micros()).unwrap_or(u64::MAX))
+}

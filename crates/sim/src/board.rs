@@ -1,0 +1,353 @@
+//! A virtual board: a machine, the firmware around it, and its life on the network.
+//!
+//! The machines are next door ([`Kind::Companion`] in `companion.rs`, [`Kind::Relay`] in `relay.rs`);
+//! the protocol is `sinew_wire::device`. Here a machine gets its tools, dials the gateway as firmware
+//! does, and dials again when the connection ends.
+
+use std::str::FromStr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use sinew_tool::{Value, json};
+use sinew_wire::device::{Board, Dialect, Property, Reply, ToolSpec};
+
+use crate::companion::Companion;
+use crate::luck::Luck;
+use crate::relay::{CHANNELS, Relay};
+
+pub use crate::life::{run, run_many};
+pub use crate::link::{SimError, Trust};
+
+/// What a virtual board can be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Kind {
+    /// Speaker, screen and camera, with the common tools of real firmware, in its dialect.
+    Companion,
+    /// Sensors and four relays.
+    Relay,
+}
+
+/// One virtual board and where it belongs.
+#[derive(Clone, Debug)]
+pub struct BoardConfig {
+    /// For example `ws://127.0.0.1:7301/xiaozhi/v1/`.
+    pub url: String,
+    pub token: Option<String>,
+    /// A MAC address in lower case.
+    pub hardware_id: String,
+    pub client_id: String,
+    pub kind: Kind,
+    pub luck: Luck,
+    pub trust: Trust,
+}
+
+impl BoardConfig {
+    /// A board without token and without misfortunes.
+    pub fn new(url: impl Into<String>, hardware_id: impl Into<String>, kind: Kind) -> BoardConfig {
+        let hardware_id = hardware_id.into();
+        let client_id = client_id(&hardware_id);
+        let (luck, trust) = (Luck::default(), Trust::default());
+        BoardConfig { url: url.into(), token: None, hardware_id, client_id, kind, luck, trust }
+    }
+}
+
+/// A made-up MAC of the locally administered kind, so that it meets no real one.
+pub fn hardware_id(index: u32) -> String {
+    let [a, b, c, d] = index.to_be_bytes();
+    format!("02:51:{a:02x}:{b:02x}:{c:02x}:{d:02x}")
+}
+
+/// In the form of a UUID, as firmware keeps one, and the same for the same board.
+pub(crate) fn client_id(hardware_id: &str) -> String {
+    let mut dice = Luck::default().dice(hardware_id);
+    let mut part = |digits: u32| format!("{:0width$x}", dice.pick(1 << (4 * digits)), width = digits as usize);
+    format!("{}-{}-4{}-8{}-{}", part(8), part(4), part(3), part(3), part(12))
+}
+
+impl FromStr for Kind {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Kind, String> {
+        match text {
+            "companion" => Ok(Kind::Companion),
+            "relay" => Ok(Kind::Relay),
+            _ => Err(format!("there is no virtual board of kind {text}; there are companion and relay")),
+        }
+    }
+}
+
+/// Something a machine says without being asked.
+#[derive(Debug)]
+pub(crate) struct News {
+    pub(crate) method: &'static str,
+    pub(crate) params: Value,
+}
+
+/// Where a machine keeps the time, and puts what it has to say.
+#[derive(Debug, Default)]
+pub(crate) struct Desk {
+    /// Since power was switched on.
+    pub(crate) now: Duration,
+    pub(crate) restart: bool,
+    news: Vec<News>,
+}
+
+impl Desk {
+    pub(crate) fn tell(&mut self, method: &'static str, params: Value) {
+        self.news.push(News { method, params });
+    }
+
+    pub(crate) fn take_news(&mut self) -> Vec<News> {
+        std::mem::take(&mut self.news)
+    }
+}
+
+/// What is inside a virtual board.
+pub(crate) trait Machine: Send {
+    /// Lets the time up to `now` pass, in which things may happen.
+    fn handle_time(&mut self, now: Duration);
+
+    /// When something may happen next without anybody asking.
+    fn next_due(&self) -> Option<Duration>;
+
+    fn desk(&mut self) -> &mut Desk;
+}
+
+/// A machine with its firmware: text in, texts out, no socket and no clock.
+pub struct VirtualBoard {
+    firmware: Board,
+    machine: Arc<Mutex<dyn Machine>>,
+}
+
+impl VirtualBoard {
+    pub fn new(kind: Kind, hardware_id: &str) -> VirtualBoard {
+        match kind {
+            Kind::Companion => companion(hardware_id),
+            Kind::Relay => relay(hardware_id),
+        }
+    }
+
+    pub fn hello(&self) -> String {
+        self.firmware.hello()
+    }
+
+    /// The answer, if any, and whatever the machine says because of it.
+    pub fn handle_text(&mut self, now: Duration, text: &str) -> Vec<String> {
+        self.pass_time(now);
+        let answer = self.firmware.handle_text(text);
+        answer.into_iter().chain(self.take_news()).collect()
+    }
+
+    /// What the machine says by itself up to `now`.
+    pub fn handle_time(&mut self, now: Duration) -> Vec<String> {
+        self.pass_time(now);
+        self.take_news()
+    }
+
+    pub fn next_due(&self) -> Option<Duration> {
+        lock(&self.machine).next_due()
+    }
+
+    /// Whether the machine was told to restart.
+    pub fn is_restarting(&self) -> bool {
+        lock(&self.machine).desk().restart
+    }
+
+    /// True once after the machine was told to restart.
+    pub fn take_restart(&mut self) -> bool {
+        std::mem::take(&mut lock(&self.machine).desk().restart)
+    }
+
+    fn pass_time(&mut self, now: Duration) {
+        let mut machine = lock(&self.machine);
+        machine.handle_time(now);
+        let desk = machine.desk();
+        desk.now = desk.now.max(now);
+    }
+
+    fn take_news(&mut self) -> Vec<String> {
+        let news = lock(&self.machine).desk().take_news();
+        news.into_iter().map(|news| self.firmware.notify(news.method, news.params)).collect()
+    }
+}
+
+fn lock<T: ?Sized>(machine: &Mutex<T>) -> MutexGuard<'_, T> {
+    machine.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A handler that works on the machine.
+fn on<M: 'static + Send>(
+    machine: &Arc<Mutex<M>>,
+    work: impl Fn(&mut M, &sinew_wire::device::Arguments) -> Result<Reply, String> + Send + 'static,
+) -> impl FnMut(&sinew_wire::device::Arguments) -> Result<Reply, String> + Send + 'static {
+    let machine = machine.clone();
+    move |arguments| work(&mut lock(&machine), arguments)
+}
+
+fn companion(hardware_id: &str) -> VirtualBoard {
+    let name = "virtual-companion";
+    let machine = Arc::new(Mutex::new(Companion::new(name, hardware_id)));
+    let firmware = Board::new(name, "2.0.0")
+        .speaking(Dialect::Firmware)
+        .tool(
+            ToolSpec::new(
+                "self.get_device_status",
+                "The present state of the device: speaker volume, screen brightness and theme, battery, network. Read it before changing something relative to what it is.",
+            ),
+            on(&machine, |machine, _| Ok(machine.status().into())),
+        )
+        .tool(
+            ToolSpec::new("self.audio_speaker.set_volume", "Set the volume of the speaker, in percent.")
+                .with(Property::integer("volume", 0..=100)),
+            on(&machine, |machine, arguments| {
+                machine.set_volume(arguments.integer("volume")?);
+                Ok(true.into())
+            }),
+        )
+        .tool(
+            ToolSpec::new("self.screen.set_brightness", "Set the brightness of the screen, in percent.")
+                .with(Property::integer("brightness", 0..=100)),
+            on(&machine, |machine, arguments| {
+                machine.set_brightness(arguments.integer("brightness")?);
+                Ok(true.into())
+            }),
+        )
+        .tool(
+            ToolSpec::new("self.screen.set_theme", "Set the theme of the screen: `light` or `dark`.")
+                .with(Property::text("theme")),
+            on(&machine, |machine, arguments| machine.set_theme(arguments.text("theme")?).map(|()| true.into())),
+        )
+        .tool(
+            ToolSpec::new(
+                "self.camera.take_photo",
+                "Take a photo with the camera of the device, to see what is in front of it. `question` says what you want to know about the photo.",
+            )
+            .with(Property::text("question")),
+            on(&machine, |machine, arguments| {
+                let photo = machine.take_photo(arguments.text("question")?).to_jpeg();
+                photo.map(Reply::jpeg).map_err(|error| format!("Failed to capture photo: {error}"))
+            }),
+        )
+        .tool(
+            ToolSpec::new("self.get_system_info", "Particulars of the system.").for_users(),
+            on(&machine, |machine, _| Ok(machine.system_info().into())),
+        )
+        .tool(
+            ToolSpec::new("self.reboot", "Restart the device; it reconnects by itself.").for_users(),
+            on(&machine, |machine, _| {
+                machine.reboot();
+                Ok(true.into())
+            }),
+        )
+        .tool(
+            ToolSpec::new("self.screen.get_info", "Width and height of the screen.").for_users(),
+            on(&machine, |machine, _| Ok(machine.screen_info().into())),
+        );
+    VirtualBoard { firmware, machine }
+}
+
+fn relay(hardware_id: &str) -> VirtualBoard {
+    let machine = Arc::new(Mutex::new(Relay::new(hardware_id)));
+    let channel =
+        || Property::integer("channel", 1..=CHANNELS as i64).describe("1 is the heater, 2 the fan, 3 and 4 are lamps");
+    let firmware = Board::new("virtual-relay", "1.4.0")
+        .tool(
+            ToolSpec::new("self.read_sensors", "Read temperature (degrees Celsius) and relative humidity (percent)."),
+            on(&machine, |machine, _| Ok(machine.read_sensors().into())),
+        )
+        .tool(
+            ToolSpec::new("self.get_relays", "Say which relays are on."),
+            on(&machine, |machine, _| Ok(machine.relays().into())),
+        )
+        .tool(
+            ToolSpec::new("self.set_relay", "Switch a relay on or off. Ends a pulse that is under way.")
+                .with(channel())
+                .with(Property::boolean("on")),
+            on(&machine, |machine, arguments| {
+                machine.set_relay(arguments.integer("channel")?, arguments.boolean("on")?)?;
+                Ok(machine.relays().into())
+            }),
+        )
+        .tool(
+            ToolSpec::new("self.pulse_relay", "Switch a relay on, and off again after some milliseconds.")
+                .with(channel())
+                .with(Property::integer_or("ms", 10..=60_000, 500)),
+            on(&machine, |machine, arguments| {
+                let duration = Duration::from_millis(arguments.integer("ms")?.unsigned_abs());
+                machine.pulse_relay(arguments.integer("channel")?, duration)?;
+                Ok(json!({"pulsed": arguments.integer("channel")?, "ms": arguments.integer("ms")?}).into())
+            }),
+        )
+        .tool(
+            ToolSpec::new("self.blink_led", "Blink the LED on the board, to find it on the shelf.")
+                .with(Property::integer_or("times", 1..=20, 3)),
+            on(&machine, |machine, arguments| Ok(machine.blink_led(arguments.integer("times")?).into())),
+        );
+    VirtualBoard { firmware, machine }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    fn ask(board: &mut VirtualBoard, now: Duration, method: &str, params: Value) -> Vec<Value> {
+        let payload = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
+        let text = json!({"type": "mcp", "payload": payload}).to_string();
+        let answers = board.handle_text(now, &text).into_iter();
+        answers.map(|text| serde_json::from_str::<Value>(&text).expect("JSON")["payload"].clone()).collect()
+    }
+
+    fn call(board: &mut VirtualBoard, now: Duration, tool: &str, arguments: Value) -> Vec<Value> {
+        ask(board, now, "tools/call", json!({"name": tool, "arguments": arguments}))
+    }
+
+    #[test]
+    fn setting_the_volume_answers_tells_and_shows_in_the_status() {
+        let mut board = VirtualBoard::new(Kind::Companion, "aa:bb:cc:dd:ee:01");
+        let said = call(&mut board, SECOND, "self.audio_speaker.set_volume", json!({"volume": 11}));
+        assert_eq!(said[0]["result"]["content"][0]["text"], "true");
+        assert_eq!(said[1]["method"], "notifications/state_changed");
+        let status = call(&mut board, SECOND, "self.get_device_status", json!({}));
+        let status: Value =
+            serde_json::from_str(status[0]["result"]["content"][0]["text"].as_str().expect("text")).expect("JSON");
+        assert_eq!(status["audio_speaker"]["volume"], 11);
+    }
+
+    #[test]
+    fn user_tools_are_listed_only_when_asked_for() {
+        let mut board = VirtualBoard::new(Kind::Companion, "aa:bb:cc:dd:ee:01");
+        let mut count = |params: Value| {
+            ask(&mut board, SECOND, "tools/list", params)[0]["result"]["tools"].as_array().map_or(0, Vec::len)
+        };
+        assert_eq!((count(json!({})), count(json!({"withUserTools": true}))), (5, 8));
+    }
+
+    #[test]
+    fn a_restart_is_asked_for_once() {
+        let mut board = VirtualBoard::new(Kind::Companion, "aa:bb:cc:dd:ee:01");
+        assert!(!board.take_restart());
+        call(&mut board, SECOND, "self.reboot", json!({}));
+        assert!(board.take_restart());
+        assert!(!board.take_restart());
+    }
+
+    #[test]
+    fn a_pulse_ends_when_its_time_has_come() {
+        let mut board = VirtualBoard::new(Kind::Relay, "aa:bb:cc:dd:ee:02");
+        call(&mut board, SECOND, "self.pulse_relay", json!({"channel": 3, "ms": 250}));
+        let due = board.next_due().expect("a pulse is under way");
+        assert_eq!(due, SECOND + Duration::from_millis(250));
+        assert!(board.handle_time(due).iter().any(|text| text.contains("relay_changed")));
+    }
+
+    #[test]
+    fn ids_are_well_formed_and_lasting() {
+        assert_eq!(hardware_id(258), "02:51:00:00:01:02");
+        let id = client_id("aa");
+        assert_eq!((id.len(), id.matches('-').count()), (36, 4));
+        assert_eq!(id, client_id("aa"));
+        assert_ne!(id, client_id("ab"));
+    }
+}

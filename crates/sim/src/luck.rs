@@ -1,0 +1,210 @@
+//! Bad luck, in measured doses: messages lost, late, garbled or doubled, and connections cut.
+//!
+//! The same seed brings the same misfortunes, so a failure can be met again. The hello is spared: a
+//! board without one has no connection at all, and would only dial again.
+
+use std::fmt;
+use std::str::FromStr;
+use std::time::Duration;
+
+/// How often each misfortune happens to a message, between 0 and 1. Together at most 1.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Luck {
+    pub seed: u64,
+    pub lost: f64,
+    pub late: f64,
+    pub garbled: f64,
+    pub doubled: f64,
+    pub disconnect: f64,
+}
+
+/// What becomes of one message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fate {
+    Fine,
+    Lost,
+    Late(Duration),
+    Garbled,
+    Doubled,
+    Disconnect,
+}
+
+/// The dice of one board.
+#[derive(Clone, Debug)]
+pub struct Dice {
+    luck: Luck,
+    state: u64,
+}
+
+/// Late means later than a hasty caller waits, and sooner than a patient one gives up.
+const LATE_MS: std::ops::Range<u64> = 20..400;
+
+impl Luck {
+    /// Boards of one seed have different dice, or they would all stumble at once.
+    pub fn dice(&self, hardware_id: &str) -> Dice {
+        let mixed = hardware_id.bytes().fold(self.seed ^ 0x9e37_79b9_7f4a_7c15, |hash, byte| {
+            (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
+        });
+        Dice { luck: *self, state: mixed }
+    }
+
+    fn chances(&self) -> [(&'static str, f64); 5] {
+        [
+            ("lost", self.lost),
+            ("late", self.late),
+            ("garbled", self.garbled),
+            ("doubled", self.doubled),
+            ("disconnect", self.disconnect),
+        ]
+    }
+}
+
+impl Dice {
+    pub fn draw(&mut self) -> Fate {
+        let luck = self.luck;
+        // 53 bits, as many as a float between 0 and 1 can tell apart.
+        let mut point = (self.roll() >> 11) as f64 / (1u64 << 53) as f64;
+        for (name, chance) in luck.chances() {
+            if point < chance {
+                return match name {
+                    "lost" => Fate::Lost,
+                    "late" => Fate::Late(Duration::from_millis(self.pick(LATE_MS.end - LATE_MS.start) + LATE_MS.start)),
+                    "garbled" => Fate::Garbled,
+                    "doubled" => Fate::Doubled,
+                    _ => Fate::Disconnect,
+                };
+            }
+            point -= chance;
+        }
+        Fate::Fine
+    }
+
+    /// The text with its tail cut off, a letter changed, or something foreign in its middle.
+    pub fn garble(&mut self, text: &str) -> String {
+        let at = text.floor_char_boundary(self.pick(text.len() as u64 + 1) as usize);
+        let (head, tail) = text.split_at(at);
+        match self.pick(3) {
+            0 => head.to_owned(),
+            1 => format!("{head}\u{fffd}{}", tail.chars().skip(1).collect::<String>()),
+            _ => format!("{head}\"}}]{tail}"),
+        }
+    }
+
+    /// A number below `below`.
+    pub fn pick(&mut self, below: u64) -> u64 {
+        self.roll() % below.max(1)
+    }
+
+    /// SplitMix64: one addition and three mixings, the same on every machine.
+    fn roll(&mut self) -> u64 {
+        self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.state;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
+}
+
+impl FromStr for Luck {
+    type Err = String;
+
+    /// For example `lost=0.05,late=0.1,seed=7`; what is not named does not happen.
+    fn from_str(text: &str) -> Result<Luck, String> {
+        let mut luck = Luck::default();
+        for part in text.split(',').map(str::trim).filter(|part| !part.is_empty()) {
+            let (name, value) = part
+                .split_once('=')
+                .ok_or_else(|| format!("`{part}` is no misfortune; write it as name=chance, for example lost=0.05"))?;
+            if name == "seed" {
+                luck.seed = value.parse().map_err(|_| format!("seed={value}: a whole number is needed"))?;
+                continue;
+            }
+            let chance = value.parse().ok().filter(|chance| (0.0..=1.0).contains(chance));
+            let chance = chance.ok_or_else(|| format!("{name}={value}: a chance between 0 and 1 is needed"))?;
+            match name {
+                "lost" => luck.lost = chance,
+                "late" => luck.late = chance,
+                "garbled" => luck.garbled = chance,
+                "doubled" => luck.doubled = chance,
+                "disconnect" => luck.disconnect = chance,
+                _ => {
+                    return Err(format!(
+                        "{name} is no misfortune; there are lost, late, garbled, doubled and disconnect, and a seed"
+                    ));
+                }
+            }
+        }
+        let sum: f64 = luck.chances().iter().map(|(_, chance)| chance).sum();
+        if sum > 1.0 + 1e-9 {
+            return Err(format!("the chances add up to {sum}; together they can be 1 at most"));
+        }
+        Ok(luck)
+    }
+}
+
+impl fmt::Display for Luck {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "seed={}", self.seed)?;
+        self.chances()
+            .iter()
+            .filter(|(_, chance)| *chance > 0.0)
+            .try_for_each(|(name, chance)| write!(f, ",{name}={chance}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ROUGH: &str = "seed=7,lost=0.05,late=0.1,garbled=0.01,doubled=0.02,disconnect=0.01";
+
+    #[test]
+    fn luck_is_written_as_it_is_read() {
+        let luck: Luck = ROUGH.parse().expect("well written");
+        assert_eq!(luck, Luck { seed: 7, lost: 0.05, late: 0.1, garbled: 0.01, doubled: 0.02, disconnect: 0.01 });
+        assert_eq!(luck.to_string(), ROUGH);
+        assert_eq!("".parse(), Ok(Luck::default()));
+    }
+
+    #[test]
+    fn what_is_not_luck_is_named() {
+        for (text, word) in
+            [("lost", "lost"), ("lost=2", "between 0 and 1"), ("rain=0.1", "rain"), ("lost=0.9,late=0.9", "1.8")]
+        {
+            let error = text.parse::<Luck>().expect_err("not luck");
+            assert!(error.contains(word), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn the_same_seed_brings_the_same_fate_and_each_board_its_own() {
+        let luck: Luck = ROUGH.parse().expect("well written");
+        let fates = |id: &str| {
+            let mut dice = luck.dice(id);
+            (0..200).map(|_| dice.draw()).collect::<Vec<_>>()
+        };
+        assert_eq!(fates("aa"), fates("aa"));
+        assert_ne!(fates("aa"), fates("bb"));
+    }
+
+    #[test]
+    fn fates_come_about_as_often_as_asked() {
+        let mut dice = Luck { lost: 0.25, disconnect: 0.25, ..Luck::default() }.dice("aa");
+        let fates: Vec<Fate> = (0..4000).map(|_| dice.draw()).collect();
+        let count = |fate| fates.iter().filter(|drawn| **drawn == fate).count();
+        for fate in [Fate::Lost, Fate::Disconnect] {
+            assert!((800..1200).contains(&count(fate)), "{fate:?}: {}", count(fate));
+        }
+        assert_eq!(count(Fate::Garbled), 0);
+    }
+
+    #[test]
+    fn garbling_survives_any_text() {
+        let mut dice = Luck::default().dice("aa");
+        for text in ["", "ä", "{\"a\":1}", "日本語"] {
+            for _ in 0..50 {
+                dice.garble(text);
+            }
+        }
+    }
+}
