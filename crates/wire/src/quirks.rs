@@ -9,6 +9,8 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 use sinew_tool::{Content, ErrorKind, Outcome, ToolError};
 
+use crate::raw::{is_word, items, pick, string};
+
 /// An error as the board says it.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Fault {
@@ -51,6 +53,11 @@ pub(crate) fn binary_json(bytes: &[u8]) -> Option<&[u8]> {
     is_json.then_some(body)
 }
 
+/// A raw value as a tree; null where it nests too deeply.
+pub(crate) fn tree(raw: &RawValue) -> Value {
+    serde_json::from_str(raw.get()).unwrap_or_default()
+}
+
 // ---- errors ----
 
 impl Fault {
@@ -60,17 +67,13 @@ impl Fault {
 
     /// Reads an `error` member of whatever shape.
     pub fn read(raw: &RawValue) -> Fault {
-        match serde_json::from_str(raw.get()) {
-            Ok(Value::String(message)) => Fault::new(message),
-            Ok(Value::Object(mut error)) => {
-                let code = error.get("code").and_then(Value::as_i64);
-                let data = error.remove("data").unwrap_or_default();
-                match error.remove("message") {
-                    Some(Value::String(message)) => Fault { code, message, data },
-                    _ => Fault { code, message: clip(raw.get()), data },
-                }
-            }
-            _ => Fault::new(clip(raw.get())),
+        let Ok([code, message, data]) = pick(raw.get(), ["code", "message", "data"]) else {
+            return Fault::new(string(raw).unwrap_or_else(|| clip(raw.get())));
+        };
+        Fault {
+            code: code.and_then(|code| read_id(code.get())),
+            message: message.and_then(string).unwrap_or_else(|| clip(raw.get())),
+            data: data.filter(|data| data.get().len() <= TREE_BYTES).map(tree).unwrap_or_default(),
         }
     }
 
@@ -144,41 +147,48 @@ fn after_colon(text: &str) -> Option<&str> {
 
 // ---- answers ----
 
+/// Items of one answer; a board has one.
+const ITEMS: usize = 64;
+/// JSON in an answer is made into a tree up to this size; beyond, it stays text.
+const TREE_BYTES: usize = 256 << 10;
+
 /// Reads the `result` of a `tools/call`, whatever its shape.
 pub(crate) fn read_outcome(raw: &RawValue, tool: &str) -> Result<Outcome, ToolError> {
-    let result = serde_json::from_str(raw.get()).map_err(|problem| {
-        bad_answer(
-            tool,
-            format!("its result cannot be read ({problem})"),
-            "look at the board's state before trying again",
-        )
-    })?;
-    let mut result = match result {
-        Value::Object(members) if members.contains_key("content") || members.contains_key("isError") => members,
-        Value::Object(members) if members.contains_key("structuredContent") => members,
-        Value::Null => return Ok(Outcome::default()),
-        Value::String(text) => return Ok(Outcome { structured: object_in(&text), ..Outcome::text(text) }),
-        other if other.is_object() => return Ok(Outcome::json(other)),
-        other => return Ok(Outcome::text(other.to_string())),
+    let text = raw.get();
+    let names = ["content", "isError", "structuredContent", "_meta"];
+    let [content, is_error, structured, meta] = match pick(text, names) {
+        Ok([None, None, None, _]) => return Ok(Outcome { structured: object_in(text), ..Outcome::text(text) }),
+        Ok(members) => members,
+        // No object, so it is text, a number, a truth or an array.
+        Err(_) => return Ok(bare_outcome(raw)),
     };
-    let failed = result.get("isError").is_some_and(is_true);
-    let items = match result.remove("content") {
-        Some(Value::Array(items)) => items,
-        None | Some(Value::Null) => Vec::new(),
-        Some(single) => vec![single],
+    let content = match content {
+        None => Vec::new(),
+        Some(content) => match items(content.get(), ITEMS) {
+            Ok(items) => items.into_iter().map(|item| read_item(item, tool)).collect::<Result<_, _>>()?,
+            Err(_) => vec![read_item(content, tool)?],
+        },
     };
-    let content = items.into_iter().map(|item| read_item(item, tool)).collect::<Result<Vec<_>, _>>()?;
-    let structured = result.remove("structuredContent").filter(Value::is_object);
-    let structured = structured.or_else(|| match content.as_slice() {
-        [Content::Text(text)] => object_in(text),
-        _ => None,
-    });
-    let meta = match result.remove("_meta") {
+    let structured =
+        structured.and_then(|structured| object_in(structured.get())).or_else(|| match content.as_slice() {
+            [Content::Text(text)] => object_in(text),
+            _ => None,
+        });
+    let meta = match meta.and_then(|meta| object_in(meta.get())) {
         Some(Value::Object(meta)) => meta,
         _ => Map::new(),
     };
     let outcome = Outcome { content, structured, meta };
+    let failed = is_error.is_some_and(|flag| flag.get() == "true" || is_word(flag, "true"));
     if failed { Err(failure(outcome, tool)) } else { Ok(outcome) }
+}
+
+fn bare_outcome(raw: &RawValue) -> Outcome {
+    match string(raw) {
+        Some(text) => Outcome { structured: object_in(&text), ..Outcome::text(text) },
+        None if raw.get() == "null" => Outcome::default(),
+        None => Outcome::text(raw.get()),
+    }
 }
 
 /// A result that says `isError`.
@@ -195,62 +205,48 @@ fn failure(outcome: Outcome, tool: &str) -> ToolError {
 /// The JSON object in a text, looked for only where the text can be one.
 fn object_in(text: &str) -> Option<Value> {
     let trimmed = text.trim();
-    let candidate = trimmed.starts_with('{') && trimmed.ends_with('}');
+    let candidate = trimmed.starts_with('{') && trimmed.ends_with('}') && trimmed.len() <= TREE_BYTES;
     candidate.then(|| serde_json::from_str(trimmed).ok())?
 }
 
-fn read_item(item: Value, tool: &str) -> Result<Content, ToolError> {
-    let mut members = match item {
-        Value::Object(members) => members,
-        Value::String(text) => return Ok(Content::Text(text)),
-        other => return Ok(Content::Text(other.to_string())),
-    };
-    match members.get("type").and_then(Value::as_str) {
-        Some("text") => match members.remove("text") {
-            Some(Value::String(text)) => Ok(Content::Text(text)),
-            Some(other) => Ok(Content::Text(other.to_string())),
-            None => Ok(Content::Text(String::new())),
-        },
-        Some("image") => read_image(members, tool),
-        _ => {
-            let item = Value::Object(members);
-            // What nobody knows is passed on as the text it is.
-            Ok(Content::from_json(&item).unwrap_or_else(|| Content::Text(item.to_string())))
-        }
+fn read_item(item: &RawValue, tool: &str) -> Result<Content, ToolError> {
+    let as_it_is = || string(item).unwrap_or_else(|| item.get().to_owned());
+    let Ok([Some(kind), text]) = pick(item.get(), ["type", "text"]) else { return Ok(Content::Text(as_it_is())) };
+    if is_word(kind, "text") {
+        let text = text.map(|text| string(text).unwrap_or_else(|| text.get().to_owned()));
+        return Ok(Content::Text(text.unwrap_or_default()));
     }
+    if is_word(kind, "image") {
+        return read_image(item.get(), tool);
+    }
+    // What nobody knows is passed on as the text it is.
+    let known = object_in(item.get()).and_then(|item| Content::from_json(&item));
+    Ok(known.unwrap_or_else(|| Content::Text(as_it_is())))
 }
 
 /// A picture: `data` and `mimeType` as MCP has them, or both inside the text of `image`.
-fn read_image(mut members: Map<String, Value>, tool: &str) -> Result<Content, ToolError> {
-    match members.remove("image") {
-        Some(Value::String(inner)) => {
-            // The encoder counts the terminating NUL as part of the text.
-            let inner = if inner.contains('\0') { inner.replace('\0', "") } else { inner };
-            match serde_json::from_str(&inner) {
-                Ok(Value::Object(decoded)) => members = decoded,
-                _ => drop(members.insert("data".to_owned(), Value::String(inner))),
-            }
+fn read_image(item: &str, tool: &str) -> Result<Content, ToolError> {
+    // The firmware's base64 counts the terminating NUL as part of the text.
+    let nested = pick(item, ["image"]).ok().and_then(|[image]| image).map(|image| match string(image) {
+        Some(text) if text.contains('\0') => text.replace('\0', ""),
+        Some(text) => text,
+        None => image.get().to_owned(),
+    });
+    let picture = match pick(nested.as_deref().unwrap_or(item), ["data", "mimeType", "width", "height"]) {
+        Ok([Some(data), mime_type, width, height]) => {
+            let pixels = |raw: Option<&RawValue>| raw.and_then(|raw| raw.get().parse().ok());
+            string(data).map(|data| (data, mime_type.and_then(string), pixels(width).zip(pixels(height))))
         }
-        Some(Value::Object(inner)) => members = inner,
-        _ => {}
-    }
-    let size = |key: &str| members.get(key).and_then(Value::as_u64).and_then(|pixels| u32::try_from(pixels).ok());
-    let size = size("width").zip(size("height"));
-    let mime_type = match members.remove("mimeType") {
-        Some(Value::String(mime_type)) if !mime_type.is_empty() => mime_type,
-        // The only format boards send.
-        _ => "image/jpeg".to_owned(),
+        Ok(_) => None,
+        Err(_) => nested.map(|data| (data, None, None)),
     };
-    let data = match members.remove("data") {
-        Some(Value::String(data)) if data.contains(is_filler) => data.replace(is_filler, ""),
-        Some(Value::String(data)) => data,
-        _ => String::new(),
-    };
+    let Some((data, mime_type, size)) = picture else { return Err(bad_picture(tool)) };
+    let data = if data.contains(is_filler) { data.replace(is_filler, "") } else { data };
     if data.is_empty() || !data.bytes().all(is_base64) {
-        let remedy = "the firmware should send the picture as base64 in `data`";
-        return Err(bad_answer(tool, "its picture is not base64".to_owned(), remedy));
+        return Err(bad_picture(tool));
     }
-    Ok(Content::Image { data, mime_type, size })
+    // JPEG is the only format the firmware sends.
+    Ok(Content::Image { data, mime_type: mime_type.unwrap_or_else(|| "image/jpeg".to_owned()), size })
 }
 
 fn is_filler(character: char) -> bool {
@@ -261,8 +257,11 @@ fn is_base64(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=')
 }
 
-fn bad_answer(tool: &str, problem: String, remedy: &str) -> ToolError {
-    ToolError::new(ErrorKind::BadAnswer, format!("the board answered `{tool}`, but {problem}; {remedy}"))
+fn bad_picture(tool: &str) -> ToolError {
+    let message = format!(
+        "the board answered `{tool}`, but its picture is not base64; the firmware should send it as base64 in `data`"
+    );
+    ToolError::new(ErrorKind::BadAnswer, message)
 }
 
 #[cfg(test)]
@@ -392,7 +391,11 @@ mod tests {
         assert_eq!(outcome(json!({"a": 1})), Ok(Outcome::json(json!({"a": 1}))));
         assert_eq!(outcome(json!({"content": "done"})), Ok(Outcome::text("done")));
         assert_eq!(outcome(json!({"content": {"type": "text", "text": 5}})), Ok(Outcome::text("5")));
-        assert_eq!(outcome(json!({"content": [{"type": "hologram"}]})), Ok(Outcome::text(r#"{"type":"hologram"}"#)));
+        let unknown = json!({"type": "hologram"});
+        assert_eq!(outcome(json!({"content": [unknown]})).map(|it| it.joined_text()), Ok(unknown.to_string()));
+        assert_eq!(outcome(json!({"content": [true, ["a"]]})).map(|it| it.joined_text()), Ok("true\n[\"a\"]".into()));
+        let audio = json!({"type": "audio", "data": "AA==", "mimeType": "audio/wav"});
+        assert!(matches!(outcome(json!({"content": [audio]})).unwrap().content[0], Content::Audio { .. }));
         let described = outcome(json!({"content": [], "structuredContent": {"a": 1}, "_meta": {"b": 2}})).unwrap();
         assert_eq!((described.structured, described.meta.len()), (Some(json!({"a": 1})), 1));
     }

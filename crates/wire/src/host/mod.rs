@@ -4,14 +4,12 @@
 //! [`Session::handle_time`] at the moment it names. What is sent, what is heard and what time it is
 //! are all arguments, so the same input gives the same output.
 //!
-//! - `session`: the state of one board, and the order of things
-//! - `frame`: text to parts, without reading more than needed
-//! - `listing`: `tools/list`, page by page, inside limits
+//! - `session`: the state of one board; `session/hear` what it says, `session/ask` what it is asked
 //! - `flight`: what waits to be sent, and what waits for an answer
+//! - `listing`: `tools/list`, page by page, inside limits
 //! - `crate::quirks`: everything real firmware does differently
 
 mod flight;
-mod frame;
 mod listing;
 mod session;
 
@@ -42,9 +40,9 @@ pub struct Config {
 /// How much of a board's talk is taken. Beyond a limit there is a warning, never a crash.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// One message. A photo of a board is some hundred kilobytes in base64.
+    /// One message, either way. A photo of a board is some hundred kilobytes in base64.
     pub frame_bytes: usize,
-    /// The body of one notice; it is kept as an event, so it should be small.
+    /// A hello, or the body of one notice. Both are kept, so they should be small.
     pub notice_bytes: usize,
     /// Pages of one tool list; a real page holds some ten tools.
     pub pages: usize,
@@ -61,10 +59,10 @@ impl Default for Limits {
     fn default() -> Limits {
         Limits {
             frame_bytes: 4 << 20,
-            notice_bytes: 64 << 10,
+            notice_bytes: 16 << 10,
             pages: 64,
             tools: 512,
-            list_bytes: 1 << 20,
+            list_bytes: 256 << 10,
             queue: 64,
             setup_time: Duration::from_secs(10),
         }

@@ -1,0 +1,242 @@
+//! What the board is asked, and when: initialize, tools/list, then calls, one at a time.
+
+use std::time::Duration;
+
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+use sinew_tool::{Args, ErrorKind, ToolError};
+
+use super::{Phase, Session};
+use crate::host::flight::{Waiting, What};
+use crate::host::listing::Listing;
+use crate::host::{Event, Output, Ready};
+use crate::quirks::{Fault, clip};
+use crate::words::PROTOCOL_VERSION;
+
+/// Between two readings of the tool list.
+const RELIST_GAP: Duration = Duration::from_millis(250);
+
+const NO_MCP: &str = "the board said hello without MCP, so it has no tools; its firmware must offer `features.mcp`";
+
+impl Session {
+    /// Sends the next request if the board is free for one.
+    pub(super) fn advance(&mut self) {
+        if self.flights.current.is_some() {
+            return;
+        }
+        match self.phase {
+            Phase::Opening if self.listing.is_none() => self.send_initialize(false),
+            Phase::Opening => self.send_page(false),
+            Phase::Open => {
+                if self.listing.is_none() && self.relist && self.relist_after <= self.now {
+                    self.relist = false;
+                    self.listing = Some(Box::new(Listing::new()));
+                }
+                if self.listing.is_some() {
+                    self.send_page(false);
+                } else {
+                    self.send_call();
+                }
+            }
+            Phase::Silent | Phase::Plain | Phase::Closed => {}
+        }
+    }
+
+    // ---- opening ----
+
+    /// The board speaks MCP, whatever its hello said.
+    pub(super) fn become_capable(&mut self) {
+        if matches!(self.phase, Phase::Silent | Phase::Plain) {
+            self.phase = Phase::Opening;
+        }
+    }
+
+    /// The board's hello has no MCP.
+    pub(super) fn become_plain(&mut self) {
+        self.phase = Phase::Plain;
+        while let Some(waiting) = self.flights.dequeue() {
+            self.answer(waiting.ticket, Err(ToolError::new(ErrorKind::Unsupported, NO_MCP)));
+        }
+        self.out.push_back(Output::Event(Event::NoMcp));
+    }
+
+    pub(super) fn initialized(&mut self, said: Value, fault: Option<Fault>) {
+        let mut listing = Listing::new();
+        if let Some(fault) = fault {
+            // Firmware keeps no state between requests, so its tools may be listed all the same.
+            listing.warn(format!("the board refuses `initialize`: {}", clip(&fault.message)));
+        }
+        let info = said.get("serverInfo").unwrap_or(&Value::Null);
+        let text = |key: &str| info.get(key).and_then(Value::as_str).map(clip).unwrap_or_default();
+        self.name_and_version = Some(Box::new((text("name"), text("version"))));
+        self.listing = Some(Box::new(listing));
+        let text = format!("{}}}}}", self.head("notifications/initialized"));
+        self.out.push_back(Output::Send(text));
+    }
+
+    pub(super) fn listed(&mut self, page: &RawValue) {
+        if let Some(listing) = &mut self.listing
+            && !listing.read(page, &self.config.limits)
+        {
+            self.finish_listing();
+        }
+    }
+
+    /// `initialize` or a page got no usable answer: asked once more, then given up.
+    pub(super) fn setup_unanswered(&mut self, what: What, why: &str) {
+        let nothing_read = self.listing.as_ref().is_none_or(|listing| listing.is_empty());
+        match what {
+            What::Initialize { again: false } => self.send_initialize(true),
+            What::Initialize { again: true } => self.end(format!("the board does not answer `initialize`: {why}")),
+            What::Page { again: false } => self.send_page(true),
+            What::Page { again: true } if self.phase == Phase::Opening && nothing_read => {
+                self.end(format!("the board does not answer `tools/list`: {why}"));
+            }
+            What::Page { again: true } => self.break_listing(why),
+            What::Call { .. } => {}
+        }
+    }
+
+    /// A page failed. At first what was read is better than nothing; later the former list is better.
+    pub(super) fn break_listing(&mut self, why: &str) {
+        if self.phase == Phase::Open {
+            self.listing = None;
+            self.relist_after = self.now + RELIST_GAP;
+            return self.warn(format!("the tool list could not be read again, the former one stays: {why}"));
+        }
+        if let Some(listing) = &mut self.listing {
+            listing.warn(format!("a page of the tool list is missing, what was read so far is kept: {why}"));
+        }
+        self.finish_listing();
+    }
+
+    fn finish_listing(&mut self) {
+        let Some(listing) = self.listing.take() else { return };
+        self.relist_after = self.now + RELIST_GAP;
+        let (tools, warnings) = listing.finish();
+        let former = self.tools.replace(tools.digest());
+        if self.phase == Phase::Opening {
+            self.phase = Phase::Open;
+            let (name, version) = self.name_and_version.take().map(|both| *both).unwrap_or_default();
+            self.out.push_back(Output::Event(Event::Ready(Ready { name, version, tools, warnings })));
+        } else if former != self.tools {
+            self.out.push_back(Output::Event(Event::ToolsChanged { tools, warnings }));
+        }
+    }
+
+    // ---- requests ----
+
+    fn send_initialize(&mut self, again: bool) {
+        let mut capabilities = json!({});
+        if let Some(vision) = &self.config.vision {
+            capabilities["vision"] = json!({"url": vision.url, "token": vision.token});
+        }
+        let params = json!({
+            "protocolVersion": PROTOCOL_VERSION,
+            "capabilities": capabilities,
+            "clientInfo": {"name": "sinew", "version": env!("CARGO_PKG_VERSION")},
+        });
+        self.send_setup("initialize", &params.to_string(), What::Initialize { again });
+    }
+
+    fn send_page(&mut self, again: bool) {
+        let Some(listing) = &self.listing else { return };
+        let params = listing.params(self.config.user_tools);
+        self.send_setup("tools/list", &params, What::Page { again });
+    }
+
+    fn send_setup(&mut self, method: &str, params: &str, what: What) {
+        let deadline = self.now + self.config.limits.setup_time;
+        let id = self.flights.launch(what, self.now, deadline);
+        let text = format!("{},\"params\":{params},\"id\":{id}}}}}", self.head(method));
+        self.out.push_back(Output::Send(text));
+    }
+
+    fn send_call(&mut self) {
+        let Some(Waiting { ticket, tool, mut text, asked, deadline }) = self.flights.dequeue() else { return };
+        let id = self.flights.launch(What::Call { ticket, tool }, asked, deadline);
+        text.push_str(&id.to_string());
+        text.push_str("}}");
+        self.stats.calls += 1;
+        self.out.push_back(Output::Send(text));
+    }
+
+    /// The request up to its id, or why there can be none.
+    pub(super) fn call_text(&self, tool: &str, args: &Args) -> Result<String, ToolError> {
+        let queued = self.flights.queued();
+        let limit = self.config.limits.frame_bytes;
+        let refuse = |kind, message: String| Err(ToolError::new(kind, message));
+        match self.phase {
+            Phase::Closed => {
+                return refuse(ErrorKind::DeviceAway, format!("the board is not connected; `{tool}` was not sent"));
+            }
+            Phase::Plain => return refuse(ErrorKind::Unsupported, NO_MCP.to_owned()),
+            _ if queued >= self.config.limits.queue => {
+                let message =
+                    format!("{queued} calls wait for this board already; `{tool}` was not sent, try again later");
+                return refuse(ErrorKind::Busy, message);
+            }
+            _ => {}
+        }
+        let mut text = self.head("tools/call");
+        text.push_str(",\"params\":{\"name\":");
+        text.push_str(&to_json(tool));
+        text.push_str(",\"arguments\":");
+        text.push_str(&to_json(args));
+        text.push_str("},\"id\":");
+        if text.len() > limit {
+            let message =
+                format!("the arguments of `{tool}` make {} bytes and the limit is {limit}; send less", text.len());
+            return refuse(ErrorKind::TooLarge, message);
+        }
+        Ok(text)
+    }
+
+    // ---- courtesies ----
+
+    pub(super) fn our_hello(&self) -> String {
+        let mut hello = json!({
+            "type": "hello",
+            "transport": self.config.transport.word(),
+            "session_id": self.config.session_id,
+            "audio_params": {"format": "opus", "sample_rate": 24000, "channels": 1, "frame_duration": 60},
+        });
+        if let (Some(Value::Object(extra)), Some(members)) = (&self.config.hello_extra, hello.as_object_mut()) {
+            members.extend(extra.iter().map(|(key, value)| (key.clone(), value.clone())));
+        }
+        hello.to_string()
+    }
+
+    /// Boards may ask whether we are there; we have nothing else to offer them.
+    pub(super) fn reply_text(&self, method: &str, id: &str) -> String {
+        let answer = match method {
+            "ping" => "\"result\":{}".to_owned(),
+            other => {
+                let error = json!({"code": -32601, "message": format!("Method not found: {}", clip(other))});
+                format!("\"error\":{error}")
+            }
+        };
+        format!("{}{{\"jsonrpc\":\"2.0\",\"id\":{id},{answer}}}}}", self.envelope())
+    }
+
+    fn head(&self, method: &str) -> String {
+        let mut text = self.envelope();
+        text.push_str("{\"jsonrpc\":\"2.0\",\"method\":\"");
+        text.push_str(method);
+        text.push('"');
+        text
+    }
+
+    fn envelope(&self) -> String {
+        let mut text = String::with_capacity(256);
+        text.push_str("{\"session_id\":");
+        text.push_str(&to_json(self.config.session_id.as_str()));
+        text.push_str(",\"type\":\"mcp\",\"payload\":");
+        text
+    }
+}
+
+fn to_json<T: serde::Serialize + ?Sized>(value: &T) -> String {
+    // Text, names and JSON values have no way to fail.
+    serde_json::to_string(value).unwrap_or_else(|_| "null".to_owned())
+}

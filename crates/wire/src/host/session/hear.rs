@@ -1,0 +1,236 @@
+//! What the board says, and what comes of it.
+
+use serde_json::Value;
+use serde_json::value::RawValue;
+use sinew_tool::{ErrorKind, Notice, ToolError};
+
+use super::{Phase, Session, UNPOLLED};
+use crate::host::flight::{Owner, What};
+use crate::host::{Event, Hello, Output, Transport};
+use crate::quirks::{self, Fault, clip, tree};
+use crate::raw::{is_word, pick, string};
+
+/// The members that matter. An envelope and a bare JSON-RPC message have none in common, so one reader
+/// serves both.
+struct Frame<'a> {
+    kind: Option<&'a RawValue>,
+    payload: Option<&'a RawValue>,
+    id: Option<&'a RawValue>,
+    method: Option<&'a RawValue>,
+    params: Option<&'a RawValue>,
+    result: Option<&'a RawValue>,
+    error: Option<&'a RawValue>,
+}
+
+impl<'a> Frame<'a> {
+    fn parse(text: &'a str) -> Result<Frame<'a>, serde_json::Error> {
+        let names = ["type", "payload", "id", "method", "params", "result", "error"];
+        let [kind, payload, id, method, params, result, error] = pick(text, names)?;
+        Ok(Frame { kind, payload, id, method, params, result, error })
+    }
+
+    /// An answer with neither result nor error is one whose result is null.
+    fn is_rpc(&self) -> bool {
+        self.method.is_some() || self.id.is_some() || self.result.is_some() || self.error.is_some()
+    }
+}
+
+impl Session {
+    pub(super) fn hear(&mut self, text: &str) {
+        let text = text.trim_matches(['\0', '\u{feff}']).trim();
+        let limit = self.config.limits.frame_bytes;
+        if text.len() > limit {
+            self.stats.oversized_frames += 1;
+            self.warn(format!("a message of {} bytes is left out: the limit is {limit}", text.len()));
+            let problem = format!("the answer has {} bytes and the limit is {limit}; ask for less", text.len());
+            return self.spoil(text, ErrorKind::TooLarge, &problem);
+        }
+        match Frame::parse(text) {
+            Ok(frame) => self.hear_frame(text, &frame),
+            Err(problem) => self.hear_broken(text, &problem.to_string()),
+        }
+    }
+
+    fn hear_frame(&mut self, text: &str, frame: &Frame<'_>) {
+        match (frame.kind, frame.payload) {
+            (Some(kind), Some(payload)) if is_word(kind, "mcp") => self.hear_payload(payload),
+            (Some(kind), None) if is_word(kind, "mcp") && !frame.is_rpc() => {
+                self.garbled("an `mcp` message has no payload")
+            }
+            (Some(kind), _) if !is_word(kind, "mcp") => match string(kind) {
+                Some(kind) if kind == "hello" => self.hear_hello(text),
+                Some(kind) => self.hear_other(kind, text),
+                None => self.garbled("the `type` of a message is not a string"),
+            },
+            _ if frame.is_rpc() => self.hear_rpc(frame),
+            _ => self.garbled(&format!("a message has neither a `type` nor a JSON-RPC member: {}", clip(text))),
+        }
+    }
+
+    fn hear_payload(&mut self, payload: &RawValue) {
+        // Some stacks send the payload as a text that holds JSON.
+        let unwrapped = payload.get().starts_with('"').then(|| string(payload)).flatten();
+        let text = unwrapped.as_deref().unwrap_or(payload.get());
+        match Frame::parse(text) {
+            Ok(frame) if frame.is_rpc() => self.hear_rpc(&frame),
+            Ok(_) => self.garbled(&format!("a payload is not a JSON-RPC message: {}", clip(text))),
+            Err(problem) => self.hear_broken(text, &problem.to_string()),
+        }
+    }
+
+    /// Text that is not JSON: an error that can be repaired, or else noise, which may still name the
+    /// request it spoils.
+    fn hear_broken(&mut self, text: &str, problem: &str) {
+        if let Some((id, fault)) = quirks::repair(text) {
+            self.stats.repaired_frames += 1;
+            self.become_capable();
+            return self.hear_answer(id, Err(fault));
+        }
+        self.garbled(&format!("a message is not one JSON object ({problem}): {}", clip(text)));
+        self.spoil(
+            text,
+            ErrorKind::BadAnswer,
+            "the answer arrived broken; look at the board's state before trying again",
+        );
+    }
+
+    /// Ends the request that an unreadable answer names, rather than let its caller wait.
+    fn spoil(&mut self, text: &str, kind: ErrorKind, problem: &str) {
+        let Some(id) = quirks::find_id(text) else { return };
+        if self.flights.current.as_ref().is_none_or(|flight| i64::from(flight.id) != id) {
+            return;
+        }
+        match self.flights.current.take().map(|flight| flight.what) {
+            Some(What::Call { ticket, tool }) => {
+                self.answer(ticket, Err(ToolError::new(kind, format!("the board answered `{tool}`, but {problem}"))));
+            }
+            Some(setup) => self.setup_unanswered(setup, problem),
+            None => {}
+        }
+    }
+
+    fn hear_rpc(&mut self, frame: &Frame<'_>) {
+        self.become_capable();
+        match (frame.method.map(string), frame.id) {
+            (Some(None), _) => self.garbled("the `method` of a message is not a string"),
+            (Some(Some(method)), None) => self.hear_notification(method, frame.params),
+            (Some(Some(method)), Some(id)) => self.hear_request(&method, id),
+            (None, id) => match (id.and_then(|id| quirks::read_id(id.get())), frame.error) {
+                (Some(id), Some(error)) => self.hear_answer(id, Err(Fault::read(error))),
+                (Some(id), None) => self.hear_answer(id, Ok(frame.result.unwrap_or(RawValue::NULL))),
+                (None, error) => {
+                    self.stats.stray_answers += 1;
+                    let said = error.map(|error| Fault::read(error).message).unwrap_or_default();
+                    self.warn(format!("an answer without a usable id is left out: {}", clip(&said)));
+                }
+            },
+        }
+    }
+
+    fn hear_hello(&mut self, text: &str) {
+        if text.len() > self.config.limits.notice_bytes {
+            return self.too_large("hello", text.len());
+        }
+        let body: Value = match serde_json::from_str(text) {
+            Ok(body) => body,
+            Err(problem) => return self.garbled(&format!("a hello cannot be read: {problem}")),
+        };
+        if self.out.len() >= UNPOLLED {
+            self.stats.dropped += 1;
+            return;
+        }
+        let mcp = body.get("features").and_then(|features| features.get("mcp")).is_some_and(quirks::is_true);
+        self.out.push_back(Output::Event(Event::Hello(Hello {
+            version: body.get("version").and_then(Value::as_i64),
+            transport: body.get("transport").and_then(Value::as_str).map(str::to_owned),
+            mcp,
+            body,
+        })));
+        self.out.push_back(Output::Send(self.our_hello()));
+        match self.phase {
+            Phase::Silent | Phase::Plain if mcp => self.become_capable(),
+            Phase::Silent => self.become_plain(),
+            // A board that says hello again may have started anew, with other tools.
+            Phase::Open => self.relist = true,
+            Phase::Plain | Phase::Opening | Phase::Closed => {}
+        }
+    }
+
+    fn hear_notification(&mut self, method: String, params: Option<&RawValue>) {
+        if method == "notifications/tools/list_changed" {
+            self.relist = true;
+        }
+        self.notice(method, params.unwrap_or(RawValue::NULL).get(), |body| body);
+    }
+
+    /// Any other message: its type is the topic, the rest of it the body.
+    fn hear_other(&mut self, kind: String, text: &str) {
+        // Over MQTT a goodbye ends the conversation only; the tools stay within reach.
+        let ends = kind == "goodbye" && self.config.transport == Transport::WebSocket;
+        self.notice(kind, text, |mut body| {
+            if let Some(members) = body.as_object_mut() {
+                members.shift_remove("type");
+                members.shift_remove("session_id");
+            }
+            body
+        });
+        if ends {
+            self.end("the board said goodbye".to_owned());
+        }
+    }
+
+    fn notice(&mut self, topic: String, body: &str, shape: impl FnOnce(Value) -> Value) {
+        let size = topic.len() + body.len();
+        if size > self.config.limits.notice_bytes {
+            return self.too_large(&topic, size);
+        }
+        match serde_json::from_str(body) {
+            Ok(body) => {
+                self.stats.notices += 1;
+                self.say(Output::Event(Event::Notified(Notice { topic, body: shape(body) })));
+            }
+            Err(problem) => self.garbled(&format!("a notice `{}` cannot be read: {problem}", clip(&topic))),
+        }
+    }
+
+    fn hear_request(&mut self, method: &str, id: &RawValue) {
+        let is_plain = id.get().starts_with(|first: char| first == '"' || first == '-' || first.is_ascii_digit());
+        if !is_plain || id.get().len() > 256 {
+            return self.garbled("a request has an id that is neither a short string nor a number");
+        }
+        let text = self.reply_text(method, id.get());
+        self.say(Output::Send(text));
+    }
+
+    fn hear_answer(&mut self, id: i64, answer: Result<&RawValue, Fault>) {
+        let flight = match self.flights.claim(id) {
+            Owner::Flight(flight) => flight,
+            Owner::Late => return self.stats.late_answers += 1,
+            Owner::Duplicate => return self.stats.duplicate_answers += 1,
+            Owner::Stray => return self.stats.stray_answers += 1,
+        };
+        self.stats.answers += 1;
+        match (flight.what, answer) {
+            (What::Call { ticket, tool }, Ok(result)) => {
+                let outcome = quirks::read_outcome(result, &tool);
+                self.answer(ticket, outcome);
+            }
+            (What::Call { ticket, tool }, Err(fault)) => {
+                self.relist |= fault.is_unknown_tool();
+                self.answer(ticket, Err(fault.into_error(&tool)));
+            }
+            (What::Initialize { .. }, Ok(result)) => self.initialized(tree(result), None),
+            (What::Initialize { .. }, Err(fault)) => self.initialized(Value::Null, Some(fault)),
+            (What::Page { .. }, Ok(page)) => self.listed(page),
+            (What::Page { .. }, Err(fault)) => {
+                self.break_listing(&format!("the board says `{}`", clip(&fault.message)))
+            }
+        }
+    }
+
+    fn too_large(&mut self, topic: &str, size: usize) {
+        self.stats.oversized_frames += 1;
+        let limit = self.config.limits.notice_bytes;
+        self.warn(format!("a message `{}` of {size} bytes is left out: the limit is {limit}", clip(topic)));
+    }
+}

@@ -1,0 +1,237 @@
+//! The state of one board, and what its owner may do with it.
+
+mod ask;
+mod hear;
+#[cfg(test)]
+mod tests;
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use sinew_tool::{Args, Digest, ErrorKind, Outcome, ToolError};
+
+use super::flight::{Flight, Flights, Waiting, What};
+use super::listing::Listing;
+use super::{Config, Event, Moment, Output, Stats, Ticket};
+use crate::quirks;
+
+/// One connected board. See the [module](super) for how to drive it.
+///
+/// A hello is answered and, where it offers MCP, followed by `initialize` and `tools/list`; MCP that
+/// comes without a hello starts the same. Calls made before the board is ready wait for it.
+pub struct Session {
+    config: Config,
+    phase: Phase,
+    flights: Flights,
+    listing: Option<Box<Listing>>,
+    /// What the board said to `initialize`, until it is told with the tools.
+    name_and_version: Option<Box<(String, String)>>,
+    /// The tool list is to be read again.
+    relist: bool,
+    /// But not before this, so that a board that cries "changed" cannot keep us listing.
+    relist_after: Moment,
+    tools: Option<Digest>,
+    out: VecDeque<Output>,
+    now: Moment,
+    warned_since: Moment,
+    warned: u32,
+    stats: Stats,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    /// Nothing was heard yet.
+    Silent,
+    /// The board said hello without MCP.
+    Plain,
+    /// `initialize` and the first tool list are under way.
+    Opening,
+    Open,
+    Closed,
+}
+
+/// What nobody has to answer for is left out once so much lies unpolled.
+const UNPOLLED: usize = 256;
+/// Enough to see what is wrong, too few to fill a log. The counters go on.
+const WARNINGS_PER_MINUTE: u32 = 30;
+
+impl Session {
+    pub fn new(config: Config, now: Moment) -> Session {
+        Session {
+            config,
+            phase: Phase::Silent,
+            flights: Flights::new(),
+            listing: None,
+            name_and_version: None,
+            relist: false,
+            relist_after: now,
+            tools: None,
+            out: VecDeque::new(),
+            now,
+            warned_since: now,
+            warned: 0,
+            stats: Stats::default(),
+        }
+    }
+
+    /// The board sent text.
+    pub fn handle_text(&mut self, now: Moment, text: &str) {
+        self.now = self.now.max(now);
+        if self.phase != Phase::Closed {
+            self.hear(text);
+            self.advance();
+        }
+    }
+
+    /// The board sent bytes: sound is counted and dropped, JSON in a frame of version 2 is read.
+    pub fn handle_binary(&mut self, bytes: &[u8]) {
+        if self.phase == Phase::Closed {
+            return;
+        }
+        match quirks::binary_json(bytes) {
+            None => self.stats.audio_frames += 1,
+            Some(json) => match std::str::from_utf8(json) {
+                Ok(text) => self.handle_text(self.now, text),
+                Err(_) => self.garbled("a binary frame is marked as JSON but is not UTF-8"),
+            },
+        }
+    }
+
+    /// Time has passed.
+    pub fn handle_time(&mut self, now: Moment) {
+        self.now = self.now.max(now);
+        while let Some(waiting) = self.flights.expired(self.now) {
+            let waited = self.now.since(waiting.asked).as_secs_f32();
+            let cause = if self.phase == Phase::Open {
+                "behind other calls to this board"
+            } else {
+                "for the board to be ready"
+            };
+            let message = format!("`{}` waited {waited:.1} s {cause} and was not sent; try again later", waiting.tool);
+            self.answer(waiting.ticket, Err(ToolError::new(ErrorKind::Busy, message)));
+        }
+        if self.flights.current.as_ref().is_some_and(|flight| flight.deadline <= self.now)
+            && let Some(flight) = self.flights.abandon()
+        {
+            self.stats.timeouts += 1;
+            let took = flight.deadline.since(flight.asked).as_secs_f32();
+            match flight.what {
+                What::Call { ticket, tool } => {
+                    let message = format!(
+                        "the board gave no answer to `{tool}` within {took:.1} s; it may still be busy with it, look before trying again"
+                    );
+                    self.answer(ticket, Err(ToolError::new(ErrorKind::Timeout, message)));
+                }
+                setup => self.setup_unanswered(setup, &format!("no answer within {took:.1} s")),
+            }
+        }
+        self.advance();
+    }
+
+    /// Asks the board to keep a promise. The budget runs from now, waiting included.
+    pub fn call(&mut self, now: Moment, tool: &str, args: &Args, budget: Duration) -> Ticket {
+        self.now = self.now.max(now);
+        let ticket = self.flights.ticket();
+        match self.call_text(tool, args) {
+            Ok(text) => {
+                let deadline = self.now + budget;
+                self.flights.enqueue(Waiting { ticket, tool: tool.into(), text, asked: self.now, deadline });
+                self.advance();
+            }
+            Err(refusal) => self.answer(ticket, Err(refusal)),
+        }
+        ticket
+    }
+
+    /// The caller gave up: there will be no answer. A queued call is never sent; the answer to one
+    /// already sent is counted as late, and the next call goes out.
+    pub fn cancel(&mut self, ticket: Ticket) {
+        let current = self.flights.current.as_ref().map(|flight| &flight.what);
+        if matches!(current, Some(What::Call { ticket: current, .. }) if *current == ticket) {
+            self.flights.abandon();
+            self.advance();
+        } else {
+            self.flights.remove(ticket);
+        }
+    }
+
+    /// Reads the tool list again; [`Event::ToolsChanged`] follows if it is another.
+    pub fn relist(&mut self, now: Moment) {
+        self.now = self.now.max(now);
+        self.relist = true;
+        self.advance();
+    }
+
+    /// The connection is gone, or shall be. Every open call is answered with `DeviceLost`.
+    pub fn close(&mut self, now: Moment) {
+        self.now = self.now.max(now);
+        self.end("the connection was closed".to_owned());
+    }
+
+    /// The next thing to do. Call until it says [`Output::Wait`].
+    pub fn poll(&mut self) -> Output {
+        if let Some(output) = self.out.pop_front() {
+            return output;
+        }
+        // An idle board keeps no buffer.
+        self.out = VecDeque::new();
+        let may_list = self.relist && self.phase == Phase::Open && self.flights.current.is_none();
+        let relist_at = may_list.then_some(self.relist_after);
+        Output::Wait(self.flights.deadline().into_iter().chain(relist_at).min())
+    }
+
+    pub fn stats(&self) -> Stats {
+        self.stats
+    }
+
+    fn answer(&mut self, ticket: Ticket, answer: Result<Outcome, ToolError>) {
+        self.out.push_back(Output::Event(Event::Answered(ticket, answer)));
+    }
+
+    /// Says what nobody has to answer for.
+    fn say(&mut self, output: Output) {
+        if self.out.len() < UNPOLLED {
+            self.out.push_back(output);
+        } else {
+            self.stats.dropped += 1;
+        }
+    }
+
+    fn garbled(&mut self, problem: &str) {
+        self.stats.garbled_frames += 1;
+        self.warn(problem.to_owned());
+    }
+
+    fn warn(&mut self, warning: String) {
+        if self.now.since(self.warned_since) >= Duration::from_secs(60) {
+            self.warned_since = self.now;
+            self.warned = 0;
+        }
+        self.warned = self.warned.saturating_add(1);
+        if self.warned <= WARNINGS_PER_MINUTE {
+            self.say(Output::Event(Event::Warned(warning)));
+        } else if self.warned == WARNINGS_PER_MINUTE + 1 {
+            let more = "this board gives more cause for warnings; for the rest of the minute they are only counted";
+            self.say(Output::Event(Event::Warned(more.to_owned())));
+        }
+    }
+
+    fn end(&mut self, why: String) {
+        if self.phase == Phase::Closed {
+            return;
+        }
+        self.phase = Phase::Closed;
+        self.listing = None;
+        if let Some(Flight { what: What::Call { ticket, tool }, .. }) = self.flights.abandon() {
+            let message =
+                format!("the board went away while it was busy with `{tool}` ({why}); look before trying again");
+            self.answer(ticket, Err(ToolError::new(ErrorKind::DeviceLost, message)));
+        }
+        while let Some(waiting) = self.flights.dequeue() {
+            let message =
+                format!("the board went away before `{}` was sent ({why}); try again once it is back", waiting.tool);
+            self.answer(waiting.ticket, Err(ToolError::new(ErrorKind::DeviceLost, message)));
+        }
+        self.out.push_back(Output::Event(Event::Closed(why)));
+    }
+}

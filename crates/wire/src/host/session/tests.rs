@@ -1,0 +1,528 @@
+//! Single sentences of the dialogue; whole dialogues with a board are in `tests/pair.rs`.
+
+use serde_json::{Value, json};
+use sinew_tool::{Notice, Outcome};
+
+use super::*;
+use crate::host::{Limits, Ready, Transport, Vision};
+
+const SECOND: u64 = 1_000_000;
+const BUDGET: Duration = Duration::from_secs(30);
+
+/// A session whose board is the test itself.
+struct Desk {
+    session: Session,
+    sent: Vec<Value>,
+    events: Vec<Event>,
+    wake: Option<Moment>,
+}
+
+impl Desk {
+    fn new(config: Config) -> Desk {
+        Desk { session: Session::new(config, Moment(0)), sent: vec![], events: vec![], wake: None }
+    }
+
+    fn ready(config: Config) -> Desk {
+        let mut desk = Desk::new(config);
+        desk.says(json!({"type": "hello", "features": {"mcp": true}}));
+        desk.answers(1, json!({"serverInfo": {"name": "lamp", "version": "1.2"}}));
+        desk.answers(2, json!({"tools": [{"name": "a"}]}));
+        desk.sent.clear();
+        desk.events.clear();
+        desk
+    }
+
+    fn drain(&mut self) {
+        loop {
+            match self.session.poll() {
+                Output::Send(text) => self.sent.push(serde_json::from_str(&text).unwrap()),
+                Output::Event(event) => self.events.push(event),
+                Output::Wait(wake) => return self.wake = wake,
+            }
+        }
+    }
+
+    fn text(&mut self, text: &str) {
+        self.session.handle_text(self.session.now, text);
+        self.drain();
+    }
+
+    fn says(&mut self, message: Value) {
+        self.text(&message.to_string());
+    }
+
+    fn rpc(&mut self, payload: Value) {
+        self.says(json!({"type": "mcp", "payload": payload}));
+    }
+
+    fn answers(&mut self, id: i64, result: Value) {
+        self.rpc(json!({"jsonrpc": "2.0", "id": id, "result": result}));
+    }
+
+    fn refuses(&mut self, id: i64, message: &str) {
+        self.rpc(json!({"jsonrpc": "2.0", "id": id, "error": {"message": message}}));
+    }
+
+    fn at(&mut self, seconds: u64) {
+        self.session.handle_time(Moment(seconds * SECOND));
+        self.drain();
+    }
+
+    fn call(&mut self, tool: &str) -> Ticket {
+        let ticket = self.session.call(self.session.now, tool, &Args::new(), BUDGET);
+        self.drain();
+        ticket
+    }
+
+    fn methods(&mut self) -> Vec<String> {
+        let methods = self.sent.drain(..).map(|sent| sent["payload"]["method"].as_str().unwrap_or("-").to_owned());
+        methods.collect()
+    }
+
+    fn kinds(&mut self) -> Vec<(Ticket, Option<ErrorKind>)> {
+        let answer = |event: Event| match event {
+            Event::Answered(ticket, answer) => Some((ticket, answer.err().map(|error| error.kind))),
+            _ => None,
+        };
+        self.events.drain(..).filter_map(answer).collect()
+    }
+
+    fn tools(&self) -> Option<Vec<&str>> {
+        self.events.iter().rev().find_map(|event| match event {
+            Event::Ready(Ready { tools, .. }) | Event::ToolsChanged { tools, .. } => {
+                Some(tools.iter().map(|tool| tool.name.as_str()).collect())
+            }
+            _ => None,
+        })
+    }
+
+    fn warnings(&self) -> usize {
+        self.events.iter().filter(|event| matches!(event, Event::Warned(_))).count()
+    }
+
+    fn closed(&self) -> Option<&str> {
+        self.events.iter().find_map(|event| match event {
+            Event::Closed(why) => Some(why.as_str()),
+            _ => None,
+        })
+    }
+}
+
+#[test]
+fn a_session_is_small() {
+    assert!(size_of::<Session>() <= 640, "{} bytes", size_of::<Session>());
+}
+
+#[test]
+fn our_hello_names_the_transport_and_carries_the_extras() {
+    let udp = json!({"udp": {"server": "10.0.0.1", "port": 8888}});
+    let mut desk = Desk::new(Config {
+        session_id: "s\"1".into(),
+        transport: Transport::Udp,
+        hello_extra: Some(udp),
+        ..Config::default()
+    });
+    desk.says(json!({"type": "hello", "version": 3, "transport": "udp", "features": {"mcp": "true"}}));
+    assert_eq!(
+        desk.sent[0],
+        json!({
+            "type": "hello",
+            "transport": "udp",
+            "session_id": "s\"1",
+            "audio_params": {"format": "opus", "sample_rate": 24000, "channels": 1, "frame_duration": 60},
+            "udp": {"server": "10.0.0.1", "port": 8888},
+        })
+    );
+    assert_eq!(desk.sent[1]["session_id"], "s\"1");
+    assert!(matches!(&desk.events[0], Event::Hello(hello) if hello.mcp && hello.version == Some(3)));
+    assert_eq!(desk.methods(), ["-", "initialize"]);
+}
+
+#[test]
+fn vision_is_offered_when_configured() {
+    let vision = Vision { url: "http://v".into(), token: "t".into() };
+    let mut desk = Desk::new(Config { vision: Some(vision), ..Config::default() });
+    desk.says(json!({"type": "hello", "features": {"mcp": true}}));
+    let params = &desk.sent[1]["payload"]["params"];
+    assert_eq!(params["capabilities"], json!({"vision": {"url": "http://v", "token": "t"}}));
+    assert_eq!(params["protocolVersion"], "2024-11-05");
+}
+
+#[test]
+fn a_hello_without_mcp_is_answered_and_not_initialised() {
+    let mut desk = Desk::new(Config::default());
+    let early = desk.call("a");
+    desk.says(json!({"type": "hello", "features": {}}));
+    assert_eq!(desk.methods(), ["-"]);
+    assert!(desk.events.contains(&Event::NoMcp));
+    assert_eq!(desk.kinds(), [(early, Some(ErrorKind::Unsupported))]);
+    let late = desk.call("a");
+    assert_eq!(desk.kinds(), [(late, Some(ErrorKind::Unsupported))]);
+
+    desk.rpc(json!({"jsonrpc": "2.0", "method": "notifications/awake"}));
+    assert_eq!(desk.methods(), ["initialize"]);
+    desk.answers(1, json!({}));
+    desk.answers(2, json!({"tools": [{"name": "a"}]}));
+    assert_eq!(desk.tools(), Some(vec!["a"]));
+}
+
+#[test]
+fn mcp_before_hello_and_without_session_id_starts_the_same() {
+    let mut desk = Desk::new(Config::default());
+    desk.text(r#"{"session_id":"","type":"mcp","payload":{"jsonrpc":"2.0","id":10000,"result":{}}}"#);
+    assert_eq!(desk.methods(), ["initialize"]);
+    desk.says(json!({"type": "hello", "features": {"mcp": true}}));
+    assert_eq!(desk.methods(), ["-"]);
+    assert_eq!(desk.session.stats().stray_answers, 1);
+}
+
+#[test]
+fn calls_made_early_wait_for_the_board() {
+    let mut desk = Desk::new(Config::default());
+    let ticket = desk.call("a");
+    assert_eq!(desk.wake, Some(Moment(0) + BUDGET));
+    desk.says(json!({"type": "hello", "features": {"mcp": true}}));
+    desk.answers(1, json!({"serverInfo": {"name": "lamp", "version": "1.2"}}));
+    desk.answers(2, json!({"tools": []}));
+    assert_eq!(desk.methods(), ["-", "initialize", "notifications/initialized", "tools/list", "tools/call"]);
+    desk.answers(3, json!({"content": []}));
+    assert_eq!(desk.events.last(), Some(&Event::Answered(ticket, Ok(Outcome::default()))));
+}
+
+#[test]
+fn calls_go_out_one_at_a_time_in_order() {
+    let mut desk = Desk::ready(Config::default());
+    let (first, second) = (desk.call("a"), desk.call("b"));
+    assert_eq!(desk.sent.len(), 1);
+    assert_eq!(desk.sent[0]["payload"]["params"], json!({"name": "a", "arguments": {}}));
+    desk.answers(3, json!({"content": []}));
+    assert_eq!(desk.sent[1]["payload"]["id"], 4);
+    desk.answers(4, json!({"content": []}));
+    assert_eq!(desk.kinds(), [(first, None), (second, None)]);
+}
+
+#[test]
+fn a_silent_board_costs_one_call_its_budget_and_the_queue_moves_on() {
+    let mut desk = Desk::ready(Config::default());
+    let (first, second) = (desk.call("a"), desk.call("b"));
+    desk.at(29);
+    assert_eq!(desk.kinds(), []);
+    assert_eq!(desk.wake, Some(Moment(30 * SECOND)));
+    let third = desk.call("c");
+    desk.at(30);
+    // The second waited as long and was never sent; the third has a second left of its own.
+    assert_eq!(desk.kinds(), [(second, Some(ErrorKind::Busy)), (first, Some(ErrorKind::Timeout))]);
+    assert_eq!(desk.methods(), ["tools/call", "tools/call"]);
+    desk.answers(3, json!({"content": []}));
+    desk.answers(4, json!({"content": []}));
+    assert_eq!(desk.kinds(), [(third, None)]);
+    let stats = desk.session.stats();
+    assert_eq!((stats.late_answers, stats.timeouts, stats.calls), (1, 1, 2));
+}
+
+#[test]
+fn a_doubled_answer_is_counted_not_delivered() {
+    let mut desk = Desk::ready(Config::default());
+    let ticket = desk.call("a");
+    desk.answers(3, json!({"content": []}));
+    desk.answers(3, json!({"content": []}));
+    assert_eq!(desk.kinds(), [(ticket, None)]);
+    assert_eq!(desk.session.stats().duplicate_answers, 1);
+}
+
+#[test]
+fn a_cancelled_call_gets_no_answer_and_the_queue_moves_on() {
+    let mut desk = Desk::ready(Config::default());
+    let (first, second, third) = (desk.call("a"), desk.call("b"), desk.call("c"));
+    desk.session.cancel(second);
+    desk.session.cancel(first);
+    desk.session.cancel(first);
+    desk.drain();
+    assert_eq!(desk.sent.last().unwrap()["payload"]["params"]["name"], "c");
+    desk.answers(3, json!({"content": []}));
+    desk.answers(4, json!({"content": []}));
+    assert_eq!(desk.kinds(), [(third, None)]);
+    assert_eq!(desk.session.stats().late_answers, 1);
+    assert_eq!(desk.wake, None);
+}
+
+#[test]
+fn a_full_queue_refuses_at_once() {
+    let mut desk = Desk::ready(Config { limits: Limits { queue: 1, ..Limits::default() }, ..Config::default() });
+    desk.call("a");
+    desk.call("b");
+    let third = desk.call("c");
+    assert_eq!(desk.kinds(), [(third, Some(ErrorKind::Busy))]);
+}
+
+#[test]
+fn arguments_beyond_the_frame_are_refused() {
+    let mut desk =
+        Desk::ready(Config { limits: Limits { frame_bytes: 1000, ..Limits::default() }, ..Config::default() });
+    let mut args = Args::new();
+    args.insert("x".into(), json!("y".repeat(1000)));
+    let ticket = desk.session.call(Moment(0), "a", &args, BUDGET);
+    desk.drain();
+    assert_eq!(desk.kinds(), [(ticket, Some(ErrorKind::TooLarge))]);
+}
+
+#[test]
+fn a_board_that_goes_answers_every_caller_at_once() {
+    let mut desk = Desk::ready(Config::default());
+    let (first, second) = (desk.call("a"), desk.call("b"));
+    desk.session.close(Moment(0));
+    desk.session.close(Moment(0));
+    desk.drain();
+    assert_eq!(desk.events.iter().filter(|event| matches!(event, Event::Closed(_))).count(), 1);
+    assert_eq!(desk.kinds(), [(first, Some(ErrorKind::DeviceLost)), (second, Some(ErrorKind::DeviceLost))]);
+    let third = desk.call("c");
+    assert_eq!(desk.kinds(), [(third, Some(ErrorKind::DeviceAway))]);
+    assert_eq!(desk.wake, None);
+}
+
+#[test]
+fn goodbye_ends_a_websocket_session_and_only_a_conversation_over_mqtt() {
+    for (transport, ends) in [(Transport::WebSocket, true), (Transport::Udp, false)] {
+        let mut desk = Desk::ready(Config { transport, ..Config::default() });
+        desk.says(json!({"type": "goodbye", "session_id": "s"}));
+        assert_eq!(desk.events[0], Event::Notified(Notice { topic: "goodbye".into(), body: json!({}) }));
+        assert_eq!(desk.closed().is_some(), ends);
+    }
+}
+
+#[test]
+fn other_messages_are_notices_by_their_type() {
+    let mut desk = Desk::ready(Config::default());
+    desk.says(json!({"session_id": "s", "type": "listen", "state": "start", "mode": "auto"}));
+    desk.rpc(json!({"jsonrpc": "2.0", "method": "anything", "params": {"a": 1}}));
+    desk.rpc(json!({"jsonrpc": "2.0", "method": "anything", "id": null}));
+    let notice = |topic: &str, body: Value| Event::Notified(Notice { topic: topic.into(), body });
+    assert_eq!(
+        desk.events,
+        [
+            notice("listen", json!({"state": "start", "mode": "auto"})),
+            notice("anything", json!({"a": 1})),
+            notice("anything", Value::Null),
+        ]
+    );
+    assert_eq!(desk.session.stats().notices, 3);
+}
+
+#[test]
+fn a_ping_is_answered_and_any_other_request_is_not_found() {
+    let mut desk = Desk::ready(Config::default());
+    desk.rpc(json!({"jsonrpc": "2.0", "method": "ping", "id": "x\"1"}));
+    desk.rpc(json!({"jsonrpc": "2.0", "method": "sampling/createMessage", "id": 7}));
+    assert_eq!(desk.sent[0]["payload"], json!({"jsonrpc": "2.0", "id": "x\"1", "result": {}}));
+    assert_eq!(desk.sent[1]["payload"]["error"]["code"], -32601);
+    desk.rpc(json!({"jsonrpc": "2.0", "method": "ping", "id": [1]}));
+    assert_eq!((desk.sent.len(), desk.warnings()), (2, 1));
+}
+
+#[test]
+fn list_changed_reads_the_list_again_and_only_a_difference_is_told() {
+    let mut desk = Desk::ready(Config::default());
+    let changed = json!({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"});
+    desk.rpc(changed.clone());
+    // Not at once: the list was read a moment ago.
+    assert_eq!(desk.methods(), Vec::<String>::new());
+    assert_eq!(desk.wake, Some(Moment(250_000)));
+    desk.at(1);
+    desk.answers(3, json!({"tools": [{"name": "a"}]}));
+    assert_eq!(desk.tools(), None);
+    desk.at(2);
+    desk.rpc(changed);
+    desk.answers(4, json!({"tools": [{"name": "b"}]}));
+    assert_eq!(desk.tools(), Some(vec!["b"]));
+}
+
+#[test]
+fn a_board_that_cries_changed_for_ever_does_not_stop_the_calls() {
+    let mut desk = Desk::ready(Config::default());
+    let changed = json!({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"});
+    desk.at(1);
+    desk.rpc(changed.clone());
+    let ticket = desk.call("a");
+    desk.rpc(changed);
+    desk.answers(3, json!({"tools": [{"name": "a"}]}));
+    assert_eq!(desk.methods(), ["tools/list", "tools/call"]);
+    desk.answers(4, json!({"content": []}));
+    assert_eq!(desk.kinds(), [(ticket, None)]);
+}
+
+#[test]
+fn an_unknown_tool_makes_us_list_again() {
+    let mut desk = Desk::ready(Config::default());
+    desk.at(1);
+    let ticket = desk.call("a");
+    desk.refuses(3, "Unknown tool: a");
+    assert_eq!(desk.methods(), ["tools/call", "tools/list"]);
+    assert_eq!(desk.kinds(), [(ticket, Some(ErrorKind::ActionFailed))]);
+}
+
+#[test]
+fn a_second_hello_is_answered_and_lists_again() {
+    let mut desk = Desk::ready(Config::default());
+    desk.at(1);
+    desk.says(json!({"type": "hello", "features": {"mcp": true}}));
+    assert_eq!(desk.methods(), ["-", "tools/list"]);
+}
+
+#[test]
+fn initialize_is_tried_twice_then_the_session_ends() {
+    let mut desk = Desk::new(Config::default());
+    desk.says(json!({"type": "hello", "features": {"mcp": true}}));
+    desk.at(10);
+    assert_eq!(desk.methods(), ["-", "initialize", "initialize"]);
+    desk.at(20);
+    assert!(desk.closed().unwrap().contains("initialize"));
+}
+
+#[test]
+fn a_board_that_refuses_initialize_may_still_list() {
+    let mut desk = Desk::new(Config::default());
+    desk.says(json!({"type": "hello", "features": {"mcp": true}}));
+    desk.refuses(1, "Method not implemented: initialize");
+    desk.answers(2, json!({"tools": [{"name": "a"}]}));
+    assert!(
+        matches!(desk.events.last(), Some(Event::Ready(ready)) if ready.name.is_empty() && ready.warnings.len() == 1)
+    );
+}
+
+#[test]
+fn a_page_that_fails_keeps_what_was_read() {
+    let begin = || {
+        let mut desk = Desk::new(Config { user_tools: true, ..Config::default() });
+        desk.says(json!({"type": "hello", "features": {"mcp": true}}));
+        desk.answers(1, json!({}));
+        assert_eq!(desk.sent[3]["payload"]["params"], json!({"cursor": "", "withUserTools": true}));
+        desk.answers(2, json!({"tools": [{"name": "a"}], "nextCursor": "b"}));
+        assert_eq!(desk.sent[4]["payload"]["params"], json!({"cursor": "b", "withUserTools": true}));
+        desk
+    };
+    let mut refused = begin();
+    refused.refuses(3, "Failed to add tool b because of payload size limit");
+    let mut silent = begin();
+    silent.at(10);
+    silent.at(20);
+    for desk in [refused, silent] {
+        assert_eq!(desk.tools(), Some(vec!["a"]));
+        assert!(matches!(desk.events.last(), Some(Event::Ready(ready)) if ready.warnings.len() == 1));
+    }
+}
+
+#[test]
+fn a_board_that_never_lists_is_given_up_and_one_that_refuses_to_is_ready_without_tools() {
+    let begin = || {
+        let mut desk = Desk::new(Config::default());
+        desk.says(json!({"type": "hello", "features": {"mcp": true}}));
+        desk.answers(1, json!({}));
+        desk
+    };
+    let mut silent = begin();
+    silent.at(10);
+    silent.at(20);
+    assert!(silent.closed().unwrap().contains("tools/list"));
+    let mut refusing = begin();
+    refusing.refuses(2, "Failed to add tool a because of payload size limit");
+    assert_eq!(refusing.tools(), Some(vec![]));
+}
+
+#[test]
+fn a_failing_relist_keeps_the_former_list() {
+    let mut desk = Desk::ready(Config::default());
+    desk.session.relist(Moment(SECOND));
+    desk.drain();
+    desk.refuses(3, "no");
+    assert_eq!((desk.tools(), desk.warnings()), (None, 1));
+}
+
+#[test]
+fn noise_is_counted_and_warned_about() {
+    let mut desk = Desk::ready(Config::default());
+    let noise =
+        ["", "5", "[]", "{}", "nonsense", r#"{"type":5}"#, r#"{"type":"mcp"}"#, r#"{"type":"mcp","payload":5}"#];
+    for text in noise {
+        desk.text(text);
+    }
+    desk.text(&format!(r#"{{"type":"listen","x":{}{}}}"#, "[".repeat(5000), "]".repeat(5000)));
+    desk.session.handle_binary(&[&[0, 2, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1][..], &[0xff]].concat());
+    desk.drain();
+    assert_eq!(desk.session.stats().garbled_frames, 10);
+    assert_eq!(desk.warnings(), 10);
+    assert_eq!(desk.events.len(), 10);
+}
+
+#[test]
+fn a_broken_answer_ends_its_call_at_once() {
+    let mut desk = Desk::ready(Config::default());
+    let cut = desk.call("a");
+    desk.text(r#"{"session_id":"","type":"mcp","payload":{"jsonrpc":"2.0","id":3,"result":{"content":[{"ty"#);
+    let unescaped = desk.call("a");
+    desk.text(r#"{"type":"mcp","payload":{"jsonrpc":"2.0","id":4,"error":{"message":"Missing valid argument: "x""}}}"#);
+    assert_eq!(desk.kinds(), [(cut, Some(ErrorKind::BadAnswer)), (unescaped, Some(ErrorKind::InvalidArguments))]);
+    let stats = desk.session.stats();
+    assert_eq!((stats.garbled_frames, stats.repaired_frames), (1, 1));
+}
+
+#[test]
+fn a_broken_page_is_asked_for_again() {
+    let mut desk = Desk::new(Config::default());
+    desk.says(json!({"type": "hello", "features": {"mcp": true}}));
+    desk.answers(1, json!({}));
+    desk.text(r#"{"type":"mcp","payload":{"id":2,"result":{"tools":["#);
+    desk.answers(3, json!({"tools": [{"name": "a"}]}));
+    assert_eq!(desk.tools(), Some(vec!["a"]));
+}
+
+#[test]
+fn an_oversized_answer_is_told_as_such() {
+    let mut desk =
+        Desk::ready(Config { limits: Limits { frame_bytes: 10_000, ..Limits::default() }, ..Config::default() });
+    let ticket = desk.call("a");
+    desk.answers(3, json!({"content": [{"type": "text", "text": "x".repeat(20_000)}]}));
+    assert_eq!(desk.warnings(), 1);
+    assert_eq!(desk.kinds(), [(ticket, Some(ErrorKind::TooLarge))]);
+    desk.rpc(json!({"jsonrpc": "2.0", "method": "big", "params": "x".repeat(20_000)}));
+    assert_eq!(desk.session.stats().oversized_frames, 2);
+}
+
+#[test]
+fn payloads_as_text_and_messages_without_envelope_are_read() {
+    let mut desk = Desk::ready(Config::default());
+    let (first, second, third) = (desk.call("a"), desk.call("a"), desk.call("a"));
+    desk.says(json!({"type": "mcp", "payload": json!({"id": 3, "result": {"content": []}}).to_string()}));
+    desk.says(json!({"jsonrpc": "2.0", "id": "4", "result": {"content": []}, "error": null}));
+    desk.text("\u{feff}{\"type\":\"mcp\",\"payload\":{\"id\":5.0,\"result\":null}}\n\0");
+    assert_eq!(desk.kinds(), [(first, None), (second, None), (third, None)]);
+}
+
+#[test]
+fn sound_is_counted_and_json_in_a_binary_frame_is_read() {
+    let mut desk = Desk::ready(Config::default());
+    desk.session.handle_binary(&[0xf8, 0xff, 0xfe]);
+    let json = br#"{"type":"mcp","payload":{"method":"x"}}"#;
+    let size = u32::try_from(json.len()).unwrap().to_be_bytes();
+    desk.session.handle_binary(&[&[0, 2, 0, 1][..], &[0; 8], &size, json].concat());
+    desk.drain();
+    assert_eq!(desk.events.len(), 1);
+    assert_eq!((desk.session.stats().audio_frames, desk.session.stats().notices), (1, 1));
+}
+
+#[test]
+fn a_flooding_board_fills_neither_memory_nor_the_log() {
+    let mut desk = Desk::ready(Config::default());
+    for _ in 0..10_000 {
+        desk.session.handle_text(Moment(0), "noise");
+        desk.session.handle_text(Moment(0), r#"{"type":"mcp","payload":{"method":"x"}}"#);
+        desk.session.handle_text(Moment(0), r#"{"type":"mcp","payload":{"method":"ping","id":1}}"#);
+        desk.session.handle_text(Moment(0), r#"{"type":"hello"}"#);
+    }
+    assert!(desk.session.out.len() < UNPOLLED + 10);
+    desk.drain();
+    assert_eq!(desk.warnings(), 31);
+    assert!(desk.session.stats().dropped > 20_000);
+    desk.at(61);
+    desk.text("noise");
+    assert_eq!(desk.warnings(), 32);
+}
