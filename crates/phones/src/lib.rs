@@ -3,15 +3,20 @@
 //! A [`Phone`] is some dozen primitives: read the tree, take a picture, touch, press a key. Every
 //! tool is written once on top of them.
 
+pub mod device;
 pub mod image;
 pub mod logs;
 pub mod phone;
+pub mod screen;
 pub mod tiers;
+pub mod tools;
 pub mod touch;
 pub mod tree;
 
+pub use device::{LimitedPhone, PhoneDevice};
 pub use logs::{LogLevel, LogLine, LogQuery, LogTime, Logs};
 pub use phone::{About, App, Capabilities, Foreground, Image, Phone, PhoneError, Screen, Work};
 pub use tiers::Tiered;
+pub use tools::{Profile, seed_tools, tools};
 pub use touch::{Key, Point, Stroke};
 pub use tree::{Node, Rect, Tree, TreeBuilder};

@@ -1,0 +1,109 @@
+//! A phone as a device of the gateway.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde_json::json;
+use sinew_tool::{
+    BoxFuture, Call, Device, DeviceId, DeviceInfo, DeviceKey, ErrorKind, Outcome, Status, ToolError, Toolset,
+};
+
+use crate::phone::{About, Phone};
+use crate::tools::{self, Memory, Operator, Profile};
+
+/// One stay of one phone. Tools that act take turns; tools that look do not wait for them.
+pub struct PhoneDevice<P> {
+    phone: P,
+    info: Arc<DeviceInfo>,
+    tools: Arc<Toolset>,
+    memory: Memory,
+    turn: tokio::sync::Mutex<()>,
+}
+
+impl<P: Phone> PhoneDevice<P> {
+    pub fn new(phone: P, profile: Profile) -> PhoneDevice<P> {
+        let about = phone.about();
+        let mut info = info(&about, Status::Ready);
+        let tiers = phone.capabilities().tiers;
+        info.attributes.insert("backend".to_owned(), json!(tiers));
+        info.instructions = Some(tools::list::INSTRUCTIONS.to_owned());
+        PhoneDevice {
+            phone,
+            info: Arc::new(info),
+            tools: tools::tools(profile),
+            memory: Memory::default(),
+            turn: tokio::sync::Mutex::default(),
+        }
+    }
+
+    pub fn phone(&self) -> &P {
+        &self.phone
+    }
+}
+
+impl<P: Phone> Device for PhoneDevice<P> {
+    fn info(&self) -> Arc<DeviceInfo> {
+        self.info.clone()
+    }
+
+    fn tools(&self) -> Arc<Toolset> {
+        self.tools.clone()
+    }
+
+    fn call(&self, call: Call) -> BoxFuture<'_, Result<Outcome, ToolError>> {
+        Box::pin(async move {
+            let _turn = match tools::is_acting(&call.tool) {
+                true => Some(self.turn.lock().await),
+                false => None,
+            };
+            Operator { phone: &self.phone, memory: &self.memory }.call(&call.tool, &call.args).await
+        })
+    }
+}
+
+/// A phone that is there but cannot be used until someone does something.
+pub struct LimitedPhone {
+    info: Arc<DeviceInfo>,
+    message: String,
+}
+
+impl LimitedPhone {
+    pub fn new(about: &About, state: &str, remedy: &str) -> LimitedPhone {
+        let status = Status::Limited { state: state.to_owned(), remedy: remedy.to_owned() };
+        let message = format!("phone {} is {state}: {remedy}", about.serial);
+        LimitedPhone { info: Arc::new(info(about, status)), message }
+    }
+}
+
+impl Device for LimitedPhone {
+    fn info(&self) -> Arc<DeviceInfo> {
+        self.info.clone()
+    }
+
+    fn tools(&self) -> Arc<Toolset> {
+        Arc::default()
+    }
+
+    fn call(&self, _: Call) -> BoxFuture<'_, Result<Outcome, ToolError>> {
+        let error = ToolError::new(ErrorKind::PermissionDenied, self.message.clone());
+        Box::pin(std::future::ready(Err(error)))
+    }
+}
+
+fn info(about: &About, status: Status) -> DeviceInfo {
+    let name = if about.model.is_empty() { about.serial.clone() } else { about.model.replace('_', " ") };
+    let suggested_id = [&about.model, &about.serial].into_iter().map(|text| DeviceId::slug(text));
+    let suggested_id = suggested_id.into_iter().find(|slug| !slug.is_empty()).unwrap_or_else(|| "phone".to_owned());
+    let particulars = [("serial", &about.serial), ("manufacturer", &about.manufacturer), ("android", &about.android)];
+    let attributes = particulars.into_iter().filter(|(_, value)| !value.is_empty());
+    DeviceInfo {
+        key: DeviceKey(format!("phone:{}", about.serial)),
+        suggested_id,
+        family: "phone",
+        name,
+        version: about.android.clone(),
+        status,
+        instructions: None,
+        attributes: attributes.map(|(key, value)| (key.to_owned(), json!(value))).collect::<BTreeMap<_, _>>(),
+    }
+}

@@ -1,0 +1,315 @@
+//! The screen for a model: one line for each thing worth acting on.
+//!
+//! [`View`] is what is left of a tree when wrappers are dropped and labels merged into what they
+//! label; [`refs`] gives each thing a short name that lasts; [`diff`] tells two views apart.
+
+pub mod diff;
+pub mod refs;
+
+use std::fmt::Write;
+
+use crate::tree::{Node, NodeId, Rect, Tree};
+use refs::Refs;
+
+/// The things on a screen, in reading order.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct View {
+    pub items: Vec<Item>,
+    /// The app in front.
+    pub package: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Item {
+    pub id: NodeId,
+    pub kind: Kind,
+    /// What it says, or `#name` after its resource id; empty where nothing is known.
+    pub label: String,
+    /// A field's content.
+    pub value: Option<String>,
+    pub checked: Option<bool>,
+    pub selected: bool,
+    pub focused: bool,
+    pub disabled: bool,
+    pub long: bool,
+    /// The part that can be seen.
+    pub bounds: Rect,
+    /// The window's app.
+    pub package: String,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    Button,
+    Field,
+    Check,
+    Switch,
+    Radio,
+    Scroll,
+    Text,
+}
+
+/// Longer labels are cut: enough to recognise a thing by.
+const MAX_LABEL: usize = 80;
+
+impl View {
+    pub fn of(tree: &Tree) -> View {
+        let visible = tree.all_visible_bounds();
+        let mut draft = Draft { tree, visible, items: Vec::new(), sources: Vec::new(), owners: Vec::new() };
+        draft.read();
+        let package = tree.roots().map(|root| tree.node(root).package.clone()).next().unwrap_or_default();
+        View { items: draft.items, package }
+    }
+
+    pub fn find(&self, id: NodeId) -> Option<&Item> {
+        self.items.iter().find(|item| item.id == id)
+    }
+
+    /// The screen as text, within a budget of bytes.
+    pub fn to_text(&self, refs: &mut Refs, budget: Option<usize>) -> String {
+        let mut lines = vec![format!("app {}", if self.package.is_empty() { "unknown" } else { &self.package })];
+        let mut package = &self.package;
+        for item in &self.items {
+            if item.package != *package {
+                package = &item.package;
+                lines.push(format!("-- {package}"));
+            }
+            lines.push(format!("{} {}", refs.name(item), item));
+        }
+        if self.items.is_empty() {
+            lines.push("nothing accessible on this screen; take a screenshot to see it".to_owned());
+        }
+        join(&lines, budget)
+    }
+}
+
+/// Joins lines; those beyond the budget are left out and counted.
+pub fn join(lines: &[String], budget: Option<usize>) -> String {
+    let whole = lines.join("\n");
+    let Some(budget) = budget.filter(|budget| whole.len() > *budget) else { return whole };
+    let mut text = String::new();
+    for (nth, line) in lines.iter().enumerate() {
+        let rest = format!("… {} more lines; raise max_bytes", lines.len() - nth);
+        let next = text.len() + line.len() + 1;
+        if nth > 0 && next + rest.len() > budget {
+            text.push_str(&rest);
+            break;
+        }
+        text.push_str(line);
+        text.push('\n');
+    }
+    text
+}
+
+/// The line without its ref: `btn "Sign in" disabled @540,1200`.
+impl std::fmt::Display for Item {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.face())?;
+        let (x, y) = self.bounds.center();
+        write!(f, " @{x},{y}")
+    }
+}
+
+impl Item {
+    /// Everything but the place: what counts as a change.
+    pub fn face(&self) -> String {
+        let mut face = self.kind.word().to_owned();
+        if let Some(name) = self.label.strip_prefix('#') {
+            let _ = write!(face, " #{name}");
+        } else if !self.label.is_empty() {
+            let _ = write!(face, " \"{}\"", self.label);
+        }
+        if let Some(value) = &self.value {
+            let _ = write!(face, "=\"{value}\"");
+        }
+        if let Some(checked) = self.checked {
+            face.push_str(if checked { " on" } else { " off" });
+        }
+        let flags =
+            [(self.selected, " sel"), (self.focused, " focus"), (self.disabled, " disabled"), (self.long, " long")];
+        flags.into_iter().filter(|(set, _)| *set).for_each(|(_, word)| face.push_str(word));
+        face
+    }
+}
+
+impl Kind {
+    pub fn word(self) -> &'static str {
+        match self {
+            Kind::Button => "btn",
+            Kind::Field => "field",
+            Kind::Check => "check",
+            Kind::Switch => "switch",
+            Kind::Radio => "radio",
+            Kind::Scroll => "scroll",
+            Kind::Text => "text",
+        }
+    }
+
+    fn of(node: &Node) -> Kind {
+        let is = |word: &str| node.class.contains(word);
+        match () {
+            () if node.editable => Kind::Field,
+            () if node.checkable && (is("Switch") || is("Toggle")) => Kind::Switch,
+            () if node.checkable && is("Radio") => Kind::Radio,
+            () if node.checkable => Kind::Check,
+            () if node.clickable || node.long_clickable => Kind::Button,
+            () if node.scrollable => Kind::Scroll,
+            () => Kind::Text,
+        }
+    }
+}
+
+/// A view while it is made.
+struct Draft<'a> {
+    tree: &'a Tree,
+    visible: Vec<Rect>,
+    items: Vec<Item>,
+    /// The node each item was made of.
+    sources: Vec<usize>,
+    /// For each node the item that takes the labels below it, if any.
+    owners: Vec<Option<Owner>>,
+}
+
+#[derive(Clone, Copy)]
+struct Owner {
+    item: usize,
+    /// Whether its label is its own, so that what stands below adds nothing.
+    labelled: bool,
+}
+
+impl Draft<'_> {
+    fn read(&mut self) {
+        let area = |bounds: Rect| {
+            let side = |from: i32, to: i32| (i64::from(to) - i64::from(from)).max(0);
+            side(bounds.left, bounds.right) * side(bounds.top, bounds.bottom)
+        };
+        let mut window = 0;
+        for index in 0..self.tree.len() {
+            let node = self.tree.node(index);
+            let place = self.tree.place(index);
+            if place.parent.is_none() {
+                window = area(node.bounds);
+            }
+            let above = place.parent.and_then(|parent| self.owners[parent]);
+            self.owners.push(above);
+            if !node.visible || self.visible[index].is_empty() {
+                continue;
+            }
+            let kind = Kind::of(node);
+            let label = own_label(node);
+            // A check box that cannot be clicked itself shows the state of the row it stands in.
+            let lent = matches!(kind, Kind::Check | Kind::Switch | Kind::Radio) && !node.clickable;
+            match above {
+                Some(owner) if kind == Kind::Text || lent => {
+                    let item = &mut self.items[owner.item];
+                    if lent {
+                        item.checked = Some(node.checked);
+                        item.kind = if item.kind == Kind::Button { kind } else { item.kind };
+                    }
+                    if !owner.labelled {
+                        add_label(&mut item.label, &label);
+                    }
+                }
+                _ if kind == Kind::Text && label.is_empty() => {}
+                _ => {
+                    self.push(index, kind, label);
+                    // What covers more than a third of its window is no row but the page: its texts
+                    // stand for themselves.
+                    let item = self.items.len() - 1;
+                    let takes = !matches!(kind, Kind::Text | Kind::Scroll) && area(self.visible[index]) * 3 <= window;
+                    let labelled = !self.items[item].label.is_empty();
+                    self.owners[index] = takes.then_some(Owner { item, labelled });
+                }
+            }
+        }
+        // Unlabelled things are named last, when nothing below has lent a label.
+        for (item, source) in self.items.iter_mut().zip(&self.sources) {
+            if item.label.is_empty() {
+                item.label = fallback(self.tree.node(*source));
+            }
+        }
+    }
+
+    fn push(&mut self, index: usize, kind: Kind, label: String) {
+        let node = self.tree.node(index);
+        let value = match kind {
+            Kind::Field if node.password => {
+                Some("•".repeat(node.text.as_deref().unwrap_or_default().chars().count().min(8)))
+            }
+            Kind::Field => Some(clean(node.text.as_deref().unwrap_or_default())),
+            _ => None,
+        };
+        let checked = matches!(kind, Kind::Check | Kind::Switch | Kind::Radio).then_some(node.checked);
+        self.sources.push(index);
+        self.items.push(Item {
+            id: self.tree.id(index),
+            kind,
+            label,
+            value,
+            checked,
+            selected: node.selected,
+            focused: node.focused,
+            disabled: !node.enabled,
+            long: node.long_clickable,
+            bounds: self.visible[index],
+            package: node.package.clone(),
+        });
+    }
+}
+
+fn own_label(node: &Node) -> String {
+    let text = if node.editable { node.hint.as_deref() } else { node.text.as_deref() };
+    let label = clean(text.unwrap_or_default());
+    if label.is_empty() { clean(node.description.as_deref().unwrap_or_default()) } else { label }
+}
+
+fn add_label(label: &mut String, more: &str) {
+    if more.is_empty() || label.contains(more) {
+        return;
+    }
+    if !label.is_empty() {
+        label.push_str(", ");
+    }
+    label.push_str(more);
+    *label = cut(std::mem::take(label));
+}
+
+/// `#name` of a resource id that means something.
+fn fallback(node: &Node) -> String {
+    let name = node.resource_id.as_deref().and_then(|id| id.rsplit('/').next()).unwrap_or_default();
+    let name = clean(name);
+    if name.is_empty() || name.contains("obfuscated") { String::new() } else { format!("#{name}") }
+}
+
+/// One line of harmless characters: no controls, no direction marks, no quotes that would end it.
+pub fn clean(text: &str) -> String {
+    let mut clean = String::with_capacity(text.len());
+    for character in text.chars() {
+        let character = match character {
+            '"' => '\'',
+            '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}' => continue,
+            _ if character.is_whitespace() => ' ',
+            _ if character.is_control() => continue,
+            _ => character,
+        };
+        if character != ' ' || !(clean.is_empty() || clean.ends_with(' ')) {
+            clean.push(character);
+        }
+        if clean.len() > 8 * MAX_LABEL {
+            break;
+        }
+    }
+    clean.truncate(clean.trim_end().len());
+    cut(clean)
+}
+
+fn cut(mut text: String) -> String {
+    if let Some((at, _)) = text.char_indices().nth(MAX_LABEL) {
+        text.truncate(at);
+        text.push('…');
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,57 @@
+//! Short names that last: `e7` is the same thing as long as the thing is the same.
+
+use std::collections::HashMap;
+
+use super::Item;
+use crate::tree::NodeId;
+
+/// The names given out for one phone. Numbers are never given twice.
+#[derive(Default)]
+pub struct Refs {
+    numbers: HashMap<NodeId, u32>,
+    known: HashMap<u32, Known>,
+    last: u32,
+}
+
+/// What a ref stood for when it was last shown.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Known {
+    pub id: NodeId,
+    /// `btn "Sign in"`.
+    pub face: String,
+}
+
+/// 5,000: hundreds of screens; the oldest names are forgotten then.
+const MAX_REFS: usize = 5_000;
+
+impl Refs {
+    /// `e7`, given out now or earlier.
+    pub fn name(&mut self, item: &Item) -> String {
+        format!("e{}", self.number(item))
+    }
+
+    pub fn number(&mut self, item: &Item) -> u32 {
+        let number = *self.numbers.entry(item.id).or_insert_with(|| {
+            self.last += 1;
+            self.last
+        });
+        self.known.insert(number, Known { id: item.id, face: item.face() });
+        if self.known.len() > MAX_REFS {
+            let oldest = number.saturating_sub(MAX_REFS as u32 / 2);
+            self.known.retain(|number, _| *number >= oldest);
+            self.numbers.retain(|_, number| *number >= oldest);
+        }
+        number
+    }
+
+    /// What `e7` stands for.
+    pub fn find(&self, name: &str) -> Option<&Known> {
+        let digits = name.strip_prefix('e').filter(|digits| digits.bytes().all(|byte| byte.is_ascii_digit()))?;
+        self.known.get(&digits.parse().ok()?)
+    }
+
+    /// The name of a node that was shown before.
+    pub fn of(&self, id: NodeId) -> Option<String> {
+        self.numbers.get(&id).map(|number| format!("e{number}"))
+    }
+}

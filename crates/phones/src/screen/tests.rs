@@ -1,0 +1,163 @@
+use super::*;
+use crate::tree::xml;
+
+/// A screen in shorthand: `depth|class|label|flags|bounds`, flags c l s e k(checkable) x(checked).
+fn screen(lines: &[(usize, &str, &str, &str, [i32; 4])]) -> Tree {
+    let mut tree = Tree::builder(0);
+    for (depth, class, text, flags, [left, top, right, bottom]) in lines {
+        while tree.depth() > *depth {
+            tree.close();
+        }
+        let is = |flag: char| flags.contains(flag);
+        tree.open(Node {
+            text: (!text.is_empty()).then(|| (*text).to_owned()),
+            package: "app".to_owned(),
+            clickable: is('c'),
+            long_clickable: is('l'),
+            scrollable: is('s'),
+            editable: is('e'),
+            checkable: is('k'),
+            checked: is('x'),
+            focused: is('f'),
+            ..Node::new(*class, Rect::new(*left, *top, *right, *bottom))
+        });
+    }
+    tree.finish()
+}
+
+fn text(tree: &Tree) -> String {
+    View::of(tree).to_text(&mut Refs::default(), None)
+}
+
+#[test]
+fn a_row_is_one_line_with_its_labels_and_its_switch() {
+    let tree = screen(&[
+        (0, "Frame", "", "", [0, 0, 100, 200]),
+        (1, "Row", "", "c", [0, 0, 100, 20]),
+        (2, "Text", "Wi-Fi", "", [0, 0, 50, 10]),
+        (2, "Text", "Home", "", [0, 10, 50, 20]),
+        (2, "android.widget.Switch", "", "kx", [80, 0, 100, 20]),
+        (1, "EditText", "Ada \"L\"\n", "ef", [0, 30, 100, 50]),
+        (1, "Text", "Hello", "", [0, 60, 100, 80]),
+    ]);
+    assert_eq!(
+        text(&tree),
+        "app app\ne1 switch \"Wi-Fi, Home\" on @50,10\ne2 field=\"Ada 'L'\" focus @50,40\ne3 text \"Hello\" @50,70"
+    );
+}
+
+#[test]
+fn a_button_inside_a_row_keeps_its_own_line() {
+    let tree = screen(&[
+        (0, "Frame", "", "", [0, 0, 100, 200]),
+        (1, "Row", "", "cl", [0, 0, 100, 20]),
+        (2, "Text", "Mail", "", [0, 0, 50, 20]),
+        (2, "Button", "Delete", "c", [80, 0, 100, 20]),
+    ]);
+    assert_eq!(text(&tree), "app app\ne1 btn \"Mail\" long @50,10\ne2 btn \"Delete\" @90,10");
+}
+
+#[test]
+fn what_is_scrolled_away_is_not_shown_and_what_sticks_out_is_aimed_at_its_visible_part() {
+    let tree = screen(&[
+        (0, "Frame", "", "", [0, 0, 100, 100]),
+        (1, "List", "", "s", [0, 0, 100, 50]),
+        (2, "Button", "half", "c", [0, 40, 100, 80]),
+        (2, "Button", "out", "c", [0, 80, 100, 120]),
+        (2, "Button", "inverted", "c", [50, 40, 10, 20]),
+    ]);
+    assert_eq!(text(&tree), "app app\ne1 scroll @50,25\ne2 btn \"half\" @50,45");
+}
+
+#[test]
+fn a_page_that_is_clickable_as_a_whole_does_not_swallow_its_texts() {
+    let tree = screen(&[
+        (0, "Frame", "", "c", [0, 0, 100, 100]),
+        (1, "Text", "one", "", [0, 0, 100, 10]),
+        (1, "Text", "two", "", [0, 10, 100, 20]),
+    ]);
+    assert_eq!(text(&tree), "app app\ne1 btn @50,50\ne2 text \"one\" @50,5\ne3 text \"two\" @50,15");
+}
+
+#[test]
+fn refs_last_across_screens_and_are_not_reused() {
+    let mut refs = Refs::default();
+    let list = |labels: &[&str]| {
+        let mut lines = vec![(0, "List", "", "s", [0, 0, 100, 100])];
+        for (nth, label) in labels.iter().enumerate() {
+            let top = nth as i32 * 10;
+            lines.push((1, "Row", label, "c", [0, top, 100, top + 10]));
+        }
+        View::of(&screen(&lines))
+    };
+    let (one, two) = (list(&["a", "b", "c"]), list(&["b", "c", "d"]));
+    assert_eq!(one.to_text(&mut refs, None).lines().last(), Some("e4 btn \"c\" @50,25"));
+    assert_eq!(two.to_text(&mut refs, None).lines().last(), Some("e5 btn \"d\" @50,25"));
+    assert_eq!(diff::to_text(&one, &two, &mut refs, None), "~ e3 @50,5\n~ e4 @50,15\n+ e5 btn \"d\" @50,25\ngone: e2");
+    assert_eq!(diff::to_text(&two, &two, &mut refs, None), "no change on the screen");
+    assert_eq!(refs.find("e2").map(|known| known.face.as_str()), Some("btn \"a\""));
+    assert_eq!(refs.find("e99"), None);
+    assert_eq!(refs.find("ex"), None);
+}
+
+#[test]
+fn a_budget_is_kept_and_what_is_missing_is_counted() {
+    let rows: Vec<String> = (0..50).map(|nth| format!("row number {nth}")).collect();
+    let mut lines = vec![(0, "List", "", "s", [0, 0, 100, 1000])];
+    for (nth, label) in rows.iter().enumerate() {
+        lines.push((1, "Row", label, "c", [0, nth as i32 * 10, 100, nth as i32 * 10 + 10]));
+    }
+    let view = View::of(&screen(&lines));
+    let text = view.to_text(&mut Refs::default(), Some(300));
+    assert!(text.len() <= 300, "{}", text.len());
+    assert!(text.ends_with("more lines; raise max_bytes"), "{text}");
+}
+
+#[test]
+fn hostile_labels_stay_one_harmless_line() {
+    assert_eq!(clean("a\u{202e}b\n\n\tc\u{7} \"d\""), "ab c 'd'");
+    assert_eq!(clean(&"x".repeat(5000)).chars().count(), MAX_LABEL + 1);
+    assert_eq!(clean("  \n "), "");
+}
+
+/// The store page of the fixtures, 42 KB of XML.
+fn store_page() -> Option<Tree> {
+    let path = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../../shared/fixtures/android/uidump/shirates-core__XmlDataAndroid_6.xml"
+    );
+    xml::parse(&std::fs::read_to_string(path).ok()?).ok()
+}
+
+#[test]
+fn a_store_page_takes_a_kilobyte_and_a_half_and_loses_nothing_actionable() {
+    let Some(tree) = store_page() else { return };
+    let mut refs = Refs::default();
+    let view = View::of(&tree);
+    let text = view.to_text(&mut refs, None);
+    assert!(text.len() <= 1536, "{} bytes:\n{text}", text.len());
+    let visible = tree.all_visible_bounds();
+    for (index, node) in tree.nodes().iter().enumerate() {
+        let acts = node.clickable || node.long_clickable || node.editable || node.scrollable || node.checkable;
+        if acts && node.visible && !visible[index].is_empty() {
+            assert!(view.find(tree.id(index)).is_some(), "lost {node:?}");
+        }
+    }
+    for label in ["For you", "Check it out", "Gardenscapes", "Movies & TV", "Voice Search", "ねこと共に"] {
+        assert!(text.contains(label), "{label} is missing:\n{text}");
+    }
+}
+
+#[test]
+fn one_changed_thing_is_a_short_diff() {
+    let Some(tree) = store_page() else { return };
+    let mut refs = Refs::default();
+    let before = View::of(&tree);
+    before.to_text(&mut refs, None);
+    let mut after = before.clone();
+    after.items[3].selected = true;
+    let text = diff::to_text(&before, &after, &mut refs, None);
+    assert!(text.len() <= 300 && text.starts_with("~ e"), "{text}");
+    let gone = View { items: before.items[1..].to_vec(), ..before.clone() };
+    assert_eq!(diff::to_text(&before, &gone, &mut refs, None), "gone: e1");
+}

@@ -1,0 +1,40 @@
+//! The screen in few words, with a picture where wanted.
+
+use sinew_tool::{Args, Content, Outcome, ToolError};
+
+use super::args::word;
+use super::read::{finish, to_jpeg};
+use super::{Operator, budget};
+use crate::image::Mark;
+use crate::screen::{Kind, View};
+
+/// The longest side of a picture that comes beside the text: small print stays readable, and models
+/// scale larger ones down themselves.
+const DEFAULT_SIDE: u32 = 768;
+
+pub async fn get_screen(on: &Operator<'_>, args: &Args) -> Result<Outcome, ToolError> {
+    let budget = budget(args)?;
+    let picture = word(args, "screenshot", &["none", "plain", "annotated"])?.unwrap_or("none");
+    if picture == "none" {
+        return Ok(Outcome::text(on.show(&on.tree().await?, budget)));
+    }
+    let mut finish = finish(args)?;
+    if !args.contains_key("max_side") {
+        finish.max_side = Some(DEFAULT_SIDE);
+    }
+    let (tree, image) = tokio::join!(on.tree(), on.phone.screenshot());
+    let (tree, image) = (tree?, image?);
+    let text = on.show(&tree, budget);
+    if picture == "annotated" {
+        finish.marks = marks(on, &View::of(&tree));
+    }
+    let image: Content = to_jpeg(image, finish).await?;
+    Ok(Outcome::text(text).with(image))
+}
+
+/// A box for everything that can be acted on, numbered like its ref.
+fn marks(on: &Operator<'_>, view: &View) -> Vec<Mark> {
+    let mut memory = on.memory.lock();
+    let acting = view.items.iter().filter(|item| !matches!(item.kind, Kind::Text | Kind::Scroll));
+    acting.map(|item| Mark { bounds: item.bounds, number: memory.refs.number(item) }).collect()
+}

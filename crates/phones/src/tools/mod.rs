@@ -1,0 +1,257 @@
+//! The phone tools, written once on the [`Phone`] primitives.
+//!
+//! [`Operator`] works one phone: it reads the arguments, does the tool, and for acting tools waits
+//! for the screen and shows it where the caller asks. What is listed stands in [`list`]; the tools
+//! themselves in a file for each kind.
+
+mod apps;
+mod args;
+mod element;
+mod gesture;
+pub mod list;
+mod look;
+mod read;
+mod seed;
+mod steps;
+mod system;
+mod text;
+mod wait;
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use sinew_tool::{Args, Content, ErrorKind, Outcome, ToolError};
+use tokio::time::Instant;
+
+use crate::phone::{Phone, PhoneError, Screen};
+use crate::screen::refs::Refs;
+use crate::screen::{View, diff};
+use crate::tree::Tree;
+use args::{boolean, integer, invalid, word};
+
+pub use list::{Profile, is_acting, tools};
+pub use seed::seed_tools;
+
+/// What is remembered of a phone between calls.
+#[derive(Default)]
+pub struct Memory(Mutex<Remembered>);
+
+#[derive(Default)]
+struct Remembered {
+    refs: Refs,
+    /// The view a caller was last shown.
+    shown: Option<View>,
+    screen: Option<(Instant, Screen)>,
+}
+
+impl Memory {
+    fn lock(&self) -> MutexGuard<'_, Remembered> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Works one phone.
+#[derive(Clone, Copy)]
+pub struct Operator<'a> {
+    pub phone: &'a dyn Phone,
+    pub memory: &'a Memory,
+}
+
+/// How long a screen may take to come to rest before it is shown as it is.
+const SETTLE: Duration = Duration::from_secs(3);
+
+/// What acting tools take beside their own arguments.
+struct Tail {
+    settle: bool,
+    show: Show,
+    budget: Option<usize>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Show {
+    Nothing,
+    Diff,
+    Screen,
+}
+
+impl Tail {
+    fn read(args: &Args) -> Result<Tail, ToolError> {
+        let show = match word(args, "return", &["none", "diff", "screen"])? {
+            Some("diff") => Show::Diff,
+            Some("screen") => Show::Screen,
+            _ => Show::Nothing,
+        };
+        let settle = boolean(args, "settle")?.unwrap_or(show != Show::Nothing);
+        Ok(Tail { settle, show, budget: budget(args)? })
+    }
+}
+
+/// The most bytes of text the caller wants.
+fn budget(args: &Args) -> Result<Option<usize>, ToolError> {
+    // 200: below that not even a note of what was left out is of use.
+    let bytes = integer(args, "max_bytes", i64::MAX, 200..=i64::MAX)?;
+    Ok(usize::try_from(bytes).ok().filter(|_| bytes != i64::MAX))
+}
+
+impl Operator<'_> {
+    pub async fn call(&self, tool: &str, args: &Args) -> Result<Outcome, ToolError> {
+        if !is_acting(tool) {
+            return self.dispatch(tool, args).await;
+        }
+        let tail = Tail::read(args)?;
+        // A diff is against what the caller was last shown; one who saw nothing yet gets it against
+        // the screen before the action.
+        if tail.show == Show::Diff && self.memory.lock().shown.is_none() {
+            let view = View::of(&self.tree().await?);
+            self.memory.lock().shown = Some(view);
+        }
+        let mut outcome = self.dispatch(tool, args).await?;
+        if let Some(text) = self.afterwards(&tail).await {
+            outcome.content.push(Content::Text(text));
+        }
+        Ok(outcome)
+    }
+
+    async fn dispatch(&self, tool: &str, args: &Args) -> Result<Outcome, ToolError> {
+        match tool {
+            "get_accessibility_tree" => read::tree(self, args).await,
+            "capture_screenshot" => read::screenshot(self, args).await,
+            "get_current_app" => read::current_app(self).await,
+            "get_screen_info" => read::screen_info(self).await,
+            "press_back" | "press_home" | "press_recents" | "open_notifications" | "open_quick_settings" => {
+                system::global(self, tool).await
+            }
+            "get_device_logs" => system::logs(self, args).await,
+            "tap" => gesture::tap(self, args).await,
+            "long_press" => gesture::long_press(self, args).await,
+            "double_tap" => gesture::double_tap(self, args).await,
+            "swipe" => gesture::swipe(self, args).await,
+            "scroll" => gesture::scroll(self, args).await,
+            "pinch" => gesture::pinch(self, args).await,
+            "custom_gesture" => gesture::custom(self, args).await,
+            "find_elements" => element::find(self, args).await,
+            "click_element" => element::click(self, args).await,
+            "long_click_element" => element::long_click(self, args).await,
+            "scroll_to_element" => element::scroll_to(self, args).await,
+            "set_text" => text::set(self, args).await,
+            "input_text" => text::input(self, args).await,
+            "clear_text" => text::clear(self, args).await,
+            "press_key" => text::press(self, args).await,
+            "get_clipboard" => text::clipboard(self).await,
+            "set_clipboard" => text::set_clipboard(self, args).await,
+            "wait_for_element" => wait::element(self, args).await,
+            "wait_for_idle" => wait::idle(self, args).await,
+            "get_screen" => look::get_screen(self, args).await,
+            "run_steps" => steps::run(self, args).await,
+            "list_apps" => apps::list(self, args).await,
+            "open_app" => apps::open(self, args).await,
+            "close_app" => apps::close(self, args).await,
+            "open_url" => apps::open_url(self, args).await,
+            _ => Err(ToolError::new(ErrorKind::UnknownTool, format!("a phone has no tool `{tool}`"))),
+        }
+    }
+
+    async fn tree(&self) -> Result<Tree, PhoneError> {
+        self.phone.tree().await
+    }
+
+    /// A tree with something in it.
+    async fn live_tree(&self) -> Result<Tree, PhoneError> {
+        let tree = self.tree().await?;
+        match tree.is_empty() {
+            true => Err(PhoneError::Denied(NO_WINDOW.to_owned())),
+            false => Ok(tree),
+        }
+    }
+
+    /// Waits and shows, as asked. The action is done: a failure here is told, not raised.
+    async fn afterwards(&self, tail: &Tail) -> Option<String> {
+        if !tail.settle && tail.show == Show::Nothing {
+            return None;
+        }
+        let (tree, still) =
+            match if tail.settle { self.settled().await } else { self.tree().await.map(|tree| (tree, true)) } {
+                Ok(seen) => seen,
+                Err(error) => return Some(format!("done, but the screen cannot be read: {error}")),
+            };
+        let text = match tail.show {
+            Show::Nothing => return (!still).then(|| "the screen is still moving".to_owned()),
+            Show::Diff => self.show_diff(&tree, tail.budget),
+            Show::Screen => self.show(&tree, tail.budget),
+        };
+        Some(if still { text } else { format!("{text}\n(the screen is still moving)") })
+    }
+
+    /// The tree once it has come to rest, or as it is after a while, and which of the two.
+    async fn settled(&self) -> Result<(Tree, bool), PhoneError> {
+        let mut tree = self.tree().await?;
+        // A backend that needs a screen at rest to read it has waited already.
+        if !self.phone.capabilities().busy_tree {
+            return Ok((tree, true));
+        }
+        let deadline = Instant::now() + SETTLE;
+        while Instant::now() < deadline {
+            tokio::time::sleep(Duration::from_millis(150)).await;
+            let next = self.tree().await?;
+            if next == tree {
+                return Ok((tree, true));
+            }
+            tree = next;
+        }
+        Ok((tree, false))
+    }
+
+    /// The screen as text, remembered as what the caller knows.
+    fn show(&self, tree: &Tree, budget: Option<usize>) -> String {
+        let view = View::of(tree);
+        let mut memory = self.memory.lock();
+        let text = view.to_text(&mut memory.refs, budget);
+        memory.shown = Some(view);
+        text
+    }
+
+    fn show_diff(&self, tree: &Tree, budget: Option<usize>) -> String {
+        let view = View::of(tree);
+        let mut memory = self.memory.lock();
+        let before = memory.shown.take().unwrap_or_default();
+        let text = diff::to_text(&before, &view, &mut memory.refs, budget);
+        memory.shown = Some(view);
+        text
+    }
+
+    /// The screen's size, asked anew every ten seconds: foldables and rotation change it.
+    async fn screen(&self) -> Result<Screen, PhoneError> {
+        let known = self.memory.lock().screen;
+        match known {
+            Some((at, screen)) if at.elapsed() < Duration::from_secs(10) => Ok(screen),
+            _ => self.screen_now().await,
+        }
+    }
+
+    async fn screen_now(&self) -> Result<Screen, PhoneError> {
+        let screen = self.phone.screen().await?;
+        self.memory.lock().screen = Some((Instant::now(), screen));
+        Ok(screen)
+    }
+
+    /// Refuses points beside the screen, naming the argument.
+    async fn on_screen(&self, points: &[(&str, f32, &str, f32)]) -> Result<(), ToolError> {
+        let outside = |screen: Screen| {
+            points.iter().find_map(|(x_name, x, y_name, y)| {
+                let beyond = |name: &str, at: f32, size: u32| {
+                    let message =
+                        format!("{name} must be on the screen (0 to {}), got: {at:?}", size.saturating_sub(1));
+                    (at >= size as f32).then(|| invalid(message))
+                };
+                beyond(x_name, *x, screen.width).or_else(|| beyond(y_name, *y, screen.height))
+            })
+        };
+        if outside(self.screen().await?).is_none() {
+            return Ok(());
+        }
+        // The screen may have turned since it was measured.
+        outside(self.screen_now().await?).map_or(Ok(()), Err)
+    }
+}
+
+const NO_WINDOW: &str = "No active window available. Ensure an app is in the foreground.";

@@ -1,0 +1,80 @@
+//! Several steps in one call.
+
+use serde_json::{Value, json};
+use sinew_tool::{Args, Content, Outcome, ToolError};
+
+use super::args::{boolean, invalid};
+use super::{Operator, budget, is_acting};
+
+/// 20: a short errand. A longer one should be looked at on the way.
+const MAX_STEPS: usize = 20;
+
+pub async fn run(on: &Operator<'_>, args: &Args) -> Result<Outcome, ToolError> {
+    let steps = read(args)?;
+    // The screen comes to rest between the steps unless told not to.
+    let settle = boolean(args, "settle")?.unwrap_or(true);
+    let budget = budget(args)?;
+    let mut lines = Vec::new();
+    let mut outcome = Outcome::default();
+    let count = steps.len();
+    for (nth, (tool, mut arguments)) in steps.into_iter().enumerate() {
+        if settle && is_acting(&tool) && nth + 1 < count && !arguments.contains_key("settle") {
+            arguments.insert("settle".to_owned(), json!(true));
+        }
+        // Boxed, because a step is a call and a call may be these steps; a list of steps in a step is refused.
+        let done = Box::pin(on.call(&tool, &arguments)).await;
+        match done {
+            Ok(done) => {
+                lines.push(format!("{}. {tool}: {}", nth + 1, done.joined_text()));
+                outcome.content.extend(done.content.into_iter().filter(|item| !matches!(item, Content::Text(_))));
+            }
+            Err(error) => return Err(stopped(on, nth, &tool, error, &lines, budget).await),
+        }
+    }
+    let text = crate::screen::join(&lines, budget);
+    outcome.content.insert(0, Content::Text(text));
+    Ok(outcome)
+}
+
+/// The failure of a step, with what was done before and the screen it met.
+async fn stopped(
+    on: &Operator<'_>,
+    nth: usize,
+    tool: &str,
+    error: ToolError,
+    done: &[String],
+    budget: Option<usize>,
+) -> ToolError {
+    let screen = match on.tree().await {
+        Ok(tree) => on.show(&tree, budget),
+        Err(error) => format!("cannot be read: {error}"),
+    };
+    let before = match nth {
+        0 => "nothing was done before".to_owned(),
+        _ => format!("done before:\n{}", done.join("\n")),
+    };
+    let message = format!("step {} ({tool}) failed: {}\n{before}\nthe screen now:\n{screen}", nth + 1, error.message);
+    ToolError::new(error.kind, message).with_details(json!({"step": nth + 1, "tool": tool, "details": error.details}))
+}
+
+fn read(args: &Args) -> Result<Vec<(String, Args)>, ToolError> {
+    let steps = args.get("steps").and_then(Value::as_array);
+    let steps = steps.ok_or_else(|| invalid("Parameter 'steps' must be an array of {tool, arguments}"))?;
+    if steps.is_empty() || steps.len() > MAX_STEPS {
+        return Err(invalid(format!("Parameter 'steps' must have 1 to {MAX_STEPS} steps, has {}", steps.len())));
+    }
+    let step = |(nth, step): (usize, &Value)| {
+        let tool = step.get("tool").and_then(Value::as_str);
+        let tool = tool.ok_or_else(|| invalid(format!("steps[{nth}] must name its `tool`")))?;
+        if tool == "run_steps" || !super::list::NAMES.contains(&tool) {
+            return Err(invalid(format!("steps[{nth}].tool '{tool}' is no tool that can be a step")));
+        }
+        let arguments = match step.get("arguments") {
+            None | Some(Value::Null) => Args::new(),
+            Some(Value::Object(arguments)) => arguments.clone(),
+            Some(_) => return Err(invalid(format!("steps[{nth}].arguments must be an object"))),
+        };
+        Ok((tool.to_owned(), arguments))
+    };
+    steps.iter().enumerate().map(step).collect()
+}

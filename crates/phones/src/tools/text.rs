@@ -1,0 +1,86 @@
+//! Text, keys and the clipboard.
+
+use serde_json::json;
+use sinew_tool::{Args, ErrorKind, Outcome, ToolError};
+
+use super::Operator;
+use super::args::{boolean, invalid, required_text};
+use super::element::Target;
+use crate::phone::PhoneError;
+use crate::touch::Key;
+use crate::tree::Node;
+
+pub async fn set(on: &Operator<'_>, args: &Args) -> Result<Outcome, ToolError> {
+    let target = Target::required(args)?;
+    let text = required_text(args, "text")?;
+    let (node, name) = field(on, Some(target)).await?;
+    on.phone.set_text(&node, &text).await?;
+    Ok(Outcome::text(format!("Text set on element '{name}'")))
+}
+
+pub async fn input(on: &Operator<'_>, args: &Args) -> Result<Outcome, ToolError> {
+    let text = required_text(args, "text")?;
+    let target = Target::read(args)?;
+    if boolean(args, "append")?.unwrap_or(false) {
+        if let Some(target) = target {
+            let (node, _) = field(on, Some(target)).await?;
+            let whole = node.text.clone().unwrap_or_default() + &text;
+            on.phone.set_text(&node, &whole).await?;
+        } else {
+            on.phone.type_text(&text).await?;
+        }
+    } else {
+        let (node, _) = field(on, target).await?;
+        on.phone.set_text(&node, &text).await?;
+    }
+    // The reference counts UTF-16 units, as Java does.
+    Ok(Outcome::text(format!("Text input completed ({} characters)", text.encode_utf16().count())))
+}
+
+pub async fn clear(on: &Operator<'_>, args: &Args) -> Result<Outcome, ToolError> {
+    let (node, _) = field(on, Target::read(args)?).await?;
+    on.phone.set_text(&node, "").await?;
+    Ok(Outcome::text("Text cleared successfully"))
+}
+
+/// The field meant: the one named, or the focused one.
+async fn field(on: &Operator<'_>, target: Option<Target>) -> Result<(Node, String), ToolError> {
+    let tree = on.live_tree().await?;
+    let Some(target) = target else {
+        let focused = (0..tree.len()).find(|index| tree.node(*index).focused && tree.node(*index).editable);
+        let index = focused.ok_or_else(|| {
+            let message = "No focused editable element found. Focus an input field first or provide element_id.";
+            ToolError::new(ErrorKind::ElementNotFound, message)
+        })?;
+        return Ok((tree.node(index).clone(), tree.id(index).to_string()));
+    };
+    let index = on.find(&tree, &target)?;
+    let name = target.shown(&tree, index);
+    let node = tree.node(index);
+    let failed = |why: &str| Err(PhoneError::Failed(format!("Node '{name}' {why}")).into());
+    match () {
+        () if !node.editable => failed("is not editable"),
+        () if !node.enabled => failed("is disabled"),
+        () => Ok((Node { bounds: tree.visible_bounds(index), ..node.clone() }, name)),
+    }
+}
+
+pub async fn press(on: &Operator<'_>, args: &Args) -> Result<Outcome, ToolError> {
+    let name = required_text(args, "key")?;
+    let key = Key::find(&name).ok_or_else(|| {
+        let names: Vec<&str> = Key::NAMED.iter().filter_map(|key| key.name()).collect();
+        invalid(format!("Invalid key: '{name}'. Allowed values: {}", names.join(", ")))
+    })?;
+    on.phone.key(key).await?;
+    Ok(Outcome::text(format!("Key '{}' pressed successfully", key.name().unwrap_or_default())))
+}
+
+pub async fn clipboard(on: &Operator<'_>) -> Result<Outcome, ToolError> {
+    Ok(Outcome::json(json!({"text": on.phone.clipboard().await?})))
+}
+
+pub async fn set_clipboard(on: &Operator<'_>, args: &Args) -> Result<Outcome, ToolError> {
+    let text = required_text(args, "text")?;
+    on.phone.set_clipboard(&text).await?;
+    Ok(Outcome::text(format!("Clipboard set successfully ({} characters)", text.encode_utf16().count())))
+}
