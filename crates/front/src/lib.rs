@@ -1,1 +1,95 @@
-//! The doors: stdio, Streamable HTTP, REST, administration.
+//! The doors: MCP over stdio and Streamable HTTP, the remote-control REST door, administration.
+//!
+//! Everything that comes in becomes a caller, a public name and arguments for
+//! [`sinew_gateway::Gateway`]; everything that goes back is put into the words of the door it came
+//! through. This is the only crate that knows rmcp, and no door decides anything itself.
+
+mod api;
+mod ask;
+mod call;
+#[cfg(feature = "conformance")]
+mod conformance;
+pub mod echo;
+mod endpoint;
+mod extras;
+mod follow;
+mod guard;
+mod hall;
+mod headers;
+pub mod http;
+mod inspect;
+mod lines;
+mod mcp;
+mod picture;
+mod reply;
+mod resources;
+mod rest;
+pub mod stdio;
+pub mod tls;
+mod translate;
+mod upgrade;
+
+use std::time::Duration;
+
+use sinew_gateway::Gateway;
+
+pub use tls::TlsIdentity;
+pub use upgrade::PROTOCOL as STREAM_PROTOCOL;
+
+/// A gateway and how its doors are set up.
+#[derive(Clone)]
+pub struct Front {
+    pub gateway: Gateway,
+    pub settings: Settings,
+}
+
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Names that `Host` may carry besides the loopback ones; with a port, that port alone.
+    pub allowed_hosts: Vec<String>,
+    /// Origins of web pages that may call besides those on loopback: `https://console.example`.
+    pub allowed_origins: Vec<String>,
+    /// Nobody needs a token. Only for test suites that cannot send one, and only on loopback.
+    pub open: bool,
+    /// Tools and resources on one page of a list.
+    pub page_size: usize,
+    pub limits: Limits,
+    /// How long open calls may still run after the gateway was told to stop.
+    pub drain: Duration,
+    /// Adds the prompts, templates and resources that the conformance suite wants and devices
+    /// cannot have.
+    #[cfg(feature = "conformance")]
+    pub conformance: bool,
+}
+
+impl Default for Settings {
+    fn default() -> Settings {
+        Settings {
+            allowed_hosts: Vec::new(),
+            allowed_origins: Vec::new(),
+            open: false,
+            // Some clients read the first page only, so it should hold what a household has.
+            page_size: 200,
+            limits: Limits::default(),
+            drain: Duration::from_secs(5),
+            #[cfg(feature = "conformance")]
+            conformance: false,
+        }
+    }
+}
+
+#[derive(Clone, Debug)]
+pub struct Limits {
+    /// Bytes of one message.
+    pub body: usize,
+    /// Connections open at once; further ones wait in the system's queue.
+    pub connections: usize,
+    /// Sessions of clients that speak a revision with `initialize`. Each costs about 50 KiB.
+    pub sessions: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits { body: 4 << 20, connections: 4096, sessions: 512 }
+    }
+}

@@ -1,0 +1,208 @@
+//! One `tools/call`, from the request to the client's dialect and back.
+
+// Logging and requests to the client are on their way out of MCP; older clients live by them.
+#![allow(deprecated)]
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::StreamExt;
+use futures_util::stream::FuturesUnordered;
+use rmcp::RoleServer;
+use rmcp::model::{
+    CallToolRequestParams, CallToolResponse, CustomRequest, ErrorData, InputRequiredResult,
+    LoggingMessageNotificationParam, ProgressNotificationParam, ProgressToken, SealOptions, ServerRequest,
+};
+use rmcp::service::{Peer, RequestContext, ServiceError};
+use serde_json::Value;
+use sinew_gateway::{Principal, Request};
+use sinew_tool::{Answer, Args, Digest, ErrorKind, Question, ToolError};
+use tokio::sync::oneshot;
+
+use crate::ask::{self, Rounds, Said, Way};
+use crate::hall::Hall;
+use crate::mcp::{Mcp, is_modern};
+use crate::translate;
+
+/// How long a client may take to come back with answers.
+const PATIENCE: Duration = Duration::from_secs(15 * 60);
+
+pub(crate) async fn call(
+    mcp: &Mcp,
+    mut params: CallToolRequestParams,
+    mut cx: RequestContext<RoleServer>,
+) -> Result<CallToolResponse, ErrorData> {
+    let who = mcp.who(&cx.extensions)?;
+    let args = params.arguments.take().unwrap_or_default();
+    let binding =
+        is_modern(&cx).then(|| Binding { who: who.clone(), tool: params.name.to_string(), args: args.clone() });
+    let rounds = match &binding {
+        Some(binding) => Some(mcp.hall.rounds(&mut params, binding)?),
+        None => None,
+    };
+    let level = match &binding {
+        Some(_) => cx.meta.log_level().map(translate::from_level),
+        None => Some(mcp.session.level()),
+    };
+    let token = cx.meta.get_progress_token();
+    let way = Arc::new(Way::new(cx.peer.clone(), std::mem::take(&mut cx.meta), level, rounds));
+    let name = params.name.into_owned();
+    let request = Request {
+        who: (*who).clone(),
+        name: name.clone(),
+        args,
+        shape: mcp.shape,
+        caller: way.clone(),
+        budget: None,
+        door: mcp.door,
+    };
+    let mut call = std::pin::pin!(mcp.hall.gateway.call(request));
+    let mut asked = FuturesUnordered::new();
+    let answer = loop {
+        tokio::select! {
+            biased;
+            // Leaving drops the call, and with it the device's work.
+            () = cx.ct.cancelled() => return Err(ErrorData::internal_error("the call was cancelled", None)),
+            answer = &mut call => break answer,
+            said = way.heard() => match said {
+                Said::Ask { questions, reply } => asked.push(put(&cx.peer, questions, reply)),
+                said => pass_on(&cx.peer, token.as_ref(), said).await,
+            },
+            Some(()) = asked.next(), if !asked.is_empty() => {}
+        }
+    };
+    while let Some(said) = way.overhear() {
+        pass_on(&cx.peer, token.as_ref(), said).await;
+    }
+    let error = match answer {
+        Ok(outcome) => return Ok(translate::to_result(outcome).into()),
+        Err(error) => error,
+    };
+    if let Some(binding) = &binding
+        && let Some(unfinished) = mcp.hall.unfinished(&error, &way, binding)
+    {
+        return unfinished;
+    }
+    let list = mcp.hall.gateway.list(&who, mcp.shape);
+    let declares_output = list.find(&name).is_some_and(|public| public.tool.output_schema.is_some());
+    translate::to_failure(&error, declares_output).map(Into::into)
+}
+
+/// What the state of an unfinished call is bound to: nobody else can send it back, nor with another
+/// tool or other arguments.
+struct Binding {
+    who: Arc<Principal>,
+    tool: String,
+    args: Args,
+}
+
+impl Binding {
+    fn to_bytes(&self) -> Vec<u8> {
+        let digest = Digest::of(&Value::Object(self.args.clone())).hex();
+        [self.who.name.as_str(), self.tool.as_str(), digest.as_str()].join("\n").into_bytes()
+    }
+}
+
+impl Hall {
+    /// What the client sent along from earlier rounds.
+    fn rounds(&self, params: &mut CallToolRequestParams, binding: &Binding) -> Result<Rounds, ErrorData> {
+        let mut given = BTreeMap::new();
+        if let Some(state) = params.request_state.take() {
+            given = self.sealer.open_json_with(&state, &binding.to_bytes()).map_err(|error| {
+                let message = format!("`requestState`: {error}; send it back as it came, or call again without it");
+                ErrorData::invalid_params(message, None)
+            })?;
+        }
+        given.extend(params.input_responses.take().unwrap_or_default());
+        Ok(Rounds { given, ..Rounds::default() })
+    }
+
+    /// The answer to a call that could not end because the client must say or be able to do
+    /// something first.
+    fn unfinished(
+        &self,
+        error: &ToolError,
+        way: &Way,
+        binding: &Binding,
+    ) -> Option<Result<CallToolResponse, ErrorData>> {
+        match error.kind {
+            ErrorKind::InputRequired => {
+                let (open, used) = way.open_rounds()?;
+                Some(match ask::input_requests(&open) {
+                    Ok(requests) => self
+                        .seal(&used, binding)
+                        .map(|state| InputRequiredResult::new(Some(requests), Some(state)).into()),
+                    Err(error) => translate::to_failure(&error, true).map(Into::into),
+                })
+            }
+            ErrorKind::Unsupported => {
+                way.missing_capability().map(|missing| Err(ErrorData::missing_required_client_capability(missing)))
+            }
+            _ => None,
+        }
+    }
+
+    fn seal(&self, used: &BTreeMap<String, Answer>, binding: &Binding) -> Result<String, ErrorData> {
+        let binding = binding.to_bytes();
+        let options = SealOptions::new().associated_data(&binding).ttl(PATIENCE);
+        let fault = |error| ErrorData::internal_error(format!("the state of the call cannot be kept: {error}"), None);
+        self.sealer.seal_json_with(used, &options).map_err(fault)
+    }
+}
+
+async fn pass_on(peer: &Peer<RoleServer>, token: Option<&ProgressToken>, said: Said) {
+    let sent = match said {
+        Said::Progress { progress, total, message } => {
+            let Some(token) = token else { return };
+            let mut report = ProgressNotificationParam::new(token.clone(), progress);
+            report.total = total;
+            report.message = message;
+            peer.notify_progress(report).await
+        }
+        Said::Log { level, data } => {
+            let message = LoggingMessageNotificationParam::new(translate::to_level(level), data);
+            peer.notify_logging_message(message).await
+        }
+        // A question that comes with the answer has nobody left to hear its reply.
+        Said::Ask { .. } => return,
+    };
+    if let Err(error) = sent {
+        tracing::debug!(%error, "a message to a client was lost");
+    }
+}
+
+/// Asks over the connection, one question after the other, and hands the answers to the device.
+async fn put(
+    peer: &Peer<RoleServer>,
+    questions: BTreeMap<String, Question>,
+    reply: oneshot::Sender<Result<BTreeMap<String, Answer>, ToolError>>,
+) {
+    let mut answers = BTreeMap::new();
+    for (key, question) in &questions {
+        match put_one(peer, key, question).await {
+            Ok(answer) => answers.insert(key.clone(), answer),
+            Err(error) => return drop(reply.send(Err(error))),
+        };
+    }
+    drop(reply.send(Ok(answers)));
+}
+
+async fn put_one(peer: &Peer<RoleServer>, key: &str, question: &Question) -> Result<Answer, ToolError> {
+    let (method, params) = ask::request(key, question);
+    let request = ServerRequest::CustomRequest(CustomRequest::new(method, Some(params)));
+    let answer = peer.send_request(request).await.map_err(|error| match error {
+        ServiceError::McpError(error) => {
+            ToolError::new(ErrorKind::InputRequired, format!("the client refused `{method}`: {}", error.message))
+        }
+        error => ToolError::new(ErrorKind::Cancelled, format!("the client did not answer `{method}`: {error}")),
+    })?;
+    let answer = serde_json::to_value(answer).unwrap_or_default();
+    if ask::fits(question, &answer) {
+        return Ok(answer);
+    }
+    Err(ToolError::new(
+        ErrorKind::InputRequired,
+        format!("the client's answer to `{method}` has not the form MCP gives it"),
+    ))
+}

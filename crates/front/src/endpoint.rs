@@ -1,0 +1,237 @@
+//! `/mcp`: Streamable HTTP for both eras, around rmcp's service.
+//!
+//! rmcp answers what it cannot read in plain text. Here every refusal gets a JSON-RPC body, a session
+//! belongs to the caller that began it, and there is a limit to how many may be open.
+
+use std::collections::HashMap;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll};
+
+use axum::body::Body;
+use axum::extract::{Request, State};
+use bytes::Bytes;
+use http::header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderValue};
+use http::{HeaderMap, Method, Response, StatusCode};
+use http_body_util::{BodyExt, Full, Limited};
+use hyper::body::Frame;
+use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
+use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
+use serde_json::Value;
+use sinew_gateway::{Principal, Shape};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::task_tracker::TaskTrackerToken;
+
+use crate::hall::Hall;
+use crate::mcp::Mcp;
+use crate::{inspect, reply};
+
+const SESSION: &str = "mcp-session-id";
+
+type Service = StreamableHttpService<Mcp, LocalSessionManager>;
+
+tokio::task_local! {
+    /// The caller of the request that rmcp is being handed: it asks for a handler without saying for
+    /// whom.
+    static CALLER: Arc<Principal>;
+}
+
+pub(crate) struct Endpoint {
+    hall: Arc<Hall>,
+    folded: Service,
+    unfolded: Service,
+    sessions: Arc<LocalSessionManager>,
+    /// Who began which session.
+    owners: Mutex<HashMap<String, String>>,
+    /// Ends every stream that is still open.
+    pub stop: CancellationToken,
+}
+
+impl Endpoint {
+    pub(crate) fn new(hall: Arc<Hall>) -> Arc<Endpoint> {
+        let stop = CancellationToken::new();
+        let sessions = Arc::new(LocalSessionManager::default());
+        let service = |shape| {
+            let config = config(stop.clone(), hall.settings.limits.body);
+            let hall = hall.clone();
+            let make = move || Ok(Mcp::new(hall.clone(), shape, "mcp", CALLER.try_with(Arc::clone).ok()));
+            StreamableHttpService::new(make, sessions.clone(), config)
+        };
+        Arc::new(Endpoint {
+            folded: service(Shape::Folded),
+            unfolded: service(Shape::Unfolded),
+            sessions,
+            owners: Mutex::default(),
+            stop,
+            hall,
+        })
+    }
+
+    async fn post(&self, request: Request, who: &Arc<Principal>) -> Response<Body> {
+        let (parts, body) = request.into_parts();
+        let limit = self.hall.settings.limits.body;
+        let refused = |status, refusal: inspect::Refusal| reply::value(status, &refusal.to_json());
+        if !is_json(&parts.headers) {
+            let message = "send JSON, with the header `Content-Type: application/json`";
+            return reply::rpc_error(StatusCode::UNSUPPORTED_MEDIA_TYPE, &Value::Null, -32600, message);
+        }
+        let announced =
+            parts.headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse::<usize>().ok());
+        if announced.is_some_and(|length| length > limit) {
+            return refused(StatusCode::PAYLOAD_TOO_LARGE, inspect::Refusal::too_large(limit));
+        }
+        let bytes = match Limited::new(body, limit).collect().await {
+            Ok(body) => body.to_bytes(),
+            Err(error) if error.is::<http_body_util::LengthLimitError>() => {
+                return refused(StatusCode::PAYLOAD_TOO_LARGE, inspect::Refusal::too_large(limit));
+            }
+            Err(_) => return reply::empty(StatusCode::BAD_REQUEST),
+        };
+        let new = !parts.headers.contains_key(SESSION);
+        if new && self.is_full().await && is_initialize(&bytes) {
+            let message = "too many sessions are open; end one, or try again in some minutes";
+            return reply::rpc_error(StatusCode::SERVICE_UNAVAILABLE, &id_of(&bytes), -32600, message);
+        }
+        let running = self.hall.calls.token();
+        let service = self.service(&parts.uri);
+        let request = Request::from_parts(parts, Full::new(bytes.clone()));
+        let response = CALLER.scope(who.clone(), service.handle(request)).await;
+        if new && let Some(session) = response.headers().get(SESSION) {
+            self.remember(session, who).await;
+        }
+        let (parts, body) = response.into_parts();
+        if parts.status.is_client_error() || parts.status.is_server_error() {
+            return explain(parts, body, &bytes).await;
+        }
+        Response::from_parts(parts, Body::new(Answer { body, _running: running }))
+    }
+
+    fn service(&self, uri: &http::Uri) -> &Service {
+        match shape(uri) {
+            Shape::Folded => &self.folded,
+            Shape::Unfolded => &self.unfolded,
+        }
+    }
+
+    async fn is_full(&self) -> bool {
+        self.sessions.sessions.read().await.len() >= self.hall.settings.limits.sessions
+    }
+
+    /// A session is the business of the caller who began it; to others it does not exist.
+    fn is_foreign(&self, headers: &HeaderMap, who: &Principal) -> bool {
+        let Some(session) = headers.get(SESSION).and_then(|session| session.to_str().ok()) else { return false };
+        let owners = self.owners.lock().unwrap_or_else(PoisonError::into_inner);
+        owners.get(session).is_some_and(|owner| *owner != who.name)
+    }
+
+    async fn remember(&self, session: &HeaderValue, who: &Principal) {
+        let Ok(session) = session.to_str() else { return };
+        let open = self.sessions.sessions.read().await;
+        let mut owners = self.owners.lock().unwrap_or_else(PoisonError::into_inner);
+        owners.retain(|session, _| open.contains_key(session.as_str()));
+        owners.insert(session.to_owned(), who.name.clone());
+    }
+}
+
+pub(crate) async fn handle(State(endpoint): State<Arc<Endpoint>>, request: Request) -> Response<Body> {
+    let Some(who) = request.extensions().get::<Arc<Principal>>().cloned() else {
+        return reply::empty(StatusCode::UNAUTHORIZED);
+    };
+    if endpoint.is_foreign(request.headers(), &who) {
+        return reply::rpc_error(
+            StatusCode::NOT_FOUND,
+            &Value::Null,
+            -32600,
+            "no such session; begin one with `initialize`",
+        );
+    }
+    if request.method() == Method::POST {
+        return endpoint.post(request, &who).await;
+    }
+    let (parts, _) = request.into_parts();
+    let service = endpoint.service(&parts.uri);
+    let request = Request::from_parts(parts, Full::<Bytes>::default());
+    let (parts, body) = CALLER.scope(who, service.handle(request)).await.into_parts();
+    if parts.status.is_client_error() || parts.status.is_server_error() {
+        return explain(parts, body, &[]).await;
+    }
+    Response::from_parts(parts, Body::new(body))
+}
+
+/// The form of the tools that a client chose in the address.
+pub(crate) fn shape(uri: &http::Uri) -> Shape {
+    let unfolded = uri.query().is_some_and(|query| query.split('&').any(|pair| pair == "tools=unfolded"));
+    if unfolded { Shape::Unfolded } else { Shape::Folded }
+}
+
+/// How `/mcp` is set up; the yardstick server uses the same.
+pub(crate) fn config(stop: CancellationToken, body: usize) -> StreamableHttpServerConfig {
+    // Host and Origin are checked for all doors before rmcp sees the request.
+    StreamableHttpServerConfig::default()
+        .disable_allowed_hosts()
+        .with_json_response(true)
+        .with_cancellation_token(stop)
+        .with_max_request_body_bytes(body)
+}
+
+fn is_json(headers: &HeaderMap) -> bool {
+    let kind = headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+    kind.split(';').next().is_some_and(|kind| kind.trim().eq_ignore_ascii_case("application/json"))
+}
+
+fn is_initialize(bytes: &[u8]) -> bool {
+    serde_json::from_slice::<Value>(bytes).is_ok_and(|message| message["method"] == "initialize")
+}
+
+fn id_of(bytes: &[u8]) -> Value {
+    serde_json::from_slice(bytes).map(|message| inspect::id_of(&message)).unwrap_or_default()
+}
+
+/// Gives a refusal in plain text a JSON-RPC body; one that has it stays as it is.
+async fn explain<B>(mut parts: http::response::Parts, body: B, request: &[u8]) -> Response<Body>
+where
+    B: hyper::body::Body<Data = Bytes> + Send + 'static,
+    B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+{
+    if is_json(&parts.headers) {
+        return Response::from_parts(parts, Body::new(body));
+    }
+    let refusal = match parts.status {
+        // This is how rmcp says that it could not read the message.
+        StatusCode::UNSUPPORTED_MEDIA_TYPE => {
+            parts.status = StatusCode::BAD_REQUEST;
+            inspect::refusal(request)
+        }
+        _ => {
+            let text = body.collect().await.map(|body| body.to_bytes()).unwrap_or_default();
+            let message = String::from_utf8_lossy(&text).into_owned();
+            inspect::Refusal { id: id_of(request), kind: sinew_tool::ErrorKind::InvalidRequest, message }
+        }
+    };
+    parts.headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    parts.headers.remove(CONTENT_LENGTH);
+    Response::from_parts(parts, Body::from(refusal.to_json().to_string()))
+}
+
+/// The answer to a call counts as a running call until it is out.
+struct Answer<B> {
+    body: B,
+    _running: TaskTrackerToken,
+}
+
+impl<B: hyper::body::Body + Unpin> hyper::body::Body for Answer<B> {
+    type Data = B::Data;
+    type Error = B::Error;
+
+    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<B::Data>, B::Error>>> {
+        Pin::new(&mut self.body).poll_frame(cx)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> hyper::body::SizeHint {
+        self.body.size_hint()
+    }
+}

@@ -1,0 +1,174 @@
+//! The HTTP server: connections, routes, and how it stops.
+
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::Body;
+use axum::routing::{any, get};
+use http::{Response, StatusCode};
+use hyper::server::conn::http1;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::service::TowerToHyperService;
+use serde_json::json;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
+use tokio_rustls::TlsAcceptor;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::endpoint::{self, Endpoint};
+use crate::guard::{self, Guard};
+use crate::hall::Hall;
+use crate::upgrade::{self, Stream};
+use crate::{Front, TlsIdentity, api, reply, rest, stdio};
+
+/// A connection that says nothing for this long is closed, whether it is slow or idle.
+const QUIET: Duration = Duration::from_secs(75);
+const HANDSHAKE: Duration = Duration::from_secs(10);
+/// What connections get to close in order once nothing runs any more.
+const FAREWELL: Duration = Duration::from_secs(1);
+
+/// Serves all HTTP doors on `listener` until `shutdown` is cancelled, and then until the running
+/// calls have ended or their time is up.
+pub async fn run(
+    listener: TcpListener,
+    front: Front,
+    tls: Option<TlsIdentity>,
+    shutdown: CancellationToken,
+) -> io::Result<()> {
+    if front.settings.open && !listener.local_addr()?.ip().is_loopback() {
+        let message = "a gateway without tokens listens on loopback only";
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
+    }
+    let hall = Hall::new(front)?;
+    let endpoint = Endpoint::new(hall.clone());
+    let app = routes(&hall, &endpoint);
+    let limit = hall.settings.limits.connections;
+    let doors = Doors { app, tls: tls.map(|tls| TlsAcceptor::from(tls.server_config())), ..Doors::default() };
+
+    doors.accept(listener, limit, &shutdown).await;
+
+    // The order matters: subscriptions end with their final word, running calls end with their
+    // answers, and only then are the streams cut that would never end by themselves.
+    hall.drain.cancel();
+    doors.leave.cancel();
+    hall.calls.close();
+    stdio::finished(&hall).await;
+    endpoint.stop.cancel();
+    hall.tasks.close();
+    doors.connections.close();
+    let farewell = async { tokio::join!(doors.connections.wait(), hall.tasks.wait()) };
+    if tokio::time::timeout(FAREWELL, farewell).await.is_err() {
+        doors.cut.cancel();
+        doors.connections.wait().await;
+    }
+    Ok(())
+}
+
+fn routes(hall: &Arc<Hall>, endpoint: &Arc<Endpoint>) -> Router {
+    let stream = Stream { hall: hall.clone(), endpoint: endpoint.clone() };
+    Router::new()
+        .route("/mcp", any(endpoint::handle).with_state(endpoint.clone()))
+        .route("/mcp/stream", get(upgrade::handle).with_state(stream))
+        .route("/health", get(health))
+        .merge(rest::routes(hall.clone()))
+        .merge(api::routes(hall.clone()))
+        .fallback(nowhere)
+        .layer(axum::middleware::from_fn_with_state(Guard::new(hall.clone()), guard::guard))
+}
+
+async fn health() -> Response<Body> {
+    let version = env!("CARGO_PKG_VERSION");
+    reply::value(StatusCode::OK, &json!({"status": "healthy", "version": version, "server": "running"}))
+}
+
+async fn nowhere() -> Response<Body> {
+    let message = "nothing is served here; MCP is at /mcp, the REST door at /mcp/v1, administration at /api/v1";
+    reply::problem(StatusCode::NOT_FOUND, "not_found", message)
+}
+
+/// The connections of one server.
+#[derive(Default)]
+pub(crate) struct Doors {
+    pub app: Router,
+    pub tls: Option<TlsAcceptor>,
+    pub connections: TaskTracker,
+    /// Idle connections close, busy ones after their answer.
+    pub leave: CancellationToken,
+    /// All close, whatever they do.
+    pub cut: CancellationToken,
+}
+
+impl Doors {
+    pub(crate) async fn accept(&self, listener: TcpListener, limit: usize, shutdown: &CancellationToken) {
+        let permits = Arc::new(Semaphore::new(limit));
+        loop {
+            let accepted = tokio::select! {
+                () = shutdown.cancelled() => return,
+                accepted = async {
+                    let permit = permits.clone().acquire_owned().await;
+                    listener.accept().await.map(|(socket, _)| (socket, permit))
+                } => accepted,
+            };
+            match accepted {
+                Ok((socket, permit)) => {
+                    let connection = self.serve(socket);
+                    self.connections.spawn(async move {
+                        connection.await;
+                        drop(permit);
+                    });
+                }
+                Err(error) => {
+                    // Out of file descriptors, most likely: trying again at once would only spin.
+                    tracing::warn!(%error, "a connection could not be accepted");
+                    tokio::time::sleep(Duration::from_millis(100)).await;
+                }
+            }
+        }
+    }
+
+    fn serve(&self, socket: TcpStream) -> impl Future<Output = ()> + Send + 'static {
+        let (app, tls) = (self.app.clone(), self.tls.clone());
+        let (leave, cut) = (self.leave.clone(), self.cut.clone());
+        async move {
+            // Answers are written in one piece; waiting for more to send would only delay them.
+            let _ = socket.set_nodelay(true);
+            let talk = async {
+                match tls {
+                    None => talk(socket, app, leave).await,
+                    Some(tls) => match tokio::time::timeout(HANDSHAKE, tls.accept(socket)).await {
+                        Ok(Ok(socket)) => talk(socket, app, leave).await,
+                        Ok(Err(error)) => tracing::debug!(%error, "a TLS handshake failed"),
+                        Err(_) => tracing::debug!("a TLS handshake took too long"),
+                    },
+                }
+            };
+            tokio::select! {
+                () = talk => {}
+                () = cut.cancelled() => {}
+            }
+        }
+    }
+}
+
+async fn talk<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(socket: S, app: Router, leave: CancellationToken) {
+    let connection = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(QUIET)
+        .serve_connection(TokioIo::new(socket), TowerToHyperService::new(app))
+        .with_upgrades();
+    let mut connection = std::pin::pin!(connection);
+    let ended = tokio::select! {
+        ended = connection.as_mut() => ended,
+        () = leave.cancelled() => {
+            connection.as_mut().graceful_shutdown();
+            connection.await
+        }
+    };
+    if let Err(error) = ended {
+        tracing::debug!(%error, "a connection ended");
+    }
+}

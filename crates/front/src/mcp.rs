@@ -1,0 +1,282 @@
+//! The gateway as an MCP server, for both eras of the protocol.
+//!
+//! One [`Mcp`] serves one connection of a client that begins with `initialize`, or one request of a
+//! client that does not. What is more than a few lines lives next door: `call`, `resources`, `follow`.
+
+// Logging and `resources/subscribe` are on their way out of MCP; older clients live by them.
+#![allow(deprecated)]
+
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use rmcp::model::{
+    CacheScope, CallToolRequestParams, CallToolResponse, CompleteRequestMethod, CompleteRequestParams, CompleteResult,
+    CustomRequest, CustomResult, DiscoverResult, ErrorCode, ErrorData, Extensions, GetPromptRequestMethod,
+    GetPromptRequestParams, GetPromptResponse, InitializeRequestParams, InitializeResult, ListPromptsRequestMethod,
+    ListPromptsResult, ListResourceTemplatesRequestMethod, ListResourceTemplatesResult, ListResourcesResult,
+    ListToolsResult, LoggingLevel, PaginatedRequestParams, ProtocolVersion, ReadResourceRequestParams,
+    ReadResourceResponse, ServerConfig, SetLevelRequestParams, SubscribeRequestParams, SubscriptionFilter, Tool,
+    UnsubscribeRequestParams,
+};
+use rmcp::service::{NotificationContext, RequestContext, SubscriptionContext};
+use rmcp::{RoleServer, ServerHandler};
+use sinew_gateway::{Principal, Shape};
+use sinew_tool::LogLevel;
+use tokio_util::sync::CancellationToken;
+
+use crate::hall::Hall;
+use crate::{call, follow, resources, translate};
+
+/// How long a client may keep a list without asking again, unless it is told of a change.
+pub(crate) const FRESH_MS: u64 = 5_000;
+
+pub(crate) struct Mcp {
+    pub hall: Arc<Hall>,
+    pub shape: Shape,
+    /// The word in the audit.
+    pub door: &'static str,
+    /// Who is at the other end, where the connection says so and not each request.
+    who: Option<Arc<Principal>>,
+    pub session: Arc<Session>,
+}
+
+/// What a client of an older revision told us once for all its requests.
+pub(crate) struct Session {
+    level: AtomicU8,
+    /// The resources it wants to hear about.
+    pub uris: Mutex<BTreeSet<String>>,
+    /// Cancelled when the connection ends.
+    end: CancellationToken,
+}
+
+impl Session {
+    pub(crate) fn level(&self) -> LogLevel {
+        let levels = [LogLevel::Debug, LogLevel::Info, LogLevel::Notice, LogLevel::Warning, LogLevel::Error];
+        let high = [LogLevel::Critical, LogLevel::Alert, LogLevel::Emergency];
+        let place = usize::from(self.level.load(Ordering::Relaxed));
+        levels.iter().chain(&high).nth(place).copied().unwrap_or(LogLevel::Info)
+    }
+}
+
+impl Mcp {
+    pub(crate) fn new(hall: Arc<Hall>, shape: Shape, door: &'static str, who: Option<Arc<Principal>>) -> Mcp {
+        let level = AtomicU8::new(LogLevel::Info as u8);
+        let session = Session { level, uris: Mutex::default(), end: CancellationToken::new() };
+        Mcp { hall, shape, door, who, session: Arc::new(session) }
+    }
+
+    /// Who asks: each HTTP request says so anew, a pipe once.
+    pub(crate) fn who(&self, extensions: &Extensions) -> Result<Arc<Principal>, ErrorData> {
+        let parts = extensions.get::<http::request::Parts>();
+        let said = parts.and_then(|parts| parts.extensions.get::<Arc<Principal>>());
+        said.or(self.who.as_ref())
+            .cloned()
+            .ok_or_else(|| ErrorData::internal_error("the request carries no caller", None))
+    }
+
+    fn told(&self) -> ServerConfig {
+        let mut info = self.hall.info();
+        info.instructions = Some(self.hall.gateway.instructions()).filter(|text| !text.is_empty());
+        info
+    }
+
+    fn uris(&self) -> std::sync::MutexGuard<'_, BTreeSet<String>> {
+        self.session.uris.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Mcp {
+    fn drop(&mut self) {
+        self.session.end.cancel();
+    }
+}
+
+/// Whether a request comes without a handshake, as from 2026-07-28 on.
+pub(crate) fn is_modern(cx: &RequestContext<RoleServer>) -> bool {
+    cx.protocol_version().is_some_and(|version| version.as_str() >= ProtocolVersion::V_2026_07_28.as_str())
+}
+
+impl ServerHandler for Mcp {
+    fn get_info(&self) -> ServerConfig {
+        self.hall.info()
+    }
+
+    async fn initialize(
+        &self,
+        request: InitializeRequestParams,
+        cx: RequestContext<RoleServer>,
+    ) -> Result<InitializeResult, ErrorData> {
+        let version = self.negotiate_initialize(&request)?.protocol_version;
+        cx.peer.set_peer_info(request);
+        Ok(self.told().with_protocol_version(version))
+    }
+
+    async fn discover(&self, _: RequestContext<RoleServer>) -> Result<DiscoverResult, ErrorData> {
+        let versions = self.supported_protocol_versions().into_owned();
+        let result = DiscoverResult::from_server_info(versions, self.told());
+        Ok(result.with_ttl_ms(FRESH_MS).with_cache_scope(CacheScope::Private))
+    }
+
+    async fn on_initialized(&self, cx: NotificationContext<RoleServer>) {
+        if let Ok(who) = self.who(&cx.extensions) {
+            let end = self.session.end.clone();
+            follow::peer(&self.hall, cx.peer, &who, self.shape, self.session.clone(), end);
+        }
+    }
+
+    /// Only asked to compare arguments with headers, so tools without such arguments need no answer.
+    fn get_tool(&self, name: &str) -> Option<Tool> {
+        let listing = self.hall.listing(self.who.as_deref()?, self.shape);
+        if !listing.annotated {
+            return None;
+        }
+        let place = listing.tools.binary_search_by(|tool| tool.name.as_ref().cmp(name)).ok()?;
+        listing.tools.get(place).cloned()
+    }
+
+    async fn list_tools(
+        &self,
+        request: Option<PaginatedRequestParams>,
+        cx: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, ErrorData> {
+        let listing = self.hall.listing(&*self.who(&cx.extensions)?, self.shape);
+        let page = resources::page(&listing.tools, |tool| tool.name.as_ref(), request, self.hall.settings.page_size)?;
+        let mut result = ListToolsResult::with_all_items(page.items.to_vec());
+        result.next_cursor = page.next;
+        Ok(result.with_ttl_ms(FRESH_MS).with_cache_scope(CacheScope::Private))
+    }
+
+    async fn call_tool(
+        &self,
+        request: CallToolRequestParams,
+        cx: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        if let Some(result) = self.hall.extras.as_ref().and_then(|extras| extras.call_tool(&request.name)) {
+            return Ok(result.into());
+        }
+        let _running = self.hall.calls.token();
+        call::call(self, request, cx).await
+    }
+
+    async fn list_resources(
+        &self,
+        request: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListResourcesResult, ErrorData> {
+        resources::list(&self.hall, request)
+    }
+
+    async fn read_resource(
+        &self,
+        request: ReadResourceRequestParams,
+        cx: RequestContext<RoleServer>,
+    ) -> Result<ReadResourceResponse, ErrorData> {
+        let who = self.who(&cx.extensions)?;
+        resources::read(&self.hall, &who, &request.uri).await.map(Into::into)
+    }
+
+    fn accepted_subscription_filter(&self, requested: &SubscriptionFilter) -> Option<SubscriptionFilter> {
+        let mut accepted = requested.clone();
+        if let Some(uris) = &mut accepted.resource_subscriptions {
+            uris.retain(|uri| resources::is_known(&self.hall, uri));
+        }
+        Some(accepted)
+    }
+
+    async fn listen(&self, cx: SubscriptionContext) -> Result<(), ErrorData> {
+        let who = self.who(&cx.request_context().extensions)?;
+        follow::listen(&self.hall, cx, &who, self.shape).await;
+        Ok(())
+    }
+
+    async fn subscribe(&self, request: SubscribeRequestParams, _: RequestContext<RoleServer>) -> Result<(), ErrorData> {
+        if !resources::is_known(&self.hall, &request.uri) {
+            return Err(resources::unknown(&request.uri));
+        }
+        // There are two resources a device, so this is generous.
+        if self.uris().len() >= 2 * 10_000 {
+            return Err(ErrorData::invalid_params("too many subscriptions; unsubscribe from some first", None));
+        }
+        self.uris().insert(request.uri);
+        Ok(())
+    }
+
+    async fn unsubscribe(
+        &self,
+        request: UnsubscribeRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        self.uris().remove(&request.uri);
+        Ok(())
+    }
+
+    async fn set_level(&self, request: SetLevelRequestParams, cx: RequestContext<RoleServer>) -> Result<(), ErrorData> {
+        if is_modern(&cx) {
+            return Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, "logging/setLevel", None));
+        }
+        let level: LoggingLevel = request.level;
+        self.session.level.store(translate::from_level(level) as u8, Ordering::Relaxed);
+        Ok(())
+    }
+
+    async fn list_prompts(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListPromptsResult, ErrorData> {
+        let extras = self.hall.extras.as_ref().ok_or_else(ErrorData::method_not_found::<ListPromptsRequestMethod>)?;
+        let result = ListPromptsResult::with_all_items(extras.prompts());
+        Ok(result.with_ttl_ms(FRESH_MS).with_cache_scope(CacheScope::Private))
+    }
+
+    async fn get_prompt(
+        &self,
+        request: GetPromptRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<GetPromptResponse, ErrorData> {
+        let extras = self.hall.extras.as_ref().ok_or_else(ErrorData::method_not_found::<GetPromptRequestMethod>)?;
+        extras.prompt(request)
+    }
+
+    async fn list_resource_templates(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListResourceTemplatesResult, ErrorData> {
+        let none = ErrorData::method_not_found::<ListResourceTemplatesRequestMethod>;
+        let result =
+            ListResourceTemplatesResult::with_all_items(self.hall.extras.as_ref().ok_or_else(none)?.templates());
+        Ok(result.with_ttl_ms(FRESH_MS).with_cache_scope(CacheScope::Private))
+    }
+
+    async fn complete(
+        &self,
+        request: CompleteRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<CompleteResult, ErrorData> {
+        let extras = self.hall.extras.as_ref().ok_or_else(ErrorData::method_not_found::<CompleteRequestMethod>)?;
+        Ok(extras.complete(&request))
+    }
+
+    /// rmcp brings here what it knows no method for, and also what it does know with parameters that
+    /// do not fit.
+    async fn on_custom_request(
+        &self,
+        request: CustomRequest,
+        cx: RequestContext<RoleServer>,
+    ) -> Result<CustomResult, ErrorData> {
+        let needed = match request.method.as_str() {
+            "tools/call" => "a string `name`, and `arguments` as an object",
+            "tools/list" | "resources/list" => "nothing, or a string `cursor`",
+            "resources/read" => "a string `uri`",
+            "resources/subscribe" | "resources/unsubscribe" if !is_modern(&cx) => "a string `uri`",
+            "logging/setLevel" if !is_modern(&cx) => "a `level` from `debug` to `emergency`",
+            "subscriptions/listen" if is_modern(&cx) => "an object `notifications`",
+            method => {
+                return Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, format!("unknown method `{method}`"), None));
+            }
+        };
+        Err(ErrorData::invalid_params(format!("the parameters of `{}` must have {needed}", request.method), None))
+    }
+}

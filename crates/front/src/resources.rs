@@ -1,0 +1,155 @@
+//! Devices as MCP resources, and lists in pages.
+//!
+//! `device://<id>` describes a device, `device://<id>/events` holds what it said of late. A speaking
+//! name works in place of the id.
+
+use rmcp::model::{
+    CacheScope, ErrorData, ListResourcesResult, PaginatedRequestParams, ReadResourceResult, Resource, ResourceContents,
+};
+use serde_json::{Value, json};
+use sinew_gateway::{DeviceView, Principal, Shape};
+use sinew_tool::{ErrorKind, ToolError};
+
+use crate::hall::Hall;
+use crate::mcp::FRESH_MS;
+use crate::translate;
+
+const SCHEME: &str = "device://";
+const JSON: &str = "application/json";
+/// The newest events that one reading shows; `get_device_events` goes further.
+const EVENTS: usize = 100;
+
+/// A resource of a device.
+pub(crate) struct About {
+    pub device: DeviceView,
+    pub events: bool,
+}
+
+/// Which device a URI speaks of.
+pub(crate) fn about(hall: &Hall, uri: &str) -> Option<About> {
+    let rest = uri.strip_prefix(SCHEME)?;
+    let (name, events) = match rest.strip_suffix("/events") {
+        Some(name) => (name, true),
+        None => (rest, false),
+    };
+    Some(About { device: hall.gateway.find_device(name)?, events })
+}
+
+pub(crate) fn is_known(hall: &Hall, uri: &str) -> bool {
+    about(hall, uri).is_some() || hall.extras.as_ref().is_some_and(|extras| extras.read(uri).is_some())
+}
+
+pub(crate) fn unknown(uri: &str) -> ErrorData {
+    let message = format!("no resource `{uri}`; `resources/list` shows those there are");
+    let mut error = translate::to_protocol_error(&ToolError::new(ErrorKind::UnknownResource, message));
+    if let Some(Value::Object(object)) = &mut error.data {
+        object.insert("uri".to_owned(), json!(uri));
+    }
+    error
+}
+
+pub(crate) fn list(hall: &Hall, request: Option<PaginatedRequestParams>) -> Result<ListResourcesResult, ErrorData> {
+    let mut all: Vec<Resource> = hall.gateway.devices().iter().flat_map(describe).collect();
+    all.extend(hall.extras.iter().flat_map(|extras| extras.resources()));
+    all.sort_by(|one, other| one.uri.cmp(&other.uri));
+    let page = page(&all, |resource| &resource.uri, request, hall.settings.page_size)?;
+    let mut result = ListResourcesResult::with_all_items(page.items.to_vec());
+    result.next_cursor = page.next;
+    Ok(result.with_ttl_ms(FRESH_MS).with_cache_scope(CacheScope::Private))
+}
+
+pub(crate) async fn read(hall: &Hall, who: &Principal, uri: &str) -> Result<ReadResourceResult, ErrorData> {
+    if let Some(result) = hall.extras.as_ref().and_then(|extras| extras.read(uri)) {
+        return Ok(result.with_ttl_ms(FRESH_MS).with_cache_scope(CacheScope::Private));
+    }
+    let about = about(hall, uri).ok_or_else(|| unknown(uri))?;
+    let value = match about.events {
+        true => {
+            let page = hall.gateway.events(Some(about.device.id.as_str()), None, EVENTS).await;
+            json!(page.map_err(|error| translate::to_protocol_error(&error))?)
+        }
+        false => {
+            let mut value = about.device.to_json();
+            let list = hall.gateway.list(who, Shape::Unfolded);
+            let own = list.tools.iter().filter(|tool| tool.device.as_ref() == Some(&about.device.id));
+            value["tool_names"] = own.map(|tool| tool.name.as_str()).collect();
+            value
+        }
+    };
+    let contents = ResourceContents::text(value.to_string(), uri).with_mime_type(JSON);
+    // What a device says of itself changes at any time.
+    Ok(ReadResourceResult::new(vec![contents]).with_ttl_ms(0).with_cache_scope(CacheScope::Private))
+}
+
+fn describe(device: &DeviceView) -> [Resource; 2] {
+    let name = device.name.as_deref().unwrap_or(device.id.as_str());
+    let itself = Resource::new(format!("{SCHEME}{}", device.id), name)
+        .with_description(format!("{} ({}, {})", device.kind, device.family, device.state))
+        .with_mime_type(JSON);
+    let events = Resource::new(format!("{SCHEME}{}/events", device.id), format!("{name} events"))
+        .with_description(format!("What {name} said of late"))
+        .with_mime_type(JSON);
+    [itself, events]
+}
+
+/// One page of a sorted list.
+pub(crate) struct Page<'a, T> {
+    pub items: &'a [T],
+    pub next: Option<String>,
+}
+
+/// The page that `request` asks for. A cursor names the last item seen, so it holds good while
+/// devices come and go.
+pub(crate) fn page<'a, T>(
+    all: &'a [T],
+    name: impl Fn(&T) -> &str,
+    request: Option<PaginatedRequestParams>,
+    size: usize,
+) -> Result<Page<'a, T>, ErrorData> {
+    let cursor = request.and_then(|request| request.cursor).filter(|cursor| !cursor.is_empty());
+    let start = match &cursor {
+        None => 0,
+        Some(cursor) => {
+            let last =
+                cursor.strip_prefix(CURSOR).filter(|last| last.len() <= 512).ok_or_else(|| bad_cursor(cursor))?;
+            all.partition_point(|item| name(item) <= last)
+        }
+    };
+    let end = all.len().min(start + size.max(1));
+    let items = &all[start..end];
+    let next = items.last().filter(|_| end < all.len()).map(|last| format!("{CURSOR}{}", name(last)));
+    Ok(Page { items, next })
+}
+
+const CURSOR: &str = "after:";
+
+fn bad_cursor(cursor: &str) -> ErrorData {
+    let shown: String = cursor.chars().take(40).collect();
+    let message = format!("the cursor `{shown}` was not given out by this list; begin again without one");
+    translate::to_protocol_error(&ToolError::new(ErrorKind::BadCursor, message))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn get(all: &[&str], cursor: Option<&str>) -> Result<(Vec<String>, Option<String>), i32> {
+        let request = PaginatedRequestParams::default().with_cursor(cursor.map(str::to_owned));
+        let page = page(all, |name| name, Some(request), 2).map_err(|error| error.code.0)?;
+        Ok((page.items.iter().map(|name| (*name).to_owned()).collect(), page.next))
+    }
+
+    #[test]
+    fn pages_follow_one_another_also_when_the_list_changes_between() {
+        let (first, next) = get(&["a", "b", "c"], None).expect("a page");
+        assert_eq!(first, ["a", "b"]);
+        let (rest, end) = get(&["a", "ab", "c", "d"], next.as_deref()).expect("a page");
+        assert_eq!((rest, end), (vec!["c".to_owned(), "d".to_owned()], None));
+    }
+
+    #[test]
+    fn a_cursor_from_elsewhere_is_refused_and_an_empty_one_begins() {
+        assert_eq!(get(&["a"], Some("zzz")), Err(-32602));
+        assert_eq!(get(&["a"], Some("")).map(|page| page.0), Ok(vec!["a".to_owned()]));
+    }
+}

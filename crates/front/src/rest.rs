@@ -1,0 +1,237 @@
+//! `/mcp/v1`: the remote-control reference's door.
+//!
+//! JSON-RPC 2.0 over plain requests, dispatched by `method` and not by path. Errors are answered with
+//! HTTP 200 and the reference's codes, with the standard failure object in `error.data`.
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::{Request, State};
+use axum::routing::{get, post};
+use http::header::CONTENT_TYPE;
+use http::{Response, StatusCode};
+use http_body_util::{BodyExt, Limited};
+use serde_json::{Map, Value, json};
+use sinew_gateway::{Principal, PublicTool, Request as Call, Shape};
+use sinew_tool::{Content, ErrorKind, Outcome, Silent, ToolError};
+
+use crate::hall::Hall;
+use crate::{inspect, picture, reply};
+
+/// The revision the reference speaks.
+const PROTOCOL: &str = "2024-11-05";
+
+pub(crate) fn routes(hall: Arc<Hall>) -> Router {
+    Router::new()
+        .route("/mcp/v1/initialize", post(receive))
+        .route("/mcp/v1/tools/call", post(receive))
+        .route("/mcp/v1/tools/list", get(list).post(receive))
+        .with_state(hall)
+}
+
+async fn list(State(hall): State<Arc<Hall>>, request: Request) -> Response<Body> {
+    let Some(who) = request.extensions().get::<Arc<Principal>>().cloned() else {
+        return reply::empty(StatusCode::UNAUTHORIZED);
+    };
+    let query = request.uri().query().unwrap_or_default();
+    let id = form(query).find(|(key, _)| key == "id").map(|(_, id)| id);
+    let id = match id {
+        None => Value::Null,
+        Some(id) => id.parse::<i64>().map_or_else(|_| json!(id), |number| json!(number)),
+    };
+    answered(&id, Ok(tools(&hall, &who)))
+}
+
+async fn receive(State(hall): State<Arc<Hall>>, request: Request) -> Response<Body> {
+    let Some(who) = request.extensions().get::<Arc<Principal>>().cloned() else {
+        return reply::empty(StatusCode::UNAUTHORIZED);
+    };
+    let limit = hall.settings.limits.body;
+    let kind = request.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or("application/json");
+    if !kind.to_ascii_lowercase().starts_with("application/json") {
+        let message = "send JSON, with the header `Content-Type: application/json`";
+        return reply::rpc_error(StatusCode::UNSUPPORTED_MEDIA_TYPE, &Value::Null, -32600, message);
+    }
+    let Ok(body) = Limited::new(request.into_body(), limit).collect().await else {
+        let refusal = inspect::Refusal::too_large(limit);
+        return reply::value(StatusCode::PAYLOAD_TOO_LARGE, &refusal.to_json());
+    };
+    let body = body.to_bytes();
+    let message = match read(&body) {
+        Ok(message) => message,
+        Err((id, error)) => return answered(&id, Err(error)),
+    };
+    let running = hall.calls.token();
+    let answer = dispatch(&hall, &who, &message).await;
+    drop(running);
+    match message.get("id") {
+        Some(id) => answered(id, answer),
+        // Nobody waits for the answer to a notification, also not for an error.
+        None => reply::empty(StatusCode::ACCEPTED),
+    }
+}
+
+/// A JSON-RPC request or notification, or the id to answer and what is wrong.
+fn read(body: &[u8]) -> Result<Map<String, Value>, (Value, ToolError)> {
+    let invalid = |id: Value, message: String| (id, ToolError::new(ErrorKind::InvalidRequest, message));
+    let message = match serde_json::from_slice(body) {
+        Ok(Value::Object(message)) => message,
+        Ok(Value::Array(_)) => {
+            return Err(invalid(Value::Null, "Batches are not supported: send one request".to_owned()));
+        }
+        Ok(_) => return Err(invalid(Value::Null, "A request is a JSON object".to_owned())),
+        Err(_) => {
+            let detail = inspect::refusal(body).message;
+            let error = ToolError::new(ErrorKind::Parse, "Parse error: invalid JSON");
+            return Err((Value::Null, error.with_details(json!({"reason": detail}))));
+        }
+    };
+    let id = match message.get("id") {
+        None => Value::Null,
+        Some(id @ (Value::Null | Value::String(_) | Value::Number(_))) => id.clone(),
+        Some(_) => return Err(invalid(Value::Null, "'id' must be a string, a number or null".to_owned())),
+    };
+    match message.get("jsonrpc") {
+        Some(Value::String(version)) if version == "2.0" => {}
+        Some(version) => {
+            let version = version.as_str().map_or_else(|| version.to_string(), str::to_owned);
+            return Err(invalid(id, format!("Unsupported JSON-RPC version: {version}")));
+        }
+        None => return Err(invalid(id, "Missing 'jsonrpc'. Expected: \"2.0\"".to_owned())),
+    }
+    if message.get("method").is_none_or(|method| !method.is_string()) {
+        return Err(invalid(id, "Missing 'method'. Expected: a string".to_owned()));
+    }
+    Ok(message)
+}
+
+async fn dispatch(hall: &Hall, who: &Principal, message: &Map<String, Value>) -> Result<Value, ToolError> {
+    let params = message.get("params").filter(|params| !params.is_null());
+    match message["method"].as_str().unwrap_or_default() {
+        "initialize" => Ok(json!({
+            "protocolVersion": PROTOCOL,
+            "serverInfo": {"name": "sinew", "version": env!("CARGO_PKG_VERSION")},
+            "capabilities": {"tools": {"listChanged": false}},
+        })),
+        "tools/list" => Ok(tools(hall, who)),
+        "tools/call" => call(hall, who, params).await,
+        method => Err(ToolError::new(ErrorKind::UnknownMethod, format!("Method not found: {method}"))),
+    }
+}
+
+async fn call(hall: &Hall, who: &Principal, params: Option<&Value>) -> Result<Value, ToolError> {
+    let wrong = |message: &str| ToolError::new(ErrorKind::InvalidArguments, message);
+    let params = params.and_then(Value::as_object).ok_or_else(|| wrong("Missing params for tools/call"))?;
+    let name = params.get("name").and_then(Value::as_str).ok_or_else(|| wrong("Missing 'name' in params"))?;
+    let args = match params.get("arguments") {
+        None | Some(Value::Null) => Map::new(),
+        Some(Value::Object(args)) => args.clone(),
+        Some(_) => return Err(wrong("'arguments' in params must be an object")),
+    };
+    let request = Call {
+        who: who.clone(),
+        name: name.to_owned(),
+        args,
+        shape: Shape::Folded,
+        caller: Arc::new(Silent),
+        budget: None,
+        door: "rest",
+    };
+    match hall.gateway.call(request).await {
+        Ok(outcome) => Ok(shown(outcome)),
+        // The reference calls an unknown tool an unknown method.
+        Err(error) if error.kind == ErrorKind::UnknownTool => {
+            Err(ToolError { message: format!("Method not found: {name}"), ..error })
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// The result as the reference shows it: content, and images with their size.
+fn shown(outcome: Outcome) -> Value {
+    let items = outcome.content.into_iter().map(|item| match item {
+        Content::Image { data, mime_type, size } => {
+            let size = size.or_else(|| picture::size(&data));
+            Content::Image { data, mime_type, size }.to_json()
+        }
+        other => other.to_json(),
+    });
+    json!({"content": items.collect::<Vec<_>>()})
+}
+
+fn tools(hall: &Hall, who: &Principal) -> Value {
+    let list = hall.gateway.list(who, Shape::Folded);
+    let entries = list.tools.iter().map(|public| {
+        json!({"name": public.name, "description": public.tool.description, "inputSchema": own_schema(public)})
+    });
+    json!({"tools": entries.collect::<Vec<_>>()})
+}
+
+/// The device's own schema. The argument that selects a device is shown only where there is a choice.
+fn own_schema(public: &PublicTool) -> Value {
+    (*public.tool.input_schema).clone()
+}
+
+fn answered(id: &Value, answer: Result<Value, ToolError>) -> Response<Body> {
+    let body = match answer {
+        Ok(result) => json!({"jsonrpc": "2.0", "id": id, "result": result}),
+        Err(error) => {
+            let code = error.kind.row().code;
+            let error = json!({"code": code, "message": error.message, "data": error.to_object()});
+            json!({"jsonrpc": "2.0", "id": id, "error": error})
+        }
+    };
+    reply::value(StatusCode::OK, &body)
+}
+
+/// The pairs of a query, decoded.
+pub(crate) fn form(query: &str) -> impl Iterator<Item = (String, String)> + '_ {
+    query.split('&').filter(|pair| !pair.is_empty()).map(|pair| {
+        let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
+        (decoded(key), decoded(value))
+    })
+}
+
+fn decoded(text: &str) -> String {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let Some((&byte, after)) = rest.split_first() {
+        let hex = after.get(..2).and_then(|hex| u8::from_str_radix(std::str::from_utf8(hex).ok()?, 16).ok());
+        match (byte, hex) {
+            (b'%', Some(decoded)) => {
+                bytes.push(decoded);
+                rest = &after[2..];
+                continue;
+            }
+            (b'+', _) => bytes.push(b' '),
+            (other, _) => bytes.push(other),
+        }
+        rest = after;
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_query_is_decoded() {
+        let pairs: Vec<_> = form("id=a%20b&x=1+2&bad=%zz&lone").collect();
+        let text = |key: &str, value: &str| (key.to_owned(), value.to_owned());
+        assert_eq!(pairs, [text("id", "a b"), text("x", "1 2"), text("bad", "%zz"), text("lone", "")]);
+    }
+
+    #[test]
+    fn only_a_proper_request_is_read() {
+        let code = |text: &str| read(text.as_bytes()).map(drop).map_err(|(id, error)| (id, error.kind.row().code));
+        assert_eq!(code(r#"{"jsonrpc":"2.0","method":"x"}"#), Ok(()));
+        assert_eq!(code("{"), Err((Value::Null, -32700)));
+        assert_eq!(code("[]"), Err((Value::Null, -32600)));
+        assert_eq!(code(r#"{"jsonrpc":"1.0","id":3,"method":"x"}"#), Err((json!(3), -32600)));
+        assert_eq!(code(r#"{"id":3,"method":"x"}"#), Err((json!(3), -32600)));
+        assert_eq!(code(r#"{"jsonrpc":"2.0","id":"a"}"#), Err((json!("a"), -32600)));
+        assert_eq!(code(r#"{"jsonrpc":"2.0","id":{},"method":"x"}"#), Err((Value::Null, -32600)));
+    }
+}

@@ -1,0 +1,233 @@
+//! Who we are over TLS: a certificate of our own making, or one from files.
+//!
+//! A self-signed certificate is made on demand, kept in the state directory and used again while it
+//! is valid and names every host asked for. The device door uses the same identity.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use rustls::ServerConfig;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+/// Two years: Apple's systems refuse longer-lived certificates, own ones included, at 825 days.
+const LIFETIME: Duration = Duration::from_secs(730 * 24 * 3600);
+/// A certificate is renewed this long before it ends, so that a gateway that runs for weeks does not
+/// outlive it.
+const MARGIN: Duration = Duration::from_secs(60 * 24 * 3600);
+
+const CERTIFICATE: &str = "tls-cert.pem";
+const KEY: &str = "tls-key.pem";
+const NOTE: &str = "tls.json";
+
+/// A certificate chain and its key, ready to serve.
+#[derive(Clone)]
+pub struct TlsIdentity {
+    config: Arc<ServerConfig>,
+    fingerprint: String,
+    certificate: Vec<u8>,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum TlsError {
+    #[error("{}: {source}", path.display())]
+    File { path: PathBuf, source: io::Error },
+    #[error("{}: no {what} in PEM form there ({detail}); give a PEM file that begins with -----BEGIN", path.display())]
+    NotPem { path: PathBuf, what: &'static str, detail: String },
+    #[error("the certificate and the key do not serve together: {0}; give the key that belongs to the certificate")]
+    Mismatch(String),
+    #[error("`{0}` is not a host name or address that a certificate can name")]
+    Host(String),
+    #[error("the certificate could not be made: {0}")]
+    Making(String),
+}
+
+/// What is remembered of a self-signed certificate, to judge it without reading X.509.
+#[derive(Serialize, Deserialize)]
+struct Note {
+    hosts: BTreeSet<String>,
+    expires_unix_seconds: u64,
+    fingerprint: String,
+}
+
+impl TlsIdentity {
+    /// The certificate kept in `state_dir`, or a new one that names `localhost`, the loopback
+    /// addresses and `hosts`.
+    pub fn self_signed(state_dir: &Path, hosts: &[String]) -> Result<TlsIdentity, TlsError> {
+        let mut wanted: BTreeSet<String> = ["localhost", "127.0.0.1", "::1"].map(str::to_owned).into();
+        wanted.extend(hosts.iter().map(|host| host.trim_matches(['[', ']']).to_ascii_lowercase()));
+        if let Some(kept) = TlsIdentity::kept(state_dir, &mut wanted) {
+            return Ok(kept);
+        }
+        TlsIdentity::make(state_dir, wanted)
+    }
+
+    pub fn from_files(certificate: &Path, key: &Path) -> Result<TlsIdentity, TlsError> {
+        let not_pem = |path: &Path, what| {
+            let path = path.to_owned();
+            move |detail: rustls::pki_types::pem::Error| TlsError::NotPem { path, what, detail: detail.to_string() }
+        };
+        let text = read(certificate)?;
+        let chain: Vec<CertificateDer<'static>> = CertificateDer::pem_slice_iter(&text)
+            .collect::<Result<_, _>>()
+            .map_err(not_pem(certificate, "certificate"))?;
+        let private = PrivateKeyDer::from_pem_slice(&read(key)?).map_err(not_pem(key, "private key"))?;
+        let Some(first) = chain.first().map(|first| first.to_vec()) else {
+            let detail = "the file holds other things".to_owned();
+            return Err(TlsError::NotPem { path: certificate.to_owned(), what: "certificate", detail });
+        };
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let config = ServerConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .and_then(|builder| builder.with_no_client_auth().with_single_cert(chain, private))
+            .map_err(|error| TlsError::Mismatch(error.to_string()))?;
+        Ok(TlsIdentity { config: Arc::new(config), fingerprint: fingerprint(&first), certificate: first })
+    }
+
+    /// SHA-256 of the certificate, as browsers show it: `AB:CD:…`.
+    pub fn fingerprint(&self) -> &str {
+        &self.fingerprint
+    }
+
+    /// The certificate itself (DER), for clients that want to pin it.
+    pub fn certificate(&self) -> &[u8] {
+        &self.certificate
+    }
+
+    pub fn server_config(&self) -> Arc<ServerConfig> {
+        self.config.clone()
+    }
+
+    /// The kept certificate, where it still fits. Otherwise the hosts it named are added to
+    /// `wanted`, so that starting with fewer hosts one day does not shed the others.
+    fn kept(state_dir: &Path, wanted: &mut BTreeSet<String>) -> Option<TlsIdentity> {
+        let note: Note = serde_json::from_slice(&fs::read(state_dir.join(NOTE)).ok()?).ok()?;
+        let fresh = note.expires_unix_seconds > (now() + MARGIN).as_secs();
+        let enough = wanted.is_subset(&note.hosts);
+        wanted.extend(note.hosts);
+        if !fresh || !enough {
+            return None;
+        }
+        let identity = TlsIdentity::from_files(&state_dir.join(CERTIFICATE), &state_dir.join(KEY)).ok()?;
+        (identity.fingerprint == note.fingerprint).then_some(identity)
+    }
+
+    fn make(state_dir: &Path, hosts: BTreeSet<String>) -> Result<TlsIdentity, TlsError> {
+        let making = |error: rcgen::Error| TlsError::Making(error.to_string());
+        let mut params = rcgen::CertificateParams::default();
+        for host in &hosts {
+            let name = match host.parse() {
+                Ok(address) => rcgen::SanType::IpAddress(address),
+                Err(_) => rcgen::SanType::DnsName(
+                    host.as_str().try_into().map_err(|_: rcgen::Error| TlsError::Host(host.clone()))?,
+                ),
+            };
+            params.subject_alt_names.push(name);
+        }
+        let epoch = rcgen::date_time_ymd(1970, 1, 1);
+        // A day back: the clock of a phone or board may be a little behind ours.
+        params.not_before = epoch + now().saturating_sub(Duration::from_secs(24 * 3600));
+        params.not_after = epoch + now() + LIFETIME;
+        params.distinguished_name.push(rcgen::DnType::CommonName, "sinew");
+        params.extended_key_usages.push(rcgen::ExtendedKeyUsagePurpose::ServerAuth);
+        let key = rcgen::KeyPair::generate().map_err(making)?;
+        let certificate = params.self_signed(&key).map_err(making)?;
+
+        let note = Note {
+            hosts,
+            expires_unix_seconds: (now() + LIFETIME).as_secs(),
+            fingerprint: fingerprint(certificate.der()),
+        };
+        let note = serde_json::to_vec_pretty(&note).map_err(|error| TlsError::Making(error.to_string()))?;
+        fs::create_dir_all(state_dir).map_err(|source| TlsError::File { path: state_dir.to_owned(), source })?;
+        write_private(&state_dir.join(KEY), key.serialize_pem().as_bytes())?;
+        write_private(&state_dir.join(CERTIFICATE), certificate.pem().as_bytes())?;
+        write_private(&state_dir.join(NOTE), &note)?;
+        TlsIdentity::from_files(&state_dir.join(CERTIFICATE), &state_dir.join(KEY))
+    }
+}
+
+fn fingerprint(der: &[u8]) -> String {
+    let digest = Sha256::digest(der);
+    digest.iter().map(|byte| format!("{byte:02X}")).collect::<Vec<_>>().join(":")
+}
+
+fn now() -> Duration {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
+}
+
+fn read(path: &Path) -> Result<Vec<u8>, TlsError> {
+    fs::read(path).map_err(|source| TlsError::File { path: path.to_owned(), source })
+}
+
+/// Written beside and moved into place, so that the file is never half there nor ever readable by
+/// others.
+fn write_private(path: &Path, bytes: &[u8]) -> Result<(), TlsError> {
+    let place = || -> io::Result<()> {
+        let beside = path.with_extension("new");
+        let mut options = fs::OpenOptions::new();
+        options.write(true).create(true).truncate(true);
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        let mut file = options.open(&beside)?;
+        io::Write::write_all(&mut file, bytes)?;
+        file.sync_all()?;
+        fs::rename(&beside, path)
+    };
+    place().map_err(|source| TlsError::File { path: path.to_owned(), source })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hosts(names: &[&str]) -> Vec<String> {
+        names.iter().map(|name| (*name).to_owned()).collect()
+    }
+
+    #[test]
+    fn a_certificate_is_kept_while_it_names_every_host() {
+        let dir = tempfile::tempdir().expect("a place");
+        let first = TlsIdentity::self_signed(dir.path(), &hosts(&["192.168.1.5", "lab.local"])).expect("made");
+        let again = TlsIdentity::self_signed(dir.path(), &hosts(&["lab.local"])).expect("kept");
+        assert_eq!(first.fingerprint(), again.fingerprint());
+        let more = TlsIdentity::self_signed(dir.path(), &hosts(&["10.0.0.1"])).expect("made anew");
+        assert_ne!(first.fingerprint(), more.fingerprint());
+        let all = TlsIdentity::self_signed(dir.path(), &hosts(&["lab.local", "10.0.0.1"])).expect("kept");
+        assert_eq!(all.fingerprint(), more.fingerprint(), "the hosts of before are still named");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn the_key_is_for_its_owner_alone() {
+        use std::os::unix::fs::PermissionsExt;
+        let dir = tempfile::tempdir().expect("a place");
+        TlsIdentity::self_signed(dir.path(), &[]).expect("made");
+        let mode = fs::metadata(dir.path().join(KEY)).expect("there").permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+    }
+
+    #[test]
+    fn a_damaged_or_foreign_file_is_named() {
+        let dir = tempfile::tempdir().expect("a place");
+        let odd = dir.path().join("odd.pem");
+        fs::write(&odd, "hello").expect("written");
+        let error = TlsIdentity::from_files(&odd, &odd).err().expect("refused").to_string();
+        assert!(error.contains("odd.pem"), "{error}");
+        let missing = TlsIdentity::from_files(&dir.path().join("none"), &odd).err().expect("refused").to_string();
+        assert!(missing.contains("none"), "{missing}");
+    }
+
+    #[test]
+    fn a_host_that_no_certificate_can_name_is_refused() {
+        let dir = tempfile::tempdir().expect("a place");
+        let error = TlsIdentity::self_signed(dir.path(), &hosts(&["büro"])).err().expect("refused").to_string();
+        assert!(error.contains("büro"), "{error}");
+    }
+}

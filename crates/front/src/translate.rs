@@ -1,0 +1,198 @@
+//! Between the house's words and MCP's: tools, outcomes, errors, log levels.
+
+// Logging is on its way out of MCP; until it is gone, clients use it.
+#![allow(deprecated)]
+
+use std::sync::Arc;
+
+use rmcp::model::{
+    CallToolResult, ContentBlock, ErrorCode, ErrorData, JsonObject, LoggingLevel, MetaObject, Resource,
+    ResourceContents, Tool, ToolAnnotations,
+};
+use serde_json::{Value, json};
+use sinew_gateway::PublicTool;
+use sinew_tool::error::McpForm;
+use sinew_tool::outcome::ResourceBody;
+use sinew_tool::tool::VERSION_KEY;
+use sinew_tool::{Content, ErrorKind, LogLevel, Outcome, ToolError};
+
+use crate::headers;
+
+/// Where the standard failure object travels in a result's `_meta`.
+pub(crate) const ERROR_KEY: &str = "sinew/error";
+
+pub(crate) fn to_tool(public: &PublicTool) -> Tool {
+    let tool = &public.tool;
+    let mut listed =
+        Tool::new(public.name.clone(), tool.description.clone(), Arc::new(headers::sanitised(&tool.input_schema)));
+    listed.title = tool.title.clone();
+    listed.output_schema = tool.output_schema.as_deref().map(|schema| Arc::new(object(schema)));
+    let hints = ToolAnnotations::from_raw(
+        None,
+        tool.hints.read_only,
+        tool.hints.destructive,
+        tool.hints.idempotent,
+        tool.hints.open_world,
+    );
+    listed.annotations = (hints != ToolAnnotations::new()).then_some(hints);
+    listed.meta = tool.told_version().map(|version| meta(VERSION_KEY, json!(version.to_string())));
+    listed
+}
+
+pub(crate) fn to_result(outcome: Outcome) -> CallToolResult {
+    let mut result = CallToolResult::success(outcome.content.into_iter().map(to_block).collect());
+    result.structured_content = outcome.structured;
+    result.meta = (!outcome.meta.is_empty()).then_some(MetaObject(outcome.meta));
+    result
+}
+
+/// A failed call: what went wrong with the request itself is a JSON-RPC error, everything else a
+/// result that says so. `declares_output`: the tool has an output schema, which clients also hold
+/// against error results.
+pub(crate) fn to_failure(error: &ToolError, declares_output: bool) -> Result<CallToolResult, ErrorData> {
+    let object = error.to_object();
+    match error.kind.row().mcp {
+        McpForm::Protocol(code) => Err(ErrorData::new(ErrorCode(code), error.message.clone(), Some(object))),
+        McpForm::Result => {
+            let content = vec![ContentBlock::text(error.message.clone()), ContentBlock::text(object.to_string())];
+            let mut result = CallToolResult::error(content);
+            result.meta = Some(meta(ERROR_KEY, object.clone()));
+            result.structured_content = (!declares_output).then_some(object);
+            Ok(result)
+        }
+    }
+}
+
+/// An error where no result can carry it, as with lists and resources.
+pub(crate) fn to_protocol_error(error: &ToolError) -> ErrorData {
+    let code = match error.kind.row().mcp {
+        McpForm::Protocol(code) => code,
+        McpForm::Result if error.kind == ErrorKind::Internal => ErrorCode::INTERNAL_ERROR.0,
+        McpForm::Result => ErrorCode::INVALID_PARAMS.0,
+    };
+    ErrorData::new(ErrorCode(code), error.message.clone(), Some(error.to_object()))
+}
+
+pub(crate) fn to_level(level: LogLevel) -> LoggingLevel {
+    match level {
+        LogLevel::Debug => LoggingLevel::Debug,
+        LogLevel::Info => LoggingLevel::Info,
+        LogLevel::Notice => LoggingLevel::Notice,
+        LogLevel::Warning => LoggingLevel::Warning,
+        LogLevel::Error => LoggingLevel::Error,
+        LogLevel::Critical => LoggingLevel::Critical,
+        LogLevel::Alert => LoggingLevel::Alert,
+        LogLevel::Emergency => LoggingLevel::Emergency,
+    }
+}
+
+pub(crate) fn from_level(level: LoggingLevel) -> LogLevel {
+    match level {
+        LoggingLevel::Debug => LogLevel::Debug,
+        LoggingLevel::Info => LogLevel::Info,
+        LoggingLevel::Notice => LogLevel::Notice,
+        LoggingLevel::Warning => LogLevel::Warning,
+        LoggingLevel::Error => LogLevel::Error,
+        LoggingLevel::Critical => LogLevel::Critical,
+        LoggingLevel::Alert => LogLevel::Alert,
+        LoggingLevel::Emergency => LogLevel::Emergency,
+    }
+}
+
+fn to_block(content: Content) -> ContentBlock {
+    match content {
+        Content::Text(text) => ContentBlock::text(text),
+        Content::Image { data, mime_type, .. } => ContentBlock::image(data, mime_type),
+        Content::Audio { data, mime_type } => ContentBlock::audio(data, mime_type),
+        Content::Resource { uri, mime_type, body } => {
+            let contents = match body {
+                ResourceBody::Text(text) => ResourceContents::text(text, uri),
+                ResourceBody::Blob(blob) => ResourceContents::blob(blob, uri),
+            };
+            ContentBlock::resource(match mime_type {
+                Some(mime_type) => contents.with_mime_type(mime_type),
+                None => contents,
+            })
+        }
+        Content::Link { uri, name, mime_type } => {
+            let mut resource = Resource::new(uri, name);
+            resource.mime_type = mime_type;
+            ContentBlock::resource_link(resource)
+        }
+    }
+}
+
+fn meta(key: &str, value: Value) -> MetaObject {
+    MetaObject(JsonObject::from_iter([(key.to_owned(), value)]))
+}
+
+fn object(value: &Value) -> JsonObject {
+    value.as_object().cloned().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use sinew_tool::error::TABLE;
+
+    #[test]
+    fn every_row_of_the_table_is_spoken_as_it_says() {
+        for row in TABLE {
+            let error = ToolError::new(row.kind, "it failed").with_details(json!({"why": 1}));
+            match (row.mcp, to_failure(&error, false)) {
+                (McpForm::Protocol(code), Err(spoken)) => {
+                    assert_eq!((spoken.code.0, spoken.data), (code, Some(error.to_object())));
+                }
+                (McpForm::Result, Ok(result)) => {
+                    let result = serde_json::to_value(result).expect("JSON");
+                    assert_eq!(result["isError"], true);
+                    assert_eq!(result["content"][0]["text"], "it failed");
+                    assert_eq!(result["content"][1]["text"], error.to_object().to_string());
+                    assert_eq!(result["_meta"][ERROR_KEY], error.to_object());
+                    assert_eq!(result["structuredContent"], error.to_object());
+                }
+                (form, spoken) => panic!("{:?}: {form:?} became {spoken:?}", row.kind),
+            }
+        }
+    }
+
+    #[test]
+    fn a_tool_with_an_output_schema_fails_without_structured_content() {
+        let result = to_failure(&ToolError::new(ErrorKind::Timeout, "slow"), true).expect("a result");
+        assert_eq!(result.structured_content, None);
+    }
+
+    #[test]
+    fn no_error_leaves_with_a_code_that_belongs_to_others() {
+        for row in TABLE {
+            let code = to_protocol_error(&ToolError::new(row.kind, "x")).code.0;
+            assert!(!(-32099..=-32000).contains(&code), "{:?}", row.kind);
+        }
+    }
+
+    #[test]
+    fn every_kind_of_content_keeps_its_words() {
+        let outcome = Outcome::text("t")
+            .with(Content::image(&[1], "image/png", Some((1, 1))))
+            .with(Content::Audio { data: "AA==".to_owned(), mime_type: "audio/wav".to_owned() })
+            .with(Content::Resource {
+                uri: "a://b".to_owned(),
+                mime_type: Some("x/y".to_owned()),
+                body: ResourceBody::Blob("AA==".to_owned()),
+            })
+            .with(Content::Link { uri: "a://b".to_owned(), name: "b".to_owned(), mime_type: None });
+        let wanted: Vec<Value> = outcome
+            .content
+            .iter()
+            .map(|item| {
+                let mut item = item.to_json();
+                // MCP's image has no place for its size.
+                item.as_object_mut().expect("an object").retain(|key, _| key != "width" && key != "height");
+                item
+            })
+            .collect();
+        let result = serde_json::to_value(to_result(outcome)).expect("JSON");
+        assert_eq!(result["content"], json!(wanted));
+        assert_eq!(result.get("isError").and_then(Value::as_bool).unwrap_or(false), false);
+    }
+}
