@@ -1,1 +1,21 @@
-//! The tool-specification document: read, judge, print, compare.
+//! The tool-specification document: read, judge, print, compare, lock.
+//!
+//!
+//! [`read`] turns a text into a [`Document`] of [`ToolSpec`]s, each with its place; [`judge`] holds
+//! the rules and gives findings; [`print`] writes the canonical document; [`compare`] tells what a
+//! change means for callers; [`lock`] remembers what was agreed; [`report`] shows findings to people
+//! and machines.
+//!
+//! Text in, values out: no files, no network, no clock. Nothing here panics on any input, and the
+//! work is bounded by the size of the input.
+
+mod json;
+mod model;
+pub mod print;
+pub mod read;
+mod schema;
+pub mod text;
+
+pub use model::{Example, Idempotent, Section, ToolSpec};
+pub use read::{Document, Format};
+pub use text::{Position, Span};

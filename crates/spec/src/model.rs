@@ -1,0 +1,298 @@
+//! What a tool specification says, apart from how it was written.
+//!
+//! A [`ToolSpec`] is the content of one tool's eight sections. Input and output are one JSON Schema
+//! each: a table is another way of writing it, so both are printed from it and read into it. Where
+//! everything stood is in [`Places`], which takes no part in equality.
+
+use serde_json::{Map, Value, json};
+use sinew_tool::{Audience, Hints, Tool, Version};
+
+use crate::read::places::Places;
+use crate::read::prose;
+
+/// The eight sections of a tool specification, in their order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Section {
+    Purpose,
+    Name,
+    Input,
+    Output,
+    Errors,
+    Idempotency,
+    Examples,
+    Security,
+}
+
+impl Section {
+    pub const ALL: [Section; 8] = [
+        Section::Purpose,
+        Section::Name,
+        Section::Input,
+        Section::Output,
+        Section::Errors,
+        Section::Idempotency,
+        Section::Examples,
+        Section::Security,
+    ];
+
+    /// 1 to 8.
+    pub fn number(self) -> usize {
+        self as usize + 1
+    }
+
+    pub fn title(self) -> &'static str {
+        match self {
+            Section::Purpose => "Tool Purpose and Description",
+            Section::Name => "Invocation Name",
+            Section::Input => "Input Schema (Parameters)",
+            Section::Output => "Output Schema (Return Value)",
+            Section::Errors => "Error Handling",
+            Section::Idempotency => "Idempotency",
+            Section::Examples => "Usage Examples (for MCP context)",
+            Section::Security => "Security Considerations",
+        }
+    }
+}
+
+/// One tool as its specification describes it. Texts are markdown; empty where nothing is said.
+#[derive(Clone, Debug, Default)]
+pub struct ToolSpec {
+    /// The invocation name.
+    pub name: String,
+    pub title: Option<String>,
+    /// As written; `None` where neither the tool nor the document states one.
+    pub version: Option<String>,
+    pub hints: Hints,
+    pub audience: Audience,
+    pub purpose: String,
+    /// JSON Schema of the arguments.
+    pub input: Value,
+    pub input_notes: String,
+    /// JSON Schema of the result; `None` where nothing readable describes it.
+    pub output: Option<Value>,
+    pub output_notes: String,
+    pub errors: String,
+    pub idempotency: String,
+    pub examples: Vec<Example>,
+    pub examples_notes: String,
+    pub security: String,
+    /// Further sections the author added: heading and text.
+    pub extra: Vec<(String, String)>,
+    pub places: Places,
+}
+
+/// A fenced block of the usage examples, with the prose before it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Example {
+    pub intro: String,
+    /// The word after the fence, usually `json`.
+    pub language: String,
+    pub body: String,
+}
+
+/// The answer of the idempotency section.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Idempotent {
+    Yes,
+    No,
+    /// Partially, conditionally, or depending on the arguments.
+    Sometimes,
+}
+
+impl PartialEq for ToolSpec {
+    fn eq(&self, other: &ToolSpec) -> bool {
+        let texts = |spec: &ToolSpec| {
+            [
+                spec.name.clone(),
+                spec.purpose.clone(),
+                spec.input_notes.clone(),
+                spec.output_notes.clone(),
+                spec.errors.clone(),
+                spec.idempotency.clone(),
+                spec.examples_notes.clone(),
+                spec.security.clone(),
+            ]
+        };
+        texts(self) == texts(other)
+            && (&self.title, &self.version, self.hints, self.audience)
+                == (&other.title, &other.version, other.hints, other.audience)
+            && (&self.input, &self.output) == (&other.input, &other.output)
+            && (&self.examples, &self.extra) == (&other.examples, &other.extra)
+    }
+}
+
+impl ToolSpec {
+    /// What a live tool says of itself. Sections a `tools/list` entry knows nothing of stay empty,
+    /// except for one example made from the schema.
+    pub fn from_tool(tool: &Tool) -> ToolSpec {
+        let idempotency = match (tool.hints.read_only, tool.hints.idempotent) {
+            (_, Some(true)) => "- **Idempotent**: Yes\n- **Explanation**: the tool declares `idempotentHint`.",
+            (Some(true), _) => "- **Idempotent**: Yes\n- **Explanation**: the tool only reads (`readOnlyHint`).",
+            (_, Some(false)) => "- **Idempotent**: No\n- **Explanation**: the tool declares `idempotentHint: false`.",
+            _ => "",
+        };
+        let call = json!({"tool_name": tool.name, "arguments": crate::print::sample(&tool.input_schema)});
+        ToolSpec {
+            name: tool.name.clone(),
+            title: tool.title.as_deref().map(prose::one_line).filter(|title| !title.is_empty()),
+            version: Some(tool.version.to_string()),
+            hints: tool.hints,
+            audience: tool.audience,
+            purpose: prose::from_text(&tool.description),
+            input: (*tool.input_schema).clone(),
+            output: tool.output_schema.as_deref().cloned(),
+            idempotency: idempotency.to_owned(),
+            examples: vec![Example {
+                intro: String::new(),
+                language: "json".to_owned(),
+                body: serde_json::to_string_pretty(&call).unwrap_or_default(),
+            }],
+            ..ToolSpec::default()
+        }
+    }
+
+    /// The tool a client would see. A version that is missing or not semver becomes 1.0.0, which is
+    /// what everybody assumes.
+    pub fn to_tool(&self) -> Tool {
+        let mut tool = Tool::new(&self.name, prose::to_text(&self.purpose), self.input.clone());
+        tool.title.clone_from(&self.title);
+        tool.output_schema = self.output.clone().map(std::sync::Arc::new);
+        tool.version = self.semver().unwrap_or(Version::new(1, 0, 0));
+        tool.hints = self.hints;
+        tool.audience = self.audience;
+        if tool.hints.idempotent.is_none() && tool.hints.read_only != Some(true) {
+            tool.hints.idempotent = match self.idempotent() {
+                Some(Idempotent::Yes) => Some(true),
+                Some(Idempotent::No) => Some(false),
+                Some(Idempotent::Sometimes) | None => None,
+            };
+        }
+        tool
+    }
+
+    pub fn semver(&self) -> Option<Version> {
+        self.version.as_deref().and_then(read_version)
+    }
+
+    /// What the idempotency section answers, where it answers.
+    pub fn idempotent(&self) -> Option<Idempotent> {
+        read_idempotency(&self.idempotency)
+    }
+
+    /// The described arguments.
+    pub fn parameters(&self) -> impl Iterator<Item = (&String, &Value)> {
+        properties(&self.input).into_iter().flatten()
+    }
+
+    /// The described fields of the result.
+    pub fn fields(&self) -> impl Iterator<Item = (&String, &Value)> {
+        self.output.as_ref().and_then(properties).into_iter().flatten()
+    }
+}
+
+/// The `properties` of a schema.
+pub(crate) fn properties(schema: &Value) -> Option<&Map<String, Value>> {
+    schema.get("properties").and_then(Value::as_object)
+}
+
+/// The `required` names of a schema.
+pub(crate) fn required(schema: &Value) -> Vec<&str> {
+    schema.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str).collect()
+}
+
+/// The schema of a tool without arguments.
+pub(crate) fn no_arguments() -> Value {
+    json!({"type": "object", "properties": {}})
+}
+
+/// A semantic version as people write it: `1.2.3`, `v1.2.3`, `1.2`, `1`.
+pub(crate) fn read_version(text: &str) -> Option<Version> {
+    let text = text.trim().trim_start_matches(['v', 'V']);
+    if let Ok(version) = Version::parse(text) {
+        return Some(version);
+    }
+    let mut parts = text.splitn(3, '.').map(|part| part.parse::<u64>());
+    let major = parts.next()?.ok()?;
+    let minor = parts.next().unwrap_or(Ok(0)).ok()?;
+    let patch = parts.next().unwrap_or(Ok(0)).ok()?;
+    Some(Version::new(major, minor, patch))
+}
+
+fn read_idempotency(text: &str) -> Option<Idempotent> {
+    let plain = text.replace(['*', '`', '_'], "").to_lowercase();
+    let stated = plain.lines().find_map(|line| {
+        let line = line.trim_start_matches(['-', ' ', '+']);
+        line.strip_prefix("idempotent").map(|rest| rest.trim_start_matches([':', ' ', '-', '–', '—']).to_owned())
+    });
+    let answer = stated.unwrap_or_else(|| plain.trim().to_owned());
+    let word = answer.split(|c: char| !c.is_alphabetic()).next().unwrap_or_default();
+    match word {
+        // The blank form offers its choices: `Yes/No/Partially`.
+        "yes" if answer.starts_with("yes/no") => None,
+        "yes" | "true" if answer.contains(" if ") && answer.contains(" no") => Some(Idempotent::Sometimes),
+        "yes" | "true" => Some(Idempotent::Yes),
+        "no" | "not" | "false" | "never" => Some(Idempotent::No),
+        "partially" | "partly" | "conditional" | "conditionally" | "depends" | "sometimes" | "mostly" | "usually"
+        | "varies" => Some(Idempotent::Sometimes),
+        "generally" | "typically" if answer.contains(" no") => Some(Idempotent::No),
+        "generally" | "typically" => Some(Idempotent::Sometimes),
+        _ if plain.contains("not idempotent") || plain.contains("isn't idempotent") => Some(Idempotent::No),
+        _ if plain.contains("is idempotent") || plain.contains("are idempotent") => Some(Idempotent::Yes),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn idempotency_is_read_as_people_write_it() {
+        use Idempotent::*;
+        for (text, expected) in [
+            ("- **Idempotent**: Yes", Some(Yes)),
+            ("- Idempotent: Yes.", Some(Yes)),
+            ("- **Idempotent**: Yes — pure computation", Some(Yes)),
+            ("- **Idempotent**: No. Rebuilds the image each time.", Some(No)),
+            ("- **Idempotent**: Generally No.", Some(No)),
+            ("- **Idempotent**: Depends on operation", Some(Sometimes)),
+            ("- **Idempotent**: Partially", Some(Sometimes)),
+            ("- **Idempotent**: Yes/No/Partially", None),
+            ("This tool is not idempotent.", Some(No)),
+            ("The tool is idempotent.", Some(Yes)),
+            ("Yes.", Some(Yes)),
+            ("See the general notes.", None),
+            ("", None),
+        ] {
+            assert_eq!(read_idempotency(text), expected, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn versions_are_read_as_people_write_them() {
+        for (text, expected) in [
+            ("1.0.2", Some("1.0.2")),
+            ("v1.1.9", Some("1.1.9")),
+            ("2", Some("2.0.0")),
+            ("1.2", Some("1.2.0")),
+            ("1.2.3-rc.1", Some("1.2.3-rc.1")),
+            ("latest", None),
+            ("1.x", None),
+        ] {
+            assert_eq!(read_version(text).map(|version| version.to_string()).as_deref(), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_tool_comes_back_from_its_specification() {
+        let tool = Tool::new("set_volume", "Set the volume.\n# not a heading\n```\n", json!({"type": "object"}))
+            .with_title("Volume")
+            .with_output_schema(json!({"type": "object"}))
+            .with_version(Version::new(2, 1, 0))
+            .with_hints(Hints { idempotent: Some(true), ..Hints::default() })
+            .for_users();
+        let back = ToolSpec::from_tool(&tool).to_tool();
+        assert_eq!(back.description, "Set the volume.\n# not a heading\n```");
+        assert_eq!(Tool { description: String::new(), ..back }, Tool { description: String::new(), ..tool });
+    }
+}

@@ -1,0 +1,442 @@
+//! Putting tools together from the blocks of a markdown text.
+
+use sinew_tool::Audience;
+
+use super::blocks::{self, Block, BlockKind};
+use super::names::{self, Sure};
+use super::places::SectionPlace;
+use super::side::{self, SideReading};
+use super::{Document, Format, Problem, meta, prose};
+use crate::model::{Example, Section, ToolSpec};
+use crate::text::Span;
+
+pub fn read(text: &str) -> Document {
+    let (blocks, unclosed) = blocks::cut(text);
+    let mut document = Document::empty(Format::Markdown, text.to_owned());
+    for open in unclosed {
+        let message = format!("this {} is never closed; what follows was read as if it were not there", open.what);
+        document.problems.push(Problem { rule: "unclosed", span: open.span, message });
+    }
+    let starts = tool_starts(text, &blocks);
+    let first = starts.first().map_or(blocks.len(), |start| start.block);
+    let (title, intro) = opening(text, &blocks[..first]);
+    document.title = title;
+    let version = intro.iter().find_map(|piece| piece.lines().iter().find_map(|line| version_at(text, *line)));
+    document.intro = prose_of(text, &intro);
+    for (index, start) in starts.iter().enumerate() {
+        let next = starts.get(index + 1).map_or(blocks.len(), |next| next.block);
+        let end = end_of(&blocks, start, next);
+        let end_offset = blocks.get(end).map_or(text.len(), |block| block.span.start);
+        let mut spec = assemble(text, start, &blocks[start.block + 1..end], end_offset);
+        if spec.version.is_none()
+            && let Some((value, span)) = &version
+        {
+            spec.version = Some(value.clone());
+            spec.places.version = Some(*span);
+        }
+        document.tools.push(spec);
+    }
+    if document.tools.is_empty() {
+        let lines = text_lines(&blocks);
+        document.says_no_tools = lines.into_iter().find(|line| names::says_no_tools(line.of(text)));
+    }
+    document
+}
+
+struct Start {
+    /// The index of the heading's block.
+    block: usize,
+    level: usize,
+    words: Span,
+    name: String,
+}
+
+/// The headings that begin tools. Where one says `Tool:`, only those that do are meant.
+fn tool_starts(text: &str, blocks: &[Block]) -> Vec<Start> {
+    let mut candidates = Vec::new();
+    let mut listed_below = None;
+    let mut shallowest = usize::MAX;
+    for (index, block) in blocks.iter().enumerate() {
+        let BlockKind::Heading { level, text: words } = block.kind else { continue };
+        if listed_below.is_some_and(|below| level <= below) {
+            listed_below = None;
+        }
+        match names::tool(words.of(text)) {
+            Some((name, sure)) if sure != Sure::Listed || listed_below.is_some() => {
+                let start = Start { block: index, level, words, name };
+                candidates.push((start, sure == Sure::Explicit, std::mem::replace(&mut shallowest, level)));
+                continue;
+            }
+            None if names::lists_tools(words.of(text)) => listed_below = Some(level),
+            _ => {}
+        }
+        shallowest = shallowest.min(level);
+    }
+    let explicit = candidates.iter().any(|(_, explicit, _)| *explicit);
+    let next: Vec<usize> = candidates.iter().skip(1).map(|(start, _, _)| start.block).chain([blocks.len()]).collect();
+    let mut starts: Vec<Start> = Vec::new();
+    let mut shallowest = usize::MAX;
+    for ((start, is_explicit, before), next) in candidates.into_iter().zip(next) {
+        shallowest = shallowest.min(before);
+        // A heading deeper than the tool it stands in is part of that tool.
+        let inside = starts.last().is_some_and(|open| start.level > open.level && shallowest > open.level);
+        let meant = if explicit { is_explicit } else { looks_like_a_tool(text, &blocks[start.block + 1..next]) };
+        if meant && !inside {
+            shallowest = usize::MAX;
+            starts.push(start);
+        }
+    }
+    starts
+}
+
+/// A tool ends where the next begins, or at another heading of its level.
+fn end_of(blocks: &[Block], start: &Start, next: usize) -> usize {
+    let ends = |block: &Block| matches!(block.kind, BlockKind::Heading { level, .. } if level <= start.level);
+    let body = &blocks[(start.block + 1).min(next)..next];
+    body.iter().position(ends).map_or(next, |offset| start.block + 1 + offset)
+}
+
+/// Whether what follows a likely heading has anything of a tool: a section, a table of parameters,
+/// or a definition in JSON or YAML.
+fn looks_like_a_tool(text: &str, blocks: &[Block]) -> bool {
+    blocks.iter().any(|block| match &block.kind {
+        BlockKind::Heading { text: words, .. } => names::section(words.of(text)).is_some(),
+        BlockKind::Table(rows) => super::table::columns(&super::table::cells(text, rows[0])).is_some(),
+        BlockKind::Fence { body, .. } => {
+            let body = body.of(text);
+            body.contains("inputSchema") || body.contains("parameters:") || body.contains("\"parameters\"")
+        }
+        BlockKind::Prose(lines) => lines.iter().any(|line| {
+            names::bold(line.of(text).trim_start()).is_some_and(|(words, _)| names::section(words).is_some())
+        }),
+    })
+}
+
+/// A part of a tool's text, as it will be kept: blocks, cut at the bold words that act as headings.
+#[derive(Clone, Debug)]
+pub struct Piece {
+    pub kind: BlockKind,
+    pub span: Span,
+    pub gap: bool,
+}
+
+impl Piece {
+    fn of(block: &Block) -> Piece {
+        Piece { kind: block.kind.clone(), span: block.span, gap: block.gap }
+    }
+
+    /// The lines of prose; none for other blocks.
+    pub fn lines(&self) -> &[Span] {
+        match &self.kind {
+            BlockKind::Prose(lines) => lines,
+            _ => &[],
+        }
+    }
+}
+
+/// Pieces as one markdown text: line endings and blank runs made even, everything else as it was.
+pub fn prose_of(text: &str, pieces: &[Piece]) -> String {
+    let mut prose = String::new();
+    for piece in pieces {
+        if !prose.is_empty() {
+            prose.push_str(if piece.gap { "\n\n" } else { "\n" });
+        }
+        match &piece.kind {
+            BlockKind::Prose(lines) | BlockKind::Table(lines) => {
+                let lines: Vec<String> = lines.iter().map(|line| kept_line(text, *line)).collect();
+                prose.push_str(&lines.join("\n"));
+            }
+            BlockKind::Heading { .. } => prose.push_str(piece.span.of(text).trim()),
+            BlockKind::Fence { .. } => prose.push_str(&even(piece.span.of(text))),
+        }
+    }
+    if prose == prose::NOT_STATED { String::new() } else { prose }
+}
+
+/// A line that begins in the middle of one (after bold words), or that opens a fence or comment which
+/// is never closed, must not turn into structure when it is printed elsewhere.
+fn kept_line(text: &str, line: Span) -> String {
+    let begins_line = line.start == 0 || matches!(text.as_bytes()[line.start - 1], b'\n' | b'\r');
+    let words = line.of(text).trim_end();
+    if begins_line && !blocks::opens(words) { words.to_owned() } else { prose::from_text(words) }
+}
+
+fn even(text: &str) -> String {
+    text.replace("\r\n", "\n").replace('\r', "\n")
+}
+
+enum Part {
+    Lead,
+    Section(Section),
+    Extra(String),
+}
+
+/// Everything below a tool's heading, sorted into sections.
+struct Parts {
+    sections: [Vec<Piece>; 8],
+    lead: Vec<Piece>,
+    extra: Vec<(String, Vec<Piece>)>,
+    places: Vec<SectionPlace>,
+}
+
+fn sort_parts(text: &str, body: &[Block], end: usize) -> Parts {
+    let mut parts = Parts { sections: Default::default(), lead: Vec::new(), extra: Vec::new(), places: Vec::new() };
+    let mut current = Part::Lead;
+    // The level of the tool's section headings, set by the first; deeper headings are content.
+    let mut section_level = None;
+    let mut by_bold = true;
+    for block in body {
+        if let BlockKind::Heading { level, text: words } = block.kind
+            && section_level.is_none_or(|section_level| level <= section_level)
+        {
+            let title = words.of(text);
+            if let Some(section) = names::section(title) {
+                section_level.get_or_insert(level);
+                parts.open(section, words, true, block.span.start);
+                (current, by_bold) = (Part::Section(section), false);
+            } else {
+                parts.close(block.span.start);
+                parts.extra.push((title.to_owned(), Vec::new()));
+                (current, by_bold) = (Part::Extra(title.to_owned()), false);
+            }
+            continue;
+        }
+        let lines = if let (BlockKind::Prose(lines), true) = (&block.kind, by_bold) { lines.as_slice() } else { &[] };
+        if lines.is_empty() {
+            parts.put(&current, Piece::of(block));
+            continue;
+        }
+        let mut run: Vec<Span> = Vec::new();
+        let mut gap = block.gap;
+        for line in lines {
+            let words = line.of(text);
+            let section = names::bold(words).and_then(|(bold, rest)| Some((names::section(bold)?, bold, rest)));
+            if let Some((section, bold, rest)) = section {
+                parts.put_lines(&current, std::mem::take(&mut run), gap);
+                let words = Span::new(line.start + 2, line.start + 2 + bold.len());
+                parts.open(section, words, false, line.start);
+                current = Part::Section(section);
+                gap = true;
+                if !rest.trim().is_empty() {
+                    run.push(Span::new(line.end - rest.len(), line.end));
+                }
+            } else {
+                run.push(*line);
+            }
+        }
+        parts.put_lines(&current, run, gap);
+    }
+    parts.close(end);
+    parts
+}
+
+impl Parts {
+    fn open(&mut self, section: Section, words: Span, is_heading: bool, at: usize) {
+        self.close(at);
+        let whole = Span::new(at, at);
+        self.places.push(SectionPlace { section, words, is_heading, whole, is_filled: false });
+    }
+
+    fn close(&mut self, at: usize) {
+        if let Some(last) = self.places.last_mut().filter(|last| last.whole.end == last.whole.start) {
+            last.whole.end = at.max(last.words.end);
+        }
+    }
+
+    fn put(&mut self, part: &Part, mut piece: Piece) {
+        let pieces = match part {
+            Part::Lead => &mut self.lead,
+            Part::Section(section) => {
+                if let Some(last) = self.places.last_mut() {
+                    last.is_filled = true;
+                }
+                &mut self.sections[*section as usize]
+            }
+            Part::Extra(_) => match self.extra.last_mut() {
+                Some((_, pieces)) => pieces,
+                None => return,
+            },
+        };
+        piece.gap |= pieces.is_empty();
+        pieces.push(piece);
+    }
+
+    fn put_lines(&mut self, part: &Part, lines: Vec<Span>, gap: bool) {
+        if let (Some(first), Some(last)) = (lines.first(), lines.last()) {
+            let span = first.to(*last);
+            self.put(part, Piece { kind: BlockKind::Prose(lines), span, gap });
+        }
+    }
+}
+
+fn assemble(text: &str, start: &Start, body: &[Block], end: usize) -> ToolSpec {
+    let mut parts = sort_parts(text, body, end);
+    let mut spec = ToolSpec::default();
+    spec.places.whole = Span::new(start.words.start, end);
+    spec.places.heading = start.words;
+    spec.places.heading_name = Some(start.name.clone());
+
+    // A definition in JSON that stands in running text describes the tool as well as a section would.
+    let [purpose, name, input, output, errors, idempotency, examples, security] = &mut parts.sections;
+    take_meta(text, &mut parts.lead, &mut spec);
+    take_meta(text, purpose, &mut spec);
+    let entry = side::take_entry(text, [&mut parts.lead, purpose, input]);
+    if input.is_empty() {
+        let lone = side::take_lone_table(text, &mut parts.lead).or_else(|| side::take_lone_table(text, purpose));
+        input.extend(lone);
+    }
+    let tail = std::mem::take(purpose);
+    let mut said = std::mem::take(&mut parts.lead);
+    said.extend(tail.into_iter().enumerate().map(|(index, piece)| Piece { gap: piece.gap || index == 0, ..piece }));
+    spec.purpose = prose_of(text, &said);
+
+    let stated = name.iter().find_map(|piece| invocation_name(text, piece));
+    spec.places.name = stated.as_ref().map(|(_, span)| *span);
+    spec.name = stated.map_or_else(|| start.name.clone(), |(name, _)| name);
+
+    let SideReading { schema, notes, place } = side::read(text, input, entry.as_ref(), side::Which::Input);
+    spec.input = schema.unwrap_or_else(crate::model::no_arguments);
+    (spec.input_notes, spec.places.input) = (notes, place);
+    let SideReading { schema, notes, place } = side::read(text, output, entry.as_ref(), side::Which::Output);
+    spec.output = schema;
+    (spec.output_notes, spec.places.output) = (notes, place);
+
+    spec.errors = prose_of(text, errors);
+    spec.idempotency = prose_of(text, idempotency);
+    spec.security = prose_of(text, security);
+    take_examples(text, examples, &mut spec);
+    spec.extra = parts.extra.iter().map(|(title, pieces)| (title.clone(), prose_of(text, pieces))).collect();
+    if let Some(entry) = &entry {
+        spec.adopt(entry);
+    }
+    spec.places.sections = std::mem::take(&mut parts.places);
+    mark_unfilled(&mut spec, text);
+    spec
+}
+
+impl ToolSpec {
+    /// Fills what the sections left open from a definition in JSON.
+    fn adopt(&mut self, entry: &side::Entry) {
+        let Ok(tool) = sinew_tool::Tool::from_json(&entry.value) else { return };
+        if self.purpose.is_empty() {
+            self.purpose = prose::from_text(&tool.description);
+        }
+        if self.hints == sinew_tool::Hints::default() {
+            self.hints = tool.hints;
+        }
+        self.title = self.title.take().or(tool.title);
+        if tool.audience == Audience::User {
+            self.audience = Audience::User;
+        }
+    }
+}
+
+/// A section that only says "not stated" is as empty as one that says nothing.
+fn mark_unfilled(spec: &mut ToolSpec, text: &str) {
+    for place in &mut spec.places.sections {
+        let body = Span::new(place.words.end, place.whole.end).of(text);
+        if body.trim_matches([' ', '\n', '\r', '*', ':', '-']) == prose::NOT_STATED.trim() {
+            place.is_filled = false;
+        }
+    }
+}
+
+fn version_at(text: &str, line: Span) -> Option<(String, Span)> {
+    let (value, at) = meta::version_in(line.of(text))?;
+    let start = line.start + at;
+    Some((value.to_owned(), Span::new(start, start + value.len())))
+}
+
+/// Takes the lines about the whole tool out of its prose.
+fn take_meta(text: &str, pieces: &mut Vec<Piece>, spec: &mut ToolSpec) {
+    for piece in pieces.iter_mut() {
+        let BlockKind::Prose(lines) = &mut piece.kind else { continue };
+        lines.retain(|line| {
+            let words = line.of(text);
+            if spec.version.is_none()
+                && let Some((value, span)) = version_at(text, *line)
+            {
+                spec.version = Some(value);
+                spec.places.version = Some(span);
+                return false;
+            }
+            if spec.title.is_none()
+                && let Some(title) = meta::title_in(words)
+            {
+                spec.title = Some(title.to_owned());
+                return false;
+            }
+            if let Some(hints) = meta::hints_in(words) {
+                spec.hints = hints;
+                return false;
+            }
+            if let Some(audience) = meta::audience_in(words) {
+                spec.audience = audience;
+                return false;
+            }
+            true
+        });
+    }
+    pieces.retain(|piece| !matches!(&piece.kind, BlockKind::Prose(lines) if lines.is_empty()));
+}
+
+fn invocation_name(text: &str, piece: &Piece) -> Option<(String, Span)> {
+    let line = piece.lines().iter().find(|line| !line.of(text).trim().is_empty())?;
+    let words = line.of(text);
+    if words.trim() == prose::NOT_STATED {
+        return None;
+    }
+    let name = prose::first_code(words).unwrap_or_else(|| words.trim().trim_matches(['*', '-', ' ']));
+    let at = line.start + words.find(name)?;
+    (!name.is_empty()).then(|| (name.to_owned(), Span::new(at, at + name.len())))
+}
+
+fn take_examples(text: &str, pieces: &[Piece], spec: &mut ToolSpec) {
+    let mut intro: Vec<Piece> = Vec::new();
+    for piece in pieces {
+        let BlockKind::Fence { language, body, indent } = &piece.kind else {
+            intro.push(piece.clone());
+            continue;
+        };
+        spec.examples.push(Example {
+            intro: prose_of(text, &std::mem::take(&mut intro)),
+            // A fence of tildes may have backticks here; one of backticks may not.
+            language: language.replace('`', ""),
+            body: dedent(body.of(text), *indent),
+        });
+        spec.places.examples.push(*body);
+    }
+    spec.examples_notes = prose_of(text, &intro);
+}
+
+/// The lines of a fence without the indentation of the fence itself.
+fn dedent(body: &str, indent: usize) -> String {
+    let body = even(body);
+    let body = body.strip_suffix('\n').unwrap_or(&body);
+    let strip = |line: &str| {
+        let own = line.len() - line.trim_start_matches([' ', '\t']).len();
+        line[own.min(indent)..].to_owned()
+    };
+    body.split('\n').map(strip).collect::<Vec<_>>().join("\n")
+}
+
+fn opening(text: &str, blocks: &[Block]) -> (Option<String>, Vec<Piece>) {
+    let mut title = None;
+    let mut pieces = Vec::new();
+    for block in blocks {
+        match block.kind {
+            BlockKind::Heading { level: 1, text: words } if title.is_none() => title = Some(words.of(text).to_owned()),
+            _ => pieces.push(Piece::of(block)),
+        }
+    }
+    (title, pieces)
+}
+
+fn text_lines(blocks: &[Block]) -> Vec<Span> {
+    let lines = |block: &Block| match &block.kind {
+        BlockKind::Heading { text, .. } => vec![*text],
+        BlockKind::Prose(lines) => lines.clone(),
+        _ => Vec::new(),
+    };
+    blocks.iter().flat_map(lines).collect()
+}

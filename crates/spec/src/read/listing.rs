@@ -1,0 +1,134 @@
+//! The JSON forms: a `tools/list` answer, a manifest, an array of tools, a single tool.
+
+use sinew_tool::{Manifest, Tool};
+
+use super::places::Places;
+use super::{Document, Format, Problem};
+use crate::json::{self, Kind, Node};
+use crate::model::ToolSpec;
+use crate::text::Span;
+
+pub fn read(text: &str) -> Document {
+    read_as(text, None)
+}
+
+pub fn read_as(text: &str, format: Option<Format>) -> Document {
+    let mut document = Document::empty(format.unwrap_or(Format::ToolsList), text.to_owned());
+    let reading = match json::read(text, Span::new(0, text.len())) {
+        Ok(reading) => reading,
+        Err(fault) => {
+            let problem = Problem { rule: "list-not-json", span: fault.span, message: fault.message };
+            document.problems.push(problem);
+            return document;
+        }
+    };
+    for slip in &reading.slips {
+        let message = slip.kind.says().to_owned();
+        document.problems.push(Problem { rule: "list-not-json", span: slip.span, message });
+    }
+    let root = &reading.values[0];
+    let root = root.get("result").unwrap_or(root);
+    if format.is_none() && root.get("instructions").is_some() {
+        document.format = Format::Manifest;
+    }
+    if document.format == Format::Manifest {
+        document.intro = root.get("instructions").and_then(Node::as_str).unwrap_or_default().to_owned();
+        if let Err(message) = Manifest::from_json(&root.to_value()) {
+            document.problems.push(Problem { rule: "list-shape", span: root.span, message });
+        }
+    }
+    let entries: &[Node] = match (&root.kind, root.get("tools")) {
+        (Kind::Array(entries), _) => entries,
+        (_, Some(Node { kind: Kind::Array(entries), .. })) => entries,
+        _ if root.get("name").is_some() => std::slice::from_ref(root),
+        (_, tools) => {
+            let span = tools.map_or(root.span, |tools| tools.span);
+            let message = "expected an array of tools under `tools`".to_owned();
+            document.problems.push(Problem { rule: "list-shape", span, message });
+            &[]
+        }
+    };
+    for (index, entry) in entries.iter().enumerate() {
+        match Tool::from_json(&entry.to_value()) {
+            Ok(tool) => document.tools.push(spec(&tool, entry)),
+            Err(problem) if document.format != Format::Manifest => {
+                let message = format!("tools[{index}]: {problem}");
+                document.problems.push(Problem { rule: "list-shape", span: entry.span, message });
+            }
+            // Already told, by the manifest's own reader.
+            Err(_) => {}
+        }
+    }
+    if let Some(list) = root.get("tools").filter(|list| list.items().is_empty()) {
+        document.says_no_tools = Some(list.span);
+    }
+    document
+}
+
+fn spec(tool: &Tool, entry: &Node) -> ToolSpec {
+    let mut spec = ToolSpec::from_tool(tool);
+    let schema = entry.get("inputSchema").or_else(|| entry.get("parameters"));
+    let name = entry.get("name").map_or(entry.span, |name| name.span);
+    let version = entry.get("_meta").and_then(|meta| meta.get(sinew_tool::tool::VERSION_KEY));
+    let version = version.or_else(|| entry.get("version"));
+    spec.version = version.and_then(Node::as_str).map(str::to_owned);
+    let mut places = Places { whole: entry.span, heading: name, name: Some(name), ..Places::default() };
+    places.heading_name = Some(tool.name.clone());
+    places.version = version.map(|version| version.span);
+    places.description = entry.get("description").map(|description| description.span);
+    places.input.schema = schema.cloned();
+    places.output.schema = entry.get("outputSchema").cloned();
+    spec.places = places;
+    spec
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(text: &str) -> Vec<String> {
+        Document::parse(text).tools.iter().map(|tool| tool.name.clone()).collect()
+    }
+
+    #[test]
+    fn every_form_of_a_list_is_read() {
+        let tool = r#"{"name": "x", "description": "d", "inputSchema": {"type": "object"}}"#;
+        for text in [
+            format!("{{\"tools\": [{tool}]}}"),
+            format!("{{\"jsonrpc\": \"2.0\", \"id\": 1, \"result\": {{\"tools\": [{tool}]}}}}"),
+            format!("[{tool}]"),
+            tool.to_owned(),
+        ] {
+            assert_eq!(names(&text), ["x"], "{text}");
+        }
+    }
+
+    #[test]
+    fn a_manifest_is_told_from_a_list() {
+        let document =
+            Document::parse(r#"{"instructions": "Do.", "tools": [{"name": "a", "parameters": {"type": "object"}}]}"#);
+        assert_eq!(document.format, Format::Manifest);
+        assert_eq!(document.intro, "Do.");
+        assert_eq!(document.tools[0].name, "a");
+        let text = document.text.as_str();
+        assert_eq!(
+            document.tools[0].places.input.schema.as_ref().map(|node| node.span.of(text)),
+            Some("{\"type\": \"object\"}")
+        );
+    }
+
+    #[test]
+    fn broken_lists_are_told_with_places() {
+        for (text, rule) in [
+            ("{", "list-not-json"),
+            ("{\"tools\": {}}", "list-shape"),
+            ("{\"tools\": [{}]}", "list-shape"),
+            ("[{\"name\": \"x\"}, // no\n]", "list-not-json"),
+            ("{\"instructions\": \"x\"}", "list-shape"),
+            ("{}", "list-shape"),
+        ] {
+            let document = Document::parse(text);
+            assert_eq!(document.problems.first().map(|problem| problem.rule), Some(rule), "{text}");
+        }
+    }
+}

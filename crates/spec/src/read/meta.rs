@@ -1,0 +1,107 @@
+//! The lines under a tool's heading that say something about the whole tool: version, title, hints
+//! and audience.
+
+use sinew_tool::{Audience, Hints};
+
+/// `(value, offset of the value in the line)` of a version line: `- **Version**: 1.0.2`,
+/// `Version: v1.1.9`, `**Version**: v0.2.0 | **Status**: Active`.
+pub fn version_in(line: &str) -> Option<(&str, usize)> {
+    let (value, at, marked) = entry(line, "version")?;
+    let length = value.find(|c: char| c.is_whitespace() || matches!(c, '|' | ',' | ';' | ')')).unwrap_or(value.len());
+    let word = value[..length].trim_end_matches(['.', '*', '`', '_']);
+    let opening = word.len() - word.trim_start_matches(['`', '*', '_', '"']).len();
+    let word = word[opening..].trim_end_matches('"');
+    let numeric = word.trim_start_matches(['v', 'V']).starts_with(|c: char| c.is_ascii_digit());
+    (numeric || marked && !word.is_empty()).then_some((word, at + opening))
+}
+
+pub fn title_in(line: &str) -> Option<&str> {
+    entry(line, "title").filter(|(value, _, marked)| *marked && !value.is_empty()).map(|(value, _, _)| value)
+}
+
+pub fn audience_in(line: &str) -> Option<Audience> {
+    let (value, _, marked) = entry(line, "audience")?;
+    (marked && value.trim_matches('`') == "user").then_some(Audience::User)
+}
+
+pub fn hints_in(line: &str) -> Option<Hints> {
+    let (value, _, marked) = entry(line, "hints")?;
+    let mut hints = Hints::default();
+    for pair in value.split(',') {
+        let (key, on) = pair.trim().trim_matches('`').split_once('=')?;
+        let on = Some(match on {
+            "true" => true,
+            "false" => false,
+            _ => return None,
+        });
+        match key {
+            "readOnlyHint" => hints.read_only = on,
+            "destructiveHint" => hints.destructive = on,
+            "idempotentHint" => hints.idempotent = on,
+            "openWorldHint" => hints.open_world = on,
+            _ => return None,
+        }
+    }
+    marked.then_some(hints)
+}
+
+/// The hints as [`hints_in`] reads them.
+pub fn hints_text(hints: Hints) -> String {
+    let pairs = [
+        ("readOnlyHint", hints.read_only),
+        ("destructiveHint", hints.destructive),
+        ("idempotentHint", hints.idempotent),
+        ("openWorldHint", hints.open_world),
+    ];
+    let stated = pairs.iter().filter_map(|(key, on)| on.map(|on| format!("`{key}={on}`")));
+    stated.collect::<Vec<_>>().join(", ")
+}
+
+/// The value of a `Key: value` line, where it begins, and whether the line is marked as an entry by
+/// a list bullet or bold type, which running text is not.
+fn entry<'a>(line: &'a str, key: &str) -> Option<(&'a str, usize, bool)> {
+    let bullet = line.trim_start();
+    let body = bullet.strip_prefix("- ").or_else(|| bullet.strip_prefix("* ")).unwrap_or(bullet).trim_start();
+    let plain = body.trim_start_matches(['*', '_']);
+    let marked = plain.len() != body.len() || body.len() != bullet.len();
+    if !plain.get(..key.len())?.eq_ignore_ascii_case(key) {
+        return None;
+    }
+    let rest = plain[key.len()..].trim_start_matches(['*', '_']).strip_prefix(':')?;
+    let value = rest.trim_start_matches('*').trim_start();
+    let at = line.len() - value.len();
+    Some((value.trim_end(), at, marked))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_are_found_in_every_dress() {
+        for (line, expected) in [
+            ("- **Version**: 1.0.2", Some("1.0.2")),
+            ("**Version:** 1.0.2", Some("1.0.2")),
+            ("Version: 1.0.2.", Some("1.0.2")),
+            ("**Version**: v1.1.9 | **Status**: Active", Some("v1.1.9")),
+            ("- **Version**: `2.0.0`", Some("2.0.0")),
+            ("- **Version**: latest", Some("latest")),
+            ("Version: control systems are supported", None),
+            ("Versions: 1.0", None),
+            ("The version: 1.0", None),
+        ] {
+            let found = version_in(line);
+            assert_eq!(found.map(|(value, _)| value), expected, "{line}");
+            if let Some((value, at)) = found {
+                assert_eq!(&line[at..at + value.len()], value);
+            }
+        }
+    }
+
+    #[test]
+    fn hints_come_back() {
+        let hints = Hints { read_only: Some(false), idempotent: Some(true), ..Hints::default() };
+        assert_eq!(hints_in(&format!("- **Hints**: {}", hints_text(hints))), Some(hints));
+        assert_eq!(hints_in("- **Hints**: be nice"), None);
+    }
+}

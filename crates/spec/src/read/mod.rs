@@ -1,0 +1,199 @@
+//! Reading: a specification document, a `tools/list` answer or a manifest becomes a [`Document`].
+//!
+//! Reading never fails. The canonical template is read strictly, everything else as tolerantly as
+//! the documents of the real world need; what was wrong is kept as problems, with places, for
+//! [`crate::judge`] to tell.
+//!
+//! `blocks` cuts the text, `names` recognises headings, `assemble` puts tools together, `side` reads
+//! tables and schemas, `types` the words in type cells; `listing` reads the JSON formats.
+
+mod assemble;
+pub(crate) mod blocks;
+mod listing;
+pub(crate) mod meta;
+pub(crate) mod names;
+pub mod places;
+pub(crate) mod prose;
+pub(crate) mod side;
+pub mod table;
+pub mod types;
+
+use sinew_tool::Tool;
+
+use crate::model::{Section, ToolSpec};
+use crate::text::{Lines, Span};
+
+/// Larger texts are refused: nobody wrote them by hand, and a model could not read them.
+pub const MAX_BYTES: usize = 8 << 20;
+
+/// The form a document came in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    Markdown,
+    ToolsList,
+    Manifest,
+}
+
+/// Something that went wrong while reading, told by the rule of that id.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    pub rule: &'static str,
+    pub span: Span,
+    pub message: String,
+}
+
+/// A document as read.
+#[derive(Clone, Debug)]
+pub struct Document {
+    pub format: Format,
+    /// The text that all spans point into: without a byte order mark, and empty where it was not
+    /// text or too large.
+    pub text: String,
+    pub lines: Lines,
+    pub title: Option<String>,
+    /// Markdown between the title and the first tool, or a manifest's instructions.
+    pub intro: String,
+    pub tools: Vec<ToolSpec>,
+    /// Where the document says that there are no tools.
+    pub says_no_tools: Option<Span>,
+    pub problems: Vec<Problem>,
+}
+
+impl Document {
+    /// Reads a text in whichever of the three forms it is: JSON begins with a bracket.
+    pub fn parse(text: &str) -> Document {
+        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+        if let Some(refused) = refuse(text) {
+            return refused;
+        }
+        match text.trim_start().as_bytes().first() {
+            Some(b'{' | b'[') => listing::read(text),
+            _ => assemble::read(text),
+        }
+    }
+
+    /// Reads a file's bytes. What is not UTF-8 is told, not guessed at.
+    pub fn from_bytes(bytes: &[u8]) -> Document {
+        if bytes.len() > MAX_BYTES {
+            return too_large(bytes.len());
+        }
+        let wide = bytes.starts_with(&[0xff, 0xfe]) || bytes.starts_with(&[0xfe, 0xff]);
+        match std::str::from_utf8(bytes) {
+            Ok(text) => Document::parse(text),
+            Err(_) if wide => Document::refused(
+                "not-text",
+                Span::default(),
+                "the file is UTF-16; save it as UTF-8".to_owned(),
+                String::new(),
+            ),
+            Err(error) => {
+                let good = std::str::from_utf8(&bytes[..error.valid_up_to()]).unwrap_or_default();
+                let message = format!(
+                    "byte {} is not UTF-8: the file is binary or in another encoding; save it as UTF-8",
+                    error.valid_up_to()
+                );
+                Document::refused("not-text", Span::at(good.len()), message, good.to_owned())
+            }
+        }
+    }
+
+    /// The tools as a client would see them.
+    pub fn to_tools(&self) -> Vec<Tool> {
+        self.tools.iter().map(ToolSpec::to_tool).collect()
+    }
+
+    /// Whether the document was written in the canonical form: every tool under `## Tool:`, with the
+    /// eight sections under their own headings, in order.
+    pub fn is_canonical(&self) -> bool {
+        self.format == Format::Markdown
+            && !self.tools.is_empty()
+            && self.tools.iter().all(|tool| {
+                let places = &tool.places.sections;
+                places.len() == Section::ALL.len()
+                    && places.iter().zip(Section::ALL).all(|(place, section)| {
+                        place.is_heading
+                            && place.section == section
+                            && place.words.of(&self.text) == format!("{}. {}", section.number(), section.title())
+                    })
+            })
+    }
+
+    fn refused(rule: &'static str, span: Span, message: String, text: String) -> Document {
+        Document { problems: vec![Problem { rule, span, message }], ..Document::empty(Format::Markdown, text) }
+    }
+
+    fn empty(format: Format, text: String) -> Document {
+        Document {
+            format,
+            lines: Lines::new(&text),
+            text,
+            title: None,
+            intro: String::new(),
+            tools: Vec::new(),
+            says_no_tools: None,
+            problems: Vec::new(),
+        }
+    }
+}
+
+/// Reads the JSON of a `tools/list` answer: the result, the whole JSON-RPC message, the bare array,
+/// or a single tool.
+pub fn tools_list_json(text: &str) -> Document {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    refuse(text).unwrap_or_else(|| listing::read_as(text, Some(Format::ToolsList)))
+}
+
+/// Reads an mMCP manifest: `instructions` and `tools` with `parameters`.
+pub fn manifest(text: &str) -> Document {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    refuse(text).unwrap_or_else(|| listing::read_as(text, Some(Format::Manifest)))
+}
+
+fn refuse(text: &str) -> Option<Document> {
+    if text.len() > MAX_BYTES {
+        return Some(too_large(text.len()));
+    }
+    let at = text.find('\0')?;
+    let message = "the file holds a NUL byte: it is binary, not a text".to_owned();
+    Some(Document::refused("not-text", Span::at(at), message, text[..at].to_owned()))
+}
+
+fn too_large(bytes: usize) -> Document {
+    let message = format!(
+        "the file has {} MiB; a specification is read up to {} MiB. Split it by module",
+        bytes >> 20,
+        MAX_BYTES >> 20
+    );
+    Document::refused("too-large", Span::default(), message, String::new())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rules(document: &Document) -> Vec<&str> {
+        document.problems.iter().map(|problem| problem.rule).collect()
+    }
+
+    #[test]
+    fn what_is_not_text_is_told_with_its_place() {
+        assert_eq!(rules(&Document::from_bytes(b"\x7fELF\x02\x01\x01\0\0")), ["not-text"]);
+        let latin = Document::from_bytes(b"# caf\xe9\nmore");
+        assert_eq!(rules(&latin), ["not-text"]);
+        assert_eq!(latin.lines.position(&latin.text, latin.problems[0].span.start).column, 6);
+        assert!(Document::from_bytes(&[0xff, 0xfe, b'#', 0]).problems[0].message.contains("UTF-16"));
+        assert_eq!(rules(&Document::parse("# a\0b")), ["not-text"]);
+    }
+
+    #[test]
+    fn fifty_megabytes_are_refused_at_once() {
+        assert_eq!(rules(&Document::parse(&"# x\n".repeat(13 << 20))), ["too-large"]);
+    }
+
+    #[test]
+    fn a_byte_order_mark_is_no_text() {
+        let document = Document::parse("\u{feff}# Title - MCP Tool Specification\n");
+        assert_eq!(document.title.as_deref(), Some("Title - MCP Tool Specification"));
+        assert_eq!(tools_list_json("\u{feff}{\"tools\":[{\"name\":\"x\"}]}").tools.len(), 1);
+    }
+}

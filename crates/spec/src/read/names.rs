@@ -1,0 +1,195 @@
+//! Recognising headings: which begin a tool, which begin one of its sections.
+
+use super::prose;
+use crate::model::Section;
+
+/// How sure a heading is that it begins a tool.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sure {
+    /// `Tool: x`.
+    Explicit,
+    /// A name in backticks, or a name with an underscore: a tool, if what follows looks like one.
+    Likely,
+    /// One lower-case word: a tool only below a heading such as "Available Tools".
+    Listed,
+}
+
+/// The tool that a heading begins.
+pub fn tool(words: &str) -> Option<(String, Sure)> {
+    let words = words.trim();
+    if let Some(prefix) = words.get(..4).filter(|prefix| prefix.eq_ignore_ascii_case("tool")) {
+        let rest = words[prefix.len()..].trim_start();
+        let rest = match rest.strip_prefix(':') {
+            Some(rest) => rest.trim(),
+            None if rest.starts_with('`') => rest,
+            None => return None,
+        };
+        let name = prose::first_code(rest).unwrap_or(rest);
+        return Some((name.to_owned(), Sure::Explicit));
+    }
+    if words.starts_with('`') {
+        let code = prose::first_code(words)?;
+        let name = code.split('(').next().unwrap_or(code).trim();
+        return (is_name(name) && !is_file(name)).then(|| (name.to_owned(), Sure::Likely));
+    }
+    let plain = is_name(words) && words.starts_with(|c: char| c.is_ascii_lowercase());
+    if !plain || is_file(words) || section(words).is_some() {
+        return None;
+    }
+    let sure = if words.contains('_') { Sure::Likely } else { Sure::Listed };
+    Some((words.to_owned(), sure))
+}
+
+/// Whether the tools of the document are listed below this heading.
+pub fn lists_tools(words: &str) -> bool {
+    let words = words.to_lowercase();
+    let words = words.trim_start_matches(|c: char| !c.is_alphabetic());
+    matches!(
+        words,
+        "tools"
+            | "available tools"
+            | "tool definitions"
+            | "tool reference"
+            | "mcp tools"
+            | "tool specifications"
+            | "exposed tools"
+    )
+}
+
+/// The section a heading or a bold word begins, whatever its number and its remarks.
+pub fn section(words: &str) -> Option<Section> {
+    let words = words.to_lowercase();
+    let words = words.trim_start_matches(|c: char| c.is_ascii_digit() || matches!(c, '.' | ')' | ' ' | '#' | '§'));
+    let words = words.split(['(', ':', '—']).next().unwrap_or(words);
+    let words = words.trim().trim_matches(['*', '_']).trim();
+    Some(match words {
+        "tool purpose and description"
+        | "purpose and description"
+        | "purpose"
+        | "description"
+        | "tool purpose"
+        | "summary" => Section::Purpose,
+        "invocation name" | "tool name" | "invocation" | "name" => Section::Name,
+        "input schema"
+        | "parameters"
+        | "input parameters"
+        | "arguments"
+        | "input"
+        | "inputs"
+        | "params"
+        | "schema"
+        | "input schema and parameters" => Section::Input,
+        "output schema" | "return value" | "returns" | "return schema" | "output" | "outputs" | "response"
+        | "return" | "return values" | "result" | "success response" | "returns on success" => Section::Output,
+        "error handling" | "errors" | "error cases" | "error response" | "error codes" | "error conditions" => {
+            Section::Errors
+        }
+        "idempotency" | "idempotence" => Section::Idempotency,
+        "usage examples" | "usage example" | "example usage" | "example" | "examples" | "usage"
+        | "example invocation" | "example call" => Section::Examples,
+        "security considerations" | "security" | "security notes" | "security consideration" => Section::Security,
+        _ => return None,
+    })
+}
+
+/// The number in front of a heading's words.
+pub fn number(words: &str) -> Option<usize> {
+    let digits = words.len() - words.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+    let (number, rest) = words.split_at(digits);
+    rest.starts_with(['.', ')']).then(|| number.parse().ok()).flatten()
+}
+
+/// The bold words that begin a line in place of a heading, with what follows them on the line:
+/// `**Parameters**:`, `**Returns:** text`.
+pub fn bold(line: &str) -> Option<(&str, &str)> {
+    let rest = line.strip_prefix("**")?;
+    let (words, rest) = rest.split_once("**")?;
+    match words.strip_suffix(':') {
+        Some(words) => Some((words, rest.trim_start())),
+        None => Some((words, rest.trim_start().strip_prefix(':')?.trim_start())),
+    }
+}
+
+fn is_name(text: &str) -> bool {
+    (1..=128).contains(&text.len())
+        && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.' | b'-' | b'/'))
+        && text.bytes().any(|byte| byte.is_ascii_alphabetic())
+}
+
+fn is_file(text: &str) -> bool {
+    let endings = [".md", ".py", ".json", ".yaml", ".yml", ".toml", ".txt", ".rs", ".js", ".ts", ".sh"];
+    endings.iter().any(|ending| text.ends_with(ending)) || text.ends_with('/')
+}
+
+/// Whether a text says that the module has no tools at all, as honest documents do.
+pub fn says_no_tools(line: &str) -> bool {
+    let line = line.replace(['*', '_', '`'], "").to_lowercase();
+    [
+        "no mcp tools",
+        "does not expose any",
+        "does not define mcp tools",
+        "does not define any mcp tools",
+        "no tools are exposed",
+        "exposes no mcp tools",
+        "specification is n/a",
+        "status: not applicable",
+        "not applicable for mcp",
+    ]
+    .iter()
+    .any(|phrase| line.contains(phrase))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn headings_of_tools_are_recognised() {
+        for (words, expected) in [
+            ("Tool: `a.b`", Some(("a.b", Sure::Explicit))),
+            ("Tool: [YourToolName]", Some(("[YourToolName]", Sure::Explicit))),
+            ("Tool `x`", Some(("x", Sure::Explicit))),
+            ("`git_diff`", Some(("git_diff", Sure::Likely))),
+            ("`git_diff(a, b)`", Some(("git_diff", Sure::Likely))),
+            ("`a` / `b`", Some(("a", Sure::Likely))),
+            ("analyze_code", Some(("analyze_code", Sure::Likely))),
+            ("hash", Some(("hash", Sure::Listed))),
+            ("Tool Reference", None),
+            ("Tools", None),
+            ("Parameters", None),
+            ("returns", None),
+            ("`mcp_tools.py`", None),
+            ("", None),
+        ] {
+            let found = tool(words);
+            assert_eq!(found.as_ref().map(|(name, sure)| (name.as_str(), *sure)), expected, "{words}");
+        }
+    }
+
+    #[test]
+    fn sections_are_recognised_under_other_numbers_and_names() {
+        for (words, expected) in [
+            ("3. Input Schema (Parameters)", Some(Section::Input)),
+            ("5. Idempotency", Some(Section::Idempotency)),
+            ("7. Usage Examples (JSON)", Some(Section::Examples)),
+            ("5. Example Usage", Some(Section::Examples)),
+            ("Return Schema", Some(Section::Output)),
+            ("Notes", None),
+        ] {
+            assert_eq!(section(words), expected, "{words}");
+        }
+        for section_ in Section::ALL {
+            assert_eq!(section(section_.title()), Some(section_));
+        }
+        assert_eq!(number("7. Usage"), Some(7));
+        assert_eq!(number("Usage"), None);
+    }
+
+    #[test]
+    fn bold_words_may_stand_for_a_heading() {
+        assert_eq!(bold("**Returns:** `status`"), Some(("Returns", "`status`")));
+        assert_eq!(bold("**Parameters**:"), Some(("Parameters", "")));
+        assert_eq!(bold("**Note** this"), None);
+        assert_eq!(bold("- **Note**: this"), None);
+    }
+}

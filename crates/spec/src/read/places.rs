@@ -1,0 +1,127 @@
+//! Where the parts of a tool specification stood. Judging needs it; equality does not.
+
+use super::table::{Cell, Column};
+use crate::json::{Fault, Node, Slip};
+use crate::model::Section;
+use crate::text::Span;
+
+#[derive(Clone, Debug, Default)]
+pub struct Places {
+    /// The tool from its heading to the end of its last section.
+    pub whole: Span,
+    /// The words of the heading, or the name in a JSON list.
+    pub heading: Span,
+    /// The name the heading gives.
+    pub heading_name: Option<String>,
+    /// Where the invocation name stands, if it is stated apart from the heading.
+    pub name: Option<Span>,
+    /// The value of the version line, wherever it stands.
+    pub version: Option<Span>,
+    pub description: Option<Span>,
+    /// In the order in which they stand; a section may come twice.
+    pub sections: Vec<SectionPlace>,
+    pub input: Side,
+    pub output: Side,
+    /// The bodies of the fenced examples.
+    pub examples: Vec<Span>,
+}
+
+#[derive(Clone, Debug)]
+pub struct SectionPlace {
+    pub section: Section,
+    /// The words of the heading, or the bold words that stand for one.
+    pub words: Span,
+    /// Whether it is a real heading, not bold type.
+    pub is_heading: bool,
+    /// From the heading to the next section.
+    pub whole: Span,
+    /// Whether it holds anything but white space, comments and phrases that say nothing.
+    pub is_filled: bool,
+}
+
+/// Input or output: the table and the schema that describe it.
+#[derive(Clone, Debug, Default)]
+pub struct Side {
+    pub table: Option<Table>,
+    pub schema: Option<Node>,
+    pub slips: Vec<Slip>,
+    /// JSON blocks that could not be read at all.
+    pub faults: Vec<Fault>,
+    /// A sentence says that there is nothing to describe.
+    pub says_none: bool,
+}
+
+#[derive(Clone, Debug)]
+pub struct Table {
+    pub header: Span,
+    /// Empty for a list of bullets.
+    pub columns: Vec<Column>,
+    pub rows: Vec<Row>,
+}
+
+#[derive(Clone, Debug)]
+pub struct Row {
+    pub span: Span,
+    pub name: String,
+    pub name_span: Span,
+    pub kind: Option<Cell>,
+    pub required: Option<Cell>,
+    pub default: Option<Cell>,
+    pub description: Option<Cell>,
+    pub example: Option<Cell>,
+}
+
+/// What a "required" cell answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Required {
+    Yes,
+    No,
+    /// Under conditions that the cell or the description tells.
+    Sometimes,
+    Unclear,
+}
+
+impl Places {
+    pub fn section(&self, section: Section) -> Option<&SectionPlace> {
+        self.sections.iter().find(|place| place.section == section)
+    }
+
+    /// The heading of a section, or of the tool where the section is missing.
+    pub fn near(&self, section: Section) -> Span {
+        self.section(section).map_or(self.heading, |place| place.words)
+    }
+}
+
+impl Side {
+    pub fn row(&self, name: &str) -> Option<&Row> {
+        self.table.as_ref()?.rows.iter().find(|row| row.name == name)
+    }
+
+    /// The place of a JSON pointer into the schema: in the schema where it was written out, else the
+    /// row of the table it came from.
+    pub fn place(&self, pointer: &str) -> Option<Span> {
+        if let Some(node) = &self.schema {
+            return Some(node.place(pointer));
+        }
+        let name = pointer.strip_prefix("/properties/")?.split('/').next()?.replace("~1", "/").replace("~0", "~");
+        self.row(&name).map(|row| row.name_span).or_else(|| self.table.as_ref().map(|table| table.header))
+    }
+}
+
+impl Row {
+    pub fn required(&self) -> Required {
+        let Some(cell) = &self.required else { return Required::Unclear };
+        let text = super::prose::unmark(&cell.text).to_lowercase();
+        let word = text.split(|c: char| !c.is_alphabetic()).next().unwrap_or_default();
+        match word {
+            "yes" | "no" if text.starts_with("yes/no") || text.starts_with("no/yes") => Required::Unclear,
+            "yes" | "true" | "required" | "y" if text.len() > word.len() && text.contains("if ") => Required::Sometimes,
+            "yes" | "true" | "required" | "y" => Required::Yes,
+            "no" | "false" | "optional" | "n" => Required::No,
+            "conditional" | "conditionally" | "sometimes" | "depends" | "one" | "either" => Required::Sometimes,
+            _ if text.starts_with(['✓', '✔', '✅']) => Required::Yes,
+            _ if text.starts_with(['✗', '✘', '❌']) => Required::No,
+            _ => Required::Unclear,
+        }
+    }
+}

@@ -1,0 +1,398 @@
+//! Input and output: tables, lists and JSON that describe one object, read into one JSON Schema.
+
+use serde_json::{Map, Value, json};
+
+use super::assemble::{Piece, prose_of};
+use super::blocks::BlockKind;
+use super::places::{Required, Row, Side, Table};
+use super::table::{self, Cell, Column};
+use super::{prose, types};
+use crate::json::{self, Node};
+use crate::text::Span;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Which {
+    Input,
+    Output,
+}
+
+pub struct SideReading {
+    pub schema: Option<Value>,
+    pub notes: String,
+    pub place: Side,
+}
+
+/// A tool defined in JSON within the document: `{"name": …, "inputSchema": …}`.
+pub struct Entry {
+    pub value: Value,
+    node: Node,
+    slips: Vec<json::Slip>,
+}
+
+/// Printed before a schema, and where there is nothing to describe; left out of the notes.
+pub const SCHEMA_LABEL: &str = "**JSON Schema:**";
+pub const NO_PARAMETERS: &str = "This tool takes no parameters.";
+
+/// Takes the first definition in JSON out of the pieces.
+pub fn take_entry(text: &str, parts: [&mut Vec<Piece>; 3]) -> Option<Entry> {
+    for pieces in parts {
+        for index in 0..pieces.len() {
+            let BlockKind::Fence { language, body, .. } = &pieces[index].kind else { continue };
+            if !is_json(language) || !body.of(text).contains("\"name\"") {
+                continue;
+            }
+            let Ok(mut reading) = json::read(text, *body) else { continue };
+            let node = reading.values.swap_remove(0);
+            let describes = node.get("inputSchema").or_else(|| node.get("parameters"));
+            if node.get("name").is_some()
+                && describes.is_some_and(|schema| matches!(schema.kind, json::Kind::Object(_)))
+            {
+                remove(pieces, index);
+                return Some(Entry { value: node.to_value(), node, slips: reading.slips });
+            }
+        }
+    }
+    None
+}
+
+pub fn read(text: &str, pieces: &[Piece], entry: Option<&Entry>, which: Which) -> SideReading {
+    let mut rest: Vec<Piece> = Vec::new();
+    let mut place = Side::default();
+    let mut removed = false;
+    let mut labelled = false;
+    for piece in pieces {
+        let was_labelled = std::mem::take(&mut labelled);
+        let taken = match &piece.kind {
+            BlockKind::Table(rows) => take_table(text, rows, &mut place),
+            BlockKind::Fence { language, body, .. } if is_json(language) => {
+                take_schema(text, *body, was_labelled, &mut place)
+            }
+            BlockKind::Prose(lines) if lines.len() == 1 => {
+                let none = says_none(lines[0].of(text));
+                place.says_none |= none;
+                labelled = lines[0].of(text).trim() == SCHEMA_LABEL;
+                none || labelled
+            }
+            _ => false,
+        };
+        if !taken {
+            rest.push(Piece { gap: piece.gap || removed, ..piece.clone() });
+        }
+        removed = taken;
+    }
+    if place.table.is_none() && place.schema.is_none() && entry.is_none() {
+        take_bullets(text, &mut rest, &mut place);
+    }
+    if let (None, Some(entry)) = (&place.schema, entry) {
+        let node = match which {
+            Which::Input => entry.node.get("inputSchema").or_else(|| entry.node.get("parameters")),
+            Which::Output => entry.node.get("outputSchema"),
+        };
+        place.schema = node.cloned();
+        if place.schema.is_some() {
+            place.slips.extend(entry.slips.iter().copied());
+        }
+    }
+    let notes = prose_of(text, &rest);
+    SideReading { schema: merge(&place), notes, place }
+}
+
+/// Takes a table of parameters out of running text, for tools that have no section for it.
+pub fn take_lone_table(text: &str, pieces: &mut Vec<Piece>) -> Option<Piece> {
+    let index = pieces.iter().position(|piece| {
+        let BlockKind::Table(rows) = &piece.kind else { return false };
+        let columns = table::columns(&table::cells(text, rows[0]));
+        columns.is_some_and(|columns| columns.contains(&Column::Type) || columns.contains(&Column::Required))
+    })?;
+    let piece = pieces[index].clone();
+    remove(pieces, index);
+    Some(piece)
+}
+
+fn remove(pieces: &mut Vec<Piece>, index: usize) {
+    pieces.remove(index);
+    if let Some(next) = pieces.get_mut(index) {
+        next.gap = true;
+    }
+}
+
+fn is_json(language: &str) -> bool {
+    let word = language.split(|c: char| !c.is_alphanumeric()).next().unwrap_or_default().to_lowercase();
+    matches!(word.as_str(), "" | "json" | "jsonc" | "json5" | "jsonschema" | "javascript" | "js")
+}
+
+fn says_none(line: &str) -> bool {
+    let line = line.trim().trim_matches(['*', '_', '.', '(', ')']).to_lowercase();
+    matches!(
+        line.as_str(),
+        "this tool takes no parameters"
+            | "no parameters required"
+            | "no parameters"
+            | "takes no parameters"
+            | "no input parameters"
+            | "no input parameters required"
+            | "none"
+            | "none required"
+            | "no arguments"
+            | "n/a"
+            | "not stated"
+    )
+}
+
+fn take_table(text: &str, lines: &[Span], place: &mut Side) -> bool {
+    if place.table.is_some() {
+        return false;
+    }
+    let header = table::cells(text, lines[0]);
+    let Some(columns) = table::columns(&header) else { return false };
+    let rows = lines.iter().skip(2).filter_map(|line| read_row(text, *line, &columns)).collect();
+    place.table = Some(Table { header: lines[0], columns, rows });
+    true
+}
+
+fn read_row(text: &str, line: Span, columns: &[Column]) -> Option<Row> {
+    let mut row = Row {
+        span: line,
+        name: String::new(),
+        name_span: line,
+        kind: None,
+        required: None,
+        default: None,
+        description: None,
+        example: None,
+    };
+    for (cell, column) in table::cells(text, line).into_iter().zip(columns) {
+        match column {
+            Column::Name if row.name.is_empty() => {
+                row.name_span = cell.span;
+                row.name = prose::unmark(&cell.text);
+            }
+            Column::Type => row.kind = Some(cell),
+            Column::Required => row.required = Some(cell),
+            Column::Default => row.default = Some(cell),
+            Column::Description => row.description = Some(cell),
+            Column::Example => row.example = Some(cell),
+            Column::Name | Column::Other => {}
+        }
+    }
+    // A row of dots stands for more of the same.
+    (!matches!(row.name.as_str(), "" | "..." | "…" | "—" | "-" | "--")).then_some(row)
+}
+
+/// `- \`target\` (string, required): Path to analyze`, where there is neither table nor schema.
+fn take_bullets(text: &str, pieces: &mut Vec<Piece>, place: &mut Side) {
+    let mut rows = Vec::new();
+    for piece in pieces.iter_mut() {
+        if let BlockKind::Prose(lines) = &mut piece.kind {
+            lines.retain(|line| match read_bullet(text, *line) {
+                Some(row) => {
+                    rows.push(row);
+                    false
+                }
+                None => true,
+            });
+        }
+    }
+    pieces.retain(|piece| !matches!(&piece.kind, BlockKind::Prose(lines) if lines.is_empty()));
+    if let Some(first) = rows.first() {
+        place.table = Some(Table { header: first.span, columns: Vec::new(), rows });
+    }
+}
+
+fn read_bullet(text: &str, line: Span) -> Option<Row> {
+    let words = line.of(text);
+    let body = words.strip_prefix("- ").or_else(|| words.strip_prefix("* "))?;
+    let name = body.strip_prefix('`')?.split('`').next()?;
+    let rest = body.get(name.len() + 2..)?.trim_start().strip_prefix('(')?;
+    let (inside, after) = rest.split_once(')')?;
+    let description = after.trim_start().strip_prefix([':', '-', '–', '—'])?.trim();
+    let (kind, required) = inside.rsplit_once(',').unwrap_or((inside, ""));
+    let cell = |part: &str| {
+        let at = line.start + (part.as_ptr() as usize - words.as_ptr() as usize);
+        let lead = part.len() - part.trim_start().len();
+        Cell { span: Span::new(at + lead, at + lead + part.trim().len()), text: part.trim().to_owned() }
+    };
+    let name_cell = cell(name);
+    Some(Row {
+        span: line,
+        name: name.to_owned(),
+        name_span: name_cell.span,
+        kind: Some(cell(kind)),
+        required: Some(cell(required)).filter(|cell| !cell.text.is_empty()),
+        default: None,
+        description: Some(cell(description)),
+        example: None,
+    })
+}
+
+fn take_schema(text: &str, body: Span, labelled: bool, place: &mut Side) -> bool {
+    match json::read(text, body) {
+        Ok(mut reading) => {
+            let node = reading.values.swap_remove(0);
+            let is_object = matches!(node.kind, json::Kind::Object(_));
+            let takes = place.schema.is_none() && is_object && (labelled || looks_like_a_schema(&node));
+            if takes {
+                place.schema = Some(node);
+                place.slips.extend(reading.slips);
+            }
+            takes
+        }
+        Err(fault) => {
+            place.faults.push(fault);
+            false
+        }
+    }
+}
+
+fn looks_like_a_schema(node: &Node) -> bool {
+    const TYPES: [&str; 7] = ["object", "array", "string", "number", "integer", "boolean", "null"];
+    let is_type = |node: &Node| node.as_str().is_some_and(|name| TYPES.contains(&name));
+    let is_object = |node: &Node| matches!(node.kind, json::Kind::Object(_));
+    node.get("$schema").is_some()
+        || node.get("$ref").is_some_and(|reference| reference.as_str().is_some())
+        || node.get("properties").is_some_and(is_object)
+        || ["oneOf", "anyOf", "allOf"].iter().any(|key| node.get(key).is_some_and(|branch| !branch.items().is_empty()))
+        || node
+            .get("type")
+            .is_some_and(|kind| is_type(kind) || (!kind.items().is_empty() && kind.items().iter().all(is_type)))
+}
+
+/// One schema from both descriptions: the schema where there is one, with the words and examples
+/// that only the table gives; else the table.
+fn merge(place: &Side) -> Option<Value> {
+    let Some(node) = &place.schema else {
+        return place.table.as_ref().map(from_table);
+    };
+    let mut schema = node.to_value();
+    let properties = schema.get_mut("properties").and_then(Value::as_object_mut);
+    if let (Some(properties), Some(table)) = (properties, &place.table) {
+        for row in &table.rows {
+            let Some(property) = properties.get_mut(&row.name).and_then(Value::as_object_mut) else { continue };
+            if !property.contains_key("description")
+                && let Some(words) = row.description.as_ref().and_then(Cell::said)
+            {
+                property.insert("description".to_owned(), json!(words));
+            }
+            let has_example =
+                ["examples", "example", "default", "const", "enum"].iter().any(|key| property.contains_key(*key));
+            if !has_example && let Some(example) = example_of(row, property) {
+                property.insert("examples".to_owned(), json!([example]));
+            }
+        }
+    }
+    Some(schema)
+}
+
+/// The schema that a table alone describes.
+pub fn from_table(table: &Table) -> Value {
+    let mut schema = json!({"type": "object", "properties": {}});
+    let mut required = Vec::new();
+    let has_required = table.columns.is_empty() || table.columns.contains(&Column::Required);
+    let has_default = table.columns.contains(&Column::Default);
+    for row in &table.rows {
+        let property = property_of(row);
+        let Some((parent, name)) = home_of(&mut schema, &row.name) else { continue };
+        if parent.contains_key(name) {
+            continue;
+        }
+        let nested = name != row.name;
+        parent.insert(name.to_owned(), property);
+        let is_required = match row.required() {
+            Required::Yes => true,
+            Required::Unclear if !has_required && has_default => {
+                row.default.as_ref().and_then(Cell::said).is_none_or(|said| prose::unmark(said) == "required")
+            }
+            _ => false,
+        };
+        if is_required && !nested {
+            required.push(json!(row.name));
+        }
+    }
+    if !required.is_empty() {
+        schema["required"] = Value::Array(required);
+    }
+    schema
+}
+
+/// The properties a dotted name belongs to: `runtimes.docker` is `docker` in the object `runtimes`,
+/// if a row before it described that.
+fn home_of<'a, 'b>(schema: &'a mut Value, name: &'b str) -> Option<(&'a mut Map<String, Value>, &'b str)> {
+    let mut node = schema;
+    let mut rest = name;
+    while let Some((head, tail)) = rest.split_once('.') {
+        let head = head.trim_end_matches("[]");
+        let known = node.get("properties").and_then(|properties| properties.get(head)).is_some_and(Value::is_object);
+        if !known || tail.is_empty() {
+            break;
+        }
+        let mut next = &mut node["properties"][head];
+        if next.get("items").is_some_and(Value::is_object) {
+            next = &mut next["items"];
+        }
+        if next.get("properties").is_none() {
+            next["properties"] = json!({});
+        }
+        (node, rest) = (next, tail);
+    }
+    Some((node.get_mut("properties")?.as_object_mut()?, rest))
+}
+
+fn property_of(row: &Row) -> Value {
+    let reading = row.kind.as_ref().and_then(|cell| types::read(&cell.text));
+    let mut property = match reading.map(|reading| reading.schema) {
+        Some(Value::Object(map)) => map,
+        _ => Map::new(),
+    };
+    let mut words = row.description.as_ref().and_then(Cell::said).unwrap_or_default().to_owned();
+    if row.required() == Required::Sometimes
+        && let Some(cell) = &row.required
+        && cell.text.contains(' ')
+    {
+        words = format!("{words} (Required: {})", cell.text).trim().to_owned();
+    }
+    if !words.is_empty() {
+        property.insert("description".to_owned(), json!(words));
+    }
+    if let Some(default) = row.default.as_ref().and_then(|cell| value_of(cell, &property)) {
+        property.insert("default".to_owned(), default);
+    }
+    if let Some(example) = example_of(row, &property) {
+        property.insert("examples".to_owned(), json!([example]));
+    }
+    Value::Object(property)
+}
+
+fn example_of(row: &Row, property: &Map<String, Value>) -> Option<Value> {
+    value_of(row.example.as_ref()?, property)
+}
+
+/// The value a cell gives: JSON in code, or plain text for a string.
+pub fn value_of(cell: &Cell, property: &Map<String, Value>) -> Option<Value> {
+    let said = cell.said()?;
+    // Of "`a` or `b`" the first serves.
+    let code = prose::uncode(said).or_else(|| said.starts_with('`').then(|| prose::first_code(said)).flatten());
+    let raw = code.unwrap_or(said).trim();
+    let is_text = match property.get("type") {
+        Some(Value::String(name)) => name == "string",
+        Some(Value::Array(names)) => names.iter().any(|name| name == "string"),
+        _ => property.contains_key("enum"),
+    };
+    match serde_json::from_str::<Value>(raw) {
+        Ok(Value::Number(_)) if is_text && !property.contains_key("enum") && !accepts_numbers(property) => {
+            Some(json!(raw))
+        }
+        Ok(value) => Some(value),
+        Err(_) => match raw {
+            "True" => Some(json!(true)),
+            "False" => Some(json!(false)),
+            "None" | "required" => None,
+            _ if is_text => Some(json!(raw)),
+            _ => None,
+        },
+    }
+}
+
+fn accepts_numbers(property: &Map<String, Value>) -> bool {
+    let names = property.get("type").and_then(Value::as_array);
+    names.into_iter().flatten().any(|name| name == "number" || name == "integer")
+}

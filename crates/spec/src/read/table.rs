@@ -1,0 +1,146 @@
+//! Tables: cells with escaped pipes and code spans, and what the columns of a header mean.
+
+use super::prose;
+use crate::text::Span;
+
+/// What a column tells about a parameter or field.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Column {
+    Name,
+    Type,
+    Required,
+    Default,
+    Description,
+    Example,
+    Other,
+}
+
+#[derive(Clone, Debug)]
+pub struct Cell {
+    pub span: Span,
+    /// Trimmed, with `\|` read as `|`.
+    pub text: String,
+}
+
+impl Cell {
+    /// The text, unless the cell only says that there is nothing to say.
+    pub fn said(&self) -> Option<&str> {
+        let text = prose::uncode(&self.text).unwrap_or(&self.text).trim();
+        let nothing = matches!(text, "" | "-" | "--" | "---" | "–" | "—" | "N/A" | "n/a" | "..." | "…");
+        (!nothing).then_some(self.text.as_str())
+    }
+}
+
+/// The cells of a row. A pipe ends a cell unless a backslash stands before it, also within code.
+pub fn cells(text: &str, row: Span) -> Vec<Cell> {
+    let line = row.of(text);
+    let mut cells = Vec::new();
+    let mut start = 0;
+    let mut escaped = false;
+    for (at, character) in line.char_indices() {
+        match character {
+            '\\' => escaped = !escaped,
+            '|' if !escaped => {
+                cells.push(cell(line, row.start, start, at));
+                start = at + 1;
+            }
+            _ => escaped = false,
+        }
+        if character == '|' {
+            escaped = false;
+        }
+    }
+    cells.push(cell(line, row.start, start, line.len()));
+    // The outer pipes make an empty cell at each end.
+    if line.trim_start().starts_with('|') && !cells.is_empty() {
+        cells.remove(0);
+    }
+    if line.trim_end().ends_with('|') && cells.last().is_some_and(|last| last.text.is_empty()) {
+        cells.pop();
+    }
+    cells
+}
+
+fn cell(line: &str, base: usize, start: usize, end: usize) -> Cell {
+    let raw = &line[start..end];
+    let body = raw.trim();
+    let at = base + start + (raw.len() - raw.trim_start().len());
+    Cell { span: Span::new(at, at + body.len()), text: body.replace("\\|", "|") }
+}
+
+/// A text as a cell: one line, pipes escaped.
+pub fn escape(text: &str) -> String {
+    // A backslash right before a pipe would escape our escape.
+    prose::one_line(text).replace("\\|", "\\ |").replace('|', "\\|")
+}
+
+/// The meaning of the header's columns, where the table describes parameters or fields: it must
+/// name things and give a type or a description.
+pub fn columns(header: &[Cell]) -> Option<Vec<Column>> {
+    let columns: Vec<Column> = header.iter().map(|cell| column(&cell.text)).collect();
+    let has = |column: Column| columns.contains(&column);
+    (has(Column::Name) && (has(Column::Type) || has(Column::Description))).then_some(columns)
+}
+
+fn column(title: &str) -> Column {
+    match prose::unmark(title).to_lowercase().as_str() {
+        "parameter name" | "parameter" | "param" | "name" | "field name" | "field" | "argument" | "argument name"
+        | "key" | "property" | "input" | "output" => Column::Name,
+        "type" | "data type" | "datatype" => Column::Type,
+        "required" | "required?" | "mandatory" => Column::Required,
+        "default" | "default value" => Column::Default,
+        "description" | "meaning" | "notes" | "details" | "purpose" => Column::Description,
+        "example value" | "example" | "examples" | "example values" => Column::Example,
+        _ => Column::Other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn texts(row: &str) -> Vec<String> {
+        cells(row, Span::new(0, row.len())).into_iter().map(|cell| cell.text).collect()
+    }
+
+    #[test]
+    fn escaped_pipes_do_not_end_a_cell() {
+        assert_eq!(texts("| `a` | `str \\| None` | No |"), ["`a`", "`str | None`", "No"]);
+        assert_eq!(texts("a | b"), ["a", "b"]);
+        assert_eq!(texts("| a | |"), ["a", ""]);
+        assert_eq!(texts("|"), [] as [&str; 0]);
+        assert_eq!(texts("| 日本 | עברית |"), ["日本", "עברית"]);
+    }
+
+    #[test]
+    fn cells_know_their_place() {
+        let row = "| `a` | bc |";
+        for cell in cells(row, Span::new(0, row.len())) {
+            assert_eq!(cell.span.of(row), cell.text);
+        }
+    }
+
+    #[test]
+    fn headers_are_understood_or_left_alone() {
+        use Column::*;
+        let header = |row: &str| columns(&cells(row, Span::new(0, row.len())));
+        assert_eq!(
+            header("| Parameter Name | Type | Required | Description | Example Value |"),
+            Some(vec![Name, Type, Required, Description, Example])
+        );
+        assert_eq!(
+            header("| Name | Type | Required | Default | Description |"),
+            Some(vec![Name, Type, Required, Default, Description])
+        );
+        assert_eq!(header("| Property | Value |"), None);
+        assert_eq!(header("| Phase | Action |"), None);
+    }
+
+    #[test]
+    fn a_cell_may_say_nothing() {
+        let said = |text: &str| Cell { span: Span::default(), text: text.to_owned() }.said().map(str::to_owned);
+        assert_eq!(said("`...`"), None);
+        assert_eq!(said("—"), None);
+        assert_eq!(said("`5`"), Some("`5`".to_owned()));
+    }
+}

@@ -1,0 +1,303 @@
+//! Type cells: the words people write for a JSON type, as JSON Schema and back.
+
+use serde_json::{Map, Value, json};
+
+/// How a type cell was understood.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TypeReading {
+    pub schema: Value,
+    /// Whether it was written in the standard's own words.
+    pub standard: bool,
+}
+
+/// Types nest in cells (`array[array[string]]`); nobody nests them deeper than this.
+const MAX_DEPTH: usize = 12;
+
+/// Reads a type cell; `None` where it is no type anybody would know.
+pub fn read(cell: &str) -> Option<TypeReading> {
+    let text = cell.replace('`', " ");
+    let mut reading = TypeReading { schema: Value::Null, standard: true };
+    reading.schema = read_type(text.trim(), 0, &mut reading.standard)?;
+    Some(reading)
+}
+
+fn read_type(text: &str, depth: usize, standard: &mut bool) -> Option<Value> {
+    let text = text.trim();
+    if depth > MAX_DEPTH || text.is_empty() || text.len() > 2000 {
+        return None;
+    }
+    let parts = split_union(text);
+    if parts.len() > 1 {
+        let schemas = parts.iter().map(|part| read_type(part, depth + 1, standard)).collect::<Option<Vec<_>>>()?;
+        return Some(union(schemas));
+    }
+    if let Some(inner) = text.strip_suffix("[]") {
+        *standard = false;
+        return Some(json!({"type": "array", "items": read_type(inner, depth + 1, standard)?}));
+    }
+    let lower = text.to_lowercase();
+    for prefix in ["array of ", "list of "] {
+        if lower.starts_with(prefix) {
+            *standard = false;
+            let inner = read_type(&text[prefix.len()..], depth + 1, standard);
+            return Some(inner.map_or(json!({"type": "array"}), |items| json!({"type": "array", "items": items})));
+        }
+    }
+    if let Some((head, inner)) = bracketed(text) {
+        return generic(&head.trim().to_lowercase(), inner, depth, standard);
+    }
+    // A remark in parentheses, as in `string (ISO 8601)`.
+    if let Some(open) = text.find('(').filter(|open| *open > 0 && text.ends_with(')')) {
+        *standard = false;
+        return read_type(&text[..open], depth + 1, standard);
+    }
+    let (schema, canonical) = plain(&lower)?;
+    *standard &= canonical;
+    Some(schema)
+}
+
+fn plain(word: &str) -> Option<(Value, bool)> {
+    let of = |name: &str, standard: bool| Some((json!({ "type": name }), standard));
+    let string = |format: &str| Some((json!({"type": "string", "format": format}), false));
+    match word {
+        "string" => of("string", true),
+        "str" | "text" | "path" | "file" | "filepath" | "pathlike" | "bytes" | "base64" | "char" | "strings" => {
+            of("string", false)
+        }
+        "datetime" | "timestamp" | "date-time" => string("date-time"),
+        "date" => string("date"),
+        "url" | "uri" => string("uri"),
+        "uuid" => string("uuid"),
+        "enum" | "literal" => of("string", false),
+        "integer" => of("integer", true),
+        "int" | "long" | "uint" | "int32" | "int64" | "integers" => of("integer", false),
+        "number" | "float" => of("number", true),
+        "double" | "decimal" | "numeric" | "real" | "numbers" | "floats" => of("number", false),
+        "boolean" => of("boolean", true),
+        "bool" => of("boolean", false),
+        "object" => of("object", true),
+        "dict" | "dictionary" | "map" | "mapping" | "json" | "hash" | "record" | "objects" => of("object", false),
+        "array" => of("array", true),
+        "list" | "tuple" | "set" | "sequence" | "iterable" => of("array", false),
+        "null" => of("null", true),
+        "none" | "nil" | "void" | "nonetype" => of("null", false),
+        "any" => Some((json!({}), true)),
+        "*" | "mixed" | "unknown" | "value" => Some((json!({}), false)),
+        _ => None,
+    }
+}
+
+fn generic(head: &str, inner: &str, depth: usize, standard: &mut bool) -> Option<Value> {
+    match head {
+        "array" | "list" | "sequence" | "set" | "iterable" | "frozenset" => {
+            *standard &= head == "array";
+            Some(json!({"type": "array", "items": read_type(inner, depth + 1, standard)?}))
+        }
+        "tuple" => {
+            *standard = false;
+            let parts = split_top(inner, ',');
+            let items = parts.iter().filter(|part| part.trim() != "...");
+            let items = items.map(|part| read_type(part, depth + 1, standard)).collect::<Option<Vec<_>>>()?;
+            Some(json!({"type": "array", "items": union(items)}))
+        }
+        "dict" | "map" | "mapping" | "object" | "record" => {
+            *standard &= head == "object";
+            let parts = split_top(inner, ',');
+            let value = parts.get(1).or(parts.first())?;
+            Some(json!({"type": "object", "additionalProperties": read_type(value, depth + 1, standard)?}))
+        }
+        "optional" => {
+            *standard = false;
+            Some(union(vec![read_type(inner, depth + 1, standard)?, json!({"type": "null"})]))
+        }
+        "union" => {
+            *standard = false;
+            let parts = split_top(inner, ',');
+            let parts = parts.iter().map(|part| read_type(part, depth + 1, standard)).collect::<Option<Vec<_>>>()?;
+            Some(union(parts))
+        }
+        "enum" | "literal" => {
+            *standard &= head == "enum";
+            let separator = if split_top(inner, ',').len() > 1 { ',' } else { '|' };
+            let choices: Vec<Value> = split_top(inner, separator).iter().map(|part| choice(part)).collect();
+            let mut schema = Map::new();
+            if choices.iter().all(Value::is_string) {
+                schema.insert("type".to_owned(), json!("string"));
+            }
+            schema.insert("enum".to_owned(), Value::Array(choices));
+            Some(Value::Object(schema))
+        }
+        _ => None,
+    }
+}
+
+fn choice(text: &str) -> Value {
+    let text = text.trim();
+    let unquoted = text.trim_matches(|c| matches!(c, '\'' | '"' | '“' | '”'));
+    serde_json::from_str(text).unwrap_or_else(|_| json!(unquoted))
+}
+
+/// Several schemas as one; plain types become a list of types.
+fn union(mut schemas: Vec<Value>) -> Value {
+    schemas.dedup();
+    let only_type = |schema: &Value| {
+        let map = schema.as_object().filter(|map| map.len() == 1)?;
+        map.get("type").and_then(Value::as_str).map(str::to_owned)
+    };
+    if schemas.len() == 1 {
+        return schemas.remove(0);
+    }
+    match schemas.iter().map(only_type).collect::<Option<Vec<_>>>() {
+        Some(types) => json!({ "type": types }),
+        None => json!({ "anyOf": schemas }),
+    }
+}
+
+fn bracketed(text: &str) -> Option<(&str, &str)> {
+    let open = text.find(['[', '<'])?;
+    let close = if text.as_bytes()[open] == b'[' { ']' } else { '>' };
+    Some((&text[..open], text[open + 1..].strip_suffix(close)?))
+}
+
+/// Splits at `|`, `/` and the word `or`, outside brackets and quotes.
+fn split_union(text: &str) -> Vec<&str> {
+    let parts = split_top(text, '|');
+    let parts: Vec<&str> = if parts.len() > 1 { parts } else { split_top(text, '/') };
+    parts.into_iter().flat_map(|part| split_or(part)).collect()
+}
+
+fn split_or(text: &str) -> Vec<&str> {
+    let mut parts = Vec::new();
+    let mut start = 0;
+    for (at, _) in text.match_indices(" or ") {
+        if at >= start && balanced(&text[start..at]) {
+            parts.push(&text[start..at]);
+            start = at + 4;
+        }
+    }
+    parts.push(&text[start..]);
+    parts
+}
+
+fn balanced(text: &str) -> bool {
+    text.matches(['[', '<', '(']).count() == text.matches([']', '>', ')']).count() && text.matches('"').count() % 2 == 0
+}
+
+fn split_top(text: &str, separator: char) -> Vec<&str> {
+    let mut parts = Vec::new();
+    let (mut start, mut depth, mut quoted) = (0, 0usize, None);
+    for (at, character) in text.char_indices() {
+        match character {
+            '"' | '\'' if quoted == Some(character) => quoted = None,
+            '"' | '\'' if quoted.is_none() => quoted = Some(character),
+            _ if quoted.is_some() => {}
+            '[' | '<' | '(' | '{' => depth += 1,
+            ']' | '>' | ')' | '}' => depth = depth.saturating_sub(1),
+            _ if character == separator && depth == 0 => {
+                parts.push(&text[start..at]);
+                start = at + character.len_utf8();
+            }
+            _ => {}
+        }
+    }
+    parts.push(&text[start..]);
+    parts
+}
+
+/// The standard's words for a schema: `array[string]`, `enum["a", "b"]`, `string | null`.
+pub fn write(schema: &Value) -> String {
+    write_at(schema, 0)
+}
+
+fn write_at(schema: &Value, depth: usize) -> String {
+    if depth > MAX_DEPTH {
+        return "any".to_owned();
+    }
+    if let Some(choices) = schema.get("enum").and_then(Value::as_array) {
+        let choices: Vec<String> = choices.iter().map(Value::to_string).collect();
+        return format!("enum[{}]", choices.join(", "));
+    }
+    if let Some(only) = schema.get("const") {
+        return format!("enum[{only}]");
+    }
+    match schema.get("type") {
+        Some(Value::String(name)) if name == "array" => match schema.get("items").filter(|items| items.is_object()) {
+            Some(items) => format!("array[{}]", write_at(items, depth + 1)),
+            None => "array".to_owned(),
+        },
+        Some(Value::String(name)) => name.clone(),
+        Some(Value::Array(names)) => names.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(" | "),
+        _ => {
+            let branches = schema.get("anyOf").or_else(|| schema.get("oneOf")).and_then(Value::as_array);
+            match branches {
+                Some(branches) if (1..=8).contains(&branches.len()) => {
+                    let mut words: Vec<String> = branches.iter().map(|branch| write_at(branch, depth + 1)).collect();
+                    words.dedup();
+                    words.join(" | ")
+                }
+                _ if schema.get("properties").is_some() => "object".to_owned(),
+                _ => "any".to_owned(),
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_words_of_the_corpus_are_understood() {
+        for (cell, schema, standard) in [
+            ("string", json!({"type": "string"}), true),
+            ("`str`", json!({"type": "string"}), false),
+            ("int", json!({"type": "integer"}), false),
+            ("float", json!({"type": "number"}), true),
+            ("list[str]", json!({"type": "array", "items": {"type": "string"}}), false),
+            (
+                "array[array[string]]",
+                json!({"type": "array", "items": {"type": "array", "items": {"type": "string"}}}),
+                true,
+            ),
+            ("enum[\"a\",\"b\"]", json!({"type": "string", "enum": ["a", "b"]}), true),
+            ("str | None", json!({"type": ["string", "null"]}), false),
+            ("`int` or `None`", json!({"type": ["integer", "null"]}), false),
+            (
+                "array[enum[\"x\", \"y\"]]",
+                json!({"type": "array", "items": {"type": "string", "enum": ["x", "y"]}}),
+                true,
+            ),
+            ("dict[str, int]", json!({"type": "object", "additionalProperties": {"type": "integer"}}), false),
+            ("tuple[float,float]", json!({"type": "array", "items": {"type": "number"}}), false),
+            ("array of strings", json!({"type": "array", "items": {"type": "string"}}), false),
+            ("any", json!({}), true),
+            ("string (ISO 8601)", json!({"type": "string"}), false),
+            ("Optional[int]", json!({"type": ["integer", "null"]}), false),
+        ] {
+            assert_eq!(read(cell), Some(TypeReading { schema, standard }), "{cell}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_type_is_none() {
+        for cell in ["", "[DataType]", "...", "—", "whatever you like", "array[", "foo[bar]"] {
+            assert_eq!(read(cell), None, "{cell}");
+        }
+        assert_eq!(read(&"array[".repeat(5000)), None);
+        assert_eq!(read(&format!("{}string{}", "array[".repeat(50), "]".repeat(50))), None);
+    }
+
+    #[test]
+    fn written_types_are_read_back() {
+        for schema in [
+            json!({"type": "array", "items": {"type": "string"}}),
+            json!({"type": ["string", "null"]}),
+            json!({"type": "string", "enum": ["a", "b|c"]}),
+            json!({"enum": [1, 2]}),
+            json!({}),
+        ] {
+            let reading = read(&write(&schema)).map(|reading| reading.schema);
+            assert_eq!(reading, Some(schema.clone()), "{}", write(&schema));
+        }
+    }
+}
