@@ -281,3 +281,123 @@ impl Board {
 fn invalid(message: &str) -> Refusal {
     Refusal { code: INVALID_PARAMS, message: message.to_string() }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::Property;
+    use super::*;
+
+    fn board(dialect: Dialect) -> Board {
+        Board::new("lamp", "1.2")
+            .speaking(dialect)
+            .tool(ToolSpec::new("set_volume", "").with(Property::integer("volume", 0..=100)), |arguments| {
+                Ok(Reply::from(arguments.integer("volume")?))
+            })
+            .tool(ToolSpec::new("fail", "").for_users(), |_| Err("a \"quoted\" reason".to_string()))
+    }
+
+    fn ask(board: &mut Board, id: Value, method: &str, params: Value) -> Option<Value> {
+        let request =
+            json!({"type": "mcp", "payload": {"jsonrpc": "2.0", "id": id, "method": method, "params": params}});
+        let answer = board.handle_text(&request.to_string())?;
+        serde_json::from_str(&answer).ok().map(|mut answer: Value| answer["payload"].take())
+    }
+
+    fn code(answer: Option<Value>) -> Option<i64> {
+        answer?["error"]["code"].as_i64()
+    }
+
+    #[test]
+    fn the_session_id_is_learnt_from_the_hello_and_used_from_then_on() {
+        let mut board = board(Dialect::Standard);
+        assert!(board.list_changed().contains(r#""session_id":"""#) && !board.is_greeted());
+        assert_eq!(board.handle_text(r#"{"type":"hello","transport":"websocket","session_id":"s\"1"}"#), None);
+        assert_eq!((board.session_id(), board.is_greeted()), ("s\"1", true));
+        let notice: Value = serde_json::from_str(&board.notify("x", json!([1]))).unwrap();
+        let payload = json!({"jsonrpc": "2.0", "method": "x", "params": [1]});
+        assert_eq!(notice, json!({"session_id": "s\"1", "type": "mcp", "payload": payload}));
+    }
+
+    #[test]
+    fn vision_is_learnt_at_initialize() {
+        let mut board = board(Dialect::Standard);
+        assert_eq!(board.vision(), None);
+        let params = json!({"capabilities": {"vision": {"url": "http://v", "token": "t"}}});
+        let answer = ask(&mut board, json!(1), "initialize", params).unwrap();
+        assert_eq!(answer["result"]["serverInfo"], json!({"name": "lamp", "version": "1.2"}));
+        assert_eq!(board.vision(), Some(&Vision { url: "http://v".to_string(), token: "t".to_string() }));
+    }
+
+    #[test]
+    fn wrong_requests_get_a_code_and_a_sentence() {
+        let mut board = board(Dialect::Standard);
+        let mut code = |method: &str, params: Value| code(ask(&mut board, json!("x"), method, params));
+        assert_eq!(code("resources/list", json!({})), Some(-32601));
+        assert_eq!(code("tools/list", json!([])), Some(-32602));
+        assert_eq!(code("tools/list", json!({"cursor": "nowhere"})), Some(-32602));
+        assert_eq!(code("tools/call", Value::Null), Some(-32602));
+        assert_eq!(code("tools/call", json!({"arguments": {}})), Some(-32602));
+        assert_eq!(code("tools/call", json!({"name": "set_volume", "arguments": [5]})), Some(-32602));
+        assert_eq!(code("tools/call", json!({"name": "set_volume", "arguments": {"volume": 101}})), Some(-32602));
+        assert_eq!(code("tools/call", json!({"name": "x"})), Some(-32601));
+        assert_eq!(code("ping", Value::Null), None);
+    }
+
+    #[test]
+    fn a_failing_tool_says_so_in_its_result() {
+        let mut board = board(Dialect::Standard);
+        let answer = ask(&mut board, json!(1), "tools/call", json!({"name": "fail"})).unwrap();
+        let content = json!([{"type": "text", "text": "a \"quoted\" reason"}]);
+        assert_eq!(answer["result"], json!({"content": content, "isError": true}));
+    }
+
+    #[test]
+    fn the_firmware_dialect_has_the_faults_of_the_field() {
+        let mut board = board(Dialect::Firmware);
+        let call =
+            r#"{"type":"mcp","payload":{"jsonrpc":"2.0","id":3.9,"method":"tools/call","params":{"name":"fail"}}}"#;
+        let broken = r#"{"jsonrpc":"2.0","id":3,"error":{"message":"a "quoted" reason"}}"#;
+        assert!(board.handle_text(call).is_some_and(|answer| answer.contains(broken)));
+        assert_eq!(ask(&mut board, json!("1"), "initialize", json!({})), None);
+        assert_eq!(ask(&mut board, json!(1), "initialize", json!([])), None);
+        let ping = ask(&mut board, json!(1), "ping", json!({})).unwrap();
+        assert_eq!(ping["error"], json!({"message": "Method not implemented: ping"}));
+        assert_eq!(board.handle_text(r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#), None);
+    }
+
+    #[test]
+    fn what_is_not_for_a_board_gets_no_answer() {
+        let mut board = board(Dialect::Standard);
+        for text in [
+            "",
+            "noise",
+            "[]",
+            "{}",
+            r#"{"type":"tts","state":"start"}"#,
+            r#"{"type":"mcp"}"#,
+            r#"{"type":"mcp","payload":"x"}"#,
+            r#"{"type":"mcp","payload":{"jsonrpc":"2.0","method":"notifications/initialized"}}"#,
+            r#"{"type":"mcp","payload":{"jsonrpc":"2.0","method":"notifications/x","id":1}}"#,
+            r#"{"type":"mcp","payload":{"jsonrpc":"1.0","method":"ping","id":1}}"#,
+            r#"{"type":"mcp","payload":{"jsonrpc":"2.0","method":"ping","id":[]}}"#,
+        ] {
+            assert_eq!(board.handle_text(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_message_without_envelope_is_answered_without_one() {
+        let answer = board(Dialect::Standard).handle_text(r#"{"jsonrpc":"2.0","id":0,"method":"ping","params":{}}"#);
+        assert_eq!(answer.as_deref(), Some(r#"{"jsonrpc":"2.0","id":0,"result":{}}"#));
+    }
+
+    #[test]
+    fn tools_come_and_go_and_the_first_of_a_name_stays() {
+        let mut board = board(Dialect::Standard);
+        assert!(!board.add(ToolSpec::new("fail", ""), |_| Ok(Reply::from(1))));
+        assert!(board.remove("fail") && !board.remove("fail"));
+        assert!(board.add(ToolSpec::new("fail", ""), |_| Ok(Reply::from(1))));
+        let answer = ask(&mut board, json!(1), "tools/call", json!({"name": "fail"})).unwrap();
+        assert_eq!(answer["result"]["content"][0]["text"], "1");
+    }
+}
