@@ -1,1 +1,65 @@
-fn main() {}
+//! The one binary: reads the command line, runs the verb, and turns a failure into a message and an
+//! exit code. Composition is in [`compose`], the verbs in [`commands`].
+
+mod args;
+mod bench;
+mod client;
+mod commands;
+mod compose;
+mod config;
+#[cfg(test)]
+mod docs;
+mod failure;
+mod pin;
+mod show;
+mod startpage;
+mod state;
+
+use std::io::IsTerminal;
+use std::process::ExitCode;
+
+use clap::Parser;
+use tracing_subscriber::filter::{LevelFilter, Targets};
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
+
+use crate::args::{Cli, Verb};
+use crate::failure::{Failure, Kind};
+use crate::show::Show;
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let show = Show::new(&cli);
+    log(&cli);
+    match run(cli, show) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            show.failure(&failure);
+            ExitCode::from(failure.exit)
+        }
+    }
+}
+
+fn run(cli: Cli, show: Show) -> Result<(), Failure> {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::new(Kind::Io, format!("no runtime: {error}")))?;
+    let done = runtime.block_on(commands::run(cli.verb, show));
+    // `stdio` may leave a read of standard input behind, which only the process's end interrupts.
+    runtime.shutdown_background();
+    done
+}
+
+/// Logs go to standard error. `SINEW_LOG` sets the level, for example `debug` or `info,sinew_boards=trace`.
+fn log(cli: &Cli) {
+    let usual = match cli.verb {
+        Verb::Serve(_) => "info",
+        _ => "warn",
+    };
+    let wanted = std::env::var("SINEW_LOG").ok().and_then(|text| text.parse::<Targets>().ok());
+    let targets = wanted.unwrap_or_else(|| usual.parse().unwrap_or(Targets::new().with_default(LevelFilter::WARN)));
+    let color = std::io::stderr().is_terminal() && !cli.no_color && std::env::var_os("NO_COLOR").is_none();
+    let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr).with_ansi(color).with_target(false);
+    tracing_subscriber::registry().with(targets).with(lines).init();
+}

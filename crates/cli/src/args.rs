@@ -1,0 +1,431 @@
+//! The command line as clap reads it. `docs/cli.md` is printed from here.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+/// One MCP endpoint for boards: tools of many devices behind one gateway.
+///
+/// Start with `sinew demo`: a gateway with virtual boards, nothing to set up.
+#[derive(Parser, Debug)]
+#[command(name = "sinew", version, disable_help_subcommand = true, max_term_width = 110)]
+pub struct Cli {
+    #[command(subcommand)]
+    pub verb: Verb,
+
+    /// Tables for people, JSON for scripts
+    #[arg(long, global = true, value_enum, default_value_t = Output::Table, help_heading = "Output")]
+    pub output: Output,
+
+    /// Never colour the output (also: NO_COLOR)
+    #[arg(long, global = true, help_heading = "Output")]
+    pub no_color: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Output {
+    Table,
+    Json,
+}
+
+#[derive(Subcommand, Debug)]
+pub enum Verb {
+    /// Start a gateway with virtual boards and print how to use it
+    Demo(Demo),
+    /// Start a gateway
+    Serve(Serve),
+    /// Speak MCP on standard input and output, for clients that start their servers
+    Stdio(Stdio),
+    /// List the devices, or rename one
+    Devices(Devices),
+    /// List the tools, of all devices or of one
+    Tools(Tools),
+    /// Call a tool on a device
+    Call(Call),
+    /// Show what devices said without being asked
+    Events(Events),
+    /// Make, list and revoke tokens
+    Token(Token),
+    /// Virtual devices
+    Sim(Sim),
+    /// Check ports, token, certificate, adb and state directory, and say how to mend them
+    Doctor(Doctor),
+    /// Measure speed and size on this machine
+    Bench(Bench),
+    /// Print a completion script for a shell
+    Completions(Completions),
+    /// A yardstick server that `bench` starts
+    #[command(hide = true)]
+    BenchPeer(BenchPeer),
+}
+
+/// Where a gateway keeps its things.
+#[derive(Args, Debug, Clone, Default)]
+pub struct State {
+    /// State directory [default: $XDG_STATE_HOME/sinew or ~/.local/state/sinew]
+    #[arg(long, value_name = "DIR", env = "SINEW_STATE", hide_env_values = true)]
+    pub state: Option<PathBuf>,
+}
+
+/// How a client command reaches the gateway.
+#[derive(Args, Debug, Clone, Default)]
+pub struct Reach {
+    /// The gateway's address [default: the one that runs on the state directory]
+    #[arg(long, value_name = "URL", env = "SINEW_URL", hide_env_values = true)]
+    pub url: Option<String>,
+
+    /// The token to show [default: the gateway's own, from the state directory]
+    #[arg(long, value_name = "TOKEN", env = "SINEW_TOKEN", hide_env_values = true)]
+    pub token: Option<String>,
+
+    /// SHA-256 fingerprint of the certificate to trust at an https address
+    #[arg(long, value_name = "HEX", env = "SINEW_FINGERPRINT", hide_env_values = true)]
+    pub fingerprint: Option<String>,
+
+    #[command(flatten)]
+    pub state: State,
+}
+
+/// Where a gateway listens, and how it is protected.
+#[derive(Args, Debug, Clone, Default)]
+pub struct Doors {
+    /// Address of the clients' door: MCP, REST and this command line [default: 127.0.0.1:7300]
+    #[arg(long, value_name = "ADDR")]
+    pub listen: Option<SocketAddr>,
+
+    /// Address of the boards' door [default: 127.0.0.1:7301]
+    #[arg(long, value_name = "ADDR")]
+    pub devices: Option<SocketAddr>,
+
+    #[command(flatten)]
+    pub state: State,
+
+    /// The gateway's own token [default: made on first start and kept in the state directory]
+    #[arg(long, value_name = "TOKEN", env = "SINEW_TOKEN", hide_env_values = true)]
+    pub token: Option<String>,
+
+    /// Serve the clients' door over HTTPS, with a certificate of its own unless one is given
+    #[arg(long)]
+    pub tls: bool,
+
+    /// Certificate chain to serve, PEM; implies --tls
+    #[arg(long, value_name = "FILE", requires = "tls_key")]
+    pub tls_cert: Option<PathBuf>,
+
+    /// Private key of the certificate, PEM
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    pub tls_key: Option<PathBuf>,
+
+    /// Serve the boards' door over TLS (wss) with the same certificate
+    #[arg(long)]
+    pub devices_tls: bool,
+
+    /// Allow listening beyond loopback without TLS: tokens then travel in the clear
+    #[arg(long)]
+    pub insecure_lan: bool,
+}
+
+#[derive(Args, Debug)]
+pub struct Demo {
+    #[command(flatten)]
+    pub doors: Doors,
+}
+
+#[derive(Args, Debug)]
+pub struct Serve {
+    /// Configuration file; flags override it
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub doors: Doors,
+}
+
+#[derive(Args, Debug)]
+pub struct Stdio {
+    /// Start the virtual boards too, when no gateway runs and one is started here
+    #[arg(long)]
+    pub demo: bool,
+
+    /// Offer every device's tools under names of their own (<device>__<tool>)
+    #[arg(long)]
+    pub unfolded: bool,
+
+    #[command(flatten)]
+    pub reach: Reach,
+}
+
+#[derive(Args, Debug)]
+#[command(args_conflicts_with_subcommands = true)]
+pub struct Devices {
+    #[command(subcommand)]
+    pub verb: Option<DevicesVerb>,
+
+    #[command(flatten)]
+    pub reach: Reach,
+}
+
+#[derive(Subcommand, Debug)]
+pub enum DevicesVerb {
+    /// Give a device a speaking name; its id stays valid
+    Rename {
+        /// Id or present name of the device
+        device: String,
+        /// The new name
+        name: String,
+        #[command(flatten)]
+        reach: Reach,
+    },
+}
+
+#[derive(Args, Debug)]
+pub struct Tools {
+    /// Only the tools of this device, by id or name
+    pub device: Option<String>,
+
+    /// The form in which every device's tools have names of their own
+    #[arg(long, conflicts_with = "device")]
+    pub unfolded: bool,
+
+    #[command(flatten)]
+    pub reach: Reach,
+}
+
+#[derive(Args, Debug)]
+pub struct Call {
+    /// Id or name of the device
+    pub device: String,
+
+    /// Name of the tool
+    pub tool: String,
+
+    /// Arguments as key=value, typed by the tool's schema
+    #[arg(value_name = "KEY=VALUE", conflicts_with = "json")]
+    pub arguments: Vec<String>,
+
+    /// All arguments as one JSON object
+    #[arg(long, value_name = "OBJECT")]
+    pub json: Option<String>,
+
+    /// How long the call may take, for example 500ms, 10s or 2m [default: the gateway's]
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub timeout: Option<Duration>,
+
+    /// Save images, audio and other binary content to files in this folder
+    #[arg(long, value_name = "DIR")]
+    pub save: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub reach: Reach,
+}
+
+#[derive(Args, Debug)]
+pub struct Events {
+    /// Only events of this device, by id or name
+    pub device: Option<String>,
+
+    /// Go on showing events as they come, until interrupted
+    #[arg(long, short)]
+    pub follow: bool,
+
+    /// Show at most this many past events
+    #[arg(long, value_name = "N", default_value_t = 50)]
+    pub limit: usize,
+
+    #[command(flatten)]
+    pub reach: Reach,
+}
+
+#[derive(Args, Debug)]
+pub struct Token {
+    #[command(subcommand)]
+    pub verb: TokenVerb,
+}
+
+#[derive(Subcommand, Debug)]
+pub enum TokenVerb {
+    /// Make a token; it is shown once
+    New {
+        #[command(flatten)]
+        role: NewRole,
+        #[command(flatten)]
+        reach: Reach,
+    },
+    /// List the tokens, without their secrets
+    List {
+        #[command(flatten)]
+        reach: Reach,
+    },
+    /// Revoke a token
+    Revoke {
+        /// Id of the token, as `token list` shows it
+        id: String,
+        #[command(flatten)]
+        reach: Reach,
+    },
+}
+
+#[derive(Args, Debug)]
+#[group(required = true, multiple = false)]
+pub struct NewRole {
+    /// For a board: opens only the boards' door, and only for the device with this id or hardware id (MAC)
+    #[arg(long, value_name = "ID")]
+    pub device: Option<String>,
+
+    /// For a client: list devices and call tools
+    #[arg(long, value_name = "NAME")]
+    pub client: Option<String>,
+
+    /// For an administrator: everything a client may, and names and tokens
+    #[arg(long, value_name = "NAME")]
+    pub admin: Option<String>,
+}
+
+#[derive(Args, Debug)]
+pub struct Sim {
+    #[command(subcommand)]
+    pub verb: SimVerb,
+}
+
+#[derive(Subcommand, Debug)]
+pub enum SimVerb {
+    /// Connect virtual boards to a gateway
+    Board(SimBoard),
+    /// Serve the fixture device of the official MCP conformance suite, on loopback and without a token
+    #[cfg(feature = "conformance")]
+    Conformance {
+        /// Address to listen on; loopback only
+        #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:7390")]
+        listen: SocketAddr,
+    },
+}
+
+#[derive(Args, Debug)]
+pub struct SimBoard {
+    /// How many boards
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub count: u32,
+
+    /// What kind of board
+    #[arg(long, value_enum, default_value_t = BoardKind::Companion)]
+    pub kind: BoardKind,
+
+    /// Address of the boards' door, ws:// or wss:// [default: that of the running gateway]
+    #[arg(long, value_name = "URL")]
+    pub connect: Option<String>,
+
+    /// Bad luck for each message, as chances between 0 and 1, repeatable by its seed; for example
+    /// lost=0.01,late=0.05,garbled=0.01,doubled=0.02,disconnect=0.005,seed=7
+    #[arg(long, value_name = "LIST", default_value = "", hide_default_value = true)]
+    pub luck: sinew_sim::luck::Luck,
+
+    /// The first board's number; it makes the hardware address
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub first: u32,
+
+    #[command(flatten)]
+    pub reach: Reach,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum BoardKind {
+    /// A talking board with volume, screen and camera
+    Companion,
+    /// A sensor and relay board
+    Relay,
+}
+
+#[derive(Args, Debug)]
+pub struct Doctor {
+    /// Also check the settings of this configuration file
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub reach: Reach,
+}
+
+#[derive(Args, Debug)]
+pub struct Bench {
+    /// A short run: the same figures, less exact
+    #[arg(long)]
+    pub quick: bool,
+
+    /// Rounds of each speed measurement; the best of each is reported, all are in the JSON
+    #[arg(long, value_name = "N")]
+    pub rounds: Option<u32>,
+
+    /// Seconds for each measurement of a round
+    #[arg(long, value_name = "N")]
+    pub seconds: Option<f64>,
+
+    /// Connected boards for the memory figure
+    #[arg(long, value_name = "N")]
+    pub boards: Option<u32>,
+}
+
+#[derive(Args, Debug)]
+pub struct BenchPeer {
+    #[arg(value_enum)]
+    pub kind: PeerKind,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum PeerKind {
+    Rmcp,
+    Axum,
+}
+
+#[derive(Args, Debug)]
+pub struct Completions {
+    #[arg(value_enum)]
+    pub shell: clap_complete::Shell,
+}
+
+/// `500ms`, `10s`, `2m`; a bare number is seconds.
+fn duration(text: &str) -> Result<Duration, String> {
+    let digits = text.trim_end_matches(|character: char| character.is_ascii_alphabetic());
+    let number: f64 = digits.parse().map_err(|_| "expected a time such as 500ms, 10s or 2m".to_owned())?;
+    let seconds = match &text[digits.len()..] {
+        "ms" => number / 1000.0,
+        "" | "s" => number,
+        "m" => number * 60.0,
+        unit => return Err(format!("`{unit}` is not a unit of time; use ms, s or m")),
+    };
+    // A day: longer budgets are a slip of the finger.
+    if !(seconds > 0.0 && seconds <= 86_400.0) {
+        return Err("expected a time between 1ms and 24 hours".to_owned());
+    }
+    Ok(Duration::from_secs_f64(seconds))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn times_have_units() {
+        assert_eq!(duration("500ms"), Ok(Duration::from_millis(500)));
+        assert_eq!(duration("10s"), Ok(Duration::from_secs(10)));
+        assert_eq!(duration("1.5"), Ok(Duration::from_millis(1500)));
+        assert_eq!(duration("2m"), Ok(Duration::from_secs(120)));
+        for wrong in ["", "s", "-1s", "0", "1h", "inf", "NaN", "1e99", "五s"] {
+            assert!(duration(wrong).is_err(), "{wrong:?}");
+        }
+    }
+
+    #[test]
+    fn a_new_token_has_exactly_one_role() {
+        assert!(Cli::try_parse_from(["sinew", "token", "new"]).is_err());
+        assert!(Cli::try_parse_from(["sinew", "token", "new", "--client", "a", "--admin", "b"]).is_err());
+        assert!(Cli::try_parse_from(["sinew", "token", "new", "--device", "board-1"]).is_ok());
+    }
+}

@@ -1,0 +1,172 @@
+//! The load generator: prebuilt requests over plain sockets, answers read only as far as needed to know
+//! that they are whole and a success. It shares the cores with what it measures, so it is cheap.
+
+use std::net::SocketAddr;
+use std::time::{Duration, Instant};
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+use crate::failure::{Failure, Kind};
+
+/// What one run brought.
+#[derive(Debug, Default)]
+pub struct Tally {
+    pub calls: u64,
+    pub seconds: f64,
+    /// One entry a call, in microseconds.
+    pub latencies: Vec<f64>,
+}
+
+impl Tally {
+    pub fn per_second(&self) -> f64 {
+        self.calls as f64 / self.seconds
+    }
+}
+
+/// One keep-alive connection for each request, each sending it over and over until the time is up.
+pub fn run(address: SocketAddr, requests: Vec<Vec<u8>>, time: Duration) -> Result<Tally, Failure> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| unwell(format!("no runtime for the load generator: {error}")))?;
+    runtime.block_on(async {
+        let mut connections = Vec::new();
+        for request in requests {
+            connections.push((Connection::open(address).await?, request));
+        }
+        let started = Instant::now();
+        let end = started + time;
+        let tasks: Vec<_> = connections
+            .into_iter()
+            .map(|(mut connection, request)| {
+                tokio::spawn(async move {
+                    let mut latencies = Vec::new();
+                    while Instant::now() < end {
+                        let sent = Instant::now();
+                        connection.exchange(&request).await?;
+                        latencies.push(sent.elapsed().as_nanos() as f64 / 1e3);
+                    }
+                    Ok::<_, Failure>(latencies)
+                })
+            })
+            .collect();
+        let mut tally = Tally::default();
+        for task in tasks {
+            let latencies = task.await.map_err(|error| unwell(format!("a connection's task died: {error}")))??;
+            tally.calls += latencies.len() as u64;
+            tally.latencies.extend(latencies);
+        }
+        tally.seconds = started.elapsed().as_secs_f64();
+        Ok(tally)
+    })
+}
+
+/// A keep-alive connection and the answer it last read.
+pub struct Connection {
+    stream: TcpStream,
+    buffer: Vec<u8>,
+}
+
+impl Connection {
+    pub async fn open(address: SocketAddr) -> Result<Connection, Failure> {
+        let stream = TcpStream::connect(address).await.map_err(|error| unwell(format!("{address}: {error}")))?;
+        stream.set_nodelay(true).map_err(|error| unwell(format!("{address}: {error}")))?;
+        Ok(Connection { stream, buffer: Vec::with_capacity(16 << 10) })
+    }
+
+    /// Whether a request is answered with 200.
+    pub async fn answers(&mut self, request: &[u8]) -> bool {
+        self.read(request).await.is_ok() && self.buffer.starts_with(b"HTTP/1.1 200")
+    }
+
+    /// Sends a request and reads its answer, which must be a success. Gives the length of the body.
+    pub async fn exchange(&mut self, request: &[u8]) -> Result<usize, Failure> {
+        let body = self.read(request).await?;
+        let body = &self.buffer[body..];
+        if !self.buffer.starts_with(b"HTTP/1.1 200") || !is_success(body) {
+            return Err(unwell(format!("the answer is no success: {}", self.sample())));
+        }
+        Ok(body.len())
+    }
+
+    /// Sends a request and reads its answer; says where the body starts.
+    async fn read(&mut self, request: &[u8]) -> Result<usize, Failure> {
+        self.stream.write_all(request).await.map_err(|error| unwell(format!("sending: {error}")))?;
+        self.buffer.clear();
+        loop {
+            let read = self.stream.read_buf(&mut self.buffer).await;
+            if read.map_err(|error| unwell(format!("receiving: {error}")))? == 0 {
+                return Err(unwell(format!("the server closed the connection after {}", self.sample())));
+            }
+            if let Some(body) = whole_body(&self.buffer) {
+                return Ok(body);
+            }
+        }
+    }
+
+    fn sample(&self) -> String {
+        String::from_utf8_lossy(&self.buffer[..self.buffer.len().min(600)]).into_owned()
+    }
+}
+
+/// Where the body starts, once all of the answer is there.
+fn whole_body(answer: &[u8]) -> Option<usize> {
+    let start = find(answer, b"\r\n\r\n")? + 4;
+    let head = answer[..start].to_ascii_lowercase();
+    if let Some(at) = find(&head, b"content-length:") {
+        let digits = head[at + 15..].iter().skip_while(|byte| **byte == b' ').take_while(|byte| byte.is_ascii_digit());
+        let length = digits.fold(0usize, |number, digit| number * 10 + usize::from(digit - b'0'));
+        return (answer.len() >= start + length).then_some(start);
+    }
+    // Chunked; nothing follows the last chunk, as only one request is open.
+    answer[start..].ends_with(b"0\r\n\r\n").then_some(start)
+}
+
+fn is_success(body: &[u8]) -> bool {
+    find(body, b"\"result\"").is_some() && find(body, b"\"isError\":true").is_none()
+}
+
+fn find(text: &[u8], part: &[u8]) -> Option<usize> {
+    text.windows(part.len()).position(|window| window == part)
+}
+
+pub fn unwell(what: impl Into<String>) -> Failure {
+    Failure::new(Kind::Unwell, what)
+}
+
+/// The value below which this share of the sorted samples lies.
+pub fn percentile(samples: &mut [f64], share: f64) -> f64 {
+    samples.sort_by(f64::total_cmp);
+    let index = ((samples.len() as f64 - 1.0) * share).round() as usize;
+    samples.get(index).copied().unwrap_or(f64::NAN)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_is_whole_by_length_or_by_its_last_chunk() {
+        assert_eq!(whole_body(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nab"), Some(38));
+        assert_eq!(whole_body(b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nab"), None);
+        assert_eq!(whole_body(b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n2\r\nab\r\n"), None);
+        assert!(whole_body(b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n2\r\nab\r\n0\r\n\r\n").is_some());
+        assert_eq!(whole_body(b"HTTP/1.1 200 OK\r\n"), None);
+    }
+
+    #[test]
+    fn a_tool_error_is_no_success() {
+        assert!(is_success(br#"{"jsonrpc":"2.0","id":1,"result":{"content":[]}}"#));
+        assert!(!is_success(br#"{"result":{"content":[],"isError":true}}"#));
+        assert!(!is_success(br#"{"error":{"code":-32602}}"#));
+    }
+
+    #[test]
+    fn percentiles_are_samples() {
+        let mut samples = vec![3.0, 1.0, 2.0, 5.0, 4.0];
+        assert_eq!(percentile(&mut samples, 0.5), 3.0);
+        assert_eq!(percentile(&mut samples, 1.0), 5.0);
+        assert!(percentile(&mut [], 0.5).is_nan());
+    }
+}

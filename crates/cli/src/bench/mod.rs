@@ -1,0 +1,237 @@
+//! `sinew bench`: speed and size on this machine, against yardsticks in the same run.
+//!
+//! Everything shares the machine: the load generator, the gateway, and virtual boards in a process of
+//! their own over real sockets, with tokens, validation and audit as always. Rounds of the gateway and
+//! of its yardsticks alternate, so that a noisy neighbour troubles all of them.
+
+mod direct;
+mod load;
+mod process;
+mod report;
+mod request;
+
+use std::net::SocketAddr;
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+use tokio::net::TcpListener;
+
+use crate::args::{Bench, PeerKind};
+use crate::failure::Failure;
+use crate::show::{Show, print, print_json};
+use load::{percentile, unwell};
+use process::{Process, Scratch, TOKEN};
+use report::{Figure, Report};
+
+/// As many as the clients of a busy day, and as many boards, so that no two wait for one board.
+const CONNECTIONS: u32 = 32;
+
+/// A tool of the relay board that only reads: as the board calls it, and as clients see it.
+const TOOL: &str = "self.read_sensors";
+const PUBLIC_TOOL: &str = "self_read_sensors";
+
+/// How much of everything.
+struct Plan {
+    rounds: u32,
+    time: Duration,
+    boards: u32,
+    starts: u32,
+}
+
+pub async fn run(args: Bench, show: Show) -> Result<(), Failure> {
+    let plan = Plan {
+        rounds: args.rounds.unwrap_or(if args.quick { 1 } else { 5 }).max(1),
+        time: Duration::from_secs_f64(args.seconds.unwrap_or(if args.quick { 0.2 } else { 3.0 }).clamp(0.05, 600.0)),
+        boards: args.boards.unwrap_or(if args.quick { 50 } else { 1000 }).max(1),
+        starts: if args.quick { 1 } else { 7 },
+    };
+    let scratch = Scratch::new()?;
+    let mut report = Report::default();
+    show.waiting("starting gateways", starting(&plan, &scratch, &mut report)).await?;
+    show.waiting("calling tools", speed(&plan, &scratch, &mut report)).await?;
+    show.waiting("measuring latency", latency(&plan, &scratch, &mut report)).await?;
+    show.waiting("connecting boards", memory(&plan, &scratch, &mut report)).await?;
+    show.waiting("listing tools", listing(&scratch, &mut report)).await?;
+    if show.json() {
+        print_json(&report.to_json());
+    } else {
+        print(&report.to_text(show));
+    }
+    Ok(())
+}
+
+/// A yardstick, served until this process is ended.
+pub async fn peer(kind: PeerKind) -> Result<(), Failure> {
+    let listener = TcpListener::bind("127.0.0.1:0").await.map_err(|error| unwell(format!("no free port: {error}")))?;
+    let address = listener.local_addr().map_err(|error| unwell(format!("no free port: {error}")))?;
+    print(&format!("{}\n", json!({"url": format!("http://{address}")})));
+    let shutdown = tokio_util::sync::CancellationToken::new();
+    let served = match kind {
+        PeerKind::Rmcp => sinew_front::echo::run_rmcp_echo(listener, shutdown).await,
+        PeerKind::Axum => sinew_front::echo::run_axum_echo(listener, shutdown).await,
+    };
+    served.map_err(|error| unwell(format!("the yardstick failed: {error}")))
+}
+
+async fn starting(plan: &Plan, scratch: &Scratch, report: &mut Report) -> Result<(), Failure> {
+    let (mut times, mut sizes) = (Vec::new(), Vec::new());
+    for number in 0..plan.starts {
+        let (time, resident) = process::start_figures(&scratch.folder(&format!("start-{number}"))).await?;
+        times.push(time);
+        sizes.push(resident as f64 / 1e6);
+    }
+    report.push(
+        Figure::at_most("ready_ms", "ready to serve after", percentile(&mut times.clone(), 0.5), "ms", 50.0)
+            .with(times),
+    );
+    report.push(
+        Figure::at_most("idle_mb", "idle gateway, resident", percentile(&mut sizes.clone(), 0.5), "MB", 15.0)
+            .with(sizes),
+    );
+    Ok(())
+}
+
+async fn speed(plan: &Plan, scratch: &Scratch, report: &mut Report) -> Result<(), Failure> {
+    let gateway = process::gateway(&scratch.folder("speed")).await?;
+    let address = gateway.address()?;
+    let boards = process::boards(gateway.devices_url(), "relay", CONNECTIONS).await?;
+    let devices = ready_boards(address, CONNECTIONS).await?;
+    let calls: Vec<_> =
+        devices.iter().map(|device| request::call(address, TOKEN, PUBLIC_TOOL, json!({"device": device}))).collect();
+    let rmcp = Process::start(&["bench-peer", "rmcp"]).await?;
+    let axum = Process::start(&["bench-peer", "axum"]).await?;
+    let echoes = |address: SocketAddr| -> Vec<_> {
+        (0..CONNECTIONS).map(|_| request::call(address, TOKEN, "echo", json!({"text": "hello"}))).collect()
+    };
+    let runs =
+        [(address, calls), (rmcp.address()?, echoes(rmcp.address()?)), (axum.address()?, echoes(axum.address()?))];
+    let mut rates: [Vec<f64>; 3] = Default::default();
+    let mut tails = Vec::new();
+    // The first round warms up and is not counted.
+    for round in 0..=plan.rounds {
+        for (which, (address, requests)) in runs.iter().enumerate() {
+            let time = if round == 0 { plan.time.min(Duration::from_millis(500)) } else { plan.time };
+            let mut tally = in_thread(*address, requests.clone(), time).await?;
+            if round > 0 {
+                rates[which].push(tally.per_second());
+                if which == 0 {
+                    tails.push(percentile(&mut tally.latencies, 0.99) / 1e3);
+                }
+            }
+        }
+    }
+    for process in [gateway, boards, rmcp, axum] {
+        process.stop().await;
+    }
+    let [ours, rmcp, axum] = rates.each_ref().map(|rates| percentile(&mut rates.clone(), 0.5));
+    let ratio = |other: f64| ours / other;
+    report.push(
+        Figure::at_least("calls_per_second", "tools/call to boards, 32 connections", ours, "calls/s", 12_000.0)
+            .with(rates[0].clone()),
+    );
+    report.push(
+        Figure::plain("calls_p99_ms", "the same, 99th percentile", percentile(&mut tails.clone(), 0.5), "ms")
+            .with(tails),
+    );
+    report.push(Figure::plain("rmcp_per_second", "rmcp echo, no boards", rmcp, "calls/s").with(rates[1].clone()));
+    report.push(Figure::plain("axum_per_second", "bare axum echo", axum, "calls/s").with(rates[2].clone()));
+    report.push(Figure::at_least("of_rmcp", "share of the rmcp echo", ratio(rmcp), "", 0.4));
+    report.push(Figure::plain("of_axum", "share of the bare axum echo", ratio(axum), ""));
+    Ok(())
+}
+
+/// The generator has a thread and a runtime of its own.
+async fn in_thread(address: SocketAddr, requests: Vec<Vec<u8>>, time: Duration) -> Result<load::Tally, Failure> {
+    let run = tokio::task::spawn_blocking(move || load::run(address, requests, time));
+    run.await.map_err(|error| unwell(format!("the load generator died: {error}")))?
+}
+
+async fn latency(plan: &Plan, scratch: &Scratch, report: &mut Report) -> Result<(), Failure> {
+    let gateway = process::gateway(&scratch.folder("latency")).await?;
+    let address = gateway.address()?;
+    let boards = process::boards(gateway.devices_url(), "relay", 1).await?;
+    let devices = ready_boards(address, 1).await?;
+    let call = request::call(address, TOKEN, PUBLIC_TOOL, json!({"device": devices.first()}));
+
+    let listener = TcpListener::bind("127.0.0.1:0").await.map_err(|error| unwell(format!("no free port: {error}")))?;
+    let door = listener.local_addr().map_err(|error| unwell(format!("no free port: {error}")))?;
+    let url = format!("ws://{door}/xiaozhi/v1/");
+    let (board, direct) = tokio::join!(process::boards(&url, "relay", 1), direct::Direct::accept(&listener));
+    let (board, mut direct) = (board?, direct?);
+
+    let (mut ours, mut theirs) = (Vec::new(), Vec::new());
+    for round in 0..=plan.rounds {
+        let tally = in_thread(address, vec![call.clone()], plan.time).await?;
+        let mut straight = Vec::new();
+        let end = Instant::now() + plan.time;
+        while Instant::now() < end {
+            let sent = Instant::now();
+            direct.call(TOOL).await?;
+            straight.push(sent.elapsed().as_nanos() as f64 / 1e3);
+        }
+        if round > 0 {
+            ours.extend(tally.latencies);
+            theirs.extend(straight);
+        }
+    }
+    for process in [gateway, boards, board] {
+        process.stop().await;
+    }
+    let [ours_p50, ours_p99] = [0.5, 0.99].map(|share| percentile(&mut ours, share));
+    let [theirs_p50, theirs_p99] = [0.5, 0.99].map(|share| percentile(&mut theirs, share));
+    report.push(Figure::plain("direct_p50_us", "a board called directly, median", theirs_p50, "µs"));
+    report.push(Figure::plain("gateway_p50_us", "the same through the gateway", ours_p50, "µs"));
+    report.push(Figure::at_most("added_p50_us", "added latency, median", ours_p50 - theirs_p50, "µs", 150.0));
+    report.push(Figure::plain("added_p99_us", "added latency, 99th percentile", ours_p99 - theirs_p99, "µs"));
+    Ok(())
+}
+
+async fn memory(plan: &Plan, scratch: &Scratch, report: &mut Report) -> Result<(), Failure> {
+    let gateway = process::gateway(&scratch.folder("memory")).await?;
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    let before = gateway.resident()?;
+    let boards = process::boards(gateway.devices_url(), "relay", plan.boards).await?;
+    ready_boards(gateway.address()?, plan.boards).await?;
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    let each = gateway.resident()?.saturating_sub(before) as f64 / f64::from(plan.boards) / 1024.0;
+    boards.stop().await;
+    gateway.stop().await;
+    let label = format!("memory for a connected board, of {}", plan.boards);
+    report.push(Figure::at_most("board_kib", &label, each, "KiB", 8.0));
+    Ok(())
+}
+
+async fn listing(scratch: &Scratch, report: &mut Report) -> Result<(), Failure> {
+    let gateway = process::gateway(&scratch.folder("listing")).await?;
+    let address = gateway.address()?;
+    let boards = process::boards(gateway.devices_url(), "relay", 50).await?;
+    ready_boards(address, 50).await?;
+    let length = load::Connection::open(address).await?.exchange(&request::list(address, TOKEN)).await?;
+    boards.stop().await;
+    gateway.stop().await;
+    report.push(Figure::at_most("list_bytes", "tools/list with 50 equal boards", length as f64, "bytes", 3000.0));
+    Ok(())
+}
+
+/// Waits until so many boards are ready; gives their ids.
+async fn ready_boards(address: SocketAddr, count: u32) -> Result<Vec<String>, Failure> {
+    let mut client = crate::client::Target::local(address, TOKEN)?.connect().await?;
+    let patience = Instant::now() + Duration::from_secs(60);
+    let ids = loop {
+        let answer = client.get("/api/v1/devices").await?;
+        let devices = answer["devices"].as_array().map(Vec::as_slice).unwrap_or_default();
+        let ready: Vec<String> = devices
+            .iter()
+            .filter(|device| device["state"] == "ready")
+            .filter_map(|device| device["id"].as_str().map(str::to_owned))
+            .collect();
+        if ready.len() >= count as usize {
+            break ready;
+        }
+        if Instant::now() > patience {
+            return Err(unwell(format!("only {} of {count} boards joined", ready.len())));
+        }
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    };
+    Ok(ids)
+}

@@ -1,0 +1,162 @@
+//! The processes of a measurement: this program itself as gateway, boards or yardstick, each ended with
+//! its handle.
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use tokio::io::{AsyncBufReadExt, BufReader};
+use tokio::process::{Child, Command};
+
+use super::load::{Connection, unwell};
+use crate::failure::Failure;
+
+/// The token of every gateway that is measured.
+pub const TOKEN: &str = "snw-bench-token-0123456789abcdef";
+
+/// 20 s: whatever has not said a word by then will not.
+const START: Duration = Duration::from_secs(20);
+
+/// A process of ours.
+pub struct Process {
+    child: Child,
+    /// What it said of itself when it was ready.
+    pub page: Value,
+}
+
+impl Process {
+    /// Starts this program with other arguments and waits for its first line, which is JSON.
+    pub async fn start(arguments: &[&str]) -> Result<Process, Failure> {
+        let mut child = spawn(arguments)?;
+        let out = child.stdout.take().ok_or_else(|| unwell("a process without standard output"))?;
+        let mut lines = BufReader::new(out).lines();
+        let line = tokio::time::timeout(START, lines.next_line()).await;
+        let line = line.ok().and_then(Result::ok).flatten();
+        let page = line.and_then(|line| serde_json::from_str(&line).ok());
+        let page = page.ok_or_else(|| unwell(format!("`sinew {}` did not start", arguments.join(" "))))?;
+        // Whatever else it says is read away, so that it never waits for us.
+        tokio::spawn(async move { while let Ok(Some(_)) = lines.next_line().await {} });
+        Ok(Process { child, page })
+    }
+
+    pub fn address(&self) -> Result<SocketAddr, Failure> {
+        let url = self.page["url"].as_str().unwrap_or_default();
+        let address = url.rsplit('/').next().and_then(|address| address.parse().ok());
+        address.ok_or_else(|| unwell(format!("`{url}` is no address")))
+    }
+
+    pub fn devices_url(&self) -> &str {
+        self.page["devices_url"].as_str().unwrap_or_default()
+    }
+
+    /// Resident memory in bytes.
+    pub fn resident(&self) -> Result<u64, Failure> {
+        resident(self.child.id())
+    }
+
+    pub async fn stop(mut self) {
+        let _ = self.child.kill().await;
+    }
+}
+
+fn spawn(arguments: &[&str]) -> Result<Child, Failure> {
+    let program = std::env::current_exe().map_err(|error| unwell(format!("where am I? {error}")))?;
+    Command::new(program)
+        .args(arguments)
+        .env_remove("SINEW_STATE")
+        .env_remove("SINEW_URL")
+        .env_remove("SINEW_TOKEN")
+        .env("SINEW_LOG", "warn")
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .kill_on_drop(true)
+        .spawn()
+        .map_err(|error| unwell(format!("cannot start `sinew {}`: {error}", arguments.join(" "))))
+}
+
+/// A gateway of its own, on a fresh state directory and free ports.
+pub async fn gateway(state: &Path) -> Result<Process, Failure> {
+    let state = state.display().to_string();
+    let free = "127.0.0.1:0";
+    let arguments =
+        ["serve", "--listen", free, "--devices", free, "--state", &state, "--token", TOKEN, "--output", "json"];
+    Process::start(&arguments).await
+}
+
+/// Virtual boards in a process of their own.
+pub async fn boards(url: &str, kind: &str, count: u32) -> Result<Process, Failure> {
+    let count = count.to_string();
+    let arguments =
+        ["sim", "board", "--connect", url, "--token", TOKEN, "--kind", kind, "--count", &count, "--output", "json"];
+    Process::start(&arguments).await
+}
+
+/// How long a gateway takes from its start to its first answer, and its memory at rest.
+pub async fn start_figures(state: &Path) -> Result<(f64, u64), Failure> {
+    let free = std::net::TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr());
+    let address = free.map_err(|error| unwell(format!("no free port: {error}")))?;
+    let (listen, state) = (address.to_string(), state.display().to_string());
+    let arguments = [
+        "serve",
+        "--listen",
+        &listen,
+        "--devices",
+        "127.0.0.1:0",
+        "--state",
+        &state,
+        "--token",
+        TOKEN,
+        "--output",
+        "json",
+    ];
+    let started = Instant::now();
+    let mut child = spawn(&arguments)?;
+    let request = format!("GET /health HTTP/1.1\r\nHost: {address}\r\n\r\n");
+    let ready = loop {
+        if let Ok(mut connection) = Connection::open(address).await
+            && connection.answers(request.as_bytes()).await
+        {
+            break started.elapsed();
+        }
+        if started.elapsed() > START {
+            return Err(unwell("the gateway did not answer /health"));
+        }
+        tokio::time::sleep(Duration::from_micros(500)).await;
+    };
+    // A second of rest, until what only starting needed is given back.
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    let resident = resident(child.id())?;
+    let _ = child.kill().await;
+    Ok((ready.as_secs_f64() * 1e3, resident))
+}
+
+fn resident(pid: Option<u32>) -> Result<u64, Failure> {
+    let path = format!("/proc/{}/status", pid.unwrap_or_default());
+    let status = std::fs::read_to_string(&path).map_err(|error| unwell(format!("{path}: {error}")))?;
+    let kibibytes =
+        status.lines().find_map(|line| line.strip_prefix("VmRSS:")?.trim().strip_suffix("kB")?.trim().parse().ok());
+    kibibytes.map(|kibibytes: u64| kibibytes * 1024).ok_or_else(|| unwell(format!("{path} tells no VmRSS")))
+}
+
+/// A folder that is removed with everything in it.
+pub struct Scratch(PathBuf);
+
+impl Scratch {
+    pub fn new() -> Result<Scratch, Failure> {
+        let path = std::env::temp_dir().join(format!("sinew-bench-{}", std::process::id()));
+        std::fs::create_dir_all(&path).map_err(|error| unwell(format!("{}: {error}", path.display())))?;
+        Ok(Scratch(path))
+    }
+
+    pub fn folder(&self, name: &str) -> PathBuf {
+        self.0.join(name)
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}

@@ -1,0 +1,33 @@
+//! The requests the load generator sends, as bytes: MCP's stateless era over Streamable HTTP.
+
+use std::net::SocketAddr;
+
+use serde_json::{Value, json};
+
+const VERSION: &str = "2026-07-28";
+
+/// A `tools/call` as a client of today's MCP sends it.
+pub fn call(address: SocketAddr, token: &str, tool: &str, arguments: Value) -> Vec<u8> {
+    mcp(address, token, "tools/call", Some(tool), json!({"name": tool, "arguments": arguments}))
+}
+
+pub fn list(address: SocketAddr, token: &str) -> Vec<u8> {
+    mcp(address, token, "tools/list", None, json!({}))
+}
+
+fn mcp(address: SocketAddr, token: &str, method: &str, name: Option<&str>, mut params: Value) -> Vec<u8> {
+    params["_meta"] = json!({
+        "io.modelcontextprotocol/protocolVersion": VERSION,
+        "io.modelcontextprotocol/clientCapabilities": {},
+        "io.modelcontextprotocol/clientInfo": {"name": "sinew-bench", "version": env!("CARGO_PKG_VERSION")},
+    });
+    let body = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).to_string();
+    let name = name.map(|name| format!("Mcp-Name: {name}\r\n")).unwrap_or_default();
+    format!(
+        "POST /mcp HTTP/1.1\r\nHost: {address}\r\nAuthorization: Bearer {token}\r\n\
+         Content-Type: application/json\r\nAccept: application/json, text/event-stream\r\n\
+         MCP-Protocol-Version: {VERSION}\r\nMcp-Method: {method}\r\n{name}Content-Length: {}\r\n\r\n{body}",
+        body.len()
+    )
+    .into_bytes()
+}

@@ -1,0 +1,270 @@
+//! The command line's way to a running gateway: one HTTP/1.1 connection, in the clear or over TLS with a
+//! pinned certificate.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{Method, Request, StatusCode, Uri, header};
+use http_body_util::{BodyExt, Full, Limited};
+use hyper::client::conn::http1::{self, SendRequest};
+use hyper_util::rt::TokioIo;
+use serde_json::Value;
+use sinew_tool::ToolError;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpStream;
+use tokio_rustls::TlsConnector;
+
+use crate::args::Reach;
+use crate::failure::{Failure, Kind};
+use crate::pin::{self, Fingerprint};
+use crate::state;
+
+/// 64 MiB: larger than any answer the gateway lets through.
+const MAX_ANSWER: usize = 64 << 20;
+
+/// 10 s: a gateway on this or a near machine that does not take a connection by then is not there.
+const CONNECT: Duration = Duration::from_secs(10);
+
+/// Where a gateway is and what opens it.
+#[derive(Clone, Debug)]
+pub struct Target {
+    pub url: Uri,
+    pub token: Option<String>,
+    pub fingerprint: Option<Fingerprint>,
+}
+
+pub struct Client {
+    sender: SendRequest<Full<Bytes>>,
+    authority: String,
+    token: Option<String>,
+}
+
+/// A stream of either kind.
+pub trait Stream: AsyncRead + AsyncWrite + Unpin + Send {}
+impl<T: AsyncRead + AsyncWrite + Unpin + Send> Stream for T {}
+
+impl Target {
+    /// The gateway that is named, else the one that runs on the state directory, else the demo's.
+    pub fn find(reach: &Reach) -> Result<Target, Failure> {
+        if let Some(target) = Target::named(reach)? {
+            return Ok(target);
+        }
+        let directory = state::directory(reach.state.state.as_deref())?;
+        let running = state::find_running(&directory).ok_or_else(|| {
+            Failure::new(
+                Kind::NoGateway,
+                format!(
+                    "no gateway runs on {}; start one with `sinew demo` or `sinew serve`, or name one with --url",
+                    directory.display()
+                ),
+            )
+        })?;
+        Target::of_running(&running, reach)
+    }
+
+    /// The gateway that `--url` names.
+    pub fn named(reach: &Reach) -> Result<Option<Target>, Failure> {
+        let Some(url) = &reach.url else { return Ok(None) };
+        let mut target = Target { url: parse_url(url)?, token: reach.token.clone(), fingerprint: None };
+        target.fingerprint = reach.fingerprint.as_deref().map(Fingerprint::parse).transpose()?;
+        // The same gateway as the one on our own state directory: its token and certificate are known.
+        let directory = state::directory(reach.state.state.as_deref())?;
+        if let Some(running) = state::find_running(&directory)
+            && parse_url(&running.doors.url)?.authority() == target.url.authority()
+        {
+            return Target::of_running(&running, reach).map(Some);
+        }
+        Ok(Some(target))
+    }
+
+    pub fn of_running(running: &state::Running, reach: &Reach) -> Result<Target, Failure> {
+        let fingerprint = reach.fingerprint.as_deref().or(running.doors.fingerprint.as_deref());
+        Ok(Target {
+            url: parse_url(&running.doors.url)?,
+            token: Some(reach.token.clone().unwrap_or_else(|| running.doors.token.clone())),
+            fingerprint: fingerprint.map(Fingerprint::parse).transpose()?,
+        })
+    }
+
+    /// A gateway on this machine.
+    pub fn local(address: std::net::SocketAddr, token: &str) -> Result<Target, Failure> {
+        Ok(Target { url: parse_url(&format!("http://{address}"))?, token: Some(token.to_owned()), fingerprint: None })
+    }
+
+    pub async fn connect(&self) -> Result<Client, Failure> {
+        let authority = self.url.authority().map(ToString::to_string).unwrap_or_default();
+        let stream = tokio::time::timeout(CONNECT, self.open(&authority))
+            .await
+            .map_err(|_| unreachable(&self.url, "it does not take the connection"))??;
+        let (sender, connection) =
+            http1::handshake(TokioIo::new(stream)).await.map_err(|error| unreachable(&self.url, error))?;
+        tokio::spawn(async move {
+            if let Err(error) = connection.with_upgrades().await {
+                tracing::debug!("connection to the gateway: {error}");
+            }
+        });
+        Ok(Client { sender, authority, token: self.token.clone() })
+    }
+
+    async fn open(&self, authority: &str) -> Result<Box<dyn Stream>, Failure> {
+        let tls = self.url.scheme_str() == Some("https");
+        let host = self.url.host().unwrap_or_default().trim_matches(['[', ']']).to_owned();
+        let port = self.url.port_u16().unwrap_or(if tls { 443 } else { 80 });
+        let stream = TcpStream::connect((host.as_str(), port)).await.map_err(|error| unreachable(&self.url, error))?;
+        stream.set_nodelay(true).map_err(|error| unreachable(&self.url, error))?;
+        if !tls {
+            return Ok(Box::new(stream));
+        }
+        let Some(fingerprint) = &self.fingerprint else {
+            return Err(Failure::new(
+                Kind::Config,
+                format!("https://{authority} needs --fingerprint; the gateway prints it when it starts"),
+            ));
+        };
+        let connector = TlsConnector::from(Arc::new(pin::client_config(fingerprint.clone())?));
+        let name = rustls::pki_types::ServerName::try_from(host)
+            .map_err(|_| Failure::new(Kind::Usage, format!("{authority} is not a host name")))?;
+        let stream = connector.connect(name, stream).await.map_err(|error| unreachable(&self.url, error))?;
+        Ok(Box::new(stream))
+    }
+}
+
+impl Client {
+    pub async fn get(&mut self, path: &str) -> Result<Value, Failure> {
+        self.send(Method::GET, path, None).await
+    }
+
+    pub async fn post(&mut self, path: &str, body: &Value) -> Result<Value, Failure> {
+        self.send(Method::POST, path, Some(body)).await
+    }
+
+    pub async fn delete(&mut self, path: &str) -> Result<Value, Failure> {
+        self.send(Method::DELETE, path, None).await
+    }
+
+    async fn send(&mut self, method: Method, path: &str, body: Option<&Value>) -> Result<Value, Failure> {
+        let body = body.map(|body| Bytes::from(body.to_string())).unwrap_or_default();
+        let request = self
+            .request(method, path)
+            .header(header::CONTENT_TYPE, "application/json")
+            .body(Full::new(body))
+            .map_err(|error| Failure::new(Kind::Usage, format!("cannot ask for {path}: {error}")))?;
+        let answer = self.sender.send_request(request).await.map_err(broken)?;
+        let status = answer.status();
+        let body = Limited::new(answer.into_body(), MAX_ANSWER).collect().await;
+        let body = body.map_err(|error| Failure::new(Kind::Io, format!("the gateway's answer broke off: {error}")))?;
+        read_answer(status, &body.to_bytes())
+    }
+
+    /// Turns the connection into a stream of newline-delimited MCP.
+    pub async fn upgrade(mut self, path: &str) -> Result<impl Stream, Failure> {
+        let request = self
+            .request(Method::GET, path)
+            .header(header::CONNECTION, "Upgrade")
+            .header(header::UPGRADE, "sinew-mcp")
+            .body(Full::default())
+            .map_err(|error| Failure::new(Kind::Usage, format!("cannot ask for {path}: {error}")))?;
+        let answer = self.sender.send_request(request).await.map_err(broken)?;
+        if answer.status() != StatusCode::SWITCHING_PROTOCOLS {
+            let status = answer.status();
+            let body = Limited::new(answer.into_body(), MAX_ANSWER).collect().await;
+            let body = body.map(|body| body.to_bytes()).unwrap_or_default();
+            return match read_answer(status, &body) {
+                Err(failure) => Err(failure),
+                Ok(_) => Err(Failure::new(Kind::Io, format!("the gateway did not open the stream: HTTP {status}"))),
+            };
+        }
+        hyper::upgrade::on(answer).await.map(TokioIo::new).map_err(broken)
+    }
+
+    fn request(&self, method: Method, path: &str) -> http::request::Builder {
+        let request = Request::builder().method(method).uri(path).header(header::HOST, &self.authority);
+        match &self.token {
+            Some(token) => request.header(header::AUTHORIZATION, format!("Bearer {token}")),
+            None => request,
+        }
+    }
+}
+
+fn read_answer(status: StatusCode, body: &[u8]) -> Result<Value, Failure> {
+    let value: Option<Value> = if body.is_empty() { Some(Value::Null) } else { serde_json::from_slice(body).ok() };
+    if status.is_success() {
+        return value
+            .ok_or_else(|| Failure::new(Kind::Io, "the gateway's answer is not JSON; is this a Sinew gateway?"));
+    }
+    if status == StatusCode::UNAUTHORIZED {
+        return Err(Failure::new(
+            Kind::TokenRefused,
+            "the gateway does not accept the token; give a valid one with --token or SINEW_TOKEN, or use the gateway's \
+             own from the file `token` in its state directory",
+        ));
+    }
+    if let Some(error) = value.as_ref().and_then(ToolError::from_object) {
+        return Err(error.into());
+    }
+    Err(Failure::new(Kind::Io, format!("the gateway answered HTTP {status}")))
+}
+
+fn parse_url(text: &str) -> Result<Uri, Failure> {
+    let wrong = || {
+        Failure::new(
+            Kind::Usage,
+            format!("`{text}` is no gateway address; expected http://HOST:PORT or https://HOST:PORT"),
+        )
+    };
+    let url: Uri = text.parse().map_err(|_| wrong())?;
+    let fits = matches!(url.scheme_str(), Some("http" | "https")) && url.host().is_some_and(|host| !host.is_empty());
+    fits.then_some(url).ok_or_else(wrong)
+}
+
+fn unreachable(url: &Uri, why: impl std::fmt::Display) -> Failure {
+    Failure::new(
+        Kind::NoGateway,
+        format!("cannot reach a gateway at {url}: {why}; is it running? `sinew doctor` looks closer"),
+    )
+}
+
+fn broken(error: hyper::Error) -> Failure {
+    Failure::new(Kind::NoGateway, format!("the connection to the gateway broke: {error}"))
+}
+
+/// A value for use in a path or query.
+pub fn encode(text: &str) -> String {
+    let mut encoded = String::new();
+    for byte in text.bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => encoded.push(byte as char),
+            _ => encoded.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    encoded
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_safe_in_a_path() {
+        assert_eq!(encode("küche/1?"), "k%C3%BCche%2F1%3F");
+    }
+
+    #[test]
+    fn an_address_needs_a_scheme_and_a_host() {
+        assert!(parse_url("http://127.0.0.1:7300").is_ok());
+        assert!(parse_url("https://[::1]:7300/").is_ok());
+        for wrong in ["127.0.0.1:7300", "ftp://x", "http://", "", "http://a b"] {
+            assert_eq!(parse_url(wrong).map_err(|failure| failure.exit), Err(64), "{wrong:?}");
+        }
+    }
+
+    #[test]
+    fn a_failure_of_the_gateway_keeps_its_row() {
+        let object = ToolError::new(sinew_tool::ErrorKind::Timeout, "too slow").to_object();
+        let failure = read_answer(StatusCode::GATEWAY_TIMEOUT, object.to_string().as_bytes()).expect_err("a failure");
+        assert_eq!((failure.exit, failure.error_type), (75, "Timeout"));
+        assert_eq!(read_answer(StatusCode::UNAUTHORIZED, b"").map_err(|failure| failure.exit), Err(77));
+        assert_eq!(read_answer(StatusCode::BAD_GATEWAY, b"<html>").map_err(|failure| failure.exit), Err(74));
+    }
+}

@@ -1,0 +1,276 @@
+//! `sinew call`: one call, its answer shown or saved.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Map, Value, json};
+use sinew_tool::{Content, ErrorKind, ToolError};
+
+use super::{list, text, tools};
+use crate::args::Call;
+use crate::client::{Client, Target};
+use crate::failure::{Failure, Kind};
+use crate::show::{Ink, Show, bytes, clean, print, print_json};
+
+pub async fn run(args: Call, show: Show) -> Result<(), Failure> {
+    let mut client = Target::find(&args.reach)?.connect().await?;
+    let arguments = match &args.json {
+        Some(text) => whole(text)?,
+        None if args.arguments.is_empty() => Map::new(),
+        None => typed(&args.arguments, &schema(&mut client, &args.device, &args.tool).await?)?,
+    };
+    let mut request = json!({"device": args.device, "tool": args.tool, "arguments": arguments});
+    if let Some(timeout) = args.timeout {
+        request["timeout_ms"] = json!(timeout.as_millis() as u64);
+    }
+    let waiting = format!("waiting for {}", args.device);
+    let mut answer = show.waiting(&waiting, client.post("/api/v1/call", &request)).await?;
+    let stem = format!("{}-{}", file_name(&args.device), file_name(&args.tool));
+    let shown = items(&mut answer, args.save.as_deref(), &stem)?;
+    if show.json() {
+        print_json(&answer);
+        return Ok(());
+    }
+    for item in shown {
+        match item {
+            Shown::Text(text) => print(&format!("{}\n", clean(&text))),
+            Shown::Thing(what) => print(&format!("{}\n", show.paint(Ink::Dim, &clean(&what)))),
+        }
+    }
+    Ok(())
+}
+
+enum Shown {
+    Text(String),
+    Thing(String),
+}
+
+/// What to show of each content item. With a folder, binary data moves from the answer into files.
+fn items(answer: &mut Value, folder: Option<&Path>, stem: &str) -> Result<Vec<Shown>, Failure> {
+    let mut shown = Vec::new();
+    let structured = answer.get("structuredContent").cloned();
+    let content = answer.get_mut("content").and_then(Value::as_array_mut).map(std::mem::take).unwrap_or_default();
+    let mut kept = Vec::new();
+    for mut item in content {
+        let Some(content) = Content::from_json(&item) else {
+            shown.push(Shown::Thing(format!("content of an unknown type: {}", text(&item, "type"))));
+            kept.push(item);
+            continue;
+        };
+        match (&content, content.bytes()) {
+            (Content::Text(text), _) => shown.push(Shown::Text(text.clone())),
+            (_, Some(data)) => {
+                let mime = mime_type(&content);
+                let size = match &content {
+                    Content::Image { size: Some((width, height)), .. } => format!(", {width} × {height}"),
+                    _ => String::new(),
+                };
+                let mut line = format!("{mime}{size}, {}", bytes(data.len()));
+                if let Some(folder) = folder {
+                    let path = save(folder, stem, extension(mime), &data)?;
+                    line.push_str(&format!(", saved to {}", path.display()));
+                    strip(&mut item, &path);
+                } else {
+                    line.push_str("; --save DIR writes it to a file");
+                }
+                shown.push(Shown::Thing(line));
+            }
+            (Content::Link { uri, .. }, _) => shown.push(Shown::Thing(uri.clone())),
+            _ => shown.push(Shown::Thing(item.to_string())),
+        }
+        kept.push(item);
+    }
+    answer["content"] = Value::Array(kept);
+    if shown.is_empty() {
+        shown.extend(structured.map(|structured| Shown::Text(format!("{structured:#}"))));
+    }
+    Ok(shown)
+}
+
+fn mime_type(content: &Content) -> &str {
+    match content {
+        Content::Image { mime_type, .. } | Content::Audio { mime_type, .. } => mime_type,
+        Content::Resource { mime_type: Some(mime_type), .. } => mime_type,
+        _ => "application/octet-stream",
+    }
+}
+
+/// Puts the path where the data was.
+fn strip(item: &mut Value, path: &Path) {
+    let holder = if item.get("resource").is_some() { &mut item["resource"] } else { item };
+    if let Some(holder) = holder.as_object_mut() {
+        holder.remove("data");
+        holder.remove("blob");
+        holder.insert("saved".to_owned(), json!(path.display().to_string()));
+    }
+}
+
+/// Never writes over a file: the first free number is taken.
+fn save(folder: &Path, stem: &str, extension: &str, data: &[u8]) -> Result<PathBuf, Failure> {
+    let failed = |path: &Path, error| Failure::new(Kind::Io, format!("cannot write {}: {error}", path.display()));
+    fs::create_dir_all(folder).map_err(|error| failed(folder, error))?;
+    let mut number = 1;
+    loop {
+        let path = folder.join(format!("{stem}-{number}.{extension}"));
+        match fs::OpenOptions::new().write(true).create_new(true).open(&path) {
+            Ok(mut file) => {
+                std::io::Write::write_all(&mut file, data).map_err(|error| failed(&path, error))?;
+                return Ok(path);
+            }
+            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => number += 1,
+            Err(error) => return Err(failed(&path, error)),
+        }
+    }
+}
+
+fn extension(mime: &str) -> &'static str {
+    match mime {
+        "image/jpeg" => "jpg",
+        "image/png" => "png",
+        "image/webp" => "webp",
+        "image/gif" => "gif",
+        "audio/wav" | "audio/x-wav" => "wav",
+        "audio/mpeg" => "mp3",
+        "audio/ogg" => "ogg",
+        _ => "bin",
+    }
+}
+
+/// Names come from devices and users: only plain characters reach the file system.
+fn file_name(text: &str) -> String {
+    text.chars()
+        .map(|character| if character.is_ascii_alphanumeric() || character == '-' { character } else { '_' })
+        .collect()
+}
+
+fn whole(text: &str) -> Result<Map<String, Value>, Failure> {
+    match serde_json::from_str(text) {
+        Ok(Value::Object(object)) => Ok(object),
+        Ok(_) => Err(usage("--json must be one JSON object, for example --json '{\"volume\": 40}'".to_owned())),
+        Err(error) => Err(usage(format!("--json is not JSON: {error}"))),
+    }
+}
+
+async fn schema(client: &mut Client, device: &str, tool: &str) -> Result<Value, Failure> {
+    let tools = tools::of_device(client, device).await?;
+    if let Some(entry) = tools.iter().find(|entry| text(entry, "name") == tool) {
+        return Ok(entry["inputSchema"].clone());
+    }
+    // A public name is good too.
+    let public = client.get("/api/v1/tools?shape=folded").await?;
+    if let Some(entry) = list(&public, "tools").iter().find(|entry| text(entry, "name") == tool) {
+        return Ok(entry["inputSchema"].clone());
+    }
+    let names: Vec<_> = tools.iter().map(|entry| text(entry, "name")).collect();
+    let message = format!("{device} has no tool `{tool}`; it has {}", names.join(", "));
+    Err(ToolError::new(ErrorKind::UnknownTool, message).into())
+}
+
+/// `key=value` pairs, each value read as the schema types it.
+fn typed(pairs: &[String], schema: &Value) -> Result<Map<String, Value>, Failure> {
+    let mut arguments = Map::new();
+    for pair in pairs {
+        let (key, value) = pair
+            .split_once('=')
+            .ok_or_else(|| usage(format!("`{pair}` is no key=value; the tool takes {}", takes(schema))))?;
+        let value = read(value, &schema["properties"][key]).ok_or_else(|| {
+            let expected =
+                tools::arguments(&json!({"required": [key], "properties": {key: schema["properties"][key]}}));
+            usage(format!("`{value}` does not fit the argument {expected}"))
+        })?;
+        if arguments.insert(key.to_owned(), value).is_some() {
+            return Err(usage(format!("the argument `{key}` is given twice")));
+        }
+    }
+    Ok(arguments)
+}
+
+fn takes(schema: &Value) -> String {
+    let arguments = tools::arguments(schema);
+    if arguments.is_empty() { "no arguments".to_owned() } else { arguments }
+}
+
+/// A value as its property's type reads it; where no type is said, JSON if it is JSON, else text.
+fn read(value: &str, property: &Value) -> Option<Value> {
+    let json = || serde_json::from_str::<Value>(value).ok();
+    let as_type = |word: &str| match word {
+        "string" => Some(json!(value)),
+        "integer" => json().filter(|value| value.is_i64() || value.is_u64()),
+        "number" => json().filter(Value::is_number),
+        "boolean" => match value {
+            "true" | "yes" | "on" => Some(json!(true)),
+            "false" | "no" | "off" => Some(json!(false)),
+            _ => None,
+        },
+        "array" => json().filter(Value::is_array),
+        "object" => json().filter(Value::is_object),
+        "null" => (value == "null").then_some(Value::Null),
+        _ => None,
+    };
+    match property.get("type") {
+        Some(Value::String(word)) => as_type(word),
+        // The narrower types first, as everything is text.
+        Some(Value::Array(words)) => ["null", "boolean", "integer", "number", "array", "object", "string"]
+            .into_iter()
+            .filter(|word| words.iter().any(|wanted| wanted == word))
+            .find_map(as_type),
+        _ => Some(json().unwrap_or_else(|| json!(value))),
+    }
+}
+
+fn usage(message: String) -> Failure {
+    Failure::new(Kind::Usage, message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pairs(pairs: &[&str]) -> Result<Value, String> {
+        let schema = json!({"properties": {
+            "volume": {"type": "integer", "minimum": 0, "maximum": 100},
+            "on": {"type": "boolean"},
+            "text": {"type": "string"},
+            "either": {"type": ["string", "integer"]},
+            "list": {"type": "array"},
+        }});
+        let pairs: Vec<_> = pairs.iter().map(|pair| (*pair).to_owned()).collect();
+        typed(&pairs, &schema).map(Value::Object).map_err(|failure| failure.message)
+    }
+
+    #[test]
+    fn values_are_typed_by_the_schema() {
+        assert_eq!(
+            pairs(&["volume=40", "on=off", "text=40", "either=40", "list=[1,2]", "other=x=y"]),
+            Ok(json!({"volume": 40, "on": false, "text": "40", "either": 40, "list": [1, 2], "other": "x=y"}))
+        );
+        assert_eq!(pairs(&["either=forty", "text="]), Ok(json!({"either": "forty", "text": ""})));
+    }
+
+    #[test]
+    fn a_value_that_does_not_fit_is_named_with_the_expectation() {
+        assert_eq!(pairs(&["volume=loud"]), Err("`loud` does not fit the argument volume: integer 0–100".to_owned()));
+        assert!(pairs(&["volume=1.5"]).is_err());
+        assert!(pairs(&["volume"]).is_err());
+        assert_eq!(pairs(&["on=on", "on=on"]), Err("the argument `on` is given twice".to_owned()));
+    }
+
+    #[test]
+    fn binary_content_moves_into_files_that_are_never_written_over() {
+        let folder = std::env::temp_dir().join(format!("sinew-call-{}", std::process::id()));
+        let image = Content::image(b"abc", "image/png", Some((2, 1))).to_json();
+        let mut answer = json!({"content": [image, image]});
+        items(&mut answer, Some(&folder), "b-photo").expect("saved");
+        assert_eq!(fs::read(folder.join("b-photo-1.png")).expect("written"), b"abc");
+        assert_eq!(fs::read(folder.join("b-photo-2.png")).expect("written"), b"abc");
+        assert!(answer["content"][1].get("data").is_none());
+        assert!(text(&answer["content"][1], "saved").ends_with("b-photo-2.png"));
+        fs::remove_dir_all(folder).expect("removed");
+    }
+
+    #[test]
+    fn names_cannot_leave_the_folder() {
+        assert_eq!(file_name("../../etc/passwd"), "______etc_passwd");
+        assert_eq!(file_name("self.camera.take_photo"), "self_camera_take_photo");
+    }
+}

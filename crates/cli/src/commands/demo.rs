@@ -1,0 +1,113 @@
+//! `sinew demo`: a gateway with virtual boards, and the page that says how to use it.
+
+use std::time::Duration;
+
+use sinew_gateway::Role;
+use sinew_sim::board::{self, BoardConfig, Kind as BoardKind};
+
+use super::{list, text, tools};
+use crate::args::{Demo, Reach};
+use crate::client::Target;
+use crate::compose::House;
+use crate::config::Config;
+use crate::failure::{Failure, Kind};
+use crate::show::{Show, print};
+use crate::startpage::{self, Device, Page};
+use crate::state;
+
+/// The label of the demo boards' tokens, by which a later start finds and replaces them.
+const LABEL: &str = "demo board";
+
+/// 10 s: the boards connect within milliseconds; whatever takes this long has failed.
+const JOINING: Duration = Duration::from_secs(10);
+
+const BOARDS: [(BoardKind, &str); 4] = [
+    (BoardKind::Companion, "aa:bb:cc:dd:ee:01"),
+    (BoardKind::Companion, "aa:bb:cc:dd:ee:02"),
+    (BoardKind::Relay, "aa:bb:cc:dd:ee:03"),
+    (BoardKind::Relay, "aa:bb:cc:dd:ee:04"),
+];
+
+pub async fn run(args: Demo, show: Show) -> Result<(), Failure> {
+    let mut settings = Config::default().with_flags(&args.doors)?;
+    let base = settings.state.clone();
+    settings.state = state::demo(&base);
+    let mut house = House::open(settings).await?;
+    connect_boards(&mut house)?;
+    let joined = show.waiting("waiting for the virtual boards", wait_for_boards(&house)).await;
+    if let Err(failure) = joined {
+        house.close().await;
+        return Err(failure);
+    }
+    let page = Page {
+        title: format!("Sinew {} is running, with {} virtual boards.", env!("CARGO_PKG_VERSION"), BOARDS.len()),
+        doors: house.doors.clone(),
+        show_token: true,
+        directory: house.directory.display().to_string(),
+        elsewhere: house.elsewhere.clone(),
+        devices: devices(&house).await?,
+        program: startpage::program(),
+        state_flag: (Some(&base) != state::directory(None).ok().as_ref()).then(|| base.display().to_string()),
+    };
+    print(&if show.json() { format!("{}\n", page.to_json()) } else { page.to_text(show) });
+    house.run().await
+}
+
+/// Virtual boards that dial the boards' door like real ones, each with a token of its own.
+pub fn connect_boards(house: &mut House) -> Result<(), Failure> {
+    let tokens = house.gateway.tokens();
+    for old in tokens.list().into_iter().filter(|token| token.label == LABEL) {
+        tokens.revoke(&old.id)?;
+    }
+    let trust = super::sim::trust(house.doors.fingerprint.as_deref())?;
+    for (kind, hardware_id) in BOARDS {
+        let (_, token) = house.gateway.tokens().create(Role::Device(hardware_id.to_owned()), LABEL)?;
+        let config = BoardConfig {
+            token: Some(token),
+            trust: trust.clone(),
+            ..BoardConfig::new(&house.doors.devices_url, hardware_id, kind)
+        };
+        let shutdown = house.shutdown.clone();
+        house.spawn(async move { board::run(config, shutdown).await.map_err(std::io::Error::other) });
+    }
+    Ok(())
+}
+
+/// Waits until every board of the demo is ready.
+pub async fn wait_for_boards(house: &House) -> Result<(), Failure> {
+    let mut watch = house.gateway.watch();
+    let all_ready = async {
+        loop {
+            let devices = house.gateway.devices();
+            let ready = |hardware_id: &str| {
+                let key = format!("board:{hardware_id}");
+                devices.iter().any(|device| device.key.0 == key && device.is_ready())
+            };
+            if BOARDS.iter().all(|(_, hardware_id)| ready(hardware_id)) {
+                return;
+            }
+            watch.next().await;
+        }
+    };
+    tokio::time::timeout(JOINING, all_ready).await.map_err(|_| {
+        Failure::new(Kind::Io, "the virtual boards did not join within 10 s; SINEW_LOG=debug shows what they met")
+    })
+}
+
+/// The devices and their own tool names, asked at the clients' door like any client would.
+async fn devices(house: &House) -> Result<Vec<Device>, Failure> {
+    let running =
+        state::Running { directory: house.directory.clone(), pid: std::process::id(), doors: house.doors.clone() };
+    let mut client = Target::of_running(&running, &Reach::default())?.connect().await?;
+    let answer = client.get("/api/v1/devices").await?;
+    let mut devices = Vec::new();
+    for device in list(&answer, "devices").iter().filter(|device| text(device, "state") == "ready") {
+        let tools = tools::of_device(&mut client, text(device, "id")).await?;
+        devices.push(Device {
+            id: text(device, "id").to_owned(),
+            kind: text(device, "kind").to_owned(),
+            tools: tools.iter().map(|tool| text(tool, "name").to_owned()).collect(),
+        });
+    }
+    Ok(devices)
+}

@@ -1,0 +1,76 @@
+//! `sinew devices`: who is there, and by which name.
+
+use serde_json::{Value, json};
+
+use super::{ago, list, text};
+use crate::args::{Devices, DevicesVerb, Reach};
+use crate::client::{Target, encode};
+use crate::failure::Failure;
+use crate::show::{Ink, Show, Table, clean, print, print_json};
+
+pub async fn run(args: Devices, show: Show) -> Result<(), Failure> {
+    match args.verb {
+        Some(DevicesVerb::Rename { device, name, reach }) => rename(&device, &name, &reach, show).await,
+        None => all(&args.reach, show).await,
+    }
+}
+
+async fn all(reach: &Reach, show: Show) -> Result<(), Failure> {
+    let answer = Target::find(reach)?.connect().await?.get("/api/v1/devices").await?;
+    if show.json() {
+        print_json(&answer);
+        return Ok(());
+    }
+    let devices = list(&answer, "devices");
+    if devices.is_empty() {
+        print("No device has come yet. Connect a virtual one with `sinew sim board`.\n");
+        return Ok(());
+    }
+    let mut table = Table::new(["DEVICE", "NAME", "KIND", "VERSION", "STATE", "SINCE", "TOOLS", "ADMITTED BY"]);
+    for device in devices {
+        let cell = |key: &str| (None, text(device, key).to_owned());
+        let state = text(device, "state");
+        let since = device.get("since").and_then(Value::as_i64).map(ago).unwrap_or_default();
+        let tools = device.get("tools").map(Value::to_string).unwrap_or_default();
+        // The gateway's own token is for first trials; whoever looks at the table should see that.
+        let admitted = text(device, "admitted_by");
+        let trial = (admitted == "gateway token").then_some(Ink::Warn);
+        table.row([
+            (Some(Ink::Bold), text(device, "id").to_owned()),
+            cell("name"),
+            cell("kind"),
+            cell("version"),
+            (Some(ink_of(state)), state.to_owned()),
+            (None, since),
+            (None, tools),
+            (trial, admitted.to_owned()),
+        ]);
+    }
+    print(&show.table(&table));
+    for device in devices {
+        let remedy = text(device, "remedy");
+        if !remedy.is_empty() && text(device, "state") != "away" {
+            print(&format!("{}: {}\n", clean(text(device, "id")), clean(remedy)));
+        }
+    }
+    Ok(())
+}
+
+async fn rename(device: &str, name: &str, reach: &Reach, show: Show) -> Result<(), Failure> {
+    let path = format!("/api/v1/devices/{}/rename", encode(device));
+    let answer = Target::find(reach)?.connect().await?.post(&path, &json!({"name": name})).await?;
+    if show.json() {
+        print_json(&answer);
+    } else {
+        print(&format!("{} is now called {}\n", clean(text(&answer, "id")), clean(name)));
+    }
+    Ok(())
+}
+
+pub fn ink_of(state: &str) -> Ink {
+    match state {
+        "ready" => Ink::Good,
+        "away" => Ink::Dim,
+        _ => Ink::Warn,
+    }
+}

@@ -1,0 +1,291 @@
+//! `sinew doctor`: what stands in the way, and how to mend it.
+
+use std::fs;
+use std::net::{SocketAddr, TcpListener};
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use super::{list, text};
+use crate::args::{Doctor, Reach};
+use crate::client::Target;
+use crate::config::Config;
+use crate::failure::{Failure, Kind};
+use crate::show::{Ink, Show, clean, print, print_json};
+use crate::state::{self, Running};
+
+/// One finding.
+struct Check {
+    name: &'static str,
+    verdict: Verdict,
+    message: String,
+    remedy: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Verdict {
+    Well,
+    /// Worth knowing; nothing is broken.
+    Note,
+    Fault,
+}
+
+pub async fn run(args: Doctor, show: Show) -> Result<(), Failure> {
+    let config = args.config.as_deref().map(Config::load).transpose()?.unwrap_or_default();
+    let given = args.reach.state.state.clone().or(config.state.clone());
+    let directory = state::directory(given.as_deref())?;
+    let running = state::find_running(&directory);
+    let place = running.as_ref().map_or(directory.clone(), |running| running.directory.clone());
+
+    let mut checks = vec![state_directory(&place)];
+    checks.push(gateway(running.as_ref(), &args.reach).await);
+    match &running {
+        Some(running) => checks.extend(devices(running, &args.reach).await),
+        None => checks.extend([
+            port("clients' port", "--listen", config.listen),
+            port("boards' port", "--devices", config.devices),
+        ]),
+    }
+    checks.push(token(&place));
+    checks.push(certificate(&place, &config));
+    checks.push(adb().await);
+
+    let faults = checks.iter().filter(|check| check.verdict == Verdict::Fault).count();
+    let all = json!({"checks": checks.iter().map(Check::to_json).collect::<Vec<_>>()});
+    if faults > 0 {
+        if !show.json() {
+            checks.iter().for_each(|check| print(&check.to_text(show)));
+        }
+        let message =
+            if faults == 1 { "one check found a fault".to_owned() } else { format!("{faults} checks found faults") };
+        return Err(Failure { details: all, ..Failure::new(Kind::Unwell, message) });
+    }
+    if show.json() {
+        print_json(&all);
+    } else {
+        checks.iter().for_each(|check| print(&check.to_text(show)));
+    }
+    Ok(())
+}
+
+impl Check {
+    fn well(name: &'static str, message: impl Into<String>) -> Check {
+        Check { name, verdict: Verdict::Well, message: message.into(), remedy: None }
+    }
+
+    fn note(name: &'static str, message: impl Into<String>, remedy: impl Into<String>) -> Check {
+        Check { name, verdict: Verdict::Note, message: message.into(), remedy: Some(remedy.into()) }
+    }
+
+    fn fault(name: &'static str, message: impl Into<String>, remedy: impl Into<String>) -> Check {
+        Check { name, verdict: Verdict::Fault, message: message.into(), remedy: Some(remedy.into()) }
+    }
+
+    fn to_json(&self) -> Value {
+        let verdict = match self.verdict {
+            Verdict::Well => "ok",
+            Verdict::Note => "note",
+            Verdict::Fault => "fault",
+        };
+        json!({"name": self.name, "verdict": verdict, "message": self.message, "remedy": self.remedy})
+    }
+
+    fn to_text(&self, show: Show) -> String {
+        let (ink, sign) = match self.verdict {
+            Verdict::Well => (Ink::Good, "ok   "),
+            Verdict::Note => (Ink::Warn, "note "),
+            Verdict::Fault => (Ink::Bad, "fault"),
+        };
+        let mut text = format!("{} {:<16} {}\n", show.paint(ink, sign), self.name, clean(&self.message));
+        if let Some(remedy) = &self.remedy {
+            text.push_str(&format!("{:23}{}\n", "", show.paint(Ink::Dim, &format!("→ {}", clean(remedy)))));
+        }
+        text
+    }
+}
+
+fn state_directory(directory: &Path) -> Check {
+    const NAME: &str = "state directory";
+    let shown = directory.display();
+    let Ok(found) = fs::metadata(directory) else {
+        return Check::note(
+            NAME,
+            format!("{shown} does not exist yet"),
+            "the first `sinew serve` or `sinew demo` makes it",
+        );
+    };
+    if !found.is_dir() {
+        return Check::fault(NAME, format!("{shown} is not a directory"), "choose another with --state DIR");
+    }
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::MetadataExt;
+        // The owner of our own process, where the system tells it.
+        let ours = fs::metadata("/proc/self").map(|process| process.uid()).ok();
+        if ours.is_some_and(|ours| ours != found.uid()) {
+            let remedy =
+                format!("chown -R \"$(id -un)\" {shown}, or run as that user, or choose another with --state DIR");
+            return Check::fault(NAME, format!("{shown} belongs to user {}", found.uid()), remedy);
+        }
+        if found.mode() & 0o077 != 0 {
+            let message = format!("{shown} is open to other users (mode {:o})", found.mode() & 0o777);
+            return Check::fault(NAME, message, format!("chmod 700 {shown}"));
+        }
+    }
+    Check::well(NAME, shown.to_string())
+}
+
+async fn gateway(running: Option<&Running>, reach: &Reach) -> Check {
+    const NAME: &str = "gateway";
+    let target = match (Target::named(reach), running) {
+        (Err(failure), _) => return Check::fault(NAME, failure.message, "correct --url"),
+        (Ok(Some(target)), _) => Ok(target),
+        (Ok(None), Some(running)) => Target::of_running(running, reach),
+        (Ok(None), None) => return Check::note(NAME, "none runs", "start one with `sinew demo` or `sinew serve`"),
+    };
+    let asked = async {
+        let target = target?;
+        target.connect().await?.get("/api/v1/devices").await?;
+        Ok::<_, Failure>(target.url)
+    };
+    match asked.await {
+        Ok(url) => {
+            let who = running.map(|running| format!(", process {}", running.pid)).unwrap_or_default();
+            Check::well(NAME, format!("answers at {url}{who}, and accepts the token"))
+        }
+        Err(failure) if failure.error_type == "TokenRefused" => {
+            Check::fault(NAME, "refuses the token", "unset SINEW_TOKEN, or give a valid one with --token")
+        }
+        Err(failure) => Check::fault(NAME, failure.message, "look at its log; restart it if it hangs"),
+    }
+}
+
+/// Devices that are connected but not usable, with what they need.
+async fn devices(running: &Running, reach: &Reach) -> Vec<Check> {
+    const NAME: &str = "devices";
+    let asked = async {
+        let mut client = Target::of_running(running, reach)?.connect().await?;
+        client.get("/api/v1/devices").await
+    };
+    let Ok(answer) = asked.await else { return Vec::new() };
+    let devices = list(&answer, "devices");
+    let ready = devices.iter().filter(|device| text(device, "state") == "ready").count();
+    let mut checks = vec![Check::well(NAME, format!("{ready} ready of {} known", devices.len()))];
+    for device in devices {
+        let state = text(device, "state");
+        if !matches!(state, "ready" | "away") {
+            checks.push(Check::note(NAME, format!("{} is {state}", text(device, "id")), text(device, "remedy")));
+        }
+    }
+    let trials = devices.iter().filter(|device| text(device, "admitted_by") == "gateway token").count();
+    if trials > 0 {
+        let message = format!("{trials} came in with the gateway's own token");
+        checks.push(Check::note(NAME, message, "give each a token of its own: sinew token new --device ID"));
+    }
+    checks
+}
+
+fn port(name: &'static str, flag: &str, address: SocketAddr) -> Check {
+    match TcpListener::bind(address) {
+        Ok(_) => Check::well(name, format!("{address} is free")),
+        Err(error) => {
+            let remedy =
+                format!("`ss -ltnp 'sport = :{}'` shows who holds it; or choose another with {flag}", address.port());
+            Check::fault(name, format!("{address} cannot be listened on: {error}"), remedy)
+        }
+    }
+}
+
+fn token(directory: &Path) -> Check {
+    const NAME: &str = "token";
+    let path = directory.join("token");
+    let Ok(found) = fs::metadata(&path) else {
+        return Check::note(NAME, "none yet", "the first start of a gateway makes it");
+    };
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::MetadataExt;
+        if found.mode() & 0o077 != 0 {
+            let message = format!("{} can be read by other users (mode {:o})", path.display(), found.mode() & 0o777);
+            return Check::fault(
+                NAME,
+                message,
+                format!(
+                    "chmod 600 {0}; if others may have read it, remove it and restart the gateway for a new one",
+                    path.display()
+                ),
+            );
+        }
+    }
+    match fs::read_to_string(&path) {
+        Ok(text) if !text.trim().is_empty() => Check::well(NAME, path.display().to_string()),
+        Ok(_) => Check::fault(
+            NAME,
+            format!("{} is empty", path.display()),
+            "remove it and restart the gateway for a new one",
+        ),
+        Err(error) => Check::fault(NAME, format!("{}: {error}", path.display()), "make it readable for yourself"),
+    }
+}
+
+fn certificate(directory: &Path, config: &Config) -> Check {
+    const NAME: &str = "certificate";
+    if let Some(path) = &config.tls_cert {
+        let key = config.tls_key.as_deref().unwrap_or(path);
+        return match sinew_front::tls::TlsIdentity::from_files(path, key) {
+            Ok(identity) => Check::well(NAME, format!("{}, SHA-256 {}", path.display(), identity.fingerprint())),
+            Err(error) => Check::fault(NAME, error.to_string(), "correct `tls-cert` and `tls-key`"),
+        };
+    }
+    let note = fs::read(directory.join("tls.json")).ok().and_then(|note| serde_json::from_slice::<Value>(&note).ok());
+    let Some(expires) = note.as_ref().and_then(|note| note.get("expires_unix_seconds")).and_then(Value::as_i64) else {
+        return Check::well(NAME, "none; --tls makes one");
+    };
+    let days = (expires - jiff::Timestamp::now().as_second()) / 86_400;
+    if days < 0 {
+        return Check::fault(NAME, "the gateway's own certificate has ended", "restart the gateway for a new one");
+    }
+    Check::well(NAME, format!("the gateway's own, valid for {days} more days"))
+}
+
+async fn adb() -> Check {
+    const NAME: &str = "adb";
+    match tokio::process::Command::new("adb").arg("version").output().await {
+        Ok(output) if output.status.success() => {
+            let version = String::from_utf8_lossy(&output.stdout);
+            Check::well(NAME, version.lines().next().unwrap_or_default().to_owned())
+        }
+        _ => Check::note(NAME, "not found; only phones need it", "install it, for example with: apt install adb"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_taken_port_is_a_fault_with_a_remedy() {
+        let holder = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let check = port("port", "--listen", holder.local_addr().expect("an address"));
+        assert_eq!(check.verdict, Verdict::Fault);
+        assert!(check.remedy.expect("a remedy").contains("--listen"));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_state_directory_open_to_others_is_a_fault() {
+        use std::os::unix::fs::PermissionsExt;
+        let directory = std::env::temp_dir().join(format!("sinew-doctor-{}", std::process::id()));
+        fs::create_dir_all(&directory).expect("made");
+        let judged = |mode| {
+            fs::set_permissions(&directory, fs::Permissions::from_mode(mode)).expect("set");
+            state_directory(&directory).verdict
+        };
+        assert_eq!(judged(0o755), Verdict::Fault);
+        assert_eq!(judged(0o700), Verdict::Well);
+        fs::write(directory.join("token"), "snw_x").expect("written");
+        fs::set_permissions(directory.join("token"), fs::Permissions::from_mode(0o644)).expect("set");
+        assert_eq!(token(&directory).verdict, Verdict::Fault);
+        fs::remove_dir_all(directory).expect("removed");
+    }
+}

@@ -1,0 +1,88 @@
+//! `sinew events`: what devices said without being asked.
+
+use std::collections::VecDeque;
+
+use serde_json::{Value, json};
+
+use super::{list, text};
+use crate::args::Events;
+use crate::client::{Client, Target, encode};
+use crate::failure::Failure;
+use crate::show::{Ink, Show, clean, print, print_json};
+
+/// The gateway's largest page.
+const PAGE: usize = 1000;
+
+/// 25 s: shorter than what proxies and firewalls let a silent request live.
+const WAIT_MS: u32 = 25_000;
+
+pub async fn run(args: Events, show: Show) -> Result<(), Failure> {
+    let mut client = Target::find(&args.reach)?.connect().await?;
+    let mut reader = Reader { device: args.device.clone(), cursor: None };
+    // Pages run from the oldest on; the newest are kept.
+    let mut past = VecDeque::new();
+    loop {
+        let events = reader.page(&mut client, 0).await?;
+        let last = events.len() < PAGE;
+        past.extend(events);
+        past.drain(..past.len().saturating_sub(args.limit));
+        if last {
+            break;
+        }
+    }
+    if show.json() && !args.follow {
+        print_json(&json!({"events": past, "next": reader.cursor}));
+        return Ok(());
+    }
+    if past.is_empty() && !args.follow {
+        print("Nothing yet. `sinew events --follow` waits for what comes.\n");
+    }
+    past.iter().for_each(|event| print(&line(event, show)));
+    while args.follow {
+        for event in reader.page(&mut client, WAIT_MS).await? {
+            print(&line(&event, show));
+        }
+    }
+    Ok(())
+}
+
+struct Reader {
+    device: Option<String>,
+    cursor: Option<String>,
+}
+
+impl Reader {
+    async fn page(&mut self, client: &mut Client, wait_ms: u32) -> Result<Vec<Value>, Failure> {
+        let mut path = format!("/api/v1/events?limit={PAGE}&wait_ms={wait_ms}");
+        if let Some(device) = &self.device {
+            path.push_str(&format!("&device={}", encode(device)));
+        }
+        if let Some(cursor) = &self.cursor {
+            path.push_str(&format!("&since={}", encode(cursor)));
+        }
+        let page = client.get(&path).await?;
+        self.cursor = Some(text(&page, "next").to_owned());
+        let dropped = page.get("dropped").and_then(Value::as_u64).unwrap_or_default();
+        if dropped > 0 {
+            tracing::warn!("{dropped} events are gone: more came than are kept");
+        }
+        Ok(list(&page, "events").to_vec())
+    }
+}
+
+/// One event: a line of JSON for scripts, or time, device, topic and body for people.
+fn line(event: &Value, show: Show) -> String {
+    if show.json() {
+        return format!("{event}\n");
+    }
+    let at = event.get("at").and_then(Value::as_i64).and_then(|at| jiff::Timestamp::from_millisecond(at).ok());
+    let at = at.map(|at| at.to_zoned(jiff::tz::TimeZone::system()).strftime("%Y-%m-%d %H:%M:%S").to_string());
+    let body = event.get("body").filter(|body| !body.is_null()).map(Value::to_string).unwrap_or_default();
+    format!(
+        "{}  {}  {}  {}\n",
+        show.paint(Ink::Dim, &at.unwrap_or_default()),
+        show.paint(Ink::Bold, &clean(text(event, "device"))),
+        show.paint(Ink::Accent, &clean(text(event, "topic"))),
+        clean(&body),
+    )
+}

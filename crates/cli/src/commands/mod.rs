@@ -1,0 +1,63 @@
+//! One file a verb. Each reads its arguments, asks the gateway, and shows the answer.
+
+mod call;
+mod demo;
+mod devices;
+mod doctor;
+mod events;
+mod serve;
+mod sim;
+mod stdio;
+mod token;
+mod tools;
+
+use clap::CommandFactory;
+
+use crate::args::{Cli, Verb};
+use crate::bench;
+use crate::failure::Failure;
+use crate::show::Show;
+
+pub async fn run(verb: Verb, show: Show) -> Result<(), Failure> {
+    match verb {
+        Verb::Demo(args) => demo::run(args, show).await,
+        Verb::Serve(args) => serve::run(args, show).await,
+        Verb::Stdio(args) => stdio::run(args).await,
+        Verb::Devices(args) => devices::run(args, show).await,
+        Verb::Tools(args) => tools::run(args, show).await,
+        Verb::Call(args) => call::run(args, show).await,
+        Verb::Events(args) => events::run(args, show).await,
+        Verb::Token(args) => token::run(args, show).await,
+        Verb::Sim(args) => sim::run(args, show).await,
+        Verb::Doctor(args) => doctor::run(args, show).await,
+        Verb::Bench(args) => bench::run(args, show).await,
+        Verb::BenchPeer(args) => bench::peer(args.kind).await,
+        Verb::Completions(args) => {
+            let mut script = Vec::new();
+            clap_complete::generate(args.shell, &mut Cli::command(), "sinew", &mut script);
+            crate::show::print(&String::from_utf8_lossy(&script));
+            Ok(())
+        }
+    }
+}
+
+/// `3 min ago`, from milliseconds of Unix time.
+fn ago(at: i64) -> String {
+    let seconds = (jiff::Timestamp::now().as_millisecond() - at).max(0) / 1000;
+    match seconds {
+        0..60 => format!("{seconds} s ago"),
+        60..3600 => format!("{} min ago", seconds / 60),
+        3600..86_400 => format!("{} h ago", seconds / 3600),
+        _ => format!("{} days ago", seconds / 86_400),
+    }
+}
+
+/// The text under a key, empty where there is none.
+fn text<'a>(value: &'a serde_json::Value, key: &str) -> &'a str {
+    value.get(key).and_then(serde_json::Value::as_str).unwrap_or_default()
+}
+
+/// The array under a key, empty where there is none.
+fn list<'a>(value: &'a serde_json::Value, key: &str) -> &'a [serde_json::Value] {
+    value.get(key).and_then(serde_json::Value::as_array).map(Vec::as_slice).unwrap_or_default()
+}

@@ -1,0 +1,26 @@
+//! `sinew serve`: a gateway until it is stopped.
+
+use crate::args::Serve;
+use crate::compose::House;
+use crate::config::Config;
+use crate::failure::Failure;
+use crate::show::{Show, print};
+use crate::startpage::{self, Page};
+
+pub async fn run(args: Serve, show: Show) -> Result<(), Failure> {
+    let config = args.config.as_deref().map(Config::load).transpose()?.unwrap_or_default();
+    let house = House::open(config.with_flags(&args.doors)?).await?;
+    let page = Page {
+        title: format!("Sinew {} is running.", env!("CARGO_PKG_VERSION")),
+        doors: house.doors.clone(),
+        show_token: false,
+        directory: house.directory.display().to_string(),
+        elsewhere: house.elsewhere.clone(),
+        devices: Vec::new(),
+        program: startpage::program(),
+        state_flag: None,
+    };
+    // One line, so that whoever started us can read it and go on.
+    print(&if show.json() { format!("{}\n", page.to_json()) } else { page.to_text(show) });
+    house.run().await
+}

@@ -1,0 +1,134 @@
+//! `sinew sim`: virtual boards for a gateway elsewhere, and the conformance fixture.
+
+use serde_json::json;
+use sinew_sim::board::{self, BoardConfig, Trust, hardware_id};
+use tokio_util::sync::CancellationToken;
+
+use crate::args::{BoardKind, Sim, SimBoard, SimVerb};
+use crate::compose::{allow_many_sockets, stop_signal};
+use crate::failure::{Failure, Kind};
+use crate::pin::Fingerprint;
+use crate::show::{Show, print};
+use crate::state;
+
+pub async fn run(args: Sim, show: Show) -> Result<(), Failure> {
+    match args.verb {
+        SimVerb::Board(args) => boards(args, show).await,
+        #[cfg(feature = "conformance")]
+        SimVerb::Conformance { listen } => conformance::run(listen, show).await,
+    }
+}
+
+async fn boards(args: SimBoard, show: Show) -> Result<(), Failure> {
+    allow_many_sockets();
+    let door = door(&args)?;
+    let shutdown = CancellationToken::new();
+    let mut tasks = tokio::task::JoinSet::new();
+    let kind = match args.kind {
+        BoardKind::Companion => board::Kind::Companion,
+        BoardKind::Relay => board::Kind::Relay,
+    };
+    let last = args.first.checked_add(args.count);
+    let last = last.ok_or_else(|| Failure::new(Kind::Usage, "--first and --count reach beyond 4294967295"))?;
+    for number in args.first..last {
+        let config = BoardConfig {
+            token: door.token.clone(),
+            luck: args.luck,
+            trust: door.trust.clone(),
+            ..BoardConfig::new(&door.url, hardware_id(number), kind)
+        };
+        tasks.spawn(board::run(config, shutdown.clone()));
+    }
+    let ids = [hardware_id(args.first), hardware_id(last - 1)];
+    print(&if show.json() {
+        format!("{}\n", json!({"url": door.url, "boards": args.count, "first": ids[0], "last": ids[1]}))
+    } else {
+        format!("{} virtual boards ({} to {}) dial {}; Ctrl-C ends them.\n", args.count, ids[0], ids[1], door.url)
+    });
+    let outcome = tokio::select! {
+        _ = stop_signal() => Ok(()),
+        Some(ended) = tasks.join_next() => match ended {
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(error)) => Err(Failure::new(Kind::NoGateway, error.to_string())),
+            Err(error) => Err(Failure::new(Kind::Io, format!("a board died: {error}"))),
+        },
+    };
+    shutdown.cancel();
+    while tasks.join_next().await.is_some() {}
+    outcome
+}
+
+struct BoardsDoor {
+    url: String,
+    token: Option<String>,
+    trust: Trust,
+}
+
+/// The door that is named, else the running gateway's, with what opens it.
+fn door(args: &SimBoard) -> Result<BoardsDoor, Failure> {
+    let directory = state::directory(args.reach.state.state.as_deref())?;
+    let running = state::find_running(&directory);
+    let Some(url) = args.connect.clone().or_else(|| running.as_ref().map(|running| running.doors.devices_url.clone()))
+    else {
+        return Err(Failure::new(
+            Kind::NoGateway,
+            format!("no gateway runs on {}; start one, or name its boards' door with --connect", directory.display()),
+        ));
+    };
+    // Token and certificate of the running gateway go to no other door.
+    let known = running.map(|running| running.doors).filter(|doors| doors.devices_url == url);
+    let token = args.reach.token.clone().or_else(|| known.as_ref().map(|doors| doors.token.clone()));
+    let fingerprint = args.reach.fingerprint.clone().or_else(|| known.and_then(|doors| doors.fingerprint));
+    Ok(BoardsDoor { url, token, trust: trust(fingerprint.as_deref())? })
+}
+
+pub fn trust(fingerprint: Option<&str>) -> Result<Trust, Failure> {
+    let fingerprint = fingerprint.map(Fingerprint::parse).transpose()?;
+    Ok(fingerprint.map_or(Trust::Nobody, |fingerprint| Trust::Fingerprint(fingerprint.bytes())))
+}
+
+#[cfg(feature = "conformance")]
+mod conformance {
+    use std::net::SocketAddr;
+
+    use sinew_front::Front;
+    use sinew_gateway::{Gateway, Settings};
+    use sinew_tool::DeviceEvent;
+    use tokio::net::TcpListener;
+
+    use super::*;
+
+    /// A gateway in memory, without tokens, with the fixture device of the official suite behind it.
+    pub async fn run(listen: SocketAddr, show: Show) -> Result<(), Failure> {
+        if !listen.ip().is_loopback() {
+            return Err(Failure::new(
+                Kind::Config,
+                format!("{listen} is not a loopback address; this server asks for no token and listens nowhere else"),
+            ));
+        }
+        let gateway = Gateway::open(Settings::default()).map_err(|error| Failure::new(Kind::Io, error.to_string()))?;
+        gateway.apply(DeviceEvent::Joined(sinew_sim::conformance::device()));
+        let listener = TcpListener::bind(listen).await;
+        let listener = listener.map_err(|error| {
+            Failure::new(Kind::DoorTaken, format!("cannot listen on {listen}: {error}; choose another with --listen"))
+        })?;
+        let address = listener.local_addr().map_err(|error| Failure::new(Kind::Io, error.to_string()))?;
+        let url = format!("http://{address}");
+        print(&if show.json() {
+            format!("{}\n", json!({"url": url, "mcp": format!("{url}/mcp")}))
+        } else {
+            format!("The conformance fixture is at {url}/mcp; Ctrl-C ends it.\n")
+        });
+        let settings = sinew_front::Settings { open: true, conformance: true, ..Default::default() };
+        let front = Front { gateway: gateway.clone(), settings };
+        let shutdown = CancellationToken::new();
+        let stopper = shutdown.clone();
+        tokio::spawn(async move {
+            let _ = stop_signal().await;
+            stopper.cancel();
+        });
+        let served = sinew_front::http::run(listener, front, None, shutdown).await;
+        gateway.close().await;
+        served.map_err(|error| Failure::new(Kind::Io, error.to_string()))
+    }
+}

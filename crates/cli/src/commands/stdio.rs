@@ -1,0 +1,100 @@
+//! `sinew stdio`: MCP on standard input and output.
+//!
+//! Where a gateway runs this is a pump of bytes to it; only where none does is one opened in this
+//! process, with its doors, so that the next client and the command line find it.
+
+use std::path::Path;
+use std::time::Duration;
+
+use sinew_gateway::{Principal, Role, Shape};
+use tokio::io::{AsyncWriteExt, copy, stdin, stdout};
+
+use super::demo;
+use crate::args::{Doors, Stdio};
+use crate::client::Target;
+use crate::compose::House;
+use crate::config::Config;
+use crate::failure::{Failure, Kind};
+use crate::state;
+
+/// Two clients may start at once; the one that comes second waits for the first one's doors.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+pub async fn run(args: Stdio) -> Result<(), Failure> {
+    if let Some(target) = Target::named(&args.reach)? {
+        return pump(&target, args.unfolded).await;
+    }
+    let directory = state::directory(args.reach.state.state.as_deref())?;
+    let own = if args.demo { state::demo(&directory) } else { directory.clone() };
+    let patience = tokio::time::Instant::now() + PATIENCE;
+    loop {
+        if let Some(running) = state::find_running(&directory) {
+            return pump(&Target::of_running(&running, &args.reach)?, args.unfolded).await;
+        }
+        match open(&own, args.reach.token.clone()).await {
+            Ok(house) => return serve(house, &args).await,
+            Err(failure) if failure.error_type == "StateTaken" && tokio::time::Instant::now() < patience => {
+                tokio::time::sleep(Duration::from_millis(50)).await;
+            }
+            Err(failure) => return Err(failure),
+        }
+    }
+}
+
+/// Bytes to the gateway and back. The end of input is passed on, and what is still to come is waited for.
+async fn pump(target: &Target, unfolded: bool) -> Result<(), Failure> {
+    let path = if unfolded { "/mcp/stream?tools=unfolded" } else { "/mcp/stream" };
+    let stream = target.connect().await?.upgrade(path).await?;
+    let (mut from, mut to) = tokio::io::split(stream);
+    let inward = async {
+        let ended = copy(&mut stdin(), &mut to).await;
+        let _ = to.shutdown().await;
+        match ended {
+            Ok(_) => std::future::pending().await,
+            Err(error) => error,
+        }
+    };
+    let outward = async {
+        let mut out = stdout();
+        let ended = copy(&mut from, &mut out).await;
+        out.flush().await.and(ended)
+    };
+    tokio::select! {
+        error = inward => Err(Failure::new(Kind::Io, format!("standard input or the gateway broke off: {error}"))),
+        ended = outward => match ended {
+            Ok(_) => Ok(()),
+            Err(error) => Err(Failure::new(Kind::Io, format!("the connection to the gateway broke: {error}"))),
+        },
+    }
+}
+
+async fn serve(mut house: House, args: &Stdio) -> Result<(), Failure> {
+    if args.demo {
+        demo::connect_boards(&mut house)?;
+        demo::wait_for_boards(&house).await?;
+    }
+    let shape = if args.unfolded { Shape::Unfolded } else { Shape::Folded };
+    let principal = Principal::new("stdio", Role::Client);
+    let session =
+        sinew_front::stdio::run(house.front.clone(), principal, shape, stdin(), stdout(), house.shutdown.clone());
+    tokio::select! {
+        _ = session => {}
+        _ = crate::compose::stop_signal() => {}
+    }
+    house.close().await;
+    Ok(())
+}
+
+/// A gateway at the usual addresses, or at free ones where something else holds those.
+async fn open(directory: &Path, token: Option<String>) -> Result<House, Failure> {
+    let mut doors = Doors { token, ..Doors::default() };
+    doors.state.state = Some(directory.to_owned());
+    match House::open(Config::default().with_flags(&doors)?).await {
+        Err(failure) if failure.error_type == "DoorTaken" => {
+            tracing::warn!("{failure}; going on at free ports");
+            let free = "127.0.0.1:0".parse().ok();
+            House::open(Config::default().with_flags(&Doors { listen: free, devices: free, ..doors })?).await
+        }
+        opened => opened,
+    }
+}

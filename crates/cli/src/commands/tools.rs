@@ -1,0 +1,103 @@
+//! `sinew tools`: what can be called.
+
+use serde_json::{Value, json};
+
+use super::{list, text};
+use crate::args::Tools;
+use crate::client::{Client, Target, encode};
+use crate::failure::Failure;
+use crate::show::{Ink, Show, Table, print, print_json};
+
+pub async fn run(args: Tools, show: Show) -> Result<(), Failure> {
+    let mut client = Target::find(&args.reach)?.connect().await?;
+    let tools = match &args.device {
+        Some(device) => of_device(&mut client, device).await?,
+        None => {
+            let shape = if args.unfolded { "unfolded" } else { "folded" };
+            list(&client.get(&format!("/api/v1/tools?shape={shape}")).await?, "tools").to_vec()
+        }
+    };
+    if show.json() {
+        print_json(&json!({"tools": tools}));
+        return Ok(());
+    }
+    if tools.is_empty() {
+        print("No tools: the device has none, or is not ready. `sinew devices` shows its state.\n");
+        return Ok(());
+    }
+    let mut table = Table::new(["TOOL", "ARGUMENTS", "DESCRIPTION"]);
+    for tool in &tools {
+        table.row([
+            (Some(Ink::Bold), text(tool, "name").to_owned()),
+            (None, arguments(&tool["inputSchema"])),
+            (None, text(tool, "description").to_owned()),
+        ]);
+    }
+    print(&show.table(&table));
+    Ok(())
+}
+
+/// The tools of one device under the names the device itself knows them by, as `sinew call` takes them.
+pub async fn of_device(client: &mut Client, device: &str) -> Result<Vec<Value>, Failure> {
+    let answer = client.get(&format!("/api/v1/tools?device={}", encode(device))).await?;
+    let mut tools = list(&answer, "tools").to_vec();
+    for tool in &mut tools {
+        if let Some(own) = tool.get("own_name").cloned() {
+            tool["name"] = own;
+        }
+    }
+    Ok(tools)
+}
+
+/// `volume: integer 0–100, name?: string`; a question mark means that the argument may be left out.
+pub fn arguments(schema: &Value) -> String {
+    let required = list(schema, "required");
+    let properties = schema.get("properties").and_then(Value::as_object);
+    let described = properties.into_iter().flatten().map(|(name, property)| {
+        let optional = if required.iter().any(|required| required == name) { "" } else { "?" };
+        format!("{name}{optional}: {}", kind(property))
+    });
+    described.collect::<Vec<_>>().join(", ")
+}
+
+fn kind(property: &Value) -> String {
+    if let Some(choices) = property.get("enum").and_then(Value::as_array) {
+        return choices.iter().map(plain).collect::<Vec<_>>().join("|");
+    }
+    let word = match property.get("type") {
+        Some(Value::String(word)) => word.clone(),
+        Some(Value::Array(words)) => words.iter().map(plain).collect::<Vec<_>>().join("|"),
+        _ => "any".to_owned(),
+    };
+    match (property.get("minimum"), property.get("maximum")) {
+        (Some(low), Some(high)) => format!("{word} {low}–{high}"),
+        (Some(low), None) => format!("{word} from {low}"),
+        (None, Some(high)) => format!("{word} to {high}"),
+        (None, None) => word,
+    }
+}
+
+fn plain(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn arguments_are_told_in_one_line() {
+        let schema = json!({
+            "properties": {
+                "volume": {"type": "integer", "minimum": 0, "maximum": 100},
+                "theme": {"enum": ["light", "dark"]},
+                "note": {"type": ["string", "null"]},
+                "free": {},
+            },
+            "required": ["volume"],
+        });
+        assert_eq!(arguments(&schema), "volume: integer 0–100, theme?: light|dark, note?: string|null, free?: any");
+        assert_eq!(arguments(&json!({"type": "object"})), "");
+    }
+}

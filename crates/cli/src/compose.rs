@@ -1,0 +1,276 @@
+//! One gateway with its doors, joined: opened together, closed together.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use sinew_boards::{Admission, Door};
+use sinew_front::Front;
+use sinew_front::tls::TlsIdentity;
+use sinew_gateway::{DeviceAdmission, Gateway, OpenError};
+use sinew_wire::host::Vision;
+use tokio::net::TcpListener;
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+use crate::failure::{Failure, Kind};
+use crate::state;
+
+/// Everything a gateway of ours can be told.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    pub listen: SocketAddr,
+    pub devices: SocketAddr,
+    pub state: PathBuf,
+    pub token: Option<String>,
+    pub tls: bool,
+    pub devices_tls: bool,
+    pub certificate: Certificate,
+    pub allowed_hosts: Vec<String>,
+    pub allowed_origins: Vec<String>,
+    pub call_timeout: Duration,
+    pub grace: Duration,
+    pub user_tools: bool,
+    /// Address and token of a picture explainer for boards.
+    pub vision: Option<(String, Option<String>)>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Certificate {
+    /// Made by the gateway and kept in the state directory.
+    Own,
+    Files {
+        cert: PathBuf,
+        key: PathBuf,
+    },
+}
+
+/// A gateway whose doors are open.
+pub struct House {
+    pub gateway: Gateway,
+    pub front: Front,
+    pub doors: state::Doors,
+    pub directory: PathBuf,
+    /// The addresses other machines can use, where the doors are open to them.
+    pub elsewhere: Vec<String>,
+    pub shutdown: CancellationToken,
+    tasks: JoinSet<std::io::Result<()>>,
+}
+
+impl House {
+    pub async fn open(settings: Settings) -> Result<House, Failure> {
+        allow_many_sockets();
+        let gateway = Gateway::open(sinew_gateway::Settings {
+            state_dir: Some(settings.state.clone()),
+            token: settings.token.clone(),
+            allow_user_tools: settings.user_tools,
+            budget: settings.call_timeout,
+            grace: settings.grace,
+            ..Default::default()
+        })
+        .map_err(open_failure)?;
+        match House::open_doors(gateway.clone(), settings).await {
+            Ok(house) => Ok(house),
+            Err(failure) => {
+                gateway.close().await;
+                Err(failure)
+            }
+        }
+    }
+
+    async fn open_doors(gateway: Gateway, settings: Settings) -> Result<House, Failure> {
+        let clients = listen("--listen", settings.listen, &settings.state).await?;
+        let boards = listen("--devices", settings.devices, &settings.state).await?;
+        let hosts = hosts(&settings);
+        let identity = identity(&settings, &hosts)?;
+        let shutdown = CancellationToken::new();
+        let mut tasks = JoinSet::new();
+
+        let clients_tls = identity.clone().filter(|_| settings.tls);
+        let boards_tls = identity.clone().filter(|_| settings.devices_tls).map(|identity| identity.server_config());
+        let doors = state::Doors {
+            url: url(if settings.tls { "https" } else { "http" }, local_address(&clients)?, ""),
+            devices_url: url(if settings.devices_tls { "wss" } else { "ws" }, local_address(&boards)?, "/xiaozhi/v1/"),
+            fingerprint: identity.map(|identity| identity.fingerprint().to_owned()),
+            token: gateway.tokens().own(),
+        };
+
+        let admitting = gateway.clone();
+        let door = Door {
+            admit: Arc::new(move |token: Option<&str>, hardware_id: &str| {
+                match admitting.tokens().check_device(token, hardware_id) {
+                    DeviceAdmission::Device => Admission::Device,
+                    DeviceAdmission::GatewayToken => Admission::GatewayToken,
+                    DeviceAdmission::Refused => Admission::Refused,
+                }
+            }),
+            announce: gateway.announce(),
+            vision: settings.vision.map(|(url, token)| Vision { url, token: token.unwrap_or_default() }),
+            user_tools: settings.user_tools,
+            limits: Default::default(),
+            tls: boards_tls,
+        };
+        tasks.spawn(sinew_boards::websocket::run(boards, door, shutdown.clone()));
+
+        let mut front_settings = sinew_front::Settings::default();
+        front_settings.allowed_hosts.extend(hosts.iter().cloned());
+        front_settings.allowed_origins.extend(settings.allowed_origins);
+        let front = Front { gateway: gateway.clone(), settings: front_settings };
+        tasks.spawn(sinew_front::http::run(clients, front.clone(), clients_tls, shutdown.clone()));
+
+        state::write_doors(&settings.state, &doors)?;
+        gateway.set_url(&doors.url);
+        let elsewhere = if settings.listen.ip().is_loopback() { Vec::new() } else { hosts };
+        Ok(House { gateway, front, doors, directory: settings.state, elsewhere, shutdown, tasks })
+    }
+
+    /// Runs something for as long as the house does.
+    pub fn spawn(&mut self, work: impl Future<Output = std::io::Result<()>> + Send + 'static) {
+        self.tasks.spawn(work);
+    }
+
+    /// Serves until somebody stops the process, or a door fails.
+    pub async fn run(mut self) -> Result<(), Failure> {
+        let failed = tokio::select! {
+            stopped = stop_signal() => stopped.err().map(|error| format!("cannot wait for signals: {error}")),
+            () = self.shutdown.cancelled() => None,
+            Some(ended) = self.tasks.join_next() => Some(match ended {
+                Ok(Ok(())) => "a door closed by itself".to_owned(),
+                Ok(Err(error)) => format!("a door failed: {error}"),
+                Err(error) => format!("a door's task died: {error}"),
+            }),
+        };
+        self.close().await;
+        failed.map_or(Ok(()), |what| Err(Failure::new(Kind::Io, what)))
+    }
+
+    /// Closes the doors, waits until calls under way are answered, and puts everything on disk. A
+    /// second signal does not wait.
+    pub async fn close(mut self) {
+        self.shutdown.cancel();
+        state::remove_doors(&self.directory);
+        let joined = async {
+            while let Some(ended) = self.tasks.join_next().await {
+                if let Ok(Err(error)) = ended {
+                    tracing::warn!("while closing: {error}");
+                }
+            }
+        };
+        tokio::select! {
+            () = joined => {}
+            _ = stop_signal() => {}
+        }
+        self.gateway.close().await;
+    }
+}
+
+/// Every board and every client is an open file, and the usual soft limit of 1,024 is soon reached.
+pub fn allow_many_sockets() {
+    if let Err(error) = rlimit::increase_nofile_limit(u64::MAX) {
+        tracing::debug!("the limit of open files stays as it is: {error}");
+    }
+}
+
+/// Ctrl-C, or what a service manager sends.
+pub async fn stop_signal() -> std::io::Result<()> {
+    #[cfg(unix)]
+    {
+        let mut terminate = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())?;
+        tokio::select! {
+            interrupted = tokio::signal::ctrl_c() => interrupted,
+            _ = terminate.recv() => Ok(()),
+        }
+    }
+    #[cfg(not(unix))]
+    tokio::signal::ctrl_c().await
+}
+
+async fn listen(flag: &str, address: SocketAddr, directory: &Path) -> Result<TcpListener, Failure> {
+    TcpListener::bind(address).await.map_err(|error| {
+        let port = address.port();
+        let holder = match error.kind() {
+            std::io::ErrorKind::AddrInUse => match gateway_on(port, directory) {
+                Some(running) => format!("a Sinew gateway (process {}) holds it", running.pid),
+                None => format!("another program holds it; `ss -ltnp 'sport = :{port}'` shows which"),
+            },
+            std::io::ErrorKind::PermissionDenied => "ports below 1024 need privileges".to_owned(),
+            _ => error.to_string(),
+        };
+        Failure::new(
+            Kind::DoorTaken,
+            format!("cannot listen on {address}: {holder}; choose another with {flag} {}:PORT", address.ip()),
+        )
+    })
+}
+
+/// The gateway of ours that listens on a port: on this state directory's parent or sibling, or the default one.
+fn gateway_on(port: u16, directory: &Path) -> Option<state::Running> {
+    let end = format!(":{port}");
+    let places = [state::directory(None).ok(), directory.parent().map(Path::to_owned), Some(directory.to_owned())];
+    places
+        .into_iter()
+        .flatten()
+        .flat_map(|place| [state::running(&place), state::running(&state::demo(&place))])
+        .flatten()
+        .find(|running| running.doors.url.ends_with(&end) || running.doors.devices_url.contains(&format!("{end}/")))
+}
+
+fn open_failure(error: OpenError) -> Failure {
+    let kind = match error {
+        OpenError::InUse { .. } => Kind::StateTaken,
+        OpenError::Token { .. } => Kind::Config,
+        _ => Kind::Io,
+    };
+    Failure::new(kind, error.to_string())
+}
+
+fn identity(settings: &Settings, hosts: &[String]) -> Result<Option<TlsIdentity>, Failure> {
+    if !settings.tls && !settings.devices_tls {
+        return Ok(None);
+    }
+    let identity = match &settings.certificate {
+        Certificate::Own => TlsIdentity::self_signed(&settings.state, hosts),
+        Certificate::Files { cert, key } => TlsIdentity::from_files(cert, key),
+    };
+    identity.map(Some).map_err(|error| Failure::new(Kind::Config, error.to_string()))
+}
+
+/// The names and addresses under which this machine is reached: those configured, and for a door that
+/// is open to the network also the machine's own.
+fn hosts(settings: &Settings) -> Vec<String> {
+    let mut hosts = settings.allowed_hosts.clone();
+    for ip in [settings.listen.ip(), settings.devices.ip()] {
+        if ip.is_unspecified() {
+            let name = gethostname::gethostname().to_string_lossy().to_lowercase();
+            // A certificate can only name what is plain ASCII; a machine may be called anything.
+            if !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-.".contains(&byte)) {
+                hosts.push(format!("{name}.local"));
+                hosts.push(name);
+            }
+            let interfaces = if_addrs::get_if_addrs().unwrap_or_default();
+            let usable = |ip: &IpAddr| !ip.is_loopback() && !matches!(ip, IpAddr::V6(ip) if ip.is_unicast_link_local());
+            hosts.extend(interfaces.iter().map(|interface| interface.ip()).filter(usable).map(|ip| ip.to_string()));
+        } else if !ip.is_loopback() {
+            hosts.push(ip.to_string());
+        }
+    }
+    hosts.sort();
+    hosts.dedup();
+    hosts
+}
+
+fn local_address(listener: &TcpListener) -> Result<SocketAddr, Failure> {
+    listener.local_addr().map_err(|error| Failure::new(Kind::Io, format!("no local address: {error}")))
+}
+
+/// How this machine itself reaches an address that it listens on.
+fn url(scheme: &str, mut address: SocketAddr, path: &str) -> String {
+    if address.ip().is_unspecified() {
+        address.set_ip(match address {
+            SocketAddr::V4(_) => Ipv4Addr::LOCALHOST.into(),
+            SocketAddr::V6(_) => Ipv6Addr::LOCALHOST.into(),
+        });
+    }
+    format!("{scheme}://{address}{path}")
+}

@@ -1,0 +1,272 @@
+//! `sinew.toml`: what it may say, and how it joins the flags. `docs/config.md` is printed from here.
+//!
+//! Every key that a flag has too bears the flag's name; a flag wins over the file, the file over the
+//! default.
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::args::Doors;
+use crate::compose::{Certificate, Settings};
+use crate::failure::{Failure, Kind};
+use crate::state;
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct Config {
+    pub listen: SocketAddr,
+    pub devices: SocketAddr,
+    pub state: Option<PathBuf>,
+    pub tls: bool,
+    pub tls_cert: Option<PathBuf>,
+    pub tls_key: Option<PathBuf>,
+    pub devices_tls: bool,
+    pub insecure_lan: bool,
+    pub allowed_hosts: Vec<String>,
+    pub allowed_origins: Vec<String>,
+    pub call_timeout: u32,
+    pub grace: u32,
+    pub user_tools: bool,
+    pub vision_url: Option<String>,
+    pub vision_token: Option<String>,
+}
+
+/// One key, for the reference page and for the message about a wrong one.
+#[cfg_attr(not(test), expect(dead_code, reason = "the reference page is printed by a test"))]
+pub struct Key {
+    pub name: &'static str,
+    pub example: &'static str,
+    pub default: &'static str,
+    pub meaning: &'static str,
+}
+
+macro_rules! keys {
+    ($($name:literal $example:literal $default:literal $meaning:literal;)*) => {
+        /// Every key, in the order of [`Config`].
+        pub const KEYS: &[Key] = &[$(Key { name: $name, example: $example, default: $default, meaning: $meaning }),*];
+    };
+}
+
+keys! {
+    "listen"          r#""127.0.0.1:7300""#      r#""127.0.0.1:7300""#  "Address of the clients' door: MCP, REST, command line.";
+    "devices"         r#""127.0.0.1:7301""#      r#""127.0.0.1:7301""#  "Address of the boards' door.";
+    "state"           r#""/var/lib/sinew""#      "`~/.local/state/sinew`" "State directory: token, names, audit, events.";
+    "tls"             "true"                     "false"                "Serve the clients' door over HTTPS. Without `tls-cert` the gateway makes a certificate for the machine's addresses.";
+    "tls-cert"        r#""cert.pem""#            "none"                 "Certificate chain to serve, PEM. Implies `tls`, needs `tls-key`. Relative to the file.";
+    "tls-key"         r#""key.pem""#             "none"                 "Private key of the certificate, PEM. Relative to the file.";
+    "devices-tls"     "true"                     "false"                "Serve the boards' door over TLS (wss) with the same certificate.";
+    "insecure-lan"    "true"                     "false"                "Allow listening beyond loopback without TLS; tokens then travel in the clear.";
+    "allowed-hosts"   r#"["sinew.example"]"#     "loopback names and the machine's own" "Further host names under which clients reach the gateway; other `Host` headers are refused.";
+    "allowed-origins" r#"["https://app.example"]"# "loopback"           "Further web origins whose pages may call the gateway.";
+    "call-timeout"    "30"                       "30"                   "Seconds a call may take unless the caller says otherwise.";
+    "grace"           "600"                      "600"                  "Seconds the tools of a device that left stay listed.";
+    "user-tools"      "true"                     "false"                "Also ask boards for the tools they keep for their users, such as reboot or firmware upgrade.";
+    "vision-url"      r#""http://10.0.0.5:8003/vision""# "none"         "Where boards send camera pictures to be explained.";
+    "vision-token"    r#""secret""#              "none"                 "The token boards show there.";
+}
+
+impl Default for Config {
+    fn default() -> Config {
+        Config {
+            listen: SocketAddr::from(([127, 0, 0, 1], 7300)),
+            devices: SocketAddr::from(([127, 0, 0, 1], 7301)),
+            state: None,
+            tls: false,
+            tls_cert: None,
+            tls_key: None,
+            devices_tls: false,
+            insecure_lan: false,
+            allowed_hosts: Vec::new(),
+            allowed_origins: Vec::new(),
+            call_timeout: 30,
+            // Firmware opens its socket only during a conversation: ten minutes bridge the pause between two.
+            grace: 600,
+            user_tools: false,
+            vision_url: None,
+            vision_token: None,
+        }
+    }
+}
+
+impl Config {
+    pub fn load(path: &Path) -> Result<Config, Failure> {
+        let text = std::fs::read_to_string(path)
+            .map_err(|error| Failure::new(Kind::Config, format!("cannot read {}: {error}", path.display())))?;
+        let mut config =
+            Config::parse(&text).map_err(|what| Failure::new(Kind::Config, format!("{}: {what}", path.display())))?;
+        let folder = path.parent().unwrap_or(Path::new(""));
+        for file in [&mut config.tls_cert, &mut config.tls_key, &mut config.state].into_iter().flatten() {
+            *file = folder.join(&*file);
+        }
+        Ok(config)
+    }
+
+    pub fn parse(text: &str) -> Result<Config, String> {
+        let table: toml::Table = text.parse().map_err(|error: toml::de::Error| error.to_string().trim().to_owned())?;
+        for key in table.keys() {
+            if !KEYS.iter().any(|known| known.name == key) {
+                return Err(unknown(key));
+            }
+        }
+        let config: Config = toml::from_str(text).map_err(|error| error.to_string().trim().to_owned())?;
+        if config.tls_cert.is_some() != config.tls_key.is_some() {
+            return Err("`tls-cert` and `tls-key` come together; one of them is missing".to_owned());
+        }
+        if config.call_timeout == 0 {
+            return Err("`call-timeout` must be at least 1 second".to_owned());
+        }
+        if config.vision_token.is_some() && config.vision_url.is_none() {
+            return Err("`vision-token` needs `vision-url`".to_owned());
+        }
+        Ok(config)
+    }
+
+    /// File and flags joined, checked, and ready to compose.
+    pub fn with_flags(self, doors: &Doors) -> Result<Settings, Failure> {
+        let listen = doors.listen.unwrap_or(self.listen);
+        let devices = doors.devices.unwrap_or(self.devices);
+        let files = doors.tls_cert.clone().zip(doors.tls_key.clone()).or(self.tls_cert.zip(self.tls_key));
+        let tls = doors.tls || self.tls || files.is_some();
+        let devices_tls = doors.devices_tls || self.devices_tls;
+        let open = doors.insecure_lan || self.insecure_lan;
+        check_exposure("--listen", listen, tls, "--tls", open)?;
+        check_exposure("--devices", devices, devices_tls, "--devices-tls", open)?;
+        let state = doors.state.state.clone().or(self.state);
+        Ok(Settings {
+            listen,
+            devices,
+            state: state::directory(state.as_deref())?,
+            token: doors.token.clone(),
+            tls,
+            devices_tls,
+            certificate: files.map_or(Certificate::Own, |(cert, key)| Certificate::Files { cert, key }),
+            allowed_hosts: self.allowed_hosts,
+            allowed_origins: self.allowed_origins,
+            call_timeout: Duration::from_secs(self.call_timeout.into()),
+            grace: Duration::from_secs(self.grace.into()),
+            user_tools: self.user_tools,
+            vision: self.vision_url.map(|url| (url, self.vision_token)),
+        })
+    }
+}
+
+fn check_exposure(flag: &str, address: SocketAddr, tls: bool, tls_flag: &str, open: bool) -> Result<(), Failure> {
+    if address.ip().is_loopback() || tls || open {
+        return Ok(());
+    }
+    Err(Failure::new(
+        Kind::Config,
+        format!(
+            "{flag} {address} is reachable from the network, and without TLS tokens would travel in the clear; \
+             add {tls_flag}, or --insecure-lan if you trust everyone on that network"
+        ),
+    ))
+}
+
+fn unknown(key: &str) -> String {
+    // Underscores are the usual slip; they count as hyphens.
+    let wanted = key.to_lowercase().replace('_', "-");
+    let nearest = KEYS.iter().map(|known| (distance(&wanted, known.name), known.name)).min();
+    match nearest {
+        Some((far, name)) if far <= 3 && far < name.len() => {
+            format!("unknown key `{key}`; did you mean `{name}`?")
+        }
+        _ => {
+            let names: Vec<_> = KEYS.iter().map(|known| known.name).collect();
+            format!("unknown key `{key}`; the keys are {}", names.join(", "))
+        }
+    }
+}
+
+/// Levenshtein's distance.
+fn distance(left: &str, right: &str) -> usize {
+    let right: Vec<char> = right.chars().collect();
+    let mut row: Vec<usize> = (0..=right.len()).collect();
+    for (i, a) in left.chars().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, b) in right.iter().enumerate() {
+            let substituted = diagonal + usize::from(a != *b);
+            diagonal = row[j + 1];
+            row[j + 1] = substituted.min(row[j] + 1).min(diagonal + 1);
+        }
+    }
+    row[right.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_empty_file_is_the_default() {
+        assert_eq!(Config::parse(""), Ok(Config::default()));
+    }
+
+    #[test]
+    fn every_key_is_described_with_an_example_that_loads() {
+        let mut fields = std::collections::BTreeSet::new();
+        let full: String = KEYS.iter().map(|key| format!("{} = {}\n", key.name, key.example)).collect();
+        let config = Config::parse(&full).expect("the examples are valid");
+        let table = toml::Table::try_from(&config).expect("a config is a table");
+        fields.extend(table.keys().cloned());
+        assert_eq!(fields, KEYS.iter().map(|key| key.name.to_owned()).collect());
+    }
+
+    #[test]
+    fn the_described_defaults_are_the_defaults() {
+        let table = toml::Table::try_from(Config::default()).expect("a config is a table");
+        for key in KEYS {
+            match table.get(key.name) {
+                Some(toml::Value::Array(_)) | None => {}
+                Some(value) => assert_eq!(value.to_string(), key.default, "{}", key.name),
+            }
+        }
+    }
+
+    #[test]
+    fn an_unknown_key_is_refused_with_the_nearest() {
+        let message = |text: &str| Config::parse(text).expect_err("must be refused");
+        assert_eq!(message("lisen = 1"), "unknown key `lisen`; did you mean `listen`?");
+        assert_eq!(message("tls_cert = 'x'"), "unknown key `tls_cert`; did you mean `tls-cert`?");
+        assert!(message("colour = true").contains("the keys are listen, devices"));
+    }
+
+    #[test]
+    fn a_wrong_value_names_its_line() {
+        let message = Config::parse("tls = true\nlisten = 7300").expect_err("must be refused");
+        assert!(message.contains("line 2"), "{message}");
+    }
+
+    #[test]
+    fn listening_beyond_loopback_needs_tls_or_the_word() {
+        let doors = |edit: fn(&mut Doors)| {
+            let mut doors = Doors { listen: "0.0.0.0:7300".parse().ok(), ..Doors::default() };
+            doors.state.state = Some("/tmp/sinew-none".into());
+            edit(&mut doors);
+            Config::default().with_flags(&doors)
+        };
+        let refused = doors(|_| ()).expect_err("must be refused");
+        assert_eq!(refused.exit, 78);
+        assert!(refused.message.contains("--tls") && refused.message.contains("--insecure-lan"));
+        assert!(doors(|doors| doors.tls = true).is_ok());
+        assert!(doors(|doors| doors.insecure_lan = true).is_ok());
+        let boards = doors(|doors| {
+            doors.tls = true;
+            doors.devices = "0.0.0.0:7301".parse().ok();
+        });
+        assert!(boards.expect_err("must be refused").message.contains("--devices-tls"));
+    }
+
+    #[test]
+    fn a_flag_wins_over_the_file() {
+        let config = Config::parse("listen = '127.0.0.1:1'\ndevices = '127.0.0.1:2'").expect("valid");
+        let mut doors = Doors { listen: "127.0.0.1:9".parse().ok(), ..Doors::default() };
+        doors.state.state = Some("/tmp/sinew-none".into());
+        let settings = config.with_flags(&doors).expect("valid");
+        assert_eq!((settings.listen.port(), settings.devices.port()), (9, 2));
+    }
+}

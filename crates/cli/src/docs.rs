@@ -1,0 +1,129 @@
+//! The reference pages that are printed from the code, kept fresh by a test. `UPDATE_DOCS=1 cargo test -p
+//! sinew docs` rewrites them.
+
+use std::fmt::Write;
+use std::fs;
+use std::path::Path;
+
+use clap::{Command, CommandFactory};
+use sinew_tool::error::{Actor, McpForm, Retry, TABLE};
+
+use crate::args::Cli;
+use crate::config::KEYS;
+use crate::failure::KINDS;
+
+#[test]
+fn the_error_page_is_fresh() {
+    check("errors.md", &errors());
+}
+
+#[test]
+fn the_configuration_page_is_fresh() {
+    check("config.md", &config());
+}
+
+// The page shows what everyone gets; the conformance fixture is built on request only.
+#[cfg(not(feature = "conformance"))]
+#[test]
+fn the_command_line_page_is_fresh() {
+    check("cli.md", &cli());
+}
+
+fn check(name: &str, expected: &str) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs").join(name);
+    if std::env::var_os("UPDATE_DOCS").is_some() {
+        fs::write(&path, expected).expect("the page can be written");
+    }
+    let found = fs::read_to_string(&path).unwrap_or_default();
+    assert!(found == expected, "docs/{name} is stale; run: UPDATE_DOCS=1 cargo test -p sinew docs");
+}
+
+fn errors() -> String {
+    let mut page = String::from(
+        "# Errors\n\n\
+         Every failure is one of these. `error_type` is the word in the standard failure object\n\
+         (`{\"status\": \"failure\", \"error_type\": …, \"error_message\": …, \"error_details\": …}`), which travels\n\
+         in `_meta.\"sinew/error\"` and as a second text item at `/mcp`, in `error.data` at the REST door, and is what\n\
+         the command line prints with `--output json`.\n\n\
+         | error_type | meaning | at `/mcp` | at `/mcp/v1` | exit code | retry | who can mend it |\n\
+         |---|---|---|---|---|---|---|\n",
+    );
+    for row in TABLE {
+        let mcp = match row.mcp {
+            McpForm::Protocol(code) => format!("error {code}"),
+            McpForm::Result => "result with `isError`".to_owned(),
+        };
+        let retry = match row.retry {
+            Retry::No => "no",
+            Retry::Later => "later; nothing was sent",
+            Retry::LookFirst => "look first: it may have happened",
+        };
+        let actor = match row.actor {
+            Actor::Caller => "the caller",
+            Actor::Operator => "the operator",
+            Actor::Device => "the device",
+            Actor::Sinew => "Sinew",
+        };
+        let _ = writeln!(
+            page,
+            "| `{}` | {} | {mcp} | {} | {} | {retry} | {actor} |",
+            row.error_type, row.meaning, row.code, row.exit
+        );
+    }
+    page.push_str(
+        "\n## Failures of the command line\n\n\
+         These never leave a gateway. A misspelt flag or verb exits with 2.\n\n\
+         | error_type | meaning | exit code |\n|---|---|---|\n",
+    );
+    for (_, word, exit, meaning) in KINDS {
+        let _ = writeln!(page, "| `{word}` | {meaning} | {exit} |");
+    }
+    page
+}
+
+fn config() -> String {
+    let mut page = String::from(
+        "# Configuration\n\n\
+         `sinew serve --config sinew.toml` reads these keys. Each may be left out; a flag of the same name wins over\n\
+         the file. An unknown key is refused, with the nearest known one.\n\n\
+         | key | default | meaning | example |\n|---|---|---|---|\n",
+    );
+    for key in KEYS {
+        let default = key.default.trim_matches('`');
+        let _ = writeln!(page, "| `{}` | `{default}` | {} | `{}` |", key.name, key.meaning, key.example);
+    }
+    page.push_str(
+        "\n## Environment\n\n\
+         | variable | meaning |\n|---|---|\n\
+         | `SINEW_STATE` | state directory, as `--state` |\n\
+         | `SINEW_URL` | the gateway client commands talk to, as `--url` |\n\
+         | `SINEW_TOKEN` | the token client commands show, and the own token of a gateway that is started, as `--token` |\n\
+         | `SINEW_FINGERPRINT` | the certificate client commands trust, as `--fingerprint` |\n\
+         | `SINEW_LOG` | log level, for example `debug` or `info,sinew_boards=trace` |\n\
+         | `NO_COLOR` | no colour, as `--no-color` |\n",
+    );
+    page
+}
+
+#[cfg(not(feature = "conformance"))]
+fn cli() -> String {
+    let mut page = String::from(
+        "# Command line\n\n\
+         `--output json` makes every verb print one JSON document (`events --follow` one a line); a failure is the\n\
+         standard failure object. Exit codes are in [errors.md](errors.md).\n",
+    );
+    let mut root = Cli::command().term_width(100);
+    root.build();
+    describe(&root, "sinew", &mut page);
+    page
+}
+
+#[cfg(not(feature = "conformance"))]
+fn describe(command: &Command, path: &str, page: &mut String) {
+    let help = command.clone().render_long_help().to_string();
+    let help: String = help.lines().map(|line| format!("{}\n", line.trim_end())).collect();
+    let _ = write!(page, "\n## {path}\n\n```text\n{}\n```\n", help.trim());
+    for verb in command.get_subcommands().filter(|verb| !verb.is_hide_set()) {
+        describe(verb, &format!("{path} {}", verb.get_name()), page);
+    }
+}

@@ -1,0 +1,95 @@
+//! How a command fails: a message for the person, a word and particulars for a script, an exit code.
+//!
+//! Failures of calls are rows of the one error table; the few that only the command line can have are
+//! named here, with the exit codes of sysexits.h like the table's.
+
+use std::fmt;
+
+use serde_json::{Value, json};
+use sinew_tool::ToolError;
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Failure {
+    pub exit: u8,
+    pub error_type: &'static str,
+    pub message: String,
+    pub details: Value,
+}
+
+/// The failures of the command line itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// No gateway runs, or it cannot be reached.
+    NoGateway,
+    /// The gateway does not accept the token, or its role is too small.
+    TokenRefused,
+    /// Another process owns the state directory.
+    StateTaken,
+    /// An address cannot be listened on.
+    DoorTaken,
+    /// A setting, file or flag combination that cannot work.
+    Config,
+    /// Reading or writing failed.
+    Io,
+    /// An argument of the command is wrong.
+    Usage,
+    /// `doctor` found something that keeps Sinew from working, or `bench` could not measure.
+    Unwell,
+}
+
+/// Word, exit code and meaning of each kind, for `docs/errors.md` too.
+pub const KINDS: &[(Kind, &str, u8, &str)] = &[
+    (Kind::NoGateway, "NoGateway", 69, "No gateway runs, or it cannot be reached."),
+    (Kind::TokenRefused, "TokenRefused", 77, "The gateway does not accept the token, or its role is too small."),
+    (Kind::StateTaken, "StateTaken", 75, "Another process owns the state directory."),
+    (Kind::DoorTaken, "DoorTaken", 69, "An address cannot be listened on."),
+    (Kind::Config, "ConfigError", 78, "A setting, file or combination of flags that cannot work."),
+    (Kind::Io, "IoError", 74, "Reading or writing failed."),
+    (Kind::Usage, "UsageError", 64, "An argument of the command is wrong."),
+    (Kind::Unwell, "ChecksFailed", 1, "`doctor` found a fault, or `bench` could not measure."),
+];
+
+impl Failure {
+    pub fn new(kind: Kind, message: impl Into<String>) -> Failure {
+        let (_, error_type, exit, _) = KINDS[kind as usize];
+        Failure { exit, error_type, message: message.into(), details: Value::Null }
+    }
+
+    /// What `--output json` prints, in the shape of the standard failure object.
+    pub fn to_object(&self) -> Value {
+        let mut object = json!({"status": "failure", "error_type": self.error_type, "error_message": self.message});
+        if !self.details.is_null() {
+            object["error_details"] = self.details.clone();
+        }
+        object
+    }
+}
+
+impl From<ToolError> for Failure {
+    fn from(error: ToolError) -> Failure {
+        let row = error.kind.row();
+        Failure { exit: row.exit, error_type: row.error_type, message: error.message, details: error.details }
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Failure {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kinds_stand_in_the_order_of_the_enum_and_never_exit_with_success() {
+        for (index, (kind, word, exit, _)) in KINDS.iter().enumerate() {
+            assert_eq!(*kind as usize, index, "{word} stands in the wrong place");
+            assert_ne!(*exit, 0);
+        }
+        assert_eq!(KINDS.len(), Kind::Unwell as usize + 1);
+    }
+}

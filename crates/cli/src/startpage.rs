@@ -1,0 +1,208 @@
+//! What `demo` and `serve` print once their doors are open.
+
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use crate::show::{Ink, Show, Table, clean};
+use crate::state::Doors;
+
+/// All that a start page tells.
+pub struct Page {
+    pub title: String,
+    pub doors: Doors,
+    /// Shown on the page where it is a demo's; a real gateway's stays in its file.
+    pub show_token: bool,
+    pub directory: String,
+    /// Names and addresses under which other machines reach the gateway.
+    pub elsewhere: Vec<String>,
+    pub devices: Vec<Device>,
+    /// How to call this program from a shell.
+    pub program: String,
+    /// What a client command needs to find this gateway, empty for the default place.
+    pub state_flag: Option<String>,
+}
+
+pub struct Device {
+    pub id: String,
+    pub kind: String,
+    pub tools: Vec<String>,
+}
+
+impl Page {
+    pub fn to_json(&self) -> Value {
+        let mut page = json!({
+            "url": self.doors.url,
+            "mcp": format!("{}/mcp", self.doors.url),
+            "devices_url": self.doors.devices_url,
+            "fingerprint": self.doors.fingerprint,
+            "state": self.directory,
+            "pid": std::process::id(),
+        });
+        if self.show_token {
+            page["token"] = json!(self.doors.token);
+        }
+        let devices =
+            self.devices.iter().map(|device| json!({"id": device.id, "kind": device.kind, "tools": device.tools}));
+        page["devices"] = devices.collect();
+        page
+    }
+
+    pub fn to_text(&self, show: Show) -> String {
+        let mut text = format!("\n{}\n\n", show.paint(Ink::Bold, &self.title));
+        let mut fact = |name: &str, value: &str| {
+            text.push_str(&format!("{} {value}\n", show.paint(Ink::Dim, &format!("{name:<14}"))))
+        };
+        fact("MCP endpoint", &show.paint(Ink::Accent, &format!("{}/mcp", self.doors.url)));
+        for host in &self.elsewhere {
+            let scheme = self.doors.url.split(':').next().unwrap_or("http");
+            let port = self.doors.url.rsplit(':').next().unwrap_or_default();
+            let host = if host.contains(':') { format!("[{host}]") } else { host.clone() };
+            fact("", &format!("{scheme}://{host}:{port}/mcp"));
+        }
+        if self.show_token {
+            fact("Token", &self.doors.token);
+        } else {
+            fact("Token", &format!("in {}", Path::new(&self.directory).join("token").display()));
+        }
+        fact("Boards' door", &self.doors.devices_url);
+        if let Some(fingerprint) = &self.doors.fingerprint {
+            fact("Certificate", &format!("SHA-256 {fingerprint}"));
+        }
+        fact("State", &self.directory);
+        if !self.devices.is_empty() {
+            text.push('\n');
+            text.push_str(&self.table(show));
+            text.push_str(&self.tries(show));
+            text.push_str(&self.client_configurations(show));
+        }
+        text.push_str(&show.paint(Ink::Dim, "\nCtrl-C stops it.\n"));
+        text
+    }
+
+    fn table(&self, show: Show) -> String {
+        let mut table = Table::new(["DEVICE", "KIND", "TOOLS"]);
+        for device in &self.devices {
+            let cells = [device.kind.clone(), device.tools.join(", ")].map(|cell| (None, cell));
+            table.row([(Some(Ink::Good), device.id.clone())].into_iter().chain(cells));
+        }
+        show.table(&table)
+    }
+
+    /// Calls that work as they stand: the first device with the tool is taken.
+    fn tries(&self, show: Show) -> String {
+        let program = &self.program;
+        let state = self.state_flag.as_ref().map(|state| format!(" --state {state}")).unwrap_or_default();
+        let mut lines = vec![format!("{program} devices{state}")];
+        for (end, rest) in [
+            ("set_volume", " volume=40"),
+            ("get_device_status", ""),
+            ("take_photo", " question='What do you see?' --save ."),
+        ] {
+            let found = self.devices.iter().find_map(|device| {
+                let tool = device.tools.iter().find(|tool| tool.ends_with(end))?;
+                Some(format!("{program} call {} {}{rest}{state}", device.id, clean(tool)))
+            });
+            lines.extend(found);
+        }
+        lines.push(format!("{program} events --follow{state}"));
+        section(show, "Try it in another terminal", &lines.join("\n"))
+    }
+
+    fn client_configurations(&self, show: Show) -> String {
+        let mut args = vec!["stdio".to_owned()];
+        args.extend(self.state_flag.iter().flat_map(|state| ["--state".to_owned(), state.clone()]));
+        let command = std::env::current_exe().map(|path| path.display().to_string()).unwrap_or("sinew".to_owned());
+        let desktop = json!({"mcpServers": {"sinew": {"command": command, "args": args}}});
+        let http = json!({"mcpServers": {"sinew": {
+            "type": "http",
+            "url": format!("{}/mcp", self.doors.url),
+            "headers": {"Authorization": format!("Bearer {}", self.doors.token)},
+        }}});
+        section(
+            show,
+            "Claude Desktop, and every client that starts its servers (claude_desktop_config.json)",
+            &format!("{desktop:#}"),
+        ) + &section(show, "Clients that speak Streamable HTTP", &format!("{http:#}"))
+    }
+}
+
+fn section(show: Show, title: &str, body: &str) -> String {
+    let body: String = body.lines().map(|line| format!("  {line}\n")).collect();
+    format!("\n{}\n\n{body}", show.paint(Ink::Bold, title))
+}
+
+/// How this program is called from a shell: by its name where that finds it, else by its path.
+pub fn program() -> String {
+    let Ok(path) = std::env::current_exe() else { return "sinew".to_owned() };
+    let folders = std::env::var_os("PATH").unwrap_or_default();
+    let by_name = std::env::split_paths(&folders).map(|folder| folder.join("sinew")).find(|file| file.is_file());
+    if by_name.and_then(|found| found.canonicalize().ok()) == path.canonicalize().ok() {
+        return "sinew".to_owned();
+    }
+    let here = std::env::current_dir().ok();
+    let short = here.and_then(|here| path.strip_prefix(here).ok().map(Path::to_owned));
+    short.unwrap_or(path).display().to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn page() -> Page {
+        Page {
+            title: "Sinew is running".to_owned(),
+            doors: Doors {
+                url: "https://127.0.0.1:7300".to_owned(),
+                devices_url: "ws://127.0.0.1:7301/xiaozhi/v1/".to_owned(),
+                fingerprint: Some("AB:CD".to_owned()),
+                token: "snw_secret".to_owned(),
+            },
+            show_token: true,
+            directory: "/state/demo".to_owned(),
+            elsewhere: vec!["192.168.1.5".to_owned(), "fd00::1".to_owned()],
+            devices: vec![Device {
+                id: "board-ddee01".to_owned(),
+                kind: "companion".to_owned(),
+                tools: vec!["self.audio_speaker.set_volume".to_owned()],
+            }],
+            program: "sinew".to_owned(),
+            state_flag: None,
+        }
+    }
+
+    #[test]
+    fn the_page_tells_everything_a_newcomer_needs() {
+        let text = page().to_text(Show::plain());
+        for part in [
+            "https://127.0.0.1:7300/mcp",
+            "https://192.168.1.5:7300/mcp",
+            "https://[fd00::1]:7300/mcp",
+            "snw_secret",
+            "SHA-256 AB:CD",
+            "board-ddee01",
+            "sinew call board-ddee01 self.audio_speaker.set_volume volume=40",
+            "\"mcpServers\"",
+            "\"stdio\"",
+            "Bearer snw_secret",
+            "Ctrl-C",
+        ] {
+            assert!(text.contains(part), "{part} is missing in {text}");
+        }
+    }
+
+    #[test]
+    fn a_real_gateways_token_is_not_printed() {
+        let page = Page { show_token: false, devices: Vec::new(), ..page() };
+        assert!(!page.to_text(Show::plain()).contains("snw_secret"));
+        assert!(!page.to_json().to_string().contains("snw_secret"));
+    }
+
+    #[test]
+    fn an_unusual_state_directory_is_passed_on() {
+        let page = Page { state_flag: Some("/elsewhere".to_owned()), ..page() };
+        let text = page.to_text(Show::plain());
+        assert!(text.contains("sinew devices --state /elsewhere"));
+        assert!(text.contains("\"--state\""));
+    }
+}

@@ -1,0 +1,86 @@
+//! Where the state directory is, and which gateway runs on it.
+//!
+//! What lies inside belongs to the gateway, but for one file: `doors.json` says where the running
+//! gateway can be reached. `demo` keeps to a subfolder of its own, so that trying things never touches
+//! a real gateway.
+
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use crate::failure::{Failure, Kind};
+
+const DOORS: &str = "doors.json";
+
+/// How to reach the gateway that runs on a state directory.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Doors {
+    /// The clients' door, as this machine reaches it.
+    pub url: String,
+    /// The boards' door, as this machine reaches it.
+    pub devices_url: String,
+    /// The certificate's fingerprint, where one is served.
+    pub fingerprint: Option<String>,
+    pub token: String,
+}
+
+/// A gateway at work.
+#[derive(Clone, Debug)]
+pub struct Running {
+    pub directory: PathBuf,
+    pub pid: u32,
+    pub doors: Doors,
+}
+
+/// The state directory: the one given, else XDG's.
+pub fn directory(given: Option<&Path>) -> Result<PathBuf, Failure> {
+    if let Some(given) = given {
+        return std::path::absolute(given)
+            .map_err(|error| Failure::new(Kind::Config, format!("state directory {}: {error}", given.display())));
+    }
+    // XDG says that a relative path is invalid and to be ignored.
+    let from = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    from("XDG_STATE_HOME")
+        .or_else(|| from("HOME").map(|home| home.join(".local/state")))
+        .map(|base| base.join("sinew"))
+        .ok_or_else(|| Failure::new(Kind::Config, "no home directory to keep state in; give --state DIR"))
+}
+
+/// The folder of `sinew demo` inside a state directory.
+pub fn demo(directory: &Path) -> PathBuf {
+    directory.join("demo")
+}
+
+/// The gateway on this state directory, else the demo inside it.
+pub fn find_running(directory: &Path) -> Option<Running> {
+    running(directory).or_else(|| running(&demo(directory)))
+}
+
+/// The gateway on exactly this directory. One that is still starting has no doors yet.
+pub fn running(directory: &Path) -> Option<Running> {
+    let lock = sinew_gateway::running(directory)?;
+    let doors: Doors = serde_json::from_slice(&fs::read(directory.join(DOORS)).ok()?).ok()?;
+    // A file left behind by a gateway that was killed tells of other doors.
+    (lock.url.as_deref() == Some(&doors.url)).then(|| Running { directory: directory.to_owned(), pid: lock.pid, doors })
+}
+
+/// Leaves word of the doors for client commands; readable by the owner alone, as it holds the token.
+pub fn write_doors(directory: &Path, doors: &Doors) -> Result<(), Failure> {
+    let path = directory.join(DOORS);
+    let write = || -> std::io::Result<()> {
+        let beside = directory.join("doors.json.new");
+        let mut options = fs::OpenOptions::new();
+        options.write(true).create(true).truncate(true);
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        options.open(&beside)?.write_all(&serde_json::to_vec_pretty(doors)?)?;
+        fs::rename(&beside, &path)
+    };
+    write().map_err(|error| Failure::new(Kind::Io, format!("cannot write {}: {error}", path.display())))
+}
+
+pub fn remove_doors(directory: &Path) {
+    let _ = fs::remove_file(directory.join(DOORS));
+}

@@ -1,0 +1,10 @@
+//! The whole house: the real binary, on free ports and a state directory of its own.
+
+mod bench;
+mod house;
+mod lasting;
+mod start;
+mod stdio;
+mod tidy;
+mod tokens;
+mod verbs;

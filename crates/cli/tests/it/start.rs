@@ -1,0 +1,123 @@
+//! Starting: the page, the ports, the owner of the state directory.
+
+use serde_json::Value;
+
+use crate::house::{House, PORTS, Process, run, sinew};
+
+#[test]
+fn the_demo_prints_everything_a_newcomer_needs() {
+    let state = tempfile::tempdir().expect("a folder");
+    let mut demo = Process::start(sinew(state.path()).arg("demo").args(PORTS));
+    let page = demo.until("Ctrl-C");
+    let token = std::fs::read_to_string(state.path().join("demo/token")).expect("a token");
+    for part in [
+        "/mcp",
+        token.trim(),
+        "board-ddee01",
+        "board-ddee04",
+        "set_volume",
+        "take_photo",
+        "\"mcpServers\"",
+        "\"stdio\"",
+        "Authorization",
+        " call board-ddee01 ",
+    ] {
+        assert!(page.contains(part), "{part} is missing in {page}");
+    }
+    assert!(!page.contains('\x1b'), "no colour where the output is no terminal");
+}
+
+#[test]
+fn the_sample_calls_of_the_page_work_as_they_stand() {
+    let state = tempfile::tempdir().expect("a folder");
+    let mut demo = Process::start(sinew(state.path()).arg("demo").args(PORTS));
+    let page = demo.until("Ctrl-C");
+    let calls: Vec<&str> = page.lines().map(str::trim).filter(|line| line.contains(" call board-")).collect();
+    assert_eq!(calls.len(), 3, "{page}");
+    for call in calls {
+        let output = std::process::Command::new("sh")
+            .args(["-c", call])
+            .current_dir(state.path())
+            .env("SINEW_STATE", "/nonexistent")
+            .output()
+            .expect("a shell");
+        assert!(output.status.success(), "{call}: {}", String::from_utf8_lossy(&output.stderr));
+    }
+}
+
+#[test]
+fn a_second_gateway_on_the_same_state_says_who_has_it() {
+    let house = House::serve();
+    let second = run(sinew(house.state.path()).arg("serve").args(PORTS));
+    assert_eq!(second.code, 75, "{second:?}");
+    assert!(second.err.contains(&house.process.child.id().to_string()), "{}", second.err);
+    assert!(second.err.contains(house.url()), "{}", second.err);
+}
+
+#[test]
+fn a_taken_port_is_named_with_its_holder_and_the_remedy() {
+    let house = House::serve();
+    let state = tempfile::tempdir().expect("a folder");
+    let address = house.url().trim_start_matches("http://");
+    let second = run(sinew(state.path()).args(["serve", "--devices", "127.0.0.1:0", "--listen", address]));
+    assert_eq!(second.code, 69, "{second:?}");
+    assert!(second.err.contains(address) && second.err.contains("--listen"), "{}", second.err);
+    // Nothing is left behind that would keep the next start away.
+    let third = House::open("serve", state, &[]);
+    assert_eq!(third.json(&["devices"])["devices"], Value::Array(Vec::new()));
+}
+
+#[test]
+fn listening_beyond_loopback_without_tls_is_refused_with_the_ways_out() {
+    let state = tempfile::tempdir().expect("a folder");
+    let refused = run(sinew(state.path()).args(["serve", "--listen", "0.0.0.0:0", "--devices", "127.0.0.1:0"]));
+    assert_eq!(refused.code, 78, "{refused:?}");
+    assert!(refused.err.contains("--tls") && refused.err.contains("--insecure-lan"), "{}", refused.err);
+}
+
+#[test]
+fn over_tls_the_client_commands_trust_the_gateways_own_certificate() {
+    let house = House::open("demo", tempfile::tempdir().expect("a folder"), &["--tls", "--devices-tls"]);
+    assert!(house.url().starts_with("https://") && house.devices_url().starts_with("wss://"));
+    assert_eq!(house.json(&["devices"])["devices"].as_array().map(Vec::len), Some(4));
+    // From elsewhere the fingerprint is needed, and a wrong one is refused.
+    let away = tempfile::tempdir().expect("a folder");
+    let token = house.own_token();
+    let ask = |fingerprint: &[&str]| {
+        run(sinew(away.path()).args(["devices", "--url", house.url(), "--token", &token]).args(fingerprint))
+    };
+    assert_eq!(ask(&[]).code, 78);
+    assert_eq!(ask(&["--fingerprint", &"00".repeat(32)]).code, 69);
+    let fingerprint = house.page["fingerprint"].as_str().expect("a fingerprint");
+    assert_eq!(ask(&["--fingerprint", fingerprint]).code, 0);
+}
+
+#[test]
+fn a_configuration_file_is_read_and_a_wrong_key_is_named() {
+    let state = tempfile::tempdir().expect("a folder");
+    let file = state.path().join("sinew.toml");
+    let serve = || {
+        let mut command = sinew(state.path());
+        command.args(["serve", "--config"]).arg(&file);
+        command
+    };
+    std::fs::write(&file, "lissten = '127.0.0.1:0'").expect("written");
+    let wrong = run(&mut serve());
+    assert_eq!(wrong.code, 78, "{wrong:?}");
+    assert!(wrong.err.contains("did you mean `listen`"), "{}", wrong.err);
+    std::fs::write(&file, "listen = '127.0.0.1:0'\ndevices = '127.0.0.1:0'\ncall-timeout = 5").expect("written");
+    let mut right = Process::start(serve().args(["--output", "json"]));
+    assert!(right.line().contains("\"url\""));
+}
+
+#[cfg(unix)]
+#[test]
+fn a_gateway_that_is_asked_to_stop_ends_in_order() {
+    let mut house = House::demo();
+    let pid = house.process.child.id().to_string();
+    let sent = std::process::Command::new("kill").args(["-TERM", &pid]).status().expect("kill exists");
+    assert!(sent.success());
+    let ended = house.process.child.wait().expect("it ends");
+    assert_eq!(ended.code(), Some(0));
+    assert_eq!(house.run(&["devices"]).code, 69, "nobody is there any more");
+}

@@ -1,0 +1,114 @@
+//! MCP on standard input and output.
+
+use std::io::Write;
+use std::process::{ChildStdin, Stdio};
+
+use serde_json::{Value, json};
+
+use crate::house::{House, Process, run, sinew};
+
+/// A client that speaks lines of JSON.
+struct Client {
+    process: Process,
+    input: Option<ChildStdin>,
+    next: u64,
+}
+
+impl Client {
+    fn start(command: &mut std::process::Command) -> Client {
+        let mut process = Process::start(command.stdin(Stdio::piped()));
+        let input = process.child.stdin.take();
+        let mut client = Client { process, input, next: 0 };
+        let hello = client.ask(
+            "initialize",
+            json!({
+                "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"},
+            }),
+        );
+        assert_eq!(hello["protocolVersion"], "2025-11-25", "{hello}");
+        client.send(json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
+        client
+    }
+
+    fn send(&mut self, message: Value) {
+        writeln!(self.input.as_mut().expect("open"), "{message}").expect("sent");
+    }
+
+    fn ask(&mut self, method: &str, params: Value) -> Value {
+        self.next += 1;
+        let id = self.next;
+        self.send(json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}));
+        loop {
+            let line = self.process.line();
+            let message: Value = serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error} in {line:?}"));
+            if message["id"] == id {
+                assert!(message.get("error").is_none(), "{message}");
+                return message["result"].clone();
+            }
+        }
+    }
+
+    fn names(&mut self) -> Vec<String> {
+        let tools = self.ask("tools/list", json!({}));
+        tools["tools"]
+            .as_array()
+            .expect("tools")
+            .iter()
+            .map(|tool| tool["name"].as_str().expect("a name").to_owned())
+            .collect()
+    }
+
+    /// Ends the input, as a client that quits does; the program must end by itself.
+    fn quit(mut self) {
+        self.input.take();
+        let ended = self.process.child.wait().expect("it ends");
+        assert_eq!(ended.code(), Some(0));
+    }
+}
+
+#[test]
+fn stdio_talks_to_the_gateway_that_runs() {
+    let house = House::demo();
+    let mut client = Client::start(sinew(house.state.path()).arg("stdio"));
+    let volume = client.names().into_iter().find(|name| name.ends_with("set_volume")).expect("a tool");
+    let result =
+        client.ask("tools/call", json!({"name": volume, "arguments": {"device": "board-ddee02", "volume": 33}}));
+    assert_ne!(result["isError"], true, "{result}");
+    client.quit();
+    // It was the same gateway: the command line sees the change.
+    let status = house.run(&["call", "board-ddee02", "self.get_device_status"]).ok().out;
+    assert!(status.contains("\"volume\":33"), "{status}");
+}
+
+#[test]
+fn stdio_offers_the_unfolded_form() {
+    let house = House::demo();
+    let mut client = Client::start(sinew(house.state.path()).args(["stdio", "--unfolded"]));
+    let names = client.names();
+    assert!(names.iter().any(|name| name.starts_with("board-ddee01__")), "{names:?}");
+    client.quit();
+}
+
+#[test]
+fn stdio_opens_a_gateway_where_none_runs_and_the_next_client_shares_it() {
+    let state = tempfile::tempdir().expect("a folder");
+    let mut first = Client::start(sinew(state.path()).args(["stdio", "--demo"]));
+    let devices = first.ask("tools/call", json!({"name": "list_devices", "arguments": {}}));
+    assert_eq!(devices["structuredContent"]["devices"].as_array().map(Vec::len), Some(4), "{devices}");
+    let mut second = Client::start(sinew(state.path()).arg("stdio"));
+    assert!(second.names().iter().any(|name| name.ends_with("take_photo")));
+    let listed = run(sinew(state.path()).arg("devices")).ok().out;
+    assert!(listed.contains("board-ddee04"), "{listed}");
+    second.quit();
+    first.quit();
+    assert_eq!(run(sinew(state.path()).arg("devices")).code, 69);
+}
+
+#[test]
+fn stdio_reports_a_refused_token_and_writes_nothing_but_protocol() {
+    let house = House::demo();
+    let refused = run(sinew(house.state.path()).args(["stdio", "--token", "wrong-token-0123456789"]));
+    assert_eq!(refused.code, 77, "{refused:?}");
+    assert_eq!(refused.out, "");
+    assert!(refused.err.contains("--token"), "{}", refused.err);
+}

@@ -1,0 +1,101 @@
+//! House rules that are tests: who may depend on whom, and who keeps which third party.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+/// Which of our crates a crate may use. What is not here does not exist.
+const MAY_USE: &[(&str, &[&str])] = &[
+    ("tool", &[]),
+    ("wire", &["tool"]),
+    ("spec", &["tool"]),
+    ("gateway", &["tool"]),
+    ("phones", &["tool"]),
+    ("cluster", &["tool"]),
+    ("boards", &["tool", "wire"]),
+    ("front", &["tool", "gateway", "spec"]),
+    ("sim", &["tool", "wire", "phones"]),
+    ("cli", &["tool", "wire", "spec", "gateway", "boards", "phones", "cluster", "front", "sim"]),
+];
+
+/// Which crates may keep a third party, so that it can be exchanged in one room.
+const KEEPERS: &[(&str, &[&str])] = &[
+    ("rmcp", &["front"]),
+    ("axum", &["front"]),
+    ("rcgen", &["front"]),
+    // The bench of the command line calls boards without a gateway, as the measure of what the gateway adds.
+    ("tokio-tungstenite", &["boards", "sim", "cli"]),
+    ("async-nats", &["cluster"]),
+    ("rusqlite", &["gateway"]),
+    ("jsonschema", &["gateway"]),
+    ("clap", &["cli"]),
+    ("toml", &["cli"]),
+];
+
+/// Ground-floor crates have no sockets, no clock, no runtime, no randomness.
+const GROUND: &[&str] = &["tool", "wire", "spec"];
+const NOT_ON_THE_GROUND: &[&str] = &["tokio", "hyper", "axum", "tracing", "getrandom", "rand", "jiff", "http"];
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// Folder, and the names of its dependencies; tests of the outer ring may use more.
+fn manifests() -> BTreeMap<String, BTreeSet<String>> {
+    let folders = std::fs::read_dir(root().join("crates")).expect("there are crates");
+    let read = |folder: PathBuf| {
+        let text = std::fs::read_to_string(folder.join("Cargo.toml")).expect("a manifest");
+        let manifest: toml::Table = text.parse().expect("a manifest is TOML");
+        let dependencies = manifest.get("dependencies").and_then(toml::Value::as_table);
+        let names = dependencies.into_iter().flat_map(|table| table.keys().cloned()).collect();
+        (folder.file_name().expect("a name").to_string_lossy().into_owned(), names)
+    };
+    folders.map(|folder| read(folder.expect("a folder").path())).collect()
+}
+
+#[test]
+fn crates_use_only_what_the_architecture_allows() {
+    for (name, dependencies) in manifests() {
+        let (_, allowed) = MAY_USE
+            .iter()
+            .find(|(known, _)| *known == name)
+            .unwrap_or_else(|| panic!("crate {name} is not in the table"));
+        for ours in dependencies.iter().filter_map(|dependency| dependency.strip_prefix("sinew-")) {
+            assert!(allowed.contains(&ours), "{name} must not know {ours}");
+        }
+    }
+}
+
+#[test]
+fn every_third_party_keeps_to_its_room() {
+    for (name, dependencies) in manifests() {
+        for (party, keepers) in KEEPERS {
+            assert!(!dependencies.contains(*party) || keepers.contains(&name.as_str()), "{name} must not use {party}");
+        }
+    }
+}
+
+#[test]
+fn the_ground_floor_has_no_sockets_no_clock_and_no_chance() {
+    let manifests = manifests();
+    for name in GROUND {
+        for party in NOT_ON_THE_GROUND {
+            assert!(!manifests[*name].contains(*party), "{name} must not use {party}");
+        }
+    }
+}
+
+#[test]
+fn every_source_file_says_what_lives_in_it() {
+    let mut folders = vec![root().join("crates")];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).expect("a folder") {
+            let path = entry.expect("an entry").path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|extension| extension == "rs") {
+                let text = std::fs::read_to_string(&path).expect("a text");
+                assert!(text.starts_with("//!"), "{} has no opening", path.display());
+            }
+        }
+    }
+}

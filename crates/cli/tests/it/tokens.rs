@@ -1,0 +1,68 @@
+//! Roles: which token opens which door.
+
+use crate::house::{House, Process, run, sinew};
+
+fn new(house: &House, role: &str, name: &str) -> String {
+    house.run(&["token", "new", role, name]).ok().out.trim().to_owned()
+}
+
+#[test]
+fn a_device_token_opens_only_the_boards_door_and_only_for_its_device() {
+    let house = House::serve();
+    let token = new(&house, "--device", "02:51:00:00:00:01");
+    assert_eq!(house.http("GET", "/api/v1/devices", Some(&token), "").0, 401);
+    let initialize = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{}}"#;
+    assert_eq!(house.http("POST", "/mcp", Some(&token), initialize).0, 401);
+
+    let board = |first: &str, token: &str| {
+        let mut command = sinew(house.state.path());
+        command.args(["sim", "board", "--connect", house.devices_url(), "--first", first, "--token", token]);
+        command
+    };
+    let other = run(&mut board("2", &token));
+    assert_eq!(other.code, 69, "{other:?}");
+    assert!(other.err.contains("refused"), "{}", other.err);
+    let mut own = Process::start(&mut board("1", &token));
+    own.until("dial");
+    assert_eq!(house.wait_for("02:51:00:00:00:01", "ready")["admitted_by"], "device token");
+    let wrong = run(&mut board("1", "wrong-token-0123456789"));
+    assert_eq!(wrong.code, 69, "{wrong:?}");
+    assert!(wrong.err.contains("401"), "{}", wrong.err);
+}
+
+#[test]
+fn a_client_may_call_and_only_an_administrator_may_rename_and_make_tokens() {
+    let house = House::demo();
+    let client = new(&house, "--client", "reader");
+    let admin = new(&house, "--admin", "deputy");
+    let code = |token: &str, arguments: &[&str]| house.run(&[arguments, &["--token", token]].concat()).code;
+    assert_eq!(code(&client, &["call", "board-ddee01", "self.get_device_status"]), 0);
+    assert_eq!(code(&client, &["devices", "rename", "board-ddee01", "x"]), 77);
+    assert_eq!(code(&client, &["token", "list"]), 77);
+    assert_eq!(code(&client, &["token", "new", "--admin", "me"]), 77);
+    assert_eq!(code(&admin, &["devices", "rename", "board-ddee01", "desk"]), 0);
+    assert_eq!(code(&admin, &["token", "list"]), 0);
+}
+
+#[test]
+fn a_revoked_token_opens_nothing_and_no_list_shows_a_secret() {
+    let house = House::demo();
+    let made = house.json(&["token", "new", "--client", "guest"]);
+    let (id, token) = (made["id"].as_str().expect("an id"), made["token"].as_str().expect("a token"));
+    let list = house.run(&["token", "list"]).ok().out;
+    assert!(list.contains(id) && list.contains("guest") && !list.contains(token), "{list}");
+    assert!(!house.json(&["token", "list"]).to_string().contains(token));
+    assert_eq!(house.run(&["devices", "--token", token]).code, 0);
+    house.run(&["token", "revoke", id]).ok();
+    assert_eq!(house.run(&["devices", "--token", token]).code, 77);
+    assert_ne!(house.run(&["token", "revoke", id]).code, 0);
+}
+
+#[test]
+fn a_gateway_can_be_given_its_token() {
+    let state = tempfile::tempdir().expect("a folder");
+    let house = House::open("demo", state, &["--token", "a-token-of-my-own"]);
+    assert_eq!(house.page["token"], "a-token-of-my-own");
+    house.run(&["devices"]).ok();
+    assert_eq!(house.http("GET", "/api/v1/devices", Some("a-token-of-my-own"), "").0, 200);
+}

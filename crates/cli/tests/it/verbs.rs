@@ -1,0 +1,163 @@
+//! The client commands against a running demo.
+
+use serde_json::{Value, json};
+
+use crate::house::{House, Process, run, sinew};
+
+const BOARD: &str = "board-ddee01";
+
+#[test]
+fn devices_are_listed_for_people_and_for_scripts() {
+    let house = House::demo();
+    let table = house.run(&["devices"]).ok().out;
+    assert!(table.starts_with("DEVICE"), "{table}");
+    assert_eq!(table.lines().filter(|line| line.contains("ready")).count(), 4, "{table}");
+    assert!(table.contains("device token") && !table.contains("gateway token"), "{table}");
+    let devices = house.json(&["devices"]);
+    let first = &devices["devices"][0];
+    assert_eq!((&first["id"], &first["state"], &first["family"]), (&json!(BOARD), &json!("ready"), &json!("board")));
+}
+
+#[test]
+fn tools_are_listed_folded_unfolded_and_for_one_device() {
+    let house = House::demo();
+    let names = |arguments: &[&str]| -> Vec<String> {
+        let tools = house.json(arguments)["tools"].as_array().expect("tools").clone();
+        tools.iter().map(|tool| tool["name"].as_str().expect("a name").to_owned()).collect()
+    };
+    let folded = names(&["tools"]);
+    assert!(folded.contains(&"list_devices".to_owned()), "{folded:?}");
+    assert_eq!(folded.iter().filter(|name| name.ends_with("set_volume")).count(), 1, "{folded:?}");
+    let unfolded = names(&["tools", "--unfolded"]);
+    assert_eq!(unfolded.iter().filter(|name| name.ends_with("set_volume")).count(), 2, "{unfolded:?}");
+    let one = names(&["tools", "board-ddee03"]);
+    assert!(one.iter().any(|name| name.ends_with("set_relay")) && !one.iter().any(|name| name.ends_with("set_volume")));
+    assert!(house.run(&["tools", BOARD]).ok().out.contains("volume: integer 0–100"));
+}
+
+#[test]
+fn a_call_with_key_and_value_changes_the_board() {
+    let house = House::demo();
+    house.run(&["call", BOARD, "self.audio_speaker.set_volume", "volume=42"]).ok();
+    let status = house.run(&["call", BOARD, "self.get_device_status"]).ok().out;
+    assert!(status.contains("\"volume\":42"), "{status}");
+    house.run(&["call", BOARD, "self.audio_speaker.set_volume", "--json", "{\"volume\": 43}"]).ok();
+    let answer = house.json(&["call", BOARD, "self.get_device_status"]);
+    let text = answer["content"][0]["text"].as_str().expect("text");
+    assert_eq!(serde_json::from_str::<Value>(text).expect("JSON")["audio_speaker"]["volume"], 43);
+}
+
+#[test]
+fn a_photo_is_shown_as_size_and_type_and_saved_on_request() {
+    let house = House::demo();
+    let photo = ["call", BOARD, "self.camera.take_photo", "question=what?"];
+    let shown = house.run(&photo).ok().out;
+    assert!(shown.contains("image/jpeg") && shown.contains("--save"), "{shown}");
+    let folder = house.state.path().join("photos");
+    let saved = house.run(&[&photo[..], &["--save", folder.to_str().expect("a path")]].concat()).ok().out;
+    assert!(saved.contains("saved to"), "{saved}");
+    let file = std::fs::read_dir(&folder).expect("a folder").next().expect("a file").expect("a file").path();
+    assert!(std::fs::read(&file).expect("readable").starts_with(&[0xff, 0xd8, 0xff]), "{}", file.display());
+}
+
+#[test]
+fn a_speaking_name_works_wherever_a_device_is_named() {
+    let house = House::demo();
+    house.run(&["devices", "rename", BOARD, "Kitchen"]).ok();
+    assert!(house.run(&["devices"]).ok().out.contains("Kitchen"));
+    house.run(&["call", "Kitchen", "self.get_device_status"]).ok();
+    house.run(&["call", BOARD, "self.get_device_status"]).ok();
+    house.run(&["tools", "Kitchen"]).ok();
+    assert_eq!(house.run(&["devices", "rename", "nobody", "x"]).code, 66);
+}
+
+#[test]
+fn events_are_shown_as_they_come() {
+    let house = House::demo();
+    let mut follower = Process::start(sinew(house.state.path()).args(["events", "--follow", BOARD]));
+    house.run(&["call", BOARD, "self.audio_speaker.set_volume", "volume=7"]).ok();
+    let seen = follower.until("state_changed");
+    assert!(seen.contains(BOARD), "{seen}");
+    let past = house.json(&["events", BOARD]);
+    let events = past["events"].as_array().expect("events");
+    assert!(events.iter().any(|event| event["body"].to_string().contains("audio_speaker.volume")), "{past:#}");
+}
+
+#[test]
+fn failures_have_the_exit_codes_of_the_table() {
+    let house = House::demo();
+    let codes = |arguments: &[&str]| {
+        let plain = house.run(arguments);
+        assert!(plain.err.starts_with("error: "), "{plain:?}");
+        let json = house.run(&[arguments, &["--output", "json"]].concat());
+        assert_eq!(plain.code, json.code);
+        let object = json.json();
+        assert_eq!(object["status"], "failure");
+        (plain.code, object["error_type"].as_str().expect("a word").to_owned())
+    };
+    let volume = "self.audio_speaker.set_volume";
+    assert_eq!(codes(&["call", "nobody", "x"]), (66, "DeviceNotFound".to_owned()));
+    assert_eq!(codes(&["call", BOARD, "no_such_tool"]), (66, "ToolNotFound".to_owned()));
+    assert_eq!(codes(&["call", BOARD, volume, "volume=loud"]), (64, "UsageError".to_owned()));
+    assert_eq!(codes(&["call", BOARD, volume, "volume=400"]), (64, "ValidationError".to_owned()));
+    assert_eq!(codes(&["call", BOARD, volume]), (64, "ValidationError".to_owned()));
+    assert_eq!(codes(&["call", BOARD, "self.screen.set_theme", "theme=pink"]), (1, "ActionFailed".to_owned()));
+    assert_eq!(codes(&["call", BOARD, volume, "--json", "[]"]), (64, "UsageError".to_owned()));
+    assert_eq!(codes(&["devices", "--token", "wrong-token-0123456789"]), (77, "TokenRefused".to_owned()));
+    assert_eq!(codes(&["devices", "--url", "http://127.0.0.1:1"]), (69, "NoGateway".to_owned()));
+    assert_eq!(codes(&["devices", "--url", "nonsense"]), (64, "UsageError".to_owned()));
+    assert_eq!(house.run(&["devcies"]).code, 2);
+}
+
+#[test]
+fn the_environment_names_gateway_and_token() {
+    let house = House::demo();
+    let away = tempfile::tempdir().expect("a folder");
+    let token = house.own_token();
+    let asked = run(sinew(away.path()).arg("devices").env("SINEW_URL", house.url()).env("SINEW_TOKEN", &token));
+    assert!(asked.ok().out.contains(BOARD));
+    let alone = run(sinew(away.path()).arg("devices"));
+    assert_eq!(alone.code, 69);
+    assert!(alone.err.contains("sinew demo"), "{}", alone.err);
+}
+
+#[test]
+fn a_virtual_board_joins_the_running_gateway_and_leaves_it() {
+    let house = House::serve();
+    assert!(house.run(&["devices"]).ok().out.contains("sinew sim board"));
+    let mut boards =
+        Process::start(sinew(house.state.path()).args(["sim", "board", "--count", "2", "--kind", "relay"]));
+    boards.until("dial");
+    let device = house.wait_for("02:51:00:00:00:02", "ready");
+    assert_eq!(device["admitted_by"], "gateway token");
+    assert_eq!(house.json(&["devices"])["devices"].as_array().map(Vec::len), Some(2));
+    boards.kill();
+    let away = house.wait_for("02:51:00:00:00:02", "away");
+    let id = away["id"].as_str().expect("an id");
+    assert_eq!(house.run(&["call", id, "self.read_sensors"]).code, 69, "an away device is worth a later try");
+}
+
+#[test]
+fn the_doctor_is_content_with_a_running_demo_and_names_a_fault() {
+    let house = House::demo();
+    let well = house.run(&["doctor"]).ok().out;
+    assert!(well.contains("answers at") && well.contains("4 ready of 4 known"), "{well}");
+    let unwell = house.run(&["doctor", "--token", "wrong-token-0123456789"]);
+    assert_eq!(unwell.code, 1, "{unwell:?}");
+    assert!(unwell.out.contains("refuses the token") && unwell.out.contains('→'), "{}", unwell.out);
+    let checks = house.json(&["doctor"]);
+    let names: Vec<_> =
+        checks["checks"].as_array().expect("checks").iter().map(|check| check["name"].clone()).collect();
+    for name in ["state directory", "gateway", "token", "certificate", "adb"] {
+        assert!(names.contains(&json!(name)), "{names:?}");
+    }
+}
+
+#[test]
+fn every_shell_gets_its_completions() {
+    let state = tempfile::tempdir().expect("a folder");
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let script = run(sinew(state.path()).args(["completions", shell])).ok().out;
+        assert!(script.contains("sinew") && script.contains("doctor"), "{shell}");
+    }
+}
