@@ -1,5 +1,7 @@
 //! A host session and a device board facing each other in virtual time, with good luck and bad.
 
+#![allow(clippy::panic, clippy::unwrap_used)]
+
 use std::collections::BTreeMap;
 use std::time::Duration;
 

@@ -1,6 +1,8 @@
 //! The message sequence of the board-protocol document as a golden transcript, and real tool lists
 //! where they are at hand.
 
+#![allow(clippy::panic, clippy::unwrap_used)]
+
 use std::path::PathBuf;
 use std::time::Duration;
 
