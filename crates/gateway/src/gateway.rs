@@ -1,15 +1,26 @@
-//! The one door.
+//! The one door: everything a family, a door or the command line can ask of the gateway.
 
-use std::sync::Arc;
-use std::time::Duration;
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
 
-use sinew_tool::{Announce, Args, Caller, DeviceEvent, Digest, ErrorKind, Outcome, ToolError, Value};
+use sinew_tool::{Announce, DeviceEvent, DeviceId, Digest, ErrorKind, ToolError, Value};
+use tokio::sync::broadcast;
 
-use crate::principal::Principal;
+use crate::identity::unknown_device;
+use crate::lock::Lock;
+use crate::principal::{Principal, Role};
+use crate::registry::Registry;
 use crate::settings::{OpenError, Settings};
-use crate::tokens::Tokens;
+use crate::snapshot::{Presence, Snapshot};
+use crate::store::{Cursor, Store};
+use crate::tokens::{self, Tokens};
 use crate::view::{AuditRecord, DeviceView, EventPage, Shape, ToolList};
-use crate::watch::{Change, Watch};
+use crate::watch::Watch;
+
+/// Events told at once to a reader who does not listen at the moment; beyond it the reader is told
+/// that everybody may have said something.
+const TOLD_EVENTS: usize = 256;
 
 /// Decides who may ask which device to keep which promise, and remembers that it happened.
 /// Cheap to clone.
@@ -19,40 +30,35 @@ pub struct Gateway {
 }
 
 struct Inner {
+    settings: Settings,
+    registry: Arc<Registry>,
     tokens: Tokens,
-    changes: tokio::sync::broadcast::Sender<Change>,
-}
-
-/// Devices and tools at one moment; immutable.
-pub struct Snapshot {
-    devices: Vec<DeviceView>,
-}
-
-impl Snapshot {
-    pub fn devices(&self) -> Vec<DeviceView> {
-        self.devices.clone()
-    }
-}
-
-/// One call by public name.
-#[derive(Clone)]
-pub struct Request {
-    pub who: Principal,
-    /// The public name, as listed in `shape`.
-    pub name: String,
-    pub args: Args,
-    pub shape: Shape,
-    pub caller: Arc<dyn Caller>,
-    /// How long the answer may take; the settings' budget when `None`.
-    pub budget: Option<Duration>,
-    /// The door's word in the audit: `mcp`, `rest`, `stdio`, `api`.
-    pub door: &'static str,
+    events: broadcast::Sender<DeviceId>,
+    store: Arc<Store>,
+    /// Let go of last, when the store is on disk.
+    lock: Mutex<Option<Lock>>,
 }
 
 impl Gateway {
+    /// Opens the state and takes up where the last gateway stopped.
     pub fn open(settings: Settings) -> Result<Gateway, OpenError> {
-        let tokens = Tokens::new(settings.token.unwrap_or_else(|| "snw_unfinished".to_owned()));
-        Ok(Gateway { inner: Arc::new(Inner { tokens, changes: tokio::sync::broadcast::channel(16).0 }) })
+        let dir = settings.state_dir.as_deref();
+        let lock = match dir {
+            Some(dir) => {
+                make_dir(dir)?;
+                Some(Lock::take(dir, settings.url.as_deref())?)
+            }
+            None => None,
+        };
+        let own = tokens::own(settings.token.as_deref(), dir)?;
+        let events = broadcast::Sender::new(TOLD_EVENTS);
+        let file = dir.map(|dir| dir.join("gateway.db"));
+        let (store, mut loaded) = Store::open(file.as_deref(), &settings, events.clone())?;
+        let store = Arc::new(store);
+        let tokens = std::mem::take(&mut loaded.tokens);
+        let registry = Arc::new(Registry::new(loaded, store.clone(), &settings));
+        let tokens = Tokens::new(own, tokens, store.clone(), registry.clone());
+        Ok(Gateway { inner: Arc::new(Inner { settings, registry, tokens, events, store, lock: Mutex::new(lock) }) })
     }
 
     /// Where families push their events.
@@ -61,71 +67,84 @@ impl Gateway {
         Arc::new(move |event| gateway.apply(event))
     }
 
-    /// The only writer. Never blocks.
-    pub fn apply(&self, _event: DeviceEvent) {}
+    /// The only writer. Never blocks. An event of a stay that is over changes nothing; what it said
+    /// is kept.
+    pub fn apply(&self, event: DeviceEvent) {
+        self.inner.registry.apply(event);
+    }
 
     pub fn snapshot(&self) -> Arc<Snapshot> {
-        Arc::new(Snapshot { devices: Vec::new() })
+        self.inner.registry.snapshot()
     }
 
-    pub async fn call(&self, request: Request) -> Result<Outcome, ToolError> {
-        Err(ToolError::new(ErrorKind::UnknownTool, format!("unknown tool `{}`", request.name)))
-    }
-
-    /// Calls a tool of a device that is named by id or speaking name. `tool` is the device's own name
-    /// for it, or a public one.
-    #[allow(clippy::too_many_arguments)]
-    pub async fn call_on(
-        &self,
-        _who: Principal,
-        device: &str,
-        _tool: &str,
-        _args: Args,
-        _caller: Arc<dyn Caller>,
-        _budget: Option<Duration>,
-        _door: &'static str,
-    ) -> Result<Outcome, ToolError> {
-        Err(ToolError::new(ErrorKind::UnknownDevice, format!("unknown device `{device}`")))
-    }
-
-    /// The tools a caller sees.
-    pub fn list(&self, _who: &Principal, _shape: Shape) -> Arc<ToolList> {
-        Arc::new(ToolList { tools: Vec::new(), digest: Digest::of(&Value::Null) })
+    /// The tools a caller sees. Device tokens see none.
+    pub fn list(&self, who: &Principal, shape: Shape) -> Arc<ToolList> {
+        if let Role::Device(_) = who.role {
+            return Arc::new(ToolList { tools: Vec::new(), digest: Digest::of(&Value::Null) });
+        }
+        let snapshot = self.snapshot();
+        match shape {
+            Shape::Folded => snapshot.fold.list(self.sees_user_tools(who)),
+            Shape::Unfolded => snapshot.unfold().list(&snapshot, self.sees_user_tools(who)),
+        }
     }
 
     /// All known devices, by id; also those that are away.
     pub fn devices(&self) -> Vec<DeviceView> {
-        Vec::new()
+        self.snapshot().devices()
     }
 
     /// A device by id or speaking name.
-    pub fn find_device(&self, _text: &str) -> Option<DeviceView> {
-        None
+    pub fn find_device(&self, text: &str) -> Option<DeviceView> {
+        self.snapshot().find_device(text)
     }
 
     /// Gives a device a speaking name; an empty one takes it away.
-    pub fn rename(&self, device: &str, _name: &str) -> Result<DeviceView, ToolError> {
-        Err(ToolError::new(ErrorKind::UnknownDevice, format!("unknown device `{device}`")))
+    pub fn rename(&self, device: &str, name: &str) -> Result<DeviceView, ToolError> {
+        self.inner.registry.rename(device, name)
     }
 
-    /// Events after a cursor, oldest first.
+    /// Events after a cursor, oldest first; from the oldest kept without one.
     pub async fn events(
         &self,
-        _device: Option<&str>,
-        _since: Option<&str>,
-        _limit: usize,
+        device: Option<&str>,
+        since: Option<&str>,
+        limit: usize,
     ) -> Result<EventPage, ToolError> {
-        Ok(EventPage { events: Vec::new(), next: "0".to_owned(), dropped: 0 })
+        let device = match device {
+            Some(text) => {
+                let snapshot = self.snapshot();
+                let entry = snapshot.entry(text).ok_or_else(|| unknown_device(text, snapshot.devices.iter()))?;
+                Some(entry.id.clone())
+            }
+            None => None,
+        };
+        let since = match since {
+            Some(text) => Some(self.cursor(text)?),
+            None => None,
+        };
+        self.inner.store.events(device, since, limit).await
     }
 
-    /// Changes of the folded list and of everything else.
+    fn cursor(&self, text: &str) -> Result<Cursor, ToolError> {
+        let cursor = text.parse::<Cursor>().ok().filter(|cursor| cursor.seq <= self.inner.registry.last_event());
+        cursor.ok_or_else(|| {
+            let message =
+                "the cursor was not given out by this gateway; start without one, and go on with `next` of each answer";
+            ToolError::new(ErrorKind::BadCursor, message)
+        })
+    }
+
+    /// Changes of the folded list as people see it, and of everything else.
     pub fn watch(&self) -> Watch {
-        Watch { changes: self.inner.changes.subscribe() }
+        self.watch_as(&Principal::new("watch", Role::Admin), Shape::Folded)
     }
 
-    /// Like [`Gateway::watch`], where [`Change::Tools`] speaks of exactly the list this caller sees.
-    pub fn watch_as(&self, _who: &Principal, _shape: Shape) -> Watch {
-        self.watch()
+    /// Like [`Gateway::watch`], where [`Change::Tools`](crate::Change::Tools) speaks of exactly the
+    /// list this caller sees.
+    pub fn watch_as(&self, who: &Principal, shape: Shape) -> Watch {
+        let versions = self.inner.registry.subscribe();
+        Watch::new(self.clone(), who.clone(), shape, versions, self.inner.events.subscribe())
     }
 
     pub fn tokens(&self) -> &Tokens {
@@ -133,18 +152,67 @@ impl Gateway {
     }
 
     /// The newest calls, newest first.
-    pub async fn audit(&self, _limit: usize) -> Result<Vec<AuditRecord>, ToolError> {
-        Ok(Vec::new())
+    pub async fn audit(&self, limit: usize) -> Result<Vec<AuditRecord>, ToolError> {
+        self.inner.store.newest_calls(limit).await
     }
 
-    /// What a model should know before it calls anything.
+    /// What a model should know before it calls anything, with what devices say of themselves.
     pub fn instructions(&self) -> String {
-        String::new()
+        let mut text = "Tools here act on physical devices. Where several devices have a tool, name one in `device` (`on_device` where `device` means something else); list_devices shows ids, names and states. Devices come and go: an error of type DeviceAway can be tried again later. After Timeout or DeviceLost look at the device's state first, the action may have happened.".to_owned();
+        let snapshot = self.snapshot();
+        let mut told: BTreeMap<String, Vec<&str>> = BTreeMap::new();
+        for entry in snapshot.devices.iter().filter(|entry| matches!(entry.presence, Presence::Here(_))) {
+            if let Some(words) = entry.instructions() {
+                told.entry(words).or_default().push(entry.id.as_str());
+            }
+        }
+        // Eight voices: what more devices say can be read from each of them.
+        for (words, devices) in told.into_iter().take(8) {
+            let more = if devices.len() > 5 { " and others" } else { "" };
+            let devices = devices.into_iter().take(5).collect::<Vec<_>>().join(", ");
+            text.push_str(&format!("\n\nFrom {devices}{more}: {words}"));
+        }
+        text
     }
 
     /// Writes the address into the lock file, once it is known.
-    pub fn set_url(&self, _url: &str) {}
+    pub fn set_url(&self, url: &str) {
+        if let Some(lock) = self.lock().as_mut()
+            && let Err(error) = lock.tell(Some(url))
+        {
+            tracing::warn!(%error, "the address could not be written into the lock file");
+        }
+    }
 
-    /// Puts everything on disk and lets go of the state directory.
-    pub async fn close(&self) {}
+    /// Puts everything on disk and lets go of the state directory. Calls after this fail.
+    pub async fn close(&self) {
+        self.inner.store.close().await;
+        drop(self.lock().take());
+    }
+
+    pub(crate) fn settings(&self) -> &Settings {
+        &self.inner.settings
+    }
+
+    pub(crate) fn store(&self) -> Arc<Store> {
+        self.inner.store.clone()
+    }
+
+    pub(crate) fn sees_user_tools(&self, who: &Principal) -> bool {
+        self.inner.settings.allow_user_tools || who.role == Role::Admin
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Option<Lock>> {
+        self.inner.lock.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The state directory holds tokens and what was asked of devices: it is for its owner alone.
+fn make_dir(dir: &Path) -> Result<(), OpenError> {
+    let mut builder = std::fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    let failed = |source| OpenError::Io { what: "create the state directory", path: dir.to_owned(), source };
+    builder.create(dir).map_err(failed)
 }

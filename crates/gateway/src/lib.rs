@@ -2,19 +2,39 @@
 //!
 //! [`Gateway`] is the one door. Families announce devices to it, doors list and call tools through
 //! it, and nothing else reaches a device. It knows no protocol: neither HTTP nor the board dialect.
+//!
+//! Where things are: `registry` (who is here; the only writer) publishes a `snapshot`; `offer`
+//! admits what a device offers, with `names`, `schema` and `check`; `fold` makes the lists; `call`
+//! conducts a call, with `route` and `record`; `store` remembers.
 
+mod builtin;
+mod call;
+mod check;
+mod fold;
 mod gateway;
+mod identity;
 mod lock;
+mod names;
+mod offer;
 mod principal;
+mod record;
+mod registry;
+mod route;
+mod schema;
 mod settings;
+mod snapshot;
+mod store;
+mod text;
 mod tokens;
 mod view;
 mod watch;
 
-pub use gateway::{Gateway, Request, Snapshot};
+pub use call::Request;
+pub use gateway::Gateway;
 pub use lock::{Running, running};
 pub use principal::{Principal, Role};
 pub use settings::{OpenError, Settings};
+pub use snapshot::Snapshot;
 pub use tokens::{DeviceAdmission, TokenView, Tokens};
 pub use view::{AuditRecord, DeviceView, Event, EventPage, PublicTool, Shape, ToolList};
 pub use watch::{Change, Watch};

@@ -1,13 +1,38 @@
 //! Tokens: who may come in through which door.
+//!
+//! The gateway's own token lies in a file that only its owner can read. Of all others only hashes are
+//! kept; a token is shown once, when it is made.
 
+use std::fs::OpenOptions;
+use std::io::{ErrorKind as IoErrorKind, Write as _};
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use arc_swap::ArcSwap;
 use serde::Serialize;
+use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
 use sinew_tool::{ErrorKind, ToolError};
+use subtle::ConstantTimeEq;
 
 use crate::principal::{Principal, Role};
+use crate::registry::{Registry, now};
+use crate::settings::OpenError;
+use crate::snapshot::Entry;
+use crate::store::{Store, TokenRow, Write};
+use crate::text::clean_line;
 
-/// The token book. Only hashes are kept; a token is shown once, when it is made.
+/// The id of the gateway's own token in lists.
+const OWN: &str = "gateway";
+
 pub struct Tokens {
     own: String,
+    own_hash: [u8; 32],
+    rows: ArcSwap<Vec<TokenRow>>,
+    /// Held while the rows are changed.
+    changing: Mutex<()>,
+    store: Arc<Store>,
+    registry: Arc<Registry>,
 }
 
 /// A token as lists show it.
@@ -17,9 +42,9 @@ pub struct TokenView {
     /// `client`, `admin` or `device`.
     pub role: &'static str,
     pub label: String,
-    /// The device a device token is for.
+    /// The device a device token is for: its key where the device was known, else its hardware id.
     pub device: Option<String>,
-    /// Milliseconds of Unix time.
+    /// Milliseconds of Unix time; 0 for the gateway's own.
     pub created: i64,
 }
 
@@ -34,34 +59,207 @@ pub enum DeviceAdmission {
 }
 
 impl Tokens {
-    pub(crate) fn new(own: String) -> Tokens {
-        Tokens { own }
+    pub(crate) fn new(own: String, rows: Vec<TokenRow>, store: Arc<Store>, registry: Arc<Registry>) -> Tokens {
+        let rows = ArcSwap::from_pointee(rows);
+        Tokens { own_hash: hash(&own), own, rows, changing: Mutex::new(()), store, registry }
     }
 
-    /// Who a token of the client doors belongs to. Device tokens open none of them.
+    /// Whose a token is, at the doors for clients and people. Device tokens open none of them.
     pub fn check(&self, token: &str) -> Option<Principal> {
-        (token == self.own).then(|| Principal::new("gateway", Role::Admin))
+        let hash = hash(token);
+        let mut found = is_same(&self.own_hash, &hash).then(|| Principal::new(OWN, Role::Admin));
+        for row in self.rows.load().iter() {
+            let role = match row.role {
+                "client" => Role::Client,
+                "admin" => Role::Admin,
+                _ => continue,
+            };
+            if is_same(&row.hash, &hash) {
+                found = Some(Principal::new(if row.label.is_empty() { &row.id } else { &row.label }, role));
+            }
+        }
+        found
     }
 
-    pub fn check_device(&self, token: Option<&str>, _hardware_id: &str) -> DeviceAdmission {
-        if token == Some(&self.own) { DeviceAdmission::GatewayToken } else { DeviceAdmission::Refused }
+    /// Whether a token admits the device with this hardware id.
+    pub fn check_device(&self, token: Option<&str>, hardware_id: &str) -> DeviceAdmission {
+        let Some(token) = token else { return DeviceAdmission::Refused };
+        let hash = hash(token);
+        let mut admission = match is_same(&self.own_hash, &hash) {
+            true => DeviceAdmission::GatewayToken,
+            false => DeviceAdmission::Refused,
+        };
+        for row in self.rows.load().iter() {
+            if let Some(device) = row.device.as_deref()
+                && is_same(&row.hash, &hash)
+                && self.is_device(device, hardware_id)
+            {
+                admission = DeviceAdmission::Device;
+            }
+        }
+        admission
     }
 
-    /// Makes a token; the text is shown this once.
-    pub fn create(&self, _role: Role, _label: &str) -> Result<(TokenView, String), ToolError> {
-        Err(ToolError::new(ErrorKind::Unsupported, "not built yet"))
+    /// Makes a token; its text is shown this once. A device token names the device by id, speaking
+    /// name or hardware id.
+    pub fn create(&self, role: Role, label: &str) -> Result<(TokenView, String), ToolError> {
+        let device = match &role {
+            Role::Device(text) => Some(self.bind(text)?),
+            Role::Client | Role::Admin => None,
+        };
+        let random = |error: OpenError| ToolError::new(ErrorKind::Internal, error.to_string());
+        let token = mint().map_err(random)?;
+        let row = TokenRow {
+            id: random_hex::<4>().map_err(random)?,
+            role: role.word(),
+            device,
+            label: clean_line(label.trim(), 64),
+            hash: hash(&token),
+            created_at: now(),
+        };
+        let view = view(&row);
+        {
+            let _changing = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
+            self.store.write_awaited(Write::Token(row.clone())).wait()?;
+            let mut rows = (**self.rows.load()).clone();
+            rows.push(row);
+            self.rows.store(Arc::new(rows));
+        }
+        Ok((view, token))
     }
 
+    /// All tokens, the gateway's own first.
     pub fn list(&self) -> Vec<TokenView> {
-        Vec::new()
+        let own = TokenView {
+            id: OWN.to_owned(),
+            role: Role::Admin.word(),
+            label: "the gateway's own".to_owned(),
+            device: None,
+            created: 0,
+        };
+        std::iter::once(own).chain(self.rows.load().iter().map(view)).collect()
     }
 
+    /// Takes a token back, at once.
     pub fn revoke(&self, id: &str) -> Result<TokenView, ToolError> {
-        Err(ToolError::new(ErrorKind::InvalidArguments, format!("no token has the id `{id}`")))
+        if id == OWN {
+            let message = "the gateway's own token cannot be revoked; stop the gateway, delete the file `token` in its state directory, and start it again";
+            return Err(ToolError::new(ErrorKind::InvalidArguments, message));
+        }
+        let _changing = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
+        let rows = self.rows.load_full();
+        let Some(row) = rows.iter().find(|row| row.id == id) else {
+            let id = clean_line(id, 64);
+            let message = format!("no token has the id `{id}`; `sinew token list` shows those there are");
+            return Err(ToolError::new(ErrorKind::InvalidArguments, message)
+                .with_details(json!({"parameter_name": "id", "issue": "unknown token"})));
+        };
+        // It stops working first: whatever the disk says, it must not open a door again.
+        self.rows.store(Arc::new(rows.iter().filter(|other| other.id != id).cloned().collect()));
+        self.store.write_awaited(Write::Revoke(id.to_owned())).wait()?;
+        Ok(view(row))
     }
 
     /// The gateway's own token.
     pub fn own(&self) -> String {
         self.own.clone()
+    }
+
+    /// What a device token is bound to: the key of a known device, which outlives every renaming, or
+    /// the hardware id of one that has not come yet.
+    fn bind(&self, text: &str) -> Result<String, ToolError> {
+        let text = text.trim();
+        if let Some(entry) = self.registry.snapshot().entry(text) {
+            return Ok(entry.info.key.0.clone());
+        }
+        if text.is_empty() || text.len() > 128 || text.chars().any(|character| character.is_control()) {
+            let issue = "must be the id or name of a known device, or the hardware id of one to come";
+            return Err(ToolError::new(ErrorKind::InvalidArguments, format!("the device of a token {issue}"))
+                .with_details(json!({"parameter_name": "device", "issue": issue})));
+        }
+        Ok(text.to_owned())
+    }
+
+    fn is_device(&self, bound: &str, hardware_id: &str) -> bool {
+        if bound.eq_ignore_ascii_case(hardware_id) {
+            return true;
+        }
+        let snapshot = self.registry.snapshot();
+        let is_it = |entry: &&Arc<Entry>| {
+            let known = entry.info.attributes.get("hardware_id").and_then(Value::as_str);
+            known.is_some_and(|known| known.eq_ignore_ascii_case(hardware_id))
+        };
+        let by_key = snapshot.devices.iter().find(|entry| entry.info.key.0 == bound);
+        let by_id = || snapshot.devices.iter().find(|entry| entry.id.as_str() == bound);
+        by_key.or_else(by_id).filter(is_it).is_some()
+    }
+}
+
+/// The gateway's own token: the one it was told, else the one in its state directory, made on the
+/// first start.
+pub(crate) fn own(told: Option<&str>, state_dir: Option<&Path>) -> Result<String, OpenError> {
+    if let Some(token) = told {
+        return usable(token).ok_or_else(|| OpenError::Token { what: "that was given cannot be used".to_owned() });
+    }
+    let Some(dir) = state_dir else { return mint() };
+    let path = dir.join("token");
+    let failed = |what| {
+        let path = path.clone();
+        move |source| OpenError::Io { what, path, source }
+    };
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    match options.open(&path) {
+        Ok(mut file) => {
+            let token = mint()?;
+            file.write_all(format!("{token}\n").as_bytes()).map_err(failed("write the token to"))?;
+            Ok(token)
+        }
+        Err(error) if error.kind() == IoErrorKind::AlreadyExists => {
+            let text = std::fs::read_to_string(&path).map_err(failed("read the token in"))?;
+            #[cfg(unix)]
+            {
+                let owner_only = std::os::unix::fs::PermissionsExt::from_mode(0o600);
+                std::fs::set_permissions(&path, owner_only).map_err(failed("protect the token in"))?;
+            }
+            let what = || format!("in {} cannot be used; delete the file, and a new one is made", path.display());
+            usable(text.trim()).ok_or_else(|| OpenError::Token { what: what() })
+        }
+        Err(error) => Err(failed("create the token in")(error)),
+    }
+}
+
+fn usable(token: &str) -> Option<String> {
+    let is_fine = (8..=512).contains(&token.len()) && token.bytes().all(|byte| byte.is_ascii_graphic());
+    is_fine.then(|| token.to_owned())
+}
+
+fn mint() -> Result<String, OpenError> {
+    Ok(format!("snw_{}", random_hex::<32>()?))
+}
+
+fn random_hex<const N: usize>() -> Result<String, OpenError> {
+    let mut bytes = [0; N];
+    getrandom::fill(&mut bytes).map_err(|error| OpenError::Random(error.to_string()))?;
+    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+fn hash(token: &str) -> [u8; 32] {
+    Sha256::digest(token.as_bytes()).into()
+}
+
+fn is_same(one: &[u8; 32], two: &[u8; 32]) -> bool {
+    one.ct_eq(two).into()
+}
+
+fn view(row: &TokenRow) -> TokenView {
+    TokenView {
+        id: row.id.clone(),
+        role: row.role,
+        label: row.label.clone(),
+        device: row.device.clone(),
+        created: row.created_at,
     }
 }

@@ -92,6 +92,8 @@ pub struct PublicTool {
     /// Ready to be listed: named by its public name, and in the folded form with the argument that
     /// selects the device.
     pub tool: Tool,
+    /// The name its device knows it by.
+    pub own_name: String,
     /// The device, in the unfolded form.
     pub device: Option<DeviceId>,
     /// The argument that selects the device, in the folded form: `device`, or `on_device` where the

@@ -1,0 +1,184 @@
+//! One call, from the door to the device and back. Nothing else reaches a device.
+
+use std::future::poll_fn;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::Value;
+use sinew_tool::{Args, Call, Caller, Content, Device, ErrorKind, Outcome, Status, ToolError};
+
+use crate::gateway::Gateway;
+use crate::offer::Offered;
+use crate::principal::{Principal, Role};
+use crate::record::{Record, weigh};
+use crate::route::{self, Target, Wish};
+use crate::snapshot::{Holder, Presence};
+use crate::view::Shape;
+
+/// One call by public name.
+#[derive(Clone)]
+pub struct Request {
+    pub who: Principal,
+    /// The public name, as listed in `shape`.
+    pub name: String,
+    pub args: Args,
+    pub shape: Shape,
+    pub caller: Arc<dyn Caller>,
+    /// How long the answer may take; the settings' budget when `None`.
+    pub budget: Option<Duration>,
+    /// The door's word in the audit: `mcp`, `rest`, `stdio`, `api`.
+    pub door: &'static str,
+}
+
+impl Gateway {
+    /// Calls a tool by its public name. Dropping the future gives the call up.
+    pub async fn call(&self, request: Request) -> Result<Outcome, ToolError> {
+        let Request { who, name, args, shape, caller, budget, door } = request;
+        let mut record = Record::open(self.store(), &who, door, &name, &args);
+        let wish = Wish::Public { name: &name, shape };
+        let result = self.conduct(&mut record, &who, wish, args, caller, budget).await;
+        record.close(result).await
+    }
+
+    /// Calls a tool of a device that is named by id or speaking name. `tool` is the device's own name
+    /// for it, or its folded public one.
+    #[allow(clippy::too_many_arguments, reason = "the parts of a call, each named once")]
+    pub async fn call_on(
+        &self,
+        who: Principal,
+        device: &str,
+        tool: &str,
+        args: Args,
+        caller: Arc<dyn Caller>,
+        budget: Option<Duration>,
+        door: &'static str,
+    ) -> Result<Outcome, ToolError> {
+        let mut record = Record::open(self.store(), &who, door, tool, &args);
+        let result = self.conduct(&mut record, &who, Wish::On { device, tool }, args, caller, budget).await;
+        record.close(result).await
+    }
+
+    /// Find, check, decide, queue, send.
+    async fn conduct(
+        &self,
+        record: &mut Record,
+        who: &Principal,
+        wish: Wish<'_>,
+        mut args: Args,
+        caller: Arc<dyn Caller>,
+        budget: Option<Duration>,
+    ) -> Result<Outcome, ToolError> {
+        if let Role::Device(_) = who.role {
+            let message = "a device token opens the device door only; use a client token to call tools";
+            return Err(ToolError::new(ErrorKind::PermissionDenied, message));
+        }
+        let snapshot = self.snapshot();
+        let holder = match route::find(&snapshot, wish, &mut args, self.sees_user_tools(who))? {
+            Target::BuiltIn(built_in) => return built_in.run(self, args).await,
+            Target::Device(holder) => holder,
+        };
+        record.aim(holder);
+
+        let args = check(holder.offered, args)?;
+        let device = decide(holder)?;
+        let limit = self.settings().queue;
+        let _place = holder.entry.traffic.enter(limit).ok_or_else(|| busy(holder, limit))?;
+
+        let budget = budget.unwrap_or(self.settings().budget).min(self.settings().max_budget);
+        let call = Call { tool: holder.offered.tool.name.clone(), args, budget, caller };
+        let answer = tokio::time::timeout(budget, send(device.as_ref(), call)).await;
+        let outcome = answer.map_err(|_| too_slow(holder, budget))??;
+        judge(holder, outcome, self.settings().max_outcome)
+    }
+}
+
+fn check(offered: &Offered, args: Args) -> Result<Args, ToolError> {
+    let args = Value::Object(args);
+    offered.input.arguments(&offered.tool.name, &args)?;
+    match args {
+        Value::Object(args) => Ok(args),
+        _ => Ok(Args::new()),
+    }
+}
+
+/// Whether the device can be asked now.
+fn decide(holder: Holder<'_>) -> Result<&Arc<dyn Device>, ToolError> {
+    let entry = holder.entry;
+    match (&entry.presence, &entry.info.status) {
+        (Presence::Here(device), Status::Ready) => Ok(device),
+        (Presence::Here(_), Status::Limited { .. }) => {
+            let (state, remedy) = entry.state();
+            let message = format!("{} cannot be used ({state}): {}", entry.title(), remedy.unwrap_or_default());
+            Err(ToolError::new(ErrorKind::Unsupported, message))
+        }
+        (Presence::Away(_), _) => Err(ToolError::new(
+            ErrorKind::DeviceAway,
+            format!(
+                "{} is away and nothing was sent to it; try again when list_devices shows it as ready",
+                entry.title()
+            ),
+        )),
+    }
+}
+
+/// A fault in a driver is an answer, not the end of the gateway.
+async fn send(device: &dyn Device, call: Call) -> Result<Outcome, ToolError> {
+    let mut answer = Box::pin(async move { device.call(call).await });
+    let answer = poll_fn(move |context| {
+        let polled = catch_unwind(AssertUnwindSafe(|| answer.as_mut().poll(context)));
+        polled.map_or_else(|_| std::task::Poll::Ready(None), |poll| poll.map(Some))
+    });
+    answer.await.unwrap_or_else(|| {
+        let message = "the driver of the device failed in the middle of the call; look at the device's state, and report this fault";
+        Err(ToolError::new(ErrorKind::Internal, message))
+    })
+}
+
+/// The answer must be of a size to pass on, and what the tool's output schema promises.
+fn judge(holder: Holder<'_>, mut outcome: Outcome, max: usize) -> Result<Outcome, ToolError> {
+    let (tool, title) = (&holder.offered.tool.name, holder.entry.title());
+    let size = weigh(&outcome);
+    if size > max {
+        let message = format!(
+            "the answer of `{tool}` on {title} has {size} bytes, more than the {max} that are passed on; ask for less"
+        );
+        return Err(ToolError::new(ErrorKind::TooLarge, message));
+    }
+    let Some(check) = &holder.offered.output else { return Ok(outcome) };
+    if outcome.structured.is_none() {
+        // A device that speaks JSON in a text has kept its promise in another form.
+        outcome.structured = match outcome.content.as_slice() {
+            [Content::Text(text)] => serde_json::from_str(text).ok(),
+            _ => None,
+        };
+    }
+    let fault = match &outcome.structured {
+        Some(structured) => check.answer(structured).err(),
+        None => Some("it holds no JSON".to_owned()),
+    };
+    match fault {
+        None => Ok(outcome),
+        Some(fault) => Err(ToolError::new(
+            ErrorKind::BadAnswer,
+            format!(
+                "the answer of `{tool}` on {title} is not what its output schema promises ({fault}); the call may have had its effect"
+            ),
+        )),
+    }
+}
+
+fn busy(holder: Holder<'_>, limit: usize) -> ToolError {
+    let message =
+        format!("{} already has {limit} calls under way; try again when some are answered", holder.entry.title());
+    ToolError::new(ErrorKind::Busy, message)
+}
+
+fn too_slow(holder: Holder<'_>, budget: Duration) -> ToolError {
+    let (tool, title) = (&holder.offered.tool.name, holder.entry.title());
+    let message = format!(
+        "`{tool}` on {title} gave no answer within {} s; it may still have had its effect, so look before trying again",
+        budget.as_secs_f64()
+    );
+    ToolError::new(ErrorKind::Timeout, message)
+}

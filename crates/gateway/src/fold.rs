@@ -1,0 +1,144 @@
+//! The tool list a client sees, as a view of the snapshot.
+//!
+//! Folded: tools with the same name and input schema are one public tool, whoever has them, with an
+//! argument that selects the device. Unfolded: one tool per device and tool.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, OnceLock};
+
+use serde_json::{Value, json};
+use sinew_tool::{Digest, Tool};
+
+use crate::builtin;
+use crate::names;
+use crate::offer::{Offer, Offered};
+use crate::schema;
+use crate::snapshot::{Group, Snapshot};
+use crate::view::{PublicTool, ToolList};
+
+/// The folded form; shared by snapshots while the same offers are listed in the same order.
+pub(crate) struct Fold {
+    /// Each offer, and whether a device that has it is listed.
+    offers: Vec<(Arc<Offer>, bool)>,
+    by_public: BTreeMap<Arc<str>, Vec<Variant>>,
+    /// Without and with the tools meant for people.
+    lists: [OnceLock<Arc<ToolList>>; 2],
+}
+
+/// A tool of an offer; the devices that have it are the group's.
+#[derive(Clone, Copy)]
+pub(crate) struct Variant {
+    pub group: usize,
+    pub tool: usize,
+}
+
+impl Fold {
+    pub(crate) fn new(groups: &[Group]) -> Fold {
+        let offers: Vec<_> = groups.iter().map(|group| (group.offer.clone(), !group.listed.is_empty())).collect();
+        let mut by_public: BTreeMap<Arc<str>, Vec<Variant>> = BTreeMap::new();
+        for (group, (offer, _)) in offers.iter().enumerate() {
+            for (tool, offered) in offer.tools.iter().enumerate() {
+                by_public.entry(offered.public.clone()).or_default().push(Variant { group, tool });
+            }
+        }
+        Fold { offers, by_public, lists: Default::default() }
+    }
+
+    pub(crate) fn is_of(&self, groups: &[Group]) -> bool {
+        self.offers.len() == groups.len()
+            && self.offers.iter().zip(groups).all(|((offer, is_listed), group)| {
+                Arc::ptr_eq(offer, &group.offer) && *is_listed != group.listed.is_empty()
+            })
+    }
+
+    pub(crate) fn variants(&self, public: &str) -> &[Variant] {
+        self.by_public.get(public).map_or(&[], Vec::as_slice)
+    }
+
+    pub(crate) fn list(&self, sees_user_tools: bool) -> Arc<ToolList> {
+        let list = self.lists[usize::from(sees_user_tools)].get_or_init(|| {
+            // Where descriptions differ, the first device's wins: groups are in the order of ids.
+            let first = |variants: &Vec<Variant>| {
+                variants.iter().find_map(|variant| {
+                    let (offer, is_listed) = &self.offers[variant.group];
+                    Some(&offer.tools[variant.tool]).filter(|offered| *is_listed && offered.is_seen(sees_user_tools))
+                })
+            };
+            let mut tools: Vec<PublicTool> = self.by_public.values().filter_map(first).map(folded).collect();
+            tools.extend(builtin::tools());
+            tools.sort_by(|one, two| one.name.cmp(&two.name));
+            let digest = Digest::of(&tools.iter().map(|public| public.tool.to_json()).collect());
+            Arc::new(ToolList { tools, digest })
+        });
+        list.clone()
+    }
+}
+
+fn folded(offered: &Offered) -> PublicTool {
+    let input_schema = Arc::new(schema::with_selector(&offered.tool.input_schema, &offered.selector));
+    PublicTool {
+        name: offered.public.to_string(),
+        tool: Tool { name: offered.public.to_string(), input_schema, ..offered.tool.clone() },
+        own_name: offered.tool.name.clone(),
+        device: None,
+        selector: Some(offered.selector.clone()),
+    }
+}
+
+/// The unfolded form; made for those who ask for it.
+pub(crate) struct Unfold {
+    /// Places of the device in the snapshot and of the tool in its offer.
+    by_public: HashMap<String, (u32, u32)>,
+    lists: [OnceLock<Arc<ToolList>>; 2],
+}
+
+impl Unfold {
+    pub(crate) fn new(snapshot: &Snapshot) -> Unfold {
+        let mut by_public = HashMap::new();
+        for (device, entry) in snapshot.devices.iter().enumerate() {
+            for (tool, offered) in entry.offer.tools.iter().enumerate() {
+                let name = names::unfolded(&entry.id, &offered.word);
+                by_public.entry(name).or_insert((device as u32, tool as u32));
+            }
+        }
+        Unfold { by_public, lists: Default::default() }
+    }
+
+    pub(crate) fn find(&self, public: &str) -> Option<(usize, usize)> {
+        self.by_public.get(public).map(|(device, tool)| (*device as usize, *tool as usize))
+    }
+
+    pub(crate) fn list(&self, snapshot: &Snapshot, sees_user_tools: bool) -> Arc<ToolList> {
+        let list = self.lists[usize::from(sees_user_tools)].get_or_init(|| {
+            let listed: HashMap<u32, String> = snapshot
+                .groups
+                .iter()
+                .flat_map(|group| {
+                    let digest = group.offer.digest.hex();
+                    group.listed.iter().map(move |place| (*place, digest.clone()))
+                })
+                .collect();
+            let mut tools: Vec<PublicTool> = builtin::tools();
+            // The offer's digest stands for its tools: thousands of schemas need not be hashed again.
+            let mut marks: Vec<Value> = Vec::new();
+            let mut names: Vec<_> = self.by_public.iter().collect();
+            names.sort_unstable();
+            for (name, (device, tool)) in names {
+                let entry = &snapshot.devices[*device as usize];
+                let offered = &entry.offer.tools[*tool as usize];
+                let Some(digest) = listed.get(device).filter(|_| offered.is_seen(sees_user_tools)) else { continue };
+                marks.push(json!([name, digest]));
+                tools.push(PublicTool {
+                    name: name.clone(),
+                    tool: Tool { name: name.clone(), ..offered.tool.clone() },
+                    own_name: offered.tool.name.clone(),
+                    device: Some(entry.id.clone()),
+                    selector: None,
+                });
+            }
+            tools.sort_by(|one, two| one.name.cmp(&two.name));
+            Arc::new(ToolList { tools, digest: Digest::of(&Value::Array(marks)) })
+        });
+        list.clone()
+    }
+}

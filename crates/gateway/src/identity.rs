@@ -1,0 +1,121 @@
+//! What devices are called: ids that are minted once, and speaking names that people give.
+
+use std::sync::Arc;
+
+use serde_json::json;
+use sinew_tool::{DeviceId, DeviceInfo, Digest, ErrorKind, ToolError};
+
+use crate::snapshot::Entry;
+
+/// Long enough for "the lamp above the workbench", short enough for a table.
+const MAX_NAME: usize = 40;
+
+/// The first free id near to what the device suggests; where that is taken, with a suffix from its
+/// key, so that the same device gets the same id wherever it comes first.
+pub(crate) fn mint(info: &DeviceInfo, is_taken: impl Fn(&DeviceId) -> bool) -> DeviceId {
+    let slugs = [DeviceId::slug(&info.suggested_id), DeviceId::slug(info.family), "device".to_owned()];
+    let base = slugs.into_iter().find(|slug| !slug.is_empty()).unwrap_or_default();
+    let digest = Digest::of(&json!(info.key.0));
+    let suffixes = [6, 12, 20].into_iter().map(|digits| digest.short(digits));
+    let numbers = (2u64..).map(|number| number.to_string());
+    let candidates = std::iter::once(base.clone()).chain(suffixes.chain(numbers).map(|suffix| {
+        let room = DeviceId::MAX_LENGTH - suffix.len() - 1;
+        format!("{}-{suffix}", base[..base.len().min(room)].trim_end_matches('-'))
+    }));
+    let free = candidates.filter_map(|text| DeviceId::parse(&text)).find(|id| !is_taken(id));
+    // The numbers never end, so neither does the search without an id.
+    free.unwrap_or_else(|| mint(info, |_| false))
+}
+
+/// A name that a person gave, checked; `None` for an empty one, which takes the name away.
+pub(crate) fn speaking_name(text: &str) -> Result<Option<String>, ToolError> {
+    let name = text.trim();
+    let is_fine = |character: char| character.is_alphanumeric() || " -_.,()'&+#".contains(character);
+    let length = name.chars().count();
+    if length > MAX_NAME || !name.chars().all(is_fine) {
+        let issue = format!("must have at most {MAX_NAME} characters: letters, digits, spaces and - _ . , ( ) ' & + #");
+        return Err(ToolError::new(ErrorKind::InvalidArguments, format!("the name of a device {issue}"))
+            .with_details(json!({"parameter_name": "name", "issue": issue})));
+    }
+    Ok((length > 0).then(|| name.to_owned()))
+}
+
+pub(crate) fn name_taken(name: &str, holder: &DeviceId) -> ToolError {
+    let issue = format!("already belongs to {holder}");
+    ToolError::new(
+        ErrorKind::InvalidArguments,
+        format!("the name `{name}` {issue}; choose another, or rename that device first"),
+    )
+    .with_details(json!({"parameter_name": "name", "issue": issue}))
+}
+
+pub(crate) fn unknown_device<'a>(text: &str, known: impl Iterator<Item = &'a Arc<Entry>>) -> ToolError {
+    let text = crate::text::clean_line(text, 64);
+    let mut known = known.map(|entry| entry.title());
+    let shown: Vec<String> = known.by_ref().take(10).collect();
+    let more = if known.next().is_some() { ", …" } else { "" };
+    let known = match shown.is_empty() {
+        true => "no device has joined yet".to_owned(),
+        false => format!("known are {}{more}", shown.join(", ")),
+    };
+    ToolError::new(ErrorKind::UnknownDevice, format!("no device has the id or name `{text}`; {known}"))
+        .with_details(json!({"parameter_name": "device", "issue": "unknown device"}))
+}
+
+/// The word of a family, as the store gives it back.
+pub(crate) fn family(word: &str) -> &'static str {
+    ["board", "phone", "app", "peer"].into_iter().find(|known| *known == word).unwrap_or("device")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::{BTreeMap, HashSet};
+
+    use sinew_tool::{DeviceKey, Status};
+
+    use super::*;
+
+    fn info(key: &str, suggested_id: &str) -> DeviceInfo {
+        DeviceInfo {
+            key: DeviceKey(key.to_owned()),
+            suggested_id: suggested_id.to_owned(),
+            family: "board",
+            name: String::new(),
+            version: String::new(),
+            status: Status::Ready,
+            instructions: None,
+            attributes: BTreeMap::new(),
+        }
+    }
+
+    #[test]
+    fn ids_are_made_of_the_suggestion_and_stay_apart() {
+        assert_eq!(mint(&info("board:x", "Board DDEE01"), |_| false).as_str(), "board-ddee01");
+        assert_eq!(mint(&info("board:x", "日本"), |_| false).as_str(), "board");
+        let mut taken = HashSet::new();
+        for number in 0..200 {
+            let id = mint(&info(&format!("board:{number}"), "a-very-long-suggestion-indeed"), |id| taken.contains(id));
+            assert!(taken.insert(id));
+        }
+        let once = mint(&info("board:same", "x"), |id| id.as_str() == "x");
+        assert_eq!(once, mint(&info("board:same", "x"), |id| id.as_str() == "x"));
+    }
+
+    #[test]
+    fn one_key_with_every_suffix_taken_still_gets_an_id() {
+        let mut taken = HashSet::new();
+        for _ in 0..20 {
+            let id = mint(&info("board:x", "x"), |id| taken.contains(id));
+            assert!(taken.insert(id));
+        }
+    }
+
+    #[test]
+    fn speaking_names_are_words_for_people() {
+        assert_eq!(speaking_name("  Küche (links) "), Ok(Some("Küche (links)".to_owned())));
+        assert_eq!(speaking_name(" "), Ok(None));
+        for wrong in ["a/b", "a\nb", "a`b", "\"", &"x".repeat(41)] {
+            assert!(speaking_name(wrong).is_err(), "{wrong:?}");
+        }
+    }
+}

@@ -1,0 +1,218 @@
+//! Admission: what a device offers, checked, named and shared.
+//!
+//! Equal toolsets are one [`Offer`], however many devices bring them: its names, its mended schemas
+//! and its compiled checks exist once.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Weak};
+
+use serde_json::Value;
+use sinew_tool::{Audience, Digest, Tool, Toolset};
+
+use crate::check::Check;
+use crate::names::{Minted, NameBook};
+use crate::schema;
+use crate::text::{clean, clean_line};
+
+/// Tools of one device. Phones have 29; a device with more than this is not a device.
+const MAX_TOOLS: usize = 512;
+/// A tool name is also sent back to the device and kept in the name book.
+const MAX_NAME: usize = 256;
+const MAX_DESCRIPTION: usize = 8_192;
+/// Warnings kept of one toolset; the rest would say the same.
+const MAX_WARNINGS: usize = 20;
+
+/// A toolset, ready to be listed and called.
+pub(crate) struct Offer {
+    /// The digest of the toolset as the device gave it.
+    pub digest: Digest,
+    pub tools: Vec<Offered>,
+}
+
+pub(crate) struct Offered {
+    /// The name in the folded form.
+    pub public: Arc<str>,
+    /// The tool's part of the name in the unfolded form.
+    pub word: Arc<str>,
+    /// The tool under its own name, with mended schemas.
+    pub tool: Tool,
+    /// The argument that selects the device in the folded form.
+    pub selector: String,
+    pub input: Arc<Check>,
+    pub output: Option<Arc<Check>>,
+}
+
+impl Offered {
+    pub(crate) fn is_seen(&self, sees_user_tools: bool) -> bool {
+        sees_user_tools || self.tool.audience == Audience::Everyone
+    }
+}
+
+impl Offer {
+    /// A tool by the device's own name for it, or else by its public one.
+    pub(crate) fn find(&self, name: &str) -> Option<&Offered> {
+        let own = self.tools.iter().find(|offered| offered.tool.name == name);
+        own.or_else(|| self.find_public(name))
+    }
+
+    pub(crate) fn find_public(&self, name: &str) -> Option<&Offered> {
+        self.tools.iter().find(|offered| *offered.public == *name)
+    }
+}
+
+/// What admission brought, besides the offer itself.
+#[derive(Default)]
+pub(crate) struct News {
+    /// The toolset was not known before.
+    pub is_new: bool,
+    pub minted: Vec<Minted>,
+    pub warnings: Vec<String>,
+}
+
+/// All offers alive, and the name book they are named from.
+pub(crate) struct Offers {
+    names: NameBook,
+    known: HashMap<Digest, Weak<Offer>>,
+    checks: HashMap<Digest, Weak<Check>>,
+}
+
+impl Offers {
+    pub(crate) fn new(names: NameBook) -> Offers {
+        Offers { names, known: HashMap::new(), checks: HashMap::new() }
+    }
+
+    pub(crate) fn admit(&mut self, toolset: &Toolset) -> (Arc<Offer>, News) {
+        if let Some(offer) = self.known.get(&toolset.digest()).and_then(Weak::upgrade) {
+            return (offer, News::default());
+        }
+        let mut news = News { is_new: true, ..News::default() };
+        let mut tools = Vec::with_capacity(toolset.len().min(MAX_TOOLS));
+        for tool in toolset.iter().take(MAX_TOOLS) {
+            let mut warnings = Vec::new();
+            match self.offer(tool, &mut news.minted, &mut warnings) {
+                Some(offered) => tools.push(offered),
+                None => {
+                    warnings.push("it cannot be offered: its name is too long, or too many names are in use".to_owned())
+                }
+            }
+            let name = clean_line(&tool.name, 64);
+            news.warnings.extend(warnings.into_iter().map(|warning| format!("tool `{name}`: {warning}")));
+        }
+        if toolset.len() > MAX_TOOLS {
+            news.warnings.insert(0, format!("it has {} tools; only the first {MAX_TOOLS} are offered", toolset.len()));
+        }
+        news.warnings.truncate(MAX_WARNINGS);
+        let offer = Arc::new(Offer { digest: toolset.digest(), tools });
+        forget_the_dead(&mut self.known);
+        self.known.insert(offer.digest, Arc::downgrade(&offer));
+        (offer, news)
+    }
+
+    fn offer(&mut self, tool: &Tool, minted: &mut Vec<Minted>, warnings: &mut Vec<String>) -> Option<Offered> {
+        if tool.name.len() > MAX_NAME {
+            return None;
+        }
+        let public = self.names.public(&tool.name, tool.input_digest(), minted)?;
+        let word = self.names.word(&tool.name, minted)?;
+        let input = schema::input(&tool.input_schema, warnings);
+        let selector = schema::selector(&input);
+        let (input, fault) = self.check(input);
+        if let Some(fault) = fault {
+            warnings.push(format!("its arguments are not checked, because its input schema is not valid: {fault}"));
+        }
+        let output = tool.output_schema.as_ref().and_then(|schema| schema::output(schema, warnings));
+        let output = output.and_then(|schema| {
+            let (check, fault) = self.check(schema);
+            if let Some(fault) = &fault {
+                warnings.push(format!("its output schema is not valid and was left out: {fault}"));
+            }
+            fault.is_none().then_some(check)
+        });
+        let mut tool = tool.clone();
+        tool.title = tool.title.map(|title| clean_line(&title, 200));
+        tool.description = clean(&tool.description, MAX_DESCRIPTION);
+        tool.input_schema = input.schema().clone();
+        tool.output_schema = output.as_ref().map(|output| output.schema().clone());
+        Some(Offered { public, word, tool, selector, input, output })
+    }
+
+    fn check(&mut self, schema: Value) -> (Arc<Check>, Option<String>) {
+        let digest = Digest::of(&schema);
+        if let Some(check) = self.checks.get(&digest).and_then(Weak::upgrade) {
+            return (check, None);
+        }
+        let (check, fault) = Check::new(Arc::new(schema));
+        let check = Arc::new(check);
+        forget_the_dead(&mut self.checks);
+        self.checks.insert(digest, Arc::downgrade(&check));
+        (check, fault)
+    }
+}
+
+/// Looked after whenever the map has doubled, so that it costs little and never grows without end.
+fn forget_the_dead<T>(map: &mut HashMap<Digest, Weak<T>>) {
+    if map.len() >= 64 && map.len() == map.capacity() {
+        map.retain(|_, weak| weak.strong_count() > 0);
+    }
+}
+
+/// The toolset as the store keeps it; `None` where it is too large to be worth it.
+pub(crate) fn to_text(toolset: &Toolset) -> Option<String> {
+    let entries: Vec<Value> = toolset.iter().map(Tool::to_json).collect();
+    serde_json::to_string(&entries).ok().filter(|text| text.len() <= 1 << 20)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn offers() -> Offers {
+        Offers::new(NameBook::new(&["list_devices"], []))
+    }
+
+    #[test]
+    fn equal_toolsets_are_one_offer_and_equal_schemas_one_check() {
+        let mut offers = offers();
+        let tool = |name: &str| Tool::new(name, "", json!({"type": "object", "properties": {"a": {"type": "string"}}}));
+        let (one, news) = offers.admit(&Toolset::new([tool("x"), tool("y")]));
+        assert!(news.is_new);
+        let (two, news) = offers.admit(&Toolset::new([tool("x"), tool("y")]));
+        assert!(!news.is_new && Arc::ptr_eq(&one, &two));
+        assert!(Arc::ptr_eq(&one.tools[0].input, &one.tools[1].input));
+    }
+
+    #[test]
+    fn a_schema_that_is_no_schema_is_offered_with_a_warning() {
+        let broken = Tool::new("x", "", json!({"type": "object", "properties": {"a": {"type": "loud"}}}));
+        let (offer, news) = offers().admit(&Toolset::new([broken]));
+        assert_eq!(offer.tools.len(), 1);
+        assert!(
+            news.warnings[0].contains("tool `x`") && news.warnings[0].contains("not checked"),
+            "{:?}",
+            news.warnings
+        );
+    }
+
+    #[test]
+    fn a_broken_output_schema_is_left_out() {
+        let tool = Tool::new("x", "", json!({}))
+            .with_output_schema(json!({"type": "object", "properties": {"a": {"type": 5}}}));
+        let (offer, news) = offers().admit(&Toolset::new([tool]));
+        assert!(offer.tools[0].output.is_none() && offer.tools[0].tool.output_schema.is_none());
+        assert_eq!(news.warnings.len(), 1);
+    }
+
+    #[test]
+    fn a_device_with_too_much_of_everything_is_bounded() {
+        let many =
+            (0..600).map(|number| Tool::new(format!("t{number}"), "d".repeat(20_000), json!({"type": "string"})));
+        let (offer, news) = offers().admit(&Toolset::new(many));
+        assert_eq!(offer.tools.len(), MAX_TOOLS);
+        assert_eq!(news.warnings.len(), MAX_WARNINGS);
+        assert!(offer.tools[0].tool.description.chars().count() <= MAX_DESCRIPTION);
+        let (offer, _) = offers().admit(&Toolset::new([Tool::new("n".repeat(300), "", json!({}))]));
+        assert!(offer.tools.is_empty());
+    }
+}

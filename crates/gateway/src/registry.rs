@@ -1,0 +1,392 @@
+//! Who is here, who was, and under which names. [`Registry::apply`] is the only writer.
+//!
+//! The writer's state stands behind a mutex that is held for short and never across an await. A
+//! change only counts up the version; the next reader makes the snapshot, so a thousand boards that
+//! join at once cost one.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, SystemTime};
+
+use arc_swap::ArcSwap;
+use serde_json::json;
+use sinew_tool::{Device, DeviceEvent, DeviceId, DeviceInfo, DeviceKey, Notice, Status, ToolError, Toolset};
+use tokio::sync::watch;
+use tokio::time::Instant;
+
+use crate::builtin;
+use crate::identity;
+use crate::names::NameBook;
+use crate::offer::{self, Offer, Offers};
+use crate::settings::Settings;
+use crate::snapshot::{Entry, Presence, Snapshot, Traffic};
+use crate::store::{DeviceRow, EventRow, Loaded, Pending, Store, Write};
+use crate::text::clean_line;
+use crate::view::DeviceView;
+
+/// Events of one device that may wait for the store; a flood beyond it is counted, not kept.
+const MAX_WAITING_EVENTS: u32 = 256;
+/// The longest body of an event that is kept.
+const MAX_EVENT_BODY: usize = 16 << 10;
+/// An identity longer than this is not one.
+const MAX_KEY: usize = 256;
+
+pub(crate) struct Registry {
+    writer: Mutex<Writer>,
+    version: AtomicU64,
+    current: ArcSwap<Snapshot>,
+    /// Tells the version to those who wait for a change.
+    told: watch::Sender<u64>,
+}
+
+struct Writer {
+    devices: BTreeMap<DeviceId, Arc<Entry>>,
+    by_key: HashMap<DeviceKey, DeviceId>,
+    /// Lower-case speaking names.
+    names: Arc<HashMap<String, DeviceId>>,
+    offers: Offers,
+    store: Arc<Store>,
+    grace: Duration,
+    max_devices: usize,
+    /// The number of the last event, and of each device's last.
+    seq: u64,
+    nths: HashMap<DeviceId, u64>,
+}
+
+impl Registry {
+    /// Takes up where the last gateway on this store stopped: everything known, everybody away.
+    pub(crate) fn new(loaded: Loaded, store: Arc<Store>, settings: &Settings) -> Registry {
+        let mut writer = Writer {
+            devices: BTreeMap::new(),
+            by_key: HashMap::new(),
+            names: Arc::default(),
+            offers: Offers::new(NameBook::new(builtin::NAMES, loaded.names)),
+            store,
+            grace: settings.grace,
+            max_devices: settings.max_devices.max(1),
+            seq: loaded.seq,
+            nths: HashMap::new(),
+        };
+        let nths = loaded.nths.into_iter();
+        writer.nths = nths.filter_map(|(device, nth)| Some((DeviceId::parse(&device)?, nth))).collect();
+        for row in loaded.devices {
+            let toolset = loaded.toolsets.get(&row.toolset).cloned().unwrap_or_default();
+            writer.restore(row, &toolset);
+        }
+        let first = Snapshot::build(0, writer.entries(), writer.names.clone(), None);
+        Registry {
+            writer: Mutex::new(writer),
+            version: AtomicU64::new(0),
+            current: ArcSwap::from_pointee(first),
+            told: watch::Sender::new(0),
+        }
+    }
+
+    pub(crate) fn apply(&self, event: DeviceEvent) {
+        // What a device says of itself is asked before the lock is taken: families have locks too.
+        let has_changed = match event {
+            DeviceEvent::Joined(device) => {
+                let (info, tools) = (device.info(), device.tools());
+                self.write(|writer| writer.join(device, info, &tools))
+            }
+            DeviceEvent::Changed(device) => {
+                let (info, tools) = (device.info(), device.tools());
+                self.write(|writer| writer.change(&device, info, &tools))
+            }
+            DeviceEvent::Said(device, notice) => {
+                let info = device.info();
+                self.lock().hear(&info.key, notice);
+                false
+            }
+            DeviceEvent::Left(device, reason) => {
+                let info = device.info();
+                tracing::debug!(device = %info.key, %reason, "a device left");
+                self.write(|writer| writer.leave(&device, &info.key))
+            }
+        };
+        if has_changed {
+            self.told.send_replace(self.version.load(Ordering::Acquire));
+        }
+    }
+
+    pub(crate) fn rename(&self, device: &str, name: &str) -> Result<DeviceView, ToolError> {
+        let mut commit = None;
+        let mut result = None;
+        self.write(|writer| {
+            let (view, pending) = match writer.rename(device, name) {
+                Ok((view, pending)) => (Ok(view), Some(pending)),
+                Err(error) => (Err(error), None),
+            };
+            commit = pending;
+            let is_done = view.is_ok();
+            result = Some(view);
+            is_done
+        });
+        self.told.send_replace(self.version.load(Ordering::Acquire));
+        if let Some(commit) = commit {
+            commit.wait()?;
+        }
+        result.unwrap_or_else(|| Err(identity::unknown_device(device, [].into_iter())))
+    }
+
+    /// The present state. Made anew only when something changed, or when a grace ended.
+    pub(crate) fn snapshot(&self) -> Arc<Snapshot> {
+        let current = self.current.load();
+        if self.is_fresh(&current) {
+            return Arc::clone(&current);
+        }
+        let writer = self.lock();
+        let current = self.current.load();
+        if self.is_fresh(&current) {
+            return Arc::clone(&current);
+        }
+        let version = self.version.load(Ordering::Acquire);
+        let next = Snapshot::build(version, writer.entries(), writer.names.clone(), Some(&current));
+        let next = Arc::new(next);
+        self.current.store(next.clone());
+        next
+    }
+
+    pub(crate) fn subscribe(&self) -> watch::Receiver<u64> {
+        self.told.subscribe()
+    }
+
+    /// The number of the last event that was heard.
+    pub(crate) fn last_event(&self) -> u64 {
+        self.lock().seq
+    }
+
+    fn is_fresh(&self, snapshot: &Snapshot) -> bool {
+        snapshot.version == self.version.load(Ordering::Acquire) && !snapshot.is_over()
+    }
+
+    fn write(&self, change: impl FnOnce(&mut Writer) -> bool) -> bool {
+        let mut writer = self.lock();
+        let has_changed = change(&mut writer);
+        if has_changed {
+            self.version.fetch_add(1, Ordering::AcqRel);
+        }
+        has_changed
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Writer> {
+        self.writer.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Writer {
+    fn entries(&self) -> Vec<Arc<Entry>> {
+        self.devices.values().cloned().collect()
+    }
+
+    fn join(&mut self, device: Arc<dyn Device>, info: Arc<DeviceInfo>, tools: &Toolset) -> bool {
+        if info.key.0.is_empty() || info.key.0.len() > MAX_KEY {
+            tracing::warn!(
+                family = info.family,
+                "a device was left out: its key is empty or longer than {MAX_KEY} bytes"
+            );
+            return false;
+        }
+        let known = self.by_key.get(&info.key).and_then(|id| self.devices.get(id)).cloned();
+        if known.is_none() && !self.make_room() {
+            tracing::warn!(device = %info.key, "a device was left out: {} are here already", self.max_devices);
+            return false;
+        }
+        let (id, name) = match &known {
+            Some(entry) => (entry.id.clone(), entry.name.clone()),
+            None => (identity::mint(&info, |id| self.is_taken(id)), None),
+        };
+        let (offer, warnings) = self.admit(tools);
+        self.by_key.insert(info.key.clone(), id.clone());
+        let traffic = Arc::new(Traffic::default());
+        self.keep(Entry { id: id.clone(), name, info, offer, presence: Presence::Here(device), since: now(), traffic });
+        self.warn(&id, warnings);
+        true
+    }
+
+    fn change(&mut self, device: &Arc<dyn Device>, info: Arc<DeviceInfo>, tools: &Toolset) -> bool {
+        let Some(entry) = self.current(device, &info.key) else { return false };
+        let (offer, warnings) = self.admit(tools);
+        let since = if info.status == entry.info.status { entry.since } else { now() };
+        let id = entry.id.clone();
+        self.keep(Entry { info, offer, since, ..(*entry).clone() });
+        self.warn(&id, warnings);
+        true
+    }
+
+    fn leave(&mut self, device: &Arc<dyn Device>, key: &DeviceKey) -> bool {
+        let Some(entry) = self.current(device, key) else { return false };
+        let presence = Presence::Away(Instant::now() + self.grace);
+        self.keep(Entry { presence, since: now(), ..(*entry).clone() });
+        true
+    }
+
+    /// Also heard from a stay that is over: it was said.
+    fn hear(&mut self, key: &DeviceKey, notice: Notice) {
+        let Some(id) = self.by_key.get(key).cloned() else { return };
+        self.tell(&id, notice);
+    }
+
+    fn tell(&mut self, id: &DeviceId, notice: Notice) {
+        let Some(entry) = self.devices.get(id) else { return };
+        self.seq += 1;
+        let nth = self.nths.entry(id.clone()).or_default();
+        *nth += 1;
+        // The numbers are used up whether or not the event is kept: the gap is how a reader learns.
+        let Some(pending) = Pending::enter(&entry.traffic.events, MAX_WAITING_EVENTS) else { return };
+        let body = serde_json::to_string(&notice.body).unwrap_or_default();
+        let body = match body.len() {
+            0..=MAX_EVENT_BODY => body,
+            length => json!({"too_large": length}).to_string(),
+        };
+        let topic = clean_line(&notice.topic, 128);
+        self.store.event(EventRow {
+            seq: self.seq,
+            nth: *nth,
+            at: now(),
+            device: id.clone(),
+            topic,
+            body,
+            _pending: pending,
+        });
+    }
+
+    fn warn(&mut self, id: &DeviceId, warnings: Vec<String>) {
+        for text in warnings {
+            tracing::warn!(device = %id, "{text}");
+            self.tell(id, Notice { topic: "sinew/warning".to_owned(), body: json!({ "text": text }) });
+        }
+    }
+
+    fn rename(&mut self, device: &str, name: &str) -> Result<(DeviceView, crate::store::Commit), ToolError> {
+        let text = device.trim().to_lowercase();
+        let id = DeviceId::parse(&text).filter(|id| self.devices.contains_key(id));
+        let id = id.or_else(|| self.names.get(&text).cloned());
+        let Some(entry) = id.and_then(|id| self.devices.get(&id)).cloned() else {
+            return Err(identity::unknown_device(device, self.devices.values()));
+        };
+        let name = identity::speaking_name(name)?;
+        if let Some(name) = &name
+            && let Some(other) = self.holder(name).filter(|other| *other != entry.id)
+        {
+            return Err(identity::name_taken(name, &other));
+        }
+        let mut names = (*self.names).clone();
+        names.retain(|_, id| *id != entry.id);
+        names.extend(name.iter().map(|name| (name.to_lowercase(), entry.id.clone())));
+        self.names = Arc::new(names);
+        let renamed = Arc::new(Entry { name: name.map(Arc::from), ..(*entry).clone() });
+        let commit = self.store.write_awaited(Write::Device(row(&renamed)));
+        let view = renamed.view();
+        self.devices.insert(renamed.id.clone(), renamed);
+        Ok((view, commit))
+    }
+
+    /// The device that an id or a speaking name already belongs to.
+    fn holder(&self, name: &str) -> Option<DeviceId> {
+        let name = name.to_lowercase();
+        let by_id = DeviceId::parse(&name).filter(|id| self.devices.contains_key(id));
+        by_id.or_else(|| self.names.get(&name).cloned())
+    }
+
+    fn is_taken(&self, id: &DeviceId) -> bool {
+        self.devices.contains_key(id) || self.names.contains_key(id.as_str())
+    }
+
+    /// The entry of this very stay; `None` for a stay that was replaced.
+    fn current(&self, device: &Arc<dyn Device>, key: &DeviceKey) -> Option<Arc<Entry>> {
+        let entry = self.by_key.get(key).and_then(|id| self.devices.get(id))?;
+        match &entry.presence {
+            Presence::Here(here) if std::ptr::addr_eq(Arc::as_ptr(here), Arc::as_ptr(device)) => Some(entry.clone()),
+            _ => None,
+        }
+    }
+
+    fn admit(&mut self, tools: &Toolset) -> (Arc<Offer>, Vec<String>) {
+        let (offer, news) = self.offers.admit(tools);
+        if news.is_new
+            && let Some(text) = offer::to_text(tools)
+        {
+            self.store.write(Write::Toolset { digest: offer.digest.hex(), tools: text });
+        }
+        news.minted.into_iter().for_each(|minted| self.store.write(Write::Name(minted)));
+        (offer, news.warnings)
+    }
+
+    fn keep(&mut self, entry: Entry) {
+        self.store.write(Write::Device(row(&entry)));
+        self.devices.insert(entry.id.clone(), Arc::new(entry));
+    }
+
+    /// Forgets the device that is away longest, where all places are taken.
+    fn make_room(&mut self) -> bool {
+        if self.devices.len() < self.max_devices {
+            return true;
+        }
+        let away = self.devices.values().filter(|entry| matches!(entry.presence, Presence::Away(_)));
+        let Some(oldest) = away.min_by_key(|entry| entry.since).cloned() else { return false };
+        self.devices.remove(&oldest.id);
+        self.by_key.remove(&oldest.info.key);
+        self.nths.remove(&oldest.id);
+        Arc::make_mut(&mut self.names).retain(|_, id| *id != oldest.id);
+        self.store.write(Write::Forget(oldest.info.key.clone()));
+        true
+    }
+
+    fn restore(&mut self, row: DeviceRow, toolset: &Toolset) {
+        // A device that was here when the last gateway ended has had no chance to leave: its grace
+        // begins now.
+        let since = if row.away { row.since } else { now() };
+        let gone = Duration::from_millis(u64::try_from(now() - since).unwrap_or(0));
+        let until = Instant::now() + self.grace.saturating_sub(gone);
+        let (offer, _) = self.admit(toolset);
+        let info = DeviceInfo {
+            key: row.key.clone(),
+            suggested_id: row.id.to_string(),
+            family: identity::family(&row.family),
+            name: row.kind,
+            version: row.version,
+            status: Status::Ready,
+            instructions: row.instructions,
+            attributes: row.attributes,
+        };
+        if let Some(name) = &row.name {
+            Arc::make_mut(&mut self.names).insert(name.to_lowercase(), row.id.clone());
+        }
+        self.by_key.insert(row.key, row.id.clone());
+        let entry = Entry {
+            id: row.id.clone(),
+            name: row.name.map(Arc::from),
+            info: Arc::new(info),
+            offer,
+            presence: Presence::Away(until),
+            since,
+            traffic: Arc::default(),
+        };
+        self.devices.insert(row.id, Arc::new(entry));
+    }
+}
+
+fn row(entry: &Entry) -> DeviceRow {
+    let view = entry.view();
+    DeviceRow {
+        key: view.key,
+        id: view.id,
+        name: view.name,
+        family: view.family.to_owned(),
+        kind: view.kind,
+        version: view.version,
+        instructions: view.instructions,
+        attributes: view.attributes,
+        toolset: entry.offer.digest.hex(),
+        since: entry.since,
+        away: matches!(entry.presence, Presence::Away(_)),
+    }
+}
+
+/// Milliseconds of Unix time.
+pub(crate) fn now() -> i64 {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    since.map_or(0, |since| i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
+}

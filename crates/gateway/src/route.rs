@@ -1,0 +1,156 @@
+//! From a name and arguments to one device and one of its tools.
+
+use serde_json::{Value, json};
+use sinew_tool::{Args, ErrorKind, ToolError};
+
+use crate::builtin::{self, BuiltIn};
+use crate::identity::unknown_device;
+use crate::snapshot::{Holder, Snapshot};
+use crate::text::clean_line;
+use crate::view::Shape;
+
+/// What the caller asks for.
+#[derive(Clone, Copy)]
+pub(crate) enum Wish<'a> {
+    /// A tool by the public name of one form.
+    Public { name: &'a str, shape: Shape },
+    /// A tool of a device, both named by the caller.
+    On { device: &'a str, tool: &'a str },
+}
+
+pub(crate) enum Target<'s> {
+    BuiltIn(&'static BuiltIn),
+    Device(Holder<'s>),
+}
+
+/// Finds what is meant. In the folded form the selecting argument is taken out of `args`.
+pub(crate) fn find<'s>(
+    snapshot: &'s Snapshot,
+    wish: Wish<'_>,
+    args: &mut Args,
+    sees_user_tools: bool,
+) -> Result<Target<'s>, ToolError> {
+    match wish {
+        Wish::On { device, tool } => {
+            let entry = snapshot.entry(device).ok_or_else(|| unknown_device(device, snapshot.devices.iter()))?;
+            let offered = entry.offer.find(tool).filter(|offered| offered.is_seen(sees_user_tools));
+            let offered = offered.ok_or_else(|| {
+                ToolError::new(
+                    ErrorKind::UnknownTool,
+                    format!(
+                        "{} has no tool `{}`; list its tools to see what it has",
+                        entry.title(),
+                        clean_line(tool, 128)
+                    ),
+                )
+            })?;
+            Ok(Target::Device(Holder { entry, offered }))
+        }
+        Wish::Public { name, shape } => {
+            if let Some(built_in) = builtin::find(name) {
+                return Ok(Target::BuiltIn(built_in));
+            }
+            let found = match shape {
+                Shape::Folded => folded(snapshot, name, args, sees_user_tools)?,
+                Shape::Unfolded => unfolded(snapshot, name, sees_user_tools),
+            };
+            found.map(Target::Device).ok_or_else(|| unknown_tool(name))
+        }
+    }
+}
+
+/// The same words for a tool that does not exist and for one that the caller may not see.
+fn unknown_tool(name: &str) -> ToolError {
+    let name = clean_line(name, 128);
+    ToolError::new(ErrorKind::UnknownTool, format!("unknown tool `{name}`; the tool list has all there are"))
+}
+
+fn unfolded<'s>(snapshot: &'s Snapshot, name: &str, sees_user_tools: bool) -> Option<Holder<'s>> {
+    let (device, tool) = snapshot.unfold().find(name)?;
+    let entry = snapshot.devices.get(device)?;
+    let offered = entry.offer.tools.get(tool)?;
+    offered.is_seen(sees_user_tools).then_some(Holder { entry, offered })
+}
+
+fn folded<'s>(
+    snapshot: &'s Snapshot,
+    name: &str,
+    args: &mut Args,
+    sees_user_tools: bool,
+) -> Result<Option<Holder<'s>>, ToolError> {
+    let variants = snapshot.fold.variants(name).iter();
+    let mut seen = variants.map(|variant| &snapshot.groups[variant.group].offer.tools[variant.tool]);
+    // All tools of one public name have one schema, hence one selector.
+    let Some(any) = seen.find(|offered| offered.is_seen(sees_user_tools)) else { return Ok(None) };
+    let wanted = match args.shift_remove(&any.selector) {
+        None | Some(Value::Null) => None,
+        Some(Value::String(text)) if text.trim().is_empty() => None,
+        Some(Value::String(text)) => Some(text),
+        Some(_) => {
+            let issue = "must be a string: the id or name of a device, see list_devices";
+            return Err(wrong_selector(&any.selector, issue.to_owned()));
+        }
+    };
+    match wanted {
+        Some(text) => {
+            let entry = snapshot.entry(&text).ok_or_else(|| unknown_device(&text, snapshot.devices.iter()))?;
+            let offered = entry.offer.find_public(name).filter(|offered| offered.is_seen(sees_user_tools));
+            match offered {
+                Some(offered) => Ok(Some(Holder { entry, offered })),
+                None => Err(wrong_device(snapshot, name, &any.selector, &entry.title(), sees_user_tools)),
+            }
+        }
+        None => only_one(snapshot, name, &any.selector, sees_user_tools).map(Some),
+    }
+}
+
+/// The one device that has the tool. Devices that are away for long count only where nobody else has
+/// it.
+fn only_one<'s>(
+    snapshot: &'s Snapshot,
+    name: &str,
+    selector: &str,
+    sees_user_tools: bool,
+) -> Result<Holder<'s>, ToolError> {
+    let (listed, absent) = snapshot.holders(name, sees_user_tools);
+    let mut holders = if listed.is_empty() { absent } else { listed };
+    if let [holder] = holders.as_slice() {
+        return Ok(*holder);
+    }
+    holders.sort_by(|one, two| one.entry.id.cmp(&two.entry.id));
+    let candidates: Vec<Value> = holders.iter().take(50).map(candidate).collect();
+    let message = format!("several devices have `{name}`; say which in `{selector}`: {}", spoken(&holders));
+    let details =
+        json!({"parameter_name": selector, "issue": "several devices have this tool", "candidates": candidates});
+    Err(ToolError::new(ErrorKind::DeviceNeeded, message).with_details(details))
+}
+
+fn candidate(holder: &Holder<'_>) -> Value {
+    let mut candidate = json!({"id": holder.entry.id.as_str(), "state": holder.entry.state().0});
+    if let Some(name) = &holder.entry.name {
+        candidate["name"] = json!(**name);
+    }
+    candidate
+}
+
+/// `board-a (ready), board-b "kitchen" (away) and 48 more`.
+fn spoken(holders: &[Holder<'_>]) -> String {
+    let title = |holder: &Holder<'_>| format!("{} ({})", holder.entry.title(), holder.entry.state().0);
+    let shown: Vec<String> = holders.iter().take(10).map(title).collect();
+    match holders.len().saturating_sub(shown.len()) {
+        0 => shown.join(", "),
+        more => format!("{} and {more} more, see list_devices", shown.join(", ")),
+    }
+}
+
+fn wrong_device(snapshot: &Snapshot, name: &str, selector: &str, title: &str, sees_user_tools: bool) -> ToolError {
+    let (listed, absent) = snapshot.holders(name, sees_user_tools);
+    let mut holders = if listed.is_empty() { absent } else { listed };
+    holders.sort_by(|one, two| one.entry.id.cmp(&two.entry.id));
+    wrong_selector(selector, format!("names {title}, which does not have `{name}`; it is on {}", spoken(&holders)))
+}
+
+fn wrong_selector(selector: &str, issue: String) -> ToolError {
+    ToolError::new(ErrorKind::InvalidArguments, format!("argument `{selector}` {issue}"))
+        .with_details(json!({"parameter_name": selector, "issue": issue}))
+}

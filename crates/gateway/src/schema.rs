@@ -1,0 +1,280 @@
+//! Schemas that devices wrote, made fit for clients: an object at the root, bounded, and without
+//! anything that makes a client fetch a page or drop the tool.
+
+use std::collections::HashSet;
+
+use serde_json::{Map, Value, json};
+
+/// A schema larger than this is not passed on; the largest seen on real devices has 6 KiB.
+const MAX_SIZE: usize = 64 << 10;
+const MAX_DEPTH: usize = 32;
+
+/// The annotation that has a client repeat an argument as an HTTP header. A client drops a tool that
+/// uses it wrongly.
+const HEADER: &str = "x-mcp-header";
+
+/// The input schema as clients get it, without the argument that selects a device. What had to be
+/// mended is pushed to `warnings`.
+pub(crate) fn input(schema: &Value, warnings: &mut Vec<String>) -> Value {
+    if let Err(reason) = measure(schema) {
+        warnings.push(format!("its input schema {reason}; its arguments are not checked"));
+        return json!({"type": "object"});
+    }
+    let mut schema = schema.clone();
+    mend(&mut schema, warnings);
+    let Value::Object(root) = &mut schema else { return json!({"type": "object"}) };
+    match root.get("type") {
+        Some(Value::String(kind)) if kind == "object" => {}
+        None => {
+            root.insert("type".to_owned(), json!("object"));
+        }
+        Some(_) => {
+            warnings.push("its input schema is not that of an object; its arguments are not checked".to_owned());
+            return json!({"type": "object"});
+        }
+    }
+    if root.get("properties").is_some_and(|properties| !properties.is_object()) {
+        warnings.push("`properties` in its input schema is not an object and was left out".to_owned());
+        root.remove("properties");
+    }
+    schema
+}
+
+/// The output schema as clients get it; `None` where strict clients could not use it.
+pub(crate) fn output(schema: &Value, warnings: &mut Vec<String>) -> Option<Value> {
+    if let Err(reason) = measure(schema) {
+        warnings.push(format!("its output schema {reason} and was left out"));
+        return None;
+    }
+    if schema.get("type").and_then(Value::as_str) != Some("object") {
+        warnings.push("its output schema is not that of an object and was left out".to_owned());
+        return None;
+    }
+    let mut schema = schema.clone();
+    mend(&mut schema, warnings);
+    Some(schema)
+}
+
+/// The argument that selects the device: `device`, or another word where the tool has its own.
+pub(crate) fn selector(input: &Value) -> String {
+    let own = input.get("properties").and_then(Value::as_object);
+    let is_free = |word: &String| own.is_none_or(|own| !own.contains_key(word));
+    let words = ["device", "on_device"].into_iter().map(str::to_owned);
+    let numbered = (2..).map(|number| format!("on_device_{number}"));
+    words.chain(numbered).find(is_free).unwrap_or_default()
+}
+
+/// The input schema with the selecting argument. It lists no devices, so that fifty boards cost no
+/// more than one and nobody's coming or going changes it.
+pub(crate) fn with_selector(input: &Value, selector: &str) -> Value {
+    let mut schema = input.clone();
+    if let Value::Object(root) = &mut schema {
+        let properties = root.entry("properties").or_insert_with(|| Value::Object(Map::new()));
+        if let Value::Object(properties) = properties {
+            let description = "id or name, see list_devices";
+            properties.insert(selector.to_owned(), json!({"type": "string", "description": description}));
+        }
+    }
+    schema
+}
+
+fn measure(schema: &Value) -> Result<(), String> {
+    fn walk(value: &Value, depth: usize, room: &mut usize) -> Result<(), String> {
+        if depth > MAX_DEPTH {
+            return Err(format!("nests deeper than {MAX_DEPTH} levels"));
+        }
+        let mut take = |size: usize| match room.checked_sub(size) {
+            Some(rest) => {
+                *room = rest;
+                Ok(())
+            }
+            None => Err(format!("is larger than {} KiB", MAX_SIZE >> 10)),
+        };
+        match value {
+            Value::String(text) => take(text.len() + 3),
+            Value::Array(items) => {
+                take(2)?;
+                items.iter().try_for_each(|item| walk(item, depth + 1, room))
+            }
+            Value::Object(members) => {
+                take(2)?;
+                for (key, member) in members {
+                    *room = room.saturating_sub(key.len() + 4);
+                    walk(member, depth + 1, room)?;
+                }
+                Ok(())
+            }
+            _ => take(5),
+        }
+    }
+    walk(schema, 0, &mut MAX_SIZE.clone())
+}
+
+fn mend(schema: &mut Value, warnings: &mut Vec<String>) {
+    let mut mender = Mender { headers: HashSet::new(), warnings };
+    mender.root(schema);
+}
+
+struct Mender<'a> {
+    headers: HashSet<String>,
+    warnings: &'a mut Vec<String>,
+}
+
+impl Mender<'_> {
+    fn root(&mut self, schema: &mut Value) {
+        if let Value::Object(root) = schema
+            && root.remove(HEADER).is_some()
+        {
+            self.warnings.push(format!("`{HEADER}` stands on no argument and was left out"));
+        }
+        self.schema(schema, true);
+    }
+
+    /// `is_argument`: the schema is reached from the root through `properties` alone.
+    fn schema(&mut self, schema: &mut Value, is_argument: bool) {
+        let Value::Object(members) = schema else { return };
+        if let Some(header) = members.get(HEADER)
+            && !(is_argument && self.is_good_header(header, members.get("type")))
+        {
+            self.warnings.push(format!("an invalid `{HEADER}` was left out"));
+            members.remove(HEADER);
+        }
+        for word in ["$ref", "$dynamicRef", "$recursiveRef"] {
+            // Nothing is ever fetched, by us or because of us.
+            if members.get(word).is_some_and(|target| !target.as_str().is_some_and(|text| text.starts_with('#'))) {
+                self.warnings.push(format!("a `{word}` to another document was left out"));
+                members.remove(word);
+            }
+        }
+        let is_known = |dialect: &Value| dialect.as_str().is_some_and(|text| text.contains("://json-schema.org/"));
+        if members.get("$schema").is_some_and(|dialect| !is_known(dialect)) {
+            members.remove("$schema");
+        }
+        for (word, member) in members.iter_mut() {
+            match word.as_str() {
+                "properties" => self.named(member, is_argument),
+                "patternProperties" | "$defs" | "definitions" | "dependentSchemas" => self.named(member, false),
+                "enum" | "const" | "default" | "examples" => {}
+                _ => self.nested(member),
+            }
+        }
+    }
+
+    fn named(&mut self, schemas: &mut Value, is_argument: bool) {
+        if let Value::Object(schemas) = schemas {
+            schemas.values_mut().for_each(|schema| self.schema(schema, is_argument));
+        }
+    }
+
+    fn nested(&mut self, value: &mut Value) {
+        match value {
+            Value::Array(schemas) => schemas.iter_mut().for_each(|schema| self.schema(schema, false)),
+            schema => self.schema(schema, false),
+        }
+    }
+
+    fn is_good_header(&mut self, header: &Value, kind: Option<&Value>) -> bool {
+        let is_simple = matches!(kind.and_then(Value::as_str), Some("string" | "integer" | "boolean"));
+        let Some(name) = header.as_str().filter(|_| is_simple) else { return false };
+        let is_token = (1..=64).contains(&name.len())
+            && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte));
+        is_token && self.headers.insert(name.to_ascii_lowercase())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mended(schema: Value) -> (Value, usize) {
+        let mut warnings = Vec::new();
+        let schema = input(&schema, &mut warnings);
+        (schema, warnings.len())
+    }
+
+    #[test]
+    fn a_good_schema_is_left_as_it_is() {
+        let schema = json!({
+            "type": "object",
+            "$schema": "https://json-schema.org/draft/2020-12/schema",
+            "properties": {
+                "region": {"type": "string", "x-mcp-header": "Region"},
+                "x-mcp-header": {"type": "string"},
+                "deep": {"type": "object", "properties": {"n": {"type": "integer", "x-mcp-header": "N"}}},
+                "point": {"$ref": "#/$defs/point"},
+            },
+            "$defs": {"point": {"type": "array", "default": [{"$ref": "http://data"}]}},
+        });
+        assert_eq!(mended(schema.clone()), (schema, 0));
+    }
+
+    #[test]
+    fn wrong_header_annotations_are_taken_out() {
+        let (schema, warnings) = mended(json!({
+            "type": "object",
+            "x-mcp-header": "Root",
+            "properties": {
+                "a": {"type": "string", "x-mcp-header": "Same"},
+                "b": {"type": "string", "x-mcp-header": "same"},
+                "c": {"type": "number", "x-mcp-header": "Float"},
+                "d": {"type": "string", "x-mcp-header": "two words"},
+                "e": {"type": "array", "items": {"type": "string", "x-mcp-header": "Item"}},
+                "f": {"type": "string", "x-mcp-header": 7},
+            },
+        }));
+        assert_eq!(warnings, 6);
+        assert_eq!(schema.to_string().matches("x-mcp-header").count(), 1);
+    }
+
+    #[test]
+    fn the_root_is_always_an_object() {
+        assert_eq!(mended(json!({})), (json!({"type": "object"}), 0));
+        assert_eq!(mended(json!({"type": "string"})), (json!({"type": "object"}), 1));
+        assert_eq!(mended(json!({"type": ["object", "null"]})), (json!({"type": "object"}), 1));
+        assert_eq!(mended(json!({"properties": []})), (json!({"type": "object"}), 1));
+    }
+
+    #[test]
+    fn a_schema_without_measure_is_replaced() {
+        let mut deep = json!({"type": "string"});
+        for _ in 0..100 {
+            deep = json!({"type": "array", "items": deep});
+        }
+        assert_eq!(mended(json!({"properties": {"a": deep}})), (json!({"type": "object"}), 1));
+        let wide: Map<String, Value> = (0..10_000).map(|n| (format!("p{n}"), json!({"type": "string"}))).collect();
+        assert_eq!(mended(json!({"type": "object", "properties": wide})), (json!({"type": "object"}), 1));
+    }
+
+    #[test]
+    fn nothing_points_outside() {
+        let (schema, warnings) = mended(json!({
+            "$schema": "http://evil.example/schema",
+            "properties": {"a": {"$ref": "http://evil.example/x"}, "b": {"anyOf": [{"$ref": "file:///etc/passwd"}]}},
+        }));
+        assert_eq!(warnings, 2);
+        assert!(!schema.to_string().contains("evil") && !schema.to_string().contains("passwd"));
+    }
+
+    #[test]
+    fn an_output_schema_must_be_that_of_an_object() {
+        let mut warnings = Vec::new();
+        let good = json!({"type": "object", "properties": {}});
+        assert_eq!(output(&good, &mut warnings), Some(good));
+        assert_eq!(output(&json!({"type": "array"}), &mut warnings), None);
+        assert_eq!(output(&json!({"$ref": "#"}), &mut warnings), None);
+        assert_eq!(warnings.len(), 2);
+    }
+
+    #[test]
+    fn the_selector_steps_aside_for_an_argument_of_the_tool() {
+        let with = |words: &[&str]| {
+            let properties: Map<String, Value> = words.iter().map(|word| (word.to_string(), json!({}))).collect();
+            selector(&json!({"type": "object", "properties": properties}))
+        };
+        assert_eq!(with(&[]), "device");
+        assert_eq!(with(&["device"]), "on_device");
+        assert_eq!(with(&["device", "on_device"]), "on_device_2");
+        let schema = with_selector(&json!({"type": "object", "additionalProperties": false}), "device");
+        assert_eq!(schema["properties"]["device"]["type"], "string");
+    }
+}

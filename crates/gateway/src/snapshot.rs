@@ -1,0 +1,239 @@
+//! Devices and tools at one moment; immutable. Readers work from here and never wait for a writer.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use serde_json::Value;
+use sinew_tool::{Device, DeviceId, DeviceInfo, Status};
+use tokio::time::Instant;
+
+use crate::fold::{Fold, Unfold};
+use crate::offer::{Offer, Offered};
+use crate::text::{clean, clean_line};
+use crate::view::DeviceView;
+
+pub struct Snapshot {
+    /// Counts the changes that led here.
+    pub(crate) version: u64,
+    /// Sorted by id.
+    pub(crate) devices: Vec<Arc<Entry>>,
+    /// Lower-case speaking names.
+    names: Arc<HashMap<String, DeviceId>>,
+    /// Devices by what they offer, in the order of each offer's first device.
+    pub(crate) groups: Vec<Group>,
+    pub(crate) fold: Arc<Fold>,
+    unfold: OnceLock<Unfold>,
+    /// When the next grace ends, and with it the truth of this snapshot.
+    pub(crate) ends: Option<Instant>,
+}
+
+/// The devices that offer the same; places in [`Snapshot::devices`].
+pub(crate) struct Group {
+    pub offer: Arc<Offer>,
+    /// Present, or away and in grace: their tools are listed.
+    pub listed: Vec<u32>,
+    /// Away for longer.
+    pub absent: Vec<u32>,
+}
+
+/// One known device.
+#[derive(Clone)]
+pub(crate) struct Entry {
+    pub id: DeviceId,
+    /// The speaking name.
+    pub name: Option<Arc<str>>,
+    pub info: Arc<DeviceInfo>,
+    pub offer: Arc<Offer>,
+    pub presence: Presence,
+    /// Since when it is here or away, in milliseconds of Unix time.
+    pub since: i64,
+    pub traffic: Arc<Traffic>,
+}
+
+#[derive(Clone)]
+pub(crate) enum Presence {
+    Here(Arc<dyn Device>),
+    /// Away; its tools are listed until then.
+    Away(Instant),
+}
+
+/// What is under way with a device.
+#[derive(Default)]
+pub(crate) struct Traffic {
+    calls: AtomicU32,
+    /// Events that wait for the store.
+    pub events: Arc<AtomicU32>,
+}
+
+/// A place in a device's queue; dropping it frees the place.
+pub(crate) struct Place(Arc<Traffic>);
+
+impl Traffic {
+    pub(crate) fn enter(self: &Arc<Traffic>, max: usize) -> Option<Place> {
+        let before = self.calls.fetch_add(1, Ordering::Relaxed);
+        let place = Place(self.clone());
+        ((before as usize) < max).then_some(place)
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.0.calls.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl Snapshot {
+    /// The next snapshot. The folded form is taken over from `before` while the same things are
+    /// offered, so that the fiftieth equal board costs next to nothing.
+    pub(crate) fn build(
+        version: u64,
+        devices: Vec<Arc<Entry>>,
+        names: Arc<HashMap<String, DeviceId>>,
+        before: Option<&Snapshot>,
+    ) -> Snapshot {
+        let now = Instant::now();
+        let mut groups: Vec<Group> = Vec::new();
+        let mut places: HashMap<*const Offer, usize> = HashMap::new();
+        let mut ends: Option<Instant> = None;
+        for (place, entry) in devices.iter().enumerate() {
+            let group = *places.entry(Arc::as_ptr(&entry.offer)).or_insert_with(|| {
+                groups.push(Group { offer: entry.offer.clone(), listed: Vec::new(), absent: Vec::new() });
+                groups.len() - 1
+            });
+            let is_listed = match entry.presence {
+                Presence::Here(_) => true,
+                Presence::Away(until) => {
+                    let in_grace = now < until;
+                    if in_grace {
+                        ends = Some(ends.map_or(until, |ends| ends.min(until)));
+                    }
+                    in_grace
+                }
+            };
+            let members = if is_listed { &mut groups[group].listed } else { &mut groups[group].absent };
+            members.push(place as u32);
+        }
+        let fold = match before {
+            Some(before) if before.fold.is_of(&groups) => before.fold.clone(),
+            _ => Arc::new(Fold::new(&groups)),
+        };
+        Snapshot { version, devices, names, groups, fold, unfold: OnceLock::new(), ends }
+    }
+
+    /// Whether a grace has ended since.
+    pub(crate) fn is_over(&self) -> bool {
+        self.ends.is_some_and(|ends| Instant::now() >= ends)
+    }
+
+    /// A device by id or speaking name.
+    pub(crate) fn entry(&self, text: &str) -> Option<&Arc<Entry>> {
+        let text = text.trim().to_lowercase();
+        let by_id = |id: &str| self.devices.binary_search_by(|entry| entry.id.as_str().cmp(id)).ok();
+        let place = by_id(&text).or_else(|| by_id(self.names.get(&text)?.as_str()))?;
+        self.devices.get(place)
+    }
+
+    /// All known devices, by id; also those that are away.
+    pub fn devices(&self) -> Vec<DeviceView> {
+        self.devices.iter().map(|entry| entry.view()).collect()
+    }
+
+    /// A device by id or speaking name.
+    pub fn find_device(&self, text: &str) -> Option<DeviceView> {
+        self.entry(text).map(|entry| entry.view())
+    }
+
+    /// The unfolded form, made when it is first asked for.
+    pub(crate) fn unfold(&self) -> &Unfold {
+        self.unfold.get_or_init(|| Unfold::new(self))
+    }
+
+    /// The devices that have a public tool and whether they are listed, by id.
+    pub(crate) fn holders(&self, public: &str, sees_user_tools: bool) -> (Vec<Holder<'_>>, Vec<Holder<'_>>) {
+        let (mut listed, mut absent) = (Vec::new(), Vec::new());
+        for variant in self.fold.variants(public) {
+            let group = &self.groups[variant.group];
+            let offered = &group.offer.tools[variant.tool];
+            if offered.is_seen(sees_user_tools) {
+                let holder = |place: &u32| Holder { entry: &self.devices[*place as usize], offered };
+                listed.extend(group.listed.iter().map(holder));
+                absent.extend(group.absent.iter().map(holder));
+            }
+        }
+        (listed, absent)
+    }
+}
+
+/// A device and the tool it was asked for.
+#[derive(Clone, Copy)]
+pub(crate) struct Holder<'s> {
+    pub entry: &'s Arc<Entry>,
+    pub offered: &'s Offered,
+}
+
+impl Entry {
+    /// The word for tables, and what a person can do about it.
+    pub(crate) fn state(&self) -> (String, Option<String>) {
+        match (&self.presence, &self.info.status) {
+            (Presence::Away(_), _) => {
+                let remedy = "not connected; it comes back by itself when it is switched on and in reach";
+                ("away".to_owned(), Some(remedy.to_owned()))
+            }
+            (Presence::Here(_), Status::Ready) => ("ready".to_owned(), None),
+            (Presence::Here(_), Status::Limited { state, remedy }) => {
+                (clean_line(state, 32), Some(clean_line(remedy, 300)))
+            }
+        }
+    }
+
+    /// `board-ddee01`, or `board-ddee01 "kitchen"`.
+    pub(crate) fn title(&self) -> String {
+        match &self.name {
+            Some(name) => format!("{} \"{name}\"", self.id),
+            None => self.id.to_string(),
+        }
+    }
+
+    /// What the device calls itself.
+    pub(crate) fn kind(&self) -> String {
+        let name = clean_line(&self.info.name, 64);
+        if name.is_empty() { self.info.family.to_owned() } else { name }
+    }
+
+    pub(crate) fn instructions(&self) -> Option<String> {
+        let text = clean(self.info.instructions.as_deref()?.trim(), 1_000);
+        (!text.is_empty()).then_some(text)
+    }
+
+    pub(crate) fn view(&self) -> DeviceView {
+        let (state, remedy) = self.state();
+        let tidy = |value: &Value| match value {
+            Value::String(text) => Value::String(clean_line(text, 256)),
+            other if other.to_string().len() <= 256 => other.clone(),
+            _ => Value::Null,
+        };
+        let attributes = self.info.attributes.iter().take(32);
+        let attributes = attributes.map(|(key, value)| (clean_line(key, 64), tidy(value))).collect();
+        DeviceView {
+            id: self.id.clone(),
+            name: self.name.as_deref().map(str::to_owned),
+            key: self.info.key.clone(),
+            family: self.info.family,
+            kind: self.kind(),
+            version: clean_line(&self.info.version, 64),
+            state,
+            remedy,
+            tools: self.offer.tools.len(),
+            since: self.since,
+            admitted_by: self
+                .info
+                .attributes
+                .get("admitted_by")
+                .and_then(Value::as_str)
+                .map(|text| clean_line(text, 64)),
+            attributes,
+            instructions: self.instructions(),
+        }
+    }
+}

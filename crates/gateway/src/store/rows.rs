@@ -1,0 +1,232 @@
+//! What is written down, and how it is read back at the start.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use rusqlite::{Connection, params};
+use serde_json::Value;
+use sinew_tool::{DeviceId, DeviceKey, Tool, Toolset};
+
+use crate::names::Minted;
+
+/// One call. `at` in milliseconds of Unix time.
+#[derive(Clone, Debug)]
+pub(crate) struct AuditRow {
+    pub at: i64,
+    pub principal: String,
+    pub door: &'static str,
+    pub device: Option<DeviceId>,
+    pub tool: Option<String>,
+    pub name: String,
+    pub args_digest: [u8; 32],
+    pub args: String,
+    pub outcome: &'static str,
+    pub duration_us: i64,
+    pub bytes: i64,
+}
+
+/// Something a device said. `seq` counts all events, `nth` those of the device, also the ones that
+/// were not kept: a gap is a loss.
+#[derive(Debug)]
+pub(crate) struct EventRow {
+    pub seq: u64,
+    pub nth: u64,
+    pub at: i64,
+    pub device: DeviceId,
+    pub topic: String,
+    pub body: String,
+    /// Held until the event is written.
+    pub _pending: Pending,
+}
+
+/// One waiting event of a device; counted until it is dropped.
+#[derive(Debug)]
+pub(crate) struct Pending(Arc<AtomicU32>);
+
+impl Pending {
+    /// `None` when the device already has `max` of them.
+    pub(crate) fn enter(count: &Arc<AtomicU32>, max: u32) -> Option<Pending> {
+        // Counted first and refused afterwards: the guard takes it back either way.
+        let before = count.fetch_add(1, Ordering::Relaxed);
+        let pending = Pending(count.clone());
+        (before < max).then_some(pending)
+    }
+}
+
+impl Drop for Pending {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct DeviceRow {
+    pub key: DeviceKey,
+    pub id: DeviceId,
+    pub name: Option<String>,
+    pub family: String,
+    pub kind: String,
+    pub version: String,
+    pub instructions: Option<String>,
+    pub attributes: BTreeMap<String, Value>,
+    /// The digest of its toolset, in hex.
+    pub toolset: String,
+    /// Since when it is here or away, in milliseconds of Unix time.
+    pub since: i64,
+    pub away: bool,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct TokenRow {
+    pub id: String,
+    pub role: &'static str,
+    pub device: Option<String>,
+    pub label: String,
+    pub hash: [u8; 32],
+    pub created_at: i64,
+}
+
+/// A change of what is remembered besides calls and events.
+#[derive(Debug)]
+pub(crate) enum Write {
+    Device(DeviceRow),
+    Forget(DeviceKey),
+    Toolset { digest: String, tools: String },
+    Name(Minted),
+    Token(TokenRow),
+    Revoke(String),
+}
+
+impl Write {
+    pub(super) fn apply(&self, db: &Connection) -> rusqlite::Result<()> {
+        match self {
+            Write::Device(row) => {
+                let attributes = serde_json::to_string(&row.attributes).unwrap_or_else(|_| "{}".to_owned());
+                let mut insert = db.prepare_cached(
+                    "INSERT OR REPLACE INTO devices (key, id, name, family, kind, version, instructions, attributes, toolset, since, away)
+                     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                )?;
+                insert.execute(params![
+                    row.key.0,
+                    row.id.as_str(),
+                    row.name,
+                    row.family,
+                    row.kind,
+                    row.version,
+                    row.instructions,
+                    attributes,
+                    row.toolset,
+                    row.since,
+                    row.away
+                ])?;
+            }
+            Write::Forget(key) => {
+                db.prepare_cached("DELETE FROM devices WHERE key = ?")?.execute([&key.0])?;
+            }
+            Write::Toolset { digest, tools } => {
+                let mut insert = db.prepare_cached("INSERT OR IGNORE INTO toolsets (digest, tools) VALUES (?, ?)")?;
+                insert.execute([digest, tools])?;
+            }
+            Write::Name(Minted { tool, digest, name }) => {
+                let mut insert =
+                    db.prepare_cached("INSERT OR IGNORE INTO names (tool, digest, name) VALUES (?, ?, ?)")?;
+                insert.execute([tool, digest, name.as_ref()])?;
+            }
+            Write::Token(row) => {
+                let mut insert = db.prepare_cached(
+                    "INSERT INTO tokens (id, role, device, label, hash, created_at) VALUES (?, ?, ?, ?, ?, ?)",
+                )?;
+                insert.execute(params![row.id, row.role, row.device, row.label, row.hash, row.created_at])?;
+            }
+            Write::Revoke(id) => {
+                db.prepare_cached("DELETE FROM tokens WHERE id = ?")?.execute([id])?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Everything the gateway needs to go on where it stopped.
+#[derive(Default)]
+pub(crate) struct Loaded {
+    pub devices: Vec<DeviceRow>,
+    /// By digest in hex, as the devices name them.
+    pub toolsets: HashMap<String, Arc<Toolset>>,
+    pub names: Vec<Minted>,
+    pub tokens: Vec<TokenRow>,
+    /// The number of the last event.
+    pub seq: u64,
+    /// The number of each device's last event.
+    pub nths: HashMap<String, u64>,
+}
+
+pub(super) fn load(db: &mut Connection) -> rusqlite::Result<Loaded> {
+    db.execute("DELETE FROM toolsets WHERE digest NOT IN (SELECT toolset FROM devices)", [])?;
+    let db = &*db;
+    let devices = collect(
+        db,
+        "SELECT key, id, name, family, kind, version, instructions, attributes, toolset, since, away FROM devices",
+        |row| {
+            let attributes: String = row.get(7)?;
+            Ok(DeviceId::parse(&row.get::<_, String>(1)?).map(|id| {
+                Ok(DeviceRow {
+                    key: DeviceKey(row.get(0)?),
+                    id,
+                    name: row.get(2)?,
+                    family: row.get(3)?,
+                    kind: row.get(4)?,
+                    version: row.get(5)?,
+                    instructions: row.get(6)?,
+                    attributes: serde_json::from_str(&attributes).unwrap_or_default(),
+                    toolset: row.get(8)?,
+                    since: row.get(9)?,
+                    away: row.get(10)?,
+                })
+            }))
+        },
+    )?;
+    let toolsets = collect(db, "SELECT digest, tools FROM toolsets", |row| {
+        let tools: String = row.get(1)?;
+        let entries: Vec<Value> = serde_json::from_str(&tools).unwrap_or_default();
+        let tools = entries.iter().filter_map(|entry| Tool::from_json(entry).ok());
+        Ok((row.get::<_, String>(0)?, Arc::new(Toolset::new(tools))))
+    })?;
+    let names = collect(db, "SELECT tool, digest, name FROM names", |row| {
+        Ok(Minted { tool: row.get(0)?, digest: row.get(1)?, name: row.get::<_, String>(2)?.into() })
+    })?;
+    let tokens =
+        collect(db, "SELECT id, role, device, label, hash, created_at FROM tokens ORDER BY created_at, id", |row| {
+            Ok(TokenRow {
+                id: row.get(0)?,
+                role: role(&row.get::<_, String>(1)?),
+                device: row.get(2)?,
+                label: row.get(3)?,
+                hash: row.get(4)?,
+                created_at: row.get(5)?,
+            })
+        })?;
+    let nths =
+        collect(db, "SELECT device, max(nth) FROM events GROUP BY device", |row| Ok((row.get(0)?, row.get(1)?)))?;
+    Ok(Loaded {
+        devices: devices.into_iter().flatten().collect::<rusqlite::Result<_>>()?,
+        toolsets: toolsets.into_iter().collect(),
+        names,
+        tokens,
+        seq: db.query_row("SELECT coalesce(max(seq), 0) FROM events", [], |row| row.get(0))?,
+        nths: nths.into_iter().collect(),
+    })
+}
+
+/// A word this version does not know opens nothing.
+fn role(word: &str) -> &'static str {
+    ["client", "admin", "device"].into_iter().find(|known| *known == word).unwrap_or("unknown")
+}
+
+fn collect<T>(
+    db: &Connection,
+    sql: &str,
+    read: impl FnMut(&rusqlite::Row<'_>) -> rusqlite::Result<T>,
+) -> rusqlite::Result<Vec<T>> {
+    db.prepare(sql)?.query_map([], read)?.collect()
+}

@@ -1,0 +1,228 @@
+//! The thread that owns the connection.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender};
+use std::time::Duration;
+
+use rusqlite::{Connection, OptionalExtension, params};
+use sinew_tool::DeviceId;
+use tokio::sync::{broadcast, oneshot};
+
+use super::rows::{AuditRow, EventRow, Write};
+use crate::settings::Settings;
+
+/// Jobs that share one transaction at most: beyond it, waiting for each other costs more than commits.
+const MAX_BATCH: usize = 1_024;
+
+/// Old audit records go in lots, so that a call rarely pays for it.
+const PRUNE_LOT: i64 = 1_000;
+
+/// With nothing to do for this long, the log is moved into the file.
+const QUIET: Duration = Duration::from_millis(500);
+
+type Committed = Result<(), String>;
+
+pub(super) enum Job {
+    Audit(AuditRow, Option<oneshot::Sender<Committed>>),
+    Event(EventRow),
+    Write(Write, Option<SyncSender<Committed>>),
+    Read(Box<dyn FnOnce(&Connection) + Send>),
+    Close(oneshot::Sender<()>),
+}
+
+pub(super) struct Writer {
+    db: Connection,
+    told: broadcast::Sender<DeviceId>,
+    waiting_events: Arc<AtomicUsize>,
+    max_audit: i64,
+    max_events: usize,
+    max_device_events: usize,
+    /// Events kept, by device and in all.
+    kept: HashMap<String, usize>,
+    kept_in_all: usize,
+    since_prune: i64,
+}
+
+impl Writer {
+    pub(super) fn new(
+        db: Connection,
+        settings: &Settings,
+        told: broadcast::Sender<DeviceId>,
+        waiting_events: Arc<AtomicUsize>,
+    ) -> rusqlite::Result<Writer> {
+        let mut writer = Writer {
+            db,
+            told,
+            waiting_events,
+            max_audit: i64::try_from(settings.max_audit).unwrap_or(i64::MAX),
+            max_events: settings.max_events.max(1),
+            max_device_events: settings.max_device_events.max(1),
+            kept: HashMap::new(),
+            kept_in_all: 0,
+            since_prune: 0,
+        };
+        writer.count_events()?;
+        Ok(writer)
+    }
+
+    pub(super) fn run(mut self, inbox: Receiver<Job>) {
+        let mut batch = Vec::new();
+        let mut has_log = false;
+        loop {
+            // Without a log to move there is nothing to wake up for.
+            let first = match inbox.recv_timeout(if has_log { QUIET } else { Duration::MAX }) {
+                Ok(job) => job,
+                Err(RecvTimeoutError::Timeout) => {
+                    self.checkpoint("PASSIVE");
+                    has_log = false;
+                    continue;
+                }
+                Err(RecvTimeoutError::Disconnected) => break,
+            };
+            batch.push(first);
+            batch.extend(inbox.try_iter().take(MAX_BATCH - 1));
+            has_log |= batch.iter().any(|job| !matches!(job, Job::Read(_) | Job::Close(_)));
+            if let Some(done) = self.handle(&mut batch) {
+                self.checkpoint("TRUNCATE");
+                drop(self.db);
+                let _ = done.send(());
+                return;
+            }
+        }
+        self.checkpoint("TRUNCATE");
+    }
+
+    /// Writes a batch, then answers those who wait. Returns whom to tell that the store is closed.
+    fn handle(&mut self, batch: &mut Vec<Job>) -> Option<oneshot::Sender<()>> {
+        let result = self.commit(batch).map_err(|error| {
+            tracing::error!(%error, "the store could not be written");
+            error.to_string()
+        });
+        let mut close = None;
+        for job in batch.drain(..) {
+            match job {
+                Job::Audit(_, Some(done)) => drop(done.send(result.clone())),
+                Job::Write(_, Some(done)) => drop(done.send(result.clone())),
+                Job::Event(row) => {
+                    self.waiting_events.fetch_sub(1, Ordering::Relaxed);
+                    if result.is_ok() {
+                        let _ = self.told.send(row.device);
+                    }
+                }
+                Job::Read(ask) => ask(&self.db),
+                Job::Close(done) => close = Some(done),
+                Job::Audit(_, None) | Job::Write(_, None) => {}
+            }
+        }
+        close
+    }
+
+    fn commit(&mut self, batch: &[Job]) -> rusqlite::Result<()> {
+        if batch.iter().all(|job| matches!(job, Job::Read(_) | Job::Close(_))) {
+            return Ok(());
+        }
+        self.db.prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
+        let written = self.write(batch).and_then(|()| self.db.prepare_cached("COMMIT")?.execute([]).map(drop));
+        if written.is_err() {
+            let _ = self.db.execute_batch("ROLLBACK");
+            let _ = self.count_events();
+        }
+        written
+    }
+
+    fn write(&mut self, batch: &[Job]) -> rusqlite::Result<()> {
+        for job in batch {
+            match job {
+                Job::Audit(row, _) => self.write_call(row)?,
+                Job::Event(row) => self.write_event(row)?,
+                Job::Write(write, _) => write.apply(&self.db)?,
+                Job::Read(_) | Job::Close(_) => {}
+            }
+        }
+        if self.since_prune >= PRUNE_LOT {
+            self.since_prune = 0;
+            let mut prune = self.db.prepare_cached("DELETE FROM audit WHERE id <= (SELECT max(id) FROM audit) - ?")?;
+            prune.execute([self.max_audit])?;
+        }
+        Ok(())
+    }
+
+    fn write_call(&mut self, row: &AuditRow) -> rusqlite::Result<()> {
+        let mut insert = self.db.prepare_cached(
+            "INSERT INTO audit (at, principal, door, device, tool, name, args_digest, args, outcome, duration_us, bytes)
+             VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        )?;
+        insert.execute(params![
+            row.at,
+            row.principal,
+            row.door,
+            row.device.as_ref().map(DeviceId::as_str),
+            row.tool,
+            row.name,
+            row.args_digest,
+            row.args,
+            row.outcome,
+            row.duration_us,
+            row.bytes
+        ])?;
+        self.since_prune += 1;
+        Ok(())
+    }
+
+    fn write_event(&mut self, row: &EventRow) -> rusqlite::Result<()> {
+        let mut insert = self
+            .db
+            .prepare_cached("INSERT INTO events (seq, at, device, nth, topic, body) VALUES (?, ?, ?, ?, ?, ?)")?;
+        insert.execute(params![row.seq, row.at, row.device.as_str(), row.nth, row.topic, row.body])?;
+        drop(insert);
+        self.kept_in_all += 1;
+        let of_device = self.kept.entry(row.device.as_str().to_owned()).or_default();
+        *of_device += 1;
+        if *of_device > self.max_device_events {
+            self.drop_oldest(Some(row.device.as_str()))?;
+        }
+        if self.kept_in_all > self.max_events {
+            self.drop_oldest(None)?;
+        }
+        Ok(())
+    }
+
+    fn drop_oldest(&mut self, device: Option<&str>) -> rusqlite::Result<()> {
+        let oldest: Option<(i64, String)> = match device {
+            Some(device) => self
+                .db
+                .prepare_cached("SELECT seq, device FROM events WHERE device = ? ORDER BY seq LIMIT 1")?
+                .query_row([device], |row| Ok((row.get(0)?, row.get(1)?))),
+            None => self
+                .db
+                .prepare_cached("SELECT seq, device FROM events ORDER BY seq LIMIT 1")?
+                .query_row([], |row| Ok((row.get(0)?, row.get(1)?))),
+        }
+        .optional()?;
+        let Some((seq, device)) = oldest else { return Ok(()) };
+        self.db.prepare_cached("DELETE FROM events WHERE seq = ?")?.execute([seq])?;
+        self.kept_in_all = self.kept_in_all.saturating_sub(1);
+        if let Some(of_device) = self.kept.get_mut(&device) {
+            *of_device = of_device.saturating_sub(1);
+            if *of_device == 0 {
+                self.kept.remove(&device);
+            }
+        }
+        Ok(())
+    }
+
+    fn count_events(&mut self) -> rusqlite::Result<()> {
+        let mut count = self.db.prepare("SELECT device, count(*) FROM events GROUP BY device")?;
+        self.kept = count.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?.collect::<rusqlite::Result<_>>()?;
+        self.kept_in_all = self.kept.values().sum();
+        Ok(())
+    }
+
+    fn checkpoint(&self, how: &str) {
+        if let Err(error) = self.db.query_row(&format!("PRAGMA wal_checkpoint({how})"), [], |_| Ok(())) {
+            tracing::warn!(%error, "the log of the store could not be moved into its file");
+        }
+    }
+}
