@@ -5,45 +5,43 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use arc_swap::ArcSwap;
 use sinew_tool::{BoxFuture, Call, Device, DeviceInfo, ErrorKind, Outcome, ToolError, Toolset};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::oneshot;
+
+use crate::queue::Queue;
 
 /// One stay of one board.
 pub struct BoardDevice {
     info: ArcSwap<DeviceInfo>,
     tools: ArcSwap<Toolset>,
-    commands: mpsc::UnboundedSender<Command>,
-    /// Calls that have entered and not left. This, not the channel, bounds the queue, so that a
-    /// cancellation always finds room.
+    pub(crate) commands: Queue<Box<Command>>,
+    /// Calls that have entered and not left. This bounds the queue, and not the queue itself, so that
+    /// a cancellation always finds room.
     open: AtomicUsize,
     most_open: usize,
-    last_order: AtomicU64,
+    last_number: AtomicU64,
 }
 
-/// What a board's task is asked to do. Small, because a channel reserves room for 32 of them.
+/// What a board's task is asked to do.
 pub(crate) enum Command {
-    Call(Box<Order>),
-    /// The caller gave the order of this number up.
+    Call {
+        number: u64,
+        call: Call,
+        reply: oneshot::Sender<Result<Outcome, ToolError>>,
+    },
+    /// The caller gave the call of this number up.
     Cancel(u64),
 }
 
-pub(crate) struct Order {
-    pub(crate) number: u64,
-    pub(crate) call: Call,
-    pub(crate) reply: oneshot::Sender<Result<Outcome, ToolError>>,
-}
-
 impl BoardDevice {
-    pub(crate) fn new(info: DeviceInfo, most_open: usize) -> (Arc<BoardDevice>, mpsc::UnboundedReceiver<Command>) {
-        let (commands, receiver) = mpsc::unbounded_channel();
-        let device = BoardDevice {
+    pub(crate) fn new(info: DeviceInfo, most_open: usize) -> BoardDevice {
+        BoardDevice {
             info: ArcSwap::from_pointee(info),
             tools: ArcSwap::from_pointee(Toolset::default()),
-            commands,
+            commands: Queue::new(),
             open: AtomicUsize::new(0),
             most_open,
-            last_order: AtomicU64::new(0),
-        };
-        (Arc::new(device), receiver)
+            last_number: AtomicU64::new(0),
+        }
     }
 
     pub(crate) fn set_info(&self, info: DeviceInfo) {
@@ -76,8 +74,8 @@ impl Device for BoardDevice {
         Box::pin(async move {
             let mut entry = Entry::new(self)?;
             let (reply, answer) = oneshot::channel();
-            let order = Box::new(Order { number: entry.number, call, reply });
-            if self.commands.send(Command::Call(order)).is_err() {
+            let command = Command::Call { number: entry.number, call, reply };
+            if !self.commands.push(Box::new(command)) {
                 entry.done = true;
                 return Err(self.away());
             }
@@ -106,7 +104,7 @@ impl<'a> Entry<'a> {
             );
             return Err(ToolError::new(ErrorKind::Busy, message));
         }
-        Ok(Entry { device, number: device.last_order.fetch_add(1, Ordering::Relaxed), done: false })
+        Ok(Entry { device, number: device.last_number.fetch_add(1, Ordering::Relaxed), done: false })
     }
 }
 
@@ -114,8 +112,8 @@ impl Drop for Entry<'_> {
     fn drop(&mut self) {
         self.device.open.fetch_sub(1, Ordering::Relaxed);
         if !self.done {
-            // An error means that the board is gone and the order with it.
-            let _ = self.device.commands.send(Command::Cancel(self.number));
+            // Where the queue is closed the board is gone, and the call with it.
+            self.device.commands.push(Box::new(Command::Cancel(self.number)));
         }
     }
 }

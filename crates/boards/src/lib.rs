@@ -19,6 +19,7 @@ mod greeting;
 mod handle;
 mod pipe;
 mod pump;
+mod queue;
 mod roster;
 mod stream;
 pub mod websocket;

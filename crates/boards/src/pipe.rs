@@ -20,11 +20,11 @@ use tokio_tungstenite::tungstenite::{Error, Message, Utf8Bytes};
 use crate::stream::Stream;
 
 /// Holds the frames of an ordinary call; longer ones get room of their own and give it back.
-const READ_BUFFER: usize = 1024;
+const READ_BUFFER: usize = 512;
 /// Messages of one turn leave in one write up to this size.
 const WRITE_BUFFER: usize = 4096;
 /// A larger message leaves buffers behind that are worth giving back.
-const LARGE: usize = 2048;
+const LARGE: usize = READ_BUFFER;
 /// How long a farewell may take, and how much is listened to meanwhile.
 const FAREWELL_TIME: Duration = Duration::from_secs(1);
 const FAREWELL_BYTES: u64 = 4 << 20;

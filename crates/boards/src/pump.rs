@@ -1,6 +1,6 @@
 //! The task of one connected board: it alone owns the session and the pipe.
 //!
-//! Text from the board, orders from callers and the passing of time go into the session; what the
+//! Text from the board, commands of callers and the passing of time go into the session; what the
 //! session gives back goes to the board, to the callers and to the gateway.
 
 use std::future::poll_fn;
@@ -12,12 +12,12 @@ use std::time::Duration;
 use sinew_tool::{Device, DeviceEvent, DeviceInfo, LeaveReason, Notice, Outcome, Status, ToolError, Toolset, json};
 use sinew_wire::Moment;
 use sinew_wire::host::{Config, Event, Output, Session, Ticket, Transport};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::oneshot;
 use tokio::time::Sleep;
 use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 
 use crate::flood::Bucket;
-use crate::handle::{BoardDevice, Command, Order};
+use crate::handle::{BoardDevice, Command};
 use crate::pipe::{Broken, Heard, Pipe};
 use crate::roster::Place;
 use crate::websocket::Hall;
@@ -35,8 +35,7 @@ pub(crate) struct Pump {
     pipe: Pipe,
     session: Session,
     device: Arc<BoardDevice>,
-    commands: mpsc::UnboundedReceiver<Command>,
-    /// Orders the session has and has not answered.
+    /// Calls the session has and has not answered.
     open: Vec<Open>,
     sleep: Pin<Box<Sleep>>,
     /// When `sleep` ends. It is moved forward only when something is due earlier, so that a call,
@@ -77,7 +76,8 @@ struct Ending {
 }
 
 impl Pump {
-    pub(crate) fn new(pipe: Pipe, info: DeviceInfo, place: Place, hall: Arc<Hall>) -> Pump {
+    /// Boxed, because a future keeps a copy of whatever is moved into it.
+    pub(crate) fn new(pipe: Pipe, info: DeviceInfo, place: Place, hall: Arc<Hall>) -> Box<Pump> {
         let limits = &hall.door.limits;
         let now = since(hall.start);
         let config = Config {
@@ -88,11 +88,10 @@ impl Pump {
             hello_extra: None,
             limits: limits.session.clone(),
         };
-        let (device, commands) = BoardDevice::new(info, limits.open_calls);
-        Pump {
+        let device = Arc::new(BoardDevice::new(info, limits.open_calls));
+        Box::new(Pump {
             session: Session::new(config, now),
             device,
-            commands,
             open: Vec::new(),
             sleep: Box::pin(tokio::time::sleep_until(hall.start)),
             armed: now,
@@ -109,10 +108,10 @@ impl Pump {
             pipe,
             place,
             hall,
-        }
+        })
     }
 
-    pub(crate) async fn run(mut self) {
+    pub(crate) async fn run(mut self: Box<Pump>) {
         let ending = loop {
             self.settle();
             if let Some(ending) = self.ending.take() {
@@ -128,7 +127,7 @@ impl Pump {
                 Turn::Ended(ending) => self.ending = Some(ending),
             }
             if self.pipe.can_shrink() {
-                self.pipe.shrink().await;
+                Box::pin(self.pipe.shrink()).await;
             }
         };
         self.leave(ending).await;
@@ -151,8 +150,8 @@ impl Pump {
             Poll::Ready(Ok(())) if self.pipe.can_shrink() => return Poll::Ready(Turn::Flushed),
             _ => {}
         }
-        if let Poll::Ready(Some(command)) = self.commands.poll_recv(cx) {
-            return Poll::Ready(Turn::Asked(command));
+        if let Poll::Ready(command) = self.device.commands.poll_pop(cx) {
+            return Poll::Ready(Turn::Asked(*command));
         }
         match self.pipe.poll_hear(cx) {
             Poll::Ready(Ok(heard)) => return Poll::Ready(Turn::Heard(heard)),
@@ -177,8 +176,7 @@ impl Pump {
 
     fn handle_command(&mut self, now: Moment, command: Command) {
         match command {
-            Command::Call(order) => {
-                let Order { number, call, reply } = *order;
+            Command::Call { number, call, reply } => {
                 let ticket = self.session.call(now, &call.tool, &call.args, call.budget);
                 self.open.push(Open { ticket, number, reply });
             }
@@ -345,8 +343,9 @@ impl Pump {
     }
 
     /// Answers every caller, then tells the gateway, then the board.
-    async fn leave(mut self, ending: Ending) {
-        self.commands.close();
+    async fn leave(&mut self, ending: Ending) {
+        // Calls not yet taken are dropped, which tells their callers that nothing was sent.
+        self.device.commands.close();
         let reason = ending.reason.to_string();
         let now = self.now();
         self.session.close(now);
@@ -363,14 +362,12 @@ impl Pump {
                 Output::Wait(_) => break,
             }
         }
-        // Orders that were not yet taken: dropping them tells their callers that nothing was sent.
-        while self.commands.try_recv().is_ok() {}
         tracing::debug!(board = %self.device.info().key, %reason, stats = ?self.session.stats(), "a board left");
         if std::mem::take(&mut self.joined) {
             self.announce(DeviceEvent::Left(self.device.clone(), ending.reason));
         }
         if let Some(code) = ending.farewell {
-            self.pipe.close(code, &reason).await;
+            Box::pin(self.pipe.close(code, &reason)).await;
         }
     }
 }
@@ -378,6 +375,7 @@ impl Pump {
 impl Drop for Pump {
     /// Only a fault of our own leaves a joined board behind; the gateway must hear of it all the same.
     fn drop(&mut self) {
+        self.device.commands.close();
         if self.joined {
             let reason = LeaveReason::Broken("the gateway's own task for this board failed".to_owned());
             self.announce(DeviceEvent::Left(self.device.clone(), reason));

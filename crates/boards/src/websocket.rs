@@ -84,7 +84,7 @@ fn serve(
         drop(permit);
         let (pipe, info, place) =
             met.ok()??.inspect_err(|error| tracing::debug!(%address, %error, "no board")).ok()??;
-        Some(Box::pin(Pump::new(pipe, info, place, hall).run()))
+        Some(Pump::new(pipe, info, place, hall).run())
     });
     async move {
         if let Some(stay) = meeting.await {

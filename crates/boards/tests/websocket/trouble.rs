@@ -1,0 +1,196 @@
+//! Boards that die, flood, babble or break the rules. Nobody else may notice, and nobody waits in vain.
+
+use std::time::Duration;
+
+use futures_util::SinkExt;
+use serde_json::json;
+use sinew_tool::{DeviceEvent, ErrorKind, LeaveReason};
+use tokio_tungstenite::tungstenite::Message;
+use tokio_tungstenite::tungstenite::protocol::frame::Frame;
+use tokio_tungstenite::tungstenite::protocol::frame::coding::{Data, OpCode};
+
+use crate::support::{House, answered, call, soon};
+
+#[tokio::test]
+async fn a_board_that_dies_mid_call_answers_its_callers_at_once() {
+    let mut house = House::open().await;
+    let (mut played, device) = house.played("aa").await;
+    let in_flight = call(&device, "echo", json!({}));
+    played.asked("tools/call").await;
+    let queued = call(&device, "echo", json!({}));
+    tokio::task::yield_now().await;
+    drop(played);
+    let error = answered(in_flight).await.expect_err("it died");
+    assert_eq!(error.kind, ErrorKind::DeviceLost);
+    assert!(error.message.contains("board-aa") && error.message.contains("echo"), "{error}");
+    let error = answered(queued).await.expect_err("it died");
+    assert!(matches!(error.kind, ErrorKind::DeviceLost | ErrorKind::DeviceAway));
+    assert!(matches!(house.left().await.1, LeaveReason::Broken(_)));
+    assert!(house.close().await.is_empty(), "it left once");
+}
+
+#[tokio::test]
+async fn a_board_that_closes_in_order_is_said_to_have() {
+    let mut house = House::open().await;
+    let (mut played, _) = house.played("aa").await;
+    played.socket.close(None).await.expect("sent");
+    assert_eq!(house.left().await.1, LeaveReason::Closed);
+    played.closed().await;
+    house.close().await;
+}
+
+#[tokio::test]
+async fn garbled_text_is_reported_and_survived() {
+    let mut house = House::open().await;
+    let (mut played, device) = house.played("aa").await;
+    let deep = "[".repeat(10_000);
+    for noise in ["", "{", "null", "[]", "{\"type\":5}", "{\"type\":\"mcp\"}", "\u{0}\u{0}", &deep] {
+        played.say(noise).await;
+    }
+    assert!(house.said("warning").await.body["message"].is_string());
+    let pending = call(&device, "echo", json!({}));
+    let request = played.asked("tools/call").await;
+    played.answer_text(&request, "still here").await;
+    assert_eq!(answered(pending).await.expect("fine").joined_text(), "still here");
+    house.close().await;
+}
+
+#[tokio::test]
+async fn an_error_as_firmware_writes_it_is_understood() {
+    let mut house = House::open().await;
+    let (mut played, device) = house.played("aa").await;
+    let pending = call(&device, "echo", json!({}));
+    let id = played.asked("tools/call").await["id"].to_string();
+    let broken = r#"{"type":"mcp","payload":{"jsonrpc":"2.0","id":ID,"error":{"message":"no "such" thing"}}}"#;
+    played.say(broken.replace("ID", &id)).await;
+    let error = answered(pending).await.expect_err("it failed");
+    assert_eq!(error.kind, ErrorKind::ActionFailed);
+    assert!(error.message.contains("such"), "{error}");
+    house.close().await;
+}
+
+#[tokio::test]
+async fn text_that_is_not_utf8_closes_the_connection_with_the_reason() {
+    let mut house = House::open().await;
+    let (mut played, _) = house.played("aa").await;
+    let frame = Frame::message(vec![0xff, 0xfe, 0x80], OpCode::Data(Data::Text), true);
+    played.socket.send(Message::Frame(frame)).await.expect("sent");
+    let (code, reason) = played.closed().await.expect("a reason");
+    assert_eq!(code, 1007);
+    assert!(reason.contains("UTF-8"), "{reason}");
+    assert!(matches!(house.left().await.1, LeaveReason::Dismissed(_)));
+    house.close().await;
+}
+
+#[tokio::test]
+async fn a_frame_beyond_the_limit_closes_the_connection_with_the_reason() {
+    let mut house = House::open_with(|door| door.limits.message_bytes = 64 << 10).await;
+    let (mut played, device) = house.played("aa").await;
+    let pending = call(&device, "echo", json!({}));
+    played.asked("tools/call").await;
+    let (mut sink, mut stream) = futures_util::StreamExt::split(played.socket);
+    let sending = tokio::spawn(async move { sink.send(Message::text("x".repeat(300 << 10))).await.is_ok() });
+    let reason = loop {
+        match soon(futures_util::StreamExt::next(&mut stream)).await {
+            Some(Ok(Message::Close(frame))) => break frame.expect("a reason"),
+            Some(Ok(_)) => {}
+            other => panic!("{other:?}"),
+        }
+    };
+    assert_eq!(u16::from(reason.code), 1009);
+    assert!(reason.reason.contains("65536"), "{}", reason.reason);
+    assert_eq!(answered(pending).await.expect_err("cut off").kind, ErrorKind::DeviceLost);
+    assert!(matches!(house.left().await.1, LeaveReason::Dismissed(_)));
+    let _ = soon(sending).await;
+    house.close().await;
+}
+
+#[tokio::test]
+async fn sound_is_dropped() {
+    let mut house = House::open().await;
+    let (mut played, device) = house.played("aa").await;
+    for length in [0, 1, 15, 16, 17, 3000] {
+        played.socket.send(Message::binary(vec![2; length])).await.expect("sent");
+    }
+    let pending = call(&device, "echo", json!({}));
+    let request = played.asked("tools/call").await;
+    played.answer_text(&request, "fine").await;
+    answered(pending).await.expect("sound disturbs nothing");
+    house.close().await;
+}
+
+#[tokio::test]
+async fn a_board_that_floods_is_cut_down_and_reported_once() {
+    let mut house = House::open_with(|door| {
+        door.limits.notice_burst = 50;
+        door.limits.notices_per_second = 1;
+    })
+    .await;
+    let (mut played, device) = house.played("aa").await;
+    let text = json!({"type": "mcp", "payload": {"jsonrpc": "2.0", "method": "tick", "params": {}}}).to_string();
+    for _ in 0..5000 {
+        played.socket.feed(Message::text(text.clone())).await.expect("fed");
+    }
+    let pending = call(&device, "echo", json!({}));
+    played.socket.flush().await.expect("sent");
+    let request = played.asked("tools/call").await;
+    played.answer_text(&request, "through the flood").await;
+    assert_eq!(answered(pending).await.expect("fine").joined_text(), "through the flood");
+
+    let rest = house.close().await;
+    let count = |topic: &str| {
+        rest.iter().filter(|event| matches!(event, DeviceEvent::Said(_, notice) if notice.topic == topic)).count()
+    };
+    assert!((50..2500).contains(&count("tick")), "{} passed", count("tick"));
+    assert_eq!(count("warning"), 1);
+}
+
+#[tokio::test]
+async fn a_board_that_answers_no_ping_counts_as_gone() {
+    let mut house = House::open_with(|door| door.limits.ping_after = Duration::from_millis(200)).await;
+    // Its socket is not read any more, so no pong leaves it.
+    let (_played, _) = house.played("aa").await;
+    let (_, reason) = house.left().await;
+    assert!(matches!(&reason, LeaveReason::Broken(why) if why.contains("pings")), "{reason}");
+    house.close().await;
+}
+
+#[tokio::test]
+async fn a_quiet_board_that_answers_pings_stays() {
+    let mut house = House::open_with(|door| door.limits.ping_after = Duration::from_millis(200)).await;
+    let (mut played, device) = house.played("aa").await;
+    let mut pings = 0;
+    while pings < 3 {
+        if let Message::Ping(_) =
+            soon(futures_util::StreamExt::next(&mut played.socket)).await.expect("open").expect("whole")
+        {
+            pings += 1;
+        }
+    }
+    let pending = call(&device, "echo", json!({}));
+    let request = played.asked("tools/call").await;
+    played.answer_text(&request, "here").await;
+    answered(pending).await.expect("still here");
+    house.close().await;
+}
+
+#[tokio::test]
+async fn a_goodbye_ends_the_stay_and_answers_the_caller() {
+    let mut house = House::open().await;
+    let (mut played, device) = house.played("aa").await;
+    let pending = call(&device, "echo", json!({}));
+    played.asked("tools/call").await;
+    played.say(json!({"type": "goodbye"}).to_string()).await;
+    assert_eq!(answered(pending).await.expect_err("gone").kind, ErrorKind::DeviceLost);
+    house.left().await;
+    house.close().await;
+}
+
+#[tokio::test]
+async fn other_messages_of_firmware_are_notices() {
+    let mut house = House::open().await;
+    let (mut played, _) = house.played("aa").await;
+    played.say(json!({"type": "listen", "state": "detect", "text": "hi"}).to_string()).await;
+    assert_eq!(house.said("listen").await.body, json!({"state": "detect", "text": "hi"}));
+    house.close().await;
+}
