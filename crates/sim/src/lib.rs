@@ -5,6 +5,7 @@ mod companion;
 mod life;
 mod link;
 pub mod luck;
+pub mod phone;
 pub mod picture;
 mod relay;
 pub mod conformance;

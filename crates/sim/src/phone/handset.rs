@@ -1,0 +1,231 @@
+//! A phone that can be held: the machine behind a lock, a clock, and the troubles it can be given.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use sinew_phones::{PhoneError, Stroke};
+use tokio::sync::{Mutex as Turn, watch};
+
+use super::machine::{Machine, Setup};
+use super::touch::{Phase, Pointer};
+
+/// Where the phone's time comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Clock {
+    /// It goes by itself; gestures take their time.
+    Real,
+    /// It stands still unless stepped; gestures step it and take no time.
+    Virtual,
+}
+
+/// What a phone can be told to refuse.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Denial {
+    Tree,
+    Capture,
+    Input,
+}
+
+/// One virtual phone, shared by everyone who drives it.
+#[derive(Clone)]
+pub struct Handset {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    machine: Mutex<Machine>,
+    clock: Clock,
+    started: Instant,
+    denied: Mutex<Vec<Denial>>,
+    latency: Mutex<Duration>,
+    plugged: watch::Sender<bool>,
+    /// One pair of hands: gestures do not mix.
+    hands: Turn<()>,
+}
+
+/// How often a moving finger is felt, 60 times a second.
+const FRAME: Duration = Duration::from_millis(16);
+/// The longest gesture; the longest tool stroke is 60 s, two in a row are 120 s.
+const LONGEST: Duration = Duration::from_secs(120);
+
+impl Handset {
+    pub fn new(setup: Setup, clock: Clock) -> Handset {
+        let shared = Shared {
+            machine: Mutex::new(Machine::new(setup)),
+            clock,
+            started: Instant::now(),
+            denied: Mutex::default(),
+            latency: Mutex::default(),
+            plugged: watch::Sender::new(true),
+            hands: Turn::new(()),
+        };
+        Handset { shared: Arc::new(shared) }
+    }
+
+    /// Looks at the phone or changes it, at the present moment.
+    pub fn with<T>(&self, look: impl FnOnce(&mut Machine) -> T) -> T {
+        let mut machine = unpoisoned(&self.shared.machine);
+        if self.shared.clock == Clock::Real {
+            machine.set_now(self.shared.started.elapsed().as_millis() as u64);
+        }
+        look(&mut machine)
+    }
+
+    /// Steps a virtual clock.
+    pub fn advance(&self, by: Duration) {
+        if self.shared.clock == Clock::Virtual {
+            self.with(|machine| machine.set_now(machine.now() + by.as_millis() as u64));
+        }
+    }
+
+    /// Lets time pass: steps a virtual clock, waits for a real one.
+    pub async fn pass(&self, time: Duration) {
+        match self.shared.clock {
+            Clock::Virtual => self.advance(time),
+            Clock::Real => tokio::time::sleep(time).await,
+        }
+    }
+
+    /// Refuses something from now on, or allows it again.
+    pub fn deny(&self, what: Denial, denied: bool) {
+        let mut list = unpoisoned(&self.shared.denied);
+        list.retain(|held| *held != what);
+        if denied {
+            list.push(what);
+        }
+    }
+
+    pub fn is_denied(&self, what: Denial) -> bool {
+        unpoisoned(&self.shared.denied).contains(&what)
+    }
+
+    /// Every command takes at least so long.
+    pub fn set_latency(&self, latency: Duration) {
+        *unpoisoned(&self.shared.latency) = latency;
+    }
+
+    /// Pulls the cable, also in the middle of a command.
+    pub fn unplug(&self) {
+        self.shared.plugged.send_replace(false);
+    }
+
+    pub fn plug_in(&self) {
+        self.shared.plugged.send_replace(true);
+    }
+
+    pub fn is_plugged_in(&self) -> bool {
+        *self.shared.plugged.borrow()
+    }
+
+    /// Ends when the cable is pulled.
+    pub async fn unplugged(&self) {
+        let mut plugged = self.shared.plugged.subscribe();
+        // The sender lives as long as the phone.
+        let _ = plugged.wait_for(|plugged| !plugged).await;
+    }
+
+    /// The time a command takes; an error where the cable was pulled meanwhile.
+    pub async fn take_time(&self) -> Result<(), PhoneError> {
+        let latency = *unpoisoned(&self.shared.latency);
+        if latency.is_zero() && self.is_plugged_in() {
+            return Ok(());
+        }
+        tokio::select! {
+            biased;
+            () = self.unplugged() => Err(gone()),
+            () = tokio::time::sleep(latency) => Ok(()),
+        }
+    }
+
+    /// Plays strokes, all fingers together, and answers when the last one is up.
+    pub async fn play(&self, strokes: &[Stroke]) -> Result<(), PhoneError> {
+        let events = events(strokes)?;
+        let _turn = self.shared.hands.lock().await;
+        let lifted = Lifted { handset: self, armed: true };
+        let (start, from) = (tokio::time::Instant::now(), self.with(|machine| machine.now()));
+        for (at, pointer) in events {
+            match self.shared.clock {
+                Clock::Virtual => self.with(|machine| machine.set_now(from + at.as_millis() as u64)),
+                Clock::Real => tokio::time::sleep_until(start + at).await,
+            }
+            if !self.is_plugged_in() {
+                return Err(gone());
+            }
+            self.with(|machine| machine.pointer(pointer));
+        }
+        lifted.disarm();
+        Ok(())
+    }
+}
+
+/// Takes the fingers off when a gesture is given up half-way.
+struct Lifted<'a> {
+    handset: &'a Handset,
+    armed: bool,
+}
+
+impl Lifted<'_> {
+    fn disarm(mut self) {
+        self.armed = false;
+    }
+}
+
+impl Drop for Lifted<'_> {
+    fn drop(&mut self) {
+        if self.armed {
+            self.handset.with(|machine| machine.pointer(Pointer { finger: 0, phase: Phase::Cancel, x: 0.0, y: 0.0 }));
+        }
+    }
+}
+
+fn gone() -> PhoneError {
+    PhoneError::Gone("the phone was unplugged; plug it in again and look what was done".to_owned())
+}
+
+fn unpoisoned<T>(lock: &Mutex<T>) -> MutexGuard<'_, T> {
+    lock.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// What the glass feels, in order of time.
+fn events(strokes: &[Stroke]) -> Result<Vec<(Duration, Pointer)>, PhoneError> {
+    let mut events = Vec::new();
+    for (finger, stroke) in strokes.iter().enumerate() {
+        let whole = stroke.points.iter().all(|point| point.x.is_finite() && point.y.is_finite());
+        let ordered = stroke.points.windows(2).all(|pair| pair[0].at <= pair[1].at);
+        if stroke.points.is_empty() || !whole || !ordered || stroke.end() > LONGEST {
+            let message = "a stroke needs points with finite coordinates and growing times, within 120 s";
+            return Err(PhoneError::Invalid(message.to_owned()));
+        }
+        let finger = finger as u32;
+        let mut at = stroke.start();
+        let mut phase = Phase::Down;
+        while at < stroke.end() {
+            let (x, y) = position(stroke, at);
+            events.push((at, Pointer { finger, phase, x, y }));
+            phase = Phase::Move;
+            at += FRAME;
+        }
+        if phase == Phase::Down {
+            let (x, y) = position(stroke, at);
+            events.push((at, Pointer { finger, phase, x, y }));
+        }
+        let (x, y) = position(stroke, stroke.end());
+        events.push((stroke.end(), Pointer { finger, phase: Phase::Up, x, y }));
+    }
+    // Two fingers that end together both move before the first one leaves.
+    events.sort_by_key(|(at, pointer)| (*at, pointer.phase == Phase::Up));
+    Ok(events)
+}
+
+fn position(stroke: &Stroke, at: Duration) -> (f32, f32) {
+    let mut place = stroke.points.first().map_or((0.0, 0.0), |point| (point.x, point.y));
+    for pair in stroke.points.windows(2) {
+        let (from, to) = (pair[0], pair[1]);
+        if at >= from.at {
+            let span = (to.at - from.at).as_secs_f32();
+            let part = if span > 0.0 { ((at - from.at).as_secs_f32() / span).min(1.0) } else { 1.0 };
+            place = (from.x + (to.x - from.x) * part, from.y + (to.y - from.y) * part);
+        }
+    }
+    place
+}

@@ -1,0 +1,590 @@
+//! The phone itself: its state, its back stack, and what is on its screen.
+//!
+//! No clock and no socket: time comes in by [`Machine::set_now`]. Touch is in [`super::touch`], keys and
+//! typing in [`super::keys`], the bars, panels and the keyboard in [`super::system`], the apps in
+//! [`super::apps`].
+
+use std::collections::BTreeMap;
+
+use sinew_phones::LogLevel;
+
+use super::act::{App, Dialog, Field, Panel, Screen};
+use super::android::Android;
+use super::apps::{self, Browser, Calculator, Contacts, Notes, Stopwatch};
+use super::art::Camera;
+use super::edit::Cursor;
+use super::geometry::Rect;
+use super::layout;
+use super::log::{Entry, Log, wall_clock};
+use super::system::{self, Keyboard, Notice};
+use super::theme::{DAY, NIGHT, Theme};
+use super::touch::Touch;
+use super::view::{View, column, stack, view};
+
+/// How a phone is made.
+#[derive(Clone, Debug)]
+pub struct Setup {
+    pub android: Android,
+    pub serial: String,
+    pub model: String,
+    /// Natural size and density; 1080x2400 at 420 as most phones of these years.
+    pub size: (i32, i32),
+    pub density: i32,
+    pub lock: Lock,
+    /// Milliseconds since 1970 at boot.
+    pub booted_at: i64,
+}
+
+impl Default for Setup {
+    fn default() -> Setup {
+        Setup {
+            android: Android::default(),
+            serial: "VIRTUAL0001".to_owned(),
+            model: "Virtual Phone".to_owned(),
+            size: (1080, 2400),
+            density: 420,
+            lock: Lock::Swipe,
+            // 2026-02-11 16:30:00 UTC.
+            booted_at: 1_770_827_400_000,
+        }
+    }
+}
+
+/// What stands between a sleeping phone and its apps.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Lock {
+    None,
+    #[default]
+    Swipe,
+    Pin(String),
+}
+
+/// What lies over the apps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Place {
+    Home,
+    Drawer,
+    Recents,
+    Task,
+}
+
+/// A running app and its open screens, the front-most last.
+#[derive(Clone, Debug)]
+pub struct Task {
+    pub app: App,
+    pub number: u32,
+    pub screens: Vec<Screen>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WindowKind {
+    App,
+    Dialog,
+    Keyboard,
+    StatusBar,
+    NavigationBar,
+    Shade,
+}
+
+/// One window, laid out.
+pub struct Window {
+    pub kind: WindowKind,
+    pub package: &'static str,
+    /// As `dumpsys window` names it.
+    pub title: String,
+    pub root: View,
+    pub secure: bool,
+}
+
+pub const SYSTEM_UI: &str = "com.android.systemui";
+pub const LAUNCHER: &str = "com.android.launcher3";
+pub const LAUNCHER_ACTIVITY: &str = ".uioverrides.QuickstepLauncher";
+pub const KEYBOARD: &str = "com.android.inputmethod.latin";
+pub const SYSTEM_PID: u32 = 1203;
+
+pub struct Machine {
+    pub setup: Setup,
+    /// Milliseconds since boot.
+    pub(super) now: u64,
+    pub(super) awake: bool,
+    pub(super) locked: bool,
+    pub(super) pin: String,
+    /// Quarter turns in which the phone is held.
+    pub(super) held: u8,
+    pub(super) size_override: Option<(i32, i32)>,
+    pub(super) density_override: Option<i32>,
+    pub(super) tasks: Vec<Task>,
+    pub(super) next_task: u32,
+    pub(super) place: Place,
+    pub(super) panel: Option<Panel>,
+    pub(super) dialog: Option<Dialog>,
+    pub(super) focus: Option<Field>,
+    pub(super) cursor: Cursor,
+    pub(super) keyboard: Option<Keyboard>,
+    pub(super) clipboard: Option<String>,
+    pub(super) toast: Option<(String, u64)>,
+    pub(super) scroll: BTreeMap<&'static str, i32>,
+    pub(super) touch: Touch,
+    pub(super) settings: BTreeMap<String, String>,
+    pub(super) notices: Vec<Notice>,
+    pub(super) pids: BTreeMap<App, u32>,
+    next_pid: u32,
+    pub log: Log,
+    pub(super) calculator: Calculator,
+    pub(super) notes: Notes,
+    pub(super) contacts: Contacts,
+    pub(super) camera: Camera,
+    pub(super) stopwatch: Stopwatch,
+    pub(super) browser: Browser,
+    pub(super) passphrase: String,
+    pub(super) revealed: bool,
+    pub(super) build_taps: u32,
+}
+
+impl Machine {
+    pub fn new(setup: Setup) -> Machine {
+        let mut machine = Machine {
+            setup,
+            now: 0,
+            awake: true,
+            locked: false,
+            pin: String::new(),
+            held: 0,
+            size_override: None,
+            density_override: None,
+            tasks: Vec::new(),
+            next_task: 2,
+            place: Place::Home,
+            panel: None,
+            dialog: None,
+            focus: None,
+            cursor: Cursor::default(),
+            keyboard: None,
+            clipboard: None,
+            toast: None,
+            scroll: BTreeMap::new(),
+            touch: Touch::default(),
+            settings: apps::default_settings(),
+            notices: system::first_notices(),
+            pids: BTreeMap::new(),
+            next_pid: 2400,
+            log: Log::default(),
+            calculator: Calculator::default(),
+            notes: Notes::default(),
+            contacts: Contacts::default(),
+            camera: Camera::default(),
+            stopwatch: Stopwatch::default(),
+            browser: Browser::default(),
+            passphrase: String::new(),
+            revealed: false,
+            build_taps: 0,
+        };
+        machine.say(SYSTEM_PID, LogLevel::Info, "SystemServer", "Entered the Android system server!");
+        machine.say(SYSTEM_PID, LogLevel::Info, "ActivityManager", "System now ready");
+        machine.say(SYSTEM_PID, LogLevel::Info, "BootReceiver", "boot completed, all quiet");
+        machine
+    }
+
+    /// Time goes on, never back; a finger that rests long enough has its effect now.
+    pub fn set_now(&mut self, now: u64) {
+        self.now = self.now.max(now);
+        if self.toast.as_ref().is_some_and(|(_, until)| *until <= self.now) {
+            self.toast = None;
+        }
+        self.handle_time();
+    }
+
+    pub fn now(&self) -> u64 {
+        self.now
+    }
+
+    /// Milliseconds since 1970.
+    pub fn epoch(&self) -> i64 {
+        self.setup.booted_at + self.now as i64
+    }
+
+    /// Pixels per dp.
+    pub fn scale(&self) -> f32 {
+        self.density() as f32 / 160.0
+    }
+
+    pub fn density(&self) -> i32 {
+        self.density_override.unwrap_or(self.setup.density)
+    }
+
+    /// Quarter turns of the picture, 0 to 3.
+    pub fn rotation(&self) -> u8 {
+        if self.is_on("system/accelerometer_rotation") {
+            return self.held;
+        }
+        self.settings.get("system/user_rotation").and_then(|turns| turns.parse().ok()).unwrap_or(0) % 4
+    }
+
+    /// Someone turns the phone; it follows where auto-rotate is on.
+    pub fn turn(&mut self, quarters: u8) {
+        self.held = quarters % 4;
+    }
+
+    /// Width and height in the current rotation.
+    pub fn size(&self) -> (i32, i32) {
+        let (width, height) = self.size_override.unwrap_or(self.setup.size);
+        if self.rotation() % 2 == 1 { (height, width) } else { (width, height) }
+    }
+
+    pub fn is_awake(&self) -> bool {
+        self.awake
+    }
+
+    pub fn is_locked(&self) -> bool {
+        self.locked
+    }
+
+    pub(super) fn theme(&self) -> Theme {
+        if self.is_on("secure/ui_night_mode") { NIGHT } else { DAY }
+    }
+
+    pub(super) fn is_on(&self, key: &str) -> bool {
+        let on = if key == "secure/ui_night_mode" { "2" } else { "1" };
+        self.settings.get(key).is_some_and(|value| value == on)
+    }
+
+    /// Writes a line to the log.
+    pub fn say(&mut self, pid: u32, level: LogLevel, tag: &str, message: impl Into<String>) {
+        let entry = Entry { at: self.epoch(), pid, tid: pid, level, tag: tag.to_owned(), message: message.into() };
+        self.log.push(entry);
+    }
+
+    pub(super) fn show_toast(&mut self, text: impl Into<String>) {
+        // 2 s, a short toast.
+        self.toast = Some((text.into(), self.now + 2000));
+    }
+
+    /// The screen in front; `None` on the launcher and its recents.
+    pub fn screen(&self) -> Option<Screen> {
+        match self.place {
+            Place::Task => self.tasks.last().and_then(|task| task.screens.last()).copied(),
+            Place::Home | Place::Drawer | Place::Recents => None,
+        }
+    }
+
+    /// Package and activity of what is resumed, behind panels and lock.
+    pub fn resumed(&self) -> (&'static str, &'static str) {
+        match self.screen() {
+            Some(screen) => (screen.app().entry().package, screen.activity()),
+            None => (LAUNCHER, LAUNCHER_ACTIVITY),
+        }
+    }
+
+    /// The number of the task in front; the launcher's is 1.
+    pub fn task_number(&self) -> u32 {
+        match (self.place, self.tasks.last()) {
+            (Place::Task, Some(task)) => task.number,
+            _ => 1,
+        }
+    }
+
+    pub fn tasks(&self) -> &[Task] {
+        &self.tasks
+    }
+
+    pub fn pid(&self, app: App) -> Option<u32> {
+        self.pids.get(&app).copied()
+    }
+
+    /// Whether what is in sight never comes to rest.
+    pub fn is_animated(&self) -> bool {
+        self.awake && !self.locked && self.panel.is_none() && self.screen().is_some_and(Screen::is_animated)
+    }
+
+    /// Whether what is in sight forbids pictures.
+    pub fn is_secure(&self) -> bool {
+        self.awake && !self.locked && self.screen().is_some_and(Screen::is_secure)
+    }
+
+    /// Brings an app to the front, starting it where need be. True when it was running already.
+    pub fn launch(&mut self, app: App) -> bool {
+        self.leave_screen();
+        self.panel = None;
+        let running = self.tasks.iter().position(|task| task.app == app);
+        let task = match running {
+            Some(index) => self.tasks.remove(index),
+            None => {
+                self.begin(app);
+                self.next_task += 1;
+                Task { app, number: self.next_task - 1, screens: vec![app.first_screen()] }
+            }
+        };
+        self.tasks.push(task);
+        self.place = Place::Task;
+        let entry = app.entry();
+        let component = format!("{}/{}", entry.package, entry.activity);
+        let start = format!(
+            "START u0 {{act=android.intent.action.MAIN cat=[android.intent.category.LAUNCHER] flg=0x10200000 cmp={component}}} from uid 10112"
+        );
+        self.say(SYSTEM_PID, LogLevel::Info, "ActivityTaskManager", start);
+        if running.is_none() {
+            let shown = format!("Displayed {component} for user 0: +142ms");
+            self.say(SYSTEM_PID, LogLevel::Info, "ActivityTaskManager", shown);
+        }
+        running.is_some()
+    }
+
+    fn begin(&mut self, app: App) {
+        self.next_pid += 13;
+        let pid = self.next_pid;
+        self.pids.insert(app, pid);
+        let entry = app.entry();
+        let message = format!("Start proc {pid}:{}/u0a{} for top-activity", entry.package, 100 + app as u32);
+        self.say(SYSTEM_PID, LogLevel::Info, "ActivityManager", message);
+        self.say(pid, LogLevel::Debug, entry.label, "onCreate");
+    }
+
+    /// Opens a screen on top of what its app shows.
+    pub fn open(&mut self, screen: Screen) {
+        if self.screen().map(Screen::app) != Some(screen.app()) {
+            self.launch(screen.app());
+        }
+        self.leave_screen();
+        if let Some(task) = self.tasks.last_mut().filter(|task| task.screens.last() != Some(&screen)) {
+            task.screens.push(screen);
+        }
+        if matches!(screen, Screen::Picture(_)) {
+            self.camera = Camera::default();
+        }
+        // A page begins at its top, whatever the last one of its kind was scrolled to.
+        self.scroll.remove("page");
+        self.scroll.remove("note");
+        let pid = self.pid(screen.app()).unwrap_or(SYSTEM_PID);
+        self.say(pid, LogLevel::Debug, screen.app().entry().label, format!("opened {}", screen.activity()));
+    }
+
+    /// Opens a link. False where no app knows its kind.
+    pub fn open_url(&mut self, url: &str) -> bool {
+        let known = ["http://", "https://"].iter().any(|scheme| url.starts_with(scheme));
+        if known {
+            self.launch(App::Browser);
+            self.browser.visit(url);
+        }
+        known
+    }
+
+    /// Ends an app as `am force-stop` does; what it had not saved is gone.
+    pub fn stop(&mut self, app: App) -> bool {
+        let was_front = self.screen().map(Screen::app) == Some(app);
+        self.tasks.retain(|task| task.app != app);
+        if was_front {
+            self.leave_screen();
+            self.place = Place::Home;
+        }
+        if app == App::Calculator {
+            self.calculator = Calculator::default();
+        }
+        let Some(pid) = self.pids.remove(&app) else { return false };
+        let message =
+            format!("Force stopping {} appid=10{} user=0: from pid {pid}", app.entry().package, 100 + app as u32);
+        self.say(SYSTEM_PID, LogLevel::Info, "ActivityManager", message);
+        true
+    }
+
+    /// Focus, keyboard and questions do not survive their screen.
+    pub(super) fn leave_screen(&mut self) {
+        self.focus = None;
+        self.keyboard = None;
+        self.dialog = None;
+        self.revealed = false;
+    }
+
+    pub(super) fn go_home(&mut self) {
+        if self.locked {
+            return;
+        }
+        self.leave_screen();
+        self.panel = None;
+        self.place = Place::Home;
+    }
+
+    /// What the back button does: the front-most thing goes.
+    pub(super) fn go_back(&mut self) {
+        if self.locked {
+            return;
+        }
+        if self.panel.is_some() {
+            self.panel = None;
+        } else if self.dialog.is_some() {
+            self.dialog = None;
+        } else if self.keyboard.is_some() {
+            self.keyboard = None;
+        } else if self.place == Place::Task {
+            self.leave_screen();
+            let empty = self.tasks.last_mut().is_none_or(|task| {
+                task.screens.pop();
+                task.screens.is_empty()
+            });
+            if empty {
+                self.tasks.pop();
+                self.place = Place::Home;
+            }
+        } else {
+            self.place = Place::Home;
+        }
+    }
+
+    pub(super) fn show_recents(&mut self) {
+        if !self.locked {
+            self.leave_screen();
+            self.panel = None;
+            self.place = Place::Recents;
+        }
+    }
+
+    pub fn show_panel(&mut self, panel: Option<Panel>) {
+        if self.awake && !self.locked {
+            self.panel = panel;
+        }
+    }
+
+    pub fn wake(&mut self) {
+        if !std::mem::replace(&mut self.awake, true) {
+            self.say(SYSTEM_PID, LogLevel::Info, "PowerManagerService", "Waking up from Asleep (uid=1000)");
+        }
+    }
+
+    pub fn sleep(&mut self) {
+        if std::mem::replace(&mut self.awake, false) {
+            self.panel = None;
+            self.keyboard = None;
+            self.locked = self.setup.lock != Lock::None;
+            self.pin.clear();
+            self.say(
+                SYSTEM_PID,
+                LogLevel::Info,
+                "PowerManagerService",
+                "Going to sleep due to power_button (uid 1000)",
+            );
+        }
+    }
+
+    /// Lets someone in who needs no PIN. False where one is needed.
+    pub fn dismiss_lock(&mut self) -> bool {
+        if self.locked && matches!(self.setup.lock, Lock::Pin(_)) {
+            return false;
+        }
+        self.locked = false;
+        true
+    }
+
+    pub(super) fn offset(&self, slot: &'static str) -> i32 {
+        self.scroll.get(slot).copied().unwrap_or(0)
+    }
+
+    /// The heights of the status bar, the navigation bar and the keyboard, in pixels.
+    pub fn insets(&self) -> (i32, i32, i32) {
+        let (_, height) = self.size();
+        let dp = |value: f32| (value * self.scale()).round() as i32;
+        let keyboard = if self.keyboard.is_some() { dp(256.0).min(height / 2) } else { 0 };
+        (dp(24.0), dp(48.0), keyboard)
+    }
+
+    /// All windows, the front-most last. None while the phone sleeps.
+    pub fn windows(&self) -> Vec<Window> {
+        if !self.awake {
+            return Vec::new();
+        }
+        let (width, height) = self.size();
+        let full = Rect::new(0, 0, width, height);
+        let (status, nav, keyboard) = self.insets();
+        let mut windows = Vec::new();
+        if self.locked {
+            windows.push(self.window(WindowKind::Shade, SYSTEM_UI, self.shade_title(), system::keyguard(self), full));
+            let bar = Rect::new(0, 0, width, status);
+            windows.push(self.window(WindowKind::StatusBar, SYSTEM_UI, "StatusBar", system::status_bar(self), bar));
+            return windows;
+        }
+        windows.push(self.app_window(full, Rect::new(0, status, width, height - nav - keyboard)));
+        if let Some(dialog) = self.dialog {
+            let (package, activity) = self.resumed();
+            let title = format!("{package}/{}", full_activity(package, activity));
+            windows.push(self.window(WindowKind::Dialog, package, title, system::dialog(self, dialog), full));
+        }
+        if let Some(state) = self.keyboard {
+            let area = Rect::new(0, height - nav - keyboard, width, height - nav);
+            windows.push(self.window(
+                WindowKind::Keyboard,
+                KEYBOARD,
+                "InputMethod",
+                system::keyboard(self, state),
+                area,
+            ));
+        }
+        let bar = Rect::new(0, 0, width, status);
+        windows.push(self.window(WindowKind::StatusBar, SYSTEM_UI, "StatusBar", system::status_bar(self), bar));
+        let bar = Rect::new(0, height - nav, width, height);
+        let title = "NavigationBar0";
+        windows.push(self.window(WindowKind::NavigationBar, SYSTEM_UI, title, system::navigation_bar(self), bar));
+        if let Some(panel) = self.panel {
+            let root = system::shade(self, panel);
+            windows.push(self.window(WindowKind::Shade, SYSTEM_UI, self.shade_title(), root, full));
+        }
+        windows
+    }
+
+    /// The shade and the lock screen share a window, which had another name before Android 11.
+    pub fn shade_title(&self) -> &'static str {
+        if self.setup.android < Android::V11 { "StatusBar" } else { "NotificationShade" }
+    }
+
+    fn window(
+        &self,
+        kind: WindowKind,
+        package: &'static str,
+        title: impl Into<String>,
+        mut root: View,
+        area: Rect,
+    ) -> Window {
+        layout::place(&mut root, area, self.scale());
+        Window { kind, package, title: title.into(), root, secure: false }
+    }
+
+    fn app_window(&self, full: Rect, area: Rect) -> Window {
+        let (package, activity) = self.resumed();
+        let secure = self.screen().is_some_and(Screen::is_secure);
+        let title = format!("{package}/{}", full_activity(package, activity));
+        let Some(screen) = self.screen() else {
+            let root = match self.place {
+                Place::Recents => system::recents(self),
+                _ => system::launcher(self, self.place == Place::Drawer),
+            };
+            return self.window(WindowKind::App, package, title, root, full);
+        };
+        let mut content = stack([apps::screen(self, screen, area)]).id("android:id/content").fill();
+        layout::place(&mut content, area, self.scale());
+        let bar = |id, top, bottom| View { rect: Rect::new(0, top, full.right, bottom), ..view("View").id(id) };
+        let body = View { rect: full, ..column([content]) };
+        let root = View {
+            rect: full,
+            ..stack([
+                body,
+                bar("android:id/navigationBarBackground", area.bottom, full.bottom),
+                bar("android:id/statusBarBackground", 0, area.top),
+            ])
+        };
+        Window { kind: WindowKind::App, package, title, root: root.back(self.theme().back), secure }
+    }
+
+    /// The window that has the focus, to Android.
+    pub fn focused_window(&self) -> Option<Window> {
+        self.windows()
+            .into_iter()
+            .rfind(|window| matches!(window.kind, WindowKind::App | WindowKind::Dialog | WindowKind::Shade))
+    }
+
+    /// The time on the wall.
+    pub(super) fn wall(&self) -> jiff::civil::DateTime {
+        wall_clock(self.epoch())
+    }
+}
+
+/// `.Calculator` as `com.android.calculator2.Calculator`.
+pub fn full_activity(package: &str, activity: &str) -> String {
+    if activity.starts_with('.') { format!("{package}{activity}") } else { activity.to_owned() }
+}

@@ -1,0 +1,40 @@
+//! A virtual phone: a real little phone, not canned answers.
+//!
+//! [`machine`] is the phone itself, with no clock and no socket: apps, a back stack, a keyboard, a
+//! clipboard, a log. What is on its screen is one tree of views ([`view`], [`layout`]), from which the
+//! accessibility tree ([`tree`]), the picture ([`paint`]) and the touch targets ([`touch`]) come.
+//! [`VirtualPhone`] drives it directly; [`adbd`] makes it a device that the real `adb` connects to.
+
+mod act;
+mod acts;
+mod android;
+mod apps;
+mod art;
+mod canvas;
+mod direct;
+mod edit;
+mod geometry;
+mod handset;
+mod keys;
+mod layout;
+mod log;
+mod machine;
+mod paint;
+mod system;
+mod text;
+mod theme;
+mod touch;
+mod tree;
+mod view;
+
+#[cfg(test)]
+mod pictures;
+#[cfg(test)]
+mod story;
+
+pub use act::App;
+pub use android::Android;
+pub use canvas::Canvas;
+pub use direct::VirtualPhone;
+pub use handset::{Clock, Denial, Handset};
+pub use machine::{Lock, Machine, Setup};

@@ -1,0 +1,60 @@
+//! The keyboard on the screen.
+
+use super::super::act::Act;
+use super::super::canvas::Color;
+use super::super::machine::Machine;
+use super::super::view::{Align, View, column, label, row};
+
+/// Which layer of keys is shown.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Keyboard {
+    pub shift: bool,
+    pub symbols: bool,
+}
+
+const LETTERS: [&str; 3] = ["qwertyuiop", "asdfghjkl", "zxcvbnm"];
+const SYMBOLS: [&str; 3] = ["1234567890", "@#€_&-+()", "*\"':;!?"];
+
+pub fn keyboard(machine: &Machine, state: Keyboard) -> View {
+    let theme = machine.theme();
+    let cap = |text: &str, back: Color, act: Act| {
+        label(text)
+            .class("android.inputmethodservice.Keyboard$Key")
+            .size(20.0)
+            .color(theme.text)
+            .align(Align::Centre)
+            .fill()
+            .back(back)
+            .corner(8.0)
+            .on_tap(act)
+    };
+    let key = |ch: char| {
+        let ch = if state.shift { ch.to_ascii_uppercase() } else { ch };
+        cap(&ch.to_string(), theme.surface, Act::Type(ch))
+    };
+    let quiet = theme.line;
+    let wide = |text: &str, dp: f32, says: &str, act: Act| cap(text, quiet, act).size(15.0).says(says).width(dp);
+    let layer = if state.symbols { SYMBOLS } else { LETTERS };
+    let line = |keys: &str| row(keys.chars().map(key)).gap(5.0).fill();
+    let switch = if state.symbols { "ABC" } else { "?123" };
+    let shift = if state.shift { "⬆" } else { "⇧" };
+    let mut third = vec![wide(shift, 46.0, "Shift", Act::ImeShift)];
+    third.extend(layer[2].chars().map(key));
+    third.push(wide("⌫", 46.0, "Delete", Act::ImeDelete));
+    let enter = cap("⏎", theme.accent, Act::ImeEnter).color(theme.on_accent).says("Enter").width(56.0);
+    let last = row([
+        wide(switch, 54.0, "Symbol keyboard", Act::ImeSymbols),
+        key(','),
+        cap(" ", theme.surface, Act::Type(' ')).says("Space").width(170.0),
+        key('.'),
+        wide("⌄", 40.0, "Hide keyboard", Act::ImeHide),
+        enter,
+    ]);
+    column([line(layer[0]), line(layer[1]).pad(18.0, 0.0), row(third).gap(5.0).fill(), last.gap(5.0).fill()])
+        .class("FrameLayout")
+        .id("keyboard_view")
+        .gap(8.0)
+        .pad(5.0, 8.0)
+        .back(theme.tint)
+        .fill()
+}

@@ -1,0 +1,399 @@
+//! A view: what is on the screen, how it looks, and what touching it does.
+//!
+//! Screens are built anew from the phone's state each time someone looks, as a tree of views; the
+//! accessibility tree, the picture and the touch targets all come from that one tree, so they cannot
+//! disagree. Measures are in dp until [`super::layout`] has placed everything.
+
+use super::act::{Act, Field};
+use super::art::Art;
+use super::canvas::Color;
+use super::geometry::Rect;
+
+#[derive(Clone, Debug, Default)]
+pub struct View {
+    /// `TextView`, or a full class name where it is not of `android.widget`.
+    pub class: &'static str,
+    /// `title`, or a full name such as `android:id/button1`.
+    pub id: &'static str,
+    pub text: String,
+    pub description: String,
+    pub hint: &'static str,
+    pub state: State,
+    pub tap: Option<Act>,
+    pub hold: Option<Act>,
+    pub field: Option<Field>,
+    pub scroll: Option<Scroll>,
+    /// Two fingers zoom it and one finger pans it.
+    pub zooms: bool,
+    /// Hidden from the accessibility tree, as views with no meaning of their own are.
+    pub decoration: bool,
+    /// Hidden from services that are no accessibility tools, since Android 14.
+    pub sensitive: bool,
+    pub layout: Layout,
+    pub look: Look,
+    pub children: Vec<View>,
+    /// In screen pixels, set by the layout.
+    pub rect: Rect,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct State {
+    pub checkable: bool,
+    pub checked: bool,
+    pub selected: bool,
+    pub disabled: bool,
+    pub focused: bool,
+    pub password: bool,
+}
+
+/// A vertical scroller. The offset lives in the phone under `slot`; the layout finds the extent.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Scroll {
+    pub slot: &'static str,
+    /// Pixels that have gone out at the top.
+    pub offset: i32,
+    /// The largest offset.
+    pub extent: i32,
+    /// For a long list of which only the visible rows were built: dp before them and in all.
+    pub list: Option<(f32, f32)>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub enum Len {
+    #[default]
+    Wrap,
+    /// All there is, or an equal share of what is left.
+    Fill,
+    Dp(f32),
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Align {
+    #[default]
+    Start,
+    Centre,
+    End,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Flow {
+    #[default]
+    Column,
+    Row,
+    Stack,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Layout {
+    pub flow: Flow,
+    pub width: Len,
+    pub height: Len,
+    /// Left, top, right, bottom.
+    pub pad: [f32; 4],
+    pub gap: f32,
+    /// Where the children stand along the flow when there is room left.
+    pub pack: Align,
+    /// Where this view stands in its parent, across the flow.
+    pub across: Align,
+    /// And along it, in a stack.
+    pub down: Align,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Fill {
+    Solid(Color),
+    Gradient(Color, Color),
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Look {
+    pub fill: Option<Fill>,
+    pub corner: f32,
+    pub border: Option<Color>,
+    pub color: Color,
+    pub size: f32,
+    pub bold: bool,
+    pub align: Align,
+    /// 0: as many as there are.
+    pub max_lines: usize,
+    pub art: Option<Art>,
+}
+
+impl Default for Look {
+    fn default() -> Look {
+        Look {
+            fill: None,
+            corner: 0.0,
+            border: None,
+            color: Color::BLACK,
+            size: 16.0,
+            bold: false,
+            align: Align::Start,
+            max_lines: 0,
+            art: None,
+        }
+    }
+}
+
+pub fn view(class: &'static str) -> View {
+    View { class, ..View::default() }
+}
+
+pub fn column(children: impl IntoIterator<Item = View>) -> View {
+    View { children: children.into_iter().collect(), ..view("LinearLayout") }.wide()
+}
+
+pub fn row(children: impl IntoIterator<Item = View>) -> View {
+    let layout = Layout { flow: Flow::Row, ..Layout::default() };
+    View { children: children.into_iter().collect(), layout, ..view("LinearLayout") }.wide()
+}
+
+pub fn stack(children: impl IntoIterator<Item = View>) -> View {
+    let layout = Layout { flow: Flow::Stack, ..Layout::default() };
+    View { children: children.into_iter().collect(), layout, ..view("FrameLayout") }
+}
+
+pub fn label(text: impl Into<String>) -> View {
+    View { text: text.into(), ..view("TextView") }
+}
+
+/// A gap of so many dp, in either direction.
+pub fn space(dp: f32) -> View {
+    View { decoration: true, ..view("Space") }.width(dp).height(dp)
+}
+
+/// Takes the room that is left.
+pub fn spring() -> View {
+    View { decoration: true, ..view("Space") }.fill()
+}
+
+/// Everything below one another; what does not fit can be scrolled to.
+pub fn scroller(slot: &'static str, offset: i32, children: impl IntoIterator<Item = View>) -> View {
+    let scroll = Scroll { slot, offset, extent: 0, list: None };
+    View { class: "ScrollView", scroll: Some(scroll), ..column([column(children)]) }.fill()
+}
+
+/// A long list of rows of one height, of which only those in sight are built.
+pub fn list(
+    slot: &'static str,
+    (offset, reach): (i32, i32),
+    scale: f32,
+    (height, count): (f32, usize),
+    build: impl Fn(usize) -> View,
+) -> View {
+    let first = ((offset as f32 / scale / height) as usize).min(count);
+    let last = (((offset + reach) as f32 / scale / height).ceil() as usize).min(count);
+    let rows: Vec<View> = (first..last).map(|index| build(index).height(height)).collect();
+    let scroll = Scroll { slot, offset, extent: 0, list: Some((first as f32 * height, count as f32 * height)) };
+    View { class: "androidx.recyclerview.widget.RecyclerView", scroll: Some(scroll), ..column(rows) }.fill()
+}
+
+impl View {
+    pub fn class(mut self, class: &'static str) -> View {
+        self.class = class;
+        self
+    }
+
+    pub fn id(mut self, id: &'static str) -> View {
+        self.id = id;
+        self
+    }
+
+    pub fn says(mut self, description: impl Into<String>) -> View {
+        self.description = description.into();
+        self
+    }
+
+    pub fn on_tap(mut self, act: Act) -> View {
+        self.tap = Some(act);
+        self
+    }
+
+    pub fn on_hold(mut self, act: Act) -> View {
+        self.hold = Some(act);
+        self
+    }
+
+    pub fn decoration(mut self) -> View {
+        self.decoration = true;
+        self
+    }
+
+    pub fn width(mut self, dp: f32) -> View {
+        self.layout.width = Len::Dp(dp);
+        self
+    }
+
+    pub fn height(mut self, dp: f32) -> View {
+        self.layout.height = Len::Dp(dp);
+        self
+    }
+
+    /// As wide as the parent, or an equal share of a row.
+    pub fn wide(mut self) -> View {
+        self.layout.width = Len::Fill;
+        self
+    }
+
+    pub fn tall(mut self) -> View {
+        self.layout.height = Len::Fill;
+        self
+    }
+
+    pub fn fill(self) -> View {
+        self.wide().tall()
+    }
+
+    /// Only as wide as its content.
+    pub fn tight(mut self) -> View {
+        self.layout.width = Len::Wrap;
+        self
+    }
+
+    pub fn pad(mut self, horizontal: f32, vertical: f32) -> View {
+        self.layout.pad = [horizontal, vertical, horizontal, vertical];
+        self
+    }
+
+    pub fn gap(mut self, dp: f32) -> View {
+        self.layout.gap = dp;
+        self
+    }
+
+    pub fn pack(mut self, align: Align) -> View {
+        self.layout.pack = align;
+        self
+    }
+
+    pub fn across(mut self, align: Align) -> View {
+        self.layout.across = align;
+        self
+    }
+
+    /// In the middle of its parent, both ways.
+    pub fn centred(mut self) -> View {
+        self.layout.across = Align::Centre;
+        self.layout.down = Align::Centre;
+        self
+    }
+
+    pub fn corner_of_stack(mut self, across: Align, down: Align) -> View {
+        self.layout.across = across;
+        self.layout.down = down;
+        self
+    }
+
+    pub fn back(mut self, color: Color) -> View {
+        self.look.fill = Some(Fill::Solid(color));
+        self
+    }
+
+    pub fn gradient(mut self, top: Color, bottom: Color) -> View {
+        self.look.fill = Some(Fill::Gradient(top, bottom));
+        self
+    }
+
+    pub fn corner(mut self, dp: f32) -> View {
+        self.look.corner = dp;
+        self
+    }
+
+    pub fn border(mut self, color: Color) -> View {
+        self.look.border = Some(color);
+        self
+    }
+
+    pub fn color(mut self, color: Color) -> View {
+        self.look.color = color;
+        self
+    }
+
+    pub fn size(mut self, sp: f32) -> View {
+        self.look.size = sp;
+        self
+    }
+
+    pub fn bold(mut self) -> View {
+        self.look.bold = true;
+        self
+    }
+
+    pub fn align(mut self, align: Align) -> View {
+        self.look.align = align;
+        self
+    }
+
+    pub fn one_line(mut self) -> View {
+        self.look.max_lines = 1;
+        self
+    }
+
+    pub fn art(mut self, art: Art) -> View {
+        self.look.art = Some(art);
+        self
+    }
+
+    pub fn checked(mut self, checked: bool) -> View {
+        self.state.checkable = true;
+        self.state.checked = checked;
+        self
+    }
+
+    pub fn selected(mut self, selected: bool) -> View {
+        self.state.selected = selected;
+        self
+    }
+
+    /// The class as Android names it.
+    pub fn full_class(&self) -> String {
+        match self.class {
+            "View" | "ViewGroup" => format!("android.view.{}", self.class),
+            "WebView" => "android.webkit.WebView".to_owned(),
+            full if full.contains('.') => full.to_owned(),
+            short => format!("android.widget.{short}"),
+        }
+    }
+
+    /// The resource id as Android names it; empty where there is none.
+    pub fn full_id(&self, package: &str) -> String {
+        match self.id {
+            "" => String::new(),
+            full if full.contains(':') => full.to_owned(),
+            short => format!("{package}:id/{short}"),
+        }
+    }
+
+    /// What the view says to those who read it: dots for a password.
+    pub fn spoken_text(&self) -> String {
+        if self.state.password { "•".repeat(self.text.chars().count()) } else { self.text.clone() }
+    }
+
+    pub fn is_editable(&self) -> bool {
+        self.field.is_some()
+    }
+
+    /// The views from this one down to the front-most that a touch at a point reaches, this one first.
+    /// What does not want the touch lets it through to what lies behind.
+    pub fn hit(&self, x: f32, y: f32) -> Vec<&View> {
+        if !self.rect.contains(x, y) {
+            return Vec::new();
+        }
+        let wants = |path: &Vec<&View>| path.iter().any(|view| view.wants_touch());
+        let below = self.children.iter().rev().map(|child| child.hit(x, y)).find(wants);
+        let mut path = vec![self];
+        path.extend(below.unwrap_or_default());
+        path
+    }
+
+    fn wants_touch(&self) -> bool {
+        self.tap.is_some() || self.hold.is_some() || self.field.is_some() || self.scroll.is_some() || self.zooms
+    }
+
+    /// The first view, in reading order, that fits.
+    pub fn find(&self, fits: &dyn Fn(&View) -> bool) -> Option<&View> {
+        if fits(self) {
+            return Some(self);
+        }
+        self.children.iter().find_map(|child| child.find(fits))
+    }
+}
