@@ -19,15 +19,23 @@ pub(crate) struct Fault {
     pub data: Value,
 }
 
-/// A board's words inside our sentences: short, and on one line.
+/// A board's words inside a warning: short, and on one line.
 pub(crate) fn clip(text: &str) -> String {
-    const LENGTH: usize = 300;
-    let mut clipped: String =
-        text.chars().take(LENGTH).map(|character| if character.is_control() { ' ' } else { character }).collect();
-    if text.chars().nth(LENGTH).is_some() {
+    clip_at(text, 300)
+}
+
+fn clip_at(text: &str, length: usize) -> String {
+    let printable = |character: char| if character.is_control() { ' ' } else { character };
+    let mut clipped: String = text.chars().take(length).map(printable).collect();
+    if text.chars().nth(length).is_some() {
         clipped.push('…');
     }
     clipped
+}
+
+/// A board's reason inside an error: callers should see all of it, but a model must not drown in it.
+fn reason(text: &str) -> String {
+    if text.trim().is_empty() { "it gives no reason".to_owned() } else { clip_at(text.trim(), 2000) }
 }
 
 /// `true`, and also `"true"`, which some boards say.
@@ -99,7 +107,7 @@ impl Fault {
         if let Some(standard) = ToolError::from_object(&self.data) {
             return standard;
         }
-        let said = clip(&self.message);
+        let said = reason(&self.message);
         let message = match self.kind() {
             ErrorKind::InvalidArguments => format!("the board refuses the arguments of `{tool}`: {said}"),
             _ if self.is_unknown_tool() => format!(
@@ -130,13 +138,19 @@ pub(crate) fn repair(text: &str) -> Option<(i64, Fault)> {
     Some((id, Fault::new(message)))
 }
 
-/// The id of a message that cannot be read as a whole. The firmware writes it near the beginning.
+/// The id of an answer that cannot be read as a whole. The firmware writes it near the beginning.
 pub(crate) fn find_id(text: &str) -> Option<i64> {
     let mut end = text.len().min(512);
     while !text.is_char_boundary(end) {
         end -= 1;
     }
-    let rest = after_colon(text[..end].split_once("\"id\"")?.1)?;
+    let head = &text[..end];
+    // An id elsewhere, for example among the parameters of a notification, is none of ours.
+    let is_answer = head.contains("\"result\"") || head.contains("\"error\"");
+    if !is_answer || head.contains("\"params\"") {
+        return None;
+    }
+    let rest = after_colon(head.split_once("\"id\"")?.1)?;
     let digits = rest.split_once([',', '}']).map_or(rest, |(digits, _)| digits);
     read_id(digits)
 }
@@ -196,8 +210,7 @@ fn failure(outcome: Outcome, tool: &str) -> ToolError {
     if let Some(standard) = outcome.structured.as_ref().and_then(ToolError::from_object) {
         return standard;
     }
-    let said = outcome.joined_text();
-    let said = if said.is_empty() { "it gives no reason".to_owned() } else { clip(&said) };
+    let said = reason(&outcome.joined_text());
     let error = ToolError::new(ErrorKind::ActionFailed, format!("the board could not do `{tool}`: {said}"));
     error.with_details(outcome.structured.unwrap_or_default())
 }
@@ -210,43 +223,51 @@ fn object_in(text: &str) -> Option<Value> {
 }
 
 fn read_item(item: &RawValue, tool: &str) -> Result<Content, ToolError> {
-    let as_it_is = || string(item).unwrap_or_else(|| item.get().to_owned());
-    let Ok([Some(kind), text]) = pick(item.get(), ["type", "text"]) else { return Ok(Content::Text(as_it_is())) };
+    let as_it_is = |raw: &RawValue| string(raw).unwrap_or_else(|| raw.get().to_owned());
+    let names = ["type", "text", "image", "data", "mimeType", "width", "height"];
+    let Ok([Some(kind), text, image, picture @ ..]) = pick(item.get(), names) else {
+        return Ok(Content::Text(as_it_is(item)));
+    };
     if is_word(kind, "text") {
-        let text = text.map(|text| string(text).unwrap_or_else(|| text.get().to_owned()));
-        return Ok(Content::Text(text.unwrap_or_default()));
+        return Ok(Content::Text(text.map(as_it_is).unwrap_or_default()));
     }
     if is_word(kind, "image") {
-        return read_image(item.get(), tool);
+        let picture = image.map_or_else(|| read_picture(picture), read_nested_picture);
+        return picture.ok_or_else(|| {
+            let message =
+                format!("the board answered `{tool}`, but its picture is not base64 in `data`; mend its firmware");
+            ToolError::new(ErrorKind::BadAnswer, message)
+        });
     }
     // What nobody knows is passed on as the text it is.
     let known = object_in(item.get()).and_then(|item| Content::from_json(&item));
-    Ok(known.unwrap_or_else(|| Content::Text(as_it_is())))
+    Ok(known.unwrap_or_else(|| Content::Text(as_it_is(item))))
 }
 
-/// A picture: `data` and `mimeType` as MCP has them, or both inside the text of `image`.
-fn read_image(item: &str, tool: &str) -> Result<Content, ToolError> {
-    // The firmware's base64 counts the terminating NUL as part of the text.
-    let nested = pick(item, ["image"]).ok().and_then(|[image]| image).map(|image| match string(image) {
-        Some(text) if text.contains('\0') => text.replace('\0', ""),
-        Some(text) => text,
-        None => image.get().to_owned(),
-    });
-    let picture = match pick(nested.as_deref().unwrap_or(item), ["data", "mimeType", "width", "height"]) {
-        Ok([Some(data), mime_type, width, height]) => {
-            let pixels = |raw: Option<&RawValue>| raw.and_then(|raw| raw.get().parse().ok());
-            string(data).map(|data| (data, mime_type.and_then(string), pixels(width).zip(pixels(height))))
-        }
-        Ok(_) => None,
-        Err(_) => nested.map(|data| (data, None, None)),
-    };
-    let Some((data, mime_type, size)) = picture else { return Err(bad_picture(tool)) };
-    let data = if data.contains(is_filler) { data.replace(is_filler, "") } else { data };
-    if data.is_empty() || !data.bytes().all(is_base64) {
-        return Err(bad_picture(tool));
+/// A picture as the firmware sends it: the whole item once more, as a text in `image`.
+fn read_nested_picture(image: &RawValue) -> Option<Content> {
+    let nested = string(image).unwrap_or_else(|| image.get().to_owned());
+    // Its base64 counts the terminating NUL as part of the text.
+    let nested = if nested.contains('\0') { nested.replace('\0', "") } else { nested };
+    match pick(&nested, ["data", "mimeType", "width", "height"]) {
+        Ok(picture) => read_picture(picture),
+        Err(_) => to_picture(nested, None, None),
     }
+}
+
+fn read_picture([data, mime_type, width, height]: [Option<&RawValue>; 4]) -> Option<Content> {
+    let pixels = |raw: Option<&RawValue>| raw.and_then(|raw| raw.get().parse().ok());
+    to_picture(string(data?)?, mime_type.and_then(string), pixels(width).zip(pixels(height)))
+}
+
+fn to_picture(data: String, mime_type: Option<String>, size: Option<(u32, u32)>) -> Option<Content> {
     // JPEG is the only format the firmware sends.
-    Ok(Content::Image { data, mime_type: mime_type.unwrap_or_else(|| "image/jpeg".to_owned()), size })
+    let mime_type = mime_type.unwrap_or_else(|| "image/jpeg".to_owned());
+    if !data.is_empty() && data.bytes().all(is_base64) {
+        return Some(Content::Image { data, mime_type, size });
+    }
+    let cleaned = data.replace(is_filler, "");
+    (!cleaned.is_empty() && cleaned.bytes().all(is_base64)).then_some(Content::Image { data: cleaned, mime_type, size })
 }
 
 fn is_filler(character: char) -> bool {
@@ -255,13 +276,6 @@ fn is_filler(character: char) -> bool {
 
 fn is_base64(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=')
-}
-
-fn bad_picture(tool: &str) -> ToolError {
-    let message = format!(
-        "the board answered `{tool}`, but its picture is not base64; the firmware should send it as base64 in `data`"
-    );
-    ToolError::new(ErrorKind::BadAnswer, message)
 }
 
 #[cfg(test)]
@@ -309,8 +323,9 @@ mod tests {
     #[test]
     fn the_id_of_a_broken_message_is_found_near_its_beginning() {
         assert_eq!(find_id(r#"{"session_id":"9","payload":{"jsonrpc":"2.0","id" : 12,"result":{"#), Some(12));
-        assert_eq!(find_id(r#"{"id":12"#), Some(12));
-        assert_eq!(find_id(r#"{"id":"#), None);
+        assert_eq!(find_id(r#"{"error":{"id":12"#), Some(12));
+        assert_eq!(find_id(r#"{"method":"x","params":{"id":12,"result":"#), None);
+        assert_eq!(find_id(r#"{"result":5,"id":"#), None);
         assert_eq!(find_id(&"ä".repeat(400)), None);
     }
 

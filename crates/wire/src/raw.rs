@@ -8,8 +8,20 @@ use std::fmt;
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
-/// The members of these names; the last one counts where a name comes twice. `null` counts as absent.
+/// The members of these names, where `null` counts as absent.
 pub(crate) fn pick<'a, const N: usize>(
+    text: &'a str,
+    names: [&str; N],
+) -> Result<[Option<&'a RawValue>; N], serde_json::Error> {
+    Ok(pick_all(text, names)?.map(present))
+}
+
+pub(crate) fn present(raw: Option<&RawValue>) -> Option<&RawValue> {
+    raw.filter(|raw| raw.get() != "null")
+}
+
+/// The members of these names, `null` or not; the last one counts where a name comes twice.
+pub(crate) fn pick_all<'a, const N: usize>(
     text: &'a str,
     names: [&str; N],
 ) -> Result<[Option<&'a RawValue>; N], serde_json::Error> {
@@ -58,7 +70,7 @@ impl<'de, const N: usize> Visitor<'de> for Pick<'_, N> {
         let mut members = [None; N];
         while let Some(index) = map.next_key_seed(Place(&self.0))? {
             match index.and_then(|index| members.get_mut(index)) {
-                Some(member) => *member = Some(map.next_value::<&RawValue>()?).filter(|raw| raw.get() != "null"),
+                Some(member) => *member = Some(map.next_value()?),
                 None => drop(map.next_value::<IgnoredAny>()?),
             }
         }

@@ -8,10 +8,10 @@ use super::{Phase, Session, UNPOLLED};
 use crate::host::flight::{Owner, What};
 use crate::host::{Event, Hello, Output, Transport};
 use crate::quirks::{self, Fault, clip, tree};
-use crate::raw::{is_word, pick, string};
+use crate::raw::{is_word, pick_all, present, string};
 
-/// The members that matter. An envelope and a bare JSON-RPC message have none in common, so one reader
-/// serves both.
+/// The members that matter; `null` counts as absent, except for a result. An envelope and a bare JSON-RPC
+/// message have none in common, so one reader serves both.
 struct Frame<'a> {
     kind: Option<&'a RawValue>,
     payload: Option<&'a RawValue>,
@@ -25,13 +25,13 @@ struct Frame<'a> {
 impl<'a> Frame<'a> {
     fn parse(text: &'a str) -> Result<Frame<'a>, serde_json::Error> {
         let names = ["type", "payload", "id", "method", "params", "result", "error"];
-        let [kind, payload, id, method, params, result, error] = pick(text, names)?;
+        let [kind, payload, id, method, params, result, error] = pick_all(text, names)?;
+        let [kind, payload, id, method, params, error] = [kind, payload, id, method, params, error].map(present);
         Ok(Frame { kind, payload, id, method, params, result, error })
     }
 
-    /// An answer with neither result nor error is one whose result is null.
     fn is_rpc(&self) -> bool {
-        self.method.is_some() || self.id.is_some() || self.result.is_some() || self.error.is_some()
+        self.method.is_some() || self.result.is_some() || self.error.is_some()
     }
 }
 

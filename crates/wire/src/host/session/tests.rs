@@ -440,17 +440,26 @@ fn a_failing_relist_keeps_the_former_list() {
 #[test]
 fn noise_is_counted_and_warned_about() {
     let mut desk = Desk::ready(Config::default());
-    let noise =
-        ["", "5", "[]", "{}", "nonsense", r#"{"type":5}"#, r#"{"type":"mcp"}"#, r#"{"type":"mcp","payload":5}"#];
+    let noise = [
+        "",
+        "5",
+        "[]",
+        "{}",
+        "nonsense",
+        r#"{"type":5}"#,
+        r#"{"type":"mcp"}"#,
+        r#"{"type":"mcp","payload":5}"#,
+        r#"{"id":3}"#,
+    ];
     for text in noise {
         desk.text(text);
     }
     desk.text(&format!(r#"{{"type":"listen","x":{}{}}}"#, "[".repeat(5000), "]".repeat(5000)));
     desk.session.handle_binary(&[&[0, 2, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1][..], &[0xff]].concat());
     desk.drain();
-    assert_eq!(desk.session.stats().garbled_frames, 10);
-    assert_eq!(desk.warnings(), 10);
-    assert_eq!(desk.events.len(), 10);
+    assert_eq!(desk.session.stats().garbled_frames, 11);
+    assert_eq!(desk.warnings(), 11);
+    assert_eq!(desk.events.len(), 11);
 }
 
 #[test]
