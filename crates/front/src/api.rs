@@ -19,7 +19,7 @@ use sinew_tool::error::{Actor, Retry};
 use sinew_tool::{Args, ErrorKind, Outcome, Silent, ToolError};
 
 use crate::hall::Hall;
-use crate::{inspect, reply, rest};
+use crate::{inspect, query, reply};
 
 /// Longer waits are cut to this; proxies give up on a silent connection after about a minute.
 const LONGEST_WAIT: Duration = Duration::from_secs(55);
@@ -72,7 +72,7 @@ impl<S: Sync> FromRequestParts<S> for Query {
     type Rejection = std::convert::Infallible;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Query, Self::Rejection> {
-        Ok(Query(rest::form(parts.uri.query().unwrap_or_default()).collect()))
+        Ok(Query(query::pairs(parts.uri.query().unwrap_or_default()).collect()))
     }
 }
 

@@ -21,6 +21,7 @@ mod inspect;
 mod lines;
 mod mcp;
 mod picture;
+mod query;
 mod reply;
 mod resources;
 mod rest;

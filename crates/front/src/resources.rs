@@ -72,7 +72,7 @@ pub(crate) async fn read(hall: &Hall, who: &Principal, uri: &str) -> Result<Read
             let mut value = about.device.to_json();
             let list = hall.gateway.list(who, Shape::Unfolded);
             let own = list.tools.iter().filter(|tool| tool.device.as_ref() == Some(&about.device.id));
-            value["tool_names"] = own.map(|tool| tool.name.as_str()).collect();
+            value["tools"] = own.map(|tool| tool.own_name.as_str()).collect();
             value
         }
     };

@@ -3,6 +3,7 @@
 //! JSON-RPC 2.0 over plain requests, dispatched by `method` and not by path. Errors are answered with
 //! HTTP 200 and the reference's codes, with the standard failure object in `error.data`.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use axum::Router;
@@ -13,11 +14,11 @@ use http::header::CONTENT_TYPE;
 use http::{Response, StatusCode};
 use http_body_util::{BodyExt, Limited};
 use serde_json::{Map, Value, json};
-use sinew_gateway::{Principal, PublicTool, Request as Call, Shape};
-use sinew_tool::{Content, ErrorKind, Outcome, Silent, ToolError};
+use sinew_gateway::{Principal, PublicTool, Request as Call, Shape, ToolList};
+use sinew_tool::{Content, ErrorKind, Outcome, Schema, Silent, ToolError};
 
 use crate::hall::Hall;
-use crate::{inspect, picture, reply};
+use crate::{inspect, picture, query, reply};
 
 /// The revision the reference speaks.
 const PROTOCOL: &str = "2024-11-05";
@@ -35,7 +36,7 @@ async fn list(State(hall): State<Arc<Hall>>, request: Request) -> Response<Body>
         return reply::empty(StatusCode::UNAUTHORIZED);
     };
     let query = request.uri().query().unwrap_or_default();
-    let id = form(query).find(|(key, _)| key == "id").map(|(_, id)| id);
+    let id = query::pairs(query).find(|(key, _)| key == "id").map(|(_, id)| id);
     let id = match id {
         None => Value::Null,
         Some(id) => id.parse::<i64>().map_or_else(|_| json!(id), |number| json!(number)),
@@ -161,16 +162,49 @@ fn shown(outcome: Outcome) -> Value {
 }
 
 fn tools(hall: &Hall, who: &Principal) -> Value {
+    let own = OwnSchemas::new(&hall.gateway.list(who, Shape::Unfolded));
     let list = hall.gateway.list(who, Shape::Folded);
-    let entries = list.tools.iter().map(|public| {
-        json!({"name": public.name, "description": public.tool.description, "inputSchema": own_schema(public)})
-    });
+    let entries = list.tools.iter().map(
+        |public| json!({"name": public.name, "description": public.tool.description, "inputSchema": own.shown(public)}),
+    );
     json!({"tools": entries.collect::<Vec<_>>()})
 }
 
-/// The device's own schema. The argument that selects a device is shown only where there is a choice.
-fn own_schema(public: &PublicTool) -> Value {
-    (*public.tool.input_schema).clone()
+/// The schemas as the devices gave them: per tool name, each different one and how many devices have
+/// it. Equal devices share a schema, so this stays small.
+struct OwnSchemas(HashMap<String, Vec<(Schema, usize)>>);
+
+impl OwnSchemas {
+    fn new(unfolded: &ToolList) -> OwnSchemas {
+        let mut schemas: HashMap<String, Vec<(Schema, usize)>> = HashMap::new();
+        for public in unfolded.tools.iter().filter(|public| public.device.is_some()) {
+            let known = schemas.entry(public.own_name.clone()).or_default();
+            let schema = &public.tool.input_schema;
+            match known.iter_mut().find(|(one, _)| Arc::ptr_eq(one, schema) || one == schema) {
+                Some((_, devices)) => *devices += 1,
+                None => known.push((schema.clone(), 1)),
+            }
+        }
+        OwnSchemas(schemas)
+    }
+
+    /// The schema to show: the argument that selects a device is part of it only where there is a
+    /// choice.
+    fn shown(&self, public: &PublicTool) -> Value {
+        let listed = &public.tool.input_schema;
+        let alone = public.selector.as_ref().and_then(|selector| {
+            let argument = listed.get("properties")?.get(selector)?;
+            self.0.get(&public.own_name)?.iter().find(|(own, devices)| {
+                let mut folded = (**own).clone();
+                if folded.get("properties").is_none() {
+                    folded["properties"] = json!({});
+                }
+                folded["properties"][selector] = argument.clone();
+                *devices == 1 && folded == **listed
+            })
+        });
+        alone.map_or_else(|| (**listed).clone(), |(own, _)| (**own).clone())
+    }
 }
 
 fn answered(id: &Value, answer: Result<Value, ToolError>) -> Response<Body> {
@@ -185,43 +219,9 @@ fn answered(id: &Value, answer: Result<Value, ToolError>) -> Response<Body> {
     reply::value(StatusCode::OK, &body)
 }
 
-/// The pairs of a query, decoded.
-pub(crate) fn form(query: &str) -> impl Iterator<Item = (String, String)> + '_ {
-    query.split('&').filter(|pair| !pair.is_empty()).map(|pair| {
-        let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
-        (decoded(key), decoded(value))
-    })
-}
-
-fn decoded(text: &str) -> String {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let Some((&byte, after)) = rest.split_first() {
-        let hex = after.get(..2).and_then(|hex| u8::from_str_radix(std::str::from_utf8(hex).ok()?, 16).ok());
-        match (byte, hex) {
-            (b'%', Some(decoded)) => {
-                bytes.push(decoded);
-                rest = &after[2..];
-                continue;
-            }
-            (b'+', _) => bytes.push(b' '),
-            (other, _) => bytes.push(other),
-        }
-        rest = after;
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_query_is_decoded() {
-        let pairs: Vec<_> = form("id=a%20b&x=1+2&bad=%zz&lone").collect();
-        let text = |key: &str, value: &str| (key.to_owned(), value.to_owned());
-        assert_eq!(pairs, [text("id", "a b"), text("x", "1 2"), text("bad", "%zz"), text("lone", "")]);
-    }
 
     #[test]
     fn only_a_proper_request_is_read() {

@@ -1,0 +1,117 @@
+//! `/api/v1`.
+
+use serde_json::{Value, json};
+use sinew_gateway::Role;
+
+use crate::client::Client;
+use crate::fake::House;
+
+fn client_role(house: &House) -> Client {
+    let (_, token) = house.gateway.tokens().create(Role::Client, "reader").unwrap();
+    house.client().with_token(Some(&token))
+}
+
+#[tokio::test]
+async fn clients_read_and_call() {
+    let house = House::new().await;
+    let client = client_role(&house);
+    let devices = client.get("/api/v1/devices").await.json();
+    assert_eq!(devices["devices"][0]["id"], "lamp");
+    let tools = client.get("/api/v1/tools").await.json();
+    assert!(tools["tools"].as_array().unwrap().iter().any(|tool| tool["name"] == "echo"));
+    let own = client.get("/api/v1/tools?device=lamp").await.json();
+    assert!(own["tools"].as_array().unwrap().iter().any(|tool| tool["name"] == "lamp__echo"), "{own}");
+    for request in
+        [json!({"tool": "measure"}), json!({"device": "lamp", "tool": "measure", "arguments": {}, "timeout_ms": 1000})]
+    {
+        let reply = client.post("/api/v1/call", request).await.json();
+        assert_eq!(reply["structuredContent"], json!({"n": 21.5}));
+        assert_eq!(reply["content"][0]["type"], "text");
+    }
+}
+
+#[tokio::test]
+async fn the_rest_is_for_administrators() {
+    let house = House::new().await;
+    let client = client_role(&house);
+    for (method, path) in [
+        ("POST", "/api/v1/devices/lamp/rename"),
+        ("GET", "/api/v1/tokens"),
+        ("POST", "/api/v1/tokens"),
+        ("DELETE", "/api/v1/tokens/x"),
+        ("GET", "/api/v1/audit"),
+    ] {
+        let reply = client.send(method, path, &[], "{}").await;
+        assert_eq!((reply.status.as_u16(), &reply.json()["error"]), (403, &json!("forbidden")), "{path}");
+    }
+}
+
+#[tokio::test]
+async fn a_device_gets_a_speaking_name() {
+    let house = House::new().await;
+    let admin = house.client();
+    let renamed = admin.post("/api/v1/devices/lamp/rename", json!({"name": "desk lamp"})).await.json();
+    assert_eq!((&renamed["id"], &renamed["name"]), (&json!("lamp"), &json!("desk lamp")));
+    let reply = admin.post("/api/v1/call", json!({"device": "desk lamp", "tool": "measure"})).await;
+    assert_eq!(reply.status, 200);
+    let nobody = admin.post("/api/v1/devices/nobody/rename", json!({"name": "x"})).await;
+    assert_eq!((nobody.status.as_u16(), &nobody.json()["error"]["error_type"]), (404, &json!("DeviceNotFound")));
+}
+
+#[tokio::test]
+async fn tokens_are_made_listed_and_revoked() {
+    let house = House::new().await;
+    let admin = house.client();
+    let made = admin.post("/api/v1/tokens", json!({"role": "client", "label": "desk"})).await.json();
+    let (id, token) = (made["id"].as_str().unwrap(), made["token"].as_str().unwrap());
+    let holder = house.client().with_token(Some(token));
+    assert_eq!(holder.get("/api/v1/devices").await.status, 200);
+    let list = admin.get("/api/v1/tokens").await.json();
+    let listed = list["tokens"].as_array().unwrap().iter().find(|one| one["id"] == id).unwrap();
+    assert_eq!((&listed["label"], listed.get("token")), (&json!("desk"), None));
+    assert_eq!(admin.send("DELETE", &format!("/api/v1/tokens/{id}"), &[], "").await.status, 200);
+    assert_eq!(holder.get("/api/v1/devices").await.status, 401);
+    for wrong in
+        [json!({"role": "king"}), json!({"role": "device"}), json!({}), json!({"role": "client", "device": "x"})]
+    {
+        assert_eq!(admin.post("/api/v1/tokens", wrong.clone()).await.status, 400, "{wrong}");
+    }
+}
+
+#[tokio::test]
+async fn events_can_be_waited_for() {
+    let house = House::new().await;
+    let client = house.client();
+    let start = client.get("/api/v1/events?device=lamp").await.json();
+    let next = start["next"].as_str().unwrap().to_owned();
+    let path = format!("/api/v1/events?device=lamp&since={next}&wait_ms=50000");
+    let waiting = client.get(&path);
+    tokio::pin!(waiting);
+    let nothing_yet = futures_util::poll!(&mut waiting);
+    assert!(nothing_yet.is_pending());
+    house.lamp_says("notifications/hot");
+    let page = waiting.await.json();
+    assert_eq!(page["events"][0]["topic"], "notifications/hot", "{page}");
+}
+
+#[tokio::test]
+async fn failures_are_standard_objects_with_a_code() {
+    let house = House::new().await;
+    let client = house.client();
+    let cases: [(&str, Value, u16, &str); 5] = [
+        ("/api/v1/call", json!({"tool": "nonsense"}), 404, "ToolNotFound"),
+        ("/api/v1/call", json!({"device": "nobody", "tool": "echo"}), 404, "DeviceNotFound"),
+        ("/api/v1/call", json!({"tool": "echo", "arguments": {}}), 400, "ValidationError"),
+        ("/api/v1/call", json!({"tool": 5}), 400, "ValidationError"),
+        ("/api/v1/call", json!({"tool": "fail", "arguments": {"type": "Timeout"}}), 504, "Timeout"),
+    ];
+    for (path, body, status, word) in cases {
+        let reply = client.post(path, body.clone()).await;
+        assert_eq!((reply.status.as_u16(), &reply.json()["error"]["error_type"]), (status, &json!(word)), "{body}");
+        assert!(reply.json()["code"].is_i64());
+    }
+    let unreadable = client.send("POST", "/api/v1/call", &[], "{").await;
+    assert_eq!((unreadable.status.as_u16(), &unreadable.json()["code"]), (400, &json!(-32700)));
+    assert_eq!(client.get("/api/v1/events?limit=many").await.status, 400);
+    assert_eq!(client.get("/api/v1/tools?device=nobody").await.status, 404);
+}

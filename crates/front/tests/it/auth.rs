@@ -1,0 +1,100 @@
+//! Tokens, and where a request may come from.
+
+use serde_json::json;
+use sinew_front::Settings;
+use sinew_gateway::Role;
+
+use crate::client::Client;
+use crate::fake::House;
+
+const DOORS: [(&str, &str); 6] = [
+    ("POST", "/mcp"),
+    ("GET", "/mcp"),
+    ("GET", "/mcp/stream"),
+    ("GET", "/mcp/v1/tools/list"),
+    ("GET", "/api/v1/devices"),
+    ("GET", "/nowhere"),
+];
+
+#[tokio::test]
+async fn no_door_opens_without_a_token() {
+    let house = House::new().await;
+    let client = house.client().with_token(None);
+    for (method, path) in DOORS {
+        let reply = client.send(method, path, &[], "{}").await;
+        assert_eq!(reply.status, 401, "{path}");
+        assert!(reply.header("www-authenticate").starts_with("Bearer"), "{path}");
+        let message = "Missing Authorization header. Expected: Bearer <token>";
+        assert_eq!(reply.json(), json!({"error": "unauthorized", "message": message}), "{path}");
+    }
+    assert_eq!(client.get("/health").await.json()["status"], "healthy");
+}
+
+#[tokio::test]
+async fn a_wrong_or_malformed_token_is_told_apart() {
+    let house = House::new().await;
+    let client = house.client().with_token(None);
+    let message = async |header: &str| {
+        let reply = client.send("GET", "/api/v1/devices", &[("authorization", header)], "").await;
+        assert_eq!(reply.status, 401, "{header}");
+        reply.json()["message"].as_str().unwrap().to_owned()
+    };
+    assert_eq!(message("Bearer wrong").await, "Invalid bearer token");
+    let malformed = "Malformed Authorization header. Expected: Bearer <token>";
+    for header in ["Basic abc", "Bearer", "Bearer   ", "nonsense"] {
+        assert_eq!(message(header).await, malformed, "{header}");
+    }
+    let lower_case = format!("bearer   {} ", house.token);
+    let reply = client.send("GET", "/api/v1/devices", &[("authorization", &lower_case)], "").await;
+    assert_eq!(reply.status, 200, "the scheme is not case-sensitive");
+}
+
+#[tokio::test]
+async fn a_device_token_opens_nothing_here() {
+    let house = House::new().await;
+    let (_, token) = house.gateway.tokens().create(Role::Device("lamp".to_owned()), "lamp").unwrap();
+    let client = house.client().with_token(Some(&token));
+    for (method, path) in DOORS {
+        let reply = client.send(method, path, &[], "{}").await;
+        assert!(matches!(reply.status.as_u16(), 401 | 403), "{path}: {}", reply.status);
+    }
+}
+
+#[tokio::test]
+async fn strange_hosts_and_origins_are_refused() {
+    let settings = Settings {
+        allowed_hosts: vec!["lab.local".to_owned(), "exact.example:9000".to_owned()],
+        allowed_origins: vec!["https://console.example".to_owned()],
+        ..Settings::default()
+    };
+    let house = House::with(settings, None).await;
+    let client = house.client();
+    let status = async |headers: &[(&str, &str)]| client.send("GET", "/health", headers, "").await.status.as_u16();
+    for host in ["localhost", "127.0.0.1:7300", "[::1]:7300", "lab.local", "LAB.local:1", "exact.example:9000"] {
+        assert_eq!(status(&[("host", host)]).await, 200, "{host}");
+    }
+    for host in ["evil.example", "lab.local.evil.example", "exact.example", "exact.example:1"] {
+        assert_eq!(status(&[("host", host)]).await, 403, "{host}");
+    }
+    for origin in ["http://localhost:3000", "http://127.0.0.1", "http://[::1]:1", "https://console.example"] {
+        assert_eq!(status(&[("origin", origin)]).await, 200, "{origin}");
+    }
+    for origin in ["http://evil.example", "null", "https://console.example.evil.example", "file://localhost", "x"] {
+        assert_eq!(status(&[("origin", origin)]).await, 403, "{origin}");
+    }
+    let own_page = [("host", "lab.local:7300"), ("origin", "https://lab.local:7300")];
+    assert_eq!(status(&own_page).await, 200, "our own pages may call us");
+}
+
+#[tokio::test]
+async fn an_open_front_needs_no_token_and_stays_on_loopback() {
+    let house = House::with(Settings { open: true, ..Settings::default() }, None).await;
+    let client = Client::new(house.address, "unused").with_token(None);
+    assert_eq!(client.modern("tools/list", json!({})).await.status, 200);
+
+    let listener = tokio::net::TcpListener::bind("0.0.0.0:0").await.unwrap();
+    let settings = Settings { open: true, ..Settings::default() };
+    let front = sinew_front::Front { gateway: house.gateway.clone(), settings };
+    let refused = sinew_front::http::run(listener, front, None, house.shutdown.clone()).await;
+    assert!(refused.unwrap_err().to_string().contains("loopback"));
+}

@@ -1,0 +1,95 @@
+//! Whatever comes, the answer says what was wrong and the gateway goes on.
+
+use serde_json::{Value, json};
+use sinew_front::{Limits, Settings};
+
+use crate::fake::House;
+
+const JSON: [(&str, &str); 2] =
+    [("content-type", "application/json"), ("accept", "application/json, text/event-stream")];
+
+#[tokio::test]
+async fn unreadable_messages_get_json_rpc_errors() {
+    let house = House::new().await;
+    let client = house.client();
+    let deep = "[".repeat(10_000);
+    let nested = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{deep}{}}}"#, "]".repeat(10_000));
+    let cases: [(&[u8], i32, Value); 9] = [
+        (b"{\"jsonrpc\": ", -32700, Value::Null),
+        (b"", -32700, Value::Null),
+        (b"\xff\xfe{}", -32700, Value::Null),
+        (deep.as_bytes(), -32700, Value::Null),
+        (nested.as_bytes(), -32700, Value::Null),
+        (br#"[{"jsonrpc":"2.0","id":1,"method":"ping"}]"#, -32600, Value::Null),
+        (br#"{"jsonrpc":"2.0","id":null,"method":"ping"}"#, -32600, Value::Null),
+        (br#"{"jsonrpc":"1.0","id":7,"method":"ping"}"#, -32600, json!(7)),
+        (br#"{"jsonrpc":"2.0","id":"a"}"#, -32600, json!("a")),
+    ];
+    for (body, code, id) in cases {
+        let reply = client.send("POST", "/mcp", &JSON, body.to_vec()).await;
+        let shown = String::from_utf8_lossy(&body[..body.len().min(60)]).into_owned();
+        assert_eq!((reply.status.as_u16(), reply.header("content-type")), (400, "application/json"), "{shown}");
+        assert_eq!((&reply.json()["error"]["code"], &reply.json()["id"]), (&json!(code), &id), "{shown}");
+        assert!(reply.json()["error"]["message"].as_str().is_some_and(|message| !message.is_empty()));
+    }
+    assert_eq!(client.modern("tools/list", json!({})).await.status, 200, "the gateway goes on");
+}
+
+#[tokio::test]
+async fn other_content_types_and_large_bodies_are_refused_with_json_rpc_errors() {
+    let limits = Limits { body: 1000, ..Limits::default() };
+    let house = House::with(Settings { limits, ..Settings::default() }, None).await;
+    let client = house.client();
+    for kind in ["text/plain", "application/x-www-form-urlencoded", "application/jsonp"] {
+        let reply = client.send("POST", "/mcp", &[("content-type", kind)], "{}").await;
+        assert_eq!((reply.status.as_u16(), &reply.json()["error"]["code"]), (415, &json!(-32600)), "{kind}");
+    }
+    let call = json!({"name": "echo", "arguments": {"text": "x".repeat(2000)}});
+    for reply in
+        [client.modern("tools/call", call).await, client.post("/mcp/v1/tools/call", json!("x".repeat(2000))).await]
+    {
+        assert_eq!((reply.status.as_u16(), &reply.json()["error"]["code"]), (413, &json!(-32600)));
+        assert!(reply.json()["error"]["message"].as_str().unwrap().contains("1000"));
+    }
+}
+
+#[tokio::test]
+async fn what_rmcp_refuses_in_plain_text_is_put_into_json() {
+    let house = House::new().await;
+    let client = house.client();
+    let ping = json!({"jsonrpc": "2.0", "id": 3, "method": "ping"}).to_string();
+    let picky = [("content-type", "application/json"), ("accept", "text/html")];
+    let reply = client.send("POST", "/mcp", &picky, ping.clone()).await;
+    assert_eq!((reply.status.as_u16(), &reply.json()["id"]), (406, &json!(3)));
+    let mut lost = house.client();
+    lost.session = Some("no-such-session".to_owned());
+    let reply = lost.legacy("tools/list", json!({})).await;
+    assert_eq!((reply.status.as_u16(), &reply.json()["error"]["code"]), (404, &json!(-32600)));
+    let reply = client.send("PUT", "/mcp", &[], "").await;
+    assert_eq!((reply.status.as_u16(), reply.header("allow").is_empty()), (405, false));
+    assert_eq!(reply.json()["jsonrpc"], "2.0");
+}
+
+#[tokio::test]
+async fn headers_that_contradict_the_message_are_refused() {
+    let house = House::new().await;
+    let client = house.client();
+    let meta = json!({
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientCapabilities": {},
+    });
+    let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "echo", "_meta": meta}});
+    let headers =
+        [JSON[0], JSON[1], ("mcp-protocol-version", "2026-07-28"), ("mcp-method", "tools/call"), ("mcp-name", "wait")];
+    let reply = client.send("POST", "/mcp", &headers, body.to_string()).await;
+    assert_eq!((reply.status.as_u16(), &reply.json()["error"]["code"]), (400, &json!(-32020)));
+}
+
+#[tokio::test]
+async fn a_place_where_nothing_is_says_where_something_is() {
+    let house = House::new().await;
+    let reply = house.client().get("/elsewhere").await;
+    assert_eq!((reply.status.as_u16(), &reply.json()["error"]), (404, &json!("not_found")));
+    let reply = house.client().get("/mcp/stream").await;
+    assert_eq!((reply.status.as_u16(), reply.header("upgrade")), (426, "sinew-mcp"));
+}

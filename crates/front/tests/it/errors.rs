@@ -1,0 +1,83 @@
+//! The error table as `/mcp` speaks it.
+
+use serde_json::json;
+use sinew_tool::ErrorKind;
+use sinew_tool::error::{McpForm, TABLE};
+
+use crate::fake::House;
+
+#[tokio::test]
+async fn what_is_wrong_with_the_request_is_a_json_rpc_error() {
+    let house = House::new().await;
+    let client = house.client();
+    for (method, params) in [
+        ("tools/call", json!({"name": "no_such_tool"})),
+        ("tools/call", json!({"arguments": {}})),
+        ("tools/call", json!({"name": "echo", "arguments": [1]})),
+        ("tools/list", json!({"cursor": "nonsense"})),
+        ("resources/list", json!({"cursor": "nonsense"})),
+        ("resources/read", json!({"uri": "device://nobody"})),
+    ] {
+        let modern = client.modern(method, params.clone()).await;
+        assert_eq!(modern.json()["error"]["code"], -32602, "{method} {params}: {}", modern.json());
+        let mut older = house.client();
+        older.initialize(json!({})).await;
+        let legacy = older.legacy(method, params.clone()).await.message();
+        assert_eq!(legacy["error"]["code"], -32602, "{method} {params}: {legacy}");
+    }
+}
+
+#[tokio::test]
+async fn methods_that_were_not_declared_are_unknown() {
+    let house = House::new().await;
+    let client = house.client();
+    let prompt = json!({"name": "x"});
+    let completion = json!({"ref": {"type": "ref/prompt", "name": "x"}, "argument": {"name": "a", "value": "b"}});
+    for (method, params) in [
+        ("prompts/list", json!({})),
+        ("prompts/get", prompt),
+        ("resources/templates/list", json!({})),
+        ("completion/complete", completion),
+        ("nonsense", json!({})),
+    ] {
+        let reply = client.modern(method, params).await;
+        assert_eq!((reply.status.as_u16(), &reply.json()["error"]["code"]), (404, &json!(-32601)), "{method}");
+    }
+}
+
+#[tokio::test]
+async fn wrong_arguments_are_a_result_that_names_them() {
+    let house = House::new().await;
+    let result =
+        house.client().modern("tools/call", json!({"name": "echo", "arguments": {"text": 5}})).await.json()["result"]
+            .clone();
+    assert_eq!(result["isError"], true);
+    let message = result["content"][0]["text"].as_str().unwrap();
+    assert!(message.contains("text"), "{message}");
+    assert_eq!(result["_meta"]["sinew/error"]["error_type"], "ValidationError");
+}
+
+#[tokio::test]
+async fn every_failure_of_a_device_is_a_result_with_the_standard_object() {
+    let house = House::new().await;
+    let client = house.client();
+    // The device of this test can say any of these; what the request itself lacks it cannot.
+    for row in TABLE.iter().filter(|row| row.mcp == McpForm::Result && row.kind != ErrorKind::InputRequired) {
+        let params = json!({"name": "fail", "arguments": {"type": row.error_type}});
+        let result = client.modern("tools/call", params).await.json()["result"].clone();
+        let object = &result["_meta"]["sinew/error"];
+        assert_eq!((&result["isError"], &object["status"]), (&json!(true), &json!("failure")), "{row:?}");
+        assert_eq!(object["error_type"], row.error_type);
+        assert_eq!(result["content"][0]["text"], object["error_message"]);
+        assert_eq!(result["content"][1]["text"], object.to_string());
+        assert_eq!(&result["structuredContent"], object);
+    }
+}
+
+#[tokio::test]
+async fn a_tool_with_an_output_schema_fails_without_structured_content() {
+    let house = House::new().await;
+    let result = house.client().modern("tools/call", json!({"name": "fail_declared"})).await.json()["result"].clone();
+    assert_eq!((&result["isError"], result.get("structuredContent")), (&json!(true), None));
+    assert_eq!(result["_meta"]["sinew/error"]["error_message"], "no number today");
+}

@@ -1,0 +1,213 @@
+//! A device made up for the tests, and a gateway with it behind a running front.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use sinew_front::{Front, Settings, TlsIdentity};
+use sinew_gateway::Gateway;
+use sinew_tool::{
+    BoxFuture, Call, Content, Device, DeviceEvent, DeviceInfo, DeviceKey, ErrorKind, LogLevel, Notice, Outcome,
+    Question, Status, Tool, ToolError, Toolset, Version,
+};
+use tokio::net::TcpListener;
+use tokio::sync::{Mutex, mpsc};
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+use crate::client::Client;
+
+/// One grey pixel, without its size beside it.
+pub const PIXEL: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVR4nGP4z8AAAAMBAQDJ/pLvAAAAAElFTkSuQmCC";
+
+pub struct Fake {
+    info: Arc<DeviceInfo>,
+    tools: Arc<Toolset>,
+    /// Says `started` when the tool `wait` begins and `dropped` when its call is given up.
+    news: mpsc::UnboundedSender<&'static str>,
+    go_on: Arc<tokio::sync::Semaphore>,
+}
+
+pub fn tools() -> Vec<Tool> {
+    let empty = json!({"type": "object", "properties": {}, "required": []});
+    let plain = |name: &str| Tool::new(name, format!("The tool {name}"), empty.clone());
+    vec![
+        Tool::new(
+            "echo",
+            "Says it again",
+            json!({"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]}),
+        ),
+        Tool::new("fail", "Fails as told", json!({"type": "object", "properties": {"type": {"type": "string"}}})),
+        plain("fail_declared").with_output_schema(json!({"type": "object", "required": ["n"]})),
+        plain("measure").with_output_schema(json!({"type": "object"})).with_version(Version::new(2, 1, 0)),
+        plain("picture"),
+        plain("talk"),
+        plain("ask_name"),
+        plain("ask_model"),
+        plain("wait"),
+    ]
+}
+
+impl Fake {
+    fn new(key: &str, tools: Vec<Tool>, news: mpsc::UnboundedSender<&'static str>) -> Arc<Fake> {
+        let info = DeviceInfo {
+            key: DeviceKey(format!("board:{key}")),
+            suggested_id: key.to_owned(),
+            family: "board",
+            name: "fake".to_owned(),
+            version: "1.0".to_owned(),
+            status: Status::Ready,
+            instructions: None,
+            attributes: BTreeMap::new(),
+        };
+        let go_on = Arc::new(tokio::sync::Semaphore::new(0));
+        Arc::new(Fake { info: Arc::new(info), tools: Arc::new(Toolset::new(tools)), news, go_on })
+    }
+}
+
+impl Device for Fake {
+    fn info(&self) -> Arc<DeviceInfo> {
+        self.info.clone()
+    }
+
+    fn tools(&self) -> Arc<Toolset> {
+        self.tools.clone()
+    }
+
+    fn call(&self, call: Call) -> BoxFuture<'_, Result<Outcome, ToolError>> {
+        Box::pin(async move {
+            match call.tool.as_str() {
+                "echo" => Ok(Outcome::text(call.args["text"].as_str().unwrap_or_default())),
+                "fail" => {
+                    let word = call.args.get("type").and_then(Value::as_str).unwrap_or_default();
+                    let kind = ErrorKind::from_error_type(word).unwrap_or(ErrorKind::ActionFailed);
+                    Err(ToolError::new(kind, "it went wrong").with_details(json!({"told": word})))
+                }
+                "fail_declared" => Err(ToolError::new(ErrorKind::ActionFailed, "no number today")),
+                "measure" => Ok(Outcome::json(json!({"n": 21.5}))),
+                "picture" => Ok(Outcome::default().with(Content::Image {
+                    data: PIXEL.to_owned(),
+                    mime_type: "image/png".to_owned(),
+                    size: None,
+                })),
+                "talk" => {
+                    call.caller.log(LogLevel::Debug, json!("too quiet"));
+                    call.caller.log(LogLevel::Warning, json!("warm"));
+                    for done in [1.0, 2.0, 2.0, 3.0] {
+                        call.caller.progress(done, Some(3.0), Some("working"));
+                    }
+                    Ok(Outcome::text("talked"))
+                }
+                "ask_name" => ask_name(&call).await,
+                "ask_model" => {
+                    let message = json!({"role": "user", "content": {"type": "text", "text": "hello"}});
+                    let params = json!({"messages": [message], "maxTokens": 5});
+                    let question = BTreeMap::from([("model".to_owned(), Question::Completion { params })]);
+                    let answers = call.caller.ask(question).await?;
+                    Ok(Outcome::text(answers["model"]["content"]["text"].as_str().unwrap_or_default()))
+                }
+                "wait" => {
+                    let news = Farewell(self.news.clone());
+                    let _ = self.news.send("started");
+                    if let Ok(permit) = self.go_on.acquire().await {
+                        permit.forget();
+                    }
+                    std::mem::forget(news);
+                    Ok(Outcome::text("waited"))
+                }
+                other => Err(ToolError::new(ErrorKind::UnknownTool, format!("no tool {other}"))),
+            }
+        })
+    }
+}
+
+/// Two rounds: a name, then a colour.
+async fn ask_name(call: &Call) -> Result<Outcome, ToolError> {
+    let form = |field: &str| Question::Form {
+        message: format!("Your {field}?"),
+        schema: json!({"type": "object", "properties": {field: {"type": "string"}}, "required": [field]}),
+    };
+    let name = call.caller.ask(BTreeMap::from([("who".to_owned(), form("name"))])).await?;
+    let colour = call.caller.ask(BTreeMap::from([("what".to_owned(), form("colour"))])).await?;
+    let (name, colour) = (&name["who"]["content"]["name"], &colour["what"]["content"]["colour"]);
+    Ok(Outcome::text(format!("{} likes {}", name.as_str().unwrap_or("?"), colour.as_str().unwrap_or("?"))))
+}
+
+struct Farewell(mpsc::UnboundedSender<&'static str>);
+
+impl Drop for Farewell {
+    fn drop(&mut self) {
+        let _ = self.0.send("dropped");
+    }
+}
+
+/// A running front with one device `lamp`.
+pub struct House {
+    pub gateway: Gateway,
+    pub address: SocketAddr,
+    pub token: String,
+    pub shutdown: CancellationToken,
+    pub news: Mutex<mpsc::UnboundedReceiver<&'static str>>,
+    tell: mpsc::UnboundedSender<&'static str>,
+    lamp: Arc<Fake>,
+    server: Mutex<Option<JoinHandle<std::io::Result<()>>>>,
+}
+
+impl House {
+    pub async fn new() -> House {
+        House::with(Settings::default(), None).await
+    }
+
+    pub async fn with(settings: Settings, tls: Option<TlsIdentity>) -> House {
+        let gateway = Gateway::open(sinew_gateway::Settings::default()).unwrap();
+        let (tell, news) = mpsc::unbounded_channel();
+        let lamp = Fake::new("lamp", tools(), tell.clone());
+        gateway.apply(DeviceEvent::Joined(lamp.clone()));
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let shutdown = CancellationToken::new();
+        let front = Front { gateway: gateway.clone(), settings };
+        let server = tokio::spawn(sinew_front::http::run(listener, front, tls, shutdown.clone()));
+        let token = gateway.tokens().own();
+        let (news, server) = (Mutex::new(news), Mutex::new(Some(server)));
+        House { gateway, address, token, shutdown, news, tell, lamp, server }
+    }
+
+    pub fn client(&self) -> Client {
+        Client::new(self.address, &self.token)
+    }
+
+    /// A second device with these tools.
+    pub fn join(&self, key: &str, tools: Vec<Tool>) -> Arc<Fake> {
+        let device = Fake::new(key, tools, self.tell.clone());
+        self.gateway.apply(DeviceEvent::Joined(device.clone()));
+        device
+    }
+
+    pub fn lamp_says(&self, topic: &str) {
+        let notice = Notice { topic: topic.to_owned(), body: json!({}) };
+        self.gateway.apply(DeviceEvent::Said(self.lamp.clone(), notice));
+    }
+
+    /// Lets one call of `wait` end.
+    pub fn go_on(&self) {
+        self.lamp.go_on.add_permits(1);
+    }
+
+    pub async fn hear(&self) -> &'static str {
+        self.news.lock().await.recv().await.unwrap()
+    }
+
+    pub async fn stop(&self) {
+        self.shutdown.cancel();
+        let server = self.server.lock().await.take();
+        server.unwrap().await.unwrap().unwrap();
+    }
+}
+
+impl Drop for House {
+    fn drop(&mut self) {
+        self.shutdown.cancel();
+    }
+}

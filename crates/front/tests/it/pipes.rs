@@ -1,0 +1,148 @@
+//! MCP as lines: over a pipe, and over an upgraded connection.
+
+use serde_json::{Value, json};
+use sinew_front::{Front, Settings, stdio};
+use sinew_gateway::{Principal, Role, Shape};
+use tokio::io::{
+    AsyncBufReadExt, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufReader, DuplexStream, ReadHalf, WriteHalf,
+};
+use tokio::net::TcpStream;
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+use crate::fake::House;
+
+struct Pipe {
+    reader: BufReader<ReadHalf<DuplexStream>>,
+    writer: WriteHalf<DuplexStream>,
+    server: JoinHandle<std::io::Result<()>>,
+    shutdown: CancellationToken,
+}
+
+fn pipe(house: &House) -> Pipe {
+    let (ours, theirs) = tokio::io::duplex(1 << 16);
+    let (reader, writer) = tokio::io::split(theirs);
+    let front = Front { gateway: house.gateway.clone(), settings: Settings::default() };
+    let shutdown = CancellationToken::new();
+    let who = Principal::new("local", Role::Client);
+    let server = tokio::spawn(stdio::run(front, who, Shape::Folded, reader, writer, shutdown.clone()));
+    let (reader, writer) = tokio::io::split(ours);
+    Pipe { reader: BufReader::new(reader), writer, server, shutdown }
+}
+
+async fn say<W: AsyncWrite + Unpin>(writer: &mut W, message: &str) {
+    writer.write_all(message.as_bytes()).await.unwrap();
+    writer.write_all(b"\n").await.unwrap();
+}
+
+async fn hear<R: AsyncBufReadExt + Unpin>(reader: &mut R) -> Value {
+    let mut line = String::new();
+    assert_ne!(reader.read_line(&mut line).await.unwrap(), 0, "the pipe ended");
+    serde_json::from_str(&line).unwrap()
+}
+
+fn initialize() -> String {
+    let params =
+        json!({"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}});
+    json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params}).to_string()
+}
+
+fn call(id: i64, tool: &str, arguments: Value) -> String {
+    json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": {"name": tool, "arguments": arguments}})
+        .to_string()
+}
+
+#[tokio::test]
+async fn an_older_client_is_served_over_a_pipe_and_hears_of_changes() {
+    let house = House::new().await;
+    let mut pipe = pipe(&house);
+    say(&mut pipe.writer, &initialize()).await;
+    assert_eq!(hear(&mut pipe.reader).await["result"]["protocolVersion"], "2025-06-18");
+    say(&mut pipe.writer, r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#).await;
+    say(&mut pipe.writer, &call(1, "echo", json!({"text": "hi"}))).await;
+    assert_eq!(hear(&mut pipe.reader).await["result"]["content"][0]["text"], "hi");
+    house.join("second", vec![sinew_tool::Tool::new("blink", "Blinks", json!({"type": "object"}))]);
+    loop {
+        if hear(&mut pipe.reader).await["method"] == "notifications/tools/list_changed" {
+            break;
+        }
+    }
+    pipe.writer.shutdown().await.unwrap();
+    pipe.server.await.unwrap().unwrap();
+}
+
+#[tokio::test]
+async fn a_modern_client_is_served_over_a_pipe() {
+    let house = House::new().await;
+    let mut pipe = pipe(&house);
+    let meta = json!({
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientCapabilities": {},
+    });
+    for (id, method) in [(1, "server/discover"), (2, "tools/list")] {
+        let request = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": {"_meta": meta}});
+        say(&mut pipe.writer, &request.to_string()).await;
+        let answer = hear(&mut pipe.reader).await;
+        assert_eq!((&answer["id"], &answer["result"]["resultType"]), (&json!(id), &json!("complete")), "{answer}");
+    }
+}
+
+#[tokio::test]
+async fn bad_lines_are_answered_and_the_pipe_goes_on() {
+    let house = House::new().await;
+    let mut pipe = pipe(&house);
+    say(&mut pipe.writer, &initialize()).await;
+    hear(&mut pipe.reader).await;
+    let huge = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{}"}}"#, "x".repeat(5 << 20));
+    let deep = "[".repeat(10_000);
+    for (line, code) in [("{", -32700), ("[]", -32600), ("5", -32600), (deep.as_str(), -32700), (huge.as_str(), -32600)]
+    {
+        say(&mut pipe.writer, line).await;
+        let answer = hear(&mut pipe.reader).await;
+        assert_eq!((&answer["error"]["code"], &answer["id"]), (&json!(code), &Value::Null), "{answer}");
+    }
+    pipe.writer.write_all(b"\xff\xfe\n\n  \r\n").await.unwrap();
+    assert_eq!(hear(&mut pipe.reader).await["error"]["code"], -32700);
+    say(&mut pipe.writer, &call(1, "echo", json!({"text": "still here"}))).await;
+    assert_eq!(hear(&mut pipe.reader).await["result"]["content"][0]["text"], "still here");
+}
+
+#[tokio::test]
+async fn a_pipe_is_told_to_stop_and_its_call_ends_first() {
+    let house = House::new().await;
+    let mut pipe = pipe(&house);
+    say(&mut pipe.writer, &initialize()).await;
+    hear(&mut pipe.reader).await;
+    say(&mut pipe.writer, &call(1, "wait", json!({}))).await;
+    assert_eq!(house.hear().await, "started");
+    pipe.shutdown.cancel();
+    house.go_on();
+    assert_eq!(hear(&mut pipe.reader).await["result"]["content"][0]["text"], "waited");
+    pipe.server.await.unwrap().unwrap();
+}
+
+#[tokio::test]
+async fn an_upgraded_connection_is_such_a_pipe() {
+    let house = House::new().await;
+    let mut socket = TcpStream::connect(house.address).await.unwrap();
+    let (address, token) = (house.address, &house.token);
+    let request = format!(
+        "GET /mcp/stream?tools=unfolded HTTP/1.1\r\nHost: {address}\r\nAuthorization: Bearer {token}\r\n\
+         Connection: Upgrade\r\nUpgrade: sinew-mcp\r\n\r\n"
+    );
+    socket.write_all(request.as_bytes()).await.unwrap();
+    let (reader, mut writer) = socket.split();
+    let mut reader = BufReader::new(reader);
+    let mut head = String::new();
+    while !head.ends_with("\r\n\r\n") {
+        assert_ne!(reader.read_line(&mut head).await.unwrap(), 0, "{head}");
+    }
+    assert!(head.starts_with("HTTP/1.1 101"), "{head}");
+    say(&mut writer, &initialize()).await;
+    assert_eq!(hear(&mut reader).await["result"]["serverInfo"]["name"], "sinew");
+    say(&mut writer, &call(1, "lamp__echo", json!({"text": "over"}))).await;
+    assert_eq!(hear(&mut reader).await["result"]["content"][0]["text"], "over");
+    house.stop().await;
+    let mut rest = Vec::new();
+    let _ = reader.read_to_end(&mut rest).await;
+}
