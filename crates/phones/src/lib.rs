@@ -3,6 +3,7 @@
 //! A [`Phone`] is some dozen primitives: read the tree, take a picture, touch, press a key. Every
 //! tool is written once on top of them.
 
+pub mod adb;
 pub mod device;
 pub mod image;
 pub mod logs;

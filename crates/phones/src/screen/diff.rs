@@ -1,6 +1,6 @@
 //! What changed between two views, in as few bytes as possible.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use super::refs::Refs;
 use super::{Item, View, join};
@@ -25,12 +25,10 @@ pub fn to_text(before: &View, after: &View, refs: &mut Refs, budget: Option<usiz
             Some(_) => {}
         }
     }
-    let gone: Vec<String> = before
-        .items
-        .iter()
-        .filter(|item| after.find(item.id).is_none())
-        .map(|item| refs.of(item.id).unwrap_or_else(|| item.id.to_string()))
-        .collect();
+    // What never had a ref was never shown, so nobody misses it.
+    let here: HashSet<NodeId> = after.items.iter().map(|item| item.id).collect();
+    let left = before.items.iter().filter(|item| !here.contains(&item.id));
+    let gone: Vec<String> = left.filter_map(|item| refs.of(item.id)).collect();
     if !gone.is_empty() {
         lines.push(format!("gone: {}", gone.join(" ")));
     }

@@ -1,0 +1,116 @@
+//! Command lines for a phone's shell. Program text is ours and literal; every argument is quoted, so
+//! nothing a caller says can become syntax.
+
+use std::fmt::{Display, Write};
+
+/// A line for the shell.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Command {
+    line: String,
+}
+
+impl Command {
+    /// `text` is shell syntax and therefore never anything but a literal.
+    pub fn new(text: &'static str) -> Command {
+        Command { line: text.to_owned() }
+    }
+
+    pub fn arg(mut self, argument: impl Display) -> Command {
+        let _ = write!(self.line, " {}", quote(&argument.to_string()));
+        self
+    }
+
+    pub fn args<T: Display>(self, arguments: impl IntoIterator<Item = T>) -> Command {
+        arguments.into_iter().fold(self, Command::arg)
+    }
+
+    /// The next one whatever this one did.
+    pub fn then(self, next: Command) -> Command {
+        Command { line: format!("{}; {}", self.line, next.line) }
+    }
+
+    /// The next one if this one succeeded.
+    pub fn and(self, next: Command) -> Command {
+        Command { line: format!("{} && {}", self.line, next.line) }
+    }
+
+    pub fn line(&self) -> &str {
+        &self.line
+    }
+
+    /// The program's name, for messages: arguments may hold what somebody typed.
+    pub fn name(&self) -> &str {
+        self.line.split([' ', ';']).next().unwrap_or_default()
+    }
+}
+
+/// One word for the shell, whatever it holds. A NUL cannot be in any process's argument and is left out.
+pub fn quote(text: &str) -> String {
+    let mut quoted = String::with_capacity(text.len() + 2);
+    quoted.push('\'');
+    for character in text.chars().filter(|character| *character != '\0') {
+        match character {
+            '\'' => quoted.push_str("'\\''"),
+            _ => quoted.push(character),
+        }
+    }
+    quoted.push('\'');
+    quoted
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// The words a shell makes of a line; `None` where anything but plain and quoted text is met.
+    fn words(line: &str) -> Option<Vec<String>> {
+        let mut words = Vec::new();
+        let mut word: Option<String> = None;
+        let mut characters = line.chars();
+        while let Some(character) = characters.next() {
+            match character {
+                ' ' => words.extend(word.take()),
+                '\'' => {
+                    let word = word.get_or_insert_default();
+                    loop {
+                        match characters.next()? {
+                            '\'' => break,
+                            character => word.push(character),
+                        }
+                    }
+                }
+                '\\' => word.get_or_insert_default().push(characters.next()?),
+                'a'..='z' => word.get_or_insert_default().push(character),
+                _ => return None,
+            }
+        }
+        words.extend(word);
+        Some(words)
+    }
+
+    proptest! {
+        #[test]
+        fn whatever_an_argument_holds_it_stays_one_word(arguments in proptest::collection::vec(any::<String>(), 0..4)) {
+            let line = Command::new("input").args(&arguments).line().to_owned();
+            let mut expected = vec!["input".to_owned()];
+            expected.extend(arguments.iter().map(|argument| argument.replace('\0', "")));
+            prop_assert_eq!(words(&line), Some(expected));
+        }
+    }
+
+    #[test]
+    fn a_real_shell_agrees() {
+        let nasty = "a'b\"c $(id) `id` ; & | > < \\ * ? ~ # ! % \n\t é 🦀 '' \\' -n --";
+        let line = Command::new("printf %s").arg(nasty).line().to_owned();
+        let Ok(output) = std::process::Command::new("sh").arg("-c").arg(line).output() else { return };
+        assert_eq!(String::from_utf8_lossy(&output.stdout), nasty);
+    }
+
+    #[test]
+    fn commands_join_and_name_themselves() {
+        let command = Command::new("input tap").arg(5).and(Command::new("input tap").arg("x y"));
+        assert_eq!(command.line(), "input tap '5' && input tap 'x y'");
+        assert_eq!(command.name(), "input");
+    }
+}

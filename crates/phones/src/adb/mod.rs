@@ -1,0 +1,18 @@
+//! Phones through the adb server, with nothing but the commands that ship with Android.
+//!
+//! [`server`] speaks to the adb server, [`shell`] runs commands on a phone through it, [`sync`] moves
+//! files, [`command`] builds command lines that no argument can break out of. [`phone`] is the
+//! [`crate::Phone`] made of these, [`parse`] reads what the commands print, and [`track`] follows
+//! which phones come and go.
+
+pub mod command;
+pub mod parse;
+pub mod phone;
+pub mod server;
+pub mod shell;
+pub mod sync;
+pub mod track;
+
+pub use phone::AdbPhone;
+pub use server::{AdbError, Server, Transport};
+pub use track::run;

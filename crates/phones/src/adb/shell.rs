@@ -1,0 +1,156 @@
+//! Running a command on a phone: output, errors and exit code, within a time and a size.
+
+use std::time::Duration;
+
+use tokio::io::AsyncReadExt;
+use tokio::time::timeout;
+
+use super::command::Command;
+use super::server::{AdbError, Stream, Transport};
+
+/// What a command printed and how it ended.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Output {
+    pub stdout: Vec<u8>,
+    /// Empty where the phone's shell mixes it into `stdout`.
+    pub stderr: Vec<u8>,
+    pub exit: u8,
+}
+
+impl Output {
+    /// Both streams as text, the errors last; broken characters replaced.
+    pub fn text(&self) -> String {
+        let mut text = String::from_utf8_lossy(&self.stdout).into_owned();
+        text.push_str(&String::from_utf8_lossy(&self.stderr));
+        text
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    pub time: Duration,
+    pub bytes: usize,
+}
+
+impl Limits {
+    /// A megabyte of text.
+    pub fn seconds(seconds: u64) -> Limits {
+        Limits { time: Duration::from_secs(seconds), bytes: 1 << 20 }
+    }
+
+    pub fn megabytes(self, megabytes: usize) -> Limits {
+        Limits { bytes: megabytes << 20, ..self }
+    }
+}
+
+/// Ends the output of a shell that does not tell exit codes; followed by the code.
+const EXIT_MARK: &str = "sinew-exit-";
+
+impl Transport {
+    /// Runs a command to its end. Dropping the future closes the connection, which ends the command.
+    pub async fn run(&self, command: &Command, limits: Limits) -> Result<Output, AdbError> {
+        let work = async {
+            if self.shell_v2 {
+                let mut stream = self.open(&format!("shell,v2,raw:{}", command.line())).await?;
+                read_frames(&mut stream, command.name(), limits.bytes).await
+            } else {
+                let service = format!("exec:{{ {}; }} 2>&1; echo {EXIT_MARK}$?", command.line());
+                let mut stream = self.open(&service).await?;
+                read_plain(&mut stream, command.name(), limits.bytes).await
+            }
+        };
+        let late = || Err(AdbError::Timeout { what: command.name().to_owned(), limit: limits.time });
+        timeout(limits.time, work).await.unwrap_or_else(|_| late())
+    }
+}
+
+/// Frames of shell v2: a kind, four bytes of length (little-endian), data.
+async fn read_frames(stream: &mut Stream, what: &str, limit: usize) -> Result<Output, AdbError> {
+    let mut output = Output::default();
+    let gone = |_: std::io::Error| AdbError::Gone(what.to_owned());
+    loop {
+        let mut head = [0; 5];
+        stream.read_exact(&mut head).await.map_err(gone)?;
+        let length = u32::from_le_bytes([head[1], head[2], head[3], head[4]]) as usize;
+        let sink = match head[0] {
+            1 => &mut output.stdout,
+            2 => &mut output.stderr,
+            3 => {
+                let mut code = [0];
+                stream.read_exact(&mut code).await.map_err(gone)?;
+                output.exit = code[0];
+                return Ok(output);
+            }
+            // Later versions may add kinds; what is not understood is passed over.
+            _ => &mut Vec::new(),
+        };
+        if sink.len() + length > limit {
+            return Err(AdbError::TooLarge { what: what.to_owned(), limit });
+        }
+        let start = sink.len();
+        sink.resize(start + length, 0);
+        stream.read_exact(&mut sink[start..]).await.map_err(gone)?;
+    }
+}
+
+async fn read_plain(stream: &mut Stream, what: &str, limit: usize) -> Result<Output, AdbError> {
+    let mut stdout = Vec::new();
+    let read = stream.take(limit as u64 + 1).read_to_end(&mut stdout).await;
+    read.map_err(|_| AdbError::Gone(what.to_owned()))?;
+    if stdout.len() > limit {
+        return Err(AdbError::TooLarge { what: what.to_owned(), limit });
+    }
+    let mark = stdout.windows(EXIT_MARK.len()).rposition(|part| part == EXIT_MARK.as_bytes());
+    // Without the mark the stream broke off before the command's end.
+    let mark = mark.ok_or_else(|| AdbError::Gone(what.to_owned()))?;
+    let code = String::from_utf8_lossy(&stdout[mark + EXIT_MARK.len()..]).trim().parse().unwrap_or(1);
+    stdout.truncate(mark);
+    Ok(Output { stdout, stderr: Vec::new(), exit: code })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tokio::io::AsyncWriteExt;
+
+    async fn frames(bytes: &[u8], limit: usize) -> Result<Output, AdbError> {
+        let (mut ours, theirs) = tokio::io::duplex(1 << 16);
+        ours.write_all(bytes).await.unwrap();
+        drop(ours);
+        let mut stream: Stream = Box::new(theirs);
+        read_frames(&mut stream, "x", limit).await
+    }
+
+    fn frame(kind: u8, data: &[u8]) -> Vec<u8> {
+        [&[kind][..], &(data.len() as u32).to_le_bytes(), data].concat()
+    }
+
+    #[tokio::test]
+    async fn streams_and_code_are_told_apart() {
+        let bytes = [frame(1, b"out"), frame(2, b"err"), frame(9, b"?"), frame(1, b"put"), frame(3, &[7])].concat();
+        let output = frames(&bytes, 100).await.unwrap();
+        assert_eq!((output.stdout.as_slice(), output.stderr.as_slice(), output.exit), (&b"output"[..], &b"err"[..], 7));
+        assert_eq!(output.text(), "outputerr");
+    }
+
+    #[tokio::test]
+    async fn a_phone_that_leaves_or_floods_is_an_error() {
+        assert!(matches!(frames(&frame(1, b"half"), 100).await, Err(AdbError::Gone(_))));
+        assert!(matches!(frames(&frame(1, &[0; 50]), 40).await, Err(AdbError::TooLarge { .. })));
+        assert!(matches!(frames(&[1, 0xff, 0xff, 0xff, 0xff], 1000).await, Err(AdbError::TooLarge { .. })));
+    }
+
+    #[tokio::test]
+    async fn an_old_shell_tells_its_code_at_the_end() {
+        let plain = async |bytes: &[u8]| {
+            let (mut ours, theirs) = tokio::io::duplex(1 << 16);
+            ours.write_all(bytes).await.unwrap();
+            drop(ours);
+            let mut stream: Stream = Box::new(theirs);
+            read_plain(&mut stream, "x", 100).await
+        };
+        let output = plain(b"hello\nsinew-exit-3\n").await.unwrap();
+        assert_eq!((output.stdout.as_slice(), output.exit), (&b"hello\n"[..], 3));
+        assert!(matches!(plain(b"hello").await, Err(AdbError::Gone(_))));
+    }
+}

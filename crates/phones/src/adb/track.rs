@@ -1,0 +1,259 @@
+//! Which phones are there: follows the adb server's list and announces what comes and goes.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use sinew_tool::{Announce, Device, DeviceEvent, LeaveReason};
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+use super::phone::AdbPhone;
+use super::server::{AdbError, Server, read_block};
+use crate::device::{LimitedPhone, PhoneDevice};
+use crate::phone::About;
+use crate::tools::Profile;
+
+/// A line of the server's list.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    pub serial: String,
+    /// `device` where it can be used.
+    pub state: String,
+    pub model: String,
+    /// Changes when a phone is plugged in anew.
+    pub transport_id: String,
+}
+
+/// Reads `host:track-devices-l`: a serial, a state that may hold spaces, and `key:value` pairs.
+pub fn parse(text: &str) -> Vec<Entry> {
+    text.lines().filter_map(entry).collect()
+}
+
+fn entry(line: &str) -> Option<Entry> {
+    let (serial, rest) = line.trim().split_once(char::is_whitespace)?;
+    const KEYS: [&str; 5] = ["usb:", "product:", "model:", "device:", "transport_id:"];
+    let is_key = |word: &&str| KEYS.iter().any(|key| word.starts_with(key));
+    let words: Vec<&str> = rest.split_whitespace().collect();
+    let state: Vec<&str> = words.iter().copied().take_while(|word| !is_key(word)).collect();
+    let value = |key: &str| words.iter().find_map(|word| word.strip_prefix(key)).unwrap_or_default().to_owned();
+    let entry = Entry {
+        serial: serial.to_owned(),
+        state: state.join(" "),
+        model: value("model:"),
+        transport_id: value("transport_id:"),
+    };
+    (!entry.state.is_empty()).then_some(entry)
+}
+
+/// What a person can do about a phone that cannot be used; `None` for a state that passes by itself.
+fn remedy(state: &str) -> Option<(&'static str, &'static str)> {
+    Some(match state {
+        "unauthorized" => ("unauthorized", "unlock the phone and allow USB debugging for this computer"),
+        "offline" => ("offline", "unplug the phone and plug it in again; over the network, connect it anew"),
+        "bootloader" | "recovery" | "sideload" | "rescue" => ("not booted", "let the phone start Android"),
+        state if state.starts_with("no permissions") => (
+            "no permissions",
+            "give this user access to the USB device (udev rules, group plugdev), then run `adb kill-server`",
+        ),
+        _ => return None,
+    })
+}
+
+/// Follows the phones until shutdown. Without a server it waits for one, and starts one where it can.
+pub async fn run(server: Server, profile: Profile, announce: Announce, shutdown: CancellationToken) {
+    let mut tracker = Tracker { server, profile, announce, phones: HashMap::new(), opening: JoinSet::new() };
+    // One second at first, half a minute when adb stays away.
+    let mut pause = Duration::from_secs(1);
+    loop {
+        let outcome = tokio::select! {
+            () = shutdown.cancelled() => break,
+            outcome = tracker.follow() => outcome,
+        };
+        match outcome {
+            Ok(()) => pause = Duration::from_secs(1),
+            Err(error) => tracing::debug!(%error, "phones cannot be followed at the moment"),
+        }
+        tracker.leave_all("the adb server went away");
+        tokio::select! {
+            () = shutdown.cancelled() => break,
+            () = tokio::time::sleep(pause) => pause = (pause * 2).min(Duration::from_secs(30)),
+        }
+    }
+    tracker.opening.shutdown().await;
+    tracker.leave_all("Sinew ends");
+}
+
+struct Tracker {
+    server: Server,
+    profile: Profile,
+    announce: Announce,
+    phones: HashMap<String, Known>,
+    /// Phones that are being asked who they are.
+    opening: JoinSet<(Entry, Result<AdbPhone, AdbError>)>,
+}
+
+struct Known {
+    entry: Entry,
+    /// `None` while it is being asked who it is.
+    device: Option<Arc<dyn Device>>,
+}
+
+impl Tracker {
+    /// Until the server's stream ends.
+    async fn follow(&mut self) -> Result<(), AdbError> {
+        self.server.ensure().await?;
+        let mut stream = self.server.open("host:track-devices-l").await?;
+        // Reading a block is not taken up again where it was left, so a task of its own reads them.
+        let (send, mut blocks) = tokio::sync::mpsc::channel(16);
+        let mut reader = JoinSet::new();
+        reader.spawn(async move {
+            while let Ok(block) = read_block(&mut stream).await
+                && send.send(block).await.is_ok()
+            {}
+        });
+        loop {
+            tokio::select! {
+                block = blocks.recv() => match block {
+                    Some(block) => self.see(parse(&block)),
+                    None => return Ok(()),
+                },
+                Some(opened) = self.opening.join_next() => {
+                    if let Ok((entry, phone)) = opened {
+                        self.opened(entry, phone);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Compares the list with what is known.
+    fn see(&mut self, entries: Vec<Entry>) {
+        let gone: Vec<String> = self
+            .phones
+            .iter()
+            .filter(|(serial, known)| !entries.iter().any(|entry| entry.serial == **serial && *entry == known.entry))
+            .map(|(serial, _)| serial.clone())
+            .collect();
+        for serial in gone {
+            let reason = match entries.iter().find(|entry| entry.serial == serial) {
+                Some(entry) if entry.state == "device" => LeaveReason::Replaced,
+                Some(entry) => LeaveReason::Broken(format!("the phone is {} now", entry.state)),
+                None => LeaveReason::Broken("the phone was unplugged or disconnected".to_owned()),
+            };
+            self.leave(&serial, reason);
+        }
+        for entry in entries {
+            if self.phones.contains_key(&entry.serial) {
+                continue;
+            }
+            let device = if entry.state == "device" {
+                self.open(entry.clone());
+                None
+            } else {
+                let Some((state, remedy)) = remedy(&entry.state) else { continue };
+                if state == "offline" && entry.serial.contains(':') {
+                    self.reconnect(entry.serial.clone());
+                }
+                let about = About { serial: entry.serial.clone(), model: entry.model.clone(), ..About::default() };
+                Some(self.join(Arc::new(LimitedPhone::new(&about, state, remedy))))
+            };
+            self.phones.insert(entry.serial.clone(), Known { entry, device });
+        }
+    }
+
+    fn open(&mut self, entry: Entry) {
+        let server = self.server.clone();
+        self.opening.spawn(async move {
+            let phone = AdbPhone::open(&server, &entry.serial).await;
+            (entry, phone)
+        });
+    }
+
+    fn opened(&mut self, entry: Entry, phone: Result<AdbPhone, AdbError>) {
+        let device: Arc<dyn Device> = match phone {
+            Ok(phone) => Arc::new(PhoneDevice::new(phone, self.profile)),
+            Err(error) => {
+                let about = About { serial: entry.serial.clone(), model: entry.model.clone(), ..About::default() };
+                let remedy = format!("it did not say who it is ({error}); unplug it and plug it in again");
+                Arc::new(LimitedPhone::new(&about, "silent", &remedy))
+            }
+        };
+        // It may have left, or come anew, while it was asked.
+        let waits = self.phones.get(&entry.serial).is_some_and(|known| known.entry == entry && known.device.is_none());
+        if waits {
+            let device = self.join(device);
+            self.phones.insert(entry.serial.clone(), Known { entry, device: Some(device) });
+        }
+    }
+
+    /// The server keeps a network phone as offline for ever once its connection broke.
+    fn reconnect(&mut self, serial: String) {
+        let server = self.server.clone();
+        self.opening.spawn(async move {
+            let mut pause = Duration::from_secs(2);
+            for _ in 0..6 {
+                tokio::time::sleep(pause).await;
+                pause *= 2;
+                let state = server.query(&format!("host-serial:{serial}:get-state")).await;
+                if state.is_ok_and(|state| state != "offline") {
+                    break;
+                }
+                let _ = server.disconnect_phone(&serial).await;
+                if server.connect_phone(&serial).await.is_ok() {
+                    break;
+                }
+            }
+            // What became of it comes in the server's next list; this answer fits no waiting phone.
+            let entry = Entry { serial, state: String::new(), model: String::new(), transport_id: String::new() };
+            (entry, Err(AdbError::Gone("connect".to_owned())))
+        });
+    }
+
+    fn join(&self, device: Arc<dyn Device>) -> Arc<dyn Device> {
+        (self.announce)(DeviceEvent::Joined(device.clone()));
+        device
+    }
+
+    fn leave(&mut self, serial: &str, reason: LeaveReason) {
+        if let Some(Known { device: Some(device), .. }) = self.phones.remove(serial) {
+            (self.announce)(DeviceEvent::Left(device, reason));
+        }
+    }
+
+    fn leave_all(&mut self, why: &str) {
+        let serials: Vec<String> = self.phones.keys().cloned().collect();
+        for serial in serials {
+            self.leave(&serial, LeaveReason::Broken(why.to_owned()));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_read_in_all_their_forms() {
+        let text = "127.0.0.1:16001        device product:virtual model:Virtual_1 device:virt transport_id:3\n\
+                    R58M123  unauthorized usb:1-4 transport_id:4\n\
+                    0123  no permissions (missing udev rules? user is in the plugdev group); see [http://x/y:z] usb:1-2 transport_id:5\n\
+                    plain\tdevice\n\nbroken\n";
+        let entries = parse(text);
+        assert_eq!(entries.len(), 4);
+        assert_eq!(
+            (entries[0].state.as_str(), entries[0].model.as_str(), entries[0].transport_id.as_str()),
+            ("device", "Virtual_1", "3")
+        );
+        assert_eq!(remedy(&entries[1].state).map(|(state, _)| state), Some("unauthorized"));
+        assert_eq!(remedy(&entries[2].state).map(|(state, _)| state), Some("no permissions"));
+        assert_eq!(entries[3].state, "device");
+    }
+
+    #[test]
+    fn states_that_pass_are_not_shown() {
+        for state in ["authorizing", "connecting", "device", "host"] {
+            assert_eq!(remedy(state), None, "{state}");
+        }
+    }
+}
