@@ -193,10 +193,12 @@ impl Writer {
             tracing::warn!(device = %info.key, "a device was left out: {} are here already", self.max_devices);
             return false;
         }
-        let (id, name) = match &known {
-            Some(entry) => (entry.id.clone(), entry.name.clone()),
-            None => (identity::mint(&info, |id| self.is_taken(id)), None),
+        let id = match &known {
+            Some(entry) => Some(entry.id.clone()),
+            None => identity::mint(&info, |id| self.is_taken(id)),
         };
+        let Some(id) = id else { return false };
+        let name = known.and_then(|entry| entry.name.clone());
         let (offer, warnings) = self.admit(tools);
         self.by_key.insert(info.key.clone(), id.clone());
         let traffic = Arc::new(Traffic::default());
