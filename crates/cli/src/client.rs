@@ -150,6 +150,7 @@ impl Client {
             .header(header::CONTENT_TYPE, "application/json")
             .body(Full::new(body))
             .map_err(|error| Failure::new(Kind::Usage, format!("cannot ask for {path}: {error}")))?;
+        self.sender.ready().await.map_err(broken)?;
         let answer = self.sender.send_request(request).await.map_err(broken)?;
         let status = answer.status();
         let body = Limited::new(answer.into_body(), MAX_ANSWER).collect().await;
@@ -165,6 +166,7 @@ impl Client {
             .header(header::UPGRADE, "sinew-mcp")
             .body(Full::default())
             .map_err(|error| Failure::new(Kind::Usage, format!("cannot ask for {path}: {error}")))?;
+        self.sender.ready().await.map_err(broken)?;
         let answer = self.sender.send_request(request).await.map_err(broken)?;
         if answer.status() != StatusCode::SWITCHING_PROTOCOLS {
             let status = answer.status();
@@ -203,7 +205,10 @@ fn read_answer(status: StatusCode, body: &[u8]) -> Result<Value, Failure> {
     if let Some(error) = value.as_ref().and_then(ToolError::from_object) {
         return Err(error.into());
     }
-    Err(Failure::new(Kind::Io, format!("the gateway answered HTTP {status}")))
+    // A refusal before any protocol began has a sentence of its own.
+    let message = value.as_ref().and_then(|value| value.get("message")?.as_str()).map(str::to_owned);
+    let kind = if status == StatusCode::FORBIDDEN { Kind::TokenRefused } else { Kind::Io };
+    Err(Failure::new(kind, message.unwrap_or_else(|| format!("the gateway answered HTTP {status}"))))
 }
 
 fn parse_url(text: &str) -> Result<Uri, Failure> {
@@ -265,6 +270,9 @@ mod tests {
         let failure = read_answer(StatusCode::GATEWAY_TIMEOUT, object.to_string().as_bytes()).expect_err("a failure");
         assert_eq!((failure.exit, failure.error_type), (75, "Timeout"));
         assert_eq!(read_answer(StatusCode::UNAUTHORIZED, b"").map_err(|failure| failure.exit), Err(77));
+        let forbidden = br#"{"error": "forbidden", "message": "this needs an admin token"}"#;
+        let failure = read_answer(StatusCode::FORBIDDEN, forbidden).expect_err("a failure");
+        assert_eq!((failure.exit, failure.message.as_str()), (77, "this needs an admin token"));
         assert_eq!(read_answer(StatusCode::BAD_GATEWAY, b"<html>").map_err(|failure| failure.exit), Err(74));
     }
 }

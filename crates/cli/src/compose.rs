@@ -55,12 +55,14 @@ pub struct House {
     /// The addresses other machines can use, where the doors are open to them.
     pub elsewhere: Vec<String>,
     pub shutdown: CancellationToken,
+    stop: StopSignal,
     tasks: JoinSet<std::io::Result<()>>,
 }
 
 impl House {
     pub async fn open(settings: Settings) -> Result<House, Failure> {
         allow_many_sockets();
+        let stop = StopSignal::new()?;
         let gateway = Gateway::open(sinew_gateway::Settings {
             state_dir: Some(settings.state.clone()),
             token: settings.token.clone(),
@@ -70,7 +72,7 @@ impl House {
             ..Default::default()
         })
         .map_err(open_failure)?;
-        match House::open_doors(gateway.clone(), settings).await {
+        match House::open_doors(gateway.clone(), settings, stop).await {
             Ok(house) => Ok(house),
             Err(failure) => {
                 gateway.close().await;
@@ -79,7 +81,7 @@ impl House {
         }
     }
 
-    async fn open_doors(gateway: Gateway, settings: Settings) -> Result<House, Failure> {
+    async fn open_doors(gateway: Gateway, settings: Settings, stop: StopSignal) -> Result<House, Failure> {
         let clients = listen("--listen", settings.listen, &settings.state).await?;
         let boards = listen("--devices", settings.devices, &settings.state).await?;
         let hosts = hosts(&settings);
@@ -122,7 +124,12 @@ impl House {
         state::write_doors(&settings.state, &doors)?;
         gateway.set_url(&doors.url);
         let elsewhere = if settings.listen.ip().is_loopback() { Vec::new() } else { hosts };
-        Ok(House { gateway, front, doors, directory: settings.state, elsewhere, shutdown, tasks })
+        Ok(House { gateway, front, doors, directory: settings.state, elsewhere, shutdown, stop, tasks })
+    }
+
+    /// Waits until somebody stops the process.
+    pub async fn stopped(&mut self) {
+        self.stop.wait().await;
     }
 
     /// Runs something for as long as the house does.
@@ -133,7 +140,7 @@ impl House {
     /// Serves until somebody stops the process, or a door fails.
     pub async fn run(mut self) -> Result<(), Failure> {
         let failed = tokio::select! {
-            stopped = stop_signal() => stopped.err().map(|error| format!("cannot wait for signals: {error}")),
+            () = self.stop.wait() => None,
             () = self.shutdown.cancelled() => None,
             Some(ended) = self.tasks.join_next() => Some(match ended {
                 Ok(Ok(())) => "a door closed by itself".to_owned(),
@@ -159,7 +166,7 @@ impl House {
         };
         tokio::select! {
             () = joined => {}
-            _ = stop_signal() => {}
+            () = self.stop.wait() => {}
         }
         self.gateway.close().await;
     }
@@ -172,18 +179,38 @@ pub fn allow_many_sockets() {
     }
 }
 
-/// Ctrl-C, or what a service manager sends.
-pub async fn stop_signal() -> std::io::Result<()> {
+/// Ctrl-C, or what a service manager sends. Listens from when it is made, so that nothing sent
+/// meanwhile ends the process without a word.
+pub struct StopSignal {
     #[cfg(unix)]
-    {
-        let mut terminate = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())?;
-        tokio::select! {
-            interrupted = tokio::signal::ctrl_c() => interrupted,
-            _ = terminate.recv() => Ok(()),
+    terminate: tokio::signal::unix::Signal,
+    #[cfg(unix)]
+    interrupt: tokio::signal::unix::Signal,
+}
+
+impl StopSignal {
+    pub fn new() -> Result<StopSignal, Failure> {
+        #[cfg(unix)]
+        {
+            use tokio::signal::unix::{SignalKind, signal};
+            let listen = |kind| {
+                signal(kind).map_err(|error| Failure::new(Kind::Io, format!("cannot wait for signals: {error}")))
+            };
+            Ok(StopSignal { terminate: listen(SignalKind::terminate())?, interrupt: listen(SignalKind::interrupt())? })
         }
+        #[cfg(not(unix))]
+        Ok(StopSignal {})
     }
-    #[cfg(not(unix))]
-    tokio::signal::ctrl_c().await
+
+    pub async fn wait(&mut self) {
+        #[cfg(unix)]
+        tokio::select! {
+            _ = self.interrupt.recv() => {}
+            _ = self.terminate.recv() => {}
+        }
+        #[cfg(not(unix))]
+        let _ = tokio::signal::ctrl_c().await;
+    }
 }
 
 async fn listen(flag: &str, address: SocketAddr, directory: &Path) -> Result<TcpListener, Failure> {

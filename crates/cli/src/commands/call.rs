@@ -25,7 +25,7 @@ pub async fn run(args: Call, show: Show) -> Result<(), Failure> {
     }
     let waiting = format!("waiting for {}", args.device);
     let mut answer = show.waiting(&waiting, client.post("/api/v1/call", &request)).await?;
-    let stem = format!("{}-{}", file_name(&args.device), file_name(&args.tool));
+    let stem = format!("{}-{}", plain(&args.device), plain(&args.tool));
     let shown = items(&mut answer, args.save.as_deref(), &stem)?;
     if show.json() {
         print_json(&answer);
@@ -136,8 +136,8 @@ fn extension(mime: &str) -> &'static str {
     }
 }
 
-/// Names come from devices and users: only plain characters reach the file system.
-fn file_name(text: &str) -> String {
+/// A name in plain characters; names come from devices and users, and only these reach the file system.
+fn plain(text: &str) -> String {
     text.chars()
         .map(|character| if character.is_ascii_alphanumeric() || character == '-' { character } else { '_' })
         .collect()
@@ -153,10 +153,11 @@ fn whole(text: &str) -> Result<Map<String, Value>, Failure> {
 
 async fn schema(client: &mut Client, device: &str, tool: &str) -> Result<Value, Failure> {
     let tools = tools::of_device(client, device).await?;
-    if let Some(entry) = tools.iter().find(|entry| text(entry, "name") == tool) {
+    // The device's own name and the public one differ in characters that the public one cannot have.
+    if let Some(entry) = tools.iter().find(|entry| plain(text(entry, "name")) == plain(tool)) {
         return Ok(entry["inputSchema"].clone());
     }
-    // A public name is good too.
+    // A public name may also carry a suffix.
     let public = client.get("/api/v1/tools?shape=folded").await?;
     if let Some(entry) = list(&public, "tools").iter().find(|entry| text(entry, "name") == tool) {
         return Ok(entry["inputSchema"].clone());
@@ -270,7 +271,7 @@ mod tests {
 
     #[test]
     fn names_cannot_leave_the_folder() {
-        assert_eq!(file_name("../../etc/passwd"), "______etc_passwd");
-        assert_eq!(file_name("self.camera.take_photo"), "self_camera_take_photo");
+        assert_eq!(plain("../../etc/passwd"), "______etc_passwd");
+        assert_eq!(plain("self.camera.take_photo"), "self_camera_take_photo");
     }
 }

@@ -5,7 +5,7 @@ use sinew_sim::board::{self, BoardConfig, Trust, hardware_id};
 use tokio_util::sync::CancellationToken;
 
 use crate::args::{BoardKind, Sim, SimBoard, SimVerb};
-use crate::compose::{allow_many_sockets, stop_signal};
+use crate::compose::{StopSignal, allow_many_sockets};
 use crate::failure::{Failure, Kind};
 use crate::pin::Fingerprint;
 use crate::show::{Show, print};
@@ -21,6 +21,7 @@ pub async fn run(args: Sim, show: Show) -> Result<(), Failure> {
 
 async fn boards(args: SimBoard, show: Show) -> Result<(), Failure> {
     allow_many_sockets();
+    let mut stop = StopSignal::new()?;
     let door = door(&args)?;
     let shutdown = CancellationToken::new();
     let mut tasks = tokio::task::JoinSet::new();
@@ -46,7 +47,7 @@ async fn boards(args: SimBoard, show: Show) -> Result<(), Failure> {
         format!("{} virtual boards ({} to {}) dial {}; Ctrl-C ends them.\n", args.count, ids[0], ids[1], door.url)
     });
     let outcome = tokio::select! {
-        _ = stop_signal() => Ok(()),
+        () = stop.wait() => Ok(()),
         Some(ended) = tasks.join_next() => match ended {
             Ok(Ok(())) => Ok(()),
             Ok(Err(error)) => Err(Failure::new(Kind::NoGateway, error.to_string())),
@@ -106,6 +107,7 @@ mod conformance {
                 format!("{listen} is not a loopback address; this server asks for no token and listens nowhere else"),
             ));
         }
+        let mut stop = StopSignal::new()?;
         let gateway = Gateway::open(Settings::default()).map_err(|error| Failure::new(Kind::Io, error.to_string()))?;
         gateway.apply(DeviceEvent::Joined(sinew_sim::conformance::device()));
         let listener = TcpListener::bind(listen).await;
@@ -124,7 +126,7 @@ mod conformance {
         let shutdown = CancellationToken::new();
         let stopper = shutdown.clone();
         tokio::spawn(async move {
-            let _ = stop_signal().await;
+            stop.wait().await;
             stopper.cancel();
         });
         let served = sinew_front::http::run(listener, front, None, shutdown).await;

@@ -79,7 +79,7 @@ async fn serve(mut house: House, args: &Stdio) -> Result<(), Failure> {
         sinew_front::stdio::run(house.front.clone(), principal, shape, stdin(), stdout(), house.shutdown.clone());
     tokio::select! {
         _ = session => {}
-        _ = crate::compose::stop_signal() => {}
+        () = house.stopped() => {}
     }
     house.close().await;
     Ok(())

@@ -45,13 +45,9 @@ async fn all(reach: &Reach, show: Show) -> Result<(), Failure> {
         return Ok(());
     }
     let tokens = list(&answer, "tokens");
-    if tokens.is_empty() {
-        print("Only the gateway's own token. Make one with `sinew token new --client NAME`.\n");
-        return Ok(());
-    }
     let mut table = Table::new(["TOKEN", "ROLE", "FOR", "MADE"]);
     for token in tokens {
-        let made = token.get("created").and_then(Value::as_i64).map(ago).unwrap_or_default();
+        let made = token.get("created").and_then(Value::as_i64).filter(|made| *made > 0).map(ago).unwrap_or_default();
         let label = [text(token, "label"), text(token, "device")].into_iter().find(|label| !label.is_empty());
         table.row([
             (Some(Ink::Bold), text(token, "id").to_owned()),

@@ -104,7 +104,11 @@ impl House {
         let mut process =
             Process::start(sinew(state.path()).arg(verb).args(PORTS).args(["--output", "json"]).args(flags));
         let line = process.line();
-        let page = serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error} in {line:?}"));
+        let page = serde_json::from_str(&line).unwrap_or_else(|_| {
+            let mut rest = String::new();
+            let _ = process.out.read_to_string(&mut rest);
+            panic!("no page but {line}{rest}")
+        });
         House { state, page, process }
     }
 

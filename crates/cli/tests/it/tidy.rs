@@ -26,7 +26,7 @@ const KEEPERS: &[(&str, &[&str])] = &[
     ("tokio-tungstenite", &["boards", "sim", "cli"]),
     ("async-nats", &["cluster"]),
     ("rusqlite", &["gateway"]),
-    ("jsonschema", &["gateway"]),
+    ("jsonschema", &["gateway", "spec"]),
     ("clap", &["cli"]),
     ("toml", &["cli"]),
 ];
