@@ -1,5 +1,12 @@
 //! The tool-specification document: read, judge, print, compare, lock.
 //!
+//! ```
+//! use sinew_spec::{Document, judge, print};
+//!
+//! let document = Document::parse(&print::new_from_template("relay_switch"));
+//! let findings = judge::lint(&document, &judge::Config::default());
+//! assert!(findings.iter().all(|finding| finding.rule == "unfilled"));
+//! ```
 //!
 //! [`read`] turns a text into a [`Document`] of [`ToolSpec`]s, each with its place; [`judge`] holds
 //! the rules and gives findings; [`print`] writes the canonical document; [`compare`] tells what a
@@ -10,6 +17,7 @@
 //! work is bounded by the size of the input.
 
 mod json;
+pub mod judge;
 mod model;
 pub mod print;
 pub mod read;

@@ -40,6 +40,11 @@ impl Section {
         self as usize + 1
     }
 
+    /// The words of its heading: `3. Input Schema (Parameters)`.
+    pub fn heading(self) -> String {
+        format!("{}. {}", self.number(), self.title())
+    }
+
     pub fn title(self) -> &'static str {
         match self {
             Section::Purpose => "Tool Purpose and Description",

@@ -45,7 +45,7 @@ pub fn render_tool(tool: &ToolSpec) -> String {
         let _ = write!(page, "\n{}\n", lines.join("\n"));
     }
     for section in Section::ALL {
-        let _ = write!(page, "\n### {}. {}\n\n", section.number(), section.title());
+        let _ = write!(page, "\n### {}\n\n", section.heading());
         page.push_str(&section_body(tool, section));
         page.push('\n');
     }

@@ -105,16 +105,16 @@ impl Document {
     /// Whether the document was written in the canonical form: every tool under `## Tool:`, with the
     /// eight sections under their own headings, in order.
     pub fn is_canonical(&self) -> bool {
+        !self.tools.is_empty() && self.tools.iter().all(|tool| self.is_canonical_tool(tool))
+    }
+
+    /// The same for one of its tools.
+    pub fn is_canonical_tool(&self, tool: &ToolSpec) -> bool {
+        let places = &tool.places.sections;
         self.format == Format::Markdown
-            && !self.tools.is_empty()
-            && self.tools.iter().all(|tool| {
-                let places = &tool.places.sections;
-                places.len() == Section::ALL.len()
-                    && places.iter().zip(Section::ALL).all(|(place, section)| {
-                        place.is_heading
-                            && place.section == section
-                            && place.words.of(&self.text) == format!("{}. {}", section.number(), section.title())
-                    })
+            && places.len() == Section::ALL.len()
+            && places.iter().zip(Section::ALL).all(|(place, section)| {
+                place.is_heading && place.section == section && place.words.of(&self.text) == section.heading()
             })
     }
 

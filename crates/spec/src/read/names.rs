@@ -92,13 +92,6 @@ pub fn section(words: &str) -> Option<Section> {
     })
 }
 
-/// The number in front of a heading's words.
-pub fn number(words: &str) -> Option<usize> {
-    let digits = words.len() - words.trim_start_matches(|c: char| c.is_ascii_digit()).len();
-    let (number, rest) = words.split_at(digits);
-    rest.starts_with(['.', ')']).then(|| number.parse().ok()).flatten()
-}
-
 /// The bold words that begin a line in place of a heading, with what follows them on the line:
 /// `**Parameters**:`, `**Returns:** text`.
 pub fn bold(line: &str) -> Option<(&str, &str)> {
@@ -181,8 +174,6 @@ mod tests {
         for section_ in Section::ALL {
             assert_eq!(section(section_.title()), Some(section_));
         }
-        assert_eq!(number("7. Usage"), Some(7));
-        assert_eq!(number("Usage"), None);
     }
 
     #[test]

@@ -1,7 +1,9 @@
 //! Where the parts of a tool specification stood. Judging needs it; equality does not.
 
+use std::collections::HashMap;
+
 use super::table::{Cell, Column};
-use crate::json::{Fault, Node, Slip};
+use crate::json::{Fault, Kind, Node, Slip};
 use crate::model::Section;
 use crate::text::Span;
 
@@ -95,6 +97,20 @@ impl Places {
 impl Side {
     pub fn row(&self, name: &str) -> Option<&Row> {
         self.table.as_ref()?.rows.iter().find(|row| row.name == name)
+    }
+
+    /// Where each described member stands, by its name.
+    pub fn members(&self) -> HashMap<&str, Span> {
+        match (&self.schema, &self.table) {
+            (Some(node), _) => match node.get("properties").map(|properties| &properties.kind) {
+                Some(Kind::Object(members)) => {
+                    members.iter().map(|member| (member.key.as_str(), member.key_span)).collect()
+                }
+                _ => HashMap::new(),
+            },
+            (None, Some(table)) => table.rows.iter().rev().map(|row| (row.name.as_str(), row.name_span)).collect(),
+            (None, None) => HashMap::new(),
+        }
     }
 
     /// The place of a JSON pointer into the schema: in the schema where it was written out, else the

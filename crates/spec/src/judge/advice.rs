@@ -1,0 +1,139 @@
+//! Advice: what meets the standard and would still be better otherwise.
+
+use serde_json::Value;
+
+use super::Bench;
+use crate::model::{Section, ToolSpec};
+use crate::schema::clip;
+
+pub fn check(bench: &mut Bench<'_>, tool: &ToolSpec) {
+    split(bench, tool);
+    formats(bench, tool);
+    if bench.is_markdown() {
+        testable(bench, tool);
+    }
+}
+
+fn split(bench: &mut Bench<'_>, tool: &ToolSpec) {
+    let places = tool.places.input.members();
+    for (name, property) in tool.parameters() {
+        let is_switch =
+            matches!(name.as_str(), "operation" | "action" | "command" | "op" | "verb" | "subcommand" | "mode");
+        let choices = property.get("enum").and_then(Value::as_array).map_or(0, Vec::len);
+        let open = choices == 0 && matches!(name.as_str(), "operation" | "action" | "subcommand");
+        if is_switch && (choices > 1 || open) {
+            let span = places.get(name.as_str()).copied().unwrap_or(tool.places.heading);
+            let message = format!(
+                "`{}` makes this several tools in one; a model chooses better among tools that do one thing each",
+                clip(name)
+            );
+            bench.tell("split-tool", span, message);
+        }
+    }
+    let name = tool.name.rsplit('.').next().unwrap_or_default();
+    if name.contains("_and_") || name.contains("_or_") {
+        let message = format!("`{}` does two things by its name; consider a tool for each", clip(name));
+        bench.tell("split-tool", tool.places.name.unwrap_or(tool.places.heading), message);
+        return;
+    }
+    let sentence = tool.purpose.split(['.', '\n']).next().unwrap_or_default().to_lowercase();
+    let words = sentence.split(|c: char| !c.is_alphanumeric());
+    let verbs: Vec<&str> = words.filter(|word| VERBS.contains(&word.trim_end_matches('s'))).collect();
+    if verbs.len() >= 3 {
+        let message =
+            format!("the first sentence has {} verbs ({}); consider a tool for each", verbs.len(), verbs.join(", "));
+        bench.tell("split-tool", tool.places.near(Section::Purpose), message);
+    }
+}
+
+const VERBS: &[&str] = &[
+    "create",
+    "read",
+    "update",
+    "delete",
+    "list",
+    "get",
+    "add",
+    "remove",
+    "start",
+    "stop",
+    "install",
+    "uninstall",
+    "open",
+    "close",
+    "enable",
+    "disable",
+    "send",
+    "fetch",
+    "upload",
+    "download",
+    "rename",
+    "move",
+    "copy",
+];
+
+/// Strings whose name or words promise a form that the schema does not ask for.
+fn formats(bench: &mut Bench<'_>, tool: &ToolSpec) {
+    let places = tool.places.input.members();
+    for (name, property) in tool.parameters() {
+        let is_text = property.get("type").is_some_and(|kind| kind == "string");
+        let bounded = ["format", "enum", "const", "pattern"].iter().any(|key| property.get(key).is_some());
+        if !is_text || bounded {
+            continue;
+        }
+        let description = property.get("description").and_then(Value::as_str).unwrap_or_default();
+        if let Some(format) = promised(name, description) {
+            let span = places.get(name.as_str()).copied().unwrap_or(tool.places.heading);
+            let message = format!("`{}` looks like a {format}; say so with \"format\": \"{format}\"", clip(name));
+            bench.tell("format-missing", span, message);
+        }
+    }
+}
+
+fn promised(name: &str, description: &str) -> Option<&'static str> {
+    let name = name.to_lowercase();
+    let last = name.rsplit(['_', '-']).next().unwrap_or_default();
+    let words = description.to_lowercase();
+    match last {
+        "date" => Some("date"),
+        "datetime" | "timestamp" => Some("date-time"),
+        "at" if name.ends_with("_at") => Some("date-time"),
+        "url" | "uri" => Some("uri"),
+        "email" => Some("email"),
+        "uuid" | "guid" => Some("uuid"),
+        "duration" if words.contains("iso") => Some("duration"),
+        _ if words.contains("rfc 3339") || words.contains("rfc3339") => Some("date-time"),
+        _ if words.contains("iso 8601 duration") => Some("duration"),
+        _ if words.contains("iso 8601") || words.contains("iso8601") => Some("date-time"),
+        _ => None,
+    }
+}
+
+/// A result that says only "any" or "an object" gives a test nothing to check.
+fn testable(bench: &mut Bench<'_>, tool: &ToolSpec) {
+    let Some(output) = &tool.output else { return };
+    let shapeless = |schema: &Value| match schema.get("type").and_then(Value::as_str) {
+        Some("object") => {
+            schema.get("properties").is_none() && schema.get("additionalProperties").is_none_or(Value::is_boolean)
+        }
+        Some("array") => schema.get("items").is_none(),
+        Some(_) => false,
+        None => schema
+            .as_object()
+            .is_none_or(|map| map.keys().all(|key| matches!(key.as_str(), "description" | "examples" | "title"))),
+    };
+    let telling = |name: &str| {
+        !matches!(
+            name,
+            "status" | "message" | "error" | "error_type" | "error_message" | "error_details" | "explanation"
+        )
+    };
+    let mut fields = tool.fields().filter(|(name, _)| telling(name)).peekable();
+    let none = fields.peek().is_none() && (tool.fields().next().is_some() || shapeless(output));
+    // A tool whose status is all there is to say is fine, if it acts rather than answers.
+    let only_status = none && tool.fields().any(|(name, _)| name == "status");
+    if !only_status && (none || fields.all(|(_, schema)| shapeless(schema))) {
+        let message = "no field of the result has a shape that a test could check; describe what is in it";
+        bench.tell("untestable-result", tool.places.near(Section::Output), message);
+    }
+}

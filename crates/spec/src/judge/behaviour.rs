@@ -1,0 +1,211 @@
+//! What a caller must be able to rely on: telling success from failure, the shape of errors, what a
+//! second call does, and what could go wrong.
+
+use serde_json::Value;
+
+use super::Bench;
+use crate::model::{Idempotent, Section, ToolSpec, properties};
+
+pub fn check(bench: &mut Bench<'_>, tool: &ToolSpec) {
+    if let Some(output) = &tool.output {
+        status(bench, tool, output);
+        error_shape(bench, tool, output);
+    } else if tool.places.section(Section::Output).is_some_and(|place| place.is_filled) {
+        let message = "the result is described in words only; give a table or a JSON Schema, with `status`";
+        bench.tell("output-undescribed", tool.places.near(Section::Output), message);
+    }
+    idempotency(bench, tool);
+    security(bench, tool);
+}
+
+/// Every top-level schema a result may have.
+fn shapes(output: &Value) -> Vec<&Value> {
+    let branches = ["oneOf", "anyOf", "allOf"].iter().filter_map(|key| output.get(key)?.as_array()).flatten();
+    std::iter::once(output).chain(branches).collect()
+}
+
+fn field<'a>(output: &'a Value, name: &str) -> Option<&'a Value> {
+    shapes(output).into_iter().find_map(|shape| properties(shape)?.get(name))
+}
+
+pub fn is_failure(word: &str) -> bool {
+    let word = word.to_lowercase();
+    ["fail", "error", "invalid", "denied", "timeout", "not_found", "unavailable", "refused", "rejected", "miss"]
+        .iter()
+        .any(|part| word.contains(part))
+}
+
+fn status(bench: &mut Bench<'_>, tool: &ToolSpec, output: &Value) {
+    let near = tool.places.near(Section::Output);
+    let Some(status) = field(output, "status") else {
+        let flag =
+            ["success", "ok", "succeeded", "is_error", "isError"].iter().any(|name| field(output, name).is_some());
+        if !flag {
+            let message =
+                "nothing in the result tells success from failure; add `status` with \"success\" and \"failure\"";
+            bench.tell("output-status", near, message);
+        }
+        return;
+    };
+    let span = tool.places.output.place("/properties/status").unwrap_or(near);
+    let words = status_words(status);
+    if !words.is_empty() && !words.iter().any(|word| is_failure(word)) {
+        let message = format!("`status` names no value for failure, only {}", words.join(", "));
+        bench.tell("output-status", span, message);
+    }
+}
+
+/// The values a status can have, from its choices or from the words its description puts in quotes.
+fn status_words(status: &Value) -> Vec<String> {
+    if let Some(choices) = status.get("enum").and_then(Value::as_array) {
+        return choices.iter().filter_map(Value::as_str).map(str::to_owned).collect();
+    }
+    if let Some(only) = status.get("const").and_then(Value::as_str) {
+        return vec![only.to_owned()];
+    }
+    let description = status.get("description").and_then(Value::as_str).unwrap_or_default();
+    description
+        .split(['"', '`', '“', '”'])
+        .skip(1)
+        .step_by(2)
+        .filter(|word| !word.trim().is_empty())
+        .map(str::to_owned)
+        .collect()
+}
+
+fn error_shape(bench: &mut Bench<'_>, tool: &ToolSpec, output: &Value) {
+    let nested = field(output, "error").and_then(properties);
+    let prose = [&tool.errors, &tool.output_notes, &bench.document.intro];
+    let has = |name: &str| {
+        field(output, name).is_some()
+            || nested.is_some_and(|nested| nested.contains_key(name))
+            || prose.iter().any(|text| text.contains(name))
+            || tool.examples.iter().any(|example| example.body.contains(name))
+    };
+    let missing: Vec<&str> = ["error_type", "error_message"].into_iter().filter(|name| !has(name)).collect();
+    if !missing.is_empty() {
+        let message = format!(
+            "a failure is not described with {}; the standard's shape is \
+             {{\"status\": \"failure\", \"error_type\": …, \"error_message\": …}}, flat or under `error`",
+            missing.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(" and ")
+        );
+        bench.tell("error-shape", tool.places.near(Section::Errors), message);
+    }
+}
+
+fn idempotency(bench: &mut Bench<'_>, tool: &ToolSpec) {
+    let Some(place) = tool.places.section(Section::Idempotency).filter(|place| place.is_filled) else { return };
+    let Some(answer) = tool.idempotent() else {
+        let message = "the section does not answer; write `- **Idempotent**: Yes`, No or Partially, and why";
+        bench.tell("idempotency-unstated", place.words, message);
+        return;
+    };
+    let conflict = match (answer, tool.hints.idempotent, tool.hints.read_only) {
+        (Idempotent::Yes, Some(false), _) => Some("the section says Yes, the hints say `idempotentHint=false`"),
+        (Idempotent::No, Some(true), _) => Some("the section says No, the hints say `idempotentHint=true`"),
+        (Idempotent::No, _, Some(true)) => Some(
+            "the section says No, but a tool that only reads (`readOnlyHint=true`) changes nothing when called again",
+        ),
+        _ => None,
+    };
+    if let Some(message) = conflict {
+        bench.tell("idempotency-conflict", place.words, message);
+    }
+}
+
+/// Hints that contradict each other or the name.
+pub fn hints(bench: &mut Bench<'_>, tool: &ToolSpec) {
+    if tool.hints.read_only != Some(true) {
+        return;
+    }
+    if tool.hints.destructive == Some(true) {
+        bench.tell("hints-conflict", tool.places.heading, "`readOnlyHint` and `destructiveHint` cannot both be true");
+    }
+    let verbs = [
+        "delete",
+        "remove",
+        "write",
+        "create",
+        "update",
+        "send",
+        "set",
+        "install",
+        "uninstall",
+        "erase",
+        "format",
+        "reset",
+    ];
+    let first = tool.name.rsplit('.').next().unwrap_or_default().split(['_', '-']).next().unwrap_or_default();
+    if verbs.contains(&first) {
+        let message = format!("a tool that begins with `{first}` claims to only read (`readOnlyHint=true`)");
+        bench.tell("hints-conflict", tool.places.heading, message);
+    }
+}
+
+/// What a tool touches, and the words that give it away.
+const TOUCHES: &[(&str, &[&str])] = &[
+    ("files", &["file", "files", "path", "paths", "directory", "folder", "filesystem", "upload", "download", "disk"]),
+    (
+        "the network",
+        &[
+            "url", "urls", "uri", "http", "https", "network", "host", "endpoint", "webhook", "socket", "fetch",
+            "download", "email",
+        ],
+    ),
+    ("code", &["code", "command", "commands", "script", "shell", "execute", "exec", "eval", "sql", "build", "compile"]),
+    (
+        "data",
+        &[
+            "delete",
+            "database",
+            "password",
+            "token",
+            "secret",
+            "credential",
+            "credentials",
+            "user",
+            "contacts",
+            "sms",
+            "location",
+            "clipboard",
+            "personal",
+            "overwrite",
+        ],
+    ),
+];
+
+fn security(bench: &mut Bench<'_>, tool: &ToolSpec) {
+    let Some(place) = tool.places.section(Section::Security).filter(|place| place.is_filled) else { return };
+    let said: Vec<&str> =
+        tool.security.split_whitespace().filter(|word| word.chars().any(char::is_alphanumeric)).collect();
+    let dismissed = {
+        let plain = tool.security.replace(['*', '`', '-', '.'], "").trim().to_lowercase();
+        plain.starts_with("n/a")
+            || plain.starts_with("none")
+            || plain.starts_with("no security")
+            || plain.starts_with("not applicable")
+    };
+    // A sentence that protects anything names it; below eight words nobody has.
+    if !dismissed && said.len() >= 8 {
+        return;
+    }
+    let names = tool.parameters().map(|(name, _)| name.as_str());
+    let words: Vec<String> = std::iter::once(tool.name.as_str())
+        .chain(names)
+        .chain(std::iter::once(tool.purpose.as_str()))
+        .flat_map(|text| text.split(|c: char| !c.is_alphanumeric()))
+        .map(str::to_lowercase)
+        .collect();
+    let touched: Vec<&str> = TOUCHES
+        .iter()
+        .filter(|(_, marks)| words.iter().any(|word| marks.contains(&word.as_str())))
+        .map(|(what, _)| *what)
+        .collect();
+    if !touched.is_empty() {
+        let message = format!(
+            "the tool touches {}, and this section does not say what could go wrong and what prevents it",
+            touched.join(", ")
+        );
+        bench.tell("security-boilerplate", place.words, message);
+    }
+}

@@ -1,0 +1,223 @@
+//! Judging: rules as data, findings with places and, where it is safe, a mend.
+//!
+//! [`RULES`] is the list of what is required, one row a requirement; the neighbours hold the checks:
+//! `structure` the sections and placeholders, `names`, `tables` and `schemas`, `examples`,
+//! `behaviour` status, errors, idempotency and security, `words` descriptions and versions, `advice`
+//! what could be better. A tool is judged by what it says; nothing is ever called.
+
+mod advice;
+mod behaviour;
+mod examples;
+mod fix;
+mod names;
+mod placeholders;
+mod rules;
+mod schemas;
+mod structure;
+mod tables;
+mod words;
+
+use std::collections::BTreeMap;
+
+pub use fix::{Fixed, apply_fixes, fix};
+pub use rules::{RULES, Rule, rule, rules_page};
+
+use crate::model::ToolSpec;
+use crate::read::{Document, Format};
+use crate::schema::Checker;
+use crate::text::Span;
+
+/// How bad a finding is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Severity {
+    /// Could be better.
+    Advice,
+    /// A caller may stumble.
+    Warning,
+    /// The requirement is not met.
+    Error,
+}
+
+impl Severity {
+    pub fn word(self) -> &'static str {
+        match self {
+            Severity::Advice => "advice",
+            Severity::Warning => "warning",
+            Severity::Error => "error",
+        }
+    }
+
+    pub fn from_word(word: &str) -> Option<Severity> {
+        [Severity::Advice, Severity::Warning, Severity::Error].into_iter().find(|severity| severity.word() == word)
+    }
+}
+
+/// One thing a rule has to say.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    pub rule: &'static str,
+    pub severity: Severity,
+    /// Counted from 1.
+    pub line: usize,
+    /// In characters, counted from 1.
+    pub column: usize,
+    pub span: Span,
+    pub message: String,
+    /// The tool it is about.
+    pub tool: Option<String>,
+    pub fix: Option<Edit>,
+}
+
+/// A change that mends a finding without changing what the document says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Edit {
+    pub span: Span,
+    pub replacement: String,
+}
+
+/// Which rules speak and how loudly.
+#[derive(Clone, Debug)]
+pub struct Config {
+    levels: BTreeMap<&'static str, Option<Severity>>,
+    /// Names longer than this are told.
+    pub name_length: usize,
+    /// Descriptions that cost more tokens than this are told.
+    pub description_tokens: usize,
+}
+
+impl Default for Config {
+    fn default() -> Config {
+        // Clients allow 64 characters and put the server's name in front.
+        Config { levels: BTreeMap::new(), name_length: 48, description_tokens: 300 }
+    }
+}
+
+impl Config {
+    /// Sets a rule to `off`, `advice`, `warning` or `error`.
+    pub fn set(&mut self, id: &str, level: &str) -> Result<(), String> {
+        let rule = rule(id).ok_or_else(|| format!("there is no rule `{id}`; `sinew spec explain` lists them"))?;
+        let severity =
+            match level {
+                "off" => None,
+                word => Some(Severity::from_word(word).ok_or_else(|| {
+                    format!("rule `{id}` cannot be set to `{word}`; use off, advice, warning or error")
+                })?),
+            };
+        self.levels.insert(rule.id, severity);
+        Ok(())
+    }
+
+    fn severity(&self, rule: &Rule) -> Option<Severity> {
+        self.levels.get(rule.id).copied().unwrap_or(Some(rule.severity))
+    }
+}
+
+/// More findings than this nobody reads; a hostile document would otherwise have millions.
+const MAX_FINDINGS: usize = 1000;
+
+/// Judges a document: its findings in the order of their places.
+pub fn lint(document: &Document, config: &Config) -> Vec<Finding> {
+    let mut bench = Bench { document, config, tool: None, findings: Vec::new(), mute: Vec::new() };
+    for problem in &document.problems {
+        bench.tell(problem.rule, problem.span, problem.message.clone());
+    }
+    let readable = !document.problems.iter().any(|problem| matches!(problem.rule, "not-text" | "too-large"));
+    if readable {
+        structure::document(&mut bench);
+        names::unique(&mut bench);
+        for tool in &document.tools {
+            bench.judge_tool(tool);
+        }
+    }
+    let mut findings = bench.findings;
+    findings.sort_by(|one, two| (one.span.start, one.rule).cmp(&(two.span.start, two.rule)));
+    findings
+}
+
+/// Judges tools that come from no document, such as those of a live device.
+pub fn lint_tools(tools: &[sinew_tool::Tool], config: &Config) -> Vec<Finding> {
+    let list: Vec<serde_json::Value> = tools.iter().map(sinew_tool::Tool::to_json).collect();
+    let text = serde_json::to_string_pretty(&serde_json::json!({ "tools": list })).unwrap_or_default();
+    lint(&crate::read::tools_list_json(&text), config)
+}
+
+/// Invocation names that several documents claim: `(name, the documents' indexes)`.
+pub fn repeated_names(documents: &[&Document]) -> Vec<(String, Vec<usize>)> {
+    let mut owners: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
+    for (index, document) in documents.iter().enumerate() {
+        for tool in document.tools.iter().filter(|tool| !placeholders::is_placeholder(&tool.name)) {
+            let owners = owners.entry(&tool.name).or_default();
+            if owners.last() != Some(&index) {
+                owners.push(index);
+            }
+        }
+    }
+    owners.into_iter().filter(|(_, owners)| owners.len() > 1).map(|(name, owners)| (name.to_owned(), owners)).collect()
+}
+
+/// Where findings are laid down while a document is judged.
+struct Bench<'a> {
+    document: &'a Document,
+    config: &'a Config,
+    tool: Option<&'a ToolSpec>,
+    findings: Vec<Finding>,
+    /// Stretches of blank form, where only `unfilled` speaks.
+    mute: Vec<Span>,
+}
+
+impl<'a> Bench<'a> {
+    fn tell(&mut self, id: &'static str, span: Span, message: impl Into<String>) {
+        self.tell_fixable(id, span, message, None);
+    }
+
+    fn tell_fixable(&mut self, id: &'static str, span: Span, message: impl Into<String>, fix: Option<Edit>) {
+        if self.findings.len() >= MAX_FINDINGS {
+            return;
+        }
+        let Some(rule) = rule(id) else { return };
+        let Some(severity) = self.config.severity(rule) else { return };
+        let muted = id != "unfilled" && self.mute.iter().any(|mute| mute.contains(span.start));
+        if muted {
+            return;
+        }
+        let position = self.document.lines.position(&self.document.text, span.start);
+        self.findings.push(Finding {
+            rule: rule.id,
+            severity,
+            line: position.line,
+            column: position.column,
+            span,
+            message: message.into(),
+            tool: self.tool.map(|tool| tool.name.clone()),
+            fix,
+        });
+    }
+
+    fn is_markdown(&self) -> bool {
+        self.document.format == Format::Markdown
+    }
+
+    fn text(&self) -> &'a str {
+        &self.document.text
+    }
+
+    fn judge_tool(&mut self, tool: &'a ToolSpec) {
+        self.tool = Some(tool);
+        self.mute = placeholders::check(self, tool);
+        let flawed = schemas::check(self, tool);
+        let checker = if flawed { None } else { Checker::new(&tool.input) };
+        if self.is_markdown() {
+            structure::sections(self, tool);
+            tables::check(self, tool);
+            examples::check(self, tool, checker.as_ref());
+            behaviour::check(self, tool);
+        }
+        names::check(self, tool);
+        schemas::parameters(self, tool);
+        words::check(self, tool);
+        behaviour::hints(self, tool);
+        advice::check(self, tool);
+        self.mute.clear();
+        self.tool = None;
+    }
+}

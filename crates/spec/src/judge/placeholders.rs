@@ -1,0 +1,143 @@
+//! Blank forms: what a template left for its author and nobody filled in.
+
+use std::sync::LazyLock;
+
+use super::Bench;
+use crate::model::{Section, ToolSpec};
+use crate::print::TEMPLATE;
+use crate::text::Span;
+
+/// The placeholders of our own template, braces and all.
+static OWN: LazyLock<Vec<&'static str>> = LazyLock::new(|| {
+    let mut found: Vec<&str> = Vec::new();
+    let mut rest = TEMPLATE;
+    while let Some(open) = rest.find("{{") {
+        let Some(length) = rest[open..].find("}}") else { break };
+        found.push(&rest[open..open + length + 2]);
+        rest = &rest[open + length..];
+    }
+    found.sort_unstable();
+    found.dedup();
+    found
+});
+
+/// How placeholders begin in the template that many documents in the world were copied from.
+const OTHERS: &[&str] = &[
+    "[YourToolName]",
+    "[your_tool_invocation_name]",
+    "[Module Name]",
+    "[module_name]",
+    "[tool_name]",
+    "[Tool Name]",
+    "[Another Tool Name]",
+    "[Tool description]",
+    "[Parameter1",
+    "[Parameter2",
+    "[ParameterName",
+    "[ResultField",
+    "[ExampleValue",
+    "[ExampleResult",
+    "[DataType]",
+    "[ErrorCode",
+    "[Description of ",
+    "[Brief description",
+    "[Explain ",
+    "[Describe ",
+    "[If applicable",
+    "[If the tool",
+    "[Note any",
+    "[Commonly, ",
+];
+
+pub fn is_placeholder(name: &str) -> bool {
+    OWN.contains(&name) || OTHERS.iter().any(|other| name.starts_with(other))
+}
+
+/// Tells `unfilled` once a tool, and answers with the stretches that are still blank form.
+pub fn check(bench: &mut Bench<'_>, tool: &ToolSpec) -> Vec<Span> {
+    if !bench.is_markdown() {
+        return Vec::new();
+    }
+    let text = bench.text();
+    // What stands before the first tool is the form's head, told together with that tool.
+    let is_first = bench.document.tools.first().is_some_and(|first| std::ptr::eq(first, tool));
+    let head = if is_first { find(text, Span::new(0, tool.places.whole.start)) } else { Vec::new() };
+    let mut blanks = find(text, tool.places.whole);
+    blanks.extend(choices(text, tool));
+    blanks.sort_unstable();
+    let mute = if is_placeholder(&tool.name) {
+        vec![tool.places.whole]
+    } else {
+        let blank = |whole: Span| blanks.iter().any(|blank| whole.contains(blank.start));
+        tool.places.sections.iter().map(|place| place.whole).filter(|whole| blank(*whole)).collect()
+    };
+    let all: Vec<Span> = head.into_iter().chain(blanks).collect();
+    if let Some(first) = all.first() {
+        let mut lines: Vec<usize> =
+            all.iter().map(|blank| bench.document.lines.position(text, blank.start).line).collect();
+        lines.dedup();
+        let shown: Vec<String> = lines.iter().take(12).map(usize::to_string).collect();
+        let more = if lines.len() > shown.len() { ", …" } else { "" };
+        let message = format!(
+            "{} of the template {} to be filled in: line{} {}{more}",
+            if all.len() == 1 { "a placeholder".to_owned() } else { format!("{} placeholders", all.len()) },
+            if all.len() == 1 { "is" } else { "are" },
+            if lines.len() == 1 { "" } else { "s" },
+            shown.join(", "),
+        );
+        bench.tell("unfilled", *first, message);
+    }
+    mute
+}
+
+/// Tells a template's head that no tool follows.
+pub fn check_head(bench: &mut Bench<'_>) {
+    if let Some(first) = find(bench.text(), Span::new(0, bench.text().len())).first() {
+        bench.tell("unfilled", *first, "placeholders of the template are to be filled in");
+    }
+}
+
+/// The placeholders in a stretch of text, outside comments.
+fn find(text: &str, within: Span) -> Vec<Span> {
+    let mut found = Vec::new();
+    let mut at = within.start;
+    while let Some(offset) = within_of(text, at, within.end).find(['[', '{', '<']) {
+        at += offset;
+        let rest = within_of(text, at, within.end);
+        if rest.starts_with("<!--") {
+            at += rest.find("-->").map_or(4, |close| close + 3);
+            continue;
+        }
+        let own = OWN.iter().find(|own| rest.starts_with(**own)).map(|own| own.len());
+        let other = || {
+            let begins = OTHERS.iter().any(|other| rest.starts_with(other));
+            begins.then(|| rest.find(']').map_or(1, |close| close + 1))
+        };
+        match own.or_else(other) {
+            Some(length) => {
+                found.push(Span::new(at, at + length));
+                at += length;
+            }
+            None => at += 1,
+        }
+    }
+    found
+}
+
+fn within_of(text: &str, start: usize, end: usize) -> &str {
+    text.get(start..end).unwrap_or_default()
+}
+
+/// `Yes/No` in a required cell and `Yes/No/Partially` in the idempotency section.
+fn choices(text: &str, tool: &ToolSpec) -> Vec<Span> {
+    let rows = tool.places.input.table.iter().flat_map(|table| &table.rows);
+    let cells = rows.filter_map(|row| row.required.as_ref());
+    let mut found: Vec<Span> = cells.filter(|cell| cell.text == "Yes/No").map(|cell| cell.span).collect();
+    if let Some(place) = tool.places.section(Section::Idempotency)
+        && let Some(at) = place.whole.of(text).find("Yes/No/Partially")
+    {
+        let start = place.whole.start + at;
+        found.push(Span::new(start, start + "Yes/No/Partially".len()));
+    }
+    found
+}

@@ -1,0 +1,99 @@
+//! Schemas: JSON at all, JSON Schema 2020-12, and a word and an example for every parameter.
+
+use serde_json::Value;
+
+use super::{Bench, Edit};
+use crate::json::{Slip, SlipKind};
+use crate::model::{Section, ToolSpec};
+use crate::read::places::Side;
+use crate::schema::{clip, flaws};
+use crate::text::Span;
+
+/// Judges the schemas; answers whether the input schema cannot be used to check examples.
+pub fn check(bench: &mut Bench<'_>, tool: &ToolSpec) -> bool {
+    let places = &tool.places;
+    let input = side(bench, &places.input, Some(&tool.input), "input-schema-invalid", places.near(Section::Input));
+    side(bench, &places.output, tool.output.as_ref(), "output-schema-invalid", places.near(Section::Output));
+    if !bench.is_markdown() {
+        let is_object = tool.input.get("type").is_some_and(|kind| kind == "object");
+        if places.input.schema.is_none() {
+            bench.tell(
+                "input-schema-invalid",
+                places.heading,
+                "the tool has no `inputSchema`; give at least {\"type\": \"object\"}",
+            );
+        } else if !is_object {
+            let span = places.input.place("/type").unwrap_or(places.heading);
+            bench.tell("input-schema-invalid", span, "arguments are an object: the schema's `type` must be \"object\"");
+        }
+    }
+    input
+}
+
+fn side(bench: &mut Bench<'_>, side: &Side, schema: Option<&Value>, rule: &'static str, near: Span) -> bool {
+    for fault in &side.faults {
+        bench.tell("schema-not-json", fault.span, fault.message.clone());
+    }
+    slips(bench, "schema-not-json", &side.slips);
+    // What comes from a table is well formed by construction.
+    let (Some(_), Some(schema)) = (&side.schema, schema) else { return false };
+    let flaws = flaws(schema);
+    for flaw in &flaws {
+        let span = side.place(&flaw.pointer).unwrap_or(near);
+        let at = if flaw.pointer.is_empty() { String::new() } else { format!(" (at `{}`)", clip(&flaw.pointer)) };
+        bench.tell(rule, span, format!("{}{at}", flaw.message));
+    }
+    !flaws.is_empty()
+}
+
+/// Tells the slips of a lenient reading, with a mend where leaving something out is one.
+pub fn slips(bench: &mut Bench<'_>, rule: &'static str, slips: &[Slip]) {
+    for slip in slips.iter().filter(|slip| slip.kind != SlipKind::SecondValue).take(20) {
+        let fix = slip.kind.is_removable().then(|| {
+            let text = bench.text();
+            // The blanks before a comment go with it.
+            let before = &text[..slip.span.start];
+            let start = if slip.kind == SlipKind::Comment {
+                before.trim_end_matches([' ', '\t']).len()
+            } else {
+                slip.span.start
+            };
+            Edit { span: Span::new(start, slip.span.end), replacement: String::new() }
+        });
+        bench.tell_fixable(rule, slip.span, slip.kind.says(), fix);
+    }
+}
+
+pub fn parameters(bench: &mut Bench<'_>, tool: &ToolSpec) {
+    let markdown = bench.is_markdown();
+    let places = tool.places.input.members();
+    let near = tool.places.near(Section::Input);
+    for (name, property) in tool.parameters() {
+        let span = places.get(name.as_str()).copied().unwrap_or(near);
+        let shown = clip(name);
+        if !described(property) {
+            let message =
+                format!("the parameter `{shown}` has no description; say what it means, its unit and what is allowed");
+            bench.tell("parameter-description", span, message);
+        }
+        if markdown && crate::print::example(property).is_none() {
+            bench.tell("parameter-example", span, format!("the parameter `{shown}` has no example value"));
+        }
+    }
+    if !markdown {
+        return;
+    }
+    let places = tool.places.output.members();
+    let near = tool.places.near(Section::Output);
+    for (name, property) in tool.fields() {
+        if !described(property) {
+            let span = places.get(name.as_str()).copied().unwrap_or(near);
+            bench.tell("field-description", span, format!("the field `{}` has no description", clip(name)));
+        }
+    }
+}
+
+fn described(property: &Value) -> bool {
+    let words = |key: &str| property.get(key).and_then(Value::as_str).is_some_and(|words| !words.trim().is_empty());
+    words("description") || words("title") && property.get("enum").is_some() || property.get("$ref").is_some()
+}

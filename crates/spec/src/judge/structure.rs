@@ -1,0 +1,144 @@
+//! The document and its sections: present, in order, under their own names, and saying something.
+
+use std::collections::HashSet;
+
+use super::{Bench, Edit, placeholders};
+use crate::model::{Section, ToolSpec};
+use crate::text::Span;
+
+pub fn document(bench: &mut Bench<'_>) {
+    let document = bench.document;
+    if bench.is_markdown() && document.tools.is_empty() && document.says_no_tools.is_none() {
+        placeholders::check_head(bench);
+        let message = "no tool was found; begin each with a heading such as `## Tool: `read_file``, \
+                       or say that the module exposes no MCP tools";
+        bench.tell("no-tools", Span::default(), message);
+    }
+    line_endings(bench);
+    hidden_text(bench);
+}
+
+fn line_endings(bench: &mut Bench<'_>) {
+    let text = bench.text();
+    let windows = text.matches("\r\n").count();
+    let plain = text.matches('\n').count() - windows;
+    let lone = text.matches('\r').count() - windows;
+    if [windows, plain, lone].iter().filter(|count| **count > 0).count() < 2 {
+        return;
+    }
+    let even = text.replace("\r\n", "\n").replace('\r', "\n");
+    let (even, kind) = if windows > plain + lone { (even.replace('\n', "\r\n"), "CRLF") } else { (even, "LF") };
+    let first = text.find('\r').unwrap_or_default();
+    let whole = Span::new(0, text.len());
+    let message = format!("line endings are mixed ({plain} LF, {windows} CRLF, {lone} CR); most are {kind}");
+    bench.tell_fixable("line-endings", Span::at(first), message, Some(Edit { span: whole, replacement: even }));
+}
+
+/// Characters that show nothing and change what a person sees: right-to-left letters are welcome,
+/// invisible commands to reverse text are not.
+fn hidden_text(bench: &mut Bench<'_>) {
+    let hides = |c: char| matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{200b}' | '\u{2060}' | '\u{feff}' | '\u{e0000}'..='\u{e007f}');
+    let text = bench.text();
+    if text.is_ascii() {
+        return;
+    }
+    for (at, character) in text.char_indices().filter(|(_, character)| hides(*character)).take(20) {
+        let span = Span::new(at, at + character.len_utf8());
+        let message = format!(
+            "the invisible character U+{:04X} hides or reorders text; a reader sees something else than a model",
+            character as u32
+        );
+        bench.tell("hidden-text", span, message);
+    }
+}
+
+pub fn sections(bench: &mut Bench<'_>, tool: &ToolSpec) {
+    let places = &tool.places;
+    let missing: Vec<String> = Section::ALL
+        .iter()
+        .filter(|section| places.section(**section).is_none() && !stands_in(tool, **section))
+        .map(|section| format!("{}. {}", section.number(), section.title()))
+        .collect();
+    if !missing.is_empty() {
+        let word = if missing.len() == 1 { "the section" } else { "the sections" };
+        bench.tell(
+            "section-missing",
+            places.heading,
+            format!("{word} {} missing: {}", be(missing.len()), missing.join(", ")),
+        );
+    }
+    order(bench, tool);
+    let mut seen = HashSet::new();
+    for place in &places.sections {
+        let text = bench.text();
+        if !seen.insert(place.section) && place.is_heading {
+            bench.tell(
+                "section-order",
+                place.words,
+                format!("a second section \"{}\"; join them", place.section.title()),
+            );
+        } else if place.words.of(text) != place.section.heading() {
+            let expected = place.section.heading();
+            let message = format!("this section is called `### {expected}`");
+            let fix = place.is_heading.then(|| Edit { span: place.words, replacement: expected });
+            bench.tell_fixable("section-heading", place.words, message, fix);
+        }
+        if !place.is_filled {
+            let message =
+                format!("the section \"{}\" says nothing; fill it in, or write N/A and why", place.section.title());
+            bench.tell("section-empty", place.words, message);
+        }
+    }
+}
+
+fn be(count: usize) -> &'static str {
+    if count == 1 { "is" } else { "are" }
+}
+
+/// A free-form tool may say in its first paragraph what it is for, and in its heading how it is
+/// called; that is told as a heading that differs, not as silence.
+fn stands_in(tool: &ToolSpec, section: Section) -> bool {
+    let free = tool.places.sections.iter().all(|place| !place.is_heading);
+    match section {
+        Section::Purpose => free && !tool.purpose.is_empty(),
+        Section::Name => free && !tool.name.is_empty(),
+        _ => false,
+    }
+}
+
+fn order(bench: &mut Bench<'_>, tool: &ToolSpec) {
+    let places = &tool.places.sections;
+    let Some(first) = places.windows(2).position(|pair| pair[0].section > pair[1].section) else { return };
+    let wrong = &places[first + 1];
+    let distinct: HashSet<Section> = places.iter().map(|place| place.section).collect();
+    let movable = distinct.len() == places.len()
+        && places.iter().all(|place| place.is_heading)
+        && places.windows(2).all(|pair| pair[0].whole.end == pair[1].whole.start);
+    let fix = movable.then(|| {
+        let text = bench.text();
+        let mut sorted: Vec<_> = places.iter().collect();
+        sorted.sort_by_key(|place| place.section);
+        let mut parts: Vec<String> = sorted.iter().map(|place| without_rule(place.whole.of(text)).to_owned()).collect();
+        let last = places[places.len() - 1].whole.of(text);
+        let tail = &last[without_rule(last).len()..];
+        if let Some(last) = parts.last_mut() {
+            last.push_str(tail);
+        }
+        let span = Span::new(places[0].whole.start, places[places.len() - 1].whole.end);
+        let ending = if text.contains("\r\n") { "\r\n\r\n" } else { "\n\n" };
+        Edit { span, replacement: parts.join(ending) }
+    });
+    let message = format!(
+        "\"{}\" stands after \"{}\"; the order is {}",
+        wrong.section.title(),
+        places[first].section.title(),
+        Section::ALL.map(|section| section.number().to_string()).join(", ")
+    );
+    bench.tell_fixable("section-order", wrong.words, message, fix);
+}
+
+/// A section without the line that divides its tool from the next.
+fn without_rule(section: &str) -> &str {
+    let section = section.trim_end();
+    section.strip_suffix("\n---").map_or(section, str::trim_end)
+}

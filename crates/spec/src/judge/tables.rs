@@ -1,0 +1,164 @@
+//! Tables: readable types, clear requirements, and agreement with the schema beside them.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+
+use serde_json::Value;
+
+use super::{Bench, Edit};
+use crate::model::{self, Section, ToolSpec};
+use crate::print::code;
+use crate::read::places::{Required, Side, Table};
+use crate::read::table::Column;
+use crate::read::{side, table, types};
+use crate::schema::{clip, resolve};
+
+pub fn check(bench: &mut Bench<'_>, tool: &ToolSpec) {
+    for (side, section) in [(&tool.places.input, Section::Input), (&tool.places.output, Section::Output)] {
+        let Some(table) = &side.table else { continue };
+        shape(bench, table, section);
+        rows(bench, table, section);
+        if side.schema.is_some() {
+            let schema = if section == Section::Input { Some(&tool.input) } else { tool.output.as_ref() };
+            if let Some(schema) = schema {
+                agreement(bench, side, table, schema, section);
+            }
+        }
+    }
+}
+
+fn shape(bench: &mut Bench<'_>, table: &Table, section: Section) {
+    use Column::{Description, Example, Name, Required as Needed, Type};
+    let wanted: &[Column] = if section == Section::Input {
+        &[Name, Type, Needed, Description, Example]
+    } else {
+        &[Name, Type, Description, Example]
+    };
+    if table.columns.is_empty() {
+        let message = "a list of bullets; the standard describes parameters in a table";
+        bench.tell("table-shape", table.header, message);
+        return;
+    }
+    if table.columns != wanted {
+        let words = if section == Section::Input {
+            "Parameter Name, Type, Required, Description, Example Value"
+        } else {
+            "Field Name, Type, Description, Example Value"
+        };
+        bench.tell("table-shape", table.header, format!("the columns of this table are: {words}"));
+    }
+}
+
+fn rows(bench: &mut Bench<'_>, table: &Table, section: Section) {
+    let mut seen = HashSet::new();
+    for row in &table.rows {
+        let name = clip(&row.name);
+        if !seen.insert(row.name.as_str()) {
+            bench.tell("parameter-repeated", row.name_span, format!("`{name}` is described twice"));
+        }
+        if let Some(cell) = &row.kind {
+            match types::read(&cell.text) {
+                None => {
+                    let message = format!(
+                        "`{}` is no type a caller could know; use string, integer, number, boolean, object, \
+                         array[TYPE] or enum[\"a\", \"b\"]",
+                        clip(&cell.text)
+                    );
+                    bench.tell("type-unknown", cell.span, message);
+                }
+                Some(reading) if !reading.standard => {
+                    let standard = types::write(&reading.schema);
+                    let fix = Edit { span: cell.span, replacement: table::escape(&code(&standard)) };
+                    let message = format!("`{}` is written `{standard}`", clip(&cell.text.replace('`', "")));
+                    bench.tell_fixable("type-alias", cell.span, message, Some(fix));
+                }
+                Some(_) => {}
+            }
+        }
+        if section == Section::Input {
+            let told = match (row.required(), &row.required) {
+                (Required::Sometimes, Some(cell)) => Some((
+                    cell.span,
+                    format!(
+                        "`{name}` is required under a condition; say Yes or No here and the condition in the description"
+                    ),
+                )),
+                (Required::Unclear, Some(cell)) => Some((cell.span, format!("say Yes or No: is `{name}` required?"))),
+                (Required::Unclear, None) if !table.columns.contains(&Column::Default) => {
+                    Some((row.name_span, format!("the table does not say whether `{name}` is required")))
+                }
+                _ => None,
+            };
+            if let Some((span, message)) = told {
+                bench.tell("required-unclear", span, message);
+            }
+        }
+    }
+}
+
+/// Table and schema describe one object; where they differ, one of them is wrong.
+fn agreement(bench: &mut Bench<'_>, side: &Side, table: &Table, schema: &Value, section: Section) {
+    let noun = if section == Section::Input { "parameter" } else { "field" };
+    let tabled = side::from_table(table);
+    let rows: HashMap<&str, _> = table.rows.iter().map(|row| (row.name.as_str(), row)).collect();
+    let none = serde_json::Map::new();
+    let in_table = model::properties(&tabled).unwrap_or(&none);
+    let in_schema = model::properties(schema).unwrap_or(&none);
+    let table_required: HashSet<&str> = model::required(&tabled).into_iter().collect();
+    let schema_required: HashSet<&str> = model::required(schema).into_iter().collect();
+    for (name, property) in in_table {
+        let Some(row) = rows.get(name.as_str()) else { continue };
+        let shown = clip(name);
+        let Some(other) = in_schema.get(name) else {
+            bench.tell(
+                "table-schema",
+                row.name_span,
+                format!("the {noun} `{shown}` is in the table, not in the JSON Schema"),
+            );
+            continue;
+        };
+        let (one, two) = (kinds(&tabled, property, 0), kinds(schema, other, 0));
+        if let (Some(one), Some(two), Some(cell)) = (&one, &two, &row.kind)
+            && one != two
+        {
+            let words = |set: &BTreeSet<&str>| set.iter().copied().collect::<Vec<_>>().join(" or ");
+            let message = format!("`{shown}` is {} in the table and {} in the JSON Schema", words(one), words(two));
+            bench.tell("table-schema", cell.span, message);
+        }
+        let clear = matches!(row.required(), Required::Yes | Required::No);
+        let differs = table_required.contains(name.as_str()) != schema_required.contains(name.as_str());
+        if section == Section::Input && clear && differs {
+            let span = row.required.as_ref().map_or(row.name_span, |cell| cell.span);
+            let message = format!("table and JSON Schema disagree on whether `{shown}` is required");
+            bench.tell("table-schema", span, message);
+        }
+    }
+    let places = side.members();
+    for name in in_schema.keys().filter(|name| !in_table.contains_key(*name)) {
+        let span = places.get(name.as_str()).copied().unwrap_or(table.header);
+        let message = format!("the {noun} `{}` is in the JSON Schema, not in the table", clip(name));
+        bench.tell("table-schema", span, message);
+    }
+}
+
+/// The types a schema allows; `None` where that cannot be told at a glance.
+fn kinds<'a>(root: &'a Value, schema: &'a Value, depth: usize) -> Option<BTreeSet<&'a str>> {
+    if depth > 8 {
+        return None;
+    }
+    if let Some(kind) = schema.get("type") {
+        return match kind {
+            Value::String(name) => Some(BTreeSet::from([name.as_str()])),
+            Value::Array(names) => names.iter().map(Value::as_str).collect(),
+            _ => None,
+        };
+    }
+    if let Some(target) = schema.get("$ref").and_then(Value::as_str).and_then(|reference| resolve(root, reference)) {
+        return kinds(root, target, depth + 1);
+    }
+    if let Some(branches) = ["anyOf", "oneOf"].iter().find_map(|key| schema.get(key)?.as_array()) {
+        let branches: Option<Vec<_>> = branches.iter().take(16).map(|branch| kinds(root, branch, depth + 1)).collect();
+        return Some(branches?.into_iter().flatten().collect());
+    }
+    let choices = schema.get("enum").and_then(Value::as_array)?;
+    choices.iter().all(Value::is_string).then(|| BTreeSet::from(["string"]))
+}

@@ -1,0 +1,163 @@
+//! Words: descriptions that say enough and not too much, and versions.
+
+use super::{Bench, Edit};
+use crate::model::{Section, ToolSpec, read_version};
+use crate::read::prose;
+use crate::schema::clip;
+use crate::text::Span;
+
+pub fn check(bench: &mut Bench<'_>, tool: &ToolSpec) {
+    description(bench, tool);
+    if bench.is_markdown() {
+        version(bench, tool);
+    }
+}
+
+/// About how many tokens a text costs a model: four characters of English make one, other scripts
+/// pay for each character.
+pub fn tokens(text: &str) -> usize {
+    let ascii = text.bytes().filter(u8::is_ascii).count();
+    let other = text.chars().filter(|c| !c.is_ascii()).count();
+    ascii.div_ceil(4) + other
+}
+
+fn description(bench: &mut Bench<'_>, tool: &ToolSpec) {
+    let span = tool.places.description.unwrap_or_else(|| tool.places.near(Section::Purpose));
+    let text = prose::to_text(&tool.purpose);
+    let told = text.split_whitespace().count() > 0;
+    if !told && bench.is_markdown() && tool.places.section(Section::Purpose).is_some() {
+        return;
+    }
+    if let Some(why) = vague(&tool.name, &text) {
+        let message = format!("{why}; say what the tool does, to what, and what comes back");
+        bench.tell("description-vague", span, message);
+    }
+    let price = tokens(&text);
+    if price > bench.config.description_tokens {
+        let whole = tokens(&tool.to_tool().to_json().to_string());
+        let message = format!(
+            "the description costs about {price} tokens in every conversation that lists this tool ({whole} with its schemas); {} should do",
+            bench.config.description_tokens
+        );
+        bench.tell("description-long", span, message);
+    }
+}
+
+/// Why a description does not help to choose the tool.
+fn vague(name: &str, text: &str) -> Option<String> {
+    const EMPTY: &[&str] = &[
+        "a",
+        "an",
+        "the",
+        "this",
+        "that",
+        "tool",
+        "tools",
+        "for",
+        "of",
+        "to",
+        "and",
+        "or",
+        "with",
+        "in",
+        "is",
+        "it",
+        "does",
+        "do",
+        "stuff",
+        "things",
+        "thing",
+        "something",
+        "various",
+        "some",
+        "function",
+        "functionality",
+        "operation",
+        "operations",
+        "utility",
+        "helper",
+        "handles",
+        "handle",
+        "performs",
+        "perform",
+        "process",
+        "processes",
+        "manage",
+        "manages",
+        "tbd",
+        "todo",
+        "description",
+        "etc",
+        "data",
+    ];
+    let lower = text.to_lowercase();
+    let words: Vec<&str> = lower.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).collect();
+    // Scripts without spaces: a sentence is one word, and long enough.
+    let dense = text.chars().filter(|c| !c.is_ascii()).count() >= 8;
+    if words.is_empty() && !dense {
+        return Some("the tool has no description".to_owned());
+    }
+    let name = name.to_lowercase();
+    let named: Vec<&str> = name.split(|c: char| !c.is_alphanumeric()).collect();
+    let new = words.iter().filter(|word| !EMPTY.contains(word) && !named.contains(word)).count();
+    if dense {
+        return None;
+    }
+    match new {
+        0 => Some(format!("\"{}\" says no more than the name", clip(text.trim()))),
+        _ if words.len() < 4 => Some(format!("\"{}\" is too short to choose the tool by", clip(text.trim()))),
+        _ => None,
+    }
+}
+
+fn version(bench: &mut Bench<'_>, tool: &ToolSpec) {
+    let Some(version) = &tool.version else {
+        let text = bench.text();
+        let end = tool.places.heading.end;
+        let line_end = text[end..].find(['\n', '\r']).map_or(text.len(), |offset| end + offset);
+        let ending = if text[line_end..].starts_with("\r\n") { "\r\n" } else { "\n" };
+        let replacement = format!("{ending}{ending}- **Version**: 1.0.0");
+        let fix = tool.places.heading_name.is_some().then(|| Edit { span: Span::at(line_end), replacement });
+        let message = "the tool has no version; write `- **Version**: 1.0.0` under its heading";
+        bench.tell_fixable("version-missing", tool.places.heading, message, fix);
+        return;
+    };
+    if sinew_tool::Version::parse(version).is_ok() {
+        return;
+    }
+    let span = tool.places.version.unwrap_or(tool.places.heading);
+    let meant = read_version(version).map(|version| version.to_string());
+    let message = match &meant {
+        Some(meant) => format!("`{}` is not a semantic version; write {meant}", clip(version)),
+        None => format!("`{}` is not a semantic version (MAJOR.MINOR.PATCH)", clip(version)),
+    };
+    let fix = meant.map(|replacement| Edit { span, replacement });
+    bench.tell_fixable("version-not-semver", span, message, fix);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_description_must_say_more_than_the_name() {
+        for (name, text) in
+            [("read_file", ""), ("read_file", "Read file."), ("x", "A tool for things"), ("x", "Sends mail")]
+        {
+            assert!(vague(name, text).is_some(), "{text}");
+        }
+        for (name, text) in [
+            ("read_file", "Returns the text of a file below the workspace."),
+            ("set_volume", "设置扬声器音量，返回新的音量值"),
+        ] {
+            assert_eq!(vague(name, text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn tokens_are_priced_by_script() {
+        assert_eq!(tokens("abcdefgh"), 2);
+        assert_eq!(tokens("音量"), 2);
+        assert_eq!(tokens(""), 0);
+    }
+}
