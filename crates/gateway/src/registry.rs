@@ -21,7 +21,7 @@ use crate::names::NameBook;
 use crate::offer::{self, Offer, Offers};
 use crate::settings::Settings;
 use crate::snapshot::{Entry, Presence, Snapshot, Traffic};
-use crate::store::{DeviceRow, EventRow, Loaded, Pending, Store, Write};
+use crate::store::{Commit, DeviceRow, EventRow, Loaded, Pending, Store, Write};
 use crate::text::clean_line;
 use crate::view::DeviceView;
 
@@ -106,28 +106,20 @@ impl Registry {
             }
         };
         if has_changed {
-            self.told.send_replace(self.version.load(Ordering::Acquire));
+            self.tell();
         }
     }
 
     pub(crate) fn rename(&self, device: &str, name: &str) -> Result<DeviceView, ToolError> {
-        let mut commit = None;
-        let mut result = None;
-        self.write(|writer| {
-            let (view, pending) = match writer.rename(device, name) {
-                Ok((view, pending)) => (Ok(view), Some(pending)),
-                Err(error) => (Err(error), None),
-            };
-            commit = pending;
-            let is_done = view.is_ok();
-            result = Some(view);
-            is_done
-        });
-        self.told.send_replace(self.version.load(Ordering::Acquire));
-        if let Some(commit) = commit {
-            commit.wait()?;
-        }
-        result.unwrap_or_else(|| Err(identity::unknown_device(device, [].into_iter())))
+        let (view, commit) = {
+            let mut writer = self.lock();
+            let renamed = writer.rename(device, name)?;
+            self.version.fetch_add(1, Ordering::AcqRel);
+            renamed
+        };
+        self.tell();
+        commit.wait()?;
+        Ok(view)
     }
 
     /// The present state. Made anew only when something changed, or when a grace ended.
@@ -155,6 +147,10 @@ impl Registry {
     /// The number of the last event that was heard.
     pub(crate) fn last_event(&self) -> u64 {
         self.lock().seq
+    }
+
+    fn tell(&self) {
+        self.told.send_replace(self.version.load(Ordering::Acquire));
     }
 
     fn is_fresh(&self, snapshot: &Snapshot) -> bool {
@@ -261,7 +257,7 @@ impl Writer {
         }
     }
 
-    fn rename(&mut self, device: &str, name: &str) -> Result<(DeviceView, crate::store::Commit), ToolError> {
+    fn rename(&mut self, device: &str, name: &str) -> Result<(DeviceView, Commit), ToolError> {
         let text = device.trim().to_lowercase();
         let id = DeviceId::parse(&text).filter(|id| self.devices.contains_key(id));
         let id = id.or_else(|| self.names.get(&text).cloned());

@@ -92,7 +92,7 @@ pub(super) fn events(
         None => select.query_map(params![from, as_limit(limit)], event)?.collect::<Result<_, _>>()?,
     };
     let (Some((_, first)), Some((newest, last))) = (rows.first(), rows.last()) else {
-        let next = since.unwrap_or(Cursor { seq: 0, nth: None }).to_string();
+        let next = since.unwrap_or(Cursor { seq: 0, nth: device.map(|_| 0) }).to_string();
         return Ok(EventPage { events: Vec::new(), next, dropped: 0 });
     };
     let before = match (since, device) {

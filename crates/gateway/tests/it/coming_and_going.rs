@@ -1,0 +1,156 @@
+//! Devices join, leave, return and are renamed.
+
+use std::sync::Arc;
+
+use sinew_gateway::{Gateway, Settings};
+use sinew_tool::{DeviceEvent, ErrorKind, LeaveReason, json};
+
+use crate::fake::*;
+
+fn state(gateway: &Gateway, device: &str) -> String {
+    gateway.find_device(device).unwrap().state
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_device_that_left_stays_known_and_its_tools_stay_for_a_while() {
+    let gateway = gateway();
+    let board = join(&gateway, Fake::board(1));
+    assert_eq!(device_tools(&gateway).len(), 4);
+    leave(&gateway, &board);
+    assert_eq!(state(&gateway, "board-0001"), "away");
+    assert_eq!(device_tools(&gateway).len(), 4);
+    let error = call(&gateway, "self_get_device_status", json!({})).await.unwrap_err();
+    assert_eq!(error.kind, ErrorKind::DeviceAway);
+    assert!(error.message.contains("board-0001"), "{}", error.message);
+    tokio::time::advance(601 * SECOND).await;
+    assert!(device_tools(&gateway).is_empty());
+    assert_eq!(state(&gateway, "board-0001"), "away");
+    // A client with an old list still gets the true reason.
+    assert_eq!(call_kind(&gateway, "self_get_device_status", json!({})).await, ErrorKind::DeviceAway);
+    join(&gateway, Fake::board(1));
+    assert_eq!(device_tools(&gateway).len(), 4);
+    call(&gateway, "self_get_device_status", json!({})).await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_that_is_long_away_does_not_stand_in_the_way_of_one_that_is_here() {
+    let gateway = gateway();
+    let one = join(&gateway, Fake::board(1));
+    join(&gateway, Fake::board(2));
+    leave(&gateway, &one);
+    assert_eq!(call_kind(&gateway, "self_get_device_status", json!({})).await, ErrorKind::DeviceNeeded);
+    tokio::time::advance(601 * SECOND).await;
+    assert_eq!(call(&gateway, "self_get_device_status", json!({})).await.unwrap()["device"], "board-0002");
+}
+
+#[tokio::test]
+async fn a_device_that_returns_replaces_itself_and_the_old_stay_is_ignored() {
+    let gateway = gateway();
+    let old = join(&gateway, Fake::board(1));
+    let new = join(&gateway, Fake::board(1));
+    assert_eq!(gateway.devices().len(), 1);
+    leave(&gateway, &old);
+    assert_eq!(state(&gateway, "board-0001"), "ready");
+    old.set_tools([]);
+    gateway.apply(DeviceEvent::Changed(stay(&old)));
+    assert_eq!(device_tools(&gateway).len(), 4);
+    call(&gateway, "self_get_device_status", json!({})).await.unwrap();
+    assert_eq!((old.count(), new.count()), (0, 1));
+    say(&gateway, &old, "late", json!(1));
+    assert_eq!(gateway.events(None, None, 10).await.unwrap().events.len(), 1);
+    gateway.apply(DeviceEvent::Left(stay(&new), LeaveReason::Broken("reset".to_owned())));
+    assert_eq!(state(&gateway, "board-0001"), "away");
+}
+
+#[tokio::test]
+async fn a_changed_device_is_seen_as_it_is_now() {
+    let gateway = gateway();
+    let board = join(&gateway, Fake::board(1));
+    board.set_tools([plain("new")]);
+    board.set_info(|info| info.version = "2.0.0".to_owned());
+    gateway.apply(DeviceEvent::Changed(stay(&board)));
+    assert_eq!(device_tools(&gateway), ["new"]);
+    let view = gateway.find_device("board-0001").unwrap();
+    assert_eq!((view.version.as_str(), view.tools), ("2.0.0", 1));
+}
+
+#[tokio::test]
+async fn what_a_device_says_of_itself_is_shown_cleaned_and_bounded() {
+    let gateway = gateway();
+    join(
+        &gateway,
+        Fake::board(1).with_info(|info| {
+            info.name = format!("evil\u{1b}[2J{}", "x".repeat(500));
+            info.instructions = Some("y".repeat(5_000));
+            info.attributes.insert("note".to_owned(), json!("a\nb\u{202e}c"));
+            info.attributes.insert("blob".to_owned(), json!(vec![0; 500]));
+        }),
+    );
+    let view = gateway.find_device("board-0001").unwrap();
+    assert!(view.kind.starts_with("evil[2J") && view.kind.chars().count() == 64);
+    assert_eq!(view.instructions.map(|text| text.chars().count()), Some(1_000));
+    assert_eq!(view.attributes["note"], "a bc");
+    assert_eq!(view.attributes["blob"], json!(null));
+    assert_eq!(view.admitted_by.as_deref(), Some("gateway token"));
+    assert!(gateway.instructions().contains("From board-0001: yyy"));
+}
+
+#[tokio::test]
+async fn two_devices_that_wish_for_one_id_get_two() {
+    let gateway = gateway();
+    for number in 0..3 {
+        join(&gateway, Fake::board(number).with_info(|info| info.suggested_id = "Same Id".to_owned()));
+    }
+    let ids: Vec<String> = gateway.devices().iter().map(|view| view.id.to_string()).collect();
+    assert_eq!(ids.len(), 3);
+    assert!(ids.iter().all(|id| id.starts_with("same-id")), "{ids:?}");
+}
+
+#[tokio::test]
+async fn names_are_checked_and_unique() {
+    let gateway = gateway();
+    join(&gateway, Fake::board(1));
+    join(&gateway, Fake::board(2));
+    assert_eq!(gateway.rename("board-0001", "Lamp").unwrap().name.as_deref(), Some("Lamp"));
+    assert!(gateway.rename("board-0002", "lamp").unwrap_err().message.contains("board-0001"));
+    assert!(gateway.rename("board-0002", "Board-0001").is_err());
+    assert!(gateway.rename("board-0002", "a/b").is_err());
+    assert_eq!(gateway.rename("attic", "x").unwrap_err().kind, ErrorKind::UnknownDevice);
+    gateway.rename("lamp", "Lantern").unwrap();
+    assert!(gateway.find_device("lamp").is_none());
+    gateway.rename("board-0002", "lamp").unwrap();
+    gateway.rename("LANTERN", "").unwrap();
+    assert!(gateway.find_device("lantern").is_none());
+    assert_eq!(gateway.find_device("board-0001").unwrap().name, None);
+}
+
+#[tokio::test]
+async fn a_new_device_does_not_take_a_speaking_name_as_its_id() {
+    let gateway = gateway();
+    join(&gateway, Fake::board(1));
+    gateway.rename("board-0001", "board-0002").unwrap();
+    join(&gateway, Fake::board(2));
+    assert_eq!(gateway.find_device("board-0002").unwrap().id.as_str(), "board-0001");
+    assert_eq!(gateway.devices().len(), 2);
+}
+
+#[tokio::test]
+async fn beyond_the_limit_the_one_away_longest_is_forgotten() {
+    let gateway = Gateway::open(Settings { max_devices: 2, ..Settings::default() }).unwrap();
+    let one = join(&gateway, Fake::board(1));
+    let _two = join(&gateway, Fake::board(2));
+    join(&gateway, Fake::board(3));
+    assert!(gateway.find_device("board-0003").is_none());
+    leave(&gateway, &one);
+    join(&gateway, Fake::board(3));
+    let ids: Vec<String> = gateway.devices().iter().map(|view| view.id.to_string()).collect();
+    assert_eq!(ids, ["board-0002", "board-0003"]);
+}
+
+#[tokio::test]
+async fn families_announce_through_a_function() {
+    let gateway = gateway();
+    let announce = gateway.announce();
+    announce(DeviceEvent::Joined(Arc::new(Fake::board(1))));
+    assert_eq!(gateway.snapshot().devices().len(), 1);
+}

@@ -1,0 +1,125 @@
+//! What devices say without being asked.
+
+use sinew_gateway::{Gateway, Settings};
+use sinew_tool::{ErrorKind, json};
+
+use crate::fake::*;
+
+fn small() -> Gateway {
+    Gateway::open(Settings { max_events: 20, max_device_events: 10, ..Settings::default() }).unwrap()
+}
+
+#[tokio::test]
+async fn events_are_read_page_by_page() {
+    let gateway = gateway();
+    let (one, two) = (join(&gateway, Fake::board(1)), join(&gateway, Fake::board(2)));
+    for number in 0..5 {
+        say(&gateway, &one, "notifications/state_changed", json!({"number": number}));
+        say(&gateway, &two, "other", json!(number));
+    }
+    let page = gateway.events(None, None, 3).await.unwrap();
+    assert_eq!(page.events.iter().map(|event| event.seq).collect::<Vec<_>>(), [1, 2, 3]);
+    assert_eq!(page.events[0].device, "board-0001");
+    assert_eq!(page.events[0].body, json!({"number": 0}));
+    let rest = gateway.events(None, Some(&page.next), 100).await.unwrap();
+    assert_eq!((rest.events.len(), rest.dropped), (7, 0));
+    let end = gateway.events(None, Some(&rest.next), 100).await.unwrap();
+    assert_eq!((end.events.len(), &end.next), (0, &rest.next));
+
+    let of_two = gateway.events(Some("board-0002"), None, 2).await.unwrap();
+    assert!(of_two.events.iter().all(|event| event.device == "board-0002"));
+    let more = gateway.events(Some("board-0002"), Some(&of_two.next), 100).await.unwrap();
+    assert_eq!((more.events.len(), more.dropped), (3, 0));
+    let across = gateway.events(Some("board-0002"), Some(&page.next), 100).await.unwrap();
+    assert_eq!((across.events.len(), across.dropped), (4, 0));
+}
+
+#[tokio::test]
+async fn a_cursor_that_was_never_given_out_is_refused() {
+    let gateway = gateway();
+    join(&gateway, Fake::board(1));
+    for cursor in ["", "x", "99", "-1", "0.x"] {
+        let error = gateway.events(None, Some(cursor), 10).await.unwrap_err();
+        assert_eq!(error.kind, ErrorKind::BadCursor, "{cursor}");
+    }
+    let start = gateway.events(None, None, 10).await.unwrap();
+    assert!(gateway.events(None, Some(&start.next), 10).await.is_ok());
+    assert_eq!(gateway.events(Some("attic"), None, 10).await.unwrap_err().kind, ErrorKind::UnknownDevice);
+}
+
+#[tokio::test]
+async fn old_events_make_room_and_are_counted() {
+    let gateway = small();
+    let (one, two) = (join(&gateway, Fake::board(1)), join(&gateway, Fake::board(2)));
+    say(&gateway, &one, "t", json!(0));
+    let first = gateway.events(Some("board-0001"), None, 10).await.unwrap();
+    let all = gateway.events(None, None, 10).await.unwrap();
+    for number in 1..=15 {
+        say(&gateway, &one, "t", json!(number));
+    }
+    say(&gateway, &two, "t", json!(0));
+    // Sixteen of the first device came, ten are kept; the reader had seen one of the six that went.
+    let page = gateway.events(Some("board-0001"), Some(&first.next), 100).await.unwrap();
+    assert_eq!((page.events.len(), page.dropped), (10, 5));
+    assert_eq!(page.events[0].body, json!(6));
+    let page = gateway.events(None, Some(&all.next), 100).await.unwrap();
+    assert_eq!((page.events.len(), page.dropped), (11, 5));
+    let fresh = gateway.events(None, None, 100).await.unwrap();
+    assert_eq!((fresh.events.len(), fresh.dropped), (11, 0));
+    for number in 0..40 {
+        let board = join(&gateway, Fake::board(10 + number));
+        say(&gateway, &board, "t", json!(number));
+    }
+    assert_eq!(gateway.events(None, None, 100).await.unwrap().events.len(), 20);
+}
+
+#[tokio::test]
+async fn a_flood_is_counted_and_does_not_stop_others() {
+    let gateway = gateway();
+    let (flooding, calm) = (join(&gateway, Fake::board(1)), join(&gateway, Fake::board(2)));
+    let start = gateway.events(Some("board-0001"), None, 1).await.unwrap().next;
+    for number in 0..20_000 {
+        say(&gateway, &flooding, "flood", json!(number));
+    }
+    say(&gateway, &calm, "hello", json!("still here"));
+    let (mut cursor, mut kept, mut dropped) = (start, 0, 0);
+    loop {
+        settled(&gateway).await;
+        let page = gateway.events(Some("board-0001"), Some(&cursor), 200).await.unwrap();
+        (kept, dropped, cursor) = (kept + page.events.len() as u64, dropped + page.dropped, page.next);
+        if page.events.is_empty() {
+            break;
+        }
+    }
+    assert!(kept <= 1_000, "{kept}");
+    // What was lost at the very end shows with the next event.
+    say(&gateway, &flooding, "flood", json!("last"));
+    let page = gateway.events(Some("board-0001"), Some(&cursor), 200).await.unwrap();
+    assert_eq!(kept + dropped + page.dropped, 20_000);
+    assert_eq!(gateway.events(Some("board-0002"), None, 10).await.unwrap().events.len(), 1);
+}
+
+#[tokio::test]
+async fn a_huge_event_is_noted_by_its_size_alone() {
+    let gateway = gateway();
+    let board = join(&gateway, Fake::board(1));
+    say(&gateway, &board, &"topic ".repeat(100), json!("x".repeat(100_000)));
+    let page = gateway.events(None, None, 1).await.unwrap();
+    assert_eq!(page.events[0].body, json!({"too_large": 100_002}));
+    assert!(page.events[0].topic.chars().count() <= 128);
+}
+
+#[tokio::test]
+async fn the_built_in_tool_reads_events_since_a_cursor() {
+    let gateway = gateway();
+    let board = join(&gateway, Fake::board(1));
+    say(&gateway, &board, "a", json!(1));
+    let page = call(&gateway, "get_device_events", json!({"device": "board-0001"})).await.unwrap();
+    assert_eq!(page["events"][0]["topic"], "a");
+    say(&gateway, &board, "b", json!(2));
+    let page = call(&gateway, "get_device_events", json!({"since": page["next"], "limit": 10})).await.unwrap();
+    assert_eq!(page["events"].as_array().map(Vec::len), Some(1));
+    assert_eq!(page["events"][0]["topic"], "b");
+    assert_eq!(call_kind(&gateway, "get_device_events", json!({"since": "zzz"})).await, ErrorKind::BadCursor);
+    assert_eq!(call_kind(&gateway, "get_device_events", json!({"device": "attic"})).await, ErrorKind::UnknownDevice);
+}

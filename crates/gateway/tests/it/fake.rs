@@ -1,0 +1,241 @@
+//! Devices that do as they are told, and shortcuts to a gateway.
+
+use std::collections::BTreeMap;
+use std::future::pending;
+use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use sinew_gateway::{Gateway, Principal, Request, Role, Settings, Shape};
+use sinew_tool::{
+    Args, BoxFuture, Call, Device, DeviceEvent, DeviceInfo, DeviceKey, ErrorKind, LeaveReason, Notice, Outcome, Silent,
+    Status, Tool, ToolError, Toolset, Value, json,
+};
+use tokio::sync::Notify;
+
+/// What a fake device does when it is called.
+pub enum Manner {
+    /// Answers with its id and what came.
+    Echo,
+    Answer(Result<Outcome, ToolError>),
+    /// Waits until it is told to go on.
+    Wait(Arc<Notify>),
+    Never,
+    Panic,
+}
+
+pub struct Fake {
+    info: Mutex<Arc<DeviceInfo>>,
+    tools: Mutex<Arc<Toolset>>,
+    pub manner: Manner,
+    /// Calls that reached the device.
+    pub calls: AtomicUsize,
+    /// The last arguments that did.
+    pub args: Mutex<Option<Args>>,
+}
+
+impl Fake {
+    pub fn new(number: usize, tools: impl IntoIterator<Item = Tool>) -> Fake {
+        let mac = format!("aa:bb:cc:dd:{:02x}:{:02x}", number / 256, number % 256);
+        let info = DeviceInfo {
+            key: DeviceKey(format!("board:{mac}")),
+            suggested_id: format!("board-{number:04}"),
+            family: "board",
+            name: "bench".to_owned(),
+            version: "1.2.3".to_owned(),
+            status: Status::Ready,
+            instructions: None,
+            attributes: BTreeMap::from([
+                ("hardware_id".to_owned(), json!(mac)),
+                ("admitted_by".to_owned(), json!("gateway token")),
+            ]),
+        };
+        Fake {
+            info: Mutex::new(Arc::new(info)),
+            tools: Mutex::new(Arc::new(Toolset::new(tools))),
+            manner: Manner::Echo,
+            calls: AtomicUsize::new(0),
+            args: Mutex::new(None),
+        }
+    }
+
+    pub fn board(number: usize) -> Fake {
+        Fake::new(number, board_tools())
+    }
+
+    pub fn with_manner(mut self, manner: Manner) -> Fake {
+        self.manner = manner;
+        self
+    }
+
+    pub fn with_info(self, change: impl FnOnce(&mut DeviceInfo)) -> Fake {
+        self.set_info(change);
+        self
+    }
+
+    pub fn set_info(&self, change: impl FnOnce(&mut DeviceInfo)) {
+        let mut info = self.info.lock().unwrap();
+        change(Arc::make_mut(&mut info));
+    }
+
+    pub fn set_tools(&self, tools: impl IntoIterator<Item = Tool>) {
+        *self.tools.lock().unwrap() = Arc::new(Toolset::new(tools));
+    }
+
+    pub fn count(&self) -> usize {
+        self.calls.load(Ordering::SeqCst)
+    }
+}
+
+impl Device for Fake {
+    fn info(&self) -> Arc<DeviceInfo> {
+        self.info.lock().unwrap().clone()
+    }
+
+    fn tools(&self) -> Arc<Toolset> {
+        self.tools.lock().unwrap().clone()
+    }
+
+    fn call(&self, call: Call) -> BoxFuture<'_, Result<Outcome, ToolError>> {
+        Box::pin(async move {
+            self.calls.fetch_add(1, Ordering::SeqCst);
+            *self.args.lock().unwrap() = Some(call.args.clone());
+            match &self.manner {
+                Manner::Echo => {
+                    let device = self.info().suggested_id.clone();
+                    Ok(Outcome::json(json!({"device": device, "tool": call.tool, "args": call.args})))
+                }
+                Manner::Answer(answer) => answer.clone(),
+                Manner::Wait(go) => {
+                    go.notified().await;
+                    Ok(Outcome::text("done"))
+                }
+                Manner::Never => pending().await,
+                Manner::Panic => panic!("this device's driver has a fault"),
+            }
+        })
+    }
+}
+
+pub fn set_volume() -> Tool {
+    Tool::new(
+        "self.audio_speaker.set_volume",
+        "Set the volume of the audio speaker.",
+        json!({
+            "type": "object",
+            "properties": {"volume": {"type": "integer", "minimum": 0, "maximum": 100}},
+            "required": ["volume"],
+        }),
+    )
+}
+
+pub fn plain(name: &str) -> Tool {
+    Tool::new(name, "", json!({"type": "object"}))
+}
+
+/// Four tools, as real firmware has them.
+pub fn board_tools() -> Vec<Tool> {
+    let status = "Provides the real-time information of the device, including the current status of the audio speaker, screen, battery, network, etc.\nUse this tool for: \n1. Answering questions about current condition (e.g. what is the current volume of the audio speaker?)\n2. As the first step to control the device (e.g. turn up / down the volume of the audio speaker, etc.)";
+    vec![
+        Tool::new("self.get_device_status", status, json!({"type": "object", "properties": {}})),
+        set_volume(),
+        Tool::new(
+            "self.screen.set_brightness",
+            "Set the brightness of the screen.",
+            json!({
+                "type": "object",
+                "properties": {"brightness": {"type": "integer", "minimum": 0, "maximum": 100}},
+                "required": ["brightness"],
+            }),
+        ),
+        Tool::new(
+            "self.screen.set_theme",
+            "Set the theme of the screen. The theme can be `light` or `dark`.",
+            json!({"type": "object", "properties": {"theme": {"type": "string"}}, "required": ["theme"]}),
+        ),
+    ]
+}
+
+pub fn gateway() -> Gateway {
+    Gateway::open(Settings::default()).unwrap()
+}
+
+pub fn gateway_in(dir: &Path) -> Gateway {
+    Gateway::open(Settings { state_dir: Some(dir.to_owned()), ..Settings::default() }).unwrap()
+}
+
+/// The device as the registry knows it; keep the `Arc` to speak of the same stay.
+pub fn stay(fake: &Arc<Fake>) -> Arc<dyn Device> {
+    fake.clone()
+}
+
+pub fn join(gateway: &Gateway, fake: Fake) -> Arc<Fake> {
+    let fake = Arc::new(fake);
+    gateway.apply(DeviceEvent::Joined(stay(&fake)));
+    fake
+}
+
+pub fn leave(gateway: &Gateway, fake: &Arc<Fake>) {
+    gateway.apply(DeviceEvent::Left(stay(fake), LeaveReason::Closed));
+}
+
+pub fn say(gateway: &Gateway, fake: &Arc<Fake>, topic: &str, body: Value) {
+    gateway.apply(DeviceEvent::Said(stay(fake), Notice { topic: topic.to_owned(), body }));
+}
+
+pub fn client() -> Principal {
+    Principal::new("tester", Role::Client)
+}
+
+pub fn admin() -> Principal {
+    Principal::new("person", Role::Admin)
+}
+
+pub fn args(value: Value) -> Args {
+    value.as_object().cloned().unwrap_or_default()
+}
+
+pub fn request(name: &str, arguments: Value) -> Request {
+    Request {
+        who: client(),
+        name: name.to_owned(),
+        args: args(arguments),
+        shape: Shape::Folded,
+        caller: Arc::new(Silent),
+        budget: None,
+        door: "test",
+    }
+}
+
+pub async fn call(gateway: &Gateway, name: &str, arguments: Value) -> Result<Value, ToolError> {
+    gateway.call(request(name, arguments)).await.map(|outcome| outcome.structured.unwrap_or_default())
+}
+
+pub async fn call_kind(gateway: &Gateway, name: &str, arguments: Value) -> ErrorKind {
+    call(gateway, name, arguments).await.unwrap_err().kind
+}
+
+/// The names of a list.
+pub fn names(gateway: &Gateway, who: &Principal, shape: Shape) -> Vec<String> {
+    gateway.list(who, shape).tools.iter().map(|tool| tool.name.clone()).collect()
+}
+
+/// The names of the devices' own tools in the folded list.
+pub fn device_tools(gateway: &Gateway) -> Vec<String> {
+    let names = names(gateway, &client(), Shape::Folded);
+    names.into_iter().filter(|name| name != "list_devices" && name != "get_device_events").collect()
+}
+
+pub async fn outcomes(gateway: &Gateway) -> Vec<String> {
+    let mut records = gateway.audit(1_000).await.unwrap();
+    records.reverse();
+    records.into_iter().map(|record| record.outcome).collect()
+}
+
+/// Waits until the store has written everything that was handed to it before.
+pub async fn settled(gateway: &Gateway) {
+    gateway.audit(0).await.unwrap();
+}
+
+pub const SECOND: Duration = Duration::from_secs(1);

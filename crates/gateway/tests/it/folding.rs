@@ -1,0 +1,260 @@
+//! One list for many devices: names, the selecting argument, visibility.
+
+use std::collections::HashMap;
+
+use proptest::prelude::*;
+use sinew_gateway::{Gateway, Shape};
+use sinew_tool::{ErrorKind, Tool, Value, json};
+
+use crate::fake::*;
+
+#[tokio::test]
+async fn fifty_equal_boards_cost_one_tool_list_of_three_kilobytes() {
+    let gateway = gateway();
+    let one = {
+        join(&gateway, Fake::board(0));
+        gateway.list(&client(), Shape::Folded)
+    };
+    let boards: Vec<_> = (1..50).map(|number| join(&gateway, Fake::board(number))).collect();
+    let list = gateway.list(&client(), Shape::Folded);
+    assert_eq!(list.digest, one.digest);
+    assert_eq!(list.tools.len(), 6);
+    let text = Value::from_iter(list.tools.iter().map(|tool| tool.tool.to_json())).to_string();
+    assert!(text.len() <= 3_000, "{} bytes: {text}", text.len());
+    assert_eq!(boards.len(), 49);
+}
+
+#[tokio::test]
+async fn a_list_is_sorted_and_its_names_fit_every_client() {
+    let gateway = gateway();
+    join(&gateway, Fake::board(1));
+    join(&gateway, Fake::new(2, [plain("ünïcode tool"), plain(&"long.".repeat(40)), plain("list_devices")]));
+    for shape in [Shape::Folded, Shape::Unfolded] {
+        let list = gateway.list(&client(), shape);
+        assert!(list.tools.is_sorted_by(|one, two| one.name < two.name));
+        for tool in &list.tools {
+            let fits = tool.name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-');
+            assert!(fits && tool.name.len() <= 64, "{}", tool.name);
+            assert_eq!(tool.name, tool.tool.name);
+            assert_eq!(list.find(&tool.name), Some(tool));
+        }
+    }
+}
+
+#[tokio::test]
+async fn the_device_is_optional_while_only_one_has_the_tool() {
+    let gateway = gateway();
+    let one = join(&gateway, Fake::board(1));
+    let answer = call(&gateway, "self_audio_speaker_set_volume", json!({"volume": 5})).await.unwrap();
+    assert_eq!(answer["device"], "board-0001");
+    assert_eq!(answer["tool"], "self.audio_speaker.set_volume");
+
+    let two = join(&gateway, Fake::board(2));
+    gateway.rename("board-0002", "Kitchen").unwrap();
+    let error = call(&gateway, "self_audio_speaker_set_volume", json!({"volume": 5})).await.unwrap_err();
+    assert_eq!(error.kind, ErrorKind::DeviceNeeded);
+    assert!(error.message.contains("board-0001 (ready), board-0002 \"Kitchen\" (ready)"), "{}", error.message);
+    assert_eq!(error.details["candidates"][1], json!({"id": "board-0002", "state": "ready", "name": "Kitchen"}));
+
+    leave(&gateway, &one);
+    let error = call(&gateway, "self_audio_speaker_set_volume", json!({"volume": 5})).await.unwrap_err();
+    assert!(error.message.contains("board-0001 (away)"), "{}", error.message);
+
+    for name in ["board-0002", "kitchen", "Kitchen"] {
+        call(&gateway, "self_audio_speaker_set_volume", json!({"volume": 7, "device": name})).await.unwrap();
+    }
+    assert_eq!(two.count(), 3);
+    assert_eq!(two.args.lock().unwrap().clone(), Some(args(json!({"volume": 7}))));
+}
+
+#[tokio::test]
+async fn the_schema_is_the_same_however_many_devices_there_are() {
+    let gateway = gateway();
+    join(&gateway, Fake::board(1));
+    let schema = |gateway: &Gateway| {
+        let list = gateway.list(&client(), Shape::Folded);
+        list.find("self_audio_speaker_set_volume").unwrap().tool.input_schema.clone()
+    };
+    let before = schema(&gateway);
+    assert_eq!(before["required"], json!(["volume"]));
+    assert_eq!(before["properties"]["device"]["type"], "string");
+    join(&gateway, Fake::board(2));
+    assert_eq!(schema(&gateway), before);
+}
+
+#[tokio::test]
+async fn a_device_argument_that_fits_nothing_is_explained() {
+    let gateway = gateway();
+    join(&gateway, Fake::board(1));
+    let error = call(&gateway, "self_get_device_status", json!({"device": "attic"})).await.unwrap_err();
+    assert_eq!(error.kind, ErrorKind::UnknownDevice);
+    assert!(error.message.contains("`attic`") && error.message.contains("board-0001"), "{}", error.message);
+    let error = call(&gateway, "self_get_device_status", json!({"device": 5})).await.unwrap_err();
+    assert_eq!(error.kind, ErrorKind::InvalidArguments);
+    join(&gateway, Fake::new(2, [plain("other")]));
+    let error = call(&gateway, "self_get_device_status", json!({"device": "board-0002"})).await.unwrap_err();
+    assert_eq!(error.kind, ErrorKind::InvalidArguments);
+    assert!(error.message.contains("does not have `self_get_device_status`; it is on board-0001"), "{}", error.message);
+    call(&gateway, "self_get_device_status", json!({"device": ""})).await.unwrap();
+    call(&gateway, "self_get_device_status", json!({"device": null})).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_tool_with_its_own_device_argument_keeps_it() {
+    let gateway = gateway();
+    let schema = json!({"type": "object", "properties": {"device": {"type": "integer"}}, "required": ["device"]});
+    let one = join(&gateway, Fake::new(1, [Tool::new("mount", "", schema.clone())]));
+    join(&gateway, Fake::new(2, [Tool::new("mount", "", schema)]));
+    let list = gateway.list(&client(), Shape::Folded);
+    assert_eq!(list.find("mount").unwrap().selector.as_deref(), Some("on_device"));
+    call(&gateway, "mount", json!({"device": 7, "on_device": "board-0001"})).await.unwrap();
+    assert_eq!(one.args.lock().unwrap().clone(), Some(args(json!({"device": 7}))));
+    assert_eq!(call_kind(&gateway, "mount", json!({"device": 7})).await, ErrorKind::DeviceNeeded);
+}
+
+#[tokio::test]
+async fn different_schemas_under_one_name_stay_apart() {
+    let gateway = gateway();
+    let of = |kind: &str| Tool::new("set", "", json!({"type": "object", "properties": {"to": {"type": kind}}}));
+    join(&gateway, Fake::new(1, [of("integer")]));
+    join(&gateway, Fake::new(2, [of("string")]));
+    let tools = device_tools(&gateway);
+    assert_eq!(tools[0], "set");
+    assert_eq!(tools[1], format!("set_{}", of("string").input_digest().short(6)));
+    assert_eq!(call(&gateway, &tools[0], json!({"to": 1})).await.unwrap()["device"], "board-0001");
+    assert_eq!(call(&gateway, &tools[1], json!({"to": "x"})).await.unwrap()["device"], "board-0002");
+}
+
+#[tokio::test]
+async fn where_descriptions_differ_the_first_device_speaks() {
+    let gateway = gateway();
+    let of = |text: &str| [Tool::new("x", text, json!({"type": "object"}))];
+    join(&gateway, Fake::new(2, of("from two")));
+    join(&gateway, Fake::new(1, of("from one")));
+    let list = gateway.list(&client(), Shape::Folded);
+    assert_eq!(list.find("x").unwrap().tool.description, "from one");
+    assert_eq!(device_tools(&gateway), ["x"]);
+}
+
+#[tokio::test]
+async fn the_unfolded_form_names_device_and_tool() {
+    let gateway = gateway();
+    join(&gateway, Fake::board(1));
+    let two = join(&gateway, Fake::board(2));
+    let list = gateway.list(&client(), Shape::Unfolded);
+    assert_eq!(list.tools.len(), 2 * 4 + 2);
+    let name = "board-0002__self_audio_speaker_set_volume";
+    let tool = list.find(name).unwrap();
+    assert_eq!(*tool.tool.input_schema, *set_volume().input_schema);
+    assert_eq!(tool.device.as_ref().map(|id| id.as_str()), Some("board-0002"));
+    let mut asked = request(name, json!({"volume": 3}));
+    asked.shape = Shape::Unfolded;
+    gateway.call(asked.clone()).await.unwrap();
+    assert_eq!(two.count(), 1);
+    asked.shape = Shape::Folded;
+    assert_eq!(gateway.call(asked).await.unwrap_err().kind, ErrorKind::UnknownTool);
+}
+
+#[tokio::test]
+async fn a_tool_for_people_is_unknown_to_clients_and_plain_to_people() {
+    let gateway = gateway();
+    join(&gateway, Fake::new(1, [plain("reboot").for_users(), plain("look")]));
+    assert_eq!(device_tools(&gateway), ["look"]);
+    assert!(names(&gateway, &admin(), Shape::Folded).contains(&"reboot".to_owned()));
+    assert!(names(&gateway, &admin(), Shape::Unfolded).contains(&"board-0001__reboot".to_owned()));
+    let hidden = call(&gateway, "reboot", json!({})).await.unwrap_err();
+    let unknown = call(&gateway, "rebooz", json!({})).await.unwrap_err();
+    assert_eq!(hidden.kind, ErrorKind::UnknownTool);
+    assert_eq!(hidden.message.replace("reboot", "rebooz"), unknown.message);
+    let silent = || std::sync::Arc::new(sinew_tool::Silent);
+    let on = gateway.call_on(client(), "board-0001", "reboot", args(json!({})), silent(), None, "test").await;
+    assert_eq!(on.unwrap_err().kind, ErrorKind::UnknownTool);
+    gateway.call_on(admin(), "board-0001", "reboot", args(json!({})), silent(), None, "test").await.unwrap();
+}
+
+#[tokio::test]
+async fn a_tool_for_people_on_one_device_stays_hidden_there_when_another_shows_it() {
+    let gateway = gateway();
+    join(&gateway, Fake::new(1, [plain("x").for_users()]));
+    join(&gateway, Fake::new(2, [plain("x")]));
+    assert_eq!(call(&gateway, "x", json!({})).await.unwrap()["device"], "board-0002");
+    assert_eq!(call_kind(&gateway, "x", json!({"device": "board-0001"})).await, ErrorKind::InvalidArguments);
+}
+
+#[tokio::test]
+async fn the_settings_can_open_tools_for_people_to_clients() {
+    let gateway = Gateway::open(sinew_gateway::Settings { allow_user_tools: true, ..Default::default() }).unwrap();
+    join(&gateway, Fake::new(1, [plain("reboot").for_users()]));
+    assert_eq!(device_tools(&gateway), ["reboot"]);
+    call(&gateway, "reboot", json!({})).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_thousand_boards_join_and_are_read_in_between() {
+    let gateway = gateway();
+    let boards: Vec<_> = (0..1_000)
+        .map(|number| {
+            let board = join(&gateway, Fake::board(number));
+            assert_eq!(gateway.list(&client(), Shape::Folded).tools.len(), 6);
+            board
+        })
+        .collect();
+    assert_eq!(gateway.devices().len(), boards.len());
+}
+
+#[derive(Clone, Debug)]
+enum Step {
+    Join(usize, Vec<(usize, usize)>),
+    Leave(usize),
+    Restart,
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let tools = proptest::collection::vec((0usize..4, 0usize..3), 0..5);
+    let step = prop_oneof![
+        5 => (0usize..5, tools).prop_map(|(device, tools)| Step::Join(device, tools)),
+        2 => (0usize..5).prop_map(Step::Leave),
+        1 => Just(Step::Restart),
+    ];
+    proptest::collection::vec(step, 1..25)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(40))]
+
+    #[test]
+    fn whoever_comes_or_goes_a_name_stays_what_it_was(steps in steps()) {
+        let words = ["a.b", "a_b", "list_devices", "x"];
+        let tool = |(word, kind): (usize, usize)| {
+            Tool::new(words[word], "", json!({"type": "object", "properties": {"v": {"maxLength": kind}}}))
+        };
+        let dir = tempfile::tempdir().unwrap();
+        let mut gateway = gateway_in(dir.path());
+        let mut here = HashMap::new();
+        let mut known: HashMap<(String, Value), String> = HashMap::new();
+        for step in steps {
+            match step {
+                Step::Join(device, tools) => {
+                    here.insert(device, join(&gateway, Fake::new(device, tools.into_iter().map(tool))));
+                }
+                Step::Leave(device) => {
+                    if let Some(fake) = here.get(&device) {
+                        leave(&gateway, fake);
+                    }
+                }
+                Step::Restart => {
+                    drop(gateway);
+                    gateway = gateway_in(dir.path());
+                    here.clear();
+                }
+            }
+            for tool in &gateway.list(&client(), Shape::Folded).tools {
+                if tool.selector.is_some() {
+                    let schema = tool.tool.input_schema["properties"]["v"].clone();
+                    let name = known.entry((tool.own_name.clone(), schema)).or_insert_with(|| tool.name.clone());
+                    prop_assert_eq!(&*name, &tool.name);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! Who may come in.
+
+use sinew_gateway::{DeviceAdmission, Gateway, Role, Settings};
+
+use crate::fake::*;
+
+#[tokio::test]
+async fn the_own_token_is_made_once_and_opens_everything() {
+    let dir = tempfile::tempdir().unwrap();
+    let gateway = gateway_in(dir.path());
+    let own = gateway.tokens().own();
+    assert!(own.starts_with("snw_") && own.len() == 68, "{own}");
+    assert_eq!(gateway.tokens().check(&own).map(|who| who.role), Some(Role::Admin));
+    assert_eq!(gateway.tokens().check_device(Some(&own), "any"), DeviceAdmission::GatewayToken);
+    drop(gateway);
+    assert_eq!(gateway_in(dir.path()).tokens().own(), own);
+    let told = Settings {
+        state_dir: Some(dir.path().to_owned()),
+        token: Some("my-own-token".to_owned()),
+        ..Settings::default()
+    };
+    assert_eq!(Gateway::open(told).unwrap().tokens().own(), "my-own-token");
+    assert_eq!(gateway_in(dir.path()).tokens().own(), own);
+}
+
+#[tokio::test]
+async fn an_unusable_token_is_refused_at_the_start() {
+    for token in ["", "short", "with a space in it"] {
+        let settings = Settings { token: Some(token.to_owned()), ..Settings::default() };
+        assert!(Gateway::open(settings).is_err(), "{token:?}");
+    }
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("token"), "\n").unwrap();
+    let error =
+        Gateway::open(Settings { state_dir: Some(dir.path().to_owned()), ..Settings::default() }).err().unwrap();
+    assert!(error.to_string().contains("delete the file"), "{error}");
+}
+
+#[tokio::test]
+async fn tokens_are_kept_and_revoked_at_once() {
+    let dir = tempfile::tempdir().unwrap();
+    let gateway = gateway_in(dir.path());
+    let (view, token) = gateway.tokens().create(Role::Client, "laptop").unwrap();
+    assert_eq!((view.role, view.label.as_str()), ("client", "laptop"));
+    drop(gateway);
+    let gateway = gateway_in(dir.path());
+    let who = gateway.tokens().check(&token).unwrap();
+    assert_eq!((who.name.as_str(), &who.role), ("laptop", &Role::Client));
+    assert_eq!(gateway.tokens().check_device(Some(&token), "any"), DeviceAdmission::Refused);
+    assert_eq!(gateway.tokens().list().len(), 2);
+    gateway.tokens().revoke(&view.id).unwrap();
+    assert_eq!(gateway.tokens().check(&token), None);
+    assert!(gateway.tokens().revoke(&view.id).is_err());
+    assert!(gateway.tokens().revoke("gateway").is_err());
+    drop(gateway);
+    assert_eq!(gateway_in(dir.path()).tokens().check(&token), None);
+}
+
+#[tokio::test]
+async fn wrong_tokens_open_nothing() {
+    let gateway = gateway();
+    let own = gateway.tokens().own();
+    for wrong in ["", "snw_", &own[..own.len() - 1], &format!("{own}x"), &own.to_uppercase()] {
+        assert_eq!(gateway.tokens().check(wrong), None);
+        assert_eq!(gateway.tokens().check_device(Some(wrong), "any"), DeviceAdmission::Refused);
+    }
+    assert_eq!(gateway.tokens().check_device(None, "any"), DeviceAdmission::Refused);
+}
+
+#[tokio::test]
+async fn a_device_token_opens_the_device_door_for_its_device_alone() {
+    let gateway = gateway();
+    let tokens = gateway.tokens();
+    let admits =
+        |token: &str, hardware_id: &str| tokens.check_device(Some(token), hardware_id) == DeviceAdmission::Device;
+    let (mac_one, mac_two) = ("aa:bb:cc:dd:00:01", "aa:bb:cc:dd:00:02");
+
+    let (_, before) = tokens.create(Role::Device(mac_one.to_owned()), "by hardware id, before it came").unwrap();
+    assert!(admits(&before, mac_one) && admits(&before, "AA:BB:CC:DD:00:01") && !admits(&before, mac_two));
+    assert_eq!(tokens.check(&before), None);
+
+    join(&gateway, Fake::board(1));
+    join(&gateway, Fake::board(2));
+    let (view, by_id) = tokens.create(Role::Device("board-0002".to_owned()), "").unwrap();
+    assert_eq!(view.device.as_deref(), Some("board:aa:bb:cc:dd:00:02"));
+    assert!(admits(&by_id, mac_two) && !admits(&by_id, mac_one));
+
+    // Renaming does not lend a token to another device.
+    gateway.rename("board-0001", "Lamp").unwrap();
+    let (_, by_name) = tokens.create(Role::Device("lamp".to_owned()), "").unwrap();
+    gateway.rename("board-0001", "").unwrap();
+    gateway.rename("board-0002", "Lamp").unwrap();
+    assert!(admits(&by_name, mac_one) && !admits(&by_name, mac_two));
+
+    assert!(tokens.create(Role::Device(" ".to_owned()), "").is_err());
+}
