@@ -209,7 +209,7 @@ pub(crate) fn fits(question: &Question, answer: &Answer) -> bool {
 pub(crate) fn request(key: &str, question: &Question) -> (&'static str, Value) {
     match question {
         Question::Form { message, schema } => {
-            ("elicitation/create", json!({"mode": "form", "message": message, "requestedSchema": schema}))
+            ("elicitation/create", json!({"message": message, "requestedSchema": schema}))
         }
         Question::Page { message, url } => {
             ("elicitation/create", json!({"mode": "url", "message": message, "url": url, "elicitationId": key}))

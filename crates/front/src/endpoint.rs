@@ -11,7 +11,7 @@ use std::task::{Context, Poll};
 use axum::body::Body;
 use axum::extract::{Request, State};
 use bytes::Bytes;
-use http::header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderValue};
+use http::header::{ACCEPT, CONTENT_LENGTH, CONTENT_TYPE, HeaderValue};
 use http::{HeaderMap, Method, Response, StatusCode};
 use http_body_util::{BodyExt, Full, Limited};
 use hyper::body::Frame;
@@ -19,6 +19,7 @@ use rmcp::transport::streamable_http_server::session::local::LocalSessionManager
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use serde_json::Value;
 use sinew_gateway::{Principal, Shape};
+use sinew_tool::ErrorKind;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::task_tracker::TaskTrackerToken;
 
@@ -68,7 +69,7 @@ impl Endpoint {
     }
 
     async fn post(&self, request: Request, who: &Arc<Principal>) -> Response<Body> {
-        let (parts, body) = request.into_parts();
+        let (mut parts, body) = request.into_parts();
         let limit = self.hall.settings.limits.body;
         let refused = |status, refusal: inspect::Refusal| reply::value(status, &refusal.to_json());
         if !is_json(&parts.headers) {
@@ -90,7 +91,10 @@ impl Endpoint {
         let new = !parts.headers.contains_key(SESSION);
         if new && self.is_full().await && is_initialize(&bytes) {
             let message = "too many sessions are open; end one, or try again in some minutes";
-            return reply::rpc_error(StatusCode::SERVICE_UNAVAILABLE, &id_of(&bytes), -32600, message);
+            return reply::rpc_error(StatusCode::SERVICE_UNAVAILABLE, &id_of(&bytes), -32603, message);
+        }
+        if accepts_anything(&parts.headers) {
+            parts.headers.insert(ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
         }
         let running = self.hall.calls.token();
         let service = self.service(&parts.uri);
@@ -179,6 +183,11 @@ fn is_json(headers: &HeaderMap) -> bool {
     kind.split(';').next().is_some_and(|kind| kind.trim().eq_ignore_ascii_case("application/json"))
 }
 
+/// MCP wants both forms named; `curl` and its like name neither and take what comes.
+fn accepts_anything(headers: &HeaderMap) -> bool {
+    headers.get(ACCEPT).is_none_or(|accept| accept.as_bytes() == b"*/*")
+}
+
 fn is_initialize(bytes: &[u8]) -> bool {
     serde_json::from_slice::<Value>(bytes).is_ok_and(|message| message["method"] == "initialize")
 }
@@ -205,7 +214,8 @@ where
         _ => {
             let text = body.collect().await.map(|body| body.to_bytes()).unwrap_or_default();
             let message = String::from_utf8_lossy(&text).into_owned();
-            inspect::Refusal { id: id_of(request), kind: sinew_tool::ErrorKind::InvalidRequest, message }
+            let kind = if parts.status.is_server_error() { ErrorKind::Internal } else { ErrorKind::InvalidRequest };
+            inspect::Refusal { id: id_of(request), kind, message }
         }
     };
     parts.headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));

@@ -24,7 +24,7 @@ pub(crate) struct Hall {
     pub tasks: TaskTracker,
     pub extras: Option<Arc<dyn Extras>>,
     info: ServerConfig,
-    listings: [Mutex<Option<Arc<Listing>>>; 2],
+    listings: Mutex<Vec<Arc<Listing>>>,
 }
 
 /// A tool list in MCP's words.
@@ -66,14 +66,18 @@ impl Hall {
     /// The caller's tools, put into MCP's words once per list.
     pub(crate) fn listing(&self, who: &Principal, shape: Shape) -> Arc<Listing> {
         let list = self.gateway.list(who, shape);
-        let mut kept = self.listings[shape as usize].lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(listing) = kept.as_ref().filter(|listing| Arc::ptr_eq(&listing.list, &list)) {
+        let mut kept = self.listings.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(listing) = kept.iter().find(|listing| Arc::ptr_eq(&listing.list, &list)) {
             return listing.clone();
         }
         let tools: Vec<Tool> = list.tools.iter().map(translate::to_tool).collect();
         let annotated = tools.iter().any(|tool| headers::annotated(&tool.input_schema));
         let listing = Arc::new(Listing { list, tools, annotated });
-        *kept = Some(listing.clone());
+        // Folded and unfolded, with and without the tools meant for people.
+        if kept.len() == 4 {
+            kept.remove(0);
+        }
+        kept.push(listing.clone());
         listing
     }
 }

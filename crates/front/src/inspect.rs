@@ -25,7 +25,7 @@ impl Refusal {
         )
     }
 
-    /// The code is the same at every door: only -32700 and -32600 occur here.
+    /// The code is the same at every door for the kinds that occur here.
     pub(crate) fn code(&self) -> i32 {
         self.kind.row().code
     }
@@ -61,10 +61,7 @@ pub(crate) fn refusal(bytes: &[u8]) -> Refusal {
     };
     let shape = match &message {
         Value::Array(_) => "batches are not part of MCP; send each message by itself",
-        Value::Object(_) => match fault(&message) {
-            Some(fault) => fault,
-            None => "this is not a JSON-RPC request, notification or response",
-        },
+        Value::Object(_) => fault(&message).unwrap_or("this is not a JSON-RPC request, notification or response"),
         _ => "a JSON-RPC message is an object",
     };
     Refusal { id: id_of(&message), kind: ErrorKind::InvalidRequest, message: shape.to_owned() }

@@ -18,6 +18,8 @@ const SCHEME: &str = "device://";
 const JSON: &str = "application/json";
 /// The newest events that one reading shows; `get_device_events` goes further.
 const EVENTS: usize = 100;
+/// No device has more events kept.
+const KEPT: usize = 10_000;
 
 /// A resource of a device.
 pub(crate) struct About {
@@ -65,8 +67,10 @@ pub(crate) async fn read(hall: &Hall, who: &Principal, uri: &str) -> Result<Read
     let about = about(hall, uri).ok_or_else(|| unknown(uri))?;
     let value = match about.events {
         true => {
-            let page = hall.gateway.events(Some(about.device.id.as_str()), None, EVENTS).await;
-            json!(page.map_err(|error| translate::to_protocol_error(&error))?)
+            let page = hall.gateway.events(Some(about.device.id.as_str()), None, KEPT).await;
+            let mut page = page.map_err(|error| translate::to_protocol_error(&error))?;
+            page.events.drain(..page.events.len().saturating_sub(EVENTS));
+            json!(page)
         }
         false => {
             let mut value = about.device.to_json();

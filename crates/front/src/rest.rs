@@ -61,7 +61,7 @@ async fn receive(State(hall): State<Arc<Hall>>, request: Request) -> Response<Bo
     let body = body.to_bytes();
     let message = match read(&body) {
         Ok(message) => message,
-        Err((id, error)) => return answered(&id, Err(error)),
+        Err(refused) => return answered(&refused.0, Err(refused.1)),
     };
     let running = hall.calls.token();
     let answer = dispatch(&hall, &who, &message).await;
@@ -74,8 +74,8 @@ async fn receive(State(hall): State<Arc<Hall>>, request: Request) -> Response<Bo
 }
 
 /// A JSON-RPC request or notification, or the id to answer and what is wrong.
-fn read(body: &[u8]) -> Result<Map<String, Value>, (Value, ToolError)> {
-    let invalid = |id: Value, message: String| (id, ToolError::new(ErrorKind::InvalidRequest, message));
+fn read(body: &[u8]) -> Result<Map<String, Value>, Box<(Value, ToolError)>> {
+    let invalid = |id: Value, message: String| Box::new((id, ToolError::new(ErrorKind::InvalidRequest, message)));
     let message = match serde_json::from_slice(body) {
         Ok(Value::Object(message)) => message,
         Ok(Value::Array(_)) => {
@@ -85,7 +85,7 @@ fn read(body: &[u8]) -> Result<Map<String, Value>, (Value, ToolError)> {
         Err(_) => {
             let detail = inspect::refusal(body).message;
             let error = ToolError::new(ErrorKind::Parse, "Parse error: invalid JSON");
-            return Err((Value::Null, error.with_details(json!({"reason": detail}))));
+            return Err(Box::new((Value::Null, error.with_details(json!({"reason": detail})))));
         }
     };
     let id = match message.get("id") {
@@ -225,7 +225,8 @@ mod tests {
 
     #[test]
     fn only_a_proper_request_is_read() {
-        let code = |text: &str| read(text.as_bytes()).map(drop).map_err(|(id, error)| (id, error.kind.row().code));
+        let code =
+            |text: &str| read(text.as_bytes()).map(drop).map_err(|refused| (refused.0, refused.1.kind.row().code));
         assert_eq!(code(r#"{"jsonrpc":"2.0","method":"x"}"#), Ok(()));
         assert_eq!(code("{"), Err((Value::Null, -32700)));
         assert_eq!(code("[]"), Err((Value::Null, -32600)));

@@ -93,3 +93,17 @@ async fn a_place_where_nothing_is_says_where_something_is() {
     let reply = house.client().get("/mcp/stream").await;
     assert_eq!((reply.status.as_u16(), reply.header("upgrade")), (426, "sinew-mcp"));
 }
+
+#[tokio::test]
+async fn a_client_that_takes_anything_is_served() {
+    let house = House::new().await;
+    let params =
+        json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}});
+    let body = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params}).to_string();
+    for accept in
+        [&[("content-type", "application/json"), ("accept", "*/*")][..], &[("content-type", "application/json")]]
+    {
+        let reply = house.client().send("POST", "/mcp", accept, body.clone()).await;
+        assert_eq!(reply.message()["result"]["serverInfo"]["name"], "sinew");
+    }
+}

@@ -221,11 +221,13 @@ async fn devices_are_resources() {
     };
     let lamp = text(read("device://lamp").await.json());
     assert_eq!((&lamp["id"], &lamp["state"]), (&json!("lamp"), &json!("ready")));
+    assert!(lamp["tools"].as_array().unwrap().contains(&json!("echo")), "{lamp}");
+    let start = client.get("/api/v1/events?device=lamp").await.json()["next"].as_str().unwrap().to_owned();
     house.lamp_says("notifications/hot");
-    let mut stream = house.client();
-    stream.path = "/api/v1/events?device=lamp&wait_ms=5000".to_owned();
+    client.get(&format!("/api/v1/events?device=lamp&since={start}&wait_ms=50000")).await;
     let events = text(read("device://lamp/events").await.json());
-    assert!(events["events"].is_array() && events["next"].is_string(), "{events}");
+    let topics: Vec<_> = events["events"].as_array().unwrap().iter().map(|event| event["topic"].clone()).collect();
+    assert!(topics.contains(&json!("notifications/hot")) && events["next"].is_string(), "{events}");
     let none = read("device://nobody").await.json();
     assert_eq!((&none["error"]["code"], &none["error"]["data"]["uri"]), (&json!(-32602), &json!("device://nobody")));
 }
