@@ -1,13 +1,14 @@
 //! A phone made of the commands that every Android has.
 //!
 //! Many of them exit with success when they fail, so their text is judged. What they cannot do at
-//! all is refused with the remedy before anything is done. Gestures and text are in [`hands`].
+//! all is refused with the remedy before anything is done. Looking is in [`eyes`], touching
+//! and typing in [`hands`].
 
+mod eyes;
 mod hands;
 
 use std::time::Duration;
 
-use jiff::tz::Offset;
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 
@@ -18,7 +19,7 @@ use super::shell::{Limits, Output};
 use crate::logs::{LogQuery, Logs};
 use crate::phone::{About, App, Capabilities, Foreground, Image, Phone, PhoneError, Screen, Work};
 use crate::touch::{Key, Stroke};
-use crate::tree::{Node, Tree, xml};
+use crate::tree::{Node, Tree};
 
 /// One phone through the adb server.
 pub struct AdbPhone {
@@ -70,14 +71,18 @@ impl AdbPhone {
     async fn act(&self, command: &Command, limits: Limits) -> Result<(), PhoneError> {
         let output = self.run(command, limits).await?;
         let text = output.text();
-        match complaint(&text) {
-            Some(Complaint::Forbidden) => Err(PhoneError::Denied(format!(
-                "phone {} forbids input from adb: turn on \"USB debugging (Security settings)\" or \"Disable permission monitoring\" in its developer options",
-                self.about.serial
+        let serial = &self.about.serial;
+        match () {
+            () if text.contains("INJECT_EVENTS") => Err(PhoneError::Denied(format!(
+                "phone {serial} forbids input from adb: turn on \"USB debugging (Security settings)\" or \"Disable permission monitoring\" in its developer options"
             ))),
-            Some(Complaint::Failed) => Err(self.failed(command, &text)),
-            None if output.exit != 0 => Err(self.failed(command, &text)),
-            None => Ok(()),
+            () if text.contains("SecurityException") => {
+                Err(PhoneError::Denied(format!("phone {serial} does not allow `{}` to adb", command.name())))
+            }
+            () if output.exit != 0 || COMPLAINTS.iter().any(|sign| text.contains(sign)) => {
+                Err(self.failed(command, &text))
+            }
+            () => Ok(()),
         }
     }
 
@@ -87,95 +92,11 @@ impl AdbPhone {
         PhoneError::Failed(format!("`{}` failed on phone {}: {line}", command.name(), self.about.serial))
     }
 
-    async fn read_tree(&self) -> Result<Tree, PhoneError> {
-        let _one = self.dumping.lock().await;
-        let path = &self.dump_path;
-        // The old file goes first: a dump that fails would otherwise serve it once more.
-        let command = Command::new("rm -f")
-            .arg(path)
-            .then(Command::new("uiautomator dump").arg(path))
-            .then(Command::new("cat").arg(path))
-            .then(Command::new("rm -f").arg(path));
-        // 25 s: the command itself gives up after ten seconds of movement. 32 MB: larger than any dump.
-        let limits = Limits::seconds(25).megabytes(32);
-        let mut last = String::new();
-        for attempt in 0..3 {
-            if attempt > 0 {
-                tokio::time::sleep(Duration::from_millis(300)).await;
-            }
-            let output = self.run(&command, limits).await?;
-            let text = String::from_utf8_lossy(&output.stdout);
-            if let Ok(tree) = xml::parse(&text) {
-                return Ok(tree);
-            }
-            last = output.text();
-            if last.contains("could not get idle state") {
-                let what = "reading a screen that keeps moving";
-                return Err(PhoneError::unsupported(
-                    what,
-                    format!("wait for the movement to end, take a screenshot, or know that {AGENT}"),
-                ));
-            }
-        }
-        let serial = &self.about.serial;
-        if last.contains("already registered") || last.contains("Killed") {
-            let message = format!(
-                "another program reads the screen of phone {serial} (Appium, uiautomator2 …); stop it and try again"
-            );
-            return Err(PhoneError::Failed(message));
-        }
-        if last.contains("null root node") {
-            if let Ok(Screen { awake: false, .. }) = self.read_screen().await {
-                return Err(self.asleep());
-            }
-            return Ok(Tree::default());
-        }
-        Err(self.failed(&Command::new("uiautomator"), &last))
-    }
-
     fn asleep(&self) -> PhoneError {
         PhoneError::Denied(format!(
             "the display of phone {} is off, so it shows and takes nothing; wake it with press_key WAKEUP",
             self.about.serial
         ))
-    }
-
-    async fn take_screenshot(&self) -> Result<Image, PhoneError> {
-        // 64 MB: an uncompressed 4K picture.
-        let output = self.run(&Command::new("screencap -p"), Limits::seconds(15).megabytes(64)).await?;
-        // Some versions print a warning about several displays before the picture.
-        const SIGNATURE: &[u8] = b"\x89PNG\r\n\x1a\n";
-        let start = output.stdout.windows(SIGNATURE.len()).take(4096).position(|part| part == SIGNATURE);
-        if let Some(start) = start {
-            return Ok(Image::Png(output.stdout[start..].to_vec()));
-        }
-        let text = output.text();
-        let serial = &self.about.serial;
-        match () {
-            () if ["apturing failed", "ermission", "ecure"].iter().any(|sign| text.contains(sign)) => {
-                Err(PhoneError::Denied(format!(
-                    "phone {serial} refuses to be captured: a secure window is on its screen, or its vendor forbids it; the tree may still be readable"
-                )))
-            }
-            () if text.trim().is_empty() => Err(PhoneError::Failed(format!("phone {serial} gave an empty screenshot"))),
-            () => Err(self.failed(&Command::new("screencap"), &text)),
-        }
-    }
-
-    async fn read_screen(&self) -> Result<Screen, PhoneError> {
-        let command = Command::new("wm size")
-            .then(Command::new("wm density"))
-            .then(Command::new("dumpsys input | grep -E 'SurfaceOrientation|orientation='"))
-            .then(Command::new("dumpsys power | grep mWakefulness="))
-            .then(Command::new(
-                "dumpsys window | grep -E 'mShowingLockscreen=|mDreamingLockscreen=|isStatusBarKeyguard=|showing='",
-            ));
-        let text = self.ask(&command).await?;
-        let screen = parse::screen(&text).ok_or_else(|| self.failed(&Command::new("wm"), &text))?;
-        if screen.awake {
-            *self.awake.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some(Instant::now());
-        }
-        Ok(screen)
     }
 
     /// Refuses input to a display that is off, where it would vanish without a word. What was seen
@@ -191,41 +112,6 @@ impl AdbPhone {
         }
         *self.awake.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some(Instant::now());
         Ok(())
-    }
-
-    async fn read_logs(&self, query: &LogQuery) -> Result<Logs, PhoneError> {
-        let filtered = query.level > crate::logs::LogLevel::Verbose
-            || query.tag.is_some()
-            || query.package.is_some()
-            || query.until.is_some();
-        let zone = Command::new("date +%z");
-        let offset = match query.since {
-            Some(_) => parse::offset(&self.ask(&zone).await?).unwrap_or(Offset::UTC),
-            None => Offset::UTC,
-        };
-        // Logcat counts lines before it filters them, so a filtered view reads the long tail.
-        let count = if filtered { 20_000 } else { query.lines + 1 };
-        let logcat = Command::new("logcat -d -v threadtime -v year");
-        let logcat = match query.since {
-            Some(since) => logcat.arg("-T").arg(since.at(offset).strftime("%Y-%m-%d %H:%M:%S.%3f")),
-            None => logcat.arg("-t").arg(count),
-        };
-        let logcat = logcat.arg(format!("*:{}", query.level.letter()));
-        let mut command = zone.then(logcat);
-        if query.package.is_some() {
-            command = Command::new("ps -A -o PID,NAME").then(command);
-        }
-        let output = self.run(&command, Limits::seconds(20).megabytes(64)).await?;
-        let text = String::from_utf8_lossy(&output.stdout);
-        let offset = text.lines().find_map(parse::offset).unwrap_or(offset);
-        let pids = query.package.as_deref().map(|package| parse::pids(&text, package));
-        let lines = text.lines().filter_map(parse::log_line);
-        let lines: Vec<_> = lines.filter(|line| pids.as_ref().is_none_or(|pids| pids.contains(&line.pid))).collect();
-        if lines.is_empty() && output.exit != 0 {
-            let message = String::from_utf8_lossy(&output.stderr).trim().chars().take(300).collect::<String>();
-            return Err(PhoneError::Failed(format!("logcat command failed (exit {}): {message}", output.exit)));
-        }
-        Ok(query.pick(lines, offset))
     }
 
     async fn start(&self, command: Command) -> Result<(), PhoneError> {
@@ -256,21 +142,8 @@ impl AdbPhone {
     }
 }
 
-enum Complaint {
-    Forbidden,
-    Failed,
-}
-
 /// What commands print when they fail, whatever they exit with.
-fn complaint(text: &str) -> Option<Complaint> {
-    match () {
-        () if text.contains("INJECT_EVENTS") || text.contains("SecurityException") => Some(Complaint::Forbidden),
-        () if text.contains("Exception") || text.contains("Error:") || text.contains("not found") => {
-            Some(Complaint::Failed)
-        }
-        () => None,
-    }
-}
+const COMPLAINTS: [&str; 3] = ["Exception", "Error:", "not found"];
 
 impl Phone for AdbPhone {
     fn about(&self) -> About {

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use sinew_tool::{Args, ErrorKind, Outcome, ToolError};
 
 use super::args::{boolean, filled_text, invalid, text};
-use super::gesture::{TAP, scroll_stroke};
+use super::gesture::TAP;
 use super::{Operator, budget};
 use crate::phone::PhoneError;
 use crate::screen::{View, diff};
@@ -62,20 +62,25 @@ impl Operator<'_> {
     /// and what came instead.
     pub(super) fn find(&self, tree: &Tree, target: &Target) -> Result<usize, ToolError> {
         match target {
-            Target::Described(selector) => first_fit(tree, selector).ok_or_else(|| {
+            Target::Described(selector) => self.seek(tree, target).ok_or_else(|| {
                 let (by, value) = (selector.by.word(), &selector.value);
                 missing(format!(
                     "No element on the screen has {by} '{value}'. Look with get_screen, or scroll_to_element."
                 ))
             }),
-            Target::Named(name) => {
-                let found = self.id_of(name).and_then(|id| tree.find(id));
-                found.ok_or_else(|| self.lost(tree, name))
-            }
+            Target::Named(name) => self.seek(tree, target).ok_or_else(|| self.lost(tree, name)),
         }
     }
 
-    fn id_of(&self, name: &str) -> Option<NodeId> {
+    /// The same, without a word about what is not there.
+    pub(super) fn seek(&self, tree: &Tree, target: &Target) -> Option<usize> {
+        match target {
+            Target::Described(selector) => first_fit(tree, selector),
+            Target::Named(name) => self.id_of(name).and_then(|id| tree.find(id)),
+        }
+    }
+
+    pub(super) fn id_of(&self, name: &str) -> Option<NodeId> {
         NodeId::parse(name).or_else(|| self.memory.lock().refs.find(name).map(|known| known.id))
     }
 
@@ -94,7 +99,7 @@ impl Operator<'_> {
     }
 }
 
-fn missing(message: String) -> ToolError {
+pub(super) fn missing(message: String) -> ToolError {
     ToolError::new(ErrorKind::ElementNotFound, message)
 }
 
@@ -177,144 +182,11 @@ fn touch_point(tree: &Tree, index: usize, taker: usize) -> (i32, i32) {
     let steps = [(0, 0), (-1, 0), (1, 0), (0, -1), (0, 1), (-1, -1), (1, -1), (-1, 1), (1, 1)];
     let points = steps.map(|(right, down)| (x + right * dx, y + down * dy));
     let root = tree.ancestors(index).last().unwrap_or(index);
+    let visible = tree.all_visible_bounds();
     let covers: Vec<Rect> = (taker + 1..tree.place(root).end)
         .filter(|other| *other != index && (tree.node(*other).clickable || tree.node(*other).editable))
-        .map(|other| tree.visible_bounds(other))
+        .map(|other| visible[other])
         .collect();
     let free = |(x, y): &(i32, i32)| !covers.iter().any(|cover| cover.contains(*x, *y));
     points.into_iter().find(free).unwrap_or((x, y))
-}
-
-/// How often a container known to hold the element is scrolled.
-const MAX_SCROLLS: usize = 5;
-
-/// How often a list is scrolled in search of something not seen yet, each way.
-const MAX_SEARCH: usize = 20;
-
-pub async fn scroll_to(on: &Operator<'_>, args: &Args) -> Result<Outcome, ToolError> {
-    let target = Target::required(args)?;
-    let tree = on.live_tree().await?;
-    let known = match &target {
-        Target::Named(name) => on.id_of(name).map(|id| tree.find(id)),
-        Target::Described(selector) => Some(first_fit(&tree, selector)),
-    };
-    match known {
-        Some(Some(index)) if is_visible(&tree, index) => {
-            Ok(Outcome::text(format!("Element '{}' is already visible", target.shown(&tree, index))))
-        }
-        Some(Some(index)) => bring_in(on, &target, tree, index).await,
-        // Seen earlier, or described: it may be further up or down.
-        Some(None) if matches!(&target, Target::Described(_)) || on.has_shown(&target) => {
-            search(on, &target, tree).await
-        }
-        _ => Err(on.find(&tree, &target).err().unwrap_or_else(|| missing("Element not found".to_owned()))),
-    }
-}
-
-impl Operator<'_> {
-    fn has_shown(&self, target: &Target) -> bool {
-        let Target::Named(name) = target else { return false };
-        let Some(id) = self.id_of(name) else { return false };
-        self.memory.lock().refs.of(id).is_some()
-    }
-}
-
-/// Scrolls the container of an element that is in the tree but out of sight.
-async fn bring_in(on: &Operator<'_>, target: &Target, mut tree: Tree, index: usize) -> Result<Outcome, ToolError> {
-    let name = target.shown(&tree, index);
-    let mut index = index;
-    for scrolls in 1..=MAX_SCROLLS {
-        let container = tree.ancestors(index).find(|ancestor| tree.node(*ancestor).scrollable);
-        let container = container.ok_or_else(|| {
-            ToolError::from(PhoneError::Failed(format!("No scrollable container found for element '{name}'")))
-        })?;
-        let area = tree.visible_bounds(container);
-        let direction = direction_to(area, tree.node(index).bounds);
-        swipe(on, area, direction).await?;
-        tree = on.settled().await?.0;
-        index = match on.find(&tree, target) {
-            Ok(index) => index,
-            Err(_) => return search(on, target, tree).await,
-        };
-        if is_visible(&tree, index) {
-            return Ok(Outcome::text(format!("Scrolled to element '{name}' ({scrolls} scroll(s))")));
-        }
-    }
-    Err(PhoneError::Failed(format!("Element '{name}' not visible after {MAX_SCROLLS} scroll attempts")).into())
-}
-
-fn direction_to(area: Rect, bounds: Rect) -> &'static str {
-    match () {
-        () if bounds.top >= area.bottom => "down",
-        () if bounds.bottom <= area.top && bounds.top < area.top => "up",
-        () if bounds.left >= area.right => "right",
-        () if bounds.right <= area.left && bounds.left < area.left => "left",
-        () => "down",
-    }
-}
-
-/// Scrolls the largest list to its end and then to its beginning until the element appears.
-async fn search(on: &Operator<'_>, target: &Target, mut tree: Tree) -> Result<Outcome, ToolError> {
-    let mut scrolls = 0;
-    for direction in ["down", "up"] {
-        for _ in 0..MAX_SEARCH * if direction == "up" { 2 } else { 1 } {
-            let Some(area) = main_list(&tree) else {
-                return Err(
-                    PhoneError::Failed(format!("No scrollable container found for element {}", told(target))).into()
-                );
-            };
-            swipe(on, area, direction).await?;
-            scrolls += 1;
-            let next = on.settled().await?.0;
-            let unmoved = next == tree;
-            tree = next;
-            if let Ok(index) = on.find_quietly(&tree, target)
-                && is_visible(&tree, index)
-            {
-                let name = target.shown(&tree, index);
-                return Ok(Outcome::text(format!("Scrolled to element '{name}' ({scrolls} scroll(s))")));
-            }
-            if unmoved {
-                break;
-            }
-        }
-    }
-    Err(missing(format!("Element {} not found; scrolled {scrolls} time(s), to both ends", told(target))))
-}
-
-impl Operator<'_> {
-    fn find_quietly(&self, tree: &Tree, target: &Target) -> Result<usize, ()> {
-        let found = match target {
-            Target::Described(selector) => first_fit(tree, selector),
-            Target::Named(name) => self.id_of(name).and_then(|id| tree.find(id)),
-        };
-        found.ok_or(())
-    }
-}
-
-fn told(target: &Target) -> String {
-    match target {
-        Target::Named(name) => format!("'{name}'"),
-        Target::Described(selector) => format!("with {} '{}'", selector.by.word(), selector.value),
-    }
-}
-
-/// The visible part of the scrollable node that takes the most room.
-fn main_list(tree: &Tree) -> Option<Rect> {
-    let visible = tree.all_visible_bounds();
-    let area = |bounds: &Rect| {
-        (i64::from(bounds.right) - i64::from(bounds.left)) * (i64::from(bounds.bottom) - i64::from(bounds.top))
-    };
-    let lists = (0..tree.len()).filter(|index| tree.node(*index).scrollable).map(|index| visible[index]);
-    // Of two that fill the same room the inner one scrolls; it comes later, and `max_by_key` keeps it.
-    lists.filter(|bounds| !bounds.is_empty()).max_by_key(area)
-}
-
-/// Slowly, so that the content follows the finger and does not fly past.
-async fn swipe(on: &Operator<'_>, area: Rect, direction: &str) -> Result<(), PhoneError> {
-    let mut stroke = scroll_stroke(area, direction, 0.6)?;
-    if let Some(last) = stroke.points.last_mut() {
-        last.at = Duration::from_millis(600);
-    }
-    on.phone.touch(&[stroke]).await
 }

@@ -10,6 +10,7 @@ mod element;
 mod gesture;
 pub mod list;
 mod look;
+mod reach;
 mod read;
 mod seed;
 mod steps;
@@ -132,7 +133,7 @@ impl Operator<'_> {
             "find_elements" => element::find(self, args).await,
             "click_element" => element::click(self, args).await,
             "long_click_element" => element::long_click(self, args).await,
-            "scroll_to_element" => element::scroll_to(self, args).await,
+            "scroll_to_element" => reach::scroll_to(self, args).await,
             "set_text" => text::set(self, args).await,
             "input_text" => text::input(self, args).await,
             "clear_text" => text::clear(self, args).await,

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use sinew_tool::{Args, Content, Outcome, ToolError};
 
 use super::args::{boolean, invalid};
-use super::{Operator, budget, is_acting};
+use super::{Operator, Profile, budget, is_acting, tools};
 
 /// 20: a short errand. A longer one should be looked at on the way.
 const MAX_STEPS: usize = 20;
@@ -66,7 +66,7 @@ fn read(args: &Args) -> Result<Vec<(String, Args)>, ToolError> {
     let step = |(nth, step): (usize, &Value)| {
         let tool = step.get("tool").and_then(Value::as_str);
         let tool = tool.ok_or_else(|| invalid(format!("steps[{nth}] must name its `tool`")))?;
-        if tool == "run_steps" || !super::list::NAMES.contains(&tool) {
+        if tool == "run_steps" || tools(Profile::Full).find(tool).is_none() {
             return Err(invalid(format!("steps[{nth}].tool '{tool}' is no tool that can be a step")));
         }
         let arguments = match step.get("arguments") {

@@ -1,0 +1,83 @@
+//! `docs/phone-tools.md` is printed from the code; `UPDATE_DOCS=1 cargo test -p sinew-phones` rewrites it.
+
+use std::fmt::Write;
+
+use sinew_phones::{Profile, seed_tools, tools};
+use sinew_tool::{Tool, Value};
+
+fn page() -> String {
+    let (full, compact) = (tools(Profile::Full), tools(Profile::Compact));
+    let reference = seed_tools();
+    let bytes =
+        |tools: &mut dyn Iterator<Item = &Tool>| tools.map(|tool| tool.to_json().to_string().len() + 1).sum::<usize>();
+    let mut page = String::from(
+        "# The phone tools\n\nPrinted from the code. What they mean, and what each way to a phone can do, is in [phones.md](phones.md).\n\n",
+    );
+    let of_reference = bytes(&mut full.iter().filter(|tool| reference.iter().any(|known| known.name == tool.name)));
+    let _ = writeln!(
+        page,
+        "{} tools, {} bytes as a tool list; the {} of the remote-control reference take {}, the compact profile's {} take {}.\n",
+        full.len(),
+        bytes(&mut full.iter()),
+        reference.len(),
+        of_reference,
+        compact.len(),
+        bytes(&mut compact.iter()),
+    );
+    page.push_str("An argument in **bold** is required, one in *italics* is Sinew's own: accepted at every door, listed at `/mcp` only.\n\n");
+    page.push_str("| tool | says | arguments | in | effect |\n|---|---|---|---|---|\n");
+    for tool in &*full {
+        let known = reference.iter().find(|known| known.name == tool.name);
+        let lists = match (known.is_some(), compact.find(&tool.name).is_some()) {
+            (true, true) => "reference, compact",
+            (true, false) => "reference",
+            (false, true) => "Sinew's own, compact",
+            (false, false) => "Sinew's own",
+        };
+        let effect = match (tool.hints.read_only, tool.hints.destructive) {
+            (Some(true), _) => "reads",
+            (_, Some(false)) => "acts, loses nothing",
+            _ => "acts",
+        };
+        let arguments =
+            tool.properties().map(|properties| arguments(tool, known, properties.iter())).unwrap_or_default();
+        let _ = writeln!(
+            page,
+            "| `{}` | {} | {arguments} | {lists} | {effect} |",
+            tool.name,
+            tool.description.replace('|', "\\|")
+        );
+    }
+    page
+}
+
+fn arguments<'a>(
+    tool: &Tool,
+    known: Option<&Tool>,
+    properties: impl Iterator<Item = (&'a String, &'a Value)>,
+) -> String {
+    let shown = properties.map(|(name, schema)| {
+        let listed = known.is_none_or(|known| known.properties().is_some_and(|own| own.contains_key(name)));
+        let name = match (tool.required().contains(&name.as_str()), listed) {
+            (true, _) => format!("**{name}**"),
+            (_, false) => format!("*{name}*"),
+            _ => name.clone(),
+        };
+        match schema.get("default") {
+            Some(default) => format!("{name} = {default}"),
+            None => name,
+        }
+    });
+    shown.collect::<Vec<_>>().join(", ")
+}
+
+#[test]
+fn the_page_of_phone_tools_is_fresh() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/phone-tools.md");
+    let expected = page();
+    if std::env::var_os("UPDATE_DOCS").is_some() {
+        std::fs::write(path, &expected).expect("docs/phone-tools.md can be written");
+    }
+    let found = std::fs::read_to_string(path).unwrap_or_default();
+    assert!(found == expected, "docs/phone-tools.md is stale; run: UPDATE_DOCS=1 cargo test -p sinew-phones docs");
+}
