@@ -18,8 +18,7 @@ use sinew_tool::{
 use crate::conformance_ask;
 
 /// One red pixel.
-const PNG: &str =
-    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVR4nGP4z8AAAAMBAQDJ/pLvAAAAAElFTkSuQmCC";
+const PNG: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVR4nGP4z8AAAAMBAQDJ/pLvAAAAAElFTkSuQmCC";
 /// A millisecond of silence.
 const WAV: &str = "UklGRiwAAABXQVZFZm10IBAAAAABAAEAQB8AAEAfAAABAAgAZGF0YQgAAACAgICAgICAgA==";
 
@@ -69,7 +68,8 @@ fn info() -> DeviceInfo {
 }
 
 fn tools() -> Vec<Tool> {
-    let plain = |name: &str, description: &str| Tool::new(name, description, json!({"type": "object", "properties": {}}));
+    let plain =
+        |name: &str, description: &str| Tool::new(name, description, json!({"type": "object", "properties": {}}));
     let mut tools = vec![
         plain("test_simple_text", "Returns one text"),
         plain("test_image_content", "Returns one image"),
@@ -134,11 +134,9 @@ async fn answer(call: &Call) -> Result<Outcome, ToolError> {
             let text = "This is an embedded resource content.";
             Ok(Outcome::default().with(resource("test://embedded-resource", "text/plain", text)))
         }
-        "test_multiple_content_types" => Ok(Outcome::text("Multiple content types test:").with(image()).with(resource(
-            "test://mixed-content-resource",
-            "application/json",
-            r#"{"test":"data","value":123}"#,
-        ))),
+        "test_multiple_content_types" => Ok(Outcome::text("Multiple content types test:")
+            .with(image())
+            .with(resource("test://mixed-content-resource", "application/json", r#"{"test":"data","value":123}"#))),
         "test_tool_with_logging" => {
             for (index, step) in ["started", "processing", "completed"].into_iter().enumerate() {
                 if index > 0 {
@@ -172,7 +170,9 @@ async fn answer(call: &Call) -> Result<Outcome, ToolError> {
             Ok(Outcome::text(format!("region: {}", call.args.get("region").unwrap_or(&Value::Null))))
         }
         "json_schema_2020_12_tool" => Ok(Outcome::text(Value::Object(call.args.clone()).to_string())),
-        unknown => Err(ToolError::new(ErrorKind::UnknownTool, format!("the conformance device has no tool `{unknown}`"))),
+        unknown => {
+            Err(ToolError::new(ErrorKind::UnknownTool, format!("the conformance device has no tool `{unknown}`")))
+        }
     }
 }
 

@@ -9,7 +9,8 @@ type Questions = BTreeMap<String, Question>;
 type Answers = BTreeMap<String, Answer>;
 
 pub(crate) fn tools() -> Vec<Tool> {
-    let plain = |name: &str, description: &str| Tool::new(name, description, json!({"type": "object", "properties": {}}));
+    let plain =
+        |name: &str, description: &str| Tool::new(name, description, json!({"type": "object", "properties": {}}));
     let with_text = |name: &str, description: &str, argument: &str| {
         let schema = json!({
             "type": "object",

@@ -137,7 +137,7 @@ async fn sessions_are_counted() {
     let session = first.session.clone().unwrap();
     let headers = [("mcp-session-id", session.as_str()), ("mcp-protocol-version", "2025-11-25")];
     let ended = first.send("DELETE", "/mcp", &headers, "").await;
-    assert!(ended.status.is_success());
+    assert_eq!(ended.status, 204);
     let again = house.client().legacy("initialize", params).await;
     assert_eq!(again.status, 200);
     let gone = first.legacy("tools/list", json!({})).await;
