@@ -1,12 +1,15 @@
-//! Virtual boards and phones, and bad luck.
+//! Virtual boards and phones, and bad luck: a product, not a test helper.
+//!
+//! [`board`] holds little machines that dial a gateway as real boards do, [`luck`] what can go wrong on
+//! the way; [`phone`] is a virtual Android phone; [`conformance`] the fixture of the official suite.
 
 pub mod board;
 mod companion;
+pub mod conformance;
+mod conformance_ask;
 mod life;
 mod link;
 pub mod luck;
 pub mod phone;
 pub mod picture;
 mod relay;
-pub mod conformance;
-mod conformance_ask;
