@@ -8,6 +8,7 @@ use sinew_tool::{Args, ErrorKind, Hints, Outcome, Tool, ToolError};
 use crate::check::Check;
 use crate::gateway::Gateway;
 use crate::snapshot::Entry;
+use crate::text::clean_line;
 use crate::view::PublicTool;
 
 const LIST_DEVICES: &str = "list_devices";
@@ -90,6 +91,9 @@ fn line(entry: &Arc<Entry>) -> Value {
     line["tools"] = json!(entry.offer.tools.len());
     if let Some(remedy) = remedy {
         line["remedy"] = json!(remedy);
+    }
+    if let Some(words) = entry.instructions() {
+        line["instructions"] = json!(clean_line(&words, 200));
     }
     line
 }

@@ -11,10 +11,15 @@ use sinew_tool::{Args, Call, Caller, Content, Device, ErrorKind, Outcome, Status
 use crate::gateway::Gateway;
 use crate::offer::Offered;
 use crate::principal::{Principal, Role};
-use crate::record::{Record, weigh};
+use crate::record::{Record, weigh, weigh_value};
 use crate::route::{self, Target, Wish};
 use crate::snapshot::{Holder, Presence};
+use crate::text::clean;
 use crate::view::Shape;
+
+/// The longest error message of a device that is passed on; a screen full.
+const MAX_MESSAGE: usize = 4_000;
+const MAX_DETAILS: usize = 64 << 10;
 
 /// One call by public name.
 #[derive(Clone)]
@@ -88,7 +93,7 @@ impl Gateway {
         let budget = budget.unwrap_or(self.settings().budget).min(self.settings().max_budget);
         let call = Call { tool: holder.offered.tool.name.clone(), args, budget, caller };
         let answer = tokio::time::timeout(budget, send(device.as_ref(), call)).await;
-        let outcome = answer.map_err(|_| too_slow(holder, budget))??;
+        let outcome = answer.map_err(|_| too_slow(holder, budget))?.map_err(tidy)?;
         judge(holder, outcome, self.settings().max_outcome)
     }
 }
@@ -166,6 +171,15 @@ fn judge(holder: Holder<'_>, mut outcome: Outcome, max: usize) -> Result<Outcome
             ),
         )),
     }
+}
+
+/// What a device says in an error is read by people and models.
+fn tidy(mut error: ToolError) -> ToolError {
+    error.message = clean(&error.message, MAX_MESSAGE);
+    if weigh_value(&error.details) > MAX_DETAILS {
+        error.details = Value::Null;
+    }
+    error
 }
 
 fn busy(holder: Holder<'_>, limit: usize) -> ToolError {

@@ -22,8 +22,8 @@ impl Check {
         // A pattern of a device must not cost more than it is worth: few steps back, small automata.
         let patterns =
             PatternOptions::fancy_regex().backtrack_limit(10_000).size_limit(1 << 20).dfa_size_limit(1 << 20);
-        let built = jsonschema::options().offline().with_pattern_options(patterns).build(&schema);
-        match built {
+        let options = jsonschema::options().offline().with_pattern_options(patterns);
+        match options.build(&schema) {
             Ok(validator) => (Check { schema, validator: Some(validator) }, None),
             Err(error) => (Check { schema, validator: None }, Some(clean_line(&error.to_string(), 200))),
         }

@@ -4,9 +4,10 @@
 //! it, and nothing else reaches a device. It knows no protocol: neither HTTP nor the board dialect.
 //!
 //! Where things are: `registry` (who is here; the only writer) publishes a `snapshot`; `offer`
-//! admits what a device offers, with `names`, `schema` and `check`; `fold` makes the lists; `call`
+//! admits what a device offers, with `names`, `schema`, `bounds` and `check`; `fold` makes the lists; `call`
 //! conducts a call, with `route` and `record`; `store` remembers.
 
+mod bounds;
 mod builtin;
 mod call;
 mod check;

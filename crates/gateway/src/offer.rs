@@ -164,9 +164,82 @@ pub(crate) fn to_text(toolset: &Toolset) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use proptest::prelude::*;
+    use serde_json::{Map, json};
 
     use super::*;
+
+    /// JSON that looks like a schema more often than chance would have it.
+    fn schema() -> impl Strategy<Value = Value> {
+        let words = [
+            "type",
+            "properties",
+            "items",
+            "anyOf",
+            "allOf",
+            "not",
+            "$ref",
+            "$defs",
+            "enum",
+            "const",
+            "pattern",
+            "minimum",
+            "required",
+            "additionalProperties",
+            "$schema",
+            "$id",
+            "format",
+            "x-mcp-header",
+            "if",
+            "multipleOf",
+            "a",
+            "prefixItems",
+        ];
+        let texts = [
+            "object",
+            "string",
+            "integer",
+            "#",
+            "#/$defs/a",
+            "#/properties/a",
+            "http://x/y",
+            "(a+)+$",
+            "[",
+            "date-time",
+            "",
+            "ä",
+            "https://json-schema.org/draft/2020-12/schema",
+            "http://json-schema.org/draft-04/schema#",
+        ];
+        let leaf = prop_oneof![
+            Just(Value::Null),
+            any::<bool>().prop_map(Value::from),
+            any::<i64>().prop_map(Value::from),
+            (-2i64..3).prop_map(Value::from),
+            any::<f64>().prop_map(Value::from),
+            proptest::sample::select(texts.to_vec()).prop_map(Value::from),
+        ];
+        leaf.prop_recursive(5, 60, 6, move |inner| {
+            let word = proptest::sample::select(words.to_vec()).prop_map(str::to_owned);
+            prop_oneof![
+                1 => proptest::collection::vec(inner.clone(), 0..4).prop_map(Value::Array),
+                4 => proptest::collection::vec((word, inner), 0..6).prop_map(|members| Value::Object(Map::from_iter(members))),
+            ]
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn no_schema_and_no_argument_makes_it_stumble(input in schema(), output in schema(), args in schema()) {
+            let tool = Tool::new("x", "", input).with_output_schema(output);
+            let (offer, _) = offers().admit(&Toolset::new([tool]));
+            for offered in &offer.tools {
+                prop_assert_eq!(&offered.tool.input_schema["type"], "object");
+                let _ = offered.input.arguments("x", &args);
+                let _ = offered.output.as_ref().map(|output| output.answer(&args));
+            }
+        }
+    }
 
     fn offers() -> Offers {
         Offers::new(NameBook::new(&["list_devices"], []))

@@ -101,7 +101,7 @@ pub(crate) fn weigh(outcome: &Outcome) -> usize {
     content.sum::<usize>() + structured + outcome.meta.values().map(weigh_value).sum::<usize>()
 }
 
-fn weigh_value(value: &Value) -> usize {
+pub(crate) fn weigh_value(value: &Value) -> usize {
     match value {
         Value::String(text) => text.len() + 2,
         Value::Array(items) => 2 + items.iter().map(|item| weigh_value(item) + 1).sum::<usize>(),

@@ -338,7 +338,8 @@ impl Writer {
         let since = if row.away { row.since } else { now() };
         let gone = Duration::from_millis(u64::try_from(now() - since).unwrap_or(0));
         let until = Instant::now() + self.grace.saturating_sub(gone);
-        let (offer, _) = self.admit(toolset);
+        let (offer, news) = self.offers.admit(toolset);
+        news.minted.into_iter().for_each(|minted| self.store.write(Write::Name(minted)));
         let info = DeviceInfo {
             key: row.key.clone(),
             suggested_id: row.id.to_string(),

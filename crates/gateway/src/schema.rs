@@ -5,9 +5,7 @@ use std::collections::HashSet;
 
 use serde_json::{Map, Value, json};
 
-/// A schema larger than this is not passed on; the largest seen on real devices has 6 KiB.
-const MAX_SIZE: usize = 64 << 10;
-const MAX_DEPTH: usize = 32;
+use crate::bounds;
 
 /// The annotation that has a client repeat an argument as an HTTP header. A client drops a tool that
 /// uses it wrongly.
@@ -16,12 +14,13 @@ const HEADER: &str = "x-mcp-header";
 /// The input schema as clients get it, without the argument that selects a device. What had to be
 /// mended is pushed to `warnings`.
 pub(crate) fn input(schema: &Value, warnings: &mut Vec<String>) -> Value {
-    if let Err(reason) = measure(schema) {
-        warnings.push(format!("its input schema {reason}; its arguments are not checked"));
-        return json!({"type": "object"});
-    }
-    let mut schema = schema.clone();
-    mend(&mut schema, warnings);
+    let mut schema = match mend(schema, warnings) {
+        Ok(schema) => schema,
+        Err(reason) => {
+            warnings.push(format!("its input schema {reason}; its arguments are not checked"));
+            return json!({"type": "object"});
+        }
+    };
     let Value::Object(root) = &mut schema else { return json!({"type": "object"}) };
     match root.get("type") {
         Some(Value::String(kind)) if kind == "object" => {}
@@ -35,24 +34,24 @@ pub(crate) fn input(schema: &Value, warnings: &mut Vec<String>) -> Value {
     }
     if root.get("properties").is_some_and(|properties| !properties.is_object()) {
         warnings.push("`properties` in its input schema is not an object and was left out".to_owned());
-        root.remove("properties");
+        root.shift_remove("properties");
     }
     schema
 }
 
 /// The output schema as clients get it; `None` where strict clients could not use it.
 pub(crate) fn output(schema: &Value, warnings: &mut Vec<String>) -> Option<Value> {
-    if let Err(reason) = measure(schema) {
-        warnings.push(format!("its output schema {reason} and was left out"));
-        return None;
-    }
     if schema.get("type").and_then(Value::as_str) != Some("object") {
         warnings.push("its output schema is not that of an object and was left out".to_owned());
         return None;
     }
-    let mut schema = schema.clone();
-    mend(&mut schema, warnings);
-    Some(schema)
+    match mend(schema, warnings) {
+        Ok(schema) => Some(schema),
+        Err(reason) => {
+            warnings.push(format!("its output schema {reason} and was left out"));
+            None
+        }
+    }
 }
 
 /// The argument that selects the device: `device`, or another word where the tool has its own.
@@ -78,41 +77,12 @@ pub(crate) fn with_selector(input: &Value, selector: &str) -> Value {
     schema
 }
 
-fn measure(schema: &Value) -> Result<(), String> {
-    fn walk(value: &Value, depth: usize, room: &mut usize) -> Result<(), String> {
-        if depth > MAX_DEPTH {
-            return Err(format!("nests deeper than {MAX_DEPTH} levels"));
-        }
-        let mut take = |size: usize| match room.checked_sub(size) {
-            Some(rest) => {
-                *room = rest;
-                Ok(())
-            }
-            None => Err(format!("is larger than {} KiB", MAX_SIZE >> 10)),
-        };
-        match value {
-            Value::String(text) => take(text.len() + 3),
-            Value::Array(items) => {
-                take(2)?;
-                items.iter().try_for_each(|item| walk(item, depth + 1, room))
-            }
-            Value::Object(members) => {
-                take(2)?;
-                for (key, member) in members {
-                    *room = room.saturating_sub(key.len() + 4);
-                    walk(member, depth + 1, room)?;
-                }
-                Ok(())
-            }
-            _ => take(5),
-        }
-    }
-    walk(schema, 0, &mut MAX_SIZE.clone())
-}
-
-fn mend(schema: &mut Value, warnings: &mut Vec<String>) {
-    let mut mender = Mender { headers: HashSet::new(), warnings };
-    mender.root(schema);
+fn mend(schema: &Value, warnings: &mut Vec<String>) -> Result<Value, String> {
+    bounds::size(schema)?;
+    let mut mended = schema.clone();
+    Mender { headers: HashSet::new(), warnings }.root(&mut mended);
+    bounds::work(&mended)?;
+    Ok(mended)
 }
 
 struct Mender<'a> {
@@ -123,7 +93,7 @@ struct Mender<'a> {
 impl Mender<'_> {
     fn root(&mut self, schema: &mut Value) {
         if let Value::Object(root) = schema
-            && root.remove(HEADER).is_some()
+            && root.shift_remove(HEADER).is_some()
         {
             self.warnings.push(format!("`{HEADER}` stands on no argument and was left out"));
         }
@@ -137,18 +107,25 @@ impl Mender<'_> {
             && !(is_argument && self.is_good_header(header, members.get("type")))
         {
             self.warnings.push(format!("an invalid `{HEADER}` was left out"));
-            members.remove(HEADER);
+            members.shift_remove(HEADER);
         }
         for word in ["$ref", "$dynamicRef", "$recursiveRef"] {
             // Nothing is ever fetched, by us or because of us.
-            if members.get(word).is_some_and(|target| !target.as_str().is_some_and(|text| text.starts_with('#'))) {
-                self.warnings.push(format!("a `{word}` to another document was left out"));
-                members.remove(word);
+            if members.get(word).is_some_and(|target| !bounds::is_local(target)) {
+                self.warnings.push(format!("a `{word}` that is not of the form `#/…` was left out"));
+                members.shift_remove(word);
             }
+        }
+        // Names for parts of the document; without them every reference is a plain path.
+        for word in ["$id", "$anchor", "$dynamicAnchor", "$recursiveAnchor"] {
+            members.shift_remove(word);
+        }
+        if members.get("id").is_some_and(Value::is_string) {
+            members.shift_remove("id");
         }
         let is_known = |dialect: &Value| dialect.as_str().is_some_and(|text| text.contains("://json-schema.org/"));
         if members.get("$schema").is_some_and(|dialect| !is_known(dialect)) {
-            members.remove("$schema");
+            members.shift_remove("$schema");
         }
         for (word, member) in members.iter_mut() {
             match word.as_str() {

@@ -177,7 +177,7 @@ impl Entry {
     pub(crate) fn state(&self) -> (String, Option<String>) {
         match (&self.presence, &self.info.status) {
             (Presence::Away(_), _) => {
-                let remedy = "not connected; it comes back by itself when it is switched on and in reach";
+                let remedy = "switch it on or wake it; it reconnects by itself";
                 ("away".to_owned(), Some(remedy.to_owned()))
             }
             (Presence::Here(_), Status::Ready) => ("ready".to_owned(), None),

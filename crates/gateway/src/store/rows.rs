@@ -125,6 +125,12 @@ impl Write {
                 db.prepare_cached("DELETE FROM devices WHERE key = ?")?.execute([&key.0])?;
             }
             Write::Toolset { digest, tools } => {
+                // A device that keeps changing must not fill the disk with what it once had.
+                let mut prune = db.prepare_cached(
+                    "DELETE FROM toolsets WHERE digest NOT IN (SELECT toolset FROM devices)
+                     AND (SELECT count(*) FROM toolsets) > 64 + (SELECT count(DISTINCT toolset) FROM devices)",
+                )?;
+                prune.execute([])?;
                 let mut insert = db.prepare_cached("INSERT OR IGNORE INTO toolsets (digest, tools) VALUES (?, ?)")?;
                 insert.execute([digest, tools])?;
             }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use sinew_gateway::{Gateway, Principal, Role, Settings};
 use sinew_tool::{Content, ErrorKind, Outcome, Silent, Status, Tool, ToolError, json};
-use tokio::sync::Notify;
+use tokio::sync::{Notify, Semaphore};
 
 use crate::fake::*;
 
@@ -97,6 +97,39 @@ async fn a_call_that_is_given_up_is_remembered_as_cancelled() {
     asked.abort();
     assert!(asked.await.unwrap_err().is_cancelled());
     assert_eq!(outcomes(&gateway).await, ["Cancelled"]);
+}
+
+#[tokio::test]
+async fn a_call_that_is_given_up_while_it_waits_is_never_served() {
+    let gateway = gateway();
+    let turns = Arc::new(Semaphore::new(0));
+    let board = join(&gateway, Fake::board(1).with_manner(Manner::Queue(turns.clone())));
+    let ask = || {
+        let gateway = gateway.clone();
+        tokio::spawn(async move { gateway.call(request("self_get_device_status", json!({}))).await })
+    };
+    let (given_up, kept) = (ask(), ask());
+    while board.count() < 2 {
+        tokio::task::yield_now().await;
+    }
+    given_up.abort();
+    assert!(given_up.await.is_err());
+    turns.add_permits(5);
+    kept.await.unwrap().unwrap();
+    assert_eq!(board.served.load(std::sync::atomic::Ordering::SeqCst), 1);
+    assert_eq!(turns.available_permits(), 4);
+    assert_eq!(outcomes(&gateway).await, ["Cancelled", "ok"]);
+}
+
+#[tokio::test]
+async fn an_error_of_a_device_is_cleaned_and_bounded() {
+    let gateway = gateway();
+    let rude = ToolError::new(ErrorKind::ActionFailed, format!("no\u{1b}[2J{}", "!".repeat(100_000)));
+    let rude = rude.with_details(json!({"log": "x".repeat(100_000)}));
+    join(&gateway, Fake::new(1, [plain("x")]).with_manner(Manner::Answer(Err(rude))));
+    let error = call(&gateway, "x", json!({})).await.unwrap_err();
+    assert!(error.message.starts_with("no[2J!") && error.message.len() < 5_000);
+    assert_eq!(error.details, json!(null));
 }
 
 #[tokio::test]

@@ -12,7 +12,7 @@ use sinew_tool::{
     Args, BoxFuture, Call, Device, DeviceEvent, DeviceInfo, DeviceKey, ErrorKind, LeaveReason, Notice, Outcome, Silent,
     Status, Tool, ToolError, Toolset, Value, json,
 };
-use tokio::sync::Notify;
+use tokio::sync::{Notify, Semaphore};
 
 /// What a fake device does when it is called.
 pub enum Manner {
@@ -21,6 +21,8 @@ pub enum Manner {
     Answer(Result<Outcome, ToolError>),
     /// Waits until it is told to go on.
     Wait(Arc<Notify>),
+    /// Serves one call per permit; the others wait in line.
+    Queue(Arc<Semaphore>),
     Never,
     Panic,
 }
@@ -31,7 +33,9 @@ pub struct Fake {
     pub manner: Manner,
     /// Calls that reached the device.
     pub calls: AtomicUsize,
-    /// The last arguments that did.
+    /// Calls whose turn came.
+    pub served: AtomicUsize,
+    /// The last arguments that reached it.
     pub args: Mutex<Option<Args>>,
 }
 
@@ -56,6 +60,7 @@ impl Fake {
             tools: Mutex::new(Arc::new(Toolset::new(tools))),
             manner: Manner::Echo,
             calls: AtomicUsize::new(0),
+            served: AtomicUsize::new(0),
             args: Mutex::new(None),
         }
     }
@@ -109,6 +114,11 @@ impl Device for Fake {
                 Manner::Answer(answer) => answer.clone(),
                 Manner::Wait(go) => {
                     go.notified().await;
+                    Ok(Outcome::text("done"))
+                }
+                Manner::Queue(turns) => {
+                    turns.acquire().await.unwrap().forget();
+                    self.served.fetch_add(1, Ordering::SeqCst);
                     Ok(Outcome::text("done"))
                 }
                 Manner::Never => pending().await,
