@@ -84,12 +84,6 @@ pub struct Reading {
     pub slips: Vec<Slip>,
 }
 
-impl Reading {
-    pub fn is_strict(&self) -> bool {
-        self.slips.is_empty()
-    }
-}
-
 /// Reads the part of `text` in `span`; all spans in the answer count from the beginning of `text`.
 pub fn read(text: &str, span: Span) -> Result<Reading, Fault> {
     let mut reader = Reader { text, end: span.end.min(text.len()), at: span.start, slips: Vec::new() };

@@ -16,11 +16,14 @@
 //! Text in, values out: no files, no network, no clock. Nothing here panics on any input, and the
 //! work is bounded by the size of the input.
 
+pub mod compare;
 mod json;
 pub mod judge;
+pub mod lock;
 mod model;
 pub mod print;
 pub mod read;
+pub mod report;
 mod schema;
 pub mod text;
 

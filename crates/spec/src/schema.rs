@@ -186,6 +186,7 @@ impl Checker {
         Some(errors.map(|error| Flaw::new(error.instance_path().as_str(), clip(&error.to_string()))).collect())
     }
 
+    #[cfg(test)]
     pub fn accepts(&self, value: &Value) -> Option<bool> {
         self.check(value).map(|flaws| flaws.is_empty())
     }

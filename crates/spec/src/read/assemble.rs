@@ -168,7 +168,7 @@ fn even(text: &str) -> String {
 enum Part {
     Lead,
     Section(Section),
-    Extra(String),
+    Extra,
 }
 
 /// Everything below a tool's heading, sorted into sections.
@@ -197,7 +197,7 @@ fn sort_parts(text: &str, body: &[Block], end: usize) -> Parts {
             } else {
                 parts.close(block.span.start);
                 parts.extra.push((title.to_owned(), Vec::new()));
-                (current, by_bold) = (Part::Extra(title.to_owned()), false);
+                (current, by_bold) = (Part::Extra, false);
             }
             continue;
         }
@@ -252,7 +252,7 @@ impl Parts {
                 }
                 &mut self.sections[*section as usize]
             }
-            Part::Extra(_) => match self.extra.last_mut() {
+            Part::Extra => match self.extra.last_mut() {
                 Some((_, pieces)) => pieces,
                 None => return,
             },

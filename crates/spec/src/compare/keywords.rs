@@ -1,0 +1,560 @@
+//! What each keyword allows, compared on its own. Objects are in `members`.
+
+use std::cmp::Ordering;
+use std::collections::HashSet;
+
+use serde_json::{Map, Number, Value};
+use sinew_tool::Digest;
+
+use super::Impact;
+use super::members;
+use super::schema::{ANYTHING, Direction, Effect, Walker};
+use crate::schema::clip;
+
+/// The kinds of values, as bits: null, boolean, integer, other number, string, array, object.
+pub type Kinds = u8;
+pub const INTEGER: Kinds = 4;
+pub const NUMBER: Kinds = 4 | 8;
+pub const STRING: Kinds = 16;
+pub const ARRAY: Kinds = 32;
+pub const OBJECT: Kinds = 64;
+const ALL: Kinds = 127;
+
+pub fn is_annotation(key: &str) -> bool {
+    matches!(
+        key,
+        "title"
+            | "description"
+            | "examples"
+            | "example"
+            | "default"
+            | "deprecated"
+            | "readOnly"
+            | "writeOnly"
+            | "$comment"
+            | "$schema"
+            | "$id"
+            | "$anchor"
+            | "$dynamicAnchor"
+            | "$defs"
+            | "definitions"
+            | "$vocabulary"
+            | "contentEncoding"
+            | "contentMediaType"
+            | "contentSchema"
+    ) || key.starts_with("x-")
+}
+
+/// Compares two schemas that are objects or `true`; references have been followed already.
+pub fn compare<'a>(walker: &mut Walker<'a, '_>, old: &'a Value, new: &'a Value, alone: bool) {
+    let (before, after) = (kinds(old), kinds(new));
+    types(walker, old, new, before, after);
+    choices(walker, old, new, before, after);
+    let shared = before & after;
+    if shared & NUMBER != 0 {
+        bounds(walker, old, new);
+        multiple(walker, old, new);
+    }
+    if shared & STRING != 0 {
+        count(walker, old, new, "minLength", "maxLength", "length");
+        text(walker, old, new, "pattern");
+    }
+    text(walker, old, new, "format");
+    if shared & ARRAY != 0 {
+        count(walker, old, new, "minItems", "maxItems", "number of items");
+        arrays(walker, old, new);
+    }
+    if shared & OBJECT != 0 {
+        count(walker, old, new, "minProperties", "maxProperties", "number of members");
+        members::compare(walker, old, new, alone);
+    }
+    combined(walker, old, new, alone);
+    for key in ["unevaluatedProperties", "unevaluatedItems", "$dynamicRef", "$recursiveRef", "dependencies"] {
+        if get(old, key).is_some() || get(new, key).is_some() {
+            let message = format!("`{key}` depends on everything around it, which changed");
+            walker.tell("schema-changed", Effect::Differs, message);
+        }
+    }
+    annotations(walker, old, new);
+}
+
+pub fn get<'a>(schema: &'a Value, key: &str) -> Option<&'a Value> {
+    schema.as_object()?.get(key)
+}
+
+/// The kinds a schema's `type` names; all without one.
+fn stated_kinds(schema: &Value) -> Option<Kinds> {
+    let bit = |name: &Value| match name.as_str() {
+        Some("null") => Some(1),
+        Some("boolean") => Some(2),
+        Some("integer") => Some(INTEGER),
+        Some("number") => Some(NUMBER),
+        Some("string") => Some(STRING),
+        Some("array") => Some(ARRAY),
+        Some("object") => Some(OBJECT),
+        _ => None,
+    };
+    match get(schema, "type") {
+        None => Some(ALL),
+        Some(Value::Array(names)) => names.iter().try_fold(0, |kinds, name| Some(kinds | bit(name)?)),
+        Some(name) => bit(name),
+    }
+}
+
+/// At most these kinds are accepted.
+pub fn kinds(schema: &Value) -> Kinds {
+    let stated = stated_kinds(schema).unwrap_or(ALL);
+    let chosen = allowed(schema).map_or(ALL, |values| values.iter().fold(0, |kinds, value| kinds | kind_of(value)));
+    stated & chosen
+}
+
+fn kind_of(value: &Value) -> Kinds {
+    match value {
+        Value::Null => 1,
+        Value::Bool(_) => 2,
+        Value::Number(number) if number.as_f64().is_some_and(|float| float.fract() != 0.0) => 8,
+        Value::Number(_) => INTEGER,
+        Value::String(_) => STRING,
+        Value::Array(_) => ARRAY,
+        Value::Object(_) => OBJECT,
+    }
+}
+
+/// The values `enum` and `const` leave; `None` where neither stands.
+pub fn allowed(schema: &Value) -> Option<Vec<&Value>> {
+    let list = get(schema, "enum").and_then(Value::as_array).map(|values| values.iter().collect::<Vec<_>>());
+    match (list, get(schema, "const")) {
+        (list, None) => list,
+        (None, Some(only)) => Some(vec![only]),
+        (Some(list), Some(only)) => {
+            let digest = Digest::of(only);
+            Some(list.into_iter().filter(|value| Digest::of(value) == digest).collect())
+        }
+    }
+}
+
+fn words(kinds: Kinds) -> String {
+    let names = [(1, "null"), (2, "boolean"), (STRING, "string"), (ARRAY, "array"), (OBJECT, "object")];
+    let mut found: Vec<&str> = names.iter().filter(|(bit, _)| kinds & bit != 0).map(|(_, name)| *name).collect();
+    match kinds & NUMBER {
+        0 => {}
+        INTEGER => found.push("integer"),
+        _ => found.push("number"),
+    }
+    if kinds == ALL { "anything".to_owned() } else { found.join(" or ") }
+}
+
+fn types(walker: &mut Walker<'_, '_>, old: &Value, new: &Value, before: Kinds, after: Kinds) {
+    let (Some(one), Some(two)) = (stated_kinds(old), stated_kinds(new)) else {
+        if get(old, "type") != get(new, "type") {
+            walker.tell("type-changed", Effect::Differs, "`type` is not one that can be compared");
+        }
+        return;
+    };
+    let (narrows, widens) = (before & !two != 0, after & !one != 0);
+    let message = format!("the type changed from {} to {}", words(one), words(two));
+    match (narrows, widens) {
+        (true, true) => walker.tell("type-changed", Effect::Differs, message),
+        (true, false) => walker.tell("type-narrowed", Effect::Narrows, message),
+        (false, true) => walker.tell("type-widened", Effect::Widens, message),
+        (false, false) => {}
+    }
+}
+
+fn choices(walker: &mut Walker<'_, '_>, old: &Value, new: &Value, before: Kinds, after: Kinds) {
+    let quote = |values: &[&Value]| {
+        let shown: Vec<String> = values.iter().take(5).map(|value| clip(&value.to_string())).collect();
+        let more = if values.len() > 5 { ", …" } else { "" };
+        format!("{}{more}", shown.join(", "))
+    };
+    match (allowed(old), allowed(new)) {
+        (None, None) => {}
+        (None, Some(_)) => walker.tell("enum-added", Effect::Narrows, "only some values are allowed now"),
+        (Some(_), None) => walker.tell("enum-removed", Effect::Widens, "any value is allowed now, not only some"),
+        (Some(one), Some(two)) => {
+            let digests = |values: &[&Value]| values.iter().map(|value| Digest::of(value)).collect::<HashSet<_>>();
+            let (first, second) = (digests(&one), digests(&two));
+            let lost: Vec<&Value> = one
+                .into_iter()
+                .filter(|value| kind_of(value) & before != 0 && !second.contains(&Digest::of(value)))
+                .collect();
+            let gained: Vec<&Value> = two
+                .into_iter()
+                .filter(|value| kind_of(value) & after != 0 && !first.contains(&Digest::of(value)))
+                .collect();
+            if !lost.is_empty() {
+                walker.tell("enum-narrowed", Effect::Narrows, format!("no longer allowed: {}", quote(&lost)));
+            }
+            if !gained.is_empty() {
+                walker.tell("enum-widened", Effect::Widens, format!("newly allowed: {}", quote(&gained)));
+            }
+        }
+    }
+}
+
+/// Numbers compared exactly where they are whole.
+pub fn order(one: &Number, two: &Number) -> Option<Ordering> {
+    let whole = |number: &Number| number.as_i64().map(i128::from).or_else(|| number.as_u64().map(i128::from));
+    match (whole(one), whole(two)) {
+        (Some(one), Some(two)) => Some(one.cmp(&two)),
+        _ => one.as_f64()?.partial_cmp(&two.as_f64()?),
+    }
+}
+
+/// Reports how a limit moved. `tighter` tells whether the new one lies further inside.
+fn moved(walker: &mut Walker<'_, '_>, kinds: (&'static str, &'static str), ordering: Option<Ordering>, what: &str) {
+    match ordering {
+        Some(Ordering::Equal) => {}
+        Some(Ordering::Greater) => walker.tell(kinds.0, Effect::Narrows, format!("{what} is tighter")),
+        Some(Ordering::Less) => walker.tell(kinds.1, Effect::Widens, format!("{what} is looser")),
+        None => walker.tell("range-changed", Effect::Differs, format!("{what} cannot be compared")),
+    }
+}
+
+fn bounds(walker: &mut Walker<'_, '_>, old: &Value, new: &Value) {
+    for (plain, exclusive, is_lower) in [("minimum", "exclusiveMinimum", true), ("maximum", "exclusiveMaximum", false)]
+    {
+        if get(old, plain) == get(new, plain) && get(old, exclusive) == get(new, exclusive) {
+            continue;
+        }
+        let what = if is_lower { "the smallest number allowed" } else { "the largest number allowed" };
+        let bounds = (bound(old, plain, exclusive, is_lower), bound(new, plain, exclusive, is_lower));
+        let ordering = match bounds {
+            (Some(None), Some(None)) => Some(Ordering::Equal),
+            (Some(None), Some(Some(_))) => Some(Ordering::Greater),
+            (Some(Some(_)), Some(None)) => Some(Ordering::Less),
+            (Some(Some((one, shut_one))), Some(Some((two, shut_two)))) => {
+                let inward = order(two, one).map(|ordering| if is_lower { ordering } else { ordering.reverse() });
+                inward.map(|ordering| ordering.then(shut_two.cmp(&shut_one)))
+            }
+            _ => None,
+        };
+        moved(walker, ("range-narrowed", "range-widened"), ordering, what);
+    }
+}
+
+/// The effective bound on one side and whether it is itself excluded; the outer `None` for what is
+/// not a number.
+fn bound<'a>(schema: &'a Value, plain: &str, exclusive: &str, is_lower: bool) -> Option<Option<(&'a Number, bool)>> {
+    let read = |key: &str| match get(schema, key) {
+        None => Some(None),
+        Some(Value::Number(number)) => Some(Some(number)),
+        Some(_) => None,
+    };
+    Some(match (read(plain)?, read(exclusive)?) {
+        (None, None) => None,
+        (Some(one), None) => Some((one, false)),
+        (None, Some(two)) => Some((two, true)),
+        (Some(one), Some(two)) => {
+            let ordering = order(one, two)?;
+            let inner = if is_lower { Ordering::Greater } else { Ordering::Less };
+            if ordering == inner { Some((one, false)) } else { Some((two, true)) }
+        }
+    })
+}
+
+fn multiple(walker: &mut Walker<'_, '_>, old: &Value, new: &Value) {
+    let (one, two) = (get(old, "multipleOf"), get(new, "multipleOf"));
+    if one == two {
+        return;
+    }
+    let effect = match (one, two) {
+        (None, _) => Effect::Narrows,
+        (_, None) => Effect::Widens,
+        (Some(one), Some(two)) => match (one.as_u64().filter(|n| *n > 0), two.as_u64().filter(|n| *n > 0)) {
+            (Some(one), Some(two)) if two % one == 0 => Effect::Narrows,
+            (Some(one), Some(two)) if one % two == 0 => Effect::Widens,
+            _ => Effect::Differs,
+        },
+    };
+    walker.tell("step-changed", effect, "`multipleOf` changed");
+}
+
+/// A pair of keywords that bound a count.
+fn count(walker: &mut Walker<'_, '_>, old: &Value, new: &Value, least: &str, most: &str, noun: &str) {
+    for (key, is_lower) in [(least, true), (most, false)] {
+        let what = format!("the {} {noun}", if is_lower { "smallest" } else { "largest" });
+        let zero = Number::from(0);
+        let read = |schema| match get(schema, key) {
+            Some(Value::Number(number)) => Some(Some(number.clone())),
+            Some(_) => None,
+            // Nothing is shorter than nothing.
+            None if is_lower => Some(Some(zero.clone())),
+            None => Some(None),
+        };
+        let ordering = match (read(old), read(new)) {
+            (Some(None), Some(None)) => Some(Ordering::Equal),
+            (Some(None), Some(Some(_))) => Some(Ordering::Greater),
+            (Some(Some(_)), Some(None)) => Some(Ordering::Less),
+            (Some(Some(one)), Some(Some(two))) => {
+                order(&two, &one).map(|ordering| if is_lower { ordering } else { ordering.reverse() })
+            }
+            _ if get(old, key) == get(new, key) => Some(Ordering::Equal),
+            _ => None,
+        };
+        moved(walker, ("range-narrowed", "range-widened"), ordering, &what);
+    }
+}
+
+fn text(walker: &mut Walker<'_, '_>, old: &Value, new: &Value, key: &str) {
+    let (one, two) = (get(old, key), get(new, key));
+    let kind = if key == "format" { "format-changed" } else { "pattern-changed" };
+    match (one, two) {
+        _ if one == two => {}
+        (None, Some(two)) => {
+            walker.tell(kind, Effect::Narrows, format!("`{key}` {} is asked for now", clip(&two.to_string())))
+        }
+        (Some(one), None) => {
+            walker.tell(kind, Effect::Widens, format!("`{key}` {} is no longer asked for", clip(&one.to_string())))
+        }
+        _ => walker.tell(kind, Effect::Differs, format!("`{key}` changed")),
+    }
+}
+
+fn arrays<'a>(walker: &mut Walker<'a, '_>, old: &'a Value, new: &'a Value) {
+    let unique = |schema: &Value| get(schema, "uniqueItems") == Some(&Value::Bool(true));
+    match (unique(old), unique(new)) {
+        (false, true) => walker.tell("items-unique", Effect::Narrows, "items must be unique now"),
+        (true, false) => walker.tell("items-unique", Effect::Widens, "items may repeat now"),
+        _ => {}
+    }
+    let (one, two) = (get(old, "items").unwrap_or(&ANYTHING), get(new, "items").unwrap_or(&ANYTHING));
+    if one.is_array() || two.is_array() || get(old, "additionalItems") != get(new, "additionalItems") {
+        if one != two || get(old, "additionalItems") != get(new, "additionalItems") {
+            walker.tell("items-changed", Effect::Differs, "`items` as a list cannot be compared; use `prefixItems`");
+        }
+        return;
+    }
+    walker.below(&["items"], |walker| walker.walk(one, two, true));
+    let list =
+        |schema: &'a Value| get(schema, "prefixItems").and_then(Value::as_array).map_or(&[] as &[Value], Vec::as_slice);
+    let (first, second) = (list(old), list(new));
+    for index in 0..first.len().max(second.len()) {
+        // A place without its own schema has that of all the rest.
+        let (before, after) = (first.get(index).unwrap_or(one), second.get(index).unwrap_or(two));
+        walker.below(&["prefixItems", &index.to_string()], |walker| walker.walk(before, after, true));
+    }
+    contains(walker, old, new);
+}
+
+fn contains(walker: &mut Walker<'_, '_>, old: &Value, new: &Value) {
+    match (get(old, "contains"), get(new, "contains")) {
+        (None, None) => {}
+        (None, Some(_)) => walker.tell("items-changed", Effect::Narrows, "an item of a certain kind must be there now"),
+        (Some(_), None) => walker.tell("items-changed", Effect::Widens, "no item of a certain kind need be there now"),
+        (Some(one), Some(two)) if walker.same(one, two) => {
+            let number = |schema, key, absent: Option<u64>| match get(schema, key) {
+                None => Some(absent),
+                Some(value) => value.as_u64().map(Some),
+            };
+            let least = (number(old, "minContains", Some(1)), number(new, "minContains", Some(1)));
+            let most = (number(old, "maxContains", None), number(new, "maxContains", None));
+            let (Some(least_old), Some(least_new), Some(most_old), Some(most_new)) = (least.0, least.1, most.0, most.1)
+            else {
+                return walker.tell(
+                    "items-changed",
+                    Effect::Differs,
+                    "`minContains` or `maxContains` cannot be compared",
+                );
+            };
+            let inward =
+                |one: Option<u64>, two: Option<u64>| two.unwrap_or(u64::MAX).cmp(&one.unwrap_or(u64::MAX)).reverse();
+            moved(walker, ("items-changed", "items-changed"), Some(least_new.cmp(&least_old)), "`minContains`");
+            moved(walker, ("items-changed", "items-changed"), Some(inward(most_old, most_new)), "`maxContains`");
+        }
+        _ => walker.tell("items-changed", Effect::Differs, "`contains` changed"),
+    }
+}
+
+fn list<'a>(schema: &'a Value, key: &str) -> Option<&'a [Value]> {
+    get(schema, key).and_then(Value::as_array).map(Vec::as_slice)
+}
+
+/// Whether this combinator is all that describes the place, so that its branches stand alone.
+fn is_only(schema: &Value, key: &str) -> bool {
+    schema
+        .as_object()
+        .is_some_and(|map| map.keys().all(|other| other == key || other == "type" || is_annotation(other)))
+}
+
+fn combined<'a>(walker: &mut Walker<'a, '_>, old: &'a Value, new: &'a Value, alone: bool) {
+    all_of(walker, old, new, alone);
+    for key in ["anyOf", "oneOf"] {
+        match (list(old, key), list(new, key)) {
+            (None, None) => {}
+            (None, Some(_)) => walker.below(&[key], |walker| {
+                walker.tell("alternatives-added", Effect::Narrows, "one of several alternatives must fit now");
+            }),
+            (Some(_), None) => walker.below(&[key], |walker| {
+                walker.tell("alternatives-removed", Effect::Widens, "none of the alternatives need fit now");
+            }),
+            (Some(one), Some(two)) => {
+                let alone = alone && is_only(old, key) && is_only(new, key);
+                walker.below(&[key], |walker| alternatives(walker, one, two, key == "oneOf", alone));
+            }
+        }
+    }
+    match (get(old, "not"), get(new, "not")) {
+        (None, None) => {}
+        (None, Some(_)) => walker.tell("not-changed", Effect::Narrows, "something is excluded now"),
+        (Some(_), None) => walker.tell("not-changed", Effect::Widens, "nothing is excluded any more"),
+        (Some(one), Some(two)) => match walker.try_pair(one, two, false, true) {
+            (false, false) => {}
+            (true, false) => walker.tell("not-changed", Effect::Widens, "less is excluded now"),
+            (false, true) => walker.tell("not-changed", Effect::Narrows, "more is excluded now"),
+            (true, true) => walker.tell("not-changed", Effect::Differs, "something else is excluded now"),
+        },
+    }
+    match (get(old, "if"), get(new, "if")) {
+        (None, None) => {}
+        (None, Some(_)) => walker.tell("condition-changed", Effect::Narrows, "a condition was added"),
+        (Some(_), None) => walker.tell("condition-changed", Effect::Widens, "a condition was removed"),
+        (Some(one), Some(two)) if walker.same(one, two) => {
+            for key in ["then", "else"] {
+                let pair = (get(old, key).unwrap_or(&ANYTHING), get(new, key).unwrap_or(&ANYTHING));
+                walker.below(&[key], |walker| walker.walk(pair.0, pair.1, false));
+            }
+        }
+        _ => walker.tell("condition-changed", Effect::Differs, "a condition changed"),
+    }
+}
+
+fn all_of<'a>(walker: &mut Walker<'a, '_>, old: &'a Value, new: &'a Value, alone: bool) {
+    let (one, two) = (list(old, "allOf").unwrap_or_default(), list(new, "allOf").unwrap_or_default());
+    if one.len() == two.len() {
+        let alone = alone && one.len() == 1 && is_only(old, "allOf") && is_only(new, "allOf");
+        for (index, (before, after)) in one.iter().zip(two).enumerate() {
+            walker.below(&["allOf", &index.to_string()], |walker| walker.walk(before, after, alone));
+        }
+        return;
+    }
+    let lost = one.iter().any(|part| !two.iter().any(|other| walker.same(part, other)));
+    let gained = two.iter().any(|part| !one.iter().any(|other| walker.same(other, part)));
+    walker.below(&["allOf"], |walker| {
+        if lost {
+            walker.tell("conditions-removed", Effect::Widens, "fewer conditions must hold");
+        }
+        if gained {
+            walker.tell("conditions-added", Effect::Narrows, "more conditions must hold");
+        }
+    });
+}
+
+/// More pairs of alternatives than this are not tried.
+const MAX_PAIRS: usize = 400;
+
+fn alternatives<'a>(walker: &mut Walker<'a, '_>, one: &'a [Value], two: &'a [Value], exclusive: bool, alone: bool) {
+    if one.len() * two.len() > MAX_PAIRS {
+        if one.len() != two.len() || !one.iter().zip(two).all(|(before, after)| walker.same(before, after)) {
+            walker.tell("alternatives-changed", Effect::Differs, "too many alternatives to compare");
+        }
+        return;
+    }
+    let left: Vec<usize> = (0..one.len()).filter(|i| !two.iter().any(|after| walker.same(&one[*i], after))).collect();
+    let right: Vec<usize> =
+        (0..two.len()).filter(|i| !one.iter().any(|before| walker.same(before, &two[*i]))).collect();
+    let moved = !left.is_empty() || !right.is_empty() || one.len() != two.len();
+    if !moved {
+        return;
+    }
+    if let ([before], [after]) = (left.as_slice(), right.as_slice()) {
+        walker.below(&[&after.to_string()], |walker| walker.walk(&one[*before], &two[*after], alone));
+    } else {
+        for index in left {
+            let kept = two.iter().any(|after| !walker.try_pair(&one[index], after, alone, false).0);
+            if !kept {
+                walker.tell("alternative-removed", Effect::Narrows, format!("alternative {index} is gone or narrower"));
+            }
+        }
+        for index in right {
+            let known = one.iter().any(|before| !walker.try_pair(before, &two[index], alone, false).1);
+            if !known {
+                let message = format!("alternative {index} is new or wider");
+                walker.below(&[&index.to_string()], |walker| walker.tell("alternative-added", Effect::Widens, message));
+            }
+        }
+    }
+    if exclusive {
+        // Where alternatives may overlap, a wider one can push values out that another one accepted.
+        let faces: Vec<&Value> = two.iter().map(|branch| walker.new_face(branch)).collect();
+        if !disjoint(&faces) {
+            walker.tell("alternatives-changed", Effect::Narrows, "alternatives that may overlap changed");
+        }
+        let faces: Vec<&Value> = one.iter().map(|branch| walker.old_face(branch)).collect();
+        if !disjoint(&faces) {
+            walker.tell("alternatives-changed", Effect::Widens, "alternatives that may have overlapped changed");
+        }
+    }
+}
+
+/// Whether no value can fit two of the schemas: other kinds, other choices, or a required member
+/// that tells them apart.
+fn disjoint(branches: &[&Value]) -> bool {
+    let apart = |one: &Value, two: &Value| {
+        let choices = |one: &Value, two: &Value| match (allowed(one), allowed(two)) {
+            (Some(one), Some(two)) => {
+                let two: HashSet<Digest> = two.iter().map(|value| Digest::of(value)).collect();
+                one.iter().all(|value| !two.contains(&Digest::of(value)))
+            }
+            _ => false,
+        };
+        let both_objects = kinds(one) == OBJECT && kinds(two) == OBJECT;
+        let told_apart = || {
+            let needed: HashSet<&str> = crate::model::required(two).into_iter().collect();
+            let none = Map::new();
+            let members = |schema| crate::model::properties(schema).unwrap_or(&none).clone();
+            let (first, second) = (members(one), members(two));
+            crate::model::required(one)
+                .iter()
+                .filter(|name| needed.contains(**name))
+                .any(|name| first.get(*name).zip(second.get(*name)).is_some_and(|(one, two)| choices(one, two)))
+        };
+        kinds(one) & kinds(two) == 0 || choices(one, two) || both_objects && told_apart()
+    };
+    branches.len() <= 32 && (0..branches.len()).all(|i| (0..i).all(|j| apart(branches[i], branches[j])))
+}
+
+fn annotations(walker: &mut Walker<'_, '_>, old: &Value, new: &Value) {
+    let input = walker.direction == Direction::Input;
+    match (get(old, "default"), get(new, "default")) {
+        (one, two) if one == two => {}
+        (Some(one), Some(two)) => {
+            let message = format!("the default changed from {} to {}", clip(&one.to_string()), clip(&two.to_string()));
+            let impact = if input { Impact::Breaking } else { Impact::Cosmetic };
+            walker.tell_as("default-changed", Effect::Says, impact, message);
+        }
+        (Some(one), None) => {
+            let impact = if input { Impact::Breaking } else { Impact::Cosmetic };
+            walker.tell_as(
+                "default-removed",
+                Effect::Says,
+                impact,
+                format!("the default {} is gone", clip(&one.to_string())),
+            );
+        }
+        (None, Some(two)) => {
+            let impact = if input { Impact::Additive } else { Impact::Cosmetic };
+            walker.tell_as(
+                "default-added",
+                Effect::Says,
+                impact,
+                format!("the default is {} now", clip(&two.to_string())),
+            );
+        }
+        (None, None) => {}
+    }
+    for key in ["description", "title"] {
+        if get(old, key) != get(new, key) {
+            walker.tell("words-changed", Effect::Says, format!("the {key} changed"));
+        }
+    }
+    let quiet =
+        |key: &str| is_annotation(key) && !matches!(key, "description" | "title" | "default" | "$defs" | "definitions");
+    let none = Map::new();
+    let (one, two) = (old.as_object().unwrap_or(&none), new.as_object().unwrap_or(&none));
+    let changed = one.iter().filter(|(key, value)| quiet(key) && two.get(*key) != Some(value)).count();
+    let added = two.keys().filter(|key| quiet(key) && !one.contains_key(*key)).count();
+    if changed + added > 0 {
+        walker.tell("annotation-changed", Effect::Says, "examples or other remarks changed");
+    }
+}

@@ -1,0 +1,245 @@
+//! Objects: `properties`, `patternProperties`, `additionalProperties`, `required` and what depends on
+//! them, compared together because they depend on each other.
+
+use std::collections::{BTreeSet, HashMap};
+
+use serde_json::{Map, Value};
+use sinew_tool::Digest;
+
+use super::Impact;
+use super::keywords::{get, is_annotation};
+use super::schema::{ANYTHING, Direction, Effect, Walker};
+use crate::schema::clip;
+
+type Names<'a> = BTreeSet<&'a str>;
+
+pub fn compare<'a>(walker: &mut Walker<'a, '_>, old: &'a Value, new: &'a Value, alone: bool) {
+    let (before, after) = (names(old), names(new));
+    let patterns = patterns(walker, old, new);
+    let renamed = renamed(old, new);
+    properties(walker, old, new, alone, patterns, &renamed);
+    for name in after.difference(&before) {
+        // A new parameter that is required has been told with the parameter.
+        let told = known(old, name).is_none() && known(new, name).is_some();
+        if !told {
+            walker.below(&["required"], |walker| {
+                walker.tell("required-added", Effect::Narrows, format!("`{}` is required now", clip(name)));
+            });
+        }
+    }
+    for name in before.difference(&after) {
+        if renamed.contains_key(name) {
+            continue;
+        }
+        walker.below(&["required"], |walker| {
+            let message = match walker.direction {
+                Direction::Input => format!("`{}` is optional now", clip(name)),
+                Direction::Output => format!("`{}` may be missing now", clip(name)),
+            };
+            walker.tell("required-removed", Effect::Widens, message);
+        });
+    }
+    let pair = |key| (get(old, key).unwrap_or(&ANYTHING), get(new, key).unwrap_or(&ANYTHING));
+    let (one, two) = pair("propertyNames");
+    walker.below(&["propertyNames"], |walker| walker.walk(one, two, false));
+    let (one, two) = pair("additionalProperties");
+    walker.below(&["additionalProperties"], |walker| match (one, two) {
+        (Value::Bool(false), Value::Bool(false)) => {}
+        (_, Value::Bool(false)) => {
+            walker.tell("object-closed", Effect::Narrows, "members that are not described are refused now")
+        }
+        (Value::Bool(false), _) => {
+            walker.tell("object-opened", Effect::Widens, "members that are not described are allowed now")
+        }
+        _ => walker.walk(one, two, true),
+    });
+    dependent(walker, old, new);
+}
+
+fn names(schema: &Value) -> Names<'_> {
+    crate::model::required(schema).into_iter().collect()
+}
+
+fn known<'a>(schema: &'a Value, name: &str) -> Option<&'a Value> {
+    crate::model::properties(schema)?.get(name)
+}
+
+/// Compares `patternProperties`; answers whether there are any.
+fn patterns<'a>(walker: &mut Walker<'a, '_>, old: &'a Value, new: &'a Value) -> bool {
+    let map = |schema: &'a Value| get(schema, "patternProperties").and_then(Value::as_object);
+    let (one, two) = (map(old), map(new));
+    for (pattern, before) in one.into_iter().flatten() {
+        match two.and_then(|two| two.get(pattern)) {
+            Some(after) => walker.below(&["patternProperties", pattern], |walker| walker.walk(before, after, false)),
+            None => tell_pattern(walker, pattern, "is gone"),
+        }
+    }
+    for (pattern, _) in
+        two.into_iter().flatten().filter(|(pattern, _)| one.is_none_or(|one| !one.contains_key(*pattern)))
+    {
+        tell_pattern(walker, pattern, "is new");
+    }
+    one.is_some_and(|map| !map.is_empty()) || two.is_some_and(|map| !map.is_empty())
+}
+
+fn tell_pattern(walker: &mut Walker<'_, '_>, pattern: &str, what: &str) {
+    walker.below(&["patternProperties"], |walker| {
+        let message = format!("the rule for members named like `{}` {what}", clip(pattern));
+        walker.tell("pattern-changed", Effect::Differs, message);
+    });
+}
+
+fn properties<'a>(
+    walker: &mut Walker<'a, '_>,
+    old: &'a Value,
+    new: &'a Value,
+    alone: bool,
+    patterns: bool,
+    renamed: &HashMap<&'a str, &'a str>,
+) {
+    let none = &*EMPTY;
+    let one = crate::model::properties(old).unwrap_or(none);
+    let two = crate::model::properties(new).unwrap_or(none);
+    let noun = if walker.direction == Direction::Input { "parameter" } else { "field" };
+    let needed = names(new);
+    for (name, before) in one {
+        let shown = clip(name);
+        if let Some(after) = two.get(name) {
+            walker.below(&["properties", name], |walker| walker.walk(before, after, true));
+        } else if let Some(to) = renamed.get(name.as_str()) {
+            walker.below(&["properties", name], |walker| {
+                let message = format!("the {noun} `{shown}` was renamed to `{}`", clip(to));
+                walker.tell_as("renamed", Effect::Differs, Impact::Breaking, message);
+            });
+        } else {
+            walker.below(&["properties", name], |walker| {
+                let kind = if noun == "parameter" { "parameter-removed" } else { "field-removed" };
+                // Even where such members are still let through, nobody reads or writes them.
+                walker.tell_as(kind, Effect::Differs, Impact::Breaking, format!("the {noun} `{shown}` is gone"));
+            });
+        }
+    }
+    let rest = get(old, "additionalProperties");
+    // The standard calls a new optional parameter additive; that is true of callers who send only
+    // what is described, if nothing else describes the same object.
+    let lone = alone && !walker.strict && !patterns && !has_combinators(old) && !has_combinators(new);
+    for (name, after) in two.iter().filter(|(name, _)| !one.contains_key(*name)) {
+        if renamed.values().any(|to| to == name) {
+            continue;
+        }
+        let is_needed = needed.contains(name.as_str());
+        let (narrows, widens) = match rest {
+            _ if patterns => (true, true),
+            Some(Value::Bool(false)) => (false, true),
+            None if lone => (false, false),
+            None => (!is_anything(after), false),
+            Some(rest) => walker.try_pair(rest, after, true, false),
+        };
+        let effect = match (narrows || is_needed, widens) {
+            (true, true) => Effect::Differs,
+            (true, false) => Effect::Narrows,
+            (false, true) => Effect::Widens,
+            // Nothing accepted before is refused, and what is described now was possible before.
+            (false, false) if walker.direction == Direction::Input => Effect::Widens,
+            (false, false) => Effect::Narrows,
+        };
+        let shown = clip(name);
+        walker.below(&["properties", name], |walker| match (noun, is_needed) {
+            ("parameter", true) => {
+                walker.tell("required-parameter-added", effect, format!("the new parameter `{shown}` is required"));
+            }
+            ("parameter", false) => {
+                walker.tell("parameter-added", effect, format!("the new parameter `{shown}` is optional"))
+            }
+            _ => walker.tell("field-added", effect, format!("the field `{shown}` is new")),
+        });
+    }
+}
+
+static EMPTY: std::sync::LazyLock<Map<String, Value>> = std::sync::LazyLock::new(Map::new);
+
+fn is_anything(schema: &Value) -> bool {
+    match schema {
+        Value::Bool(open) => *open,
+        Value::Object(map) => map.keys().all(|key| is_annotation(key)),
+        _ => false,
+    }
+}
+
+fn has_combinators(schema: &Value) -> bool {
+    ["$ref", "allOf", "anyOf", "oneOf", "not", "if", "dependentSchemas", "dependencies"]
+        .iter()
+        .any(|key| get(schema, key).is_some())
+}
+
+/// A member that went and one that came with the same schema: with the same words, or as the only
+/// ones of their kind.
+fn renamed<'a>(old: &'a Value, new: &'a Value) -> HashMap<&'a str, &'a str> {
+    let (Some(one), Some(two)) = (crate::model::properties(old), crate::model::properties(new)) else {
+        return HashMap::new();
+    };
+    let went: Vec<(&str, &Value)> =
+        one.iter().filter(|(name, _)| !two.contains_key(*name)).map(|(name, schema)| (name.as_str(), schema)).collect();
+    let came: Vec<(&str, &Value)> =
+        two.iter().filter(|(name, _)| !one.contains_key(*name)).map(|(name, schema)| (name.as_str(), schema)).collect();
+    let bare = |schema: &Value| {
+        let mut schema = schema.clone();
+        if let Some(map) = schema.as_object_mut() {
+            map.retain(|key, _| !is_annotation(key));
+        }
+        schema
+    };
+    if let ([(from, before)], [(to, after)]) = (went.as_slice(), came.as_slice())
+        && names(old).contains(from) == names(new).contains(to)
+        && bare(before) == bare(after)
+    {
+        return HashMap::from([(*from, *to)]);
+    }
+    let mut described: HashMap<Digest, Vec<&str>> = HashMap::new();
+    for (name, schema) in came.iter().filter(|(_, schema)| schema.get("description").is_some()) {
+        described.entry(Digest::of(schema)).or_default().push(name);
+    }
+    let mut found = HashMap::new();
+    for (from, schema) in went {
+        if let Some([to]) = described.get(&Digest::of(schema)).map(Vec::as_slice)
+            && !found.values().any(|other| other == to)
+        {
+            found.insert(from, *to);
+        }
+    }
+    found
+}
+
+fn dependent<'a>(walker: &mut Walker<'a, '_>, old: &'a Value, new: &'a Value) {
+    let map = |schema: &'a Value, key: &str| get(schema, key).and_then(Value::as_object).unwrap_or(&EMPTY);
+    let (one, two) = (map(old, "dependentSchemas"), map(new, "dependentSchemas"));
+    let keys: BTreeSet<&String> = one.keys().chain(two.keys()).collect();
+    for key in keys {
+        let (before, after) = (one.get(key).unwrap_or(&ANYTHING), two.get(key).unwrap_or(&ANYTHING));
+        walker.below(&["dependentSchemas", key], |walker| walker.walk(before, after, false));
+    }
+    let (one, two) = (map(old, "dependentRequired"), map(new, "dependentRequired"));
+    let list = |value: Option<&'a Value>| -> BTreeSet<&'a str> {
+        value.and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str).collect()
+    };
+    let keys: BTreeSet<&String> = one.keys().chain(two.keys()).collect();
+    for key in keys {
+        let (before, after) = (list(one.get(key)), list(two.get(key)));
+        walker.below(&["dependentRequired", key], |walker| {
+            if after.difference(&before).next().is_some() {
+                walker.tell(
+                    "required-added",
+                    Effect::Narrows,
+                    format!("with `{}` more members are required", clip(key)),
+                );
+            }
+            if before.difference(&after).next().is_some() {
+                walker.tell(
+                    "required-removed",
+                    Effect::Widens,
+                    format!("with `{}` fewer members are required", clip(key)),
+                );
+            }
+        });
+    }
+}

@@ -1,0 +1,374 @@
+//! Comparing: what a change means for callers, and which version it needs.
+//!
+//! Inputs may widen and outputs may narrow; everything else breaks somebody. `schema` walks two JSON
+//! Schemas side by side, `keywords` knows what each keyword allows; this file knows tools, names,
+//! hints and versions. What cannot be told is called breaking: a promise is kept when that can be
+//! shown.
+
+mod keywords;
+mod members;
+mod schema;
+
+use std::collections::{BTreeMap, HashMap};
+use std::fmt::Write as _;
+
+use serde_json::{Value, json};
+use sinew_tool::{Audience, Digest, Tool, Version};
+
+use crate::read::prose::one_line;
+use crate::schema::clip;
+use schema::{Direction, deltas};
+
+/// What a change does to those who rely on the tool.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Impact {
+    /// Nobody's call or reading changes.
+    Cosmetic,
+    /// Something more is possible.
+    Additive,
+    /// Somebody's call or reading may fail.
+    Breaking,
+}
+
+impl Impact {
+    pub fn word(self) -> &'static str {
+        match self {
+            Impact::Cosmetic => "cosmetic",
+            Impact::Additive => "additive",
+            Impact::Breaking => "breaking",
+        }
+    }
+}
+
+/// The part of a version that has to grow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Bump {
+    None,
+    Patch,
+    Minor,
+    Major,
+}
+
+impl Bump {
+    pub fn word(self) -> &'static str {
+        match self {
+            Bump::None => "none",
+            Bump::Patch => "patch",
+            Bump::Minor => "minor",
+            Bump::Major => "major",
+        }
+    }
+
+    fn of(impact: Option<Impact>) -> Bump {
+        match impact {
+            None => Bump::None,
+            Some(Impact::Cosmetic) => Bump::Patch,
+            Some(Impact::Additive) => Bump::Minor,
+            Some(Impact::Breaking) => Bump::Major,
+        }
+    }
+
+    /// The smallest version after `old` that admits the change. Before 1.0.0 the second number stands
+    /// in for the first.
+    pub fn next(self, old: &Version) -> Version {
+        match self {
+            Bump::None => old.clone(),
+            Bump::Major if old.major > 0 => Version::new(old.major + 1, 0, 0),
+            Bump::Major => Version::new(0, old.minor + 1, 0),
+            Bump::Minor if old.major > 0 => Version::new(old.major, old.minor + 1, 0),
+            Bump::Minor | Bump::Patch => Version::new(old.major, old.minor, old.patch + 1),
+        }
+    }
+
+    /// Whether a declared version is large enough. A pre-release of the needed version is.
+    pub fn admits(self, old: &Version, declared: &Version) -> bool {
+        let needed = self.next(old);
+        let numbers = |version: &Version| (version.major, version.minor, version.patch);
+        numbers(declared) >= numbers(&needed)
+    }
+}
+
+/// One change.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Change {
+    pub tool: String,
+    /// JSON pointer into the tool's `tools/list` entry.
+    pub path: String,
+    pub kind: &'static str,
+    pub impact: Impact,
+    pub message: String,
+}
+
+/// Whether a tool's declared version fits its changes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct VersionCheck {
+    pub tool: String,
+    pub bump: Bump,
+    pub old: Version,
+    pub declared: Version,
+    pub required: Version,
+    pub enough: bool,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Comparison {
+    pub bump: Bump,
+    /// By tool, the gravest first.
+    pub changes: Vec<Change>,
+    /// Of the changed tools that were there before.
+    pub versions: Vec<VersionCheck>,
+}
+
+impl Comparison {
+    /// The tools whose declared version is too small.
+    pub fn too_small(&self) -> impl Iterator<Item = &VersionCheck> {
+        self.versions.iter().filter(|check| !check.enough)
+    }
+
+    /// Checks a version declared for all tools together: a package, a firmware, an app. The error is
+    /// the version that would do.
+    pub fn check_declared(&self, old: &Version, declared: &Version) -> Result<(), Version> {
+        if self.bump.admits(old, declared) { Ok(()) } else { Err(self.bump.next(old)) }
+    }
+
+    pub fn to_json(&self) -> Value {
+        let changes: Vec<Value> = self.changes.iter().map(Change::to_json).collect();
+        let versions = self.versions.iter().map(|check| {
+            json!({
+                "tool": check.tool,
+                "bump": check.bump.word(),
+                "old": check.old.to_string(),
+                "declared": check.declared.to_string(),
+                "required": check.required.to_string(),
+                "enough": check.enough,
+            })
+        });
+        json!({"bump": self.bump.word(), "changes": changes, "versions": versions.collect::<Vec<_>>()})
+    }
+
+    pub fn to_markdown(&self) -> String {
+        if self.changes.is_empty() {
+            return "No changes.\n".to_owned();
+        }
+        let mut page = format!("Required bump: **{}**\n", self.bump.word());
+        let cell = |text: &str| one_line(text).replace('|', "\\|").replace('<', "&lt;");
+        let mut tool = None;
+        for change in &self.changes {
+            if tool != Some(&change.tool) {
+                tool = Some(&change.tool);
+                let name = crate::print::code(&change.tool);
+                let _ = write!(page, "\n### {name}\n\n| Impact | Where | Change |\n| :--- | :--- | :--- |\n");
+            }
+            let path = crate::print::code(&change.path).replace('|', "\\|");
+            let _ = writeln!(page, "| {} | {path} | {} |", change.impact.word(), cell(&change.message));
+        }
+        for check in self.too_small() {
+            let _ = write!(
+                page,
+                "\n{} declares {}; after {} its changes need {}.\n",
+                crate::print::code(&check.tool),
+                check.declared,
+                check.old,
+                check.required
+            );
+        }
+        page
+    }
+}
+
+impl Change {
+    pub fn to_json(&self) -> Value {
+        json!({
+            "tool": self.tool,
+            "path": self.path,
+            "kind": self.kind,
+            "impact": self.impact.word(),
+            "message": self.message,
+        })
+    }
+}
+
+/// Everything that changed between two sets of tools.
+pub fn diff(old: &[Tool], new: &[Tool]) -> Comparison {
+    let index = |tools: &[Tool]| -> BTreeMap<String, Tool> {
+        // Of two tools with one name the first counts, as for every caller.
+        tools.iter().rev().map(|tool| (tool.name.clone(), tool.clone())).collect()
+    };
+    let (before, after) = (index(old), index(new));
+    let mut changes = Vec::new();
+    let mut versions = Vec::new();
+    let renamed = renamed_tools(&before, &after);
+    for (name, tool) in &before {
+        if let Some(next) = after.get(name) {
+            let found = diff_tool(tool, next);
+            let bump = Bump::of(found.iter().map(|change| change.impact).max());
+            if bump != Bump::None {
+                versions.push(VersionCheck {
+                    tool: name.clone(),
+                    bump,
+                    old: tool.version.clone(),
+                    declared: next.version.clone(),
+                    required: bump.next(&tool.version),
+                    enough: bump.admits(&tool.version, &next.version),
+                });
+            }
+            changes.extend(found);
+        } else if let Some(to) = renamed.get(name.as_str()) {
+            let message = format!("renamed to `{}`; a name stays for as long as the tool lives", clip(to));
+            changes.push(change(name, "/name", "tool-renamed", Impact::Breaking, message));
+        } else {
+            changes.push(change(name, "", "tool-removed", Impact::Breaking, "the tool is gone"));
+        }
+    }
+    for name in after.keys().filter(|name| !before.contains_key(*name) && !renamed.values().any(|to| to == name)) {
+        changes.push(change(name, "", "tool-added", Impact::Additive, "a new tool"));
+    }
+    changes.sort_by(|one, two| {
+        (&one.tool, two.impact, &one.path, one.kind).cmp(&(&two.tool, one.impact, &two.path, two.kind))
+    });
+    Comparison { bump: Bump::of(changes.iter().map(|change| change.impact).max()), changes, versions }
+}
+
+fn change(
+    tool: &str,
+    path: impl Into<String>,
+    kind: &'static str,
+    impact: Impact,
+    message: impl Into<String>,
+) -> Change {
+    Change { tool: tool.to_owned(), path: path.into(), kind, impact, message: message.into() }
+}
+
+/// Tools that went and tools that came with the very same description and arguments.
+fn renamed_tools<'a>(
+    before: &'a BTreeMap<String, Tool>,
+    after: &'a BTreeMap<String, Tool>,
+) -> HashMap<&'a str, &'a str> {
+    let face = |tool: &Tool| (tool.input_digest(), one_line(&tool.description));
+    let mut came: HashMap<(Digest, String), Vec<&str>> = HashMap::new();
+    for (name, tool) in after.iter().filter(|(name, _)| !before.contains_key(*name)) {
+        came.entry(face(tool)).or_default().push(name);
+    }
+    let mut renamed = HashMap::new();
+    for (name, tool) in before.iter().filter(|(name, _)| !after.contains_key(*name)) {
+        // Of several equal newcomers nobody can tell which one it is.
+        if let Some([only]) = came.get(&face(tool)).map(Vec::as_slice)
+            && !renamed.values().any(|to| to == only)
+        {
+            renamed.insert(name.as_str(), *only);
+        }
+    }
+    renamed
+}
+
+/// What changed about one tool.
+pub fn diff_tool(old: &Tool, new: &Tool) -> Vec<Change> {
+    let mut changes = Vec::new();
+    let mut tell = |path: &str, kind: &'static str, impact: Impact, message: String| {
+        changes.push(change(&old.name, path, kind, impact, message));
+    };
+    if one_line(&old.description) != one_line(&new.description) {
+        let message = format!("the description changed to \"{}\"", clip(&one_line(&new.description)));
+        tell("/description", "description-changed", Impact::Cosmetic, message);
+    }
+    if old.title != new.title {
+        tell("/title", "title-changed", Impact::Cosmetic, "the title changed".to_owned());
+    }
+    for (path, kind, impact, message) in hint_changes(old, new) {
+        tell(path, kind, impact, message);
+    }
+    match (old.audience, new.audience) {
+        (Audience::Everyone, Audience::User) => {
+            tell(
+                "/annotations/audience",
+                "audience-narrowed",
+                Impact::Breaking,
+                "models no longer see the tool".to_owned(),
+            );
+        }
+        (Audience::User, Audience::Everyone) => {
+            tell("/annotations/audience", "audience-widened", Impact::Additive, "models see the tool now".to_owned());
+        }
+        _ => {}
+    }
+    if old.input_schema != new.input_schema {
+        for delta in deltas(&old.input_schema, &new.input_schema, Direction::Input) {
+            tell(&format!("/inputSchema{}", delta.pointer), delta.kind, delta.impact, delta.message);
+        }
+    }
+    match (&old.output_schema, &new.output_schema) {
+        (Some(old), Some(new)) if old != new => {
+            for delta in deltas(old, new, Direction::Output) {
+                tell(&format!("/outputSchema{}", delta.pointer), delta.kind, delta.impact, delta.message);
+            }
+        }
+        (Some(_), None) => {
+            let message = "the result is no longer described".to_owned();
+            tell("/outputSchema", "output-removed", Impact::Breaking, message);
+        }
+        (None, Some(_)) => {
+            tell("/outputSchema", "output-added", Impact::Additive, "the result is described now".to_owned())
+        }
+        _ => {}
+    }
+    changes
+}
+
+/// Hints are promises about effects: becoming more dangerous breaks whoever trusted them. Unstated
+/// hints mean what the protocol says: not read-only, destructive, not idempotent, open world.
+fn hint_changes(old: &Tool, new: &Tool) -> Vec<(&'static str, &'static str, Impact, String)> {
+    let (one, two) = (old.hints, new.hints);
+    let reads = |hint: Option<bool>| hint.unwrap_or(false);
+    let mut found = Vec::new();
+    let mut tell = |path, kind, before: bool, after: bool, stated: bool, worse: &str, better: &str| {
+        let (impact, message) = match (before, after) {
+            (false, true) => (Impact::Breaking, worse),
+            (true, false) => (Impact::Additive, better),
+            _ if stated => (Impact::Cosmetic, "the hint is stated differently, with the same meaning"),
+            _ => return,
+        };
+        found.push((path, kind, impact, message.to_owned()));
+    };
+    tell(
+        "/annotations/readOnlyHint",
+        "read-only-changed",
+        !reads(one.read_only),
+        !reads(two.read_only),
+        one.read_only != two.read_only,
+        "the tool no longer only reads",
+        "the tool only reads now",
+    );
+    // A tool that only reads destroys nothing, whatever else it says.
+    let destroys = |read_only: Option<bool>, hint: Option<bool>| !reads(read_only) && hint.unwrap_or(true);
+    let (before, after) = (destroys(one.read_only, one.destructive), destroys(two.read_only, two.destructive));
+    if reads(one.read_only) == reads(two.read_only) || one.destructive != two.destructive {
+        tell(
+            "/annotations/destructiveHint",
+            "destructive-changed",
+            before,
+            after,
+            one.destructive != two.destructive,
+            "the tool may destroy now",
+            "the tool no longer destroys",
+        );
+    }
+    tell(
+        "/annotations/idempotentHint",
+        "idempotent-changed",
+        !reads(one.idempotent),
+        !reads(two.idempotent),
+        one.idempotent != two.idempotent,
+        "a second call is no longer harmless",
+        "a second call is harmless now",
+    );
+    tell(
+        "/annotations/openWorldHint",
+        "open-world-changed",
+        one.open_world.unwrap_or(true),
+        two.open_world.unwrap_or(true),
+        one.open_world != two.open_world,
+        "the tool reaches outside now",
+        "the tool stays inside now",
+    );
+    found
+}

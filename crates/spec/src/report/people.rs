@@ -1,0 +1,164 @@
+//! For people: the message, the place, the line and what in it is meant.
+
+use std::fmt::Write as _;
+
+use super::FileReport;
+use crate::judge::{Finding, Severity};
+
+/// Lines are shown this wide at most, around the place that is meant.
+const WIDTH: usize = 110;
+
+pub fn people(files: &[FileReport<'_>], color: bool) -> String {
+    let paint = Paint { color };
+    let mut page = String::new();
+    for file in files {
+        for finding in file.findings {
+            show(&mut page, file, finding, paint);
+        }
+    }
+    page.push_str(&summary(files));
+    page.push('\n');
+    page
+}
+
+fn show(page: &mut String, file: &FileReport<'_>, finding: &Finding, paint: Paint) {
+    let document = file.document;
+    let head = format!("{}[{}]", finding.severity.word(), finding.rule);
+    let _ = writeln!(page, "{}: {}", paint.severity(finding.severity, &head), clean(&finding.message));
+    let number = finding.line.to_string();
+    let margin = " ".repeat(number.len());
+    let _ = writeln!(page, "{margin}{} {}:{}:{}", paint.dim("-->"), clean(file.path), finding.line, finding.column);
+    let range = document.lines.line(&document.text, finding.line);
+    let line = document.text.get(range.clone()).unwrap_or_default();
+    if !line.trim().is_empty() {
+        let before = finding.span.start.saturating_sub(range.start);
+        let length = finding.span.end.min(range.end).saturating_sub(finding.span.start);
+        let (shown, indent, marks) = window(line, before, length);
+        let bar = paint.dim("|");
+        let _ = writeln!(page, "{margin} {bar}");
+        let _ = writeln!(page, "{} {bar} {shown}", paint.dim(&number));
+        let under = paint.severity(finding.severity, &"^".repeat(marks.max(1)));
+        let _ = writeln!(page, "{margin} {bar} {}{under}", " ".repeat(indent));
+    }
+    if finding.fix.is_some() {
+        let _ = writeln!(page, "{margin} {} mended by --fix", paint.dim("="));
+    }
+    page.push('\n');
+}
+
+/// The part of a line that fits, how many columns stand before the place that is meant, and how many
+/// it takes.
+fn window(line: &str, before: usize, length: usize) -> (String, usize, usize) {
+    let head: Vec<char> = line.get(..before).unwrap_or_default().chars().collect();
+    let meant: Vec<char> = line.get(before..before + length).unwrap_or_default().chars().take(WIDTH).collect();
+    let tail: Vec<char> = line.get(before + length..).unwrap_or_default().chars().take(WIDTH).collect();
+    let lead = head.len().saturating_sub(WIDTH / 2);
+    let mut shown: String = if lead > 0 { "…".to_owned() } else { String::new() };
+    shown.extend(head[lead..].iter().map(|c| visible(*c)));
+    let indent = columns(&shown);
+    let meant: String = meant.iter().map(|c| visible(*c)).collect();
+    let marks = columns(&meant);
+    shown.push_str(&meant);
+    let room = WIDTH.saturating_sub(columns(&shown));
+    shown.extend(tail.iter().take(room).map(|c| visible(*c)));
+    if tail.len() > room {
+        shown.push('…');
+    }
+    (shown, indent, marks)
+}
+
+/// Control characters must not reach a terminal, nor may a document reorder the line it is shown in.
+fn visible(character: char) -> char {
+    match character {
+        '\t' => ' ',
+        '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => '\u{fffd}',
+        c if c.is_control() => '\u{fffd}',
+        c => c,
+    }
+}
+
+fn clean(text: &str) -> String {
+    text.chars().map(visible).collect()
+}
+
+/// How many columns of a terminal a text takes: East Asian characters take two, marks none.
+fn columns(text: &str) -> usize {
+    let width = |c: char| match c as u32 {
+        0x0300..=0x036f | 0x200b..=0x200d | 0xfe00..=0xfe0f => 0,
+        0x1100..=0x115f
+        | 0x2e80..=0xa4cf
+        | 0xac00..=0xd7a3
+        | 0xf900..=0xfaff
+        | 0xfe30..=0xfe6f
+        | 0xff00..=0xff60
+        | 0xffe0..=0xffe6
+        | 0x1f300..=0x1faff
+        | 0x20000..=0x3fffd => 2,
+        _ => 1,
+    };
+    text.chars().map(width).sum()
+}
+
+fn summary(files: &[FileReport<'_>]) -> String {
+    let count = |severity: Severity| {
+        files.iter().flat_map(|file| file.findings).filter(|finding| finding.severity == severity).count()
+    };
+    let plural = |number: usize, word: &str| format!("{number} {word}{}", if number == 1 { "" } else { "s" });
+    let tools: usize = files.iter().map(|file| file.document.tools.len()).sum();
+    format!(
+        "{}, {}, {} advice in {} ({})",
+        plural(count(Severity::Error), "error"),
+        plural(count(Severity::Warning), "warning"),
+        count(Severity::Advice),
+        plural(files.len(), "file"),
+        plural(tools, "tool")
+    )
+}
+
+#[derive(Clone, Copy)]
+struct Paint {
+    color: bool,
+}
+
+impl Paint {
+    fn with(self, code: &str, text: &str) -> String {
+        if self.color { format!("\u{1b}[{code}m{text}\u{1b}[0m") } else { text.to_owned() }
+    }
+
+    fn dim(self, text: &str) -> String {
+        self.with("2", text)
+    }
+
+    fn severity(self, severity: Severity, text: &str) -> String {
+        let code = match severity {
+            Severity::Error => "1;31",
+            Severity::Warning => "1;33",
+            Severity::Advice => "1;36",
+        };
+        self.with(code, text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn wide_characters_push_the_mark_to_the_right() {
+        let line = "日本 x";
+        assert_eq!(window(line, line.find('x').unwrap(), 1), ("日本 x".to_owned(), 5, 1));
+    }
+
+    #[test]
+    fn a_long_line_is_shown_around_the_place() {
+        let line = format!("{}HERE{}", "a".repeat(5000), "b".repeat(5000));
+        let (shown, indent, marks) = window(&line, 5000, 4);
+        assert!(shown.chars().count() <= WIDTH + 2, "{}", shown.chars().count());
+        assert_eq!(shown.chars().skip(indent).take(marks).collect::<String>(), "HERE");
+    }
+
+    #[test]
+    fn a_document_cannot_paint_the_terminal() {
+        assert_eq!(clean("a\u{1b}[31mb\u{202e}c"), "a\u{fffd}[31mb\u{fffd}c");
+    }
+}
