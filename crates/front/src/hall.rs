@@ -2,13 +2,14 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use rmcp::model::{Implementation, RequestStateCodec, ServerCapabilities, ServerConfig, Tool};
+use rmcp::model::{Implementation, JsonObject, RequestStateCodec, ServerCapabilities, ServerConfig, Tool};
+use serde_json::Value;
 use sinew_gateway::{Gateway, Principal, Shape, ToolList};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::extras::Extras;
-use crate::{Front, Settings, headers, translate};
+use crate::{Front, Settings, translate};
 
 pub(crate) struct Hall {
     pub gateway: Gateway,
@@ -71,7 +72,7 @@ impl Hall {
             return listing.clone();
         }
         let tools: Vec<Tool> = list.tools.iter().map(translate::to_tool).collect();
-        let annotated = tools.iter().any(|tool| headers::annotated(&tool.input_schema));
+        let annotated = tools.iter().any(|tool| annotated(&tool.input_schema));
         let listing = Arc::new(Listing { list, tools, annotated });
         // Folded and unfolded, with and without the tools meant for people.
         if kept.len() == 4 {
@@ -80,6 +81,14 @@ impl Hall {
         kept.push(listing.clone());
         listing
     }
+}
+
+/// Whether an argument also travels as a header. The gateway lets such a wish of a device through only
+/// where clients accept it.
+fn annotated(schema: &JsonObject) -> bool {
+    schema.get("properties").and_then(Value::as_object).is_some_and(|properties| {
+        properties.values().filter_map(Value::as_object).any(|one| one.contains_key("x-mcp-header") || annotated(one))
+    })
 }
 
 fn info(extras: Option<&dyn Extras>) -> ServerConfig {

@@ -15,7 +15,6 @@ mod extras;
 mod follow;
 mod guard;
 mod hall;
-mod headers;
 pub mod http;
 mod inspect;
 mod lines;

@@ -16,15 +16,12 @@ use sinew_tool::outcome::ResourceBody;
 use sinew_tool::tool::VERSION_KEY;
 use sinew_tool::{Content, ErrorKind, LogLevel, Outcome, ToolError};
 
-use crate::headers;
-
 /// Where the standard failure object travels in a result's `_meta`.
 pub(crate) const ERROR_KEY: &str = "sinew/error";
 
 pub(crate) fn to_tool(public: &PublicTool) -> Tool {
     let tool = &public.tool;
-    let mut listed =
-        Tool::new(public.name.clone(), tool.description.clone(), Arc::new(headers::sanitised(&tool.input_schema)));
+    let mut listed = Tool::new(public.name.clone(), tool.description.clone(), Arc::new(object(&tool.input_schema)));
     listed.title = tool.title.clone();
     listed.output_schema = tool.output_schema.as_deref().map(|schema| Arc::new(object(schema)));
     let hints = ToolAnnotations::from_raw(
