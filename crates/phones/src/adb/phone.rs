@@ -130,7 +130,8 @@ impl AdbPhone {
             "cmd package resolve-activity --brief -a android.intent.action.MAIN -c android.intent.category.LAUNCHER",
         );
         let text = self.ask(&resolve.arg(package)).await?;
-        let activity = text.lines().map(str::trim).rfind(|line| line.starts_with(package) && line.contains('/'));
+        let of_app = |line: &&str| line.strip_prefix(package).is_some_and(|rest| rest.starts_with('/'));
+        let activity = text.lines().map(str::trim).rfind(of_app);
         let Some(activity) = activity else {
             let serial = &self.about.serial;
             return Err(PhoneError::Invalid(format!(

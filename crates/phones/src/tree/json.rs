@@ -1,8 +1,8 @@
 //! The tree as `get_accessibility_tree` answers it: every member at every node.
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
-use super::{Node, Rect, Tree};
+use super::{Rect, Tree};
 
 /// Nodes below this depth hang at it, in reading order: two levels of JSON each, and many JSON
 /// readers give up at 128.
@@ -52,48 +52,63 @@ fn close_down_to(depth: usize, open: &mut Vec<(usize, Value)>, roots: &mut Vec<V
 
 fn one(tree: &Tree, index: usize) -> Value {
     let node = tree.node(index);
-    json!({
-        "id": tree.id(index).to_string(),
-        "className": node.class,
-        "text": node.text,
-        "contentDescription": node.description,
-        "resourceId": node.resource_id,
-        "bounds": bounds(node.bounds),
-        "clickable": node.clickable,
-        "longClickable": node.long_clickable,
-        "focusable": node.focusable,
-        "scrollable": node.scrollable,
-        "editable": node.editable,
-        "enabled": node.enabled,
-        "visible": node.visible,
-        "children": [],
-    })
-}
-
-pub fn bounds(bounds: Rect) -> Value {
-    json!({"left": bounds.left, "top": bounds.top, "right": bounds.right, "bottom": bounds.bottom})
+    object([
+        ("id", json!(tree.id(index).to_string())),
+        ("className", json!(node.class)),
+        ("text", json!(node.text)),
+        ("contentDescription", json!(node.description)),
+        ("resourceId", json!(node.resource_id)),
+        ("bounds", bounds(node.bounds)),
+        ("clickable", json!(node.clickable)),
+        ("longClickable", json!(node.long_clickable)),
+        ("focusable", json!(node.focusable)),
+        ("scrollable", json!(node.scrollable)),
+        ("editable", json!(node.editable)),
+        ("enabled", json!(node.enabled)),
+        ("visible", json!(node.visible)),
+        ("children", json!([])),
+    ])
 }
 
 /// An element as `find_elements` answers it.
 pub fn element(tree: &Tree, index: usize) -> Value {
-    let node: &Node = tree.node(index);
-    json!({
-        "id": tree.id(index).to_string(),
-        "text": node.text,
-        "contentDescription": node.description,
-        "resourceId": node.resource_id,
-        "className": node.class,
-        "bounds": bounds(node.bounds),
-        "clickable": node.clickable,
-        "longClickable": node.long_clickable,
-        "scrollable": node.scrollable,
-        "editable": node.editable,
-        "enabled": node.enabled,
-    })
+    let node = tree.node(index);
+    object([
+        ("id", json!(tree.id(index).to_string())),
+        ("text", json!(node.text)),
+        ("contentDescription", json!(node.description)),
+        ("resourceId", json!(node.resource_id)),
+        ("className", json!(node.class)),
+        ("bounds", bounds(node.bounds)),
+        ("clickable", json!(node.clickable)),
+        ("longClickable", json!(node.long_clickable)),
+        ("scrollable", json!(node.scrollable)),
+        ("editable", json!(node.editable)),
+        ("enabled", json!(node.enabled)),
+    ])
+}
+
+pub fn bounds(bounds: Rect) -> Value {
+    object([
+        ("left", json!(bounds.left)),
+        ("top", json!(bounds.top)),
+        ("right", json!(bounds.right)),
+        ("bottom", json!(bounds.bottom)),
+    ])
+}
+
+/// With room for all members from the start: trees have thousands of these.
+fn object<const N: usize>(members: [(&str, Value); N]) -> Value {
+    let mut object = Map::with_capacity(N);
+    for (name, value) in members {
+        object.insert(name.to_owned(), value);
+    }
+    Value::Object(object)
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::Node;
     use super::*;
 
     fn chain(depth: usize) -> Tree {
