@@ -22,6 +22,10 @@ use crate::watch::Watch;
 /// that everybody may have said something.
 const TOLD_EVENTS: usize = 256;
 
+/// Events and calls of one answer at most: while the store reads, it writes nothing.
+const MAX_EVENTS: usize = 1_000;
+const MAX_CALLS: usize = 10_000;
+
 /// Decides who may ask which device to keep which promise, and remembers that it happened.
 /// Cheap to clone.
 #[derive(Clone)]
@@ -104,7 +108,7 @@ impl Gateway {
         self.inner.registry.rename(device, name)
     }
 
-    /// Events after a cursor, oldest first; from the oldest kept without one.
+    /// Events after a cursor, oldest first; from the oldest kept without one. At most 1,000 at once.
     pub async fn events(
         &self,
         device: Option<&str>,
@@ -123,7 +127,7 @@ impl Gateway {
             Some(text) => Some(self.cursor(text)?),
             None => None,
         };
-        self.inner.store.events(device, since, limit).await
+        self.inner.store.events(device, since, limit.min(MAX_EVENTS)).await
     }
 
     fn cursor(&self, text: &str) -> Result<Cursor, ToolError> {
@@ -151,9 +155,9 @@ impl Gateway {
         &self.inner.tokens
     }
 
-    /// The newest calls, newest first.
+    /// The newest calls, newest first; at most 10,000.
     pub async fn audit(&self, limit: usize) -> Result<Vec<AuditRecord>, ToolError> {
-        self.inner.store.newest_calls(limit).await
+        self.inner.store.newest_calls(limit.min(MAX_CALLS)).await
     }
 
     /// What a model should know before it calls anything, with what devices say of themselves.

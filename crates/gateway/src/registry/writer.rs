@@ -1,26 +1,22 @@
-//! Who is here, who was, and under which names. [`Registry::apply`] is the only writer.
+//! The writer's state: devices, their ids and names, what they offer, and the count of events.
 //!
-//! The writer's state stands behind a mutex that is held for short and never across an await. A
-//! change only counts up the version; the next reader makes the snapshot, so a thousand boards that
-//! join at once cost one.
+//! Everything here runs under the registry's mutex and does no IO; the store has a thread of its own.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, SystemTime};
+use std::sync::Arc;
+use std::time::Duration;
 
-use arc_swap::ArcSwap;
 use serde_json::json;
-use sinew_tool::{Device, DeviceEvent, DeviceId, DeviceInfo, DeviceKey, Notice, Status, ToolError, Toolset};
-use tokio::sync::watch;
+use sinew_tool::{Device, DeviceId, DeviceInfo, DeviceKey, Notice, Status, ToolError, Toolset};
 use tokio::time::Instant;
 
+use super::now;
 use crate::builtin;
 use crate::identity;
 use crate::names::NameBook;
 use crate::offer::{self, Offer, Offers};
 use crate::settings::Settings;
-use crate::snapshot::{Entry, Presence, Snapshot, Traffic};
+use crate::snapshot::{Entry, Presence, Traffic};
 use crate::store::{Commit, DeviceRow, EventRow, Loaded, Pending, Store, Write};
 use crate::text::clean_line;
 use crate::view::DeviceView;
@@ -32,31 +28,24 @@ const MAX_EVENT_BODY: usize = 16 << 10;
 /// An identity longer than this is not one.
 const MAX_KEY: usize = 256;
 
-pub(crate) struct Registry {
-    writer: Mutex<Writer>,
-    version: AtomicU64,
-    current: ArcSwap<Snapshot>,
-    /// Tells the version to those who wait for a change.
-    told: watch::Sender<u64>,
-}
-
-struct Writer {
+pub(super) struct Writer {
     devices: BTreeMap<DeviceId, Arc<Entry>>,
     by_key: HashMap<DeviceKey, DeviceId>,
     /// Lower-case speaking names.
-    names: Arc<HashMap<String, DeviceId>>,
+    pub(super) names: Arc<HashMap<String, DeviceId>>,
     offers: Offers,
     store: Arc<Store>,
     grace: Duration,
     max_devices: usize,
     /// The number of the last event, and of each device's last.
-    seq: u64,
+    pub(super) seq: u64,
     nths: HashMap<DeviceId, u64>,
 }
 
-impl Registry {
+impl Writer {
     /// Takes up where the last gateway on this store stopped: everything known, everybody away.
-    pub(crate) fn new(loaded: Loaded, store: Arc<Store>, settings: &Settings) -> Registry {
+    pub(super) fn new(loaded: Loaded, store: Arc<Store>, settings: &Settings) -> Writer {
+        let nths = loaded.nths.into_iter();
         let mut writer = Writer {
             devices: BTreeMap::new(),
             by_key: HashMap::new(),
@@ -66,117 +55,20 @@ impl Registry {
             grace: settings.grace,
             max_devices: settings.max_devices.max(1),
             seq: loaded.seq,
-            nths: HashMap::new(),
+            nths: nths.filter_map(|(device, nth)| Some((DeviceId::parse(&device)?, nth))).collect(),
         };
-        let nths = loaded.nths.into_iter();
-        writer.nths = nths.filter_map(|(device, nth)| Some((DeviceId::parse(&device)?, nth))).collect();
         for row in loaded.devices {
             let toolset = loaded.toolsets.get(&row.toolset).cloned().unwrap_or_default();
             writer.restore(row, &toolset);
         }
-        let first = Snapshot::build(0, writer.entries(), writer.names.clone(), None);
-        Registry {
-            writer: Mutex::new(writer),
-            version: AtomicU64::new(0),
-            current: ArcSwap::from_pointee(first),
-            told: watch::Sender::new(0),
-        }
+        writer
     }
 
-    pub(crate) fn apply(&self, event: DeviceEvent) {
-        // What a device says of itself is asked before the lock is taken: families have locks too.
-        let has_changed = match event {
-            DeviceEvent::Joined(device) => {
-                let (info, tools) = (device.info(), device.tools());
-                self.write(|writer| writer.join(device, info, &tools))
-            }
-            DeviceEvent::Changed(device) => {
-                let (info, tools) = (device.info(), device.tools());
-                self.write(|writer| writer.change(&device, info, &tools))
-            }
-            DeviceEvent::Said(device, notice) => {
-                let info = device.info();
-                self.lock().hear(&info.key, notice);
-                false
-            }
-            DeviceEvent::Left(device, reason) => {
-                let info = device.info();
-                tracing::debug!(device = %info.key, %reason, "a device left");
-                self.write(|writer| writer.leave(&device, &info.key))
-            }
-        };
-        if has_changed {
-            self.tell();
-        }
-    }
-
-    pub(crate) fn rename(&self, device: &str, name: &str) -> Result<DeviceView, ToolError> {
-        let (view, commit) = {
-            let mut writer = self.lock();
-            let renamed = writer.rename(device, name)?;
-            self.version.fetch_add(1, Ordering::AcqRel);
-            renamed
-        };
-        self.tell();
-        commit.wait()?;
-        Ok(view)
-    }
-
-    /// The present state. Made anew only when something changed, or when a grace ended.
-    pub(crate) fn snapshot(&self) -> Arc<Snapshot> {
-        let current = self.current.load();
-        if self.is_fresh(&current) {
-            return Arc::clone(&current);
-        }
-        let writer = self.lock();
-        let current = self.current.load();
-        if self.is_fresh(&current) {
-            return Arc::clone(&current);
-        }
-        let version = self.version.load(Ordering::Acquire);
-        let next = Snapshot::build(version, writer.entries(), writer.names.clone(), Some(&current));
-        let next = Arc::new(next);
-        self.current.store(next.clone());
-        next
-    }
-
-    pub(crate) fn subscribe(&self) -> watch::Receiver<u64> {
-        self.told.subscribe()
-    }
-
-    /// The number of the last event that was heard.
-    pub(crate) fn last_event(&self) -> u64 {
-        self.lock().seq
-    }
-
-    fn tell(&self) {
-        self.told.send_replace(self.version.load(Ordering::Acquire));
-    }
-
-    fn is_fresh(&self, snapshot: &Snapshot) -> bool {
-        snapshot.version == self.version.load(Ordering::Acquire) && !snapshot.is_over()
-    }
-
-    fn write(&self, change: impl FnOnce(&mut Writer) -> bool) -> bool {
-        let mut writer = self.lock();
-        let has_changed = change(&mut writer);
-        if has_changed {
-            self.version.fetch_add(1, Ordering::AcqRel);
-        }
-        has_changed
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Writer> {
-        self.writer.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl Writer {
-    fn entries(&self) -> Vec<Arc<Entry>> {
+    pub(super) fn entries(&self) -> Vec<Arc<Entry>> {
         self.devices.values().cloned().collect()
     }
 
-    fn join(&mut self, device: Arc<dyn Device>, info: Arc<DeviceInfo>, tools: &Toolset) -> bool {
+    pub(super) fn join(&mut self, device: Arc<dyn Device>, info: Arc<DeviceInfo>, tools: &Toolset) -> bool {
         if info.key.0.is_empty() || info.key.0.len() > MAX_KEY {
             tracing::warn!(
                 family = info.family,
@@ -203,7 +95,7 @@ impl Writer {
         true
     }
 
-    fn change(&mut self, device: &Arc<dyn Device>, info: Arc<DeviceInfo>, tools: &Toolset) -> bool {
+    pub(super) fn change(&mut self, device: &Arc<dyn Device>, info: Arc<DeviceInfo>, tools: &Toolset) -> bool {
         let Some(entry) = self.current(device, &info.key) else { return false };
         let (offer, warnings) = self.admit(tools);
         let since = if info.status == entry.info.status { entry.since } else { now() };
@@ -213,7 +105,7 @@ impl Writer {
         true
     }
 
-    fn leave(&mut self, device: &Arc<dyn Device>, key: &DeviceKey) -> bool {
+    pub(super) fn leave(&mut self, device: &Arc<dyn Device>, key: &DeviceKey) -> bool {
         let Some(entry) = self.current(device, key) else { return false };
         let presence = Presence::Away(Instant::now() + self.grace);
         self.keep(Entry { presence, since: now(), ..(*entry).clone() });
@@ -221,7 +113,7 @@ impl Writer {
     }
 
     /// Also heard from a stay that is over: it was said.
-    fn hear(&mut self, key: &DeviceKey, notice: Notice) {
+    pub(super) fn hear(&mut self, key: &DeviceKey, notice: Notice) {
         let Some(id) = self.by_key.get(key).cloned() else { return };
         self.tell(&id, notice);
     }
@@ -257,7 +149,7 @@ impl Writer {
         }
     }
 
-    fn rename(&mut self, device: &str, name: &str) -> Result<(DeviceView, Commit), ToolError> {
+    pub(super) fn rename(&mut self, device: &str, name: &str) -> Result<(DeviceView, Commit), ToolError> {
         let text = device.trim().to_lowercase();
         let id = DeviceId::parse(&text).filter(|id| self.devices.contains_key(id));
         let id = id.or_else(|| self.names.get(&text).cloned());
@@ -382,10 +274,4 @@ fn row(entry: &Entry) -> DeviceRow {
         since: entry.since,
         away: matches!(entry.presence, Presence::Away(_)),
     }
-}
-
-/// Milliseconds of Unix time.
-pub(crate) fn now() -> i64 {
-    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
-    since.map_or(0, |since| i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
 }

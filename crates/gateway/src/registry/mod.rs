@@ -1,0 +1,136 @@
+//! Who is here, who was, and under which names. [`Registry::apply`] is the only writer.
+//!
+//! The writer's state stands behind a mutex that is held for short and never across an await. A
+//! change only counts up the version; the next reader makes the snapshot, so a thousand boards that
+//! join at once cost one.
+
+mod writer;
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::SystemTime;
+
+use arc_swap::ArcSwap;
+use sinew_tool::{DeviceEvent, ToolError};
+use tokio::sync::watch;
+
+use crate::settings::Settings;
+use crate::snapshot::Snapshot;
+use crate::store::{Loaded, Store};
+use crate::view::DeviceView;
+use writer::Writer;
+
+pub(crate) struct Registry {
+    writer: Mutex<Writer>,
+    version: AtomicU64,
+    current: ArcSwap<Snapshot>,
+    /// Tells the version to those who wait for a change.
+    told: watch::Sender<u64>,
+}
+
+impl Registry {
+    /// Takes up where the last gateway on this store stopped: everything known, everybody away.
+    pub(crate) fn new(loaded: Loaded, store: Arc<Store>, settings: &Settings) -> Registry {
+        let writer = Writer::new(loaded, store, settings);
+        let first = Snapshot::build(0, writer.entries(), writer.names.clone(), None);
+        Registry {
+            writer: Mutex::new(writer),
+            version: AtomicU64::new(0),
+            current: ArcSwap::from_pointee(first),
+            told: watch::Sender::new(0),
+        }
+    }
+
+    pub(crate) fn apply(&self, event: DeviceEvent) {
+        // What a device says of itself is asked before the lock is taken: families have locks too.
+        let has_changed = match event {
+            DeviceEvent::Joined(device) => {
+                let (info, tools) = (device.info(), device.tools());
+                self.write(|writer| writer.join(device, info, &tools))
+            }
+            DeviceEvent::Changed(device) => {
+                let (info, tools) = (device.info(), device.tools());
+                self.write(|writer| writer.change(&device, info, &tools))
+            }
+            DeviceEvent::Said(device, notice) => {
+                let info = device.info();
+                self.lock().hear(&info.key, notice);
+                false
+            }
+            DeviceEvent::Left(device, reason) => {
+                let info = device.info();
+                tracing::debug!(device = %info.key, %reason, "a device left");
+                self.write(|writer| writer.leave(&device, &info.key))
+            }
+        };
+        if has_changed {
+            self.tell();
+        }
+    }
+
+    pub(crate) fn rename(&self, device: &str, name: &str) -> Result<DeviceView, ToolError> {
+        let (view, commit) = {
+            let mut writer = self.lock();
+            let renamed = writer.rename(device, name)?;
+            self.version.fetch_add(1, Ordering::AcqRel);
+            renamed
+        };
+        self.tell();
+        commit.wait()?;
+        Ok(view)
+    }
+
+    /// The present state. Made anew only when something changed, or when a grace ended.
+    pub(crate) fn snapshot(&self) -> Arc<Snapshot> {
+        let current = self.current.load();
+        if self.is_fresh(&current) {
+            return Arc::clone(&current);
+        }
+        let writer = self.lock();
+        let current = self.current.load();
+        if self.is_fresh(&current) {
+            return Arc::clone(&current);
+        }
+        let version = self.version.load(Ordering::Acquire);
+        let next = Snapshot::build(version, writer.entries(), writer.names.clone(), Some(&current));
+        let next = Arc::new(next);
+        self.current.store(next.clone());
+        next
+    }
+
+    pub(crate) fn subscribe(&self) -> watch::Receiver<u64> {
+        self.told.subscribe()
+    }
+
+    /// The number of the last event that was heard.
+    pub(crate) fn last_event(&self) -> u64 {
+        self.lock().seq
+    }
+
+    fn tell(&self) {
+        self.told.send_replace(self.version.load(Ordering::Acquire));
+    }
+
+    fn is_fresh(&self, snapshot: &Snapshot) -> bool {
+        snapshot.version == self.version.load(Ordering::Acquire) && !snapshot.is_over()
+    }
+
+    fn write(&self, change: impl FnOnce(&mut Writer) -> bool) -> bool {
+        let mut writer = self.lock();
+        let has_changed = change(&mut writer);
+        if has_changed {
+            self.version.fetch_add(1, Ordering::AcqRel);
+        }
+        has_changed
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Writer> {
+        self.writer.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Milliseconds of Unix time.
+pub(crate) fn now() -> i64 {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    since.map_or(0, |since| i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
+}
