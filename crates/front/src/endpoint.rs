@@ -7,6 +7,7 @@ use std::collections::HashMap;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use axum::body::Body;
 use axum::extract::{Request, State};
@@ -28,6 +29,9 @@ use crate::mcp::Mcp;
 use crate::{inspect, reply};
 
 const SESSION: &str = "mcp-session-id";
+/// A desktop client may rest over lunch with only its event stream open, and few begin a new session
+/// by themselves; what is abandoned for longer makes room under the session limit.
+const SESSION_IDLE: Duration = Duration::from_secs(2 * 60 * 60);
 
 type Service = StreamableHttpService<Mcp, LocalSessionManager>;
 
@@ -51,7 +55,9 @@ pub(crate) struct Endpoint {
 impl Endpoint {
     pub(crate) fn new(hall: Arc<Hall>) -> Arc<Endpoint> {
         let stop = CancellationToken::new();
-        let sessions = Arc::new(LocalSessionManager::default());
+        let mut sessions = LocalSessionManager::default();
+        sessions.session_config.keep_alive = Some(SESSION_IDLE);
+        let sessions = Arc::new(sessions);
         let service = |shape| {
             let config = config(stop.clone(), hall.settings.limits.body);
             let hall = hall.clone();
