@@ -39,6 +39,8 @@ struct Shared {
     denied: Mutex<Vec<Denial>>,
     latency: Mutex<Duration>,
     plugged: watch::Sender<bool>,
+    /// How many commands have begun.
+    begun: watch::Sender<u64>,
     /// One pair of hands: gestures do not mix.
     hands: Turn<()>,
 }
@@ -57,6 +59,7 @@ impl Handset {
             denied: Mutex::default(),
             latency: Mutex::default(),
             plugged: watch::Sender::new(true),
+            begun: watch::Sender::new(0),
             hands: Turn::new(()),
         };
         Handset { shared: Arc::new(shared) }
@@ -69,6 +72,15 @@ impl Handset {
             machine.set_now(self.shared.started.elapsed().as_millis() as u64);
         }
         look(&mut machine)
+    }
+
+    /// Switches the phone off and on again.
+    pub fn restart(&self) {
+        self.with(|machine| {
+            let (setup, now) = (machine.setup.clone(), machine.now());
+            *machine = Machine::new(setup);
+            machine.set_now(now);
+        });
     }
 
     /// Steps a virtual clock.
@@ -124,8 +136,15 @@ impl Handset {
         let _ = plugged.wait_for(|plugged| !plugged).await;
     }
 
+    /// Ends when the next command begins, which may still take its time then.
+    pub fn next_command(&self) -> impl Future<Output = ()> + use<> {
+        let mut begun = self.shared.begun.subscribe();
+        async move { drop(begun.changed().await) }
+    }
+
     /// The time a command takes; an error where the cable was pulled meanwhile.
     pub async fn take_time(&self) -> Result<(), PhoneError> {
+        self.shared.begun.send_modify(|count| *count += 1);
         let latency = *unpoisoned(&self.shared.latency);
         if latency.is_zero() && self.is_plugged_in() {
             return Ok(());

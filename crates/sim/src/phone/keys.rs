@@ -98,6 +98,13 @@ impl Machine {
         }
     }
 
+    /// A character from a keyboard while no field has the focus: only the calculator listens.
+    pub fn key_character(&mut self, ch: char) {
+        if self.awake && !self.locked && self.focus.is_none() && self.screen() == Some(Screen::Calculator) {
+            self.calculator.press(ch);
+        }
+    }
+
     fn key_in_field(&mut self, key: u32, held: Held) {
         match key {
             code::ENTER | code::NUMPAD_ENTER => self.enter(),

@@ -7,6 +7,7 @@
 
 mod act;
 mod acts;
+pub mod adbd;
 mod android;
 mod apps;
 mod art;
@@ -20,6 +21,7 @@ mod layout;
 mod log;
 mod machine;
 mod paint;
+mod stand;
 mod system;
 mod text;
 mod theme;
@@ -38,3 +40,4 @@ pub use canvas::Canvas;
 pub use direct::VirtualPhone;
 pub use handset::{Clock, Denial, Handset};
 pub use machine::{Lock, Machine, Setup};
+pub use stand::{PhoneConfig, Stand, run};

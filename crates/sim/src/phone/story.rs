@@ -297,8 +297,9 @@ async fn a_phone_unplugged_in_the_middle_of_a_call_is_gone() {
     let hands = Hands::new();
     hands.phone.handset.set_latency(Duration::from_secs(600));
     let phone = hands.phone.clone();
+    let begun = hands.phone.handset.next_command();
     let call = tokio::spawn(async move { phone.tree().await });
-    tokio::task::yield_now().await;
+    begun.await;
     hands.phone.handset.unplug();
     assert!(matches!(call.await.unwrap(), Err(PhoneError::Gone(_))));
     hands.phone.handset.plug_in();

@@ -1,0 +1,180 @@
+//! One host's connection: many streams over one socket, each with one write in flight.
+
+use std::collections::HashMap;
+use std::io;
+use std::sync::Arc;
+
+use tokio::io::AsyncWriteExt;
+use tokio::net::TcpStream;
+use tokio::sync::{Semaphore, mpsc};
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+use super::packet::{CLSE, CNXN, MAX_PAYLOAD, OKAY, OPEN, Packet, VERSION, WRTE};
+use super::{Device, service};
+use crate::phone::android::Android;
+
+/// Streams open at once; adb clients use a handful.
+const MOST_STREAMS: usize = 256;
+/// Packets waiting for the socket; enough that streams rarely wait for each other.
+const OUTBOX: usize = 64;
+
+/// The host closed the stream.
+#[derive(Debug)]
+pub struct Closed;
+
+/// A stream as the service sees it.
+pub struct Stream {
+    local: u32,
+    remote: u32,
+    most: usize,
+    outbox: mpsc::Sender<Packet>,
+    inbox: mpsc::Receiver<Vec<u8>>,
+    /// One permit for each write that the host has taken.
+    taken: Arc<Semaphore>,
+    pub closed: CancellationToken,
+}
+
+impl Stream {
+    /// What the host writes next; `None` when it has closed the stream.
+    pub async fn read(&mut self) -> Option<Vec<u8>> {
+        let data = self.inbox.recv().await?;
+        self.outbox.send(Packet::new(OKAY, self.local, self.remote, Vec::new())).await.ok()?;
+        Some(data)
+    }
+
+    pub async fn write(&mut self, data: &[u8]) -> Result<(), Closed> {
+        for piece in data.chunks(self.most) {
+            let packet = Packet::new(WRTE, self.local, self.remote, piece);
+            self.outbox.send(packet).await.map_err(|_| Closed)?;
+            self.taken.acquire().await.map_err(|_| Closed)?.forget();
+        }
+        Ok(())
+    }
+}
+
+/// A stream as the connection sees it.
+struct Handle {
+    inbox: mpsc::Sender<Vec<u8>>,
+    taken: Arc<Semaphore>,
+    closed: CancellationToken,
+}
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        self.taken.close();
+        self.closed.cancel();
+    }
+}
+
+/// Speaks with one host until it hangs up or breaks the protocol.
+pub async fn run(socket: TcpStream, device: Device) -> io::Result<()> {
+    socket.set_nodelay(true)?;
+    let (mut reader, mut writer) = socket.into_split();
+    let (outbox, mut waiting) = mpsc::channel::<Packet>(OUTBOX);
+    let mut streams: HashMap<u32, Handle> = HashMap::new();
+    let mut services = JoinSet::new();
+    let mut next = 0u32;
+    let mut most = 4096;
+    let mut send = tokio::spawn(async move {
+        while let Some(packet) = waiting.recv().await {
+            writer.write_all(&packet.to_bytes()).await?;
+        }
+        writer.shutdown().await
+    });
+    let ended = loop {
+        let packet = tokio::select! {
+            packet = Packet::read(&mut reader) => packet,
+            // A service that has ended closes its stream.
+            Some(Ok(local)) = services.join_next(), if !services.is_empty() => {
+                streams.remove(&local);
+                continue;
+            }
+            sent = &mut send => break sent.map_err(io::Error::other).and_then(|sent| sent),
+        };
+        let packet = match packet {
+            Ok(Some(packet)) => packet,
+            Ok(None) => break Ok(()),
+            Err(error) => break Err(error),
+        };
+        match packet.command {
+            CNXN => {
+                most = packet.arg1.clamp(4096, MAX_PAYLOAD) as usize;
+                let hello = Packet::new(CNXN, VERSION, MAX_PAYLOAD, banner(&device));
+                let _ = outbox.send(hello).await;
+            }
+            OPEN if streams.len() < MOST_STREAMS && packet.arg0 != 0 => {
+                next = next.wrapping_add(1).max(1);
+                let (local, remote) = (next, packet.arg0);
+                let (inbox, arriving) = mpsc::channel(1);
+                let handle = Handle { inbox, taken: Arc::new(Semaphore::new(0)), closed: CancellationToken::new() };
+                let stream = Stream {
+                    local,
+                    remote,
+                    most,
+                    outbox: outbox.clone(),
+                    inbox: arriving,
+                    taken: Arc::clone(&handle.taken),
+                    closed: handle.closed.clone(),
+                };
+                streams.insert(local, handle);
+                let name = String::from_utf8_lossy(&packet.data).trim_end_matches('\0').to_owned();
+                services.spawn(serve(name, stream, device.clone()));
+            }
+            OPEN => {
+                let _ = outbox.send(Packet::new(CLSE, 0, packet.arg0, Vec::new())).await;
+            }
+            OKAY => {
+                if let Some(handle) = streams.get(&packet.arg1) {
+                    handle.taken.add_permits(1);
+                }
+            }
+            WRTE => {
+                // A host that does not wait for our OKAY loses the stream.
+                let taken = streams.get(&packet.arg1).is_some_and(|handle| handle.inbox.try_send(packet.data).is_ok());
+                if !taken {
+                    streams.remove(&packet.arg1);
+                    let _ = outbox.send(Packet::new(CLSE, 0, packet.arg0, Vec::new())).await;
+                }
+            }
+            CLSE => drop(streams.remove(&packet.arg1)),
+            _ => {}
+        }
+    };
+    drop(streams);
+    services.shutdown().await;
+    send.abort();
+    ended
+}
+
+/// Runs a service and closes its stream, whichever way it ends.
+async fn serve(name: String, mut stream: Stream, device: Device) -> u32 {
+    let (local, remote, outbox) = (stream.local, stream.remote, stream.outbox.clone());
+    let known = service::find(&name);
+    if let Some(service) = known {
+        let _ = outbox.send(Packet::new(OKAY, local, remote, Vec::new())).await;
+        let closed = stream.closed.clone();
+        tokio::select! {
+            () = service::run(service, &mut stream, &device) => {}
+            () = closed.cancelled() => {}
+        }
+        let _ = outbox.send(Packet::new(CLSE, local, remote, Vec::new())).await;
+    } else {
+        let _ = outbox.send(Packet::new(CLSE, 0, remote, Vec::new())).await;
+    }
+    local
+}
+
+/// Who we are, and what we can. Newer transfer features are left out: they are not spoken here.
+fn banner(device: &Device) -> String {
+    device.handset.with(|machine| {
+        let features = match machine.setup.android {
+            Android::V9 => "shell_v2,cmd,stat_v2",
+            _ => "shell_v2,cmd,stat_v2,ls_v2,fixed_push_mkdir,apex",
+        };
+        let model = &machine.setup.model;
+        format!(
+            "device::ro.product.name=sinew_virtual;ro.product.model={model};ro.product.device=virtual;features={features}"
+        )
+    })
+}

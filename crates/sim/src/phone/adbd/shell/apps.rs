@@ -1,0 +1,417 @@
+//! Apps: `am`, `pm`, `cmd package`, `monkey`.
+
+use super::dumpsys::address;
+use super::{Io, Shell};
+use crate::phone::act::App;
+use crate::phone::android::Android;
+use crate::phone::handset::Denial;
+use crate::phone::keys::{Held, code};
+use crate::phone::machine::{KEYBOARD, LAUNCHER, LAUNCHER_ACTIVITY, SYSTEM_UI, full_activity};
+
+const MAIN: &str = "android.intent.action.MAIN";
+const VIEW: &str = "android.intent.action.VIEW";
+const LAUNCHER_CATEGORY: &str = "android.intent.category.LAUNCHER";
+
+/// Where an app's files are. The names that Android 11 and later draw by lot are fixed here.
+pub(super) fn apk_folder(app: App) -> String {
+    let entry = app.entry();
+    match entry.system {
+        true => format!("/system/app/{}", entry.label),
+        false => format!("/data/app/~~c2luZXc{}==/{}-dmlydHVhbA==", app as u32, entry.package),
+    }
+}
+
+/// An intent as the command line gives it.
+#[derive(Default)]
+struct Intent<'a> {
+    action: Option<&'a str>,
+    category: Option<&'a str>,
+    data: Option<&'a str>,
+    component: Option<&'a str>,
+    package: Option<&'a str>,
+    extras: bool,
+    wait: bool,
+    stop_first: bool,
+}
+
+impl<'a> Intent<'a> {
+    fn read(args: &[&'a str]) -> Intent<'a> {
+        let mut intent = Intent::default();
+        let mut args = args.iter();
+        while let Some(arg) = args.next() {
+            match *arg {
+                "-a" => intent.action = args.next().copied(),
+                "-c" => intent.category = args.next().copied(),
+                "-d" => intent.data = args.next().copied(),
+                "-n" => intent.component = args.next().copied(),
+                "-p" => intent.package = args.next().copied(),
+                "-W" => intent.wait = true,
+                "-S" => intent.stop_first = true,
+                "-t" | "-f" | "-i" | "--user" | "--display" | "--windowingMode" | "-R" | "-P" => drop(args.next()),
+                "-e" | "--es" | "--ez" | "--ei" | "--el" | "--ef" | "--eu" | "--ecn" | "--esa" | "--eia" | "--ela" => {
+                    intent.extras = true;
+                    args.next();
+                    args.next();
+                }
+                "--esn" => drop(args.next()),
+                flag if flag.starts_with('-') => {}
+                // A bare word is an address, a component or a package.
+                word if word.contains(':') => intent.data = Some(word),
+                word if word.contains('/') => intent.component = Some(word),
+                word => intent.package = Some(word),
+            }
+        }
+        intent
+    }
+
+    fn describe(&self, android: Android) -> String {
+        let mut words = Vec::new();
+        words.extend(self.action.map(|action| format!("act={action}")));
+        words.extend(self.category.map(|category| format!("cat=[{category}]")));
+        // Since Android 11 or so only the host of an address is shown.
+        words.extend(self.data.map(|data| match data.split_once("://") {
+            Some((scheme, rest)) if android >= Android::V11 && rest.contains('/') => {
+                format!("dat={scheme}://{}/...", rest.split('/').next().unwrap_or_default())
+            }
+            _ => format!("dat={data}"),
+        }));
+        words.extend(self.package.map(|package| format!("pkg={package}")));
+        words.extend(self.component.map(|component| format!("cmp={}", short(component))));
+        if self.extras {
+            words.push("(has extras)".to_owned());
+        }
+        format!("Intent {{ {} }}", words.join(" "))
+    }
+
+    /// The app that would answer.
+    fn target(&self) -> Target<'a> {
+        if let Some(component) = self.component {
+            let (package, class) = component.split_once('/').unwrap_or((component, ""));
+            if package == LAUNCHER {
+                return Target::Home;
+            }
+            let known = App::find(package)
+                .filter(|app| full_activity(package, class) == full_activity(package, app.entry().activity));
+            return known.map_or(Target::NoClass(component), Target::App);
+        }
+        match (self.action, self.data) {
+            (_, Some(url)) if url.starts_with("http://") || url.starts_with("https://") => Target::Link(url),
+            (Some("android.settings.SETTINGS"), _) => Target::App(App::Settings),
+            (Some(MAIN) | None, None) if self.category == Some("android.intent.category.HOME") => Target::Home,
+            (Some(MAIN) | None, None) => self.package.and_then(App::find).map_or(Target::Nothing, Target::App),
+            _ => Target::Nothing,
+        }
+    }
+}
+
+enum Target<'a> {
+    App(App),
+    Home,
+    Link(&'a str),
+    NoClass(&'a str),
+    Nothing,
+}
+
+/// `pkg/pkg.Cls` as `pkg/.Cls`, which is how Android prints it.
+fn short(component: &str) -> String {
+    match component.split_once('/') {
+        Some((package, class)) => match class.strip_prefix(package).filter(|rest| rest.starts_with('.')) {
+            Some(rest) => format!("{package}/{rest}"),
+            None => component.to_owned(),
+        },
+        None => component.to_owned(),
+    }
+}
+
+impl Shell {
+    pub(super) fn am(&self, args: &[&str], io: &mut Io<'_, '_>) -> u8 {
+        match args {
+            ["start" | "start-activity", rest @ ..] => self.start(&Intent::read(rest), io),
+            ["force-stop" | "kill" | "stop-app", .., package] => {
+                if let Some(app) = App::find(package) {
+                    self.handset.with(|machine| machine.stop(app));
+                }
+                0
+            }
+            ["broadcast", rest @ ..] => {
+                let intent = Intent::read(rest);
+                let flag = if self.android() < Android::V11 { "" } else { " flg=0x400000" };
+                let described = intent.describe(self.android());
+                let head = described.trim_end_matches(" }");
+                io.line(format!("Broadcasting: {head}{flag} }}"));
+                // Nobody on this phone listens to broadcasts.
+                io.line("Broadcast completed: result=0");
+                0
+            }
+            ["get-current-user"] => {
+                io.line("0");
+                0
+            }
+            ["instrument", ..] => {
+                io.error("android.util.AndroidException: INSTRUMENTATION_FAILED: unable to find instrumentation info");
+                1
+            }
+            ["startservice" | "start-service" | "start-foreground-service", rest @ ..] => {
+                io.line(format!("Starting service: {}", Intent::read(rest).describe(self.android())));
+                io.error("Error: Not found; no service started.");
+                if self.android() < Android::V11 { 0 } else { 255 }
+            }
+            [
+                "set-debug-app" | "clear-debug-app" | "compact" | "freeze" | "unfreeze" | "wait-for-broadcast-idle",
+                ..,
+            ] => 0,
+            [command, ..] => {
+                io.error(format!("Unknown command: {command}"));
+                255
+            }
+            [] => {
+                io.error("Activity manager (activity) commands:\n  help\n  start-activity [-D] [-N] [-W] <INTENT>\n  broadcast <INTENT>\n  force-stop <PACKAGE>");
+                255
+            }
+        }
+    }
+
+    fn start(&self, intent: &Intent<'_>, io: &mut Io<'_, '_>) -> u8 {
+        let android = self.android();
+        io.line(format!("Starting: {}", intent.describe(android)));
+        let wrong = if android < Android::V11 { 0 } else { 1 };
+        if self.handset.is_denied(Denial::Input) {
+            io.error(format!(
+                "java.lang.SecurityException: Permission Denial: starting {} from null (pid=4711, uid=2000)",
+                intent.describe(android)
+            ));
+            return 255;
+        }
+        let was_running = self.handset.with(|machine| match intent.target() {
+            Target::App(app) => {
+                if intent.stop_first {
+                    machine.stop(app);
+                }
+                Ok((machine.launch(app), app))
+            }
+            Target::Home => {
+                machine.key(code::HOME, Held::default());
+                Ok((true, App::Settings))
+            }
+            Target::Link(url) => {
+                let running = machine.pid(App::Browser).is_some();
+                machine.open_url(url);
+                Ok((running, App::Browser))
+            }
+            Target::NoClass(component) => {
+                let (package, class) = component.split_once('/').unwrap_or((component, ""));
+                let full = full_activity(package, class);
+                Err(format!("Error type 3\nError: Activity class {{{package}/{full}}} does not exist."))
+            }
+            Target::Nothing => Err(format!(
+                "Error: Activity not started, unable to resolve {}",
+                intent.describe(android).replace(" }", " flg=0x10000000 }")
+            )),
+        });
+        let (running, app) = match was_running {
+            Ok(found) => found,
+            Err(trouble) => {
+                io.error(trouble);
+                return wrong;
+            }
+        };
+        if running {
+            let link = if intent.data.is_some() {
+                "intent has been delivered to currently running top-most instance."
+            } else {
+                "its current task has been brought to the front"
+            };
+            io.error(format!("Warning: Activity not started, {link}"));
+        }
+        if intent.wait {
+            io.line("Status: ok");
+            if android > Android::V9 {
+                io.line(format!("LaunchState: {}", if running { "HOT" } else { "COLD" }));
+            }
+            let entry = app.entry();
+            let (package, activity) = match intent.target() {
+                Target::Home => (LAUNCHER, LAUNCHER_ACTIVITY),
+                _ => (entry.package, entry.activity),
+            };
+            io.line(format!("Activity: {package}/{activity}"));
+            if android == Android::V9 {
+                io.line("ThisTime: 142");
+            }
+            io.line("TotalTime: 142\nWaitTime: 150\nComplete");
+        }
+        0
+    }
+
+    pub(super) fn pm(&self, args: &[&str], io: &mut Io<'_, '_>) -> u8 {
+        match args {
+            ["list", "packages", rest @ ..] => self.list_packages(rest, io),
+            ["list", "features"] => {
+                [
+                    "android.hardware.touchscreen",
+                    "android.hardware.touchscreen.multitouch",
+                    "android.hardware.wifi",
+                    "android.software.input_methods",
+                ]
+                .iter()
+                .for_each(|name| io.line(format!("feature:{name}")));
+                0
+            }
+            ["list", "users"] => {
+                io.line("Users:\n\tUserInfo{0:Owner:c13} running");
+                0
+            }
+            ["list", ..] => 0,
+            ["path", rest @ ..] => match rest.last().and_then(|package| App::find(package)) {
+                Some(app) => {
+                    io.line(format!(
+                        "package:{}/{}.apk",
+                        apk_folder(app),
+                        if app.entry().system { app.entry().label } else { "base" }
+                    ));
+                    0
+                }
+                None => 1,
+            },
+            ["clear", rest @ ..] => match rest.last().and_then(|package| App::find(package)) {
+                Some(app) => {
+                    self.handset.with(|machine| machine.stop(app));
+                    io.line("Success");
+                    0
+                }
+                None => {
+                    io.line("Failed");
+                    1
+                }
+            },
+            ["query-activities" | "resolve-activity", rest @ ..] => {
+                self.resolve(args[0] == "resolve-activity", rest, io)
+            }
+            ["grant" | "revoke" | "enable" | "disable" | "disable-user" | "trim-caches", ..] => 0,
+            ["install" | "install-create" | "install-streaming", ..] => {
+                io.error("Failure [INSTALL_FAILED_INTERNAL_ERROR: this virtual phone installs nothing]");
+                1
+            }
+            ["uninstall", ..] => {
+                io.line("Failure [DELETE_FAILED_INTERNAL_ERROR]");
+                1
+            }
+            ["dump", package] => self.dumpsys(&["package", package], io),
+            [command, ..] => {
+                io.error(format!("Unknown command: {command}"));
+                255
+            }
+            [] => {
+                io.error("Package manager (package) commands:\n  help\n  path PACKAGE\n  list packages [-f] [-d] [-e] [-s] [-3] [-U] [FILTER]");
+                255
+            }
+        }
+    }
+
+    fn list_packages(&self, args: &[&str], io: &mut Io<'_, '_>) -> u8 {
+        let has = |flag: &str| args.contains(&flag);
+        let mut plain = args.iter().enumerate().filter(|(at, arg)| {
+            !arg.starts_with('-') && !matches!(at.checked_sub(1).map(|before| args[before]), Some("--user" | "--uid"))
+        });
+        let filter = plain.next().map_or("", |(_, arg)| *arg);
+        if has("-d") {
+            return 0;
+        }
+        let own = App::ALL.map(|app| (app.entry().package, Some(app), 10_100 + app as u32));
+        let system = [
+            ("android", 1000),
+            (SYSTEM_UI, 10_060),
+            (LAUNCHER, 10_061),
+            (KEYBOARD, 10_062),
+            ("com.android.shell", 2000),
+        ];
+        let all = own.into_iter().chain(system.into_iter().map(|(name, uid)| (name, None, uid)));
+        for (name, app, uid) in all.filter(|(name, ..)| name.contains(filter)) {
+            let third_party = app.is_some_and(|app| !app.entry().system);
+            if (has("-3") && !third_party) || (has("-s") && third_party) {
+                continue;
+            }
+            let mut line = "package:".to_owned();
+            if has("-f") {
+                let folder = app.map_or_else(|| format!("/system/priv-app/{name}"), apk_folder);
+                line.push_str(&format!("{folder}/base.apk="));
+            }
+            line.push_str(name);
+            if has("--show-versioncode") {
+                line.push_str(" versionCode:1");
+            }
+            if has("-U") {
+                line.push_str(&format!(" uid:{uid}"));
+            }
+            io.line(line);
+        }
+        0
+    }
+
+    /// `cmd package query-activities` and `resolve-activity`.
+    fn resolve(&self, one: bool, args: &[&str], io: &mut Io<'_, '_>) -> u8 {
+        let intent = Intent::read(args);
+        let brief = args.contains(&"--brief");
+        let found: Vec<(&str, &str)> = match (intent.action, intent.category) {
+            (Some(MAIN), Some("android.intent.category.HOME")) => vec![(LAUNCHER, LAUNCHER_ACTIVITY)],
+            (Some(MAIN) | None, Some(LAUNCHER_CATEGORY) | None) => App::ALL
+                .iter()
+                .map(|app| app.entry())
+                .filter(|entry| intent.package.is_none_or(|package| package == entry.package))
+                .map(|entry| (entry.package, entry.activity))
+                .collect(),
+            (Some(VIEW), _) if intent.data.is_some_and(|url| url.starts_with("http")) => {
+                vec![(App::Browser.entry().package, App::Browser.entry().activity)]
+            }
+            _ => Vec::new(),
+        };
+        if found.is_empty() {
+            io.line(if one { "No activity found" } else { "No activities found" });
+            return 0;
+        }
+        if args.contains(&"--components") {
+            found.iter().for_each(|(package, activity)| io.line(format!("{package}/{activity}")));
+            return 0;
+        }
+        let indent = if one { "" } else { "  " };
+        if !one {
+            io.line(format!("{} activities found:", found.len()));
+        }
+        for (index, (package, activity)) in found.iter().enumerate().take(if one { 1 } else { usize::MAX }) {
+            if !one {
+                io.line(format!("  Activity #{index}:"));
+            }
+            io.line(format!(
+                "{indent}{indent}priority=0 preferredOrder=0 match=0x108000 specificIndex=-1 isDefault=true"
+            ));
+            match brief {
+                true => io.line(format!("{indent}{indent}{package}/{activity}")),
+                false => {
+                    io.line(format!("{indent}{indent}ActivityInfo:"));
+                    io.line(format!(
+                        "{indent}{indent}  name={}\n{indent}{indent}  packageName={package}",
+                        full_activity(package, activity)
+                    ));
+                    io.line(format!("{indent}{indent}  enabled=true exported=true directBootAware=false\n{indent}{indent}  taskAffinity={package} targetActivity=null persistableMode=PERSIST_ROOT_ONLY"));
+                    io.line(format!("{indent}{indent}  ApplicationInfo:\n{indent}{indent}    packageName={package}\n{indent}{indent}    processName={package} {}", address(package)));
+                }
+            }
+        }
+        0
+    }
+
+    pub(super) fn monkey(&self, args: &[&str], io: &mut Io<'_, '_>) -> u8 {
+        let package = args.iter().position(|arg| *arg == "-p").and_then(|at| args.get(at + 1)).copied();
+        args.iter().for_each(|arg| io.error(format!("  bash arg: {arg}")));
+        match package.and_then(App::find) {
+            Some(app) => {
+                self.handset.with(|machine| machine.launch(app));
+                io.line("Events injected: 1\n## Network stats: elapsed time=14ms (0ms mobile, 0ms wifi, 14ms not connected)");
+                0
+            }
+            None => {
+                io.line("** No activities found to run, monkey aborted.");
+                252
+            }
+        }
+    }
+}

@@ -1,0 +1,422 @@
+//! The phone's shell: an interpreter over the virtual phone. It never runs a command of the host.
+//!
+//! [`parse`] reads lines, this file carries them out, the neighbours are the commands, and [`formats`]
+//! says for each answer where its form comes from.
+
+mod apps;
+mod disk;
+mod dumpsys;
+pub mod formats;
+mod input;
+mod live;
+mod logcat;
+mod parse;
+mod props;
+mod screen;
+mod system;
+mod text;
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+
+#[cfg(test)]
+pub use dumpsys::address as address_of;
+pub use live::Live;
+
+use super::connection::Closed;
+use super::files::Files;
+use crate::phone::android::Android;
+use crate::phone::handset::Handset;
+use parse::{Body, Command, Join, List, Piece, Pipeline, Redirect, Word};
+
+/// What one line may print; more means a loop of files printing files.
+const MOST_OUTPUT: usize = 128 * 1024 * 1024;
+/// A command line is never longer on Android.
+const LONGEST_LINE: usize = 128 * 1024;
+
+/// What a command reads and writes.
+pub struct Io<'a, 's> {
+    /// What comes through a pipe or from a file; `None` where there is a person.
+    pub stdin: Option<Vec<u8>>,
+    pub out: Vec<u8>,
+    pub err: Vec<u8>,
+    live: Option<&'a mut Live<'s>>,
+}
+
+impl Io<'_, '_> {
+    fn quiet(stdin: Option<Vec<u8>>) -> Io<'static, 'static> {
+        Io { stdin, out: Vec::new(), err: Vec::new(), live: None }
+    }
+
+    pub fn bytes(&mut self, bytes: &[u8]) {
+        if self.out.len() + bytes.len() <= MOST_OUTPUT {
+            self.out.extend_from_slice(bytes);
+        }
+    }
+
+    pub fn line(&mut self, text: impl AsRef<str>) {
+        self.bytes(text.as_ref().as_bytes());
+        self.bytes(b"\n");
+    }
+
+    pub fn error(&mut self, text: impl AsRef<str>) {
+        self.err.extend_from_slice(text.as_ref().as_bytes());
+        self.err.push(b'\n');
+    }
+
+    /// Sends what has gathered, where someone is listening.
+    pub async fn flush(&mut self) -> Result<(), Closed> {
+        if let Some(live) = &mut self.live {
+            let (out, err) = (std::mem::take(&mut self.out), std::mem::take(&mut self.err));
+            live.write(&out, &err).await?;
+        }
+        Ok(())
+    }
+
+    /// Everything that comes in, to its end.
+    pub async fn read_all(&mut self) -> Vec<u8> {
+        if let Some(stdin) = self.stdin.take() {
+            return stdin;
+        }
+        let mut all = Vec::new();
+        if let Some(live) = &mut self.live {
+            while let Some(more) = live.read().await {
+                all.extend(more);
+                if all.len() > MOST_OUTPUT {
+                    break;
+                }
+            }
+        }
+        all
+    }
+}
+
+pub struct Shell {
+    handset: Handset,
+    files: Arc<Mutex<Files>>,
+    variables: BTreeMap<String, String>,
+    folder: String,
+    last: u8,
+    exiting: bool,
+}
+
+impl Shell {
+    pub fn new(handset: Handset, files: Arc<Mutex<Files>>) -> Shell {
+        let variables = [
+            ("HOME", "/"),
+            ("USER", "shell"),
+            ("HOSTNAME", "virtual"),
+            ("SHELL", "/bin/sh"),
+            ("PATH", "/product/bin:/apex/com.android.runtime/bin:/system/bin:/system/xbin:/vendor/bin"),
+            ("EXTERNAL_STORAGE", "/sdcard"),
+            ("ANDROID_DATA", "/data"),
+            ("ANDROID_ROOT", "/system"),
+            ("TMPDIR", "/data/local/tmp"),
+        ];
+        let variables = variables.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
+        Shell { handset, files, variables, folder: "/".to_owned(), last: 0, exiting: false }
+    }
+
+    fn files(&self) -> MutexGuard<'_, Files> {
+        self.files.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn android(&self) -> Android {
+        self.handset.with(|machine| machine.setup.android)
+    }
+
+    /// Runs a line and answers what it printed and how it ended.
+    pub async fn run(&mut self, line: &str) -> (Vec<u8>, Vec<u8>, u8) {
+        let mut io = Io::quiet(None);
+        let code = self.line(line, &mut io).await.unwrap_or(1);
+        (io.out, io.err, code)
+    }
+
+    /// Serves a stream: one line, or lines as they are typed.
+    pub async fn serve(&mut self, line: &str, live: &mut Live<'_>) -> Result<(), Closed> {
+        if line.trim().is_empty() {
+            return self.converse(live).await;
+        }
+        let code = self.live_line(line, live).await?;
+        live.exit(code).await
+    }
+
+    async fn live_line(&mut self, line: &str, live: &mut Live<'_>) -> Result<u8, Closed> {
+        let mut io = Io { live: Some(live), ..Io::quiet(None) };
+        let code = self.line(line, &mut io).await?;
+        io.flush().await?;
+        Ok(code)
+    }
+
+    /// A shell without a command: a prompt, a line, its answer, until the end.
+    async fn converse(&mut self, live: &mut Live<'_>) -> Result<(), Closed> {
+        let mut typed = Vec::new();
+        let prompt = |shell: &Shell| format!("virtual:{} $ ", shell.folder);
+        if live.pty {
+            live.write(prompt(self).as_bytes(), b"").await?;
+        }
+        while let Some(more) = live.read().await {
+            for byte in more {
+                match byte {
+                    // Control-D at the start of a line ends a conversation.
+                    4 if live.pty && typed.is_empty() => return live.exit(self.last).await,
+                    8 | 127 if live.pty && typed.pop().is_some() => live.write(b"\x08 \x08", b"").await?,
+                    8 | 127 if live.pty => {}
+                    b'\r' | b'\n' => {
+                        if live.pty {
+                            live.write(b"\n", b"").await?;
+                        }
+                        let line = String::from_utf8_lossy(&std::mem::take(&mut typed)).into_owned();
+                        self.last = self.live_line(&line, live).await?;
+                        if self.exiting {
+                            return live.exit(self.last).await;
+                        }
+                        if live.pty {
+                            live.write(prompt(self).as_bytes(), b"").await?;
+                        }
+                    }
+                    byte if typed.len() < LONGEST_LINE => {
+                        typed.push(byte);
+                        if live.pty {
+                            live.write(&[byte], b"").await?;
+                        }
+                    }
+                    _ => {}
+                }
+            }
+        }
+        live.exit(self.last).await
+    }
+
+    async fn line(&mut self, line: &str, io: &mut Io<'_, '_>) -> Result<u8, Closed> {
+        if line.len() > LONGEST_LINE {
+            io.error("/system/bin/sh: command line too long");
+            return Ok(1);
+        }
+        match parse::parse(line) {
+            Ok(list) => self.list(&list, io).await,
+            Err(trouble) => {
+                io.error(format!("/system/bin/sh: {trouble}"));
+                Ok(1)
+            }
+        }
+    }
+
+    fn list<'a>(&'a mut self, list: &'a List, io: &'a mut Io<'_, '_>) -> BoxFuture<'a, Result<u8, Closed>> {
+        Box::pin(async move {
+            let mut code = 0;
+            for pipeline in list {
+                let wanted = match pipeline.join {
+                    Join::Always => true,
+                    Join::IfWell => code == 0,
+                    Join::IfNot => code != 0,
+                };
+                if !wanted || self.exiting {
+                    continue;
+                }
+                code = self.pipeline(pipeline, io).await?;
+                self.last = code;
+                io.flush().await?;
+            }
+            Ok(code)
+        })
+    }
+
+    async fn pipeline(&mut self, pipeline: &Pipeline, io: &mut Io<'_, '_>) -> Result<u8, Closed> {
+        let mut code = 0;
+        let mut passed = None;
+        let last = pipeline.commands.len() - 1;
+        for (index, command) in pipeline.commands.iter().enumerate() {
+            if index == last {
+                let own = io.stdin.take();
+                io.stdin = passed.take().or(own);
+                code = self.command(command, io).await?;
+                io.stdin = None;
+            } else {
+                let mut between = Io::quiet(Some(passed.take().unwrap_or_default()));
+                self.command(command, &mut between).await?;
+                io.err.extend(between.err);
+                passed = Some(between.out);
+            }
+        }
+        Ok(if pipeline.negated { u8::from(code == 0) } else { code })
+    }
+
+    async fn command(&mut self, command: &Command, io: &mut Io<'_, '_>) -> Result<u8, Closed> {
+        if command.redirects.is_empty() {
+            return self.body(&command.body, io).await;
+        }
+        let mut inner = Io::quiet(io.stdin.take());
+        for redirect in &command.redirects {
+            if let Redirect::Input(from) = redirect {
+                let path = self.expand(from).await;
+                let read = if path == "/dev/null" { Ok(Vec::new()) } else { self.read_file(&path) };
+                match read {
+                    Ok(data) => inner.stdin = Some(data),
+                    Err(trouble) => {
+                        io.error(format!("/system/bin/sh: can't open {path}: {trouble}"));
+                        return Ok(1);
+                    }
+                }
+            }
+        }
+        let code = self.body(&command.body, &mut inner).await?;
+        let (mut out, mut err) = (inner.out, inner.err);
+        for redirect in &command.redirects {
+            match redirect {
+                Redirect::Input(_) => {}
+                Redirect::Join { from: 2, .. } => out.append(&mut err),
+                Redirect::Join { .. } => err.append(&mut out),
+                Redirect::File { from, append, to } => {
+                    let path = self.expand(to).await;
+                    let data = std::mem::take(if *from == 2 { &mut err } else { &mut out });
+                    if let Err(trouble) = self.store(&path, data, *append, io) {
+                        io.error(format!("/system/bin/sh: can't create {path}: {trouble}"));
+                        return Ok(1);
+                    }
+                }
+            }
+        }
+        io.bytes(&out);
+        io.err.extend(err);
+        Ok(code)
+    }
+
+    fn read_file(&self, path: &str) -> Result<Vec<u8>, &'static str> {
+        let path = self.path(path);
+        self.files().read(&path).map(|file| file.data.clone()).map_err(super::files::FileError::text)
+    }
+
+    fn store(&self, path: &str, data: Vec<u8>, append: bool, io: &mut Io<'_, '_>) -> Result<(), &'static str> {
+        match path {
+            "/dev/null" => return Ok(()),
+            "/dev/tty" | "/dev/stdout" => {
+                io.bytes(&data);
+                return Ok(());
+            }
+            _ => {}
+        }
+        let mut whole = if append { self.read_file(path).unwrap_or_default() } else { Vec::new() };
+        whole.extend(data);
+        self.write_file(path, whole)
+    }
+
+    fn write_file(&self, path: &str, data: Vec<u8>) -> Result<(), &'static str> {
+        let time = self.handset.with(|machine| (machine.epoch() / 1000) as u32);
+        let path = self.path(path);
+        self.files().write(&path, data, 0o644, time).map_err(super::files::FileError::text)
+    }
+
+    /// A path from where the shell stands.
+    fn path(&self, path: &str) -> String {
+        if path.starts_with('/') { path.to_owned() } else { format!("{}/{path}", self.folder) }
+    }
+
+    async fn body(&mut self, body: &Body, io: &mut Io<'_, '_>) -> Result<u8, Closed> {
+        match body {
+            Body::Group(list) => self.list(list, io).await,
+            Body::Simple { assigned, words } => {
+                let mut args = Vec::with_capacity(words.len());
+                for word in words {
+                    args.push(self.expand(word).await);
+                }
+                for (name, value) in assigned {
+                    let value = self.expand(value).await;
+                    // A variable for one command alone has no meaning to any command here.
+                    if args.is_empty() {
+                        self.variables.insert(name.clone(), value);
+                    }
+                }
+                match args.split_first() {
+                    Some((name, args)) => self.dispatch(name, args, io).await,
+                    None => Ok(0),
+                }
+            }
+        }
+    }
+
+    async fn expand(&mut self, word: &Word) -> String {
+        let mut text = String::new();
+        for piece in word {
+            match piece {
+                Piece::Text(plain) => text.push_str(plain),
+                Piece::Variable(name) => match name.as_str() {
+                    "?" => {
+                        let _ = write!(text, "{}", self.last);
+                    }
+                    "$" => text.push_str("4711"),
+                    name => text.push_str(self.variables.get(name).map_or("", String::as_str)),
+                },
+                Piece::Output(list) => {
+                    let mut inner = Io::quiet(Some(Vec::new()));
+                    let _ = self.list(list, &mut inner).await;
+                    text.push_str(String::from_utf8_lossy(&inner.out).trim_end_matches('\n'));
+                }
+            }
+        }
+        text
+    }
+
+    /// Every command there is.
+    async fn dispatch(&mut self, name: &str, args: &[String], io: &mut Io<'_, '_>) -> Result<u8, Closed> {
+        let args: Vec<&str> = args.iter().map(String::as_str).collect();
+        let args = args.as_slice();
+        let name = name.strip_prefix("/system/bin/").unwrap_or(name);
+        Ok(match name {
+            "sleep" => {
+                let seconds: f64 = args.first().and_then(|text| text.parse().ok()).unwrap_or(0.0);
+                // An hour is longer than anyone waits for an answer.
+                self.handset.pass(Duration::from_secs_f64(seconds.clamp(0.0, 3600.0))).await;
+                0
+            }
+            "input" => self.input(args, io).await,
+            "cmd" => return Box::pin(self.cmd(args, io)).await,
+            "logcat" => return self.logcat(args, io).await,
+            "cat" | "grep" | "egrep" | "fgrep" | "head" | "tail" | "wc" | "sort" | "uniq" | "base64" | "md5sum"
+            | "tr" | "cut" | "xargs" => return self.filter(name, args, io).await,
+            "sh" => match args {
+                ["-c", line, ..] => {
+                    let list = parse::parse(line).unwrap_or_default();
+                    return self.list(&list, io).await;
+                }
+                _ => 0,
+            },
+            "toybox" | "busybox" | "exec" | "nohup" | "time" | "timeout" => {
+                let skip = usize::from(name == "timeout");
+                let rest: Vec<String> = args.iter().skip(skip).map(|arg| (*arg).to_owned()).collect();
+                match rest.split_first() {
+                    Some((name, args)) => return Box::pin(self.dispatch(name, args, io)).await,
+                    None => 0,
+                }
+            }
+            "uiautomator" => self.uiautomator(args, io),
+            "screencap" => self.screencap(args, io),
+            "wm" => self.wm(args, io),
+            "dumpsys" => self.dumpsys(args, io),
+            "am" => self.am(args, io),
+            "pm" => self.pm(args, io),
+            "monkey" => self.monkey(args, io),
+            "getprop" => self.getprop(args, io),
+            "setprop" => 0,
+            "settings" => self.settings(args, io),
+            "content" => self.content(args, io),
+            "ime" => self.ime(args, io),
+            "svc" => self.svc(args),
+            "ls" | "rm" | "mkdir" | "rmdir" | "stat" | "mv" | "cp" | "touch" | "dd" | "du" | "df" | "chmod" => {
+                self.disk(name, args, io)
+            }
+            _ => match self.plain(name, args, io) {
+                Some(code) => code,
+                None => {
+                    let found = if self.android() < Android::V11 { "not found" } else { "inaccessible or not found" };
+                    io.error(format!("/system/bin/sh: {name}: {found}"));
+                    127
+                }
+            },
+        })
+    }
+}

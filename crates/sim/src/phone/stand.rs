@@ -1,0 +1,122 @@
+//! A stand with some virtual phones, ready to be connected to.
+
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use tokio::net::TcpListener;
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+use super::adbd;
+use super::android::Android;
+use super::direct::VirtualPhone;
+use super::handset::Clock;
+use super::machine::{Lock, Setup};
+
+/// Which phones to put on the stand.
+#[derive(Clone, Debug)]
+pub struct PhoneConfig {
+    /// Where the first phone waits for `adb connect`; the next ones on every second port after it, as
+    /// emulators do. Port 0 chooses free ones. `None`: no adb.
+    pub adb: Option<SocketAddr>,
+    pub android: Android,
+    pub count: usize,
+    /// How long every command takes at least.
+    pub latency: Duration,
+    pub lock: Lock,
+    pub clock: Clock,
+}
+
+impl Default for PhoneConfig {
+    fn default() -> PhoneConfig {
+        PhoneConfig {
+            adb: Some(SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 5555)),
+            android: Android::default(),
+            count: 1,
+            latency: Duration::ZERO,
+            lock: Lock::Swipe,
+            clock: Clock::Real,
+        }
+    }
+}
+
+/// Phones that are on, and where they can be reached.
+pub struct Stand {
+    pub phones: Vec<VirtualPhone>,
+    listeners: Vec<TcpListener>,
+}
+
+impl Stand {
+    /// Switches the phones on and begins to listen.
+    pub async fn open(config: &PhoneConfig) -> io::Result<Stand> {
+        let mut stand = Stand { phones: Vec::new(), listeners: Vec::new() };
+        for index in 0..config.count {
+            let phone = VirtualPhone::new(setup(config, index), config.clock);
+            phone.handset.set_latency(config.latency);
+            stand.phones.push(phone);
+            if let Some(first) = config.adb {
+                let step = u16::try_from(index * 2).unwrap_or(u16::MAX);
+                let port = match first.port() {
+                    0 => Some(0),
+                    port => port.checked_add(step),
+                };
+                let port = port.ok_or_else(|| io::Error::other(format!("no port is left for phone {}", index + 1)))?;
+                let address = SocketAddr::new(first.ip(), port);
+                let bound = TcpListener::bind(address).await;
+                stand.listeners.push(bound.map_err(|error| {
+                    io::Error::new(error.kind(), format!("the virtual phone cannot listen on {address}: {error}"))
+                })?);
+            }
+        }
+        Ok(stand)
+    }
+
+    /// What to give to `adb connect`, phone by phone.
+    pub fn addresses(&self) -> Vec<SocketAddr> {
+        self.listeners.iter().filter_map(|listener| listener.local_addr().ok()).collect()
+    }
+
+    /// Serves the phones until told to stop.
+    pub async fn run(self, shutdown: CancellationToken) -> io::Result<()> {
+        let mut tasks = JoinSet::new();
+        for (phone, listener) in self.phones.into_iter().zip(self.listeners) {
+            tasks.spawn(adbd::run(listener, phone.handset, shutdown.clone()));
+        }
+        if tasks.is_empty() {
+            shutdown.cancelled().await;
+        }
+        while let Some(ended) = tasks.join_next().await {
+            ended.map_err(io::Error::other)??;
+        }
+        Ok(())
+    }
+}
+
+/// Puts phones on a stand and serves them until told to stop.
+pub async fn run(config: PhoneConfig, shutdown: CancellationToken) -> io::Result<()> {
+    let stand = Stand::open(&config).await?;
+    for address in stand.addresses() {
+        tracing::info!(%address, android = %config.android, "a virtual phone waits for `adb connect`");
+    }
+    stand.run(shutdown).await
+}
+
+fn setup(config: &PhoneConfig, index: usize) -> Setup {
+    let number = index + 1;
+    let fresh = Setup::default();
+    let booted_at = match config.clock {
+        Clock::Virtual => fresh.booted_at,
+        Clock::Real => {
+            SystemTime::now().duration_since(UNIX_EPOCH).map_or(fresh.booted_at, |since| since.as_millis() as i64)
+        }
+    };
+    Setup {
+        android: config.android,
+        serial: format!("VIRTUAL{number:04}"),
+        model: if config.count > 1 { format!("Virtual Phone {number}") } else { fresh.model.clone() },
+        lock: config.lock.clone(),
+        booted_at,
+        ..fresh
+    }
+}
