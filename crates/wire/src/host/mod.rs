@@ -40,8 +40,10 @@ pub struct Config {
 /// How much of a board's talk is taken. Beyond a limit there is a warning, never a crash.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// One message, either way. A photo of a board is some hundred kilobytes in base64.
+    /// One message from the board. A photo is some hundred kilobytes in base64.
     pub frame_bytes: usize,
+    /// One call to the board; what it cannot take whole it would drop without a word.
+    pub call_bytes: usize,
     /// A hello, or the body of one notice. Both are kept, so they should be small.
     pub notice_bytes: usize,
     /// Pages of one tool list; a real page holds some ten tools.
@@ -59,6 +61,7 @@ impl Default for Limits {
     fn default() -> Limits {
         Limits {
             frame_bytes: 4 << 20,
+            call_bytes: 4 << 20,
             notice_bytes: 16 << 10,
             pages: 64,
             tools: 512,
@@ -86,7 +89,8 @@ pub enum Event {
     Hello(Hello),
     /// The board has told its name and its tools. Comes once.
     Ready(Ready),
-    /// The board's hello does not offer MCP. If MCP comes anyway, `Ready` follows.
+    /// The board's hello does not offer MCP, or over MQTT the board leaves MCP unanswered. If MCP comes
+    /// anyway, `Ready` follows.
     NoMcp,
     /// The board's tools are others than before.
     ToolsChanged { tools: Toolset, warnings: Vec<String> },

@@ -11,12 +11,13 @@ use crate::host::flight::{Waiting, What};
 use crate::host::listing::Listing;
 use crate::host::{Event, Output, Ready};
 use crate::quirks::{Fault, clip};
-use crate::words::PROTOCOL_VERSION;
+use crate::words::{PROTOCOL_VERSION, Transport};
 
 /// Between two readings of the tool list.
 const RELIST_GAP: Duration = Duration::from_millis(250);
 
-const NO_MCP: &str = "the board said hello without MCP, so it has no tools; its firmware must offer `features.mcp`";
+const NO_MCP: &str =
+    "the board does not offer MCP or does not answer it, so it has no tools; its firmware must offer `features.mcp`";
 
 impl Session {
     /// Sends the next request if the board is free for one.
@@ -51,7 +52,7 @@ impl Session {
         }
     }
 
-    /// The board's hello has no MCP.
+    /// The board has no MCP, as far as we know.
     pub(super) fn become_plain(&mut self) {
         self.phase = Phase::Plain;
         while let Some(waiting) = self.flights.dequeue() {
@@ -70,6 +71,8 @@ impl Session {
         let text = |key: &str| info.get(key).and_then(Value::as_str).map(clip).unwrap_or_default();
         self.name_and_version = Some(Box::new((text("name"), text("version"))));
         self.listing = Some(Box::new(listing));
+        // Told once; an idle board need not carry it.
+        self.config.vision = None;
         let text = format!("{}}}}}", self.head("notifications/initialized"));
         self.out.push_back(Output::Send(text));
     }
@@ -87,13 +90,26 @@ impl Session {
         let nothing_read = self.listing.as_ref().is_none_or(|listing| listing.is_empty());
         match what {
             What::Initialize { again: false } => self.send_initialize(true),
-            What::Initialize { again: true } => self.end(format!("the board does not answer `initialize`: {why}")),
+            What::Initialize { again: true } => self.give_up(format!("the board does not answer `initialize`: {why}")),
             What::Page { again: false } => self.send_page(true),
             What::Page { again: true } if self.phase == Phase::Opening && nothing_read => {
-                self.end(format!("the board does not answer `tools/list`: {why}"));
+                self.give_up(format!("the board does not answer `tools/list`: {why}"));
             }
             What::Page { again: true } => self.break_listing(why),
             What::Call { .. } => {}
+        }
+    }
+
+    /// A WebSocket exists for the sake of talking, so one on which the board does not answer is closed. An
+    /// MQTT connection stays, and the board may say hello on it later.
+    fn give_up(&mut self, why: String) {
+        match self.config.transport {
+            Transport::WebSocket => self.end(why),
+            Transport::Udp => {
+                self.listing = None;
+                self.warn(why);
+                self.become_plain();
+            }
         }
     }
 
@@ -164,7 +180,7 @@ impl Session {
     /// The request up to its id, or why there can be none.
     pub(super) fn call_text(&self, tool: &str, args: &Args) -> Result<String, ToolError> {
         let queued = self.flights.queued();
-        let limit = self.config.limits.frame_bytes;
+        let limit = self.config.limits.call_bytes;
         let refuse = |kind, message: String| Err(ToolError::new(kind, message));
         match self.phase {
             Phase::Closed => {
@@ -230,7 +246,9 @@ impl Session {
     fn envelope(&self) -> String {
         let mut text = String::with_capacity(256);
         text.push_str("{\"session_id\":");
-        text.push_str(&to_json(self.config.session_id.as_str()));
+        // Before a hello an MQTT board knows of no session, and after its goodbye of none any more.
+        let named = self.greeted || self.config.transport == Transport::WebSocket;
+        text.push_str(&to_json(if named { self.config.session_id.as_str() } else { "" }));
         text.push_str(",\"type\":\"mcp\",\"payload\":");
         text
     }

@@ -147,6 +147,7 @@ impl Session {
             body,
         })));
         self.out.push_back(Output::Send(self.our_hello()));
+        self.greeted = true;
         match self.phase {
             Phase::Silent | Phase::Plain if mcp => self.become_capable(),
             Phase::Silent => self.become_plain(),
@@ -166,7 +167,9 @@ impl Session {
     /// Any other message: its type is the topic, the rest of it the body.
     fn hear_other(&mut self, kind: String, text: &str) {
         // Over MQTT a goodbye ends the conversation only; the tools stay within reach.
-        let ends = kind == "goodbye" && self.config.transport == Transport::WebSocket;
+        let is_goodbye = kind == "goodbye";
+        let ends = is_goodbye && self.config.transport == Transport::WebSocket;
+        self.greeted &= !is_goodbye;
         self.notice(kind, text, |mut body| {
             if let Some(members) = body.as_object_mut() {
                 members.shift_remove("type");

@@ -18,7 +18,8 @@ use crate::quirks;
 /// One connected board. See the [module](super) for how to drive it.
 ///
 /// A hello is answered and, where it offers MCP, followed by `initialize` and `tools/list`; MCP that
-/// comes without a hello starts the same. Calls made before the board is ready wait for it.
+/// comes without a hello starts the same, and so does [`Session::begin`]. Calls made before the board is
+/// ready wait for it.
 pub struct Session {
     config: Config,
     phase: Phase,
@@ -26,6 +27,8 @@ pub struct Session {
     listing: Option<Box<Listing>>,
     /// What the board said to `initialize`, until it is told with the tools.
     name_and_version: Option<Box<(String, String)>>,
+    /// A conversation is under way: the board has heard our hello, and over MQTT said no goodbye since.
+    greeted: bool,
     /// The tool list is to be read again.
     relist: bool,
     /// But not before this, so that a board that cries "changed" cannot keep us listing.
@@ -63,6 +66,7 @@ impl Session {
             flights: Flights::new(),
             listing: None,
             name_and_version: None,
+            greeted: false,
             relist: false,
             relist_after: now,
             tools: None,
@@ -72,6 +76,13 @@ impl Session {
             warned: 0,
             stats: Stats::default(),
         }
+    }
+
+    /// Asks the board without waiting for its hello, as can be done over MQTT at any time.
+    pub fn begin(&mut self, now: Moment) {
+        self.now = self.now.max(now);
+        self.become_capable();
+        self.advance();
     }
 
     /// The board sent text.

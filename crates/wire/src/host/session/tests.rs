@@ -256,9 +256,9 @@ fn a_full_queue_refuses_at_once() {
 }
 
 #[test]
-fn arguments_beyond_the_frame_are_refused() {
+fn arguments_beyond_what_a_board_takes_are_refused() {
     let mut desk =
-        Desk::ready(Config { limits: Limits { frame_bytes: 1000, ..Limits::default() }, ..Config::default() });
+        Desk::ready(Config { limits: Limits { call_bytes: 1000, ..Limits::default() }, ..Config::default() });
     let mut args = Args::new();
     args.insert("x".into(), json!("y".repeat(1000)));
     let ticket = desk.session.call(Moment(0), "a", &args, BUDGET);
@@ -534,4 +534,45 @@ fn a_flooding_board_fills_neither_memory_nor_the_log() {
     desk.at(61);
     desk.text("noise");
     assert_eq!(desk.warnings(), 32);
+}
+
+#[test]
+fn over_mqtt_a_board_is_asked_without_a_hello_and_sessions_have_a_name_only_while_it_talks() {
+    let mut desk = Desk::new(Config { session_id: "s".into(), transport: Transport::Udp, ..Config::default() });
+    desk.session.begin(Moment(0));
+    desk.drain();
+    assert_eq!((&desk.sent[0]["session_id"], &desk.sent[0]["payload"]["method"]), (&json!(""), &json!("initialize")));
+    desk.answers(1, json!({}));
+    desk.answers(2, json!({"tools": [{"name": "a"}]}));
+    assert_eq!(desk.tools(), Some(vec!["a"]));
+    desk.sent.clear();
+
+    desk.says(json!({"type": "hello", "version": 3, "transport": "udp", "features": {"mcp": true}}));
+    assert_eq!((&desk.sent[0]["transport"], &desk.sent[0]["session_id"]), (&json!("udp"), &json!("s")));
+    desk.at(1);
+    desk.answers(3, json!({"tools": [{"name": "a"}]}));
+    desk.sent.clear();
+    desk.call("a");
+    desk.answers(4, json!({"content": []}));
+    desk.says(json!({"type": "goodbye", "session_id": "s"}));
+    desk.call("a");
+    let named: Vec<&Value> = desk.sent.iter().map(|sent| &sent["session_id"]).collect();
+    assert_eq!(named, [&json!("s"), &json!("")]);
+}
+
+#[test]
+fn over_mqtt_a_board_that_leaves_mcp_unanswered_stays_without_it_until_it_speaks() {
+    let mut desk = Desk::new(Config { transport: Transport::Udp, ..Config::default() });
+    desk.session.begin(Moment(0));
+    let early = desk.call("a");
+    desk.at(10);
+    desk.at(20);
+    assert!(desk.events.contains(&Event::NoMcp));
+    assert_eq!(desk.kinds(), [(early, Some(ErrorKind::Unsupported))]);
+    assert_eq!(desk.wake, None);
+    desk.sent.clear();
+    desk.says(json!({"type": "hello", "features": {"mcp": true}}));
+    desk.answers(3, json!({}));
+    desk.answers(4, json!({"tools": [{"name": "a"}]}));
+    assert_eq!(desk.tools(), Some(vec!["a"]));
 }
