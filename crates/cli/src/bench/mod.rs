@@ -94,7 +94,7 @@ async fn starting(plan: &Plan, scratch: &Scratch, report: &mut Report) -> Result
 async fn speed(plan: &Plan, scratch: &Scratch, report: &mut Report) -> Result<(), Failure> {
     let gateway = process::gateway(&scratch.folder("speed")).await?;
     let address = gateway.address()?;
-    let boards = process::boards(gateway.devices_url(), "relay", CONNECTIONS).await?;
+    let boards = process::boards(gateway.devices_url(), 1, CONNECTIONS).await?;
     let devices = ready_boards(address, CONNECTIONS).await?;
     let calls: Vec<_> =
         devices.iter().map(|device| request::call(address, TOKEN, PUBLIC_TOOL, json!({"device": device}))).collect();
@@ -149,14 +149,14 @@ async fn in_thread(address: SocketAddr, requests: Vec<Vec<u8>>, time: Duration) 
 async fn latency(plan: &Plan, scratch: &Scratch, report: &mut Report) -> Result<(), Failure> {
     let gateway = process::gateway(&scratch.folder("latency")).await?;
     let address = gateway.address()?;
-    let boards = process::boards(gateway.devices_url(), "relay", 1).await?;
+    let boards = process::boards(gateway.devices_url(), 1, 1).await?;
     let devices = ready_boards(address, 1).await?;
     let call = request::call(address, TOKEN, PUBLIC_TOOL, json!({"device": devices.first()}));
 
     let listener = TcpListener::bind("127.0.0.1:0").await.map_err(|error| unwell(format!("no free port: {error}")))?;
     let door = listener.local_addr().map_err(|error| unwell(format!("no free port: {error}")))?;
     let url = format!("ws://{door}/xiaozhi/v1/");
-    let (board, direct) = tokio::join!(process::boards(&url, "relay", 1), direct::Direct::accept(&listener));
+    let (board, direct) = tokio::join!(process::boards(&url, 1, 1), direct::Direct::accept(&listener));
     let (board, mut direct) = (board?, direct?);
 
     let (mut ours, mut theirs) = (Vec::new(), Vec::new());
@@ -186,17 +186,22 @@ async fn latency(plan: &Plan, scratch: &Scratch, report: &mut Report) -> Result<
     Ok(())
 }
 
+/// What each further board costs, once the first ones have paid for what all of them share.
 async fn memory(plan: &Plan, scratch: &Scratch, report: &mut Report) -> Result<(), Failure> {
+    const FIRST: u32 = 32;
     let gateway = process::gateway(&scratch.folder("memory")).await?;
+    let first = process::boards(gateway.devices_url(), 1, FIRST).await?;
+    ready_boards(gateway.address()?, FIRST).await?;
     tokio::time::sleep(Duration::from_secs(1)).await;
     let before = gateway.resident()?;
-    let boards = process::boards(gateway.devices_url(), "relay", plan.boards).await?;
-    ready_boards(gateway.address()?, plan.boards).await?;
+    let further = process::boards(gateway.devices_url(), FIRST + 1, plan.boards).await?;
+    ready_boards(gateway.address()?, FIRST + plan.boards).await?;
     tokio::time::sleep(Duration::from_secs(1)).await;
     let each = gateway.resident()?.saturating_sub(before) as f64 / f64::from(plan.boards) / 1024.0;
-    boards.stop().await;
-    gateway.stop().await;
-    let label = format!("memory for a connected board, of {}", plan.boards);
+    for process in [first, further, gateway] {
+        process.stop().await;
+    }
+    let label = format!("memory for each of {} idle boards", plan.boards);
     report.push(Figure::at_most("board_kib", &label, each, "KiB", 8.0));
     Ok(())
 }
@@ -204,7 +209,7 @@ async fn memory(plan: &Plan, scratch: &Scratch, report: &mut Report) -> Result<(
 async fn listing(scratch: &Scratch, report: &mut Report) -> Result<(), Failure> {
     let gateway = process::gateway(&scratch.folder("listing")).await?;
     let address = gateway.address()?;
-    let boards = process::boards(gateway.devices_url(), "relay", 50).await?;
+    let boards = process::boards(gateway.devices_url(), 1, 50).await?;
     ready_boards(address, 50).await?;
     let length = load::Connection::open(address).await?.exchange(&request::list(address, TOKEN)).await?;
     boards.stop().await;

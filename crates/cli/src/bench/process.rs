@@ -86,11 +86,11 @@ pub async fn gateway(state: &Path) -> Result<Process, Failure> {
 }
 
 /// Virtual boards in a process of their own.
-pub async fn boards(url: &str, kind: &str, count: u32) -> Result<Process, Failure> {
-    let count = count.to_string();
-    let arguments =
-        ["sim", "board", "--connect", url, "--token", TOKEN, "--kind", kind, "--count", &count, "--output", "json"];
-    Process::start(&arguments).await
+pub async fn boards(url: &str, first: u32, count: u32) -> Result<Process, Failure> {
+    let (first, count) = (first.to_string(), count.to_string());
+    let whereto = ["sim", "board", "--connect", url, "--token", TOKEN, "--output", "json"];
+    let which = ["--kind", "relay", "--first", &first, "--count", &count];
+    Process::start(&[&whereto[..], &which].concat()).await
 }
 
 /// How long a gateway takes from its start to its first answer, and its memory at rest.

@@ -38,12 +38,14 @@ pub async fn run(args: Events, show: Show) -> Result<(), Failure> {
         print("Nothing yet. `sinew events --follow` waits for what comes.\n");
     }
     past.iter().for_each(|event| print(&line(event, show)));
-    while args.follow {
+    if !args.follow {
+        return Ok(());
+    }
+    loop {
         for event in reader.page(&mut client, WAIT_MS).await? {
             print(&line(&event, show));
         }
     }
-    Ok(())
 }
 
 struct Reader {

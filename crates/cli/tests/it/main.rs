@@ -1,5 +1,7 @@
 //! The whole house: the real binary, on free ports and a state directory of its own.
 
+#![allow(clippy::panic)]
+
 mod bench;
 mod house;
 mod lasting;

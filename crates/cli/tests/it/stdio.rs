@@ -81,6 +81,23 @@ fn stdio_talks_to_the_gateway_that_runs() {
 }
 
 #[test]
+fn a_client_that_leaves_takes_nobody_with_it() {
+    let house = House::demo();
+    let mut stays = Client::start(sinew(house.state.path()).arg("stdio"));
+    Client::start(sinew(house.state.path()).arg("stdio")).quit();
+    assert!(!stays.names().is_empty());
+    let mut comes = Client::start(sinew(house.state.path()).arg("stdio"));
+    assert!(!comes.names().is_empty());
+    let initialize = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
+        "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"},
+    }});
+    let (status, _) = house.http("POST", "/mcp", Some(&house.own_token()), &initialize.to_string());
+    assert_eq!(status, 200);
+    comes.quit();
+    stays.quit();
+}
+
+#[test]
 fn stdio_offers_the_unfolded_form() {
     let house = House::demo();
     let mut client = Client::start(sinew(house.state.path()).args(["stdio", "--unfolded"]));
