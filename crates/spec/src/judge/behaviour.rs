@@ -64,13 +64,9 @@ fn status_words(status: &Value) -> Vec<String> {
         return vec![only.to_owned()];
     }
     let description = status.get("description").and_then(Value::as_str).unwrap_or_default();
-    description
-        .split(['"', '`', '“', '”'])
-        .skip(1)
-        .step_by(2)
-        .filter(|word| !word.trim().is_empty())
-        .map(str::to_owned)
-        .collect()
+    let marks: &[char] = if description.contains('"') { &['"'] } else { &['`', '“', '”', '\''] };
+    let quoted = description.split(marks).skip(1).step_by(2);
+    quoted.map(|word| word.trim().to_owned()).filter(|word| !word.is_empty()).collect()
 }
 
 fn error_shape(bench: &mut Bench<'_>, tool: &ToolSpec, output: &Value) {

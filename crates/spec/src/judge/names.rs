@@ -68,6 +68,7 @@ pub fn check(bench: &mut Bench<'_>, tool: &ToolSpec) {
     }
     let stated = tool.places.name.is_some();
     if let (true, Some(heading)) = (stated, &tool.places.heading_name)
+        && !heading.is_empty()
         && heading != name
         && !name.ends_with(&format!(".{heading}"))
     {

@@ -219,9 +219,9 @@ N/A: the tool computes on its arguments and touches nothing else."#,
         fixable: false,
         title: "The tool has an invocation name",
         why: "Without a name there is nothing to call.",
-        bad: r#"### 2. Invocation Name
+        bad: r"## Tool:
 
-See above."#,
+### 2. Invocation Name",
         good: r#"### 2. Invocation Name
 
 `read_file`"#,

@@ -61,7 +61,7 @@ fn rows(bench: &mut Bench<'_>, table: &Table, section: Section) {
                     let message = format!(
                         "`{}` is no type a caller could know; use string, integer, number, boolean, object, \
                          array[TYPE] or enum[\"a\", \"b\"]",
-                        clip(&cell.text)
+                        clip(&cell.text.replace('`', ""))
                     );
                     bench.tell("type-unknown", cell.span, message);
                 }

@@ -278,8 +278,8 @@ fn assemble(text: &str, start: &Start, body: &[Block], end: usize) -> ToolSpec {
 
     // A definition in JSON that stands in running text describes the tool as well as a section would.
     let [purpose, name, input, output, errors, idempotency, examples, security] = &mut parts.sections;
-    take_meta(text, &mut parts.lead, &mut spec);
-    take_meta(text, purpose, &mut spec);
+    take_meta(text, &mut parts.lead, &mut spec, true);
+    take_meta(text, purpose, &mut spec, false);
     let entry = side::take_entry(text, [&mut parts.lead, purpose, input]);
     if input.is_empty() {
         let lone = side::take_lone_table(text, &mut parts.lead).or_else(|| side::take_lone_table(text, purpose));
@@ -347,8 +347,9 @@ fn version_at(text: &str, line: Span) -> Option<(String, Span)> {
     Some((value.to_owned(), Span::new(start, start + value.len())))
 }
 
-/// Takes the lines about the whole tool out of its prose.
-fn take_meta(text: &str, pieces: &mut Vec<Piece>, spec: &mut ToolSpec) {
+/// Takes the lines about the whole tool out of its prose. A version may stand in the description as
+/// well; promises such as hints count only under the heading.
+fn take_meta(text: &str, pieces: &mut Vec<Piece>, spec: &mut ToolSpec, under_heading: bool) {
     for piece in pieces.iter_mut() {
         let BlockKind::Prose(lines) = &mut piece.kind else { continue };
         lines.retain(|line| {
@@ -359,6 +360,9 @@ fn take_meta(text: &str, pieces: &mut Vec<Piece>, spec: &mut ToolSpec) {
                 spec.version = Some(value);
                 spec.places.version = Some(span);
                 return false;
+            }
+            if !under_heading {
+                return true;
             }
             if spec.title.is_none()
                 && let Some(title) = meta::title_in(words)

@@ -33,8 +33,16 @@ pub struct Entry {
 pub const SCHEMA_LABEL: &str = "**JSON Schema:**";
 pub const NO_PARAMETERS: &str = "This tool takes no parameters.";
 
-/// Takes the first definition in JSON out of the pieces.
+fn is_label(text: &str, lines: &[Span]) -> bool {
+    matches!(lines, [only] if only.of(text).trim() == SCHEMA_LABEL)
+}
+
+/// Takes the first definition in JSON out of the pieces, the last of which are the input section: a
+/// schema that is labelled there needs no other.
 pub fn take_entry(text: &str, parts: [&mut Vec<Piece>; 3]) -> Option<Entry> {
+    if parts[2].iter().any(|piece| is_label(text, piece.lines())) {
+        return None;
+    }
     for pieces in parts {
         for index in 0..pieces.len() {
             let BlockKind::Fence { language, body, .. } = &pieces[index].kind else { continue };
@@ -60,17 +68,21 @@ pub fn read(text: &str, pieces: &[Piece], entry: Option<&Entry>, which: Which) -
     let mut place = Side::default();
     let mut removed = false;
     let mut labelled = false;
+    // In the canonical form the schema comes last; a table after it is a remark.
+    let mut complete = false;
     for piece in pieces {
         let was_labelled = std::mem::take(&mut labelled);
         let taken = match &piece.kind {
-            BlockKind::Table(rows) => take_table(text, rows, &mut place),
+            BlockKind::Table(rows) => !complete && take_table(text, rows, &mut place),
             BlockKind::Fence { language, body, .. } if is_json(language) => {
-                take_schema(text, *body, was_labelled, &mut place)
+                let taken = take_schema(text, *body, was_labelled, &mut place);
+                complete |= taken && was_labelled;
+                taken
             }
             BlockKind::Prose(lines) if lines.len() == 1 => {
                 let none = says_none(lines[0].of(text));
                 place.says_none |= none;
-                labelled = lines[0].of(text).trim() == SCHEMA_LABEL;
+                labelled = is_label(text, lines);
                 none || labelled
             }
             _ => false,

@@ -1,0 +1,255 @@
+//! What counts as breaking, additive or cosmetic.
+
+use serde_json::{Value, json};
+use sinew_spec::compare::{Bump, Impact, diff};
+use sinew_tool::{Hints, Tool, Version};
+
+fn object(properties: Value, required: Value) -> Value {
+    json!({"type": "object", "properties": properties, "required": required})
+}
+
+fn impact(old: Tool, new: Tool) -> Option<Impact> {
+    diff(&[old], &[new]).changes.iter().map(|change| change.impact).max()
+}
+
+fn input(old: Value, new: Value) -> Option<Impact> {
+    impact(Tool::new("t", "d", old), Tool::new("t", "d", new))
+}
+
+fn output(old: Value, new: Value) -> Option<Impact> {
+    let tool = |schema| Tool::new("t", "d", json!({"type": "object"})).with_output_schema(schema);
+    impact(tool(old), tool(new))
+}
+
+/// A change of one parameter or field: its impact on input and on output.
+fn both(old: Value, new: Value) -> (Option<Impact>, Option<Impact>) {
+    let wrap = |schema: Value| object(json!({"x": schema}), json!(["x"]));
+    (input(wrap(old.clone()), wrap(new.clone())), output(wrap(old), wrap(new)))
+}
+
+const WIDER: (Option<Impact>, Option<Impact>) = (Some(Impact::Additive), Some(Impact::Breaking));
+const NARROWER: (Option<Impact>, Option<Impact>) = (Some(Impact::Breaking), Some(Impact::Additive));
+const OTHER: (Option<Impact>, Option<Impact>) = (Some(Impact::Breaking), Some(Impact::Breaking));
+const WORDS: (Option<Impact>, Option<Impact>) = (Some(Impact::Cosmetic), Some(Impact::Cosmetic));
+
+#[test]
+fn the_rules_of_the_standard_for_inputs() {
+    let base = || object(json!({"a": {"type": "string"}, "b": {"type": "integer"}}), json!(["a"]));
+    let with = |properties, required| input(base(), object(properties, required));
+    let (a, b, c) = (json!({"type": "string"}), json!({"type": "integer"}), json!({"type": "boolean"}));
+    assert_eq!(with(json!({"a": a, "b": b}), json!(["a"])), None);
+    // Adding required parameters, removing parameters, changing types: breaking.
+    assert_eq!(with(json!({"a": a, "b": b, "c": c}), json!(["a", "c"])), Some(Impact::Breaking));
+    assert_eq!(with(json!({"a": a, "b": b}), json!(["a", "b"])), Some(Impact::Breaking));
+    assert_eq!(with(json!({"a": a}), json!(["a"])), Some(Impact::Breaking));
+    assert_eq!(with(json!({"a": a, "b": a}), json!(["a"])), Some(Impact::Breaking));
+    // Adding optional parameters: additive.
+    assert_eq!(with(json!({"a": a, "b": b, "c": c}), json!(["a"])), Some(Impact::Additive));
+    assert_eq!(with(json!({"a": a, "b": b}), json!([])), Some(Impact::Additive));
+}
+
+#[test]
+fn the_rules_of_the_standard_for_outputs() {
+    let base = || object(json!({"a": {"type": "string"}}), json!(["a"]));
+    let with = |properties, required| output(base(), object(properties, required));
+    let (a, b) = (json!({"type": "string"}), json!({"type": "integer"}));
+    assert_eq!(with(json!({"a": a, "b": b}), json!(["a"])), Some(Impact::Additive));
+    assert_eq!(with(json!({"a": a, "b": b}), json!(["a", "b"])), Some(Impact::Additive));
+    assert_eq!(with(json!({}), json!([])), Some(Impact::Breaking));
+    assert_eq!(with(json!({"a": a}), json!([])), Some(Impact::Breaking));
+    assert_eq!(with(json!({"a": b}), json!(["a"])), Some(Impact::Breaking));
+}
+
+#[test]
+fn every_keyword_moves_in_its_direction() {
+    let cases = [
+        (json!({"type": "integer"}), json!({"type": "number"}), WIDER),
+        (json!({"type": "string"}), json!({"type": ["string", "null"]}), WIDER),
+        (json!({"type": "string"}), json!({"type": "integer"}), OTHER),
+        (json!({"type": "string"}), json!({}), WIDER),
+        (json!({"enum": ["a", "b"]}), json!({"enum": ["a"]}), NARROWER),
+        (json!({"enum": ["a"]}), json!({"enum": ["a", "b"]}), WIDER),
+        (json!({"enum": ["a"]}), json!({"enum": ["b"]}), OTHER),
+        (json!({"enum": [1]}), json!({"const": 1.0}), (None, None)),
+        (json!({"type": "string"}), json!({"type": "string", "enum": ["a"]}), NARROWER),
+        (json!({"enum": ["a"]}), json!({"type": "string", "enum": ["a"]}), (None, None)),
+        (json!({"type": "integer", "minimum": 0}), json!({"type": "integer", "minimum": 1}), NARROWER),
+        (json!({"type": "integer", "minimum": 0}), json!({"type": "integer", "exclusiveMinimum": 0}), NARROWER),
+        (json!({"type": "integer", "maximum": 5}), json!({"type": "integer", "maximum": 9}), WIDER),
+        (json!({"type": "integer", "maximum": 5}), json!({"type": "integer"}), WIDER),
+        (json!({"type": "integer", "multipleOf": 2}), json!({"type": "integer", "multipleOf": 6}), NARROWER),
+        (json!({"type": "integer", "multipleOf": 2}), json!({"type": "integer", "multipleOf": 3}), OTHER),
+        (json!({"type": "string", "minLength": 1}), json!({"type": "string", "minLength": 0}), WIDER),
+        (json!({"type": "string"}), json!({"type": "string", "minLength": 0}), (None, None)),
+        (json!({"type": "string", "maxLength": 5}), json!({"type": "string", "maxLength": 4}), NARROWER),
+        (json!({"type": "string"}), json!({"type": "string", "pattern": "^a"}), NARROWER),
+        (json!({"type": "string", "pattern": "^b"}), json!({"type": "string", "pattern": "^a"}), OTHER),
+        (json!({"type": "string"}), json!({"type": "string", "format": "date"}), NARROWER),
+        (json!({"type": "string", "format": "date"}), json!({"type": "string", "format": "uri"}), OTHER),
+        (json!({"type": "integer"}), json!({"type": "integer", "minLength": 3}), (None, None)),
+        (json!({"type": "array"}), json!({"type": "array", "items": {"type": "string"}}), NARROWER),
+        (
+            json!({"type": "array", "items": {"type": "object", "properties": {"a": {"type": "integer"}}}}),
+            json!({"type": "array", "items": {"type": "object", "properties": {"a": {"type": "number"}}}}),
+            WIDER,
+        ),
+        (json!({"type": "array", "minItems": 2}), json!({"type": "array", "minItems": 1}), WIDER),
+        (json!({"type": "array"}), json!({"type": "array", "uniqueItems": true}), NARROWER),
+        (json!({"type": "array", "prefixItems": [{"type": "string"}]}), json!({"type": "array"}), WIDER),
+        (json!({"type": "object"}), json!({"type": "object", "additionalProperties": false}), NARROWER),
+        (json!({"type": "object", "additionalProperties": false}), json!({"type": "object"}), WIDER),
+        (
+            json!({"type": "object", "additionalProperties": {"type": "integer"}}),
+            json!({"type": "object", "additionalProperties": {"type": "number"}}),
+            WIDER,
+        ),
+        (json!({"anyOf": [{"type": "string"}]}), json!({"anyOf": [{"type": "string"}, {"type": "null"}]}), WIDER),
+        (
+            json!({"anyOf": [{"type": "string"}, {"type": "null"}]}),
+            json!({"anyOf": [{"type": "null"}, {"type": "string"}]}),
+            (None, None),
+        ),
+        (json!({"oneOf": [{"type": "string"}]}), json!({"oneOf": [{"type": "string"}, {"type": "null"}]}), WIDER),
+        // Alternatives that overlap may push each other out.
+        (json!({"oneOf": [{"type": "number"}]}), json!({"oneOf": [{"type": "number"}, {"type": "integer"}]}), NARROWER),
+        (json!({"allOf": [{"type": "string"}]}), json!({"allOf": [{"type": "string"}, {"minLength": 1}]}), NARROWER),
+        (json!({"not": {"type": "string"}}), json!({"not": {"type": ["string", "null"]}}), NARROWER),
+        (json!({"type": "string", "description": "a"}), json!({"type": "string", "description": "b"}), WORDS),
+        (json!({"type": "string", "examples": [1]}), json!({"type": "string", "examples": [2]}), WORDS),
+        (
+            json!({"type": "integer", "default": 1}),
+            json!({"type": "integer", "default": 2}),
+            (Some(Impact::Breaking), Some(Impact::Cosmetic)),
+        ),
+        (
+            json!({"type": "integer"}),
+            json!({"type": "integer", "default": 2}),
+            (Some(Impact::Additive), Some(Impact::Cosmetic)),
+        ),
+        (json!({"type": "object", "dependentRequired": {"a": ["b"]}}), json!({"type": "object"}), WIDER),
+        (json!(true), json!({"type": "string"}), NARROWER),
+        (json!(false), json!({"type": "string"}), WIDER),
+    ];
+    for (old, new, expected) in cases {
+        assert_eq!(both(old.clone(), new.clone()), expected, "{old} -> {new}");
+    }
+}
+
+#[test]
+fn references_are_followed() {
+    let with = |definition: Value| json!({"type": "object", "properties": {"x": {"$ref": "#/$defs/d"}}, "required": ["x"], "$defs": {"d": definition}});
+    let narrow = || with(json!({"type": "integer"}));
+    assert_eq!(input(narrow(), with(json!({"type": "number"}))), Some(Impact::Additive));
+    assert_eq!(input(with(json!({"type": "number"})), narrow()), Some(Impact::Breaking));
+    assert_eq!(input(narrow(), object(json!({"x": {"type": "integer"}}), json!(["x"]))), None);
+    let tree = |leaf: &str| {
+        json!({"type": "object", "properties": {"node": {"$ref": "#/$defs/node"}},
+               "$defs": {"node": {"type": "object", "properties": {"value": {"type": leaf}, "next": {"$ref": "#/$defs/node"}}}}})
+    };
+    assert_eq!(input(tree("integer"), tree("number")), Some(Impact::Additive));
+    assert_eq!(input(tree("number"), tree("integer")), Some(Impact::Breaking));
+    assert_eq!(input(tree("number"), tree("number")), None);
+}
+
+#[test]
+fn hints_are_promises() {
+    let tool = |hints: Hints| Tool::new("t", "d", json!({"type": "object"})).with_hints(hints);
+    let reading = || tool(Hints::reading());
+    let destroying = || tool(Hints { destructive: Some(true), ..Hints::default() });
+    let gentle = || tool(Hints { destructive: Some(false), ..Hints::default() });
+    assert_eq!(impact(reading(), destroying()), Some(Impact::Breaking));
+    assert_eq!(impact(destroying(), reading()), Some(Impact::Additive));
+    assert_eq!(impact(gentle(), destroying()), Some(Impact::Breaking));
+    assert_eq!(impact(destroying(), tool(Hints::default())), Some(Impact::Cosmetic));
+    let idempotent = || tool(Hints { idempotent: Some(true), ..Hints::default() });
+    assert_eq!(impact(idempotent(), tool(Hints::default())), Some(Impact::Breaking));
+    assert_eq!(impact(tool(Hints::default()), idempotent()), Some(Impact::Additive));
+}
+
+#[test]
+fn renames_are_one_change() {
+    let old = Tool::new("read", "Reads.", object(json!({"path": {"type": "string"}}), json!(["path"])));
+    let mut new = old.clone();
+    new.name = "read_file".to_owned();
+    let comparison = diff(&[old.clone()], &[new]);
+    assert_eq!(comparison.changes.iter().map(|change| change.kind).collect::<Vec<_>>(), ["tool-renamed"]);
+    assert_eq!(comparison.bump, Bump::Major);
+    let other = Tool::new("read", "Reads.", object(json!({"file": {"type": "string"}}), json!(["file"])));
+    let comparison = diff(&[old], &[other]);
+    assert_eq!(comparison.changes.iter().map(|change| change.kind).collect::<Vec<_>>(), ["renamed"]);
+    assert_eq!(comparison.changes[0].path, "/inputSchema/properties/path");
+}
+
+#[test]
+fn the_next_version_is_told_and_the_declared_one_checked() {
+    let version = |text: &str| Version::parse(text).unwrap();
+    let old = |at: &str| Tool::new("t", "d", object(json!({}), json!([]))).with_version(version(at));
+    let added =
+        |at: &str| Tool::new("t", "d", object(json!({"x": {"type": "string"}}), json!([]))).with_version(version(at));
+    let broken = |at: &str| {
+        Tool::new("t", "d", object(json!({"x": {"type": "string"}}), json!(["x"]))).with_version(version(at))
+    };
+    for (one, two, required, enough) in [
+        (old("1.2.3"), added("1.3.0"), "1.3.0", true),
+        (old("1.2.3"), added("1.2.4"), "1.3.0", false),
+        (old("1.2.3"), broken("2.0.0"), "2.0.0", true),
+        (old("1.2.3"), broken("2.0.0-rc.1"), "2.0.0", true),
+        (old("1.2.3"), broken("1.3.0"), "2.0.0", false),
+        (old("0.2.3"), broken("0.3.0"), "0.3.0", true),
+        (old("0.2.3"), broken("0.2.4"), "0.3.0", false),
+    ] {
+        let comparison = diff(&[one], &[two]);
+        let check = &comparison.versions[0];
+        assert_eq!((check.required.to_string().as_str(), check.enough), (required, enough), "{check:?}");
+        assert_eq!(comparison.too_small().count(), usize::from(!enough));
+    }
+    let comparison = diff(&[old("1.0.0")], &[broken("1.0.0")]);
+    assert_eq!(comparison.check_declared(&version("3.1.0"), &version("3.2.0")), Err(version("4.0.0")));
+    assert_eq!(comparison.check_declared(&version("3.1.0"), &version("4.0.0")), Ok(()));
+    assert_eq!(diff(&[old("1.0.0")], &[old("1.0.0")]).bump, Bump::None);
+}
+
+#[test]
+fn a_comparison_is_shown_as_json_and_markdown() {
+    let old = [
+        Tool::new(
+            "read",
+            "Reads a file.",
+            object(json!({"path": {"type": "string"}, "n": {"type": "integer", "maximum": 9}}), json!(["path"])),
+        ),
+        Tool::new("gone", "Was here.", json!({"type": "object"})),
+    ];
+    let new = [
+        Tool::new(
+            "read",
+            "Reads one file.",
+            object(json!({"path": {"type": "string", "pattern": "a|b"}, "n": {"type": "integer"}}), json!(["path"])),
+        ),
+        Tool::new("fresh", "Is here.", json!({"type": "object"})),
+    ];
+    let comparison = diff(&old, &new);
+    insta::assert_json_snapshot!("diff_json", comparison.to_json());
+    insta::assert_snapshot!("diff_markdown", comparison.to_markdown());
+    assert_eq!(diff(&old, &old).to_markdown(), "No changes.\n");
+}
+
+#[test]
+fn schemas_too_complex_to_compare_are_breaking_at_once() {
+    let mut defs = serde_json::Map::new();
+    for level in 0..60 {
+        let next = format!("#/$defs/d{}", level + 1);
+        defs.insert(
+            format!("d{level}"),
+            json!({"anyOf": [{"$ref": next}, {"$ref": next, "minLength": 1}, {"$ref": next, "maxLength": 2}]}),
+        );
+    }
+    let bomb = |leaf: &str| {
+        let mut defs = defs.clone();
+        defs.insert("d60".to_owned(), json!({"type": leaf}));
+        json!({"type": "object", "properties": {"x": {"$ref": "#/$defs/d0"}}, "$defs": defs})
+    };
+    assert_eq!(input(bomb("string"), bomb("integer")), Some(Impact::Breaking));
+    let wide: serde_json::Map<String, Value> =
+        (0..30_000).map(|index| (format!("p{index}"), json!({"type": "string"}))).collect();
+    assert_eq!(input(json!({"type": "object", "properties": wide}), json!({"type": "object"})), Some(Impact::Breaking));
+}

@@ -1,0 +1,74 @@
+//! Findings as people and machines see them.
+
+use sinew_spec::judge::{self, Config};
+use sinew_spec::report::{self, FileReport, Style};
+use sinew_spec::{Document, print};
+
+const BROKEN: &str = include_str!("cases/broken.md");
+
+fn rendered(style: Style) -> String {
+    let document = Document::parse(BROKEN);
+    let findings = judge::lint(&document, &Config::default());
+    report::render(
+        style,
+        &[FileReport { path: "docs/a b/MCP_TOOL_SPECIFICATION.md", document: &document, findings: &findings }],
+    )
+}
+
+#[test]
+fn people_see_the_line() {
+    insta::assert_snapshot!("people", rendered(Style::People { color: false }));
+}
+
+#[test]
+fn machines_get_json() {
+    let json: serde_json::Value = serde_json::from_str(&rendered(Style::Json)).unwrap();
+    insta::assert_json_snapshot!("json", json);
+    let finding = &json["files"][0]["findings"][0];
+    for key in ["rule", "severity", "line", "column", "message"] {
+        assert!(finding.get(key).is_some(), "{key}");
+    }
+}
+
+#[test]
+fn github_gets_commands() {
+    insta::assert_snapshot!("github", rendered(Style::Github));
+}
+
+#[test]
+fn junit_gets_xml() {
+    insta::assert_snapshot!("junit", rendered(Style::Junit));
+}
+
+#[test]
+fn sarif_names_rules_and_places() {
+    let sarif: serde_json::Value = serde_json::from_str(&rendered(Style::Sarif)).unwrap();
+    let run = &sarif["runs"][0];
+    let rules = run["tool"]["driver"]["rules"].as_array().unwrap();
+    assert_eq!(rules.len(), judge::RULES.len());
+    for result in run["results"].as_array().unwrap() {
+        let index = result["ruleIndex"].as_u64().unwrap() as usize;
+        assert_eq!(rules[index]["id"], result["ruleId"]);
+    }
+    insta::assert_json_snapshot!("sarif_results", run["results"]);
+}
+
+#[test]
+fn errors_fail_a_build_and_warnings_do_when_strict() {
+    let text = include_str!("cases/read_file.md").replace("- **Version**: 1.0.2\n", "");
+    let document = Document::parse(&text);
+    let findings = judge::lint(&document, &Config::default());
+    let files = [FileReport { path: "x", document: &document, findings: &findings }];
+    assert!(!report::fails(&files, false));
+    assert!(report::fails(&files, true));
+}
+
+#[test]
+fn the_canonical_page_and_the_free_form_are_kept() {
+    let free = Document::parse(include_str!("cases/free_form.md"));
+    insta::assert_snapshot!("free_form_printed", print::render_markdown("Free", &free.intro, &free.tools));
+    let good = include_str!("cases/read_file.md");
+    let document = Document::parse(good);
+    let printed = print::render_markdown(&document.title.unwrap(), &document.intro, &document.tools);
+    insta::assert_snapshot!("canonical_printed", printed);
+}

@@ -1,0 +1,282 @@
+//! Every rule speaks where it should, and only there.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use sinew_spec::judge::{self, Config, RULES, Severity};
+use sinew_spec::{Document, print, read};
+
+const GOOD: &str = include_str!("cases/read_file.md");
+
+fn found(text: &str) -> BTreeSet<&'static str> {
+    judge::lint(&Document::parse(text), &Config::default()).iter().map(|finding| finding.rule).collect()
+}
+
+/// What breaks the good document: the rule, what is replaced, and by what.
+const BREAKS: &[(&str, &str, &str)] = &[
+    ("unfilled", "Returns the text of one file", "[Brief description of what the tool does] {{What it holds.}}"),
+    ("no-tools", "## Tool: `files.read_text`", "## Reading"),
+    ("not-text", "Tools that", "Tools\0that"),
+    ("unclosed", "Tools that", "~~~text\nTools that"),
+    ("line-endings", "Tools that", "Tools\r\nthat"),
+    ("hidden-text", "Tools that", "Tools\u{202e}that"),
+    ("section-missing", "### 6. Idempotency", "### Remarks"),
+    ("section-order", "### 2. Invocation Name", "### 8. Security Considerations"),
+    ("section-heading", "### 7. Usage Examples (for MCP context)", "### 7. Usage Examples (JSON)"),
+    ("section-empty", "- **Idempotent**: Yes\n- **Explanation**: reading changes nothing.", "<!-- later -->"),
+    ("name-illegal", "`files.read_text`\n\n### 3", "`files read`\n\n### 3"),
+    ("name-unstable", "`files.read_text`\n\n### 3", "`files.read_text_v2`\n\n### 3"),
+    (
+        "name-too-long",
+        "`files.read_text`\n\n### 3",
+        "`files.read_the_text_of_one_of_the_files_of_the_workspace`\n\n### 3",
+    ),
+    ("schema-not-json", "\"type\": \"integer\",\n", "\"type\": \"integer\", // whole\n"),
+    ("input-schema-invalid", "\"minimum\": 1,", "\"minimum\": \"one\","),
+    ("table-schema", "| `max_lines` | `integer` | No |", "| `max_lines` | `string` | No |"),
+    ("table-shape", "| Parameter Name | Type | Required |", "| Parameter | Type | Mandatory | Phase |"),
+    ("type-unknown", "| `text` | `string` |", "| `text` | `Text` |"),
+    ("type-alias", "| `text` | `string` |", "| `text` | `str` |"),
+    ("required-unclear", "| `max_lines` | `integer` | No |", "| `max_lines` | `integer` | Conditional |"),
+    ("parameter-repeated", "| `max_lines` | `integer` | No |", "| `target_file` | `string` | Yes |"),
+    ("parameter-description", ",\n      \"description\": \"The file to read, relative to the workspace.\"", ""),
+    ("parameter-example", "| `100` |", "| — |"),
+    ("field-description", "The lines, as they are in the file.", "—"),
+    ("output-undescribed", "| Field Name | Type | Description | Example Value |", "| This | That | Other | More |"),
+    ("output-status", "| `status` |", "| `state` |"),
+    ("error-shape", "| `error_type` |", "| `kind` |"),
+    ("idempotency-unstated", "- **Idempotent**: Yes", "- **Idempotent**: as the case may be"),
+    ("idempotency-conflict", "- **Idempotent**: Yes", "- **Idempotent**: No"),
+    ("hints-conflict", "`readOnlyHint=true`", "`readOnlyHint=true`, `destructiveHint=true`"),
+    ("example-missing", "```json\n{\n  \"tool_name\"", "```python\n{\n  \"tool_name\""),
+    ("example-not-json", "\"max_lines\": 100\n", "\"max_lines\": 100,\n"),
+    ("example-shape", "\"tool_name\"", "\"tool\""),
+    ("example-wrong-tool", "\"tool_name\": \"files.read_text\"", "\"tool_name\": \"read_text\""),
+    ("example-invalid", "\"max_lines\": 100", "\"max_lines\": 0"),
+    ("version-missing", "- **Version**: 1.0.2\n", ""),
+    ("version-not-semver", "1.0.2", "v1.0"),
+    (
+        "description-vague",
+        "Returns the text of one file below the workspace, at most `max_lines` lines of it.",
+        "Reads text.",
+    ),
+    (
+        "format-missing",
+        "\"type\": \"string\",\n      \"description\": \"The file",
+        "\"type\": \"string\",\n      \"description\": \"An ISO 8601 date. The file",
+    ),
+    ("untestable-result", "| `text` | `string` |", "| `text` | `any` |"),
+];
+
+#[test]
+fn the_good_document_is_good() {
+    let findings = judge::lint(&Document::parse(GOOD), &Config::default());
+    assert!(findings.is_empty(), "{findings:#?}");
+    assert!(Document::parse(GOOD).is_canonical());
+}
+
+#[test]
+fn every_break_is_told_by_its_rule() {
+    for (rule, from, to) in BREAKS {
+        assert!(GOOD.contains(from), "{rule}: {from:?} is not in the document");
+        let broken = GOOD.replacen(from, to, 1);
+        assert!(found(&broken).contains(rule), "{rule} is silent; told were {:?}", found(&broken));
+    }
+}
+
+#[test]
+fn rules_that_need_more_than_one_change_speak_too() {
+    let twice = format!("{GOOD}\n---\n\n{}", &GOOD[GOOD.find("## Tool:").unwrap()..]);
+    assert_eq!(found(&twice), BTreeSet::from(["name-duplicate"]));
+
+    let cheerful =
+        GOOD.replace("`enum[\"success\", \"failure\"]` | Whether the file was read.", "`string` | `\"success\"`");
+    assert_eq!(found(&cheerful), BTreeSet::from(["output-status"]));
+
+    let nameless =
+        GOOD.replace("## Tool: `files.read_text`", "## Tool:").replace("`files.read_text`\n\n### 3", "### 3");
+    assert!(found(&nameless).contains("name-missing"));
+
+    let output = "| Field Name |";
+    let schema = "**JSON Schema:**\n\n```json\n{\"type\": \"object\", \"required\": \"status\"}\n```\n\n";
+    assert!(found(&GOOD.replace(output, &format!("{schema}{output}"))).contains("output-schema-invalid"));
+
+    let at = GOOD.find("- Paths are").unwrap();
+    assert!(found(&format!("{}- Validate.\n", &GOOD[..at])).contains("security-boilerplate"));
+
+    let long = GOOD.replace("Returns the text", &format!("{} Returns the text", "Background. ".repeat(200)));
+    assert_eq!(found(&long), BTreeSet::from(["description-long"]));
+
+    let switch = GOOD.replace("max_lines", "operation");
+    let switch = switch.replace("`integer`", "`enum[\"head\", \"tail\"]`").replace("`100`", "`\"head\"`");
+    let switch = switch.replace(
+        "\"type\": \"integer\",\n      \"minimum\": 1,\n      \"maximum\": 10000",
+        "\"type\": \"string\",\n      \"enum\": [\"head\", \"tail\"]",
+    );
+    assert_eq!(found(&switch.replace("\"operation\": 100", "\"operation\": \"head\"")), BTreeSet::from(["split-tool"]));
+
+    assert_eq!(found(&"#\n".repeat(5 << 20)), BTreeSet::from(["too-large"]));
+    assert_eq!(found("{\"tools\": ["), BTreeSet::from(["list-not-json"]));
+    assert_eq!(found("{\"tools\": 5}"), BTreeSet::from(["list-shape"]));
+}
+
+#[test]
+fn every_rule_is_tried() {
+    let mut tried: BTreeSet<&str> = BREAKS.iter().map(|(rule, _, _)| *rule).collect();
+    tried.extend([
+        "name-duplicate",
+        "output-schema-invalid",
+        "security-boilerplate",
+        "description-long",
+        "split-tool",
+        "too-large",
+        "list-not-json",
+        "list-shape",
+        "name-missing",
+    ]);
+    assert_eq!(tried, RULES.iter().map(|rule| rule.id).collect());
+}
+
+#[test]
+fn ids_are_unique_words_and_every_rule_is_explained() {
+    let ids: BTreeSet<&str> = RULES.iter().map(|rule| rule.id).collect();
+    assert_eq!(ids.len(), RULES.len());
+    for rule in RULES {
+        assert!(rule.id.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'-'), "{}", rule.id);
+        for part in [rule.title, rule.why, rule.good, rule.bad] {
+            assert!(!part.is_empty() && !part.ends_with(' '), "{}", rule.id);
+        }
+        assert_ne!(rule.good, rule.bad, "{}", rule.id);
+    }
+}
+
+#[test]
+fn the_template_says_exactly_unfilled() {
+    let findings = judge::lint(&Document::parse(print::TEMPLATE), &Config::default());
+    let rules: Vec<&str> = findings.iter().map(|finding| finding.rule).collect();
+    assert_eq!(rules, ["unfilled"], "{findings:#?}");
+    let named = print::new_from_template("relay.switch");
+    let document = Document::parse(&named);
+    assert_eq!(document.tools[0].name, "relay.switch");
+    assert_eq!(found(&named), BTreeSet::from(["unfilled"]));
+    assert!(document.is_canonical());
+    assert_eq!(document.tools[0].version.as_deref(), Some("1.0.0"));
+}
+
+#[test]
+fn findings_have_places() {
+    let broken = GOOD.replace("\"max_lines\": 100", "\"max_lines\": 0");
+    let findings = judge::lint(&Document::parse(&broken), &Config::default());
+    let place = &findings[0];
+    assert_eq!(broken.lines().nth(place.line - 1).map(|line| &line[place.column - 1..]), Some("\"max_lines\": 0"));
+    assert_eq!(place.tool.as_deref(), Some("files.read_text"));
+}
+
+#[test]
+fn mends_mend_and_leave_the_meaning() {
+    for (rule, from, to) in BREAKS {
+        let broken = GOOD.replacen(from, to, 1);
+        let findings = judge::lint(&Document::parse(&broken), &Config::default());
+        let has_mend = findings.iter().any(|finding| finding.rule == *rule && finding.fix.is_some());
+        assert!(!has_mend || judge::rule(rule).unwrap().fixable, "{rule} mends and does not say so");
+        let fixed = judge::fix(&broken, &Config::default());
+        let left: BTreeSet<&str> = fixed.findings.iter().map(|finding| finding.rule).collect();
+        if has_mend {
+            assert!(!left.contains(rule), "{rule} is told again after mending: {}", fixed.text);
+        }
+        assert!(fixed.findings.iter().all(|finding| finding.fix.is_none()), "{rule}: {:#?}", fixed.findings);
+    }
+    for rule in [
+        "type-alias",
+        "example-not-json",
+        "version-not-semver",
+        "section-heading",
+        "schema-not-json",
+        "line-endings",
+        "example-wrong-tool",
+        "example-shape",
+    ] {
+        let (_, from, to) = BREAKS.iter().find(|(id, _, _)| *id == rule).unwrap();
+        let fixed = judge::fix(&GOOD.replacen(from, to, 1), &Config::default());
+        assert!(fixed.edits > 0 && fixed.findings.is_empty(), "{rule}: {:#?}", fixed.findings);
+    }
+}
+
+#[test]
+fn sections_out_of_order_are_put_in_order() {
+    let errors = GOOD.find("### 5.").unwrap();
+    let idempotency = GOOD.find("### 6.").unwrap();
+    let examples = GOOD.find("### 7.").unwrap();
+    let swapped = format!(
+        "{}{}{}{}",
+        &GOOD[..errors],
+        &GOOD[idempotency..examples],
+        &GOOD[errors..idempotency],
+        &GOOD[examples..]
+    );
+    assert_eq!(found(&swapped), BTreeSet::from(["section-order"]));
+    assert_eq!(judge::fix(&swapped, &Config::default()).text, GOOD);
+}
+
+#[test]
+fn a_byte_order_mark_survives_mending() {
+    let text = format!("\u{feff}{}", GOOD.replace("1.0.2", "v1.0.2"));
+    let fixed = judge::fix(&text, &Config::default());
+    assert_eq!(fixed.text, format!("\u{feff}{GOOD}"));
+}
+
+#[test]
+fn a_configuration_silences_and_sharpens() {
+    let broken = GOOD.replace("| `text` | `string` |", "| `text` | `str` |");
+    let mut config = Config::default();
+    config.set("type-alias", "off").unwrap();
+    assert!(judge::lint(&Document::parse(&broken), &config).is_empty());
+    config.set("type-alias", "error").unwrap();
+    assert_eq!(judge::lint(&Document::parse(&broken), &config)[0].severity, Severity::Error);
+    assert!(config.set("type-alais", "off").unwrap_err().contains("type-alais"));
+    assert!(config.set("type-alias", "loud").unwrap_err().contains("loud"));
+}
+
+#[test]
+fn live_tools_are_judged_without_sections() {
+    let list = r#"{"tools": [
+        {"name": "self.audio.set_volume", "description": "Set the volume of the speaker, 0 to 100.",
+         "inputSchema": {"type": "object", "properties": {"volume": {"type": "integer", "minimum": 0}}, "required": ["volume"]}},
+        {"name": "do it", "description": "", "inputSchema": {"type": "strng"}}
+    ]}"#;
+    let document = read::tools_list_json(list);
+    let findings = judge::lint(&document, &Config::default());
+    let told: Vec<(usize, &str)> = findings.iter().map(|finding| (finding.line, finding.rule)).collect();
+    assert_eq!(
+        told,
+        [
+            (3, "parameter-description"),
+            (4, "name-illegal"),
+            (4, "description-vague"),
+            (4, "input-schema-invalid"),
+            (4, "input-schema-invalid")
+        ]
+    );
+    let same = judge::lint_tools(&document.to_tools(), &Config::default());
+    assert!(same.iter().any(|finding| finding.rule == "name-illegal"));
+}
+
+#[test]
+fn names_are_compared_across_documents() {
+    let other = GOOD.replace("files.read_text", "files.other");
+    let documents = [Document::parse(GOOD), Document::parse(&other), Document::parse(GOOD)];
+    let repeated = judge::repeated_names(&documents.iter().collect::<Vec<_>>());
+    assert_eq!(repeated, [("files.read_text".to_owned(), vec![0, 2])]);
+}
+
+#[test]
+fn the_page_of_rules_is_fresh() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/spec-rules.md");
+    let page = judge::rules_page();
+    if std::env::var_os("UPDATE_DOCS").is_some() {
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, &page).unwrap();
+    }
+    let written = std::fs::read_to_string(&path).unwrap_or_default();
+    assert!(written == page, "docs/spec-rules.md is stale; run this test with UPDATE_DOCS=1");
+}
