@@ -198,7 +198,7 @@ async fn touches_answer_in_the_references_words() {
         let points = &state.touches[touch][finger].points;
         (points[0].x, points[0].y, points[points.len() - 1].x, points[points.len() - 1].y)
     };
-    assert_eq!(ends(4, 0), (540.0, 2100.0, 540.0, 300.0), "down: the finger goes up by three quarters");
+    assert_eq!(ends(4, 0), (540.0, 1872.0, 540.0, 72.0), "down: the finger goes up by three quarters");
     assert_eq!(ends(5, 0), (540.0, 600.0, 540.0, 1800.0), "up: the finger goes down by half");
     assert_eq!((ends(6, 0), ends(6, 1)), ((440.0, 1200.0, 340.0, 1200.0), (640.0, 1200.0, 740.0, 1200.0)));
 }

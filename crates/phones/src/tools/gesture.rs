@@ -94,22 +94,26 @@ pub async fn scroll(on: &Operator<'_>, args: &Args) -> Result<Outcome, ToolError
     Ok(Outcome::text(format!("Scroll {direction} ({amount}) executed")))
 }
 
-/// A swipe across the middle of an area that brings into view what lies in that direction: the
-/// finger goes the other way.
+/// A swipe along the middle of an area that brings into view what lies in that direction: the finger
+/// goes the other way. It begins well inside, because bars stand at the edges and whatever the finger
+/// touches first is what scrolls.
 pub fn scroll_stroke(area: Rect, direction: &str, share: f32) -> Result<Stroke, PhoneError> {
     if area.is_empty() {
         return Err(PhoneError::Failed("there is no area on the screen to scroll in".to_owned()));
     }
     let (x, y) = area.center();
     let (x, y) = (x as f32, y as f32);
-    let half = |from: i32, to: i32| (to - from) as f32 * share / 2.0;
-    let (dx, dy) = match direction {
-        "up" => (0.0, half(area.top, area.bottom)),
-        "down" => (0.0, -half(area.top, area.bottom)),
-        "left" => (half(area.left, area.right), 0.0),
-        _ => (-half(area.left, area.right), 0.0),
+    let (width, height) = ((area.right - area.left) as f32, (area.bottom - area.top) as f32);
+    // Which way the finger goes, in whole areas.
+    let (right, down) = match direction {
+        "up" => (0.0, height),
+        "down" => (0.0, -height),
+        "left" => (width, 0.0),
+        _ => (-width, 0.0),
     };
-    Ok(Stroke::line((x - dx, y - dy), (x + dx, y + dy), Duration::ZERO, Duration::from_millis(300)))
+    let begin = -(share / 2.0).min(0.28);
+    let at = |way: f32| (x + right * way, y + down * way);
+    Ok(Stroke::line(at(begin), at(begin + share), Duration::ZERO, Duration::from_millis(300)))
 }
 
 pub async fn pinch(on: &Operator<'_>, args: &Args) -> Result<Outcome, ToolError> {
@@ -219,6 +223,8 @@ mod tests {
         assert_eq!(ends("down"), ((500.0, 1500.0), (500.0, 500.0)));
         assert_eq!(ends("left"), ((250.0, 1000.0), (750.0, 1000.0)));
         assert_eq!(ends("right"), ((750.0, 1000.0), (250.0, 1000.0)));
+        let far = scroll_stroke(area, "up", 0.75).unwrap().points;
+        assert_eq!((far[0].y.round(), far[1].y.round()), (440.0, 1940.0), "below a title bar");
         assert!(scroll_stroke(Rect::default(), "up", 0.5).is_err());
     }
 
