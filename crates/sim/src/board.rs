@@ -1,13 +1,14 @@
 //! A virtual board: a machine, the firmware around it, and its life on the network.
 //!
 //! The machines are next door ([`Kind::Companion`] in `companion.rs`, [`Kind::Relay`] in `relay.rs`);
-//! the protocol is `sinew_wire::device`. Here a machine gets its tools, dials the gateway as firmware
-//! does, and dials again when the connection ends.
+//! the protocol is `sinew_wire::device`, the life on the network in `life.rs`. Here a machine gets its
+//! tools.
 
 use std::str::FromStr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use sinew_runner::Identity;
 use sinew_tool::{Value, json};
 use sinew_wire::device::{Board, Dialect, Property, Reply, ToolSpec};
 
@@ -16,7 +17,7 @@ use crate::luck::Luck;
 use crate::relay::{CHANNELS, Relay};
 
 pub use crate::life::{run, run_many};
-pub use crate::link::{SimError, Trust};
+pub use sinew_runner::{RunError, Trust};
 
 /// What a virtual board can be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -44,8 +45,7 @@ pub struct BoardConfig {
 impl BoardConfig {
     /// A board without token and without misfortunes.
     pub fn new(url: impl Into<String>, hardware_id: impl Into<String>, kind: Kind) -> BoardConfig {
-        let hardware_id = hardware_id.into();
-        let client_id = client_id(&hardware_id);
+        let Identity { hardware_id, client_id, .. } = Identity::new(hardware_id);
         let (luck, trust) = (Luck::default(), Trust::default());
         BoardConfig { url: url.into(), token: None, hardware_id, client_id, kind, luck, trust }
     }
@@ -55,13 +55,6 @@ impl BoardConfig {
 pub fn hardware_id(index: u32) -> String {
     let [a, b, c, d] = index.to_be_bytes();
     format!("02:51:{a:02x}:{b:02x}:{c:02x}:{d:02x}")
-}
-
-/// In the form of a UUID, as firmware keeps one, and the same for the same board.
-pub(crate) fn client_id(hardware_id: &str) -> String {
-    let mut dice = Luck::default().dice(hardware_id);
-    let mut part = |digits: u32| format!("{:0width$x}", dice.pick(1 << (4 * digits)), width = digits as usize);
-    format!("{}-{}-4{}-8{}-{}", part(8), part(4), part(3), part(3), part(12))
 }
 
 impl FromStr for Kind {
@@ -146,11 +139,6 @@ impl VirtualBoard {
 
     pub fn next_due(&self) -> Option<Duration> {
         lock(&self.machine).next_due()
-    }
-
-    /// Whether the machine was told to restart.
-    pub fn is_restarting(&self) -> bool {
-        lock(&self.machine).desk().restart
     }
 
     /// True once after the machine was told to restart.
@@ -343,11 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn ids_are_well_formed_and_lasting() {
+    fn hardware_ids_are_made_of_the_number() {
         assert_eq!(hardware_id(258), "02:51:00:00:01:02");
-        let id = client_id("aa");
-        assert_eq!((id.len(), id.matches('-').count()), (36, 4));
-        assert_eq!(id, client_id("aa"));
-        assert_ne!(id, client_id("ab"));
     }
 }

@@ -8,7 +8,6 @@ mod companion;
 pub mod conformance;
 mod conformance_ask;
 mod life;
-mod link;
 pub mod luck;
 pub mod phone;
 pub mod picture;

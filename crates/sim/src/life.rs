@@ -1,55 +1,42 @@
-//! A virtual board on the network: it dials, says hello, serves, and dials again.
+//! A virtual board on the network, and the misfortunes it meets there.
+//!
+//! How it dials, says hello and dials again is `sinew_runner`'s part; here its messages get lost, late,
+//! garbled or doubled on the way.
 
-use std::pin::pin;
-use std::sync::Arc;
 use std::time::Duration;
 
-use futures_util::{SinkExt, StreamExt};
+use sinew_runner::{Dialer, Firmware, HangUp, Identity, RunError};
 use sinew_tool::Value;
-use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
-use tokio::time::{Instant, sleep, sleep_until};
-use tokio_tungstenite::tungstenite::Message;
 use tokio_util::sync::CancellationToken;
 
-use crate::board::{BoardConfig, VirtualBoard, client_id, hardware_id};
-use crate::link::{Credentials, Dialer, SimError, Socket};
+use crate::board::{BoardConfig, VirtualBoard, hardware_id};
 use crate::luck::{Dice, Fate, Luck};
 
-/// As long as firmware waits for the gateway's hello.
-const HELLO_TIME: Duration = Duration::from_secs(10);
-/// As long as firmware believes in a connection on which nothing arrives.
-const SILENCE: Duration = Duration::from_secs(120);
-/// Pauses between attempts to dial double from the first to the last.
-const FIRST_PAUSE: Duration = Duration::from_millis(250);
-const LAST_PAUSE: Duration = Duration::from_secs(15);
 /// A reboot takes a moment.
 const REBOOT_TIME: Duration = Duration::from_millis(300);
-/// Boards that dial at once; a thousand of them would only knock each other out.
-const DIALLING: usize = 64;
 
 /// Lives as one board until `shutdown`. Returns early only where dialling again cannot help: a wrong
 /// address, an untrusted certificate, a refused token.
-pub async fn run(config: BoardConfig, shutdown: CancellationToken) -> Result<(), SimError> {
+pub async fn run(config: BoardConfig, shutdown: CancellationToken) -> Result<(), RunError> {
     let dialer = Dialer::new(&config.url, &config.trust)?;
-    live(config, dialer, Arc::new(Semaphore::new(1)), shutdown).await
+    live(config, dialer, shutdown).await
 }
 
 /// Lives as `count` boards, a small task each, with hardware ids of their own. The first one that
 /// cannot go on ends them all.
-pub async fn run_many(count: u32, config: BoardConfig, shutdown: CancellationToken) -> Result<(), SimError> {
+pub async fn run_many(count: u32, config: BoardConfig, shutdown: CancellationToken) -> Result<(), RunError> {
     let dialer = Dialer::new(&config.url, &config.trust)?;
-    let gate = Arc::new(Semaphore::new(DIALLING));
     let shutdown = shutdown.child_token();
     let mut lives = JoinSet::new();
     for index in 1..=count {
-        let hardware_id = hardware_id(index);
-        let config = BoardConfig { client_id: client_id(&hardware_id), hardware_id, ..config.clone() };
-        lives.spawn(live(config, dialer.clone(), gate.clone(), shutdown.clone()));
+        let Identity { hardware_id, client_id, .. } = Identity::new(hardware_id(index));
+        let config = BoardConfig { client_id, hardware_id, ..config.clone() };
+        lives.spawn(live(config, dialer.clone(), shutdown.clone()));
     }
     let mut result = Ok(());
     while let Some(ended) = lives.join_next().await {
-        let ended = ended.unwrap_or_else(|panic| Err(SimError::Ended(panic.to_string())));
+        let ended = ended.unwrap_or_else(|panic| Err(RunError::Ended(panic.to_string())));
         if ended.is_err() && result.is_ok() {
             shutdown.cancel();
             result = ended;
@@ -58,212 +45,125 @@ pub async fn run_many(count: u32, config: BoardConfig, shutdown: CancellationTok
     result
 }
 
-async fn live(
-    config: BoardConfig,
-    dialer: Dialer,
-    gate: Arc<Semaphore>,
-    shutdown: CancellationToken,
-) -> Result<(), SimError> {
-    let power_on = Instant::now();
-    let mut board = VirtualBoard::new(config.kind, &config.hardware_id);
-    let mut jitter = config.luck.dice(&config.client_id);
-    let mut dice = (config.luck != Luck { seed: config.luck.seed, ..Luck::default() })
-        .then(|| config.luck.dice(&config.hardware_id));
-    let mut pause = FIRST_PAUSE;
-    while !shutdown.is_cancelled() {
-        let dialling = async {
-            let _permit = gate.acquire().await;
-            let who = Credentials {
-                token: config.token.as_deref(),
-                hardware_id: &config.hardware_id,
-                client_id: &config.client_id,
-            };
-            dialer.dial(&who).await
-        };
-        // Boxed: a board dials for a moment and serves for hours.
-        let Some(dialled) = shutdown.run_until_cancelled(Box::pin(dialling)).await else { break };
-        let ended = match dialled {
-            Ok(socket) => {
-                pause = FIRST_PAUSE;
-                let dice = dice.as_mut();
-                Stay { board: &mut board, socket, dice, power_on, greeted: false, late: Vec::new() }
-                    .serve(&shutdown)
-                    .await
-            }
-            Err(error) if error.is_final() => return Err(error),
-            Err(error) => error,
-        };
-        tracing::debug!(board = %config.hardware_id, %ended, "the connection is over");
-        let rest = if board.take_restart() {
-            REBOOT_TIME
-        } else {
-            let spread = pause.as_millis() as u64 / 2;
-            let rest = pause + Duration::from_millis(jitter.pick(spread));
-            pause = (pause * 2).min(LAST_PAUSE);
-            rest
-        };
-        shutdown.run_until_cancelled(sleep(rest)).await;
-    }
-    Ok(())
+async fn live(config: BoardConfig, dialer: Dialer, shutdown: CancellationToken) -> Result<(), RunError> {
+    let board = VirtualBoard::new(config.kind, &config.hardware_id);
+    let lucky = config.luck == Luck { seed: config.luck.seed, ..Luck::default() };
+    let dice = (!lucky).then(|| config.luck.dice(&config.hardware_id));
+    let identity = Identity { hardware_id: config.hardware_id, client_id: config.client_id, token: config.token };
+    dialer.run(Unlucky::new(board, dice), identity, shutdown).await
 }
 
-/// One connection of one board.
-struct Stay<'a> {
-    board: &'a mut VirtualBoard,
-    socket: Socket,
-    dice: Option<&'a mut Dice>,
-    power_on: Instant,
+/// A board and what becomes of its messages.
+struct Unlucky {
+    board: VirtualBoard,
+    dice: Option<Dice>,
     /// Whether the gateway has said hello on this connection.
     greeted: bool,
-    /// Messages that bad luck holds back, and whether they come from the gateway.
-    late: Vec<(Instant, bool, String)>,
+    /// Messages that bad luck holds back.
+    late: Vec<(Duration, Text)>,
+    cut: bool,
 }
 
-impl Stay<'_> {
-    /// Serves until the connection ends, and says why it did.
-    async fn serve(mut self, shutdown: &CancellationToken) -> SimError {
-        match self.talk(shutdown).await {
-            Ok(why) => {
-                let _ = self.socket.close(None).await;
-                SimError::Ended(why.to_owned())
-            }
-            Err(error) => error,
-        }
+enum Text {
+    FromGateway(String),
+    ToGateway(String),
+}
+
+impl Unlucky {
+    fn new(board: VirtualBoard, dice: Option<Dice>) -> Unlucky {
+        Unlucky { board, dice, greeted: false, late: Vec::new(), cut: false }
     }
 
-    async fn talk(&mut self, shutdown: &CancellationToken) -> Result<&'static str, SimError> {
-        let hello = self.board.hello();
-        self.put(hello).await?;
-        self.flush().await?;
-        let mut last_heard = Instant::now();
-        let greet_by = last_heard + HELLO_TIME;
-        let mut cancelled = pin!(shutdown.cancelled());
-        let mut timer = pin!(sleep_until(greet_by));
-        loop {
-            tokio::select! {
-                biased;
-                () = &mut cancelled => return Ok("the board was switched off"),
-                message = self.socket.next() => {
-                    last_heard = Instant::now();
-                    match message {
-                        Some(Ok(Message::Text(text))) => self.hear(&text).await?,
-                        Some(Ok(Message::Close(_))) | None => return Ok("the gateway closed the connection"),
-                        Some(Ok(_)) => {}
-                        Some(Err(error)) => return Err(SimError::Ended(error.to_string())),
-                    }
-                }
-                () = &mut timer => {}
-            }
-            let now = Instant::now();
-            self.deliver_late(now).await?;
-            let news = self.board.handle_time(now - self.power_on);
-            for text in news {
-                self.speak(text).await?;
-            }
-            self.flush().await?;
-            if self.board.is_restarting() {
-                return Ok("the board restarts");
-            }
-            if !self.greeted && now >= greet_by {
-                return Ok("the gateway said no hello within 10 s");
-            }
-            if now >= last_heard + SILENCE {
-                return Ok("nothing was heard of the gateway for 120 s");
-            }
-            let due = [
-                Some(if self.greeted { last_heard + SILENCE } else { greet_by }),
-                self.board.next_due().map(|due| self.power_on + due),
-                self.late.iter().map(|(due, ..)| *due).min(),
-            ];
-            let due = due.into_iter().flatten().min().unwrap_or(greet_by);
-            // Moved forward only when something comes earlier: a call need not touch the timer.
-            if timer.is_elapsed() || due < timer.deadline() {
-                timer.as_mut().reset(due);
-            }
-        }
+    /// What the board says to a text that has arrived.
+    fn hear(&mut self, now: Duration, text: &str) -> Vec<String> {
+        let answers = self.board.handle_text(now, text);
+        self.speak(now, answers)
     }
 
-    /// Text from the gateway, as luck will have it.
-    async fn hear(&mut self, text: &str) -> Result<(), SimError> {
-        if !self.greeted {
-            self.greeted = is_hello(text);
-            return self.handle(text).await;
-        }
-        let fate = self.draw();
-        match fate {
-            Fate::Fine => self.handle(text).await,
-            Fate::Lost => Ok(()),
+    /// What arrives of the board's words.
+    fn speak(&mut self, now: Duration, texts: Vec<String>) -> Vec<String> {
+        let arrived = texts.into_iter().map(|text| match self.draw() {
+            Fate::Fine => vec![text],
+            Fate::Lost => Vec::new(),
             Fate::Late(delay) => {
-                self.late.push((Instant::now() + delay, true, text.to_owned()));
-                Ok(())
+                self.late.push((now + delay, Text::ToGateway(text)));
+                Vec::new()
             }
-            Fate::Garbled => {
-                let text = self.garble(text);
-                self.handle(&text).await
+            Fate::Garbled => vec![self.garble(&text)],
+            Fate::Doubled => vec![text.clone(), text],
+            Fate::Disconnect => {
+                self.cut = true;
+                Vec::new()
             }
-            Fate::Doubled => {
-                self.handle(text).await?;
-                self.handle(text).await
-            }
-            Fate::Disconnect => Err(SimError::Ended("bad luck cut the connection".to_owned())),
-        }
-    }
-
-    async fn handle(&mut self, text: &str) -> Result<(), SimError> {
-        let answers = self.board.handle_text(self.power_on.elapsed(), text);
-        for answer in answers {
-            self.speak(answer).await?;
-        }
-        Ok(())
-    }
-
-    /// Text to the gateway, as luck will have it.
-    async fn speak(&mut self, text: String) -> Result<(), SimError> {
-        match self.draw() {
-            Fate::Fine => self.put(text).await,
-            Fate::Lost => Ok(()),
-            Fate::Late(delay) => {
-                self.late.push((Instant::now() + delay, false, text));
-                Ok(())
-            }
-            Fate::Garbled => {
-                let text = self.garble(&text);
-                self.put(text).await
-            }
-            Fate::Doubled => {
-                self.put(text.clone()).await?;
-                self.put(text).await
-            }
-            Fate::Disconnect => Err(SimError::Ended("bad luck cut the connection".to_owned())),
-        }
-    }
-
-    async fn deliver_late(&mut self, now: Instant) -> Result<(), SimError> {
-        while let Some(index) = self.late.iter().position(|(due, ..)| *due <= now) {
-            let (_, from_gateway, text) = self.late.swap_remove(index);
-            if from_gateway {
-                self.handle(&text).await?;
-            } else {
-                self.put(text).await?;
-            }
-        }
-        Ok(())
+        });
+        arrived.collect::<Vec<_>>().concat()
     }
 
     fn draw(&mut self) -> Fate {
-        self.dice.as_mut().map_or(Fate::Fine, |dice| dice.draw())
+        self.dice.as_mut().map_or(Fate::Fine, Dice::draw)
     }
 
     fn garble(&mut self, text: &str) -> String {
         self.dice.as_mut().map_or_else(String::new, |dice| dice.garble(text))
     }
+}
 
-    async fn put(&mut self, text: String) -> Result<(), SimError> {
-        self.socket.feed(Message::text(text)).await.map_err(|error| SimError::Ended(error.to_string()))
+impl Firmware for Unlucky {
+    fn hello(&mut self) -> String {
+        self.greeted = false;
+        self.late.clear();
+        self.board.hello()
     }
 
-    async fn flush(&mut self) -> Result<(), SimError> {
-        self.socket.flush().await.map_err(|error| SimError::Ended(error.to_string()))
+    fn handle_text(&mut self, now: Duration, text: &str) -> Vec<String> {
+        if self.dice.is_none() {
+            return self.board.handle_text(now, text);
+        }
+        if !self.greeted {
+            self.greeted = is_hello(text);
+            return self.hear(now, text);
+        }
+        match self.draw() {
+            Fate::Fine => self.hear(now, text),
+            Fate::Lost => Vec::new(),
+            Fate::Late(delay) => {
+                self.late.push((now + delay, Text::FromGateway(text.to_owned())));
+                Vec::new()
+            }
+            Fate::Garbled => {
+                let text = self.garble(text);
+                self.hear(now, &text)
+            }
+            Fate::Doubled => [self.hear(now, text), self.hear(now, text)].concat(),
+            Fate::Disconnect => {
+                self.cut = true;
+                Vec::new()
+            }
+        }
+    }
+
+    fn handle_time(&mut self, now: Duration) -> Vec<String> {
+        let mut texts = Vec::new();
+        while let Some(index) = self.late.iter().position(|(due, _)| *due <= now) {
+            match self.late.swap_remove(index).1 {
+                Text::FromGateway(text) => texts.extend(self.hear(now, &text)),
+                Text::ToGateway(text) => texts.push(text),
+            }
+        }
+        let news = self.board.handle_time(now);
+        texts.extend(self.speak(now, news));
+        texts
+    }
+
+    fn next_due(&self) -> Option<Duration> {
+        self.late.iter().map(|(due, _)| *due).chain(self.board.next_due()).min()
+    }
+
+    fn hang_up(&mut self) -> Option<HangUp> {
+        if self.board.take_restart() {
+            return Some(HangUp { why: "the board restarts", pause: Some(REBOOT_TIME) });
+        }
+        std::mem::take(&mut self.cut).then_some(HangUp { why: "bad luck cut the connection", pause: None })
     }
 }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use futures_util::StreamExt;
 use serde_json::json;
 use sinew_boards::websocket;
-use sinew_sim::board::{BoardConfig, Kind, SimError, Trust, hardware_id, run_many};
+use sinew_sim::board::{BoardConfig, Kind, RunError, Trust, hardware_id, run_many};
 use sinew_tool::{DeviceEvent, LeaveReason, Status};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
@@ -42,7 +42,7 @@ async fn a_device_token_admits_its_own_board_only() {
     house.switch_on(mine);
     assert_eq!(house.joined().await.info().attributes["admitted_by"], "device token");
     let refused = sinew_sim::board::run(other, house.shutdown.clone()).await.expect_err("refused");
-    assert!(matches!(refused, SimError::Refused { status: Some(401), .. }), "{refused}");
+    assert!(matches!(refused, RunError::Refused { status: Some(401), .. }), "{refused}");
     house.close().await;
 }
 
@@ -266,7 +266,7 @@ async fn boards_come_over_tls_where_they_trust_the_certificate() {
     assert!(photo.expect("a photo").content[0].bytes().expect("an image").len() > 1000);
 
     let refused = soon(sinew_sim::board::run(wrong, house.shutdown.clone())).await.expect_err("not trusted");
-    assert!(matches!(refused, SimError::Tls(..)), "{refused}");
+    assert!(matches!(refused, RunError::Tls(..)), "{refused}");
     let mut plain = TcpStream::connect(house.address).await.expect("open");
     plain.write_all(b"GET / HTTP/1.1\r\n\r\n").await.expect("sent");
     let mut answer = Vec::new();

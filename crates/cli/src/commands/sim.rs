@@ -85,7 +85,7 @@ fn door(args: &SimBoard) -> Result<BoardsDoor, Failure> {
 
 pub fn trust(fingerprint: Option<&str>) -> Result<Trust, Failure> {
     let fingerprint = fingerprint.map(Fingerprint::parse).transpose()?;
-    Ok(fingerprint.map_or(Trust::Nobody, |fingerprint| Trust::Fingerprint(fingerprint.bytes())))
+    Ok(fingerprint.map_or(Trust::System, |fingerprint| Trust::Fingerprint(fingerprint.bytes())))
 }
 
 #[cfg(feature = "conformance")]

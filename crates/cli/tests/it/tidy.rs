@@ -13,7 +13,8 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("cluster", &["tool"]),
     ("boards", &["tool", "wire"]),
     ("front", &["tool", "gateway", "spec"]),
-    ("sim", &["tool", "wire", "phones"]),
+    ("runner", &["wire"]),
+    ("sim", &["tool", "wire", "phones", "runner"]),
     ("cli", &["tool", "wire", "spec", "gateway", "boards", "phones", "cluster", "front", "sim"]),
 ];
 
@@ -23,7 +24,7 @@ const KEEPERS: &[(&str, &[&str])] = &[
     ("axum", &["front"]),
     ("rcgen", &["front"]),
     // The bench of the command line calls boards without a gateway, as the measure of what the gateway adds.
-    ("tokio-tungstenite", &["boards", "sim", "cli"]),
+    ("tokio-tungstenite", &["boards", "runner", "front", "cli"]),
     ("async-nats", &["cluster"]),
     ("rusqlite", &["gateway"]),
     ("jsonschema", &["gateway", "spec"]),

@@ -1,0 +1,50 @@
+//! What a runner runs: text in, texts out, with neither socket nor clock.
+
+use std::time::Duration;
+
+use sinew_wire::device::Board;
+
+/// A board as its socket sees it. A [`Board`] is one that speaks only when asked; a type of your own,
+/// with a [`Board`] inside, may also have something to tell.
+///
+/// Times count from the start of the run.
+pub trait Firmware: Send {
+    /// The first text on every new connection.
+    fn hello(&mut self) -> String;
+
+    /// Text from the gateway, and what the board says to it.
+    fn handle_text(&mut self, now: Duration, text: &str) -> Vec<String>;
+
+    /// What the board says by itself. Asked at [`Firmware::next_due`], and after every text.
+    fn handle_time(&mut self, _now: Duration) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// When the board may next have something to say.
+    fn next_due(&self) -> Option<Duration> {
+        None
+    }
+
+    /// Whether the board wants to end the connection. Asked after everything else, and answered once.
+    fn hang_up(&mut self) -> Option<HangUp> {
+        None
+    }
+}
+
+/// The wish to end a connection. It is dropped without a word, as a board that restarts drops it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HangUp {
+    pub why: &'static str,
+    /// How long to stay away; without it, as long as after any other end.
+    pub pause: Option<Duration>,
+}
+
+impl Firmware for Board {
+    fn hello(&mut self) -> String {
+        Board::hello(self)
+    }
+
+    fn handle_text(&mut self, _now: Duration, text: &str) -> Vec<String> {
+        Board::handle_text(self, text).into_iter().collect()
+    }
+}

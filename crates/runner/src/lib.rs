@@ -1,0 +1,43 @@
+//! Runs a board written with the SDK ([`device`]) over a socket: it dials the gateway as firmware does,
+//! says hello, serves, and dials again when the connection ends.
+//!
+//! ```no_run
+//! use sinew_runner::device::{Board, ToolSpec};
+//! use sinew_runner::{CancellationToken, Dialer, Identity, RunError, Trust};
+//!
+//! # async fn example() -> Result<(), RunError> {
+//! let board = Board::new("clock", "1.0.0")
+//!     .tool(ToolSpec::new("self.tick", "Say tick"), |_| Ok("tick".into()));
+//! let identity = Identity::new("02:00:00:00:00:01").with_token("the device's token");
+//! let dialer = Dialer::new("ws://192.168.1.5:7301/xiaozhi/v1/", &Trust::System)?;
+//! dialer.run(board, identity, CancellationToken::new()).await
+//! # }
+//! ```
+//!
+//! A board that also speaks unasked implements [`Firmware`] itself. The guide is `docs/sdk.md`.
+//!
+//! - `firmware`: what a runner runs
+//! - `identity`: what a board says of itself when it connects
+//! - `trust`: whose certificate a board believes
+//! - `pause`: how long to wait before dialling again
+//! - `websocket` (feature `websocket`): the socket and the life on it
+
+mod error;
+mod firmware;
+mod identity;
+#[cfg(feature = "websocket")]
+mod pause;
+#[cfg(feature = "websocket")]
+mod trust;
+#[cfg(feature = "websocket")]
+mod websocket;
+
+pub use error::RunError;
+pub use firmware::{Firmware, HangUp};
+pub use identity::Identity;
+pub use sinew_wire::device;
+pub use tokio_util::sync::CancellationToken;
+#[cfg(feature = "websocket")]
+pub use trust::Trust;
+#[cfg(feature = "websocket")]
+pub use websocket::Dialer;

@@ -1,0 +1,270 @@
+//! A board on a WebSocket, dialled with the headers of real firmware.
+
+use std::io;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::{SinkExt, StreamExt};
+use http::{HeaderValue, Uri};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpStream;
+use tokio::sync::Semaphore;
+use tokio::time::{Instant, sleep, sleep_until, timeout};
+use tokio_rustls::TlsConnector;
+use tokio_rustls::rustls::ClientConfig;
+use tokio_rustls::rustls::pki_types::ServerName;
+use tokio_tungstenite::tungstenite::client::IntoClientRequest;
+use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
+use tokio_tungstenite::tungstenite::{Error, Message};
+use tokio_tungstenite::{WebSocketStream, client_async_with_config};
+use tokio_util::sync::CancellationToken;
+
+use crate::error::RunError;
+use crate::firmware::{Firmware, HangUp};
+use crate::identity::Identity;
+use crate::pause::Pause;
+use crate::trust::Trust;
+
+/// As long as firmware waits for the gateway's hello.
+const HELLO_TIME: Duration = Duration::from_secs(10);
+/// As long as firmware believes in a connection on which nothing arrives.
+const SILENCE: Duration = Duration::from_secs(120);
+/// TCP, TLS and upgrade together. A gateway that is busy with a thousand boards still makes it.
+const DIAL_TIME: Duration = Duration::from_secs(30);
+/// Boards of one process that dial at once; a thousand of them would only knock each other out.
+const DIALLING: usize = 64;
+/// A gateway's requests are small; more than this is none.
+const MAX_TEXT: usize = 1 << 20;
+
+trait Bytes: AsyncRead + AsyncWrite + Send + Unpin {}
+impl<T: AsyncRead + AsyncWrite + Send + Unpin> Bytes for T {}
+
+type Socket = WebSocketStream<Box<dyn Bytes>>;
+
+/// How to reach one gateway. Clones belong together: they dial in turns, so that many boards can live in
+/// one process.
+#[derive(Clone)]
+pub struct Dialer {
+    url: String,
+    host: String,
+    port: u16,
+    tls: Option<Arc<ClientConfig>>,
+    gate: Arc<Semaphore>,
+}
+
+impl Dialer {
+    /// For an address such as `ws://192.168.1.5:7301/xiaozhi/v1/`, or `wss://…` where the gateway serves TLS.
+    pub fn new(url: &str, trust: &Trust) -> Result<Dialer, RunError> {
+        let wrong = |why: &str| RunError::Address(url.to_owned(), why.to_owned());
+        let uri: Uri = url.parse().map_err(|_| wrong("write it as ws://HOST:PORT/xiaozhi/v1/"))?;
+        let host = uri.host().ok_or_else(|| wrong("it names no host"))?.trim_matches(['[', ']']).to_owned();
+        let tls = match uri.scheme_str() {
+            Some("ws") => None,
+            Some("wss") => Some(Arc::new(trust.client_config()?)),
+            _ => return Err(wrong("it must begin with ws:// or wss://")),
+        };
+        let port = uri.port_u16().unwrap_or(if tls.is_some() { 443 } else { 80 });
+        Ok(Dialer { url: url.to_owned(), host, port, tls, gate: Arc::new(Semaphore::new(DIALLING)) })
+    }
+
+    /// Lives as one board until `shutdown`. Returns early only where dialling again cannot help: an
+    /// untrusted certificate, a refused token.
+    pub async fn run(
+        &self,
+        mut firmware: impl Firmware,
+        identity: Identity,
+        shutdown: CancellationToken,
+    ) -> Result<(), RunError> {
+        let power_on = Instant::now();
+        let mut pause = Pause::new();
+        while !shutdown.is_cancelled() {
+            // Boxed: a board dials for a moment and serves for hours.
+            let dialled = shutdown.run_until_cancelled(Box::pin(self.dial(&identity))).await;
+            let (why, rest) = match dialled {
+                None => break,
+                Some(Ok(socket)) => {
+                    let mut stay = Stay { firmware: &mut firmware, socket, power_on, greeted: false };
+                    let ended = stay.serve(&shutdown).await;
+                    if stay.greeted {
+                        pause.reset();
+                    }
+                    ended
+                }
+                Some(Err(error)) if error.is_final() => return Err(error),
+                Some(Err(error)) => (error, None),
+            };
+            tracing::debug!(board = %identity.hardware_id, %why, "the board is without its gateway");
+            let rest = rest.unwrap_or_else(|| pause.take());
+            shutdown.run_until_cancelled(sleep(rest)).await;
+        }
+        Ok(())
+    }
+
+    async fn dial(&self, identity: &Identity) -> Result<Socket, RunError> {
+        let _turn = self.gate.acquire().await;
+        match timeout(DIAL_TIME, self.open(identity)).await {
+            Ok(opened) => opened,
+            Err(_) => Err(RunError::Unreachable(self.url.clone(), io::ErrorKind::TimedOut.into())),
+        }
+    }
+
+    async fn open(&self, identity: &Identity) -> Result<Socket, RunError> {
+        let unreachable = |error| RunError::Unreachable(self.url.clone(), error);
+        let tcp = TcpStream::connect((self.host.as_str(), self.port)).await.map_err(unreachable)?;
+        tcp.set_nodelay(true).map_err(unreachable)?;
+        let stream: Box<dyn Bytes> = match &self.tls {
+            None => Box::new(tcp),
+            Some(config) => {
+                let tls = |error| RunError::Tls(self.url.clone(), error);
+                let name = ServerName::try_from(self.host.clone()).map_err(|error| tls(io::Error::other(error)))?;
+                Box::new(TlsConnector::from(config.clone()).connect(name, tcp).await.map_err(tls)?)
+            }
+        };
+        let refused = |why: String| RunError::Refused { url: self.url.clone(), status: None, why };
+        let mut request = self.url.as_str().into_client_request().map_err(|error| refused(error.to_string()))?;
+        let mut header = |name: &'static str, value: &str| -> Result<(), RunError> {
+            let value = HeaderValue::from_str(value).map_err(|_| refused(format!("{name} has a forbidden letter")))?;
+            request.headers_mut().insert(name, value);
+            Ok(())
+        };
+        if let Some(token) = &identity.token {
+            // As firmware does: a token with a space in it brings its own scheme.
+            let scheme = if token.contains(' ') { "" } else { "Bearer " };
+            header("authorization", &format!("{scheme}{token}"))?;
+        }
+        header("protocol-version", "1")?;
+        header("device-id", &identity.hardware_id)?;
+        header("client-id", &identity.client_id)?;
+        // Thousands of boards may share one process, so each gets by with little.
+        let config = WebSocketConfig::default()
+            .read_buffer_size(1024)
+            .write_buffer_size(4096)
+            .max_message_size(Some(MAX_TEXT))
+            .max_frame_size(Some(MAX_TEXT));
+        match client_async_with_config(request, stream, Some(config)).await {
+            Ok((socket, _)) => Ok(socket),
+            Err(Error::Http(answer)) => {
+                let body = answer.body().as_deref().map(String::from_utf8_lossy).unwrap_or_default();
+                let why = format!("{}: {}", answer.status(), body.trim());
+                Err(RunError::Refused { url: self.url.clone(), status: Some(answer.status().as_u16()), why })
+            }
+            Err(error) => Err(refused(error.to_string())),
+        }
+    }
+}
+
+/// One connection of one board.
+struct Stay<'a, F> {
+    firmware: &'a mut F,
+    socket: Socket,
+    power_on: Instant,
+    /// Whether the gateway has said hello on this connection.
+    greeted: bool,
+}
+
+enum End {
+    /// By either side, in order.
+    Closed(&'static str),
+    HungUp(HangUp),
+}
+
+impl<F: Firmware> Stay<'_, F> {
+    /// Serves until the connection ends; says why it did, and how long the board wants to stay away.
+    async fn serve(&mut self, shutdown: &CancellationToken) -> (RunError, Option<Duration>) {
+        match self.talk(shutdown).await {
+            Ok(End::Closed(why)) => {
+                let _ = self.socket.close(None).await;
+                (RunError::Ended(why.to_owned()), None)
+            }
+            Ok(End::HungUp(HangUp { why, pause })) => (RunError::Ended(why.to_owned()), pause),
+            Err(error) => (error, None),
+        }
+    }
+
+    async fn talk(&mut self, shutdown: &CancellationToken) -> Result<End, RunError> {
+        let hello = self.firmware.hello();
+        self.send(vec![hello]).await?;
+        self.flush().await?;
+        let mut last_heard = Instant::now();
+        let greet_by = last_heard + HELLO_TIME;
+        let mut cancelled = pin!(shutdown.cancelled());
+        let mut timer = pin!(sleep_until(greet_by));
+        loop {
+            tokio::select! {
+                biased;
+                () = &mut cancelled => return Ok(End::Closed("the board was switched off")),
+                message = self.socket.next() => {
+                    last_heard = Instant::now();
+                    match message {
+                        Some(Ok(Message::Text(text))) => {
+                            self.greeted = self.greeted || is_hello(&text);
+                            let answers = self.firmware.handle_text(self.power_on.elapsed(), &text);
+                            self.send(answers).await?;
+                        }
+                        Some(Ok(Message::Close(_))) | None => return Ok(End::Closed("the gateway closed the connection")),
+                        Some(Ok(_)) => {}
+                        Some(Err(error)) => return Err(ended(error)),
+                    }
+                }
+                () = &mut timer => {}
+            }
+            let now = Instant::now();
+            let news = self.firmware.handle_time(now - self.power_on);
+            self.send(news).await?;
+            self.flush().await?;
+            if let Some(hang_up) = self.firmware.hang_up() {
+                return Ok(End::HungUp(hang_up));
+            }
+            if !self.greeted && now >= greet_by {
+                return Ok(End::Closed("the gateway said no hello within 10 s"));
+            }
+            if now >= last_heard + SILENCE {
+                return Ok(End::Closed("nothing was heard of the gateway for 120 s"));
+            }
+            let by = if self.greeted { last_heard + SILENCE } else { greet_by };
+            // A board whose time has come again and again still gets no more than a thousand turns a second.
+            let due = self.firmware.next_due().map(|due| (self.power_on + due).max(now + Duration::from_millis(1)));
+            let due = due.map_or(by, |due| due.min(by));
+            // Moved forward only when something comes earlier: a call need not touch the timer.
+            if timer.is_elapsed() || due < timer.deadline() {
+                timer.as_mut().reset(due);
+            }
+        }
+    }
+
+    async fn send(&mut self, texts: Vec<String>) -> Result<(), RunError> {
+        for text in texts {
+            self.socket.feed(Message::text(text)).await.map_err(ended)?;
+        }
+        Ok(())
+    }
+
+    async fn flush(&mut self) -> Result<(), RunError> {
+        self.socket.flush().await.map_err(ended)
+    }
+}
+
+fn ended(error: Error) -> RunError {
+    RunError::Ended(error.to_string())
+}
+
+fn is_hello(text: &str) -> bool {
+    serde_json::from_str::<serde_json::Value>(text).is_ok_and(|message| message["type"] == "hello")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_says_what_is_wrong_with_it() {
+        let dial = |url: &str| Dialer::new(url, &Trust::Fingerprint([0; 32])).map(|dialer| (dialer.host, dialer.port));
+        assert_eq!(dial("ws://[::1]:7301/xiaozhi/v1/").expect("fine"), ("::1".to_owned(), 7301));
+        assert_eq!(dial("ws://gateway").expect("fine"), ("gateway".to_owned(), 80));
+        assert_eq!(dial("wss://gateway").expect("fine"), ("gateway".to_owned(), 443));
+        for wrong in ["", "http://x/", "ws://"] {
+            assert!(dial(wrong).is_err(), "{wrong:?}");
+        }
+    }
+}
