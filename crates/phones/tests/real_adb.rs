@@ -169,6 +169,38 @@ async fn refusals_and_farewells_of_the_phone_are_told() {
 }
 
 #[tokio::test]
+async fn a_screen_that_never_rests_is_pictured_not_read() {
+    let Some(mut bench) = bench(Setup::default()).await else { return };
+    let phone = bench.phone().await;
+    text(&*phone, "open_app", json!({"app": "com.android.deskclock"})).await;
+    let (code, message) = failure(&*phone, "get_screen", json!({})).await;
+    assert_eq!(code, -32001, "{message}");
+    assert!(message.contains("keeps moving") && message.contains("screenshot"), "{message}");
+    assert_eq!(failure(&*phone, "wait_for_idle", json!({"timeout": 600})).await.0, -32004);
+    assert!(call(&*phone, "capture_screenshot", json!({"max_side": 200})).await.is_ok());
+    let done = text(&*phone, "press_home", json!({"return": "screen"})).await;
+    assert!(done.starts_with("Home button press executed successfully\napp "), "{done}");
+}
+
+#[tokio::test]
+async fn a_sleeping_phone_takes_no_input_and_a_locked_one_says_so() {
+    for android in Android::ALL {
+        let Some(mut bench) = bench(Setup { android, ..Setup::default() }).await else { return };
+        let phone = bench.phone().await;
+        text(&*phone, "press_key", json!({"key": "SLEEP"})).await;
+        let (code, message) = failure(&*phone, "tap", json!({"x": 5, "y": 5})).await;
+        assert_eq!((code, message.contains("WAKEUP")), (-32001, true), "{android}: {message}");
+        assert_eq!(failure(&*phone, "get_screen", json!({})).await.0, -32001, "{android}");
+        text(&*phone, "press_key", json!({"key": "WAKEUP"})).await;
+        let screen = json_of(&*phone, "get_screen_info", json!({})).await;
+        assert_eq!(screen["locked"], true, "{android}: {screen}");
+        text(&*phone, "swipe", json!({"x1": 540, "y1": 2000, "x2": 540, "y2": 500})).await;
+        let screen = json_of(&*phone, "get_screen_info", json!({})).await;
+        assert_eq!(screen.get("locked"), None, "{android}: {screen}");
+    }
+}
+
+#[tokio::test]
 async fn files_go_there_and_back() {
     let Some(mut bench) = bench(Setup::default()).await else { return };
     bench.phone().await;

@@ -99,6 +99,10 @@ impl AdbPhone {
         ))
     }
 
+    fn forget_awake(&self) {
+        *self.awake.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = None;
+    }
+
     /// Refuses input to a display that is off, where it would vanish without a word. What was seen
     /// within five seconds is believed, so that a row of taps costs one question.
     async fn require_awake(&self) -> Result<(), PhoneError> {

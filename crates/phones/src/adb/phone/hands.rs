@@ -29,8 +29,10 @@ impl AdbPhone {
             (_, None) => Command::new("cmd statusbar expand-settings"),
             (_, Some(code)) => Command::new("input keyevent").arg(code),
         };
-        if !matches!(key, Key::WakeUp | Key::Sleep) {
-            self.require_awake().await?;
+        match key {
+            Key::Sleep => self.forget_awake(),
+            Key::WakeUp => {}
+            _ => self.require_awake().await?,
         }
         self.act(&command, Limits::seconds(15)).await
     }
