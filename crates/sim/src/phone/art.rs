@@ -125,7 +125,7 @@ fn icon(canvas: &mut Canvas, ch: char, rect: Rect, color: Color) {
     let shape = text::coverage(ch, style);
     let rows = shape.alpha.len() / shape.width.max(1);
     let (cx, cy) = rect.centre();
-    let line = text::lines(&ch.to_string(), style, f32::MAX).swap_remove(0);
+    let line = text::lines(&ch.to_string(), style, f32::MAX)[0].clone();
     let x = cx - shape.width as f32 / 2.0 - shape.left as f32;
     let y = cy - rows as f32 / 2.0 - shape.top as f32 - style.baseline();
     canvas.text(&line, x, y, style, color, color);
@@ -265,7 +265,7 @@ fn map(canvas: &mut Canvas, camera: Camera, rect: Rect) {
         let (x, y) = at(u, v);
         canvas.circle(x, y, style.size * 0.34, Color::hex(0xb3261e));
         canvas.circle(x, y, style.size * 0.14, Color::WHITE);
-        let line = text::lines(name, style, f32::MAX).swap_remove(0);
+        let line = text::lines(name, style, f32::MAX)[0].clone();
         let left = x - line.width / 2.0;
         for (dx, dy) in [(-2.0, 0.0), (2.0, 0.0), (0.0, -2.0), (0.0, 2.0)] {
             canvas.text(&line, left + dx, y + style.size * 0.3 + dy, style, Color::WHITE.alpha(210), EMOJI);

@@ -81,7 +81,7 @@ impl Painter {
         let shown = view.spoken_text();
         let hinted = shown.is_empty() && !view.hint.is_empty();
         let (words, color) = if hinted { (view.hint, self.theme.dim) } else { (shown.as_str(), view.look.color) };
-        let mut lines = text::lines(words, style, inner.width() as f32);
+        let mut lines = text::lines(words, style, inner.width() as f32).to_vec();
         if view.look.max_lines > 0 && lines.len() > view.look.max_lines {
             shorten(&mut lines, words, style, inner.width() as f32, view.look.max_lines);
         }
@@ -128,7 +128,7 @@ impl Painter {
 
     fn toast(&mut self, words: &str, width: i32, height: i32) {
         let style = Style { size: 14.0 * self.scale, bold: false };
-        let line = text::lines(words, style, f32::MAX).swap_remove(0);
+        let line = text::lines(words, style, f32::MAX)[0].clone();
         let (pad, high) = (16.0 * self.scale, style.line_height() + 20.0 * self.scale);
         let left = (width as f32 - line.width) / 2.0;
         let top = height as f32 * 0.8;
@@ -146,5 +146,5 @@ fn shorten(lines: &mut Vec<text::Line>, words: &str, style: Style, width: f32, m
     while !cut.is_empty() && text::width(&format!("{cut}…"), style) > width {
         cut.pop();
     }
-    lines.push(text::lines(&format!("{cut}…"), style, f32::MAX).swap_remove(0));
+    lines.push(text::lines(&format!("{cut}…"), style, f32::MAX)[0].clone());
 }

@@ -4,10 +4,11 @@
 //! the small part a note needs: Arabic letters take their joined forms, lam-alef its ligature, and
 //! joiners and variation selectors take no room. What no font has is drawn as a box.
 
+use std::cell::RefCell;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use ab_glyph::{Font, FontRef, ScaleFont};
+use ab_glyph::{Font, FontRef};
 use unicode_bidi::{BidiInfo, Level};
 use unicode_segmentation::UnicodeSegmentation;
 
@@ -86,8 +87,29 @@ impl Line {
     }
 }
 
-/// Breaks a text into lines that fit a width. There is always at least one line.
-pub fn lines(text: &str, style: Style, width: f32) -> Vec<Line> {
+/// Breaks a text into lines that fit a width. There is always at least one line. Remembered: the same
+/// words are measured and drawn over and over.
+pub fn lines(text: &str, style: Style, width: f32) -> Arc<Vec<Line>> {
+    type Key = (String, u32, bool, u32);
+    thread_local! {
+        static KNOWN: RefCell<HashMap<Key, Arc<Vec<Line>>>> = RefCell::default();
+    }
+    /// A full screen has about a hundred texts.
+    const MOST: usize = 1024;
+    // A long note is worth its own work each time, a long memory is not.
+    if text.len() > 1000 {
+        return Arc::new(break_lines(text, style, width));
+    }
+    let key = (text.to_owned(), style.size.to_bits(), style.bold, width.to_bits());
+    KNOWN.with_borrow_mut(|known| {
+        if known.len() >= MOST {
+            known.clear();
+        }
+        Arc::clone(known.entry(key).or_insert_with(|| Arc::new(break_lines(text, style, width))))
+    })
+}
+
+fn break_lines(text: &str, style: Style, width: f32) -> Vec<Line> {
     let mut lines = Vec::new();
     let mut start = 0;
     for paragraph in text.split('\n') {
@@ -304,11 +326,24 @@ fn font_for(ch: char, bold: bool) -> Option<&'static FontRef<'static>> {
     if is_emoji(ch) { family.iter().rev().find(has) } else { family.iter().find(has) }
 }
 
-pub fn advance(ch: char, style: Style) -> f32 {
-    match font_for(ch, style.bold) {
-        Some(font) => font.as_scaled(scale(font, style)).h_advance(font.glyph_id(ch)),
-        None => style.size * 0.7,
+/// How far the pen moves for a character.
+fn advance(ch: char, style: Style) -> f32 {
+    thread_local! {
+        static KNOWN: RefCell<HashMap<(char, bool), f32>> = RefCell::default();
     }
+    /// More than all alphabets here; whoever writes more characters measures them again.
+    const MOST: usize = 4096;
+    let measure = || match font_for(ch, style.bold) {
+        Some(font) => font.h_advance_unscaled(font.glyph_id(ch)) / font.units_per_em().unwrap_or(1000.0),
+        None => 0.7,
+    };
+    style.size
+        * KNOWN.with_borrow_mut(|known| {
+            if known.len() >= MOST {
+                known.clear();
+            }
+            *known.entry((ch, style.bold)).or_insert_with(measure)
+        })
 }
 
 /// ab_glyph scales by the height of the font, designers by the em square.

@@ -144,13 +144,16 @@ async fn what_is_typed_reaches_a_command_and_its_answer_comes_back() {
     let output = child.wait_with_output().await.unwrap();
     assert_eq!(String::from_utf8_lossy(&output.stdout), "Grüße\n");
 
-    let shells = (0..8).map(|number| {
-        let line = format!("sleep 1; echo {number}");
-        let bench = &bench;
-        async move { bench.shell(&line).await }
-    });
-    let answers = futures_util::future::join_all(shells).await;
-    assert_eq!(answers, (0..8).map(|number| format!("{number}\n")).collect::<Vec<_>>());
+    let children: Vec<_> = (0..8)
+        .map(|number| {
+            let line = format!("sleep 1; echo {number}");
+            bench.command(&["-s", &bench.serial, "shell", &line]).stdout(Stdio::piped()).spawn().unwrap()
+        })
+        .collect();
+    for (number, child) in children.into_iter().enumerate() {
+        let output = child.wait_with_output().await.unwrap();
+        assert_eq!(String::from_utf8_lossy(&output.stdout), format!("{number}\n"));
+    }
     bench.close().await;
 }
 

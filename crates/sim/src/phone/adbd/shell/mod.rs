@@ -21,7 +21,7 @@ use std::fmt::Write;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use futures_util::future::BoxFuture;
+use sinew_tool::BoxFuture;
 
 #[cfg(test)]
 pub use dumpsys::address as address_of;

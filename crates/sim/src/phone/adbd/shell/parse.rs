@@ -268,11 +268,12 @@ impl Parser {
                 Some(Token::Sign("||")) => Join::IfNot,
                 // What is sent to the background is simply done first.
                 Some(Token::Sign(";" | "&" | "\n")) => Join::Always,
-                Some(Token::Sign(sign)) if Some(*sign) == end => continue,
+                Some(Token::Sign(sign)) if Some(*sign) == end => Join::Always,
                 Some(token) => return Err(unexpected(token)),
-                None => continue,
+                None => Join::Always,
             };
-            self.at += 1;
+            let ended = matches!(self.peek(), Some(Token::Sign(sign)) if Some(*sign) == end);
+            self.at += usize::from(!ended);
         }
     }
 
@@ -401,6 +402,7 @@ mod tests {
             ("echo \"a $HOME \\\"q\\\" \\n\"", "<echo> <a $HOME \"q\" \\n>"),
             ("a;b && c||d & e\nf", "<a> ; <b> && <c> || <d> ; <e> ; <f>"),
             ("dumpsys window | grep -E 'a|b'", "<dumpsys> <window> | <grep> <-E> <a|b>"),
+            ("(a && b) && c", "(2 inside) && <c>"),
             ("(a; b) | c", "(2 inside) | <c>"),
             ("{ a; b; }", "(2 inside)"),
             ("kill $(pidof x) `y`", "<kill> <$(1)> <$(1)>"),
