@@ -53,9 +53,10 @@ fn run(cli: Cli, show: Show) -> Result<(), Failure> {
 
 /// Logs go to standard error. `SINEW_LOG` sets the level, for example `debug` or `info,sinew_boards=trace`.
 fn log(cli: &Cli) {
+    // rmcp warns of every mistake a client makes; those are the client's to hear.
     let usual = match cli.verb {
-        Verb::Serve(_) => "info",
-        _ => "warn",
+        Verb::Serve(_) => "info,rmcp=off",
+        _ => "warn,rmcp=off",
     };
     let wanted = std::env::var("SINEW_LOG").ok().and_then(|text| text.parse::<Targets>().ok());
     let targets = wanted.unwrap_or_else(|| usual.parse().unwrap_or(Targets::new().with_default(LevelFilter::WARN)));
