@@ -5,7 +5,8 @@ use sinew_phones::LogLevel;
 use super::act::{Act, Dialog, Field, Screen};
 use super::edit::Editor;
 use super::geometry::Rect;
-use super::machine::{Lock, Machine, SYSTEM_PID};
+use super::machine::{Machine, SYSTEM_PID};
+use super::setup::Lock;
 
 impl Machine {
     /// Does what a view promises, touched at a place inside its rectangle.

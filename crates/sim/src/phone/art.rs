@@ -2,6 +2,7 @@
 
 use super::canvas::{Canvas, Color};
 use super::geometry::Rect;
+use super::glyphs;
 use super::text::{self, Style};
 use super::theme::EMOJI;
 
@@ -122,7 +123,7 @@ pub fn paint(canvas: &mut Canvas, art: &Art, rect: Rect, color: Color, accent: C
 
 fn icon(canvas: &mut Canvas, ch: char, rect: Rect, color: Color) {
     let style = Style { size: rect.width().min(rect.height()) as f32 * 0.52, bold: false };
-    let shape = text::coverage(ch, style);
+    let shape = glyphs::coverage(ch, style);
     let rows = shape.alpha.len() / shape.width.max(1);
     let (cx, cy) = rect.centre();
     let line = text::lines(&ch.to_string(), style, f32::MAX)[0].clone();
@@ -240,6 +241,11 @@ fn map(canvas: &mut Canvas, camera: Camera, rect: Rect) {
     }
     let (x, y) = at(0.56, 0.40);
     canvas.circle(x, y, length(0.045), Color::hex(0x8cc4e0));
+    for step in 0..12 {
+        let (u, v) = (0.465 + (step % 4) as f32 * 0.022, 0.525 + (step / 4) as f32 * 0.022);
+        let ((l, t), (r, b)) = (at(u, v), at(u + 0.013, v + 0.012));
+        canvas.round(Rect::new(l as i32, t as i32, r as i32, b as i32), length(0.002), Color::hex(0xc9b8a8));
+    }
     let roads: [&[(f32, f32)]; 3] = [
         &[(0.30, 0.64), (0.36, 0.62), (0.43, 0.59), (0.50, 0.55), (0.58, 0.50), (0.64, 0.42), (0.71, 0.33)],
         &[(0.50, 0.55), (0.48, 0.47), (0.45, 0.40), (0.44, 0.31)],
@@ -251,11 +257,6 @@ fn map(canvas: &mut Canvas, camera: Camera, rect: Rect) {
                 canvas.line(at(pair[0].0, pair[0].1), at(pair[1].0, pair[1].1), length(thick), Color::hex(color));
             }
         }
-    }
-    for step in 0..12 {
-        let (u, v) = (0.465 + (step % 4) as f32 * 0.022, 0.525 + (step / 4) as f32 * 0.022);
-        let ((l, t), (r, b)) = (at(u, v), at(u + 0.013, v + 0.012));
-        canvas.round(Rect::new(l as i32, t as i32, r as i32, b as i32), length(0.002), Color::hex(0xc9b8a8));
     }
     let style = Style { size: (rect.width().min(rect.height()) as f32 * 0.034).max(12.0), bold: true };
     for (name, u, v, from) in PLACES {

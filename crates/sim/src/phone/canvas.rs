@@ -4,7 +4,8 @@
 //! milliseconds even in an unoptimised build.
 
 use super::geometry::Rect;
-use super::text::{self, Line, Style};
+use super::glyphs;
+use super::text::{Line, Style};
 
 /// Red, green, blue, opacity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -86,7 +87,8 @@ impl Canvas {
         self.fill(Rect::new(rect.left, rect.top + edge, rect.right, rect.bottom - edge), color);
         let (left, right) = (rect.left as f32 + radius, rect.right as f32 - radius);
         let (top, bottom) = (rect.top as f32 + radius, rect.bottom as f32 - radius);
-        for band in [rect.top..rect.top + edge, rect.bottom - edge..rect.bottom] {
+        // The bands of a pill meet in the middle and must not overlap: opacity would count twice there.
+        for band in [rect.top..rect.top + edge, (rect.bottom - edge).max(rect.top + edge)..rect.bottom] {
             for y in band {
                 let dy = (top - (y as f32 + 0.5)).max(y as f32 + 0.5 - bottom).max(0.0);
                 let inset = radius - (radius * radius - dy * dy).max(0.0).sqrt();
@@ -218,8 +220,8 @@ impl Canvas {
     pub fn text(&mut self, line: &Line, x: f32, y: f32, style: Style, color: Color, emoji: Color) {
         let base = y + style.baseline();
         for glyph in &line.glyphs {
-            let ink = if text::is_emoji(glyph.ch) { emoji } else { color };
-            let shape = text::coverage(glyph.ch, style);
+            let ink = if glyphs::is_emoji(glyph.ch) { emoji } else { color };
+            let shape = glyphs::coverage(glyph.ch, style);
             let left = (x + glyph.x).round() as i32 + shape.left;
             let top = base.round() as i32 + shape.top;
             for (row, cells) in shape.alpha.chunks(shape.width.max(1)).enumerate() {

@@ -9,7 +9,8 @@ use sinew_phones::{
 use super::act::{App, Field, Panel};
 use super::handset::{Clock, Denial, Handset};
 use super::keys::Held;
-use super::machine::{LAUNCHER, Machine, Setup};
+use super::machine::{LAUNCHER, Machine};
+use super::setup::Setup;
 
 /// A virtual phone, driven directly.
 #[derive(Clone)]

@@ -6,7 +6,8 @@ use std::time::{Duration, Instant};
 use sinew_phones::{PhoneError, Stroke};
 use tokio::sync::{Mutex as Turn, watch};
 
-use super::machine::{Machine, Setup};
+use super::machine::Machine;
+use super::setup::Setup;
 use super::touch::{Phase, Pointer};
 
 /// Where the phone's time comes from.

@@ -1,7 +1,7 @@
 //! The phone itself: its state, its back stack, and what is on its screen.
 //!
 //! No clock and no socket: time comes in by [`Machine::set_now`]. Touch is in [`super::touch`], keys and
-//! typing in [`super::keys`], the bars, panels and the keyboard in [`super::system`], the apps in
+//! typing in [`super::keys`] and [`super::typing`], the windows in [`super::windows`], the bars, panels and the keyboard in [`super::system`], the apps in
 //! [`super::apps`].
 
 use std::collections::BTreeMap;
@@ -9,55 +9,14 @@ use std::collections::BTreeMap;
 use sinew_phones::LogLevel;
 
 use super::act::{App, Dialog, Field, Panel, Screen};
-use super::android::Android;
 use super::apps::{self, Browser, Calculator, Contacts, Notes, Stopwatch};
 use super::art::Camera;
 use super::edit::Cursor;
-use super::geometry::Rect;
-use super::layout;
 use super::log::{Entry, Log, wall_clock};
+use super::setup::{Lock, Setup};
 use super::system::{self, Keyboard, Notice};
 use super::theme::{DAY, NIGHT, Theme};
 use super::touch::Touch;
-use super::view::{View, column, stack, view};
-
-/// How a phone is made.
-#[derive(Clone, Debug)]
-pub struct Setup {
-    pub android: Android,
-    pub serial: String,
-    pub model: String,
-    /// Natural size and density; 1080x2400 at 420 as most phones of these years.
-    pub size: (i32, i32),
-    pub density: i32,
-    pub lock: Lock,
-    /// Milliseconds since 1970 at boot.
-    pub booted_at: i64,
-}
-
-impl Default for Setup {
-    fn default() -> Setup {
-        Setup {
-            android: Android::default(),
-            serial: "VIRTUAL0001".to_owned(),
-            model: "Virtual Phone".to_owned(),
-            size: (1080, 2400),
-            density: 420,
-            lock: Lock::Swipe,
-            // 2026-02-11 16:30:00 UTC.
-            booted_at: 1_770_827_400_000,
-        }
-    }
-}
-
-/// What stands between a sleeping phone and its apps.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Lock {
-    None,
-    #[default]
-    Swipe,
-    Pin(String),
-}
 
 /// What lies over the apps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,26 +33,6 @@ pub struct Task {
     pub app: App,
     pub number: u32,
     pub screens: Vec<Screen>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum WindowKind {
-    App,
-    Dialog,
-    Keyboard,
-    StatusBar,
-    NavigationBar,
-    Shade,
-}
-
-/// One window, laid out.
-pub struct Window {
-    pub kind: WindowKind,
-    pub package: &'static str,
-    /// As `dumpsys window` names it.
-    pub title: String,
-    pub root: View,
-    pub secure: bool,
 }
 
 pub const SYSTEM_UI: &str = "com.android.systemui";
@@ -477,114 +416,8 @@ impl Machine {
         self.scroll.get(slot).copied().unwrap_or(0)
     }
 
-    /// The heights of the status bar, the navigation bar and the keyboard, in pixels.
-    pub fn insets(&self) -> (i32, i32, i32) {
-        let (_, height) = self.size();
-        let dp = |value: f32| (value * self.scale()).round() as i32;
-        let keyboard = if self.keyboard.is_some() { dp(256.0).min(height / 2) } else { 0 };
-        (dp(24.0), dp(48.0), keyboard)
-    }
-
-    /// All windows, the front-most last. None while the phone sleeps.
-    pub fn windows(&self) -> Vec<Window> {
-        if !self.awake {
-            return Vec::new();
-        }
-        let (width, height) = self.size();
-        let full = Rect::new(0, 0, width, height);
-        let (status, nav, keyboard) = self.insets();
-        let mut windows = Vec::new();
-        if self.locked {
-            windows.push(self.window(WindowKind::Shade, SYSTEM_UI, self.shade_title(), system::keyguard(self), full));
-            let bar = Rect::new(0, 0, width, status);
-            windows.push(self.window(WindowKind::StatusBar, SYSTEM_UI, "StatusBar", system::status_bar(self), bar));
-            return windows;
-        }
-        windows.push(self.app_window(full, Rect::new(0, status, width, height - nav - keyboard)));
-        if let Some(dialog) = self.dialog {
-            let (package, activity) = self.resumed();
-            let title = format!("{package}/{}", full_activity(package, activity));
-            windows.push(self.window(WindowKind::Dialog, package, title, system::dialog(self, dialog), full));
-        }
-        if let Some(state) = self.keyboard {
-            let area = Rect::new(0, height - nav - keyboard, width, height - nav);
-            windows.push(self.window(
-                WindowKind::Keyboard,
-                KEYBOARD,
-                "InputMethod",
-                system::keyboard(self, state),
-                area,
-            ));
-        }
-        let bar = Rect::new(0, 0, width, status);
-        windows.push(self.window(WindowKind::StatusBar, SYSTEM_UI, "StatusBar", system::status_bar(self), bar));
-        let bar = Rect::new(0, height - nav, width, height);
-        let title = "NavigationBar0";
-        windows.push(self.window(WindowKind::NavigationBar, SYSTEM_UI, title, system::navigation_bar(self), bar));
-        if let Some(panel) = self.panel {
-            let root = system::shade(self, panel);
-            windows.push(self.window(WindowKind::Shade, SYSTEM_UI, self.shade_title(), root, full));
-        }
-        windows
-    }
-
-    /// The shade and the lock screen share a window, which had another name before Android 11.
-    pub fn shade_title(&self) -> &'static str {
-        if self.setup.android < Android::V11 { "StatusBar" } else { "NotificationShade" }
-    }
-
-    fn window(
-        &self,
-        kind: WindowKind,
-        package: &'static str,
-        title: impl Into<String>,
-        mut root: View,
-        area: Rect,
-    ) -> Window {
-        layout::place(&mut root, area, self.scale());
-        Window { kind, package, title: title.into(), root, secure: false }
-    }
-
-    fn app_window(&self, full: Rect, area: Rect) -> Window {
-        let (package, activity) = self.resumed();
-        let secure = self.screen().is_some_and(Screen::is_secure);
-        let title = format!("{package}/{}", full_activity(package, activity));
-        let Some(screen) = self.screen() else {
-            let root = match self.place {
-                Place::Recents => system::recents(self),
-                _ => system::launcher(self, self.place == Place::Drawer),
-            };
-            return self.window(WindowKind::App, package, title, root, full);
-        };
-        let mut content = stack([apps::screen(self, screen, area)]).id("android:id/content").fill();
-        layout::place(&mut content, area, self.scale());
-        let bar = |id, top, bottom| View { rect: Rect::new(0, top, full.right, bottom), ..view("View").id(id) };
-        let body = View { rect: full, ..column([content]) };
-        let root = View {
-            rect: full,
-            ..stack([
-                body,
-                bar("android:id/navigationBarBackground", area.bottom, full.bottom),
-                bar("android:id/statusBarBackground", 0, area.top),
-            ])
-        };
-        Window { kind: WindowKind::App, package, title, root: root.back(self.theme().back), secure }
-    }
-
-    /// The window that has the focus, to Android.
-    pub fn focused_window(&self) -> Option<Window> {
-        self.windows()
-            .into_iter()
-            .rfind(|window| matches!(window.kind, WindowKind::App | WindowKind::Dialog | WindowKind::Shade))
-    }
-
     /// The time on the wall.
     pub(super) fn wall(&self) -> jiff::civil::DateTime {
         wall_clock(self.epoch())
     }
-}
-
-/// `.Calculator` as `com.android.calculator2.Calculator`.
-pub fn full_activity(package: &str, activity: &str) -> String {
-    if activity.starts_with('.') { format!("{package}{activity}") } else { activity.to_owned() }
 }

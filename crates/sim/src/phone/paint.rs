@@ -4,12 +4,13 @@ use super::art;
 use super::canvas::{Canvas, Color};
 use super::edit::Cursor;
 use super::geometry::Rect;
-use super::keys::line_left;
 use super::layout;
-use super::machine::{Machine, WindowKind};
+use super::machine::Machine;
 use super::text::{self, Style};
 use super::theme::{EMOJI, Theme};
+use super::typing::line_left;
 use super::view::{Fill, View};
+use super::windows::WindowKind;
 
 impl Machine {
     /// The screen as a picture. Secure windows and a sleeping phone are black.

@@ -110,3 +110,21 @@ fn every_screen_can_be_painted_and_shows_something() {
         }
     }
 }
+
+#[test]
+fn no_screen_is_too_small_or_too_large_to_be_laid_out_and_painted() {
+    for (size, density) in [((200, 200), 1200), ((200, 3000), 160), ((3000, 200), 72)] {
+        for (name, prepare) in SCREENS {
+            let mut machine = Machine::new(Setup { size, density, ..Setup::default() });
+            prepare(&mut machine);
+            machine.paint();
+            machine.tree();
+            for (x, y) in [(0.0, 0.0), (100.0, 100.0), (199.0, 199.0)] {
+                for phase in [touch::Phase::Down, touch::Phase::Up] {
+                    machine.pointer(touch::Pointer { finger: 0, phase, x, y });
+                }
+            }
+            assert_eq!(machine.size(), if name.ends_with("landscape") { (size.1, size.0) } else { size });
+        }
+    }
+}

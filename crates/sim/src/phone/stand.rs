@@ -12,7 +12,7 @@ use super::adbd;
 use super::android::Android;
 use super::direct::VirtualPhone;
 use super::handset::Clock;
-use super::machine::{Lock, Setup};
+use super::setup::{Lock, Setup};
 
 /// Which phones to put on the stand.
 #[derive(Clone, Debug)]

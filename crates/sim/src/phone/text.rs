@@ -1,16 +1,15 @@
-//! Text: fonts, shaping, bidirectional order, line breaking.
-//!
-//! DejaVu Sans covers Latin, Greek, Cyrillic, Hebrew and Arabic; Noto Emoji draws the emoji. Shaping is
-//! the small part a note needs: Arabic letters take their joined forms, lam-alef its ligature, and
-//! joiners and variation selectors take no room. What no font has is drawn as a box.
+//! Text: bidirectional order and line breaking. Its letters come from [`super::shaping`] and
+//! [`super::glyphs`].
 
 use std::cell::RefCell;
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::Arc;
 
-use ab_glyph::{Font, FontRef};
 use unicode_bidi::{BidiInfo, Level};
 use unicode_segmentation::UnicodeSegmentation;
+
+use super::glyphs::advance;
+use super::shaping::shape;
 
 /// Size in pixels and weight.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -39,15 +38,6 @@ pub struct Line {
     /// The paragraph reads from right to left.
     pub rtl: bool,
     pub glyphs: Vec<Glyph>,
-}
-
-/// The covered pixels of a glyph, relative to the pen on the baseline.
-#[derive(Debug, Default)]
-pub struct Coverage {
-    pub left: i32,
-    pub top: i32,
-    pub width: usize,
-    pub alpha: Vec<u8>,
 }
 
 impl Style {
@@ -199,202 +189,9 @@ fn mirrored(ch: char) -> char {
     }
 }
 
-/// The character to draw for each byte position; positions that draw nothing are absent.
-fn shape(text: &str) -> HashMap<usize, char> {
-    let chars: Vec<(usize, char)> = text.char_indices().filter(|(_, ch)| !is_invisible(*ch)).collect();
-    let mut shaped = HashMap::with_capacity(chars.len());
-    let neighbour = |mut index: usize, step: isize| -> Option<char> {
-        loop {
-            index = index.checked_add_signed(step)?;
-            let (_, ch) = *chars.get(index)?;
-            if !is_mark(ch) {
-                return Some(ch);
-            }
-        }
-    };
-    let mut skip = false;
-    for (index, &(at, ch)) in chars.iter().enumerate() {
-        if std::mem::take(&mut skip) {
-            continue;
-        }
-        let joined_before = neighbour(index, -1).is_some_and(|before| joins(before) == Joining::Both);
-        if ch == '\u{644}'
-            && let Some(ligature) = chars.get(index + 1).and_then(|(_, next)| lam_alef(*next))
-        {
-            shaped.insert(at, form(ligature, u32::from(joined_before)));
-            skip = true;
-            continue;
-        }
-        let joined_after =
-            joins(ch) == Joining::Both && neighbour(index, 1).is_some_and(|after| joins(after) != Joining::None);
-        shaped.insert(at, arabic_form(ch, joined_before, joined_after));
-    }
-    shaped
-}
-
-/// Joiners, variation selectors, skin tones and direction marks take no room.
-fn is_invisible(ch: char) -> bool {
-    matches!(ch, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{fe00}'..='\u{fe0f}'
-        | '\u{1f3fb}'..='\u{1f3ff}' | '\u{feff}')
-        || (ch.is_control() && ch != '\t')
-}
-
-fn is_mark(ch: char) -> bool {
-    matches!(ch, '\u{64b}'..='\u{65f}' | '\u{670}')
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Joining {
-    None,
-    /// Joins only to the letter before it.
-    Before,
-    Both,
-}
-
-/// How many forms each letter from U+0621 to U+064A has in the presentation block that starts at U+FE80.
-const FORMS: [u8; 42] = [
-    1, 2, 2, 2, 2, 4, 2, 4, 2, 4, 4, 4, 4, 4, 2, 2, 2, 2, 4, 4, 4, 4, 4, 4, 4, 4, 0, 0, 0, 0, 0, 0, 4, 4, 4, 4, 4, 4,
-    4, 2, 2, 4,
-];
-
-fn forms(ch: char) -> Option<u8> {
-    let index = (ch as u32).checked_sub(0x621)? as usize;
-    FORMS.get(index).copied().filter(|forms| *forms > 0)
-}
-
-fn joins(ch: char) -> Joining {
-    match forms(ch) {
-        Some(4) => Joining::Both,
-        Some(2) => Joining::Before,
-        _ if ch == '\u{640}' => Joining::Both,
-        _ => Joining::None,
-    }
-}
-
-fn arabic_form(ch: char, before: bool, after: bool) -> char {
-    if forms(ch).is_none() {
-        return ch;
-    }
-    let first: u32 = FORMS.iter().take(ch as usize - 0x621).map(|forms| u32::from(*forms)).sum();
-    let shift = match (before && joins(ch) != Joining::None, after) {
-        (false, false) => 0,
-        (true, false) => 1,
-        (false, true) => 2,
-        (true, true) => 3,
-    };
-    form(0xfe80 + first, shift)
-}
-
-fn lam_alef(alef: char) -> Option<u32> {
-    match alef {
-        '\u{622}' => Some(0xfef5),
-        '\u{623}' => Some(0xfef7),
-        '\u{625}' => Some(0xfef9),
-        '\u{627}' => Some(0xfefb),
-        _ => None,
-    }
-}
-
-fn form(base: u32, shift: u32) -> char {
-    char::from_u32(base + shift).unwrap_or('\u{fffd}')
-}
-
-struct Fonts {
-    regular: Vec<FontRef<'static>>,
-    bold: Vec<FontRef<'static>>,
-}
-
-fn fonts() -> &'static Fonts {
-    static FONTS: OnceLock<Fonts> = OnceLock::new();
-    FONTS.get_or_init(|| {
-        let load = |sources: [&'static [u8]; 2]| {
-            sources.into_iter().filter_map(|bytes| FontRef::try_from_slice(bytes).ok()).collect()
-        };
-        let emoji = epaint_default_fonts::NOTO_EMOJI_REGULAR;
-        Fonts { regular: load([dejavu::sans::regular(), emoji]), bold: load([dejavu::sans::bold(), emoji]) }
-    })
-}
-
-/// Whether a character is drawn with the emoji font, and therefore in its colour.
-pub fn is_emoji(ch: char) -> bool {
-    ch as u32 >= 0x1f000 || matches!(ch, '\u{2615}' | '\u{2728}' | '\u{2b50}' | '\u{2764}' | '\u{26a1}' | '\u{2705}')
-}
-
-fn font_for(ch: char, bold: bool) -> Option<&'static FontRef<'static>> {
-    let family = if bold { &fonts().bold } else { &fonts().regular };
-    let has = |font: &&'static FontRef<'static>| font.glyph_id(ch).0 != 0;
-    if is_emoji(ch) { family.iter().rev().find(has) } else { family.iter().find(has) }
-}
-
-/// How far the pen moves for a character.
-fn advance(ch: char, style: Style) -> f32 {
-    thread_local! {
-        static KNOWN: RefCell<HashMap<(char, bool), f32>> = RefCell::default();
-    }
-    /// More than all alphabets here; whoever writes more characters measures them again.
-    const MOST: usize = 4096;
-    let measure = || match font_for(ch, style.bold) {
-        Some(font) => font.h_advance_unscaled(font.glyph_id(ch)) / font.units_per_em().unwrap_or(1000.0),
-        None => 0.7,
-    };
-    style.size
-        * KNOWN.with_borrow_mut(|known| {
-            if known.len() >= MOST {
-                known.clear();
-            }
-            *known.entry((ch, style.bold)).or_insert_with(measure)
-        })
-}
-
-/// ab_glyph scales by the height of the font, designers by the em square.
-fn scale(font: &FontRef<'static>, style: Style) -> f32 {
-    style.size * font.height_unscaled() / font.units_per_em().unwrap_or(1000.0)
-}
-
-/// The pixels of a glyph, remembered: a screen repeats its letters.
-pub fn coverage(ch: char, style: Style) -> Arc<Coverage> {
-    type Key = (char, u32, bool);
-    static CACHE: OnceLock<Mutex<HashMap<Key, Arc<Coverage>>>> = OnceLock::new();
-    /// 4,096 glyphs of 40 pixels are about 6 MB; beyond that someone draws every character there is.
-    const MOST: usize = 4096;
-    let key = (ch, (style.size * 4.0) as u32, style.bold);
-    let mut cache = CACHE.get_or_init(Mutex::default).lock().unwrap_or_else(PoisonError::into_inner);
-    if cache.len() >= MOST {
-        cache.clear();
-    }
-    Arc::clone(cache.entry(key).or_insert_with(|| Arc::new(rasterise(ch, style))))
-}
-
-fn rasterise(ch: char, style: Style) -> Coverage {
-    let Some(font) = font_for(ch, style.bold) else { return box_for_missing(style) };
-    let glyph = font.glyph_id(ch).with_scale(scale(font, style));
-    let Some(outline) = font.outline_glyph(glyph) else { return Coverage::default() };
-    let bounds = outline.px_bounds();
-    let width = bounds.width().ceil() as usize;
-    let mut alpha = vec![0; width * bounds.height().ceil() as usize];
-    outline.draw(|x, y, amount| {
-        if let Some(cell) = alpha.get_mut(y as usize * width + x as usize) {
-            *cell = (amount.clamp(0.0, 1.0) * 255.0) as u8;
-        }
-    });
-    Coverage { left: bounds.min.x as i32, top: bounds.min.y as i32, width, alpha }
-}
-
-fn box_for_missing(style: Style) -> Coverage {
-    let (width, height) = ((style.size * 0.6) as usize, (style.size * 0.75) as usize);
-    let mut alpha = vec![0; width * height];
-    for y in 0..height {
-        for x in 0..width {
-            if x < 2 || y < 2 || x + 2 >= width || y + 2 >= height {
-                alpha[y * width + x] = 200;
-            }
-        }
-    }
-    Coverage { left: (style.size * 0.05) as i32, top: -(height as i32), width, alpha }
-}
-
 #[cfg(test)]
 mod tests {
+    use super::super::glyphs::coverage;
     use super::*;
 
     const STYLE: Style = Style { size: 40.0, bold: false };

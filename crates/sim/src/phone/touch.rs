@@ -6,8 +6,10 @@
 use super::act::{Act, Field, Panel};
 use super::art::ZOOM;
 use super::geometry::Rect;
-use super::machine::{Lock, Machine, Place, WindowKind};
+use super::machine::{Machine, Place};
+use super::setup::Lock;
 use super::view::View;
+use super::windows::WindowKind;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {

@@ -6,8 +6,9 @@ use sinew_phones::{Node, Rect as NodeRect, Tree, TreeBuilder};
 
 use super::android::Android;
 use super::geometry::Rect;
-use super::machine::{Machine, Window, WindowKind};
+use super::machine::Machine;
 use super::view::View;
+use super::windows::{Window, WindowKind};
 
 impl Machine {
     /// What an accessibility service sees: the focused window first, then the keyboard and the bars.
@@ -207,7 +208,7 @@ fn escape(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::super::act::{App, Screen};
-    use super::super::machine::Setup;
+    use super::super::setup::Setup;
     use super::*;
 
     #[test]

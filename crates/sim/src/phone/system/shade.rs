@@ -3,7 +3,8 @@
 use super::super::act::{Act, App, Panel};
 use super::super::art::Art;
 use super::super::canvas::Color;
-use super::super::machine::{Lock, Machine};
+use super::super::machine::Machine;
+use super::super::setup::Lock;
 use super::super::view::{Align, View, column, label, row, space, spring, stack, view};
 
 /// A notification.

@@ -1,16 +1,15 @@
-//! Apps: `am`, `pm`, `cmd package`, `monkey`.
+//! Starting and stopping apps: `am`, `monkey`.
 
-use super::dumpsys::address;
 use super::{Io, Shell};
 use crate::phone::act::App;
 use crate::phone::android::Android;
 use crate::phone::handset::Denial;
 use crate::phone::keys::{Held, code};
-use crate::phone::machine::{KEYBOARD, LAUNCHER, LAUNCHER_ACTIVITY, SYSTEM_UI, full_activity};
+use crate::phone::machine::{LAUNCHER, LAUNCHER_ACTIVITY};
+use crate::phone::windows::full_activity;
 
-const MAIN: &str = "android.intent.action.MAIN";
-const VIEW: &str = "android.intent.action.VIEW";
-const LAUNCHER_CATEGORY: &str = "android.intent.category.LAUNCHER";
+pub(super) const MAIN: &str = "android.intent.action.MAIN";
+pub(super) const VIEW: &str = "android.intent.action.VIEW";
 
 /// Where an app's files are. The names that Android 11 and later draw by lot are fixed here.
 pub(super) fn apk_folder(app: App) -> String {
@@ -23,19 +22,19 @@ pub(super) fn apk_folder(app: App) -> String {
 
 /// An intent as the command line gives it.
 #[derive(Default)]
-struct Intent<'a> {
-    action: Option<&'a str>,
-    category: Option<&'a str>,
-    data: Option<&'a str>,
-    component: Option<&'a str>,
-    package: Option<&'a str>,
+pub(super) struct Intent<'a> {
+    pub(super) action: Option<&'a str>,
+    pub(super) category: Option<&'a str>,
+    pub(super) data: Option<&'a str>,
+    pub(super) component: Option<&'a str>,
+    pub(super) package: Option<&'a str>,
     extras: bool,
     wait: bool,
     stop_first: bool,
 }
 
 impl<'a> Intent<'a> {
-    fn read(args: &[&'a str]) -> Intent<'a> {
+    pub(super) fn read(args: &[&'a str]) -> Intent<'a> {
         let mut intent = Intent::default();
         let mut args = args.iter();
         while let Some(arg) = args.next() {
@@ -238,163 +237,6 @@ impl Shell {
                 io.line("ThisTime: 142");
             }
             io.line("TotalTime: 142\nWaitTime: 150\nComplete");
-        }
-        0
-    }
-
-    pub(super) fn pm(&self, args: &[&str], io: &mut Io<'_, '_>) -> u8 {
-        match args {
-            ["list", "packages", rest @ ..] => self.list_packages(rest, io),
-            ["list", "features"] => {
-                [
-                    "android.hardware.touchscreen",
-                    "android.hardware.touchscreen.multitouch",
-                    "android.hardware.wifi",
-                    "android.software.input_methods",
-                ]
-                .iter()
-                .for_each(|name| io.line(format!("feature:{name}")));
-                0
-            }
-            ["list", "users"] => {
-                io.line("Users:\n\tUserInfo{0:Owner:c13} running");
-                0
-            }
-            ["list", ..] => 0,
-            ["path", rest @ ..] => match rest.last().and_then(|package| App::find(package)) {
-                Some(app) => {
-                    io.line(format!(
-                        "package:{}/{}.apk",
-                        apk_folder(app),
-                        if app.entry().system { app.entry().label } else { "base" }
-                    ));
-                    0
-                }
-                None => 1,
-            },
-            ["clear", rest @ ..] => match rest.last().and_then(|package| App::find(package)) {
-                Some(app) => {
-                    self.handset.with(|machine| machine.stop(app));
-                    io.line("Success");
-                    0
-                }
-                None => {
-                    io.line("Failed");
-                    1
-                }
-            },
-            ["query-activities" | "resolve-activity", rest @ ..] => {
-                self.resolve(args[0] == "resolve-activity", rest, io)
-            }
-            ["grant" | "revoke" | "enable" | "disable" | "disable-user" | "trim-caches", ..] => 0,
-            ["install" | "install-create" | "install-streaming", ..] => {
-                io.error("Failure [INSTALL_FAILED_INTERNAL_ERROR: this virtual phone installs nothing]");
-                1
-            }
-            ["uninstall", ..] => {
-                io.line("Failure [DELETE_FAILED_INTERNAL_ERROR]");
-                1
-            }
-            ["dump", package] => self.dumpsys(&["package", package], io),
-            [command, ..] => {
-                io.error(format!("Unknown command: {command}"));
-                255
-            }
-            [] => {
-                io.error("Package manager (package) commands:\n  help\n  path PACKAGE\n  list packages [-f] [-d] [-e] [-s] [-3] [-U] [FILTER]");
-                255
-            }
-        }
-    }
-
-    fn list_packages(&self, args: &[&str], io: &mut Io<'_, '_>) -> u8 {
-        let has = |flag: &str| args.contains(&flag);
-        let mut plain = args.iter().enumerate().filter(|(at, arg)| {
-            !arg.starts_with('-') && !matches!(at.checked_sub(1).map(|before| args[before]), Some("--user" | "--uid"))
-        });
-        let filter = plain.next().map_or("", |(_, arg)| *arg);
-        if has("-d") {
-            return 0;
-        }
-        let own = App::ALL.map(|app| (app.entry().package, Some(app), 10_100 + app as u32));
-        let system = [
-            ("android", 1000),
-            (SYSTEM_UI, 10_060),
-            (LAUNCHER, 10_061),
-            (KEYBOARD, 10_062),
-            ("com.android.shell", 2000),
-        ];
-        let all = own.into_iter().chain(system.into_iter().map(|(name, uid)| (name, None, uid)));
-        for (name, app, uid) in all.filter(|(name, ..)| name.contains(filter)) {
-            let third_party = app.is_some_and(|app| !app.entry().system);
-            if (has("-3") && !third_party) || (has("-s") && third_party) {
-                continue;
-            }
-            let mut line = "package:".to_owned();
-            if has("-f") {
-                let folder = app.map_or_else(|| format!("/system/priv-app/{name}"), apk_folder);
-                line.push_str(&format!("{folder}/base.apk="));
-            }
-            line.push_str(name);
-            if has("--show-versioncode") {
-                line.push_str(" versionCode:1");
-            }
-            if has("-U") {
-                line.push_str(&format!(" uid:{uid}"));
-            }
-            io.line(line);
-        }
-        0
-    }
-
-    /// `cmd package query-activities` and `resolve-activity`.
-    fn resolve(&self, one: bool, args: &[&str], io: &mut Io<'_, '_>) -> u8 {
-        let intent = Intent::read(args);
-        let brief = args.contains(&"--brief");
-        let found: Vec<(&str, &str)> = match (intent.action, intent.category) {
-            (Some(MAIN), Some("android.intent.category.HOME")) => vec![(LAUNCHER, LAUNCHER_ACTIVITY)],
-            (Some(MAIN) | None, Some(LAUNCHER_CATEGORY) | None) => App::ALL
-                .iter()
-                .map(|app| app.entry())
-                .filter(|entry| intent.package.is_none_or(|package| package == entry.package))
-                .map(|entry| (entry.package, entry.activity))
-                .collect(),
-            (Some(VIEW), _) if intent.data.is_some_and(|url| url.starts_with("http")) => {
-                vec![(App::Browser.entry().package, App::Browser.entry().activity)]
-            }
-            _ => Vec::new(),
-        };
-        if found.is_empty() {
-            io.line(if one { "No activity found" } else { "No activities found" });
-            return 0;
-        }
-        if args.contains(&"--components") {
-            found.iter().for_each(|(package, activity)| io.line(format!("{package}/{activity}")));
-            return 0;
-        }
-        let indent = if one { "" } else { "  " };
-        if !one {
-            io.line(format!("{} activities found:", found.len()));
-        }
-        for (index, (package, activity)) in found.iter().enumerate().take(if one { 1 } else { usize::MAX }) {
-            if !one {
-                io.line(format!("  Activity #{index}:"));
-            }
-            io.line(format!(
-                "{indent}{indent}priority=0 preferredOrder=0 match=0x108000 specificIndex=-1 isDefault=true"
-            ));
-            match brief {
-                true => io.line(format!("{indent}{indent}{package}/{activity}")),
-                false => {
-                    io.line(format!("{indent}{indent}ActivityInfo:"));
-                    io.line(format!(
-                        "{indent}{indent}  name={}\n{indent}{indent}  packageName={package}",
-                        full_activity(package, activity)
-                    ));
-                    io.line(format!("{indent}{indent}  enabled=true exported=true directBootAware=false\n{indent}{indent}  taskAffinity={package} targetActivity=null persistableMode=PERSIST_ROOT_ONLY"));
-                    io.line(format!("{indent}{indent}  ApplicationInfo:\n{indent}{indent}    packageName={package}\n{indent}{indent}    processName={package} {}", address(package)));
-                }
-            }
         }
         0
     }

@@ -4,7 +4,8 @@ use super::screen::is_lock_secure;
 use super::{Io, Shell};
 use crate::phone::act::App;
 use crate::phone::android::Android;
-use crate::phone::machine::{LAUNCHER, LAUNCHER_ACTIVITY, Machine, full_activity};
+use crate::phone::machine::{LAUNCHER, LAUNCHER_ACTIVITY, Machine};
+use crate::phone::windows::full_activity;
 
 /// The display's physical id.
 pub const DISPLAY: &str = "4619827259835644672";

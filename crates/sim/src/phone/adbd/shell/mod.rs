@@ -4,17 +4,22 @@
 //! says for each answer where its form comes from.
 
 mod apps;
+#[cfg(test)]
+mod chaos;
 mod disk;
 mod dumpsys;
 pub mod formats;
 mod input;
+mod io;
 mod live;
 mod logcat;
+mod packages;
 mod parse;
 mod props;
 mod screen;
 mod system;
 mod text;
+mod words;
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -25,6 +30,7 @@ use sinew_tool::BoxFuture;
 
 #[cfg(test)]
 pub use dumpsys::address as address_of;
+pub use io::Io;
 pub use live::Live;
 
 use super::connection::Closed;
@@ -33,67 +39,8 @@ use crate::phone::android::Android;
 use crate::phone::handset::Handset;
 use parse::{Body, Command, Join, List, Piece, Pipeline, Redirect, Word};
 
-/// What one line may print; more means a loop of files printing files.
-const MOST_OUTPUT: usize = 128 * 1024 * 1024;
 /// A command line is never longer on Android.
 const LONGEST_LINE: usize = 128 * 1024;
-
-/// What a command reads and writes.
-pub struct Io<'a, 's> {
-    /// What comes through a pipe or from a file; `None` where there is a person.
-    pub stdin: Option<Vec<u8>>,
-    pub out: Vec<u8>,
-    pub err: Vec<u8>,
-    live: Option<&'a mut Live<'s>>,
-}
-
-impl Io<'_, '_> {
-    fn quiet(stdin: Option<Vec<u8>>) -> Io<'static, 'static> {
-        Io { stdin, out: Vec::new(), err: Vec::new(), live: None }
-    }
-
-    pub fn bytes(&mut self, bytes: &[u8]) {
-        if self.out.len() + bytes.len() <= MOST_OUTPUT {
-            self.out.extend_from_slice(bytes);
-        }
-    }
-
-    pub fn line(&mut self, text: impl AsRef<str>) {
-        self.bytes(text.as_ref().as_bytes());
-        self.bytes(b"\n");
-    }
-
-    pub fn error(&mut self, text: impl AsRef<str>) {
-        self.err.extend_from_slice(text.as_ref().as_bytes());
-        self.err.push(b'\n');
-    }
-
-    /// Sends what has gathered, where someone is listening.
-    pub async fn flush(&mut self) -> Result<(), Closed> {
-        if let Some(live) = &mut self.live {
-            let (out, err) = (std::mem::take(&mut self.out), std::mem::take(&mut self.err));
-            live.write(&out, &err).await?;
-        }
-        Ok(())
-    }
-
-    /// Everything that comes in, to its end.
-    pub async fn read_all(&mut self) -> Vec<u8> {
-        if let Some(stdin) = self.stdin.take() {
-            return stdin;
-        }
-        let mut all = Vec::new();
-        if let Some(live) = &mut self.live {
-            while let Some(more) = live.read().await {
-                all.extend(more);
-                if all.len() > MOST_OUTPUT {
-                    break;
-                }
-            }
-        }
-        all
-    }
-}
 
 pub struct Shell {
     handset: Handset,

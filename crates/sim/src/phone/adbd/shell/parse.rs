@@ -2,6 +2,8 @@
 //!
 //! Loops, functions and globs are not spoken here; no adb program that was looked at needs them.
 
+use super::words::{Token, tokens, unexpected};
+
 /// A word, still to be expanded.
 pub type Word = Vec<Piece>;
 
@@ -59,7 +61,7 @@ pub struct Pipeline {
 pub type List = Vec<Pipeline>;
 
 /// Groups and substitutions inside one another; deeper is refused.
-const DEEPEST: usize = 16;
+pub const DEEPEST: usize = 16;
 
 /// Reads a whole line, or tells what mksh would complain about.
 pub fn parse(text: &str) -> Result<List, String> {
@@ -71,156 +73,8 @@ pub fn parse(text: &str) -> Result<List, String> {
     }
 }
 
-#[derive(Clone, Debug, PartialEq)]
-enum Token {
-    Word(Word),
-    /// An operator, or a redirection with its number before it.
-    Sign(&'static str),
-}
-
-fn unexpected(token: &Token) -> String {
-    let what = match token {
-        Token::Sign("\n") => "newline",
-        Token::Sign(sign) => sign,
-        Token::Word(_) => "word",
-    };
-    format!("syntax error: unexpected '{what}'")
-}
-
-/// Longer signs before those they begin with.
-const SIGNS: [&str; 15] = ["2>&1", "1>&2", "2>>", "1>>", "&&", "||", ">>", "2>", "1>", ">&2", ";", "|", "&", "(", ")"];
-
-fn tokens(text: &str, depth: usize) -> Result<Vec<Token>, String> {
-    if depth > DEEPEST {
-        return Err("syntax error: nested too deeply".to_owned());
-    }
-    let mut tokens = Vec::new();
-    let mut rest = text;
-    while let Some(ch) = rest.chars().next() {
-        if ch == '\n' {
-            tokens.push(Token::Sign("\n"));
-            rest = &rest[1..];
-        } else if ch.is_whitespace() {
-            rest = &rest[ch.len_utf8()..];
-        } else if ch == '#' {
-            rest = rest.find('\n').map_or("", |end| &rest[end..]);
-        } else if let Some(sign) = SIGNS.iter().find(|sign| rest.starts_with(**sign)) {
-            tokens.push(Token::Sign(sign));
-            rest = &rest[sign.len()..];
-        } else if let Some(sign) = [">", "<"].iter().find(|sign| rest.starts_with(**sign)) {
-            tokens.push(Token::Sign(sign));
-            rest = &rest[1..];
-        } else {
-            let (word, after) = word(rest, depth)?;
-            tokens.push(Token::Word(word));
-            rest = after;
-        }
-    }
-    Ok(tokens)
-}
-
-fn word(text: &str, depth: usize) -> Result<(Word, &str), String> {
-    let mut word: Word = Vec::new();
-    let mut plain = String::new();
-    let mut rest = text;
-    let mut quoted = false;
-    let flush = |plain: &mut String, word: &mut Word| {
-        if !plain.is_empty() {
-            word.push(Piece::Text(std::mem::take(plain)));
-        }
-    };
-    while let Some(ch) = rest.chars().next() {
-        let after = &rest[ch.len_utf8()..];
-        match ch {
-            '\'' if !quoted => {
-                let end = after.find('\'').ok_or("no closing quote")?;
-                plain.push_str(&after[..end]);
-                // An empty pair of quotes is a word too.
-                word.push(Piece::Text(std::mem::take(&mut plain)));
-                rest = &after[end + 1..];
-            }
-            '"' => {
-                quoted = !quoted;
-                word.push(Piece::Text(std::mem::take(&mut plain)));
-                rest = after;
-            }
-            '\\' => {
-                let next = after.chars().next();
-                rest = &after[next.map_or(0, char::len_utf8)..];
-                match next {
-                    Some('\n') => {}
-                    Some(next) if !quoted || "\"\\$`".contains(next) => plain.push(next),
-                    Some(next) => plain.extend(['\\', next]),
-                    None => plain.push('\\'),
-                }
-            }
-            '$' => {
-                let (piece, after) = dollar(after, depth)?;
-                match piece {
-                    Some(piece) => {
-                        flush(&mut plain, &mut word);
-                        word.push(piece);
-                    }
-                    None => plain.push('$'),
-                }
-                rest = after;
-            }
-            '`' => {
-                let end = after.find('`').ok_or("no closing quote")?;
-                flush(&mut plain, &mut word);
-                word.push(Piece::Output(nested(&after[..end], depth)?));
-                rest = &after[end + 1..];
-            }
-            _ if quoted => {
-                plain.push(ch);
-                rest = after;
-            }
-            _ if ch.is_whitespace() || ";|&()<>".contains(ch) => break,
-            _ => {
-                plain.push(ch);
-                rest = after;
-            }
-        }
-    }
-    if quoted {
-        return Err("no closing quote".to_owned());
-    }
-    flush(&mut plain, &mut word);
-    Ok((word, rest))
-}
-
-/// What follows a dollar sign.
-fn dollar(text: &str, depth: usize) -> Result<(Option<Piece>, &str), String> {
-    let variable = |name: &str| Some(Piece::Variable(name.to_owned()));
-    if let Some(inside) = text.strip_prefix('(') {
-        let mut level = 1;
-        for (at, ch) in inside.char_indices() {
-            level += match ch {
-                '(' => 1,
-                ')' => -1,
-                _ => 0,
-            };
-            if level == 0 {
-                return Ok((Some(Piece::Output(nested(&inside[..at], depth)?)), &inside[at + 1..]));
-            }
-        }
-        return Err("syntax error: unmatched '('".to_owned());
-    }
-    if let Some(inside) = text.strip_prefix('{') {
-        let end = inside.find('}').ok_or("syntax error: unmatched '{'")?;
-        return Ok((variable(&inside[..end]), &inside[end + 1..]));
-    }
-    if let Some(special) = text.chars().next().filter(|ch| "?$#@*0".contains(*ch)) {
-        return Ok((variable(&special.to_string()), &text[1..]));
-    }
-    let end = text.find(|ch: char| !ch.is_ascii_alphanumeric() && ch != '_').unwrap_or(text.len());
-    match end {
-        0 => Ok((None, text)),
-        _ => Ok((variable(&text[..end]), &text[end..])),
-    }
-}
-
-fn nested(text: &str, depth: usize) -> Result<List, String> {
+/// The list inside a substitution.
+pub fn nested(text: &str, depth: usize) -> Result<List, String> {
     let mut parser = Parser { tokens: tokens(text, depth + 1)?, at: 0 };
     parser.list(None, depth + 1)
 }

@@ -2,7 +2,8 @@
 
 use super::{Io, Shell};
 use crate::phone::handset::Denial;
-use crate::phone::machine::{Lock, Machine};
+use crate::phone::machine::Machine;
+use crate::phone::setup::Lock;
 
 impl Shell {
     /// Fails with exit code 0, as the real one does: judge the text.
