@@ -4,6 +4,8 @@
 //! Nothing is ever fetched: a reference that leaves the document is a flaw. Schemas that multiply
 //! themselves are found before a validator runs on them.
 
+use std::borrow::Cow;
+
 use serde_json::Value;
 
 /// A schema with more parts than this is refused: no model could read it.
@@ -59,26 +61,6 @@ fn percent_decode(text: &str) -> String {
         }
     }
     String::from_utf8(bytes).unwrap_or_else(|_| text.to_owned())
-}
-
-/// Everything that makes a schema unusable. Empty for a good one.
-pub fn flaws(schema: &Value) -> Vec<Flaw> {
-    let mut found = Vec::new();
-    let mut nodes = 0;
-    survey(schema, schema, &mut String::new(), &mut nodes, &mut found);
-    if nodes > MAX_NODES {
-        return vec![Flaw::new("", format!("the schema has more than {MAX_NODES} parts; no caller can read it"))];
-    }
-    let bare = without_dialect(schema);
-    for error in jsonschema::draft202012::meta::validator().iter_errors(&bare).take(5) {
-        found.push(Flaw::new(error.instance_path().as_str(), clip(&error.to_string())));
-    }
-    if found.is_empty()
-        && let Err(flaw) = Checker::build(&bare)
-    {
-        found.push(flaw);
-    }
-    found
 }
 
 /// Looks at every part once: how many there are, and whether references lead anywhere.
@@ -140,32 +122,47 @@ fn is_endless(root: &Value, reference: &str) -> bool {
 }
 
 /// Everything is read as 2020-12, whatever `$schema` claims.
-fn without_dialect(schema: &Value) -> Value {
+fn without_dialect(schema: &Value) -> Cow<'_, Value> {
+    if schema.get("$schema").is_none() {
+        return Cow::Borrowed(schema);
+    }
     let mut bare = schema.clone();
     if let Some(members) = bare.as_object_mut() {
         members.remove("$schema");
     }
-    bare
+    Cow::Owned(bare)
 }
 
 /// A schema ready to check values.
-pub struct Checker {
-    schema: Value,
+pub struct Checker<'a> {
+    schema: Cow<'a, Value>,
     validator: jsonschema::Validator,
 }
 
-impl Checker {
-    /// `None` where the schema has a flaw, which [`flaws`] tells.
-    pub fn new(schema: &Value) -> Option<Checker> {
+impl<'a> Checker<'a> {
+    /// The error is everything that makes the schema unusable.
+    pub fn new(schema: &'a Value) -> Result<Checker<'a>, Vec<Flaw>> {
         let mut nodes = 0;
         let mut found = Vec::new();
         survey(schema, schema, &mut String::new(), &mut nodes, &mut found);
-        if nodes > MAX_NODES || !found.is_empty() {
-            return None;
+        if nodes > MAX_NODES {
+            let message = format!("the schema has more than {MAX_NODES} parts; no caller can read it");
+            return Err(vec![Flaw::new("", message)]);
         }
         let schema = without_dialect(schema);
-        let validator = Checker::build(&schema).ok()?;
-        Some(Checker { schema, validator })
+        let built = if found.is_empty() { Checker::build(&schema).map_err(Some) } else { Err(None) };
+        let first = match built {
+            Ok(validator) => return Ok(Checker { schema, validator }),
+            Err(first) => first,
+        };
+        // The builder stops at the first fault; the schema of schemas knows them all.
+        for error in jsonschema::draft202012::meta::validator().iter_errors(&schema).take(5) {
+            found.push(Flaw::new(error.instance_path().as_str(), clip(&error.to_string())));
+        }
+        if found.is_empty() {
+            found.extend(first);
+        }
+        Err(found)
     }
 
     fn build(schema: &Value) -> Result<jsonschema::Validator, Flaw> {
@@ -273,7 +270,12 @@ mod tests {
     use serde_json::json;
 
     fn told(schema: Value) -> String {
-        flaws(&schema).first().map(|flaw| format!("{}: {}", flaw.pointer, flaw.message)).unwrap_or_default()
+        Checker::new(&schema)
+            .err()
+            .unwrap_or_default()
+            .first()
+            .map(|flaw| format!("{}: {}", flaw.pointer, flaw.message))
+            .unwrap_or_default()
     }
 
     /// Every definition mentions the next one twice: 2^40 steps for one value.
@@ -302,17 +304,18 @@ mod tests {
     fn recursive_schemas_check_values() {
         let tree = json!({"type": "object", "properties": {"child": {"$ref": "#"}}, "additionalProperties": false});
         assert_eq!(told(tree.clone()), "");
-        let checker = Checker::new(&tree).unwrap();
+        let checker = Checker::new(&tree).ok().unwrap();
         assert_eq!(checker.accepts(&json!({"child": {"child": {}}})), Some(true));
         assert_eq!(checker.accepts(&json!({"child": {"chld": {}}})), Some(false));
     }
 
     #[test]
     fn schemas_that_multiply_are_not_run() {
-        let checker = Checker::new(&bomb()).unwrap();
+        let bomb = bomb();
+        let checker = Checker::new(&bomb).ok().unwrap();
         assert_eq!(checker.accepts(&json!("x")), None);
         let circle = json!({"$defs": {"a": {"allOf": [{"$ref": "#/$defs/a"}]}}, "$ref": "#/$defs/a"});
-        assert_eq!(Checker::new(&circle).and_then(|checker| checker.accepts(&json!(1))), None);
+        assert_eq!(Checker::new(&circle).ok().and_then(|checker| checker.accepts(&json!(1))), None);
     }
 
     #[test]

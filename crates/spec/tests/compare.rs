@@ -171,7 +171,7 @@ fn renames_are_one_change() {
     let old = Tool::new("read", "Reads.", object(json!({"path": {"type": "string"}}), json!(["path"])));
     let mut new = old.clone();
     new.name = "read_file".to_owned();
-    let comparison = diff(&[old.clone()], &[new]);
+    let comparison = diff(std::slice::from_ref(&old), &[new]);
     assert_eq!(comparison.changes.iter().map(|change| change.kind).collect::<Vec<_>>(), ["tool-renamed"]);
     assert_eq!(comparison.bump, Bump::Major);
     let other = Tool::new("read", "Reads.", object(json!({"file": {"type": "string"}}), json!(["file"])));

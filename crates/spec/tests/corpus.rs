@@ -1,8 +1,10 @@
 //! The real-world corpus, read in place where it is present. Nothing of it is kept in the project:
 //! what is asserted are facts about it.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use sinew_spec::judge::{self, Config};
 use sinew_spec::{Document, print};
 
 /// Where the corpus lies beside the checkout, or where `SINEW_CORPUS` says.
@@ -28,8 +30,8 @@ fn documents(part: &str) -> Vec<(String, Document)> {
     collect(&folder.join(part), &mut files);
     files.sort();
     let read = |path: PathBuf| {
-        let name = path.strip_prefix(&folder).unwrap().parent().unwrap().display().to_string();
-        (name, Document::from_bytes(&std::fs::read(path).unwrap()))
+        let name = path.strip_prefix(&folder).ok().and_then(Path::parent).map(|name| name.display().to_string());
+        (name.unwrap_or_default(), Document::from_bytes(&std::fs::read(path).expect("a file of the corpus")))
     };
     files.into_iter().map(read).collect()
 }
@@ -88,14 +90,14 @@ fn nearly_every_document_of_the_head_has_tools_or_says_that_it_has_none() {
         .filter(|(_, document)| document.tools.is_empty() && document.says_no_tools.is_none())
         .map(|(name, _)| name.as_str())
         .collect();
-    for (name, document) in &documents {
-        println!("{name}: {} {:?}", document.tools.len(), document.problems);
-        for tool in &document.tools {
-            println!("   {} {}", tool.name, tool.parameters().count());
-        }
+    assert!(silent.len() <= 1, "{silent:?}");
+    if documents.is_empty() {
+        return;
     }
-    println!("{silent:?}");
-    assert!(silent.len() <= 4, "{silent:?}");
+    // Nearly all of the tools' parameters are found, whatever the form of their description.
+    let described =
+        documents.iter().flat_map(|(_, document)| &document.tools).filter(|tool| tool.parameters().count() > 0);
+    assert!(described.count() * 10 >= tools(&documents) * 6);
 }
 
 #[test]
@@ -111,5 +113,76 @@ fn printing_and_reading_again_changes_nothing() {
         assert_eq!(first.intro, second.intro, "{name}");
         assert!(second.tools.is_empty() || second.is_canonical(), "{name}");
         assert_eq!(print::render_markdown(&title, &second.intro, &second.tools), printed, "{name}");
+    }
+}
+
+fn findings(document: &Document) -> Vec<judge::Finding> {
+    judge::lint(document, &Config::default())
+}
+
+#[test]
+fn the_template_of_the_corpus_says_exactly_unfilled() {
+    for (name, document) in documents("").iter().filter(|(name, _)| name.contains("module_template")) {
+        let rules: Vec<&str> = findings(document).iter().map(|finding| finding.rule).collect();
+        assert_eq!(rules, ["unfilled"], "{name}");
+    }
+}
+
+#[test]
+fn documents_without_tools_are_left_in_peace() {
+    for (name, document) in documents("").iter().filter(|(_, document)| document.says_no_tools.is_some()) {
+        assert!(findings(document).is_empty(), "{name}: {:#?}", findings(document));
+    }
+}
+
+#[test]
+fn every_finding_has_a_place_and_the_known_flaws_are_found() {
+    let documents = documents("");
+    if documents.is_empty() {
+        return;
+    }
+    let mut told = BTreeMap::new();
+    for (name, document) in &documents {
+        for finding in findings(document) {
+            assert!(
+                finding.span.end <= document.text.len() && finding.line <= document.lines.count(),
+                "{name}: {finding:?}"
+            );
+            *told.entry(finding.rule).or_insert(0) += 1;
+        }
+    }
+    // What the survey of the corpus reports: aliases, conditions, comments in JSON, other headings,
+    // missing sections, words of another template for errors.
+    for rule in [
+        "type-alias",
+        "required-unclear",
+        "example-not-json",
+        "section-heading",
+        "section-missing",
+        "error-shape",
+        "version-missing",
+        "version-not-semver",
+        "table-shape",
+        "split-tool",
+        "output-status",
+        "unfilled",
+    ] {
+        assert!(told.contains_key(rule), "{rule} is never told; {told:?}");
+    }
+    // The tolerant reader must not drown a canonical document in errors of its own making.
+    assert!(!told.contains_key("unclosed") && !told.contains_key("name-illegal"), "{told:?}");
+    println!("{told:#?}");
+}
+
+#[test]
+fn mending_never_makes_a_document_worse() {
+    for (name, document) in documents("") {
+        let errors = |findings: &[judge::Finding]| {
+            findings.iter().filter(|finding| finding.severity == judge::Severity::Error).count()
+        };
+        let fixed = judge::fix(&document.text, &Config::default());
+        assert!(errors(&fixed.findings) <= errors(&findings(&document)), "{name}");
+        assert_eq!(Document::parse(&fixed.text).tools.len(), document.tools.len(), "{name}");
+        assert!(fixed.findings.iter().all(|finding| finding.fix.is_none()), "{name}");
     }
 }

@@ -1,7 +1,7 @@
 //! Whatever comes in: findings with places, never a panic, never a hang.
 
 use proptest::prelude::*;
-use serde_json::{Value, json};
+use serde_json::json;
 use sinew_spec::judge::{self, Config, Finding};
 use sinew_spec::report::{self, FileReport, Style};
 use sinew_spec::{Document, ToolSpec, compare, print, read};
@@ -203,15 +203,6 @@ fn scribble() -> impl Strategy<Value = String> {
     ]
 }
 
-/// Two numbers that differ only in how they are written are one.
-fn even(spec: &ToolSpec) -> ToolSpec {
-    let mut spec = spec.clone();
-    let again = |value: &Value| serde_json::from_str(&value.to_string()).unwrap();
-    spec.input = again(&spec.input);
-    spec.output = spec.output.as_ref().map(again);
-    spec
-}
-
 proptest! {
     #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
 
@@ -233,8 +224,7 @@ proptest! {
         let first = Document::parse(&text);
         let printed = print::render_markdown("T", "", &first.tools);
         let second = Document::parse(&printed);
-        let (one, two): (Vec<ToolSpec>, Vec<ToolSpec>) = (first.tools.iter().map(even).collect(), second.tools.iter().map(even).collect());
-        prop_assert_eq!(&one, &two, "{}\n-----\n{}", text, printed);
+        prop_assert_eq!(&first.tools, &second.tools, "{}\n-----\n{}", text, printed);
         prop_assert_eq!(print::render_markdown("T", "", &second.tools), printed);
     }
 }

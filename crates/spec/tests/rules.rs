@@ -35,11 +35,10 @@ const BREAKS: &[(&str, &str, &str)] = &[
     ("input-schema-invalid", "\"minimum\": 1,", "\"minimum\": \"one\","),
     ("table-schema", "| `max_lines` | `integer` | No |", "| `max_lines` | `string` | No |"),
     ("table-shape", "| Parameter Name | Type | Required |", "| Parameter | Type | Mandatory | Phase |"),
-    ("type-unknown", "| `text` | `string` |", "| `text` | `Text` |"),
+    ("type-unknown", "| `text` | `string` |", "| `text` | `TextBlob` |"),
     ("type-alias", "| `text` | `string` |", "| `text` | `str` |"),
     ("required-unclear", "| `max_lines` | `integer` | No |", "| `max_lines` | `integer` | Conditional |"),
     ("parameter-repeated", "| `max_lines` | `integer` | No |", "| `target_file` | `string` | Yes |"),
-    ("parameter-description", ",\n      \"description\": \"The file to read, relative to the workspace.\"", ""),
     ("parameter-example", "| `100` |", "| — |"),
     ("field-description", "The lines, as they are in the file.", "—"),
     ("output-undescribed", "| Field Name | Type | Description | Example Value |", "| This | That | Other | More |"),
@@ -93,6 +92,11 @@ fn rules_that_need_more_than_one_change_speak_too() {
         GOOD.replace("`enum[\"success\", \"failure\"]` | Whether the file was read.", "`string` | `\"success\"`");
     assert_eq!(found(&cheerful), BTreeSet::from(["output-status"]));
 
+    assert_eq!(
+        found(&GOOD.replace("How many lines to return at most, 1 to 10000.", "")),
+        BTreeSet::from(["parameter-description"])
+    );
+
     let nameless =
         GOOD.replace("## Tool: `files.read_text`", "## Tool:").replace("`files.read_text`\n\n### 3", "### 3");
     assert!(found(&nameless).contains("name-missing"));
@@ -133,6 +137,7 @@ fn every_rule_is_tried() {
         "list-not-json",
         "list-shape",
         "name-missing",
+        "parameter-description",
     ]);
     assert_eq!(tried, RULES.iter().map(|rule| rule.id).collect());
 }

@@ -123,8 +123,8 @@ fn pair() -> impl Strategy<Value = Pair> {
                 }
                 let (mut one, mut two) = (json!({ key: old }), json!({ key: new }));
                 if let Some((Value::Object(left), Value::Object(right))) = beside {
-                    one.as_object_mut().unwrap().extend(left);
-                    two.as_object_mut().unwrap().extend(right);
+                    one.as_object_mut().expect("an object").extend(left);
+                    two.as_object_mut().expect("an object").extend(right);
                 }
                 (one, two)
             });

@@ -8,9 +8,8 @@ use crate::model::{Section, ToolSpec};
 use crate::schema::{Checker, clip};
 use crate::text::Span;
 
-pub fn check(bench: &mut Bench<'_>, tool: &ToolSpec, input: Option<&Checker>) {
+pub fn check(bench: &mut Bench<'_>, tool: &ToolSpec, input: Option<&Checker<'_>>, output: Option<&Checker<'_>>) {
     let near = tool.places.near(Section::Examples);
-    let output = tool.places.output.schema.as_ref().and(tool.output.as_ref()).and_then(Checker::new);
     let mut calls = 0;
     let mut broken = false;
     for (example, body) in tool.examples.iter().zip(&tool.places.examples) {
@@ -33,7 +32,7 @@ pub fn check(bench: &mut Bench<'_>, tool: &ToolSpec, input: Option<&Checker>) {
                     calls += 1;
                     check_call(bench, tool, &call, input);
                 }
-                None => check_answer(bench, node, output.as_ref()),
+                None => check_answer(bench, node, output),
             }
         }
     }
@@ -89,7 +88,7 @@ fn call_in(node: &Node) -> Option<Call<'_>> {
     Some(Call { name, arguments: arguments.map(|arguments| &arguments.value), node, other_keys })
 }
 
-fn check_call(bench: &mut Bench<'_>, tool: &ToolSpec, call: &Call<'_>, input: Option<&Checker>) {
+fn check_call(bench: &mut Bench<'_>, tool: &ToolSpec, call: &Call<'_>, input: Option<&Checker<'_>>) {
     for (span, standard) in &call.other_keys {
         let fix = Edit { span: *span, replacement: format!("\"{standard}\"") };
         bench.tell_fixable("example-shape", *span, format!("the standard's word is `{standard}`"), Some(fix));
@@ -139,7 +138,7 @@ fn check_call(bench: &mut Bench<'_>, tool: &ToolSpec, call: &Call<'_>, input: Op
 }
 
 /// An answer shown beside a call fits the output schema, unless it shows a failure.
-fn check_answer(bench: &mut Bench<'_>, node: &Node, output: Option<&Checker>) {
+fn check_answer(bench: &mut Bench<'_>, node: &Node, output: Option<&Checker<'_>>) {
     let Some(checker) = output else { return };
     let value = node.to_value();
     let failed = value.get("status").and_then(Value::as_str).is_some_and(super::behaviour::is_failure)

@@ -24,7 +24,6 @@ pub use rules::{RULES, Rule, rule, rules_page};
 
 use crate::model::ToolSpec;
 use crate::read::{Document, Format};
-use crate::schema::Checker;
 use crate::text::Span;
 
 /// How bad a finding is.
@@ -204,12 +203,11 @@ impl<'a> Bench<'a> {
     fn judge_tool(&mut self, tool: &'a ToolSpec) {
         self.tool = Some(tool);
         self.mute = placeholders::check(self, tool);
-        let flawed = schemas::check(self, tool);
-        let checker = if flawed { None } else { Checker::new(&tool.input) };
+        let (input, output) = schemas::check(self, tool);
         if self.is_markdown() {
             structure::sections(self, tool);
             tables::check(self, tool);
-            examples::check(self, tool, checker.as_ref());
+            examples::check(self, tool, input.as_ref(), output.as_ref());
             behaviour::check(self, tool);
         }
         names::check(self, tool);

@@ -6,44 +6,58 @@ use super::{Bench, Edit};
 use crate::json::{Slip, SlipKind};
 use crate::model::{Section, ToolSpec};
 use crate::read::places::Side;
-use crate::schema::{clip, flaws};
+use crate::schema::{Checker, clip};
 use crate::text::Span;
 
-/// Judges the schemas; answers whether the input schema cannot be used to check examples.
-pub fn check(bench: &mut Bench<'_>, tool: &ToolSpec) -> bool {
+/// Judges the schemas; answers with what checks values against input and output, where they can.
+pub fn check<'a>(bench: &mut Bench<'_>, tool: &'a ToolSpec) -> (Option<Checker<'a>>, Option<Checker<'a>>) {
     let places = &tool.places;
-    let input = side(bench, &places.input, Some(&tool.input), "input-schema-invalid", places.near(Section::Input));
-    side(bench, &places.output, tool.output.as_ref(), "output-schema-invalid", places.near(Section::Output));
+    let input = side(bench, &places.input, &tool.input, "input-schema-invalid", places.near(Section::Input));
+    // A table of fields says nothing about answers that leave some out; only a schema does.
+    let output = tool.output.as_ref().filter(|_| places.output.schema.is_some());
+    let near = places.near(Section::Output);
+    unreadable(bench, &places.input);
+    unreadable(bench, &places.output);
+    let output = output.and_then(|schema| side(bench, &places.output, schema, "output-schema-invalid", near));
     if !bench.is_markdown() {
         let is_object = tool.input.get("type").is_some_and(|kind| kind == "object");
         if places.input.schema.is_none() {
-            bench.tell(
-                "input-schema-invalid",
-                places.heading,
-                "the tool has no `inputSchema`; give at least {\"type\": \"object\"}",
-            );
+            let message = "the tool has no `inputSchema`; give at least {\"type\": \"object\"}";
+            bench.tell("input-schema-invalid", places.heading, message);
         } else if !is_object {
             let span = places.input.place("/type").unwrap_or(places.heading);
             bench.tell("input-schema-invalid", span, "arguments are an object: the schema's `type` must be \"object\"");
         }
     }
-    input
+    (input, output)
 }
 
-fn side(bench: &mut Bench<'_>, side: &Side, schema: Option<&Value>, rule: &'static str, near: Span) -> bool {
+fn unreadable(bench: &mut Bench<'_>, side: &Side) {
     for fault in &side.faults {
         bench.tell("schema-not-json", fault.span, fault.message.clone());
     }
     slips(bench, "schema-not-json", &side.slips);
-    // What comes from a table is well formed by construction.
-    let (Some(_), Some(schema)) = (&side.schema, schema) else { return false };
-    let flaws = flaws(schema);
-    for flaw in &flaws {
-        let span = side.place(&flaw.pointer).unwrap_or(near);
-        let at = if flaw.pointer.is_empty() { String::new() } else { format!(" (at `{}`)", clip(&flaw.pointer)) };
-        bench.tell(rule, span, format!("{}{at}", flaw.message));
+}
+
+fn side<'a>(
+    bench: &mut Bench<'_>,
+    side: &Side,
+    schema: &'a Value,
+    rule: &'static str,
+    near: Span,
+) -> Option<Checker<'a>> {
+    match Checker::new(schema) {
+        Ok(checker) => Some(checker),
+        Err(flaws) => {
+            for flaw in flaws {
+                let span = side.place(&flaw.pointer).unwrap_or(near);
+                let at =
+                    if flaw.pointer.is_empty() { String::new() } else { format!(" (at `{}`)", clip(&flaw.pointer)) };
+                bench.tell(rule, span, format!("{}{at}", flaw.message));
+            }
+            None
+        }
     }
-    !flaws.is_empty()
 }
 
 /// Tells the slips of a lenient reading, with a mend where leaving something out is one.

@@ -80,7 +80,7 @@ pub fn sections(bench: &mut Bench<'_>, tool: &ToolSpec) {
         } else if place.words.of(text) != place.section.heading() {
             let expected = place.section.heading();
             let message = format!("this section is called `### {expected}`");
-            let fix = place.is_heading.then(|| Edit { span: place.words, replacement: expected });
+            let fix = place.is_heading.then_some(Edit { span: place.words, replacement: expected });
             bench.tell_fixable("section-heading", place.words, message, fix);
         }
         if !place.is_filled {

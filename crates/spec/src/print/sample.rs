@@ -113,7 +113,7 @@ mod tests {
             json!({"type": "object", "required": ["n"], "properties": {"n": {"type": "number", "exclusiveMaximum": 0}}}),
         ] {
             let value = sample(&schema);
-            assert_eq!(Checker::new(&schema).unwrap().accepts(&value), Some(true), "{schema} got {value}");
+            assert_eq!(Checker::new(&schema).ok().unwrap().accepts(&value), Some(true), "{schema} got {value}");
         }
     }
 

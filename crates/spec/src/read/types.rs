@@ -180,7 +180,8 @@ fn split_or(text: &str) -> Vec<&str> {
 }
 
 fn balanced(text: &str) -> bool {
-    text.matches(['[', '<', '(']).count() == text.matches([']', '>', ')']).count() && text.matches('"').count() % 2 == 0
+    text.matches(['[', '<', '(']).count() == text.matches([']', '>', ')']).count()
+        && text.matches('"').count().is_multiple_of(2)
 }
 
 fn split_top(text: &str, separator: char) -> Vec<&str> {
