@@ -1,0 +1,208 @@
+package sinew.agent;
+
+import android.accessibilityservice.AccessibilityServiceInfo;
+import android.app.UiAutomation;
+import android.app.UiAutomationConnection;
+import android.graphics.Rect;
+import android.os.Bundle;
+import android.os.HandlerThread;
+import android.os.SystemClock;
+import android.view.accessibility.AccessibilityNodeInfo;
+import android.view.accessibility.AccessibilityWindowInfo;
+
+import java.util.ArrayList;
+import java.util.List;
+
+/**
+ * The screen through UiAutomation, of which Android has one at a time. It is connected when first
+ * needed, so that an agent that only calls providers takes it from nobody.
+ */
+final class AndroidScreen {
+    /** Accessibility services that the phone's owner uses go on. */
+    private static final int KEEP_OTHER_SERVICES = UiAutomation.FLAG_DONT_SUPPRESS_ACCESSIBILITY_SERVICES;
+    /** One second: windows show up some moments after the connection and after a window opened. */
+    private static final long PATIENCE_MS = 1000;
+
+    private UiAutomation automation;
+    private HandlerThread thread;
+
+    List<Element> roots() throws Exception {
+        long until = SystemClock.uptimeMillis() + PATIENCE_MS;
+        for (;;) {
+            List<Element> roots = rootsNow();
+            if (!roots.isEmpty() || SystemClock.uptimeMillis() > until) {
+                return roots;
+            }
+            Thread.sleep(50);
+        }
+    }
+
+    private List<Element> rootsNow() throws Exception {
+        UiAutomation automation = connected();
+        List<Element> roots = new ArrayList<Element>();
+        for (AccessibilityWindowInfo window : automation.getWindows()) {
+            AccessibilityNodeInfo root = window.getRoot();
+            if (root != null) {
+                roots.add(new NodeElement(root));
+            }
+        }
+        if (roots.isEmpty()) {
+            AccessibilityNodeInfo root = automation.getRootInActiveWindow();
+            if (root != null) {
+                roots.add(new NodeElement(root));
+            }
+        }
+        return roots;
+    }
+
+    Element focused() throws Exception {
+        AccessibilityNodeInfo node = connected().findFocus(AccessibilityNodeInfo.FOCUS_INPUT);
+        return node == null ? null : new NodeElement(node);
+    }
+
+    void close() {
+        if (automation != null) {
+            try {
+                automation.disconnect();
+            } catch (RuntimeException gone) {
+                // The system dropped the connection first.
+            }
+            thread.quit();
+            automation = null;
+        }
+    }
+
+    /** Setting the service info also empties the cache of nodes, so what is read is the screen of now. */
+    @SuppressWarnings("deprecation")
+    private UiAutomation connected() throws Fault {
+        if (automation != null) {
+            try {
+                configure(automation);
+                return automation;
+            } catch (RuntimeException lost) {
+                close();
+            }
+        }
+        HandlerThread handlers = new HandlerThread(Agent.NAME + "-screen");
+        handlers.start();
+        UiAutomation fresh = new UiAutomation(handlers.getLooper(), new UiAutomationConnection());
+        try {
+            fresh.connect(KEEP_OTHER_SERVICES);
+            configure(fresh);
+        } catch (RuntimeException e) {
+            handlers.quit();
+            for (Throwable cause = e; cause != null; cause = cause.getCause()) {
+                if (String.valueOf(cause.getMessage()).contains("already registered")) {
+                    throw new Fault(Fault.BUSY, "another tool reads this phone's screen (uiautomator, Appium, a second "
+                            + "agent); end it first");
+                }
+            }
+            throw e;
+        }
+        automation = fresh;
+        thread = handlers;
+        return fresh;
+    }
+
+    private static void configure(UiAutomation automation) {
+        AccessibilityServiceInfo info = automation.getServiceInfo();
+        if (info == null) {
+            throw new IllegalStateException("the accessibility service is not connected");
+        }
+        info.flags |= AccessibilityServiceInfo.FLAG_RETRIEVE_INTERACTIVE_WINDOWS
+                | AccessibilityServiceInfo.FLAG_REPORT_VIEW_IDS
+                | AccessibilityServiceInfo.FLAG_INCLUDE_NOT_IMPORTANT_VIEWS;
+        automation.setServiceInfo(info);
+    }
+
+    private static final class NodeElement implements Element {
+        private final AccessibilityNodeInfo node;
+
+        NodeElement(AccessibilityNodeInfo node) {
+            this.node = node;
+        }
+
+        @Override
+        public CharSequence className() {
+            return node.getClassName();
+        }
+
+        @Override
+        public CharSequence packageName() {
+            return node.getPackageName();
+        }
+
+        @Override
+        public CharSequence text() {
+            return node.isShowingHintText() ? null : node.getText();
+        }
+
+        @Override
+        public CharSequence description() {
+            return node.getContentDescription();
+        }
+
+        @Override
+        public CharSequence resourceId() {
+            return node.getViewIdResourceName();
+        }
+
+        @Override
+        public CharSequence hint() {
+            CharSequence hint = node.getHintText();
+            return hint == null && node.isShowingHintText() ? node.getText() : hint;
+        }
+
+        @Override
+        public int[] bounds() {
+            Rect bounds = new Rect();
+            node.getBoundsInScreen(bounds);
+            return new int[] {bounds.left, bounds.top, bounds.right, bounds.bottom};
+        }
+
+        @Override
+        @SuppressWarnings("deprecation")
+        public int flags() {
+            return (node.isCheckable() ? CHECKABLE : 0)
+                    | (node.isChecked() ? CHECKED : 0)
+                    | (node.isClickable() ? CLICKABLE : 0)
+                    | (node.isLongClickable() ? LONG_CLICKABLE : 0)
+                    | (node.isEnabled() ? ENABLED : 0)
+                    | (node.isFocusable() ? FOCUSABLE : 0)
+                    | (node.isFocused() ? FOCUSED : 0)
+                    | (node.isScrollable() ? SCROLLABLE : 0)
+                    | (node.isEditable() ? EDITABLE : 0)
+                    | (node.isPassword() ? PASSWORD : 0)
+                    | (node.isSelected() ? SELECTED : 0)
+                    | (node.isVisibleToUser() ? VISIBLE : 0);
+        }
+
+        @Override
+        public int childCount() {
+            return node.getChildCount();
+        }
+
+        @Override
+        public Element child(int index) {
+            AccessibilityNodeInfo child = node.getChild(index);
+            return child == null ? null : new NodeElement(child);
+        }
+
+        @Override
+        public boolean refresh() {
+            return node.refresh();
+        }
+
+        @Override
+        public boolean focus() {
+            return node.performAction(AccessibilityNodeInfo.ACTION_FOCUS);
+        }
+
+        @Override
+        public boolean setText(String text) {
+            Bundle arguments = new Bundle();
+            arguments.putCharSequence(AccessibilityNodeInfo.ACTION_ARGUMENT_SET_TEXT_CHARSEQUENCE, text);
+            return node.performAction(AccessibilityNodeInfo.ACTION_SET_TEXT, arguments);
+        }
+    }
+}

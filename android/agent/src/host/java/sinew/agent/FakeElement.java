@@ -1,0 +1,104 @@
+package sinew.agent;
+
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+
+/** A node as a tree's answer describes it. Only an editable one takes text. */
+final class FakeElement implements Element {
+    final Params params;
+    final List<Element> children = new ArrayList<Element>();
+    private final Map<Object, Object> members;
+
+    FakeElement(Map<?, ?> node) {
+        members = new LinkedHashMap<Object, Object>(node);
+        params = new Params(members);
+    }
+
+    @Override
+    public CharSequence className() {
+        return member("class");
+    }
+
+    @Override
+    public CharSequence packageName() {
+        return member("package");
+    }
+
+    @Override
+    public CharSequence text() {
+        return member("text");
+    }
+
+    @Override
+    public CharSequence description() {
+        return member("description");
+    }
+
+    @Override
+    public CharSequence resourceId() {
+        return member("id");
+    }
+
+    @Override
+    public CharSequence hint() {
+        return member("hint");
+    }
+
+    @Override
+    public int[] bounds() {
+        int[] bounds = new int[4];
+        if (members.get("bounds") instanceof List) {
+            List<?> edges = (List<?>) members.get("bounds");
+            for (int i = 0; i < Math.min(4, edges.size()); i++) {
+                bounds[i] = edges.get(i) instanceof Long ? ((Long) edges.get(i)).intValue() : 0;
+            }
+        }
+        return bounds;
+    }
+
+    @Override
+    public int flags() {
+        Object flags = members.get("flags");
+        return flags instanceof Long ? ((Long) flags).intValue() : ENABLED | VISIBLE;
+    }
+
+    @Override
+    public int childCount() {
+        return children.size();
+    }
+
+    @Override
+    public Element child(int index) {
+        return children.get(index);
+    }
+
+    @Override
+    public boolean refresh() {
+        return !Boolean.TRUE.equals(members.get("gone"));
+    }
+
+    @Override
+    public boolean focus() {
+        if ((flags() & FOCUSABLE) == 0) {
+            return false;
+        }
+        members.put("flags", (long) (flags() | FOCUSED));
+        return true;
+    }
+
+    @Override
+    public boolean setText(String text) {
+        if ((flags() & EDITABLE) == 0) {
+            return false;
+        }
+        members.put("text", text);
+        return true;
+    }
+
+    private String member(String name) {
+        Object value = members.get(name);
+        return value instanceof String ? (String) value : null;
+    }
+}

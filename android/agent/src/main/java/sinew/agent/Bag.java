@@ -1,0 +1,16 @@
+package sinew.agent;
+
+import java.util.Collection;
+
+/** A bundle: Android's own on a phone, a plain map on a JVM. */
+interface Bag {
+    Collection<String> keys();
+
+    Object get(String key);
+
+    /** Takes every value that {@link Bundles} decodes; nested bundles come as their raw form. */
+    void put(String key, Object value);
+
+    /** The platform's own object. */
+    Object raw();
+}

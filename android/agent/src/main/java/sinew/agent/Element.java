@@ -1,0 +1,48 @@
+package sinew.agent;
+
+/** A node of the accessibility tree. Strings are null where the node has none. */
+interface Element {
+    int CHECKABLE = 1;
+    int CHECKED = 1 << 1;
+    int CLICKABLE = 1 << 2;
+    int LONG_CLICKABLE = 1 << 3;
+    int ENABLED = 1 << 4;
+    int FOCUSABLE = 1 << 5;
+    int FOCUSED = 1 << 6;
+    int SCROLLABLE = 1 << 7;
+    int EDITABLE = 1 << 8;
+    int PASSWORD = 1 << 9;
+    int SELECTED = 1 << 10;
+    int VISIBLE = 1 << 11;
+
+    CharSequence className();
+
+    CharSequence packageName();
+
+    CharSequence text();
+
+    CharSequence description();
+
+    CharSequence resourceId();
+
+    CharSequence hint();
+
+    /** Left, top, right, bottom in pixels of the current rotation. */
+    int[] bounds();
+
+    int flags();
+
+    int childCount();
+
+    /** Null where it went away meanwhile. */
+    Element child(int index);
+
+    /** Reads it anew; false where it is not on the screen any more. */
+    boolean refresh();
+
+    /** False where the node does not take it. */
+    boolean focus();
+
+    /** False where the node does not take it. */
+    boolean setText(String text);
+}

@@ -1,0 +1,117 @@
+package sinew.agent;
+
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+
+/** What each method does: parameters to plain values, the phone asked, its answer to JSON. */
+final class Methods {
+    static final String PING = "ping";
+    static final String PROVIDER_CALL = "provider_call";
+
+    private static final int MAX_CODE = 1000;
+    private static final int MAX_USER = 100_000;
+
+    private final Phone phone;
+    private final Bundles bundles;
+    private final Trees trees = new Trees();
+
+    Methods(Phone phone) {
+        this.phone = phone;
+        this.bundles = new Bundles(phone);
+    }
+
+    Object call(String method, Params params) throws Exception {
+        switch (method) {
+            case PING:
+                return new LinkedHashMap<String, Object>();
+            case "tree":
+                return tree(params);
+            case "touch":
+                phone.play(Gestures.plan(params.list("strokes")));
+                return new LinkedHashMap<String, Object>();
+            case "key":
+                phone.key((int) params.number("code", 1, MAX_CODE), (int) params.number("meta", 0, Integer.MAX_VALUE, 0));
+                return new LinkedHashMap<String, Object>();
+            case "set_text":
+                return setText(params);
+            case "clipboard_get":
+                return member("text", phone.clipboard());
+            case "clipboard_set":
+                phone.setClipboard(params.text("text"));
+                return new LinkedHashMap<String, Object>();
+            case PROVIDER_CALL:
+                return providerCall(params);
+            case "package_meta":
+                return packageMeta(params);
+            default:
+                throw new Fault(Fault.UNKNOWN_METHOD, "there is no method '" + method + "'; the hello names those there are");
+        }
+    }
+
+    private Object tree(Params params) throws Exception {
+        long deadline = System.nanoTime() + params.number("budget_ms", 1, 60_000, 5000) * 1_000_000;
+        List<Element> roots = phone.roots();
+        return trees.walk(roots, phone.rotation(), deadline);
+    }
+
+    private Object setText(Params params) throws Exception {
+        String text = params.text("text");
+        Element node;
+        if (params.has("handle")) {
+            node = trees.find(params.number("handle", 0, Long.MAX_VALUE));
+            if (!node.refresh()) {
+                throw new Fault(Fault.NO_ELEMENT, "the field is not on the screen any more; read the tree again");
+            }
+            if ((node.flags() & Element.FOCUSED) == 0) {
+                // Some fields take text without focus, so a refusal here decides nothing.
+                node.focus();
+            }
+        } else {
+            node = phone.focused();
+            if (node == null) {
+                throw new Fault(Fault.NO_ELEMENT, "no field has the focus; tap one first, or give its handle");
+            }
+        }
+        if (!node.setText(text)) {
+            throw new Fault(Fault.FAILED, "the field did not take the text; it may not be editable");
+        }
+        return new LinkedHashMap<String, Object>();
+    }
+
+    private Object providerCall(Params params) throws Exception {
+        Bag extras = params.has("extras") ? bundles.decode(params.map("extras")) : null;
+        Bag answer = phone.call(params.text("authority"), params.text("method"), params.optionalText("arg"), extras,
+                user(params));
+        return member("bundle", answer == null ? null : bundles.encode(answer));
+    }
+
+    private Object packageMeta(Params params) throws Exception {
+        List<Object> components = new ArrayList<Object>();
+        for (Phone.Component component : phone.components(params.text("package"), user(params))) {
+            Map<String, Object> json = new LinkedHashMap<String, Object>();
+            json.put("kind", component.kind);
+            json.put("name", component.name);
+            json.put("exported", component.exported);
+            json.put("enabled", component.enabled);
+            json.put("permission", component.permission);
+            if (component.kind.equals("provider")) {
+                json.put("authority", component.authority);
+            }
+            json.put("meta", component.meta == null ? new LinkedHashMap<String, Object>() : bundles.encode(component.meta));
+            components.add(json);
+        }
+        return member("components", components);
+    }
+
+    private int user(Params params) throws Fault {
+        return params.has("user") ? (int) params.number("user", 0, MAX_USER) : phone.user();
+    }
+
+    private static Map<String, Object> member(String name, Object value) {
+        Map<String, Object> map = new LinkedHashMap<String, Object>();
+        map.put(name, value);
+        return map;
+    }
+}
