@@ -1,8 +1,12 @@
-//! Every screen can be painted; on request the pictures are written to a folder to look at.
+//! Every screen can be painted, and `docs/virtual-phone.md` tells the truth.
+//!
+//! `UPDATE_DOCS=1 cargo test -p sinew-sim` rewrites the page and its pictures. `SINEW_PICTURES` names a
+//! folder for pictures of all screens, to look at.
 
 use std::path::PathBuf;
 
 use super::act::{App, Dialog, Field, Panel, Screen};
+use super::adbd::shell::formats;
 use super::*;
 
 /// What to do to a fresh phone before the picture is taken.
@@ -87,6 +91,66 @@ const SCREENS: &[(&str, Prepare)] = &[
 /// The pictures that the documentation shows.
 const SHOWN: [&str; 4] = ["home", "note", "map-zoomed", "quick-settings"];
 
+fn docs() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../docs")
+}
+
+const INTRODUCTION: &str = "\
+# The virtual phone
+
+Printed from the code. A little phone of its own, for trying Sinew without hardware and for testing it: apps with a \
+back stack, a keyboard, a clipboard, a log, notifications, rotation, a lock. What it shows, what it tells an \
+accessibility service and what a finger can touch come from one and the same tree, so they agree. It has no clock of \
+its own: tests step its time, and the same touches always lead to the same screen.
+
+![Home screen](images/phone-home.png) ![A note in five scripts](images/phone-note.png) \
+![The map, zoomed in](images/phone-map-zoomed.png) ![Quick settings](images/phone-quick-settings.png)
+
+It can be told to refuse its tree, its screen or its touch, to be slow, and to be unplugged in the middle of a command.
+
+## Its apps
+
+";
+
+const OVER_ADB: &str = "
+The vault's screen is secure: no picture of it can be taken, and since Android 14 its balance is hidden from services \
+that are no accessibility tools. The passphrase is `sesame`. The clock never comes to rest.
+
+## Over adb
+
+It listens as adbd does, over TCP and without authentication, so the real `adb connect` works, and with it programs that \
+use adb: adbutils, and mobile-mcp but for its list of apps, which runs Java on the phone. `shell`, `exec` and `sync` are \
+served; ports are refused. The shell is an interpreter of its own (quotes, pipes, lists, groups, redirections, `$(…)`; no \
+loops, no globs) and never runs a command of the host. It installs nothing and runs no Java. Pinch, clipboard and text \
+beyond a US keyboard cannot be done by a stock shell, and here they cannot either.
+
+A command answers in the form of Android 9, 11, 13 or 15. No real phone was at hand: this is what each form was modelled on.
+
+";
+
+/// The page, as the code would have it.
+fn page() -> String {
+    let mut page = INTRODUCTION.to_owned();
+    page.push_str("| app | package | starts |\n|---|---|---|\n");
+    for entry in App::ALL.map(App::entry) {
+        page.push_str(&format!("| {} | `{}` | `{}` |\n", entry.label, entry.package, entry.activity));
+    }
+    page + OVER_ADB + &formats::to_markdown()
+}
+
+#[test]
+fn the_page_about_the_virtual_phone_is_fresh() {
+    let path = docs().join("virtual-phone.md");
+    if std::env::var_os("UPDATE_DOCS").is_some() {
+        std::fs::write(&path, page()).unwrap();
+    }
+    let written = std::fs::read_to_string(&path).unwrap_or_default();
+    assert!(written == page(), "docs/virtual-phone.md is stale; rewrite it with UPDATE_DOCS=1 cargo test -p sinew-sim");
+    for name in SHOWN {
+        assert!(docs().join(format!("images/phone-{name}.png")).is_file(), "{name}");
+    }
+}
+
 #[test]
 fn every_screen_can_be_painted_and_shows_something() {
     let folder = std::env::var_os("SINEW_PICTURES").map(PathBuf::from);
@@ -103,10 +167,9 @@ fn every_screen_can_be_painted_and_shows_something() {
         }
         if let Some(folder) = &folder {
             std::fs::write(folder.join(format!("{name}.png")), canvas.shrunk(2).to_png()).unwrap();
-            if SHOWN.contains(name) {
-                let path = folder.join(format!("phone-{name}.png"));
-                std::fs::write(path, canvas.shrunk(3).to_small_png()).unwrap();
-            }
+        }
+        if SHOWN.contains(name) && std::env::var_os("UPDATE_DOCS").is_some() {
+            std::fs::write(docs().join(format!("images/phone-{name}.png")), canvas.shrunk(3).to_small_png()).unwrap();
         }
     }
 }

@@ -10,8 +10,8 @@ use std::fmt::Write;
 pub enum Source {
     /// Lines printed by real phones, collected from public tests and issues.
     Recorded(&'static str),
-    /// Read in Android's or adb's source, or run against the real tool.
-    Read(&'static str),
+    /// Described by Android's source, or expected by a program that drives real phones with it.
+    Described(&'static str),
     /// Platform knowledge that nobody has checked on a phone.
     Assumed,
 }
@@ -25,7 +25,7 @@ pub struct Format {
     pub source: Source,
 }
 
-use Source::{Assumed, Read, Recorded};
+use Source::{Assumed, Described, Recorded};
 
 const fn row(line: &'static str, holds: &'static str, source: Source) -> Format {
     Format { line, holds, source }
@@ -38,86 +38,87 @@ pub const FORMATS: &[Format] = &[
     row(
         "uiautomator dump /dev/tty",
         "UI hierchary dumped to: /dev/tty",
-        Read("AOSP DumpCommand; dumps of AndroidViewClient"),
+        Described("AOSP DumpCommand; dumps of AndroidViewClient"),
     ),
-    row("uiautomator dump", "UI hierchary dumped to: /sdcard/window_dump.xml", Read("AOSP DumpCommand")),
+    row("uiautomator dump", "UI hierchary dumped to: /sdcard/window_dump.xml", Described("AOSP DumpCommand")),
     row("uiautomator help", "Usage: uiautomator", Assumed),
-    row("screencap | head -c 4", "8", Read("AOSP screencap: header of width, height, format, colour space")),
-    row("screencap -p | head -c 4", "PNG", Read("AOSP screencap")),
-    row("wm size", "Physical size: 1080x2400", Recorded("forms of `wm size`")),
-    row("wm density", "Physical density: 420", Recorded("forms of `wm density`")),
+    row("screencap | head -c 4", "8", Assumed),
+    row("screencap -p | head -c 4", "PNG", Described("mobile-mcp and adbutils take it as it is")),
+    row("wm size", "Physical size: 1080x2400", Described("patterns of adbutils")),
+    row("wm density", "Physical density: 420", Described("patterns of mobile-mcp")),
     row("wm dismiss-keyguard; echo done", "done", Assumed),
     row("wm user-rotation", "free", Assumed),
     row("dumpsys window | grep mCurrentFocus", "mCurrentFocus=Window{", FOCUS),
     row("dumpsys window | grep mFocusedApp", "u0 com.android.launcher3/", FOCUS),
-    row("dumpsys window policy", "showing=false", Read("appium-adb lock helpers")),
+    row("dumpsys window policy", "showing=false", Described("appium-adb lock helpers")),
     row("dumpsys window displays", "cur=1080x2400", Assumed),
     row("dumpsys activity activities | grep ResumedActivity", "ResumedActivity", FOCUS),
     row("dumpsys activity top", "ACTIVITY ", Assumed),
-    row("dumpsys activity recents", "RECENT TASKS", Recorded("adb-enhanced, Android 8")),
-    row("dumpsys input", "orientation=0", Recorded("`dumpsys input` of a scrcpy user's tablet")),
-    row("dumpsys display", "orientation=0", Read("patterns of mobile-mcp and adbutils")),
+    row("dumpsys activity recents", "RECENT TASKS", Recorded("adb-enhanced, Android 8; later ones assumed")),
+    row("dumpsys input", "orientation=0", Recorded("a tablet of a scrcpy user; Android 9 assumed")),
+    row("dumpsys display", "orientation=0", Described("patterns of mobile-mcp and adbutils")),
     row("dumpsys power", "mWakefulness=Awake", Assumed),
     row("dumpsys input_method", "mInputShown=false", Assumed),
-    row("dumpsys package dev.sinew.notes", "versionName=1.0", Read("patterns of adbutils")),
+    row("dumpsys package dev.sinew.notes", "versionName=1.0", Described("patterns of adbutils")),
     row("dumpsys battery", "level: 87", Assumed),
-    row("dumpsys SurfaceFlinger --display-id", "Display 4619827259835644672 (HWC display 0)", Read("mobile-mcp")),
+    row("dumpsys SurfaceFlinger --display-id", "Display 4619827259835644672 (HWC display 0)", Described("mobile-mcp")),
     row("dumpsys nonsense", "Can't find service: nonsense", Assumed),
-    row("input tap 5 5; echo $?", "0", Read("AOSP InputShellCommand")),
-    row("input swipe 5 5 5 5 600; echo $?", "0", Read("AOSP InputShellCommand")),
-    row("input text 'gr\u{fc}n'", "Attempt to get length of null array", Read("AOSP sendText")),
-    row("input keyevent KEYCODE_BACK; echo $?", "0", Read("AOSP InputShellCommand")),
+    row("input tap 5 5; echo $?", "0", Described("AOSP InputShellCommand")),
+    row("input swipe 5 5 5 5 600; echo $?", "0", Described("AOSP InputShellCommand")),
+    row("input text 'gr\u{fc}n'", "Attempt to get length of null array", Described("AOSP sendText")),
+    row("input keyevent KEYCODE_BACK; echo $?", "0", Described("AOSP InputShellCommand")),
     row("input nonsense", "Usage: input", Assumed),
-    row("logcat -d -t 1", "--------- beginning of main", Read("logcat -v threadtime")),
-    row("am start -W -n com.android.settings/.Settings", "Complete", Read("AOSP ActivityManagerShellCommand")),
-    row("am start -n no.such/.App", "does not exist.", Read("AOSP ActivityManagerShellCommand")),
-    row(
-        "am start -a android.intent.action.VIEW -d tel:5",
-        "unable to resolve Intent",
-        Read("AOSP ActivityManagerShellCommand"),
-    ),
-    row("am broadcast -a a.b.C", "Broadcast completed: result=0", Read("AOSP ActivityManagerShellCommand")),
+    row("logcat -d -t 1", "--------- beginning of main", Assumed),
+    row("logcat -d -v brief", "I/SystemServer( 1203): ", Described("patterns of adbutils")),
+    row("am start -W -n com.android.settings/.Settings", "Complete", Assumed),
+    row("am start -n no.such/.App", "does not exist.", Assumed),
+    row("am start -a android.intent.action.VIEW -d tel:5", "unable to resolve Intent", Assumed),
+    row("am broadcast -a a.b.C", "Broadcast completed: result=0", Described("AOSP ActivityManagerShellCommand")),
     row("am force-stop com.android.settings; echo $?", "0", Assumed),
     row("am get-current-user", "0", Assumed),
-    row("pm list packages -3", "package:dev.sinew.notes", Read("AOSP PackageManagerShellCommand")),
-    row("pm path dev.sinew.notes", "package:/data/app/", Read("AOSP PackageManagerShellCommand")),
-    row("pm list features", "feature:", Read("patterns of mobile-mcp")),
+    row("pm list packages -3", "package:dev.sinew.notes", Described("patterns of mobile-mcp and adbutils")),
+    row("pm path dev.sinew.notes", "package:/data/app/", Described("patterns of adbutils")),
+    row("pm list features", "feature:", Described("patterns of mobile-mcp")),
     row(
         "cmd package query-activities --brief -a android.intent.action.MAIN -c android.intent.category.LAUNCHER",
         "activities found:",
-        Read("AOSP PackageManagerShellCommand"),
+        Described("AOSP PackageManagerShellCommand"),
     ),
     row(
         "cmd package resolve-activity --brief dev.sinew.notes",
         "dev.sinew.notes/.NotesActivity",
-        Read("AOSP PackageManagerShellCommand"),
+        Described("AOSP PackageManagerShellCommand"),
     ),
     row("cmd statusbar expand-notifications; echo $?", "0", Assumed),
     row(
         "cmd clipboard get-primary-clip",
         "No shell command implementation.",
-        Read("AOSP ClipboardService has no shell command"),
+        Described("AOSP ClipboardService has no shell command"),
     ),
-    row("cmd nonsense", "cmd: Can't find service: nonsense", Read("AOSP cmd")),
+    row("cmd nonsense", "cmd: Can't find service: nonsense", Assumed),
     row("cmd uimode night no", "Night mode: no", Assumed),
     row("monkey -p dev.sinew.notes -c android.intent.category.LAUNCHER 1", "Events injected: 1", Assumed),
     row("monkey -p no.such.app 1", "No activities found to run, monkey aborted.", Assumed),
     row("getprop ro.product.manufacturer", "Sinew", Assumed),
     row("settings get global wifi_on", "1", Assumed),
     row("settings get global nonsense", "null", Assumed),
-    row("content query --uri content://settings/system", "Row: 0 ", Read("AOSP Content")),
-    row("content call --uri content://no.such --method x", "Could not find provider: no.such", Read("AOSP Content")),
+    row("content query --uri content://settings/system", "Row: 0 ", Assumed),
+    row(
+        "content call --uri content://no.such --method x",
+        "Could not find provider: no.such",
+        Described("AOSP Content"),
+    ),
     row("ime list -s", "com.android.inputmethod.latin/.LatinIME", Assumed),
     row("svc wifi enable; echo $?", "0", Assumed),
     row("ps -A -o PID,NAME", "com.android.systemui", Assumed),
-    row("ps -e", "u0_a60", Read("patterns of mobile-mcp")),
+    row("ps -e", "u0_a60", Described("patterns of mobile-mcp")),
     row("pidof com.android.systemui", "1711", Assumed),
     row("ls /sdcard", "Download", Assumed),
     row("cat /sdcard/Download/readme.txt | grep -c .", "1", Assumed),
     row("stat -c %s /sdcard/Download/readme.txt", "63", Assumed),
     row("date +%z", "+0000", Assumed),
     row("id", "uid=2000(shell)", Assumed),
-    row("nonsense", "not found", Read("mksh of Android 9 and 11")),
+    row("nonsense", "not found", Assumed),
 ];
 
 /// The table for a document.
@@ -126,7 +127,7 @@ pub fn to_markdown() -> String {
     for format in FORMATS {
         let source = match format.source {
             Recorded(what) => format!("recorded: {what}"),
-            Read(what) => format!("read: {what}"),
+            Described(what) => format!("described: {what}"),
             Assumed => "assumed".to_owned(),
         };
         let _ = writeln!(out, "| `{}` | {source} |", format.line.replace('|', "\\|"));
