@@ -7,7 +7,7 @@ use std::error::Error;
 use std::sync::Arc;
 use std::time::Duration;
 
-use sinew_boards::{Admission, Door, Limits, websocket};
+use sinew_boards::{Admission, Boards, Door, http};
 use sinew_sim::board::{BoardConfig, Kind, run_many};
 use sinew_tool::DeviceEvent;
 use tokio::net::TcpListener;
@@ -30,15 +30,9 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     let url = format!("ws://{}/xiaozhi/v1/", listener.local_addr()?);
     let (sender, mut events) = mpsc::unbounded_channel();
-    let door = Door {
-        admit: Arc::new(|_: Option<&str>, _: &str| Admission::Device),
-        announce: Arc::new(move |event| drop(sender.send(event))),
-        vision: None,
-        user_tools: false,
-        limits: Limits::default(),
-        tls: None,
-    };
-    let running = tokio::spawn(websocket::run(listener, door, shutdown.clone()));
+    let admit = Arc::new(|_: Option<&str>, _: &str| Admission::Device);
+    let door = Door::new(admit, Arc::new(move |event| drop(sender.send(event))));
+    let running = tokio::spawn(http::run(listener, Boards::new(door), shutdown.clone()));
     let mut devices = Vec::with_capacity(count);
     let before = resident_kib()?;
     let mut boards = tokio::process::Command::new(std::env::current_exe()?)

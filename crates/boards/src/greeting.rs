@@ -1,4 +1,5 @@
-//! Who is knocking: a board's upgrade request, read and judged before any MCP.
+//! Who is knocking: a board's particulars, read and judged before any MCP, and what is said to those who
+//! are not let in.
 
 use std::net::SocketAddr;
 
@@ -9,7 +10,8 @@ use hyper::body::Bytes;
 use sinew_tool::{DeviceId, DeviceInfo, DeviceKey, Status, json};
 use tokio_tungstenite::tungstenite::handshake::server::create_response_with_body;
 
-use crate::Admission;
+use crate::roster::Turned;
+use crate::{Admission, Limits};
 
 /// The path of the board protocol, with and without the slash at its end.
 pub(crate) const PATH: &str = "/xiaozhi/v1/";
@@ -29,6 +31,11 @@ pub(crate) struct Newcomer {
 pub(crate) type Answer = Response<Full<Bytes>>;
 
 impl Newcomer {
+    pub(crate) fn new(hardware_id: String, client_id: Option<String>, token: Option<String>) -> Newcomer {
+        let client_id = client_id.filter(|id| id.len() <= LONGEST_ID);
+        Newcomer { hardware_id, client_id, protocol_version: None, token }
+    }
+
     /// Reads the headers, and where one is missing the query parameter of the same name, which boards
     /// behind simple proxies use.
     pub(crate) fn read<B>(request: &Request<B>) -> Result<Newcomer, Box<Answer>> {
@@ -42,14 +49,14 @@ impl Newcomer {
                 "the header Device-Id is missing; send the board's MAC address in it, for example aa:bb:cc:dd:ee:01";
             return Err(refusal(StatusCode::BAD_REQUEST, message));
         };
-        if hardware_id.len() > LONGEST_ID || !hardware_id.bytes().all(|byte| byte.is_ascii_graphic()) {
+        let Some(hardware_id) = self::hardware_id(&hardware_id) else {
             let message = format!(
                 "the header Device-Id must be 1 to {LONGEST_ID} visible ASCII characters, for example aa:bb:cc:dd:ee:01"
             );
             return Err(refusal(StatusCode::BAD_REQUEST, &message));
-        }
+        };
         Ok(Newcomer {
-            hardware_id: hardware_id.to_ascii_lowercase(),
+            hardware_id,
             client_id: parameter("client-id").filter(|id| id.len() <= LONGEST_ID),
             protocol_version: parameter("protocol-version").and_then(|version| version.parse().ok()),
             token: parameter(AUTHORIZATION.as_str()).and_then(|value| bare_token(&value)),
@@ -61,7 +68,7 @@ impl Newcomer {
     }
 
     /// The particulars of this board before it has said its name.
-    pub(crate) fn to_info(&self, address: SocketAddr, admission: Admission) -> DeviceInfo {
+    pub(crate) fn to_info(&self, transport: &str, address: SocketAddr, admission: Admission) -> DeviceInfo {
         let admitted_by = match admission {
             Admission::Device => "device token",
             Admission::GatewayToken | Admission::Refused => "gateway token",
@@ -70,7 +77,7 @@ impl Newcomer {
             ("hardware_id", Some(json!(self.hardware_id))),
             ("client_id", self.client_id.as_ref().map(|id| json!(id))),
             ("protocol_version", self.protocol_version.map(|version| json!(version))),
-            ("transport", Some(json!("websocket"))),
+            ("transport", Some(json!(transport))),
             ("address", Some(json!(address.to_string()))),
             ("admitted_by", Some(json!(admitted_by))),
         ];
@@ -97,22 +104,40 @@ pub(crate) fn accept<B>(request: &Request<B>) -> Result<Answer, Box<Answer>> {
 
 /// 401, naming the scheme as the standard asks.
 pub(crate) fn unauthorized(newcomer: &Newcomer) -> Box<Answer> {
-    let what = if newcomer.token.is_some() { "the token does not fit" } else { "a token is missing" };
-    let message = format!(
-        "{what}: the board {} must send `Authorization: Bearer TOKEN` with its device token (sinew token new --device {})",
-        newcomer.hardware_id, newcomer.hardware_id
-    );
-    let mut answer = refusal(StatusCode::UNAUTHORIZED, &message);
+    let mut answer = refusal(StatusCode::UNAUTHORIZED, &wrong_token(newcomer));
     let challenge = http::HeaderValue::from_static("Bearer realm=\"sinew boards\"");
     answer.headers_mut().insert(WWW_AUTHENTICATE, challenge);
     answer
 }
 
-pub(crate) fn full(limit: usize) -> Box<Answer> {
-    let message = format!("{limit} boards are connected already, as many as this door admits; try again later");
-    let mut answer = refusal(StatusCode::SERVICE_UNAVAILABLE, &message);
-    answer.headers_mut().insert(RETRY_AFTER, http::HeaderValue::from_static("60"));
+pub(crate) fn turn_away(turned: Turned, limits: &Limits) -> Box<Answer> {
+    let (status, message, wait) = match turned {
+        Turned::Full => (StatusCode::SERVICE_UNAVAILABLE, no_room(limits.boards), "60"),
+        Turned::TooOften => (StatusCode::TOO_MANY_REQUESTS, too_often(limits), "5"),
+        Turned::Closing => (StatusCode::SERVICE_UNAVAILABLE, "the gateway is shutting down".to_owned(), "5"),
+    };
+    let mut answer = refusal(status, &message);
+    answer.headers_mut().insert(RETRY_AFTER, http::HeaderValue::from_static(wait));
     answer
+}
+
+pub(crate) fn wrong_token(newcomer: &Newcomer) -> String {
+    let what = if newcomer.token.is_some() { "the token does not fit" } else { "a token is missing" };
+    let id = &newcomer.hardware_id;
+    format!(
+        "{what}: the board {id} must send its device token (sinew token new --device {id}), as `Authorization: Bearer TOKEN` or as its MQTT password"
+    )
+}
+
+pub(crate) fn no_room(limit: usize) -> String {
+    format!("{limit} boards are connected already, as many as this door admits; try again later")
+}
+
+pub(crate) fn too_often(limits: &Limits) -> String {
+    format!(
+        "the board connects too often: more than {} times at once or {} times a second; is something else using its id?",
+        limits.connect_burst, limits.connects_per_second
+    )
 }
 
 fn refusal(status: StatusCode, message: &str) -> Box<Answer> {
@@ -150,6 +175,21 @@ fn bare_token(value: &str) -> Option<String> {
     (!token.is_empty()).then(|| token.to_owned())
 }
 
+/// A hardware id as it is kept: visible ASCII in lower case, and a MAC with colons, however it is written.
+pub(crate) fn hardware_id(text: &str) -> Option<String> {
+    if text.is_empty() || text.len() > LONGEST_ID || !text.bytes().all(|byte| byte.is_ascii_graphic()) {
+        return None;
+    }
+    let text = text.to_ascii_lowercase();
+    let digits: Vec<u8> = text.bytes().filter(u8::is_ascii_hexdigit).collect();
+    let parted = text.split(['_', '-']).all(|pair| pair.len() == 2);
+    if digits.len() == 12 && ((text.len() == 17 && parted) || text.len() == 12) {
+        let pairs: Vec<String> = digits.chunks(2).map(|pair| pair.iter().copied().map(char::from).collect()).collect();
+        return Some(pairs.join(":"));
+    }
+    Some(text)
+}
+
 /// `board-` and the last six digits of the MAC; for other ids as much of them as fits.
 fn suggest_id(hardware_id: &str) -> String {
     let digits: String = hardware_id.chars().filter(char::is_ascii_hexdigit).collect();
@@ -177,7 +217,7 @@ mod tests {
         ];
         let newcomer = knock("/xiaozhi/v1/", &headers).expect("admissible");
         assert_eq!(newcomer.token(), Some("secret"));
-        let info = newcomer.to_info(([127, 0, 0, 1], 9).into(), Admission::Device);
+        let info = newcomer.to_info("websocket", ([127, 0, 0, 1], 9).into(), Admission::Device);
         assert_eq!((info.key.0.as_str(), info.suggested_id.as_str()), ("board:aa:bb:cc:dd:ee:01", "board-ddee01"));
         assert_eq!(
             json!(info.attributes),

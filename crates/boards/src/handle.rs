@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use arc_swap::ArcSwap;
-use sinew_tool::{BoxFuture, Call, Device, DeviceInfo, ErrorKind, Outcome, ToolError, Toolset};
+use sinew_tool::{BoxFuture, Call, Device, DeviceInfo, ErrorKind, Outcome, ToolError, Toolset, Value};
 use tokio::sync::oneshot;
 
 use crate::queue::Queue;
@@ -46,6 +46,13 @@ impl BoardDevice {
 
     pub(crate) fn set_info(&self, info: DeviceInfo) {
         self.info.store(Arc::new(info));
+    }
+
+    /// Adds a particular for people.
+    pub(crate) fn note(&self, name: &str, value: Value) {
+        let mut info = DeviceInfo::clone(&self.info.load());
+        info.attributes.insert(name.to_owned(), value);
+        self.set_info(info);
     }
 
     pub(crate) fn set_tools(&self, tools: Arc<Toolset>) {

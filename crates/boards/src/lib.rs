@@ -1,9 +1,10 @@
 //! Family 1: boards.
 //!
-//! A board knocks at [`websocket`], is judged by its headers ([`greeting`]), and gets a task of its
-//! own ([`pump`]) that owns the protocol state (`sinew_wire::host::Session`) and the connection
-//! ([`pipe`]). What the gateway sees of it is a [`BoardDevice`] ([`handle`]), announced as a
-//! `DeviceEvent`. The [`roster`] knows who is connected, so that a board that returns replaces itself.
+//! A board knocks at [`http`], where it upgrades to a WebSocket, or at [`mqtt`]; is judged by what it says of
+//! itself (`greeting`), and gets a task of its own (`pump`) that owns the protocol state
+//! (`sinew_wire::host::Session`) and the connection (`pipe`). What the gateway sees of it is a [`BoardDevice`]
+//! (`handle`), announced as a `DeviceEvent`. The `roster` knows who is connected, so that a board that
+//! returns replaces itself, through whichever door.
 //!
 //! The board dialect is not here (see `sinew_wire`), and neither is any decision about who may call
 //! what: admission is asked of whoever opens the [`Door`].
@@ -16,14 +17,18 @@ use sinew_wire::host::Vision;
 
 mod flood;
 mod greeting;
+mod hall;
 mod handle;
+pub mod http;
+pub mod mqtt;
 mod pipe;
 mod pump;
 mod queue;
 mod roster;
+mod socket;
 mod stream;
-pub mod websocket;
 
+pub use hall::Boards;
 pub use handle::BoardDevice;
 
 /// What a door for boards needs to know of the house around it.
@@ -37,6 +42,26 @@ pub struct Door {
     pub user_tools: bool,
     pub limits: Limits,
     pub tls: Option<Arc<tokio_rustls::rustls::ServerConfig>>,
+    /// Where boards reach this gateway, for what they are told to come back to.
+    pub reach: Option<Reach>,
+}
+
+impl Door {
+    /// A door without vision and without TLS.
+    pub fn new(admit: Arc<dyn Admit>, announce: Announce) -> Door {
+        let limits = Limits::default();
+        Door { admit, announce, vision: None, user_tools: false, limits, tls: None, reach: None }
+    }
+}
+
+/// Name or address of this machine as boards know it, and the ports behind it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reach {
+    pub host: String,
+    pub http: u16,
+    pub mqtt: Option<u16>,
+    /// Where the sound of MQTT boards goes.
+    pub sound: Option<u16>,
 }
 
 /// Decides who may connect. Asked once per connection, before any MCP.
@@ -73,6 +98,10 @@ pub struct Limits {
     pub hello_time: Duration,
     /// The longest message read from a board. A photo of 640 x 480 in base64 needs some 100 KB.
     pub message_bytes: usize,
+    /// Connections of one board per second, and how many more in a burst; counted for boards that do not
+    /// stay. The rest is turned away.
+    pub connects_per_second: u32,
+    pub connect_burst: u32,
     /// Calls one board may have open, waiting ones included.
     pub open_calls: usize,
     /// Silence after which a board is pinged; firmware never pings by itself. Two unanswered pings
@@ -93,6 +122,8 @@ impl Default for Limits {
             handshake_time: Duration::from_secs(10),
             hello_time: Duration::from_secs(30),
             message_bytes: 1 << 20,
+            connects_per_second: 2,
+            connect_burst: 20,
             open_calls: 64,
             ping_after: Duration::from_secs(30),
             notices_per_second: 200,

@@ -1,51 +1,31 @@
-//! A WebSocket that costs little while nothing happens.
-//!
-//! tungstenite keeps every buffer at the size of the largest message it ever held: after one photo an
-//! idle board would cost a megabyte for ever. A [`Pipe`] knows from the bytes it has counted when
-//! nothing is half read, and then starts over with small buffers.
+//! What carries text between a board and its task: a WebSocket or MQTT.
 
-use std::pin::Pin;
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
-use futures_util::{Sink, SinkExt, Stream as _};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio_tungstenite::WebSocketStream;
-use tokio_tungstenite::tungstenite::error::{CapacityError, ProtocolError};
-use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
-use tokio_tungstenite::tungstenite::protocol::{CloseFrame, Role, WebSocketConfig};
-use tokio_tungstenite::tungstenite::{Error, Message, Utf8Bytes};
+use sinew_wire::host::Transport;
+use tokio_tungstenite::tungstenite::Utf8Bytes;
 
-use crate::stream::Stream;
+use crate::mqtt::Link;
+use crate::socket::Socket;
 
-/// Holds the frames of an ordinary call; longer ones get room of their own and give it back.
-const READ_BUFFER: usize = 512;
-/// Messages of one turn leave in one write up to this size.
-const WRITE_BUFFER: usize = 4096;
-/// A larger message leaves buffers behind that are worth giving back.
-const LARGE: usize = READ_BUFFER;
 /// How long a farewell may take, and how much is listened to meanwhile.
-const FAREWELL_TIME: Duration = Duration::from_secs(1);
-const FAREWELL_BYTES: u64 = 4 << 20;
+pub(crate) const FAREWELL_TIME: Duration = Duration::from_secs(1);
+pub(crate) const FAREWELL_BYTES: u64 = 4 << 20;
 
-pub(crate) struct Pipe {
-    /// `None` only while the buffers are exchanged, or when the connection is over.
-    socket: Option<WebSocketStream<Stream>>,
-    message_bytes: usize,
-    /// Bytes of all messages taken out, as they were on the wire.
-    taken: u64,
-    /// Something was sent that is not flushed.
-    dirty: bool,
-    /// A large message passed since the buffers were small.
-    swollen: bool,
+#[expect(clippy::large_enum_variant, reason = "most boards are on WebSockets, and a box more would cost each of them")]
+pub(crate) enum Pipe {
+    WebSocket(Socket),
+    // Boxed, so that boards on WebSockets need not carry its size.
+    Mqtt(Box<Link>),
 }
 
 /// What a board sent.
 pub(crate) enum Heard {
     Text(Utf8Bytes),
     Binary(Bytes),
-    /// A ping or a pong.
+    /// A ping, a pong, or whatever else only shows that the board is there.
     SignOfLife,
     /// The board closed the connection in order.
     Farewell,
@@ -55,159 +35,108 @@ pub(crate) enum Heard {
 pub(crate) enum Broken {
     /// The network failed, or the other end vanished.
     Network(String),
-    /// The board broke a rule; it is told which in the close frame.
-    Rule(CloseCode, String),
+    /// The board broke a rule; it is told which where the pipe has words for it.
+    Rule(Farewell, String),
+}
+
+/// The kind of farewell, which each pipe says in its own code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Farewell {
+    Normal,
+    /// The door closes.
+    Closing,
+    /// The same board came again.
+    Replaced,
+    /// Nothing was heard for too long.
+    Silent,
+    Policy,
+    TooLarge,
+    NotText,
+    Protocol,
+    Qos,
+}
+
+/// How it is found out that a silent board is gone.
+pub(crate) enum Vigil {
+    /// By pinging it.
+    Ping,
+    /// By its own pings, which must not stay away for longer than this.
+    Listen(Option<Duration>),
 }
 
 impl Pipe {
-    /// `early` is what came together with the upgrade.
-    pub(crate) async fn new(mut stream: Stream, early: Vec<u8>, message_bytes: usize) -> Pipe {
-        stream.reset_count(early.len() as u64);
-        let socket = open(stream, early, message_bytes).await;
-        Pipe { socket: Some(socket), message_bytes, taken: 0, dirty: false, swollen: false }
+    pub(crate) fn transport(&self) -> Transport {
+        match self {
+            Pipe::WebSocket(_) => Transport::WebSocket,
+            Pipe::Mqtt(_) => Transport::Udp,
+        }
+    }
+
+    pub(crate) fn vigil(&self) -> Vigil {
+        match self {
+            Pipe::WebSocket(_) => Vigil::Ping,
+            Pipe::Mqtt(link) => Vigil::Listen(link.patience),
+        }
+    }
+
+    /// The longest text that the board takes for certain.
+    pub(crate) fn text_bytes(&self) -> Option<usize> {
+        match self {
+            Pipe::WebSocket(_) => None,
+            Pipe::Mqtt(link) => Some(link.text_bytes.map_or(MQTT_TEXT_BYTES, |bytes| bytes.min(MQTT_TEXT_BYTES))),
+        }
     }
 
     pub(crate) fn send(&mut self, text: String) -> Result<(), Broken> {
-        self.swollen |= text.len() > LARGE;
-        self.put(Message::text(text))
+        match self {
+            Pipe::WebSocket(socket) => socket.send(text),
+            Pipe::Mqtt(link) => link.send(text),
+        }
     }
 
+    /// Asks for a sign of life, where the pipe can.
     pub(crate) fn ping(&mut self) -> Result<(), Broken> {
-        self.put(Message::Ping(Bytes::new()))
-    }
-
-    fn put(&mut self, message: Message) -> Result<(), Broken> {
-        self.dirty = true;
-        Pin::new(self.socket()?).start_send(message).map_err(|error| self.broken(error))
+        match self {
+            Pipe::WebSocket(socket) => socket.ping(),
+            Pipe::Mqtt(_) => Ok(()),
+        }
     }
 
     pub(crate) fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Broken>> {
-        if self.dirty {
-            let flushed = ready!(Pin::new(self.socket()?).poll_flush(cx));
-            flushed.map_err(|error| self.broken(error))?;
-            self.dirty = false;
+        match self {
+            Pipe::WebSocket(socket) => socket.poll_flush(cx),
+            Pipe::Mqtt(link) => link.poll_flush(cx),
         }
-        Poll::Ready(Ok(()))
     }
 
     pub(crate) fn poll_hear(&mut self, cx: &mut Context<'_>) -> Poll<Result<Heard, Broken>> {
-        let Some(heard) = ready!(Pin::new(self.socket()?).poll_next(cx)) else {
-            return Poll::Ready(Ok(Heard::Farewell));
-        };
-        let message = heard.map_err(|error| self.broken(error))?;
-        self.taken += bytes_on_the_wire(message.len());
-        self.swollen |= message.len() > LARGE;
-        Poll::Ready(Ok(match message {
-            Message::Text(text) => Heard::Text(text),
-            Message::Binary(bytes) => Heard::Binary(bytes),
-            Message::Close(_) => Heard::Farewell,
-            Message::Ping(_) => {
-                // The pong is queued inside and leaves with the next flush.
-                self.dirty = true;
-                Heard::SignOfLife
-            }
-            Message::Pong(_) | Message::Frame(_) => Heard::SignOfLife,
-        }))
+        match self {
+            Pipe::WebSocket(socket) => socket.poll_hear(cx),
+            Pipe::Mqtt(link) => link.poll_hear(cx),
+        }
     }
 
-    /// Whether large buffers can be given back now: everything sent has left, and no byte was read
-    /// that belongs to a message not yet taken. Fragments and padded lengths make the count on the
-    /// wire larger than ours, so they can only prevent this, never fake it.
+    /// Whether large buffers can be given back now.
     pub(crate) fn can_shrink(&self) -> bool {
-        let read = self.socket.as_ref().map(|socket| socket.get_ref().count());
-        self.swollen && !self.dirty && read == Some(self.taken)
+        match self {
+            Pipe::WebSocket(socket) => socket.can_shrink(),
+            Pipe::Mqtt(_) => false,
+        }
     }
 
     pub(crate) async fn shrink(&mut self) {
-        if let Some(socket) = self.socket.take() {
-            self.socket = Some(open(socket.into_inner(), Vec::new(), self.message_bytes).await);
-            self.swollen = false;
+        if let Pipe::WebSocket(socket) = self {
+            socket.shrink().await;
         }
     }
 
-    /// Says why and closes. What still comes in is read for a moment, because a connection closed
-    /// over unread bytes is reset, and the reason would be lost.
-    pub(crate) async fn close(&mut self, code: CloseCode, reason: &str) {
-        let Some(mut socket) = self.socket.take() else { return };
-        let farewell = async {
-            let frame = CloseFrame { code, reason: within_close_frame(reason).into() };
-            if socket.send(Message::Close(Some(frame))).await.is_ok() {
-                let mut stream = socket.into_inner();
-                let _ = stream.shutdown().await;
-                let _ = tokio::io::copy(&mut stream.take(FAREWELL_BYTES), &mut tokio::io::sink()).await;
-            }
-        };
-        let _ = tokio::time::timeout(FAREWELL_TIME, farewell).await;
-    }
-
-    fn socket(&mut self) -> Result<&mut WebSocketStream<Stream>, Broken> {
-        self.socket.as_mut().ok_or_else(|| Broken::Network("the connection is over".to_owned()))
-    }
-
-    fn broken(&self, error: Error) -> Broken {
-        match error {
-            Error::Capacity(CapacityError::MessageTooLong { size, max_size }) => Broken::Rule(
-                CloseCode::Size,
-                format!("the board sent a message of {size} bytes; at most {max_size} are read"),
-            ),
-            Error::Capacity(error) => Broken::Rule(CloseCode::Size, error.to_string()),
-            Error::Utf8(_) => {
-                Broken::Rule(CloseCode::Invalid, "the board sent a text message that is not UTF-8".to_owned())
-            }
-            Error::WriteBufferFull(_) => Broken::Rule(
-                CloseCode::Policy,
-                format!("the board left {} bytes unread that were sent to it", self.message_bytes),
-            ),
-            Error::Protocol(ProtocolError::ResetWithoutClosingHandshake) => {
-                Broken::Network("the board closed the connection without a farewell".to_owned())
-            }
-            Error::Protocol(error) => {
-                Broken::Rule(CloseCode::Protocol, format!("the board broke the WebSocket protocol: {error}"))
-            }
-            Error::ConnectionClosed | Error::AlreadyClosed => Broken::Network("the connection is over".to_owned()),
-            Error::Io(error) => Broken::Network(error.to_string()),
-            error => Broken::Network(error.to_string()),
+    pub(crate) async fn close(&mut self, farewell: Farewell, reason: &str) {
+        match self {
+            Pipe::WebSocket(socket) => socket.close(farewell, reason).await,
+            Pipe::Mqtt(link) => link.close(farewell, reason).await,
         }
     }
 }
 
-async fn open(stream: Stream, early: Vec<u8>, message_bytes: usize) -> WebSocketStream<Stream> {
-    let config = WebSocketConfig::default()
-        .read_buffer_size(READ_BUFFER)
-        .write_buffer_size(WRITE_BUFFER)
-        .max_write_buffer_size(message_bytes.max(WRITE_BUFFER) + WRITE_BUFFER)
-        .max_message_size(Some(message_bytes))
-        .max_frame_size(Some(message_bytes));
-    WebSocketStream::from_partially_read(stream, early, Role::Server, Some(config)).await
-}
-
-/// The length of an unfragmented frame from a client, whose payload is masked.
-fn bytes_on_the_wire(payload: usize) -> u64 {
-    let header = match payload {
-        0..=125 => 6,
-        126..=65535 => 8,
-        _ => 14,
-    };
-    header + payload as u64
-}
-
-/// A close frame has room for 123 bytes of reason.
-fn within_close_frame(reason: &str) -> &str {
-    &reason[..reason.floor_char_boundary(123)]
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_close_reason_is_cut_between_characters() {
-        assert_eq!(within_close_frame("short"), "short");
-        assert_eq!(within_close_frame(&"ä".repeat(100)).len(), 122);
-    }
-
-    #[test]
-    fn frame_lengths_are_those_of_the_standard() {
-        assert_eq!([0, 125, 126, 65535, 65536].map(bytes_on_the_wire), [6, 131, 134, 65543, 65550]);
-    }
-}
+/// 8 KiB: the largest MQTT message that firmware and the gateways made for it agree on.
+const MQTT_TEXT_BYTES: usize = 8192;

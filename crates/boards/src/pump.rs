@@ -14,13 +14,12 @@ use sinew_wire::Moment;
 use sinew_wire::host::{Config, Event, Output, Session, Ticket, Transport};
 use tokio::sync::oneshot;
 use tokio::time::Sleep;
-use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 
 use crate::flood::Bucket;
+use crate::hall::{Hall, Met};
 use crate::handle::{BoardDevice, Command};
-use crate::pipe::{Broken, Heard, Pipe};
+use crate::pipe::{Broken, Farewell, Heard, Pipe, Vigil};
 use crate::roster::Place;
-use crate::websocket::Hall;
 
 /// Unanswered pings after which a board counts as gone.
 const MISSES: u32 = 2;
@@ -72,25 +71,37 @@ enum Turn {
 /// How a stay ends: what the gateway hears, and what the board hears if it still listens.
 struct Ending {
     reason: LeaveReason,
-    farewell: Option<CloseCode>,
+    farewell: Option<Farewell>,
 }
 
 impl Pump {
     /// Boxed, because a future keeps a copy of whatever is moved into it.
-    pub(crate) fn new(pipe: Pipe, info: DeviceInfo, place: Place, hall: Arc<Hall>) -> Box<Pump> {
+    pub(crate) fn new(met: Met, hall: Arc<Hall>) -> Box<Pump> {
+        let Met { pipe, info, place } = met;
         let limits = &hall.door.limits;
-        let now = since(hall.start);
+        let now = hall.now();
+        let mut session_limits = limits.session.clone();
+        if let Some(bytes) = pipe.text_bytes() {
+            session_limits.call_bytes = session_limits.call_bytes.min(bytes);
+        }
+        let transport = pipe.transport();
         let config = Config {
             session_id: format!("board-{}", place.number),
-            transport: Transport::WebSocket,
+            transport,
             vision: hall.door.vision.clone(),
             user_tools: hall.door.user_tools,
-            hello_extra: None,
-            limits: limits.session.clone(),
+            hello_extra: (transport == Transport::Udp).then(|| hall.sound_section()).flatten(),
+            limits: session_limits,
         };
+        let mut session = Session::new(config, now);
+        if transport == Transport::Udp {
+            // These boards can be asked at any time, and say hello only when they are talked to.
+            session.begin(now);
+        }
         let device = Arc::new(BoardDevice::new(info, limits.open_calls));
+        place.show(&device);
         Box::new(Pump {
-            session: Session::new(config, now),
+            session,
             device,
             open: Vec::new(),
             sleep: Box::pin(tokio::time::sleep_until(hall.start)),
@@ -99,7 +110,7 @@ impl Pump {
             started: now,
             last_heard: now,
             pings_unanswered: 0,
-            greeted: false,
+            greeted: transport == Transport::Udp,
             joined: false,
             early: Vec::new(),
             notices: Bucket::new(limits.notices_per_second, limits.notice_burst, now),
@@ -134,16 +145,16 @@ impl Pump {
     }
 
     fn now(&self) -> Moment {
-        since(self.hall.start)
+        self.hall.now()
     }
 
     fn poll_turn(&mut self, cx: &mut Context<'_>) -> Poll<Turn> {
         if let Poll::Ready(end) = Pin::new(&mut self.place.end).poll(cx) {
-            let (reason, code) = match end {
-                Ok(()) => (LeaveReason::Replaced, CloseCode::Policy),
-                Err(_) => (LeaveReason::Dismissed("the gateway is shutting down".to_owned()), CloseCode::Away),
+            let (reason, farewell) = match end {
+                Ok(()) => (LeaveReason::Replaced, Farewell::Replaced),
+                Err(_) => (LeaveReason::Dismissed("the gateway is shutting down".to_owned()), Farewell::Closing),
             };
-            return Poll::Ready(Turn::Ended(Ending { reason, farewell: Some(code) }));
+            return Poll::Ready(Turn::Ended(Ending { reason, farewell: Some(farewell) }));
         }
         match self.pipe.poll_flush(cx) {
             Poll::Ready(Err(broken)) => return Poll::Ready(Turn::Ended(broken.into())),
@@ -169,7 +180,7 @@ impl Pump {
             Heard::Binary(bytes) => self.session.handle_binary(&bytes),
             Heard::SignOfLife => {}
             Heard::Farewell => {
-                self.ending = Some(Ending { reason: LeaveReason::Closed, farewell: Some(CloseCode::Normal) })
+                self.ending = Some(Ending { reason: LeaveReason::Closed, farewell: Some(Farewell::Normal) })
             }
         }
     }
@@ -190,26 +201,41 @@ impl Pump {
 
     fn handle_time(&mut self, now: Moment) {
         self.session.handle_time(now);
-        if now >= self.ping_due() {
-            if self.pings_unanswered >= MISSES {
-                let silence = now.since(self.last_heard).as_secs();
-                let reason = format!("nothing was heard for {silence} s, and {MISSES} pings went unanswered");
-                self.ending = Some(Ending { reason: LeaveReason::Broken(reason), farewell: Some(CloseCode::Away) });
-            } else {
-                self.pings_unanswered += 1;
-                let pinged = self.pipe.ping();
-                self.note(pinged);
+        if self.silence_due().is_some_and(|due| now >= due) {
+            let silence = now.since(self.last_heard).as_secs();
+            let reason = match self.pipe.vigil() {
+                Vigil::Ping if self.pings_unanswered < MISSES => None,
+                Vigil::Ping => Some(format!("nothing was heard for {silence} s, and {MISSES} pings went unanswered")),
+                Vigil::Listen(_) => Some(format!(
+                    "nothing was heard for {silence} s, half as long again as the keepalive the board chose"
+                )),
+            };
+            match reason {
+                Some(reason) => {
+                    let reason = LeaveReason::Broken(reason);
+                    self.ending = Some(Ending { reason, farewell: Some(Farewell::Silent) });
+                }
+                None => {
+                    self.pings_unanswered += 1;
+                    let pinged = self.pipe.ping();
+                    self.note(pinged);
+                }
             }
         }
         if !self.greeted && now >= self.hello_due() {
             let waited = self.hall.door.limits.hello_time.as_secs();
             let reason = format!("the board said no hello within {waited} s");
-            self.ending = Some(Ending { reason: LeaveReason::Dismissed(reason), farewell: Some(CloseCode::Policy) });
+            self.ending = Some(Ending { reason: LeaveReason::Dismissed(reason), farewell: Some(Farewell::Policy) });
         }
     }
 
-    fn ping_due(&self) -> Moment {
-        self.last_heard + self.hall.door.limits.ping_after * (self.pings_unanswered + 1)
+    /// When the silence has lasted so long that something must be done about it.
+    fn silence_due(&self) -> Option<Moment> {
+        let silence = match self.pipe.vigil() {
+            Vigil::Ping => self.hall.door.limits.ping_after * (self.pings_unanswered + 1),
+            Vigil::Listen(patience) => patience?,
+        };
+        Some(self.last_heard + silence)
     }
 
     fn hello_due(&self) -> Moment {
@@ -234,13 +260,10 @@ impl Pump {
                 Output::Wait(due) => break due,
             }
         };
-        let mut due = self.ping_due();
-        if let Some(session_due) = self.session_due {
-            due = due.min(session_due);
-        }
-        if !self.greeted {
-            due = due.min(self.hello_due());
-        }
+        let hello_due = (!self.greeted).then(|| self.hello_due());
+        let due = [self.silence_due(), self.session_due, hello_due].into_iter().flatten().min();
+        // Nothing to wait for: an MQTT board that chose no keepalive. Looking again after a day costs nothing.
+        let due = due.unwrap_or_else(|| self.now() + Duration::from_secs(86_400));
         if self.sleep.is_elapsed() || due < self.armed {
             self.armed = due;
             self.sleep.as_mut().reset(self.hall.start + Duration::from_micros(due.0));
@@ -260,9 +283,8 @@ impl Pump {
                 let mut info = DeviceInfo::clone(&self.device.info());
                 info.status = Status::Limited {
                     state: "no MCP".to_owned(),
-                    remedy:
-                        "the board's hello does not offer MCP; update its firmware to one whose hello has features.mcp"
-                            .to_owned(),
+                    remedy: "the board does not offer MCP, or does not answer it; update its firmware to one whose hello has features.mcp"
+                        .to_owned(),
                 };
                 self.show(Some(info), None);
             }
@@ -280,7 +302,7 @@ impl Pump {
             Event::Warned(warning) => self.warn(warning),
             Event::Closed(reason) => {
                 let reason = LeaveReason::Dismissed(reason);
-                self.ending.get_or_insert(Ending { reason, farewell: Some(CloseCode::Normal) });
+                self.ending.get_or_insert(Ending { reason, farewell: Some(Farewell::Normal) });
             }
         }
     }
@@ -364,10 +386,18 @@ impl Pump {
         }
         tracing::debug!(board = %self.device.info().key, %reason, stats = ?self.session.stats(), "a board left");
         if std::mem::take(&mut self.joined) {
+            if let LeaveReason::Dismissed(why) = &ending.reason
+                && ending.farewell != Some(Farewell::Closing)
+            {
+                tracing::info!(board = %self.device.info().key, "a board was dismissed: {why}");
+                self.device.note("trouble", json!(why));
+                self.announce(DeviceEvent::Changed(self.device.clone()));
+            }
             self.announce(DeviceEvent::Left(self.device.clone(), ending.reason));
         }
-        if let Some(code) = ending.farewell {
-            Box::pin(self.pipe.close(code, &reason)).await;
+        self.place.leave(now, &self.hall.door.limits);
+        if let Some(farewell) = ending.farewell {
+            Box::pin(self.pipe.close(farewell, &reason)).await;
         }
     }
 }
@@ -393,11 +423,7 @@ impl From<Broken> for Ending {
     fn from(broken: Broken) -> Ending {
         match broken {
             Broken::Network(what) => Ending { reason: LeaveReason::Broken(what), farewell: None },
-            Broken::Rule(code, what) => Ending { reason: LeaveReason::Dismissed(what), farewell: Some(code) },
+            Broken::Rule(farewell, what) => Ending { reason: LeaveReason::Dismissed(what), farewell: Some(farewell) },
         }
     }
-}
-
-fn since(start: tokio::time::Instant) -> Moment {
-    Moment(u64::try_from(start.elapsed().as_micros()).unwrap_or(u64::MAX))
 }

@@ -5,9 +5,15 @@
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
 
 use sinew_tool::{Digest, Toolset};
+use sinew_wire::Moment;
 use tokio::sync::oneshot;
+
+use crate::Limits;
+use crate::flood::Bucket;
+use crate::handle::BoardDevice;
 
 #[derive(Default)]
 pub(crate) struct Roster {
@@ -18,19 +24,44 @@ pub(crate) struct Roster {
 #[derive(Default)]
 struct Entries {
     boards: HashMap<Arc<str>, Entry>,
+    /// Boards that left or were replaced soon after they came, and how often they may still come.
+    restless: HashMap<Arc<str>, Restless>,
     last_number: u64,
     closed: bool,
 }
 
 struct Entry {
     number: u64,
+    came: Moment,
+    device: Weak<BoardDevice>,
     end: oneshot::Sender<()>,
 }
+
+struct Restless {
+    bucket: Bucket,
+    last: Moment,
+    /// It was turned away, and somebody was told.
+    told: bool,
+}
+
+/// Why an admitted board gets no place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Turned {
+    Full,
+    TooOften,
+    Closing,
+}
+
+/// A stay that lasted longer than this is nothing unusual.
+const SHORT_STAY: Duration = Duration::from_secs(10);
+/// Restless boards remembered at once; beyond it those are forgotten that have calmed down.
+const RESTLESS: usize = 4096;
 
 /// A board's place among the connected; leaving it is dropping it.
 pub(crate) struct Place {
     roster: Arc<Roster>,
-    hardware_id: Arc<str>,
+    pub(crate) hardware_id: Arc<str>,
+    came: Moment,
     pub(crate) number: u64,
     /// Resolves when the place is lost: with `Ok` to the same board that came again, with `Err`
     /// because the door closes.
@@ -38,29 +69,49 @@ pub(crate) struct Place {
 }
 
 impl Roster {
-    /// `None` once the door is closing.
-    pub(crate) fn enter(self: &Arc<Roster>, hardware_id: &str) -> Option<Place> {
+    /// A place for a board; one that is here already gives its older one up.
+    pub(crate) fn enter(self: &Arc<Roster>, hardware_id: &str, now: Moment, limits: &Limits) -> Result<Place, Turned> {
         let (sender, end) = oneshot::channel();
         let hardware_id: Arc<str> = hardware_id.into();
         let mut entries = self.entries();
         if entries.closed {
-            return None;
+            return Err(Turned::Closing);
+        }
+        if entries.boards.len() >= limits.boards && !entries.boards.contains_key(&hardware_id) {
+            return Err(Turned::Full);
+        }
+        if let Some(entry) = entries.boards.get(&hardware_id)
+            && now.since(entry.came) < SHORT_STAY
+        {
+            entries.remember(&hardware_id, now, limits);
+        }
+        if let Some(restless) = entries.restless.get_mut(&hardware_id) {
+            restless.last = now;
+            if !restless.bucket.take(now) {
+                return Err(Turned::TooOften);
+            }
         }
         entries.last_number += 1;
         let number = entries.last_number;
-        let before = entries.boards.insert(hardware_id.clone(), Entry { number, end: sender });
+        let entry = Entry { number, came: now, device: Weak::new(), end: sender };
+        let before = entries.boards.insert(hardware_id.clone(), entry);
         drop(entries);
         if let Some(before) = before {
             // An error means that the older connection is ending by itself.
             let _ = before.end.send(());
         }
-        Some(Place { roster: self.clone(), hardware_id, number, end })
+        Ok(Place { roster: self.clone(), hardware_id, came: now, number, end })
     }
 
-    /// Whether one more board may come; one that is here already always may.
-    pub(crate) fn has_room(&self, hardware_id: &str, limit: usize) -> bool {
-        let entries = self.entries();
-        entries.boards.len() < limit || entries.boards.contains_key(hardware_id)
+    /// True the first time after a board that is turned away for coming too often had a rest.
+    pub(crate) fn is_news(&self, hardware_id: &str) -> bool {
+        let mut entries = self.entries();
+        entries.restless.get_mut(hardware_id).is_some_and(|restless| !std::mem::replace(&mut restless.told, true))
+    }
+
+    /// The present stay of a board.
+    pub(crate) fn find(&self, hardware_id: &str) -> Option<Arc<BoardDevice>> {
+        self.entries().boards.get(hardware_id)?.device.upgrade()
     }
 
     /// Tells every board that the door closes, and lets none in any more.
@@ -87,12 +138,50 @@ impl Roster {
     }
 }
 
+impl Entries {
+    /// Keeps an eye on a board that does not stay.
+    fn remember(&mut self, hardware_id: &Arc<str>, now: Moment, limits: &Limits) {
+        if self.restless.len() >= RESTLESS {
+            self.restless.retain(|_, restless| now.since(restless.last) < SHORT_STAY);
+        }
+        if self.restless.len() < RESTLESS {
+            self.restless.entry(hardware_id.clone()).or_insert_with(|| Restless {
+                bucket: Bucket::new(limits.connects_per_second, limits.connect_burst, now),
+                last: now,
+                told: false,
+            });
+        }
+    }
+
+    fn remove(&mut self, place: &Place) {
+        if self.boards.get(&place.hardware_id).is_some_and(|entry| entry.number == place.number) {
+            self.boards.remove(&place.hardware_id);
+        }
+    }
+}
+
+impl Place {
+    /// Lets others find the device in this place.
+    pub(crate) fn show(&self, device: &Arc<BoardDevice>) {
+        let mut entries = self.roster.entries();
+        if let Some(entry) = entries.boards.get_mut(&self.hardware_id).filter(|entry| entry.number == self.number) {
+            entry.device = Arc::downgrade(device);
+        }
+    }
+
+    /// Gives the place up, and remembers if it was a short stay.
+    pub(crate) fn leave(&self, now: Moment, limits: &Limits) {
+        let mut entries = self.roster.entries();
+        if now.since(self.came) < SHORT_STAY {
+            entries.remember(&self.hardware_id, now, limits);
+        }
+        entries.remove(self);
+    }
+}
+
 impl Drop for Place {
     fn drop(&mut self) {
-        let mut entries = self.roster.entries();
-        if entries.boards.get(&self.hardware_id).is_some_and(|entry| entry.number == self.number) {
-            entries.boards.remove(&self.hardware_id);
-        }
+        self.roster.entries().remove(self);
     }
 }
 
@@ -103,29 +192,58 @@ mod tests {
 
     use super::*;
 
+    fn limits(boards: usize) -> Limits {
+        Limits { boards, connects_per_second: 1, connect_burst: 3, ..Limits::default() }
+    }
+
+    fn enter(roster: &Arc<Roster>, hardware_id: &str, seconds: u64) -> Result<Place, Turned> {
+        roster.enter(hardware_id, Moment(seconds * 1_000_000), &limits(2))
+    }
+
     #[test]
     fn a_board_that_returns_takes_its_own_place() {
         let roster = Arc::new(Roster::default());
-        let mut first = roster.enter("aa").expect("open");
-        let mut other = roster.enter("bb").expect("open");
-        let mut second = roster.enter("aa").expect("open");
+        let mut first = enter(&roster, "aa", 0).expect("open");
+        let mut other = enter(&roster, "bb", 0).expect("open");
+        let mut second = enter(&roster, "aa", 60).expect("open");
         assert_eq!(first.end.try_recv(), Ok(()));
         assert_eq!(other.end.try_recv(), Err(TryRecvError::Empty));
 
         drop(first);
         assert_eq!(second.end.try_recv(), Err(TryRecvError::Empty), "the old farewell must not end the new stay");
-        assert!(roster.has_room("aa", 2) && !roster.has_room("cc", 2));
+        assert_eq!(enter(&roster, "cc", 60).err(), Some(Turned::Full));
         drop(second);
-        assert!(roster.has_room("cc", 2));
+        assert!(enter(&roster, "cc", 60).is_ok());
     }
 
     #[test]
     fn closing_ends_every_stay_and_admits_none() {
         let roster = Arc::new(Roster::default());
-        let mut place = roster.enter("aa").expect("open");
+        let mut place = enter(&roster, "aa", 0).expect("open");
         roster.close();
         assert_eq!(place.end.try_recv(), Err(TryRecvError::Closed));
-        assert!(roster.enter("aa").is_none());
+        assert_eq!(enter(&roster, "aa", 0).err(), Some(Turned::Closing));
+    }
+
+    #[test]
+    fn a_board_that_comes_and_goes_too_often_is_turned_away_until_it_rests() {
+        let roster = Arc::new(Roster::default());
+        for _ in 0..4 {
+            let place = enter(&roster, "aa", 0).expect("at first");
+            place.leave(Moment(0), &limits(2));
+        }
+        assert_eq!(enter(&roster, "aa", 0).err(), Some(Turned::TooOften));
+        assert!(roster.is_news("aa") && !roster.is_news("aa"), "told once");
+        assert!(enter(&roster, "bb", 0).is_ok(), "nobody else notices");
+        assert!(enter(&roster, "aa", 5).is_ok());
+    }
+
+    #[test]
+    fn a_board_that_replaces_itself_too_often_keeps_its_last_place() {
+        let roster = Arc::new(Roster::default());
+        let mut places: Vec<Place> = (0..4).map(|_| enter(&roster, "aa", 0).expect("at first")).collect();
+        assert_eq!(enter(&roster, "aa", 0).err(), Some(Turned::TooOften));
+        assert_eq!(places[3].end.try_recv(), Err(TryRecvError::Empty));
     }
 
     #[test]

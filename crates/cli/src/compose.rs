@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use sinew_boards::{Admission, Door};
+use sinew_boards::{Admission, Boards, Door};
 use sinew_front::Front;
 use sinew_front::tls::TlsIdentity;
 use sinew_gateway::{DeviceAdmission, Gateway, OpenError};
@@ -112,8 +112,9 @@ impl House {
             user_tools: settings.user_tools,
             limits: Default::default(),
             tls: boards_tls,
+            reach: None,
         };
-        tasks.spawn(sinew_boards::websocket::run(boards, door, shutdown.clone()));
+        tasks.spawn(sinew_boards::http::run(boards, Boards::new(door), shutdown.clone()));
 
         let mut front_settings = sinew_front::Settings::default();
         front_settings.allowed_hosts.extend(hosts.iter().cloned());

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use futures_util::{SinkExt, StreamExt};
 use serde_json::{Value, json};
-use sinew_boards::{Admission, Door, Limits, websocket};
+use sinew_boards::{Admission, Boards, Door, http};
 use sinew_sim::board::{BoardConfig, Kind};
 use sinew_tool::{Args, Call, Device, DeviceEvent, LeaveReason, Notice, Outcome, ToolError};
 use tokio::net::{TcpListener, TcpStream};
@@ -36,21 +36,15 @@ impl House {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let address = listener.local_addr().expect("bound");
         let (sender, events) = mpsc::unbounded_channel();
-        let mut door = Door {
-            admit: Arc::new(|token: Option<&str>, id: &str| match token {
-                Some(TOKEN) => Admission::GatewayToken,
-                Some(token) if token == format!("token of {id}") => Admission::Device,
-                _ => Admission::Refused,
-            }),
-            announce: Arc::new(move |event| drop(sender.send(event))),
-            vision: None,
-            user_tools: false,
-            limits: Limits::default(),
-            tls: None,
+        let admit = |token: Option<&str>, id: &str| match token {
+            Some(TOKEN) => Admission::GatewayToken,
+            Some(token) if token == format!("token of {id}") => Admission::Device,
+            _ => Admission::Refused,
         };
+        let mut door = Door::new(Arc::new(admit), Arc::new(move |event| drop(sender.send(event))));
         change(&mut door);
         let shutdown = CancellationToken::new();
-        let running = tokio::spawn(websocket::run(listener, door, shutdown.clone()));
+        let running = tokio::spawn(http::run(listener, Boards::new(door), shutdown.clone()));
         House { address, events, shutdown, running }
     }
 

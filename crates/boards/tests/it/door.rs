@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use futures_util::StreamExt;
 use serde_json::json;
-use sinew_boards::websocket;
+use sinew_boards::{Admission, Boards, Door, http};
 use sinew_sim::board::{BoardConfig, Kind, RunError, Trust, hardware_id, run_many};
 use sinew_tool::{DeviceEvent, LeaveReason, Status};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -280,15 +280,8 @@ async fn a_closed_token_ends_the_door_at_once() {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
     let house = House::open_with(|_| {}).await;
     house.shutdown.cancel();
-    let door = sinew_boards::Door {
-        admit: Arc::new(|_: Option<&str>, _: &str| sinew_boards::Admission::Refused),
-        announce: Arc::new(|_| {}),
-        vision: None,
-        user_tools: false,
-        limits: sinew_boards::Limits::default(),
-        tls: None,
-    };
-    soon(websocket::run(listener, door, house.shutdown.clone())).await.expect("nothing to do");
+    let door = Door::new(Arc::new(|_: Option<&str>, _: &str| Admission::Refused), Arc::new(|_| {}));
+    soon(http::run(listener, Boards::new(door), house.shutdown.clone())).await.expect("nothing to do");
     house.close().await;
 }
 

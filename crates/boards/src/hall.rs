@@ -1,0 +1,148 @@
+//! What all doors for boards share, and how each of them lets boards in.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::time::Duration;
+
+use sinew_tool::{DeviceInfo, Value, json};
+use sinew_wire::Moment;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
+use tokio_rustls::TlsAcceptor;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::Door;
+use crate::pipe::Pipe;
+use crate::pump::Pump;
+use crate::roster::{Place, Roster, Turned};
+use crate::stream::Stream;
+
+/// After a failed accept, usually for want of file descriptors, others get time to close some.
+pub(crate) const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
+
+/// The boards of one gateway, whichever door they come through. Cheap to clone.
+#[derive(Clone)]
+pub struct Boards {
+    pub(crate) hall: Arc<Hall>,
+}
+
+pub(crate) struct Hall {
+    pub(crate) door: Door,
+    pub(crate) roster: Arc<Roster>,
+    pub(crate) start: tokio::time::Instant,
+    pub(crate) sound_packets: AtomicU64,
+}
+
+/// A board that was let in.
+pub(crate) struct Met {
+    pub(crate) pipe: Pipe,
+    pub(crate) info: DeviceInfo,
+    pub(crate) place: Place,
+}
+
+impl Boards {
+    pub fn new(door: Door) -> Boards {
+        let (roster, sound_packets) = (Arc::default(), AtomicU64::new(0));
+        Boards { hall: Arc::new(Hall { door, roster, start: tokio::time::Instant::now(), sound_packets }) }
+    }
+
+    /// Packets of sound that boards sent and nobody heard.
+    pub fn sound_packets(&self) -> u64 {
+        self.hall.sound_packets.load(std::sync::atomic::Ordering::Relaxed)
+    }
+}
+
+impl Hall {
+    pub(crate) fn now(&self) -> Moment {
+        Moment(u64::try_from(self.start.elapsed().as_micros()).unwrap_or(u64::MAX))
+    }
+
+    /// A place for an admitted board. One that comes too often is told so, and so is whoever looks at it.
+    pub(crate) fn enter(&self, hardware_id: &str) -> Result<Place, Turned> {
+        let limits = &self.door.limits;
+        let entered = self.roster.enter(hardware_id, self.now(), limits);
+        if let Err(Turned::TooOften) = entered
+            && self.roster.is_news(hardware_id)
+        {
+            let trouble = crate::greeting::too_often(limits);
+            tracing::warn!(%hardware_id, "a board was turned away: {trouble}");
+            if let Some(device) = self.roster.find(hardware_id) {
+                device.note("trouble", json!(trouble));
+                (self.door.announce)(sinew_tool::DeviceEvent::Changed(device));
+            }
+        }
+        entered
+    }
+
+    /// Where an MQTT board may send sound: firmware opens no conversation without it. Key and nonce are those
+    /// of one connection; nothing is ever decrypted with them.
+    pub(crate) fn sound_section(&self) -> Option<Value> {
+        let reach = self.door.reach.as_ref()?;
+        let mut random = [0; 32];
+        if let Err(error) = getrandom::fill(&mut random) {
+            tracing::warn!(%error, "no random numbers for the key of a board's sound");
+            return None;
+        }
+        let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+        Some(json!({"udp": {
+            "server": reach.host,
+            "port": reach.sound?,
+            "encryption": "aes-128-ctr",
+            "key": hex(&random[..16]),
+            "nonce": hex(&random[16..]),
+        }}))
+    }
+
+    pub(crate) async fn encrypt(&self, tcp: TcpStream) -> io::Result<Stream> {
+        tcp.set_nodelay(true)?;
+        Ok(match &self.door.tls {
+            Some(config) => Stream::tls(TlsAcceptor::from(config.clone()).accept(tcp).await?),
+            None => Stream::plain(tcp),
+        })
+    }
+}
+
+/// Accepts connections until `shutdown`, lets `meet` find out who each of them is, and gives every board
+/// a task of its own. Returns when the last of them has been told and has left.
+pub(crate) async fn admit_all<F, M>(listener: TcpListener, hall: Arc<Hall>, shutdown: CancellationToken, meet: F)
+where
+    F: Fn(TcpStream, SocketAddr, Arc<Hall>) -> M + Clone + Send + 'static,
+    M: Future<Output = io::Result<Option<Met>>> + Send + 'static,
+{
+    let gate = Arc::new(Semaphore::new(hall.door.limits.handshakes));
+    let tracker = TaskTracker::new();
+    let accepting = async {
+        loop {
+            let Ok(permit) = gate.clone().acquire_owned().await else { return };
+            match listener.accept().await {
+                Ok((tcp, address)) => {
+                    let (hall, shutdown, meet) = (hall.clone(), shutdown.clone(), meet.clone());
+                    // Both halves are boxed so that the first leaves no room behind in the task of the second.
+                    let meeting = Box::pin(async move {
+                        let met = shutdown.run_until_cancelled(meet(tcp, address, hall.clone())).await;
+                        drop(permit);
+                        let met = met?.inspect_err(|error| tracing::debug!(%address, %error, "no board")).ok()??;
+                        Some(Pump::new(met, hall).run())
+                    });
+                    tracker.spawn(async move {
+                        if let Some(stay) = meeting.await {
+                            stay.await;
+                        }
+                    });
+                }
+                Err(error) => {
+                    tracing::warn!(%error, "a board could not be accepted");
+                    tokio::time::sleep(ACCEPT_PAUSE).await;
+                }
+            }
+        }
+    };
+    shutdown.run_until_cancelled(accepting).await;
+    drop(listener);
+    hall.roster.close();
+    tracker.close();
+    tracker.wait().await;
+}

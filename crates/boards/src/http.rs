@@ -1,0 +1,88 @@
+//! The boards' HTTP port: it upgrades to WebSocket and then forgets HTTP.
+//!
+//! HTTP is spoken by hyper until the upgrade; after it nothing of hyper is kept, because its state
+//! would be the larger half of an idle board.
+
+use std::convert::Infallible;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use http::Request;
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper::upgrade::OnUpgrade;
+use hyper_util::rt::TokioIo;
+use sinew_tool::DeviceInfo;
+use tokio::net::{TcpListener, TcpStream};
+use tokio_util::sync::CancellationToken;
+
+use crate::Admission;
+use crate::greeting::{self, Answer, Newcomer};
+use crate::hall::{Boards, Hall, Met, admit_all};
+use crate::pipe::Pipe;
+use crate::roster::Place;
+use crate::socket::Socket;
+use crate::stream::Stream;
+
+/// The smallest buffer hyper allows; the headers of a board take some 400 bytes.
+const REQUEST_BYTES: usize = 8192;
+
+/// Serves boards until `shutdown`; returns when the last of them has been told and has left.
+pub async fn run(listener: TcpListener, boards: Boards, shutdown: CancellationToken) -> io::Result<()> {
+    admit_all(listener, boards.hall, shutdown, |tcp, address, hall| async move { meet(tcp, address, &hall).await })
+        .await;
+    Ok(())
+}
+
+/// What an upgrade leaves behind: the connection to be, and who is on it.
+type Admitted = Mutex<Option<(OnUpgrade, DeviceInfo, Place)>>;
+
+/// From the first byte to the WebSocket. `None` where the request was answered and nobody stays.
+async fn meet(tcp: TcpStream, address: SocketAddr, hall: &Arc<Hall>) -> io::Result<Option<Met>> {
+    let admitted: Admitted = Mutex::new(None);
+    let service = service_fn(|request: Request<Incoming>| {
+        let answer = upgrade(request, address, hall, &admitted).unwrap_or_else(|refusal| *refusal);
+        std::future::ready(Ok::<_, Infallible>(answer))
+    });
+    let conversation = async {
+        let stream = hall.encrypt(tcp).await?;
+        let connection = http1::Builder::new()
+            .max_buf_size(REQUEST_BYTES)
+            .serve_connection(TokioIo::new(stream), service)
+            .with_upgrades();
+        connection.await.map_err(io::Error::other)
+    };
+    tokio::time::timeout(hall.door.limits.handshake_time, conversation).await??;
+
+    let Some((upgrade, info, place)) = admitted.into_inner().unwrap_or_else(PoisonError::into_inner) else {
+        return Ok(None);
+    };
+    let upgraded = upgrade.await.map_err(io::Error::other)?;
+    let parts = upgraded
+        .downcast::<TokioIo<Stream>>()
+        .map_err(|_| io::Error::other("the upgraded connection is not the one that came in"))?;
+    let socket = Socket::new(parts.io.into_inner(), parts.read_buf.to_vec(), hall.door.limits.message_bytes).await;
+    Ok(Some(Met { pipe: Pipe::WebSocket(socket), info, place }))
+}
+
+fn upgrade(
+    mut request: Request<Incoming>,
+    address: SocketAddr,
+    hall: &Hall,
+    admitted: &Admitted,
+) -> Result<Answer, Box<Answer>> {
+    let newcomer = Newcomer::read(&request)?;
+    let admission = hall.door.admit.admit(newcomer.token(), &newcomer.hardware_id);
+    if admission == Admission::Refused {
+        tracing::warn!(hardware_id = %newcomer.hardware_id, "a board was refused: its token does not fit");
+        return Err(greeting::unauthorized(&newcomer));
+    }
+    let answer = greeting::accept(&request)?;
+    let place = hall.enter(&newcomer.hardware_id).map_err(|turned| greeting::turn_away(turned, &hall.door.limits))?;
+    let upgrade = hyper::upgrade::on(&mut request);
+    let info = newcomer.to_info("websocket", address, admission);
+    *admitted.lock().unwrap_or_else(PoisonError::into_inner) = Some((upgrade, info, place));
+    Ok(answer)
+}

@@ -1,0 +1,188 @@
+//! The MQTT connection of one board, once it is admitted.
+//!
+//! Text of either side is the payload of a PUBLISH. Everything else of MQTT ends here: pings are
+//! answered, subscriptions granted, and what breaks the rules ends the connection with a reason.
+
+use std::collections::VecDeque;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
+use tokio_tungstenite::tungstenite::Utf8Bytes;
+
+use super::codec::{Packet, Problem, Reader, Version, Writer};
+use crate::pipe::{Broken, FAREWELL_BYTES, FAREWELL_TIME, Farewell, Heard};
+use crate::stream::Stream;
+
+/// Firmware sends no more than 8 KiB at once; what is longer comes in pieces.
+const READ_BYTES: usize = 4096;
+
+pub(crate) struct Link {
+    stream: Stream,
+    reader: Reader,
+    writer: Writer,
+    /// Where the board expects what is meant for it; firmware takes anything.
+    topic: Box<str>,
+    /// The longest silence, as the client chose it; `None` where it chose none.
+    pub(crate) patience: Option<Duration>,
+    /// The longest text the client takes, where it says so.
+    pub(crate) text_bytes: Option<usize>,
+    message_bytes: usize,
+    heard: VecDeque<Heard>,
+    /// A rule was broken behind what was heard.
+    broken: Option<Broken>,
+    out: Vec<u8>,
+    written: usize,
+}
+
+/// What was agreed at CONNECT.
+pub(crate) struct Terms {
+    pub(crate) version: Version,
+    pub(crate) topic: String,
+    pub(crate) patience: Option<Duration>,
+    pub(crate) packet_bytes: Option<u32>,
+    pub(crate) message_bytes: usize,
+}
+
+impl Link {
+    /// `early` is what came together with CONNECT.
+    pub(crate) fn new(stream: Stream, mut reader: Reader, terms: Terms, early: &[u8]) -> Link {
+        let Terms { version, topic, patience, packet_bytes, message_bytes } = terms;
+        reader.set_limit(message_bytes);
+        // Fixed header, topic with its length, and an empty list of properties.
+        let around = topic.len() + 8;
+        let mut link = Link {
+            stream,
+            reader,
+            writer: Writer { version },
+            topic: topic.into(),
+            patience,
+            text_bytes: packet_bytes.map(|bytes| (bytes as usize).saturating_sub(around)),
+            message_bytes,
+            heard: VecDeque::new(),
+            broken: None,
+            out: Vec::new(),
+            written: 0,
+        };
+        link.writer.accept(message_bytes, &mut link.out);
+        link.take(early);
+        link
+    }
+
+    pub(crate) fn send(&mut self, text: String) -> Result<(), Broken> {
+        self.writer.publish(&self.topic, text, &mut self.out);
+        if self.out.len() - self.written > self.message_bytes.max(READ_BYTES) {
+            let what = format!("the board left {} bytes unread that were sent to it", self.message_bytes);
+            return Err(Broken::Rule(Farewell::Policy, what));
+        }
+        Ok(())
+    }
+
+    pub(crate) fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Broken>> {
+        while self.written < self.out.len() {
+            let rest = &self.out[self.written..];
+            match ready!(Pin::new(&mut self.stream).poll_write(cx, rest)) {
+                Ok(0) => return Poll::Ready(Err(Broken::Network("the connection is over".to_owned()))),
+                Ok(count) => self.written += count,
+                Err(error) => return Poll::Ready(Err(Broken::Network(error.to_string()))),
+            }
+        }
+        if self.written > 0 {
+            // An idle board keeps no buffer.
+            (self.out, self.written) = (Vec::new(), 0);
+            let flushed = ready!(Pin::new(&mut self.stream).poll_flush(cx));
+            flushed.map_err(|error| Broken::Network(error.to_string()))?;
+        }
+        Poll::Ready(Ok(()))
+    }
+
+    pub(crate) fn poll_hear(&mut self, cx: &mut Context<'_>) -> Poll<Result<Heard, Broken>> {
+        loop {
+            if let Some(heard) = self.heard.pop_front() {
+                return Poll::Ready(Ok(heard));
+            }
+            if let Some(broken) = self.broken.take() {
+                return Poll::Ready(Err(broken));
+            }
+            self.heard = VecDeque::new();
+            let mut room = [0; READ_BYTES];
+            let mut room = ReadBuf::new(&mut room);
+            if let Err(error) = ready!(Pin::new(&mut self.stream).poll_read(cx, &mut room)) {
+                return Poll::Ready(Err(Broken::Network(error.to_string())));
+            }
+            if room.filled().is_empty() {
+                let what = "the board closed the connection without a farewell";
+                return Poll::Ready(Err(Broken::Network(what.to_owned())));
+            }
+            self.take(room.filled());
+        }
+    }
+
+    fn take(&mut self, mut bytes: &[u8]) {
+        while self.broken.is_none() {
+            match self.reader.read(&mut bytes) {
+                Ok(Some(packet)) => self.handle(packet),
+                Ok(None) => return,
+                Err(problem) => self.broken = Some(self.judge(problem)),
+            }
+        }
+    }
+
+    fn handle(&mut self, packet: Packet) {
+        let out = &mut self.out;
+        match packet {
+            Packet::Publish { payload, id } => {
+                if let Some(id) = id {
+                    self.writer.acknowledge(id, out);
+                }
+                match Utf8Bytes::try_from(payload) {
+                    Ok(text) => self.heard.push_back(Heard::Text(text)),
+                    Err(_) => {
+                        let what = "the board published something that is not UTF-8; JSON was expected".to_owned();
+                        self.broken = Some(Broken::Rule(Farewell::NotText, what));
+                    }
+                }
+                return;
+            }
+            Packet::Disconnect => return self.heard.push_back(Heard::Farewell),
+            Packet::Ping => self.writer.pong(out),
+            Packet::Subscribe { id, topics } => self.writer.grant(id, topics, out),
+            Packet::Unsubscribe { id, topics } => self.writer.release(id, topics, out),
+            // The reader lets no second one pass.
+            Packet::Connect(_) => {}
+        }
+        self.heard.push_back(Heard::SignOfLife);
+    }
+
+    fn judge(&self, problem: Problem) -> Broken {
+        match problem {
+            Problem::TooLarge => Broken::Rule(
+                Farewell::TooLarge,
+                format!("the board sent a packet of more than {} bytes, the most that is read", self.message_bytes),
+            ),
+            Problem::Qos => {
+                let what = "the board published with quality of service 2; only 0 and 1 are served".to_owned();
+                Broken::Rule(Farewell::Qos, what)
+            }
+            Problem::Version => Broken::Rule(Farewell::Protocol, "the version of MQTT changed".to_owned()),
+            Problem::Malformed(what) => {
+                Broken::Rule(Farewell::Protocol, format!("the board broke the MQTT protocol: {what}"))
+            }
+        }
+    }
+
+    /// Says why where the version of MQTT allows it, and closes.
+    pub(crate) async fn close(&mut self, farewell: Farewell, reason: &str) {
+        let mut out = self.out.split_off(self.written);
+        self.writer.disconnect(farewell, reason, &mut out);
+        (self.out, self.written) = (Vec::new(), 0);
+        let stream = &mut self.stream;
+        let _ = tokio::time::timeout(FAREWELL_TIME, async {
+            if stream.write_all(&out).await.is_ok() && stream.shutdown().await.is_ok() {
+                let _ = tokio::io::copy(&mut stream.take(FAREWELL_BYTES), &mut tokio::io::sink()).await;
+            }
+        })
+        .await;
+    }
+}

@@ -1,0 +1,187 @@
+//! The door for boards that speak MQTT: Sinew is the other end itself, not a client of a broker.
+//!
+//! Real firmware connects, publishes to one topic and never subscribes; what is meant for it is pushed.
+//! That is all of MQTT that is served: no messages from one client to another, no retained ones, no
+//! wills. Sound goes to a UDP port beside the door, where it is counted and dropped.
+//!
+//! - `codec`: packets and bytes
+//! - `link`: the connection of an admitted board
+
+mod codec;
+mod link;
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use sinew_tool::DeviceInfo;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream, UdpSocket};
+use tokio_util::sync::CancellationToken;
+
+use self::codec::{Connect, Packet, Problem, Reader, Refusal, Version, Writer};
+use self::link::Terms;
+use crate::greeting::{self, Newcomer};
+use crate::hall::{Boards, Hall, Met};
+use crate::pipe::Pipe;
+use crate::roster::{Place, Turned};
+use crate::stream::Stream;
+use crate::{Admission, hall};
+
+pub(crate) use self::link::Link;
+
+/// CONNECT is read before anybody is trusted; firmware's has some 300 bytes.
+const CONNECT_BYTES: usize = 4096;
+/// Larger than any packet of sound; what does not fit is cut, and dropped all the same.
+const SOUND_BYTES: usize = 2048;
+
+/// Admits boards until `shutdown`; returns when the last of them has left. `sound` is the socket whose
+/// port boards are told for their audio.
+pub async fn run(
+    listener: TcpListener,
+    sound: UdpSocket,
+    boards: Boards,
+    shutdown: CancellationToken,
+) -> io::Result<()> {
+    let hall = boards.hall;
+    let swallowing = shutdown.run_until_cancelled(swallow(&sound, &hall));
+    let admitting = hall::admit_all(listener, hall.clone(), shutdown.clone(), |tcp, address, hall| async move {
+        tokio::time::timeout(hall.door.limits.handshake_time, meet(tcp, address, &hall)).await?
+    });
+    let (_, ()) = tokio::join!(swallowing, admitting);
+    Ok(())
+}
+
+/// Voice is not served; a board that talks must not find a closed port, though.
+async fn swallow(sound: &UdpSocket, hall: &Hall) {
+    let mut room = [0; SOUND_BYTES];
+    loop {
+        match sound.recv_from(&mut room).await {
+            Ok(_) => {
+                hall.sound_packets.fetch_add(1, Ordering::Relaxed);
+            }
+            // Where a board's port is closed, the system tells us so; that is the board's affair.
+            Err(error) => {
+                tracing::debug!(%error, "sound could not be received");
+                tokio::time::sleep(hall::ACCEPT_PAUSE).await;
+            }
+        }
+    }
+}
+
+/// From the first byte to an admitted board.
+async fn meet(tcp: TcpStream, address: SocketAddr, hall: &Arc<Hall>) -> io::Result<Option<Met>> {
+    let mut stream = hall.encrypt(tcp).await?;
+    let mut reader = Reader::new(CONNECT_BYTES);
+    let mut room = [0; CONNECT_BYTES];
+    let (connect, early) = loop {
+        let count = stream.read(&mut room).await?;
+        if count == 0 {
+            return Ok(None);
+        }
+        let mut bytes = &room[..count];
+        match reader.read(&mut bytes) {
+            Ok(Some(Packet::Connect(connect))) => break (connect, bytes.to_vec()),
+            Ok(Some(_)) => return Err(io::Error::other("the first packet is not CONNECT")),
+            Ok(None) => {}
+            Err(Problem::Version) => {
+                let why = "only MQTT 3.1.1 and 5 are spoken here";
+                refuse(stream, Version::V3, Refusal::Version, why).await?;
+                return Err(io::Error::other(why));
+            }
+            Err(problem) => return Err(io::Error::other(format!("no MQTT client: {problem:?}"))),
+        }
+    };
+    match judge(&connect, address, hall) {
+        Ok((info, place)) => {
+            let terms = Terms {
+                version: connect.version,
+                topic: topic(&place.hardware_id),
+                // MQTT's own measure of a client that is gone.
+                patience: (connect.keep_alive > 0).then(|| Duration::from_secs(connect.keep_alive.into()) * 3 / 2),
+                packet_bytes: connect.packet_bytes,
+                message_bytes: hall.door.limits.message_bytes,
+            };
+            let pipe = Pipe::Mqtt(Box::new(Link::new(stream, reader, terms, &early)));
+            Ok(Some(Met { pipe, info, place }))
+        }
+        Err((refusal, why)) => {
+            refuse(stream, connect.version, refusal, &why).await?;
+            Ok(None)
+        }
+    }
+}
+
+fn judge(connect: &Connect, address: SocketAddr, hall: &Arc<Hall>) -> Result<(DeviceInfo, Place), (Refusal, String)> {
+    let Some(newcomer) = newcomer(connect) else {
+        let why = "the client id must be the board's MAC address, or GROUP@@@MAC@@@UUID".to_owned();
+        tracing::warn!(%address, "a board was refused over MQTT: {why}");
+        return Err((Refusal::ClientId, why));
+    };
+    let hardware_id = &newcomer.hardware_id;
+    let admission = hall.door.admit.admit(newcomer.token(), hardware_id);
+    if admission == Admission::Refused {
+        tracing::warn!(%hardware_id, %address, "a board was refused over MQTT: its password does not fit");
+        return Err((Refusal::Credentials, greeting::wrong_token(&newcomer)));
+    }
+    let place = hall.enter(hardware_id).map_err(|turned| match turned {
+        Turned::Full => (Refusal::Full, greeting::no_room(hall.door.limits.boards)),
+        Turned::TooOften => (Refusal::TooOften, greeting::too_often(&hall.door.limits)),
+        Turned::Closing => (Refusal::Full, "the gateway is shutting down".to_owned()),
+    })?;
+    Ok((newcomer.to_info("mqtt", address, admission), place))
+}
+
+async fn refuse(mut stream: Stream, version: Version, refusal: Refusal, why: &str) -> io::Result<()> {
+    let mut out = Vec::new();
+    Writer { version }.refuse(refusal, why, &mut out);
+    stream.write_all(&out).await?;
+    stream.shutdown().await
+}
+
+/// Who the client says it is: `GROUP@@@aa_bb_cc_dd_ee_ff@@@uuid` as firmware is told by its servers, or
+/// the hardware id alone.
+fn newcomer(connect: &Connect) -> Option<Newcomer> {
+    let mut parts = connect.client_id.trim().split("@@@");
+    let (first, second, third) = (parts.next()?, parts.next(), parts.next());
+    let hardware_id = greeting::hardware_id(second.unwrap_or(first))?;
+    let client_id = third.filter(|id| !id.is_empty()).map(str::to_owned);
+    Some(Newcomer::new(hardware_id, client_id, connect.password.clone()))
+}
+
+/// Where a board's messages go: the topic that servers of this firmware use.
+pub(crate) fn topic(hardware_id: &str) -> String {
+    let plain: String = hardware_id.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
+    format!("devices/p2p/{plain}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn who(client_id: &str) -> Option<String> {
+        let (client_id, password) = (client_id.to_owned(), None);
+        let connect = Connect { version: Version::V3, client_id, password, keep_alive: 0, packet_bytes: None };
+        newcomer(&connect).map(|newcomer| newcomer.hardware_id)
+    }
+
+    #[test]
+    fn a_client_id_names_the_hardware() {
+        let mac = Some("aa:bb:cc:dd:ee:ff".to_owned());
+        for id in ["GID_x@@@AA_bb_cc_dd_ee_ff@@@7b9f", "g@@@aa_bb_cc_dd_ee_ff", "aa:bb:cc:dd:ee:ff", "AABBCCDDEEFF"] {
+            assert_eq!(who(id), mac, "{id}");
+        }
+        assert_eq!(who("kitchen_sensor"), Some("kitchen_sensor".to_owned()));
+        for wrong in ["", "g@@@", "a b", &"x".repeat(65), "ä"] {
+            assert_eq!(who(wrong), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_topic_holds_nothing_that_means_something_in_topics() {
+        assert_eq!(topic("aa:bb:01"), "devices/p2p/aa_bb_01");
+        assert_eq!(topic("a/+#"), "devices/p2p/a___");
+    }
+}
