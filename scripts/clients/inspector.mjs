@@ -9,13 +9,14 @@ async function inspect(target, era, method, extra) {
   const args = [launcher, "--cli", ...target, "--protocol-era", era, "--format", "json", "--quiet", "--method", method, ...extra];
   try {
     const { stdout } = await promisify(execFile)(process.execPath, args, { env: gateway.env, maxBuffer: 64 << 20 });
-    return JSON.parse(stdout);
+    return JSON.parse(stdout).result;
   } catch (failure) {
-    // A tool error exits non-zero and still prints its result; a protocol error prints an envelope on stderr.
-    const result = read(failure.stdout);
+    // A tool error exits non-zero and still prints its result; anything else prints an envelope on standard error.
+    const { result } = read(failure.stdout) ?? {};
     if (result?.content) return result;
     const error = new Error(failure.stderr || failure.stdout || failure.message);
-    error.code = Number(/-32\d{3}/.exec(error.message)?.[0]);
+    // The Inspector looks a tool up in the list before it calls, and says itself that there is none.
+    error.code = error.message.includes("tool_not_found") ? -32602 : undefined;
     throw error;
   }
 }

@@ -15,7 +15,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("front", &["tool", "gateway", "spec"]),
     ("runner", &["wire"]),
     ("sim", &["tool", "wire", "phones", "runner"]),
-    ("cli", &["tool", "wire", "spec", "gateway", "boards", "phones", "cluster", "front", "sim"]),
+    ("cli", &["tool", "wire", "spec", "gateway", "boards", "runner", "phones", "cluster", "front", "sim"]),
 ];
 
 /// Which crates may keep a third party, so that it can be exchanged in one room.
