@@ -163,7 +163,6 @@ pub enum Act {
     StopwatchReset,
     Reveal,
     BuildNumber,
-    CloseDrawer,
     OpenNotice(u32),
     DismissNotice(u32),
     ClearNotices,

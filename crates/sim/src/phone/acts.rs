@@ -56,7 +56,6 @@ impl Machine {
             Act::StopwatchReset => self.stopwatch.reset(),
             Act::Reveal => self.reveal(),
             Act::BuildNumber => self.tap_build_number(),
-            Act::CloseDrawer => self.go_home(),
             Act::OpenNotice(number) => {
                 let app = self.notices.iter().find(|notice| notice.number == number).map(|notice| notice.app);
                 self.notices.retain(|notice| notice.number != number);

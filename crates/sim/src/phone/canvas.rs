@@ -49,6 +49,7 @@ impl Canvas {
         self.pixels.as_flattened()
     }
 
+    #[cfg(test)]
     pub fn pixel(&self, x: i32, y: i32) -> Option<[u8; 4]> {
         let inside = Rect::new(0, 0, self.width, self.height).contains(x as f32, y as f32);
         inside.then(|| self.pixels[(y * self.width + x) as usize])
@@ -239,7 +240,8 @@ impl Canvas {
         }
     }
 
-    /// So many times smaller, for thumbnails and pictures in documents.
+    /// So many times smaller, for pictures in documents.
+    #[cfg(test)]
     pub fn shrunk(&self, times: i32) -> Canvas {
         let times = times.max(1);
         let mut small = Canvas::new(self.width / times, self.height / times);
@@ -263,6 +265,7 @@ impl Canvas {
     }
 
     /// The same, as small as it gets.
+    #[cfg(test)]
     pub fn to_small_png(&self) -> Vec<u8> {
         self.encode(png::Compression::High)
     }

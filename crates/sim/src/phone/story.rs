@@ -266,6 +266,7 @@ async fn the_clock_never_rests_and_everything_else_does() {
     let hands = Hands::new();
     hands.open("com.android.deskclock").await;
     let before = hands.text("digital_clock").await;
+    assert!(!hands.get("Reset").await.enabled, "there is nothing to reset yet");
     hands.tap("Start").await;
     hands.phone.handset.advance(MS(2500));
     assert_ne!(hands.text("digital_clock").await, before);

@@ -143,7 +143,7 @@ impl Machine {
             since: self.now,
             kind: window.kind,
             rect: target.or(held).map_or(window.root.rect, |view| view.rect),
-            tap: target.and_then(|view| view.tap.clone()),
+            tap: target.filter(|view| !view.state.disabled).and_then(|view| view.tap.clone()),
             hold: held.and_then(|view| view.hold.clone()),
             field: target.and_then(|view| view.field),
             scroll: nearest(|view| view.scroll.is_some())

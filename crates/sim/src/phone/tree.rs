@@ -157,7 +157,6 @@ fn node(view: &View, package: &str, rect: Rect) -> Node {
     node.hint = filled(view.hint.to_owned());
     node.checkable = view.state.checkable;
     node.checked = view.state.checked;
-    node.selected = view.state.selected;
     node.enabled = !view.state.disabled;
     node.password = view.state.password;
     node.editable = view.is_editable();

@@ -55,10 +55,6 @@ impl Machine {
         );
     }
 
-    pub fn focused_field(&self) -> Option<Field> {
-        self.focus
-    }
-
     pub fn is_keyboard_shown(&self) -> bool {
         self.keyboard.is_some()
     }

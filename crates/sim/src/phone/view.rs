@@ -40,7 +40,6 @@ pub struct View {
 pub struct State {
     pub checkable: bool,
     pub checked: bool,
-    pub selected: bool,
     pub disabled: bool,
     pub focused: bool,
     pub password: bool,
@@ -339,8 +338,16 @@ impl View {
         self
     }
 
-    pub fn selected(mut self, selected: bool) -> View {
-        self.state.selected = selected;
+    /// Grey, and deaf to touches.
+    pub fn disabled(mut self, disabled: bool) -> View {
+        self.state.disabled = disabled;
+        if disabled {
+            self.look.color = self.look.color.alpha(110);
+            self.look.fill = self.look.fill.map(|fill| match fill {
+                Fill::Solid(color) => Fill::Solid(color.alpha(90)),
+                other => other,
+            });
+        }
         self
     }
 

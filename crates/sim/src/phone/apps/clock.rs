@@ -78,7 +78,7 @@ pub fn screen(machine: &Machine) -> View {
             space(10.0),
             row([
                 button(machine, if running { "Stop" } else { "Start" }, Act::Stopwatch).id("stopwatch_start"),
-                button(machine, "Reset", Act::StopwatchReset).id("stopwatch_reset"),
+                button(machine, "Reset", Act::StopwatchReset).id("stopwatch_reset").disabled(total == 0),
             ])
             .gap(12.0),
         ])

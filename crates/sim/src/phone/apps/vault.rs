@@ -21,7 +21,7 @@ pub fn screen(machine: &Machine) -> View {
         space(12.0),
         passphrase,
         space(16.0),
-        button(machine, "Open", Act::Reveal).id("open_vault"),
+        button(machine, "Open", Act::Reveal).id("open_vault").disabled(machine.passphrase.is_empty()),
         space(24.0),
     ];
     if machine.revealed {
