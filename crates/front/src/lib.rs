@@ -1,4 +1,5 @@
-//! The doors: MCP over stdio and Streamable HTTP, the remote-control REST door, administration.
+//! The doors: MCP over stdio, Streamable HTTP and a broker dialled into, the remote-control REST door,
+//! administration.
 //!
 //! Everything that comes in becomes a caller, a public name and arguments for
 //! [`sinew_gateway::Gateway`]; everything that goes back is put into the words of the door it came
@@ -9,6 +10,7 @@ mod ask;
 mod call;
 #[cfg(feature = "conformance")]
 mod conformance;
+pub mod dialout;
 pub mod echo;
 mod endpoint;
 mod extras;

@@ -29,7 +29,7 @@ where
 {
     let hall = Hall::new(front)?;
     let stop = CancellationToken::new();
-    let mut serving = std::pin::pin!(serve(&hall, Arc::new(who), shape, reader, writer, stop.clone()));
+    let mut serving = std::pin::pin!(serve(&hall, Arc::new(who), shape, "stdio", reader, writer, stop.clone()));
     let served = tokio::select! {
         served = &mut serving => served,
         () = shutdown.cancelled() => {
@@ -62,6 +62,7 @@ pub(crate) async fn serve<R, W>(
     hall: &Arc<Hall>,
     who: Arc<Principal>,
     shape: Shape,
+    door: &'static str,
     reader: R,
     writer: W,
     stop: CancellationToken,
@@ -70,9 +71,10 @@ where
     R: AsyncRead + Unpin + Send + 'static,
     W: AsyncWrite + Unpin + Send + 'static,
 {
-    let mcp = Mcp::new(hall.clone(), shape, "stdio", Some(who));
+    let mcp = Mcp::new(hall.clone(), shape, door, Some(who));
     let lines = Lines::new(reader, writer, hall.settings.limits.body);
-    let service = match serve_server_with_ct(mcp, lines, stop.clone()).await {
+    // A token of its own: rmcp cancels the one it is given when the session ends, and others share `stop`.
+    let service = match serve_server_with_ct(mcp, lines, stop.child_token()).await {
         Ok(service) => service,
         Err(_) if stop.is_cancelled() => return Ok(()),
         Err(rmcp::service::ServerInitializeError::ConnectionClosed(_)) => return Ok(()),

@@ -44,7 +44,7 @@ pub(crate) async fn handle(State(stream): State<Stream>, mut request: Request) -
         let served = match upgrade.await {
             Ok(pipe) => {
                 let (reader, writer) = tokio::io::split(TokioIo::new(pipe));
-                stdio::serve(&hall, who, shape, reader, writer, endpoint.stop.clone()).await
+                stdio::serve(&hall, who, shape, "stdio", reader, writer, endpoint.stop.clone()).await
             }
             Err(error) => Err(std::io::Error::other(error)),
         };

@@ -121,28 +121,42 @@ async fn a_pipe_is_told_to_stop_and_its_call_ends_first() {
     pipe.server.await.unwrap().unwrap();
 }
 
-#[tokio::test]
-async fn an_upgraded_connection_is_such_a_pipe() {
-    let house = House::new().await;
-    let mut socket = TcpStream::connect(house.address).await.unwrap();
+/// A connection that has become a pipe.
+async fn upgraded(house: &House) -> BufReader<TcpStream> {
     let (address, token) = (house.address, &house.token);
+    let mut socket = BufReader::new(TcpStream::connect(address).await.unwrap());
     let request = format!(
         "GET /mcp/stream?tools=unfolded HTTP/1.1\r\nHost: {address}\r\nAuthorization: Bearer {token}\r\n\
          Connection: Upgrade\r\nUpgrade: sinew-mcp\r\n\r\n"
     );
     socket.write_all(request.as_bytes()).await.unwrap();
-    let (reader, mut writer) = socket.split();
-    let mut reader = BufReader::new(reader);
     let mut head = String::new();
     while !head.ends_with("\r\n\r\n") {
-        assert_ne!(reader.read_line(&mut head).await.unwrap(), 0, "{head}");
+        assert_ne!(socket.read_line(&mut head).await.unwrap(), 0, "{head}");
     }
     assert!(head.starts_with("HTTP/1.1 101"), "{head}");
-    say(&mut writer, &initialize()).await;
-    assert_eq!(hear(&mut reader).await["result"]["serverInfo"]["name"], "sinew");
-    say(&mut writer, &call(1, "lamp__echo", json!({"text": "over"}))).await;
-    assert_eq!(hear(&mut reader).await["result"]["content"][0]["text"], "over");
+    say(&mut socket, &initialize()).await;
+    assert_eq!(hear(&mut socket).await["result"]["serverInfo"]["name"], "sinew");
+    socket
+}
+
+#[tokio::test]
+async fn an_upgraded_connection_is_such_a_pipe() {
+    let house = House::new().await;
+    let mut socket = upgraded(&house).await;
+    say(&mut socket, &call(1, "lamp__echo", json!({"text": "over"}))).await;
+    assert_eq!(hear(&mut socket).await["result"]["content"][0]["text"], "over");
     house.stop().await;
     let mut rest = Vec::new();
-    let _ = reader.read_to_end(&mut rest).await;
+    let _ = socket.read_to_end(&mut rest).await;
+}
+
+#[tokio::test]
+async fn a_client_that_leaves_takes_nobody_with_it() {
+    let house = House::new().await;
+    let (mut first, mut second) = (upgraded(&house).await, upgraded(&house).await);
+    first.shutdown().await.unwrap();
+    assert_eq!(first.read_to_end(&mut Vec::new()).await.unwrap(), 0);
+    say(&mut second, &call(1, "lamp__echo", json!({"text": "still here"}))).await;
+    assert_eq!(hear(&mut second).await["result"]["content"][0]["text"], "still here");
 }
