@@ -7,8 +7,8 @@ use serde_json::{Map, Number, Value};
 use sinew_tool::Digest;
 
 use super::Impact;
-use super::members;
 use super::schema::{ANYTHING, Direction, Effect, Walker};
+use super::{combined, members};
 use crate::schema::clip;
 
 /// The kinds of values, as bits: null, boolean, integer, other number, string, array, object.
@@ -68,7 +68,7 @@ pub fn compare<'a>(walker: &mut Walker<'a, '_>, old: &'a Value, new: &'a Value, 
         count(walker, old, new, "minProperties", "maxProperties", "number of members");
         members::compare(walker, old, new, alone);
     }
-    combined(walker, old, new, alone);
+    combined::compare(walker, old, new, alone);
     for key in ["unevaluatedProperties", "unevaluatedItems", "$dynamicRef", "$recursiveRef", "dependencies"] {
         if get(old, key).is_some() || get(new, key).is_some() {
             let message = format!("`{key}` depends on everything around it, which changed");
@@ -364,154 +364,6 @@ fn contains(walker: &mut Walker<'_, '_>, old: &Value, new: &Value) {
         }
         _ => walker.tell("items-changed", Effect::Differs, "`contains` changed"),
     }
-}
-
-fn list<'a>(schema: &'a Value, key: &str) -> Option<&'a [Value]> {
-    get(schema, key).and_then(Value::as_array).map(Vec::as_slice)
-}
-
-/// Whether this combinator is all that describes the place, so that its branches stand alone.
-fn is_only(schema: &Value, key: &str) -> bool {
-    schema
-        .as_object()
-        .is_some_and(|map| map.keys().all(|other| other == key || other == "type" || is_annotation(other)))
-}
-
-fn combined<'a>(walker: &mut Walker<'a, '_>, old: &'a Value, new: &'a Value, alone: bool) {
-    all_of(walker, old, new, alone);
-    for key in ["anyOf", "oneOf"] {
-        match (list(old, key), list(new, key)) {
-            (None, None) => {}
-            (None, Some(_)) => walker.below(&[key], |walker| {
-                walker.tell("alternatives-added", Effect::Narrows, "one of several alternatives must fit now");
-            }),
-            (Some(_), None) => walker.below(&[key], |walker| {
-                walker.tell("alternatives-removed", Effect::Widens, "none of the alternatives need fit now");
-            }),
-            (Some(one), Some(two)) => {
-                let alone = alone && is_only(old, key) && is_only(new, key);
-                walker.below(&[key], |walker| alternatives(walker, one, two, key == "oneOf", alone));
-            }
-        }
-    }
-    match (get(old, "not"), get(new, "not")) {
-        (None, None) => {}
-        (None, Some(_)) => walker.tell("not-changed", Effect::Narrows, "something is excluded now"),
-        (Some(_), None) => walker.tell("not-changed", Effect::Widens, "nothing is excluded any more"),
-        (Some(one), Some(two)) => match walker.try_pair(one, two, false, true) {
-            (false, false) => {}
-            (true, false) => walker.tell("not-changed", Effect::Widens, "less is excluded now"),
-            (false, true) => walker.tell("not-changed", Effect::Narrows, "more is excluded now"),
-            (true, true) => walker.tell("not-changed", Effect::Differs, "something else is excluded now"),
-        },
-    }
-    match (get(old, "if"), get(new, "if")) {
-        (None, None) => {}
-        (None, Some(_)) => walker.tell("condition-changed", Effect::Narrows, "a condition was added"),
-        (Some(_), None) => walker.tell("condition-changed", Effect::Widens, "a condition was removed"),
-        (Some(one), Some(two)) if walker.same(one, two) => {
-            for key in ["then", "else"] {
-                let pair = (get(old, key).unwrap_or(&ANYTHING), get(new, key).unwrap_or(&ANYTHING));
-                walker.below(&[key], |walker| walker.walk(pair.0, pair.1, false));
-            }
-        }
-        _ => walker.tell("condition-changed", Effect::Differs, "a condition changed"),
-    }
-}
-
-fn all_of<'a>(walker: &mut Walker<'a, '_>, old: &'a Value, new: &'a Value, alone: bool) {
-    let (one, two) = (list(old, "allOf").unwrap_or_default(), list(new, "allOf").unwrap_or_default());
-    if one.len() == two.len() {
-        let alone = alone && one.len() == 1 && is_only(old, "allOf") && is_only(new, "allOf");
-        for (index, (before, after)) in one.iter().zip(two).enumerate() {
-            walker.below(&["allOf", &index.to_string()], |walker| walker.walk(before, after, alone));
-        }
-        return;
-    }
-    let lost = one.iter().any(|part| !two.iter().any(|other| walker.same(part, other)));
-    let gained = two.iter().any(|part| !one.iter().any(|other| walker.same(other, part)));
-    walker.below(&["allOf"], |walker| {
-        if lost {
-            walker.tell("conditions-removed", Effect::Widens, "fewer conditions must hold");
-        }
-        if gained {
-            walker.tell("conditions-added", Effect::Narrows, "more conditions must hold");
-        }
-    });
-}
-
-/// More pairs of alternatives than this are not tried.
-const MAX_PAIRS: usize = 400;
-
-fn alternatives<'a>(walker: &mut Walker<'a, '_>, one: &'a [Value], two: &'a [Value], exclusive: bool, alone: bool) {
-    if one.len() * two.len() > MAX_PAIRS {
-        if one.len() != two.len() || !one.iter().zip(two).all(|(before, after)| walker.same(before, after)) {
-            walker.tell("alternatives-changed", Effect::Differs, "too many alternatives to compare");
-        }
-        return;
-    }
-    let left: Vec<usize> = (0..one.len()).filter(|i| !two.iter().any(|after| walker.same(&one[*i], after))).collect();
-    let right: Vec<usize> =
-        (0..two.len()).filter(|i| !one.iter().any(|before| walker.same(before, &two[*i]))).collect();
-    let moved = !left.is_empty() || !right.is_empty() || one.len() != two.len();
-    if !moved {
-        return;
-    }
-    if let ([before], [after]) = (left.as_slice(), right.as_slice()) {
-        walker.below(&[&after.to_string()], |walker| walker.walk(&one[*before], &two[*after], alone));
-    } else {
-        for index in left {
-            let kept = two.iter().any(|after| !walker.try_pair(&one[index], after, alone, false).0);
-            if !kept {
-                walker.tell("alternative-removed", Effect::Narrows, format!("alternative {index} is gone or narrower"));
-            }
-        }
-        for index in right {
-            let known = one.iter().any(|before| !walker.try_pair(before, &two[index], alone, false).1);
-            if !known {
-                let message = format!("alternative {index} is new or wider");
-                walker.below(&[&index.to_string()], |walker| walker.tell("alternative-added", Effect::Widens, message));
-            }
-        }
-    }
-    if exclusive {
-        // Where alternatives may overlap, a wider one can push values out that another one accepted.
-        let faces: Vec<&Value> = two.iter().map(|branch| walker.new_face(branch)).collect();
-        if !disjoint(&faces) {
-            walker.tell("alternatives-changed", Effect::Narrows, "alternatives that may overlap changed");
-        }
-        let faces: Vec<&Value> = one.iter().map(|branch| walker.old_face(branch)).collect();
-        if !disjoint(&faces) {
-            walker.tell("alternatives-changed", Effect::Widens, "alternatives that may have overlapped changed");
-        }
-    }
-}
-
-/// Whether no value can fit two of the schemas: other kinds, other choices, or a required member
-/// that tells them apart.
-fn disjoint(branches: &[&Value]) -> bool {
-    let apart = |one: &Value, two: &Value| {
-        let choices = |one: &Value, two: &Value| match (allowed(one), allowed(two)) {
-            (Some(one), Some(two)) => {
-                let two: HashSet<Digest> = two.iter().map(|value| Digest::of(value)).collect();
-                one.iter().all(|value| !two.contains(&Digest::of(value)))
-            }
-            _ => false,
-        };
-        let both_objects = kinds(one) == OBJECT && kinds(two) == OBJECT;
-        let told_apart = || {
-            let needed: HashSet<&str> = crate::model::required(two).into_iter().collect();
-            let none = Map::new();
-            let members = |schema| crate::model::properties(schema).unwrap_or(&none).clone();
-            let (first, second) = (members(one), members(two));
-            crate::model::required(one)
-                .iter()
-                .filter(|name| needed.contains(**name))
-                .any(|name| first.get(*name).zip(second.get(*name)).is_some_and(|(one, two)| choices(one, two)))
-        };
-        kinds(one) & kinds(two) == 0 || choices(one, two) || both_objects && told_apart()
-    };
-    branches.len() <= 32 && (0..branches.len()).all(|i| (0..i).all(|j| apart(branches[i], branches[j])))
 }
 
 fn annotations(walker: &mut Walker<'_, '_>, old: &Value, new: &Value) {

@@ -1,10 +1,11 @@
 //! Comparing: what a change means for callers, and which version it needs.
 //!
 //! Inputs may widen and outputs may narrow; everything else breaks somebody. `schema` walks two JSON
-//! Schemas side by side, `keywords` knows what each keyword allows; this file knows tools, names,
-//! hints and versions. What cannot be told is called breaking: a promise is kept when that can be
-//! shown.
+//! Schemas side by side, `keywords`, `members` and `combined` know what each keyword allows; this
+//! file knows tools, names, hints and versions. What cannot be told is called breaking: a promise is
+//! kept when that can be shown.
 
+mod combined;
 mod keywords;
 mod members;
 mod schema;

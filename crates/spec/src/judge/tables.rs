@@ -9,14 +9,14 @@ use crate::model::{self, Section, ToolSpec};
 use crate::print::code;
 use crate::read::places::{Required, Side, Table};
 use crate::read::table::Column;
-use crate::read::{side, table, types};
+use crate::read::{rows, table, types};
 use crate::schema::{clip, resolve};
 
 pub fn check(bench: &mut Bench<'_>, tool: &ToolSpec) {
     for (side, section) in [(&tool.places.input, Section::Input), (&tool.places.output, Section::Output)] {
         let Some(table) = &side.table else { continue };
         shape(bench, table, section);
-        rows(bench, table, section);
+        each_row(bench, table, section);
         if side.schema.is_some() {
             let schema = if section == Section::Input { Some(&tool.input) } else { tool.output.as_ref() };
             if let Some(schema) = schema {
@@ -48,7 +48,7 @@ fn shape(bench: &mut Bench<'_>, table: &Table, section: Section) {
     }
 }
 
-fn rows(bench: &mut Bench<'_>, table: &Table, section: Section) {
+fn each_row(bench: &mut Bench<'_>, table: &Table, section: Section) {
     let mut seen = HashSet::new();
     for row in &table.rows {
         let name = clip(&row.name);
@@ -98,15 +98,15 @@ fn rows(bench: &mut Bench<'_>, table: &Table, section: Section) {
 /// Table and schema describe one object; where they differ, one of them is wrong.
 fn agreement(bench: &mut Bench<'_>, side: &Side, table: &Table, schema: &Value, section: Section) {
     let noun = if section == Section::Input { "parameter" } else { "field" };
-    let tabled = side::from_table(table);
-    let rows: HashMap<&str, _> = table.rows.iter().map(|row| (row.name.as_str(), row)).collect();
+    let tabled = rows::from_table(table);
+    let by_name: HashMap<&str, _> = table.rows.iter().map(|row| (row.name.as_str(), row)).collect();
     let none = serde_json::Map::new();
     let in_table = model::properties(&tabled).unwrap_or(&none);
     let in_schema = model::properties(schema).unwrap_or(&none);
     let table_required: HashSet<&str> = model::required(&tabled).into_iter().collect();
     let schema_required: HashSet<&str> = model::required(schema).into_iter().collect();
     for (name, property) in in_table {
-        let Some(row) = rows.get(name.as_str()) else { continue };
+        let Some(row) = by_name.get(name.as_str()) else { continue };
         let shown = clip(name);
         let Some(other) = in_schema.get(name) else {
             bench.tell(

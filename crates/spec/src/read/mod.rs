@@ -4,16 +4,19 @@
 //! the documents of the real world need; what was wrong is kept as problems, with places, for
 //! [`crate::judge`] to tell.
 //!
-//! `blocks` cuts the text, `names` recognises headings, `assemble` puts tools together, `side` reads
-//! tables and schemas, `types` the words in type cells; `listing` reads the JSON formats.
+//! `blocks` cuts the text, `names` recognises headings, `parts` sorts what is below one, `assemble`
+//! puts tools together, `side` reads tables and schemas, `rows` their rows, `types` the words in type
+//! cells; `listing` reads the JSON formats.
 
 mod assemble;
 pub(crate) mod blocks;
 mod listing;
 pub(crate) mod meta;
 pub(crate) mod names;
+mod parts;
 pub mod places;
 pub(crate) mod prose;
+pub(crate) mod rows;
 pub(crate) mod side;
 pub mod table;
 pub mod types;

@@ -1,0 +1,164 @@
+//! The text below a tool's heading, sorted into its sections, and sections as text again.
+
+use super::blocks::{self, Block, BlockKind};
+use super::places::SectionPlace;
+use super::{names, prose};
+use crate::model::Section;
+use crate::text::Span;
+
+/// A part of a tool's text, as it will be kept: blocks, cut at the bold words that act as headings.
+#[derive(Clone, Debug)]
+pub struct Piece {
+    pub kind: BlockKind,
+    pub span: Span,
+    pub gap: bool,
+}
+
+impl Piece {
+    pub fn of(block: &Block) -> Piece {
+        Piece { kind: block.kind.clone(), span: block.span, gap: block.gap }
+    }
+
+    /// The lines of prose; none for other blocks.
+    pub fn lines(&self) -> &[Span] {
+        match &self.kind {
+            BlockKind::Prose(lines) => lines,
+            _ => &[],
+        }
+    }
+}
+
+/// Pieces as one markdown text: line endings and blank runs made even, everything else as it was.
+pub fn prose_of(text: &str, pieces: &[Piece]) -> String {
+    let mut prose = String::new();
+    for piece in pieces {
+        if !prose.is_empty() {
+            prose.push_str(if piece.gap { "\n\n" } else { "\n" });
+        }
+        match &piece.kind {
+            BlockKind::Prose(lines) | BlockKind::Table(lines) => {
+                let lines: Vec<String> = lines.iter().map(|line| kept_line(text, *line)).collect();
+                prose.push_str(&lines.join("\n"));
+            }
+            BlockKind::Heading { .. } => prose.push_str(piece.span.of(text).trim()),
+            BlockKind::Fence { .. } => prose.push_str(&even(piece.span.of(text))),
+        }
+    }
+    if prose == prose::NOT_STATED { String::new() } else { prose }
+}
+
+/// A line that begins in the middle of one (after bold words), or that opens a fence or comment which
+/// is never closed, must not turn into structure when it is printed elsewhere.
+fn kept_line(text: &str, line: Span) -> String {
+    let begins_line = line.start == 0 || matches!(text.as_bytes()[line.start - 1], b'\n' | b'\r');
+    let words = line.of(text).trim_end();
+    if begins_line && !blocks::opens(words) { words.to_owned() } else { prose::from_text(words) }
+}
+
+pub fn even(text: &str) -> String {
+    text.replace("\r\n", "\n").replace('\r', "\n")
+}
+
+enum Part {
+    Lead,
+    Section(Section),
+    Extra,
+}
+
+/// Everything below a tool's heading, sorted into sections.
+pub struct Parts {
+    pub sections: [Vec<Piece>; 8],
+    pub lead: Vec<Piece>,
+    pub extra: Vec<(String, Vec<Piece>)>,
+    pub places: Vec<SectionPlace>,
+}
+
+pub fn sort(text: &str, body: &[Block], end: usize) -> Parts {
+    let mut parts = Parts { sections: Default::default(), lead: Vec::new(), extra: Vec::new(), places: Vec::new() };
+    let mut current = Part::Lead;
+    // The level of the tool's section headings, set by the first; deeper headings are content.
+    let mut section_level = None;
+    let mut by_bold = true;
+    for block in body {
+        if let BlockKind::Heading { level, text: words } = block.kind
+            && section_level.is_none_or(|section_level| level <= section_level)
+        {
+            let title = words.of(text);
+            if let Some(section) = names::section(title) {
+                section_level.get_or_insert(level);
+                parts.open(section, words, true, block.span.start);
+                (current, by_bold) = (Part::Section(section), false);
+            } else {
+                parts.close(block.span.start);
+                parts.extra.push((title.to_owned(), Vec::new()));
+                (current, by_bold) = (Part::Extra, false);
+            }
+            continue;
+        }
+        let lines = if let (BlockKind::Prose(lines), true) = (&block.kind, by_bold) { lines.as_slice() } else { &[] };
+        if lines.is_empty() {
+            parts.put(&current, Piece::of(block));
+            continue;
+        }
+        let mut run: Vec<Span> = Vec::new();
+        let mut gap = block.gap;
+        for line in lines {
+            let words = line.of(text);
+            let section = names::bold(words).and_then(|(bold, rest)| Some((names::section(bold)?, bold, rest)));
+            if let Some((section, bold, rest)) = section {
+                parts.put_lines(&current, std::mem::take(&mut run), gap);
+                let words = Span::new(line.start + 2, line.start + 2 + bold.len());
+                parts.open(section, words, false, line.start);
+                current = Part::Section(section);
+                gap = true;
+                if !rest.trim().is_empty() {
+                    run.push(Span::new(line.end - rest.len(), line.end));
+                }
+            } else {
+                run.push(*line);
+            }
+        }
+        parts.put_lines(&current, run, gap);
+    }
+    parts.close(end);
+    parts
+}
+
+impl Parts {
+    fn open(&mut self, section: Section, words: Span, is_heading: bool, at: usize) {
+        self.close(at);
+        let whole = Span::new(at, at);
+        self.places.push(SectionPlace { section, words, is_heading, whole, is_filled: false });
+    }
+
+    fn close(&mut self, at: usize) {
+        if let Some(last) = self.places.last_mut().filter(|last| last.whole.end == last.whole.start) {
+            last.whole.end = at.max(last.words.end);
+        }
+    }
+
+    fn put(&mut self, part: &Part, mut piece: Piece) {
+        let pieces = match part {
+            Part::Lead => &mut self.lead,
+            Part::Section(section) => {
+                if let Some(last) = self.places.last_mut() {
+                    last.is_filled = true;
+                }
+                &mut self.sections[*section as usize]
+            }
+            Part::Extra => match self.extra.last_mut() {
+                Some((_, pieces)) => pieces,
+                None => return,
+            },
+        };
+        piece.gap |= pieces.is_empty();
+        pieces.push(piece);
+    }
+
+    fn put_lines(&mut self, part: &Part, lines: Vec<Span>, gap: bool) {
+        if let (Some(first), Some(last)) = (lines.first(), lines.last()) {
+            let span = first.to(*last);
+            self.put(part, Piece { kind: BlockKind::Prose(lines), span, gap });
+        }
+    }
+}
