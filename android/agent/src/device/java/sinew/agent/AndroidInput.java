@@ -51,7 +51,7 @@ final class AndroidInput {
                 InputDevice.SOURCE_KEYBOARD);
     }
 
-    private static MotionEvent motion(Gestures.Event event, long base, int action) {
+    static MotionEvent motion(Gestures.Event event, long base, int action) {
         int count = event.ids.length;
         MotionEvent.PointerProperties[] fingers = new MotionEvent.PointerProperties[count];
         MotionEvent.PointerCoords[] places = new MotionEvent.PointerCoords[count];

@@ -115,7 +115,7 @@ final class AndroidScreen {
         automation.setServiceInfo(info);
     }
 
-    private static final class NodeElement implements Element {
+    static final class NodeElement implements Element {
         private final AccessibilityNodeInfo node;
 
         NodeElement(AccessibilityNodeInfo node) {

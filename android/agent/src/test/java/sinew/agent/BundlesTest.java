@@ -7,12 +7,8 @@ import static org.junit.Assert.fail;
 
 import org.junit.Test;
 
-import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.Collections;
 import java.util.HashMap;
-import java.util.LinkedHashMap;
-import java.util.List;
 import java.util.Map;
 import java.util.Random;
 
@@ -24,10 +20,10 @@ public class BundlesTest {
     public void everyBundleComesBackAsItWas() throws Fault {
         Random random = new Random(3);
         for (int i = 0; i < 5000; i++) {
-            Bag bag = bag(random, 4);
+            Bag bag = Samples.bag(bags, random, 4);
             String text = Json.write(bundles.encode(bag));
             Bag back = bundles.decode((Map<?, ?>) Json.parse(text));
-            assertSame(bag.raw(), back.raw(), text);
+            assertEquals(text, Samples.plain(bags, bag.raw()), Samples.plain(bags, back.raw()));
             assertEquals(text, Json.write(bundles.encode(back)));
         }
     }
@@ -161,136 +157,5 @@ public class BundlesTest {
 
     private Bag decode(String json) throws Fault {
         return bundles.decode((Map<?, ?>) Json.parse(json));
-    }
-
-    private Bag bag(Random random, int depth) {
-        Bag bag = bags.create();
-        for (int n = random.nextInt(6); n > 0; n--) {
-            bag.put(JsonTest.text(random), value(random, depth));
-        }
-        return bag;
-    }
-
-    private Object value(Random random, int depth) {
-        int length = random.nextInt(4);
-        switch (random.nextInt(depth > 0 ? 24 : 20)) {
-            case 0:
-                return null;
-            case 1:
-                return random.nextBoolean();
-            case 2:
-                return random.nextInt() >> random.nextInt(32);
-            case 3:
-                return random.nextLong() >> random.nextInt(64);
-            case 4:
-                return (short) random.nextInt();
-            case 5:
-                return (byte) random.nextInt();
-            case 6:
-                return (char) random.nextInt();
-            case 7:
-                return random.nextInt(5) == 0 ? Float.NEGATIVE_INFINITY : Float.intBitsToFloat(random.nextInt());
-            case 8:
-                return random.nextInt(5) == 0 ? Double.NaN : Double.longBitsToDouble(random.nextLong());
-            case 9:
-                return new StringBuilder(JsonTest.text(random));
-            case 10:
-                byte[] bytes = new byte[length];
-                random.nextBytes(bytes);
-                return bytes;
-            case 11:
-                char[] chars = new char[length];
-                Arrays.fill(chars, (char) random.nextInt());
-                return chars;
-            case 12:
-                boolean[] booleans = new boolean[length];
-                Arrays.fill(booleans, random.nextBoolean());
-                return booleans;
-            case 13:
-                int[] ints = new int[length];
-                Arrays.fill(ints, random.nextInt());
-                return ints;
-            case 14:
-                long[] longs = new long[length];
-                Arrays.fill(longs, random.nextLong());
-                return longs;
-            case 15:
-                short[] shorts = new short[length];
-                Arrays.fill(shorts, (short) random.nextInt());
-                return shorts;
-            case 16:
-                float[] floats = new float[length];
-                Arrays.fill(floats, random.nextFloat());
-                return floats;
-            case 17:
-                double[] doubles = new double[length];
-                Arrays.fill(doubles, random.nextGaussian());
-                return doubles;
-            case 18:
-                String[] strings = new String[length];
-                for (int i = 0; i < length; i++) {
-                    strings[i] = random.nextInt(4) == 0 ? null : JsonTest.text(random);
-                }
-                return strings;
-            case 19:
-                return JsonTest.text(random);
-            case 20:
-                List<Object> list = new ArrayList<Object>();
-                for (int i = 0; i < length; i++) {
-                    list.add(value(random, depth - 1));
-                }
-                return list;
-            case 21:
-                HashMap<String, Object> map = new HashMap<String, Object>();
-                for (int i = 0; i < length; i++) {
-                    map.put(JsonTest.text(random), value(random, depth - 1));
-                }
-                return map;
-            case 22:
-                return bag(random, depth - 1).raw();
-            default:
-                List<Bag> many = new ArrayList<Bag>();
-                for (int i = 0; i < length; i++) {
-                    many.add(random.nextInt(4) == 0 ? null : bag(random, depth - 1));
-                }
-                return bags.array(many);
-        }
-    }
-
-    /** Equal in type as well, all the way down. */
-    private static void assertSame(Object expected, Object actual, String at) {
-        assertEquals(at, plain(expected), plain(actual));
-    }
-
-    private static Object plain(Object value) {
-        if (value instanceof FakeBags.FakeBundle) {
-            Map<String, Object> members = new LinkedHashMap<String, Object>();
-            for (String key : new java.util.TreeSet<String>(((FakeBags.FakeBundle) value).keys())) {
-                members.put(key, plain(((FakeBags.FakeBundle) value).get(key)));
-            }
-            return Arrays.<Object>asList("bundle", members);
-        }
-        if (value instanceof Map) {
-            Map<String, Object> members = new HashMap<String, Object>();
-            for (Map.Entry<?, ?> entry : ((Map<?, ?>) value).entrySet()) {
-                members.put((String) entry.getKey(), plain(entry.getValue()));
-            }
-            return Arrays.<Object>asList("map", members);
-        }
-        if (value instanceof List || value instanceof Object[]) {
-            List<Object> items = new ArrayList<Object>();
-            for (Object item : value instanceof List ? (List<?>) value : Arrays.asList((Object[]) value)) {
-                items.add(plain(item));
-            }
-            return Arrays.<Object>asList(value instanceof List ? "list" : value.getClass().getName(), items);
-        }
-        if (value != null && value.getClass().isArray()) {
-            List<Object> items = new ArrayList<Object>();
-            for (int i = 0; i < java.lang.reflect.Array.getLength(value); i++) {
-                items.add(java.lang.reflect.Array.get(value, i));
-            }
-            return Arrays.<Object>asList(value.getClass().getName(), items);
-        }
-        return value instanceof StringBuilder ? Arrays.<Object>asList("charsequence", value.toString()) : value;
     }
 }

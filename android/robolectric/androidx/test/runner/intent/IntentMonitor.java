@@ -1,0 +1,4 @@
+package androidx.test.runner.intent;
+
+public interface IntentMonitor {
+}

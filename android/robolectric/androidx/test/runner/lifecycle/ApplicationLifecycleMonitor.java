@@ -1,0 +1,4 @@
+package androidx.test.runner.lifecycle;
+
+public interface ApplicationLifecycleMonitor {
+}

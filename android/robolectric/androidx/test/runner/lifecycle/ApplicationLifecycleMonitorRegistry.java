@@ -1,0 +1,9 @@
+package androidx.test.runner.lifecycle;
+
+public final class ApplicationLifecycleMonitorRegistry {
+    private ApplicationLifecycleMonitorRegistry() {
+    }
+
+    public static void registerInstance(ApplicationLifecycleMonitor monitor) {
+    }
+}
