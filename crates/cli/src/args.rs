@@ -38,6 +38,8 @@ pub enum Verb {
     Serve(Serve),
     /// Speak MCP on standard input and output, for clients that start their servers
     Stdio(Stdio),
+    /// Offer the tools at a broker of MCP endpoints, which the gateway dials
+    Endpoint(Endpoint),
     /// List the devices, or rename one
     Devices(Devices),
     /// List the tools, of all devices or of one
@@ -148,6 +150,20 @@ pub struct Stdio {
     /// Start the virtual boards too, when no gateway runs and one is started here
     #[arg(long)]
     pub demo: bool,
+
+    /// Offer every device's tools under names of their own (<device>__<tool>)
+    #[arg(long)]
+    pub unfolded: bool,
+
+    #[command(flatten)]
+    pub reach: Reach,
+}
+
+#[derive(Args, Debug)]
+pub struct Endpoint {
+    /// Address of the broker, for example wss://HOST/mcp/?token=TOKEN
+    #[arg(value_name = "URL", env = "MCP_ENDPOINT", hide_env_values = true)]
+    pub broker: String,
 
     /// Offer every device's tools under names of their own (<device>__<tool>)
     #[arg(long)]

@@ -7,8 +7,9 @@ use std::time::Duration;
 
 use sinew_boards::{Admission, Boards, Door};
 use sinew_front::Front;
+use sinew_front::dialout::{self, Address};
 use sinew_front::tls::TlsIdentity;
-use sinew_gateway::{DeviceAdmission, Gateway, OpenError};
+use sinew_gateway::{DeviceAdmission, Gateway, OpenError, Shape};
 use sinew_wire::host::Vision;
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
@@ -34,6 +35,8 @@ pub struct Settings {
     pub user_tools: bool,
     /// Address and token of a picture explainer for boards.
     pub vision: Option<(String, Option<String>)>,
+    /// Brokers to offer the tools at.
+    pub endpoints: Vec<(Address, Shape)>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -121,6 +124,10 @@ impl House {
         front_settings.allowed_origins.extend(settings.allowed_origins);
         let front = Front { gateway: gateway.clone(), settings: front_settings };
         tasks.spawn(sinew_front::http::run(clients, front.clone(), clients_tls, shutdown.clone()));
+
+        for (address, shape) in settings.endpoints {
+            tasks.spawn(dialout::serve(front.clone(), address, shape, shutdown.clone()));
+        }
 
         state::write_doors(&settings.state, &doors)?;
         gateway.set_url(&doors.url);

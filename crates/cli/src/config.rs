@@ -8,8 +8,11 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+use sinew_front::dialout::Address;
+use sinew_gateway::Shape;
 
 use crate::args::Doors;
+use crate::commands::shape;
 use crate::compose::{Certificate, Settings};
 use crate::failure::{Failure, Kind};
 use crate::state;
@@ -32,6 +35,16 @@ pub struct Config {
     pub user_tools: bool,
     pub vision_url: Option<String>,
     pub vision_token: Option<String>,
+    pub endpoints: Vec<Endpoint>,
+}
+
+/// A broker of MCP endpoints to offer the tools at.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Endpoint {
+    pub url: String,
+    #[serde(default)]
+    pub unfolded: bool,
 }
 
 /// One key, for the reference page and for the message about a wrong one.
@@ -66,6 +79,7 @@ keys! {
     "user-tools"      "true"                     "false"                "Also ask boards for the tools they keep for their users, such as reboot or firmware upgrade.";
     "vision-url"      r#""http://10.0.0.5:8003/vision""# "none"         "Where boards send camera pictures to be explained.";
     "vision-token"    r#""secret""#              "none"                 "The token boards show there.";
+    "endpoints"       r#"[{ url = "wss://broker.example/mcp/?token=secret" }]"# "none" "Brokers of MCP endpoints to dial and offer the tools at; also as `[[endpoints]]` sections at the end of the file. `unfolded = true` gives every device's tools names of their own.";
 }
 
 impl Default for Config {
@@ -87,6 +101,7 @@ impl Default for Config {
             user_tools: false,
             vision_url: None,
             vision_token: None,
+            endpoints: Vec::new(),
         }
     }
 }
@@ -121,11 +136,18 @@ impl Config {
         if config.vision_token.is_some() && config.vision_url.is_none() {
             return Err("`vision-token` needs `vision-url`".to_owned());
         }
+        config.addresses().map_err(|problem| format!("`endpoints`: {problem}"))?;
         Ok(config)
+    }
+
+    fn addresses(&self) -> Result<Vec<(Address, Shape)>, String> {
+        let read = |endpoint: &Endpoint| Ok((endpoint.url.parse()?, shape(endpoint.unfolded)));
+        self.endpoints.iter().map(read).collect()
     }
 
     /// File and flags joined, checked, and ready to compose.
     pub fn with_flags(self, doors: &Doors) -> Result<Settings, Failure> {
+        let endpoints = self.addresses().map_err(|problem| Failure::new(Kind::Config, problem))?;
         let listen = doors.listen.unwrap_or(self.listen);
         let devices = doors.devices.unwrap_or(self.devices);
         let files = doors.tls_cert.clone().zip(doors.tls_key.clone()).or(self.tls_cert.zip(self.tls_key));
@@ -149,6 +171,7 @@ impl Config {
             grace: Duration::from_secs(self.grace.into()),
             user_tools: self.user_tools,
             vision: self.vision_url.map(|url| (url, self.vision_token)),
+            endpoints,
         })
     }
 }
@@ -259,6 +282,15 @@ mod tests {
             doors.devices = "0.0.0.0:7301".parse().ok();
         });
         assert!(boards.expect_err("must be refused").message.contains("--devices-tls"));
+    }
+
+    #[test]
+    fn endpoints_are_addresses_of_brokers_and_their_tokens_stay_hidden() {
+        let file = "[[endpoints]]\nurl = 'wss://b/?token=secret'\n[[endpoints]]\nurl = 'ws://c'\nunfolded = true";
+        let addresses = Config::parse(file).expect("valid").addresses().expect("addresses");
+        assert_eq!(format!("{addresses:?}"), "[(wss://b, Folded), (ws://c, Unfolded)]");
+        let refused = Config::parse("endpoints = [{ url = 'https://b/?token=secret' }]").expect_err("no WebSocket");
+        assert!(refused.contains("ws://") && !refused.contains("secret"), "{refused}");
     }
 
     #[test]

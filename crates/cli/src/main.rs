@@ -55,7 +55,7 @@ fn run(cli: Cli, show: Show) -> Result<(), Failure> {
 fn log(cli: &Cli) {
     // rmcp warns of every mistake a client makes; those are the client's to hear.
     let usual = match cli.verb {
-        Verb::Serve(_) => "info,rmcp=off",
+        Verb::Serve(_) | Verb::Endpoint(_) => "info,rmcp=off",
         _ => "warn,rmcp=off",
     };
     let wanted = std::env::var("SINEW_LOG").ok().and_then(|text| text.parse::<Targets>().ok());

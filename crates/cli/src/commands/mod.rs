@@ -4,6 +4,7 @@ mod call;
 mod demo;
 mod devices;
 mod doctor;
+mod endpoint;
 mod events;
 mod serve;
 mod sim;
@@ -12,6 +13,8 @@ mod token;
 mod tools;
 
 use clap::CommandFactory;
+
+pub use stdio::shape;
 
 use crate::args::{Cli, Verb};
 use crate::bench;
@@ -23,6 +26,7 @@ pub async fn run(verb: Verb, show: Show) -> Result<(), Failure> {
         Verb::Demo(args) => demo::run(args, show).await,
         Verb::Serve(args) => serve::run(args, show).await,
         Verb::Stdio(args) => stdio::run(args).await,
+        Verb::Endpoint(args) => endpoint::run(args, show).await,
         Verb::Devices(args) => devices::run(args, show).await,
         Verb::Tools(args) => tools::run(args, show).await,
         Verb::Call(args) => call::run(args, show).await,

@@ -10,7 +10,7 @@ use sinew_gateway::{Principal, Role, Shape};
 use tokio::io::{AsyncWriteExt, copy, stdin, stdout};
 
 use super::demo;
-use crate::args::{Doors, Stdio};
+use crate::args::{Doors, Reach, Stdio};
 use crate::client::Target;
 use crate::compose::House;
 use crate::config::Config;
@@ -20,19 +20,33 @@ use crate::state;
 /// Two clients may start at once; the one that comes second waits for the first one's doors.
 const PATIENCE: Duration = Duration::from_secs(10);
 
+/// The gateway that a client needs.
+pub enum Place {
+    Running(Target),
+    /// None ran, so this process has opened one.
+    Here(Box<House>),
+}
+
 pub async fn run(args: Stdio) -> Result<(), Failure> {
-    if let Some(target) = Target::named(&args.reach)? {
-        return pump(&target, args.unfolded).await;
+    match find_or_open(&args.reach, args.demo).await? {
+        Place::Running(target) => pump(&target, args.unfolded).await,
+        Place::Here(house) => serve(*house, &args).await,
     }
-    let directory = state::directory(args.reach.state.state.as_deref())?;
-    let own = if args.demo { state::demo(&directory) } else { directory.clone() };
+}
+
+pub async fn find_or_open(reach: &Reach, demo: bool) -> Result<Place, Failure> {
+    if let Some(target) = Target::named(reach)? {
+        return Ok(Place::Running(target));
+    }
+    let directory = state::directory(reach.state.state.as_deref())?;
+    let own = if demo { state::demo(&directory) } else { directory.clone() };
     let patience = tokio::time::Instant::now() + PATIENCE;
     loop {
         if let Some(running) = state::find_running(&directory) {
-            return pump(&Target::of_running(&running, &args.reach)?, args.unfolded).await;
+            return Target::of_running(&running, reach).map(Place::Running);
         }
-        match open(&own, args.reach.token.clone()).await {
-            Ok(house) => return serve(house, &args).await,
+        match open(&own, reach.token.clone()).await {
+            Ok(house) => return Ok(Place::Here(Box::new(house))),
             Err(failure) if failure.error_type == "StateTaken" && tokio::time::Instant::now() < patience => {
                 tokio::time::sleep(Duration::from_millis(50)).await;
             }
@@ -41,10 +55,13 @@ pub async fn run(args: Stdio) -> Result<(), Failure> {
     }
 }
 
+pub fn stream_path(unfolded: bool) -> &'static str {
+    if unfolded { "/mcp/stream?tools=unfolded" } else { "/mcp/stream" }
+}
+
 /// Bytes to the gateway and back. The end of input is passed on, and what is still to come is waited for.
 async fn pump(target: &Target, unfolded: bool) -> Result<(), Failure> {
-    let path = if unfolded { "/mcp/stream?tools=unfolded" } else { "/mcp/stream" };
-    let stream = target.connect().await?.upgrade(path).await?;
+    let stream = target.connect().await?.upgrade(stream_path(unfolded)).await?;
     let (mut from, mut to) = tokio::io::split(stream);
     let inward = async {
         let ended = copy(&mut stdin(), &mut to).await;
@@ -68,12 +85,16 @@ async fn pump(target: &Target, unfolded: bool) -> Result<(), Failure> {
     }
 }
 
+pub fn shape(unfolded: bool) -> Shape {
+    if unfolded { Shape::Unfolded } else { Shape::Folded }
+}
+
 async fn serve(mut house: House, args: &Stdio) -> Result<(), Failure> {
     if args.demo {
         demo::connect_boards(&mut house)?;
         demo::wait_for_boards(&house).await?;
     }
-    let shape = if args.unfolded { Shape::Unfolded } else { Shape::Folded };
+    let shape = shape(args.unfolded);
     let principal = Principal::new("stdio", Role::Client);
     let session =
         sinew_front::stdio::run(house.front.clone(), principal, shape, stdin(), stdout(), house.shutdown.clone());

@@ -3,6 +3,7 @@
 #![allow(clippy::panic)]
 
 mod bench;
+mod endpoint;
 mod house;
 mod lasting;
 mod start;
