@@ -32,7 +32,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let (sender, mut events) = mpsc::unbounded_channel();
     let admit = Arc::new(|_: Option<&str>, _: &str| Admission::Device);
     let door = Door::new(admit, Arc::new(move |event| drop(sender.send(event))));
-    let running = tokio::spawn(http::run(listener, Boards::new(door), shutdown.clone()));
+    let running = tokio::spawn(http::run(listener, Boards::new(door)?, shutdown.clone()));
     let mut devices = Vec::with_capacity(count);
     let before = resident_kib()?;
     let mut boards = tokio::process::Command::new(std::env::current_exe()?)

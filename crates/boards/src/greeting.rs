@@ -7,7 +7,7 @@ use http::header::{AUTHORIZATION, CONNECTION, CONTENT_TYPE, RETRY_AFTER, WWW_AUT
 use http::{HeaderMap, Request, Response, StatusCode};
 use http_body_util::Full;
 use hyper::body::Bytes;
-use sinew_tool::{DeviceId, DeviceInfo, DeviceKey, Status, json};
+use sinew_tool::{DeviceId, DeviceInfo, DeviceKey, Status, Value, json};
 use tokio_tungstenite::tungstenite::handshake::server::create_response_with_body;
 
 use crate::roster::Turned;
@@ -23,7 +23,7 @@ const LONGEST_ID: usize = 64;
 pub(crate) struct Newcomer {
     /// In lower case, as firmware writes its MAC.
     pub(crate) hardware_id: String,
-    client_id: Option<String>,
+    pub(crate) client_id: Option<String>,
     protocol_version: Option<u8>,
     token: Option<String>,
 }
@@ -41,10 +41,19 @@ impl Newcomer {
     pub(crate) fn read<B>(request: &Request<B>) -> Result<Newcomer, Box<Answer>> {
         let path = request.uri().path();
         if path != PATH && path != PATH.trim_end_matches('/') {
-            return Err(refusal(StatusCode::NOT_FOUND, &format!("there is nothing here; boards connect to {PATH}")));
+            return Err(Box::new(nothing()));
         }
         let parameter = |name: &str| find_parameter(request, name);
-        let Some(hardware_id) = parameter("device-id") else {
+        Ok(Newcomer {
+            protocol_version: parameter("protocol-version").and_then(|version| version.parse().ok()),
+            token: parameter(AUTHORIZATION.as_str()).and_then(|value| bare_token(&value)),
+            ..Newcomer::read_ids(request)?
+        })
+    }
+
+    /// Reads who the board is, without what proves it.
+    pub(crate) fn read_ids<B>(request: &Request<B>) -> Result<Newcomer, Box<Answer>> {
+        let Some(hardware_id) = find_parameter(request, "device-id") else {
             let message =
                 "the header Device-Id is missing; send the board's MAC address in it, for example aa:bb:cc:dd:ee:01";
             return Err(refusal(StatusCode::BAD_REQUEST, message));
@@ -55,12 +64,7 @@ impl Newcomer {
             );
             return Err(refusal(StatusCode::BAD_REQUEST, &message));
         };
-        Ok(Newcomer {
-            hardware_id,
-            client_id: parameter("client-id").filter(|id| id.len() <= LONGEST_ID),
-            protocol_version: parameter("protocol-version").and_then(|version| version.parse().ok()),
-            token: parameter(AUTHORIZATION.as_str()).and_then(|value| bare_token(&value)),
-        })
+        Ok(Newcomer::new(hardware_id, find_parameter(request, "client-id"), None))
     }
 
     pub(crate) fn token(&self) -> Option<&str> {
@@ -140,7 +144,27 @@ pub(crate) fn too_often(limits: &Limits) -> String {
     )
 }
 
-fn refusal(status: StatusCode, message: &str) -> Box<Answer> {
+/// Whoever asks for what is not here learns what is.
+pub(crate) fn nothing() -> Answer {
+    *refusal(StatusCode::NOT_FOUND, &format!("there is nothing here; boards connect to {PATH}"))
+}
+
+pub(crate) fn busy(message: &str) -> Answer {
+    let mut answer = refusal(StatusCode::SERVICE_UNAVAILABLE, message);
+    answer.headers_mut().insert(RETRY_AFTER, http::HeaderValue::from_static("60"));
+    *answer
+}
+
+pub(crate) fn json(status: StatusCode, body: &Value) -> Answer {
+    let mut answer = Response::new(Full::from(body.to_string()));
+    *answer.status_mut() = status;
+    let headers = answer.headers_mut();
+    headers.insert(CONTENT_TYPE, http::HeaderValue::from_static("application/json"));
+    headers.insert(CONNECTION, http::HeaderValue::from_static("close"));
+    answer
+}
+
+pub(crate) fn refusal(status: StatusCode, message: &str) -> Box<Answer> {
     let mut answer = Response::new(Full::from(format!("{message}\n")));
     *answer.status_mut() = status;
     let headers = answer.headers_mut();
@@ -152,7 +176,7 @@ fn refusal(status: StatusCode, message: &str) -> Box<Answer> {
     Box::new(answer)
 }
 
-fn find_parameter<B>(request: &Request<B>, name: &str) -> Option<String> {
+pub(crate) fn find_parameter<B>(request: &Request<B>, name: &str) -> Option<String> {
     let in_header = find_header(request.headers(), name);
     in_header.or_else(|| {
         let query = request.uri().query()?.as_bytes();
@@ -161,13 +185,13 @@ fn find_parameter<B>(request: &Request<B>, name: &str) -> Option<String> {
     })
 }
 
-fn find_header(headers: &HeaderMap, name: &str) -> Option<String> {
+pub(crate) fn find_header(headers: &HeaderMap, name: &str) -> Option<String> {
     let value = headers.get(name)?.to_str().ok()?.trim();
     (!value.is_empty()).then(|| value.to_owned())
 }
 
 /// Firmware adds `Bearer ` only to a token without a space, and users store it with and without.
-fn bare_token(value: &str) -> Option<String> {
+pub(crate) fn bare_token(value: &str) -> Option<String> {
     let token = match value.split_once(' ') {
         Some((scheme, token)) if scheme.eq_ignore_ascii_case("bearer") => token.trim(),
         _ => value,

@@ -6,22 +6,29 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
+use hmac::{Hmac, KeyInit, Mac};
+use sha2::Sha256;
 use sinew_tool::{DeviceInfo, Value, json};
 use sinew_wire::Moment;
+use sinew_wire::host::Vision;
+use subtle::ConstantTimeEq;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::Door;
+use crate::handle::BoardDevice;
 use crate::pipe::Pipe;
 use crate::pump::Pump;
 use crate::roster::{Place, Roster, Turned};
 use crate::stream::Stream;
+use crate::vision::gallery::Gallery;
+use crate::{Door, Reach, vision};
 
 /// After a failed accept, usually for want of file descriptors, others get time to close some.
 pub(crate) const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
+const UPLOADS: usize = 16;
 
 /// The boards of one gateway, whichever door they come through. Cheap to clone.
 #[derive(Clone)]
@@ -34,6 +41,11 @@ pub(crate) struct Hall {
     pub(crate) roster: Arc<Roster>,
     pub(crate) start: tokio::time::Instant,
     pub(crate) sound_packets: AtomicU64,
+    pub(crate) gallery: Arc<Gallery>,
+    /// Pictures being received at once; each may take some megabytes.
+    pub(crate) uploads: Semaphore,
+    /// Seals what boards are told to show.
+    key: [u8; 32],
 }
 
 /// A board that was let in.
@@ -44,9 +56,20 @@ pub(crate) struct Met {
 }
 
 impl Boards {
-    pub fn new(door: Door) -> Boards {
-        let (roster, sound_packets) = (Arc::default(), AtomicU64::new(0));
-        Boards { hall: Arc::new(Hall { door, roster, start: tokio::time::Instant::now(), sound_packets }) }
+    /// Fails only where the system gives no random numbers.
+    pub fn new(door: Door) -> io::Result<Boards> {
+        let mut key = [0; 32];
+        getrandom::fill(&mut key).map_err(|error| io::Error::other(error.to_string()))?;
+        let hall = Hall {
+            door,
+            roster: Arc::default(),
+            start: tokio::time::Instant::now(),
+            sound_packets: AtomicU64::new(0),
+            gallery: Arc::default(),
+            uploads: Semaphore::new(UPLOADS),
+            key,
+        };
+        Ok(Boards { hall: Arc::new(hall) })
     }
 
     /// Packets of sound that boards sent and nobody heard.
@@ -69,12 +92,60 @@ impl Hall {
         {
             let trouble = crate::greeting::too_often(limits);
             tracing::warn!(%hardware_id, "a board was turned away: {trouble}");
-            if let Some(device) = self.roster.find(hardware_id) {
+            if let Some((_, device)) = self.roster.find(hardware_id) {
                 device.note("trouble", json!(trouble));
                 (self.door.announce)(sinew_tool::DeviceEvent::Changed(device));
             }
         }
         entered
+    }
+
+    /// Where a board may send photos, and what it must show there.
+    pub(crate) fn vision(&self, place: &Place) -> Option<Vision> {
+        let reach = self.door.reach.as_ref().filter(|_| self.door.pictures.is_some())?;
+        let token = self.seal(vision::EXPLAIN, &place.hardware_id, place.number);
+        Some(Vision { url: self.url(reach, self.scheme(), vision::EXPLAIN), token })
+    }
+
+    /// Where a board may send copies of its screen. The address itself is the secret, because firmware
+    /// shows nothing else.
+    pub(crate) fn upload_url(&self, place: &Place) -> Option<String> {
+        let reach = self.door.reach.as_ref().filter(|_| self.door.pictures.is_some())?;
+        let key = self.seal(vision::UPLOAD, &place.hardware_id, place.number);
+        let mut query = form_urlencoded::Serializer::new(String::new());
+        query.append_pair("device", &place.hardware_id).append_pair("key", &key);
+        Some(format!("{}?{}", self.url(reach, self.scheme(), vision::UPLOAD), query.finish()))
+    }
+
+    pub(crate) fn url(&self, reach: &Reach, scheme: &str, path: &str) -> String {
+        let Reach { host, http, .. } = reach;
+        if host.contains(':') {
+            format!("{scheme}://[{host}]:{http}{path}")
+        } else {
+            format!("{scheme}://{host}:{http}{path}")
+        }
+    }
+
+    fn scheme(&self) -> &'static str {
+        if self.door.tls.is_some() { "https" } else { "http" }
+    }
+
+    /// What belongs to one stay of one board and one purpose, and cannot be guessed.
+    fn seal(&self, purpose: &str, hardware_id: &str, number: u64) -> String {
+        let Ok(mut mac) = Hmac::<Sha256>::new_from_slice(&self.key) else { return String::new() };
+        for part in [purpose.as_bytes(), &number.to_be_bytes(), hardware_id.as_bytes()] {
+            mac.update(&[part.len() as u8]);
+            mac.update(part);
+        }
+        hex(&mac.finalize().into_bytes()[..16])
+    }
+
+    /// The board a seal belongs to, if that board is connected.
+    pub(crate) fn check_seal(&self, purpose: &str, hardware_id: &str, seal: &str) -> Option<Arc<BoardDevice>> {
+        let (number, device) = self.roster.find(hardware_id)?;
+        let expected = self.seal(purpose, hardware_id, number);
+        let same: bool = expected.as_bytes().ct_eq(seal.as_bytes()).into();
+        (same && !expected.is_empty()).then_some(device)
     }
 
     /// Where an MQTT board may send sound: firmware opens no conversation without it. Key and nonce are those
@@ -86,7 +157,6 @@ impl Hall {
             tracing::warn!(%error, "no random numbers for the key of a board's sound");
             return None;
         }
-        let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
         Some(json!({"udp": {
             "server": reach.host,
             "port": reach.sound?,
@@ -103,6 +173,10 @@ impl Hall {
             None => Stream::plain(tcp),
         })
     }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// Accepts connections until `shutdown`, lets `meet` find out who each of them is, and gives every board

@@ -4,10 +4,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use arc_swap::ArcSwap;
-use sinew_tool::{BoxFuture, Call, Device, DeviceInfo, ErrorKind, Outcome, ToolError, Toolset, Value};
+use sinew_tool::{
+    BoxFuture, Call, Device, DeviceInfo, DeviceKey, ErrorKind, Outcome, Picture, ToolError, Toolset, Value,
+};
 use tokio::sync::oneshot;
 
 use crate::queue::Queue;
+use crate::vision::gallery::Gallery;
 
 /// One stay of one board.
 pub struct BoardDevice {
@@ -19,6 +22,7 @@ pub struct BoardDevice {
     open: AtomicUsize,
     most_open: usize,
     last_number: AtomicU64,
+    gallery: Arc<Gallery>,
 }
 
 /// What a board's task is asked to do.
@@ -30,10 +34,12 @@ pub(crate) enum Command {
     },
     /// The caller gave the call of this number up.
     Cancel(u64),
+    /// A picture that the board sent beside its talk, for the call in flight.
+    Picture(Picture),
 }
 
 impl BoardDevice {
-    pub(crate) fn new(info: DeviceInfo, most_open: usize) -> BoardDevice {
+    pub(crate) fn new(info: DeviceInfo, most_open: usize, gallery: Arc<Gallery>) -> BoardDevice {
         BoardDevice {
             info: ArcSwap::from_pointee(info),
             tools: ArcSwap::from_pointee(Toolset::default()),
@@ -41,7 +47,12 @@ impl BoardDevice {
             open: AtomicUsize::new(0),
             most_open,
             last_number: AtomicU64::new(0),
+            gallery,
         }
+    }
+
+    pub(crate) fn key(&self) -> DeviceKey {
+        self.info.load().key.clone()
     }
 
     pub(crate) fn set_info(&self, info: DeviceInfo) {
@@ -75,6 +86,10 @@ impl Device for BoardDevice {
 
     fn tools(&self) -> Arc<Toolset> {
         self.tools.load_full()
+    }
+
+    fn pictures(&self) -> Vec<Picture> {
+        self.gallery.of(&self.info.load().key)
     }
 
     fn call(&self, call: Call) -> BoxFuture<'_, Result<Outcome, ToolError>> {

@@ -1,4 +1,5 @@
-//! The boards' HTTP port: it upgrades to WebSocket and then forgets HTTP.
+//! The boards' HTTP port: boards ask here for their settings (`bootstrap`), send pictures (`vision`), and
+//! upgrade to WebSocket.
 //!
 //! HTTP is spoken by hyper until the upgrade; after it nothing of hyper is kept, because its state
 //! would be the larger half of an idle board.
@@ -7,8 +8,9 @@ use std::convert::Infallible;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
-use http::Request;
+use http::{Method, Request};
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
@@ -16,6 +18,7 @@ use hyper::upgrade::OnUpgrade;
 use hyper_util::rt::TokioIo;
 use sinew_tool::DeviceInfo;
 use tokio::net::{TcpListener, TcpStream};
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::Admission;
@@ -25,6 +28,7 @@ use crate::pipe::Pipe;
 use crate::roster::Place;
 use crate::socket::Socket;
 use crate::stream::Stream;
+use crate::{bootstrap, vision};
 
 /// The smallest buffer hyper allows; the headers of a board take some 400 bytes.
 const REQUEST_BYTES: usize = 8192;
@@ -39,12 +43,32 @@ pub async fn run(listener: TcpListener, boards: Boards, shutdown: CancellationTo
 /// What an upgrade leaves behind: the connection to be, and who is on it.
 type Admitted = Mutex<Option<(OnUpgrade, DeviceInfo, Place)>>;
 
+/// How long a connection may still take. Whoever turns out to have good reasons gets more.
+pub(crate) struct Patience(Mutex<Instant>);
+
+impl Patience {
+    pub(crate) fn extend(&self, time: Duration) {
+        let mut end = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        *end = (*end).max(Instant::now() + time);
+    }
+
+    async fn run_out(&self) {
+        loop {
+            let end = *self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            if end <= Instant::now() {
+                return;
+            }
+            tokio::time::sleep_until(end).await;
+        }
+    }
+}
+
 /// From the first byte to the WebSocket. `None` where the request was answered and nobody stays.
 async fn meet(tcp: TcpStream, address: SocketAddr, hall: &Arc<Hall>) -> io::Result<Option<Met>> {
     let admitted: Admitted = Mutex::new(None);
-    let service = service_fn(|request: Request<Incoming>| {
-        let answer = upgrade(request, address, hall, &admitted).unwrap_or_else(|refusal| *refusal);
-        std::future::ready(Ok::<_, Infallible>(answer))
+    let patience = Patience(Mutex::new(Instant::now() + hall.door.limits.handshake_time));
+    let service = service_fn(|request: Request<Incoming>| async {
+        Ok::<_, Infallible>(answer(request, address, hall, &patience, &admitted).await)
     });
     let conversation = async {
         let stream = hall.encrypt(tcp).await?;
@@ -54,7 +78,10 @@ async fn meet(tcp: TcpStream, address: SocketAddr, hall: &Arc<Hall>) -> io::Resu
             .with_upgrades();
         connection.await.map_err(io::Error::other)
     };
-    tokio::time::timeout(hall.door.limits.handshake_time, conversation).await??;
+    tokio::select! {
+        ended = conversation => ended?,
+        () = patience.run_out() => return Err(io::Error::other("it took too long")),
+    }
 
     let Some((upgrade, info, place)) = admitted.into_inner().unwrap_or_else(PoisonError::into_inner) else {
         return Ok(None);
@@ -65,6 +92,25 @@ async fn meet(tcp: TcpStream, address: SocketAddr, hall: &Arc<Hall>) -> io::Resu
         .map_err(|_| io::Error::other("the upgraded connection is not the one that came in"))?;
     let socket = Socket::new(parts.io.into_inner(), parts.read_buf.to_vec(), hall.door.limits.message_bytes).await;
     Ok(Some(Met { pipe: Pipe::WebSocket(socket), info, place }))
+}
+
+async fn answer(
+    request: Request<Incoming>,
+    address: SocketAddr,
+    hall: &Hall,
+    patience: &Patience,
+    admitted: &Admitted,
+) -> Answer {
+    let (method, path) = (request.method(), request.uri().path());
+    match path {
+        _ if path.trim_end_matches('/') == bootstrap::PATH.trim_end_matches('/') => {
+            bootstrap::greet(request, address, hall).await
+        }
+        bootstrap::ACTIVATE => bootstrap::activate(request, address, hall).await,
+        vision::EXPLAIN if method == Method::POST => vision::explain(request, hall, patience).await,
+        vision::UPLOAD if method == Method::POST => vision::upload(request, hall, patience).await,
+        _ => upgrade(request, address, hall, admitted).unwrap_or_else(|refusal| *refusal),
+    }
 }
 
 fn upgrade(

@@ -4,7 +4,8 @@
 //! itself (`greeting`), and gets a task of its own (`pump`) that owns the protocol state
 //! (`sinew_wire::host::Session`) and the connection (`pipe`). What the gateway sees of it is a [`BoardDevice`]
 //! (`handle`), announced as a `DeviceEvent`. The `roster` knows who is connected, so that a board that
-//! returns replaces itself, through whichever door.
+//! returns replaces itself, through whichever door. At [`http`] boards also ask for their settings
+//! ([`bootstrap`]) and send pictures ([`vision`]).
 //!
 //! The board dialect is not here (see `sinew_wire`), and neither is any decision about who may call
 //! what: admission is asked of whoever opens the [`Door`].
@@ -13,8 +14,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use sinew_tool::Announce;
-use sinew_wire::host::Vision;
 
+pub mod bootstrap;
 mod flood;
 mod greeting;
 mod hall;
@@ -27,17 +28,22 @@ mod queue;
 mod roster;
 mod socket;
 mod stream;
+pub mod vision;
 
+pub use bootstrap::{Applicant, Bootstrap, Enrol, Enrolment, Offer};
 pub use hall::Boards;
 pub use handle::BoardDevice;
+pub use vision::{Backend, Pictures};
 
 /// What a door for boards needs to know of the house around it.
 #[derive(Clone)]
 pub struct Door {
     pub admit: Arc<dyn Admit>,
     pub announce: Announce,
-    /// Where boards with a camera may have their pictures explained.
-    pub vision: Option<Vision>,
+    /// What becomes of photos; without it, and without `reach`, boards are told of no place to send them.
+    pub pictures: Option<Pictures>,
+    /// How boards get their settings, where they may ask for them.
+    pub bootstrap: Option<Bootstrap>,
     /// Whether tools that firmware marks as user-only are listed too.
     pub user_tools: bool,
     pub limits: Limits,
@@ -47,10 +53,10 @@ pub struct Door {
 }
 
 impl Door {
-    /// A door without vision and without TLS.
+    /// A door for boards that were set up by hand: no bootstrap, no pictures, no TLS.
     pub fn new(admit: Arc<dyn Admit>, announce: Announce) -> Door {
         let limits = Limits::default();
-        Door { admit, announce, vision: None, user_tools: false, limits, tls: None, reach: None }
+        Door { admit, announce, pictures: None, bootstrap: None, user_tools: false, limits, tls: None, reach: None }
     }
 }
 

@@ -9,7 +9,9 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use sinew_tool::{Device, DeviceEvent, DeviceInfo, LeaveReason, Notice, Outcome, Status, ToolError, Toolset, json};
+use sinew_tool::{
+    Content, Device, DeviceEvent, DeviceInfo, LeaveReason, Notice, Outcome, Picture, Status, ToolError, Toolset, json,
+};
 use sinew_wire::Moment;
 use sinew_wire::host::{Config, Event, Output, Session, Ticket, Transport};
 use tokio::sync::oneshot;
@@ -27,6 +29,12 @@ const MISSES: u32 = 2;
 const EARLY_NOTICES: usize = 16;
 /// The topic under which the gateway learns what was worked around or left out.
 const WARNING: &str = "warning";
+/// And under which it learns of pictures nobody asked for.
+const PICTURE: &str = "picture";
+/// Pictures that one answer brings along; the oldest are left out.
+const PICTURES: usize = 2;
+/// A tool of firmware that wants an address to send a copy of the screen to.
+const SNAPSHOT: &str = "self.screen.snapshot";
 
 pub(crate) struct Pump {
     hall: Arc<Hall>,
@@ -36,6 +44,8 @@ pub(crate) struct Pump {
     device: Arc<BoardDevice>,
     /// Calls the session has and has not answered.
     open: Vec<Open>,
+    /// Pictures that came while the call in flight was on its way.
+    pictures: Vec<Picture>,
     sleep: Pin<Box<Sleep>>,
     /// When `sleep` ends. It is moved forward only when something is due earlier, so that a call,
     /// whose deadline is far away, does not touch the timer.
@@ -88,7 +98,7 @@ impl Pump {
         let config = Config {
             session_id: format!("board-{}", place.number),
             transport,
-            vision: hall.door.vision.clone(),
+            vision: hall.vision(&place),
             user_tools: hall.door.user_tools,
             hello_extra: (transport == Transport::Udp).then(|| hall.sound_section()).flatten(),
             limits: session_limits,
@@ -98,12 +108,13 @@ impl Pump {
             // These boards can be asked at any time, and say hello only when they are talked to.
             session.begin(now);
         }
-        let device = Arc::new(BoardDevice::new(info, limits.open_calls));
+        let device = Arc::new(BoardDevice::new(info, limits.open_calls, hall.gallery.clone()));
         place.show(&device);
         Box::new(Pump {
             session,
             device,
             open: Vec::new(),
+            pictures: Vec::new(),
             sleep: Box::pin(tokio::time::sleep_until(hall.start)),
             armed: now,
             session_due: None,
@@ -196,6 +207,16 @@ impl Pump {
                     self.session.cancel(self.open.swap_remove(index).ticket);
                 }
             }
+            Command::Picture(picture) if self.open.is_empty() => {
+                let body = json!({"name": picture.name, "mime_type": picture.mime_type, "bytes": picture.bytes.len()});
+                self.say(Notice { topic: PICTURE.to_owned(), body });
+            }
+            Command::Picture(picture) => {
+                if self.pictures.len() == PICTURES {
+                    self.pictures.remove(0);
+                }
+                self.pictures.push(picture);
+            }
         }
     }
 
@@ -276,6 +297,10 @@ impl Pump {
             Event::Ready(ready) => {
                 let mut info = DeviceInfo::clone(&self.device.info());
                 (info.name, info.version, info.status) = (ready.name, ready.version, Status::Ready);
+                if ready.tools.find(SNAPSHOT).is_some() {
+                    let url = self.hall.upload_url(&self.place);
+                    info.attributes.extend(url.map(|url| ("upload_url".to_owned(), json!(url))));
+                }
                 self.show(Some(info), Some(ready.tools));
                 ready.warnings.into_iter().for_each(|warning| self.warn(warning));
             }
@@ -293,6 +318,12 @@ impl Pump {
                 warnings.into_iter().for_each(|warning| self.warn(warning));
             }
             Event::Answered(ticket, result) => {
+                let pictures = std::mem::take(&mut self.pictures).into_iter();
+                let result = result.map(|outcome| {
+                    pictures.fold(outcome, |outcome, picture| {
+                        outcome.with(Content::image(&picture.bytes, picture.mime_type, None))
+                    })
+                });
                 if let Some(index) = self.open.iter().position(|open| open.ticket == ticket) {
                     // An error means that the caller has just given up; its cancellation is on the way.
                     let _ = self.open.swap_remove(index).reply.send(result);

@@ -109,9 +109,11 @@ impl Roster {
         entries.restless.get_mut(hardware_id).is_some_and(|restless| !std::mem::replace(&mut restless.told, true))
     }
 
-    /// The present stay of a board.
-    pub(crate) fn find(&self, hardware_id: &str) -> Option<Arc<BoardDevice>> {
-        self.entries().boards.get(hardware_id)?.device.upgrade()
+    /// The present stay of a board, and its number.
+    pub(crate) fn find(&self, hardware_id: &str) -> Option<(u64, Arc<BoardDevice>)> {
+        let entries = self.entries();
+        let entry = entries.boards.get(hardware_id)?;
+        Some((entry.number, entry.device.upgrade()?))
     }
 
     /// Tells every board that the door closes, and lets none in any more.

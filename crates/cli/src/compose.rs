@@ -10,7 +10,6 @@ use sinew_front::Front;
 use sinew_front::dialout::{self, Address};
 use sinew_front::tls::TlsIdentity;
 use sinew_gateway::{DeviceAdmission, Gateway, OpenError, Shape};
-use sinew_wire::host::Vision;
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -111,13 +110,18 @@ impl House {
                 }
             }),
             announce: gateway.announce(),
-            vision: settings.vision.map(|(url, token)| Vision { url, token: token.unwrap_or_default() }),
+            pictures: None,
+            bootstrap: None,
             user_tools: settings.user_tools,
             limits: Default::default(),
             tls: boards_tls,
             reach: None,
         };
-        tasks.spawn(sinew_boards::http::run(boards, Boards::new(door), shutdown.clone()));
+        tasks.spawn(sinew_boards::http::run(
+            boards,
+            Boards::new(door).map_err(|error| Failure::new(Kind::Io, error.to_string()))?,
+            shutdown.clone(),
+        ));
 
         let mut front_settings = sinew_front::Settings::default();
         front_settings.allowed_hosts.extend(hosts.iter().cloned());

@@ -22,10 +22,24 @@ pub trait Device: Send + Sync {
 
     fn tools(&self) -> Arc<Toolset>;
 
+    /// The pictures it sent of late, at most one of a name.
+    fn pictures(&self) -> Vec<Picture> {
+        Vec::new()
+    }
+
     /// Keeps one promise. Dropping the future gives the call up: a call still queued is never sent,
     /// and a late answer is counted, not delivered. Calls that a device cannot run side by side wait
     /// inside the device's own queue.
     fn call(&self, call: Call) -> BoxFuture<'_, Result<Outcome, ToolError>>;
+}
+
+/// A picture of a device, which can be read as `device://<id>/<name>`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Picture {
+    /// `photo` or `screen`.
+    pub name: &'static str,
+    pub mime_type: &'static str,
+    pub bytes: Arc<[u8]>,
 }
 
 /// The identity a family gives a device, the same each time it comes: `board:aa:bb:cc:dd:ee:01`.

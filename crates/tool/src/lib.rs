@@ -16,7 +16,7 @@ pub mod tool;
 
 pub use call::{Answer, Args, Call, Caller, LogLevel, Question, Silent};
 pub use device::{
-    Announce, BoxFuture, Device, DeviceEvent, DeviceId, DeviceInfo, DeviceKey, LeaveReason, Notice, Status,
+    Announce, BoxFuture, Device, DeviceEvent, DeviceId, DeviceInfo, DeviceKey, LeaveReason, Notice, Picture, Status,
 };
 pub use digest::Digest;
 pub use error::{ErrorKind, ToolError};

@@ -281,7 +281,9 @@ async fn a_closed_token_ends_the_door_at_once() {
     let house = House::open_with(|_| {}).await;
     house.shutdown.cancel();
     let door = Door::new(Arc::new(|_: Option<&str>, _: &str| Admission::Refused), Arc::new(|_| {}));
-    soon(http::run(listener, Boards::new(door), house.shutdown.clone())).await.expect("nothing to do");
+    soon(http::run(listener, Boards::new(door).expect("random numbers"), house.shutdown.clone()))
+        .await
+        .expect("nothing to do");
     house.close().await;
 }
 

@@ -44,7 +44,7 @@ impl House {
         let mut door = Door::new(Arc::new(admit), Arc::new(move |event| drop(sender.send(event))));
         change(&mut door);
         let shutdown = CancellationToken::new();
-        let running = tokio::spawn(http::run(listener, Boards::new(door), shutdown.clone()));
+        let running = tokio::spawn(http::run(listener, Boards::new(door).expect("random numbers"), shutdown.clone()));
         House { address, events, shutdown, running }
     }
 

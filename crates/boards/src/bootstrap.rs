@@ -1,0 +1,202 @@
+//! The address a board asks first: where its servers are, and with which credentials.
+//!
+//! Firmware calls it OTA, because new firmware would be announced here too; none ever is. A board that
+//! was approved gets credentials of its own. One that was not gets a code to show, and asks again
+//! until somebody approves it.
+
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use http::{Method, Request, StatusCode};
+use http_body_util::{BodyExt, Limited};
+use hyper::body::Incoming;
+use sinew_tool::{Value, json};
+
+use crate::greeting::{self, Answer, Newcomer};
+use crate::hall::Hall;
+use crate::{Reach, mqtt};
+
+/// With and without the slash at its end.
+pub(crate) const PATH: &str = "/xiaozhi/ota/";
+pub(crate) const ACTIVATE: &str = "/xiaozhi/ota/activate";
+
+/// Firmware describes itself in some 2 KB.
+const BODY_BYTES: usize = 16 << 10;
+/// As long as firmware should wait for each of its questions whether it was approved.
+const ACTIVATION_MS: u32 = 30_000;
+/// What firmware takes where nothing is said.
+const KEEPALIVE: u16 = 240;
+/// Where firmware publishes; any topic would do.
+const PUBLISH_TOPIC: &str = "device-server";
+
+/// How boards are enrolled, and what they are told.
+#[derive(Clone)]
+pub struct Bootstrap {
+    pub enrol: Arc<dyn Enrol>,
+    pub offer: Offer,
+}
+
+/// Decides over boards that ask for their settings, and remembers who was approved.
+pub trait Enrol: Send + Sync {
+    fn enrol(&self, applicant: &Applicant) -> Enrolment;
+}
+
+impl<F: Fn(&Applicant) -> Enrolment + Send + Sync> Enrol for F {
+    fn enrol(&self, applicant: &Applicant) -> Enrolment {
+        self(applicant)
+    }
+}
+
+/// A board that asks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Applicant {
+    pub hardware_id: String,
+    /// What only the board itself knows: firmware makes it once and keeps it. A MAC address can be seen
+    /// by everybody in the room.
+    pub client_id: String,
+    /// What the board says it is; empty where it does not.
+    pub kind: String,
+    pub version: String,
+    pub address: IpAddr,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Enrolment {
+    /// The token of this board alone.
+    Approved { credential: String },
+    /// What a person must say to approve it.
+    Pending { code: String },
+    /// Too many wait already.
+    Full,
+}
+
+/// Which of the two ways a board is told. Firmware prefers MQTT where both are offered.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Offer {
+    /// The board stays connected, and its tools can be used at any time.
+    #[default]
+    Mqtt,
+    /// The board connects only while it is talked to.
+    WebSocket,
+    Both,
+}
+
+/// Answers a board that asks for its settings.
+pub(crate) async fn greet(request: Request<Incoming>, address: SocketAddr, hall: &Hall) -> Answer {
+    let (Some(bootstrap), Some(reach)) = (&hall.door.bootstrap, &hall.door.reach) else { return greeting::nothing() };
+    let applicant = match apply(request, address).await {
+        Ok(applicant) => applicant,
+        Err(refusal) => return *refusal,
+    };
+    let mut settings = json!({
+        "server_time": server_time(),
+        // Its own version and no address: there is nothing newer.
+        "firmware": {"version": applicant.version, "url": ""},
+    });
+    match bootstrap.enrol.enrol(&applicant) {
+        Enrolment::Approved { credential } => {
+            let offer = bootstrap.offer;
+            if let (Offer::Mqtt | Offer::Both, Some(port)) = (offer, reach.mqtt) {
+                settings["mqtt"] = mqtt_section(&applicant, &credential, reach, port);
+            }
+            if offer != Offer::Mqtt || reach.mqtt.is_none() {
+                let scheme = if hall.door.tls.is_some() { "wss" } else { "ws" };
+                settings["websocket"] =
+                    json!({"url": hall.url(reach, scheme, greeting::PATH), "token": credential, "version": 1});
+            }
+        }
+        Enrolment::Pending { code } => {
+            settings["activation"] = json!({
+                "message": format!("sinew boards approve {code}"),
+                "code": code,
+                // Firmware asks whether it was approved only where it is given something to sign.
+                "challenge": code,
+                "timeout_ms": ACTIVATION_MS,
+            });
+        }
+        Enrolment::Full => return greeting::busy("too many boards wait for approval; try again later"),
+    }
+    greeting::json(StatusCode::OK, &settings)
+}
+
+/// Answers a board that asks whether it was approved.
+pub(crate) async fn activate(request: Request<Incoming>, address: SocketAddr, hall: &Hall) -> Answer {
+    let Some(bootstrap) = &hall.door.bootstrap else { return greeting::nothing() };
+    let applicant = match apply(request, address).await {
+        Ok(applicant) => applicant,
+        Err(refusal) => return *refusal,
+    };
+    match bootstrap.enrol.enrol(&applicant) {
+        Enrolment::Approved { .. } => greeting::json(StatusCode::OK, &json!({"message": "approved"})),
+        Enrolment::Pending { .. } | Enrolment::Full => {
+            greeting::json(StatusCode::ACCEPTED, &json!({"message": "not approved yet"}))
+        }
+    }
+}
+
+/// Reads who asks. The body is for people only, and may be missing.
+async fn apply(request: Request<Incoming>, address: SocketAddr) -> Result<Applicant, Box<Answer>> {
+    let is_get = request.method() == Method::GET;
+    if !is_get && request.method() != Method::POST {
+        return Err(greeting::refusal(StatusCode::METHOD_NOT_ALLOWED, "ask with POST, or with GET"));
+    }
+    let newcomer = Newcomer::read_ids(&request)?;
+    let Some(client_id) = newcomer.client_id else {
+        let message = "the header Client-Id is missing or too long; send the board's own UUID in it";
+        return Err(greeting::refusal(StatusCode::BAD_REQUEST, message));
+    };
+    let agent = greeting::find_header(request.headers(), "user-agent").unwrap_or_default();
+    let body = if is_get {
+        Value::Null
+    } else {
+        let body = Limited::new(request.into_body(), BODY_BYTES).collect().await.map_err(|_| {
+            let message = format!("the description of the board has more than {BODY_BYTES} bytes, or broke off");
+            greeting::refusal(StatusCode::PAYLOAD_TOO_LARGE, &message)
+        })?;
+        let body = body.to_bytes();
+        if body.is_empty() { Ok(Value::Null) } else { serde_json::from_slice(&body) }.map_err(|error| {
+            let message = format!("the description of the board is not JSON: {error}");
+            greeting::refusal(StatusCode::BAD_REQUEST, &message)
+        })?
+    };
+    let text = |value: &Value| value.as_str().filter(|text| !text.is_empty()).map(clean);
+    // `User-Agent` is BOARD/VERSION.
+    let (agent_kind, agent_version) = agent.split_once('/').unwrap_or((&agent, ""));
+    let kind = text(&body["board"]["type"]).or_else(|| text(&body["board"]["name"]));
+    Ok(Applicant {
+        hardware_id: newcomer.hardware_id,
+        client_id,
+        kind: kind.unwrap_or_else(|| clean(agent_kind)),
+        version: text(&body["application"]["version"]).unwrap_or_else(|| clean(agent_version)),
+        address: address.ip(),
+    })
+}
+
+/// Short, and without anything that could do harm on a screen.
+fn clean(text: &str) -> String {
+    text.chars().filter(|character| character.is_ascii_graphic() || *character == ' ').take(64).collect()
+}
+
+fn mqtt_section(applicant: &Applicant, credential: &str, reach: &Reach, port: u16) -> Value {
+    // Colons mean something in client ids elsewhere; what would not be read back as it was stays as it is.
+    let id = &applicant.hardware_id;
+    let plain = id.replace(':', "_");
+    let plain = if greeting::hardware_id(&plain).as_ref() == Some(id) { &plain } else { id };
+    json!({
+        "endpoint": format!("{}:{port}", reach.host),
+        "client_id": format!("GID_sinew@@@{plain}@@@{}", applicant.client_id),
+        "username": plain,
+        "password": credential,
+        "publish_topic": PUBLISH_TOPIC,
+        "subscribe_topic": mqtt::topic(&applicant.hardware_id),
+        "keepalive": KEEPALIVE,
+    })
+}
+
+/// Firmware adds the offset and keeps local time.
+fn server_time() -> Value {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let minutes = jiff::Zoned::now().offset().seconds() / 60;
+    json!({"timestamp": now.as_millis() as u64, "timezone_offset": minutes})
+}

@@ -1,0 +1,169 @@
+//! Pictures that boards send: photos to be explained, and copies of their screens.
+//!
+//! A board learns at `initialize` where to send a photo and with which token; both hold for one stay of
+//! one board. The picture is kept as a resource of the device. It is explained by a model
+//! ([`Backend`]), or handed to whoever called the tool that took it.
+//!
+//! - `multipart`: the form a picture comes in
+//! - `gallery`: the pictures that are kept
+//! - `backend`: the model that is asked
+
+mod backend;
+pub(crate) mod gallery;
+pub mod multipart;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::{AUTHORIZATION, CONTENT_TYPE};
+use http::{Request, StatusCode};
+use http_body_util::{BodyExt, Limited};
+use hyper::body::Incoming;
+use sinew_tool::{Picture, json};
+
+pub use self::backend::Backend;
+use crate::greeting::{self, Answer};
+use crate::hall::Hall;
+use crate::handle::{BoardDevice, Command};
+use crate::http::Patience;
+
+pub(crate) const EXPLAIN: &str = "/vision/explain";
+pub(crate) const UPLOAD: &str = "/vision/upload";
+
+/// Larger than any camera of a board makes them.
+const PICTURE_BYTES: usize = 5 << 20;
+/// The rest of the form.
+const AROUND_BYTES: usize = 16 << 10;
+const QUESTION_BYTES: usize = 4 << 10;
+/// A board sends slowly, and then waits for the model.
+const PICTURE_TIME: Duration = Duration::from_secs(120);
+
+/// What becomes of a photo besides being kept.
+#[derive(Clone)]
+pub enum Pictures {
+    /// It goes to whoever called the tool that took it.
+    Attach,
+    /// A model answers the question that came with it.
+    Ask(Backend),
+}
+
+/// A photo with a question, from a board that shows its token.
+pub(crate) async fn explain(request: Request<Incoming>, hall: &Hall, patience: &Patience) -> Answer {
+    let device = greeting::find_header(request.headers(), "device-id")
+        .and_then(|id| greeting::hardware_id(&id))
+        .zip(greeting::find_header(request.headers(), AUTHORIZATION.as_str()))
+        .and_then(|(id, value)| hall.check_seal(EXPLAIN, &id, &greeting::bare_token(&value)?));
+    let (Some(device), Some(pictures)) = (device, &hall.door.pictures) else {
+        tracing::warn!("a photo was refused: its token or Device-Id does not fit a connected board");
+        return refuse(StatusCode::UNAUTHORIZED, "the token and Device-Id do not belong to a connected board");
+    };
+    let (question, picture) = match receive(request, "photo", hall, patience).await {
+        Ok(received) => received,
+        Err(refusal) => return refusal,
+    };
+    let attach = || hand_over(&device, &picture);
+    let answer = match pictures {
+        Pictures::Attach => {
+            attach();
+            Ok("The picture is attached to this answer; look at it.".to_owned())
+        }
+        Pictures::Ask(backend) => backend.ask(&question, &picture).await.inspect_err(|why| {
+            // The caller can still look for itself.
+            tracing::warn!("{why}");
+            attach();
+        }),
+    };
+    hall.gallery.keep(&device.key(), picture);
+    match answer {
+        Ok(text) => reply(StatusCode::OK, json!({"success": true, "action": "RESPONSE", "response": text})),
+        // Firmware throws away what does not come with 200, and the caller should learn the reason.
+        Err(why) => reply(StatusCode::OK, json!({"success": false, "message": why})),
+    }
+}
+
+/// A copy of a screen, sent to an address that only its board was told.
+pub(crate) async fn upload(request: Request<Incoming>, hall: &Hall, patience: &Patience) -> Answer {
+    let device = greeting::find_parameter(&request, "device")
+        .zip(greeting::find_parameter(&request, "key"))
+        .and_then(|(id, key)| hall.check_seal(UPLOAD, &id, &key));
+    let Some(device) = device else {
+        tracing::warn!("a picture was refused: its address belongs to no connected board");
+        return refuse(StatusCode::UNAUTHORIZED, "this address belongs to no connected board");
+    };
+    match receive(request, "screen", hall, patience).await {
+        Ok((_, picture)) => {
+            hand_over(&device, &picture);
+            hall.gallery.keep(&device.key(), picture);
+            reply(StatusCode::OK, json!({"success": true}))
+        }
+        Err(refusal) => refusal,
+    }
+}
+
+/// The call in flight gets the picture: it is in the board's queue before the board hears our answer,
+/// and so before the board answers.
+fn hand_over(device: &Arc<BoardDevice>, picture: &Picture) {
+    device.commands.push(Box::new(Command::Picture(picture.clone())));
+}
+
+async fn receive(
+    request: Request<Incoming>,
+    name: &'static str,
+    hall: &Hall,
+    patience: &Patience,
+) -> Result<(String, Picture), Answer> {
+    let bad = |message: &str| refuse(StatusCode::BAD_REQUEST, message);
+    let content_type = greeting::find_header(request.headers(), CONTENT_TYPE.as_str()).unwrap_or_default();
+    let boundary = multipart::boundary(&content_type)
+        .ok_or_else(|| bad("a multipart/form-data with `question` and `file` was expected"))?
+        .to_owned();
+    patience.extend(PICTURE_TIME);
+    let _room = hall.uploads.acquire().await;
+    let limit = PICTURE_BYTES + AROUND_BYTES;
+    let body = Limited::new(request.into_body(), limit).collect().await.map_err(|error| {
+        if error.is::<http_body_util::LengthLimitError>() {
+            let message = format!("the picture is larger than {PICTURE_BYTES} bytes");
+            tracing::warn!("a picture was refused: {message}");
+            return refuse(StatusCode::PAYLOAD_TOO_LARGE, &message);
+        }
+        bad("the picture did not arrive whole")
+    })?;
+    let body: Bytes = body.to_bytes();
+    let parts = multipart::parse(&body, &boundary).map_err(bad)?;
+    let find = |name: &str| parts.iter().find(|part| part.name == name).map(|part| part.body);
+    let file = find("file").ok_or_else(|| bad("the form has no `file`"))?;
+    if file.len() > PICTURE_BYTES {
+        return Err(refuse(
+            StatusCode::PAYLOAD_TOO_LARGE,
+            &format!("the picture is larger than {PICTURE_BYTES} bytes"),
+        ));
+    }
+    let Some(mime_type) = sniff(file) else {
+        tracing::warn!("a picture was refused: it is neither JPEG nor PNG");
+        return Err(refuse(StatusCode::UNSUPPORTED_MEDIA_TYPE, "the file is neither a JPEG nor a PNG"));
+    };
+    let question = find("question").unwrap_or_default();
+    if question.len() > QUESTION_BYTES {
+        return Err(bad("the question is too long"));
+    }
+    let question = String::from_utf8_lossy(question).into_owned();
+    Ok((question, Picture { name, mime_type, bytes: file.into() }))
+}
+
+/// What a file is, whatever it is called.
+fn sniff(file: &[u8]) -> Option<&'static str> {
+    match file {
+        [0xff, 0xd8, 0xff, ..] => Some("image/jpeg"),
+        [0x89, b'P', b'N', b'G', 0x0d, 0x0a, 0x1a, 0x0a, ..] => Some("image/png"),
+        _ => None,
+    }
+}
+
+fn refuse(status: StatusCode, message: &str) -> Answer {
+    reply(status, json!({"success": false, "message": message}))
+}
+
+fn reply(status: StatusCode, body: sinew_tool::Value) -> Answer {
+    greeting::json(status, &body)
+}
