@@ -235,7 +235,7 @@ fn invocation_name(text: &str, piece: &Piece) -> Option<(String, Span)> {
     }
     let name = prose::first_code(words).unwrap_or_else(|| words.trim().trim_matches(['*', '-', ' ']));
     let at = line.start + words.find(name)?;
-    (!name.is_empty()).then(|| (name.to_owned(), Span::new(at, at + name.len())))
+    (!name.is_empty()).then(|| (prose::one_line(name), Span::new(at, at + name.len())))
 }
 
 fn take_examples(text: &str, pieces: &[Piece], spec: &mut ToolSpec) {
@@ -248,7 +248,7 @@ fn take_examples(text: &str, pieces: &[Piece], spec: &mut ToolSpec) {
         spec.examples.push(Example {
             intro: prose_of(text, &std::mem::take(&mut intro)),
             // A fence of tildes may have backticks here; one of backticks may not.
-            language: language.replace('`', ""),
+            language: language.replace('`', "").trim().to_owned(),
             body: dedent(body.of(text), *indent),
         });
         spec.places.examples.push(*body);

@@ -25,7 +25,7 @@ pub fn tool(words: &str) -> Option<(String, Sure)> {
             None => return None,
         };
         let name = prose::first_code(rest).unwrap_or(rest);
-        return Some((name.to_owned(), Sure::Explicit));
+        return Some((prose::one_line(name), Sure::Explicit));
     }
     if words.starts_with('`') {
         let code = prose::first_code(words)?;
