@@ -41,3 +41,8 @@ pub use tokio_util::sync::CancellationToken;
 pub use trust::Trust;
 #[cfg(feature = "websocket")]
 pub use websocket::Dialer;
+
+/// The guide's snippets are compiled and run with the tests.
+#[cfg(all(doctest, feature = "websocket"))]
+#[doc = include_str!("../../../docs/sdk.md")]
+struct Guide;
