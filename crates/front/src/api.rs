@@ -28,6 +28,8 @@ pub(crate) fn routes(hall: Arc<Hall>) -> Router {
     Router::new()
         .route("/api/v1/devices", get(devices))
         .route("/api/v1/devices/{id}/rename", post(rename))
+        .route("/api/v1/boards", get(boards))
+        .route("/api/v1/boards/approve", post(approve_board))
         .route("/api/v1/tools", get(tools))
         .route("/api/v1/call", post(call))
         .route("/api/v1/events", get(events))
@@ -105,6 +107,23 @@ async fn rename(State(hall): State<Arc<Hall>>, _: Admin, Path(id): Path<String>,
         Ok(hall.gateway.rename(&id, &name)?.to_json())
     };
     answer(renamed.await)
+}
+
+/// The boards that wait to be let in.
+async fn boards(State(hall): State<Arc<Hall>>, _: Admin) -> Response<Body> {
+    answer(Ok(json!({"boards": hall.gateway.waiting()})))
+}
+
+async fn approve_board(State(hall): State<Arc<Hall>>, _: Admin, request: Request) -> Response<Body> {
+    #[derive(Deserialize)]
+    struct Approval {
+        code: String,
+    }
+    let approved = async {
+        let Approval { code } = body(&hall, request).await?;
+        Ok(json!(hall.gateway.approve(&code)?))
+    };
+    answer(approved.await)
 }
 
 async fn tools(State(hall): State<Arc<Hall>>, Who(who): Who, query: Query) -> Response<Body> {

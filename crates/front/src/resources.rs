@@ -1,14 +1,16 @@
 //! Devices as MCP resources, and lists in pages.
 //!
-//! `device://<id>` describes a device, `device://<id>/events` holds what it said of late. A speaking
-//! name works in place of the id.
+//! `device://<id>` describes a device, `device://<id>/events` holds what it said of late, and
+//! `device://<id>/photo` or `…/screen` is the last picture it sent. A speaking name works in place of the id.
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use rmcp::model::{
     CacheScope, ErrorData, ListResourcesResult, PaginatedRequestParams, ReadResourceResult, Resource, ResourceContents,
 };
 use serde_json::{Value, json};
 use sinew_gateway::{DeviceView, Principal, Shape};
-use sinew_tool::{ErrorKind, ToolError};
+use sinew_tool::{ErrorKind, Picture, ToolError};
 
 use crate::hall::Hall;
 use crate::mcp::FRESH_MS;
@@ -25,16 +27,22 @@ const KEPT: usize = 10_000;
 pub(crate) struct About {
     pub device: DeviceView,
     pub events: bool,
+    pub picture: Option<Picture>,
 }
 
 /// Which device a URI speaks of.
 pub(crate) fn about(hall: &Hall, uri: &str) -> Option<About> {
     let rest = uri.strip_prefix(SCHEME)?;
-    let (name, events) = match rest.strip_suffix("/events") {
-        Some(name) => (name, true),
-        None => (rest, false),
-    };
-    Some(About { device: hall.gateway.find_device(name)?, events })
+    if let Some(name) = rest.strip_suffix("/events") {
+        return Some(About { device: hall.gateway.find_device(name)?, events: true, picture: None });
+    }
+    if let Some((name, last)) = rest.rsplit_once('/')
+        && let Some(device) = hall.gateway.find_device(name)
+        && let Some(picture) = hall.gateway.pictures(name).into_iter().find(|picture| picture.name == last)
+    {
+        return Some(About { device, events: false, picture: Some(picture) });
+    }
+    Some(About { device: hall.gateway.find_device(rest)?, events: false, picture: None })
 }
 
 pub(crate) fn is_known(hall: &Hall, uri: &str) -> bool {
@@ -51,7 +59,9 @@ pub(crate) fn unknown(uri: &str) -> ErrorData {
 }
 
 pub(crate) fn list(hall: &Hall, request: Option<PaginatedRequestParams>) -> Result<ListResourcesResult, ErrorData> {
-    let mut all: Vec<Resource> = hall.gateway.devices().iter().flat_map(describe).collect();
+    let devices = hall.gateway.devices();
+    let mut all: Vec<Resource> = devices.iter().flat_map(describe).collect();
+    all.extend(devices.iter().flat_map(|device| pictures(hall, device)));
     all.extend(hall.extras.iter().flat_map(|extras| extras.resources()));
     all.sort_by(|one, other| one.uri.cmp(&other.uri));
     let page = page(&all, |resource| &resource.uri, request, hall.settings.page_size)?;
@@ -65,6 +75,10 @@ pub(crate) async fn read(hall: &Hall, who: &Principal, uri: &str) -> Result<Read
         return Ok(result.with_ttl_ms(FRESH_MS).with_cache_scope(CacheScope::Private));
     }
     let about = about(hall, uri).ok_or_else(|| unknown(uri))?;
+    if let Some(picture) = about.picture {
+        let contents = ResourceContents::blob(STANDARD.encode(&picture.bytes), uri).with_mime_type(picture.mime_type);
+        return Ok(ReadResourceResult::new(vec![contents]).with_ttl_ms(0).with_cache_scope(CacheScope::Private));
+    }
     let value = match about.events {
         true => {
             let page = hall.gateway.events(Some(about.device.id.as_str()), None, KEPT).await;
@@ -94,6 +108,16 @@ fn describe(device: &DeviceView) -> [Resource; 2] {
         .with_description(format!("What {name} said of late"))
         .with_mime_type(JSON);
     [itself, events]
+}
+
+fn pictures(hall: &Hall, device: &DeviceView) -> Vec<Resource> {
+    let name = device.name.as_deref().unwrap_or(device.id.as_str());
+    let describe = |picture: Picture| {
+        Resource::new(format!("{SCHEME}{}/{}", device.id, picture.name), format!("{name} {}", picture.name))
+            .with_description(format!("The last {} of {name}", picture.name))
+            .with_mime_type(picture.mime_type)
+    };
+    hall.gateway.pictures(device.id.as_str()).into_iter().map(describe).collect()
 }
 
 /// One page of a sorted list.

@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use sinew_tool::{Announce, DeviceEvent, DeviceId, Digest, ErrorKind, ToolError, Value};
+use sinew_tool::{Announce, DeviceEvent, DeviceId, Digest, ErrorKind, Picture, ToolError, Value};
 use tokio::sync::broadcast;
 
 use crate::identity::unknown_device;
+use crate::lobby::Lobby;
 use crate::lock::Lock;
 use crate::principal::{Principal, Role};
 use crate::registry::Registry;
@@ -37,6 +38,7 @@ struct Inner {
     settings: Settings,
     registry: Arc<Registry>,
     tokens: Tokens,
+    lobby: Lobby,
     events: broadcast::Sender<DeviceId>,
     store: Arc<Store>,
     /// Let go of last, when the store is on disk.
@@ -55,6 +57,7 @@ impl Gateway {
             None => None,
         };
         let own = tokens::own(settings.token.as_deref(), dir)?;
+        let lobby = Lobby::new(tokens::secret(dir, "bootstrap-key")?);
         let events = broadcast::Sender::new(TOLD_EVENTS);
         let file = dir.map(|dir| dir.join("gateway.db"));
         let (store, mut loaded) = Store::open(file.as_deref(), &settings, events.clone())?;
@@ -62,7 +65,9 @@ impl Gateway {
         let tokens = std::mem::take(&mut loaded.tokens);
         let registry = Arc::new(Registry::new(loaded, store.clone(), &settings));
         let tokens = Tokens::new(own, tokens, store.clone(), registry.clone());
-        Ok(Gateway { inner: Arc::new(Inner { settings, registry, tokens, events, store, lock: Mutex::new(lock) }) })
+        Ok(Gateway {
+            inner: Arc::new(Inner { settings, registry, tokens, lobby, events, store, lock: Mutex::new(lock) }),
+        })
     }
 
     /// Where families push their events.
@@ -101,6 +106,14 @@ impl Gateway {
     /// A device by id or speaking name.
     pub fn find_device(&self, text: &str) -> Option<DeviceView> {
         self.snapshot().find_device(text)
+    }
+
+    /// The pictures a device sent of late; none while it is away.
+    pub fn pictures(&self, device: &str) -> Vec<Picture> {
+        match self.snapshot().entry(device).map(|entry| &entry.presence) {
+            Some(Presence::Here(device)) => device.pictures(),
+            Some(Presence::Away(_)) | None => Vec::new(),
+        }
     }
 
     /// Gives a device a speaking name; an empty one takes it away.
@@ -192,6 +205,10 @@ impl Gateway {
     pub async fn close(&self) {
         self.inner.store.close().await;
         drop(self.lock().take());
+    }
+
+    pub(crate) fn lobby(&self) -> &Lobby {
+        &self.inner.lobby
     }
 
     pub(crate) fn settings(&self) -> &Settings {

@@ -5,7 +5,8 @@
 //!
 //! Where things are: `registry` (who is here; the only writer) publishes a `snapshot`; `offer`
 //! admits what a device offers, with `names`, `schema`, `bounds` and `check`; `fold` makes the lists; `call`
-//! conducts a call, with `route` and `record`; `store` remembers.
+//! conducts a call, with `route` and `record`; `store` remembers; boards that nobody knows wait in the
+//! `lobby`.
 
 mod bounds;
 mod builtin;
@@ -14,6 +15,7 @@ mod check;
 mod fold;
 mod gateway;
 mod identity;
+mod lobby;
 mod lock;
 mod names;
 mod offer;
@@ -32,6 +34,7 @@ mod watch;
 
 pub use call::Request;
 pub use gateway::Gateway;
+pub use lobby::{Applicant, Told, Waiting};
 pub use lock::{Running, running};
 pub use principal::{Principal, Role};
 pub use settings::{OpenError, Settings};

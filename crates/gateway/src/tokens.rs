@@ -24,6 +24,8 @@ use crate::text::clean_line;
 
 /// The id of the gateway's own token in lists.
 const OWN: &str = "gateway";
+/// The label of tokens that approved boards have.
+const ENROLLED: &str = "bootstrap";
 
 pub struct Tokens {
     own: String,
@@ -118,14 +120,41 @@ impl Tokens {
             created_at: now(),
         };
         let view = view(&row);
-        {
-            let _changing = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
-            self.store.write_awaited(Write::Token(row.clone())).wait()?;
-            let mut rows = (**self.rows.load()).clone();
-            rows.push(row);
-            self.rows.store(Arc::new(rows));
-        }
+        self.add(row)?;
         Ok((view, token))
+    }
+
+    fn add(&self, row: TokenRow) -> Result<(), ToolError> {
+        let _changing = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
+        self.store.write_awaited(Write::Token(row.clone())).wait()?;
+        let mut rows = (**self.rows.load()).clone();
+        rows.push(row);
+        self.rows.store(Arc::new(rows));
+        Ok(())
+    }
+
+    /// The token of a device that `make` makes for the id of one of its rows.
+    pub(crate) fn find_of(&self, hardware_id: &str, make: impl Fn(&str) -> Option<String>) -> Option<String> {
+        let rows = self.rows.load();
+        let mut own = rows.iter().filter(|row| row.label == ENROLLED && row.device.as_deref() == Some(hardware_id));
+        own.find_map(|row| make(&row.id).filter(|token| is_same(&row.hash, &hash(token))))
+    }
+
+    /// Enters a device token that `make` makes for the new row's id, in place of those entered so before.
+    pub(crate) fn enrol(
+        &self,
+        hardware_id: &str,
+        make: impl Fn(&str) -> Result<String, ToolError>,
+    ) -> Result<(), ToolError> {
+        let before = self.rows.load_full();
+        let mut before =
+            before.iter().filter(|row| row.label == ENROLLED && row.device.as_deref() == Some(hardware_id));
+        before.try_for_each(|row| self.revoke(&row.id).map(drop))?;
+        let id = random_hex::<4>().map_err(|error| ToolError::new(ErrorKind::Internal, error.to_string()))?;
+        let hash = hash(&make(&id)?);
+        let device = Some(hardware_id.to_owned());
+        let role = Role::Device(String::new()).word();
+        self.add(TokenRow { id, role, device, label: ENROLLED.to_owned(), hash, created_at: now() })
     }
 
     /// All tokens, the gateway's own first.
@@ -201,8 +230,13 @@ pub(crate) fn own(told: Option<&str>, state_dir: Option<&Path>) -> Result<String
     if let Some(token) = told {
         return usable(token).ok_or_else(|| OpenError::Token { what: "that was given cannot be used".to_owned() });
     }
+    secret(state_dir, "token")
+}
+
+/// A secret in the state directory, made when it is first wanted; without a directory one for this run.
+pub(crate) fn secret(state_dir: Option<&Path>, name: &str) -> Result<String, OpenError> {
     let Some(dir) = state_dir else { return mint() };
-    let path = dir.join("token");
+    let path = dir.join(name);
     let failed = |what| {
         let path = path.clone();
         move |source| OpenError::Io { what, path, source }

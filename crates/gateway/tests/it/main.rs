@@ -8,6 +8,7 @@ mod events;
 mod fake;
 mod folding;
 mod killed;
+mod lobby;
 mod memory;
 mod tokens;
 mod watching;

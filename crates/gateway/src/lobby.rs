@@ -1,0 +1,172 @@
+//! Boards that ask to be let in, and what those get that were.
+//!
+//! A board that nobody approved waits here under a code of six digits. One that was approved gets a
+//! token of its own, the same each time it asks: it is made from a key of this gateway, the board's
+//! hardware id and the board's own secret, so nothing but its hash is kept, and whoever knows only the
+//! hardware id gets nothing. A revoked token is not made again; the board waits anew.
+
+use std::net::IpAddr;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use hmac::{Hmac, KeyInit, Mac};
+use serde::Serialize;
+use serde_json::json;
+use sha2::Sha256;
+use sinew_tool::{ErrorKind, ToolError};
+use tokio::time::Instant;
+
+use crate::gateway::Gateway;
+use crate::registry::now;
+use crate::text::clean_line;
+use crate::tokens::Tokens;
+
+/// Boards that wait at once, and from one address; a household has fewer.
+const MOST: usize = 64;
+const MOST_OF_ONE: usize = 8;
+/// A board that waits asks every few seconds; one that has not asked for this long is gone.
+const FORGET: Duration = Duration::from_secs(300);
+
+/// A board that asks to be let in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Applicant {
+    pub hardware_id: String,
+    /// What only the board knows.
+    pub secret: String,
+    pub kind: String,
+    pub version: String,
+    pub address: IpAddr,
+}
+
+/// What an applicant is told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Told {
+    Approved { token: String },
+    Wait { code: String },
+    Full,
+}
+
+/// A board that waits, as lists show it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Waiting {
+    pub code: String,
+    pub hardware_id: String,
+    /// What the board says it is.
+    pub kind: String,
+    pub version: String,
+    pub address: IpAddr,
+    /// Milliseconds of Unix time.
+    pub since: i64,
+}
+
+pub(crate) struct Lobby {
+    key: String,
+    waiting: Mutex<Vec<Entry>>,
+}
+
+struct Entry {
+    view: Waiting,
+    secret: String,
+    seen: Instant,
+}
+
+impl Lobby {
+    pub(crate) fn new(key: String) -> Lobby {
+        Lobby { key, waiting: Mutex::default() }
+    }
+
+    /// The token of a board, under the id of its row.
+    fn token(&self, id: &str, hardware_id: &str, secret: &str) -> Result<String, ToolError> {
+        let mut mac = Hmac::<Sha256>::new_from_slice(self.key.as_bytes())
+            .map_err(|error| ToolError::new(ErrorKind::Internal, error.to_string()))?;
+        for part in [id, hardware_id, secret] {
+            mac.update(&(part.len() as u64).to_be_bytes());
+            mac.update(part.as_bytes());
+        }
+        let digits = mac.finalize().into_bytes().iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+        Ok(format!("snw_{digits}"))
+    }
+
+    fn waiting(&self) -> MutexGuard<'_, Vec<Entry>> {
+        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        waiting.retain(|entry| entry.seen.elapsed() < FORGET);
+        waiting
+    }
+
+    fn receive(&self, tokens: &Tokens, applicant: &Applicant) -> Told {
+        let Applicant { hardware_id, secret, kind, version, address } = applicant;
+        let approved = tokens.find_of(hardware_id, |id| self.token(id, hardware_id, secret).ok());
+        if let Some(token) = approved {
+            return Told::Approved { token };
+        }
+        let mut waiting = self.waiting();
+        let same = |entry: &&mut Entry| entry.view.hardware_id == *hardware_id && entry.secret == *secret;
+        if let Some(entry) = waiting.iter_mut().find(same) {
+            entry.seen = Instant::now();
+            return Told::Wait { code: entry.view.code.clone() };
+        }
+        let of_one = waiting.iter().filter(|entry| entry.view.address == *address).count();
+        let Some(code) = new_code(&waiting).filter(|_| waiting.len() < MOST && of_one < MOST_OF_ONE) else {
+            return Told::Full;
+        };
+        let view = Waiting {
+            code: code.clone(),
+            hardware_id: clean_line(hardware_id, 64),
+            kind: clean_line(kind, 64),
+            version: clean_line(version, 64),
+            address: *address,
+            since: now(),
+        };
+        tracing::info!(%hardware_id, %address, "a board asks to be let in: sinew boards approve {code}");
+        waiting.push(Entry { view, secret: secret.clone(), seen: Instant::now() });
+        Told::Wait { code }
+    }
+
+    fn approve(&self, tokens: &Tokens, code: &str) -> Result<Waiting, ToolError> {
+        let entry = {
+            let mut waiting = self.waiting();
+            let place = waiting.iter().position(|entry| entry.view.code == code.trim());
+            let place = place.ok_or_else(|| {
+                let code = clean_line(code, 16);
+                let message = format!("no board waits with the code `{code}`; `sinew boards` shows those that do");
+                ToolError::new(ErrorKind::InvalidArguments, message)
+                    .with_details(json!({"parameter_name": "code", "issue": "unknown code"}))
+            })?;
+            waiting.swap_remove(place)
+        };
+        let hardware_id = &entry.view.hardware_id;
+        tokens.enrol(hardware_id, |id| self.token(id, hardware_id, &entry.secret))?;
+        Ok(entry.view)
+    }
+}
+
+impl Gateway {
+    /// Answers a board that asks for its settings.
+    pub fn receive(&self, applicant: &Applicant) -> Told {
+        self.lobby().receive(self.tokens(), applicant)
+    }
+
+    /// The boards that wait to be approved, oldest first.
+    pub fn waiting(&self) -> Vec<Waiting> {
+        let mut views: Vec<Waiting> = self.lobby().waiting().iter().map(|entry| entry.view.clone()).collect();
+        views.sort_by_key(|view| view.since);
+        views
+    }
+
+    /// Lets the board with this code in, for good. A token it got earlier stops working.
+    pub fn approve(&self, code: &str) -> Result<Waiting, ToolError> {
+        self.lobby().approve(self.tokens(), code)
+    }
+}
+
+/// Six digits that nobody has; `None` where the system gives no random numbers.
+fn new_code(waiting: &[Entry]) -> Option<String> {
+    loop {
+        let mut bytes = [0; 4];
+        getrandom::fill(&mut bytes).ok()?;
+        let code = format!("{:06}", u32::from_be_bytes(bytes) % 1_000_000);
+        if waiting.iter().all(|entry| entry.view.code != code) {
+            return Some(code);
+        }
+    }
+}

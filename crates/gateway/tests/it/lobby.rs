@@ -1,0 +1,97 @@
+//! Boards that ask to be let in.
+
+use std::time::Duration;
+
+use sinew_gateway::{Applicant, DeviceAdmission, Told};
+
+use crate::fake::*;
+
+const MAC: &str = "aa:bb:cc:dd:ee:01";
+
+fn applicant(hardware_id: &str, secret: &str, host: u8) -> Applicant {
+    Applicant {
+        hardware_id: hardware_id.to_owned(),
+        secret: secret.to_owned(),
+        kind: "bread-board".to_owned(),
+        version: "2.0.0".to_owned(),
+        address: [192, 168, 1, host].into(),
+    }
+}
+
+fn code(told: Told) -> String {
+    let Told::Wait { code } = told else { panic!("{told:?}") };
+    code
+}
+
+fn token(told: Told) -> String {
+    let Told::Approved { token } = told else { panic!("{told:?}") };
+    token
+}
+
+#[tokio::test]
+async fn a_board_waits_until_it_is_approved_and_then_has_the_same_token_for_good() {
+    let dir = tempfile::tempdir().unwrap();
+    let gateway = gateway_in(dir.path());
+    let board = applicant(MAC, "uuid", 7);
+    let first = code(gateway.receive(&board));
+    assert!(first.len() == 6 && first.bytes().all(|byte| byte.is_ascii_digit()), "{first}");
+    assert_eq!(code(gateway.receive(&board)), first, "it is told the same while it waits");
+    let waiting = gateway.waiting();
+    assert_eq!((waiting.len(), waiting[0].hardware_id.as_str(), waiting[0].kind.as_str()), (1, MAC, "bread-board"));
+
+    assert!(gateway.approve("000000x").is_err());
+    gateway.approve(&format!(" {first} ")).unwrap();
+    assert!(gateway.waiting().is_empty() && gateway.approve(&first).is_err());
+    let own = token(gateway.receive(&board));
+    assert_eq!(gateway.tokens().check_device(Some(&own), MAC), DeviceAdmission::Device);
+    assert_eq!(gateway.tokens().check_device(Some(&own), "aa:bb:cc:dd:ee:02"), DeviceAdmission::Refused);
+    drop(gateway);
+    assert_eq!(token(gateway_in(dir.path()).receive(&board)), own);
+}
+
+#[tokio::test]
+async fn whoever_knows_only_the_hardware_id_gets_nothing() {
+    let gateway = gateway();
+    let board = applicant(MAC, "uuid", 7);
+    gateway.approve(&code(gateway.receive(&board))).unwrap();
+    let own = token(gateway.receive(&board));
+    let other = applicant(MAC, "another", 8);
+    let second = code(gateway.receive(&other));
+    // Approved all the same, because its flash was erased, it takes the place of what was.
+    gateway.approve(&second).unwrap();
+    assert_eq!(gateway.tokens().check_device(Some(&own), MAC), DeviceAdmission::Refused);
+    code(gateway.receive(&board));
+    assert_ne!(token(gateway.receive(&other)), own);
+}
+
+#[tokio::test]
+async fn a_revoked_token_is_not_made_again() {
+    let gateway = gateway();
+    let board = applicant(MAC, "uuid", 7);
+    gateway.approve(&code(gateway.receive(&board))).unwrap();
+    let own = token(gateway.receive(&board));
+    let view = gateway.tokens().list().into_iter().find(|view| view.role == "device").unwrap();
+    assert_eq!((view.label.as_str(), view.device.as_deref()), ("bootstrap", Some(MAC)));
+    gateway.tokens().revoke(&view.id).unwrap();
+    gateway.approve(&code(gateway.receive(&board))).unwrap();
+    assert_ne!(token(gateway.receive(&board)), own);
+    assert_eq!(gateway.tokens().check_device(Some(&own), MAC), DeviceAdmission::Refused);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_lobby_is_bounded_and_forgets() {
+    let gateway = gateway();
+    for index in 0..8 {
+        code(gateway.receive(&applicant(&format!("board-{index}"), "s", 7)));
+    }
+    assert_eq!(gateway.receive(&applicant("one-more", "s", 7)), Told::Full, "one address fills no lobby");
+    for index in 0..56 {
+        code(gateway.receive(&applicant(&format!("other-{index}"), "s", 10 + index / 8)));
+    }
+    assert_eq!(gateway.receive(&applicant("one-more", "s", 99)), Told::Full);
+    let kept = code(gateway.receive(&applicant("board-0", "s", 7)));
+    tokio::time::advance(Duration::from_secs(299)).await;
+    assert_eq!(code(gateway.receive(&applicant("board-0", "s", 7))), kept);
+    tokio::time::advance(Duration::from_secs(2)).await;
+    assert_eq!(gateway.waiting().len(), 1, "those that ask no more are forgotten");
+}
