@@ -27,7 +27,8 @@ pub enum Trust {
 }
 
 impl Trust {
-    pub(crate) fn client_config(&self) -> Result<ClientConfig, RunError> {
+    /// For whoever dials over TLS in the same trust.
+    pub fn client_config(&self) -> Result<ClientConfig, RunError> {
         let provider = Arc::new(ring::default_provider());
         let mut pinned = Vec::new();
         let mut roots = RootCertStore::empty();

@@ -10,9 +10,11 @@ use std::time::Duration;
 
 use sinew_runner::Identity;
 use sinew_tool::{Value, json};
+use sinew_wire::Vision;
 use sinew_wire::device::{Board, Dialect, Property, Reply, ToolSpec};
 
 use crate::companion::Companion;
+use crate::errand::{Errand, Purpose};
 use crate::luck::Luck;
 use crate::relay::{CHANNELS, Relay};
 
@@ -31,7 +33,8 @@ pub enum Kind {
 /// One virtual board and where it belongs.
 #[derive(Clone, Debug)]
 pub struct BoardConfig {
-    /// For example `ws://127.0.0.1:7301/xiaozhi/v1/`.
+    /// For example `ws://127.0.0.1:7301/xiaozhi/v1/` or `mqtt://127.0.0.1:7302`; or, for a board that asks
+    /// there where it belongs, `http://127.0.0.1:7301/xiaozhi/ota/`.
     pub url: String,
     pub token: Option<String>,
     /// A MAC address in lower case.
@@ -55,6 +58,16 @@ impl BoardConfig {
 pub fn hardware_id(index: u32) -> String {
     let [a, b, c, d] = index.to_be_bytes();
     format!("02:51:{a:02x}:{b:02x}:{c:02x}:{d:02x}")
+}
+
+impl Kind {
+    /// What the board calls itself.
+    pub(crate) fn board_name(self) -> &'static str {
+        match self {
+            Kind::Companion => "virtual-companion",
+            Kind::Relay => "virtual-relay",
+        }
+    }
 }
 
 impl FromStr for Kind {
@@ -82,6 +95,9 @@ pub(crate) struct Desk {
     /// Since power was switched on.
     pub(crate) now: Duration,
     pub(crate) restart: bool,
+    /// Where photos are to be sent, as the gateway said.
+    pub(crate) vision: Option<Vision>,
+    pub(crate) errand: Option<Errand>,
     news: Vec<News>,
 }
 
@@ -128,7 +144,14 @@ impl VirtualBoard {
     pub fn handle_text(&mut self, now: Duration, text: &str) -> Vec<String> {
         self.pass_time(now);
         let answer = self.firmware.handle_text(text);
+        let vision = self.firmware.vision().cloned();
+        lock(&self.machine).desk().vision = vision;
         answer.into_iter().chain(self.take_news()).collect()
+    }
+
+    /// An errand that the last text brought about; its first answer is to be held back until it is done.
+    pub(crate) fn take_errand(&mut self) -> Option<Errand> {
+        lock(&self.machine).desk().errand.take()
     }
 
     /// What the machine says by itself up to `now`.
@@ -173,7 +196,7 @@ fn on<M: 'static + Send>(
 }
 
 fn companion(hardware_id: &str) -> VirtualBoard {
-    let name = "virtual-companion";
+    let name = Kind::Companion.board_name();
     let machine = Arc::new(Mutex::new(Companion::new(name, hardware_id)));
     let firmware = Board::new(name, "2.0.0")
         .speaking(Dialect::Firmware)
@@ -212,8 +235,17 @@ fn companion(hardware_id: &str) -> VirtualBoard {
             )
             .with(Property::text("question")),
             on(&machine, |machine, arguments| {
-                let photo = machine.take_photo(arguments.text("question")?).to_jpeg();
-                photo.map(Reply::jpeg).map_err(|error| format!("Failed to capture photo: {error}"))
+                let question = arguments.text("question")?;
+                let photo = machine.take_photo(question).to_jpeg();
+                let jpeg = photo.map_err(|error| format!("Failed to capture photo: {error}"))?;
+                let desk = machine.desk();
+                let Some(Vision { url, token }) = desk.vision.clone() else {
+                    // Firmware refuses here; a board that shows its photo is more use.
+                    return Ok(Reply::jpeg(jpeg));
+                };
+                let purpose = Purpose::Explain { question: question.to_owned(), token };
+                desk.errand = Some(Errand { url, purpose, jpeg });
+                Ok(true.into())
             }),
         )
         .tool(
@@ -228,6 +260,19 @@ fn companion(hardware_id: &str) -> VirtualBoard {
             }),
         )
         .tool(
+            ToolSpec::new("self.screen.snapshot", "Take a copy of the screen and send it to `url`.")
+                .with(Property::text("url"))
+                .with(Property::integer_or("quality", 1..=100, 80))
+                .for_users(),
+            on(&machine, |machine, arguments| {
+                let url = arguments.text("url")?.to_owned();
+                let jpeg = machine.screen().to_jpeg();
+                let jpeg = jpeg.map_err(|error| format!("Failed to snapshot screen: {error}"))?;
+                machine.desk().errand = Some(Errand { url, purpose: Purpose::Snapshot, jpeg });
+                Ok(true.into())
+            }),
+        )
+        .tool(
             ToolSpec::new("self.screen.get_info", "Width and height of the screen.").for_users(),
             on(&machine, |machine, _| Ok(machine.screen_info().into())),
         );
@@ -238,7 +283,7 @@ fn relay(hardware_id: &str) -> VirtualBoard {
     let machine = Arc::new(Mutex::new(Relay::new(hardware_id)));
     let channel =
         || Property::integer("channel", 1..=CHANNELS as i64).describe("1 is the heater, 2 the fan, 3 and 4 are lamps");
-    let firmware = Board::new("virtual-relay", "1.4.0")
+    let firmware = Board::new(Kind::Relay.board_name(), "1.4.0")
         .tool(
             ToolSpec::new("self.read_sensors", "Read temperature (degrees Celsius) and relative humidity (percent)."),
             on(&machine, |machine, _| Ok(machine.read_sensors().into())),
@@ -309,7 +354,7 @@ mod tests {
         let mut count = |params: Value| {
             ask(&mut board, SECOND, "tools/list", params)[0]["result"]["tools"].as_array().map_or(0, Vec::len)
         };
-        assert_eq!((count(json!({})), count(json!({"withUserTools": true}))), (5, 8));
+        assert_eq!((count(json!({})), count(json!({"withUserTools": true}))), (5, 9));
     }
 
     #[test]

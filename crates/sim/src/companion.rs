@@ -86,6 +86,16 @@ impl Companion {
         }
     }
 
+    /// What is on the screen now.
+    pub(crate) fn screen(&self) -> Scene {
+        Scene {
+            lines: vec![self.name.clone(), format!("volume {}", self.volume)],
+            dark: self.dark,
+            brightness: 100,
+            counter: 0,
+        }
+    }
+
     pub(crate) fn system_info(&self) -> Value {
         json!({
             "version": 2,

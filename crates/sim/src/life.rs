@@ -11,28 +11,52 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use crate::board::{BoardConfig, VirtualBoard, hardware_id};
+use crate::errand::{Sender, UnderWay};
 use crate::luck::{Dice, Fate, Luck};
+use crate::mqtt::{self, Endpoint};
+use crate::ota::{self, Told};
 
 /// A reboot takes a moment.
 const REBOOT_TIME: Duration = Duration::from_millis(300);
+/// How often a board looks whether its errand is done.
+const ERRAND_LOOK: Duration = Duration::from_millis(10);
 
 /// Lives as one board until `shutdown`. Returns early only where dialling again cannot help: a wrong
 /// address, an untrusted certificate, a refused token.
 pub async fn run(config: BoardConfig, shutdown: CancellationToken) -> Result<(), RunError> {
-    let dialer = Dialer::new(&config.url, &config.trust)?;
-    live(config, dialer, shutdown).await
+    let way = Way::new(&config)?;
+    live(config, way, shutdown).await
+}
+
+/// How a board reaches its gateway.
+#[derive(Clone)]
+enum Way {
+    WebSocket(Dialer),
+    Mqtt,
+    /// It must ask first.
+    Ask,
+}
+
+impl Way {
+    fn new(config: &BoardConfig) -> Result<Way, RunError> {
+        match config.url.split(':').next() {
+            Some("mqtt" | "mqtts") => Ok(Way::Mqtt),
+            Some("http" | "https") => Ok(Way::Ask),
+            _ => Dialer::new(&config.url, &config.trust).map(Way::WebSocket),
+        }
+    }
 }
 
 /// Lives as `count` boards, a small task each, with hardware ids of their own. The first one that
 /// cannot go on ends them all.
 pub async fn run_many(count: u32, config: BoardConfig, shutdown: CancellationToken) -> Result<(), RunError> {
-    let dialer = Dialer::new(&config.url, &config.trust)?;
+    let way = Way::new(&config)?;
     let shutdown = shutdown.child_token();
     let mut lives = JoinSet::new();
     for index in 1..=count {
         let Identity { hardware_id, client_id, .. } = Identity::new(hardware_id(index));
         let config = BoardConfig { client_id, hardware_id, ..config.clone() };
-        lives.spawn(live(config, dialer.clone(), shutdown.clone()));
+        lives.spawn(live(config, way.clone(), shutdown.clone()));
     }
     let mut result = Ok(());
     while let Some(ended) = lives.join_next().await {
@@ -45,12 +69,35 @@ pub async fn run_many(count: u32, config: BoardConfig, shutdown: CancellationTok
     result
 }
 
-async fn live(config: BoardConfig, dialer: Dialer, shutdown: CancellationToken) -> Result<(), RunError> {
+async fn live(config: BoardConfig, way: Way, shutdown: CancellationToken) -> Result<(), RunError> {
     let board = VirtualBoard::new(config.kind, &config.hardware_id);
     let lucky = config.luck == Luck { seed: config.luck.seed, ..Luck::default() };
     let dice = (!lucky).then(|| config.luck.dice(&config.hardware_id));
-    let identity = Identity { hardware_id: config.hardware_id, client_id: config.client_id, token: config.token };
-    dialer.run(Unlucky::new(board, dice), identity, shutdown).await
+    let sender = Sender {
+        hardware_id: config.hardware_id.clone(),
+        client_id: config.client_id.clone(),
+        trust: config.trust.clone(),
+    };
+    let firmware = Unlucky::new(board, dice, sender);
+    // Boxed: a board asks and dials for a moment, and serves for hours.
+    let way = match way {
+        Way::WebSocket(dialer) => Ok((dialer, config.token)),
+        Way::Mqtt => Err(Endpoint::by_hand(&config.url, &config.hardware_id, config.token.as_deref(), &config.trust)?),
+        Way::Ask => match shutdown.run_until_cancelled(Box::pin(ota::ask(&config))).await {
+            None => return Ok(()),
+            Some(told) => match told? {
+                Told::Mqtt(endpoint) => Err(endpoint),
+                Told::WebSocket { url, token } => Ok((Dialer::new(&url, &config.trust)?, Some(token))),
+            },
+        },
+    };
+    match way {
+        Ok((dialer, token)) => {
+            let identity = Identity { hardware_id: config.hardware_id, client_id: config.client_id, token };
+            dialer.run(firmware, identity, shutdown).await
+        }
+        Err(endpoint) => Box::pin(mqtt::run(endpoint, firmware, shutdown)).await,
+    }
 }
 
 /// A board and what becomes of its messages.
@@ -62,6 +109,10 @@ struct Unlucky {
     /// Messages that bad luck holds back.
     late: Vec<(Duration, Text)>,
     cut: bool,
+    sender: Sender,
+    errand: Option<UnderWay>,
+    /// When it was last looked whether the errand is done.
+    looked: Duration,
 }
 
 enum Text {
@@ -70,14 +121,35 @@ enum Text {
 }
 
 impl Unlucky {
-    fn new(board: VirtualBoard, dice: Option<Dice>) -> Unlucky {
-        Unlucky { board, dice, greeted: false, late: Vec::new(), cut: false }
+    fn new(board: VirtualBoard, dice: Option<Dice>, sender: Sender) -> Unlucky {
+        Unlucky {
+            board,
+            dice,
+            greeted: false,
+            late: Vec::new(),
+            cut: false,
+            sender,
+            errand: None,
+            looked: Duration::ZERO,
+        }
     }
 
     /// What the board says to a text that has arrived.
     fn hear(&mut self, now: Duration, text: &str) -> Vec<String> {
-        let answers = self.board.handle_text(now, text);
+        let answers = self.answer(now, text);
         self.speak(now, answers)
+    }
+
+    /// The answers of the board itself; one that waits for an errand comes later.
+    fn answer(&mut self, now: Duration, text: &str) -> Vec<String> {
+        let mut answers = self.board.handle_text(now, text);
+        if let Some(errand) = self.board.take_errand()
+            && !answers.is_empty()
+        {
+            let held_back = answers.remove(0);
+            self.errand = Some(UnderWay::start(errand, self.sender.clone(), held_back));
+        }
+        answers
     }
 
     /// What arrives of the board's words.
@@ -117,7 +189,7 @@ impl Firmware for Unlucky {
 
     fn handle_text(&mut self, now: Duration, text: &str) -> Vec<String> {
         if self.dice.is_none() {
-            return self.board.handle_text(now, text);
+            return self.answer(now, text);
         }
         if !self.greeted {
             self.greeted = is_hello(text);
@@ -150,13 +222,19 @@ impl Firmware for Unlucky {
                 Text::ToGateway(text) => texts.push(text),
             }
         }
-        let news = self.board.handle_time(now);
+        let mut news = self.board.handle_time(now);
+        if let Some(answer) = self.errand.as_mut().and_then(UnderWay::finish) {
+            self.errand = None;
+            news.push(answer);
+        }
         texts.extend(self.speak(now, news));
+        self.looked = now;
         texts
     }
 
     fn next_due(&self) -> Option<Duration> {
-        self.late.iter().map(|(due, _)| *due).chain(self.board.next_due()).min()
+        let errand = self.errand.is_some().then(|| self.looked + ERRAND_LOOK);
+        self.late.iter().map(|(due, _)| *due).chain(self.board.next_due()).chain(errand).min()
     }
 
     fn hang_up(&mut self) -> Option<HangUp> {

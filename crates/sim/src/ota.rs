@@ -1,0 +1,93 @@
+//! How a virtual board finds out where it belongs: it asks the one address it knows, as firmware does at
+//! every start, and waits for approval where it has to.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use sinew_runner::{RunError, Trust};
+use tokio::time::sleep;
+
+use crate::board::BoardConfig;
+use crate::mqtt::Endpoint;
+use crate::web::{Address, Post};
+
+/// Between two questions whether it was approved, as firmware waits.
+const ACTIVATION_PAUSE: Duration = Duration::from_secs(3);
+const VERSION: &str = "2.0.0";
+
+/// What the board was told.
+pub(crate) enum Told {
+    Mqtt(Endpoint),
+    WebSocket { url: String, token: String },
+}
+
+/// Asks until it is told. MQTT is chosen where it is offered, as firmware chooses.
+pub(crate) async fn ask(config: &BoardConfig) -> Result<Told, RunError> {
+    let mut shown = String::new();
+    loop {
+        let settings = post(config, &config.url).await?.1;
+        if settings["mqtt"].is_object() {
+            return mqtt(&settings["mqtt"], &config.url, &config.trust).map(Told::Mqtt);
+        }
+        let text = |name: &str| settings["websocket"][name].as_str().map(str::to_owned);
+        if let Some(url) = text("url") {
+            return Ok(Told::WebSocket { url, token: text("token").unwrap_or_default() });
+        }
+        let code = settings["activation"]["code"].as_str().unwrap_or_default();
+        if code.is_empty() {
+            let why = "it offers neither MQTT nor WebSocket, and no activation".to_owned();
+            return Err(RunError::Refused { url: config.url.clone(), status: None, why });
+        }
+        if shown != code {
+            tracing::warn!(board = %config.hardware_id, "the board waits for approval: sinew boards approve {code}");
+            code.clone_into(&mut shown);
+        }
+        let activate = format!("{}/activate", config.url.trim_end_matches('/'));
+        while post(config, &activate).await?.0 == 202 {
+            sleep(ACTIVATION_PAUSE).await;
+        }
+    }
+}
+
+async fn post(config: &BoardConfig, url: &str) -> Result<(u16, Value), RunError> {
+    let headers = [
+        ("Activation-Version", "1"),
+        ("Device-Id", config.hardware_id.as_str()),
+        ("Client-Id", config.client_id.as_str()),
+        ("User-Agent", &format!("{}/{VERSION}", config.kind.board_name())),
+        ("Accept-Language", "en-US"),
+        ("Content-Type", "application/json"),
+    ];
+    let body = json!({
+        "version": 2,
+        "language": "en-US",
+        "mac_address": config.hardware_id,
+        "uuid": config.client_id,
+        "chip_model_name": "virtual",
+        "application": {"name": "virtual", "version": VERSION},
+        "board": {"type": config.kind.board_name(), "name": config.kind.board_name()},
+    });
+    let (status, answer) =
+        Address::http(url, &config.trust)?.post(&headers, Post::Whole(body.to_string().as_bytes())).await?;
+    if !matches!(status, 200 | 202) {
+        let why = String::from_utf8_lossy(&answer).trim().to_owned();
+        return Err(RunError::Refused { url: url.to_owned(), status: Some(status), why });
+    }
+    Ok((status, serde_json::from_slice(&answer).unwrap_or_default()))
+}
+
+fn mqtt(section: &Value, url: &str, trust: &Trust) -> Result<Endpoint, RunError> {
+    let text = |name: &str| section[name].as_str().unwrap_or_default().to_owned();
+    let endpoint = text("endpoint");
+    // Firmware tells by the port whether to speak TLS; a virtual board asks as it was asked itself, so that it
+    // can be tried on any port.
+    let scheme = if url.starts_with("https:") { "mqtts" } else { "mqtt" };
+    Ok(Endpoint {
+        address: Address::parse(&format!("{scheme}://{endpoint}"), ("mqtt", 1883), ("mqtts", 8883), trust)?,
+        client_id: text("client_id"),
+        username: text("username"),
+        password: text("password"),
+        topic: text("publish_topic"),
+        keepalive: section["keepalive"].as_u64().and_then(|seconds| u16::try_from(seconds).ok()).unwrap_or(240),
+    })
+}
