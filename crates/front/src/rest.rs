@@ -164,9 +164,10 @@ fn shown(outcome: Outcome) -> Value {
 fn tools(hall: &Hall, who: &Principal) -> Value {
     let own = OwnSchemas::new(&hall.gateway.list(who, Shape::Unfolded));
     let list = hall.gateway.list(who, Shape::Folded);
-    let entries = list.tools.iter().map(
-        |public| json!({"name": public.name, "description": public.tool.description, "inputSchema": own.shown(public)}),
-    );
+    let entries = list.tools.iter().map(|public| {
+        let plain = public.tool.plain.as_deref().unwrap_or(&public.tool);
+        json!({"name": public.name, "description": plain.description, "inputSchema": own.shown(public)})
+    });
     json!({"tools": entries.collect::<Vec<_>>()})
 }
 
@@ -188,22 +189,29 @@ impl OwnSchemas {
         OwnSchemas(schemas)
     }
 
-    /// The schema to show: the argument that selects a device is part of it only where there is a
-    /// choice.
+    /// The schema to show: the standard's where the tool follows one, else the device's own. The argument
+    /// that selects a device is part of it only where there is a choice.
     fn shown(&self, public: &PublicTool) -> Value {
         let listed = &public.tool.input_schema;
-        let alone = public.selector.as_ref().and_then(|selector| {
+        let plain = public.tool.plain.as_ref().map(|plain| &plain.input_schema);
+        let argument = public.selector.as_ref().and_then(|selector| {
             let argument = listed.get("properties")?.get(selector)?;
-            self.0.get(&public.own_name)?.iter().find(|(own, devices)| {
-                let mut folded = (**own).clone();
-                if folded.get("properties").is_none() {
-                    folded["properties"] = json!({});
-                }
-                folded["properties"][selector] = argument.clone();
-                *devices == 1 && folded == **listed
-            })
+            Some((selector, argument))
         });
-        alone.map_or_else(|| (**listed).clone(), |(own, _)| (**own).clone())
+        let Some((selector, argument)) = argument else { return (**plain.unwrap_or(listed)).clone() };
+        let selecting = |schema: &Value| {
+            let mut schema = schema.clone();
+            if schema.get("properties").is_none() {
+                schema["properties"] = json!({});
+            }
+            schema["properties"][selector] = argument.clone();
+            schema
+        };
+        let known = self.0.get(&public.own_name).map(Vec::as_slice).unwrap_or_default();
+        match known.iter().find(|(own, devices)| *devices == 1 && selecting(own) == **listed) {
+            Some((own, _)) => (**plain.unwrap_or(own)).clone(),
+            None => plain.map_or_else(|| (**listed).clone(), |plain| selecting(plain)),
+        }
     }
 }
 

@@ -55,6 +55,9 @@ pub struct Tool {
     pub version: Version,
     pub hints: Hints,
     pub audience: Audience,
+    /// The tool as a standard of its own describes it, where the device accepts more than that. A door
+    /// that speaks for the standard lists this one; calls are judged by the tool itself.
+    pub plain: Option<Arc<Tool>>,
 }
 
 /// What the tool says of its own effects; `None` where it says nothing.
@@ -89,6 +92,7 @@ impl Tool {
             version: Version::new(1, 0, 0),
             hints: Hints::default(),
             audience: Audience::Everyone,
+            plain: None,
         }
     }
 
@@ -114,6 +118,11 @@ impl Tool {
 
     pub fn for_users(mut self) -> Tool {
         self.audience = Audience::User;
+        self
+    }
+
+    pub fn with_plain(mut self, plain: Tool) -> Tool {
+        self.plain = Some(Arc::new(plain));
         self
     }
 

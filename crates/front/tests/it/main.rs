@@ -11,6 +11,7 @@ mod errors;
 mod fake;
 mod legacy;
 mod modern;
+mod phones;
 mod pipes;
 mod rest;
 mod stopping;

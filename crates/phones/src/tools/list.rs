@@ -8,6 +8,8 @@ use std::sync::{Arc, LazyLock};
 use serde_json::{Map, Value, json};
 use sinew_tool::{Hints, Tool, Toolset};
 
+use super::seed::seed_tools;
+
 /// How much of the phone's tools a client is offered.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Profile {
@@ -23,7 +25,10 @@ Elements are named by `element_id` (a ref or a node id) or described by `by` and
 Tools that act take `return`: `diff` (what changed since you last looked) or `screen`, and `settle`: wait until the screen is at rest (implied by return). \
 `max_bytes` limits any textual answer. Coordinates are pixels of the current rotation.";
 
-static FULL: LazyLock<Arc<Toolset>> = LazyLock::new(|| Arc::new(Toolset::new(reference().into_iter().chain(own()))));
+static FULL: LazyLock<Arc<Toolset>> = LazyLock::new(|| {
+    let reference = reference().into_iter().zip(seed_tools()).map(|(tool, plain)| tool.with_plain(plain));
+    Arc::new(Toolset::new(reference.chain(own())))
+});
 
 static COMPACT: LazyLock<Arc<Toolset>> =
     LazyLock::new(|| Arc::new(Toolset::new(COMPACT_NAMES.iter().filter_map(|name| FULL.find(name)).cloned())));
@@ -317,7 +322,6 @@ fn picture() -> Value {
 
 #[cfg(test)]
 mod tests {
-    use super::super::seed_tools;
     use super::*;
 
     fn size<'a>(tools: impl Iterator<Item = &'a Tool>) -> usize {
@@ -340,6 +344,10 @@ mod tests {
         let names: Vec<String> = tools(Profile::Full).iter().map(|tool| tool.name.clone()).collect();
         let reference: Vec<String> = seed_tools().into_iter().map(|tool| tool.name).collect();
         assert_eq!(names[..29], reference);
+        for tool in tools(Profile::Full).iter() {
+            let plain = tool.plain.as_ref().map(|plain| plain.name.as_str());
+            assert_eq!(plain, reference.contains(&tool.name).then_some(tool.name.as_str()));
+        }
     }
 
     #[test]
