@@ -190,12 +190,13 @@ async fn latency(plan: &Plan, scratch: &Scratch, report: &mut Report) -> Result<
 async fn memory(plan: &Plan, scratch: &Scratch, report: &mut Report) -> Result<(), Failure> {
     const FIRST: u32 = 32;
     let gateway = process::gateway(&scratch.folder("memory")).await?;
+    let address = gateway.address()?;
     let first = process::boards(gateway.devices_url(), 1, FIRST).await?;
-    ready_boards(gateway.address()?, FIRST).await?;
+    joined(address, 1, FIRST).await?;
     tokio::time::sleep(Duration::from_secs(1)).await;
     let before = gateway.resident()?;
     let further = process::boards(gateway.devices_url(), FIRST + 1, plan.boards).await?;
-    ready_boards(gateway.address()?, FIRST + plan.boards).await?;
+    joined(address, FIRST + 1, plan.boards).await?;
     tokio::time::sleep(Duration::from_secs(1)).await;
     let each = gateway.resident()?.saturating_sub(before) as f64 / f64::from(plan.boards) / 1024.0;
     for process in [first, further, gateway] {
@@ -203,6 +204,23 @@ async fn memory(plan: &Plan, scratch: &Scratch, report: &mut Report) -> Result<(
     }
     let label = format!("memory for each of {} idle boards", plan.boards);
     report.push(Figure::at_most("board_kib", &label, each, "KiB", 8.0));
+    Ok(())
+}
+
+/// Waits until these boards are known, one small question each: a list of all of them would leave its own mark
+/// on the memory that is measured.
+async fn joined(address: SocketAddr, first: u32, count: u32) -> Result<(), Failure> {
+    let mut client = crate::client::Target::local(address, TOKEN)?.connect().await?;
+    let patience = Instant::now() + Duration::from_secs(60);
+    for number in first..first + count {
+        let path = format!("/api/v1/events?limit=1&device=board-{number:06x}");
+        while let Err(failure) = client.get(&path).await {
+            if Instant::now() > patience {
+                return Err(unwell(format!("board {number} did not join: {failure}")));
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
     Ok(())
 }
 
