@@ -4,8 +4,12 @@
 // What cannot be is a failed test.
 #![allow(clippy::panic)]
 
+mod bootstrap;
 mod calls;
 mod door;
 mod luck;
+mod mqtt;
+mod mqtt_trouble;
+mod pictures;
 mod support;
 mod trouble;

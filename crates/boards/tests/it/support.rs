@@ -6,12 +6,15 @@ use std::time::Duration;
 
 use futures_util::{SinkExt, StreamExt};
 use serde_json::{Value, json};
-use sinew_boards::{Admission, Boards, Door, http};
+use sinew_boards::{Admission, Boards, Door, Reach, http};
 use sinew_sim::board::{BoardConfig, Kind};
 use sinew_tool::{Args, Call, Device, DeviceEvent, LeaveReason, Notice, Outcome, ToolError};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream, UdpSocket};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
+use tokio_rustls::rustls::ServerConfig;
+use tokio_rustls::rustls::pki_types::PrivateKeyDer;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest;
 use tokio_tungstenite::tungstenite::{self, Message};
 use tokio_tungstenite::{MaybeTlsStream, WebSocketStream, connect_async};
@@ -21,7 +24,9 @@ pub const TOKEN: &str = "gateway-secret";
 
 /// An open door and what it announces.
 pub struct House {
+    pub boards: Boards,
     pub address: SocketAddr,
+    pub mqtt: SocketAddr,
     pub events: mpsc::UnboundedReceiver<DeviceEvent>,
     pub shutdown: CancellationToken,
     pub running: JoinHandle<std::io::Result<()>>,
@@ -42,10 +47,42 @@ impl House {
             _ => Admission::Refused,
         };
         let mut door = Door::new(Arc::new(admit), Arc::new(move |event| drop(sender.send(event))));
+        let mqtt_listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+        let sound = UdpSocket::bind("127.0.0.1:0").await.expect("a free port");
+        let mqtt = mqtt_listener.local_addr().expect("bound");
+        door.reach = Some(Reach {
+            host: "127.0.0.1".to_owned(),
+            http: address.port(),
+            mqtt: Some(mqtt.port()),
+            sound: sound.local_addr().ok().map(|address| address.port()),
+        });
         change(&mut door);
         let shutdown = CancellationToken::new();
-        let running = tokio::spawn(http::run(listener, Boards::new(door).expect("random numbers"), shutdown.clone()));
-        House { address, events, shutdown, running }
+        let boards = Boards::new(door).expect("random numbers");
+        let over_http = http::run(listener, boards.clone(), shutdown.clone());
+        let over_mqtt = sinew_boards::mqtt::run(mqtt_listener, sound, boards.clone(), shutdown.clone());
+        let running = tokio::spawn(async { tokio::try_join!(over_http, over_mqtt).map(|_| ()) });
+        House { boards, address, mqtt, events, shutdown, running }
+    }
+
+    pub fn mqtt_url(&self) -> String {
+        format!("mqtt://{}", self.mqtt)
+    }
+
+    /// A plain HTTP request at the boards' port; gives status and body.
+    pub async fn request(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) -> (u16, String) {
+        let mut tcp = TcpStream::connect(self.address).await.expect("open");
+        let mut head = format!("{method} {path} HTTP/1.1\r\nHost: x\r\nContent-Length: {}\r\n", body.len());
+        headers.iter().for_each(|(name, value)| head.push_str(&format!("{name}: {value}\r\n")));
+        head.push_str("\r\n");
+        tcp.write_all(head.as_bytes()).await.expect("sent");
+        // A refused body may be cut off while it is sent; the answer counts.
+        let _ = tcp.write_all(body).await;
+        let mut answer = Vec::new();
+        let _ = soon(tcp.read_to_end(&mut answer)).await;
+        let answer = String::from_utf8_lossy(&answer);
+        let status = answer.split(' ').nth(1).and_then(|code| code.parse().ok()).unwrap_or_else(|| panic!("{answer}"));
+        (status, answer.split_once("\r\n\r\n").map(|(_, body)| body.to_owned()).unwrap_or_default())
     }
 
     pub fn url(&self) -> String {
@@ -236,4 +273,18 @@ pub async fn answered(call: JoinHandle<Result<Outcome, ToolError>>) -> Result<Ou
 /// Nothing here takes long; what does hangs, and is reported instead of waited for.
 pub async fn soon<F: Future>(future: F) -> F::Output {
     tokio::time::timeout(Duration::from_secs(30), future).await.expect("it hangs")
+}
+
+/// A certificate for loopback, as a door and as a board want it.
+pub fn certificate() -> (Arc<ServerConfig>, Vec<u8>) {
+    let key = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()]).expect("a certificate");
+    let private = PrivateKeyDer::try_from(key.signing_key.serialize_der()).expect("a key");
+    let provider = Arc::new(tokio_rustls::rustls::crypto::ring::default_provider());
+    let config = ServerConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .expect("versions")
+        .with_no_client_auth()
+        .with_single_cert(vec![key.cert.der().clone()], private)
+        .expect("they fit");
+    (Arc::new(config), key.cert.pem().into_bytes())
 }

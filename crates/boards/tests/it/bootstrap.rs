@@ -1,0 +1,143 @@
+//! Boards that know nothing but one address.
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex};
+
+use serde_json::{Value, json};
+use sinew_boards::{Applicant, Bootstrap, Door, Enrolment, Offer};
+use sinew_sim::board::{BoardConfig, Kind};
+
+use crate::support::{House, answered, call};
+
+const IDS: [(&str, &str); 2] = [("Device-Id", "AA:BB:CC:DD:EE:01"), ("Client-Id", "uuid-1")];
+
+/// Approves whose hardware id is in the set; everybody else waits with the code 123456.
+type Approved = Arc<Mutex<BTreeSet<String>>>;
+
+fn bootstrap(approved: &Approved, offer: Offer) -> impl FnOnce(&mut Door) {
+    let approved = approved.clone();
+    let enrol = move |applicant: &Applicant| {
+        if approved.lock().expect("whole").contains(&applicant.hardware_id) {
+            return Enrolment::Approved { credential: format!("token of {}", applicant.hardware_id) };
+        }
+        match applicant.kind.as_str() {
+            "crowd" => Enrolment::Full,
+            _ => Enrolment::Pending { code: "123456".to_owned() },
+        }
+    };
+    move |door| door.bootstrap = Some(Bootstrap { enrol: Arc::new(enrol), offer })
+}
+
+async fn ask(house: &House, body: &str) -> Value {
+    let (status, answer) = house.request("POST", "/xiaozhi/ota/", &IDS, body.as_bytes()).await;
+    assert_eq!(status, 200, "{answer}");
+    serde_json::from_str(&answer).expect("JSON")
+}
+
+#[tokio::test]
+async fn an_approved_board_is_told_where_its_server_is_with_credentials_of_its_own() {
+    let approved: Approved = Arc::default();
+    approved.lock().expect("whole").insert("aa:bb:cc:dd:ee:01".to_owned());
+    for (offer, sections) in
+        [(Offer::Mqtt, (true, false)), (Offer::WebSocket, (false, true)), (Offer::Both, (true, true))]
+    {
+        let house = House::open_with(bootstrap(&approved, offer)).await;
+        let settings = ask(&house, r#"{"application": {"version": "1.7.5"}, "board": {"type": "bread"}}"#).await;
+        assert_eq!(settings["firmware"], json!({"version": "1.7.5", "url": ""}), "nothing is ever newer");
+        assert!(settings["server_time"]["timestamp"].as_u64().is_some_and(|now| now > 1_600_000_000_000));
+        assert!(settings["server_time"]["timezone_offset"].is_i64());
+        assert!(settings.get("activation").is_none());
+        assert_eq!((settings.get("mqtt").is_some(), settings.get("websocket").is_some()), sections);
+        if sections.0 {
+            let expected = json!({
+                "endpoint": house.mqtt.to_string(),
+                "client_id": "GID_sinew@@@aa_bb_cc_dd_ee_01@@@uuid-1",
+                "username": "aa_bb_cc_dd_ee_01",
+                "password": "token of aa:bb:cc:dd:ee:01",
+                "publish_topic": "device-server",
+                "subscribe_topic": "devices/p2p/aa_bb_cc_dd_ee_01",
+                "keepalive": 240,
+            });
+            assert_eq!(settings["mqtt"], expected);
+        }
+        if sections.1 {
+            let expected = json!({"url": house.url(), "token": "token of aa:bb:cc:dd:ee:01", "version": 1});
+            assert_eq!(settings["websocket"], expected);
+        }
+        // Older firmware asks with GET, and with another slash at the end.
+        let (status, answer) = house.request("GET", "/xiaozhi/ota", &IDS, b"").await;
+        assert_eq!(status, 200, "{answer}");
+        assert_eq!(house.request("POST", "/xiaozhi/ota/activate", &IDS, b"{}").await.0, 200);
+        house.close().await;
+    }
+}
+
+#[tokio::test]
+async fn an_unknown_board_gets_a_code_and_no_credentials() {
+    let house = House::open_with(bootstrap(&Arc::default(), Offer::Both)).await;
+    let settings = ask(&house, "{}").await;
+    assert_eq!(settings["activation"]["code"], "123456");
+    assert_eq!(settings["activation"]["message"], "sinew boards approve 123456");
+    assert!(settings["activation"]["timeout_ms"].is_u64() && settings["activation"]["challenge"].is_string());
+    assert!(settings.get("mqtt").is_none() && settings.get("websocket").is_none());
+    let (status, _) = house.request("POST", "/xiaozhi/ota/activate", &IDS, b"{}").await;
+    assert_eq!(status, 202, "not yet");
+    let (status, _) = house.request("POST", "/xiaozhi/ota/", &IDS, br#"{"board": {"type": "crowd"}}"#).await;
+    assert_eq!(status, 503);
+    house.close().await;
+}
+
+#[tokio::test]
+async fn what_cannot_be_read_is_refused_with_a_reason() {
+    let house = House::open_with(bootstrap(&Arc::default(), Offer::Mqtt)).await;
+    let long = "x".repeat(65);
+    let big = format!("{{\"x\": \"{}\"}}", "y".repeat(20_000));
+    let path = "/xiaozhi/ota/";
+    let cases: [(&str, &[(&str, &str)], &str, u16, &str); 6] = [
+        ("POST", &IDS[1..], "{}", 400, "Device-Id"),
+        ("POST", &IDS[..1], "{}", 400, "Client-Id"),
+        ("POST", &[IDS[0], ("Client-Id", &long)], "{}", 400, "Client-Id"),
+        ("POST", &IDS, "{", 400, "JSON"),
+        ("POST", &IDS, &big, 413, "16384"),
+        ("DELETE", &IDS, "", 405, "POST"),
+    ];
+    for (method, headers, body, expected, word) in cases {
+        let (status, answer) = house.request(method, path, headers, body.as_bytes()).await;
+        assert_eq!(status, expected, "{answer}");
+        assert!(answer.contains(word), "{answer}");
+    }
+    house.close().await;
+    let closed = House::open().await;
+    assert_eq!(closed.request("POST", path, &IDS, b"{}").await.0, 404, "where nobody is enrolled");
+    closed.close().await;
+}
+
+#[tokio::test]
+async fn a_virtual_board_that_knows_one_address_waits_for_approval_and_joins_over_mqtt() {
+    let approved: Approved = Arc::default();
+    let mut house = House::open_with(bootstrap(&approved, Offer::Mqtt)).await;
+    let url = format!("http://{}/xiaozhi/ota/", house.address);
+    let board = BoardConfig { token: None, ..BoardConfig::new(url, "02:51:00:00:00:07", Kind::Companion) };
+    let hardware_id = board.hardware_id.clone();
+    house.switch_on(board);
+    approved.lock().expect("whole").insert(hardware_id);
+    let device = house.joined().await;
+    let info = device.info();
+    assert_eq!(
+        (&info.attributes["transport"], &info.attributes["admitted_by"]),
+        (&json!("mqtt"), &json!("device token"))
+    );
+    answered(call(&device, "self.get_device_status", json!({}))).await.expect("a status");
+    house.close().await;
+}
+
+#[tokio::test]
+async fn a_virtual_board_takes_the_websocket_where_nothing_else_is_offered() {
+    let approved: Approved = Arc::default();
+    approved.lock().expect("whole").insert("02:51:00:00:00:08".to_owned());
+    let mut house = House::open_with(bootstrap(&approved, Offer::WebSocket)).await;
+    let url = format!("http://{}/xiaozhi/ota/", house.address);
+    house.switch_on(BoardConfig::new(url, "02:51:00:00:00:08", Kind::Relay));
+    assert_eq!(house.joined().await.info().attributes["transport"], "websocket");
+    house.close().await;
+}

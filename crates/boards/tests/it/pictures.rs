@@ -1,0 +1,228 @@
+//! Photos and copies of screens, sent as firmware sends them and as it never would.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use sinew_boards::{Backend, Door, Pictures};
+use sinew_sim::board::{BoardConfig, Kind};
+use sinew_tool::{Content, Device};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpListener;
+
+use crate::mqtt::Client;
+use crate::support::{House, TOKEN, answered, call};
+
+const JPEG: &[u8] = &[0xff, 0xd8, 0xff, 0xe0, b'p', b'i', b'x'];
+const FORM: &str = "multipart/form-data; boundary=----B";
+
+fn attach(door: &mut Door) {
+    door.pictures = Some(Pictures::Attach);
+}
+
+fn form(question: Option<&str>, file: &[u8]) -> Vec<u8> {
+    let mut form = Vec::new();
+    if let Some(question) = question {
+        form.extend(
+            format!("------B\r\nContent-Disposition: form-data; name=\"question\"\r\n\r\n{question}\r\n").bytes(),
+        );
+    }
+    form.extend(b"------B\r\nContent-Disposition: form-data; name=\"file\"; filename=\"x\"\r\n\r\n");
+    form.extend(file);
+    form.extend(b"\r\n------B--\r\n");
+    form
+}
+
+/// A board played by hand, and the `vision` it was given.
+async fn seeing(house: &mut House, id: &str) -> (Client, Arc<dyn Device>, Value) {
+    let mut client = Client::admitted(house, id).await;
+    let first = client.introduce().await;
+    let device = house.joined().await;
+    (client, device, first["payload"]["params"]["capabilities"]["vision"].clone())
+}
+
+async fn photo(device: &Arc<dyn Device>) -> sinew_tool::Outcome {
+    answered(call(device, "self.camera.take_photo", json!({"question": "What is there?"}))).await.expect("a photo")
+}
+
+#[tokio::test]
+async fn a_photo_comes_back_as_text_and_picture_and_stays_as_a_resource() {
+    let mut house = House::open_with(attach).await;
+    for (number, url) in [house.url(), house.mqtt_url()].into_iter().enumerate() {
+        let id = format!("02:51:00:00:00:0{number}");
+        house.switch_on(BoardConfig { url, ..house.board(&id, Kind::Companion) });
+        let device = house.joined().await;
+        assert!(device.pictures().is_empty());
+        let outcome = photo(&device).await;
+        let [Content::Text(text), picture @ Content::Image { mime_type, .. }] = &outcome.content[..] else {
+            panic!("{outcome:?}")
+        };
+        let said: Value = serde_json::from_str(text).expect("JSON");
+        assert_eq!(said["success"], true);
+        assert_eq!(mime_type, "image/jpeg");
+        let [kept] = &device.pictures()[..] else { panic!("one picture") };
+        assert_eq!((kept.name, kept.mime_type), ("photo", "image/jpeg"));
+        assert_eq!(&kept.bytes[..], &picture.bytes().expect("base64")[..]);
+        let second = photo(&device).await;
+        assert_eq!(second.content.len(), 2, "one picture an answer");
+        assert_ne!(device.pictures()[0].bytes, kept.bytes, "the last one is kept");
+    }
+    house.close().await;
+}
+
+/// A backend that gives one answer after the other, and what it was asked.
+async fn backend(answers: Vec<(u16, Value)>) -> (String, tokio::task::JoinHandle<Vec<Value>>) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+    let url = format!("http://{}/v1/chat/completions", listener.local_addr().expect("bound"));
+    let serving = tokio::spawn(async move {
+        let mut asked = Vec::new();
+        for (status, answer) in answers {
+            let (mut tcp, _) = listener.accept().await.expect("a client");
+            let mut request = Vec::new();
+            let body = loop {
+                let mut room = [0; 65536];
+                let count = tcp.read(&mut room).await.expect("more");
+                request.extend_from_slice(&room[..count]);
+                let Some(end) = request.windows(4).position(|four| four == b"\r\n\r\n") else { continue };
+                let head = String::from_utf8_lossy(&request[..end]).to_lowercase();
+                assert!(head.contains("authorization: bearer k3y"), "{head}");
+                let length = head.lines().find_map(|line| line.strip_prefix("content-length: ")).expect("a length");
+                if request.len() >= end + 4 + length.parse::<usize>().expect("a number") {
+                    break request[end + 4..].to_vec();
+                }
+            };
+            asked.push(serde_json::from_slice(&body).expect("JSON"));
+            let answer = answer.to_string();
+            let head = format!("HTTP/1.1 {status} X\r\nContent-Length: {}\r\n\r\n", answer.len());
+            tcp.write_all(format!("{head}{answer}").as_bytes()).await.expect("sent");
+        }
+        asked
+    });
+    (url, serving)
+}
+
+#[tokio::test]
+async fn a_backend_answers_the_question_and_where_it_fails_the_picture_is_shown() {
+    let answers = vec![
+        (200, json!({"choices": [{"message": {"role": "assistant", "content": "A little house."}}]})),
+        (500, json!({"error": {"message": "out of tokens"}})),
+    ];
+    let (url, serving) = backend(answers).await;
+    let backend = Backend::new(&url, "eyes-1", Some("k3y")).expect("an address");
+    let mut house = House::open_with(|door| door.pictures = Some(Pictures::Ask(backend))).await;
+    house.switch_on(house.board("02:51:00:00:00:01", Kind::Companion));
+    let device = house.joined().await;
+
+    let outcome = photo(&device).await;
+    let said: Value = serde_json::from_str(&outcome.joined_text()).expect("JSON");
+    assert_eq!(said, json!({"success": true, "action": "RESPONSE", "response": "A little house."}));
+    assert_eq!(outcome.content.len(), 1, "the model has looked; nobody else needs to");
+    assert_eq!(device.pictures().len(), 1);
+
+    let outcome = photo(&device).await;
+    let said: Value = serde_json::from_str(&outcome.joined_text()).expect("JSON");
+    assert_eq!(said["success"], false);
+    assert!(said["message"].as_str().is_some_and(|why| why.contains("out of tokens")), "{said}");
+    assert!(matches!(outcome.content[1], Content::Image { .. }));
+
+    let asked = serving.await.expect("no panic");
+    assert_eq!(asked[0]["model"], "eyes-1");
+    let parts = &asked[0]["messages"][0]["content"];
+    assert_eq!(parts[0]["text"], "What is there?");
+    assert!(parts[1]["image_url"]["url"].as_str().is_some_and(|url| url.starts_with("data:image/jpeg;base64,/9j/")));
+    house.close().await;
+}
+
+#[tokio::test]
+async fn only_the_board_itself_may_send_its_photos_and_only_while_it_is_here() {
+    let mut house = House::open_with(attach).await;
+    let (_first, _, vision) = seeing(&mut house, "aa").await;
+    let (mut second, other, other_vision) = seeing(&mut house, "bb").await;
+    assert_eq!(vision["url"], format!("http://{}/vision/explain", house.address));
+    let (token, other_token) =
+        (vision["token"].as_str().expect("a token"), other_vision["token"].as_str().expect("one"));
+    assert_ne!(token, other_token);
+    let body = form(Some("?"), JPEG);
+    let post = async |house: &House, id: &str, authorization: &str| {
+        let headers = [("Device-Id", id), ("Authorization", authorization), ("Content-Type", FORM)];
+        house.request("POST", "/vision/explain", &headers, &body).await.0
+    };
+    let bearer = |token: &str| format!("Bearer {token}");
+    assert_eq!(post(&house, "aa", &bearer(token)).await, 200);
+    for (id, authorization) in [
+        ("aa", bearer(other_token)),
+        ("bb", bearer(token)),
+        ("cc", bearer(token)),
+        ("aa", bearer(TOKEN)),
+        ("aa", "Bearer ".to_owned()),
+        ("", bearer(token)),
+    ] {
+        assert_eq!(post(&house, id, &authorization).await, 401, "{id} {authorization}");
+    }
+    second.send(0xe0, &[]).await;
+    assert!(Arc::ptr_eq(&house.left().await.0, &other));
+    assert_eq!(post(&house, "bb", &bearer(other_token)).await, 401, "a token ends with its stay");
+    house.close().await;
+}
+
+#[tokio::test]
+async fn what_is_no_picture_or_too_large_is_refused() {
+    let mut house = House::open_with(attach).await;
+    let (_client, device, vision) = seeing(&mut house, "aa").await;
+    let bearer = format!("Bearer {}", vision["token"].as_str().expect("a token"));
+    let png = [0x89, b'P', b'N', b'G', 0x0d, 0x0a, 0x1a, 0x0a, 1];
+    let cases: [(&str, Vec<u8>, u16); 8] = [
+        (FORM, form(None, &png), 200),
+        (FORM, form(None, b"GIF89a"), 415),
+        (FORM, form(None, b""), 415),
+        (FORM, form(None, &[JPEG, &vec![0; 5 << 20]].concat()), 413),
+        (FORM, form(None, &[JPEG, &vec![0; 6 << 20]].concat()), 413),
+        (FORM, form(Some(&"?".repeat(5000)), JPEG), 400),
+        (FORM, b"------B\r\n".to_vec(), 400),
+        ("image/jpeg", JPEG.to_vec(), 400),
+    ];
+    for (content_type, body, expected) in cases {
+        let headers = [("Device-Id", "aa"), ("Authorization", bearer.as_str()), ("Content-Type", content_type)];
+        let (status, answer) = house.request("POST", "/vision/explain", &headers, &body).await;
+        assert_eq!(status, expected, "{answer}");
+        let answer: Value = serde_json::from_str(&answer).expect("JSON");
+        assert_eq!(answer["success"], expected == 200, "{answer}");
+    }
+    assert_eq!(device.pictures()[0].mime_type, "image/png");
+    // Nobody had called anything, so it is told.
+    assert_eq!(house.said("picture").await.body["bytes"], png.len());
+    house.close().await;
+}
+
+#[tokio::test]
+async fn a_copy_of_the_screen_comes_to_an_address_nobody_can_guess() {
+    let mut house = House::open_with(|door| {
+        attach(door);
+        door.user_tools = true;
+    })
+    .await;
+    house.switch_on(BoardConfig { url: house.mqtt_url(), ..house.board("02:51:00:00:00:01", Kind::Companion) });
+    let device = house.joined().await;
+    let url = device.info().attributes["upload_url"].as_str().expect("an address").to_owned();
+    let outcome = answered(call(&device, "self.screen.snapshot", json!({"url": url}))).await.expect("a copy");
+    assert_eq!(outcome.joined_text(), "true");
+    assert!(matches!(outcome.content[1], Content::Image { .. }));
+    assert_eq!(device.pictures()[0].name, "screen");
+
+    let path = url.split_once(&house.address.to_string()).expect("our own address").1;
+    let guessed = path[..path.len() - 1].to_owned() + if path.ends_with('0') { "1" } else { "0" };
+    for (path, expected) in [(path, 200), (&guessed, 401), ("/vision/upload", 401)] {
+        let status = house.request("POST", path, &[("Content-Type", FORM)], &form(None, JPEG)).await.0;
+        assert_eq!(status, expected, "{path}");
+    }
+    house.close().await;
+}
+
+#[tokio::test]
+async fn where_nobody_looks_at_pictures_boards_are_told_of_no_place_for_them() {
+    let mut house = House::open().await;
+    let (_client, _, vision) = seeing(&mut house, "aa").await;
+    assert_eq!(vision, Value::Null);
+    let headers = [("Device-Id", "aa"), ("Authorization", "Bearer x"), ("Content-Type", FORM)];
+    assert_eq!(house.request("POST", "/vision/explain", &headers, &form(None, JPEG)).await.0, 401);
+    house.close().await;
+}
