@@ -12,7 +12,7 @@
 //! # A board in a few lines
 //!
 //! Whatever carries the text, a socket or a serial line, hands it to [`device::Board::handle_text`] and
-//! sends back what it gets:
+//! sends back what it gets; `sinew-runner` does so over a WebSocket:
 //!
 //! ```
 //! use sinew_wire::device::{Board, Property, Reply, ToolSpec};
