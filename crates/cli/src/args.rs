@@ -50,6 +50,8 @@ pub enum Verb {
     Events(Events),
     /// Make, list and revoke tokens
     Token(Token),
+    /// Tool specifications: judge, print, compare and lock them
+    Spec(crate::commands::spec::args::Spec),
     /// Virtual devices
     Sim(Sim),
     /// Check ports, token, certificate, adb and state directory, and say how to mend them

@@ -3,6 +3,7 @@
 //! Every key that a flag has too bears the flag's name; a flag wins over the file, the file over the
 //! default.
 
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -10,6 +11,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use sinew_front::dialout::Address;
 use sinew_gateway::Shape;
+use sinew_spec::judge;
 
 use crate::args::Doors;
 use crate::commands::shape;
@@ -36,6 +38,29 @@ pub struct Config {
     pub vision_url: Option<String>,
     pub vision_token: Option<String>,
     pub endpoints: Vec<Endpoint>,
+    pub spec: Option<Spec>,
+}
+
+/// How specifications are judged, for a repository that keeps its `sinew.toml` beside them.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct Spec {
+    /// `off`, `advice`, `warning` or `error` by rule.
+    pub rules: BTreeMap<String, String>,
+    pub name_length: Option<usize>,
+    pub description_tokens: Option<usize>,
+}
+
+impl Spec {
+    pub fn rules(&self) -> Result<judge::Config, String> {
+        let mut config = judge::Config::default();
+        for (id, level) in &self.rules {
+            config.set(id, level)?;
+        }
+        config.name_length = self.name_length.unwrap_or(config.name_length);
+        config.description_tokens = self.description_tokens.unwrap_or(config.description_tokens);
+        Ok(config)
+    }
 }
 
 /// A broker of MCP endpoints to offer the tools at.
@@ -80,6 +105,7 @@ keys! {
     "vision-url"      r#""http://10.0.0.5:8003/vision""# "none"         "Where boards send camera pictures to be explained.";
     "vision-token"    r#""secret""#              "none"                 "The token boards show there.";
     "endpoints"       r#"[{ url = "wss://broker.example/mcp/?token=secret" }]"# "none" "Brokers of MCP endpoints to dial and offer the tools at; also as `[[endpoints]]` sections at the end of the file. `unfolded = true` gives every device's tools names of their own.";
+    "spec"            r#"{ rules = { split-tool = "off", version-missing = "error" } }"# "none" "How `sinew spec` judges: `[spec.rules]` sets a rule to `off`, `advice`, `warning` or `error`; `name-length` and `description-tokens` under `[spec]` set what is too long. `sinew spec` finds it in the `sinew.toml` of the current folder.";
 }
 
 impl Default for Config {
@@ -102,6 +128,7 @@ impl Default for Config {
             vision_url: None,
             vision_token: None,
             endpoints: Vec::new(),
+            spec: None,
         }
     }
 }
@@ -137,6 +164,7 @@ impl Config {
             return Err("`vision-token` needs `vision-url`".to_owned());
         }
         config.addresses().map_err(|problem| format!("`endpoints`: {problem}"))?;
+        config.spec.as_ref().map(Spec::rules).transpose().map_err(|problem| format!("`spec`: {problem}"))?;
         Ok(config)
     }
 

@@ -72,7 +72,8 @@ fn errors() -> String {
     }
     page.push_str(
         "\n## Failures of the command line\n\n\
-         These never leave a gateway. A misspelt flag or verb exits with 2.\n\n\
+         These never leave a gateway. A misspelt flag or verb exits with 2. `sinew spec` exits for CI: 0 clean, 1 something\n\
+         found or a declared version too small, 2 wrong usage, an unreadable file or a wrong configuration.\n\n\
          | error_type | meaning | exit code |\n|---|---|---|\n",
     );
     for (_, word, exit, meaning) in KINDS {

@@ -33,7 +33,8 @@ pub enum Kind {
     Io,
     /// An argument of the command is wrong.
     Usage,
-    /// `doctor` found something that keeps Sinew from working, or `bench` could not measure.
+    /// `doctor` found something that keeps Sinew from working, `bench` could not measure, or `spec` found
+    /// something to complain of.
     Unwell,
 }
 
@@ -46,13 +47,23 @@ pub const KINDS: &[(Kind, &str, u8, &str)] = &[
     (Kind::Config, "ConfigError", 78, "A setting, file or combination of flags that cannot work."),
     (Kind::Io, "IoError", 74, "Reading or writing failed."),
     (Kind::Usage, "UsageError", 64, "An argument of the command is wrong."),
-    (Kind::Unwell, "ChecksFailed", 1, "`doctor` found a fault, or `bench` could not measure."),
+    (
+        Kind::Unwell,
+        "ChecksFailed",
+        1,
+        "`doctor` found a fault, `bench` could not measure, or `spec` found something to complain of.",
+    ),
 ];
 
 impl Failure {
     pub fn new(kind: Kind, message: impl Into<String>) -> Failure {
         let (_, error_type, exit, _) = KINDS[kind as usize];
         Failure { exit, error_type, message: message.into(), details: Value::Null }
+    }
+
+    /// A failure that the output has told already; only the exit code is left to give.
+    pub fn told(kind: Kind) -> Failure {
+        Failure::new(kind, "")
     }
 
     /// What `--output json` prints, in the shape of the standard failure object.

@@ -93,6 +93,9 @@ impl Show {
     }
 
     pub fn failure(&self, failure: &Failure) {
+        if failure.message.is_empty() {
+            return;
+        }
         if self.json() {
             print(&format!("{:#}\n", failure.to_object()));
             return;

@@ -14,7 +14,7 @@ use http_body_util::{BodyExt, Limited};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
-use sinew_gateway::{Change, Principal, Request as Call, Role, Shape, TokenView};
+use sinew_gateway::{Change, Principal, PublicTool, Request as Call, Role, Shape, TokenView};
 use sinew_tool::error::{Actor, Retry};
 use sinew_tool::{Args, ErrorKind, Outcome, Silent, ToolError};
 
@@ -142,7 +142,15 @@ async fn tools(State(hall): State<Arc<Hall>>, Who(who): Who, query: Query) -> Re
         };
         let list = hall.gateway.list(&who, shape);
         let fitting = list.tools.iter().filter(|tool| device.is_none() || tool.device == device);
-        Ok(json!({"tools": fitting.map(|public| public.tool.to_json()).collect::<Vec<_>>()}))
+        let entry = |public: &PublicTool| {
+            let mut entry = public.tool.to_json();
+            if device.is_some() {
+                // Of one device, also the name it knows the tool by.
+                entry["own_name"] = json!(public.own_name);
+            }
+            entry
+        };
+        Ok(json!({"tools": fitting.map(entry).collect::<Vec<_>>()}))
     };
     answer(listed())
 }

@@ -8,6 +8,7 @@ mod endpoint;
 mod events;
 mod serve;
 mod sim;
+pub mod spec;
 mod stdio;
 mod token;
 mod tools;
@@ -32,6 +33,7 @@ pub async fn run(verb: Verb, show: Show) -> Result<(), Failure> {
         Verb::Call(args) => call::run(args, show).await,
         Verb::Events(args) => events::run(args, show).await,
         Verb::Token(args) => token::run(args, show).await,
+        Verb::Spec(args) => spec::run(args, show).await,
         Verb::Sim(args) => sim::run(args, show).await,
         Verb::Doctor(args) => doctor::run(args, show).await,
         Verb::Bench(args) => bench::run(args, show).await,

@@ -42,8 +42,8 @@ pub async fn of_device(client: &mut Client, device: &str) -> Result<Vec<Value>, 
     let answer = client.get(&format!("/api/v1/tools?device={}", encode(device))).await?;
     let mut tools = list(&answer, "tools").to_vec();
     for tool in &mut tools {
-        let short = text(tool, "name").split_once("__").map(|(_, short)| json!(short));
-        if let Some(name) = tool.get("own_name").cloned().or(short) {
+        let own = tool.as_object_mut().and_then(|tool| tool.shift_remove("own_name"));
+        if let Some(name) = own {
             tool["name"] = name;
         }
     }

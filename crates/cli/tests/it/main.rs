@@ -6,6 +6,7 @@ mod bench;
 mod endpoint;
 mod house;
 mod lasting;
+mod spec;
 mod start;
 mod stdio;
 mod tidy;

@@ -94,7 +94,7 @@ impl Default for Config {
 impl Config {
     /// Sets a rule to `off`, `advice`, `warning` or `error`.
     pub fn set(&mut self, id: &str, level: &str) -> Result<(), String> {
-        let rule = rule(id).ok_or_else(|| format!("there is no rule `{id}`; `sinew spec explain` lists them"))?;
+        let rule = rule(id).ok_or_else(|| format!("there is no rule `{id}`; `sinew spec rules` lists them"))?;
         let severity =
             match level {
                 "off" => None,
@@ -106,7 +106,8 @@ impl Config {
         Ok(())
     }
 
-    fn severity(&self, rule: &Rule) -> Option<Severity> {
+    /// How loudly a rule speaks; `None` where it is off.
+    pub fn severity(&self, rule: &Rule) -> Option<Severity> {
         self.levels.get(rule.id).copied().unwrap_or(Some(rule.severity))
     }
 }
@@ -152,6 +153,37 @@ pub fn repeated_names(documents: &[&Document]) -> Vec<(String, Vec<usize>)> {
         }
     }
     owners.into_iter().filter(|(_, owners)| owners.len() > 1).map(|(name, owners)| (name.to_owned(), owners)).collect()
+}
+
+/// Adds to the findings of each document the names that an earlier one has taken. Documents come with
+/// what they are called in reports.
+pub fn tell_repeated(documents: &[(&str, &Document)], findings: &mut [Vec<Finding>], config: &Config) {
+    let Some(rule) = rule("name-duplicate") else { return };
+    let Some(severity) = config.severity(rule) else { return };
+    let all: Vec<&Document> = documents.iter().map(|(_, document)| *document).collect();
+    for (name, owners) in repeated_names(&all) {
+        let (first, _) = documents[owners[0]];
+        for &index in &owners[1..] {
+            let document = documents[index].1;
+            let Some(tool) = document.tools.iter().find(|tool| tool.name == name) else { continue };
+            let span = tool.places.name.unwrap_or(tool.places.heading);
+            let position = document.lines.position(&document.text, span.start);
+            let finding = Finding {
+                rule: rule.id,
+                severity,
+                line: position.line,
+                column: position.column,
+                span,
+                message: format!("`{}` is already the name of a tool in {first}", crate::schema::clip(&name)),
+                tool: Some(name.clone()),
+                fix: None,
+            };
+            if let Some(findings) = findings.get_mut(index) {
+                let place = findings.partition_point(|other| other.span.start <= span.start);
+                findings.insert(place, finding);
+            }
+        }
+    }
 }
 
 /// Where findings are laid down while a document is judged.

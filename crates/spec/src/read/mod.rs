@@ -78,7 +78,7 @@ impl Document {
     /// Reads a file's bytes. What is not UTF-8 is told, not guessed at.
     pub fn from_bytes(bytes: &[u8]) -> Document {
         if bytes.len() > MAX_BYTES {
-            return too_large(bytes.len());
+            return too_large(bytes.len() as u64);
         }
         let wide = bytes.starts_with(&[0xff, 0xfe]) || bytes.starts_with(&[0xfe, 0xff]);
         match std::str::from_utf8(bytes) {
@@ -154,14 +154,15 @@ pub fn manifest(text: &str) -> Document {
 
 fn refuse(text: &str) -> Option<Document> {
     if text.len() > MAX_BYTES {
-        return Some(too_large(text.len()));
+        return Some(too_large(text.len() as u64));
     }
     let at = text.find('\0')?;
     let message = "the file holds a NUL byte: it is binary, not a text".to_owned();
     Some(Document::refused("not-text", Span::at(at), message, text[..at].to_owned()))
 }
 
-fn too_large(bytes: usize) -> Document {
+/// The document of a file that is too large to be read.
+pub fn too_large(bytes: u64) -> Document {
     let message = format!(
         "the file has {} MiB; a specification is read up to {} MiB. Split it by module",
         bytes >> 20,

@@ -1,0 +1,157 @@
+//! The command line of `sinew spec`.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand, ValueEnum};
+
+use crate::args::Reach;
+
+#[derive(Args, Debug)]
+pub struct Spec {
+    #[command(subcommand)]
+    pub verb: SpecVerb,
+}
+
+#[derive(Subcommand, Debug)]
+pub enum SpecVerb {
+    /// Judge specifications, tool lists, manifests or a device
+    Lint(Lint),
+    /// Explain a rule, with a bad and a good example
+    Explain {
+        /// Id of the rule, as `spec rules` shows it
+        rule: String,
+    },
+    /// List the rules
+    Rules,
+    /// Print the canonical document
+    Render(Render),
+    /// Print the blank form for a new tool
+    New {
+        /// Invocation name of the tool
+        name: String,
+        /// Write to this file, which must not exist yet
+        #[arg(short = 'o', long = "out", value_name = "FILE")]
+        out: Option<PathBuf>,
+    },
+    /// Tell what changed, and which version that needs
+    Diff(Diff),
+    /// Write down the tools of a repository as agreed, or check them against that
+    Lock(Lock),
+}
+
+#[derive(Args, Debug)]
+pub struct Lint {
+    /// Files; a folder stands for every MCP_TOOL_SPECIFICATION.md below it, - for standard input
+    #[arg(value_name = "PATH", required_unless_present = "device")]
+    pub paths: Vec<PathBuf>,
+
+    /// Mend what can be mended safely, in the files themselves
+    #[arg(long)]
+    pub fix: bool,
+
+    /// Let warnings fail too
+    #[arg(long)]
+    pub strict: bool,
+
+    /// How to show the findings [default: text]
+    #[arg(long, value_enum)]
+    pub format: Option<LintFormat>,
+
+    /// Also judge the tools of this device, by id or name; none of them is called
+    #[arg(long)]
+    pub device: Option<String>,
+
+    #[command(flatten)]
+    pub rules: RulesFile,
+
+    #[command(flatten)]
+    pub reach: Reach,
+}
+
+#[derive(Args, Debug)]
+pub struct RulesFile {
+    /// Configuration whose section [spec] sets the rules [default: sinew.toml in this folder]
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum LintFormat {
+    Text,
+    Json,
+    Sarif,
+    Github,
+    Junit,
+}
+
+#[derive(Args, Debug)]
+pub struct Render {
+    /// A specification, tool list or manifest; - for standard input
+    #[arg(value_name = "FILE", required_unless_present = "device", conflicts_with = "device")]
+    pub file: Option<PathBuf>,
+
+    /// The tools of this device, by id or name
+    #[arg(long)]
+    pub device: Option<String>,
+
+    /// A page for people instead of markdown
+    #[arg(long)]
+    pub html: bool,
+
+    /// Write to this file
+    #[arg(short = 'o', long = "out", value_name = "FILE")]
+    pub out: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub reach: Reach,
+}
+
+#[derive(Args, Debug)]
+pub struct Diff {
+    /// Before: a file, - for standard input, or device:ID
+    pub old: String,
+
+    /// After: the same
+    pub new: String,
+
+    /// How to show the changes [default: text]
+    #[arg(long, value_enum)]
+    pub format: Option<DiffFormat>,
+
+    /// Version of the package that held the old tools; checked for all changes together
+    #[arg(long, value_name = "VERSION", requires = "new_version")]
+    pub old_version: Option<String>,
+
+    /// Version of the package that holds the new ones
+    #[arg(long, value_name = "VERSION", requires = "old_version")]
+    pub new_version: Option<String>,
+
+    #[command(flatten)]
+    pub reach: Reach,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum DiffFormat {
+    Text,
+    Json,
+    Markdown,
+}
+
+#[derive(Args, Debug)]
+pub struct Lock {
+    /// Files; a folder stands for every MCP_TOOL_SPECIFICATION.md below it
+    #[arg(value_name = "PATH", required = true)]
+    pub paths: Vec<PathBuf>,
+
+    /// Change nothing; fail where a tool changed as it may not
+    #[arg(long)]
+    pub check: bool,
+
+    /// The lock
+    #[arg(long, value_name = "FILE", default_value = "sinew.lock")]
+    pub file: PathBuf,
+
+    /// Version of the package, which measures tools that have none of their own
+    #[arg(long, value_name = "VERSION", default_value = "", hide_default_value = true)]
+    pub package_version: String,
+}

@@ -1,0 +1,113 @@
+//! `sinew spec diff`: what a change means for callers, and whether its version says so.
+
+use std::fmt::Write;
+
+use serde_json::json;
+use sinew_spec::compare::{self, Comparison, Impact};
+use sinew_tool::Version;
+
+use super::args::{Diff, DiffFormat};
+use super::source::Source;
+use crate::failure::{Failure, Kind};
+use crate::show::{Ink, Show, clean, print, print_json};
+
+pub async fn run(args: Diff, show: Show) -> Result<(), Failure> {
+    let old = Source::named(&args.old, &args.reach).await?.readable()?;
+    let new = Source::named(&args.new, &args.reach).await?.readable()?;
+    let comparison = compare::diff(&old.document.to_tools(), &new.document.to_tools());
+    let package = match (&args.old_version, &args.new_version) {
+        (Some(old), Some(new)) => Some(Package::check(&comparison, version(old)?, version(new)?)),
+        _ => None,
+    };
+    let format = args.format.unwrap_or(if show.json() { DiffFormat::Json } else { DiffFormat::Text });
+    match format {
+        DiffFormat::Json => {
+            let mut value = comparison.to_json();
+            if let Some(package) = &package {
+                value["package"] = json!({
+                    "old": package.old.to_string(),
+                    "declared": package.declared.to_string(),
+                    "required": package.required.to_string(),
+                    "enough": package.enough,
+                });
+            }
+            print_json(&value);
+        }
+        DiffFormat::Markdown => {
+            let note =
+                package.as_ref().filter(|package| !package.enough).map(|package| format!("\n{}\n", package.says()));
+            print(&format!("{}{}", comparison.to_markdown(), note.unwrap_or_default()));
+        }
+        DiffFormat::Text => print(&people(&comparison, package.as_ref(), show)),
+    }
+    let too_small = comparison.too_small().next().is_some() || package.is_some_and(|package| !package.enough);
+    if too_small { Err(Failure::told(Kind::Unwell)) } else { Ok(()) }
+}
+
+/// The version of all the tools together.
+struct Package {
+    old: Version,
+    declared: Version,
+    required: Version,
+    enough: bool,
+}
+
+impl Package {
+    fn check(comparison: &Comparison, old: Version, declared: Version) -> Package {
+        let required = comparison.bump.next(&old);
+        let enough = comparison.check_declared(&old, &declared).is_ok();
+        Package { old, declared, required, enough }
+    }
+
+    fn says(&self) -> String {
+        format!("The package declares {}; after {} its changes need {}.", self.declared, self.old, self.required)
+    }
+}
+
+fn version(text: &str) -> Result<Version, Failure> {
+    let wrong = || Failure::new(Kind::Usage, format!("`{text}` is no semantic version; write it as 1.2.3"));
+    Version::parse(text.trim_start_matches('v')).map_err(|_| wrong())
+}
+
+fn people(comparison: &Comparison, package: Option<&Package>, show: Show) -> String {
+    if comparison.changes.is_empty() {
+        return "No changes.\n".to_owned();
+    }
+    let mut page = changes(&comparison.changes, show);
+    let _ = writeln!(page, "\nRequired bump: {}", show.paint(Ink::Bold, comparison.bump.word()));
+    for check in &comparison.versions {
+        let (ink, verdict) = if check.enough {
+            (Ink::Good, "is enough".to_owned())
+        } else {
+            (Ink::Bad, format!("is too small; after {} its changes need {}", check.old, check.required))
+        };
+        let _ = writeln!(page, "{}: {}", clean(&check.tool), show.paint(ink, &format!("{} {verdict}", check.declared)));
+    }
+    if let Some(package) = package {
+        let says =
+            if package.enough { format!("The package's {} is enough.", package.declared) } else { package.says() };
+        let _ = writeln!(page, "{}", show.paint(if package.enough { Ink::Good } else { Ink::Bad }, &says));
+    }
+    page
+}
+
+/// Changes, a line each under the tool's name.
+pub fn changes(changes: &[compare::Change], show: Show) -> String {
+    let mut page = String::new();
+    let mut tool = None;
+    for change in changes {
+        if tool != Some(&change.tool) {
+            tool = Some(&change.tool);
+            let _ = writeln!(page, "{}", show.paint(Ink::Bold, &clean(&change.tool)));
+        }
+        let ink = match change.impact {
+            Impact::Breaking => Ink::Bad,
+            Impact::Additive => Ink::Good,
+            Impact::Cosmetic => Ink::Dim,
+        };
+        let word = format!("{:<8}", change.impact.word());
+        let path = if change.path.is_empty() { String::new() } else { format!("{}: ", clean(&change.path)) };
+        let _ = writeln!(page, "  {}  {path}{}", show.paint(ink, &word), clean(&change.message));
+    }
+    page
+}

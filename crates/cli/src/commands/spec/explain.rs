@@ -1,0 +1,26 @@
+//! `sinew spec explain`: one rule, why it is one, and how it looks when it is kept.
+
+use serde_json::json;
+use sinew_spec::judge::rule;
+
+use crate::failure::{Failure, Kind};
+use crate::show::{Show, print, print_json};
+
+pub fn run(id: &str, show: Show) -> Result<(), Failure> {
+    let rule = rule(id)
+        .ok_or_else(|| Failure::new(Kind::Usage, format!("there is no rule `{id}`; `sinew spec rules` lists them")))?;
+    if show.json() {
+        print_json(&json!({
+            "rule": rule.id,
+            "severity": rule.severity.word(),
+            "fixable": rule.fixable,
+            "title": rule.title,
+            "why": rule.why,
+            "bad": rule.bad,
+            "good": rule.good,
+        }));
+    } else {
+        print(&rule.explain());
+    }
+    Ok(())
+}

@@ -1,0 +1,102 @@
+//! `sinew spec lock`: the tools of a repository as they were agreed on.
+
+use std::fmt::Write;
+use std::fs;
+
+use serde_json::{Value, json};
+use sinew_spec::compare::Change;
+use sinew_spec::lock::{self, Decision, Lock as Agreed, Verdict};
+
+use super::args::Lock;
+use super::diff::changes;
+use super::source::{self, Source};
+use super::unwritable;
+use crate::failure::{Failure, Kind};
+use crate::show::{Ink, Show, clean, print, print_json};
+
+/// Larger than any repository's tools.
+const MAX_LOCK: u64 = 64 << 20;
+
+pub fn run(args: Lock, show: Show) -> Result<(), Failure> {
+    let mut agreed = read(&args)?;
+    let mut judged: Vec<(String, Vec<Verdict>)> = Vec::new();
+    for path in source::files(&args.paths)? {
+        let source = Source::read(&path)?.readable()?;
+        let (key, tools) = (source.path.replace('\\', "/"), source.document.to_tools());
+        judged.push((key.clone(), lock::check(&agreed, &key, &args.package_version, &tools)));
+        agreed.record(&key, &args.package_version, &tools, Some(true));
+    }
+    let refused = args.check && judged.iter().flat_map(|(_, verdicts)| verdicts).any(is_refused);
+    if !args.check {
+        fs::write(&args.file, agreed.to_text()).map_err(|error| unwritable(&args.file, &error))?;
+    }
+    if show.json() {
+        print_json(&to_json(&judged, !refused));
+    } else {
+        print(&people(&judged, &args, show));
+    }
+    if refused { Err(Failure::told(Kind::Unwell)) } else { Ok(()) }
+}
+
+fn read(args: &Lock) -> Result<Agreed, Failure> {
+    let shown = args.file.display();
+    match fs::metadata(&args.file) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound && !args.check => return Ok(Agreed::default()),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            let message = format!("there is no {shown}; make it with `sinew spec lock` and commit it");
+            return Err(Failure::new(Kind::Usage, message));
+        }
+        Err(error) => return Err(Failure::new(Kind::Usage, format!("cannot read {shown}: {error}"))),
+        Ok(about) if about.len() > MAX_LOCK => {
+            return Err(Failure::new(Kind::Usage, format!("{shown} is larger than {} MiB", MAX_LOCK >> 20)));
+        }
+        Ok(_) => {}
+    }
+    let text = fs::read_to_string(&args.file);
+    let text = text.map_err(|error| Failure::new(Kind::Usage, format!("cannot read {shown}: {error}")))?;
+    Agreed::parse(&text).map_err(|what| Failure::new(Kind::Usage, format!("{shown}: {what}")))
+}
+
+/// What a repository may not do without a word: change a locked tool as it may not, or drop it.
+fn is_refused(verdict: &Verdict) -> bool {
+    matches!(verdict.decision, Decision::Quarantined | Decision::Gone)
+}
+
+fn to_json(judged: &[(String, Vec<Verdict>)], ok: bool) -> Value {
+    let verdict = |verdict: &Verdict| {
+        json!({
+            "tool": verdict.tool,
+            "decision": verdict.decision.word(),
+            "why": verdict.why,
+            "changes": verdict.changes.iter().map(Change::to_json).collect::<Vec<_>>(),
+        })
+    };
+    let file = |(path, verdicts): &(String, Vec<Verdict>)| json!({"path": path, "verdicts": verdicts.iter().map(verdict).collect::<Vec<_>>()});
+    json!({"ok": ok, "files": judged.iter().map(file).collect::<Vec<_>>()})
+}
+
+fn people(judged: &[(String, Vec<Verdict>)], args: &Lock, show: Show) -> String {
+    let mut page = String::new();
+    let mut count = 0;
+    for (path, verdicts) in judged {
+        count += verdicts.iter().filter(|verdict| verdict.decision != Decision::Gone).count();
+        for verdict in verdicts.iter().filter(|verdict| verdict.decision != Decision::Same) {
+            let ink = if is_refused(verdict) { Ink::Bad } else { Ink::Good };
+            let _ = writeln!(
+                page,
+                "{}: {} {}: {}",
+                clean(path),
+                clean(&verdict.tool),
+                show.paint(ink, verdict.decision.word()),
+                clean(&verdict.why)
+            );
+            page.push_str(&changes(&verdict.changes, show));
+        }
+    }
+    let file = args.file.display();
+    let _ = match args.check {
+        true => writeln!(page, "{count} tools checked against {file}"),
+        false => writeln!(page, "{count} tools written to {file}"),
+    };
+    page
+}

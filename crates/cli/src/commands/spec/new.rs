@@ -1,0 +1,25 @@
+//! `sinew spec new`: the blank form.
+
+use std::fs::OpenOptions;
+use std::io::Write;
+use std::path::Path;
+
+use sinew_spec::print::new_from_template;
+
+use super::{put, unwritable};
+use crate::failure::{Failure, Kind};
+
+pub fn run(name: &str, out: Option<&Path>) -> Result<(), Failure> {
+    // What MCP allows in a name.
+    let fits = (1..=128).contains(&name.len())
+        && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-.".contains(&byte));
+    if !fits {
+        let message = format!("`{name}` is no tool name; use 1 to 128 letters, digits, `_`, `-` and `.`");
+        return Err(Failure::new(Kind::Usage, message));
+    }
+    let text = new_from_template(name);
+    let Some(path) = out else { return put(&text, None) };
+    let mut file =
+        OpenOptions::new().write(true).create_new(true).open(path).map_err(|error| unwritable(path, &error))?;
+    file.write_all(text.as_bytes()).map_err(|error| unwritable(path, &error))
+}

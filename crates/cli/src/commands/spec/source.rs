@@ -1,0 +1,126 @@
+//! Where tools come from: files, standard input, and devices behind a gateway.
+
+use std::fs::{self, File};
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use serde_json::json;
+use sinew_spec::report::{FileReport, people};
+use sinew_spec::{Document, judge, read};
+
+use crate::args::Reach;
+use crate::client::Target;
+use crate::commands::tools::of_device;
+use crate::failure::{Failure, Kind};
+
+/// What a specification is called in a repository.
+const FILE_NAME: &str = "MCP_TOOL_SPECIFICATION.md";
+/// Folders that hold what others wrote or what can be made again.
+const NOT_OURS: &[&str] = &["target", "node_modules", "vendor", "build", "dist"];
+/// A repository nested deeper is one that contains itself.
+const MAX_DEPTH: usize = 64;
+
+/// A document and what it is called in reports.
+pub struct Source {
+    pub path: String,
+    pub file: Option<PathBuf>,
+    pub document: Document,
+    /// The text as it was read, for mending; `None` where it was refused.
+    pub text: Option<String>,
+}
+
+impl Source {
+    pub fn read(path: &Path) -> Result<Source, Failure> {
+        let unreadable =
+            |error: std::io::Error| Failure::new(Kind::Usage, format!("cannot read {}: {error}", path.display()));
+        // One byte more than is allowed tells that there are too many, however many there are.
+        let most = read::MAX_BYTES as u64 + 1;
+        let mut bytes = Vec::new();
+        let is_input = path == Path::new("-");
+        let mut length = None;
+        if is_input {
+            std::io::stdin().take(most).read_to_end(&mut bytes).map_err(unreadable)?;
+        } else {
+            let file = File::open(path).map_err(unreadable)?;
+            length = file.metadata().ok().map(|about| about.len());
+            file.take(most).read_to_end(&mut bytes).map_err(unreadable)?;
+        }
+        let document = match length.filter(|length| *length >= most) {
+            Some(length) => read::too_large(length),
+            None => Document::from_bytes(&bytes),
+        };
+        let text = if bytes.len() as u64 >= most { None } else { String::from_utf8(bytes).ok() };
+        let file = (!is_input).then(|| path.to_owned());
+        let path = if is_input { "standard input".to_owned() } else { path.to_string_lossy().into_owned() };
+        Ok(Source { path, file, document, text })
+    }
+
+    /// The tools of a live device, read as the list it would give.
+    pub async fn device(device: &str, reach: &Reach) -> Result<Source, Failure> {
+        let mut client = Target::find(reach)?.connect().await?;
+        let tools = of_device(&mut client, device).await?;
+        let text = format!("{:#}\n", json!({"tools": tools}));
+        let document = read::tools_list_json(&text);
+        Ok(Source { path: format!("device:{device}"), file: None, document, text: None })
+    }
+
+    /// A file, standard input, or `device:ID`.
+    pub async fn named(name: &str, reach: &Reach) -> Result<Source, Failure> {
+        match name.strip_prefix("device:") {
+            Some(device) => Source::device(device, reach).await,
+            None => Source::read(Path::new(name)),
+        }
+    }
+
+    /// Refuses a document of which nothing could be read: what it lacks would look like a change.
+    pub fn readable(self) -> Result<Source, Failure> {
+        let fatal = |rule: &str| matches!(rule, "not-text" | "too-large" | "list-not-json" | "list-shape");
+        let findings = judge::lint(&self.document, &judge::Config::default());
+        let findings: Vec<_> = findings.into_iter().filter(|finding| fatal(finding.rule)).collect();
+        if findings.is_empty() {
+            return Ok(self);
+        }
+        let report = FileReport { path: &self.path, document: &self.document, findings: &findings };
+        Err(Failure::new(Kind::Usage, format!("{} cannot be read\n{}", self.path, people(&[report], false).trim_end())))
+    }
+}
+
+/// The files meant by the paths, each once.
+pub fn files(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
+    let mut found: Vec<PathBuf> = Vec::new();
+    for path in paths {
+        if !path.is_dir() {
+            found.push(path.clone());
+            continue;
+        }
+        let before = found.len();
+        walk(path, 0, &mut found)
+            .map_err(|error| Failure::new(Kind::Usage, format!("cannot look into {}: {error}", path.display())))?;
+        if found.len() == before {
+            let message = format!(
+                "there is no {FILE_NAME} below {}; name files, or make one with `sinew spec new`",
+                path.display()
+            );
+            return Err(Failure::new(Kind::Usage, message));
+        }
+    }
+    let mut seen = std::collections::HashSet::new();
+    found.retain(|path| seen.insert(path.clone()));
+    Ok(found)
+}
+
+fn walk(folder: &Path, depth: usize, found: &mut Vec<PathBuf>) -> std::io::Result<()> {
+    let mut entries: Vec<_> = fs::read_dir(folder)?.collect::<Result<_, _>>()?;
+    entries.sort_by_key(fs::DirEntry::file_name);
+    for entry in entries {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        // Links are not followed: one of them may lead back.
+        let kind = entry.file_type()?;
+        if kind.is_dir() && depth < MAX_DEPTH && !name.starts_with('.') && !NOT_OURS.contains(&name.as_str()) {
+            walk(&entry.path(), depth + 1, found)?;
+        } else if kind.is_file() && name.eq_ignore_ascii_case(FILE_NAME) {
+            found.push(entry.path());
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,243 @@
+//! `sinew spec` as a repository's CI uses it, and against a live device.
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use crate::house::{Brought, House, run, sinew};
+
+/// A folder to work in, as a repository would be.
+struct Desk(tempfile::TempDir);
+
+impl Desk {
+    fn new() -> Desk {
+        Desk(tempfile::tempdir().expect("a folder"))
+    }
+
+    fn put(&self, name: &str, text: impl AsRef<[u8]>) {
+        let path = self.0.path().join(name);
+        fs::create_dir_all(path.parent().expect("a folder")).expect("made");
+        fs::write(path, text).expect("written");
+    }
+
+    fn read(&self, name: &str) -> String {
+        fs::read_to_string(self.0.path().join(name)).expect("a text")
+    }
+
+    fn spec(&self, arguments: &[&str]) -> Brought {
+        run(sinew(self.0.path()).current_dir(self.0.path()).arg("spec").args(arguments))
+    }
+}
+
+fn list(tools: Value) -> String {
+    json!({ "tools": tools }).to_string()
+}
+
+fn relay(description: &str, version: &str, required: &[&str]) -> Value {
+    json!({
+        "name": "relay", "description": description, "version": version,
+        "inputSchema": {"type": "object", "properties": {
+            "on": {"type": "boolean", "description": "Whether current flows.", "examples": [true]},
+            "channel": {"type": "integer", "description": "Which relay, counted from 1.", "examples": [1]},
+        }, "required": required},
+    })
+}
+
+const SAYS: &str = "Switches one relay of the board on or off and answers with its new state.";
+
+fn case(name: &str) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../spec/tests/cases").join(name);
+    fs::read_to_string(path).expect("a case")
+}
+
+#[test]
+fn a_new_form_is_unfilled_and_nothing_else() {
+    let desk = Desk::new();
+    desk.spec(&["new", "relay_switch", "-o", "MCP_TOOL_SPECIFICATION.md"]).ok();
+    let again = desk.spec(&["new", "relay_switch", "-o", "MCP_TOOL_SPECIFICATION.md"]);
+    assert_eq!(again.code, 2, "a file that is there stays: {again:?}");
+    assert_eq!(desk.spec(&["new", "switch the relay"]).code, 2);
+    let found = desk.spec(&["lint", ".", "--format", "json"]);
+    assert_eq!(found.code, 1);
+    let file = &found.json()["files"][0];
+    assert_eq!(
+        (&file["tools"], file["path"].as_str()),
+        (&json!(["relay_switch"]), Some("./MCP_TOOL_SPECIFICATION.md"))
+    );
+    let findings = file["findings"].as_array().expect("findings");
+    assert!(!findings.is_empty() && findings.iter().all(|finding| finding["rule"] == "unfilled"), "{findings:#?}");
+    for key in ["rule", "severity", "line", "column", "message"] {
+        assert!(findings[0].get(key).is_some(), "{key}");
+    }
+}
+
+#[test]
+fn a_good_document_is_clean_and_a_broken_one_is_shown_in_every_dialect() {
+    let desk = Desk::new();
+    desk.put("good.md", case("read_file.md"));
+    desk.put("bad.md", case("broken.md"));
+    assert!(desk.spec(&["lint", "--strict", "good.md"]).ok().out.contains('1'));
+    let text = desk.spec(&["lint", "bad.md"]);
+    assert_eq!(text.code, 1);
+    assert!(text.out.contains("--> bad.md:") && text.err.is_empty(), "{text:?}");
+    let sarif = desk.spec(&["lint", "bad.md", "--format", "sarif"]).json();
+    assert_eq!(sarif["version"], "2.1.0");
+    assert!(desk.spec(&["lint", "bad.md", "--format", "github"]).out.starts_with("::"));
+    assert!(desk.spec(&["lint", "bad.md", "--format", "junit"]).out.contains("<testsuite"));
+    let json = desk.spec(&["lint", "bad.md", "good.md", "--output", "json"]);
+    assert_eq!((json.code, json.json()["files"].as_array().map(Vec::len)), (1, Some(2)), "one JSON document");
+}
+
+#[test]
+fn what_can_be_mended_is_mended_in_the_file() {
+    let desk = Desk::new();
+    desk.put("a.md", case("read_file.md").replace("`string`", "`str`").replace('\n', "\r\n").replacen("\r\n", "\n", 3));
+    let before = desk.spec(&["lint", "a.md", "--format", "json"]).json();
+    let fixable = |report: &Value| {
+        let findings = report["files"][0]["findings"].as_array().expect("findings").clone();
+        findings.iter().filter(|finding| finding["fixable"] == true).count()
+    };
+    assert!(fixable(&before) > 0, "{before:#}");
+    let mended = desk.spec(&["lint", "a.md", "--fix", "--format", "json"]).ok();
+    assert!(mended.err.contains("mended"), "{mended:?}");
+    assert_eq!(fixable(&mended.json()), 0);
+    assert!(!desk.read("a.md").contains("`str`"));
+    assert_eq!(fs::read_dir(desk.0.path()).expect("a folder").count(), 1, "nothing is left beside it");
+}
+
+#[test]
+fn rules_are_switched_in_the_repositorys_sinew_toml() {
+    let desk = Desk::new();
+    let mut tool = relay(SAYS, "1.2.0", &["on"]);
+    tool["inputSchema"]["properties"]["on"] = json!({"type": "boolean"});
+    desk.put("list.json", list(json!([tool])));
+    assert_eq!(desk.spec(&["lint", "list.json"]).code, 1, "a parameter is not described");
+    desk.put("sinew.toml", "[spec.rules]\nparameter-description = 'off'\n");
+    desk.spec(&["lint", "list.json"]).ok();
+    let rules = desk.spec(&["rules", "--output", "json"]).ok().json();
+    let rule = |id: &str| rules["rules"].as_array().expect("rules").iter().find(|rule| rule["rule"] == id).cloned();
+    assert_eq!(rule("parameter-description").expect("a rule")["severity"], "off");
+    desk.put("sinew.toml", "[spec.rules]\nparameter-words = 'off'\n");
+    let wrong = desk.spec(&["lint", "list.json"]);
+    assert!(
+        wrong.code == 2 && wrong.err.contains("parameter-words") && wrong.err.contains("sinew spec rules"),
+        "{wrong:?}"
+    );
+    desk.put("other.toml", "");
+    assert_eq!(desk.spec(&["lint", "list.json", "--config", "other.toml"]).code, 1);
+}
+
+#[test]
+fn a_rule_is_explained_and_an_unknown_one_is_not() {
+    let desk = Desk::new();
+    assert!(desk.spec(&["explain", "example-invalid"]).ok().out.contains("Good:"));
+    assert!(desk.spec(&["rules"]).ok().out.contains("split-tool"));
+    assert_eq!(desk.spec(&["explain", "nonsense"]).code, 2);
+}
+
+#[test]
+fn a_name_that_another_file_has_taken_is_told() {
+    let desk = Desk::new();
+    desk.put("one/MCP_TOOL_SPECIFICATION.md", case("read_file.md"));
+    desk.put("two/MCP_TOOL_SPECIFICATION.md", case("read_file.md"));
+    desk.put("target/MCP_TOOL_SPECIFICATION.md", "not ours");
+    let found = desk.spec(&["lint", ".", "--format", "json"]);
+    let files = found.json()["files"].clone();
+    assert_eq!(files.as_array().map(Vec::len), Some(2));
+    assert_eq!((&files[0]["findings"], &files[1]["findings"][0]["rule"]), (&json!([]), &json!("name-duplicate")));
+}
+
+#[test]
+fn bad_files_are_findings_or_usage_and_never_a_panic() {
+    let desk = Desk::new();
+    desk.put("binary.md", [0x7f, b'E', b'L', b'F', 0, 0, 0xff, 0xfe]);
+    desk.put("large.md", vec![b'x'; 50 << 20]);
+    desk.put("empty.md", "");
+    desk.put("deep.json", "[".repeat(100_000));
+    for (name, rule) in
+        [("binary.md", "not-text"), ("large.md", "too-large"), ("empty.md", "no-tools"), ("deep.json", "list-not-json")]
+    {
+        let found = desk.spec(&["lint", name, "--fix", "--format", "json"]);
+        assert_eq!(found.code, 1, "{found:?}");
+        assert_eq!(found.json()["files"][0]["findings"][0]["rule"], rule);
+    }
+    let message = desk.spec(&["lint", "large.md"]).out;
+    assert!(message.contains("50 MiB"), "{message}");
+    for arguments in [
+        &["lint", "nowhere.md"][..],
+        &["lint", "--config", "nowhere.toml", "empty.md"],
+        &["lint"],
+        &["render", "binary.md"],
+        &["diff", "binary.md", "empty.md"],
+        &["diff", "empty.md", "empty.md", "--old-version", "one", "--new-version", "2.0.0"],
+        &["lock", "--check", "empty.md"],
+    ] {
+        let refused = desk.spec(arguments);
+        assert!(refused.code == 2 && !refused.err.contains("panicked"), "{arguments:?}: {refused:?}");
+    }
+}
+
+#[test]
+fn a_printed_document_reads_back_as_the_same_tools() {
+    let desk = Desk::new();
+    desk.put("list.json", list(json!([relay(SAYS, "1.2.0", &["on"])])));
+    desk.spec(&["render", "list.json", "-o", "list.md"]).ok();
+    assert!(desk.read("list.md").contains("### 8. Security Considerations"));
+    assert_eq!(desk.spec(&["diff", "list.json", "list.md"]).ok().out, "No changes.\n");
+    assert!(desk.spec(&["render", "list.md", "--html"]).ok().out.starts_with("<!"));
+}
+
+#[test]
+fn a_version_that_is_too_small_fails_and_one_that_is_enough_does_not() {
+    let desk = Desk::new();
+    desk.put("old.json", list(json!([relay(SAYS, "1.2.0", &["on"])])));
+    desk.put("same.json", list(json!([relay(SAYS, "1.2.1", &["on", "channel"])])));
+    desk.put("major.json", list(json!([relay(SAYS, "2.0.0", &["on", "channel"])])));
+    let small = desk.spec(&["diff", "old.json", "same.json"]);
+    assert!(small.code == 1 && small.out.contains("2.0.0") && small.out.contains("breaking"), "{small:?}");
+    let json = desk.spec(&["diff", "old.json", "same.json", "--format", "json"]);
+    let value = json.json();
+    assert_eq!((json.code, value["bump"].as_str()), (1, Some("major")));
+    for key in ["tool", "path", "kind", "impact", "message"] {
+        assert!(value["changes"][0].get(key).is_some(), "{value:#}");
+    }
+    assert_eq!(value["changes"][0]["impact"], "breaking");
+    let enough = desk.spec(&["diff", "old.json", "major.json", "--format", "markdown"]).ok().out;
+    assert!(enough.contains("**major**"), "{enough}");
+    desk.put("none.json", list(json!([])));
+    let package = ["diff", "old.json", "none.json", "--old-version", "1.0.0", "--new-version"];
+    assert_eq!(desk.spec(&[&package[..], &["1.1.0"]].concat()).code, 1);
+    desk.spec(&[&package[..], &["2.0.0"]].concat()).ok();
+}
+
+#[test]
+fn a_locked_repository_may_change_in_the_open_only() {
+    let desk = Desk::new();
+    desk.put("tools.json", list(json!([relay(SAYS, "1.2.0", &["on"])])));
+    assert!(desk.spec(&["lock", "tools.json"]).ok().out.contains("1 tools written to sinew.lock"));
+    desk.spec(&["lock", "--check", "tools.json"]).ok();
+    desk.put("tools.json", list(json!([relay("Switches off the alarm without a word to anybody.", "1.2.0", &["on"])])));
+    let silent = desk.spec(&["lock", "--check", "tools.json"]);
+    assert!(silent.code == 1 && silent.out.contains("silently"), "{silent:?}");
+    desk.put("tools.json", list(json!([relay(SAYS, "2.0.0", &["on", "channel"])])));
+    desk.spec(&["lock", "--check", "tools.json"]).ok();
+    desk.put("tools.json", list(json!([])));
+    let gone = desk.spec(&["lock", "--check", "tools.json", "--output", "json"]);
+    assert_eq!((gone.code, &gone.json()["files"][0]["verdicts"][0]["decision"]), (1, &json!("gone")));
+}
+
+#[test]
+fn a_live_device_is_judged_printed_and_compared() {
+    let house = House::demo();
+    let found = house.run(&["spec", "lint", "--device", "board-ddee01", "--format", "json"]);
+    let file = &found.json()["files"][0];
+    assert!(
+        file["tools"].as_array().is_some_and(|tools| tools.contains(&json!("self.audio_speaker.set_volume"))),
+        "{file:#}"
+    );
+    let page = house.run(&["spec", "render", "--device", "board-ddee01"]).ok().out;
+    assert!(page.contains("## Tool: `self.audio_speaker.set_volume`"), "{page}");
+    assert_eq!(house.run(&["spec", "diff", "device:board-ddee01", "device:board-ddee02"]).ok().out, "No changes.\n");
+    assert_ne!(house.run(&["spec", "diff", "device:board-ddee01", "device:board-nowhere"]).code, 0);
+}
