@@ -10,6 +10,7 @@ use sinew_front::Front;
 use sinew_front::dialout::{self, Address};
 use sinew_front::tls::TlsIdentity;
 use sinew_gateway::{DeviceAdmission, Gateway, OpenError, Shape};
+use sinew_phones::{Profile, adb};
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -36,6 +37,8 @@ pub struct Settings {
     pub vision: Option<(String, Option<String>)>,
     /// Brokers to offer the tools at.
     pub endpoints: Vec<(Address, Shape)>,
+    /// How much of the phones that adb sees is offered; `None` where they are left alone.
+    pub phones: Option<Profile>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -131,6 +134,19 @@ impl House {
 
         for (address, shape) in settings.endpoints {
             tasks.spawn(dialout::serve(front.clone(), address, shape, shutdown.clone()));
+        }
+
+        if let Some(profile) = settings.phones {
+            match adb::Server::from_env() {
+                Ok(server) => {
+                    let following = adb::run(server, profile, gateway.announce(), shutdown.clone());
+                    tasks.spawn(async move {
+                        following.await;
+                        Ok(())
+                    });
+                }
+                Err(error) => tracing::warn!("phones are not followed: {error}"),
+            }
         }
 
         state::write_doors(&settings.state, &doors)?;

@@ -11,6 +11,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use sinew_front::dialout::Address;
 use sinew_gateway::Shape;
+use sinew_phones::Profile;
 use sinew_spec::judge;
 
 use crate::args::Doors;
@@ -39,6 +40,7 @@ pub struct Config {
     pub vision_token: Option<String>,
     pub endpoints: Vec<Endpoint>,
     pub spec: Option<Spec>,
+    pub phones: Phones,
 }
 
 /// How specifications are judged, for a repository that keeps its `sinew.toml` beside them.
@@ -60,6 +62,36 @@ impl Spec {
         config.name_length = self.name_length.unwrap_or(config.name_length);
         config.description_tokens = self.description_tokens.unwrap_or(config.description_tokens);
         Ok(config)
+    }
+}
+
+/// Whether and how the phones that adb sees are offered.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct Phones {
+    pub enabled: bool,
+    pub profile: PhoneProfile,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum PhoneProfile {
+    Full,
+    Compact,
+}
+
+impl Default for Phones {
+    fn default() -> Phones {
+        Phones { enabled: true, profile: PhoneProfile::Full }
+    }
+}
+
+impl Phones {
+    fn profile(&self) -> Option<Profile> {
+        self.enabled.then_some(match self.profile {
+            PhoneProfile::Full => Profile::Full,
+            PhoneProfile::Compact => Profile::Compact,
+        })
     }
 }
 
@@ -106,6 +138,7 @@ keys! {
     "vision-token"    r#""secret""#              "none"                 "The token boards show there.";
     "endpoints"       r#"[{ url = "wss://broker.example/mcp/?token=secret" }]"# "none" "Brokers of MCP endpoints to dial and offer the tools at; also as `[[endpoints]]` sections at the end of the file. `unfolded = true` gives every device's tools names of their own.";
     "spec"            r#"{ rules = { split-tool = "off", version-missing = "error" } }"# "none" "How `sinew spec` judges: `[spec.rules]` sets a rule to `off`, `advice`, `warning` or `error`; `name-length` and `description-tokens` under `[spec]` set what is too long. `sinew spec` finds it in the `sinew.toml` of the current folder.";
+    "phones"          r#"{ enabled = true, profile = "compact" }"# r#"{ enabled = true, profile = "full" }"# "Phones that adb sees; also as a `[phones]` section at the end of the file. They come by themselves once there is an adb server, which is started where `adb` is on the PATH; without adb nothing happens. The `compact` profile offers a dozen tools instead of all.";
 }
 
 impl Default for Config {
@@ -129,6 +162,7 @@ impl Default for Config {
             vision_token: None,
             endpoints: Vec::new(),
             spec: None,
+            phones: Phones::default(),
         }
     }
 }
@@ -200,6 +234,7 @@ impl Config {
             user_tools: self.user_tools,
             vision: self.vision_url.map(|url| (url, self.vision_token)),
             endpoints,
+            phones: self.phones.profile(),
         })
     }
 }
@@ -319,6 +354,16 @@ mod tests {
         assert_eq!(format!("{addresses:?}"), "[(wss://b, Folded), (ws://c, Unfolded)]");
         let refused = Config::parse("endpoints = [{ url = 'https://b/?token=secret' }]").expect_err("no WebSocket");
         assert!(refused.contains("ws://") && !refused.contains("secret"), "{refused}");
+    }
+
+    #[test]
+    fn phones_are_followed_unless_told_otherwise() {
+        let profile = |text: &str| Config::parse(text).map(|config| config.phones.profile());
+        assert_eq!(profile(""), Ok(Some(Profile::Full)));
+        assert_eq!(profile("[phones]\nprofile = 'compact'"), Ok(Some(Profile::Compact)));
+        assert_eq!(profile("phones = { enabled = false }"), Ok(None));
+        let refused = profile("[phones]\nprofil = 'compact'").expect_err("misspelt");
+        assert!(refused.contains("profil") && refused.contains("profile"), "{refused}");
     }
 
     #[test]

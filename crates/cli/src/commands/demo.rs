@@ -1,15 +1,19 @@
-//! `sinew demo`: a gateway with virtual boards, and the page that says how to use it.
+//! `sinew demo`: a gateway with virtual boards and a virtual phone, and the page that says how to use it.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use sinew_gateway::Role;
+use sinew_phones::{PhoneDevice, Profile};
 use sinew_sim::board::{self, BoardConfig, Kind as BoardKind};
+use sinew_sim::phone::{Lock, PhoneConfig, Stand};
+use sinew_tool::DeviceEvent;
 
-use super::{list, text, tools};
+use super::{list, story, text, tools};
 use crate::args::{Demo, Reach};
 use crate::client::Target;
 use crate::compose::House;
-use crate::config::Config;
+use crate::config::{Config, Phones};
 use crate::failure::{Failure, Kind};
 use crate::show::{Show, print};
 use crate::startpage::{self, Device, Page};
@@ -29,18 +33,24 @@ const BOARDS: [(BoardKind, &str); 4] = [
 ];
 
 pub async fn run(args: Demo, show: Show) -> Result<(), Failure> {
-    let mut settings = Config::default().with_flags(&args.doors)?;
+    if args.story {
+        return story::run(show).await;
+    }
+    let mut settings = config().with_flags(&args.doors)?;
     let base = settings.state.clone();
     settings.state = state::demo(&base);
     let mut house = House::open(settings).await?;
-    connect_boards(&mut house)?;
-    let joined = show.waiting("waiting for the virtual boards", wait_for_boards(&house)).await;
+    let joined = show.waiting("waiting for the virtual devices", connect(&mut house)).await;
     if let Err(failure) = joined {
         house.close().await;
         return Err(failure);
     }
     let page = Page {
-        title: format!("Sinew {} is running, with {} virtual boards.", env!("CARGO_PKG_VERSION"), BOARDS.len()),
+        title: format!(
+            "Sinew {} is running, with {} virtual boards and a virtual phone.",
+            env!("CARGO_PKG_VERSION"),
+            BOARDS.len()
+        ),
         doors: house.doors.clone(),
         show_token: true,
         directory: house.directory.display().to_string(),
@@ -53,8 +63,30 @@ pub async fn run(args: Demo, show: Show) -> Result<(), Failure> {
     house.run().await
 }
 
+/// The usual settings, but the phones on somebody's desk are no part of a demo.
+pub fn config() -> Config {
+    Config { phones: Phones { enabled: false, ..Phones::default() }, ..Config::default() }
+}
+
+/// Connects the virtual devices and waits until all of them are ready.
+pub async fn connect(house: &mut House) -> Result<(), Failure> {
+    let phone = phone().await?;
+    house.gateway.apply(DeviceEvent::Joined(phone));
+    connect_boards(house)?;
+    wait_for_boards(house).await
+}
+
+/// A virtual phone, driven directly and so able to do everything.
+pub async fn phone() -> Result<Arc<dyn sinew_tool::Device>, Failure> {
+    let config = PhoneConfig { adb: None, lock: Lock::None, ..PhoneConfig::default() };
+    let stand = Stand::open(&config).await.map_err(|error| Failure::new(Kind::Io, error.to_string()))?;
+    let phone = stand.phones.into_iter().next();
+    let phone = phone.ok_or_else(|| Failure::new(Kind::Io, "there is no virtual phone on the stand"))?;
+    Ok(Arc::new(PhoneDevice::new(phone, Profile::Full)))
+}
+
 /// Virtual boards that dial the boards' door like real ones, each with a token of its own.
-pub fn connect_boards(house: &mut House) -> Result<(), Failure> {
+fn connect_boards(house: &mut House) -> Result<(), Failure> {
     let tokens = house.gateway.tokens();
     for old in tokens.list().into_iter().filter(|token| token.label == LABEL) {
         tokens.revoke(&old.id)?;
@@ -74,7 +106,7 @@ pub fn connect_boards(house: &mut House) -> Result<(), Failure> {
 }
 
 /// Waits until every board of the demo is ready.
-pub async fn wait_for_boards(house: &House) -> Result<(), Failure> {
+async fn wait_for_boards(house: &House) -> Result<(), Failure> {
     let mut watch = house.gateway.watch();
     let all_ready = async {
         loop {

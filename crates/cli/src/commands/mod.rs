@@ -6,10 +6,12 @@ mod devices;
 mod doctor;
 mod endpoint;
 mod events;
+mod phones;
 mod serve;
 mod sim;
 pub mod spec;
 mod stdio;
+mod story;
 mod token;
 mod tools;
 
@@ -29,6 +31,7 @@ pub async fn run(verb: Verb, show: Show) -> Result<(), Failure> {
         Verb::Stdio(args) => stdio::run(args).await,
         Verb::Endpoint(args) => endpoint::run(args, show).await,
         Verb::Devices(args) => devices::run(args, show).await,
+        Verb::Phones(args) => phones::run(args, show).await,
         Verb::Tools(args) => tools::run(args, show).await,
         Verb::Call(args) => call::run(args, show).await,
         Verb::Events(args) => events::run(args, show).await,

@@ -6,6 +6,7 @@ mod bench;
 mod endpoint;
 mod house;
 mod lasting;
+mod phones;
 mod spec;
 mod start;
 mod stdio;

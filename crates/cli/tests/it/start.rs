@@ -15,6 +15,9 @@ fn the_demo_prints_everything_a_newcomer_needs() {
         token.trim(),
         "board-ddee01",
         "board-ddee04",
+        "virtual-phone",
+        "35: ",
+        " call virtual-phone get_screen ",
         "set_volume",
         "take_photo",
         "\"mcpServers\"",
@@ -32,8 +35,8 @@ fn the_sample_calls_of_the_page_work_as_they_stand() {
     let state = tempfile::tempdir().expect("a folder");
     let mut demo = Process::start(sinew(state.path()).arg("demo").args(PORTS));
     let page = demo.until("Ctrl-C");
-    let calls: Vec<&str> = page.lines().map(str::trim).filter(|line| line.contains(" call board-")).collect();
-    assert_eq!(calls.len(), 3, "{page}");
+    let calls: Vec<&str> = page.lines().map(str::trim).filter(|line| line.contains(" call ")).collect();
+    assert_eq!(calls.len(), 5, "{page}");
     for call in calls {
         let output = std::process::Command::new("sh")
             .args(["-c", call])
@@ -79,7 +82,7 @@ fn listening_beyond_loopback_without_tls_is_refused_with_the_ways_out() {
 fn over_tls_the_client_commands_trust_the_gateways_own_certificate() {
     let house = House::open("demo", tempfile::tempdir().expect("a folder"), &["--tls", "--devices-tls"]);
     assert!(house.url().starts_with("https://") && house.devices_url().starts_with("wss://"));
-    assert_eq!(house.json(&["devices"])["devices"].as_array().map(Vec::len), Some(4));
+    assert_eq!(house.json(&["devices"])["devices"].as_array().map(Vec::len), Some(5));
     // From elsewhere the fingerprint is needed, and a wrong one is refused.
     let away = tempfile::tempdir().expect("a folder");
     let token = house.own_token();

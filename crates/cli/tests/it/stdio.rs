@@ -111,7 +111,7 @@ fn stdio_opens_a_gateway_where_none_runs_and_the_next_client_shares_it() {
     let state = tempfile::tempdir().expect("a folder");
     let mut first = Client::start(sinew(state.path()).args(["stdio", "--demo"]));
     let devices = first.ask("tools/call", json!({"name": "list_devices", "arguments": {}}));
-    assert_eq!(devices["structuredContent"]["devices"].as_array().map(Vec::len), Some(4), "{devices}");
+    assert_eq!(devices["structuredContent"]["devices"].as_array().map(Vec::len), Some(5), "{devices}");
     let mut second = Client::start(sinew(state.path()).arg("stdio"));
     assert!(second.names().iter().any(|name| name.ends_with("take_photo")));
     let listed = run(sinew(state.path()).arg("devices")).ok().out;

@@ -15,4 +15,4 @@ pub mod track;
 
 pub use phone::AdbPhone;
 pub use server::{AdbError, Server, Transport};
-pub use track::run;
+pub use track::{list, run};

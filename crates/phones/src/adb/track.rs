@@ -46,8 +46,13 @@ fn entry(line: &str) -> Option<Entry> {
     (!entry.state.is_empty()).then_some(entry)
 }
 
+/// The phones that the server sees at this moment.
+pub async fn list(server: &Server) -> Result<Vec<Entry>, AdbError> {
+    Ok(parse(&server.query("host:devices-l").await?))
+}
+
 /// What a person can do about a phone that cannot be used; `None` for a state that passes by itself.
-fn remedy(state: &str) -> Option<(&'static str, &'static str)> {
+pub fn remedy(state: &str) -> Option<(&'static str, &'static str)> {
     Some(match state {
         "unauthorized" => ("unauthorized", "unlock the phone and allow USB debugging for this computer"),
         "offline" => ("offline", "unplug the phone and plug it in again; over the network, connect it anew"),

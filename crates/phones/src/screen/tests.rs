@@ -1,3 +1,5 @@
+//! What a screen looks like in words, and how small that is.
+
 use super::*;
 use crate::tree::xml;
 

@@ -1,0 +1,159 @@
+//! Phones in the house: the story, the reference's door, and real adb with virtual phones behind it.
+
+use std::io::{BufRead, BufReader};
+use std::net::TcpListener;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use serde_json::{Value, json};
+use sinew_phones::seed_tools;
+
+use crate::house::{House, PORTS, Process, run, sinew};
+
+#[test]
+fn the_story_ends_with_the_note_as_it_was_written() {
+    let state = tempfile::tempdir().expect("a folder");
+    let told = run(sinew(state.path()).args(["demo", "--story", "--output", "json"])).ok().json();
+    let steps = told["steps"].as_array().expect("steps").clone();
+    let step = |tool: &str| steps.iter().rfind(|step| step["tool"] == tool).unwrap_or_else(|| panic!("no {tool}"));
+    let written = step("set_text")["arguments"]["text"].as_str().expect("a text").to_owned();
+    assert!(written.lines().count() > 2 && !written.is_ascii(), "{written}");
+    assert_eq!(step("find_elements")["answer"], written);
+    assert!(step("scroll_to_element")["answer"].as_str().is_some_and(|answer| answer.starts_with("Scrolled")));
+    assert!(step("pinch")["answer"].as_str().is_some_and(|answer| answer.contains("Zoom 3.0×")), "{steps:#?}");
+    // It leaves nothing behind, and for people it is a page of text.
+    assert_eq!(std::fs::read_dir(state.path()).expect("a folder").count(), 0);
+    let page = run(sinew(state.path()).args(["demo", "--story"])).ok().out;
+    assert!(page.contains("Pinch it") && page.contains("as it was written"), "{page}");
+}
+
+#[test]
+fn the_references_door_lists_the_references_schemas() {
+    let house = House::demo();
+    let (status, body) = house.http("GET", "/mcp/v1/tools/list", Some(&house.own_token()), "");
+    assert_eq!(status, 200);
+    let list: Value = serde_json::from_str(&body).expect("JSON");
+    let tools = list["result"]["tools"].as_array().expect("tools");
+    let schema = |name: &str| {
+        let tool = tools.iter().find(|tool| tool["name"] == name).unwrap_or_else(|| panic!("no {name}"));
+        tool["inputSchema"].clone()
+    };
+    let none = json!({"type": "object", "properties": {}, "required": []});
+    for name in [
+        "get_accessibility_tree",
+        "get_current_app",
+        "get_screen_info",
+        "press_back",
+        "press_home",
+        "press_recents",
+        "open_notifications",
+        "open_quick_settings",
+    ] {
+        assert_eq!(schema(name), none, "{name}");
+    }
+    let quality = json!({"quality": {"type": "integer", "description": "JPEG quality (1-100)", "default": 80}});
+    assert_eq!(schema("capture_screenshot"), json!({"type": "object", "properties": quality, "required": []}));
+    for seed in seed_tools() {
+        assert_eq!(schema(&seed.name), *seed.input_schema, "{}", seed.name);
+    }
+}
+
+#[test]
+fn without_adb_a_gateway_serves_in_peace() {
+    let state = tempfile::tempdir().expect("a folder");
+    let mut command = sinew(state.path());
+    command.env_remove("ADB_SERVER_SOCKET").env("ANDROID_ADB_SERVER_PORT", "1").env("PATH", "/nonexistent");
+    command.arg("serve").args(PORTS).env("SINEW_LOG", "info,sinew_phones=debug");
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
+    let mut log = BufReader::new(child.stderr.take().expect("piped")).lines();
+    let mut said = String::new();
+    while !said.contains("phones cannot be followed") {
+        said.push_str(&log.next().expect("it goes on").expect("a line"));
+    }
+    assert!(!said.contains("WARN") && !said.contains("ERROR"), "{said}");
+    child.kill().expect("it can be killed");
+    child.wait().expect("it ends");
+
+    let phones = run(sinew(state.path()).arg("phones").env("PATH", "/nonexistent"));
+    assert_ne!(phones.code, 0);
+    assert!(phones.err.contains("adb") && phones.err.contains("platform-tools"), "{}", phones.err);
+}
+
+/// The real adb with a server, a port and a home of its own.
+struct Adb {
+    port: String,
+    home: tempfile::TempDir,
+    _server: Process,
+}
+
+impl Adb {
+    /// `None` where there is no adb on this machine.
+    fn start() -> Option<Adb> {
+        Command::new("adb").arg("version").stdout(Stdio::null()).status().ok()?;
+        let home = tempfile::tempdir().expect("a folder");
+        let free = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr());
+        let port = free.expect("a free port").port().to_string();
+        let mut server = Command::new("adb");
+        server.args(["-P", &port, "nodaemon", "server"]).env("HOME", home.path());
+        server.stdin(Stdio::null()).stderr(Stdio::null());
+        Some(Adb { _server: Process::start(&mut server), port, home })
+    }
+
+    /// Our program, with this adb.
+    fn sinew(&self, state: &Path) -> Command {
+        let mut command = sinew(state);
+        command
+            .env_remove("ADB_SERVER_SOCKET")
+            .env("ANDROID_ADB_SERVER_PORT", &self.port)
+            .env("HOME", self.home.path());
+        command
+    }
+}
+
+#[test]
+fn virtual_phones_come_through_the_real_adb() {
+    let Some(adb) = Adb::start() else { return };
+    let state = tempfile::tempdir().expect("a folder");
+    let mut phones = Process::start(adb.sinew(state.path()).args([
+        "sim",
+        "phone",
+        "--adb",
+        "127.0.0.1:0",
+        "--count",
+        "2",
+        "--android",
+        "11",
+    ]));
+    let said = phones.until("adb connect");
+    assert!(said.contains("2 virtual phones") && said.contains("Android 11"), "{said}");
+    let first = said.split_whitespace().next_back().expect("an address").to_owned();
+    let ours = |arguments: &[&str]| run(adb.sinew(state.path()).args(arguments));
+    assert!(ours(&["phones"]).ok().out.contains("No phone is there"));
+    assert!(ours(&["phones", "connect", &first]).ok().out.contains("connected to"));
+    let seen = ours(&["phones"]).ok().out;
+    assert!(seen.contains(&first) && seen.contains("ready") && seen.contains("No gateway runs"), "{seen}");
+
+    let config = state.path().join("sinew.toml");
+    std::fs::write(&config, "listen = '127.0.0.1:0'\ndevices = '127.0.0.1:0'\n[phones]\nprofile = 'compact'")
+        .expect("written");
+    let mut gateway = Process::start(adb.sinew(state.path()).args(["serve", "--config"]).arg(&config));
+    gateway.until("Ctrl-C");
+    let phone = (0..200).find_map(|_| {
+        std::thread::sleep(std::time::Duration::from_millis(50));
+        let phones = ours(&["phones", "--output", "json"]).ok().json();
+        phones["phones"].as_array()?.iter().find(|phone| phone["state"] == "ready").cloned()
+    });
+    let phone = phone.expect("the phone comes by itself");
+    assert_eq!(
+        (&phone["id"], &phone["version"], &phone["tools"]),
+        (&json!("virtual-phone-1"), &json!("11"), &json!(12))
+    );
+    let screen = ours(&["call", "virtual-phone-1", "open_app", "app=com.android.settings", "return=screen"]).ok().out;
+    assert!(screen.contains("app com.android.settings"), "{screen}");
+
+    let pairing = ours(&["phones", "pair", "127.0.0.1:1", "123456"]);
+    assert_ne!(pairing.code, 0, "nobody pairs there");
+    let wrong = ours(&["phones", "pair", "127.0.0.1:1", "12"]);
+    assert!(wrong.err.contains("six digits"), "{}", wrong.err);
+    assert_ne!(ours(&["phones", "connect", "127.0.0.1:1"]).code, 0, "nobody listens there");
+}
