@@ -2,14 +2,15 @@
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::str::FromStr;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use sinew_sim::phone::{Android, Lock};
+use serde::{Deserialize, Serialize};
 
-/// One MCP endpoint for boards and phones: tools of many devices behind one gateway.
+/// One MCP endpoint for boards: tools of many devices behind one gateway.
 ///
-/// Start with `sinew demo`: a gateway with virtual boards and a virtual phone, nothing to set up.
+/// Start with `sinew demo`: a gateway with virtual boards, nothing to set up.
 #[derive(Parser, Debug)]
 #[command(name = "sinew", version, disable_help_subcommand = true, max_term_width = 110)]
 pub struct Cli {
@@ -33,7 +34,7 @@ pub enum Output {
 
 #[derive(Subcommand, Debug)]
 pub enum Verb {
-    /// Start a gateway with virtual boards and a virtual phone, and print how to use it
+    /// Start a gateway with virtual boards and print how to use it
     Demo(Demo),
     /// Start a gateway
     Serve(Serve),
@@ -43,8 +44,8 @@ pub enum Verb {
     Endpoint(Endpoint),
     /// List the devices, or rename one
     Devices(Devices),
-    /// List the phones with their states, or connect one over the network
-    Phones(Phones),
+    /// List the boards that wait to be let in, or let one in
+    Boards(Boards),
     /// List the tools, of all devices or of one
     Tools(Tools),
     /// Call a tool on a device
@@ -53,8 +54,6 @@ pub enum Verb {
     Events(Events),
     /// Make, list and revoke tokens
     Token(Token),
-    /// Tool specifications: judge, print, compare and lock them
-    Spec(crate::commands::spec::args::Spec),
     /// Virtual devices
     Sim(Sim),
     /// Check ports, token, certificate, adb and state directory, and say how to mend them
@@ -106,6 +105,14 @@ pub struct Doors {
     #[arg(long, value_name = "ADDR")]
     pub devices: Option<SocketAddr>,
 
+    /// Address of the boards' MQTT door, or `off` [default: 127.0.0.1:7302]
+    #[arg(long, value_name = "ADDR")]
+    pub mqtt: Option<MqttDoor>,
+
+    /// Name or address under which boards reach this machine [default: guessed from the doors and the network]
+    #[arg(long, value_name = "HOST")]
+    pub advertise: Option<String>,
+
     #[command(flatten)]
     pub state: State,
 
@@ -125,7 +132,7 @@ pub struct Doors {
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
     pub tls_key: Option<PathBuf>,
 
-    /// Serve the boards' door over TLS (wss) with the same certificate
+    /// Serve the boards' doors over TLS (wss, mqtts) with the same certificate
     #[arg(long)]
     pub devices_tls: bool,
 
@@ -136,10 +143,6 @@ pub struct Doors {
 
 #[derive(Args, Debug)]
 pub struct Demo {
-    /// Tell a story instead: a note is written, a list scrolled and a picture pinched on the virtual phone
-    #[arg(long)]
-    pub story: bool,
-
     #[command(flatten)]
     pub doors: Doors,
 }
@@ -156,7 +159,7 @@ pub struct Serve {
 
 #[derive(Args, Debug)]
 pub struct Stdio {
-    /// Start the virtual devices too, when no gateway runs and one is started here
+    /// Start the virtual boards too, when no gateway runs and one is started here
     #[arg(long)]
     pub demo: bool,
 
@@ -205,31 +208,66 @@ pub enum DevicesVerb {
     },
 }
 
+/// Where boards speak MQTT, if anywhere.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub enum MqttDoor {
+    Off,
+    At(SocketAddr),
+}
+
+impl MqttDoor {
+    pub fn address(self) -> Option<SocketAddr> {
+        match self {
+            MqttDoor::Off => None,
+            MqttDoor::At(address) => Some(address),
+        }
+    }
+}
+
+impl FromStr for MqttDoor {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<MqttDoor, String> {
+        if text == "off" {
+            return Ok(MqttDoor::Off);
+        }
+        text.parse().map(MqttDoor::At).map_err(|_| "expected an address such as 127.0.0.1:7302, or `off`".to_owned())
+    }
+}
+
+impl TryFrom<String> for MqttDoor {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<MqttDoor, String> {
+        text.parse()
+    }
+}
+
+impl From<MqttDoor> for String {
+    fn from(door: MqttDoor) -> String {
+        door.address().map_or("off".to_owned(), |address| address.to_string())
+    }
+}
+
 #[derive(Args, Debug)]
 #[command(args_conflicts_with_subcommands = true)]
-pub struct Phones {
+pub struct Boards {
     #[command(subcommand)]
-    pub verb: Option<PhonesVerb>,
+    pub verb: Option<BoardsVerb>,
 
     #[command(flatten)]
     pub reach: Reach,
 }
 
 #[derive(Subcommand, Debug)]
-pub enum PhonesVerb {
-    /// Connect a phone on the network, through this machine's adb server
-    Connect {
-        /// The phone's address, as it shows under Wireless debugging
-        #[arg(value_name = "IP:PORT")]
-        address: String,
-    },
-    /// Pair with a phone (Android 11 and later), through this machine's adb server
-    Pair {
-        /// The address that the phone shows under "Pair device with pairing code"
-        #[arg(value_name = "IP:PORT")]
-        address: String,
-        /// The six digits it shows there
+pub enum BoardsVerb {
+    /// Let the board in that shows this code
+    Approve {
+        /// Six digits, as the board shows them and `sinew boards` lists them
         code: String,
+        #[command(flatten)]
+        reach: Reach,
     },
 }
 
@@ -346,8 +384,6 @@ pub struct Sim {
 pub enum SimVerb {
     /// Connect virtual boards to a gateway
     Board(SimBoard),
-    /// Start virtual phones that the real adb connects to
-    Phone(SimPhone),
     /// Serve the fixture device of the official MCP conformance suite, on loopback and without a token
     #[cfg(feature = "conformance")]
     Conformance {
@@ -367,9 +403,13 @@ pub struct SimBoard {
     #[arg(long, value_enum, default_value_t = BoardKind::Companion)]
     pub kind: BoardKind,
 
-    /// Address of the boards' door, ws:// or wss:// [default: that of the running gateway]
-    #[arg(long, value_name = "URL")]
+    /// Address of a boards' door: ws://, wss://, mqtt:// or mqtts:// [default: ws of the running gateway]
+    #[arg(long, value_name = "URL", conflicts_with = "ota")]
     pub connect: Option<String>,
+
+    /// Let the boards ask at this address where they belong, as firmware does; they wait for approval
+    #[arg(long, value_name = "URL")]
+    pub ota: Option<String>,
 
     /// Bad luck for each message, as chances between 0 and 1, repeatable by its seed; for example
     /// lost=0.01,late=0.05,garbled=0.01,doubled=0.02,disconnect=0.005,seed=7
@@ -390,29 +430,6 @@ pub enum BoardKind {
     Companion,
     /// A sensor and relay board
     Relay,
-}
-
-#[derive(Args, Debug)]
-pub struct SimPhone {
-    /// Where the first phone waits for adb; further ones on every second port after it. Port 0 takes free ones
-    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:7355")]
-    pub adb: SocketAddr,
-
-    /// The version of Android whose formats it speaks: 9, 11, 13 or 15
-    #[arg(long, value_name = "VERSION", default_value = "15", value_parser = android)]
-    pub android: Android,
-
-    /// How many phones
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=256))]
-    pub count: u16,
-
-    /// What guards a phone that sleeps: none, swipe or pin=DIGITS
-    #[arg(long, value_name = "LOCK", default_value = "swipe", value_parser = lock)]
-    pub lock: Lock,
-
-    /// Milliseconds that every command takes at least
-    #[arg(long, value_name = "MS", default_value_t = 0)]
-    pub latency: u64,
 }
 
 #[derive(Args, Debug)]
@@ -479,20 +496,6 @@ fn duration(text: &str) -> Result<Duration, String> {
     Ok(Duration::from_secs_f64(seconds))
 }
 
-fn android(text: &str) -> Result<Android, String> {
-    Android::parse(text).ok_or_else(|| "expected 9, 11, 13 or 15".to_owned())
-}
-
-fn lock(text: &str) -> Result<Lock, String> {
-    let is_pin = |pin: &str| (4..=16).contains(&pin.len()) && pin.bytes().all(|byte| byte.is_ascii_digit());
-    match (text, text.strip_prefix("pin=")) {
-        ("none", _) => Ok(Lock::None),
-        ("swipe", _) => Ok(Lock::Swipe),
-        (_, Some(pin)) if is_pin(pin) => Ok(Lock::Pin(pin.to_owned())),
-        _ => Err("expected none, swipe, or pin= and 4 to 16 digits".to_owned()),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -511,15 +514,6 @@ mod tests {
         assert_eq!(duration("2m"), Ok(Duration::from_secs(120)));
         for wrong in ["", "s", "-1s", "0", "1h", "inf", "NaN", "1e99", "五s"] {
             assert!(duration(wrong).is_err(), "{wrong:?}");
-        }
-    }
-
-    #[test]
-    fn a_lock_is_nothing_a_swipe_or_a_pin() {
-        assert_eq!(lock("none"), Ok(Lock::None));
-        assert_eq!(lock("pin=1234"), Ok(Lock::Pin("1234".to_owned())));
-        for wrong in ["", "pin", "pin=", "pin=12", "pin=12a4", "fingerprint"] {
-            assert!(lock(wrong).is_err(), "{wrong:?}");
         }
     }
 

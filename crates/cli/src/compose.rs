@@ -2,27 +2,30 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::time::Duration;
 
-use sinew_boards::{Admission, Boards, Door};
+use sinew_boards::{Offer, Pictures, Reach};
 use sinew_front::Front;
 use sinew_front::dialout::{self, Address};
 use sinew_front::tls::TlsIdentity;
-use sinew_gateway::{DeviceAdmission, Gateway, OpenError, Shape};
-use sinew_phones::{Profile, adb};
-use tokio::net::TcpListener;
+use sinew_gateway::{Gateway, OpenError, Shape};
+use tokio::net::{TcpListener, UdpSocket};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
+use crate::board_doors::{self, Mqtt, Plan};
 use crate::failure::{Failure, Kind};
-use crate::state;
+use crate::state::{self, Doors};
 
 /// Everything a gateway of ours can be told.
 #[derive(Clone, Debug)]
 pub struct Settings {
     pub listen: SocketAddr,
     pub devices: SocketAddr,
+    pub mqtt: Option<SocketAddr>,
+    /// The host under which boards reach us, where it is not to be guessed.
+    pub advertise: Option<String>,
+    pub offer: Offer,
     pub state: PathBuf,
     pub token: Option<String>,
     pub tls: bool,
@@ -33,12 +36,9 @@ pub struct Settings {
     pub call_timeout: Duration,
     pub grace: Duration,
     pub user_tools: bool,
-    /// Address and token of a picture explainer for boards.
-    pub vision: Option<(String, Option<String>)>,
+    pub pictures: Pictures,
     /// Brokers to offer the tools at.
     pub endpoints: Vec<(Address, Shape)>,
-    /// How much of the phones that adb sees is offered; `None` where they are left alone.
-    pub phones: Option<Profile>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -89,6 +89,10 @@ impl House {
     async fn open_doors(gateway: Gateway, settings: Settings, stop: StopSignal) -> Result<House, Failure> {
         let clients = listen("--listen", settings.listen, &settings.state).await?;
         let boards = listen("--devices", settings.devices, &settings.state).await?;
+        let mqtt = match settings.mqtt {
+            Some(address) => Some(listen_mqtt(address, &settings.state).await?),
+            None => None,
+        };
         let hosts = hosts(&settings);
         let identity = identity(&settings, &hosts)?;
         let shutdown = CancellationToken::new();
@@ -96,35 +100,35 @@ impl House {
 
         let clients_tls = identity.clone().filter(|_| settings.tls);
         let boards_tls = identity.clone().filter(|_| settings.devices_tls).map(|identity| identity.server_config());
+        let reach = reach(&settings, &boards, mqtt.as_ref())?;
         let doors = state::Doors {
             url: url(if settings.tls { "https" } else { "http" }, local_address(&clients)?, ""),
             devices_url: url(if settings.devices_tls { "wss" } else { "ws" }, local_address(&boards)?, "/xiaozhi/v1/"),
+            mqtt_url: match &mqtt {
+                Some(mqtt) => {
+                    let scheme = if settings.devices_tls { "mqtts" } else { "mqtt" };
+                    Some(url(scheme, local_address(&mqtt.listener)?, ""))
+                }
+                None => None,
+            },
+            ota_url: Some(board_doors::ota_url(&reach, settings.devices_tls)),
             fingerprint: identity.map(|identity| identity.fingerprint().to_owned()),
             token: gateway.tokens().own(),
         };
 
-        let admitting = gateway.clone();
-        let door = Door {
-            admit: Arc::new(move |token: Option<&str>, hardware_id: &str| {
-                match admitting.tokens().check_device(token, hardware_id) {
-                    DeviceAdmission::Device => Admission::Device,
-                    DeviceAdmission::GatewayToken => Admission::GatewayToken,
-                    DeviceAdmission::Refused => Admission::Refused,
-                }
-            }),
-            announce: gateway.announce(),
-            pictures: None,
-            bootstrap: None,
+        let plan = Plan {
+            offer: settings.offer,
+            pictures: settings.pictures,
             user_tools: settings.user_tools,
-            limits: Default::default(),
             tls: boards_tls,
-            reach: None,
+            reach,
         };
-        tasks.spawn(sinew_boards::http::run(
-            boards,
-            Boards::new(door).map_err(|error| Failure::new(Kind::Io, error.to_string()))?,
-            shutdown.clone(),
-        ));
+        let io = |error: std::io::Error| Failure::new(Kind::Io, error.to_string());
+        let all_boards = board_doors::boards(&gateway, plan).map_err(io)?;
+        tasks.spawn(sinew_boards::http::run(boards, all_boards.clone(), shutdown.clone()));
+        if let Some(Mqtt { listener, sound }) = mqtt {
+            tasks.spawn(sinew_boards::mqtt::run(listener, sound, all_boards, shutdown.clone()));
+        }
 
         let mut front_settings = sinew_front::Settings::default();
         front_settings.allowed_hosts.extend(hosts.iter().cloned());
@@ -134,19 +138,6 @@ impl House {
 
         for (address, shape) in settings.endpoints {
             tasks.spawn(dialout::serve(front.clone(), address, shape, shutdown.clone()));
-        }
-
-        if let Some(profile) = settings.phones {
-            match adb::Server::from_env() {
-                Ok(server) => {
-                    let following = adb::run(server, profile, gateway.announce(), shutdown.clone());
-                    tasks.spawn(async move {
-                        following.await;
-                        Ok(())
-                    });
-                }
-                Err(error) => tracing::warn!("phones are not followed: {error}"),
-            }
         }
 
         state::write_doors(&settings.state, &doors)?;
@@ -241,6 +232,34 @@ impl StopSignal {
     }
 }
 
+/// The MQTT door, and the UDP port of the same number.
+async fn listen_mqtt(address: SocketAddr, directory: &Path) -> Result<Mqtt, Failure> {
+    let listener = listen("--mqtt", address, directory).await?;
+    let address = local_address(&listener)?;
+    let sound = UdpSocket::bind(address).await.map_err(|error| {
+        let message =
+            format!("cannot receive UDP on {address}: {error}; choose another port with --mqtt, or --mqtt off");
+        Failure::new(Kind::DoorTaken, message)
+    })?;
+    Ok(Mqtt { listener, sound })
+}
+
+/// Where boards are told to come back to.
+fn reach(settings: &Settings, boards: &TcpListener, mqtt: Option<&Mqtt>) -> Result<Reach, Failure> {
+    let http = local_address(boards)?;
+    let mqtt = mqtt.map(|mqtt| local_address(&mqtt.listener)).transpose()?;
+    let doors: Vec<SocketAddr> = [Some(http), mqtt].into_iter().flatten().collect();
+    let host = settings.advertise.clone().unwrap_or_else(|| board_doors::guess_host(&doors).to_string());
+    let port = mqtt.map(|address| address.port());
+    if settings.devices_tls && settings.offer != Offer::WebSocket && port.is_some_and(|port| port != 8883) {
+        tracing::warn!(
+            "firmware speaks TLS to no MQTT port but 8883; boards with it need --mqtt {}:8883",
+            settings.devices.ip()
+        );
+    }
+    Ok(Reach { host, http: http.port(), mqtt: port, sound: port })
+}
+
 async fn listen(flag: &str, address: SocketAddr, directory: &Path) -> Result<TcpListener, Failure> {
     TcpListener::bind(address).await.map_err(|error| {
         let port = address.port();
@@ -268,7 +287,11 @@ fn gateway_on(port: u16, directory: &Path) -> Option<state::Running> {
         .flatten()
         .flat_map(|place| [state::running(&place), state::running(&state::demo(&place))])
         .flatten()
-        .find(|running| running.doors.url.ends_with(&end) || running.doors.devices_url.contains(&format!("{end}/")))
+        .find(|running| {
+            let Doors { url, devices_url, mqtt_url, .. } = &running.doors;
+            let mqtt = mqtt_url.as_ref().is_some_and(|url| url.ends_with(&end));
+            url.ends_with(&end) || devices_url.contains(&format!("{end}/")) || mqtt
+        })
 }
 
 fn open_failure(error: OpenError) -> Failure {
@@ -295,7 +318,9 @@ fn identity(settings: &Settings, hosts: &[String]) -> Result<Option<TlsIdentity>
 /// is open to the network also the machine's own.
 fn hosts(settings: &Settings) -> Vec<String> {
     let mut hosts = settings.allowed_hosts.clone();
-    for ip in [settings.listen.ip(), settings.devices.ip()] {
+    hosts.extend(settings.advertise.clone());
+    let doors = [Some(settings.listen), Some(settings.devices), settings.mqtt];
+    for ip in doors.into_iter().flatten().map(|door| door.ip()) {
         if ip.is_unspecified() {
             let name = gethostname::gethostname().to_string_lossy().to_lowercase();
             // A certificate can only name what is plain ASCII; a machine may be called anything.

@@ -3,18 +3,16 @@
 //! Every key that a flag has too bears the flag's name; a flag wins over the file, the file over the
 //! default.
 
-use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+use sinew_boards::{Backend, Offer, Pictures};
 use sinew_front::dialout::Address;
 use sinew_gateway::Shape;
-use sinew_phones::Profile;
-use sinew_spec::judge;
 
-use crate::args::Doors;
+use crate::args::{Doors, MqttDoor};
 use crate::commands::shape;
 use crate::compose::{Certificate, Settings};
 use crate::failure::{Failure, Kind};
@@ -25,6 +23,9 @@ use crate::state;
 pub struct Config {
     pub listen: SocketAddr,
     pub devices: SocketAddr,
+    pub mqtt: MqttDoor,
+    pub advertise: Option<String>,
+    pub bootstrap: Offered,
     pub state: Option<PathBuf>,
     pub tls: bool,
     pub tls_cert: Option<PathBuf>,
@@ -36,63 +37,26 @@ pub struct Config {
     pub call_timeout: u32,
     pub grace: u32,
     pub user_tools: bool,
-    pub vision_url: Option<String>,
-    pub vision_token: Option<String>,
+    pub vision: Option<Vision>,
     pub endpoints: Vec<Endpoint>,
-    pub spec: Option<Spec>,
-    pub phones: Phones,
 }
 
-/// How specifications are judged, for a repository that keeps its `sinew.toml` beside them.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
-pub struct Spec {
-    /// `off`, `advice`, `warning` or `error` by rule.
-    pub rules: BTreeMap<String, String>,
-    pub name_length: Option<usize>,
-    pub description_tokens: Option<usize>,
-}
-
-impl Spec {
-    pub fn rules(&self) -> Result<judge::Config, String> {
-        let mut config = judge::Config::default();
-        for (id, level) in &self.rules {
-            config.set(id, level)?;
-        }
-        config.name_length = self.name_length.unwrap_or(config.name_length);
-        config.description_tokens = self.description_tokens.unwrap_or(config.description_tokens);
-        Ok(config)
-    }
-}
-
-/// Whether and how the phones that adb sees are offered.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
-pub struct Phones {
-    pub enabled: bool,
-    pub profile: PhoneProfile,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+/// What the bootstrap tells boards.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum PhoneProfile {
-    Full,
-    Compact,
+pub enum Offered {
+    Mqtt,
+    Websocket,
+    Both,
 }
 
-impl Default for Phones {
-    fn default() -> Phones {
-        Phones { enabled: true, profile: PhoneProfile::Full }
-    }
-}
-
-impl Phones {
-    fn profile(&self) -> Option<Profile> {
-        self.enabled.then_some(match self.profile {
-            PhoneProfile::Full => Profile::Full,
-            PhoneProfile::Compact => Profile::Compact,
-        })
-    }
+/// A model that looks at photos.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Vision {
+    pub url: String,
+    pub model: String,
+    pub key: Option<String>,
 }
 
 /// A broker of MCP endpoints to offer the tools at.
@@ -123,22 +87,22 @@ macro_rules! keys {
 keys! {
     "listen"          r#""127.0.0.1:7300""#      r#""127.0.0.1:7300""#  "Address of the clients' door: MCP, REST, command line.";
     "devices"         r#""127.0.0.1:7301""#      r#""127.0.0.1:7301""#  "Address of the boards' door.";
+    "mqtt"            r#""127.0.0.1:7302""#      r#""127.0.0.1:7302""#  "Address of the boards' MQTT door, or `off`. Sound of boards goes to the UDP port of the same number.";
+    "advertise"       r#""192.168.1.5""#         "guessed"              "Name or address under which boards reach this machine; what they are told to come back to carries it. `sinew doctor` shows it.";
+    "bootstrap"       r#""both""#                r#""mqtt""#            "What a board is told that asks for its settings: `mqtt`, `websocket` or `both`.";
     "state"           r#""/var/lib/sinew""#      "`~/.local/state/sinew`" "State directory: token, names, audit, events.";
     "tls"             "true"                     "false"                "Serve the clients' door over HTTPS. Without `tls-cert` the gateway makes a certificate for the machine's addresses.";
     "tls-cert"        r#""cert.pem""#            "none"                 "Certificate chain to serve, PEM. Implies `tls`, needs `tls-key`. Relative to the file.";
     "tls-key"         r#""key.pem""#             "none"                 "Private key of the certificate, PEM. Relative to the file.";
-    "devices-tls"     "true"                     "false"                "Serve the boards' door over TLS (wss) with the same certificate.";
+    "devices-tls"     "true"                     "false"                "Serve the boards' doors over TLS (wss, mqtts) with the same certificate.";
     "insecure-lan"    "true"                     "false"                "Allow listening beyond loopback without TLS; tokens then travel in the clear.";
     "allowed-hosts"   r#"["sinew.example"]"#     "loopback names and the machine's own" "Further host names under which clients reach the gateway; other `Host` headers are refused.";
     "allowed-origins" r#"["https://app.example"]"# "loopback"           "Further web origins whose pages may call the gateway.";
     "call-timeout"    "30"                       "30"                   "Seconds a call may take unless the caller says otherwise.";
     "grace"           "600"                      "600"                  "Seconds the tools of a device that left stay listed.";
     "user-tools"      "true"                     "false"                "Also ask boards for the tools they keep for their users, such as reboot or firmware upgrade.";
-    "vision-url"      r#""http://10.0.0.5:8003/vision""# "none"         "Where boards send camera pictures to be explained.";
-    "vision-token"    r#""secret""#              "none"                 "The token boards show there.";
+    "vision"          r#"{ url = "http://127.0.0.1:11434/v1/chat/completions", model = "llava", key = "secret" }"# "none" "A model that answers questions about photos, as OpenAI's chat completions; `key` may be left out. Without it the photo itself goes to the client.";
     "endpoints"       r#"[{ url = "wss://broker.example/mcp/?token=secret" }]"# "none" "Brokers of MCP endpoints to dial and offer the tools at; also as `[[endpoints]]` sections at the end of the file. `unfolded = true` gives every device's tools names of their own.";
-    "spec"            r#"{ rules = { split-tool = "off", version-missing = "error" } }"# "none" "How `sinew spec` judges: `[spec.rules]` sets a rule to `off`, `advice`, `warning` or `error`; `name-length` and `description-tokens` under `[spec]` set what is too long. `sinew spec` finds it in the `sinew.toml` of the current folder.";
-    "phones"          r#"{ enabled = true, profile = "compact" }"# r#"{ enabled = true, profile = "full" }"# "Phones that adb sees; also as a `[phones]` section at the end of the file. They come by themselves once there is an adb server, which is started where `adb` is on the PATH; without adb nothing happens. The `compact` profile offers a dozen tools instead of all.";
 }
 
 impl Default for Config {
@@ -146,6 +110,9 @@ impl Default for Config {
         Config {
             listen: SocketAddr::from(([127, 0, 0, 1], 7300)),
             devices: SocketAddr::from(([127, 0, 0, 1], 7301)),
+            mqtt: MqttDoor::At(SocketAddr::from(([127, 0, 0, 1], 7302))),
+            advertise: None,
+            bootstrap: Offered::Mqtt,
             state: None,
             tls: false,
             tls_cert: None,
@@ -158,11 +125,8 @@ impl Default for Config {
             // Firmware opens its socket only during a conversation: ten minutes bridge the pause between two.
             grace: 600,
             user_tools: false,
-            vision_url: None,
-            vision_token: None,
+            vision: None,
             endpoints: Vec::new(),
-            spec: None,
-            phones: Phones::default(),
         }
     }
 }
@@ -194,12 +158,14 @@ impl Config {
         if config.call_timeout == 0 {
             return Err("`call-timeout` must be at least 1 second".to_owned());
         }
-        if config.vision_token.is_some() && config.vision_url.is_none() {
-            return Err("`vision-token` needs `vision-url`".to_owned());
-        }
+        config.pictures().map_err(|problem| format!("`vision`: {problem}"))?;
         config.addresses().map_err(|problem| format!("`endpoints`: {problem}"))?;
-        config.spec.as_ref().map(Spec::rules).transpose().map_err(|problem| format!("`spec`: {problem}"))?;
         Ok(config)
+    }
+
+    fn pictures(&self) -> Result<Pictures, String> {
+        let Some(Vision { url, model, key }) = &self.vision else { return Ok(Pictures::Attach) };
+        Backend::new(url, model, key.as_deref()).map(Pictures::Ask)
     }
 
     fn addresses(&self) -> Result<Vec<(Address, Shape)>, String> {
@@ -210,6 +176,7 @@ impl Config {
     /// File and flags joined, checked, and ready to compose.
     pub fn with_flags(self, doors: &Doors) -> Result<Settings, Failure> {
         let endpoints = self.addresses().map_err(|problem| Failure::new(Kind::Config, problem))?;
+        let pictures = self.pictures().map_err(|problem| Failure::new(Kind::Config, problem))?;
         let listen = doors.listen.unwrap_or(self.listen);
         let devices = doors.devices.unwrap_or(self.devices);
         let files = doors.tls_cert.clone().zip(doors.tls_key.clone()).or(self.tls_cert.zip(self.tls_key));
@@ -218,10 +185,21 @@ impl Config {
         let open = doors.insecure_lan || self.insecure_lan;
         check_exposure("--listen", listen, tls, "--tls", open)?;
         check_exposure("--devices", devices, devices_tls, "--devices-tls", open)?;
+        let mqtt = doors.mqtt.unwrap_or(self.mqtt).address();
+        if let Some(address) = mqtt {
+            check_exposure("--mqtt", address, devices_tls, "--devices-tls", open)?;
+        }
         let state = doors.state.state.clone().or(self.state);
         Ok(Settings {
             listen,
             devices,
+            mqtt,
+            advertise: doors.advertise.clone().or(self.advertise),
+            offer: match self.bootstrap {
+                Offered::Mqtt => Offer::Mqtt,
+                Offered::Websocket => Offer::WebSocket,
+                Offered::Both => Offer::Both,
+            },
             state: state::directory(state.as_deref())?,
             token: doors.token.clone(),
             tls,
@@ -232,9 +210,8 @@ impl Config {
             call_timeout: Duration::from_secs(self.call_timeout.into()),
             grace: Duration::from_secs(self.grace.into()),
             user_tools: self.user_tools,
-            vision: self.vision_url.map(|url| (url, self.vision_token)),
+            pictures,
             endpoints,
-            phones: self.phones.profile(),
         })
     }
 }
@@ -354,16 +331,6 @@ mod tests {
         assert_eq!(format!("{addresses:?}"), "[(wss://b, Folded), (ws://c, Unfolded)]");
         let refused = Config::parse("endpoints = [{ url = 'https://b/?token=secret' }]").expect_err("no WebSocket");
         assert!(refused.contains("ws://") && !refused.contains("secret"), "{refused}");
-    }
-
-    #[test]
-    fn phones_are_followed_unless_told_otherwise() {
-        let profile = |text: &str| Config::parse(text).map(|config| config.phones.profile());
-        assert_eq!(profile(""), Ok(Some(Profile::Full)));
-        assert_eq!(profile("[phones]\nprofile = 'compact'"), Ok(Some(Profile::Compact)));
-        assert_eq!(profile("phones = { enabled = false }"), Ok(None));
-        let refused = profile("[phones]\nprofil = 'compact'").expect_err("misspelt");
-        assert!(refused.contains("profil") && refused.contains("profile"), "{refused}");
     }
 
     #[test]

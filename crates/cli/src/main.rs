@@ -3,6 +3,7 @@
 
 mod args;
 mod bench;
+mod board_doors;
 mod client;
 mod commands;
 mod compose;

@@ -35,6 +35,8 @@ impl Page {
             "url": self.doors.url,
             "mcp": format!("{}/mcp", self.doors.url),
             "devices_url": self.doors.devices_url,
+            "mqtt_url": self.doors.mqtt_url,
+            "ota_url": self.doors.ota_url,
             "fingerprint": self.doors.fingerprint,
             "state": self.directory,
             "pid": std::process::id(),
@@ -66,6 +68,12 @@ impl Page {
             fact("Token", &format!("in {}", Path::new(&self.directory).join("token").display()));
         }
         fact("Boards' door", &self.doors.devices_url);
+        if let Some(url) = &self.doors.mqtt_url {
+            fact("", url);
+        }
+        if let Some(url) = &self.doors.ota_url {
+            fact("Boards' setup", &format!("{url} (the OTA address of a board of your own)"));
+        }
         if let Some(fingerprint) = &self.doors.fingerprint {
             fact("Certificate", &format!("SHA-256 {fingerprint}"));
         }
@@ -83,7 +91,7 @@ impl Page {
     fn table(&self, show: Show) -> String {
         let mut table = Table::new(["DEVICE", "KIND", "TOOLS"]);
         for device in &self.devices {
-            let cells = [device.kind.clone(), summary(&device.tools)].map(|cell| (None, cell));
+            let cells = [device.kind.clone(), device.tools.join(", ")].map(|cell| (None, cell));
             table.row([(Some(Ink::Good), device.id.clone())].into_iter().chain(cells));
         }
         show.table(&table)
@@ -98,8 +106,6 @@ impl Page {
             ("set_volume", " volume=40"),
             ("get_device_status", ""),
             ("take_photo", " question='What do you see?' --save ."),
-            ("open_app", " app=Notes return=screen"),
-            ("get_screen", " screenshot=annotated --save ."),
         ] {
             let found = self.devices.iter().find_map(|device| {
                 let tool = device.tools.iter().find(|tool| tool.ends_with(end))?;
@@ -126,14 +132,6 @@ impl Page {
             "Claude Desktop, and every client that starts its servers (claude_desktop_config.json)",
             &format!("{desktop:#}"),
         ) + &section(show, "Clients that speak Streamable HTTP", &format!("{http:#}"))
-    }
-}
-
-/// Their names; of many only the first ones, and how many there are.
-fn summary(tools: &[String]) -> String {
-    match tools.len() {
-        count @ 13.. => format!("{count}: {}, …", tools[..4].join(", ")),
-        _ => tools.join(", "),
     }
 }
 
@@ -165,6 +163,8 @@ mod tests {
             doors: Doors {
                 url: "https://127.0.0.1:7300".to_owned(),
                 devices_url: "ws://127.0.0.1:7301/xiaozhi/v1/".to_owned(),
+                mqtt_url: Some("mqtt://127.0.0.1:7302".to_owned()),
+                ota_url: Some("http://192.168.1.5:7301/xiaozhi/ota/".to_owned()),
                 fingerprint: Some("AB:CD".to_owned()),
                 token: "snw_secret".to_owned(),
             },
@@ -189,6 +189,8 @@ mod tests {
             "https://192.168.1.5:7300/mcp",
             "https://[fd00::1]:7300/mcp",
             "snw_secret",
+            "mqtt://127.0.0.1:7302",
+            "http://192.168.1.5:7301/xiaozhi/ota/",
             "SHA-256 AB:CD",
             "board-ddee01",
             "sinew call board-ddee01 self.audio_speaker.set_volume volume=40",

@@ -21,6 +21,12 @@ pub struct Doors {
     pub url: String,
     /// The boards' door, as this machine reaches it.
     pub devices_url: String,
+    /// The boards' MQTT door, as this machine reaches it.
+    #[serde(default)]
+    pub mqtt_url: Option<String>,
+    /// The one address a board must know, as boards reach it.
+    #[serde(default)]
+    pub ota_url: Option<String>,
     /// The certificate's fingerprint, where one is served.
     pub fingerprint: Option<String>,
     pub token: String,

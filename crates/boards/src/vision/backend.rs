@@ -1,5 +1,6 @@
 //! A model that looks at pictures: any HTTP service that speaks OpenAI's chat completions.
 
+use std::fmt;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
@@ -34,6 +35,13 @@ pub struct Backend {
     tls: Option<Arc<ClientConfig>>,
     model: String,
     authorization: Option<HeaderValue>,
+}
+
+impl fmt::Debug for Backend {
+    /// Without the key.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Backend").field("uri", &self.uri).field("model", &self.model).finish_non_exhaustive()
+    }
 }
 
 impl Backend {

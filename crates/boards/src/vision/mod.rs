@@ -40,7 +40,7 @@ const QUESTION_BYTES: usize = 4 << 10;
 const PICTURE_TIME: Duration = Duration::from_secs(120);
 
 /// What becomes of a photo besides being kept.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub enum Pictures {
     /// It goes to whoever called the tool that took it.
     Attach,

@@ -68,8 +68,6 @@ fn spawn(arguments: &[&str]) -> Result<Child, Failure> {
         .env_remove("SINEW_STATE")
         .env_remove("SINEW_URL")
         .env_remove("SINEW_TOKEN")
-        // Nobody's phones are part of a measurement.
-        .env("ADB_SERVER_SOCKET", "localfilesystem:/nonexistent")
         .env("SINEW_LOG", "warn")
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
@@ -82,8 +80,21 @@ fn spawn(arguments: &[&str]) -> Result<Child, Failure> {
 pub async fn gateway(state: &Path) -> Result<Process, Failure> {
     let state = state.display().to_string();
     let free = "127.0.0.1:0";
-    let arguments =
-        ["serve", "--listen", free, "--devices", free, "--state", &state, "--token", TOKEN, "--output", "json"];
+    let arguments = [
+        "serve",
+        "--listen",
+        free,
+        "--devices",
+        free,
+        "--mqtt",
+        free,
+        "--state",
+        &state,
+        "--token",
+        TOKEN,
+        "--output",
+        "json",
+    ];
     Process::start(&arguments).await
 }
 
@@ -105,6 +116,8 @@ pub async fn start_figures(state: &Path) -> Result<(f64, u64), Failure> {
         "--listen",
         &listen,
         "--devices",
+        "127.0.0.1:0",
+        "--mqtt",
         "127.0.0.1:0",
         "--state",
         &state,

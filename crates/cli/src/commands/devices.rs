@@ -52,6 +52,11 @@ async fn all(reach: &Reach, show: Show) -> Result<(), Failure> {
         if !remedy.is_empty() && text(device, "state") != "away" {
             print(&format!("{}: {}\n", clean(text(device, "id")), clean(remedy)));
         }
+        // What the gateway had to refuse or end.
+        let trouble = device.get("attributes").map(|attributes| text(attributes, "trouble")).unwrap_or_default();
+        if !trouble.is_empty() {
+            print(&format!("{}: {}\n", clean(text(device, "id")), clean(trouble)));
+        }
     }
     Ok(())
 }

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use super::{list, text};
 use crate::args::{Doctor, Reach};
+use crate::board_doors::{guess_host, ota_url};
 use crate::client::Target;
 use crate::config::Config;
 use crate::failure::{Failure, Kind};
@@ -41,11 +42,15 @@ pub async fn run(args: Doctor, show: Show) -> Result<(), Failure> {
     checks.push(gateway(running.as_ref(), &args.reach).await);
     match &running {
         Some(running) => checks.extend(devices(running, &args.reach).await),
-        None => checks.extend([
-            port("clients' port", "--listen", config.listen),
-            port("boards' port", "--devices", config.devices),
-        ]),
+        None => {
+            checks.extend([
+                port("clients' port", "--listen", config.listen),
+                port("boards' port", "--devices", config.devices),
+            ]);
+            checks.extend(config.mqtt.address().map(|address| port("MQTT port", "--mqtt", address)));
+        }
     }
+    checks.push(setup(running.as_ref(), &config));
     checks.push(token(&place));
     checks.push(certificate(&place, &config));
     checks.push(adb().await);
@@ -183,6 +188,25 @@ async fn devices(running: &Running, reach: &Reach) -> Vec<Check> {
         checks.push(Check::note(NAME, message, "give each a token of its own: sinew token new --device ID"));
     }
     checks
+}
+
+/// The address that boards are told, and what stands in its way.
+fn setup(running: Option<&Running>, config: &Config) -> Check {
+    const NAME: &str = "boards' setup";
+    let url = running.and_then(|running| running.doors.ota_url.clone()).unwrap_or_else(|| {
+        let doors: Vec<SocketAddr> = [Some(config.devices), config.mqtt.address()].into_iter().flatten().collect();
+        let host = config.advertise.clone().unwrap_or_else(|| guess_host(&doors).to_string());
+        let reach = sinew_boards::Reach { host, http: config.devices.port(), mqtt: None, sound: None };
+        ota_url(&reach, config.devices_tls)
+    });
+    if url.contains("//127.") || url.contains("//[::1]") {
+        return Check::note(
+            NAME,
+            format!("{url}, which only virtual boards can reach"),
+            "for boards on your network: sinew serve --devices 0.0.0.0:7301 --mqtt 0.0.0.0:7302 --insecure-lan",
+        );
+    }
+    Check::well(NAME, format!("{url} is the OTA address of a board; --advertise names another host"))
 }
 
 fn port(name: &'static str, flag: &str, address: SocketAddr) -> Check {

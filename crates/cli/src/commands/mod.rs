@@ -1,17 +1,15 @@
 //! One file a verb. Each reads its arguments, asks the gateway, and shows the answer.
 
+mod boards;
 mod call;
 mod demo;
 mod devices;
 mod doctor;
 mod endpoint;
 mod events;
-mod phones;
 mod serve;
 mod sim;
-pub mod spec;
 mod stdio;
-mod story;
 mod token;
 mod tools;
 
@@ -31,12 +29,11 @@ pub async fn run(verb: Verb, show: Show) -> Result<(), Failure> {
         Verb::Stdio(args) => stdio::run(args).await,
         Verb::Endpoint(args) => endpoint::run(args, show).await,
         Verb::Devices(args) => devices::run(args, show).await,
-        Verb::Phones(args) => phones::run(args, show).await,
+        Verb::Boards(args) => boards::run(args, show).await,
         Verb::Tools(args) => tools::run(args, show).await,
         Verb::Call(args) => call::run(args, show).await,
         Verb::Events(args) => events::run(args, show).await,
         Verb::Token(args) => token::run(args, show).await,
-        Verb::Spec(args) => spec::run(args, show).await,
         Verb::Sim(args) => sim::run(args, show).await,
         Verb::Doctor(args) => doctor::run(args, show).await,
         Verb::Bench(args) => bench::run(args, show).await,

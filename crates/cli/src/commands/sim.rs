@@ -1,13 +1,10 @@
-//! `sinew sim`: virtual boards for a gateway elsewhere, virtual phones for adb, and the conformance fixture.
-
-use std::time::Duration;
+//! `sinew sim`: virtual boards for a gateway elsewhere, and the conformance fixture.
 
 use serde_json::json;
 use sinew_sim::board::{self, BoardConfig, Trust, hardware_id};
-use sinew_sim::phone::{Clock, PhoneConfig, Stand};
 use tokio_util::sync::CancellationToken;
 
-use crate::args::{BoardKind, Sim, SimBoard, SimPhone, SimVerb};
+use crate::args::{BoardKind, Sim, SimBoard, SimVerb};
 use crate::compose::{StopSignal, allow_many_sockets};
 use crate::failure::{Failure, Kind};
 use crate::pin::Fingerprint;
@@ -17,7 +14,6 @@ use crate::state;
 pub async fn run(args: Sim, show: Show) -> Result<(), Failure> {
     match args.verb {
         SimVerb::Board(args) => boards(args, show).await,
-        SimVerb::Phone(args) => phones(args, show).await,
         #[cfg(feature = "conformance")]
         SimVerb::Conformance { listen } => conformance::run(listen, show).await,
     }
@@ -63,44 +59,6 @@ async fn boards(args: SimBoard, show: Show) -> Result<(), Failure> {
     outcome
 }
 
-async fn phones(args: SimPhone, show: Show) -> Result<(), Failure> {
-    let mut stop = StopSignal::new()?;
-    let config = PhoneConfig {
-        adb: Some(args.adb),
-        android: args.android,
-        count: args.count.into(),
-        latency: Duration::from_millis(args.latency),
-        lock: args.lock,
-        clock: Clock::Real,
-    };
-    let stand = Stand::open(&config).await;
-    let stand = stand.map_err(|error| {
-        Failure::new(Kind::DoorTaken, format!("{error}; choose another address with --adb IP:PORT"))
-    })?;
-    let addresses: Vec<String> = stand.addresses().iter().map(ToString::to_string).collect();
-    print(&if show.json() {
-        format!("{}\n", json!({"android": args.android.release(), "phones": addresses}))
-    } else {
-        let lines: String = addresses.iter().map(|address| format!("  adb connect {address}\n")).collect();
-        let who = if addresses.len() == 1 {
-            "A virtual phone waits".to_owned()
-        } else {
-            format!("{} virtual phones wait", addresses.len())
-        };
-        format!("{who} for adb, with Android {}; Ctrl-C ends it.\n\n{lines}", args.android)
-    });
-    let shutdown = CancellationToken::new();
-    let mut running = std::pin::pin!(stand.run(shutdown.clone()));
-    let ran = tokio::select! {
-        ran = &mut running => ran,
-        () = stop.wait() => {
-            shutdown.cancel();
-            running.await
-        }
-    };
-    ran.map_err(|error| Failure::new(Kind::Io, format!("a virtual phone failed: {error}")))
-}
-
 struct BoardsDoor {
     url: String,
     token: Option<String>,
@@ -111,15 +69,18 @@ struct BoardsDoor {
 fn door(args: &SimBoard) -> Result<BoardsDoor, Failure> {
     let directory = state::directory(args.reach.state.state.as_deref())?;
     let running = state::find_running(&directory);
-    let Some(url) = args.connect.clone().or_else(|| running.as_ref().map(|running| running.doors.devices_url.clone()))
-    else {
+    let named = args.connect.clone().or_else(|| args.ota.clone());
+    let Some(url) = named.or_else(|| running.as_ref().map(|running| running.doors.devices_url.clone())) else {
         return Err(Failure::new(
             Kind::NoGateway,
             format!("no gateway runs on {}; start one, or name its boards' door with --connect", directory.display()),
         ));
     };
     // Token and certificate of the running gateway go to no other door.
-    let known = running.map(|running| running.doors).filter(|doors| doors.devices_url == url);
+    let known = running.map(|running| running.doors).filter(|doors| {
+        let own = [Some(&doors.devices_url), doors.mqtt_url.as_ref(), doors.ota_url.as_ref()];
+        own.into_iter().flatten().any(|own| *own == url)
+    });
     let token = args.reach.token.clone().or_else(|| known.as_ref().map(|doors| doors.token.clone()));
     let fingerprint = args.reach.fingerprint.clone().or_else(|| known.and_then(|doors| doors.fingerprint));
     Ok(BoardsDoor { url, token, trust: trust(fingerprint.as_deref())? })

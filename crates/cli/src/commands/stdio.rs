@@ -10,7 +10,7 @@ use sinew_gateway::{Principal, Role, Shape};
 use tokio::io::{AsyncWriteExt, copy, stdin, stdout};
 
 use super::demo;
-use crate::args::{Doors, Reach, Stdio};
+use crate::args::{Doors, MqttDoor, Reach, Stdio};
 use crate::client::Target;
 use crate::compose::House;
 use crate::config::Config;
@@ -45,7 +45,7 @@ pub async fn find_or_open(reach: &Reach, demo: bool) -> Result<Place, Failure> {
         if let Some(running) = state::find_running(&directory) {
             return Target::of_running(&running, reach).map(Place::Running);
         }
-        match open(&own, reach.token.clone(), demo).await {
+        match open(&own, reach.token.clone()).await {
             Ok(house) => return Ok(Place::Here(Box::new(house))),
             Err(failure) if failure.error_type == "StateTaken" && tokio::time::Instant::now() < patience => {
                 tokio::time::sleep(Duration::from_millis(50)).await;
@@ -91,7 +91,8 @@ pub fn shape(unfolded: bool) -> Shape {
 
 async fn serve(mut house: House, args: &Stdio) -> Result<(), Failure> {
     if args.demo {
-        demo::connect(&mut house).await?;
+        demo::connect_boards(&mut house)?;
+        demo::wait_for_boards(&house).await?;
     }
     let shape = shape(args.unfolded);
     let principal = Principal::new("stdio", Role::Client);
@@ -106,15 +107,20 @@ async fn serve(mut house: House, args: &Stdio) -> Result<(), Failure> {
 }
 
 /// A gateway at the usual addresses, or at free ones where something else holds those.
-async fn open(directory: &Path, token: Option<String>, demo: bool) -> Result<House, Failure> {
-    let config = if demo { demo::config() } else { Config::default() };
+async fn open(directory: &Path, token: Option<String>) -> Result<House, Failure> {
     let mut doors = Doors { token, ..Doors::default() };
     doors.state.state = Some(directory.to_owned());
-    match House::open(config.clone().with_flags(&doors)?).await {
+    match House::open(Config::default().with_flags(&doors)?).await {
         Err(failure) if failure.error_type == "DoorTaken" => {
             tracing::warn!("{failure}; going on at free ports");
             let free = "127.0.0.1:0".parse().ok();
-            House::open(config.with_flags(&Doors { listen: free, devices: free, ..doors })?).await
+            House::open(Config::default().with_flags(&Doors {
+                listen: free,
+                devices: free,
+                mqtt: free.map(MqttDoor::At),
+                ..doors
+            })?)
+            .await
         }
         opened => opened,
     }

@@ -8,7 +8,7 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 use serde_json::Value;
 use tempfile::TempDir;
 
-pub const PORTS: [&str; 4] = ["--listen", "127.0.0.1:0", "--devices", "127.0.0.1:0"];
+pub const PORTS: [&str; 6] = ["--listen", "127.0.0.1:0", "--devices", "127.0.0.1:0", "--mqtt", "127.0.0.1:0"];
 
 /// The program, deaf to the environment of whoever runs the tests.
 pub fn sinew(state: &Path) -> Command {
@@ -16,8 +16,6 @@ pub fn sinew(state: &Path) -> Command {
     for name in ["SINEW_URL", "SINEW_TOKEN", "SINEW_FINGERPRINT", "SINEW_LOG", "NO_COLOR"] {
         command.env_remove(name);
     }
-    // No server is there and none is started: nobody's adb is disturbed.
-    command.env("ADB_SERVER_SOCKET", "localfilesystem:/nonexistent");
     command.env("SINEW_STATE", state).stdin(Stdio::null());
     command
 }

@@ -3,11 +3,10 @@
 #![allow(clippy::panic)]
 
 mod bench;
+mod boards;
 mod endpoint;
 mod house;
 mod lasting;
-mod phones;
-mod spec;
 mod start;
 mod stdio;
 mod tidy;

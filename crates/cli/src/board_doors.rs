@@ -1,0 +1,103 @@
+//! The doors for boards, put together: who is let in, what they are told, and where they find us.
+
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+
+use sinew_boards::{Admission, Applicant, Boards, Bootstrap, Door, Enrolment, Offer, Pictures, Reach};
+use sinew_gateway::{DeviceAdmission, Gateway, Told};
+use tokio::net::{TcpListener, UdpSocket};
+
+/// The MQTT door and the port beside it for sound.
+pub struct Mqtt {
+    pub listener: TcpListener,
+    pub sound: UdpSocket,
+}
+
+/// What boards are told, and under which conditions.
+pub struct Plan {
+    pub offer: Offer,
+    pub pictures: Pictures,
+    pub user_tools: bool,
+    pub tls: Option<Arc<rustls::ServerConfig>>,
+    pub reach: Reach,
+}
+
+/// The boards of a gateway.
+pub fn boards(gateway: &Gateway, plan: Plan) -> io::Result<Boards> {
+    let admitting = gateway.clone();
+    let admit = move |token: Option<&str>, hardware_id: &str| match admitting.tokens().check_device(token, hardware_id)
+    {
+        DeviceAdmission::Device => Admission::Device,
+        DeviceAdmission::GatewayToken => Admission::GatewayToken,
+        DeviceAdmission::Refused => Admission::Refused,
+    };
+    let enrolling = gateway.clone();
+    let enrol = move |applicant: &Applicant| {
+        let Applicant { hardware_id, client_id, kind, version, address } = applicant.clone();
+        let applicant = sinew_gateway::Applicant { hardware_id, secret: client_id, kind, version, address };
+        match enrolling.receive(&applicant) {
+            Told::Approved { token } => Enrolment::Approved { credential: token },
+            Told::Wait { code } => Enrolment::Pending { code },
+            Told::Full => Enrolment::Full,
+        }
+    };
+    Boards::new(Door {
+        pictures: Some(plan.pictures),
+        bootstrap: Some(Bootstrap { enrol: Arc::new(enrol), offer: plan.offer }),
+        user_tools: plan.user_tools,
+        tls: plan.tls,
+        reach: Some(plan.reach),
+        ..Door::new(Arc::new(admit), gateway.announce())
+    })
+}
+
+/// The address under which boards find us, where nobody named one: that of a door they can reach, or of the way to the
+/// rest of the network.
+pub fn guess_host(doors: &[SocketAddr]) -> IpAddr {
+    let open = doors.iter().map(SocketAddr::ip).find(|ip| !ip.is_loopback());
+    match open {
+        Some(ip) if ip.is_unspecified() => outward_address().unwrap_or(IpAddr::V4(Ipv4Addr::LOCALHOST)),
+        Some(ip) => ip,
+        None => doors.first().map_or(IpAddr::V4(Ipv4Addr::LOCALHOST), SocketAddr::ip),
+    }
+}
+
+/// Our address on the default route. Nothing is sent: a UDP socket only looks the way up.
+fn outward_address() -> Option<IpAddr> {
+    let socket = std::net::UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)).ok()?;
+    // An address that is reserved for documentation, and so certainly beyond the default route.
+    socket.connect((Ipv4Addr::new(192, 0, 2, 1), 9)).ok()?;
+    socket.local_addr().ok().map(|address| address.ip()).filter(|ip| !ip.is_unspecified())
+}
+
+/// The one address a board must know.
+pub fn ota_url(reach: &Reach, tls: bool) -> String {
+    let scheme = if tls { "https" } else { "http" };
+    let Reach { host, http, .. } = reach;
+    let host = if host.contains(':') { format!("[{host}]") } else { host.clone() };
+    format!("{scheme}://{host}:{http}/xiaozhi/ota/")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_address_is_that_of_a_door_boards_can_reach() {
+        let guess = |doors: &[&str]| {
+            let doors: Vec<SocketAddr> = doors.iter().map(|door| door.parse().expect("an address")).collect();
+            guess_host(&doors).to_string()
+        };
+        assert_eq!(guess(&["127.0.0.1:7301"]), "127.0.0.1");
+        assert_eq!(guess(&["127.0.0.1:7301", "192.168.1.5:7302"]), "192.168.1.5");
+        assert_ne!(guess(&["0.0.0.0:7301"]), "0.0.0.0");
+    }
+
+    #[test]
+    fn the_one_address_works_for_both_kinds_of_hosts() {
+        let reach = |host: &str| Reach { host: host.to_owned(), http: 7301, mqtt: None, sound: None };
+        assert_eq!(ota_url(&reach("192.168.1.5"), false), "http://192.168.1.5:7301/xiaozhi/ota/");
+        assert_eq!(ota_url(&reach("fd00::1"), true), "https://[fd00::1]:7301/xiaozhi/ota/");
+    }
+}

@@ -1,0 +1,56 @@
+//! `sinew boards`: who asks to be let in, and letting them in.
+
+use serde_json::{Value, json};
+
+use super::{ago, list, text};
+use crate::args::{Boards, BoardsVerb, Reach};
+use crate::client::Target;
+use crate::failure::Failure;
+use crate::show::{Ink, Show, Table, clean, print, print_json};
+
+pub async fn run(args: Boards, show: Show) -> Result<(), Failure> {
+    match args.verb {
+        Some(BoardsVerb::Approve { code, reach }) => approve(&code, &reach, show).await,
+        None => all(&args.reach, show).await,
+    }
+}
+
+async fn all(reach: &Reach, show: Show) -> Result<(), Failure> {
+    let answer = Target::find(reach)?.connect().await?.get("/api/v1/boards").await?;
+    if show.json() {
+        print_json(&answer);
+        return Ok(());
+    }
+    let boards = list(&answer, "boards");
+    if boards.is_empty() {
+        print("No board waits for approval. `sinew devices` shows those that were let in.\n");
+        return Ok(());
+    }
+    let mut table = Table::new(["CODE", "HARDWARE ID", "KIND", "VERSION", "ADDRESS", "SINCE"]);
+    for board in boards {
+        let cell = |key: &str| (None, text(board, key).to_owned());
+        let since = board.get("since").and_then(Value::as_i64).map(ago).unwrap_or_default();
+        table.row([
+            (Some(Ink::Bold), text(board, "code").to_owned()),
+            cell("hardware_id"),
+            cell("kind"),
+            cell("version"),
+            cell("address"),
+            (None, since),
+        ]);
+    }
+    print(&show.table(&table));
+    print("Let one in with: sinew boards approve CODE\n");
+    Ok(())
+}
+
+async fn approve(code: &str, reach: &Reach, show: Show) -> Result<(), Failure> {
+    let answer = Target::find(reach)?.connect().await?.post("/api/v1/boards/approve", &json!({"code": code})).await?;
+    if show.json() {
+        print_json(&answer);
+    } else {
+        let id = clean(text(&answer, "hardware_id"));
+        print(&format!("{id} is let in. It connects by itself within a few seconds.\n"));
+    }
+    Ok(())
+}
