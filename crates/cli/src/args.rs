@@ -7,10 +7,11 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use serde::{Deserialize, Serialize};
+use sinew_sim::phone::{Android, Lock};
 
-/// One MCP endpoint for boards: tools of many devices behind one gateway.
+/// One MCP endpoint for boards and phones: tools of many devices behind one gateway.
 ///
-/// Start with `sinew demo`: a gateway with virtual boards, nothing to set up.
+/// Start with `sinew demo`: a gateway with virtual boards and a virtual phone, nothing to set up.
 #[derive(Parser, Debug)]
 #[command(name = "sinew", version, disable_help_subcommand = true, max_term_width = 110)]
 pub struct Cli {
@@ -34,7 +35,7 @@ pub enum Output {
 
 #[derive(Subcommand, Debug)]
 pub enum Verb {
-    /// Start a gateway with virtual boards and print how to use it
+    /// Start a gateway with virtual boards and a virtual phone, and print how to use it
     Demo(Demo),
     /// Start a gateway
     Serve(Serve),
@@ -46,6 +47,8 @@ pub enum Verb {
     Devices(Devices),
     /// List the boards that wait to be let in, or let one in
     Boards(Boards),
+    /// List the phones with their states, or connect one over the network
+    Phones(Phones),
     /// List the tools, of all devices or of one
     Tools(Tools),
     /// Call a tool on a device
@@ -54,6 +57,8 @@ pub enum Verb {
     Events(Events),
     /// Make, list and revoke tokens
     Token(Token),
+    /// Tool specifications: judge, print, compare and lock them
+    Spec(crate::commands::spec::args::Spec),
     /// Virtual devices
     Sim(Sim),
     /// Check ports, token, certificate, adb and state directory, and say how to mend them
@@ -143,6 +148,10 @@ pub struct Doors {
 
 #[derive(Args, Debug)]
 pub struct Demo {
+    /// Tell a story instead: a note is written, a list scrolled and a picture pinched on the virtual phone
+    #[arg(long)]
+    pub story: bool,
+
     #[command(flatten)]
     pub doors: Doors,
 }
@@ -159,7 +168,7 @@ pub struct Serve {
 
 #[derive(Args, Debug)]
 pub struct Stdio {
-    /// Start the virtual boards too, when no gateway runs and one is started here
+    /// Start the virtual devices too, when no gateway runs and one is started here
     #[arg(long)]
     pub demo: bool,
 
@@ -268,6 +277,34 @@ pub enum BoardsVerb {
         code: String,
         #[command(flatten)]
         reach: Reach,
+    },
+}
+
+#[derive(Args, Debug)]
+#[command(args_conflicts_with_subcommands = true)]
+pub struct Phones {
+    #[command(subcommand)]
+    pub verb: Option<PhonesVerb>,
+
+    #[command(flatten)]
+    pub reach: Reach,
+}
+
+#[derive(Subcommand, Debug)]
+pub enum PhonesVerb {
+    /// Connect a phone on the network, through this machine's adb server
+    Connect {
+        /// The phone's address, as it shows under Wireless debugging
+        #[arg(value_name = "IP:PORT")]
+        address: String,
+    },
+    /// Pair with a phone (Android 11 and later), through this machine's adb server
+    Pair {
+        /// The address that the phone shows under "Pair device with pairing code"
+        #[arg(value_name = "IP:PORT")]
+        address: String,
+        /// The six digits it shows there
+        code: String,
     },
 }
 
@@ -384,6 +421,8 @@ pub struct Sim {
 pub enum SimVerb {
     /// Connect virtual boards to a gateway
     Board(SimBoard),
+    /// Start virtual phones that the real adb connects to
+    Phone(SimPhone),
     /// Serve the fixture device of the official MCP conformance suite, on loopback and without a token
     #[cfg(feature = "conformance")]
     Conformance {
@@ -430,6 +469,29 @@ pub enum BoardKind {
     Companion,
     /// A sensor and relay board
     Relay,
+}
+
+#[derive(Args, Debug)]
+pub struct SimPhone {
+    /// Where the first phone waits for adb; further ones on every second port after it. Port 0 takes free ones
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:7355")]
+    pub adb: SocketAddr,
+
+    /// The version of Android whose formats it speaks: 9, 11, 13 or 15
+    #[arg(long, value_name = "VERSION", default_value = "15", value_parser = android)]
+    pub android: Android,
+
+    /// How many phones
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=256))]
+    pub count: u16,
+
+    /// What guards a phone that sleeps: none, swipe or pin=DIGITS
+    #[arg(long, value_name = "LOCK", default_value = "swipe", value_parser = lock)]
+    pub lock: Lock,
+
+    /// Milliseconds that every command takes at least
+    #[arg(long, value_name = "MS", default_value_t = 0)]
+    pub latency: u64,
 }
 
 #[derive(Args, Debug)]
@@ -496,6 +558,20 @@ fn duration(text: &str) -> Result<Duration, String> {
     Ok(Duration::from_secs_f64(seconds))
 }
 
+fn android(text: &str) -> Result<Android, String> {
+    Android::parse(text).ok_or_else(|| "expected 9, 11, 13 or 15".to_owned())
+}
+
+fn lock(text: &str) -> Result<Lock, String> {
+    let is_pin = |pin: &str| (4..=16).contains(&pin.len()) && pin.bytes().all(|byte| byte.is_ascii_digit());
+    match (text, text.strip_prefix("pin=")) {
+        ("none", _) => Ok(Lock::None),
+        ("swipe", _) => Ok(Lock::Swipe),
+        (_, Some(pin)) if is_pin(pin) => Ok(Lock::Pin(pin.to_owned())),
+        _ => Err("expected none, swipe, or pin= and 4 to 16 digits".to_owned()),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -514,6 +590,15 @@ mod tests {
         assert_eq!(duration("2m"), Ok(Duration::from_secs(120)));
         for wrong in ["", "s", "-1s", "0", "1h", "inf", "NaN", "1e99", "五s"] {
             assert!(duration(wrong).is_err(), "{wrong:?}");
+        }
+    }
+
+    #[test]
+    fn a_lock_is_nothing_a_swipe_or_a_pin() {
+        assert_eq!(lock("none"), Ok(Lock::None));
+        assert_eq!(lock("pin=1234"), Ok(Lock::Pin("1234".to_owned())));
+        for wrong in ["", "pin", "pin=", "pin=12", "pin=12a4", "fingerprint"] {
+            assert!(lock(wrong).is_err(), "{wrong:?}");
         }
     }
 

@@ -9,6 +9,7 @@ use sinew_front::Front;
 use sinew_front::dialout::{self, Address};
 use sinew_front::tls::TlsIdentity;
 use sinew_gateway::{Gateway, OpenError, Shape};
+use sinew_phones::{Profile, adb};
 use tokio::net::{TcpListener, UdpSocket};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -39,6 +40,8 @@ pub struct Settings {
     pub pictures: Pictures,
     /// Brokers to offer the tools at.
     pub endpoints: Vec<(Address, Shape)>,
+    /// How much of the phones that adb sees is offered; `None` where they are left alone.
+    pub phones: Option<Profile>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -138,6 +141,19 @@ impl House {
 
         for (address, shape) in settings.endpoints {
             tasks.spawn(dialout::serve(front.clone(), address, shape, shutdown.clone()));
+        }
+
+        if let Some(profile) = settings.phones {
+            match adb::Server::from_env() {
+                Ok(server) => {
+                    let following = adb::run(server, profile, gateway.announce(), shutdown.clone());
+                    tasks.spawn(async move {
+                        following.await;
+                        Ok(())
+                    });
+                }
+                Err(error) => tracing::warn!("phones are not followed: {error}"),
+            }
         }
 
         state::write_doors(&settings.state, &doors)?;

@@ -3,6 +3,7 @@
 //! Every key that a flag has too bears the flag's name; a flag wins over the file, the file over the
 //! default.
 
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -11,6 +12,8 @@ use serde::{Deserialize, Serialize};
 use sinew_boards::{Backend, Offer, Pictures};
 use sinew_front::dialout::Address;
 use sinew_gateway::Shape;
+use sinew_phones::Profile;
+use sinew_spec::judge;
 
 use crate::args::{Doors, MqttDoor};
 use crate::commands::shape;
@@ -39,6 +42,30 @@ pub struct Config {
     pub user_tools: bool,
     pub vision: Option<Vision>,
     pub endpoints: Vec<Endpoint>,
+    pub spec: Option<Spec>,
+    pub phones: Phones,
+}
+
+/// How specifications are judged, for a repository that keeps its `sinew.toml` beside them.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct Spec {
+    /// `off`, `advice`, `warning` or `error` by rule.
+    pub rules: BTreeMap<String, String>,
+    pub name_length: Option<usize>,
+    pub description_tokens: Option<usize>,
+}
+
+impl Spec {
+    pub fn rules(&self) -> Result<judge::Config, String> {
+        let mut config = judge::Config::default();
+        for (id, level) in &self.rules {
+            config.set(id, level)?;
+        }
+        config.name_length = self.name_length.unwrap_or(config.name_length);
+        config.description_tokens = self.description_tokens.unwrap_or(config.description_tokens);
+        Ok(config)
+    }
 }
 
 /// What the bootstrap tells boards.
@@ -57,6 +84,36 @@ pub struct Vision {
     pub url: String,
     pub model: String,
     pub key: Option<String>,
+}
+
+/// Whether and how the phones that adb sees are offered.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct Phones {
+    pub enabled: bool,
+    pub profile: PhoneProfile,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum PhoneProfile {
+    Full,
+    Compact,
+}
+
+impl Default for Phones {
+    fn default() -> Phones {
+        Phones { enabled: true, profile: PhoneProfile::Full }
+    }
+}
+
+impl Phones {
+    fn profile(&self) -> Option<Profile> {
+        self.enabled.then_some(match self.profile {
+            PhoneProfile::Full => Profile::Full,
+            PhoneProfile::Compact => Profile::Compact,
+        })
+    }
 }
 
 /// A broker of MCP endpoints to offer the tools at.
@@ -103,6 +160,8 @@ keys! {
     "user-tools"      "true"                     "false"                "Also ask boards for the tools they keep for their users, such as reboot or firmware upgrade.";
     "vision"          r#"{ url = "http://127.0.0.1:11434/v1/chat/completions", model = "llava", key = "secret" }"# "none" "A model that answers questions about photos, as OpenAI's chat completions; `key` may be left out. Without it the photo itself goes to the client.";
     "endpoints"       r#"[{ url = "wss://broker.example/mcp/?token=secret" }]"# "none" "Brokers of MCP endpoints to dial and offer the tools at; also as `[[endpoints]]` sections at the end of the file. `unfolded = true` gives every device's tools names of their own.";
+    "spec"            r#"{ rules = { split-tool = "off", version-missing = "error" } }"# "none" "How `sinew spec` judges: `[spec.rules]` sets a rule to `off`, `advice`, `warning` or `error`; `name-length` and `description-tokens` under `[spec]` set what is too long. `sinew spec` finds it in the `sinew.toml` of the current folder.";
+    "phones"          r#"{ enabled = true, profile = "compact" }"# r#"{ enabled = true, profile = "full" }"# "Phones that adb sees; also as a `[phones]` section at the end of the file. They come by themselves once there is an adb server, which is started where `adb` is on the PATH; without adb nothing happens. The `compact` profile offers a dozen tools instead of all.";
 }
 
 impl Default for Config {
@@ -127,6 +186,8 @@ impl Default for Config {
             user_tools: false,
             vision: None,
             endpoints: Vec::new(),
+            spec: None,
+            phones: Phones::default(),
         }
     }
 }
@@ -160,6 +221,7 @@ impl Config {
         }
         config.pictures().map_err(|problem| format!("`vision`: {problem}"))?;
         config.addresses().map_err(|problem| format!("`endpoints`: {problem}"))?;
+        config.spec.as_ref().map(Spec::rules).transpose().map_err(|problem| format!("`spec`: {problem}"))?;
         Ok(config)
     }
 
@@ -212,6 +274,7 @@ impl Config {
             user_tools: self.user_tools,
             pictures,
             endpoints,
+            phones: self.phones.profile(),
         })
     }
 }
@@ -331,6 +394,16 @@ mod tests {
         assert_eq!(format!("{addresses:?}"), "[(wss://b, Folded), (ws://c, Unfolded)]");
         let refused = Config::parse("endpoints = [{ url = 'https://b/?token=secret' }]").expect_err("no WebSocket");
         assert!(refused.contains("ws://") && !refused.contains("secret"), "{refused}");
+    }
+
+    #[test]
+    fn phones_are_followed_unless_told_otherwise() {
+        let profile = |text: &str| Config::parse(text).map(|config| config.phones.profile());
+        assert_eq!(profile(""), Ok(Some(Profile::Full)));
+        assert_eq!(profile("[phones]\nprofile = 'compact'"), Ok(Some(Profile::Compact)));
+        assert_eq!(profile("phones = { enabled = false }"), Ok(None));
+        let refused = profile("[phones]\nprofil = 'compact'").expect_err("misspelt");
+        assert!(refused.contains("profil") && refused.contains("profile"), "{refused}");
     }
 
     #[test]

@@ -91,7 +91,7 @@ impl Page {
     fn table(&self, show: Show) -> String {
         let mut table = Table::new(["DEVICE", "KIND", "TOOLS"]);
         for device in &self.devices {
-            let cells = [device.kind.clone(), device.tools.join(", ")].map(|cell| (None, cell));
+            let cells = [device.kind.clone(), summary(&device.tools)].map(|cell| (None, cell));
             table.row([(Some(Ink::Good), device.id.clone())].into_iter().chain(cells));
         }
         show.table(&table)
@@ -106,6 +106,8 @@ impl Page {
             ("set_volume", " volume=40"),
             ("get_device_status", ""),
             ("take_photo", " question='What do you see?' --save ."),
+            ("open_app", " app=Notes return=screen"),
+            ("get_screen", " screenshot=annotated --save ."),
         ] {
             let found = self.devices.iter().find_map(|device| {
                 let tool = device.tools.iter().find(|tool| tool.ends_with(end))?;
@@ -132,6 +134,14 @@ impl Page {
             "Claude Desktop, and every client that starts its servers (claude_desktop_config.json)",
             &format!("{desktop:#}"),
         ) + &section(show, "Clients that speak Streamable HTTP", &format!("{http:#}"))
+    }
+}
+
+/// Their names; of many only the first ones, and how many there are.
+fn summary(tools: &[String]) -> String {
+    match tools.len() {
+        count @ 13.. => format!("{count}: {}, …", tools[..4].join(", ")),
+        _ => tools.join(", "),
     }
 }
 

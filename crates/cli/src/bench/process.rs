@@ -68,6 +68,8 @@ fn spawn(arguments: &[&str]) -> Result<Child, Failure> {
         .env_remove("SINEW_STATE")
         .env_remove("SINEW_URL")
         .env_remove("SINEW_TOKEN")
+        // Nobody's phones are part of a measurement.
+        .env("ADB_SERVER_SOCKET", "localfilesystem:/nonexistent")
         .env("SINEW_LOG", "warn")
         .stdin(Stdio::null())
         .stdout(Stdio::piped())

@@ -7,9 +7,12 @@ mod devices;
 mod doctor;
 mod endpoint;
 mod events;
+mod phones;
 mod serve;
 mod sim;
+pub mod spec;
 mod stdio;
+mod story;
 mod token;
 mod tools;
 
@@ -30,10 +33,12 @@ pub async fn run(verb: Verb, show: Show) -> Result<(), Failure> {
         Verb::Endpoint(args) => endpoint::run(args, show).await,
         Verb::Devices(args) => devices::run(args, show).await,
         Verb::Boards(args) => boards::run(args, show).await,
+        Verb::Phones(args) => phones::run(args, show).await,
         Verb::Tools(args) => tools::run(args, show).await,
         Verb::Call(args) => call::run(args, show).await,
         Verb::Events(args) => events::run(args, show).await,
         Verb::Token(args) => token::run(args, show).await,
+        Verb::Spec(args) => spec::run(args, show).await,
         Verb::Sim(args) => sim::run(args, show).await,
         Verb::Doctor(args) => doctor::run(args, show).await,
         Verb::Bench(args) => bench::run(args, show).await,

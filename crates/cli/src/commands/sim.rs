@@ -1,10 +1,13 @@
-//! `sinew sim`: virtual boards for a gateway elsewhere, and the conformance fixture.
+//! `sinew sim`: virtual boards for a gateway elsewhere, virtual phones for adb, and the conformance fixture.
+
+use std::time::Duration;
 
 use serde_json::json;
 use sinew_sim::board::{self, BoardConfig, Trust, hardware_id};
+use sinew_sim::phone::{Clock, PhoneConfig, Stand};
 use tokio_util::sync::CancellationToken;
 
-use crate::args::{BoardKind, Sim, SimBoard, SimVerb};
+use crate::args::{BoardKind, Sim, SimBoard, SimPhone, SimVerb};
 use crate::compose::{StopSignal, allow_many_sockets};
 use crate::failure::{Failure, Kind};
 use crate::pin::Fingerprint;
@@ -14,6 +17,7 @@ use crate::state;
 pub async fn run(args: Sim, show: Show) -> Result<(), Failure> {
     match args.verb {
         SimVerb::Board(args) => boards(args, show).await,
+        SimVerb::Phone(args) => phones(args, show).await,
         #[cfg(feature = "conformance")]
         SimVerb::Conformance { listen } => conformance::run(listen, show).await,
     }
@@ -57,6 +61,44 @@ async fn boards(args: SimBoard, show: Show) -> Result<(), Failure> {
     shutdown.cancel();
     while tasks.join_next().await.is_some() {}
     outcome
+}
+
+async fn phones(args: SimPhone, show: Show) -> Result<(), Failure> {
+    let mut stop = StopSignal::new()?;
+    let config = PhoneConfig {
+        adb: Some(args.adb),
+        android: args.android,
+        count: args.count.into(),
+        latency: Duration::from_millis(args.latency),
+        lock: args.lock,
+        clock: Clock::Real,
+    };
+    let stand = Stand::open(&config).await;
+    let stand = stand.map_err(|error| {
+        Failure::new(Kind::DoorTaken, format!("{error}; choose another address with --adb IP:PORT"))
+    })?;
+    let addresses: Vec<String> = stand.addresses().iter().map(ToString::to_string).collect();
+    print(&if show.json() {
+        format!("{}\n", json!({"android": args.android.release(), "phones": addresses}))
+    } else {
+        let lines: String = addresses.iter().map(|address| format!("  adb connect {address}\n")).collect();
+        let who = if addresses.len() == 1 {
+            "A virtual phone waits".to_owned()
+        } else {
+            format!("{} virtual phones wait", addresses.len())
+        };
+        format!("{who} for adb, with Android {}; Ctrl-C ends it.\n\n{lines}", args.android)
+    });
+    let shutdown = CancellationToken::new();
+    let mut running = std::pin::pin!(stand.run(shutdown.clone()));
+    let ran = tokio::select! {
+        ran = &mut running => ran,
+        () = stop.wait() => {
+            shutdown.cancel();
+            running.await
+        }
+    };
+    ran.map_err(|error| Failure::new(Kind::Io, format!("a virtual phone failed: {error}")))
 }
 
 struct BoardsDoor {

@@ -45,7 +45,7 @@ pub async fn find_or_open(reach: &Reach, demo: bool) -> Result<Place, Failure> {
         if let Some(running) = state::find_running(&directory) {
             return Target::of_running(&running, reach).map(Place::Running);
         }
-        match open(&own, reach.token.clone()).await {
+        match open(&own, reach.token.clone(), demo).await {
             Ok(house) => return Ok(Place::Here(Box::new(house))),
             Err(failure) if failure.error_type == "StateTaken" && tokio::time::Instant::now() < patience => {
                 tokio::time::sleep(Duration::from_millis(50)).await;
@@ -91,8 +91,7 @@ pub fn shape(unfolded: bool) -> Shape {
 
 async fn serve(mut house: House, args: &Stdio) -> Result<(), Failure> {
     if args.demo {
-        demo::connect_boards(&mut house)?;
-        demo::wait_for_boards(&house).await?;
+        demo::connect(&mut house).await?;
     }
     let shape = shape(args.unfolded);
     let principal = Principal::new("stdio", Role::Client);
@@ -107,14 +106,15 @@ async fn serve(mut house: House, args: &Stdio) -> Result<(), Failure> {
 }
 
 /// A gateway at the usual addresses, or at free ones where something else holds those.
-async fn open(directory: &Path, token: Option<String>) -> Result<House, Failure> {
+async fn open(directory: &Path, token: Option<String>, demo: bool) -> Result<House, Failure> {
+    let config = if demo { demo::config() } else { Config::default() };
     let mut doors = Doors { token, ..Doors::default() };
     doors.state.state = Some(directory.to_owned());
-    match House::open(Config::default().with_flags(&doors)?).await {
+    match House::open(config.clone().with_flags(&doors)?).await {
         Err(failure) if failure.error_type == "DoorTaken" => {
             tracing::warn!("{failure}; going on at free ports");
             let free = "127.0.0.1:0".parse().ok();
-            House::open(Config::default().with_flags(&Doors {
+            House::open(config.with_flags(&Doors {
                 listen: free,
                 devices: free,
                 mqtt: free.map(MqttDoor::At),

@@ -16,6 +16,8 @@ pub fn sinew(state: &Path) -> Command {
     for name in ["SINEW_URL", "SINEW_TOKEN", "SINEW_FINGERPRINT", "SINEW_LOG", "NO_COLOR"] {
         command.env_remove(name);
     }
+    // No server is there and none is started: nobody's adb is disturbed.
+    command.env("ADB_SERVER_SOCKET", "localfilesystem:/nonexistent");
     command.env("SINEW_STATE", state).stdin(Stdio::null());
     command
 }

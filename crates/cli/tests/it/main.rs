@@ -7,6 +7,8 @@ mod boards;
 mod endpoint;
 mod house;
 mod lasting;
+mod phones;
+mod spec;
 mod start;
 mod stdio;
 mod tidy;
