@@ -8,6 +8,7 @@ use sinew_tool::{Args, ErrorKind, Hints, Outcome, Tool, ToolError};
 use crate::check::Check;
 use crate::gateway::Gateway;
 use crate::snapshot::Entry;
+use crate::specification;
 use crate::text::clean_line;
 use crate::view::PublicTool;
 
@@ -15,7 +16,7 @@ const LIST_DEVICES: &str = "list_devices";
 const GET_DEVICE_EVENTS: &str = "get_device_events";
 
 /// Names no device's tool ever gets.
-pub(crate) const NAMES: &[&str] = &[LIST_DEVICES, GET_DEVICE_EVENTS];
+pub(crate) const NAMES: &[&str] = &[LIST_DEVICES, GET_DEVICE_EVENTS, specification::VALIDATE, specification::COMPARE];
 
 /// Events of one answer, unless the caller says otherwise.
 const USUAL_EVENTS: usize = 50;
@@ -24,9 +25,11 @@ const MAX_EVENTS: usize = 200;
 pub(crate) struct BuiltIn {
     tool: Tool,
     input: Check,
+    /// Whether it is there only where the settings say so.
+    is_extra: bool,
 }
 
-static TOOLS: LazyLock<[BuiltIn; 2]> = LazyLock::new(|| {
+static TOOLS: LazyLock<Vec<BuiltIn>> = LazyLock::new(|| {
     let list_devices = Tool::new(LIST_DEVICES, "Devices, their state and tools.", json!({"type": "object"}))
         .with_output_schema(json!({"type": "object", "properties": {"devices": {"type": "array"}}}));
     let events = json!({
@@ -41,14 +44,17 @@ static TOOLS: LazyLock<[BuiltIn; 2]> = LazyLock::new(|| {
         .with_output_schema(
             json!({"type": "object", "properties": {"events": {"type": "array"}, "next": {"type": "string"}}}),
         );
-    [list_devices, get_device_events].map(|tool| {
+    let usual = [list_devices, get_device_events].map(|tool| (tool, false));
+    let extra = specification::tools().map(|tool| (tool, true));
+    let built_in = |(tool, is_extra): (Tool, bool)| {
         let tool = tool.with_hints(Hints::reading());
-        BuiltIn { input: Check::new(tool.input_schema.clone()).0, tool }
-    })
+        BuiltIn { input: Check::new(tool.input_schema.clone()).0, tool, is_extra }
+    };
+    usual.into_iter().chain(extra).map(built_in).collect()
 });
 
-/// The built-in tools, as lists show them.
-pub(crate) fn tools() -> Vec<PublicTool> {
+/// The built-in tools, as lists show them; with those for specifications where they are wanted.
+pub(crate) fn tools(spec_tools: bool) -> Vec<PublicTool> {
     let public = |built_in: &BuiltIn| PublicTool {
         name: built_in.tool.name.clone(),
         tool: built_in.tool.clone(),
@@ -56,11 +62,11 @@ pub(crate) fn tools() -> Vec<PublicTool> {
         device: None,
         selector: None,
     };
-    TOOLS.iter().map(public).collect()
+    TOOLS.iter().filter(|built_in| spec_tools || !built_in.is_extra).map(public).collect()
 }
 
-pub(crate) fn find(name: &str) -> Option<&'static BuiltIn> {
-    TOOLS.iter().find(|built_in| built_in.tool.name == name)
+pub(crate) fn find(name: &str, spec_tools: bool) -> Option<&'static BuiltIn> {
+    TOOLS.iter().find(|built_in| built_in.tool.name == name && (spec_tools || !built_in.is_extra))
 }
 
 impl BuiltIn {
@@ -69,9 +75,17 @@ impl BuiltIn {
         self.input.arguments(&self.tool.name, &args)?;
         match self.tool.name.as_str() {
             LIST_DEVICES => Ok(list_devices(gateway)),
+            specification::VALIDATE => aside(move || specification::validate(&args)).await,
+            specification::COMPARE => aside(move || specification::compare(&args)).await,
             _ => get_device_events(gateway, &args).await,
         }
     }
+}
+
+/// Work that takes longer than other calls should wait.
+async fn aside(work: impl FnOnce() -> Result<Outcome, ToolError> + Send + 'static) -> Result<Outcome, ToolError> {
+    let done = tokio::task::spawn_blocking(work).await;
+    done.unwrap_or_else(|error| Err(ToolError::new(ErrorKind::Internal, format!("the tool failed: {error}"))))
 }
 
 fn list_devices(gateway: &Gateway) -> Outcome {

@@ -79,10 +79,11 @@ impl Gateway {
             return Err(ToolError::new(ErrorKind::PermissionDenied, message));
         }
         let snapshot = self.snapshot();
-        let holder = match route::find(&snapshot, wish, &mut args, self.sees_user_tools(who))? {
-            Target::BuiltIn(built_in) => return built_in.run(self, args).await,
-            Target::Device(holder) => holder,
-        };
+        let holder =
+            match route::find(&snapshot, wish, &mut args, self.sees_user_tools(who), self.settings().spec_tools)? {
+                Target::BuiltIn(built_in) => return built_in.run(self, args).await,
+                Target::Device(holder) => holder,
+            };
         record.aim(holder);
 
         let args = check(holder.offered, args)?;

@@ -55,7 +55,8 @@ impl Fold {
         self.by_public.get(public).map_or(&[], Vec::as_slice)
     }
 
-    pub(crate) fn list(&self, sees_user_tools: bool) -> Arc<ToolList> {
+    /// Whether the tools for specifications are wanted is the same throughout a gateway's life.
+    pub(crate) fn list(&self, sees_user_tools: bool, spec_tools: bool) -> Arc<ToolList> {
         let list = self.lists[usize::from(sees_user_tools)].get_or_init(|| {
             // Where descriptions differ, the first device's wins: groups are in the order of ids.
             let first = |variants: &Vec<Variant>| {
@@ -65,7 +66,7 @@ impl Fold {
                 })
             };
             let mut tools: Vec<PublicTool> = self.by_public.values().filter_map(first).map(folded).collect();
-            tools.extend(builtin::tools());
+            tools.extend(builtin::tools(spec_tools));
             tools.sort_by(|one, two| one.name.cmp(&two.name));
             let digest = Digest::of(&tools.iter().map(|public| public.tool.to_json()).collect());
             Arc::new(ToolList { tools, digest })
@@ -108,7 +109,7 @@ impl Unfold {
         self.by_public.get(public).map(|(device, tool)| (*device as usize, *tool as usize))
     }
 
-    pub(crate) fn list(&self, snapshot: &Snapshot, sees_user_tools: bool) -> Arc<ToolList> {
+    pub(crate) fn list(&self, snapshot: &Snapshot, sees_user_tools: bool, spec_tools: bool) -> Arc<ToolList> {
         let list = self.lists[usize::from(sees_user_tools)].get_or_init(|| {
             let listed: HashMap<u32, String> = snapshot
                 .groups
@@ -118,7 +119,7 @@ impl Unfold {
                     group.listed.iter().map(move |place| (*place, digest.clone()))
                 })
                 .collect();
-            let mut tools: Vec<PublicTool> = builtin::tools();
+            let mut tools: Vec<PublicTool> = builtin::tools(spec_tools);
             // The offer's digest stands for its tools: thousands of schemas need not be hashed again.
             let mut marks: Vec<Value> = Vec::new();
             let mut names: Vec<_> = self.by_public.iter().collect();

@@ -4,14 +4,15 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use sinew_tool::{Announce, DeviceEvent, DeviceId, Digest, ErrorKind, Picture, ToolError, Value};
+use sinew_tool::{Announce, DeviceEvent, DeviceId, Digest, ErrorKind, Picture, ToolError, Value, json};
 use tokio::sync::broadcast;
 
 use crate::identity::unknown_device;
 use crate::lobby::Lobby;
 use crate::lock::Lock;
+use crate::pins::Pins;
 use crate::principal::{Principal, Role};
-use crate::registry::Registry;
+use crate::registry::{Agreement, Registry};
 use crate::settings::{OpenError, Settings};
 use crate::snapshot::{Presence, Snapshot};
 use crate::store::{Cursor, Store};
@@ -59,11 +60,13 @@ impl Gateway {
         let own = tokens::own(settings.token.as_deref(), dir)?;
         let lobby = Lobby::new(tokens::secret(dir, "bootstrap-key")?);
         let events = broadcast::Sender::new(TOLD_EVENTS);
+        let pins = settings.lock_file.clone().or_else(|| dir.map(|dir| dir.join("sinew.lock")));
+        let pins = Pins::open(pins)?;
         let file = dir.map(|dir| dir.join("gateway.db"));
         let (store, mut loaded) = Store::open(file.as_deref(), &settings, events.clone())?;
         let store = Arc::new(store);
         let tokens = std::mem::take(&mut loaded.tokens);
-        let registry = Arc::new(Registry::new(loaded, store.clone(), &settings));
+        let registry = Arc::new(Registry::new(loaded, store.clone(), pins, &settings));
         let tokens = Tokens::new(own, tokens, store.clone(), registry.clone());
         Ok(Gateway {
             inner: Arc::new(Inner { settings, registry, tokens, lobby, events, store, lock: Mutex::new(lock) }),
@@ -93,8 +96,10 @@ impl Gateway {
         }
         let snapshot = self.snapshot();
         match shape {
-            Shape::Folded => snapshot.fold.list(self.sees_user_tools(who)),
-            Shape::Unfolded => snapshot.unfold().list(&snapshot, self.sees_user_tools(who)),
+            Shape::Folded => snapshot.fold.list(self.sees_user_tools(who), self.inner.settings.spec_tools),
+            Shape::Unfolded => {
+                snapshot.unfold().list(&snapshot, self.sees_user_tools(who), self.inner.settings.spec_tools)
+            }
         }
     }
 
@@ -119,6 +124,29 @@ impl Gateway {
     /// Gives a device a speaking name; an empty one takes it away.
     pub fn rename(&self, device: &str, name: &str) -> Result<DeviceView, ToolError> {
         self.inner.registry.rename(device, name)
+    }
+
+    /// Agrees on the tools a device has now: from here on they change in the open, or are held back.
+    pub fn pin(&self, device: &str) -> Result<DeviceView, ToolError> {
+        self.inner.registry.agree(device, Agreement::Pin)
+    }
+
+    /// Lets a device change its tools again as it likes; what was held back is offered.
+    pub fn unpin(&self, device: &str) -> Result<DeviceView, ToolError> {
+        self.inner.registry.agree(device, Agreement::Unpin)
+    }
+
+    /// Takes the tools of a pinned device that are held back as they are now: one of them, or all.
+    pub fn accept(&self, device: &str, tool: Option<&str>) -> Result<DeviceView, ToolError> {
+        self.inner.registry.agree(device, Agreement::Accept(tool))
+    }
+
+    /// Whether a device is pinned, and what is held back of it, with the changes that are the reason.
+    pub fn changes(&self, device: &str) -> Result<Value, ToolError> {
+        let snapshot = self.snapshot();
+        let entry = snapshot.entry(device).ok_or_else(|| unknown_device(device, snapshot.devices.iter()))?;
+        let held = entry.held.as_ref().map_or(json!([]), |held| held.to_json());
+        Ok(json!({"id": entry.id.as_str(), "pinned": entry.pinned, "quarantined": held}))
     }
 
     /// Events after a cursor, oldest first; from the oldest kept without one. At most 1,000 at once.

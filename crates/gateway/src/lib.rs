@@ -4,7 +4,8 @@
 //! it, and nothing else reaches a device. It knows no protocol: neither HTTP nor the board dialect.
 //!
 //! Where things are: `registry` (who is here; the only writer) publishes a `snapshot`; `offer`
-//! admits what a device offers, with `names`, `schema`, `bounds` and `check`; `fold` makes the lists; `call`
+//! admits what a device offers, with `names`, `schema`, `bounds` and `check`, and `pins` remembers what
+//! was agreed; `fold` makes the lists; `call`
 //! conducts a call, with `route` and `record`; `store` remembers; boards that nobody knows wait in the
 //! `lobby`.
 
@@ -19,6 +20,7 @@ mod lobby;
 mod lock;
 mod names;
 mod offer;
+mod pins;
 mod principal;
 mod record;
 mod registry;
@@ -26,6 +28,7 @@ mod route;
 mod schema;
 mod settings;
 mod snapshot;
+mod specification;
 mod store;
 mod text;
 mod tokens;

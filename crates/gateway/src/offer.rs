@@ -24,7 +24,8 @@ const MAX_WARNINGS: usize = 20;
 
 /// A toolset, ready to be listed and called.
 pub(crate) struct Offer {
-    /// The digest of the toolset as the device gave it.
+    /// As the device gave it.
+    pub toolset: Arc<Toolset>,
     pub digest: Digest,
     pub tools: Vec<Offered>,
 }
@@ -81,7 +82,7 @@ impl Offers {
         Offers { names, known: HashMap::new(), checks: HashMap::new() }
     }
 
-    pub(crate) fn admit(&mut self, toolset: &Toolset) -> (Arc<Offer>, News) {
+    pub(crate) fn admit(&mut self, toolset: &Arc<Toolset>) -> (Arc<Offer>, News) {
         if let Some(offer) = self.known.get(&toolset.digest()).and_then(Weak::upgrade) {
             return (offer, News::default());
         }
@@ -102,7 +103,7 @@ impl Offers {
             news.warnings.insert(0, format!("it has {} tools; only the first {MAX_TOOLS} are offered", toolset.len()));
         }
         news.warnings.truncate(MAX_WARNINGS);
-        let offer = Arc::new(Offer { digest: toolset.digest(), tools });
+        let offer = Arc::new(Offer { toolset: toolset.clone(), digest: toolset.digest(), tools });
         forget_the_dead(&mut self.known);
         self.known.insert(offer.digest, Arc::downgrade(&offer));
         (offer, news)
@@ -232,7 +233,7 @@ mod tests {
         #[test]
         fn no_schema_and_no_argument_makes_it_stumble(input in schema(), output in schema(), args in schema()) {
             let tool = Tool::new("x", "", input).with_output_schema(output);
-            let (offer, _) = offers().admit(&Toolset::new([tool]));
+            let (offer, _) = offers().admit(&Arc::new(Toolset::new([tool])));
             for offered in &offer.tools {
                 prop_assert_eq!(&offered.tool.input_schema["type"], "object");
                 let _ = offered.input.arguments("x", &args);
@@ -249,9 +250,9 @@ mod tests {
     fn equal_toolsets_are_one_offer_and_equal_schemas_one_check() {
         let mut offers = offers();
         let tool = |name: &str| Tool::new(name, "", json!({"type": "object", "properties": {"a": {"type": "string"}}}));
-        let (one, news) = offers.admit(&Toolset::new([tool("x"), tool("y")]));
+        let (one, news) = offers.admit(&Arc::new(Toolset::new([tool("x"), tool("y")])));
         assert!(news.is_new);
-        let (two, news) = offers.admit(&Toolset::new([tool("x"), tool("y")]));
+        let (two, news) = offers.admit(&Arc::new(Toolset::new([tool("x"), tool("y")])));
         assert!(!news.is_new && Arc::ptr_eq(&one, &two));
         assert!(Arc::ptr_eq(&one.tools[0].input, &one.tools[1].input));
     }
@@ -259,7 +260,7 @@ mod tests {
     #[test]
     fn a_schema_that_is_no_schema_is_offered_with_a_warning() {
         let broken = Tool::new("x", "", json!({"type": "object", "properties": {"a": {"type": "loud"}}}));
-        let (offer, news) = offers().admit(&Toolset::new([broken]));
+        let (offer, news) = offers().admit(&Arc::new(Toolset::new([broken])));
         assert_eq!(offer.tools.len(), 1);
         assert!(
             news.warnings[0].contains("tool `x`") && news.warnings[0].contains("not checked"),
@@ -272,7 +273,7 @@ mod tests {
     fn a_broken_output_schema_is_left_out() {
         let tool = Tool::new("x", "", json!({}))
             .with_output_schema(json!({"type": "object", "properties": {"a": {"type": 5}}}));
-        let (offer, news) = offers().admit(&Toolset::new([tool]));
+        let (offer, news) = offers().admit(&Arc::new(Toolset::new([tool])));
         assert!(offer.tools[0].output.is_none() && offer.tools[0].tool.output_schema.is_none());
         assert_eq!(news.warnings.len(), 1);
     }
@@ -281,11 +282,11 @@ mod tests {
     fn a_device_with_too_much_of_everything_is_bounded() {
         let many =
             (0..600).map(|number| Tool::new(format!("t{number}"), "d".repeat(20_000), json!({"type": "string"})));
-        let (offer, news) = offers().admit(&Toolset::new(many));
+        let (offer, news) = offers().admit(&Arc::new(Toolset::new(many)));
         assert_eq!(offer.tools.len(), MAX_TOOLS);
         assert_eq!(news.warnings.len(), MAX_WARNINGS);
         assert!(offer.tools[0].tool.description.chars().count() <= MAX_DESCRIPTION);
-        let (offer, _) = offers().admit(&Toolset::new([Tool::new("n".repeat(300), "", json!({}))]));
+        let (offer, _) = offers().admit(&Arc::new(Toolset::new([Tool::new("n".repeat(300), "", json!({}))])));
         assert!(offer.tools.is_empty());
     }
 }

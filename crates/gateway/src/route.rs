@@ -29,25 +29,24 @@ pub(crate) fn find<'s>(
     wish: Wish<'_>,
     args: &mut Args,
     sees_user_tools: bool,
+    spec_tools: bool,
 ) -> Result<Target<'s>, ToolError> {
     match wish {
         Wish::On { device, tool } => {
             let entry = snapshot.entry(device).ok_or_else(|| unknown_device(device, snapshot.devices.iter()))?;
             let offered = entry.offer.find(tool).filter(|offered| offered.is_seen(sees_user_tools));
             let offered = offered.ok_or_else(|| {
-                ToolError::new(
-                    ErrorKind::UnknownTool,
-                    format!(
-                        "{} has no tool `{}`; list its tools to see what it has",
-                        entry.title(),
-                        clean_line(tool, 128)
-                    ),
-                )
+                let (title, name) = (entry.title(), clean_line(tool, 128));
+                let message = match entry.held.as_ref().filter(|held| held.holds(tool)) {
+                    Some(held) => format!("`{name}` of {title} is held back: {}", held.remedy(&entry.id)),
+                    None => format!("{title} has no tool `{name}`; list its tools to see what it has"),
+                };
+                ToolError::new(ErrorKind::UnknownTool, message)
             })?;
             Ok(Target::Device(Holder { entry, offered }))
         }
         Wish::Public { name, shape } => {
-            if let Some(built_in) = builtin::find(name) {
+            if let Some(built_in) = builtin::find(name, spec_tools) {
                 return Ok(Target::BuiltIn(built_in));
             }
             let found = match shape {

@@ -14,6 +14,10 @@ pub struct Settings {
     pub token: Option<String>,
     /// Lets clients see and call tools that are meant for people only.
     pub allow_user_tools: bool,
+    /// Offers the built-in tools that judge and compare tool specifications.
+    pub spec_tools: bool,
+    /// Where the tools of pinned devices are kept, instead of `sinew.lock` in the state directory.
+    pub lock_file: Option<PathBuf>,
     /// How long a call may take when the caller says nothing.
     pub budget: Duration,
     /// The longest budget a caller can ask for.
@@ -43,6 +47,8 @@ impl Default for Settings {
             url: None,
             token: None,
             allow_user_tools: false,
+            spec_tools: false,
+            lock_file: None,
             budget: Duration::from_secs(30),
             max_budget: Duration::from_secs(600),
             grace: Duration::from_secs(600),
@@ -73,6 +79,9 @@ pub enum OpenError {
 
     #[error("the store {} was written by a newer Sinew (format {found}, this one knows {known}); use that version, or choose another directory with --state", .path.display())]
     Newer { path: PathBuf, found: i64, known: i64 },
+
+    #[error("the lock {} cannot be read ({detail}); mend it, or move it away and pin the devices anew", .path.display())]
+    Lock { path: PathBuf, detail: String },
 
     #[error("the token {what}: it must have 8 to 512 printable ASCII characters without spaces")]
     Token { what: String },

@@ -5,11 +5,12 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use serde_json::Value;
-use sinew_tool::{Device, DeviceId, DeviceInfo, Status};
+use sinew_tool::{Device, DeviceId, DeviceInfo, Status, Toolset};
 use tokio::time::Instant;
 
 use crate::fold::{Fold, Unfold};
 use crate::offer::{Offer, Offered};
+use crate::pins::Held;
 use crate::text::{clean, clean_line};
 use crate::view::DeviceView;
 
@@ -45,6 +46,8 @@ pub(crate) struct Entry {
     pub name: Option<Arc<str>>,
     pub info: Arc<DeviceInfo>,
     pub offer: Arc<Offer>,
+    pub pinned: bool,
+    pub held: Option<Arc<Held>>,
     pub presence: Presence,
     /// Since when it is here or away, in milliseconds of Unix time.
     pub since: i64,
@@ -180,11 +183,18 @@ impl Entry {
                 let remedy = "switch it on or wake it; it reconnects by itself";
                 ("away".to_owned(), Some(remedy.to_owned()))
             }
-            (Presence::Here(_), Status::Ready) => ("ready".to_owned(), None),
+            (Presence::Here(_), Status::Ready) => {
+                ("ready".to_owned(), self.held.as_ref().map(|held| held.remedy(&self.id)))
+            }
             (Presence::Here(_), Status::Limited { state, remedy }) => {
                 (clean_line(state, 32), Some(clean_line(remedy, 300)))
             }
         }
+    }
+
+    /// All tools as the device gave them, also those that are held back.
+    pub(crate) fn toolset(&self) -> &Arc<Toolset> {
+        self.held.as_ref().map_or(&self.offer.toolset, |held| &held.toolset)
     }
 
     /// `board-ddee01`, or `board-ddee01 "kitchen"`.
@@ -225,6 +235,8 @@ impl Entry {
             state,
             remedy,
             tools: self.offer.tools.len(),
+            pinned: self.pinned,
+            quarantined: self.held.as_ref().map_or(0, |held| held.verdicts.len()),
             since: self.since,
             admitted_by: self
                 .info

@@ -31,8 +31,12 @@ pub struct DeviceView {
     pub state: String,
     /// What a person can do about a state that is not `ready`.
     pub remedy: Option<String>,
-    /// How many tools it has.
+    /// How many tools it offers.
     pub tools: usize,
+    /// Whether its tools may change in the open only.
+    pub pinned: bool,
+    /// How many of its tools are held back, because they changed otherwise.
+    pub quarantined: usize,
     /// Since when it is in this state, in milliseconds of Unix time.
     pub since: i64,
     /// `device token` or `gateway token`, where the family says so.
@@ -56,6 +60,8 @@ impl DeviceView {
             "version": self.version,
             "state": self.state,
             "tools": self.tools,
+            "pinned": self.pinned,
+            "quarantined": self.quarantined,
             "since": self.since,
             "attributes": self.attributes,
         });

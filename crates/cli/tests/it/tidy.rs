@@ -8,7 +8,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("tool", &[]),
     ("wire", &["tool"]),
     ("spec", &["tool"]),
-    ("gateway", &["tool"]),
+    ("gateway", &["tool", "spec"]),
     ("phones", &["tool"]),
     ("cluster", &["tool"]),
     ("boards", &["tool", "wire"]),

@@ -14,10 +14,12 @@ use arc_swap::ArcSwap;
 use sinew_tool::{DeviceEvent, ToolError};
 use tokio::sync::watch;
 
+use crate::pins::{Pins, Turn};
 use crate::settings::Settings;
 use crate::snapshot::Snapshot;
-use crate::store::{Loaded, Store};
+use crate::store::{Commit, Loaded, Store};
 use crate::view::DeviceView;
+pub(crate) use writer::Agreement;
 use writer::Writer;
 
 pub(crate) struct Registry {
@@ -30,8 +32,8 @@ pub(crate) struct Registry {
 
 impl Registry {
     /// Takes up where the last gateway on this store stopped: everything known, everybody away.
-    pub(crate) fn new(loaded: Loaded, store: Arc<Store>, settings: &Settings) -> Registry {
-        let writer = Writer::new(loaded, store, settings);
+    pub(crate) fn new(loaded: Loaded, store: Arc<Store>, pins: Pins, settings: &Settings) -> Registry {
+        let writer = Writer::new(loaded, store, pins, settings);
         let first = Snapshot::build(0, writer.entries(), writer.names.clone(), None);
         Registry {
             writer: Mutex::new(writer),
@@ -43,14 +45,15 @@ impl Registry {
 
     pub(crate) fn apply(&self, event: DeviceEvent) {
         // What a device says of itself is asked before the lock is taken: families have locks too.
+        let mut turn = None;
         let has_changed = match event {
             DeviceEvent::Joined(device) => {
                 let (info, tools) = (device.info(), device.tools());
-                self.write(|writer| writer.join(device, info, &tools))
+                self.write(|writer| writer.join(device, info, &tools, &mut turn))
             }
             DeviceEvent::Changed(device) => {
                 let (info, tools) = (device.info(), device.tools());
-                self.write(|writer| writer.change(&device, info, &tools))
+                self.write(|writer| writer.change(&device, info, &tools, &mut turn))
             }
             DeviceEvent::Said(device, notice) => {
                 let info = device.info();
@@ -66,6 +69,23 @@ impl Registry {
         if has_changed {
             self.tell();
         }
+        // Comparing tools takes a while, so nobody waits for it.
+        if let Some((id, notice)) = turn.and_then(|turn: Turn| Some((turn.id.clone(), turn.notice()?))) {
+            self.lock().tell(&id, notice);
+        }
+    }
+
+    /// What people agree on about a device's tools.
+    pub(crate) fn agree(&self, device: &str, agreement: Agreement<'_>) -> Result<DeviceView, ToolError> {
+        let (view, commit) = {
+            let mut writer = self.lock();
+            let agreed = writer.agree(device, agreement)?;
+            self.version.fetch_add(1, Ordering::AcqRel);
+            agreed
+        };
+        self.tell();
+        commit.map_or(Ok(()), Commit::wait)?;
+        Ok(view)
     }
 
     pub(crate) fn rename(&self, device: &str, name: &str) -> Result<DeviceView, ToolError> {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::json;
-use sinew_tool::{Device, DeviceId, DeviceInfo, DeviceKey, Notice, Status, ToolError, Toolset};
+use sinew_tool::{Device, DeviceId, DeviceInfo, DeviceKey, ErrorKind, Notice, Status, ToolError, Toolset};
 use tokio::time::Instant;
 
 use super::now;
@@ -15,6 +15,7 @@ use crate::builtin;
 use crate::identity;
 use crate::names::NameBook;
 use crate::offer::{self, Offer, Offers};
+use crate::pins::{Held, Pins, Turn};
 use crate::settings::Settings;
 use crate::snapshot::{Entry, Presence, Traffic};
 use crate::store::{Commit, DeviceRow, EventRow, Loaded, Pending, Store, Write};
@@ -28,12 +29,30 @@ const MAX_EVENT_BODY: usize = 16 << 10;
 /// An identity longer than this is not one.
 const MAX_KEY: usize = 256;
 
+/// What people say about a device's tools.
+#[derive(Clone, Copy)]
+pub(crate) enum Agreement<'a> {
+    Pin,
+    Unpin,
+    /// One tool that is held back, or all.
+    Accept(Option<&'a str>),
+}
+
+/// What admission makes of the tools a device brings.
+struct Admitted {
+    offer: Arc<Offer>,
+    pinned: bool,
+    held: Option<Arc<Held>>,
+    warnings: Vec<String>,
+}
+
 pub(super) struct Writer {
     devices: BTreeMap<DeviceId, Arc<Entry>>,
     by_key: HashMap<DeviceKey, DeviceId>,
     /// Lower-case speaking names.
     pub(super) names: Arc<HashMap<String, DeviceId>>,
     offers: Offers,
+    pins: Pins,
     store: Arc<Store>,
     grace: Duration,
     max_devices: usize,
@@ -44,13 +63,14 @@ pub(super) struct Writer {
 
 impl Writer {
     /// Takes up where the last gateway on this store stopped: everything known, everybody away.
-    pub(super) fn new(loaded: Loaded, store: Arc<Store>, settings: &Settings) -> Writer {
+    pub(super) fn new(loaded: Loaded, store: Arc<Store>, pins: Pins, settings: &Settings) -> Writer {
         let nths = loaded.nths.into_iter();
         let mut writer = Writer {
             devices: BTreeMap::new(),
             by_key: HashMap::new(),
             names: Arc::default(),
             offers: Offers::new(NameBook::new(builtin::NAMES, loaded.names)),
+            pins,
             store,
             grace: settings.grace,
             max_devices: settings.max_devices.max(1),
@@ -68,7 +88,13 @@ impl Writer {
         self.devices.values().cloned().collect()
     }
 
-    pub(super) fn join(&mut self, device: Arc<dyn Device>, info: Arc<DeviceInfo>, tools: &Toolset) -> bool {
+    pub(super) fn join(
+        &mut self,
+        device: Arc<dyn Device>,
+        info: Arc<DeviceInfo>,
+        tools: &Arc<Toolset>,
+        turn: &mut Option<Turn>,
+    ) -> bool {
         if info.key.0.is_empty() || info.key.0.len() > MAX_KEY {
             tracing::warn!(
                 family = info.family,
@@ -86,21 +112,35 @@ impl Writer {
             None => identity::mint(&info, |id| self.is_taken(id)),
         };
         let Some(id) = id else { return false };
-        let name = known.and_then(|entry| entry.name.clone());
-        let (offer, warnings) = self.admit(tools);
+        let name = known.as_ref().and_then(|entry| entry.name.clone());
+        *turn = self.turn(&id, known.as_deref(), &info, tools);
+        let Admitted { offer, pinned, held, warnings } = self.admit(known.as_deref(), &info, tools);
         self.by_key.insert(info.key.clone(), id.clone());
-        let traffic = Arc::new(Traffic::default());
-        self.keep(Entry { id: id.clone(), name, info, offer, presence: Presence::Here(device), since: now(), traffic });
+        if let Some(turn) = turn {
+            turn.held.clone_from(&held);
+        }
+        let (presence, traffic) = (Presence::Here(device), Arc::new(Traffic::default()));
+        self.keep(Entry { id: id.clone(), name, info, offer, pinned, held, presence, since: now(), traffic });
         self.warn(&id, warnings);
         true
     }
 
-    pub(super) fn change(&mut self, device: &Arc<dyn Device>, info: Arc<DeviceInfo>, tools: &Toolset) -> bool {
+    pub(super) fn change(
+        &mut self,
+        device: &Arc<dyn Device>,
+        info: Arc<DeviceInfo>,
+        tools: &Arc<Toolset>,
+        turn: &mut Option<Turn>,
+    ) -> bool {
         let Some(entry) = self.current(device, &info.key) else { return false };
-        let (offer, warnings) = self.admit(tools);
+        *turn = self.turn(&entry.id, Some(&entry), &info, tools);
+        let Admitted { offer, pinned, held, warnings } = self.admit(Some(&entry), &info, tools);
+        if let Some(turn) = turn {
+            turn.held.clone_from(&held);
+        }
         let since = if info.status == entry.info.status { entry.since } else { now() };
         let id = entry.id.clone();
-        self.keep(Entry { info, offer, since, ..(*entry).clone() });
+        self.keep(Entry { info, offer, pinned, held, since, ..(*entry).clone() });
         self.warn(&id, warnings);
         true
     }
@@ -118,7 +158,7 @@ impl Writer {
         self.tell(&id, notice);
     }
 
-    fn tell(&mut self, id: &DeviceId, notice: Notice) {
+    pub(super) fn tell(&mut self, id: &DeviceId, notice: Notice) {
         let Some(entry) = self.devices.get(id) else { return };
         self.seq += 1;
         let nth = self.nths.entry(id.clone()).or_default();
@@ -150,12 +190,7 @@ impl Writer {
     }
 
     pub(super) fn rename(&mut self, device: &str, name: &str) -> Result<(DeviceView, Commit), ToolError> {
-        let text = device.trim().to_lowercase();
-        let id = DeviceId::parse(&text).filter(|id| self.devices.contains_key(id));
-        let id = id.or_else(|| self.names.get(&text).cloned());
-        let Some(entry) = id.and_then(|id| self.devices.get(&id)).cloned() else {
-            return Err(identity::unknown_device(device, self.devices.values()));
-        };
+        let entry = self.find(device)?;
         let name = identity::speaking_name(name)?;
         if let Some(name) = &name
             && let Some(other) = self.holder(name).filter(|other| *other != entry.id)
@@ -171,6 +206,50 @@ impl Writer {
         let view = renamed.view();
         self.devices.insert(renamed.id.clone(), renamed);
         Ok((view, commit))
+    }
+
+    pub(super) fn agree(
+        &mut self,
+        device: &str,
+        agreement: Agreement<'_>,
+    ) -> Result<(DeviceView, Option<Commit>), ToolError> {
+        let entry = self.find(device)?;
+        let (info, tools) = (entry.info.clone(), entry.toolset().clone());
+        match agreement {
+            Agreement::Pin if tools.is_empty() => {
+                let message = format!("{} has no tools to agree on; wait until it is ready", entry.title());
+                return Err(ToolError::new(ErrorKind::InvalidArguments, message));
+            }
+            Agreement::Pin => self.pins.pin(&info, &tools),
+            Agreement::Unpin => self.pins.unpin(&info.key),
+            Agreement::Accept(wanted) => {
+                let held = entry.held.as_ref().ok_or_else(|| {
+                    let message = format!("nothing of {} is held back", entry.title());
+                    ToolError::new(ErrorKind::InvalidArguments, message)
+                })?;
+                if let Some(wanted) = wanted.filter(|wanted| !held.holds(wanted)) {
+                    let message = format!("`{}` of {} is not held back", clean_line(wanted, 64), entry.title());
+                    return Err(ToolError::new(ErrorKind::InvalidArguments, message));
+                }
+                let meant =
+                    |tool: &&sinew_tool::Tool| held.holds(&tool.name) && wanted.is_none_or(|one| one == tool.name);
+                tools.iter().filter(meant).for_each(|tool| self.pins.accept(&info, tool));
+            }
+        }
+        let commit = self.pins.to_file().map(|(path, text)| self.store.file(path, text));
+        let Admitted { offer, pinned, held, .. } = self.admit(None, &info, &tools);
+        let entry = Entry { offer, pinned, held, ..(*entry).clone() };
+        let view = entry.view();
+        self.keep(entry);
+        Ok((view, commit))
+    }
+
+    fn find(&self, device: &str) -> Result<Arc<Entry>, ToolError> {
+        let text = device.trim().to_lowercase();
+        let id = DeviceId::parse(&text).filter(|id| self.devices.contains_key(id));
+        let id = id.or_else(|| self.names.get(&text).cloned());
+        let entry = id.and_then(|id| self.devices.get(&id)).cloned();
+        entry.ok_or_else(|| identity::unknown_device(device, self.devices.values()))
     }
 
     /// The device that an id or a speaking name already belongs to.
@@ -193,15 +272,41 @@ impl Writer {
         }
     }
 
-    fn admit(&mut self, tools: &Toolset) -> (Arc<Offer>, Vec<String>) {
-        let (offer, news) = self.offers.admit(tools);
-        if news.is_new
+    fn admit(&mut self, known: Option<&Entry>, info: &DeviceInfo, tools: &Arc<Toolset>) -> Admitted {
+        let pinned = self.pins.is_pinned(&info.key);
+        let is_as_before = |entry: &&Entry| {
+            entry.pinned && entry.info.version == info.version && entry.toolset().digest() == tools.digest()
+        };
+        let held = match known.filter(is_as_before) {
+            Some(entry) => entry.held.clone(),
+            None => {
+                let (held, has_changed) = self.pins.judge(info, tools);
+                if let Some((path, text)) = self.pins.to_file().filter(|_| has_changed) {
+                    drop(self.store.file(path, text));
+                }
+                held.map(Arc::new)
+            }
+        };
+        let offered = held.as_ref().map_or_else(|| tools.clone(), |held| Arc::new(held.rest()));
+        let (offer, news) = self.offers.admit(&offered);
+        if (news.is_new || held.is_some())
             && let Some(text) = offer::to_text(tools)
         {
-            self.store.write(Write::Toolset { digest: offer.digest.hex(), tools: text });
+            self.store.write(Write::Toolset { digest: tools.digest().hex(), tools: text });
         }
         news.minted.into_iter().for_each(|minted| self.store.write(Write::Name(minted)));
-        (offer, news.warnings)
+        Admitted { offer, pinned, held, warnings: news.warnings }
+    }
+
+    /// A change of tools that is worth telling: against what the device had, or for a pinned one that
+    /// is new here, against what was agreed. A device without tools has lost nothing for good.
+    fn turn(&self, id: &DeviceId, known: Option<&Entry>, info: &DeviceInfo, tools: &Arc<Toolset>) -> Option<Turn> {
+        let before = match known {
+            Some(entry) if !entry.toolset().is_empty() => entry.toolset().clone(),
+            _ => Arc::new(self.pins.agreed(&info.key)?),
+        };
+        let is_worth_telling = !tools.is_empty() && before.digest() != tools.digest();
+        is_worth_telling.then(|| Turn { id: id.clone(), before, after: tools.clone(), held: None })
     }
 
     fn keep(&mut self, entry: Entry) {
@@ -224,14 +329,12 @@ impl Writer {
         true
     }
 
-    fn restore(&mut self, row: DeviceRow, toolset: &Toolset) {
+    fn restore(&mut self, row: DeviceRow, toolset: &Arc<Toolset>) {
         // A device that was here when the last gateway ended has had no chance to leave: its grace
         // begins now.
         let since = if row.away { row.since } else { now() };
         let gone = Duration::from_millis(u64::try_from(now() - since).unwrap_or(0));
         let until = Instant::now() + self.grace.saturating_sub(gone);
-        let (offer, news) = self.offers.admit(toolset);
-        news.minted.into_iter().for_each(|minted| self.store.write(Write::Name(minted)));
         let info = DeviceInfo {
             key: row.key.clone(),
             suggested_id: row.id.to_string(),
@@ -242,6 +345,7 @@ impl Writer {
             instructions: row.instructions,
             attributes: row.attributes,
         };
+        let Admitted { offer, pinned, held, .. } = self.admit(None, &info, toolset);
         if let Some(name) = &row.name {
             Arc::make_mut(&mut self.names).insert(name.to_lowercase(), row.id.clone());
         }
@@ -251,6 +355,8 @@ impl Writer {
             name: row.name.map(Arc::from),
             info: Arc::new(info),
             offer,
+            pinned,
+            held,
             presence: Presence::Away(until),
             since,
             traffic: Arc::default(),
@@ -270,7 +376,7 @@ fn row(entry: &Entry) -> DeviceRow {
         version: view.version,
         instructions: view.instructions,
         attributes: view.attributes,
-        toolset: entry.offer.digest.hex(),
+        toolset: entry.toolset().digest().hex(),
         since: entry.since,
         away: matches!(entry.presence, Presence::Away(_)),
     }

@@ -10,7 +10,7 @@ mod rows;
 mod tables;
 mod writer;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -105,6 +105,13 @@ impl Store {
     pub(crate) fn write_awaited(&self, write: Write) -> Commit {
         let (done, committed) = sync_channel(1);
         let _ = self.send(Job::Write(write, Some(done)));
+        Commit(committed)
+    }
+
+    /// Replaces a file beside the store; in the order of the other changes.
+    pub(crate) fn file(&self, path: PathBuf, text: String) -> Commit {
+        let (done, committed) = sync_channel(1);
+        let _ = self.send(Job::File(path, text, Some(done)));
         Commit(committed)
     }
 

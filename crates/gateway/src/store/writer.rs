@@ -1,6 +1,7 @@
 //! The thread that owns the connection.
 
 use std::collections::HashMap;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender};
@@ -28,6 +29,8 @@ pub(super) enum Job {
     Audit(AuditRow, Option<oneshot::Sender<Committed>>),
     Event(EventRow),
     Write(Write, Option<SyncSender<Committed>>),
+    /// A file beside the store, replaced at once.
+    File(PathBuf, String, Option<SyncSender<Committed>>),
     Read(Box<dyn FnOnce(&Connection) + Send>),
     Close(oneshot::Sender<()>),
 }
@@ -83,7 +86,7 @@ impl Writer {
             };
             batch.push(first);
             batch.extend(inbox.try_iter().take(MAX_BATCH - 1));
-            has_log |= batch.iter().any(|job| !matches!(job, Job::Read(_) | Job::Close(_)));
+            has_log |= batch.iter().any(|job| !matches!(job, Job::File(..) | Job::Read(_) | Job::Close(_)));
             if let Some(done) = self.handle(&mut batch) {
                 self.checkpoint("TRUNCATE");
                 drop(self.db);
@@ -111,6 +114,15 @@ impl Writer {
                         let _ = self.told.send(row.device);
                     }
                 }
+                Job::File(path, text, done) => {
+                    let kept = replace(&path, &text).map_err(|error| {
+                        tracing::error!(path = %path.display(), %error, "a file could not be written");
+                        format!("{}: {error}", path.display())
+                    });
+                    if let Some(done) = done {
+                        let _ = done.send(kept);
+                    }
+                }
                 Job::Read(ask) => ask(&self.db),
                 Job::Close(done) => close = Some(done),
                 Job::Audit(_, None) | Job::Write(_, None) => {}
@@ -120,7 +132,7 @@ impl Writer {
     }
 
     fn commit(&mut self, batch: &[Job]) -> rusqlite::Result<()> {
-        if batch.iter().all(|job| matches!(job, Job::Read(_) | Job::Close(_))) {
+        if batch.iter().all(|job| matches!(job, Job::File(..) | Job::Read(_) | Job::Close(_))) {
             return Ok(());
         }
         self.db.prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
@@ -138,7 +150,7 @@ impl Writer {
                 Job::Audit(row, _) => self.write_call(row)?,
                 Job::Event(row) => self.write_event(row)?,
                 Job::Write(write, _) => write.apply(&self.db)?,
-                Job::Read(_) | Job::Close(_) => {}
+                Job::File(..) | Job::Read(_) | Job::Close(_) => {}
             }
         }
         if self.since_prune >= PRUNE_LOT {
@@ -225,4 +237,12 @@ impl Writer {
             tracing::warn!(%error, "the log of the store could not be moved into its file");
         }
     }
+}
+
+/// Whoever reads the file finds the old text or the new one, never half of it.
+fn replace(path: &Path, text: &str) -> std::io::Result<()> {
+    let mut beside = path.as_os_str().to_owned();
+    beside.push(".new");
+    std::fs::write(&beside, text)?;
+    std::fs::rename(&beside, path)
 }

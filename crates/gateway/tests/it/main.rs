@@ -10,5 +10,7 @@ mod folding;
 mod killed;
 mod lobby;
 mod memory;
+mod pins;
+mod specifications;
 mod tokens;
 mod watching;
