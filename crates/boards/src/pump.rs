@@ -444,9 +444,9 @@ impl Drop for Pump {
     }
 }
 
-/// The session knows what became of the call; who was lost and why is known here.
+/// The session knows what became of the call; whose it was and why the board went is known here.
 fn lost(error: ToolError, info: &DeviceInfo, reason: &str) -> ToolError {
-    let message = format!("{} was lost ({reason}): {}", info.suggested_id, error.message);
+    let message = format!("{} ({reason}): {}", info.suggested_id, error.message);
     ToolError { message, ..error }
 }
 

@@ -173,10 +173,11 @@ impl Session {
         self.advance();
     }
 
-    /// The connection is gone, or shall be. Every open call is answered with `DeviceLost`.
+    /// The connection is gone, or shall be. Every open call is answered: the one that was sent with
+    /// `DeviceLost`, those that were not with `DeviceAway`. Why it is gone is for the owner to tell.
     pub fn close(&mut self, now: Moment) {
         self.now = self.now.max(now);
-        self.end("the connection was closed".to_owned());
+        self.finish("the connection was closed".to_owned(), "");
     }
 
     /// The next thing to do. Call until it says [`Output::Wait`].
@@ -228,6 +229,11 @@ impl Session {
     }
 
     fn end(&mut self, why: String) {
+        let cause = format!(" ({why})");
+        self.finish(why, &cause);
+    }
+
+    fn finish(&mut self, why: String, cause: &str) {
         if self.phase == Phase::Closed {
             return;
         }
@@ -235,13 +241,13 @@ impl Session {
         self.listing = None;
         if let Some(Flight { what: What::Call { ticket, tool }, .. }) = self.flights.abandon() {
             let message =
-                format!("the board went away while it was busy with `{tool}` ({why}); look before trying again");
+                format!("the board went away while it was busy with `{tool}`{cause}; look before trying again");
             self.answer(ticket, Err(ToolError::new(ErrorKind::DeviceLost, message)));
         }
         while let Some(waiting) = self.flights.dequeue() {
             let message =
-                format!("the board went away before `{}` was sent ({why}); try again once it is back", waiting.tool);
-            self.answer(waiting.ticket, Err(ToolError::new(ErrorKind::DeviceLost, message)));
+                format!("the board went away before `{}` was sent{cause}; try again once it is back", waiting.tool);
+            self.answer(waiting.ticket, Err(ToolError::new(ErrorKind::DeviceAway, message)));
         }
         self.out.push_back(Output::Event(Event::Closed(why)));
     }
