@@ -16,6 +16,11 @@ use crate::words::{PROTOCOL_VERSION, Transport};
 /// Between two readings of the tool list.
 const RELIST_GAP: Duration = Duration::from_millis(250);
 
+/// A call is sent only while at least this part of its budget, one in so many, is left. The budget was
+/// chosen for the work itself; with less than a quarter of it an answer in time is unlikely, and the
+/// caller would be left not knowing whether the call had its effect, where now it knows that it had none.
+const USEFUL_PART: u32 = 4;
+
 const NO_MCP: &str =
     "the board does not offer MCP or does not answer it, so it has no tools; its firmware must offer `features.mcp`";
 
@@ -169,7 +174,18 @@ impl Session {
     }
 
     fn send_call(&mut self) {
-        let Some(Waiting { ticket, tool, mut text, asked, deadline }) = self.flights.dequeue() else { return };
+        let (ticket, tool, mut text, asked, deadline) = loop {
+            let Some(Waiting { ticket, tool, text, asked, deadline }) = self.flights.dequeue() else { return };
+            let budget = deadline.since(asked);
+            if deadline.since(self.now) >= budget / USEFUL_PART {
+                break (ticket, tool, text, asked, deadline);
+            }
+            let message = format!(
+                "`{tool}` was not sent; the board was busy the whole time, and of {:.1} s too little is left for an answer; try again later",
+                budget.as_secs_f32()
+            );
+            self.answer(ticket, Err(ToolError::new(ErrorKind::Busy, message)));
+        };
         let id = self.flights.launch(What::Call { ticket, tool }, asked, deadline);
         text.push_str(&id.to_string());
         text.push_str("}}");

@@ -205,12 +205,12 @@ fn calls_go_out_one_at_a_time_in_order() {
 fn a_silent_board_costs_one_call_its_budget_and_the_queue_moves_on() {
     let mut desk = Desk::ready(Config::default());
     let (first, second) = (desk.call("a"), desk.call("b"));
-    desk.at(29);
+    desk.at(20);
     assert_eq!(desk.kinds(), []);
     assert_eq!(desk.wake, Some(Moment(30 * SECOND)));
     let third = desk.call("c");
     desk.at(30);
-    // The second waited as long and was never sent; the third has a second left of its own.
+    // The second waited as long and was never sent; the third has most of its own time left.
     assert_eq!(desk.kinds(), [(second, Some(ErrorKind::Busy)), (first, Some(ErrorKind::Timeout))]);
     assert_eq!(desk.methods(), ["tools/call", "tools/call"]);
     desk.answers(3, json!({"content": []}));
@@ -218,6 +218,23 @@ fn a_silent_board_costs_one_call_its_budget_and_the_queue_moves_on() {
     assert_eq!(desk.kinds(), [(third, None)]);
     let stats = desk.session.stats();
     assert_eq!((stats.late_answers, stats.timeouts, stats.calls), (1, 1, 2));
+}
+
+#[test]
+fn a_call_whose_turn_comes_too_late_to_be_answered_is_not_sent() {
+    let mut desk = Desk::ready(Config::default());
+    let first = desk.call("a");
+    desk.at(7);
+    let late = desk.call("late");
+    desk.at(8);
+    let timely = desk.call("timely");
+    desk.at(30);
+    // At 30 s both have most of their time spent: 7 s are less than a quarter of 30, and 8 s are more.
+    assert_eq!(desk.kinds(), [(first, Some(ErrorKind::Timeout)), (late, Some(ErrorKind::Busy))]);
+    assert_eq!(desk.methods(), ["tools/call", "tools/call"]);
+    desk.answers(4, json!({"content": []}));
+    assert_eq!(desk.kinds(), [(timely, None)]);
+    assert_eq!((desk.session.stats().calls, desk.wake), (2, None));
 }
 
 #[test]
