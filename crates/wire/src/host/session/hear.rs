@@ -43,7 +43,7 @@ impl Session {
             self.stats.oversized_frames += 1;
             self.warn(format!("a message of {} bytes is left out: the limit is {limit}", text.len()));
             let problem = format!("the answer has {} bytes and the limit is {limit}; ask for less", text.len());
-            return self.spoil(text, ErrorKind::TooLarge, &problem);
+            return self.spoil(quirks::find_id(text), ErrorKind::TooLarge, &problem);
         }
         match Frame::parse(text) {
             Ok(frame) => self.hear_frame(text, &frame),
@@ -55,7 +55,7 @@ impl Session {
         match (frame.kind, frame.payload) {
             (Some(kind), Some(payload)) if is_word(kind, "mcp") => self.hear_payload(payload),
             (Some(kind), None) if is_word(kind, "mcp") && !frame.is_rpc() => {
-                self.garbled("an `mcp` message has no payload")
+                self.hear_empty(frame, "an `mcp` message has no payload");
             }
             (Some(kind), _) if !is_word(kind, "mcp") => match string(kind) {
                 Some(kind) if kind == "hello" => self.hear_hello(text),
@@ -63,7 +63,10 @@ impl Session {
                 None => self.garbled("the `type` of a message is not a string"),
             },
             _ if frame.is_rpc() => self.hear_rpc(frame),
-            _ => self.garbled(&format!("a message has neither a `type` nor a JSON-RPC member: {}", clip(text))),
+            _ => {
+                let problem = format!("a message has neither a `type` nor a JSON-RPC member: {}", clip(text));
+                self.hear_empty(frame, &problem);
+            }
         }
     }
 
@@ -73,9 +76,18 @@ impl Session {
         let text = unwrapped.as_deref().unwrap_or(payload.get());
         match Frame::parse(text) {
             Ok(frame) if frame.is_rpc() => self.hear_rpc(&frame),
-            Ok(_) => self.garbled(&format!("a payload is not a JSON-RPC message: {}", clip(text))),
+            Ok(frame) => self.hear_empty(&frame, &format!("a payload is not a JSON-RPC message: {}", clip(text))),
             Err(problem) => self.hear_broken(text, &problem.to_string()),
         }
+    }
+
+    /// A message without method, result and error: noise, or an answer that says nothing where it has the
+    /// id of the request in flight.
+    fn hear_empty(&mut self, frame: &Frame<'_>, problem: &str) {
+        self.garbled(problem);
+        let id = frame.id.and_then(|id| quirks::read_id(id.get()));
+        let problem = "the answer has neither `result` nor `error`; look at the board's state before trying again";
+        self.spoil(id, ErrorKind::BadAnswer, problem);
     }
 
     /// Text that is not JSON: an error that can be repaired, or else noise, which may still name the
@@ -88,16 +100,15 @@ impl Session {
         }
         self.garbled(&format!("a message is not one JSON object ({problem}): {}", clip(text)));
         self.spoil(
-            text,
+            quirks::find_id(text),
             ErrorKind::BadAnswer,
             "the answer arrived broken; look at the board's state before trying again",
         );
     }
 
-    /// Ends the request that an unreadable answer names, rather than let its caller wait.
-    fn spoil(&mut self, text: &str, kind: ErrorKind, problem: &str) {
-        let Some(id) = quirks::find_id(text) else { return };
-        if self.flights.current.as_ref().is_none_or(|flight| i64::from(flight.id) != id) {
+    /// Ends the request that an unusable answer names, rather than let its caller wait.
+    fn spoil(&mut self, id: Option<i64>, kind: ErrorKind, problem: &str) {
+        if self.flights.current.as_ref().is_none_or(|flight| Some(i64::from(flight.id)) != id) {
             return;
         }
         match self.flights.current.take().map(|flight| flight.what) {

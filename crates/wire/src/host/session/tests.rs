@@ -493,6 +493,25 @@ fn a_broken_answer_ends_its_call_at_once() {
 }
 
 #[test]
+fn an_answer_that_says_nothing_ends_its_call_at_once() {
+    let mut desk = Desk::ready(Config::default());
+    let empty = [
+        r#"{"type":"mcp","payload":{"jsonrpc":"2.0","id":3}}"#,
+        r#"{"type":"mcp","payload":{"jsonrpc":"2.0","id":"4","error":null}}"#,
+        r#"{"jsonrpc":"2.0","id":5}"#,
+        r#"{"type":"mcp","id":6}"#,
+    ];
+    for text in empty {
+        let ticket = desk.call("a");
+        desk.text(r#"{"type":"mcp","payload":{"jsonrpc":"2.0","id":99}}"#);
+        assert_eq!(desk.kinds(), []);
+        desk.text(text);
+        assert_eq!(desk.kinds(), [(ticket, Some(ErrorKind::BadAnswer))]);
+    }
+    assert_eq!((desk.session.stats().garbled_frames, desk.wake), (8, None));
+}
+
+#[test]
 fn a_broken_page_is_asked_for_again() {
     let mut desk = Desk::new(Config::default());
     desk.says(json!({"type": "hello", "features": {"mcp": true}}));
