@@ -93,7 +93,8 @@ async fn what_cannot_be_read_is_refused_with_a_reason() {
     let long = "x".repeat(65);
     let big = format!("{{\"x\": \"{}\"}}", "y".repeat(20_000));
     let path = "/xiaozhi/ota/";
-    let cases: [(&str, &[(&str, &str)], &str, u16, &str); 6] = [
+    type Headers<'a> = &'a [(&'a str, &'a str)];
+    let cases: [(&str, Headers, &str, u16, &str); 6] = [
         ("POST", &IDS[1..], "{}", 400, "Device-Id"),
         ("POST", &IDS[..1], "{}", 400, "Client-Id"),
         ("POST", &[IDS[0], ("Client-Id", &long)], "{}", 400, "Client-Id"),
