@@ -43,7 +43,7 @@ pub enum Verb {
     Stdio(Stdio),
     /// Offer the tools at a broker of MCP endpoints, which the gateway dials
     Endpoint(Endpoint),
-    /// List the devices, or rename one
+    /// List the devices, rename one, or agree on its tools
     Devices(Devices),
     /// List the boards that wait to be let in, or let one in
     Boards(Boards),
@@ -215,6 +215,29 @@ pub enum DevicesVerb {
         #[command(flatten)]
         reach: Reach,
     },
+    /// Agree on a device's tools as they are; from then on they change in the open, or are held back
+    Pin(OneDevice),
+    /// Let a device change its tools as it likes again
+    Unpin(OneDevice),
+    /// Show how a device's tools changed, and what is held back
+    Changes(OneDevice),
+    /// Take what is held back of a device's tools as it is now
+    Accept {
+        #[command(flatten)]
+        device: OneDevice,
+        /// Only this tool
+        #[arg(long)]
+        tool: Option<String>,
+    },
+}
+
+#[derive(Args, Debug)]
+pub struct OneDevice {
+    /// Id or name of the device
+    pub device: String,
+
+    #[command(flatten)]
+    pub reach: Reach,
 }
 
 /// Where boards speak MQTT, if anywhere.

@@ -37,6 +37,9 @@ pub struct Settings {
     pub call_timeout: Duration,
     pub grace: Duration,
     pub user_tools: bool,
+    pub spec_tools: bool,
+    /// Where the tools of pinned devices are kept, instead of the state directory.
+    pub lock: Option<PathBuf>,
     pub pictures: Pictures,
     /// Brokers to offer the tools at.
     pub endpoints: Vec<(Address, Shape)>,
@@ -75,6 +78,8 @@ impl House {
             state_dir: Some(settings.state.clone()),
             token: settings.token.clone(),
             allow_user_tools: settings.user_tools,
+            spec_tools: settings.spec_tools,
+            lock_file: settings.lock.clone(),
             budget: settings.call_timeout,
             grace: settings.grace,
             ..Default::default()

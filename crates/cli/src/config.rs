@@ -42,6 +42,8 @@ pub struct Config {
     pub user_tools: bool,
     pub vision: Option<Vision>,
     pub endpoints: Vec<Endpoint>,
+    pub lock: Option<PathBuf>,
+    pub spec_tools: bool,
     pub spec: Option<Spec>,
     pub phones: Phones,
 }
@@ -160,6 +162,8 @@ keys! {
     "user-tools"      "true"                     "false"                "Also ask boards for the tools they keep for their users, such as reboot or firmware upgrade.";
     "vision"          r#"{ url = "http://127.0.0.1:11434/v1/chat/completions", model = "llava", key = "secret" }"# "none" "A model that answers questions about photos, as OpenAI's chat completions; `key` may be left out. Without it the photo itself goes to the client.";
     "endpoints"       r#"[{ url = "wss://broker.example/mcp/?token=secret" }]"# "none" "Brokers of MCP endpoints to dial and offer the tools at; also as `[[endpoints]]` sections at the end of the file. `unfolded = true` gives every device's tools names of their own.";
+    "lock"            r#""sinew.lock""#          "`sinew.lock` in the state directory" "Where the tools of pinned devices are kept, as `sinew devices pin` agreed on them. Relative to the file.";
+    "spec-tools"      "true"                     "false"                "Offer models the tools `validate_tool_specification` and `compare_tool_specifications`.";
     "spec"            r#"{ rules = { split-tool = "off", version-missing = "error" } }"# "none" "How `sinew spec` judges: `[spec.rules]` sets a rule to `off`, `advice`, `warning` or `error`; `name-length` and `description-tokens` under `[spec]` set what is too long. `sinew spec` finds it in the `sinew.toml` of the current folder.";
     "phones"          r#"{ enabled = true, profile = "compact" }"# r#"{ enabled = true, profile = "full" }"# "Phones that adb sees; also as a `[phones]` section at the end of the file. They come by themselves once there is an adb server, which is started where `adb` is on the PATH; without adb nothing happens. The `compact` profile offers a dozen tools instead of all.";
 }
@@ -186,6 +190,8 @@ impl Default for Config {
             user_tools: false,
             vision: None,
             endpoints: Vec::new(),
+            lock: None,
+            spec_tools: false,
             spec: None,
             phones: Phones::default(),
         }
@@ -199,7 +205,9 @@ impl Config {
         let mut config =
             Config::parse(&text).map_err(|what| Failure::new(Kind::Config, format!("{}: {what}", path.display())))?;
         let folder = path.parent().unwrap_or(Path::new(""));
-        for file in [&mut config.tls_cert, &mut config.tls_key, &mut config.state].into_iter().flatten() {
+        for file in
+            [&mut config.tls_cert, &mut config.tls_key, &mut config.state, &mut config.lock].into_iter().flatten()
+        {
             *file = folder.join(&*file);
         }
         Ok(config)
@@ -272,6 +280,8 @@ impl Config {
             call_timeout: Duration::from_secs(self.call_timeout.into()),
             grace: Duration::from_secs(self.grace.into()),
             user_tools: self.user_tools,
+            spec_tools: self.spec_tools,
+            lock: self.lock,
             pictures,
             endpoints,
             phones: self.phones.profile(),

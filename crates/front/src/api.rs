@@ -28,6 +28,10 @@ pub(crate) fn routes(hall: Arc<Hall>) -> Router {
     Router::new()
         .route("/api/v1/devices", get(devices))
         .route("/api/v1/devices/{id}/rename", post(rename))
+        .route("/api/v1/devices/{id}/changes", get(changes))
+        .route("/api/v1/devices/{id}/pin", post(pin))
+        .route("/api/v1/devices/{id}/unpin", post(unpin))
+        .route("/api/v1/devices/{id}/accept", post(accept))
         .route("/api/v1/boards", get(boards))
         .route("/api/v1/boards/approve", post(approve_board))
         .route("/api/v1/tools", get(tools))
@@ -107,6 +111,32 @@ async fn rename(State(hall): State<Arc<Hall>>, _: Admin, Path(id): Path<String>,
         Ok(hall.gateway.rename(&id, &name)?.to_json())
     };
     answer(renamed.await)
+}
+
+/// What is held back of a device's tools, and why.
+async fn changes(State(hall): State<Arc<Hall>>, _: Who, Path(id): Path<String>) -> Response<Body> {
+    answer(hall.gateway.changes(&id))
+}
+
+async fn pin(State(hall): State<Arc<Hall>>, _: Admin, Path(id): Path<String>) -> Response<Body> {
+    answer(hall.gateway.pin(&id).map(|device| device.to_json()))
+}
+
+async fn unpin(State(hall): State<Arc<Hall>>, _: Admin, Path(id): Path<String>) -> Response<Body> {
+    answer(hall.gateway.unpin(&id).map(|device| device.to_json()))
+}
+
+/// Takes what is held back: the tool that is named, else all.
+async fn accept(State(hall): State<Arc<Hall>>, _: Admin, Path(id): Path<String>, request: Request) -> Response<Body> {
+    #[derive(Deserialize)]
+    struct Wanted {
+        tool: Option<String>,
+    }
+    let accepted = async {
+        let Wanted { tool } = body(&hall, request).await?;
+        Ok(hall.gateway.accept(&id, tool.as_deref())?.to_json())
+    };
+    answer(accepted.await)
 }
 
 /// The boards that wait to be let in.

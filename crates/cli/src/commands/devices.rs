@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{ago, list, text};
+use super::{ago, list, pins, text};
 use crate::args::{Devices, DevicesVerb, Reach};
 use crate::client::{Target, encode};
 use crate::failure::Failure;
@@ -11,6 +11,10 @@ use crate::show::{Ink, Show, Table, clean, print, print_json};
 pub async fn run(args: Devices, show: Show) -> Result<(), Failure> {
     match args.verb {
         Some(DevicesVerb::Rename { device, name, reach }) => rename(&device, &name, &reach, show).await,
+        Some(DevicesVerb::Pin(one)) => pins::pin(&one, show).await,
+        Some(DevicesVerb::Unpin(one)) => pins::unpin(&one, show).await,
+        Some(DevicesVerb::Changes(one)) => pins::changes(&one, show).await,
+        Some(DevicesVerb::Accept { device, tool }) => pins::accept(&device, tool.as_deref(), show).await,
         None => all(&args.reach, show).await,
     }
 }

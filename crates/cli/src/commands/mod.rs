@@ -8,6 +8,7 @@ mod doctor;
 mod endpoint;
 mod events;
 mod phones;
+mod pins;
 mod serve;
 mod sim;
 pub mod spec;

@@ -8,6 +8,7 @@ mod endpoint;
 mod house;
 mod lasting;
 mod phones;
+mod pins;
 mod spec;
 mod start;
 mod stdio;

@@ -36,6 +36,9 @@ async fn the_rest_is_for_administrators() {
     let client = client_role(&house);
     for (method, path) in [
         ("POST", "/api/v1/devices/lamp/rename"),
+        ("POST", "/api/v1/devices/lamp/pin"),
+        ("POST", "/api/v1/devices/lamp/unpin"),
+        ("POST", "/api/v1/devices/lamp/accept"),
         ("GET", "/api/v1/tokens"),
         ("POST", "/api/v1/tokens"),
         ("DELETE", "/api/v1/tokens/x"),
@@ -56,6 +59,18 @@ async fn a_device_gets_a_speaking_name() {
     assert_eq!(reply.status, 200);
     let nobody = admin.post("/api/v1/devices/nobody/rename", json!({"name": "x"})).await;
     assert_eq!((nobody.status.as_u16(), &nobody.json()["error"]["error_type"]), (404, &json!("DeviceNotFound")));
+}
+
+#[tokio::test]
+async fn a_device_is_pinned_and_unpinned() {
+    let house = House::new().await;
+    let (client, admin) = (client_role(&house), house.client());
+    assert_eq!(admin.post("/api/v1/devices/lamp/pin", json!({})).await.json()["pinned"], true);
+    let changes = client.get("/api/v1/devices/lamp/changes").await.json();
+    assert_eq!((&changes["pinned"], &changes["quarantined"]), (&json!(true), &json!([])));
+    assert_eq!(admin.post("/api/v1/devices/lamp/accept", json!({})).await.status, 400, "nothing is held back");
+    assert_eq!(admin.post("/api/v1/devices/lamp/unpin", json!({})).await.json()["pinned"], false);
+    assert_eq!(client.get("/api/v1/devices/nobody/changes").await.status, 404);
 }
 
 #[tokio::test]

@@ -1,0 +1,65 @@
+//! What was agreed about a device's tools, through the real program.
+
+use serde_json::{Value, json};
+
+use crate::house::{House, Process, sinew};
+
+const BOARD: &str = "board-ddee01";
+const TOOL: &str = "self.audio_speaker.set_volume";
+
+fn names(house: &House, device: &str) -> Vec<Value> {
+    let tools = house.json(&["tools", device]);
+    tools["tools"].as_array().expect("tools").iter().map(|tool| tool["name"].clone()).collect()
+}
+
+#[test]
+fn a_tool_whose_words_are_not_those_agreed_on_is_held_back_until_it_is_accepted() {
+    let house = House::demo();
+    assert!(house.run(&["devices", "pin", BOARD]).ok().out.contains("agreed on"));
+    let House { state, mut process, .. } = house;
+    process.kill();
+    // As if the board had been agreed on with other words: what it says now was never seen.
+    let lock = state.path().join("demo/sinew.lock");
+    let text = std::fs::read_to_string(&lock).expect("a lock");
+    let mut agreed: Value = serde_json::from_str(&text).expect("a lock is JSON");
+    let owner = agreed["owners"].as_object_mut().expect("owners").values_mut().next().expect("an owner");
+    let tools = owner["tools"].as_array_mut().expect("tools");
+    let tool = tools.iter_mut().find(|entry| entry["tool"]["name"] == TOOL).expect("the tool");
+    tool["tool"]["description"] = json!("Set the volume, gently.");
+    std::fs::write(&lock, agreed.to_string()).expect("written");
+
+    let house = House::open("demo", state, &[]);
+    let device = house.wait_for(BOARD, "ready");
+    assert_eq!((&device["pinned"], &device["quarantined"]), (&json!(true), &json!(1)));
+    assert!(!names(&house, BOARD).contains(&json!(TOOL)));
+    let refused = house.run(&["call", BOARD, TOOL, "--json", "{\"volume\": 7}"]);
+    assert!(refused.code != 0 && refused.err.contains("held back"), "{refused:?}");
+    assert!(house.run(&["devices"]).ok().out.contains("sinew devices accept"));
+    let changes = house.run(&["devices", "changes", BOARD]).ok().out;
+    assert!(changes.contains("silently") && changes.contains(TOOL) && changes.contains("cosmetic"), "{changes}");
+    house.run(&["devices", "accept", BOARD]).ok();
+    assert!(names(&house, BOARD).contains(&json!(TOOL)));
+    house.run(&["call", BOARD, TOOL, "volume=7"]).ok();
+    assert_ne!(house.run(&["devices", "accept", BOARD]).code, 0, "nothing is left to accept");
+    assert_eq!(house.json(&["devices", "unpin", BOARD])["pinned"], false);
+}
+
+#[test]
+fn an_unpinned_board_that_comes_back_with_other_tools_is_told() {
+    let house = House::serve();
+    let mac = "02:51:00:00:00:01";
+    let sim = |kind: &str| Process::start(sinew(house.state.path()).args(["sim", "board", "--kind", kind]));
+    let mut board = sim("companion");
+    house.wait_for(mac, "ready");
+    board.kill();
+    house.wait_for(mac, "away");
+    let _board = sim("relay");
+    let id = house.wait_for(mac, "ready")["id"].as_str().expect("an id").to_owned();
+    let events = house.json(&["events", &id]);
+    let told =
+        events["events"].as_array().expect("events").iter().find(|event| event["topic"] == "sinew/tools_changed");
+    let body = &told.expect("an event")["body"];
+    assert_eq!(body["bump"], "major", "{body:#}");
+    let shown = house.run(&["devices", "changes", &id]).ok().out;
+    assert!(shown.contains("not pinned") && shown.contains("the tool is gone"), "{shown}");
+}
