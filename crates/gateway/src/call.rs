@@ -20,6 +20,9 @@ use crate::view::Shape;
 /// The longest error message of a device that is passed on; a screen full.
 const MAX_MESSAGE: usize = 4_000;
 const MAX_DETAILS: usize = 64 << 10;
+/// How much longer than the budget the gateway waits. The device counts the same budget and knows whether
+/// the call was sent at all, so its word comes first; a quarter of a second is ample for it on a busy machine.
+const SLACK: Duration = Duration::from_millis(250);
 
 /// One call by public name.
 #[derive(Clone)]
@@ -93,7 +96,7 @@ impl Gateway {
 
         let budget = budget.unwrap_or(self.settings().budget).min(self.settings().max_budget);
         let call = Call { tool: holder.offered.tool.name.clone(), args, budget, caller };
-        let answer = tokio::time::timeout(budget, send(device.as_ref(), call)).await;
+        let answer = tokio::time::timeout(budget.saturating_add(SLACK), send(device.as_ref(), call)).await;
         let outcome = answer.map_err(|_| too_slow(holder, budget))?.map_err(tidy)?;
         judge(holder, outcome, self.settings().max_outcome)
     }

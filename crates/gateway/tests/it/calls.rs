@@ -85,6 +85,15 @@ async fn a_silent_device_costs_its_caller_the_budget_and_no_more() {
     assert_eq!(outcomes(&gateway).await, ["Timeout", "Timeout"]);
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_device_that_keeps_the_budget_itself_has_the_first_word_at_its_end() {
+    let gateway = gateway();
+    join(&gateway, Fake::board(1).with_manner(Manner::SpendBudget));
+    for _ in 0..20 {
+        assert_eq!(call_kind(&gateway, "self_get_device_status", json!({})).await, ErrorKind::Busy);
+    }
+}
+
 #[tokio::test]
 async fn a_call_that_is_given_up_is_remembered_as_cancelled() {
     let gateway = gateway();

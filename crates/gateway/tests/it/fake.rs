@@ -24,6 +24,8 @@ pub enum Manner {
     /// Serves one call per permit; the others wait in line.
     Queue(Arc<Semaphore>),
     Never,
+    /// Says `Busy` when the budget is spent.
+    SpendBudget,
     Panic,
 }
 
@@ -122,6 +124,10 @@ impl Device for Fake {
                     Ok(Outcome::text("done"))
                 }
                 Manner::Never => pending().await,
+                Manner::SpendBudget => {
+                    tokio::time::sleep(call.budget).await;
+                    Err(ToolError::new(ErrorKind::Busy, "it was not sent"))
+                }
                 Manner::Panic => panic!("this device's driver has a fault"),
             }
         })
