@@ -48,7 +48,7 @@ static TOOLS: LazyLock<Vec<BuiltIn>> = LazyLock::new(|| {
     let extra = specification::tools().map(|tool| (tool, true));
     let built_in = |(tool, is_extra): (Tool, bool)| {
         let tool = tool.with_hints(Hints::reading());
-        BuiltIn { input: Check::new(tool.input_schema.clone()).0, tool, is_extra }
+        BuiltIn { input: Check::new(tool.input_schema.clone()), tool, is_extra }
     };
     usual.into_iter().chain(extra).map(built_in).collect()
 });

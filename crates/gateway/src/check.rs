@@ -12,21 +12,23 @@ use crate::text::clean_line;
 /// A schema, ready to judge. Shared by all tools with the same schema.
 pub(crate) struct Check {
     schema: Schema,
-    /// `None` where the schema does not compile; then everything fits.
-    validator: Option<Validator>,
+    /// Why the schema does not compile, where it does not; then everything fits.
+    validator: Result<Validator, String>,
 }
 
 impl Check {
-    /// Also says why a schema does not compile.
-    pub(crate) fn new(schema: Schema) -> (Check, Option<String>) {
+    pub(crate) fn new(schema: Schema) -> Check {
         // A pattern of a device must not cost more than it is worth: few steps back, small automata.
         let patterns =
             PatternOptions::fancy_regex().backtrack_limit(10_000).size_limit(1 << 20).dfa_size_limit(1 << 20);
         let options = jsonschema::options().offline().with_pattern_options(patterns);
-        match options.build(&schema) {
-            Ok(validator) => (Check { schema, validator: Some(validator) }, None),
-            Err(error) => (Check { schema, validator: None }, Some(clean_line(&error.to_string(), 200))),
-        }
+        let validator = options.build(&schema).map_err(|error| clean_line(&error.to_string(), 200));
+        Check { schema, validator }
+    }
+
+    /// Why the schema cannot judge anything.
+    pub(crate) fn fault(&self) -> Option<&str> {
+        self.validator.as_ref().err().map(String::as_str)
     }
 
     pub(crate) fn schema(&self) -> &Schema {
@@ -50,7 +52,7 @@ impl Check {
     }
 
     fn first_error<'i>(&self, value: &'i Value) -> Option<ValidationError<'i>> {
-        self.validator.as_ref()?.validate(value).err()
+        self.validator.as_ref().ok()?.validate(value).err()
     }
 }
 
@@ -213,8 +215,8 @@ mod tests {
     use super::*;
 
     fn check(schema: Value, args: Value) -> Result<(), ToolError> {
-        let (check, fault) = Check::new(Arc::new(schema));
-        assert_eq!(fault, None);
+        let check = Check::new(Arc::new(schema));
+        assert_eq!(check.fault(), None);
         check.arguments("the_tool", &args)
     }
 
@@ -305,21 +307,21 @@ mod tests {
 
     #[test]
     fn a_schema_that_does_not_compile_lets_everything_through() {
-        let (check, fault) = Check::new(Arc::new(json!({"type": "object", "properties": {"a": {"type": "loud"}}})));
-        assert!(fault.is_some());
+        let check = Check::new(Arc::new(json!({"type": "object", "properties": {"a": {"type": "loud"}}})));
+        assert!(check.fault().is_some());
         assert_eq!(check.arguments("x", &json!({"a": 1})), Ok(()));
     }
 
     #[test]
     fn a_remote_reference_is_not_fetched() {
-        let (_, fault) = Check::new(Arc::new(json!({"$ref": "http://127.0.0.1:1/schema.json"})));
-        assert!(fault.is_some());
+        let check = Check::new(Arc::new(json!({"$ref": "http://127.0.0.1:1/schema.json"})));
+        assert!(check.fault().is_some());
     }
 
     #[test]
     fn a_pattern_built_to_run_for_ever_is_cut_short() {
         let schema = json!({"type": "object", "properties": {"a": {"type": "string", "pattern": "^(a+)+(?=b)$"}}});
-        let (check, _) = Check::new(Arc::new(schema));
+        let check = Check::new(Arc::new(schema));
         assert!(check.arguments("x", &json!({"a": "a".repeat(2000)})).is_err());
     }
 }

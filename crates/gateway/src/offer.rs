@@ -117,17 +117,18 @@ impl Offers {
         let word = self.names.word(&tool.name, minted)?;
         let input = schema::input(&tool.input_schema, warnings);
         let selector = schema::selector(&input);
-        let (input, fault) = self.check(input);
-        if let Some(fault) = fault {
+        let input = self.check(input);
+        if let Some(fault) = input.fault() {
             warnings.push(format!("its arguments are not checked, because its input schema is not valid: {fault}"));
         }
         let output = tool.output_schema.as_ref().and_then(|schema| schema::output(schema, warnings));
         let output = output.and_then(|schema| {
-            let (check, fault) = self.check(schema);
-            if let Some(fault) = &fault {
+            let check = self.check(schema);
+            if let Some(fault) = check.fault() {
                 warnings.push(format!("its output schema is not valid and was left out: {fault}"));
+                return None;
             }
-            fault.is_none().then_some(check)
+            Some(check)
         });
         let mut tool = tool.clone();
         tool.title = tool.title.map(|title| clean_line(&title, 200));
@@ -137,16 +138,15 @@ impl Offers {
         Some(Offered { public, word, tool, selector, input, output })
     }
 
-    fn check(&mut self, schema: Value) -> (Arc<Check>, Option<String>) {
+    fn check(&mut self, schema: Value) -> Arc<Check> {
         let digest = Digest::of(&schema);
         if let Some(check) = self.checks.get(&digest).and_then(Weak::upgrade) {
-            return (check, None);
+            return check;
         }
-        let (check, fault) = Check::new(Arc::new(schema));
-        let check = Arc::new(check);
+        let check = Arc::new(Check::new(Arc::new(schema)));
         forget_the_dead(&mut self.checks);
         self.checks.insert(digest, Arc::downgrade(&check));
-        (check, fault)
+        check
     }
 }
 
@@ -276,6 +276,19 @@ mod tests {
         let (offer, news) = offers().admit(&Arc::new(Toolset::new([tool])));
         assert!(offer.tools[0].output.is_none() && offer.tools[0].tool.output_schema.is_none());
         assert_eq!(news.warnings.len(), 1);
+    }
+
+    #[test]
+    fn a_broken_schema_is_broken_wherever_it_is_used_again() {
+        let broken = json!({"type": "object", "properties": {"a": {"type": "loud"}}});
+        let both = Tool::new("x", "", broken.clone()).with_output_schema(broken.clone());
+        let mut offers = offers();
+        let (offer, news) = offers.admit(&Arc::new(Toolset::new([both, Tool::new("y", "", broken.clone())])));
+        assert!(offer.tools[0].output.is_none() && offer.tools[0].tool.output_schema.is_none());
+        assert_eq!(news.warnings.len(), 3, "{:?}", news.warnings);
+        assert!(news.warnings[2].contains("tool `y`") && news.warnings[2].contains("not checked"));
+        let (_, news) = offers.admit(&Arc::new(Toolset::new([Tool::new("z", "", broken)])));
+        assert_eq!(news.warnings.len(), 1, "{:?}", news.warnings);
     }
 
     #[test]
