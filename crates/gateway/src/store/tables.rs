@@ -36,7 +36,14 @@ const TABLES: &str = "
 /// Opens or creates the store; in memory without a file.
 pub(super) fn open(file: Option<&Path>) -> Result<Connection, OpenError> {
     let connection = match file {
-        Some(file) => Connection::open(file),
+        Some(file) => {
+            protect(file).map_err(|source| OpenError::Io {
+                what: "protect the store",
+                path: file.to_owned(),
+                source,
+            })?;
+            Connection::open(file)
+        }
         None => Connection::open_in_memory(),
     };
     let db = connection.map_err(|error| damaged(file, &error))?;
@@ -55,6 +62,28 @@ pub(super) fn open(file: Option<&Path>) -> Result<Connection, OpenError> {
         }
     }
     Ok(db)
+}
+
+/// The arguments of calls are for the owner of the gateway alone. SQLite gives the files it keeps beside
+/// the store the store's own mode; files of an earlier gateway are mended.
+fn protect(file: &Path) -> std::io::Result<()> {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+        let mut options = std::fs::OpenOptions::new();
+        options.write(true).create(true).truncate(false).mode(0o600).open(file)?;
+        for beside in ["", "-wal", "-shm"] {
+            let mut path = file.as_os_str().to_owned();
+            path.push(beside);
+            match std::fs::set_permissions(&path, PermissionsExt::from_mode(0o600)) {
+                Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error),
+                _ => {}
+            }
+        }
+    }
+    #[cfg(not(unix))]
+    let _ = file;
+    Ok(())
 }
 
 fn prepare(db: &Connection) -> rusqlite::Result<()> {

@@ -109,6 +109,17 @@ async fn the_state_is_for_its_owner_alone() {
     assert_eq!(mode(&state), 0o700);
     assert_eq!(mode(&state.join("token")), 0o600);
     let (_, token) = gateway.tokens().create(Role::Client, "x").unwrap();
+    let store = || {
+        let files = std::fs::read_dir(&state).unwrap().map(|file| file.unwrap().path());
+        files.filter(|file| file.to_string_lossy().contains("gateway.db")).collect::<Vec<_>>()
+    };
+    assert!(store().iter().any(|file| file.ends_with("gateway.db-wal")), "{:?}", store());
+    assert!(store().iter().all(|file| mode(file) == 0o600), "{:?}", store());
+    gateway.close().await;
+    drop(gateway);
+    std::fs::set_permissions(state.join("gateway.db"), PermissionsExt::from_mode(0o644)).unwrap();
+    let gateway = gateway_in(&state);
+    assert!(store().iter().all(|file| mode(file) == 0o600), "{:?}", store());
     gateway.close().await;
     for file in std::fs::read_dir(&state).unwrap() {
         let bytes = std::fs::read(file.unwrap().path()).unwrap();
