@@ -236,7 +236,8 @@ async fn events(State(hall): State<Arc<Hall>>, _: Who, query: Query) -> Response
             if !page.events.is_empty() || tokio::time::Instant::now() >= late {
                 return Ok(json!(page));
             }
-            let something = async { while !matches!(watch.next().await, Change::Event { .. } | Change::Devices) {} };
+            let something =
+                async { while !matches!(watch.next().await, Change::Event { .. } | Change::Devices { .. }) {} };
             tokio::select! {
                 () = something => {}
                 () = tokio::time::sleep_until(late) => {}

@@ -112,9 +112,12 @@ impl Watcher {
             Seen::Extra(ExtraChange::Tools) => vec![News::Tools],
             Seen::Extra(ExtraChange::Prompts) => vec![News::Prompts],
             Seen::Gateway(Change::Tools) => vec![News::Tools],
-            Seen::Gateway(Change::Devices) => {
-                let devices = uris.filter(|uri| resources::about(&self.hall, uri).is_some_and(|about| !about.events));
-                std::iter::once(News::Resources).chain(devices.cloned().map(News::Updated)).collect()
+            Seen::Gateway(Change::Devices { changed, is_list }) => {
+                let devices = uris.filter(|uri| {
+                    resources::about(&self.hall, uri)
+                        .is_some_and(|about| !about.events && changed.contains(&about.device.id))
+                });
+                is_list.then_some(News::Resources).into_iter().chain(devices.cloned().map(News::Updated)).collect()
             }
             Seen::Gateway(Change::Event { device }) => uris
                 .filter(|uri| {

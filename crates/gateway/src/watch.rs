@@ -1,6 +1,8 @@
 //! Being told that something changed.
 
+use std::cmp::Ordering;
 use std::collections::{BTreeSet, VecDeque};
+use std::sync::Arc;
 
 use sinew_tool::{DeviceId, Digest};
 use tokio::sync::broadcast::error::{RecvError, TryRecvError};
@@ -9,6 +11,7 @@ use tokio::time::{Instant, sleep_until};
 
 use crate::gateway::Gateway;
 use crate::principal::Principal;
+use crate::snapshot::{Entry, Snapshot};
 use crate::view::Shape;
 
 /// What changed. Changes that come close together are told as one.
@@ -16,8 +19,10 @@ use crate::view::Shape;
 pub enum Change {
     /// The tool list reads differently now.
     Tools,
-    /// A device came, went, or changed what it says of itself.
-    Devices,
+    /// These devices came, went, or changed what they say of themselves. `is_list` tells whether the list
+    /// of known devices reads differently too, by its ids, speaking names or kinds: a device that only
+    /// goes away or comes back is on it all the time.
+    Devices { changed: Vec<DeviceId>, is_list: bool },
     /// Events of this device can be read.
     Event { device: DeviceId },
 }
@@ -31,6 +36,8 @@ pub struct Watch {
     events: broadcast::Receiver<DeviceId>,
     /// The tool list as last told.
     tools: Digest,
+    /// The devices as last told.
+    seen: Arc<Snapshot>,
     /// When the changes since the first untold one are looked at together.
     due: Option<Instant>,
     untold: VecDeque<Change>,
@@ -45,7 +52,8 @@ impl Watch {
         events: broadcast::Receiver<DeviceId>,
     ) -> Watch {
         let tools = gateway.list(&who, shape).digest;
-        Watch { gateway, who, shape, versions, events, tools, due: None, untold: VecDeque::new() }
+        let seen = gateway.snapshot();
+        Watch { gateway, who, shape, versions, events, tools, seen, due: None, untold: VecDeque::new() }
     }
 
     /// Waits for the next change. Dropping the future loses nothing.
@@ -68,16 +76,15 @@ impl Watch {
     }
 
     fn look(&mut self) {
-        let is_devices = self.due.take().is_some();
+        self.due = None;
         self.versions.mark_unchanged();
         let tools = self.gateway.list(&self.who, self.shape).digest;
         if tools != self.tools {
             self.tools = tools;
             self.untold.push_back(Change::Tools);
         }
-        if is_devices {
-            self.untold.push_back(Change::Devices);
-        }
+        let before = std::mem::replace(&mut self.seen, self.gateway.snapshot());
+        self.untold.extend(compare(&before.devices, &self.seen.devices));
     }
 
     fn hear(&mut self, heard: Result<DeviceId, RecvError>) {
@@ -97,4 +104,33 @@ impl Watch {
         }
         self.untold.extend(devices.into_iter().map(|device| Change::Event { device }));
     }
+}
+
+/// What became of the devices; both lists are sorted by id.
+fn compare(before: &[Arc<Entry>], after: &[Arc<Entry>]) -> Option<Change> {
+    let (mut changed, mut is_list) = (Vec::new(), false);
+    let (mut before, mut after) = (before.iter().peekable(), after.iter().peekable());
+    loop {
+        let order = match (before.peek(), after.peek()) {
+            (Some(old), Some(new)) => old.id.cmp(&new.id),
+            (Some(_), None) => Ordering::Less,
+            (None, Some(_)) => Ordering::Greater,
+            (None, None) => break,
+        };
+        let old = before.next_if(|_| order.is_le());
+        let new = after.next_if(|_| order.is_ge());
+        match (old, new) {
+            (Some(old), Some(new)) if Arc::ptr_eq(old, new) => {}
+            (Some(old), Some(new)) => {
+                is_list |= old.name != new.name || old.kind() != new.kind();
+                changed.push(new.id.clone());
+            }
+            (Some(one), None) | (None, Some(one)) => {
+                is_list = true;
+                changed.push(one.id.clone());
+            }
+            (None, None) => {}
+        }
+    }
+    (!changed.is_empty()).then_some(Change::Devices { changed, is_list })
 }

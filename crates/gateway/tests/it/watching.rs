@@ -17,6 +17,12 @@ async fn heard(watch: &mut Watch) -> Vec<Change> {
     changes
 }
 
+/// These boards changed, and perhaps the list of devices with them.
+fn devices(numbers: impl IntoIterator<Item = usize>, is_list: bool) -> Change {
+    let id = |number| sinew_tool::DeviceId::parse(&format!("board-{number:04}")).unwrap();
+    Change::Devices { changed: numbers.into_iter().map(id).collect(), is_list }
+}
+
 #[tokio::test(start_paused = true)]
 async fn many_joins_at_once_are_one_change() {
     let gateway = gateway();
@@ -28,23 +34,24 @@ async fn many_joins_at_once_are_one_change() {
     }
     assert_eq!(watch.next().await, Change::Tools);
     assert_eq!(started.elapsed(), Duration::from_millis(50));
-    assert_eq!(heard(&mut watch).await, [Change::Devices]);
+    assert_eq!(heard(&mut watch).await, [devices(0..100, true)]);
     join(&gateway, Fake::board(100));
-    assert_eq!(heard(&mut watch).await, [Change::Devices]);
+    assert_eq!(heard(&mut watch).await, [devices([100], true)]);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_return_with_equal_tools_changes_no_list() {
     let gateway = gateway();
+    join(&gateway, Fake::board(0));
     let board = join(&gateway, Fake::board(1));
     let mut watch = gateway.watch();
     leave(&gateway, &board);
-    assert_eq!(heard(&mut watch).await, [Change::Devices]);
+    assert_eq!(heard(&mut watch).await, [devices([1], false)]);
     let board = join(&gateway, Fake::board(1));
-    assert_eq!(heard(&mut watch).await, [Change::Devices]);
+    assert_eq!(heard(&mut watch).await, [devices([1], false)]);
     board.set_tools([plain("new")]);
     gateway.apply(sinew_tool::DeviceEvent::Changed(stay(&board)));
-    assert_eq!(heard(&mut watch).await, [Change::Tools, Change::Devices]);
+    assert_eq!(heard(&mut watch).await, [Change::Tools, devices([1], false)]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -66,10 +73,10 @@ async fn a_watch_speaks_of_the_list_its_caller_sees() {
     let mut folded = gateway.watch_as(&client(), Shape::Folded);
     let mut unfolded = gateway.watch_as(&client(), Shape::Unfolded);
     join(&gateway, Fake::board(2));
-    assert_eq!(heard(&mut folded).await, [Change::Devices]);
-    assert_eq!(heard(&mut unfolded).await, [Change::Tools, Change::Devices]);
+    assert_eq!(heard(&mut folded).await, [devices([2], true)]);
+    assert_eq!(heard(&mut unfolded).await, [Change::Tools, devices([2], true)]);
     join(&gateway, Fake::new(3, [plain("reboot").for_users()]));
-    assert_eq!(heard(&mut folded).await, [Change::Devices]);
+    assert_eq!(heard(&mut folded).await, [devices([3], true)]);
     assert_eq!(heard(&mut gateway.watch_as(&admin(), Shape::Folded)).await, []);
 }
 
@@ -79,7 +86,7 @@ async fn a_new_name_is_a_change_of_devices() {
     join(&gateway, Fake::board(1));
     let mut watch = gateway.watch();
     gateway.rename("board-0001", "Lamp").unwrap();
-    assert_eq!(heard(&mut watch).await, [Change::Devices]);
+    assert_eq!(heard(&mut watch).await, [devices([1], true)]);
     assert!(gateway.rename("board-0001", "a/b").is_err());
     assert_eq!(heard(&mut watch).await, []);
 }
