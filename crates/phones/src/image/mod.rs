@@ -1,6 +1,7 @@
 //! Pictures of the screen: from what the phone gives to what a caller gets.
 
 mod annotate;
+mod jpeg;
 mod scale;
 
 use png::{ColorType, Transformations};
@@ -86,19 +87,7 @@ impl Raster {
 
     pub fn to_jpeg(&self, quality: u8) -> Result<Jpeg, PhoneError> {
         let failed = |why: String| PhoneError::Failed(format!("the picture could not be made a JPEG: {why}"));
-        let side =
-            |pixels: u32| u16::try_from(pixels).map_err(|_| failed(format!("{pixels} pixels are too many for a side")));
-        let (width, height) = (side(self.width)?, side(self.height)?);
-        let colors = match self.depth {
-            Depth::Gray => jpeg_encoder::ColorType::Luma,
-            Depth::Rgb => jpeg_encoder::ColorType::Rgb,
-            Depth::Rgba => jpeg_encoder::ColorType::Rgba,
-        };
-        let mut bytes = Vec::with_capacity(self.pixels.len() / 8);
-        let mut encoder = jpeg_encoder::Encoder::new(&mut bytes, quality.clamp(1, 100));
-        // The sampling that libjpeg chooses by default, and half the work.
-        encoder.set_sampling_factor(jpeg_encoder::SamplingFactor::F_2_2);
-        encoder.encode(&self.pixels, width, height, colors).map_err(|error| failed(error.to_string()))?;
+        let bytes = jpeg::encode(self, quality).map_err(failed)?;
         Ok(Jpeg { bytes, width: self.width, height: self.height })
     }
 }
