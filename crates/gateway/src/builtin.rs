@@ -30,8 +30,12 @@ pub(crate) struct BuiltIn {
 }
 
 static TOOLS: LazyLock<Vec<BuiltIn>> = LazyLock::new(|| {
-    let list_devices = Tool::new(LIST_DEVICES, "Devices, their state and tools.", json!({"type": "object"}))
-        .with_output_schema(json!({"type": "object", "properties": {"devices": {"type": "array"}}}));
+    let list_devices = Tool::new(
+        LIST_DEVICES,
+        "Devices, their state and tools. Other tools take an id or a name as `device`.",
+        json!({"type": "object"}),
+    )
+    .with_output_schema(json!({"type": "object", "properties": {"devices": {"type": "array"}}}));
     let events = json!({
         "type": "object",
         "properties": {

@@ -70,8 +70,8 @@ pub(crate) fn with_selector(input: &Value, selector: &str) -> Value {
     if let Value::Object(root) = &mut schema {
         let properties = root.entry("properties").or_insert_with(|| Value::Object(Map::new()));
         if let Value::Object(properties) = properties {
-            let description = "id or name, see list_devices";
-            properties.insert(selector.to_owned(), json!({"type": "string", "description": description}));
+            // Not described here: a model pays for every word once a tool, and `list_devices` says it too.
+            properties.insert(selector.to_owned(), json!({"type": "string"}));
         }
     }
     schema
