@@ -6,6 +6,7 @@
 
 mod direct;
 mod load;
+mod phones;
 mod process;
 mod report;
 mod request;
@@ -52,6 +53,7 @@ pub async fn run(args: Bench, show: Show) -> Result<(), Failure> {
     show.waiting("measuring latency", latency(&plan, &scratch, &mut report)).await?;
     show.waiting("connecting boards", memory(&plan, &scratch, &mut report)).await?;
     show.waiting("listing tools", listing(&scratch, &mut report)).await?;
+    show.waiting("using phones", phones::measure(&plan, &scratch, &mut report)).await?;
     if show.json() {
         print_json(&report.to_json());
     } else {

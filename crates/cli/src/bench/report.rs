@@ -50,11 +50,17 @@ impl Figure {
 #[derive(Default)]
 pub struct Report {
     figures: Vec<Figure>,
+    /// What was not measured, and why.
+    skipped: Vec<String>,
 }
 
 impl Report {
     pub fn push(&mut self, figure: Figure) {
         self.figures.push(figure);
+    }
+
+    pub fn skip(&mut self, why: impl Into<String>) {
+        self.skipped.push(why.into());
     }
 
     pub fn to_json(&self) -> Value {
@@ -69,7 +75,8 @@ impl Report {
             });
             (figure.key.to_owned(), entry)
         });
-        json!({"version": env!("CARGO_PKG_VERSION"), "figures": figures.collect::<serde_json::Map<_, _>>()})
+        let figures: serde_json::Map<_, _> = figures.collect();
+        json!({"version": env!("CARGO_PKG_VERSION"), "figures": figures, "skipped": self.skipped})
     }
 
     pub fn to_text(&self, show: Show) -> String {
@@ -91,7 +98,8 @@ impl Report {
                 (ink, verdict.to_owned()),
             ]);
         }
-        show.table(&table)
+        let skipped: String = self.skipped.iter().map(|why| format!("not measured: {why}\n")).collect();
+        show.table(&table) + &skipped
     }
 }
 
@@ -114,9 +122,11 @@ mod tests {
         report.push(Figure::at_least("a", "speed", 12_345.6, "calls/s", 12_000.0));
         report.push(Figure::at_most("b", "size", 9.5, "KiB", 8.0).with(vec![9.5]));
         report.push(Figure::plain("c", "share", 0.456, ""));
+        report.skip("weight, because there is no balance");
         let text = report.to_text(Show::plain());
         assert!(text.contains("12346 calls/s  ≥ 12000  met"), "{text}");
         assert!(text.contains("9.50 KiB       ≤ 8.00   missed"), "{text}");
+        assert!(text.ends_with("not measured: weight, because there is no balance\n"), "{text}");
         let json = report.to_json();
         assert_eq!(json["figures"]["b"]["met"], false);
         assert_eq!(json["figures"]["c"]["met"], Value::Null);

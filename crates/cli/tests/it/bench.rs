@@ -19,7 +19,19 @@ fn a_quick_benchmark_prints_every_figure() {
         "added_p99_us",
         "board_kib",
         "list_bytes",
+        "phone_tap_us",
+        "phone_screen_ms",
+        "phone_screen_bytes",
+        "phone_find_ms",
+        "phone_jpeg_ms",
+        "phone_encode_ms",
+        "phones_parallel",
+        "phone_reference_bytes",
+        "phone_list_bytes",
+        "phone_compact_bytes",
     ] {
         assert!(figures["figures"][key]["value"].is_number(), "{key} is missing in {figures:#}");
     }
+    let compared = figures["figures"]["of_turbo"]["value"].is_number();
+    assert!(compared || figures["skipped"].to_string().contains("libjpeg-turbo"), "{figures:#}");
 }
