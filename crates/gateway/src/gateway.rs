@@ -13,7 +13,7 @@ use crate::lock::Lock;
 use crate::pins::Pins;
 use crate::principal::{Principal, Role};
 use crate::registry::{Agreement, Registry};
-use crate::settings::{OpenError, Settings};
+use crate::settings::{MAX_DEVICE_EVENTS, OpenError, Settings};
 use crate::snapshot::{Presence, Snapshot};
 use crate::store::{Cursor, Store};
 use crate::tokens::{self, Tokens};
@@ -24,8 +24,7 @@ use crate::watch::Watch;
 /// that everybody may have said something.
 const TOLD_EVENTS: usize = 256;
 
-/// Events and calls of one answer at most: while the store reads, it writes nothing.
-const MAX_EVENTS: usize = 1_000;
+/// Calls of one answer at most: while the store reads, it writes nothing.
 const MAX_CALLS: usize = 10_000;
 
 /// Decides who may ask which device to keep which promise, and remembers that it happened.
@@ -168,7 +167,7 @@ impl Gateway {
             Some(text) => Some(self.cursor(text)?),
             None => None,
         };
-        self.inner.store.events(device, since, limit.min(MAX_EVENTS)).await
+        self.inner.store.events(device, since, limit.min(MAX_DEVICE_EVENTS)).await
     }
 
     fn cursor(&self, text: &str) -> Result<Cursor, ToolError> {

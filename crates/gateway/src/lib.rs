@@ -40,7 +40,7 @@ pub use gateway::Gateway;
 pub use lobby::{Applicant, Told, Waiting};
 pub use lock::{Running, running};
 pub use principal::{Principal, Role};
-pub use settings::{OpenError, Settings};
+pub use settings::{MAX_DEVICE_EVENTS, OpenError, Settings};
 pub use snapshot::Snapshot;
 pub use tokens::{DeviceAdmission, TokenView, Tokens};
 pub use view::{AuditRecord, DeviceView, Event, EventPage, PublicTool, Shape, ToolList};

@@ -3,6 +3,9 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+/// Events kept of one device at most. No answer holds more events either, so one can hold all of a device.
+pub const MAX_DEVICE_EVENTS: usize = 1_000;
+
 /// Everything a gateway can be told. The defaults are what `sinew serve` runs with.
 #[derive(Clone, Debug)]
 pub struct Settings {
@@ -34,7 +37,7 @@ pub struct Settings {
     pub max_devices: usize,
     /// Events kept in all.
     pub max_events: usize,
-    /// Events kept of one device.
+    /// Events kept of one device; [`MAX_DEVICE_EVENTS`] at most.
     pub max_device_events: usize,
     /// Audit records kept.
     pub max_audit: usize,
@@ -57,7 +60,7 @@ impl Default for Settings {
             max_outcome: 16 << 20,
             max_devices: 10_000,
             max_events: 10_000,
-            max_device_events: 1_000,
+            max_device_events: MAX_DEVICE_EVENTS,
             max_audit: 1_000_000,
         }
     }

@@ -12,7 +12,7 @@ use sinew_tool::DeviceId;
 use tokio::sync::{broadcast, oneshot};
 
 use super::rows::{AuditRow, EventRow, Write};
-use crate::settings::Settings;
+use crate::settings::{MAX_DEVICE_EVENTS, Settings};
 
 /// Jobs that share one transaction at most: beyond it, waiting for each other costs more than commits.
 const MAX_BATCH: usize = 1_024;
@@ -61,7 +61,7 @@ impl Writer {
             waiting_events,
             max_audit: i64::try_from(settings.max_audit).unwrap_or(i64::MAX),
             max_events: settings.max_events.max(1),
-            max_device_events: settings.max_device_events.max(1),
+            max_device_events: settings.max_device_events.clamp(1, MAX_DEVICE_EVENTS),
             kept: HashMap::new(),
             kept_in_all: 0,
             since_prune: 0,

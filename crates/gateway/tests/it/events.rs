@@ -1,6 +1,6 @@
 //! What devices say without being asked.
 
-use sinew_gateway::{Gateway, Settings};
+use sinew_gateway::{Gateway, MAX_DEVICE_EVENTS, Settings};
 use sinew_tool::{ErrorKind, json};
 
 use crate::fake::*;
@@ -45,6 +45,22 @@ async fn a_cursor_that_was_never_given_out_is_refused() {
     let start = gateway.events(None, None, 10).await.unwrap();
     assert!(gateway.events(None, Some(&start.next), 10).await.is_ok());
     assert_eq!(gateway.events(Some("attic"), None, 10).await.unwrap_err().kind, ErrorKind::UnknownDevice);
+}
+
+#[tokio::test]
+async fn one_answer_can_hold_all_events_of_a_device() {
+    let gateway = Gateway::open(Settings { max_device_events: usize::MAX, ..Settings::default() }).unwrap();
+    let board = join(&gateway, Fake::board(1));
+    for number in 0..MAX_DEVICE_EVENTS + 50 {
+        say(&gateway, &board, "t", json!(number));
+        if number % 50 == 0 {
+            settled(&gateway).await;
+        }
+    }
+    settled(&gateway).await;
+    let page = gateway.events(Some("board-0001"), None, usize::MAX).await.unwrap();
+    assert_eq!(page.events.last().unwrap().body, json!(MAX_DEVICE_EVENTS + 49));
+    assert!(gateway.events(Some("board-0001"), Some(&page.next), 10).await.unwrap().events.is_empty());
 }
 
 #[tokio::test]
