@@ -9,7 +9,7 @@ use rmcp::model::{
     CacheScope, ErrorData, ListResourcesResult, PaginatedRequestParams, ReadResourceResult, Resource, ResourceContents,
 };
 use serde_json::{Value, json};
-use sinew_gateway::{DeviceView, Principal, Shape};
+use sinew_gateway::{DeviceView, MAX_DEVICE_EVENTS, Principal, Shape};
 use sinew_tool::{ErrorKind, Picture, ToolError};
 
 use crate::hall::Hall;
@@ -20,8 +20,6 @@ const SCHEME: &str = "device://";
 const JSON: &str = "application/json";
 /// The newest events that one reading shows; `get_device_events` goes further.
 const EVENTS: usize = 100;
-/// No device has more events kept.
-const KEPT: usize = 10_000;
 
 /// A resource of a device.
 pub(crate) struct About {
@@ -81,7 +79,7 @@ pub(crate) async fn read(hall: &Hall, who: &Principal, uri: &str) -> Result<Read
     }
     let value = match about.events {
         true => {
-            let page = hall.gateway.events(Some(about.device.id.as_str()), None, KEPT).await;
+            let page = hall.gateway.events(Some(about.device.id.as_str()), None, MAX_DEVICE_EVENTS).await;
             let mut page = page.map_err(|error| translate::to_protocol_error(&error))?;
             page.events.drain(..page.events.len().saturating_sub(EVENTS));
             json!(page)
