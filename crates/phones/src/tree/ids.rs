@@ -1,21 +1,27 @@
 //! Ids that stay while the thing is the same.
 //!
-//! A node's identity is its parent's identity (at the root the app's), its class and its resource id. Where siblings share
-//! those, or stand in a scrollable container, where they come and go, the first label at or below the
-//! node tells them apart, and at last their order. Position, state and the content of fields do not
-//! count: a row keeps its id while it scrolls, a switch while it flips, a field while it is typed in.
+//! A node's identity is its parent's identity (at the root the app's), its class and its resource id.
+//! Where siblings share those, the first resource id below them tells them apart; where that is the same
+//! too, or they stand in a scrollable container, where they come and go, the first label at or below
+//! them, and at last their order. Position, state and the content of fields do not count: a row keeps its
+//! id while it scrolls, a switch while it flips, a field while it is typed in.
 
 use std::collections::{HashMap, HashSet};
 
 use super::{NodeId, Tree};
 
 pub(super) fn assign(tree: &mut Tree) {
-    let labels = first_labels(tree);
+    let labels = first(tree, |index| label(tree, index).is_some());
+    let ids = first(tree, |index| resource_id(tree, index).is_some());
+    let below = |index: usize| ids[index].and_then(|inner| resource_id(tree, inner)).unwrap_or_default();
+    // How many siblings share class and resource id, and how many of these the first resource id below.
     let mut twins: HashMap<u64, u32> = HashMap::with_capacity(tree.len());
     let kin: Vec<u64> = (0..tree.len()).map(|index| kin(tree, index)).collect();
-    for key in &kin {
+    let near: Vec<u64> = (0..tree.len()).map(|index| Hash(kin[index]).text(below(index)).0).collect();
+    for key in kin.iter().chain(&near) {
         *twins.entry(*key).or_default() += 1;
     }
+    let mut ids_given: Vec<NodeId> = Vec::with_capacity(tree.len());
     let mut identities: Vec<u64> = Vec::with_capacity(tree.len());
     let mut order: HashMap<u64, u32> = HashMap::new();
     let mut taken = HashSet::with_capacity(tree.len());
@@ -28,10 +34,12 @@ pub(super) fn assign(tree: &mut Tree) {
             hash = hash.text(&node.package);
         }
         let shifting = parent.is_some_and(|parent| tree.nodes[parent].scrollable);
-        if (shifting || twins[&kin[index]] > 1)
-            && let Some(label) = labels[index].and_then(|labelled| label(tree, labelled))
-        {
-            hash = hash.text(label);
+        if shifting || twins[&near[index]] > 1 {
+            if let Some(label) = labels[index].and_then(|labelled| label(tree, labelled)) {
+                hash = hash.text(label);
+            }
+        } else if twins[&kin[index]] > 1 {
+            hash = hash.text(below(index));
         }
         let nth = order.entry(hash.0).or_default();
         let identity = hash.number(u64::from(*nth)).0;
@@ -42,7 +50,10 @@ pub(super) fn assign(tree: &mut Tree) {
         while !taken.insert(id) {
             id = id.wrapping_add(1);
         }
-        tree.places[index].id = NodeId(id);
+        ids_given.push(NodeId(id));
+    }
+    for (place, id) in tree.places.iter_mut().zip(ids_given) {
+        place.id = id;
     }
 }
 
@@ -53,19 +64,23 @@ fn kin(tree: &Tree, index: usize) -> u64 {
     Hash::new().number(parent).text(&node.class).text(node.resource_id.as_deref().unwrap_or_default()).0
 }
 
-/// For each node the first labelled node at or below it.
-fn first_labels(tree: &Tree) -> Vec<Option<usize>> {
-    let mut labels: Vec<Option<usize>> = vec![None; tree.len()];
+/// For each node the first node at or below it that is meant.
+fn first(tree: &Tree, is_meant: impl Fn(usize) -> bool) -> Vec<Option<usize>> {
+    let mut found: Vec<Option<usize>> = vec![None; tree.len()];
     for index in (0..tree.len()).rev() {
-        if label(tree, index).is_some() {
-            labels[index] = Some(index);
+        if is_meant(index) {
+            found[index] = Some(index);
         }
-        // Going backwards, the first child comes last and wins; the parent's own label wins later.
-        if let (Some(parent), Some(found)) = (tree.places[index].parent, labels[index]) {
-            labels[parent] = Some(found);
+        // Going backwards, the first child comes last and wins; the parent itself wins later.
+        if let (Some(parent), Some(inner)) = (tree.places[index].parent, found[index]) {
+            found[parent] = Some(inner);
         }
     }
-    labels
+    found
+}
+
+fn resource_id(tree: &Tree, index: usize) -> Option<&str> {
+    tree.nodes[index].resource_id.as_deref().filter(|id| !id.is_empty())
 }
 
 fn label(tree: &Tree, index: usize) -> Option<&str> {
@@ -167,5 +182,29 @@ mod tests {
         let tree = list(&["same", "same", "same"]);
         let ids: std::collections::HashSet<_> = (0..tree.len()).map(|index| tree.id(index)).collect();
         assert_eq!(ids.len(), 4);
+    }
+
+    #[test]
+    fn wrappers_are_told_apart_by_what_is_inside_and_not_by_what_that_says() {
+        let screen = |zoom: &str| {
+            let bare = || Node { class: "Row".to_owned(), ..Node::default() };
+            let named = |id: &str, text: &str| Node {
+                class: "Text".to_owned(),
+                resource_id: Some(format!("app:id/{id}")),
+                text: Some(text.to_owned()),
+                ..Node::default()
+            };
+            let mut tree = Tree::builder(0);
+            tree.open(bare());
+            for (id, text) in [("title", "Map"), ("zoom", zoom)] {
+                tree.open(bare());
+                tree.leaf(named(id, text));
+                tree.leaf(named("button", "+"));
+                tree.close();
+            }
+            let tree = tree.finish();
+            (0..tree.len()).map(|index| tree.id(index)).collect::<Vec<_>>()
+        };
+        assert_eq!(screen("1.0"), screen("3.0"));
     }
 }
