@@ -9,12 +9,13 @@ use axum::body::Body;
 use axum::routing::{any, get};
 use http::{Response, StatusCode};
 use hyper::server::conn::http1;
+use hyper::service::{Service, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use serde_json::json;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
+use tokio::sync::{Notify, Semaphore};
 use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -27,6 +28,8 @@ use crate::{Front, TlsIdentity, api, reply, rest, stdio};
 
 /// A connection that says nothing for this long is closed, whether it is slow or idle.
 const QUIET: Duration = Duration::from_secs(75);
+/// A new connection has this long for the head of its first request: who only connects keeps no place.
+const FIRST: Duration = Duration::from_secs(10);
 const HANDSHAKE: Duration = Duration::from_secs(10);
 /// What connections get to close in order once nothing runs any more.
 const FAREWELL: Duration = Duration::from_secs(1);
@@ -155,14 +158,28 @@ impl Doors {
 }
 
 async fn talk<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(socket: S, app: Router, leave: CancellationToken) {
+    let heard = Arc::new(Notify::new());
+    let service = {
+        let (heard, app) = (heard.clone(), TowerToHyperService::new(app));
+        service_fn(move |request| {
+            heard.notify_one();
+            app.call(request)
+        })
+    };
+    let silence = async {
+        if tokio::time::timeout(FIRST, heard.notified()).await.is_ok() {
+            std::future::pending::<()>().await;
+        }
+    };
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(QUIET)
-        .serve_connection(TokioIo::new(socket), TowerToHyperService::new(app))
+        .serve_connection(TokioIo::new(socket), service)
         .with_upgrades();
     let mut connection = std::pin::pin!(connection);
     let ended = tokio::select! {
         ended = connection.as_mut() => ended,
+        () = silence => return,
         () = leave.cancelled() => {
             connection.as_mut().graceful_shutdown();
             connection.await
@@ -170,5 +187,34 @@ async fn talk<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(socket: S, app
     };
     if let Err(error) = ended {
         tracing::debug!(%error, "a connection ended");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_connection_without_a_request_is_closed_soon_and_one_that_rests_between_two_is_not() {
+        let app = Router::new().route("/health", get(health));
+        let began = tokio::time::Instant::now();
+        let (mut silent, socket) = tokio::io::duplex(4096);
+        let serving = tokio::spawn(talk(socket, app.clone(), CancellationToken::new()));
+        silent.write_all(b"GET /hea").await.expect("it is open");
+        assert_eq!(silent.read_to_end(&mut Vec::new()).await.ok(), Some(0));
+        assert_eq!(began.elapsed().as_secs(), FIRST.as_secs());
+        serving.await.expect("it ended");
+
+        let (mut resting, socket) = tokio::io::duplex(4096);
+        tokio::spawn(talk(socket, app, CancellationToken::new()));
+        for _ in 0..2 {
+            resting.write_all(b"GET /health HTTP/1.1\r\nhost: x\r\n\r\n").await.expect("it is open");
+            let mut answer = [0; 4096];
+            let length = resting.read(&mut answer).await.expect("an answer");
+            assert!(answer[..length].starts_with(b"HTTP/1.1 200"));
+            tokio::time::sleep(FIRST * 2).await;
+        }
     }
 }
