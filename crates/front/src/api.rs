@@ -10,7 +10,6 @@ use axum::body::Body;
 use axum::extract::{FromRequestParts, Path, Request, State};
 use axum::routing::{delete, get, post};
 use http::{Response, StatusCode, request::Parts};
-use http_body_util::{BodyExt, Limited};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -18,6 +17,7 @@ use sinew_gateway::{Change, Principal, PublicTool, Request as Call, Role, Shape,
 use sinew_tool::error::{Actor, Retry};
 use sinew_tool::{Args, ErrorKind, Outcome, Silent, ToolError};
 
+use crate::body::Unread;
 use crate::hall::Hall;
 use crate::{inspect, query, reply};
 
@@ -159,7 +159,8 @@ async fn approve_board(State(hall): State<Arc<Hall>>, _: Admin, request: Request
 async fn tools(State(hall): State<Arc<Hall>>, Who(who): Who, query: Query) -> Response<Body> {
     let listed = || -> Result<Value, ToolError> {
         let device = match query.text("device") {
-            Some(text) => Some(hall.gateway.find_device(text).ok_or_else(|| unknown_device(text))?.id),
+            // Where there is none, this says so in the gateway's words.
+            Some(text) => hall.gateway.changes(text)?["id"].as_str().map(str::to_owned),
             None => None,
         };
         let shape = match (query.text("shape"), &device) {
@@ -171,7 +172,10 @@ async fn tools(State(hall): State<Arc<Hall>>, Who(who): Who, query: Query) -> Re
             }
         };
         let list = hall.gateway.list(&who, shape);
-        let fitting = list.tools.iter().filter(|tool| device.is_none() || tool.device == device);
+        let fitting = list
+            .tools
+            .iter()
+            .filter(|tool| device.is_none() || tool.device.as_ref().map(|id| id.as_str()) == device.as_deref());
         let entry = |public: &PublicTool| {
             let mut entry = public.tool.to_json();
             if device.is_some() {
@@ -296,19 +300,13 @@ fn token(view: &TokenView) -> Value {
     json!({"id": view.id, "role": view.role, "label": view.label, "device": view.device, "created": view.created})
 }
 
-fn unknown_device(text: &str) -> ToolError {
-    ToolError::new(
-        ErrorKind::UnknownDevice,
-        format!("no device is called `{text}`; GET /api/v1/devices lists those there are"),
-    )
-}
-
 async fn body<T: DeserializeOwned>(hall: &Hall, request: Request) -> Result<T, ToolError> {
     let limit = hall.settings.limits.body;
-    let bytes = Limited::new(request.into_body(), limit).collect().await.map_err(|_| {
-        ToolError::new(ErrorKind::TooLarge, format!("the request is larger than {limit} bytes, or it broke off"))
+    let (parts, body) = request.into_parts();
+    let bytes = crate::body::read(&parts.headers, body, limit).await.map_err(|unread| match unread {
+        Unread::TooLarge(refusal) => refusal.to_error(),
+        Unread::Broken => ToolError::new(ErrorKind::InvalidRequest, "the request broke off; send it again"),
     })?;
-    let bytes = bytes.to_bytes();
     serde_json::from_slice(&bytes).map_err(|error| match error.classify() {
         serde_json::error::Category::Data => ToolError::new(ErrorKind::InvalidArguments, error.to_string()),
         _ => ToolError::new(ErrorKind::Parse, inspect::refusal(&bytes).message),

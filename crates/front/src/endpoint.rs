@@ -14,7 +14,7 @@ use axum::extract::{Request, State};
 use bytes::Bytes;
 use http::header::{ACCEPT, CONTENT_LENGTH, CONTENT_TYPE, HeaderValue};
 use http::{HeaderMap, Method, Response, StatusCode};
-use http_body_util::{BodyExt, Full, Limited};
+use http_body_util::{BodyExt, Full};
 use hyper::body::Frame;
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
@@ -26,7 +26,7 @@ use tokio_util::task::task_tracker::TaskTrackerToken;
 
 use crate::hall::Hall;
 use crate::mcp::Mcp;
-use crate::{inspect, reply};
+use crate::{body, inspect, query, reply};
 
 const SESSION: &str = "mcp-session-id";
 /// A desktop client may rest over lunch with only its event stream open, and few begin a new session
@@ -74,36 +74,32 @@ impl Endpoint {
         })
     }
 
-    async fn post(&self, request: Request, who: &Arc<Principal>) -> Response<Body> {
+    async fn post(&self, request: Request, who: &Arc<Principal>, service: &Service) -> Response<Body> {
         let (mut parts, body) = request.into_parts();
         let limit = self.hall.settings.limits.body;
         let refused = |status, refusal: inspect::Refusal| reply::value(status, &refusal.to_json());
         if !is_json(&parts.headers) {
-            let message = "send JSON, with the header `Content-Type: application/json`";
-            return reply::rpc_error(StatusCode::UNSUPPORTED_MEDIA_TYPE, &Value::Null, -32600, message);
+            return refused(StatusCode::UNSUPPORTED_MEDIA_TYPE, inspect::Refusal::content_type());
         }
-        let announced =
-            parts.headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse::<usize>().ok());
-        if announced.is_some_and(|length| length > limit) {
-            return refused(StatusCode::PAYLOAD_TOO_LARGE, inspect::Refusal::too_large(limit));
-        }
-        let bytes = match Limited::new(body, limit).collect().await {
-            Ok(body) => body.to_bytes(),
-            Err(error) if error.is::<http_body_util::LengthLimitError>() => {
-                return refused(StatusCode::PAYLOAD_TOO_LARGE, inspect::Refusal::too_large(limit));
-            }
-            Err(_) => return reply::empty(StatusCode::BAD_REQUEST),
+        let bytes = match body::read(&parts.headers, body, limit).await {
+            Ok(bytes) => bytes,
+            Err(body::Unread::TooLarge(refusal)) => return refused(StatusCode::PAYLOAD_TOO_LARGE, refusal),
+            Err(body::Unread::Broken) => return reply::empty(StatusCode::BAD_REQUEST),
         };
+        if let Some(refusal) = inspect::refusal_of_readable(&bytes) {
+            return refused(StatusCode::OK, refusal);
+        }
         let new = !parts.headers.contains_key(SESSION);
-        if new && self.is_full().await && is_initialize(&bytes) {
-            let message = "too many sessions are open; end one, or try again in some minutes";
+        if new
+            && let Some(message) = self.is_full(who).await
+            && is_initialize(&bytes)
+        {
             return reply::rpc_error(StatusCode::SERVICE_UNAVAILABLE, &id_of(&bytes), -32603, message);
         }
         if accepts_anything(&parts.headers) {
             parts.headers.insert(ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
         }
         let running = self.hall.calls.token();
-        let service = self.service(&parts.uri);
         let request = Request::from_parts(parts, Full::new(bytes.clone()));
         let response = CALLER.scope(who.clone(), service.handle(request)).await;
         if new && let Some(session) = response.headers().get(SESSION) {
@@ -116,15 +112,28 @@ impl Endpoint {
         Response::from_parts(parts, Body::new(Answer { body, _running: running }))
     }
 
-    fn service(&self, uri: &http::Uri) -> &Service {
-        match shape(uri) {
+    fn service(&self, shape: Shape) -> &Service {
+        match shape {
             Shape::Folded => &self.folded,
             Shape::Unfolded => &self.unfolded,
         }
     }
 
-    async fn is_full(&self) -> bool {
-        self.sessions.sessions.read().await.len() >= self.hall.settings.limits.sessions
+    /// Why no further session may begin. One token cannot take the places of all the others.
+    async fn is_full(&self, who: &Principal) -> Option<&'static str> {
+        let limits = &self.hall.settings.limits;
+        let open = self.sessions.sessions.read().await;
+        if open.len() >= limits.sessions {
+            return Some("too many sessions are open; end one, or try again in some minutes");
+        }
+        // Without tokens everyone is the same caller.
+        if self.hall.settings.open || open.len() < limits.sessions_each {
+            return None;
+        }
+        let owners = self.owners.lock().unwrap_or_else(PoisonError::into_inner);
+        let own = owners.iter().filter(|(session, owner)| **owner == who.name && open.contains_key(session.as_str()));
+        (own.count() >= limits.sessions_each)
+            .then_some("this token has too many sessions open; end one with DELETE, or give each client its own token")
     }
 
     /// A session is the business of the caller who began it; to others it does not exist.
@@ -155,12 +164,18 @@ pub(crate) async fn handle(State(endpoint): State<Arc<Endpoint>>, request: Reque
             "no such session; begin one with `initialize`",
         );
     }
+    let service = match shape(request.uri()) {
+        Ok(shape) => endpoint.service(shape),
+        Err(message) => {
+            let refusal = inspect::Refusal::new(ErrorKind::InvalidRequest, message);
+            return reply::value(StatusCode::BAD_REQUEST, &refusal.to_json());
+        }
+    };
     if request.method() == Method::POST {
-        return endpoint.post(request, &who).await;
+        return endpoint.post(request, &who, service).await;
     }
     let ends = request.method() == Method::DELETE;
     let (parts, _) = request.into_parts();
-    let service = endpoint.service(&parts.uri);
     let request = Request::from_parts(parts, Full::<Bytes>::default());
     let (mut parts, body) = CALLER.scope(who, service.handle(request)).await.into_parts();
     if ends && parts.status == StatusCode::ACCEPTED {
@@ -174,9 +189,13 @@ pub(crate) async fn handle(State(endpoint): State<Arc<Endpoint>>, request: Reque
 }
 
 /// The form of the tools that a client chose in the address.
-pub(crate) fn shape(uri: &http::Uri) -> Shape {
-    let unfolded = uri.query().is_some_and(|query| query.split('&').any(|pair| pair == "tools=unfolded"));
-    if unfolded { Shape::Unfolded } else { Shape::Folded }
+pub(crate) fn shape(uri: &http::Uri) -> Result<Shape, String> {
+    let chosen = query::pairs(uri.query().unwrap_or_default()).find(|(key, _)| key == "tools");
+    match chosen.as_ref().map(|(_, shape)| shape.as_str()) {
+        None | Some("folded") => Ok(Shape::Folded),
+        Some("unfolded") => Ok(Shape::Unfolded),
+        Some(other) => Err(format!("`tools` in the address is `folded` or `unfolded`, not `{}`", inspect::clip(other))),
+    }
 }
 
 /// How `/mcp` is set up; the yardstick server uses the same.
@@ -214,6 +233,9 @@ where
     B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
 {
     if is_json(&parts.headers) {
+        if parts.status == StatusCode::NOT_FOUND {
+            return name_method(parts, body, request).await;
+        }
         return Response::from_parts(parts, Body::new(body));
     }
     let refusal = match parts.status {
@@ -231,6 +253,23 @@ where
     };
     parts.headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     parts.headers.remove(CONTENT_LENGTH);
+    Response::from_parts(parts, Body::from(refusal.to_json().to_string()))
+}
+
+/// Where rmcp itself has no such method, its message is the bare name; ours says what is the matter.
+async fn name_method<B>(mut parts: http::response::Parts, body: B, request: &[u8]) -> Response<Body>
+where
+    B: hyper::body::Body<Data = Bytes> + Send + 'static,
+    B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+{
+    let bytes = body.collect().await.map(|body| body.to_bytes()).unwrap_or_default();
+    let code = serde_json::from_slice::<Value>(&bytes).map(|answer| answer["error"]["code"] == -32601);
+    let request = serde_json::from_slice::<Value>(request).unwrap_or_default();
+    let (Ok(true), Some(method)) = (code, request["method"].as_str()) else {
+        return Response::from_parts(parts, Body::from(bytes));
+    };
+    parts.headers.remove(CONTENT_LENGTH);
+    let refusal = inspect::Refusal { id: inspect::id_of(&request), ..inspect::Refusal::unknown_method(method) };
     Response::from_parts(parts, Body::from(refusal.to_json().to_string()))
 }
 

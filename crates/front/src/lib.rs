@@ -7,6 +7,7 @@
 
 mod api;
 mod ask;
+mod body;
 mod call;
 #[cfg(feature = "conformance")]
 mod conformance;
@@ -18,8 +19,11 @@ mod follow;
 mod guard;
 mod hall;
 pub mod http;
-mod inspect;
-mod lines;
+// Public for the fuzz targets alone.
+#[doc(hidden)]
+pub mod inspect;
+#[doc(hidden)]
+pub mod lines;
 mod mcp;
 mod picture;
 mod query;
@@ -88,10 +92,12 @@ pub struct Limits {
     pub connections: usize,
     /// Sessions of clients that speak a revision with `initialize`. Each costs about 50 KiB.
     pub sessions: usize,
+    /// How many of these one token may have open.
+    pub sessions_each: usize,
 }
 
 impl Default for Limits {
     fn default() -> Limits {
-        Limits { body: 4 << 20, connections: 4096, sessions: 512 }
+        Limits { body: 4 << 20, connections: 4096, sessions: 512, sessions_each: 64 }
     }
 }

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use rmcp::RoleServer;
-use rmcp::model::{ClientJsonRpcMessage, ErrorData, ServerJsonRpcMessage};
+use rmcp::model::{ClientJsonRpcMessage, ErrorCode, ErrorData, ServerJsonRpcMessage};
 use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
@@ -14,7 +14,7 @@ use tokio::sync::Mutex;
 
 use crate::inspect;
 
-pub(crate) struct Lines<R, W> {
+pub struct Lines<R, W> {
     reader: BufReader<R>,
     writer: Arc<Mutex<W>>,
     /// What was read of the next line. Kept here because `receive` is given up and called again.
@@ -31,7 +31,7 @@ enum Line {
 }
 
 impl<R: AsyncRead + Unpin + Send, W: AsyncWrite + Unpin + Send + 'static> Lines<R, W> {
-    pub(crate) fn new(reader: R, writer: W, limit: usize) -> Lines<R, W> {
+    pub fn new(reader: R, writer: W, limit: usize) -> Lines<R, W> {
         let writer = Arc::new(Mutex::new(writer));
         Lines { reader: BufReader::new(reader), writer, line: Vec::new(), limit, skipping: false }
     }
@@ -64,8 +64,17 @@ impl<R: AsyncRead + Unpin + Send, W: AsyncWrite + Unpin + Send + 'static> Transp
 
     fn send(
         &mut self,
-        message: TxJsonRpcMessage<RoleServer>,
+        mut message: TxJsonRpcMessage<RoleServer>,
     ) -> impl Future<Output = Result<(), std::io::Error>> + Send + 'static {
+        // Where rmcp itself has no such method, its message is the bare name.
+        if let ServerJsonRpcMessage::Error(answer) = &mut message
+            && answer.error.code == ErrorCode::METHOD_NOT_FOUND
+            && answer.error.data.is_none()
+        {
+            let refusal = inspect::Refusal::unknown_method(&answer.error.message);
+            answer.error.data = Some(refusal.to_error().to_object());
+            answer.error.message = refusal.message.into();
+        }
         let writer = self.writer.clone();
         async move { write_line(&writer, to_bytes(&message)?).await }
     }
@@ -79,7 +88,10 @@ impl<R: AsyncRead + Unpin + Send, W: AsyncWrite + Unpin + Send + 'static> Transp
                         continue;
                     }
                     match serde_json::from_slice::<ClientJsonRpcMessage>(&line) {
-                        Ok(message) => return Some(message),
+                        Ok(message) => match inspect::refusal_of_readable(&line) {
+                            None => return Some(message),
+                            Some(refusal) => refusal,
+                        },
                         Err(_) => inspect::refusal(&line),
                     }
                 }

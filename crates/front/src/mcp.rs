@@ -11,10 +11,9 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use rmcp::model::{
-    CacheScope, CallToolRequestParams, CallToolResponse, CompleteRequestMethod, CompleteRequestParams, CompleteResult,
-    CustomRequest, CustomResult, DiscoverResult, ErrorCode, ErrorData, Extensions, GetPromptRequestMethod,
-    GetPromptRequestParams, GetPromptResponse, InitializeRequestParams, InitializeResult, ListPromptsRequestMethod,
-    ListPromptsResult, ListResourceTemplatesRequestMethod, ListResourceTemplatesResult, ListResourcesResult,
+    CacheScope, CallToolRequestParams, CallToolResponse, CompleteRequestParams, CompleteResult, CustomRequest,
+    CustomResult, DiscoverResult, ErrorData, Extensions, GetPromptRequestParams, GetPromptResponse,
+    InitializeRequestParams, InitializeResult, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult,
     ListToolsResult, LoggingLevel, PaginatedRequestParams, ProtocolVersion, ReadResourceRequestParams,
     ReadResourceResponse, ServerConfig, SetLevelRequestParams, SubscribeRequestParams, SubscriptionFilter, Tool,
     UnsubscribeRequestParams,
@@ -26,6 +25,7 @@ use sinew_tool::LogLevel;
 use tokio_util::sync::CancellationToken;
 
 use crate::hall::Hall;
+use crate::inspect::Refusal;
 use crate::{call, follow, resources, translate};
 
 /// How long a client may keep a list without asking again, unless it is told of a change.
@@ -97,6 +97,10 @@ pub(crate) fn is_modern(cx: &RequestContext<RoleServer>) -> bool {
     cx.protocol_version().is_some_and(|version| version.as_str() >= ProtocolVersion::V_2026_07_28.as_str())
 }
 
+fn unknown_method(method: &str) -> ErrorData {
+    translate::to_protocol_error(&Refusal::unknown_method(method).to_error())
+}
+
 impl ServerHandler for Mcp {
     fn get_info(&self) -> ServerConfig {
         self.hall.info()
@@ -141,7 +145,8 @@ impl ServerHandler for Mcp {
         cx: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
         let listing = self.hall.listing(&*self.who(&cx.extensions)?, self.shape);
-        let page = resources::page(&listing.tools, |tool| tool.name.as_ref(), request, self.hall.settings.page_size)?;
+        let page =
+            resources::page("tools", &listing.tools, |tool| tool.name.as_ref(), request, self.hall.settings.page_size)?;
         let mut result = ListToolsResult::with_all_items(page.items.to_vec());
         result.next_cursor = page.next;
         Ok(result.with_ttl_ms(FRESH_MS).with_cache_scope(CacheScope::Private))
@@ -213,7 +218,7 @@ impl ServerHandler for Mcp {
 
     async fn set_level(&self, request: SetLevelRequestParams, cx: RequestContext<RoleServer>) -> Result<(), ErrorData> {
         if is_modern(&cx) {
-            return Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, "logging/setLevel", None));
+            return Err(unknown_method("logging/setLevel"));
         }
         let level: LoggingLevel = request.level;
         self.session.level.store(translate::from_level(level) as u8, Ordering::Relaxed);
@@ -225,7 +230,7 @@ impl ServerHandler for Mcp {
         _: Option<PaginatedRequestParams>,
         _: RequestContext<RoleServer>,
     ) -> Result<ListPromptsResult, ErrorData> {
-        let extras = self.hall.extras.as_ref().ok_or_else(ErrorData::method_not_found::<ListPromptsRequestMethod>)?;
+        let extras = self.hall.extras.as_ref().ok_or_else(|| unknown_method("prompts/list"))?;
         let result = ListPromptsResult::with_all_items(extras.prompts());
         Ok(result.with_ttl_ms(FRESH_MS).with_cache_scope(CacheScope::Private))
     }
@@ -235,7 +240,7 @@ impl ServerHandler for Mcp {
         request: GetPromptRequestParams,
         _: RequestContext<RoleServer>,
     ) -> Result<GetPromptResponse, ErrorData> {
-        let extras = self.hall.extras.as_ref().ok_or_else(ErrorData::method_not_found::<GetPromptRequestMethod>)?;
+        let extras = self.hall.extras.as_ref().ok_or_else(|| unknown_method("prompts/get"))?;
         extras.prompt(request)
     }
 
@@ -244,7 +249,7 @@ impl ServerHandler for Mcp {
         _: Option<PaginatedRequestParams>,
         _: RequestContext<RoleServer>,
     ) -> Result<ListResourceTemplatesResult, ErrorData> {
-        let none = ErrorData::method_not_found::<ListResourceTemplatesRequestMethod>;
+        let none = || unknown_method("resources/templates/list");
         let result =
             ListResourceTemplatesResult::with_all_items(self.hall.extras.as_ref().ok_or_else(none)?.templates());
         Ok(result.with_ttl_ms(FRESH_MS).with_cache_scope(CacheScope::Private))
@@ -255,7 +260,7 @@ impl ServerHandler for Mcp {
         request: CompleteRequestParams,
         _: RequestContext<RoleServer>,
     ) -> Result<CompleteResult, ErrorData> {
-        let extras = self.hall.extras.as_ref().ok_or_else(ErrorData::method_not_found::<CompleteRequestMethod>)?;
+        let extras = self.hall.extras.as_ref().ok_or_else(|| unknown_method("completion/complete"))?;
         Ok(extras.complete(&request))
     }
 
@@ -274,7 +279,7 @@ impl ServerHandler for Mcp {
             "logging/setLevel" if !is_modern(&cx) => "a `level` from `debug` to `emergency`",
             "subscriptions/listen" if is_modern(&cx) => "an object `notifications`",
             method => {
-                return Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, format!("unknown method `{method}`"), None));
+                return Err(unknown_method(method));
             }
         };
         Err(ErrorData::invalid_params(format!("the parameters of `{}` must have {needed}", request.method), None))

@@ -10,7 +10,7 @@ use rmcp::model::{
 };
 use serde_json::{Value, json};
 use sinew_gateway::{DeviceView, MAX_DEVICE_EVENTS, Principal, Shape};
-use sinew_tool::{ErrorKind, Picture, ToolError};
+use sinew_tool::{Digest, ErrorKind, Picture, ToolError};
 
 use crate::hall::Hall;
 use crate::mcp::FRESH_MS;
@@ -48,7 +48,7 @@ pub(crate) fn is_known(hall: &Hall, uri: &str) -> bool {
 }
 
 pub(crate) fn unknown(uri: &str) -> ErrorData {
-    let message = format!("no resource `{uri}`; `resources/list` shows those there are");
+    let message = format!("no resource `{}`; `resources/list` shows those there are", crate::inspect::clip(uri));
     let mut error = translate::to_protocol_error(&ToolError::new(ErrorKind::UnknownResource, message));
     if let Some(Value::Object(object)) = &mut error.data {
         object.insert("uri".to_owned(), json!(uri));
@@ -62,7 +62,7 @@ pub(crate) fn list(hall: &Hall, request: Option<PaginatedRequestParams>) -> Resu
     all.extend(devices.iter().flat_map(|device| pictures(hall, device)));
     all.extend(hall.extras.iter().flat_map(|extras| extras.resources()));
     all.sort_by(|one, other| one.uri.cmp(&other.uri));
-    let page = page(&all, |resource| &resource.uri, request, hall.settings.page_size)?;
+    let page = page("resources", &all, |resource| &resource.uri, request, hall.settings.page_size)?;
     let mut result = ListResourcesResult::with_all_items(page.items.to_vec());
     result.next_cursor = page.next;
     Ok(result.with_ttl_ms(FRESH_MS).with_cache_scope(CacheScope::Private))
@@ -124,9 +124,10 @@ pub(crate) struct Page<'a, T> {
     pub next: Option<String>,
 }
 
-/// The page that `request` asks for. A cursor names the last item seen, so it holds good while
-/// devices come and go.
+/// The page of `list` that `request` asks for. A cursor names the last item seen, so it holds good while
+/// devices come and go; its check tells it from one that somebody made up or that another list gave out.
 pub(crate) fn page<'a, T>(
+    list: &str,
     all: &'a [T],
     name: impl Fn(&T) -> &str,
     request: Option<PaginatedRequestParams>,
@@ -136,18 +137,20 @@ pub(crate) fn page<'a, T>(
     let start = match &cursor {
         None => 0,
         Some(cursor) => {
-            let last =
-                cursor.strip_prefix(CURSOR).filter(|last| last.len() <= 512).ok_or_else(|| bad_cursor(cursor))?;
+            let last = cursor.split_once(':').map(|(_, last)| last).filter(|last| last.len() <= 512);
+            let last = last.filter(|last| cursor_after(list, last) == *cursor).ok_or_else(|| bad_cursor(cursor))?;
             all.partition_point(|item| name(item) <= last)
         }
     };
     let end = all.len().min(start + size.max(1));
     let items = &all[start..end];
-    let next = items.last().filter(|_| end < all.len()).map(|last| format!("{CURSOR}{}", name(last)));
+    let next = items.last().filter(|_| end < all.len()).map(|last| cursor_after(list, name(last)));
     Ok(Page { items, next })
 }
 
-const CURSOR: &str = "after:";
+fn cursor_after(list: &str, last: &str) -> String {
+    format!("{}:{last}", Digest::of(&json!([list, last])).short(8))
+}
 
 fn bad_cursor(cursor: &str) -> ErrorData {
     let shown: String = cursor.chars().take(40).collect();
@@ -161,7 +164,7 @@ mod tests {
 
     fn get(all: &[&str], cursor: Option<&str>) -> Result<(Vec<String>, Option<String>), i32> {
         let request = PaginatedRequestParams::default().with_cursor(cursor.map(str::to_owned));
-        let page = page(all, |name| name, Some(request), 2).map_err(|error| error.code.0)?;
+        let page = page("names", all, |name| name, Some(request), 2).map_err(|error| error.code.0)?;
         Ok((page.items.iter().map(|name| (*name).to_owned()).collect(), page.next))
     }
 
@@ -175,7 +178,10 @@ mod tests {
 
     #[test]
     fn a_cursor_from_elsewhere_is_refused_and_an_empty_one_begins() {
-        assert_eq!(get(&["a"], Some("zzz")), Err(-32602));
+        let elsewhere = cursor_after("others", "a");
+        for cursor in ["zzz", "after:pz", "12345678:a", ":", elsewhere.as_str()] {
+            assert_eq!(get(&["a", "b", "c"], Some(cursor)), Err(-32602), "{cursor}");
+        }
         assert_eq!(get(&["a"], Some("")).map(|page| page.0), Ok(vec!["a".to_owned()]));
     }
 }

@@ -12,13 +12,12 @@ use axum::extract::{Request, State};
 use axum::routing::{get, post};
 use http::header::CONTENT_TYPE;
 use http::{Response, StatusCode};
-use http_body_util::{BodyExt, Limited};
 use serde_json::{Map, Value, json};
 use sinew_gateway::{Principal, PublicTool, Request as Call, Shape, ToolList};
 use sinew_tool::{Content, ErrorKind, Outcome, Schema, Silent, ToolError};
 
 use crate::hall::Hall;
-use crate::{inspect, picture, query, reply};
+use crate::{body, inspect, picture, query, reply};
 
 /// The revision the reference speaks.
 const PROTOCOL: &str = "2024-11-05";
@@ -51,14 +50,14 @@ async fn receive(State(hall): State<Arc<Hall>>, request: Request) -> Response<Bo
     let limit = hall.settings.limits.body;
     let kind = request.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or("application/json");
     if !kind.to_ascii_lowercase().starts_with("application/json") {
-        let message = "send JSON, with the header `Content-Type: application/json`";
-        return reply::rpc_error(StatusCode::UNSUPPORTED_MEDIA_TYPE, &Value::Null, -32600, message);
+        return answered(&Value::Null, Err(inspect::Refusal::content_type().to_error()));
     }
-    let Ok(body) = Limited::new(request.into_body(), limit).collect().await else {
-        let refusal = inspect::Refusal::too_large(limit);
-        return reply::value(StatusCode::PAYLOAD_TOO_LARGE, &refusal.to_json());
+    let (parts, body) = request.into_parts();
+    let body = match body::read(&parts.headers, body, limit).await {
+        Ok(body) => body,
+        Err(body::Unread::TooLarge(refusal)) => return answered(&Value::Null, Err(refusal.to_error())),
+        Err(body::Unread::Broken) => return reply::empty(StatusCode::BAD_REQUEST),
     };
-    let body = body.to_bytes();
     let message = match read(&body) {
         Ok(message) => message,
         Err(refused) => return answered(&refused.0, Err(refused.1)),
@@ -97,7 +96,7 @@ fn read(body: &[u8]) -> Result<Map<String, Value>, Box<(Value, ToolError)>> {
         Some(Value::String(version)) if version == "2.0" => {}
         Some(version) => {
             let version = version.as_str().map_or_else(|| version.to_string(), str::to_owned);
-            return Err(invalid(id, format!("Unsupported JSON-RPC version: {version}")));
+            return Err(invalid(id, format!("Unsupported JSON-RPC version: {}", inspect::clip(&version))));
         }
         None => return Err(invalid(id, "Missing 'jsonrpc'. Expected: \"2.0\"".to_owned())),
     }
@@ -108,7 +107,11 @@ fn read(body: &[u8]) -> Result<Map<String, Value>, Box<(Value, ToolError)>> {
 }
 
 async fn dispatch(hall: &Hall, who: &Principal, message: &Map<String, Value>) -> Result<Value, ToolError> {
-    let params = message.get("params").filter(|params| !params.is_null());
+    let params = match message.get("params") {
+        None | Some(Value::Null) => None,
+        Some(Value::Object(params)) => Some(params),
+        Some(_) => return Err(ToolError::new(ErrorKind::InvalidArguments, "'params' must be an object")),
+    };
     match message["method"].as_str().unwrap_or_default() {
         "initialize" => Ok(json!({
             "protocolVersion": PROTOCOL,
@@ -117,13 +120,13 @@ async fn dispatch(hall: &Hall, who: &Principal, message: &Map<String, Value>) ->
         })),
         "tools/list" => Ok(tools(hall, who)),
         "tools/call" => call(hall, who, params).await,
-        method => Err(ToolError::new(ErrorKind::UnknownMethod, format!("Method not found: {method}"))),
+        method => Err(ToolError::new(ErrorKind::UnknownMethod, format!("Method not found: {}", inspect::clip(method)))),
     }
 }
 
-async fn call(hall: &Hall, who: &Principal, params: Option<&Value>) -> Result<Value, ToolError> {
+async fn call(hall: &Hall, who: &Principal, params: Option<&Map<String, Value>>) -> Result<Value, ToolError> {
     let wrong = |message: &str| ToolError::new(ErrorKind::InvalidArguments, message);
-    let params = params.and_then(Value::as_object).ok_or_else(|| wrong("Missing params for tools/call"))?;
+    let params = params.ok_or_else(|| wrong("Missing params for tools/call"))?;
     let name = params.get("name").and_then(Value::as_str).ok_or_else(|| wrong("Missing 'name' in params"))?;
     let args = match params.get("arguments") {
         None | Some(Value::Null) => Map::new(),
@@ -143,7 +146,7 @@ async fn call(hall: &Hall, who: &Principal, params: Option<&Value>) -> Result<Va
         Ok(outcome) => Ok(shown(outcome)),
         // The reference calls an unknown tool an unknown method.
         Err(error) if error.kind == ErrorKind::UnknownTool => {
-            Err(ToolError { message: format!("Method not found: {name}"), ..error })
+            Err(ToolError { message: format!("Method not found: {}", inspect::clip(name)), ..error })
         }
         Err(error) => Err(error),
     }

@@ -37,7 +37,10 @@ pub(crate) async fn handle(State(stream): State<Stream>, mut request: Request) -
         response.headers_mut().insert(CONNECTION, HeaderValue::from_static("upgrade"));
         return response;
     }
-    let shape = shape(request.uri());
+    let shape = match shape(request.uri()) {
+        Ok(shape) => shape,
+        Err(message) => return reply::problem(StatusCode::BAD_REQUEST, "bad_request", &message),
+    };
     let upgrade = hyper::upgrade::on(&mut request);
     let Stream { hall, endpoint } = stream;
     hall.tasks.clone().spawn(async move {

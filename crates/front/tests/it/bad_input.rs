@@ -45,12 +45,19 @@ async fn other_content_types_and_large_bodies_are_refused_with_json_rpc_errors()
         assert_eq!((reply.status.as_u16(), &reply.json()["error"]["code"]), (415, &json!(-32600)), "{kind}");
     }
     let call = json!({"name": "echo", "arguments": {"text": "x".repeat(2000)}});
-    for reply in
-        [client.modern("tools/call", call).await, client.post("/mcp/v1/tools/call", json!("x".repeat(2000))).await]
-    {
-        assert_eq!((reply.status.as_u16(), &reply.json()["error"]["code"]), (413, &json!(-32600)));
+    // The REST door says 200 to everything that is not about the token.
+    for (status, reply) in [
+        (413, client.modern("tools/call", call).await),
+        (200, client.post("/mcp/v1/tools/call", json!("x".repeat(2000))).await),
+        (413, client.post("/mcp", json!("x".repeat(8 << 20))).await),
+    ] {
+        assert_eq!((reply.status.as_u16(), &reply.json()["error"]["code"]), (status, &json!(-32602)));
         assert!(reply.json()["error"]["message"].as_str().unwrap().contains("1000"));
+        assert_eq!(reply.json()["error"]["data"]["error_type"], "TooLarge");
     }
+    let reply = client.send("POST", "/mcp/v1/tools/call", &[("content-type", "text/plain")], "{}").await;
+    assert_eq!((reply.status.as_u16(), &reply.json()["error"]["code"]), (200, &json!(-32600)));
+    assert_eq!(reply.json()["error"]["data"]["error_type"], "InvalidRequest");
 }
 
 #[tokio::test]
@@ -90,6 +97,9 @@ async fn a_place_where_nothing_is_says_where_something_is() {
     let house = House::new().await;
     let reply = house.client().get("/elsewhere").await;
     assert_eq!((reply.status.as_u16(), &reply.json()["error"]), (404, &json!("not_found")));
+    let reply = house.client().post("/mcp?tools=bogus", json!({})).await;
+    let message = reply.json()["error"]["message"].as_str().unwrap().to_owned();
+    assert!(reply.status == 400 && message.contains("`folded` or `unfolded`"), "{message}");
     let reply = house.client().get("/mcp/stream").await;
     assert_eq!((reply.status.as_u16(), reply.header("upgrade")), (426, "sinew-mcp"));
 }

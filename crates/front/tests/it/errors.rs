@@ -15,7 +15,10 @@ async fn what_is_wrong_with_the_request_is_a_json_rpc_error() {
         ("tools/call", json!({"arguments": {}})),
         ("tools/call", json!({"name": "echo", "arguments": [1]})),
         ("tools/list", json!({"cursor": "nonsense"})),
+        ("tools/list", json!({"cursor": 5})),
+        ("tools/list", json!({"cursor": "after:pz"})),
         ("resources/list", json!({"cursor": "nonsense"})),
+        ("resources/list", json!({"cursor": {}})),
         ("resources/read", json!({"uri": "device://nobody"})),
     ] {
         let modern = client.modern(method, params.clone()).await;
@@ -38,10 +41,12 @@ async fn methods_that_were_not_declared_are_unknown() {
         ("prompts/get", prompt),
         ("resources/templates/list", json!({})),
         ("completion/complete", completion),
+        ("ping", json!({})),
         ("nonsense", json!({})),
     ] {
         let reply = client.modern(method, params).await;
         assert_eq!((reply.status.as_u16(), &reply.json()["error"]["code"]), (404, &json!(-32601)), "{method}");
+        assert_eq!(reply.json()["error"]["message"], format!("unknown method `{method}`"));
     }
 }
 

@@ -143,3 +143,18 @@ async fn sessions_are_counted() {
     let gone = first.legacy("tools/list", json!({})).await;
     assert_eq!((gone.status.as_u16(), gone.json()["jsonrpc"].clone()), (404, Value::from("2.0")));
 }
+
+#[tokio::test]
+async fn one_token_cannot_take_the_sessions_of_all() {
+    let limits = Limits { sessions_each: 2, ..Limits::default() };
+    let house = House::with(Settings { limits, ..Settings::default() }, None).await;
+    for _ in 0..2 {
+        house.client().initialize(json!({})).await;
+    }
+    let params =
+        json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}});
+    assert_eq!(house.client().legacy("initialize", params.clone()).await.status, 503);
+    let (_, token) = house.gateway.tokens().create(Role::Client, "other").unwrap();
+    let other = house.client().with_token(Some(&token));
+    assert_eq!(other.legacy("initialize", params).await.status, 200);
+}

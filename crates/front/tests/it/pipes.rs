@@ -95,7 +95,7 @@ async fn bad_lines_are_answered_and_the_pipe_goes_on() {
     hear(&mut pipe.reader).await;
     let huge = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{}"}}"#, "x".repeat(5 << 20));
     let deep = "[".repeat(10_000);
-    for (line, code) in [("{", -32700), ("[]", -32600), ("5", -32600), (deep.as_str(), -32700), (huge.as_str(), -32600)]
+    for (line, code) in [("{", -32700), ("[]", -32600), ("5", -32600), (deep.as_str(), -32700), (huge.as_str(), -32602)]
     {
         say(&mut pipe.writer, line).await;
         let answer = hear(&mut pipe.reader).await;

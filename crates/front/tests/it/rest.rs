@@ -77,6 +77,11 @@ async fn errors_come_with_status_200_and_the_codes_of_the_reference() {
         (json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call"}), -32602, "Missing params for tools/call"),
         (json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {}}), -32602, "Missing 'name' in params"),
         (json!({"jsonrpc": "3.0", "id": 1, "method": "x"}), -32600, "Unsupported JSON-RPC version: 3.0"),
+        (
+            json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": []}),
+            -32602,
+            "'params' must be an object",
+        ),
         (json!([]), -32600, ""),
     ];
     for (request, code, message) in cases {
@@ -88,6 +93,8 @@ async fn errors_come_with_status_200_and_the_codes_of_the_reference() {
         assert_eq!(reply["error"]["data"]["status"], "failure");
         assert_eq!(reply.get("result"), None, "never both");
     }
+    let long = client.post("/mcp/v1/tools/call", call(json!(1), &"x".repeat(50_000), json!({}))).await;
+    assert!(long.json()["error"]["code"] == -32601 && long.body.len() < 1000);
     let unreadable = client.send("POST", "/mcp/v1/tools/call", &[], "{").await;
     assert_eq!(unreadable.status, 200);
     assert_eq!(unreadable.json()["error"]["message"], "Parse error: invalid JSON");
