@@ -4,6 +4,7 @@
 //! process, with its doors, so that the next client and the command line find it.
 
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use sinew_gateway::{Principal, Role, Shape};
@@ -59,12 +60,15 @@ pub fn stream_path(unfolded: bool) -> &'static str {
     if unfolded { "/mcp/stream?tools=unfolded" } else { "/mcp/stream" }
 }
 
-/// Bytes to the gateway and back. The end of input is passed on, and what is still to come is waited for.
+/// Bytes to the gateway and back. The end of input is passed on, and what is still to come is waited for; a
+/// gateway that ends first has gone away under its client.
 async fn pump(target: &Target, unfolded: bool) -> Result<(), Failure> {
     let stream = target.connect().await?.upgrade(stream_path(unfolded)).await?;
     let (mut from, mut to) = tokio::io::split(stream);
+    let finished = AtomicBool::new(false);
     let inward = async {
         let ended = copy(&mut stdin(), &mut to).await;
+        finished.store(ended.is_ok(), Ordering::Relaxed);
         let _ = to.shutdown().await;
         match ended {
             Ok(_) => std::future::pending().await,
@@ -79,7 +83,14 @@ async fn pump(target: &Target, unfolded: bool) -> Result<(), Failure> {
     tokio::select! {
         error = inward => Err(Failure::new(Kind::Io, format!("standard input or the gateway broke off: {error}"))),
         ended = outward => match ended {
-            Ok(_) => Ok(()),
+            Ok(_) if finished.load(Ordering::Relaxed) => Ok(()),
+            Ok(_) => Err(Failure::new(
+                Kind::NoGateway,
+                format!(
+                    "the gateway at {} closed the connection; start it again with `sinew serve`, then this client",
+                    target.url
+                ),
+            )),
             Err(error) => Err(Failure::new(Kind::Io, format!("the connection to the gateway broke: {error}"))),
         },
     }
