@@ -1,4 +1,4 @@
-//! `docs/phone-tools.md` is printed from the code; `UPDATE_DOCS=1 cargo test -p sinew-phones` rewrites it.
+//! `docs/tools/README.md` is printed from the code; `UPDATE_DOCS=1 cargo test -p sinew-phones` rewrites it.
 
 use std::fmt::Write;
 
@@ -11,7 +11,13 @@ fn page() -> String {
     let bytes =
         |tools: &mut dyn Iterator<Item = &Tool>| tools.map(|tool| tool.to_json().to_string().len() + 1).sum::<usize>();
     let mut page = String::from(
-        "# The phone tools\n\nPrinted from the code. What they mean, and what each way to a phone can do, is in [phones.md](phones.md).\n\n",
+        "# The tools\n\n\
+         Printed from the code. Each tool is specified in full on a page of its own kind: \
+         [screen introspection](screen-introspection.md), [system actions](system-actions.md), \
+         [touch actions](touch-actions.md), [gestures](gestures.md), [element actions](element-actions.md), \
+         [text input](text-input.md), [utilities](utilities.md), those [made for models](made-for-models.md), and the \
+         gateway's [built-in tools](built-in.md). What each way to a phone can do is in [phones.md](../phones.md).\n\n\
+         ## Phone tools\n\n",
     );
     let of_reference = bytes(&mut full.iter().filter(|tool| reference.iter().any(|known| known.name == tool.name)));
     let _ = writeln!(
@@ -73,11 +79,11 @@ fn arguments<'a>(
 
 #[test]
 fn the_page_of_phone_tools_is_fresh() {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/phone-tools.md");
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/tools/README.md");
     let expected = page();
     if std::env::var_os("UPDATE_DOCS").is_some() {
-        std::fs::write(path, &expected).expect("docs/phone-tools.md can be written");
+        std::fs::write(path, &expected).expect("docs/tools/README.md can be written");
     }
     let found = std::fs::read_to_string(path).unwrap_or_default();
-    assert!(found == expected, "docs/phone-tools.md is stale; run: UPDATE_DOCS=1 cargo test -p sinew-phones docs");
+    assert!(found == expected, "docs/tools/README.md is stale; run: UPDATE_DOCS=1 cargo test -p sinew-phones docs");
 }

@@ -14,4 +14,5 @@ mod start;
 mod stdio;
 mod tidy;
 mod tokens;
+mod tool_pages;
 mod verbs;

@@ -241,3 +241,63 @@ fn a_live_device_is_judged_printed_and_compared() {
     assert_eq!(house.run(&["spec", "diff", "device:board-ddee01", "device:board-ddee02"]).ok().out, "No changes.\n");
     assert_ne!(house.run(&["spec", "diff", "device:board-ddee01", "device:board-nowhere"]).code, 0);
 }
+
+fn example(name: &str) -> std::path::PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/spec-ci").join(name)
+}
+
+/// A command of the example, with this program on the path.
+fn with_sinew(command: &str, desk: &Desk) -> std::process::Command {
+    let folder = Path::new(env!("CARGO_BIN_EXE_sinew")).parent().expect("a folder").to_owned();
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let path = std::env::join_paths(std::iter::once(folder).chain(std::env::split_paths(&path))).expect("a path");
+    let mut process = std::process::Command::new(command);
+    process.current_dir(desk.0.path()).env("PATH", path).env("HOME", desk.0.path());
+    process
+}
+
+#[test]
+fn the_example_hook_lets_good_specifications_through_and_no_others() {
+    let desk = Desk::new();
+    let git = |arguments: &[&str]| {
+        let identity = ["-c", "user.name=a", "-c", "user.email=a@example.com"];
+        run(with_sinew("git", &desk).args(identity).args(arguments))
+    };
+    if git(&["init", "-q"]).code != 0 {
+        return;
+    }
+    let hook = desk.0.path().join(".git/hooks/pre-commit");
+    fs::create_dir_all(hook.parent().expect("a folder")).expect("made");
+    fs::copy(example("pre-commit"), &hook).expect("copied");
+    desk.put("a b/MCP_TOOL_SPECIFICATION.md", case("read_file.md"));
+    git(&["add", "."]).ok();
+    git(&["commit", "-q", "-m", "good"]).ok();
+    desk.put("a b/MCP_TOOL_SPECIFICATION.md", case("broken.md"));
+    git(&["add", "."]).ok();
+    let refused = git(&["commit", "-q", "-m", "bad"]);
+    assert!(refused.code != 0 && refused.err.contains("a b/MCP_TOOL_SPECIFICATION.md"), "{refused:?}");
+}
+
+#[test]
+fn the_example_configuration_loads_and_the_workflow_says_what_the_program_understands() {
+    let desk = Desk::new();
+    desk.put("sinew.toml", fs::read(example("sinew.toml")).expect("a file"));
+    assert!(desk.spec(&["rules"]).ok().out.contains("split-tool"));
+    let workflow = fs::read_to_string(example("tool-specifications.yml")).expect("a file");
+    let verbs: Vec<Vec<&str>> = workflow
+        .lines()
+        .filter_map(|line| line.split_once("sinew spec ").map(|(_, rest)| rest))
+        .map(|rest| rest.split_whitespace().take_while(|word| !word.starts_with(['>', '|'])).collect())
+        .collect();
+    assert_eq!(verbs.iter().map(|words| words[0]).collect::<Vec<_>>(), ["lint", "diff", "lock"]);
+    desk.put("MCP_TOOL_SPECIFICATION.md", case("read_file.md"));
+    desk.spec(&["lock", "."]).ok();
+    for words in verbs.iter().filter(|words| words[0] != "diff") {
+        desk.spec(words).ok();
+    }
+    let diff: Vec<&str> =
+        verbs[1].iter().map(|word| if word.contains("file") { "MCP_TOOL_SPECIFICATION.md" } else { word }).collect();
+    let text = fs::File::open(desk.0.path().join("MCP_TOOL_SPECIFICATION.md")).expect("a file");
+    let same = run(sinew(desk.0.path()).current_dir(desk.0.path()).arg("spec").args(diff).stdin(text)).ok().out;
+    assert_eq!(same, "No changes.\n");
+}

@@ -132,7 +132,9 @@ fn testable(bench: &mut Bench<'_>, tool: &ToolSpec) {
     let none = fields.peek().is_none() && (tool.fields().next().is_some() || shapeless(output));
     // A tool whose status is all there is to say is fine, if it acts rather than answers.
     let only_status = none && tool.fields().any(|(name, _)| name == "status");
-    if !only_status && (none || fields.all(|(_, schema)| shapeless(schema))) {
+    // Alternatives under `anyOf` and the like have no fields here, and may well have shapes of their own.
+    let has_fields = fields.peek().is_some();
+    if !only_status && (none || has_fields && fields.all(|(_, schema)| shapeless(schema))) {
         let message = "no field of the result has a shape that a test could check; describe what is in it";
         bench.tell("untestable-result", tool.places.near(Section::Output), message);
     }

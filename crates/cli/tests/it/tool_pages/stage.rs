@@ -1,0 +1,104 @@
+//! Where examples are played: a virtual phone, alone or behind a gateway.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::Value;
+use sinew_gateway::{Gateway, Principal, Request, Role, Settings, Shape};
+use sinew_phones::{PhoneDevice, Profile};
+use sinew_sim::phone::{Clock, Setup, VirtualPhone};
+use sinew_tool::{Args, Call, Content, Device, DeviceEvent, Outcome, Silent, Tool};
+
+use super::words::Scene;
+
+/// The longest answer that is shown whole.
+const WHOLE: usize = 1_500;
+
+pub fn phone() -> PhoneDevice<VirtualPhone> {
+    PhoneDevice::new(VirtualPhone::new(Setup::default(), Clock::Virtual), Profile::Full)
+}
+
+pub fn built_in() -> Vec<Tool> {
+    let settings = Settings { spec_tools: true, ..Settings::default() };
+    let gateway = Gateway::open(settings).expect("a gateway in memory");
+    let list = gateway.list(&Principal::new("reader", Role::Client), Shape::Folded);
+    list.tools.iter().map(|public| public.tool.clone()).collect()
+}
+
+/// What a call answers, begun in a scene.
+pub fn play(scene: Scene, tool: &str, arguments: &Value) -> Answer {
+    if scene == Scene::Gateway {
+        return shown(runtime(false).block_on(on_gateway(tool, args(arguments))));
+    }
+    // Time stands still but for those who wait, so that what took how long is always the same.
+    let outcome = runtime(true).block_on(async {
+        let phone = phone();
+        for (step, arguments) in scene.steps() {
+            call(&phone, step, args(&serde_json::from_str(arguments).expect("JSON"))).await;
+        }
+        call(&phone, tool, args(arguments)).await
+    });
+    shown(outcome)
+}
+
+/// An answer as a page shows it.
+#[derive(Debug, PartialEq)]
+pub struct Answer {
+    pub language: &'static str,
+    pub body: String,
+}
+
+fn runtime(paused: bool) -> tokio::runtime::Runtime {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(paused).build();
+    runtime.expect("a runtime")
+}
+
+async fn call(phone: &PhoneDevice<VirtualPhone>, tool: &str, args: Args) -> Outcome {
+    let call = Call { tool: tool.to_owned(), args, budget: Duration::from_secs(30), caller: Arc::new(Silent) };
+    phone.call(call).await.unwrap_or_else(|error| panic!("{tool}: {error}"))
+}
+
+async fn on_gateway(tool: &str, args: Args) -> Outcome {
+    let gateway = Gateway::open(Settings { spec_tools: true, ..Settings::default() }).expect("a gateway in memory");
+    gateway.apply(DeviceEvent::Joined(Arc::new(phone())));
+    let request = Request {
+        who: Principal::new("reader", Role::Client),
+        name: tool.to_owned(),
+        args,
+        shape: Shape::Folded,
+        caller: Arc::new(Silent),
+        budget: None,
+        door: "test",
+    };
+    gateway.call(request).await.unwrap_or_else(|error| panic!("{tool}: {error}"))
+}
+
+fn args(value: &Value) -> Args {
+    value.as_object().cloned().expect("arguments are an object")
+}
+
+fn shown(outcome: Outcome) -> Answer {
+    let mut parts: Vec<String> = Vec::new();
+    for item in &outcome.content {
+        match item {
+            Content::Text(text) => parts.push(text.clone()),
+            Content::Image { mime_type, size, .. } => {
+                let size = size.map(|(width, height)| format!(", {width} × {height}")).unwrap_or_default();
+                parts.push(format!("(a picture: {mime_type}{size})"));
+            }
+            other => panic!("an example answers with {other:?}"),
+        }
+    }
+    let text = parts.join("\n");
+    let json: Option<Value> = outcome.structured.or_else(|| serde_json::from_str(&text).ok());
+    let pretty = json.filter(Value::is_object).map(|json| format!("{json:#}"));
+    match pretty {
+        Some(body) if body.len() <= WHOLE => Answer { language: "json", body },
+        Some(body) => Answer { language: "text", body: cut(&body) },
+        None => Answer { language: "text", body: cut(&text) },
+    }
+}
+
+fn cut(text: &str) -> String {
+    if text.len() <= WHOLE { text.to_owned() } else { format!("{}…", &text[..text.floor_char_boundary(WHOLE)]) }
+}
