@@ -20,7 +20,7 @@ use rmcp::model::{
 };
 use rmcp::service::{NotificationContext, RequestContext, SubscriptionContext};
 use rmcp::{RoleServer, ServerHandler};
-use sinew_gateway::{Principal, Shape};
+use sinew_gateway::{Principal, Role, Shape};
 use sinew_tool::LogLevel;
 use tokio_util::sync::CancellationToken;
 
@@ -66,13 +66,17 @@ impl Mcp {
         Mcp { hall, shape, door, who, session: Arc::new(session) }
     }
 
-    /// Who asks: each HTTP request says so anew, a pipe once.
+    /// Who asks: each HTTP request says so anew, a pipe once. At this door it is a model, whatever
+    /// token its owner gave it, so that tools meant for people stay hidden.
     pub(crate) fn who(&self, extensions: &Extensions) -> Result<Arc<Principal>, ErrorData> {
         let parts = extensions.get::<http::request::Parts>();
         let said = parts.and_then(|parts| parts.extensions.get::<Arc<Principal>>());
-        said.or(self.who.as_ref())
-            .cloned()
-            .ok_or_else(|| ErrorData::internal_error("the request carries no caller", None))
+        let who = said.or(self.who.as_ref());
+        let who = who.ok_or_else(|| ErrorData::internal_error("the request carries no caller", None))?;
+        Ok(match who.role {
+            Role::Admin => Arc::new(Principal::new(&who.name, Role::Client)),
+            _ => who.clone(),
+        })
     }
 
     fn told(&self) -> ServerConfig {

@@ -3,6 +3,7 @@
 use serde_json::json;
 use sinew_front::Settings;
 use sinew_gateway::Role;
+use sinew_tool::Tool;
 
 use crate::client::Client;
 use crate::fake::House;
@@ -97,4 +98,16 @@ async fn an_open_front_needs_no_token_and_stays_on_loopback() {
     let front = sinew_front::Front { gateway: house.gateway.clone(), settings };
     let refused = sinew_front::http::run(listener, front, None, house.shutdown.clone()).await;
     assert!(refused.unwrap_err().to_string().contains("loopback"));
+}
+
+#[tokio::test]
+async fn tools_for_people_are_hidden_from_a_model_even_with_the_gateways_own_token() {
+    let house = House::new().await;
+    house.join("board:00:01", vec![Tool::new("reboot", "Restart the board.", json!({"type": "object"})).for_users()]);
+    let list = house.client().modern("tools/list", json!({})).await.json()["result"]["tools"].to_string();
+    assert!(list.contains("echo") && !list.contains("reboot"), "{list}");
+    let guessed = house.client().modern("tools/call", json!({"name": "reboot", "arguments": {}})).await;
+    assert_eq!(guessed.json()["error"]["code"], -32602);
+    let people = house.client().get("/api/v1/tools").await.json().to_string();
+    assert!(people.contains("reboot"), "{people}");
 }
