@@ -1,0 +1,30 @@
+//! Arbitrary bytes as the lines of a client on pipes. Every line that is no message is answered with one
+//! line of JSON, and the end of the input ends the reading.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use rmcp::transport::Transport;
+use serde_json::Value;
+use sinew_front::lines::Lines;
+use tokio::io::AsyncReadExt;
+
+fuzz_target!(|input: &[u8]| {
+    let Ok(runtime) = tokio::runtime::Builder::new_current_thread().build() else { return };
+    runtime.block_on(async {
+        let count = input.iter().filter(|byte| **byte == b'\n').count();
+        let (writer, mut answers) = tokio::io::duplex((count + 1) * 4096);
+        let mut lines = Lines::new(std::io::Cursor::new(input.to_vec()), writer, 512);
+        let mut messages = 0;
+        while lines.receive().await.is_some() {
+            messages += 1;
+        }
+        drop(lines);
+        let mut text = String::new();
+        answers.read_to_string(&mut text).await.expect("answers are text");
+        for answer in text.lines() {
+            let answer: Value = serde_json::from_str(answer).expect("an answer is JSON");
+            assert!(answer["error"]["code"].is_i64());
+        }
+        assert!(messages + text.lines().count() <= count);
+    });
+});
