@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde_json::json;
 
 use crate::house::{House, Process, sinew};
+use crate::stdio::Client;
 
 fn sim(house: &House, arguments: &[&str]) -> Process {
     let mut process = Process::start(sinew(house.state.path()).args(["sim", "board"]).args(arguments));
@@ -37,6 +38,13 @@ fn a_board_that_knows_one_address_is_approved_and_can_be_used_until_its_token_is
     let id = device["id"].as_str().expect("an id");
     let photo = house.json(&["call", id, "self.camera.take_photo", "question=What is there?"]);
     assert_eq!(photo["content"][1]["mimeType"], "image/jpeg", "{photo}");
+    let mut client = Client::start(sinew(house.state.path()).arg("stdio"));
+    let uri = format!("device://{id}/photo");
+    let kept = client.ask("resources/read", json!({"uri": uri}));
+    assert_eq!(kept["contents"][0]["blob"], photo["content"][1]["data"]);
+    let listed = client.ask("resources/list", json!({}));
+    let listed = listed["resources"].as_array().expect("resources");
+    assert!(listed.iter().any(|resource| resource["uri"] == uri && resource["mimeType"] == "image/jpeg"));
     let tokens = house.json(&["token", "list"]);
     let tokens = tokens["tokens"].as_array().expect("tokens");
     let own = tokens.iter().find(|token| token["label"] == "bootstrap").expect("one of its own");

@@ -8,14 +8,14 @@ use serde_json::{Value, json};
 use crate::house::{House, Process, run, sinew};
 
 /// A client that speaks lines of JSON.
-struct Client {
+pub struct Client {
     process: Process,
     input: Option<ChildStdin>,
     next: u64,
 }
 
 impl Client {
-    fn start(command: &mut std::process::Command) -> Client {
+    pub fn start(command: &mut std::process::Command) -> Client {
         let mut process = Process::start(command.stdin(Stdio::piped()));
         let input = process.child.stdin.take();
         let mut client = Client { process, input, next: 0 };
@@ -34,7 +34,7 @@ impl Client {
         writeln!(self.input.as_mut().expect("open"), "{message}").expect("sent");
     }
 
-    fn ask(&mut self, method: &str, params: Value) -> Value {
+    pub fn ask(&mut self, method: &str, params: Value) -> Value {
         self.next += 1;
         let id = self.next;
         self.send(json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}));
