@@ -11,7 +11,7 @@ use sinew_tool::{DeviceId, DeviceInfo, DeviceKey, Status, Value, json};
 use tokio_tungstenite::tungstenite::handshake::server::create_response_with_body;
 
 use crate::roster::Turned;
-use crate::{Admission, Limits};
+use crate::{Admission, Limits, provider};
 
 /// The path of the board protocol, with and without the slash at its end.
 pub(crate) const PATH: &str = "/xiaozhi/v1/";
@@ -73,17 +73,13 @@ impl Newcomer {
 
     /// The particulars of this board before it has said its name.
     pub(crate) fn to_info(&self, transport: &str, address: SocketAddr, admission: Admission) -> DeviceInfo {
-        let admitted_by = match admission {
-            Admission::Device => "device token",
-            Admission::GatewayToken | Admission::Refused => "gateway token",
-        };
         let attributes = [
             ("hardware_id", Some(json!(self.hardware_id))),
             ("client_id", self.client_id.as_ref().map(|id| json!(id))),
             ("protocol_version", self.protocol_version.map(|version| json!(version))),
             ("transport", Some(json!(transport))),
             ("address", Some(json!(address.to_string()))),
-            ("admitted_by", Some(json!(admitted_by))),
+            ("admitted_by", Some(json!(admission.word()))),
         ];
         DeviceInfo {
             key: DeviceKey(format!("board:{}", self.hardware_id)),
@@ -107,20 +103,20 @@ pub(crate) fn accept<B>(request: &Request<B>) -> Result<Answer, Box<Answer>> {
 }
 
 /// 401, naming the scheme as the standard asks.
-pub(crate) fn unauthorized(newcomer: &Newcomer) -> Box<Answer> {
-    let mut answer = refusal(StatusCode::UNAUTHORIZED, &wrong_token(newcomer));
+pub(crate) fn unauthorized(message: &str) -> Box<Answer> {
+    let mut answer = refusal(StatusCode::UNAUTHORIZED, message);
     let challenge = http::HeaderValue::from_static("Bearer realm=\"sinew boards\"");
     answer.headers_mut().insert(WWW_AUTHENTICATE, challenge);
     answer
 }
 
 pub(crate) fn turn_away(turned: Turned, limits: &Limits) -> Box<Answer> {
-    let (status, message, wait) = match turned {
-        Turned::Full => (StatusCode::SERVICE_UNAVAILABLE, no_room(limits.boards), "60"),
-        Turned::TooOften => (StatusCode::TOO_MANY_REQUESTS, too_often(limits), "5"),
-        Turned::Closing => (StatusCode::SERVICE_UNAVAILABLE, "the gateway is shutting down".to_owned(), "5"),
+    let (status, wait) = match turned {
+        Turned::Full => (StatusCode::SERVICE_UNAVAILABLE, "60"),
+        Turned::TooOften => (StatusCode::TOO_MANY_REQUESTS, "5"),
+        Turned::Closing => (StatusCode::SERVICE_UNAVAILABLE, "5"),
     };
-    let mut answer = refusal(status, &message);
+    let mut answer = refusal(status, &turned.reason(limits));
     answer.headers_mut().insert(RETRY_AFTER, http::HeaderValue::from_static(wait));
     answer
 }
@@ -133,20 +129,12 @@ pub(crate) fn wrong_token(newcomer: &Newcomer) -> String {
     )
 }
 
-pub(crate) fn no_room(limit: usize) -> String {
-    format!("{limit} boards are connected already, as many as this door admits; try again later")
-}
-
-pub(crate) fn too_often(limits: &Limits) -> String {
-    format!(
-        "the board connects too often: more than {} times at once or {} times a second; is something else using its id?",
-        limits.connect_burst, limits.connects_per_second
-    )
-}
-
 /// Whoever asks for what is not here learns what is.
 pub(crate) fn nothing() -> Answer {
-    *refusal(StatusCode::NOT_FOUND, &format!("there is nothing here; boards connect to {PATH}"))
+    *refusal(
+        StatusCode::NOT_FOUND,
+        &format!("there is nothing here; boards connect to {PATH}, tool providers to {}", provider::PATH),
+    )
 }
 
 pub(crate) fn busy(message: &str) -> Answer {

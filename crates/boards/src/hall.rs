@@ -90,7 +90,7 @@ impl Hall {
         if let Err(Turned::TooOften) = entered
             && self.roster.is_news(hardware_id)
         {
-            let trouble = crate::greeting::too_often(limits);
+            let trouble = Turned::TooOften.reason(limits);
             tracing::warn!(%hardware_id, "a board was turned away: {trouble}");
             if let Some((_, device)) = self.roster.find(hardware_id) {
                 device.note("trouble", json!(trouble));

@@ -1,5 +1,5 @@
 //! The boards' HTTP port: boards ask here for their settings (`bootstrap`), send pictures (`vision`), and
-//! upgrade to WebSocket.
+//! upgrade to WebSocket; so do tool providers (`provider`).
 //!
 //! HTTP is spoken by hyper until the upgrade; after it nothing of hyper is kept, because its state
 //! would be the larger half of an idle board.
@@ -28,7 +28,7 @@ use crate::pipe::Pipe;
 use crate::roster::Place;
 use crate::socket::Socket;
 use crate::stream::Stream;
-use crate::{bootstrap, vision};
+use crate::{bootstrap, provider, vision};
 
 /// The smallest buffer hyper allows; the headers of a board take some 400 bytes.
 const REQUEST_BYTES: usize = 8192;
@@ -119,16 +119,29 @@ fn upgrade(
     hall: &Hall,
     admitted: &Admitted,
 ) -> Result<Answer, Box<Answer>> {
-    let newcomer = Newcomer::read(&request)?;
+    let (answer, info, place) = if provider::is_for(request.uri().path()) {
+        provider::receive(&request, address, hall)?
+    } else {
+        receive(&request, address, hall)?
+    };
+    let upgrade = hyper::upgrade::on(&mut request);
+    *admitted.lock().unwrap_or_else(PoisonError::into_inner) = Some((upgrade, info, place));
+    Ok(answer)
+}
+
+/// A board: who it is, whether it may come in, and its place.
+fn receive(
+    request: &Request<Incoming>,
+    address: SocketAddr,
+    hall: &Hall,
+) -> Result<(Answer, DeviceInfo, Place), Box<Answer>> {
+    let newcomer = Newcomer::read(request)?;
     let admission = hall.door.admit.admit(newcomer.token(), &newcomer.hardware_id);
     if admission == Admission::Refused {
         tracing::warn!(hardware_id = %newcomer.hardware_id, "a board was refused: its token does not fit");
-        return Err(greeting::unauthorized(&newcomer));
+        return Err(greeting::unauthorized(&greeting::wrong_token(&newcomer)));
     }
-    let answer = greeting::accept(&request)?;
+    let answer = greeting::accept(request)?;
     let place = hall.enter(&newcomer.hardware_id).map_err(|turned| greeting::turn_away(turned, &hall.door.limits))?;
-    let upgrade = hyper::upgrade::on(&mut request);
-    let info = newcomer.to_info("websocket", address, admission);
-    *admitted.lock().unwrap_or_else(PoisonError::into_inner) = Some((upgrade, info, place));
-    Ok(answer)
+    Ok((answer, newcomer.to_info("websocket", address, admission), place))
 }

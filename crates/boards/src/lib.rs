@@ -5,7 +5,8 @@
 //! (`sinew_wire::host::Session`) and the connection (`pipe`). What the gateway sees of it is a [`BoardDevice`]
 //! (`handle`), announced as a `DeviceEvent`. The `roster` knows who is connected, so that a board that
 //! returns replaces itself, through whichever door. At [`http`] boards also ask for their settings
-//! ([`bootstrap`]) and send pictures ([`vision`]).
+//! ([`bootstrap`]) and send pictures ([`vision`]), and tool providers dial in (`provider`), which live as
+//! boards do and speak plain MCP.
 //!
 //! The board dialect is not here (see `sinew_wire`), and neither is any decision about who may call
 //! what: admission is asked of whoever opens the [`Door`].
@@ -23,6 +24,7 @@ mod handle;
 pub mod http;
 pub mod mqtt;
 mod pipe;
+mod provider;
 mod pump;
 mod queue;
 mod roster;
@@ -73,6 +75,11 @@ pub struct Reach {
 /// Decides who may connect. Asked once per connection, before any MCP.
 pub trait Admit: Send + Sync {
     fn admit(&self, token: Option<&str>, hardware_id: &str) -> Admission;
+
+    /// Whose token this is: asked for tool providers, who bring a token and nothing else. `None` refuses.
+    fn find_bearer(&self, _token: &str) -> Option<Bearer> {
+        None
+    }
 }
 
 impl<F: Fn(Option<&str>, &str) -> Admission + Send + Sync> Admit for F {
@@ -89,6 +96,25 @@ pub enum Admission {
     /// The gateway's own token, for first trials.
     GatewayToken,
     Refused,
+}
+
+impl Admission {
+    /// How people are told by what a board was let in.
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Admission::Device => "device token",
+            Admission::GatewayToken | Admission::Refused => "gateway token",
+        }
+    }
+}
+
+/// Whom a token was made for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Bearer {
+    /// The device of this hardware id or key.
+    Device(String),
+    /// The gateway's own token.
+    Gateway,
 }
 
 /// What a door bears before it says no.

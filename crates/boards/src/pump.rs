@@ -21,10 +21,13 @@ use crate::flood::Bucket;
 use crate::hall::{Hall, Met};
 use crate::handle::{BoardDevice, Command};
 use crate::pipe::{Broken, Farewell, Heard, Pipe, Vigil};
+use crate::provider;
 use crate::roster::Place;
 
 /// Unanswered pings after which a board counts as gone.
 const MISSES: u32 = 2;
+/// As long as a provider may take over each question at the start: its process may have to be started first.
+const PROVIDER_TIME: Duration = Duration::from_secs(30);
 /// What a board may say before it is announced; kept for the gateway, and bounded.
 const EARLY_NOTICES: usize = 16;
 /// The topic under which the gateway learns what was worked around or left out.
@@ -95,17 +98,23 @@ impl Pump {
             session_limits.call_bytes = session_limits.call_bytes.min(bytes);
         }
         let transport = pipe.transport();
+        let bare = info.family == provider::FAMILY;
+        if bare {
+            session_limits.setup_time = PROVIDER_TIME;
+        }
         let config = Config {
             session_id: format!("board-{}", place.number),
             transport,
-            vision: hall.vision(&place),
-            user_tools: hall.door.user_tools,
+            bare,
+            vision: hall.vision(&place).filter(|_| !bare),
+            user_tools: hall.door.user_tools && !bare,
             hello_extra: (transport == Transport::Udp).then(|| hall.sound_section()).flatten(),
             limits: session_limits,
         };
         let mut session = Session::new(config, now);
-        if transport == Transport::Udp {
-            // These boards can be asked at any time, and say hello only when they are talked to.
+        // Boards on MQTT can be asked at any time, and say hello only when they are talked to; providers never do.
+        let greeted = bare || transport == Transport::Udp;
+        if greeted {
             session.begin(now);
         }
         let device = Arc::new(BoardDevice::new(info, limits.open_calls, hall.gallery.clone()));
@@ -121,7 +130,7 @@ impl Pump {
             started: now,
             last_heard: now,
             pings_unanswered: 0,
-            greeted: transport == Transport::Udp,
+            greeted,
             joined: false,
             early: Vec::new(),
             notices: Bucket::new(limits.notices_per_second, limits.notice_burst, now),
@@ -297,6 +306,12 @@ impl Pump {
             Event::Ready(ready) => {
                 let mut info = DeviceInfo::clone(&self.device.info());
                 (info.name, info.version, info.status) = (ready.name, ready.version, Status::Ready);
+                if provider::is_nameless(&info)
+                    && let Err(ending) = self.move_in(&mut info)
+                {
+                    self.ending.get_or_insert(ending);
+                    return;
+                }
                 if ready.tools.find(SNAPSHOT).is_some() {
                     let url = self.hall.upload_url(&self.place);
                     info.attributes.extend(url.map(|url| ("upload_url".to_owned(), json!(url))));
@@ -336,6 +351,18 @@ impl Pump {
                 self.ending.get_or_insert(Ending { reason, farewell: Some(Farewell::Normal) });
             }
         }
+    }
+
+    /// A provider known by its name alone takes the place of that name, from an older one if need be.
+    fn move_in(&mut self, info: &mut DeviceInfo) -> Result<(), Ending> {
+        let name = info.name.clone();
+        let place = self.hall.enter(&provider::christen(info, &name)).map_err(|turned| {
+            let reason = LeaveReason::Dismissed(turned.reason(&self.hall.door.limits));
+            Ending { reason, farewell: Some(Farewell::Policy) }
+        })?;
+        place.show(&self.device);
+        self.place = place;
+        Ok(())
     }
 
     /// The gateway sees the board for the first time, or sees it differently.

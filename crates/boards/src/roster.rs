@@ -52,6 +52,22 @@ pub(crate) enum Turned {
     Closing,
 }
 
+impl Turned {
+    /// What whoever is turned away is told.
+    pub(crate) fn reason(self, limits: &Limits) -> String {
+        match self {
+            Turned::Full => {
+                format!("{} boards are connected already, as many as this door admits; try again later", limits.boards)
+            }
+            Turned::TooOften => format!(
+                "the board connects too often: more than {} times at once or {} times a second; is something else using its id?",
+                limits.connect_burst, limits.connects_per_second
+            ),
+            Turned::Closing => "the gateway is shutting down".to_owned(),
+        }
+    }
+}
+
 /// A stay that lasted longer than this is nothing unusual.
 const SHORT_STAY: Duration = Duration::from_secs(10);
 /// Restless boards remembered at once; beyond it those are forgotten that have calmed down.

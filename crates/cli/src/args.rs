@@ -421,7 +421,7 @@ pub enum TokenVerb {
 #[derive(Args, Debug)]
 #[group(required = true, multiple = false)]
 pub struct NewRole {
-    /// For a board: opens only the boards' door, and only for the device with this id or hardware id (MAC)
+    /// For a board or a tool provider: opens only the boards' door, and only for the device with this id or hardware id (MAC)
     #[arg(long, value_name = "ID")]
     pub device: Option<String>,
 

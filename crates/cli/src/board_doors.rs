@@ -4,7 +4,7 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
-use sinew_boards::{Admission, Applicant, Boards, Bootstrap, Door, Enrolment, Offer, Pictures, Reach};
+use sinew_boards::{Admission, Admit, Applicant, Bearer, Boards, Bootstrap, Door, Enrolment, Offer, Pictures, Reach};
 use sinew_gateway::{DeviceAdmission, Gateway, Told};
 use tokio::net::{TcpListener, UdpSocket};
 
@@ -25,13 +25,6 @@ pub struct Plan {
 
 /// The boards of a gateway.
 pub fn boards(gateway: &Gateway, plan: Plan) -> io::Result<Boards> {
-    let admitting = gateway.clone();
-    let admit = move |token: Option<&str>, hardware_id: &str| match admitting.tokens().check_device(token, hardware_id)
-    {
-        DeviceAdmission::Device => Admission::Device,
-        DeviceAdmission::GatewayToken => Admission::GatewayToken,
-        DeviceAdmission::Refused => Admission::Refused,
-    };
     let enrolling = gateway.clone();
     let enrol = move |applicant: &Applicant| {
         let Applicant { hardware_id, client_id, kind, version, address } = applicant.clone();
@@ -48,8 +41,28 @@ pub fn boards(gateway: &Gateway, plan: Plan) -> io::Result<Boards> {
         user_tools: plan.user_tools,
         tls: plan.tls,
         reach: Some(plan.reach),
-        ..Door::new(Arc::new(admit), gateway.announce())
+        ..Door::new(Arc::new(Porter(gateway.clone())), gateway.announce())
     })
+}
+
+/// Decides by the gateway's tokens.
+struct Porter(Gateway);
+
+impl Admit for Porter {
+    fn admit(&self, token: Option<&str>, hardware_id: &str) -> Admission {
+        match self.0.tokens().check_device(token, hardware_id) {
+            DeviceAdmission::Device => Admission::Device,
+            DeviceAdmission::GatewayToken => Admission::GatewayToken,
+            DeviceAdmission::Refused => Admission::Refused,
+        }
+    }
+
+    fn find_bearer(&self, token: &str) -> Option<Bearer> {
+        self.0.tokens().find_bearer(token).map(|bearer| match bearer {
+            sinew_gateway::Bearer::Device(device) => Bearer::Device(device),
+            sinew_gateway::Bearer::Gateway => Bearer::Gateway,
+        })
+    }
 }
 
 /// The address under which boards find us, where nobody named one: that of a door they can reach, or of the way to the

@@ -62,7 +62,7 @@ pub(crate) fn unknown_device<'a>(text: &str, known: impl Iterator<Item = &'a Arc
 
 /// The word of a family, as the store gives it back.
 pub(crate) fn family(word: &str) -> &'static str {
-    ["board", "phone", "app", "peer"].into_iter().find(|known| *known == word).unwrap_or("device")
+    ["board", "provider", "phone", "app", "peer"].into_iter().find(|known| *known == word).unwrap_or("device")
 }
 
 #[cfg(test)]

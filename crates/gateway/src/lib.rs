@@ -42,6 +42,6 @@ pub use lock::{Running, running};
 pub use principal::{Principal, Role};
 pub use settings::{MAX_DEVICE_EVENTS, OpenError, Settings};
 pub use snapshot::Snapshot;
-pub use tokens::{DeviceAdmission, TokenView, Tokens};
+pub use tokens::{Bearer, DeviceAdmission, TokenView, Tokens};
 pub use view::{AuditRecord, DeviceView, Event, EventPage, PublicTool, Shape, ToolList};
 pub use watch::{Change, Watch};

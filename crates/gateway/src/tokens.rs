@@ -60,6 +60,15 @@ pub enum DeviceAdmission {
     Refused,
 }
 
+/// Whom a token of the device door was made for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Bearer {
+    /// A device: its key where it was known, else its hardware id.
+    Device(String),
+    /// Any device, for first trials: the gateway's own token.
+    Gateway,
+}
+
 impl Tokens {
     pub(crate) fn new(own: String, rows: Vec<TokenRow>, store: Arc<Store>, registry: Arc<Registry>) -> Tokens {
         let rows = ArcSwap::from_pointee(rows);
@@ -100,6 +109,20 @@ impl Tokens {
             }
         }
         admission
+    }
+
+    /// Whose a token is, for a device that comes with nothing else.
+    pub fn find_bearer(&self, token: &str) -> Option<Bearer> {
+        let hash = hash(token);
+        let mut found = is_same(&self.own_hash, &hash).then_some(Bearer::Gateway);
+        for row in self.rows.load().iter() {
+            if let Some(device) = &row.device
+                && is_same(&row.hash, &hash)
+            {
+                found = Some(Bearer::Device(device.clone()));
+            }
+        }
+        found
     }
 
     /// Makes a token; its text is shown this once. A device token names the device by id, speaking

@@ -97,7 +97,7 @@ pub struct DeviceInfo {
     pub key: DeviceKey,
     /// What the gateway should try first as the id, for example `board-ddee01`.
     pub suggested_id: String,
-    /// `board`, `phone`, `app`, `peer`.
+    /// `board`, `provider`, `phone`, `app`, `peer`.
     pub family: &'static str,
     /// What it calls itself, for example the firmware's board name.
     pub name: String,

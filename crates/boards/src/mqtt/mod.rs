@@ -126,10 +126,12 @@ fn judge(connect: &Connect, address: SocketAddr, hall: &Arc<Hall>) -> Result<(De
         tracing::warn!(%hardware_id, %address, "a board was refused over MQTT: its password does not fit");
         return Err((Refusal::Credentials, greeting::wrong_token(&newcomer)));
     }
-    let place = hall.enter(hardware_id).map_err(|turned| match turned {
-        Turned::Full => (Refusal::Full, greeting::no_room(hall.door.limits.boards)),
-        Turned::TooOften => (Refusal::TooOften, greeting::too_often(&hall.door.limits)),
-        Turned::Closing => (Refusal::Full, "the gateway is shutting down".to_owned()),
+    let place = hall.enter(hardware_id).map_err(|turned| {
+        let refusal = match turned {
+            Turned::Full | Turned::Closing => Refusal::Full,
+            Turned::TooOften => Refusal::TooOften,
+        };
+        (refusal, turned.reason(&hall.door.limits))
     })?;
     Ok((newcomer.to_info("mqtt", address, admission), place))
 }

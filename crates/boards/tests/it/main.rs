@@ -11,5 +11,6 @@ mod luck;
 mod mqtt;
 mod mqtt_trouble;
 mod pictures;
+mod provider;
 mod support;
 mod trouble;

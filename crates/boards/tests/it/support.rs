@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use futures_util::{SinkExt, StreamExt};
 use serde_json::{Value, json};
-use sinew_boards::{Admission, Boards, Door, Reach, http};
+use sinew_boards::{Admission, Admit, Bearer, Boards, Door, Reach, http};
 use sinew_sim::board::{BoardConfig, Kind};
 use sinew_tool::{Args, Call, Device, DeviceEvent, LeaveReason, Notice, Outcome, ToolError};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -21,6 +21,26 @@ use tokio_tungstenite::{MaybeTlsStream, WebSocketStream, connect_async};
 use tokio_util::sync::CancellationToken;
 
 pub const TOKEN: &str = "gateway-secret";
+
+/// Knows the gateway's token, and those that read `token of ID`.
+struct Porter;
+
+impl Admit for Porter {
+    fn admit(&self, token: Option<&str>, hardware_id: &str) -> Admission {
+        match token.and_then(|token| self.find_bearer(token)) {
+            Some(Bearer::Gateway) => Admission::GatewayToken,
+            Some(Bearer::Device(id)) if id == hardware_id => Admission::Device,
+            _ => Admission::Refused,
+        }
+    }
+
+    fn find_bearer(&self, token: &str) -> Option<Bearer> {
+        match token {
+            TOKEN => Some(Bearer::Gateway),
+            _ => token.strip_prefix("token of ").map(|id| Bearer::Device(id.to_owned())),
+        }
+    }
+}
 
 /// An open door and what it announces.
 pub struct House {
@@ -41,12 +61,7 @@ impl House {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let address = listener.local_addr().expect("bound");
         let (sender, events) = mpsc::unbounded_channel();
-        let admit = |token: Option<&str>, id: &str| match token {
-            Some(TOKEN) => Admission::GatewayToken,
-            Some(token) if token == format!("token of {id}") => Admission::Device,
-            _ => Admission::Refused,
-        };
-        let mut door = Door::new(Arc::new(admit), Arc::new(move |event| drop(sender.send(event))));
+        let mut door = Door::new(Arc::new(Porter), Arc::new(move |event| drop(sender.send(event))));
         let mqtt_listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let sound = UdpSocket::bind("127.0.0.1:0").await.expect("a free port");
         let mqtt = mqtt_listener.local_addr().expect("bound");

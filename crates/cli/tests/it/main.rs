@@ -9,6 +9,7 @@ mod house;
 mod lasting;
 mod phones;
 mod pins;
+mod provider;
 mod spec;
 mod start;
 mod stdio;

@@ -27,10 +27,14 @@ impl Listing {
         Listing { tools: Vec::new(), warnings: Vec::new(), cursor: String::new(), used: Vec::new(), bytes: 0 }
     }
 
-    /// The parameters of the next request. The first cursor is empty; the wish for user tools must be
-    /// repeated on every page, because a cursor may point at one.
-    pub fn params(&self, user_tools: bool) -> String {
-        let mut params = json!({"cursor": self.cursor});
+    /// The parameters of the next request. The first cursor is empty for boards, and absent for a `bare`
+    /// provider, as MCP has it; the wish for user tools must be repeated on every page, because a cursor may
+    /// point at one.
+    pub fn params(&self, user_tools: bool, bare: bool) -> String {
+        let mut params = json!({});
+        if !bare || !self.cursor.is_empty() {
+            params["cursor"] = json!(self.cursor);
+        }
         if user_tools {
             params["withUserTools"] = json!(true);
         }
@@ -156,7 +160,7 @@ mod tests {
         {
             let mut listing = Listing::new();
             assert!(read(&mut listing, json!({"tools": [{"name": "a"}], "nextCursor": "b"})));
-            assert_eq!(listing.params(true), r#"{"cursor":"b","withUserTools":true}"#);
+            assert_eq!(listing.params(true, false), r#"{"cursor":"b","withUserTools":true}"#);
             assert!(!read(&mut listing, end));
             assert_eq!(names(listing), (vec!["a".to_owned()], 0));
         }

@@ -30,6 +30,9 @@ pub struct Config {
     pub session_id: String,
     pub transport: Transport,
     pub vision: Option<Vision>,
+    /// Messages travel as they are, without the envelope and without a hello: the other end is a tool
+    /// provider, an MCP server of any making, and not a board. Start with [`Session::begin`].
+    pub bare: bool,
     /// Whether to list tools that are meant for people only.
     pub user_tools: bool,
     /// An object whose members are added to our hello, for example the `udp` section.

@@ -78,7 +78,7 @@ impl Session {
         self.listing = Some(Box::new(listing));
         // Told once; an idle board need not carry it.
         self.config.vision = None;
-        let text = format!("{}}}}}", self.head("notifications/initialized"));
+        let text = self.whole(self.head("notifications/initialized"));
         self.out.push_back(Output::Send(text));
     }
 
@@ -162,14 +162,14 @@ impl Session {
 
     fn send_page(&mut self, again: bool) {
         let Some(listing) = &self.listing else { return };
-        let params = listing.params(self.config.user_tools);
+        let params = listing.params(self.config.user_tools, self.config.bare);
         self.send_setup("tools/list", &params, What::Page { again });
     }
 
     fn send_setup(&mut self, method: &str, params: &str, what: What) {
         let deadline = self.now + self.config.limits.setup_time;
         let id = self.flights.launch(what, self.now, deadline);
-        let text = format!("{},\"params\":{params},\"id\":{id}}}}}", self.head(method));
+        let text = self.whole(format!("{},\"params\":{params},\"id\":{id}", self.head(method)));
         self.out.push_back(Output::Send(text));
     }
 
@@ -188,7 +188,7 @@ impl Session {
         };
         let id = self.flights.launch(What::Call { ticket, tool }, asked, deadline);
         text.push_str(&id.to_string());
-        text.push_str("}}");
+        let text = self.whole(text);
         self.stats.calls += 1;
         self.out.push_back(Output::Send(text));
     }
@@ -248,7 +248,16 @@ impl Session {
                 format!("\"error\":{error}")
             }
         };
-        format!("{}{{\"jsonrpc\":\"2.0\",\"id\":{id},{answer}}}}}", self.envelope())
+        self.whole(format!("{}{{\"jsonrpc\":\"2.0\",\"id\":{id},{answer}", self.envelope()))
+    }
+
+    /// A provider may be at work on several calls, and likes to know which of them nobody waits for.
+    pub(super) fn call_off(&mut self, id: i32, why: &str) {
+        if self.config.bare {
+            let params = json!({"requestId": id, "reason": why});
+            let text = self.whole(format!("{},\"params\":{params}", self.head("notifications/cancelled")));
+            self.out.push_back(Output::Send(text));
+        }
     }
 
     fn head(&self, method: &str) -> String {
@@ -259,8 +268,17 @@ impl Session {
         text
     }
 
+    /// A message that was begun with `envelope`, with the braces that end it.
+    fn whole(&self, mut text: String) -> String {
+        text.push_str(if self.config.bare { "}" } else { "}}" });
+        text
+    }
+
     fn envelope(&self) -> String {
         let mut text = String::with_capacity(256);
+        if self.config.bare {
+            return text;
+        }
         text.push_str("{\"session_id\":");
         // Before a hello an MQTT board knows of no session, and after its goodbye of none any more.
         let named = self.greeted || self.config.transport == Transport::WebSocket;

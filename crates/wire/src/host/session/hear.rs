@@ -53,6 +53,11 @@ impl Session {
 
     fn hear_frame(&mut self, text: &str, frame: &Frame<'_>) {
         match (frame.kind, frame.payload) {
+            _ if self.config.bare && frame.is_rpc() => self.hear_rpc(frame),
+            _ if self.config.bare => {
+                let problem = format!("a message is not JSON-RPC: {}", clip(text));
+                self.hear_empty(frame, &problem);
+            }
             (Some(kind), Some(payload)) if is_word(kind, "mcp") => self.hear_payload(payload),
             (Some(kind), None) if is_word(kind, "mcp") && !frame.is_rpc() => {
                 self.hear_empty(frame, "an `mcp` message has no payload");

@@ -128,6 +128,7 @@ impl Session {
             let took = flight.deadline.since(flight.asked).as_secs_f32();
             match flight.what {
                 What::Call { ticket, tool } => {
+                    self.call_off(flight.id, "no answer in time");
                     let message = format!(
                         "the board gave no answer to `{tool}` within {took:.1} s; it may still be busy with it, look before trying again"
                     );
@@ -159,7 +160,9 @@ impl Session {
     pub fn cancel(&mut self, ticket: Ticket) {
         let current = self.flights.current.as_ref().map(|flight| &flight.what);
         if matches!(current, Some(What::Call { ticket: current, .. }) if *current == ticket) {
-            self.flights.abandon();
+            if let Some(flight) = self.flights.abandon() {
+                self.call_off(flight.id, "the caller gave up");
+            }
             self.advance();
         } else {
             self.flights.remove(ticket);

@@ -613,3 +613,29 @@ fn over_mqtt_a_board_that_leaves_mcp_unanswered_stays_without_it_until_it_speaks
     desk.answers(4, json!({"tools": [{"name": "a"}]}));
     assert_eq!(desk.tools(), Some(vec!["a"]));
 }
+
+#[test]
+fn a_provider_is_spoken_to_without_envelope_and_without_hello() {
+    let mut desk = Desk::new(Config { bare: true, ..Config::default() });
+    desk.session.begin(Moment(0));
+    desk.drain();
+    assert_eq!((&desk.sent[0]["method"], &desk.sent[0]["id"]), (&json!("initialize"), &json!(1)));
+    desk.says(json!({"jsonrpc": "2.0", "id": 1, "result": {"serverInfo": {"name": "p", "version": "1"}}}));
+    assert_eq!(desk.sent[1], json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
+    assert_eq!(desk.sent[2], json!({"jsonrpc": "2.0", "method": "tools/list", "params": {}, "id": 2}));
+    desk.says(json!({"jsonrpc": "2.0", "id": 2, "result": {"tools": [{"name": "a"}]}}));
+    assert!(matches!(&desk.events[..], [Event::Ready(ready)] if ready.name == "p"), "{:?}", desk.events);
+
+    let ticket = desk.session.call(Moment(0), "a", &Args::new(), BUDGET);
+    desk.drain();
+    let call = json!({"jsonrpc": "2.0", "method": "tools/call", "params": {"name": "a", "arguments": {}}, "id": 3});
+    assert_eq!(desk.sent[3], call);
+    desk.session.cancel(ticket);
+    desk.drain();
+    assert_eq!(desk.sent[4]["params"]["requestId"], 3, "it is told that nobody waits");
+    desk.says(json!({"jsonrpc": "2.0", "id": "x", "method": "ping"}));
+    assert_eq!(desk.sent[5], json!({"jsonrpc": "2.0", "id": "x", "result": {}}));
+    // An envelope is no message here, whatever is in it.
+    desk.says(json!({"type": "mcp", "payload": {"jsonrpc": "2.0", "id": 1, "method": "ping"}}));
+    assert_eq!((desk.sent.len(), desk.session.stats().garbled_frames), (6, 1));
+}

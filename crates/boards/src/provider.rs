@@ -1,0 +1,132 @@
+//! Tool providers that dial in: MCP servers of any making, at the other end of a WebSocket that carries one
+//! JSON-RPC message a frame, as the endpoints of voice assistants have it.
+//!
+//! A provider brings a token and nothing else. A device token says which provider it is; with the gateway's
+//! own token it is known by the name it gives itself, because a pipe in front of several servers dials the
+//! same address for each of them.
+
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use http::Request;
+use http::header::AUTHORIZATION;
+use sinew_tool::{DeviceId, DeviceInfo, DeviceKey, Status, json};
+
+use crate::greeting::{self, Answer};
+use crate::hall::Hall;
+use crate::roster::Place;
+use crate::{Admission, Bearer};
+
+/// With and without the slash at its end.
+pub(crate) const PATH: &str = "/mcp/";
+pub(crate) const FAMILY: &str = "provider";
+
+pub(crate) fn is_for(path: &str) -> bool {
+    path == PATH || path == PATH.trim_end_matches('/')
+}
+
+/// Whose provider it is, whether it may come in, and its place.
+pub(crate) fn receive<B>(
+    request: &Request<B>,
+    address: SocketAddr,
+    hall: &Hall,
+) -> Result<(Answer, DeviceInfo, Place), Box<Answer>> {
+    let bearer = greeting::find_parameter(request, "token")
+        .or_else(|| greeting::find_parameter(request, AUTHORIZATION.as_str()))
+        .and_then(|token| greeting::bare_token(&token))
+        .and_then(|token| hall.door.admit.find_bearer(&token));
+    let Some(bearer) = bearer else {
+        tracing::warn!(%address, "a tool provider was refused: its token does not fit");
+        let message = format!(
+            "a token that fits is missing: a tool provider dials {PATH}?token=TOKEN with a token of its own (sinew token new --device NAME), or with the gateway's"
+        );
+        return Err(greeting::unauthorized(&message));
+    };
+    let answer = greeting::accept(request)?;
+    let admission = match bearer {
+        Bearer::Device(_) => Admission::Device,
+        Bearer::Gateway => Admission::GatewayToken,
+    };
+    let mut info = DeviceInfo {
+        key: DeviceKey(String::new()),
+        suggested_id: String::new(),
+        family: FAMILY,
+        name: String::new(),
+        version: String::new(),
+        status: Status::Ready,
+        instructions: None,
+        attributes: [
+            ("transport", json!("websocket")),
+            ("address", json!(address.to_string())),
+            ("admitted_by", json!(admission.word())),
+        ]
+        .into_iter()
+        .map(|(name, value)| (name.to_owned(), value))
+        .collect(),
+    };
+    let place = match bearer {
+        Bearer::Device(id) => christen(&mut info, &id),
+        // Nobody can be told by it, so nobody is replaced by it.
+        Bearer::Gateway => format!("{FAMILY} {}", NAMELESS.fetch_add(1, Ordering::Relaxed)),
+    };
+    let place = hall.enter(&place).map_err(|turned| greeting::turn_away(turned, &hall.door.limits))?;
+    Ok((answer, info, place))
+}
+
+/// Numbers those who have not yet said their name.
+static NAMELESS: AtomicU64 = AtomicU64::new(0);
+
+/// Whether the provider is still to be known by its name.
+pub(crate) fn is_nameless(info: &DeviceInfo) -> bool {
+    info.family == FAMILY && info.key.0.is_empty()
+}
+
+/// Gives a provider its identity, and says under which id it has its place.
+pub(crate) fn christen(info: &mut DeviceInfo, name: &str) -> String {
+    let name = name.strip_prefix("provider:").or_else(|| name.strip_prefix("board:")).unwrap_or(name);
+    let mut id = DeviceId::slug(name);
+    if id.is_empty() {
+        FAMILY.clone_into(&mut id);
+    }
+    info.key = DeviceKey(format!("{FAMILY}:{id}"));
+    info.attributes.insert("hardware_id".to_owned(), json!(id));
+    info.suggested_id = id;
+    info.key.0.clone()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_becomes_an_identity_whatever_it_is() {
+        let mut info = DeviceInfo {
+            key: DeviceKey(String::new()),
+            suggested_id: String::new(),
+            family: FAMILY,
+            name: String::new(),
+            version: String::new(),
+            status: Status::Ready,
+            instructions: None,
+            attributes: Default::default(),
+        };
+        assert!(is_nameless(&info));
+        for (name, id) in [
+            ("Weather (Berlin)", "weather-berlin"),
+            ("provider:weather", "weather"),
+            ("board:aa:bb", "aa-bb"),
+            ("天气", "provider"),
+            ("", "provider"),
+        ] {
+            assert_eq!(christen(&mut info, name), format!("provider:{id}"), "{name}");
+            assert_eq!((info.suggested_id.as_str(), &info.attributes["hardware_id"]), (id, &json!(id)));
+        }
+        assert!(!is_nameless(&info));
+    }
+
+    #[test]
+    fn the_path_is_known_with_and_without_its_slash() {
+        assert!(is_for("/mcp/") && is_for("/mcp"));
+        assert!(!is_for("/mcp/v1") && !is_for("/"));
+    }
+}
