@@ -1,6 +1,5 @@
 //! The one door: everything a family, a door or the command line can ask of the gateway.
 
-use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -8,6 +7,7 @@ use sinew_tool::{Announce, DeviceEvent, DeviceId, Digest, ErrorKind, Picture, To
 use tokio::sync::broadcast;
 
 use crate::identity::unknown_device;
+use crate::instructions::instructions;
 use crate::lobby::Lobby;
 use crate::lock::Lock;
 use crate::pins::Pins;
@@ -202,21 +202,7 @@ impl Gateway {
 
     /// What a model should know before it calls anything, with what devices say of themselves.
     pub fn instructions(&self) -> String {
-        let mut text = "Tools here act on physical devices. Where several devices have a tool, name one in `device` (`on_device` where `device` means something else); list_devices shows ids, names and states. Devices come and go: an error of type DeviceAway can be tried again later. After Timeout or DeviceLost look at the device's state first, the action may have happened.".to_owned();
-        let snapshot = self.snapshot();
-        let mut told: BTreeMap<String, Vec<&str>> = BTreeMap::new();
-        for entry in snapshot.devices.iter().filter(|entry| matches!(entry.presence, Presence::Here(_))) {
-            if let Some(words) = entry.instructions() {
-                told.entry(words).or_default().push(entry.id.as_str());
-            }
-        }
-        // Eight voices: what more devices say can be read from each of them.
-        for (words, devices) in told.into_iter().take(8) {
-            let more = if devices.len() > 5 { " and others" } else { "" };
-            let devices = devices.into_iter().take(5).collect::<Vec<_>>().join(", ");
-            text.push_str(&format!("\n\nFrom {devices}{more}: {words}"));
-        }
-        text
+        instructions(&self.snapshot())
     }
 
     /// Writes the address into the lock file, once it is known.

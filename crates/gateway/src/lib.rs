@@ -16,6 +16,7 @@ mod check;
 mod fold;
 mod gateway;
 mod identity;
+mod instructions;
 mod lobby;
 mod lock;
 mod names;

@@ -220,6 +220,10 @@ impl Entry {
         let (state, remedy) = self.state();
         let tidy = |value: &Value| match value {
             Value::String(text) => Value::String(clean_line(text, 256)),
+            // A list of sentences, as apps have findings.
+            Value::Array(items) if !items.is_empty() && items.iter().all(Value::is_string) => {
+                items.iter().take(16).filter_map(Value::as_str).map(|text| clean_line(text, 256)).collect()
+            }
             other if other.to_string().len() <= 256 => other.clone(),
             _ => Value::Null,
         };

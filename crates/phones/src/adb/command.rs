@@ -20,6 +20,12 @@ impl Command {
         self
     }
 
+    /// More of the line that is ours: an option.
+    pub fn literal(mut self, text: &'static str) -> Command {
+        let _ = write!(self.line, " {text}");
+        self
+    }
+
     pub fn args<T: Display>(self, arguments: impl IntoIterator<Item = T>) -> Command {
         arguments.into_iter().fold(self, Command::arg)
     }

@@ -1,11 +1,14 @@
 //! A phone that can be held: the machine behind a lock, a clock, and the troubles it can be given.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use sinew_phones::{PhoneError, Stroke};
 use tokio::sync::{Mutex as Turn, watch};
 
+use super::adbd::files::Files;
+use super::guest::Guest;
 use super::machine::Machine;
 use super::setup::Setup;
 use super::touch::{Phase, Pointer};
@@ -44,6 +47,8 @@ struct Shared {
     begun: watch::Sender<u64>,
     /// One pair of hands: gestures do not mix.
     hands: Turn<()>,
+    files: Mutex<Files>,
+    guests: Mutex<BTreeMap<String, Arc<Guest>>>,
 }
 
 /// How often a moving finger is felt, 60 times a second.
@@ -62,6 +67,8 @@ impl Handset {
             plugged: watch::Sender::new(true),
             begun: watch::Sender::new(0),
             hands: Turn::new(()),
+            files: Mutex::default(),
+            guests: Mutex::default(),
         };
         Handset { shared: Arc::new(shared) }
     }
@@ -155,6 +162,33 @@ impl Handset {
             () = self.unplugged() => Err(gone()),
             () = tokio::time::sleep(latency) => Ok(()),
         }
+    }
+
+    pub(super) fn files(&self) -> MutexGuard<'_, Files> {
+        unpoisoned(&self.shared.files)
+    }
+
+    /// Installs an app, or another version in its place.
+    pub fn install(&self, guest: Guest) {
+        let guest = Arc::new(guest);
+        let before = unpoisoned(&self.shared.guests).insert(guest.package.clone(), guest.clone());
+        let time = self.with(|machine| (machine.epoch() / 1000) as u32);
+        let mut files = self.files();
+        if let Some(before) = before {
+            files.forget(&before.path());
+        }
+        files.place(&guest.path(), guest.apk.clone(), time);
+    }
+
+    pub fn uninstall(&self, package: &str) {
+        if let Some(guest) = unpoisoned(&self.shared.guests).remove(package) {
+            self.files().forget(&guest.path());
+        }
+    }
+
+    /// The installed apps, in the order of their names.
+    pub fn guests(&self) -> Vec<Arc<Guest>> {
+        unpoisoned(&self.shared.guests).values().cloned().collect()
     }
 
     /// Plays strokes, all fingers together, and answers when the last one is up.

@@ -111,6 +111,15 @@ impl Files {
         Ok(())
     }
 
+    /// What Android itself puts on the disk: everybody may read it, nobody may list its folder.
+    pub fn place(&mut self, path: &str, data: Vec<u8>, time: u32) {
+        self.files.insert(clean(path), File { data, mode: REGULAR | 0o644, time });
+    }
+
+    pub fn forget(&mut self, path: &str) {
+        self.files.remove(&clean(path));
+    }
+
     /// The shell may write to its own folder and to the card.
     fn make_room_for(&mut self, path: &str) -> Result<(), FileError> {
         let parent = path.rsplit_once('/').map_or("/", |(parent, _)| parent);
@@ -140,7 +149,11 @@ impl Files {
 
     pub fn remove(&mut self, path: &str, recursive: bool) -> Result<(), FileError> {
         let path = clean(path);
-        if self.files.remove(&path).is_some() {
+        if self.files.contains_key(&path) {
+            if !is_writable(&path) {
+                return Err(FileError::Forbidden);
+            }
+            self.files.remove(&path);
             return Ok(());
         }
         if !self.is_folder(&path) {

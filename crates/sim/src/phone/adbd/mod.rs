@@ -6,7 +6,7 @@
 //! few files in memory.
 
 mod connection;
-mod files;
+pub(super) mod files;
 mod packet;
 mod service;
 pub mod shell;
@@ -15,7 +15,7 @@ mod sync;
 mod tests;
 
 use std::io;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::MutexGuard;
 
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
@@ -28,18 +28,17 @@ use files::Files;
 #[derive(Clone)]
 struct Device {
     handset: Handset,
-    files: Arc<Mutex<Files>>,
 }
 
 impl Device {
     fn files(&self) -> MutexGuard<'_, Files> {
-        self.files.lock().unwrap_or_else(PoisonError::into_inner)
+        self.handset.files()
     }
 }
 
 /// Serves one phone to whoever connects, until told to stop.
 pub async fn run(listener: TcpListener, handset: Handset, shutdown: CancellationToken) -> io::Result<()> {
-    let device = Device { handset, files: Arc::default() };
+    let device = Device { handset };
     let tasks = TaskTracker::new();
     loop {
         let accepted = tokio::select! {

@@ -58,11 +58,11 @@ pub async fn run(service: Service, stream: &mut Stream, device: &Device) {
     let _: Result<(), Closed> = match service {
         Service::Plain { command, pty } => {
             let mut live = Live::plain(stream, pty);
-            Shell::new(device.handset.clone(), device.files.clone()).serve(&command, &mut live).await
+            Shell::new(device.handset.clone()).serve(&command, &mut live).await
         }
         Service::Framed { command, pty } => {
             let mut live = Live::framed(stream, pty);
-            Shell::new(device.handset.clone(), device.files.clone()).serve(&command, &mut live).await
+            Shell::new(device.handset.clone()).serve(&command, &mut live).await
         }
         Service::Sync => sync::serve(stream, device).await,
         Service::Say(text) => stream.write(text.as_bytes()).await,

@@ -1,5 +1,7 @@
 //! Starting and stopping apps: `am`, `monkey`.
 
+use std::collections::BTreeMap;
+
 use super::{Io, Shell};
 use crate::phone::act::App;
 use crate::phone::android::Android;
@@ -28,7 +30,7 @@ pub(super) struct Intent<'a> {
     pub(super) data: Option<&'a str>,
     pub(super) component: Option<&'a str>,
     pub(super) package: Option<&'a str>,
-    extras: bool,
+    pub(super) extras: BTreeMap<String, String>,
     wait: bool,
     stop_first: bool,
 }
@@ -48,9 +50,9 @@ impl<'a> Intent<'a> {
                 "-S" => intent.stop_first = true,
                 "-t" | "-f" | "-i" | "--user" | "--display" | "--windowingMode" | "-R" | "-P" => drop(args.next()),
                 "-e" | "--es" | "--ez" | "--ei" | "--el" | "--ef" | "--eu" | "--ecn" | "--esa" | "--eia" | "--ela" => {
-                    intent.extras = true;
-                    args.next();
-                    args.next();
+                    if let (Some(key), Some(value)) = (args.next(), args.next()) {
+                        intent.extras.insert((*key).to_owned(), (*value).to_owned());
+                    }
                 }
                 "--esn" => drop(args.next()),
                 flag if flag.starts_with('-') => {}
@@ -76,7 +78,7 @@ impl<'a> Intent<'a> {
         }));
         words.extend(self.package.map(|package| format!("pkg={package}")));
         words.extend(self.component.map(|component| format!("cmp={}", short(component))));
-        if self.extras {
+        if !self.extras.is_empty() {
             words.push("(has extras)".to_owned());
         }
         format!("Intent {{ {} }}", words.join(" "))
@@ -123,7 +125,7 @@ fn short(component: &str) -> String {
 }
 
 impl Shell {
-    pub(super) fn am(&self, args: &[&str], io: &mut Io<'_, '_>) -> u8 {
+    pub(super) async fn am(&self, args: &[&str], io: &mut Io<'_, '_>) -> u8 {
         match args {
             ["start" | "start-activity", rest @ ..] => self.start(&Intent::read(rest), io),
             ["force-stop" | "kill" | "stop-app", .., package] => {
@@ -138,9 +140,7 @@ impl Shell {
                 let described = intent.describe(self.android());
                 let head = described.trim_end_matches(" }");
                 io.line(format!("Broadcasting: {head}{flag} }}"));
-                // Nobody on this phone listens to broadcasts.
-                io.line("Broadcast completed: result=0");
-                0
+                self.deliver(&intent, io).await
             }
             ["get-current-user"] => {
                 io.line("0");

@@ -102,7 +102,7 @@ proptest! {
     fn no_row_of_words_breaks_the_shell(words in proptest::collection::vec(proptest::sample::select(WORDS), 0..10)) {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
         let handset = Handset::new(Setup::default(), Clock::Virtual);
-        let mut shell = Shell::new(handset.clone(), std::sync::Arc::default());
+        let mut shell = Shell::new(handset.clone());
         runtime.block_on(shell.run(&words.join(" ")));
         // The phone still works.
         let (out, ..) = runtime.block_on(shell.run("exec echo well"));

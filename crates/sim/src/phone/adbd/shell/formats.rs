@@ -146,7 +146,7 @@ mod tests {
         for android in Android::ALL {
             for format in FORMATS {
                 let handset = Handset::new(Setup { android, ..Setup::default() }, Clock::Virtual);
-                let mut shell = Shell::new(handset, std::sync::Arc::default());
+                let mut shell = Shell::new(handset);
                 let (out, err, _) = shell.run(format.line).await;
                 let text = String::from_utf8_lossy(&out) + String::from_utf8_lossy(&err);
                 assert!(text.contains(format.holds), "Android {android}: {}: {text}", format.line);

@@ -9,6 +9,7 @@ mod chaos;
 mod disk;
 mod dumpsys;
 pub mod formats;
+mod guests;
 mod input;
 mod io;
 mod live;
@@ -23,7 +24,7 @@ mod words;
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::MutexGuard;
 use std::time::Duration;
 
 use sinew_tool::BoxFuture;
@@ -44,7 +45,6 @@ const LONGEST_LINE: usize = 128 * 1024;
 
 pub struct Shell {
     handset: Handset,
-    files: Arc<Mutex<Files>>,
     variables: BTreeMap<String, String>,
     folder: String,
     last: u8,
@@ -52,7 +52,7 @@ pub struct Shell {
 }
 
 impl Shell {
-    pub fn new(handset: Handset, files: Arc<Mutex<Files>>) -> Shell {
+    pub fn new(handset: Handset) -> Shell {
         let variables = [
             ("HOME", "/"),
             ("USER", "shell"),
@@ -65,11 +65,11 @@ impl Shell {
             ("TMPDIR", "/data/local/tmp"),
         ];
         let variables = variables.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
-        Shell { handset, files, variables, folder: "/".to_owned(), last: 0, exiting: false }
+        Shell { handset, variables, folder: "/".to_owned(), last: 0, exiting: false }
     }
 
     fn files(&self) -> MutexGuard<'_, Files> {
-        self.files.lock().unwrap_or_else(PoisonError::into_inner)
+        self.handset.files()
     }
 
     fn android(&self) -> Android {
@@ -344,7 +344,7 @@ impl Shell {
             "screencap" => self.screencap(args, io),
             "wm" => self.wm(args, io),
             "dumpsys" => self.dumpsys(args, io),
-            "am" => self.am(args, io),
+            "am" => self.am(args, io).await,
             "pm" => self.pm(args, io),
             "monkey" => self.monkey(args, io),
             "getprop" => self.getprop(args, io),

@@ -29,6 +29,10 @@ impl Shell {
                 0
             }
             ["list", ..] => 0,
+            ["path", .., package] if self.guest(package).is_some() => {
+                self.guest(package).into_iter().for_each(|guest| io.line(format!("package:{}", guest.path())));
+                0
+            }
             ["path", rest @ ..] => match rest.last().and_then(|package| App::find(package)) {
                 Some(app) => {
                     io.line(format!(
@@ -51,6 +55,15 @@ impl Shell {
                     1
                 }
             },
+            ["query-activities" | "query-receivers" | "query-services", rest @ ..]
+                if self.query_guests(args[0], rest, io) =>
+            {
+                0
+            }
+            ["query-receivers" | "query-services", ..] => {
+                io.line(format!("No {} found", args[0].trim_start_matches("query-")));
+                0
+            }
             ["query-activities" | "resolve-activity", rest @ ..] => {
                 self.resolve(args[0] == "resolve-activity", rest, io)
             }
@@ -111,6 +124,16 @@ impl Shell {
                 line.push_str(&format!(" uid:{uid}"));
             }
             io.line(line);
+        }
+        for (index, guest) in self.handset.guests().iter().enumerate().filter(|_| !has("-s")) {
+            if !guest.package.contains(filter) {
+                continue;
+            }
+            let path = if has("-f") { format!("{}=", guest.path()) } else { String::new() };
+            let version =
+                if has("--show-versioncode") { format!(" versionCode:{}", guest.version_code) } else { String::new() };
+            let uid = if has("-U") { format!(" uid:{}", 10_200 + index) } else { String::new() };
+            io.line(format!("package:{path}{}{version}{uid}", guest.package));
         }
         0
     }

@@ -193,7 +193,10 @@ impl Shell {
                 0
             }
             "package" => self.pm(rest, io),
-            "activity" => self.am(rest, io),
+            "activity" => self.am(rest, io).await,
+            "app_function" if self.handset.guests().iter().any(|guest| guest.functions.is_some()) => {
+                self.app_function(rest, io)
+            }
             "window" => self.wm(rest, io),
             "settings" => self.settings(rest, io),
             "content" => self.content(rest, io),

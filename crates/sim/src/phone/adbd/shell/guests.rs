@@ -1,0 +1,179 @@
+//! Commands that reach installed apps: who answers an action, broadcasts, AppFunctions.
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+
+use super::apps::Intent;
+use super::{Io, Shell};
+use crate::phone::android::Android;
+use crate::phone::guest::{Guest, PartKind, Reaction, Request};
+
+impl Shell {
+    pub(super) fn guest(&self, package: &str) -> Option<Arc<Guest>> {
+        self.handset.guests().into_iter().find(|guest| guest.package == package)
+    }
+
+    /// Answers a query for an action that installed apps know; `false` where none does.
+    pub(super) fn query_guests(&self, what: &str, args: &[&str], io: &mut Io<'_, '_>) -> bool {
+        let (kind, word) = match what {
+            "query-activities" => (PartKind::Activity, "Activity"),
+            "query-receivers" => (PartKind::Receiver, "Receiver"),
+            _ => (PartKind::Service, "Service"),
+        };
+        let intent = Intent::read(args);
+        let guests = self.handset.guests();
+        let found: Vec<String> = guests
+            .iter()
+            .flat_map(|guest| guest.parts.iter().map(move |part| (guest, part)))
+            .filter(|(_, part)| part.kind == kind && part.actions.iter().any(|own| Some(own.as_str()) == intent.action))
+            .map(|(guest, part)| format!("{}/{}", guest.package, part.class))
+            .collect();
+        if found.is_empty() {
+            return false;
+        }
+        if args.contains(&"--components") {
+            found.iter().for_each(|component| io.line(component));
+            return true;
+        }
+        io.line(format!("{} {} found:", found.len(), what.trim_start_matches("query-")));
+        for (index, component) in found.iter().enumerate() {
+            io.line(format!("  {word} #{index}:"));
+            io.line("    priority=0 preferredOrder=0 match=0x108000 specificIndex=-1 isDefault=true");
+            io.line(format!("    {component}"));
+        }
+        true
+    }
+
+    /// Carries an explicit broadcast to its receiver; nobody on this phone listens to others.
+    pub(super) async fn deliver(&self, intent: &Intent<'_>, io: &mut Io<'_, '_>) -> u8 {
+        let named = intent.component.and_then(|component| component.split_once('/'));
+        let guest = named.and_then(|(package, _)| self.guest(package));
+        let part = guest.as_ref().zip(named).and_then(|(guest, (_, class))| guest.part(class));
+        let part = part.filter(|part| part.kind == PartKind::Receiver);
+        let request = Request { action: intent.action.unwrap_or_default().to_owned(), extras: intent.extras.clone() };
+        let reaction = part.map(|part| (part.react)(&request));
+        match reaction {
+            Some(Reaction::Answer { code, text, extras }) => {
+                let data = text.map(|text| format!(", data=\"{text}\"")).unwrap_or_default();
+                let extras = extras.map(|extras| format!(", extras: Bundle[{extras}]")).unwrap_or_default();
+                io.line(format!("Broadcast completed: result={code}{data}{extras}"));
+                0
+            }
+            Some(Reaction::Hang) => {
+                let _ = io.flush().await;
+                std::future::pending().await
+            }
+            Some(Reaction::Refuse) => {
+                io.error("java.lang.SecurityException: Permission Denial: broadcasting Intent from null (pid=4711, uid=2000)");
+                if self.android() < Android::V11 { 0 } else { 255 }
+            }
+            // A receiver that dies leaves the result as it was before.
+            Some(Reaction::Crash) | None => {
+                io.line("Broadcast completed: result=0");
+                0
+            }
+        }
+    }
+
+    pub(super) fn app_function(&self, args: &[&str], io: &mut Io<'_, '_>) -> u8 {
+        let value = |name: &str| args.iter().position(|arg| *arg == name).and_then(|at| args.get(at + 1)).copied();
+        let guests = self.handset.guests();
+        match args.first().copied() {
+            Some("list-app-functions") => {
+                let listed = guests
+                    .iter()
+                    .filter_map(|guest| Some((guest.package.clone(), guest.functions.as_ref()?.listing.clone())));
+                let listed: Map<String, Value> = listed.collect();
+                io.line(serde_json::to_string_pretty(&listed).unwrap_or_default());
+                0
+            }
+            Some("execute-app-function") => {
+                for option in ["--package", "--function", "--parameters"] {
+                    if value(option).is_none() {
+                        io.line(format!("Error: {option} must be specified."));
+                        return 255;
+                    }
+                }
+                let (package, function) = (value("--package").unwrap_or(""), value("--function").unwrap_or(""));
+                let found =
+                    guests.iter().find(|guest| guest.package == package).and_then(|guest| guest.functions.clone());
+                let Some(functions) = found else {
+                    io.line("Error executing app function: android.app.appfunctions.AppFunctionException: function not found (code 1003). See logcat for more details.");
+                    return 255;
+                };
+                let (text, code) = (functions.execute)(function, value("--parameters").unwrap_or("{}"));
+                io.line(text);
+                code
+            }
+            Some("help") => {
+                io.error("App function service commands:\n  help\n  list-app-functions [--user <USER_ID>]\n  execute-app-function --package <PACKAGE_NAME> --function <FUNCTION_ID> --parameters <PARAMETERS_JSON> [--user <USER_ID>] [--timeout-duration <SECONDS>]");
+                0
+            }
+            other => {
+                io.error(format!("Unknown command: {}", other.unwrap_or_default()));
+                255
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::phone::guest::{Functions, Part};
+    use crate::phone::{Clock, Handset, Setup};
+    use serde_json::json;
+
+    fn guest(version_code: u64) -> Guest {
+        let react = Arc::new(|request: &Request| match request.extras.get("tool").map(String::as_str) {
+            Some("hidden") => Reaction::Refuse,
+            Some("broken") => Reaction::Crash,
+            tool => Reaction::ok(format!("{tool:?} \"{}\"", request.action)),
+        });
+        let part =
+            Part { kind: PartKind::Receiver, class: ".Tools".to_owned(), actions: vec!["a.GO".to_owned()], react };
+        let execute = Arc::new(|function: &str, parameters: &str| (format!("{function} {parameters}"), 0));
+        let functions = Functions { listing: json!([{"x": 1}]), execute };
+        Guest {
+            package: "com.guest".to_owned(),
+            version_code,
+            apk: b"0123456789".to_vec(),
+            parts: vec![part],
+            functions: Some(functions),
+            ..Guest::default()
+        }
+    }
+
+    #[tokio::test]
+    async fn an_installed_app_is_listed_read_called_updated_and_removed() {
+        let handset = Handset::new(Setup::default(), Clock::Virtual);
+        let mut shell = Shell::new(handset.clone());
+        let mut say = async |line: &str| {
+            let (out, err, _) = shell.run(line).await;
+            String::from_utf8_lossy(&[out, err].concat()).into_owned()
+        };
+        assert!(say("cmd app_function help").await.contains("Can't find service"));
+        handset.install(guest(7));
+        let path = guest(7).path();
+        let listed = say("pm list packages -f -3 --show-versioncode com.guest").await;
+        assert_eq!(listed, format!("package:{path}=com.guest versionCode:7\n"));
+        assert_eq!(say(&format!("tail -c 4 '{path}'; stat -c %s '{path}'")).await, "678910\n");
+        assert!(say(&format!("rm '{path}'")).await.contains("Permission denied"));
+        assert!(say("cmd package query-receivers --brief -a a.GO").await.contains("\n    com.guest/.Tools\n"));
+        assert!(say("cmd package query-services --brief -a a.GO").await.contains("No services found"));
+        let answer = say("am broadcast -a a.GO -n com.guest/com.guest.Tools --es tool x").await;
+        assert!(answer.ends_with("Broadcast completed: result=-1, data=\"Some(\"x\") \"a.GO\"\"\n"), "{answer}");
+        assert!(say("am broadcast -a a.GO -n com.guest/.Tools --es tool broken").await.ends_with("result=0\n"));
+        assert!(say("am broadcast -a a.GO -n com.guest/.Tools --es tool hidden").await.contains("SecurityException"));
+        assert!(say("cmd app_function list-app-functions").await.contains("com.guest"));
+        let done =
+            say("cmd app_function execute-app-function --package com.guest --function f#g --parameters '{}'").await;
+        assert_eq!(done, "f#g {}\n");
+        handset.install(guest(8));
+        assert!(say("pm path com.guest").await.contains(&guest(8).path()));
+        assert!(say(&format!("cat '{path}'")).await.contains("No such file"), "an update moves the app");
+        handset.uninstall("com.guest");
+        assert_eq!(say("pm list packages com.guest").await, "");
+    }
+}

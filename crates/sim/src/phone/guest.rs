@@ -1,0 +1,115 @@
+//! Apps that somebody installed: an APK on the phone's disk, and how its parts answer when they are called.
+//! They have no screen; the apps with screens are in [`super::apps`].
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+use serde_json::Value;
+
+/// One installed app.
+#[derive(Clone, Default)]
+pub struct Guest {
+    pub package: String,
+    pub version_code: u64,
+    /// The base APK, byte for byte as adb serves it.
+    pub apk: Vec<u8>,
+    pub parts: Vec<Part>,
+    /// Its content providers by authority.
+    pub providers: BTreeMap<String, Provider>,
+    /// Its AppFunctions; a phone has the command where any app has some.
+    pub functions: Option<Functions>,
+}
+
+/// A part that intents reach.
+#[derive(Clone)]
+pub struct Part {
+    pub kind: PartKind,
+    /// As the manifest names it: `.Tools` or a full class name.
+    pub class: String,
+    pub actions: Vec<String>,
+    pub react: React,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PartKind {
+    Activity,
+    Receiver,
+    Service,
+}
+
+/// How a part answers an intent.
+pub type React = Arc<dyn Fn(&Request) -> Reaction + Send + Sync>;
+
+/// How a provider answers `call`: a method and the extras as the agent writes bundles; a bundle or null, or
+/// the type and the text of an error of the agent's.
+pub type Provider = Arc<dyn Fn(&str, &Value) -> Result<Value, (String, String)> + Send + Sync>;
+
+/// An intent as it arrives.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Request {
+    pub action: String,
+    pub extras: BTreeMap<String, String>,
+}
+
+/// What a part does about it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Reaction {
+    /// A result code, a text, and for broadcasts further extras as Android prints them.
+    Answer {
+        code: i32,
+        text: Option<String>,
+        extras: Option<String>,
+    },
+    Hang,
+    /// The process dies.
+    Crash,
+    /// Android does not let the caller through.
+    Refuse,
+}
+
+impl Reaction {
+    /// RESULT_OK with a text.
+    pub fn ok(text: impl Into<String>) -> Reaction {
+        Reaction::Answer { code: -1, text: Some(text.into()), extras: None }
+    }
+}
+
+/// The AppFunctions of an app.
+#[derive(Clone)]
+pub struct Functions {
+    /// The app's entries of `list-app-functions`.
+    pub listing: Value,
+    /// What the command prints for a function and its parameters, and whether that is a success.
+    pub execute: Execute,
+}
+
+/// Function id and parameters in, printed text and exit code out.
+pub type Execute = Arc<dyn Fn(&str, &str) -> (String, u8) + Send + Sync>;
+
+impl Guest {
+    /// Where its files are. The names that Android 11 and later draw by lot follow from the version here, so
+    /// that an update moves the app, as it does on phones.
+    pub fn folder(&self) -> String {
+        format!("/data/app/~~Z3Vlc3Q{}==/{}-dmlydHVhbA==", self.version_code, self.package)
+    }
+
+    pub fn path(&self) -> String {
+        format!("{}/base.apk", self.folder())
+    }
+
+    /// The part of a class, however the class is written.
+    pub fn part(&self, class: &str) -> Option<&Part> {
+        let full = |class: &str| match class.strip_prefix('.') {
+            Some(rest) => format!("{}.{rest}", self.package),
+            None => class.to_owned(),
+        };
+        self.parts.iter().find(|part| full(&part.class) == full(class))
+    }
+}
+
+impl fmt::Debug for Guest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Guest({} {})", self.package, self.version_code)
+    }
+}
