@@ -9,7 +9,7 @@ use sinew_front::Front;
 use sinew_front::dialout::{self, Address};
 use sinew_front::tls::TlsIdentity;
 use sinew_gateway::{Gateway, OpenError, Shape};
-use sinew_phones::{Profile, adb};
+use sinew_phones::adb;
 use tokio::net::{TcpListener, UdpSocket};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -43,8 +43,8 @@ pub struct Settings {
     pub pictures: Pictures,
     /// Brokers to offer the tools at.
     pub endpoints: Vec<(Address, Shape)>,
-    /// How much of the phones that adb sees is offered; `None` where they are left alone.
-    pub phones: Option<Profile>,
+    /// How the phones that adb sees are offered; `None` where they are left alone.
+    pub phones: Option<adb::Offer>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -148,10 +148,10 @@ impl House {
             tasks.spawn(dialout::serve(front.clone(), address, shape, shutdown.clone()));
         }
 
-        if let Some(profile) = settings.phones {
+        if let Some(offer) = settings.phones {
             match adb::Server::from_env() {
                 Ok(server) => {
-                    let following = adb::run(server, profile, gateway.announce(), shutdown.clone());
+                    let following = adb::run(server, offer, gateway.announce(), shutdown.clone());
                     tasks.spawn(async move {
                         following.await;
                         Ok(())

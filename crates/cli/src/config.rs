@@ -12,9 +12,10 @@ use serde::{Deserialize, Serialize};
 use sinew_boards::{Backend, Offer, Pictures};
 use sinew_front::dialout::Address;
 use sinew_gateway::Shape;
-use sinew_phones::Profile;
+use sinew_phones::{Profile, adb};
 use sinew_spec::judge;
 
+use crate::android::Agent;
 use crate::args::{Doors, MqttDoor};
 use crate::commands::shape;
 use crate::compose::{Certificate, Settings};
@@ -94,6 +95,7 @@ pub struct Vision {
 pub struct Phones {
     pub enabled: bool,
     pub profile: PhoneProfile,
+    pub agent: Agent,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -105,16 +107,17 @@ pub enum PhoneProfile {
 
 impl Default for Phones {
     fn default() -> Phones {
-        Phones { enabled: true, profile: PhoneProfile::Full }
+        Phones { enabled: true, profile: PhoneProfile::Full, agent: Agent::Switch(true) }
     }
 }
 
 impl Phones {
-    fn profile(&self) -> Option<Profile> {
-        self.enabled.then_some(match self.profile {
+    fn offer(&self, state: &Path) -> Option<adb::Offer> {
+        let profile = match self.profile {
             PhoneProfile::Full => Profile::Full,
             PhoneProfile::Compact => Profile::Compact,
-        })
+        };
+        self.enabled.then(|| adb::Offer { profile, agent: self.agent.source(state) })
     }
 }
 
@@ -165,7 +168,7 @@ keys! {
     "lock"            r#""sinew.lock""#          "`sinew.lock` in the state directory" "Where the tools of pinned devices are kept, as `sinew devices pin` agreed on them. Relative to the file.";
     "spec-tools"      "true"                     "false"                "Offer models the tools `validate_tool_specification` and `compare_tool_specifications`.";
     "spec"            r#"{ rules = { split-tool = "off", version-missing = "error" } }"# "none" "How `sinew spec` judges: `[spec.rules]` sets a rule to `off`, `advice`, `warning` or `error`; `name-length` and `description-tokens` under `[spec]` set what is too long. `sinew spec` finds it in the `sinew.toml` of the current folder.";
-    "phones"          r#"{ enabled = true, profile = "compact" }"# r#"{ enabled = true, profile = "full" }"# "Phones that adb sees; also as a `[phones]` section at the end of the file. They come by themselves once there is an adb server, which is started where `adb` is on the PATH; without adb nothing happens. The `compact` profile offers a dozen tools instead of all.";
+    "phones"          r#"{ enabled = true, profile = "compact", agent = false }"# r#"{ enabled = true, profile = "full", agent = true }"# "Phones that adb sees; also as a `[phones]` section at the end of the file. They come by themselves once there is an adb server, which is started where `adb` is on the PATH; without adb nothing happens. The `compact` profile offers a dozen tools instead of all. `agent` is `false`, `true` where its files are found beside `sinew` or in the state directory, or their folder (relative to the file).";
 }
 
 impl Default for Config {
@@ -209,6 +212,9 @@ impl Config {
             [&mut config.tls_cert, &mut config.tls_key, &mut config.state, &mut config.lock].into_iter().flatten()
         {
             *file = folder.join(&*file);
+        }
+        if let Agent::Folder(files) = &mut config.phones.agent {
+            *files = folder.join(&*files);
         }
         Ok(config)
     }
@@ -260,6 +266,7 @@ impl Config {
             check_exposure("--mqtt", address, devices_tls, "--devices-tls", open)?;
         }
         let state = doors.state.state.clone().or(self.state);
+        let state = state::directory(state.as_deref())?;
         Ok(Settings {
             listen,
             devices,
@@ -270,7 +277,8 @@ impl Config {
                 Offered::Websocket => Offer::WebSocket,
                 Offered::Both => Offer::Both,
             },
-            state: state::directory(state.as_deref())?,
+            phones: self.phones.offer(&state),
+            state,
             token: doors.token.clone(),
             tls,
             devices_tls,
@@ -284,7 +292,6 @@ impl Config {
             lock: self.lock,
             pictures,
             endpoints,
-            phones: self.phones.profile(),
         })
     }
 }
@@ -408,10 +415,15 @@ mod tests {
 
     #[test]
     fn phones_are_followed_unless_told_otherwise() {
-        let profile = |text: &str| Config::parse(text).map(|config| config.phones.profile());
+        let profile = |text: &str| Config::parse(text).map(|config| config.phones.offer(Path::new("/nonexistent")));
+        let profile = |text: &str| profile(text).map(|offer| offer.map(|offer| offer.profile));
         assert_eq!(profile(""), Ok(Some(Profile::Full)));
         assert_eq!(profile("[phones]\nprofile = 'compact'"), Ok(Some(Profile::Compact)));
         assert_eq!(profile("phones = { enabled = false }"), Ok(None));
+        let agent = |text: &str| Config::parse(text).map(|config| config.phones.agent);
+        assert_eq!(agent("[phones]\nagent = false"), Ok(Agent::Switch(false)));
+        assert_eq!(agent("[phones]\nagent = 'built'"), Ok(Agent::Folder("built".into())));
+        assert!(agent("[phones]\nagent = 5").is_err_and(|why| why.contains("android/build")));
         let refused = profile("[phones]\nprofil = 'compact'").expect_err("misspelt");
         assert!(refused.contains("profil") && refused.contains("profile"), "{refused}");
     }

@@ -1,6 +1,7 @@
 //! The one binary: reads the command line, runs the verb, and turns a failure into a message and an
 //! exit code. Composition is in [`compose`], the verbs in [`commands`].
 
+mod android;
 mod args;
 mod bench;
 mod board_doors;

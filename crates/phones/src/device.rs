@@ -14,7 +14,7 @@ use crate::tools::{self, Memory, Operator, Profile};
 /// One stay of one phone. Tools that act take turns; tools that look do not wait for them.
 pub struct PhoneDevice<P> {
     phone: P,
-    info: Arc<DeviceInfo>,
+    info: DeviceInfo,
     tools: Arc<Toolset>,
     memory: Memory,
     turn: tokio::sync::Mutex<()>,
@@ -22,14 +22,11 @@ pub struct PhoneDevice<P> {
 
 impl<P: Phone> PhoneDevice<P> {
     pub fn new(phone: P, profile: Profile) -> PhoneDevice<P> {
-        let about = phone.about();
-        let mut info = info(&about, Status::Ready);
-        let tiers = phone.capabilities().tiers;
-        info.attributes.insert("backend".to_owned(), json!(tiers));
+        let mut info = info(&phone.about(), Status::Ready);
         info.instructions = Some(tools::list::INSTRUCTIONS.to_owned());
         PhoneDevice {
             phone,
-            info: Arc::new(info),
+            info,
             tools: tools::tools(profile),
             memory: Memory::default(),
             turn: tokio::sync::Mutex::default(),
@@ -42,8 +39,15 @@ impl<P: Phone> PhoneDevice<P> {
 }
 
 impl<P: Phone> Device for PhoneDevice<P> {
+    /// With the backends as they are at this moment: an agent comes and goes.
     fn info(&self) -> Arc<DeviceInfo> {
-        self.info.clone()
+        let capabilities = self.phone.capabilities();
+        let mut info = self.info.clone();
+        info.attributes.insert("backend".to_owned(), json!(capabilities.tiers));
+        if let Some(agent) = capabilities.agent {
+            info.attributes.insert("agent".to_owned(), json!(agent));
+        }
+        Arc::new(info)
     }
 
     fn tools(&self) -> Arc<Toolset> {

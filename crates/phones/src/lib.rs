@@ -4,6 +4,7 @@
 //! tool is written once on top of them.
 
 pub mod adb;
+pub mod agent;
 pub mod device;
 pub mod image;
 pub mod logs;
@@ -14,6 +15,7 @@ pub mod tools;
 pub mod touch;
 pub mod tree;
 
+pub use agent::{Agent, AgentError, AgentFiles, AgentSource, Companion, Standby};
 pub use device::{LimitedPhone, PhoneDevice};
 pub use logs::{LogLevel, LogLine, LogQuery, LogTime, Logs};
 pub use phone::{About, App, Capabilities, Foreground, Image, Phone, PhoneError, Screen, Work};

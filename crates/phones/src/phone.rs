@@ -123,6 +123,9 @@ pub struct Capabilities {
     pub clipboard: bool,
     /// A tree also while the screen moves.
     pub busy_tree: bool,
+    /// How the agent on the phone fares: its version, or why there is none. `None` where the backend
+    /// knows of no agent.
+    pub agent: Option<String>,
 }
 
 /// A picture of the screen.

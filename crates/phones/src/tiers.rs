@@ -6,7 +6,7 @@ use crate::touch::{Key, Stroke};
 use crate::tree::{Node, Tree};
 
 /// Asks `upper` first. Where it says [`PhoneError::Unsupported`], which means that nothing was done,
-/// `lower` is asked; its own refusal, which names the remedy, is then the answer.
+/// `lower` is asked; where it cannot do it either, both say why.
 pub struct Tiered<U, L> {
     pub upper: U,
     pub lower: L,
@@ -16,11 +16,23 @@ macro_rules! first {
     ($self:ident, $primitive:ident($($argument:ident),*)) => {
         Box::pin(async move {
             match $self.upper.$primitive($($argument),*).await {
-                Err(PhoneError::Unsupported { .. }) => $self.lower.$primitive($($argument),*).await,
+                Err(PhoneError::Unsupported { remedy, .. }) => {
+                    $self.lower.$primitive($($argument),*).await.map_err(|error| with_reason(error, &remedy))
+                }
                 answer => answer,
             }
         })
     };
+}
+
+/// The lower tier's refusal, with the upper tier's reason where that is another one.
+fn with_reason(error: PhoneError, reason: &str) -> PhoneError {
+    match error {
+        PhoneError::Unsupported { what, remedy } if !remedy.contains(reason) => {
+            PhoneError::unsupported(what, format!("{remedy}: {reason}"))
+        }
+        error => error,
+    }
 }
 
 impl<U: Phone, L: Phone> Phone for Tiered<U, L> {
@@ -36,6 +48,7 @@ impl<U: Phone, L: Phone> Phone for Tiered<U, L> {
             unicode: upper.unicode || lower.unicode,
             clipboard: upper.clipboard || lower.clipboard,
             busy_tree: upper.busy_tree || lower.busy_tree,
+            agent: upper.agent.or(lower.agent),
         }
     }
 

@@ -274,7 +274,8 @@ async fn phones_that_come_and_go_are_announced() {
         });
     });
     let shutdown = CancellationToken::new();
-    let running = tokio::spawn(adb::run(adb.server.clone(), Profile::Full, announce, shutdown.clone()));
+    let running =
+        tokio::spawn(adb::run(adb.server.clone(), adb::Offer::shell(Profile::Full), announce, shutdown.clone()));
     assert_eq!(events.recv().await.unwrap(), "phone:P1 joined: ready");
     adb.list.send("P1 offline transport_id:1\nP2 unauthorized usb:1-4 transport_id:2\n").unwrap();
     assert_eq!(events.recv().await.unwrap(), "phone:P1 left: connection broken: the phone is offline now");

@@ -52,7 +52,7 @@ async fn bench(setup: Setup) -> Option<Bench> {
     tokio::spawn(adbd::run(listener, handset.clone(), shutdown.clone()));
     let (send, events) = mpsc::unbounded_channel();
     let announce = Arc::new(move |event| drop(send.send(event)));
-    tokio::spawn(adb::run(server.clone(), Profile::Full, announce, shutdown.clone()));
+    tokio::spawn(adb::run(server.clone(), adb::Offer::shell(Profile::Full), announce, shutdown.clone()));
     server.connect_phone(&address).await.unwrap();
     Some(Bench { server, handset, address, events, shutdown, _home: home, _process: process })
 }

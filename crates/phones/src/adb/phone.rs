@@ -7,11 +7,11 @@
 mod eyes;
 mod hands;
 
-use std::time::Duration;
+use std::sync::Arc;
 
 use tokio::sync::Mutex;
-use tokio::time::Instant;
 
+use super::awake::Awake;
 use super::command::Command;
 use super::parse;
 use super::server::{AdbError, Server, Transport};
@@ -27,13 +27,12 @@ pub struct AdbPhone {
     about: About,
     /// Android allows one reader of the tree at a time.
     dumping: Mutex<()>,
-    /// When the display was last seen to be on.
-    awake: std::sync::Mutex<Option<Instant>>,
+    awake: Arc<Awake>,
     /// Where dumps are written on the phone; its own for each gateway process.
     dump_path: String,
 }
 
-const AGENT: &str = "it needs Sinew's agent on the phone, which is not running";
+const AGENT: &str = "it needs Sinew's agent on the phone";
 
 impl AdbPhone {
     /// Asks the phone who it is. Changes nothing on it.
@@ -51,11 +50,17 @@ impl AdbPhone {
         let about =
             About { serial: serial.to_owned(), manufacturer, model, android, sdk: sdk.parse().unwrap_or_default() };
         let dump_path = format!("/data/local/tmp/sinew-{}.xml", std::process::id());
-        Ok(AdbPhone { transport, about, dumping: Mutex::default(), awake: std::sync::Mutex::default(), dump_path })
+        let awake = Arc::new(Awake::new(transport.clone()));
+        Ok(AdbPhone { transport, about, dumping: Mutex::default(), awake, dump_path })
     }
 
     pub fn transport(&self) -> &Transport {
         &self.transport
+    }
+
+    /// What is known of its display, shared with other backends of the same phone.
+    pub fn awake(&self) -> &Arc<Awake> {
+        &self.awake
     }
 
     async fn run(&self, command: &Command, limits: Limits) -> Result<Output, PhoneError> {
@@ -90,32 +95,6 @@ impl AdbPhone {
         let line = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or("it said nothing");
         let line: String = line.chars().take(300).collect();
         PhoneError::Failed(format!("`{}` failed on phone {}: {line}", command.name(), self.about.serial))
-    }
-
-    fn asleep(&self) -> PhoneError {
-        PhoneError::Denied(format!(
-            "the display of phone {} is off, so it shows and takes nothing; wake it with press_key WAKEUP",
-            self.about.serial
-        ))
-    }
-
-    fn forget_awake(&self) {
-        *self.awake.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = None;
-    }
-
-    /// Refuses input to a display that is off, where it would vanish without a word. What was seen
-    /// within five seconds is believed, so that a row of taps costs one question.
-    async fn require_awake(&self) -> Result<(), PhoneError> {
-        let seen = *self.awake.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        if seen.is_some_and(|seen| seen.elapsed() < Duration::from_secs(5)) {
-            return Ok(());
-        }
-        let text = self.ask(&Command::new("dumpsys power | grep mWakefulness=")).await?;
-        if text.contains("=Asleep") || text.contains("=Dozing") {
-            return Err(self.asleep());
-        }
-        *self.awake.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some(Instant::now());
-        Ok(())
     }
 
     async fn start(&self, command: Command) -> Result<(), PhoneError> {

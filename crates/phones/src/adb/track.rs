@@ -10,8 +10,10 @@ use tokio_util::sync::CancellationToken;
 
 use super::phone::AdbPhone;
 use super::server::{AdbError, Server, read_block};
+use crate::agent::{AgentSource, Standby};
 use crate::device::{LimitedPhone, PhoneDevice};
 use crate::phone::About;
+use crate::tiers::Tiered;
 use crate::tools::Profile;
 
 /// A line of the server's list.
@@ -65,9 +67,23 @@ pub fn remedy(state: &str) -> Option<(&'static str, &'static str)> {
     })
 }
 
+/// How phones are offered.
+#[derive(Clone, Debug)]
+pub struct Offer {
+    pub profile: Profile,
+    pub agent: AgentSource,
+}
+
+impl Offer {
+    /// With the commands that every Android has, and nothing else.
+    pub fn shell(profile: Profile) -> Offer {
+        Offer { profile, agent: AgentSource::Off }
+    }
+}
+
 /// Follows the phones until shutdown. Without a server it waits for one, and starts one where it can.
-pub async fn run(server: Server, profile: Profile, announce: Announce, shutdown: CancellationToken) {
-    let mut tracker = Tracker { server, profile, announce, phones: HashMap::new(), opening: JoinSet::new() };
+pub async fn run(server: Server, offer: Offer, announce: Announce, shutdown: CancellationToken) {
+    let mut tracker = Tracker { server, offer, announce, phones: HashMap::new(), opening: JoinSet::new() };
     // One second at first, half a minute when adb stays away.
     let mut pause = Duration::from_secs(1);
     loop {
@@ -91,7 +107,7 @@ pub async fn run(server: Server, profile: Profile, announce: Announce, shutdown:
 
 struct Tracker {
     server: Server,
-    profile: Profile,
+    offer: Offer,
     announce: Announce,
     phones: HashMap<String, Known>,
     /// Phones that are being asked who they are.
@@ -177,7 +193,7 @@ impl Tracker {
 
     fn opened(&mut self, entry: Entry, phone: Result<AdbPhone, AdbError>) {
         let device: Arc<dyn Device> = match phone {
-            Ok(phone) => Arc::new(PhoneDevice::new(phone, self.profile)),
+            Ok(phone) => self.ready(phone),
             Err(error) => {
                 let about = About { serial: entry.serial.clone(), model: entry.model.clone(), ..About::default() };
                 let remedy = format!("it did not say who it is ({error}); unplug it and plug it in again");
@@ -190,6 +206,19 @@ impl Tracker {
             let device = self.join(device);
             self.phones.insert(entry.serial.clone(), Known { entry, device: Some(device) });
         }
+    }
+
+    /// A phone with its agent in waiting; the gateway is told when that comes or goes.
+    fn ready(&self, phone: AdbPhone) -> Arc<dyn Device> {
+        let agent = Standby::new(phone.transport().clone(), self.offer.agent.clone(), Arc::clone(phone.awake()));
+        let device = Arc::new(PhoneDevice::new(Tiered { upper: agent.clone(), lower: phone }, self.offer.profile));
+        let (weak, announce) = (Arc::downgrade(&device), Arc::clone(&self.announce));
+        agent.on_change(move || {
+            if let Some(device) = weak.upgrade() {
+                announce(DeviceEvent::Changed(device));
+            }
+        });
+        device
     }
 
     /// The server keeps a network phone as offline for ever once its connection broke.

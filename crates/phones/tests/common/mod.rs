@@ -79,7 +79,7 @@ impl Phone for Paper {
 
     fn capabilities(&self) -> Capabilities {
         let tiers = vec!["paper".into()];
-        Capabilities { tiers, multi_touch: true, unicode: true, clipboard: true, busy_tree: true }
+        Capabilities { tiers, multi_touch: true, unicode: true, clipboard: true, busy_tree: true, agent: None }
     }
 
     fn tree(&self) -> Work<'_, Tree> {

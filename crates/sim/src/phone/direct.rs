@@ -67,6 +67,7 @@ impl Phone for VirtualPhone {
             unicode: true,
             clipboard: true,
             busy_tree: true,
+            agent: None,
         }
     }
 

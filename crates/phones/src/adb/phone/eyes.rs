@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use jiff::tz::Offset;
-use tokio::time::Instant;
 
 use super::{AGENT, AdbPhone};
 use crate::adb::command::Command;
@@ -53,7 +52,7 @@ impl AdbPhone {
         }
         if last.contains("null root node") {
             if let Ok(Screen { awake: false, .. }) = self.read_screen().await {
-                return Err(self.asleep());
+                return Err(self.awake.asleep());
             }
             return Ok(Tree::default());
         }
@@ -93,7 +92,7 @@ impl AdbPhone {
         let text = self.ask(&command).await?;
         let screen = parse::screen(&text).ok_or_else(|| self.failed(&Command::new("wm"), &text))?;
         if screen.awake {
-            *self.awake.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some(Instant::now());
+            self.awake.saw();
         }
         Ok(screen)
     }

@@ -18,7 +18,7 @@ const PIECES: usize = 20;
 impl AdbPhone {
     pub(super) async fn play(&self, strokes: &[Stroke]) -> Result<(), PhoneError> {
         let command = gesture(strokes, self.about.sdk)?;
-        self.require_awake().await?;
+        self.awake.require().await?;
         let length = strokes.iter().map(Stroke::end).max().unwrap_or_default();
         self.act(&command, Limits::seconds(15 + length.as_secs())).await
     }
@@ -30,16 +30,16 @@ impl AdbPhone {
             (_, Some(code)) => Command::new("input keyevent").arg(code),
         };
         match key {
-            Key::Sleep => self.forget_awake(),
+            Key::Sleep => self.awake.forget(),
             Key::WakeUp => {}
-            _ => self.require_awake().await?,
+            _ => self.awake.require().await?,
         }
         self.act(&command, Limits::seconds(15)).await
     }
 
     pub(super) async fn write(&self, text: &str) -> Result<(), PhoneError> {
         let pieces = typing(text)?;
-        self.require_awake().await?;
+        self.awake.require().await?;
         for group in pieces.chunks(PIECES) {
             let joined = group.iter().cloned().reduce(Command::and);
             if let Some(command) = joined {
@@ -58,7 +58,7 @@ impl AdbPhone {
             // The field takes the focus and the keyboard comes up; keys sent before go nowhere.
             tokio::time::sleep(Duration::from_millis(300)).await;
         }
-        self.require_awake().await?;
+        self.awake.require().await?;
         self.act(&emptying(node, self.about.sdk), Limits::seconds(30)).await?;
         self.write(text).await?;
         if node.password {

@@ -1,0 +1,111 @@
+//! A program on a phone that is spoken with while it runs: its input and its outputs, kept apart.
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt, ReadHalf, WriteHalf};
+
+use super::command::Command;
+use super::server::{AdbError, Stream, Transport};
+
+/// Frames of the second shell protocol.
+const STDIN: u8 = 0;
+const STDOUT: u8 = 1;
+const STDERR: u8 = 2;
+const EXIT: u8 = 3;
+
+/// What is written or read at a time.
+const PIECE: usize = 32 << 10;
+
+/// What a program is told. It ends when both halves are dropped, which closes its input.
+pub struct Input {
+    stream: WriteHalf<Stream>,
+    framed: bool,
+}
+
+/// What a program says.
+pub struct Output {
+    stream: ReadHalf<Stream>,
+    framed: bool,
+    /// The frame that is being read: its kind, and how much of it is left.
+    frame: (u8, usize),
+}
+
+/// A piece of what a program says.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Said {
+    Out(Vec<u8>),
+    Err(Vec<u8>),
+    /// The program ended with this code, or, without one, the stream ended.
+    End(Option<u8>),
+}
+
+impl Transport {
+    /// Starts a program. On a phone without shell v2 its errors must be redirected by the command.
+    pub async fn start(&self, command: &Command) -> Result<(Input, Output), AdbError> {
+        let (service, framed) = match self.shell_v2 {
+            true => (format!("shell,v2,raw:{}", command.line()), true),
+            false => (format!("exec:{}", command.line()), false),
+        };
+        Ok(halves(self.open(&service).await?, framed))
+    }
+}
+
+pub(crate) fn halves(stream: Stream, framed: bool) -> (Input, Output) {
+    let (reader, writer) = tokio::io::split(stream);
+    (Input { stream: writer, framed }, Output { stream: reader, framed, frame: (STDOUT, 0) })
+}
+
+impl Input {
+    pub async fn write(&mut self, bytes: &[u8]) -> std::io::Result<()> {
+        for piece in bytes.chunks(PIECE) {
+            if self.framed {
+                let mut frame = vec![STDIN];
+                frame.extend((piece.len() as u32).to_le_bytes());
+                frame.extend(piece);
+                self.stream.write_all(&frame).await?;
+            } else {
+                self.stream.write_all(piece).await?;
+            }
+        }
+        self.stream.flush().await
+    }
+}
+
+impl Output {
+    /// The next piece. After the end it is the end again. Not to be given up half-way.
+    pub async fn read(&mut self) -> Said {
+        self.next().await.unwrap_or(Said::End(None))
+    }
+
+    async fn next(&mut self) -> std::io::Result<Said> {
+        loop {
+            if !self.framed {
+                let piece = self.piece(PIECE).await?;
+                return Ok(if piece.is_empty() { Said::End(None) } else { Said::Out(piece) });
+            }
+            if self.frame.1 == 0 {
+                let mut head = [0; 5];
+                self.stream.read_exact(&mut head).await?;
+                self.frame = (head[0], u32::from_le_bytes([head[1], head[2], head[3], head[4]]) as usize);
+                continue;
+            }
+            let piece = self.piece(self.frame.1.min(PIECE)).await?;
+            if piece.is_empty() {
+                return Ok(Said::End(None));
+            }
+            self.frame.1 -= piece.len();
+            match self.frame.0 {
+                STDOUT => return Ok(Said::Out(piece)),
+                STDERR => return Ok(Said::Err(piece)),
+                EXIT => return Ok(Said::End(piece.first().copied())),
+                // Later versions may add kinds; what is not understood is passed over.
+                _ => {}
+            }
+        }
+    }
+
+    async fn piece(&mut self, most: usize) -> std::io::Result<Vec<u8>> {
+        let mut piece = vec![0; most];
+        let read = self.stream.read(&mut piece).await?;
+        piece.truncate(read);
+        Ok(piece)
+    }
+}

@@ -1,0 +1,111 @@
+//! Why the agent did not do what it was asked.
+
+use std::time::Duration;
+
+use crate::adb::AdbError;
+use crate::phone::PhoneError;
+
+/// Why the agent did not do what it was asked. Messages name the thing, the expectation and the remedy.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum AgentError {
+    /// There is no agent to ask, and what to do about it.
+    #[error("{0}")]
+    Absent(String),
+    /// The agent's own words.
+    #[error("{message}")]
+    Refused { kind: Refusal, message: String },
+    /// It ended, or broke the protocol, before it answered. What was asked may have been done.
+    #[error("the agent on the phone ended: {0}")]
+    Gone(String),
+    /// It did not answer in time. What was asked may have been done.
+    #[error("the agent on the phone did not answer `{method}` within {} s", limit.as_secs_f32())]
+    Silent { method: String, limit: Duration },
+    /// What was asked is longer than a line may be.
+    #[error("the request of {0} bytes is longer than the agent reads (4 MiB)")]
+    TooLong(usize),
+}
+
+/// The agent's word for a failure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    BadRequest,
+    UnknownMethod,
+    Invalid,
+    Unsupported,
+    Busy,
+    Denied,
+    NoElement,
+    NotFound,
+    Timeout,
+    Crashed,
+    TooLarge,
+    Failed,
+}
+
+impl Refusal {
+    /// A word of a later agent is a failure like any other.
+    pub fn parse(word: &str) -> Refusal {
+        match word {
+            "bad_request" => Refusal::BadRequest,
+            "unknown_method" => Refusal::UnknownMethod,
+            "invalid" => Refusal::Invalid,
+            "unsupported" => Refusal::Unsupported,
+            "busy" => Refusal::Busy,
+            "denied" => Refusal::Denied,
+            "no_element" => Refusal::NoElement,
+            "not_found" => Refusal::NotFound,
+            "timeout" => Refusal::Timeout,
+            "crashed" => Refusal::Crashed,
+            "too_large" => Refusal::TooLarge,
+            _ => Refusal::Failed,
+        }
+    }
+}
+
+impl AgentError {
+    /// Whether the agent that was asked is of no use any more.
+    pub fn is_fatal(&self) -> bool {
+        matches!(self, AgentError::Gone(_) | AgentError::Silent { .. })
+    }
+
+    /// For something that may be asked of another backend without harm: where the agent is gone,
+    /// nothing is lost by asking anew.
+    pub fn of_reading(self, what: &'static str) -> PhoneError {
+        match self.is_fatal() {
+            true => PhoneError::unsupported(what, self.to_string()),
+            false => self.of_acting(what),
+        }
+    }
+
+    /// For something that must not happen twice.
+    pub fn of_acting(self, what: &'static str) -> PhoneError {
+        let message = self.to_string();
+        match self {
+            AgentError::Absent(reason) => PhoneError::unsupported(what, reason),
+            AgentError::Gone(_) => {
+                PhoneError::Failed(format!("{message}, while {what}; look at the screen before trying again"))
+            }
+            AgentError::Silent { .. } => {
+                PhoneError::Timeout(format!("{message}, while {what}; look at the screen before trying again"))
+            }
+            AgentError::TooLong(_) => PhoneError::Invalid(message),
+            AgentError::Refused { kind, .. } => match kind {
+                Refusal::UnknownMethod | Refusal::Unsupported => PhoneError::unsupported(what, message),
+                Refusal::BadRequest | Refusal::Invalid => PhoneError::Invalid(message),
+                Refusal::Denied => PhoneError::Denied(message),
+                Refusal::NoElement => PhoneError::NoElement(message),
+                Refusal::Timeout => PhoneError::Timeout(message),
+                Refusal::Busy | Refusal::NotFound | Refusal::Crashed | Refusal::TooLarge | Refusal::Failed => {
+                    PhoneError::Failed(message)
+                }
+            },
+        }
+    }
+}
+
+/// While the agent is brought to the phone and started.
+impl From<AdbError> for AgentError {
+    fn from(error: AdbError) -> AgentError {
+        AgentError::Absent(format!("the agent could not be started: {error}"))
+    }
+}

@@ -1,0 +1,264 @@
+//! An agent that is started when it is needed, and done without where there is none.
+//!
+//! Nothing happens on a phone before somebody uses it. Reading the screen, setting text, several
+//! fingers and the clipboard start the agent; one finger and keys use it where it runs. Whatever it
+//! cannot do says [`PhoneError::Unsupported`] with the reason, and the shell below takes over.
+
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::error::AgentError;
+use super::files::AgentSource;
+use super::link::Agent;
+use crate::adb::Transport;
+use crate::adb::awake::Awake;
+use crate::phone::{About, Capabilities, Phone, PhoneError, Work};
+use crate::touch::{Key, Stroke};
+use crate::tree::{Node, Tree};
+
+/// An agent that lived so long had no trouble at its start.
+const SETTLED: Duration = Duration::from_secs(60);
+
+/// The longest pause before the next try.
+const LONGEST_PAUSE: Duration = Duration::from_secs(300);
+
+/// The agent of one phone, whether it runs or not. Cheap to clone.
+#[derive(Clone)]
+pub struct Standby {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    transport: Transport,
+    source: AgentSource,
+    awake: Arc<Awake>,
+    state: Mutex<State>,
+    /// One start at a time.
+    starting: tokio::sync::Mutex<()>,
+    changed: OnceLock<Box<dyn Fn() + Send + Sync>>,
+}
+
+#[derive(Default)]
+struct State {
+    agent: Option<(Agent, Instant)>,
+    /// Starts that failed and agents that died young, one after the other.
+    failures: u32,
+    trouble: Option<(String, Instant)>,
+}
+
+impl Standby {
+    pub fn new(transport: Transport, source: AgentSource, awake: Arc<Awake>) -> Standby {
+        let shared = Shared {
+            transport,
+            source,
+            awake,
+            state: Mutex::default(),
+            starting: tokio::sync::Mutex::default(),
+            changed: OnceLock::new(),
+        };
+        Standby { shared: Arc::new(shared) }
+    }
+
+    /// Is told whenever the agent starts or ends. The first listener stays.
+    pub fn on_change(&self, listener: impl Fn() + Send + Sync + 'static) {
+        let _ = self.shared.changed.set(Box::new(listener));
+    }
+
+    /// The agent where it runs.
+    pub fn running(&self) -> Option<Agent> {
+        let agent = self.shared.lock().agent.as_ref().map(|(agent, _)| agent.clone());
+        agent.filter(|agent| agent.ended().is_none())
+    }
+
+    /// The agent, started where need be; or why there is none.
+    pub async fn agent(&self) -> Result<Agent, AgentError> {
+        if let Some(agent) = self.running() {
+            return Ok(agent);
+        }
+        let files = match &self.shared.source {
+            AgentSource::Off => return Err(AgentError::Absent(OFF.to_owned())),
+            AgentSource::Missing(why) => return Err(AgentError::Absent(why.clone())),
+            AgentSource::Files(files) => files,
+        };
+        let _one = self.shared.starting.lock().await;
+        if let Some(agent) = self.running() {
+            return Ok(agent);
+        }
+        self.shared.bury()?;
+        match Agent::start(&self.shared.transport, files).await {
+            Ok(agent) => {
+                self.welcome(&agent);
+                Ok(agent)
+            }
+            Err(error) => {
+                self.shared.fail(error.to_string());
+                self.shared.tell();
+                Err(error)
+            }
+        }
+    }
+
+    fn welcome(&self, agent: &Agent) {
+        tracing::info!(phone = %self.shared.transport.serial, version = %agent.hello().version, "the agent runs");
+        {
+            let mut state = self.shared.lock();
+            state.agent = Some((agent.clone(), Instant::now()));
+            state.trouble = None;
+        }
+        self.shared.tell();
+        // Neither the agent nor the phone is kept alive by the one who waits for its end.
+        let (closed, shared) = (agent.closed(), Arc::downgrade(&self.shared));
+        tokio::spawn(async move {
+            closed.cancelled().await;
+            if let Some(shared) = shared.upgrade() {
+                shared.tell();
+            }
+        });
+    }
+
+    /// How the agent fares, for people: its version, or why it does not run.
+    fn status(&self) -> String {
+        if let Some(agent) = self.running() {
+            return agent.hello().version.clone();
+        }
+        match &self.shared.source {
+            AgentSource::Off => return "off".to_owned(),
+            AgentSource::Missing(why) => return format!("absent: {why}"),
+            AgentSource::Files(_) => {}
+        }
+        let state = self.shared.lock();
+        let ended = state.agent.as_ref().and_then(|(agent, _)| agent.ended());
+        match ended.or_else(|| state.trouble.as_ref().map(|(why, _)| why.clone())) {
+            Some(why) => format!("absent: {why}"),
+            None => "ready to start".to_owned(),
+        }
+    }
+}
+
+const OFF: &str = "the agent is switched off; set `agent = true` under [phones] in the configuration";
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Counts an agent that died, and refuses while it is too early for the next one.
+    fn bury(&self) -> Result<(), AgentError> {
+        let dead = self.lock().agent.take();
+        if let Some((agent, since)) = dead {
+            if since.elapsed() >= SETTLED {
+                self.lock().failures = 0;
+            }
+            self.fail(format!("the agent ended: {}", agent.ended().unwrap_or_default()));
+        }
+        let state = self.lock();
+        match &state.trouble {
+            Some((why, until)) if *until > Instant::now() => {
+                let rest = until.duration_since(Instant::now()).as_secs() + 1;
+                Err(AgentError::Absent(format!("{why}; it is tried again in {rest} s")))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The first trouble costs nothing; then the pause is a second and doubles.
+    fn fail(&self, why: String) {
+        tracing::warn!(phone = %self.transport.serial, "{why}");
+        let mut state = self.lock();
+        let pause = match state.failures {
+            0 => Duration::ZERO,
+            failures => Duration::from_secs(1 << (failures - 1).min(9)).min(LONGEST_PAUSE),
+        };
+        state.failures = state.failures.saturating_add(1);
+        state.trouble = Some((why, Instant::now() + pause));
+    }
+
+    fn tell(&self) {
+        if let Some(changed) = self.changed.get() {
+            changed();
+        }
+    }
+}
+
+/// Whether two strokes overlap in time.
+fn has_several_fingers(strokes: &[Stroke]) -> bool {
+    let mut times: Vec<_> = strokes.iter().map(|stroke| (stroke.start(), stroke.end())).collect();
+    times.sort();
+    times.windows(2).any(|pair| pair[1].0 < pair[0].1)
+}
+
+impl Standby {
+    async fn wanted(&self, what: &'static str) -> Result<Agent, PhoneError> {
+        self.agent().await.map_err(|error| error.of_acting(what))
+    }
+
+    fn at_hand(&self, what: &'static str) -> Result<Agent, PhoneError> {
+        self.running().ok_or_else(|| PhoneError::unsupported(what, "the agent does not run"))
+    }
+}
+
+impl Phone for Standby {
+    fn about(&self) -> About {
+        About { serial: self.shared.transport.serial.clone(), ..About::default() }
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        match self.running() {
+            Some(agent) => agent.capabilities(),
+            None => Capabilities { agent: Some(self.status()), ..Capabilities::default() },
+        }
+    }
+
+    fn tree(&self) -> Work<'_, Tree> {
+        Box::pin(async { self.wanted("reading the screen's tree").await?.tree().await })
+    }
+
+    fn touch<'a>(&'a self, strokes: &'a [Stroke]) -> Work<'a, ()> {
+        Box::pin(async move {
+            let agent = match has_several_fingers(strokes) {
+                true => self.wanted("touching with several fingers").await?,
+                false => self.at_hand("touching the screen")?,
+            };
+            self.shared.awake.require().await?;
+            agent.touch(strokes).await
+        })
+    }
+
+    fn key(&self, key: Key) -> Work<'_, ()> {
+        Box::pin(async move {
+            let agent = self.at_hand("pressing a key")?;
+            match key {
+                Key::Sleep => self.shared.awake.forget(),
+                Key::WakeUp => {}
+                _ => self.shared.awake.require().await?,
+            }
+            agent.key(key).await
+        })
+    }
+
+    fn set_text<'a>(&'a self, node: &'a Node, text: &'a str) -> Work<'a, ()> {
+        Box::pin(async move {
+            let agent = self.wanted("setting a field's text").await?;
+            self.shared.awake.require().await?;
+            agent.set_text(node, text).await
+        })
+    }
+
+    fn type_text<'a>(&'a self, text: &'a str) -> Work<'a, ()> {
+        Box::pin(async move {
+            let agent = self.wanted("typing").await?;
+            self.shared.awake.require().await?;
+            agent.type_text(text).await
+        })
+    }
+
+    fn clipboard(&self) -> Work<'_, Option<String>> {
+        Box::pin(async { self.wanted("reading the clipboard").await?.clipboard().await })
+    }
+
+    fn set_clipboard<'a>(&'a self, text: &'a str) -> Work<'a, ()> {
+        Box::pin(async move { self.wanted("setting the clipboard").await?.set_clipboard(text).await })
+    }
+}

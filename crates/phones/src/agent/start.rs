@@ -1,0 +1,72 @@
+//! Bringing the agent to a phone and starting it.
+
+use std::time::Duration;
+
+use tokio::time::timeout;
+
+use super::error::AgentError;
+use super::files::AgentFiles;
+use super::hello::Hello;
+use super::link::{Agent, Lines};
+use crate::adb::Transport;
+use crate::adb::command::Command;
+use crate::adb::program::Output;
+
+/// Where the agent lies on the phone. The shell user may read there, apps may not.
+const PLACE: &str = "/data/local/tmp/sinew-agent.jar";
+
+/// The built agent has some 30 KB; more than this is another file.
+const MOST_BYTES: u64 = 8 << 20;
+
+/// A slow phone takes seconds to start a program of Java.
+const HELLO: Duration = Duration::from_secs(20);
+
+/// Lines before the hello that are passed over: linkers warn on the same stream.
+const MOST_NOISE: usize = 64;
+
+impl Agent {
+    /// Brings the agent to the phone, starts it, and hears who it is.
+    pub async fn start(transport: &Transport, files: &AgentFiles) -> Result<Agent, AgentError> {
+        let shown = files.agent.display();
+        let unreadable =
+            |why: String| AgentError::Absent(format!("{shown} cannot be used ({why}); build it with android/build"));
+        let size = tokio::fs::metadata(&files.agent).await.map_err(|error| unreadable(error.to_string()))?.len();
+        if size > MOST_BYTES {
+            return Err(unreadable(format!("it has {size} bytes")));
+        }
+        let jar = tokio::fs::read(&files.agent).await.map_err(|error| unreadable(error.to_string()))?;
+        // 0444: since Android 14 a dex file that its reader may write is not loaded.
+        transport.push(&jar, PLACE, 0o444, Duration::from_secs(20)).await?;
+        // `exec`, so that the shell does not stand between the stream and the program.
+        let command = match transport.shell_v2 {
+            true => Command::new("CLASSPATH=/data/local/tmp/sinew-agent.jar exec app_process / sinew.agent.Main"),
+            false => Command::new(
+                "CLASSPATH=/data/local/tmp/sinew-agent.jar exec app_process / sinew.agent.Main 2>/dev/null",
+            ),
+        };
+        let (input, mut output) = transport.start(&command).await?;
+        let mut lines = Lines::default();
+        let heard = timeout(HELLO, hear(&mut output, &mut lines)).await;
+        let heard = heard.unwrap_or_else(|_| Err(format!("it said nothing within {} s", HELLO.as_secs())));
+        let hello = heard.map_err(|why| {
+            AgentError::Absent(format!("the agent did not start on phone {}: {why}", transport.serial))
+        })?;
+        Ok(Agent::new(hello, input, output, lines))
+    }
+}
+
+async fn hear(output: &mut Output, lines: &mut Lines) -> Result<Hello, String> {
+    let mut noise = 0;
+    loop {
+        while let Some(line) = lines.next() {
+            if let Some(hello) = Hello::parse(&line) {
+                return hello;
+            }
+            noise += 1;
+            if noise > MOST_NOISE {
+                return Err("it writes things that are no hello".to_owned());
+            }
+        }
+        lines.take(output.read().await)?;
+    }
+}
