@@ -5,6 +5,8 @@
 
 pub mod adb;
 pub mod agent;
+pub mod apk;
+pub mod apps;
 pub mod device;
 pub mod image;
 pub mod logs;

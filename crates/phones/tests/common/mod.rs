@@ -1,6 +1,8 @@
 //! A phone of paper: shows what it is told to show, and keeps a record of what is done to it.
 #![allow(dead_code, clippy::panic, clippy::unwrap_used)]
 
+pub mod apk;
+
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 

@@ -1,0 +1,319 @@
+//! What a manifest says: the app, and its components with their filters and meta-data.
+
+use super::element::{Element, Value};
+use super::{ApkError, MAX_MANIFEST};
+
+/// Components may share one long string; this is what all texts of a manifest together may take.
+const MAX_TEXT: usize = 4 * MAX_MANIFEST;
+
+/// An app's manifest.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Manifest {
+    pub package: String,
+    pub version_name: String,
+    pub version_code: u64,
+    /// SHA-256 of the signing certificate, in hexadecimal; a source manifest has none.
+    pub certificate_sha256: Option<String>,
+    pub min_sdk: u32,
+    pub target_sdk: u32,
+    /// What the app asks for.
+    pub permissions: Vec<String>,
+    /// The permissions it declares, with their protection level as it is written (`normal` where it is not).
+    pub declared: Vec<(String, String)>,
+    /// What it says of the app as a whole.
+    pub meta: Vec<Meta>,
+    pub components: Vec<Component>,
+    /// The name of the split, where this is only a part of an app.
+    pub split: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ComponentKind {
+    Activity,
+    Service,
+    Receiver,
+    Provider,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Component {
+    pub kind: ComponentKind,
+    /// The whole name of its class.
+    pub name: String,
+    /// As it is written; [`Manifest::is_exported`] knows what its absence means.
+    pub exported: Option<bool>,
+    pub enabled: bool,
+    /// What a caller must hold; of a provider, to read.
+    pub permission: Option<String>,
+    /// Only providers have any.
+    pub authorities: Vec<String>,
+    pub filters: Vec<Filter>,
+    pub meta: Vec<Meta>,
+    /// In the source, counted from 1.
+    pub line: u32,
+    /// Its authorities, where a resource holds them.
+    authorities_reference: Option<u32>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Filter {
+    pub actions: Vec<String>,
+    pub categories: Vec<String>,
+    pub mime_types: Vec<String>,
+    pub line: u32,
+}
+
+/// A `<meta-data>` or `<property>`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Meta {
+    pub name: String,
+    /// `android:value`; a reference that was resolved is what it refers to.
+    pub value: Option<Value>,
+    /// Whether the value came from a string resource: quotes are written another way there.
+    pub from_resource: bool,
+    /// `android:resource`, as it is written.
+    pub resource: Option<Value>,
+    /// The XML file that `android:resource` names, where it was read.
+    pub file: Option<Element>,
+    pub line: u32,
+}
+
+impl ComponentKind {
+    fn from_tag(tag: &str) -> Option<ComponentKind> {
+        Some(match tag {
+            "activity" | "activity-alias" => ComponentKind::Activity,
+            "service" => ComponentKind::Service,
+            "receiver" => ComponentKind::Receiver,
+            "provider" => ComponentKind::Provider,
+            _ => return None,
+        })
+    }
+
+    pub fn word(self) -> &'static str {
+        match self {
+            ComponentKind::Activity => "activity",
+            ComponentKind::Service => "service",
+            ComponentKind::Receiver => "receiver",
+            ComponentKind::Provider => "provider",
+        }
+    }
+}
+
+impl Manifest {
+    /// Reads `<manifest>`, of an APK or of a source.
+    pub fn from_element(root: &Element) -> Result<Manifest, ApkError> {
+        if &*root.name != "manifest" {
+            return Err(ApkError::NotAnApk(format!(
+                "the manifest's root is <{}>, not <manifest>",
+                shorten(&root.name)
+            )));
+        }
+        let mut budget = Budget(MAX_TEXT);
+        let package = budget.text(root.plain("package"))?.unwrap_or_default();
+        let number = |name: &str| root.android(name).and_then(Value::to_number).unwrap_or_default();
+        let sdk = root.children_named("uses-sdk").next();
+        let level = |name: &str| sdk.and_then(|sdk| sdk.android(name)).and_then(Value::to_number);
+        let min_sdk = level("minSdkVersion").unwrap_or(1);
+        let mut manifest = Manifest {
+            version_name: budget.text(root.android("versionName"))?.unwrap_or_default(),
+            version_code: u64::from(number("versionCodeMajor")) << 32 | u64::from(number("versionCode")),
+            certificate_sha256: None,
+            min_sdk,
+            target_sdk: level("targetSdkVersion").unwrap_or(min_sdk),
+            permissions: Vec::new(),
+            declared: Vec::new(),
+            meta: Vec::new(),
+            components: Vec::new(),
+            split: budget.text(root.plain("split"))?,
+            package,
+        };
+        for asked in root.children_named("uses-permission") {
+            manifest.permissions.extend(budget.text(asked.android("name"))?);
+        }
+        for declared in root.children_named("permission") {
+            let Some(name) = budget.text(declared.android("name"))? else { continue };
+            let level = declared.android("protectionLevel").map(protection);
+            manifest.declared.push((name, level.unwrap_or_else(|| "normal".to_owned())));
+        }
+        let Some(application) = root.children_named("application").next() else { return Ok(manifest) };
+        manifest.meta = meta(application, &mut budget)?;
+        let whole = application.android("permission");
+        let enabled = application.android("enabled").and_then(Value::to_bool).unwrap_or(true);
+        for element in &application.children {
+            let Some(kind) = ComponentKind::from_tag(&element.name) else { continue };
+            let mut component = component(kind, element, &manifest.package, &mut budget)?;
+            component.enabled &= enabled;
+            if component.permission.is_none() {
+                component.permission = budget.text(whole)?;
+            }
+            manifest.components.push(component);
+        }
+        Ok(manifest)
+    }
+
+    /// Whether other apps reach the component. Left out, Android decides: a filter exports, a provider
+    /// was exported until Android 4.2. Since Android 12 an app that leaves it out beside a filter is not installed.
+    pub fn is_exported(&self, component: &Component) -> bool {
+        component.exported.unwrap_or(match component.kind {
+            ComponentKind::Provider => self.target_sdk < 17,
+            _ => !component.filters.is_empty(),
+        })
+    }
+
+    /// A class name as the manifest means it.
+    pub fn full_name(package: &str, name: &str) -> String {
+        match name.find('.') {
+            Some(0) => format!("{package}{name}"),
+            Some(_) => name.to_owned(),
+            None => format!("{package}.{name}"),
+        }
+    }
+}
+
+impl Component {
+    /// `package/.Class`, as adb and Android print it.
+    pub fn short_name(&self, package: &str) -> String {
+        match self.name.strip_prefix(package).filter(|rest| rest.starts_with('.')) {
+            Some(rest) => format!("{package}/{rest}"),
+            None => format!("{package}/{}", self.name),
+        }
+    }
+
+    pub fn has_action(&self, action: &str) -> bool {
+        self.filters.iter().any(|filter| filter.actions.iter().any(|one| one == action))
+    }
+
+    pub fn meta(&self, name: &str) -> Option<&Meta> {
+        self.meta.iter().find(|meta| meta.name == name)
+    }
+
+    pub(super) fn has_references(&self) -> bool {
+        !self.references().is_empty()
+    }
+
+    /// The resources it names, each once.
+    pub(super) fn references(&self) -> Vec<u32> {
+        let of_meta = |meta: &Meta| {
+            let id = |value: &Option<Value>| match value {
+                Some(Value::Reference(id)) => Some(*id),
+                _ => None,
+            };
+            [id(&meta.value), id(&meta.resource)]
+        };
+        let mut ids: Vec<u32> =
+            self.meta.iter().flat_map(of_meta).flatten().chain(self.authorities_reference).collect();
+        ids.sort_unstable();
+        ids.dedup();
+        ids
+    }
+
+    pub(super) fn names_a_file(&self, id: u32) -> bool {
+        self.meta.iter().any(|meta| meta.resource == Some(Value::Reference(id)))
+    }
+
+    /// Puts a resource's value where its reference stands.
+    pub(super) fn put(&mut self, id: u32, value: &Value, file: Option<Element>) {
+        for meta in &mut self.meta {
+            if meta.value == Some(Value::Reference(id)) {
+                meta.value = Some(value.clone());
+                meta.from_resource = true;
+            }
+            if meta.resource == Some(Value::Reference(id)) {
+                meta.file = file.clone();
+            }
+        }
+        if self.authorities_reference == Some(id)
+            && let Some(text) = value.to_text()
+        {
+            self.authorities = split_authorities(&text);
+        }
+    }
+}
+
+fn component(
+    kind: ComponentKind,
+    element: &Element,
+    package: &str,
+    budget: &mut Budget,
+) -> Result<Component, ApkError> {
+    let truth = |name: &str| element.android(name).and_then(Value::to_bool);
+    let name = budget.text(element.android("name"))?.unwrap_or_default();
+    let permission = match (kind, element.android("readPermission")) {
+        (ComponentKind::Provider, Some(read)) => Some(read),
+        _ => element.android("permission"),
+    };
+    let authorities = element.android("authorities");
+    let mut filters = Vec::new();
+    for filter in element.children_named("intent-filter") {
+        let mut found = Filter { line: filter.line, ..Filter::default() };
+        for child in &filter.children {
+            match &*child.name {
+                "action" => found.actions.extend(budget.text(child.android("name"))?),
+                "category" => found.categories.extend(budget.text(child.android("name"))?),
+                "data" => found.mime_types.extend(budget.text(child.android("mimeType"))?),
+                _ => {}
+            }
+        }
+        filters.push(found);
+    }
+    Ok(Component {
+        kind,
+        name: Manifest::full_name(package, &name),
+        exported: truth("exported"),
+        enabled: truth("enabled").unwrap_or(true),
+        permission: budget.text(permission)?.filter(|name| !name.is_empty()),
+        authorities: budget.text(authorities)?.map(|text| split_authorities(&text)).unwrap_or_default(),
+        filters,
+        meta: meta(element, budget)?,
+        line: element.line,
+        authorities_reference: match authorities {
+            Some(Value::Reference(id)) => Some(*id),
+            _ => None,
+        },
+    })
+}
+
+fn meta(element: &Element, budget: &mut Budget) -> Result<Vec<Meta>, ApkError> {
+    let mut found = Vec::new();
+    for child in element.children.iter().filter(|child| matches!(&*child.name, "meta-data" | "property")) {
+        let Some(name) = budget.text(child.android("name"))? else { continue };
+        // Values are shared, not copied.
+        let (value, resource) = (child.android("value").cloned(), child.android("resource").cloned());
+        found.push(Meta { name, value, from_resource: false, resource, file: None, line: child.line });
+    }
+    Ok(found)
+}
+
+fn split_authorities(text: &str) -> Vec<String> {
+    text.split(';').map(str::trim).filter(|one| !one.is_empty()).map(str::to_owned).collect()
+}
+
+/// The base level of a permission; what is added to it (privileged, preinstalled) does not matter to callers.
+fn protection(value: &Value) -> String {
+    match value {
+        Value::Number(number) => match number & 0xf {
+            0 => "normal".to_owned(),
+            1 => "dangerous".to_owned(),
+            2 | 3 => "signature".to_owned(),
+            4 => "internal".to_owned(),
+            other => other.to_string(),
+        },
+        other => other.to_text().unwrap_or_default(),
+    }
+}
+
+pub(super) fn shorten(text: &str) -> String {
+    text.chars().take(60).collect()
+}
+
+/// How much text may still be copied.
+struct Budget(usize);
+
+impl Budget {
+    fn text(&mut self, value: Option<&Value>) -> Result<Option<String>, ApkError> {
+        let Some(text) = value.and_then(Value::to_text) else { return Ok(None) };
+        let left = self.0.checked_sub(text.len());
+        self.0 = left.ok_or_else(|| ApkError::Refused(format!("the manifest's texts exceed {MAX_TEXT} bytes")))?;
+        Ok(Some(text))
+    }
+}

@@ -1,0 +1,88 @@
+//! A manifest as its author writes it: XML text, with the escapes that the packager takes out.
+
+use std::sync::Arc;
+
+use super::element::{Attribute, Element, MAX_DEPTH, Value};
+use super::{ApkError, MAX_MANIFEST};
+
+const ANDROID: &str = "http://schemas.android.com/apk/res/android";
+/// As many as a manifest of the largest size could hold in binary form.
+const MAX_NODES: u32 = 200_000;
+
+/// Reads a source manifest as the phone would see it, after the packager.
+pub fn parse(text: &str) -> Result<Element, ApkError> {
+    if text.len() > MAX_MANIFEST {
+        let length = text.len();
+        return Err(ApkError::Refused(format!("the manifest has {length} bytes; at most {MAX_MANIFEST} are read")));
+    }
+    let options = roxmltree::ParsingOptions { nodes_limit: MAX_NODES, ..roxmltree::ParsingOptions::default() };
+    let document = roxmltree::Document::parse_with_options(text, options)
+        .map_err(|error| ApkError::NotAnApk(format!("the manifest is not XML: {error}")))?;
+    let lines = Lines::new(text);
+    read(document.root_element(), &lines, 0)
+}
+
+fn read(node: roxmltree::Node<'_, '_>, lines: &Lines, depth: usize) -> Result<Element, ApkError> {
+    if depth >= MAX_DEPTH {
+        return Err(ApkError::Refused(format!("its elements nest deeper than {MAX_DEPTH}")));
+    }
+    let attributes = node.attributes().map(|one| Attribute {
+        name: one.name().into(),
+        android: one.namespace() == Some(ANDROID),
+        value: value(one.value()),
+    });
+    let children = node.children().filter(roxmltree::Node::is_element).map(|child| read(child, lines, depth + 1));
+    Ok(Element {
+        name: node.tag_name().name().into(),
+        attributes: attributes.collect(),
+        children: children.collect::<Result<_, _>>()?,
+        line: lines.of(node.range().start),
+    })
+}
+
+fn value(text: &str) -> Value {
+    match text.strip_prefix('@').filter(|name| !name.is_empty() && !name.contains(char::is_whitespace)) {
+        Some(name) => Value::Named(name.trim_start_matches('+').into()),
+        None => Value::Text(unescape(text)),
+    }
+}
+
+/// What aapt and aapt2 leave of an attribute: `\n` becomes a line break, and any other backslash goes.
+fn unescape(text: &str) -> Arc<str> {
+    if !text.contains('\\') {
+        return text.into();
+    }
+    let mut plain = String::with_capacity(text.len());
+    let mut rest = text.chars();
+    while let Some(character) = rest.next() {
+        if character != '\\' {
+            plain.push(character);
+            continue;
+        }
+        match rest.next() {
+            Some('n') => plain.push('\n'),
+            Some('t') => plain.push('\t'),
+            Some('u') => {
+                let digits: String = rest.by_ref().take(4).collect();
+                let code = u32::from_str_radix(&digits, 16).ok().and_then(char::from_u32);
+                plain.push(code.unwrap_or(char::REPLACEMENT_CHARACTER));
+            }
+            Some(other) => plain.push(other),
+            None => {}
+        }
+    }
+    plain.into()
+}
+
+/// Where lines begin.
+struct Lines(Vec<usize>);
+
+impl Lines {
+    fn new(text: &str) -> Lines {
+        Lines(text.match_indices('\n').map(|(at, _)| at).collect())
+    }
+
+    fn of(&self, offset: usize) -> u32 {
+        self.0.partition_point(|end| *end < offset) as u32 + 1
+    }
+}

@@ -1,0 +1,3 @@
+//! App tools: what the apps on a phone offer.
+
+pub mod offer;

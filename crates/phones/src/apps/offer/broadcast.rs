@@ -1,0 +1,70 @@
+//! Ordered broadcasts: the receiver answers the discovery with its tools in the result's extras.
+
+use serde_json::Value;
+use sinew_tool::Tool;
+
+use super::bundle::{bundle_text, texts};
+use super::finding::clip;
+use super::provider::parameters;
+use super::{Finding, MAX_TOOLS};
+
+/// What a receiver said.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Broadcast {
+    pub instructions: Option<String>,
+    pub tools: Vec<Tool>,
+    /// Tools that could not be read, and why.
+    pub findings: Vec<Finding>,
+}
+
+/// The tools in the answer to the discovery broadcast, as `am broadcast` prints it.
+pub fn broadcast_tools(text: &str) -> Result<Broadcast, Finding> {
+    let refused = |message: String| Finding::error("broadcast-answer", message);
+    let extras = text.find("extras: ").map(|at| &text[at..]);
+    let extras =
+        extras.ok_or_else(|| refused("the receiver answered the discovery without result extras".to_owned()))?;
+    // Which keys there are depends on the tools, so the list of tools is read first.
+    let ends = |key: &str| key.ends_with(".description") || key.ends_with(".parameters");
+    let rough = bundle_text(extras, &|key| matches!(key, "tools" | "instructions") || ends(key)).map_err(refused)?;
+    let Some(names) = rough.get("tools").and_then(texts) else {
+        return tools(&rough, names_by_keys(&rough));
+    };
+    let is_key = |key: &str| {
+        let of_tool = || key.strip_suffix(".description").or_else(|| key.strip_suffix(".parameters"));
+        matches!(key, "tools" | "instructions") || of_tool().is_some_and(|name| names.iter().any(|one| one == name))
+    };
+    let bundle = bundle_text(extras, &is_key).map_err(refused)?;
+    tools(&bundle, names)
+}
+
+/// Where the list itself was not printed, every tool still has its description.
+fn names_by_keys(bundle: &Value) -> Vec<String> {
+    let keys = bundle.as_object().into_iter().flat_map(|bundle| bundle.keys());
+    keys.filter_map(|key| key.strip_suffix(".description")).map(str::to_owned).collect()
+}
+
+fn tools(bundle: &Value, names: Vec<String>) -> Result<Broadcast, Finding> {
+    if names.is_empty() {
+        return Err(Finding::error("broadcast-answer", "the receiver's answer to the discovery names no `tools`"));
+    }
+    let text = |key: &str| bundle.get(key).and_then(Value::as_str);
+    let instructions = text("instructions").map(str::to_owned);
+    let mut answer = Broadcast { instructions, tools: Vec::new(), findings: Vec::new() };
+    if names.len() > MAX_TOOLS {
+        let message = format!("the receiver has {} tools; the first {MAX_TOOLS} are offered", names.len());
+        answer.findings.push(Finding::warning("too-many", message));
+    }
+    for name in names.iter().take(MAX_TOOLS).filter(|name| !name.trim().is_empty()) {
+        let described = text(&format!("{name}.parameters"));
+        let schema = described.and_then(|text| serde_json::from_str(text).ok()).as_ref().and_then(parameters);
+        let Some(schema) = schema else {
+            let message =
+                format!("`{0}.parameters` is no JSON object of names and types; `{0}` is left out", clip(name));
+            answer.findings.push(Finding::error("schema-not-object", message).of_tool(name));
+            continue;
+        };
+        let description = text(&format!("{name}.description")).unwrap_or_default();
+        answer.tools.push(Tool::new(name.as_str(), description, schema));
+    }
+    Ok(answer)
+}

@@ -1,0 +1,106 @@
+//! Bundles: what an app answers, as the agent gives it or as a shell command prints it.
+//!
+//! The agent's JSON loses nothing. The printed form (`Bundle[{key=value, …}]`) has no quoting, so it
+//! is split only at keys that are expected; what Android does not print is marked as `opaque`.
+
+use serde_json::de::{Deserializer, StreamDeserializer};
+use serde_json::{Map, Value, json};
+
+/// Longer answers than binder carries are none.
+const MAX_TEXT: usize = 4 << 20;
+
+/// The strings of an array in the agent's bundle JSON; `None` where it is none.
+pub fn texts(value: &Value) -> Option<Vec<String>> {
+    let items = value.get("strings").or_else(|| value.get("list")).or_else(|| value.get("charsequences"));
+    let items = items.unwrap_or(value).as_array()?;
+    Some(items.iter().filter_map(Value::as_str).map(str::to_owned).collect())
+}
+
+/// Reads a printed bundle into the agent's JSON. `is_key` says which keys may stand in it.
+///
+/// ```
+/// use sinew_phones::apps::offer::bundle_text;
+///
+/// let printed = "Result: Bundle[{tool_name=forecast, tool_input_required=[city, day], success=true}]";
+/// let bundle = bundle_text(printed, &|key| key.starts_with("tool_") || key == "success").unwrap();
+/// assert_eq!(bundle["tool_name"], "forecast");
+/// assert_eq!(bundle["success"], true);
+/// assert_eq!(bundle["tool_input_required"]["strings"][1], "day");
+/// ```
+pub fn bundle_text(text: &str, is_key: &dyn Fn(&str) -> bool) -> Result<Value, String> {
+    if text.len() > MAX_TEXT {
+        return Err(format!("the answer has {} bytes; at most {MAX_TEXT} are read", text.len()));
+    }
+    let start = text.find("Bundle[").ok_or("the answer holds no bundle")?;
+    let body = &text[start + "Bundle[".len()..];
+    if body.starts_with("mParcelledData") {
+        return Err("this Android prints only the size of the answer; the agent is needed to read it".to_owned());
+    }
+    if body.starts_with("EMPTY_PARCEL") || body.starts_with("{}") {
+        return Ok(json!({}));
+    }
+    let end = body.rfind("}]").ok_or("the printed bundle breaks off")?;
+    let inner = body.get(1..end).filter(|_| body.starts_with('{')).ok_or("the printed bundle has no braces")?;
+    let mut bundle = Map::new();
+    let mut rest = inner;
+    while let Some((key, behind)) = key(rest, is_key) {
+        let (value, next) = value(behind, is_key);
+        bundle.entry(key).or_insert(value);
+        rest = next;
+    }
+    Ok(Value::Object(bundle))
+}
+
+/// A key at the beginning, and what follows its `=`.
+fn key<'a>(text: &'a str, is_key: &dyn Fn(&str) -> bool) -> Option<(&'a str, &'a str)> {
+    // No key of the protocols is nearly as long.
+    let until = text.bytes().take(256).position(|byte| byte == b'=')?;
+    let key = &text[..until];
+    (!key.contains([',', ' ', '{', '[']) && is_key(key)).then(|| (key, &text[until + 1..]))
+}
+
+/// The value at the beginning, and what follows the comma behind it.
+fn value<'a>(text: &'a str, is_key: &dyn Fn(&str) -> bool) -> (Value, &'a str) {
+    // JSON ends where it ends, whatever it holds.
+    let skip = match text.trim_start().starts_with(['{', '[']) {
+        true => json_length(text),
+        false => 0,
+    };
+    let mut end = text.len();
+    for (at, _) in text[skip..].match_indices(", ") {
+        if key(&text[skip + at + 2..], is_key).is_some() {
+            end = skip + at;
+            break;
+        }
+    }
+    let next = text.get(end + 2..).unwrap_or_default();
+    (typed(&text[..end]), next)
+}
+
+fn json_length(text: &str) -> usize {
+    let mut stream: StreamDeserializer<'_, _, serde::de::IgnoredAny> = Deserializer::from_str(text).into_iter();
+    match stream.next() {
+        Some(Ok(_)) => stream.byte_offset(),
+        _ => 0,
+    }
+}
+
+fn typed(text: &str) -> Value {
+    let list = |text: &str| {
+        let inner = text.strip_prefix('[')?.strip_suffix(']')?;
+        let items: Vec<&str> = inner.split(", ").filter(|item| !item.is_empty()).collect();
+        Some(json!({ "strings": items }))
+    };
+    match text {
+        "true" => Value::Bool(true),
+        "false" => Value::Bool(false),
+        "null" => Value::Null,
+        // Before Android 10 an array prints as its address.
+        _ if text.starts_with("[Ljava.lang.String;@") => {
+            json!({"opaque": {"class": "[Ljava.lang.String;", "text": text}})
+        }
+        // JSON that is an array of anything else stays text.
+        _ if text.starts_with('[') && !text.contains(['"', '{']) => list(text).unwrap_or_else(|| json!(text)),
+        _ => json!(text),
+    }
+}

@@ -1,0 +1,246 @@
+//! Android's app functions, as `cmd app_function list-app-functions` lists them.
+//!
+//! The list is JSON in which every member is an array, scalars too; types are numbers.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value, json};
+use sinew_tool::Tool;
+
+use super::finding::clip;
+use super::{AppTool, Finding, Form, MAX_TOOLS};
+
+/// References to shared types that refer to each other end here.
+const MAX_DEPTH: usize = 12;
+/// Types branch; a list that describes more of them for one function is built to exhaust its reader.
+const MAX_TYPES: usize = 2000;
+
+/// The functions of one package.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PackageFunctions {
+    pub package: String,
+    pub tools: Vec<AppTool>,
+    /// Functions that are not offered, and why.
+    pub findings: Vec<Finding>,
+}
+
+/// Reads the list. What stands before the first brace is the command's chatter.
+pub fn app_functions(text: &str) -> Result<Vec<PackageFunctions>, Finding> {
+    let refused = |message: String| Finding::error("functions-answer", message);
+    let json = text.find('{').map(|at| &text[at..]);
+    let json =
+        json.ok_or_else(|| refused(format!("the phone did not list its app functions: {}", clip(text.trim()))))?;
+    let mut stream = serde_json::Deserializer::from_str(json).into_iter::<Value>();
+    let list = match stream.next() {
+        Some(Ok(Value::Object(list))) => list,
+        Some(Err(error)) => return Err(refused(format!("the list of app functions is not JSON: {error}"))),
+        _ => return Err(refused("the list of app functions is no object".to_owned())),
+    };
+    Ok(list.iter().map(|(package, entries)| read_package(package, entries)).collect())
+}
+
+fn read_package(package: &str, entries: &Value) -> PackageFunctions {
+    let mut found = PackageFunctions { package: package.to_owned(), tools: Vec::new(), findings: Vec::new() };
+    let entries: Vec<&Map<String, Value>> =
+        entries.as_array().into_iter().flatten().filter_map(Value::as_object).collect();
+    let documents = |kind: &'static str| {
+        let of_kind = move |(key, _): &(&String, &Value)| key.starts_with(kind);
+        entries.iter().flat_map(move |entry| entry.iter().filter(of_kind)).map(|(_, document)| document)
+    };
+    let shared: BTreeMap<&str, &Value> = documents("AppFunctionComponentMetadata")
+        .flat_map(|document| items(document, "dataTypes"))
+        .filter_map(|one| Some((text(one, "name")?, first(one, "dataTypeMetadata")?)))
+        .collect();
+    for entry in &entries {
+        let find = |kind: &str| entry.iter().find(|(key, _)| key.starts_with(kind)).map(|(_, document)| document);
+        let Some(about) = find("AppFunctionStaticMetadata") else { continue };
+        let Some(id) = text(about, "functionId") else {
+            found
+                .findings
+                .push(Finding::error("functions-answer", format!("a function of {package} has no functionId")));
+            continue;
+        };
+        if text(about, "packageName").is_some_and(|told| told != package) {
+            let message =
+                format!("function `{}` is listed under {package} but names another package; it is left out", clip(id));
+            found.findings.push(Finding::error("functions-answer", message));
+            continue;
+        }
+        if !is_enabled(about, find("AppFunctionRuntimeMetadata")) {
+            let message = format!("function `{}` is switched off on this phone", clip(id));
+            found.findings.push(Finding::advice("disabled", message));
+            continue;
+        }
+        if found.tools.len() >= MAX_TOOLS {
+            let message = format!("{package} has more than {MAX_TOOLS} functions; the others are left out");
+            found.findings.push(Finding::warning("too-many", message));
+            break;
+        }
+        match read_function(id, about, &shared) {
+            Ok(mut tool) => {
+                if found.tools.iter().any(|other| other.tool.name == tool.name) {
+                    tool.name = long_name(id);
+                }
+                let function = Some(id.to_owned());
+                let component = String::new();
+                let form = Form::AppFunction;
+                found.tools.push(AppTool { tool, form, component, authority: None, action: None, function });
+            }
+            Err(what) => {
+                let message = format!("function `{}` is left out: {what}", clip(id));
+                found.findings.push(Finding::warning("function-type", message));
+            }
+        }
+    }
+    found
+}
+
+/// The runtime's word counts, where it has one; the nesting differs between versions of Android.
+fn is_enabled(about: &Value, runtime: Option<&Value>) -> bool {
+    let by_default = first(about, "enabledByDefault").and_then(Value::as_bool).unwrap_or(true);
+    let inner = runtime.and_then(|runtime| match runtime.get("enabled") {
+        Some(_) => Some(runtime),
+        None => runtime.as_object()?.values().next(),
+    });
+    match inner.and_then(|runtime| first(runtime, "enabled")) {
+        Some(Value::Bool(enabled)) => *enabled,
+        Some(Value::Number(state)) if state.as_u64() == Some(1) => true,
+        Some(Value::Number(state)) if state.as_u64() == Some(2) => false,
+        _ => by_default,
+    }
+}
+
+fn read_function(id: &str, about: &Value, shared: &BTreeMap<&str, &Value>) -> Result<Tool, String> {
+    let mut types = Types { shared, left: MAX_TYPES };
+    let (mut properties, mut required) = (Map::new(), Vec::new());
+    for parameter in items(about, "parameters") {
+        let Some(name) = text(parameter, "name") else { continue };
+        let schema = first(parameter, "dataTypeMetadata").map(|data| types.schema(data, MAX_DEPTH)).transpose();
+        let needed = first(parameter, "isRequired").and_then(Value::as_bool).unwrap_or(false);
+        let mut schema = match schema {
+            Ok(schema) => schema.unwrap_or_else(|| json!({})),
+            Err(what) if needed => return Err(format!("parameter `{}` {what}", clip(name))),
+            // What may be left out is left out.
+            Err(_) => continue,
+        };
+        if let Some(description) = text(parameter, "description") {
+            schema["description"] = json!(description);
+        }
+        properties.insert(name.to_owned(), schema);
+        if needed {
+            required.push(name.to_owned());
+        }
+    }
+    let mut schema = json!({"type": "object", "properties": properties});
+    if !required.is_empty() {
+        schema["required"] = json!(required);
+    }
+    let description = text(about, "description").unwrap_or_default();
+    let mut tool = Tool::new(short_name(id), description, schema);
+    let returned = first(about, "response").and_then(|response| first(response, "valueType"));
+    if let Some(Ok(output)) = returned.map(|data| types.schema(data, MAX_DEPTH)) {
+        tool = tool.with_output_schema(output);
+    }
+    Ok(tool)
+}
+
+/// `com.example.Notes#create` is `create`.
+fn short_name(id: &str) -> String {
+    let end = id.rsplit(['#', '/', '$']).next().unwrap_or_default();
+    let end = if id.contains('#') { end } else { end.rsplit('.').next().unwrap_or_default() };
+    clean(if end.is_empty() { id } else { end })
+}
+
+fn long_name(id: &str) -> String {
+    clean(id)
+}
+
+fn clean(name: &str) -> String {
+    name.chars()
+        .map(|one| if one.is_ascii_alphanumeric() || "_-.".contains(one) { one } else { '_' })
+        .take(128)
+        .collect()
+}
+
+struct Types<'a> {
+    shared: &'a BTreeMap<&'a str, &'a Value>,
+    left: usize,
+}
+
+impl Types<'_> {
+    fn schema(&mut self, data: &Value, depth: usize) -> Result<Value, String> {
+        self.left = self.left.checked_sub(1).ok_or("has too many types")?;
+        let depth = depth.checked_sub(1).ok_or("has types that nest without end")?;
+        let kind = first(data, "type").and_then(Value::as_i64);
+        let mut schema = match kind {
+            Some(0) => json!({"type": "null"}),
+            Some(1) => json!({"type": "boolean"}),
+            Some(3) => self.object(data, depth)?,
+            Some(4 | 5) => json!({"type": "number"}),
+            Some(6 | 7) => json!({"type": "integer"}),
+            Some(8) => json!({"type": "string"}),
+            Some(10) => {
+                let item = first(data, "itemType").map(|item| self.schema(item, depth)).transpose()?;
+                json!({"type": "array", "items": item.unwrap_or_else(|| json!({}))})
+            }
+            Some(11) => {
+                let name = text(data, "dataTypeReference").unwrap_or_default();
+                let target =
+                    *self.shared.get(name).ok_or_else(|| format!("refers to the unknown type `{}`", clip(name)))?;
+                self.schema(target, depth)?
+            }
+            Some(12 | 14) => {
+                let parts = ["matchAll", "allOf", "matchOneOf", "oneOf"].into_iter().flat_map(|key| items(data, key));
+                let parts = parts.map(|part| self.schema(part, depth)).collect::<Result<Vec<_>, _>>()?;
+                let word = if kind == Some(12) { "allOf" } else { "oneOf" };
+                if parts.is_empty() { json!({}) } else { json!({ word: parts }) }
+            }
+            Some(2) => return Err("holds bytes, which cannot be sent".to_owned()),
+            Some(13) => return Err("holds an Android object, which cannot be sent".to_owned()),
+            Some(other) => return Err(format!("has the type {other}, which is not known")),
+            None => json!({}),
+        };
+        if let Some(description) = text(data, "description") {
+            schema["description"] = json!(description);
+        }
+        let nullable = first(data, "isNullable").and_then(Value::as_bool).unwrap_or(false);
+        if nullable && let Some(plain) = schema.get("type").and_then(Value::as_str).map(str::to_owned) {
+            schema["type"] = json!([plain, "null"]);
+        }
+        Ok(schema)
+    }
+
+    fn object(&mut self, data: &Value, depth: usize) -> Result<Value, String> {
+        let mut properties = Map::new();
+        for property in items(data, "properties") {
+            let (Some(name), Some(of)) = (text(property, "name"), first(property, "dataTypeMetadata")) else {
+                continue;
+            };
+            properties.insert(name.to_owned(), self.schema(of, depth)?);
+        }
+        let required: Vec<&Value> = items(data, "required").filter(|name| name.is_string()).collect();
+        let mut schema = json!({"type": "object", "properties": properties});
+        if !required.is_empty() {
+            schema["required"] = json!(required);
+        }
+        Ok(schema)
+    }
+}
+
+/// The items of a member, which is an array or, in some samples, the item itself.
+fn items<'a>(value: &'a Value, key: &str) -> impl Iterator<Item = &'a Value> {
+    let member = value.get(key);
+    let (many, one) = match member {
+        Some(Value::Array(items)) => (Some(items), None),
+        other => (None, other),
+    };
+    many.into_iter().flatten().chain(one)
+}
+
+fn first<'a>(value: &'a Value, key: &str) -> Option<&'a Value> {
+    items(value, key).next()
+}
+
+fn text<'a>(value: &'a Value, key: &str) -> Option<&'a str> {
+    first(value, key).and_then(Value::as_str)
+}

@@ -1,0 +1,206 @@
+//! mMCP: the JSON in an activity's meta-data, also where the packager damaged it.
+//!
+//! aapt takes backslashes out of attributes, so that what was valid JSON in the source may be none
+//! on the phone: line breaks and quotes stand bare inside strings. In string resources it takes the
+//! quotes themselves. What can be told apart is repaired; the rest is shown to its author.
+
+use serde_json::Value;
+use sinew_tool::Tool;
+use sinew_tool::manifest::Manifest as Advertised;
+
+use super::finding::clip;
+use super::{AppTool, Finding, Form, Offer, Words};
+use crate::apk::{self, Component, Meta};
+
+/// Larger than what any model would read.
+const MAX_JSON: usize = 1 << 20;
+
+pub fn activity(component: &Component, words: &Words, offer: &mut Offer) {
+    let at = |finding: Finding| finding.at(component);
+    let Some(meta) = component.meta(&words.manifest) else {
+        let message = format!("{} advertises tools but has no meta-data `{}`", component.name, words.manifest);
+        return offer.findings.push(at(Finding::error("manifest-missing", message)));
+    };
+    let text = match &meta.value {
+        Some(apk::Value::Text(text)) => text,
+        other => return offer.findings.push(at(unreadable(other.as_ref(), meta, words))),
+    };
+    let value = match parse(text, meta.from_resource) {
+        Ok((value, None)) => value,
+        Ok((value, Some(repaired))) => {
+            offer.findings.push(at(repaired.on_line(meta.line)));
+            value
+        }
+        Err(broken) => return offer.findings.push(at(broken.on_line(meta.line))),
+    };
+    let mut findings = Vec::new();
+    match read(&value, &mut findings) {
+        Ok(advertised) => {
+            if !advertised.instructions.trim().is_empty() && offer.instructions.is_none() {
+                offer.instructions = Some(advertised.instructions);
+            }
+            for tool in advertised.tools {
+                offer.add(AppTool {
+                    tool,
+                    form: Form::Activity,
+                    component: component.name.clone(),
+                    authority: None,
+                    action: Some(words.call.clone()),
+                    function: None,
+                });
+            }
+        }
+        Err(finding) => findings.push(finding),
+    }
+    offer.findings.extend(findings.into_iter().map(|finding| at(finding.on_line(meta.line))));
+}
+
+fn unreadable(value: Option<&apk::Value>, meta: &Meta, words: &Words) -> Finding {
+    let name = &words.manifest;
+    let finding = match value {
+        Some(apk::Value::Named(reference)) => {
+            let message = format!(
+                "meta-data `{name}` refers to @{reference}, which is not in the manifest; inspect the built APK to see the tools"
+            );
+            Finding::advice("manifest-elsewhere", message)
+        }
+        Some(apk::Value::Reference(id)) => {
+            let message = format!(
+                "meta-data `{name}` refers to the resource 0x{id:08x}, which the APK does not have as a string"
+            );
+            Finding::error("manifest-missing", message)
+        }
+        None if meta.resource.is_some() => {
+            let message = format!("meta-data `{name}` has android:resource; the tools are read from android:value");
+            Finding::error("manifest-missing", message)
+        }
+        _ => Finding::error("manifest-missing", format!("meta-data `{name}` has no text in android:value")),
+    };
+    finding.on_line(meta.line)
+}
+
+/// Reads the tools one by one, so that one bad tool does not cost the others.
+fn read(value: &Value, findings: &mut Vec<Finding>) -> Result<Advertised, Finding> {
+    let mut value = value.clone();
+    if let Some(tools) = value.get_mut("tools").and_then(Value::as_array_mut) {
+        let mut index = 0;
+        tools.retain(|entry| {
+            let kept = judge_entry(entry, index);
+            index += 1;
+            kept.map_err(|finding| findings.push(finding)).is_ok()
+        });
+    }
+    let advertised = Advertised::from_json(&value).map_err(|what| Finding::error("manifest-shape", what))?;
+    if !advertised.protocol_version.is_compatible() {
+        let version = advertised.protocol_version;
+        let message = format!("the app speaks mMCP {version}; this gateway speaks 1.x, so its tools are not offered");
+        return Err(Finding::error("protocol-version", message));
+    }
+    Ok(advertised)
+}
+
+fn judge_entry(entry: &Value, index: usize) -> Result<(), Finding> {
+    let tool = Tool::from_json(entry)
+        .map_err(|what| Finding::error("tool-shape", format!("tools[{index}]: {what}; it is left out")))?;
+    let schema = entry.get("parameters").or_else(|| entry.get("inputSchema"));
+    match schema.map(is_object_schema) {
+        None | Some(true) => Ok(()),
+        Some(false) => {
+            let message = format!(
+                "`parameters` of `{}` is no JSON Schema of type object; the tool is left out",
+                clip(&tool.name)
+            );
+            Err(Finding::error("schema-not-object", message).of_tool(&tool.name))
+        }
+    }
+}
+
+/// Arguments travel as an object, so their schema is one of an object.
+pub fn is_object_schema(schema: &Value) -> bool {
+    schema.as_object().is_some_and(|schema| match schema.get("type") {
+        None => true,
+        Some(Value::String(kind)) => kind == "object",
+        Some(Value::Array(kinds)) => kinds.iter().any(|kind| kind == "object"),
+        Some(_) => false,
+    })
+}
+
+/// Reads the JSON, repairing what the packager is known to break. A repair is told.
+pub fn parse(text: &str, from_resource: bool) -> Result<(Value, Option<Finding>), Finding> {
+    if text.len() > MAX_JSON {
+        let message = format!("the tools have {} bytes of JSON; at most {MAX_JSON} are read", text.len());
+        return Err(Finding::error("manifest-size", message));
+    }
+    let error = match serde_json::from_str(text) {
+        Ok(value) => return Ok((value, None)),
+        Err(error) => error,
+    };
+    if let Ok(value) = serde_json::from_str(&escape_breaks(text)) {
+        let message = "the packager turned \\n into a bare line break inside the JSON; it was repaired here, other readers refuse it: write \\\\n";
+        return Ok((value, Some(Finding::warning("json-escapes", message))));
+    }
+    if let Ok(value) = serde_json::from_str(&escape_quotes(&escape_breaks(text))) {
+        let message = "the packager took the backslashes before quotes inside the JSON; it was repaired here, other readers refuse it: write \\\\\\\"";
+        return Ok((value, Some(Finding::warning("json-escapes", message))));
+    }
+    if from_resource && !text.contains('"') {
+        let message = "the packager took all quotes out of the string resource; write each as \\\", or put the JSON into android:value";
+        return Err(Finding::error("json-quotes", message));
+    }
+    let near = near(text, &error);
+    Err(Finding::error("json-broken", format!("the tools are not JSON: {error}, near `{near}`")))
+}
+
+/// The text around the place where the JSON breaks.
+fn near(text: &str, error: &serde_json::Error) -> String {
+    let line = text.split('\n').nth(error.line().saturating_sub(1)).unwrap_or_default();
+    let mut from = error.column().saturating_sub(30).min(line.len());
+    while !line.is_char_boundary(from) {
+        from -= 1;
+    }
+    clip(&line[from..]).chars().take(60).collect()
+}
+
+/// Control characters inside strings, as JSON wants them.
+fn escape_breaks(text: &str) -> String {
+    let mut whole = String::with_capacity(text.len() + 16);
+    let (mut inside, mut escaped) = (false, false);
+    for character in text.chars() {
+        match character {
+            '"' if !escaped => inside = !inside,
+            '\n' if inside => {
+                whole.push_str("\\n");
+                continue;
+            }
+            '\t' if inside => {
+                whole.push_str("\\t");
+                continue;
+            }
+            _ => {}
+        }
+        escaped = character == '\\' && !escaped;
+        whole.push(character);
+    }
+    whole
+}
+
+/// A quote ends a string only where something follows that may follow a string.
+fn escape_quotes(text: &str) -> String {
+    let mut whole = String::with_capacity(text.len() + 16);
+    let (mut inside, mut escaped) = (false, false);
+    for (at, character) in text.char_indices() {
+        if character == '"' && !escaped {
+            let next = text[at + 1..].trim_start().chars().next();
+            if !inside {
+                inside = true;
+            } else if matches!(next, None | Some(',' | ':' | '}' | ']')) {
+                inside = false;
+            } else {
+                whole.push('\\');
+            }
+        }
+        escaped = character == '\\' && !escaped;
+        whole.push(character);
+    }
+    whole
+}

@@ -1,0 +1,236 @@
+//! What an app offers to models, in whichever form it does, as one kind of tool with its origin.
+//!
+//! [`read`] reads an APK and [`offers`] judges its manifest; nothing is asked of a phone. Tools that
+//! only the running app can name stand among the [`Offer::asks`]: what it answers is read by
+//! [`provider_tools`], [`broadcast_tools`] and [`app_functions`]. Nothing is dropped in silence:
+//! what is not offered has a [`Finding`] that says why.
+
+mod broadcast;
+mod bundle;
+mod finding;
+mod functions;
+mod mmcp;
+mod provider;
+mod service;
+
+use sinew_tool::Tool;
+
+pub use broadcast::{Broadcast, broadcast_tools};
+pub use bundle::{bundle_text, texts};
+pub use finding::{Finding, Severity};
+pub use functions::{PackageFunctions, app_functions};
+pub use provider::{Provided, provider_tools};
+
+use crate::apk::{self, ApkError, Component, ComponentKind, Manifest, ReadAt};
+
+/// More tools than this no app has use for, and no model could choose from.
+pub const MAX_TOOLS: usize = 128;
+
+/// How an app offers tools.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Form {
+    /// mMCP: an activity whose meta-data hold the tools.
+    Activity,
+    /// mMCP as it was shipped later: a receiver of ordered broadcasts that tells its tools when asked.
+    Broadcast,
+    /// A content provider with one tool.
+    Provider,
+    /// A content provider with many tools.
+    ProviderMany,
+    /// A service whose capabilities stand in an XML file.
+    Service,
+    /// Android's own, since Android 16.
+    AppFunction,
+}
+
+impl Form {
+    pub fn word(self) -> &'static str {
+        match self {
+            Form::Activity => "activity",
+            Form::Broadcast => "broadcast",
+            Form::Provider => "provider",
+            Form::ProviderMany => "provider-many",
+            Form::Service => "service",
+            Form::AppFunction => "app-function",
+        }
+    }
+}
+
+/// The names by which apps are recognised. Some of the protocols are young and may still move.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Words {
+    /// Action of activities that advertise tools.
+    pub advertise: String,
+    /// Action of the intent that calls such a tool.
+    pub call: String,
+    /// Name of the meta-data that holds the tools.
+    pub manifest: String,
+    /// Action of the broadcast that asks for tools.
+    pub discovery: String,
+    /// Action of the broadcast that calls one.
+    pub invoke: String,
+    /// MIME type in the filter of providers with one tool.
+    pub provider_type: String,
+    /// Action in the filter of providers with many tools.
+    pub provider_action: String,
+    /// Action of services with a capability file.
+    pub service: String,
+    /// Action of services with Android's app functions.
+    pub functions: String,
+}
+
+impl Default for Words {
+    fn default() -> Words {
+        Words {
+            advertise: "com.example.mMCP.ACTION_TOOL_ADVERTISE".to_owned(),
+            call: "com.example.mMCP.ACTION_TOOL_CALL".to_owned(),
+            manifest: "mMCP_manifest".to_owned(),
+            discovery: "com.example.ACTION_MMCP_DISCOVERY".to_owned(),
+            invoke: "com.example.ACTION_MMCP_INVOKE".to_owned(),
+            provider_type: "application/vnd.mcp.tool".to_owned(),
+            provider_action: "se.premex.mcp.MCP_PROVIDER".to_owned(),
+            service: "mobile.mcp.SERVICE".to_owned(),
+            functions: "android.app.appfunctions.AppFunctionService".to_owned(),
+        }
+    }
+}
+
+/// What one app offers.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Offer {
+    pub package: String,
+    pub version_name: String,
+    pub version_code: u64,
+    /// SHA-256 of the signing certificate, in hexadecimal.
+    pub certificate: Option<String>,
+    /// What the app says of itself, as it stands; nobody vouches for it.
+    pub instructions: Option<String>,
+    pub tools: Vec<AppTool>,
+    pub asks: Vec<Ask>,
+    pub findings: Vec<Finding>,
+}
+
+/// A tool and how it is reached.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AppTool {
+    pub tool: Tool,
+    pub form: Form,
+    /// The whole name of the component's class; empty for app functions, which Android finds.
+    pub component: String,
+    /// Of a provider.
+    pub authority: Option<String>,
+    /// What the call's intent is sent with.
+    pub action: Option<String>,
+    /// Android's id of an app function.
+    pub function: Option<String>,
+}
+
+/// A component whose tools are known only by asking it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ask {
+    /// A provider may turn out to be of the other form.
+    pub form: Form,
+    pub component: String,
+    pub authority: Option<String>,
+    /// What the asking broadcast is sent with.
+    pub action: Option<String>,
+}
+
+/// Reads an APK and what it offers. Of the file, only the ranges needed for that are read.
+pub async fn read(source: &dyn ReadAt, words: &Words) -> Result<(Manifest, Offer), ApkError> {
+    let wanted = |component: &Component| form_of(component, words).is_some();
+    let manifest = apk::read_manifest(source, &wanted).await?;
+    let offer = offers(&manifest, words);
+    Ok((manifest, offer))
+}
+
+/// The form in which a component offers tools, by its filters.
+pub fn form_of(component: &Component, words: &Words) -> Option<Form> {
+    let is_typed = || component.filters.iter().any(|filter| filter.mime_types.contains(&words.provider_type));
+    match component.kind {
+        ComponentKind::Activity if component.has_action(&words.advertise) => Some(Form::Activity),
+        ComponentKind::Receiver if component.has_action(&words.discovery) => Some(Form::Broadcast),
+        ComponentKind::Provider if is_typed() => Some(Form::Provider),
+        ComponentKind::Provider if component.has_action(&words.provider_action) => Some(Form::ProviderMany),
+        ComponentKind::Service if component.has_action(&words.service) => Some(Form::Service),
+        ComponentKind::Service if component.has_action(&words.functions) => Some(Form::AppFunction),
+        _ => None,
+    }
+}
+
+/// What the manifest offers.
+pub fn offers(manifest: &Manifest, words: &Words) -> Offer {
+    let mut offer = Offer {
+        package: manifest.package.clone(),
+        version_name: manifest.version_name.clone(),
+        version_code: manifest.version_code,
+        certificate: manifest.certificate_sha256.clone(),
+        instructions: None,
+        tools: Vec::new(),
+        asks: Vec::new(),
+        findings: Vec::new(),
+    };
+    for component in &manifest.components {
+        let Some(form) = form_of(component, words) else { continue };
+        if let Some(obstacle) = obstacle(manifest, component) {
+            offer.findings.push(obstacle);
+            continue;
+        }
+        if let Some(permission) = &component.permission
+            && form != Form::AppFunction
+        {
+            let message = format!(
+                "callers of {} need {permission}, which the gateway does not hold; calls will be refused",
+                component.name
+            );
+            offer.findings.push(Finding::warning("permission", message).at(component));
+        }
+        match form {
+            Form::Activity => mmcp::activity(component, words, &mut offer),
+            Form::Service => service::capabilities(component, words, &mut offer),
+            Form::Provider | Form::ProviderMany => provider::ask(component, form, &mut offer),
+            Form::Broadcast => {
+                let action = Some(words.discovery.clone());
+                offer.asks.push(Ask { form, component: component.name.clone(), authority: None, action });
+            }
+            Form::AppFunction => {
+                offer.asks.push(Ask { form, component: component.name.clone(), authority: None, action: None });
+            }
+        }
+    }
+    offer
+}
+
+/// What keeps everybody from the component.
+fn obstacle(manifest: &Manifest, component: &Component) -> Option<Finding> {
+    if !component.enabled {
+        let message = format!("{} is disabled, so its tools are not offered", component.name);
+        return Some(Finding::warning("disabled", message).at(component));
+    }
+    if !manifest.is_exported(component) {
+        let (kind, name) = (component.kind.word(), &component.name);
+        let message =
+            format!("the {kind} {name} is not exported, so nobody can reach its tools; set android:exported=\"true\"");
+        return Some(Finding::error("not-exported", message).at(component));
+    }
+    None
+}
+
+impl Offer {
+    /// Adds a tool, unless the app has one of that name or too many already.
+    pub fn add(&mut self, tool: AppTool) {
+        let name = &tool.tool.name;
+        if self.tools.len() >= MAX_TOOLS {
+            if !self.findings.iter().any(|finding| finding.rule == "too-many") {
+                let message = format!("the app offers more than {MAX_TOOLS} tools; the others are left out");
+                self.findings.push(Finding::warning("too-many", message));
+            }
+        } else if self.tools.iter().any(|other| other.tool.name == *name) {
+            let message =
+                format!("the app has a second tool named `{name}` in {}; the first one is offered", tool.component);
+            self.findings.push(Finding::warning("name-repeated", message).of_tool(name));
+        } else {
+            self.tools.push(tool);
+        }
+    }
+}

@@ -1,0 +1,199 @@
+//! Content providers: asked with `get_tool_info`, they answer with one tool in eight keys, or with
+//! many in one.
+
+use serde_json::{Map, Value, json};
+use sinew_tool::Tool;
+
+use super::bundle::texts;
+use super::finding::clip;
+use super::mmcp::is_object_schema;
+use super::{Ask, Finding, Form, MAX_TOOLS, Offer};
+use crate::apk::Component;
+
+/// What a provider said.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Provided {
+    /// [`Form::Provider`] or [`Form::ProviderMany`], by what was said.
+    pub form: Form,
+    pub tools: Vec<Tool>,
+    /// What was read with a loss.
+    pub findings: Vec<Finding>,
+}
+
+pub fn ask(component: &Component, form: Form, offer: &mut Offer) {
+    let Some(authority) = component.authorities.first() else {
+        let message = format!("the provider {} has no authority, so nobody can call it", component.name);
+        return offer.findings.push(Finding::error("authority-missing", message).at(component));
+    };
+    let authority = Some(authority.clone());
+    offer.asks.push(Ask { form, component: component.name.clone(), authority, action: None });
+}
+
+/// The tools in the answer to `get_tool_info`, a bundle in the agent's JSON; null where the provider
+/// answered null.
+pub fn provider_tools(bundle: &Value) -> Result<Provided, Finding> {
+    let refused = |message: String| Finding::error("provider-answer", message);
+    let Some(bundle) = bundle.as_object() else {
+        return Err(refused("the provider answered null to get_tool_info".to_owned()));
+    };
+    if bundle.get("success") != Some(&Value::Bool(true)) {
+        let reason = bundle.get("error_message").and_then(Value::as_str);
+        return Err(refused(match (bundle.get("success"), reason) {
+            (_, Some(reason)) => format!("the provider refused get_tool_info: {}", clip(reason)),
+            (Some(_), None) => {
+                "the provider answered get_tool_info with `success` false and no `error_message`".to_owned()
+            }
+            (None, None) => "the provider's answer to get_tool_info lacks `success`".to_owned(),
+        }));
+    }
+    match bundle.get("tool") {
+        Some(many) => many_tools(many),
+        None => one_tool(bundle),
+    }
+}
+
+fn one_tool(bundle: &Map<String, Value>) -> Result<Provided, Finding> {
+    let refused = |message: String| Finding::error("provider-answer", message);
+    let text = |key: &str| {
+        let text = bundle.get(key).and_then(|value| value.as_str().or_else(|| value.get("charsequence")?.as_str()));
+        text.ok_or_else(|| refused(format!("the provider's answer to get_tool_info lacks the string `{key}`")))
+    };
+    let (name, description, schema) = (text("tool_name")?, text("tool_description")?, text("tool_input_schema")?);
+    if name.trim().is_empty() {
+        return Err(refused("the provider's `tool_name` is empty".to_owned()));
+    }
+    let mut findings = Vec::new();
+    let mut loss = |rule, message: String| findings.push(Finding::warning(rule, message).of_tool(name));
+    let required = match bundle.get("tool_input_required") {
+        None => {
+            return Err(refused(
+                "the provider's answer to get_tool_info lacks the array `tool_input_required`".to_owned(),
+            ));
+        }
+        Some(value) => texts(value).unwrap_or_else(|| {
+            loss(
+                "required-unreadable",
+                format!("which arguments `{}` requires cannot be read here; none is taken as required", clip(name)),
+            );
+            Vec::new()
+        }),
+    };
+    let schema: Value = serde_json::from_str(schema).map_err(|error| {
+        refused(format!("`tool_input_schema` of `{}` is not JSON: {error}", clip(name))).of_tool(name)
+    })?;
+    let Some(schema) = schema.as_object() else {
+        let message = format!("`tool_input_schema` of `{}` is no JSON object of parameters", clip(name));
+        return Err(Finding::error("schema-not-object", message).of_tool(name));
+    };
+    let schema = match is_whole_schema(schema) {
+        // Not what the protocol says, but what many would write.
+        true => {
+            loss(
+                "schema-whole",
+                format!(
+                    "`tool_input_schema` of `{}` is a whole schema where its properties alone are asked for",
+                    clip(name)
+                ),
+            );
+            with_required(schema.clone(), required)
+        }
+        false => described(schema.clone(), required),
+    };
+    Ok(Provided { form: Form::Provider, tools: vec![Tool::new(name, description, schema)], findings })
+}
+
+/// A parameter may be called `type` or `properties`, but hardly both, with these values.
+fn is_whole_schema(schema: &Map<String, Value>) -> bool {
+    schema.get("type") == Some(&json!("object")) && schema.get("properties").is_some_and(Value::is_object)
+}
+
+fn with_required(mut schema: Map<String, Value>, required: Vec<String>) -> Value {
+    if !required.is_empty() {
+        schema.insert("required".to_owned(), json!(required));
+    }
+    Value::Object(schema)
+}
+
+/// Properties and required names as a JSON Schema. A required name that is not described still is required.
+fn described(mut properties: Map<String, Value>, required: Vec<String>) -> Value {
+    for (_, property) in &mut properties {
+        // A bare type instead of a schema, and whatever else is none.
+        if !property.is_object() && !property.is_boolean() {
+            *property = json!({"type": json_type(property.as_str().unwrap_or("string"))});
+        }
+    }
+    for name in &required {
+        properties.entry(name.as_str()).or_insert_with(|| json!({}));
+    }
+    let schema =
+        Map::from_iter([("type".to_owned(), json!("object")), ("properties".to_owned(), Value::Object(properties))]);
+    with_required(schema, required)
+}
+
+fn many_tools(many: &Value) -> Result<Provided, Finding> {
+    let refused = |message: String| Finding::error("provider-answer", message);
+    let parsed: Value = match many {
+        Value::String(text) => serde_json::from_str(text)
+            .map_err(|error| refused(format!("`tool` in the provider's answer is not JSON: {error}")))?,
+        other => other.clone(),
+    };
+    let Some(entries) = parsed.get("tools").and_then(Value::as_object) else {
+        return Err(refused("`tool` in the provider's answer has no object `tools`".to_owned()));
+    };
+    let mut findings = Vec::new();
+    if entries.len() > MAX_TOOLS {
+        let message = format!("the provider has {} tools; the first {MAX_TOOLS} are offered", entries.len());
+        findings.push(Finding::warning("too-many", message));
+    }
+    let mut tools = Vec::new();
+    for (name, entry) in entries.iter().take(MAX_TOOLS) {
+        if name.trim().is_empty() {
+            findings.push(refused("the provider has a tool without a name; it is left out".to_owned()));
+            continue;
+        }
+        let (mut properties, mut required) = (Map::new(), Vec::new());
+        for input in entry.get("inputs").and_then(Value::as_array).into_iter().flatten() {
+            let Some(input_name) = input.get("name").and_then(Value::as_str) else { continue };
+            let mut property = json!({"type": input_type(input)});
+            if let Some(description) = input.get("description").and_then(Value::as_str) {
+                property["description"] = json!(description);
+            }
+            properties.insert(input_name.to_owned(), property);
+            if input.get("required") == Some(&Value::Bool(true)) {
+                required.push(input_name.to_owned());
+            }
+        }
+        let description = entry.get("description").and_then(Value::as_str).unwrap_or_default();
+        tools.push(Tool::new(name, description, described(properties, required)));
+    }
+    Ok(Provided { form: Form::ProviderMany, tools, findings })
+}
+
+/// The input's class ends in its kind: `…ToolInput.StringInput`.
+fn input_type(input: &Value) -> &'static str {
+    let class = input.get("type").and_then(Value::as_str).unwrap_or_default();
+    let kind = class.rsplit('.').next().unwrap_or_default();
+    json_type(kind.strip_suffix("Input").unwrap_or(kind))
+}
+
+/// The type of JSON for a type as programmers name it.
+pub fn json_type(word: &str) -> &'static str {
+    match word.to_ascii_lowercase().as_str() {
+        "int" | "integer" | "long" | "short" => "integer",
+        "number" | "float" | "double" => "number",
+        "bool" | "boolean" => "boolean",
+        "array" | "list" => "array",
+        "object" | "map" => "object",
+        _ => "string",
+    }
+}
+
+/// A map of names to types, or a schema already.
+pub fn parameters(value: &Value) -> Option<Value> {
+    let map = value.as_object()?;
+    if is_whole_schema(map) && is_object_schema(value) {
+        return Some(value.clone());
+    }
+    let required = map.keys().cloned().collect();
+    Some(described(map.clone(), required))
+}
