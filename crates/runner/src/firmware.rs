@@ -9,7 +9,12 @@ use sinew_wire::device::Board;
 ///
 /// Times count from the start of the run.
 pub trait Firmware: Send {
-    /// The first text on every new connection.
+    /// What the board calls itself; told where people look for boards before they meet them.
+    fn name(&self) -> Option<&str> {
+        None
+    }
+
+    /// The first text on every new connection; over MQTT it is not said.
     fn hello(&mut self) -> String;
 
     /// Text from the gateway, and what the board says to it.
@@ -40,6 +45,10 @@ pub struct HangUp {
 }
 
 impl Firmware for Board {
+    fn name(&self) -> Option<&str> {
+        Some(Board::name(self))
+    }
+
     fn hello(&mut self) -> String {
         Board::hello(self)
     }

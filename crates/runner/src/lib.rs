@@ -20,29 +20,40 @@
 //! - `identity`: what a board says of itself when it connects
 //! - `trust`: whose certificate a board believes
 //! - `pause`: how long to wait before dialling again
-//! - `websocket` (feature `websocket`): the socket and the life on it
+//! - `address`: where a gateway is, and its bytes
+//! - `dialer`: the way to it, whichever it is
+//! - `websocket` (feature `websocket`, on by default): the socket and the life on it
+//! - `mqtt` (feature `mqtt`): the same at a gateway's MQTT door, and through a broker
 
+#[cfg(any(feature = "mqtt", feature = "websocket"))]
+mod address;
+#[cfg(any(feature = "mqtt", feature = "websocket"))]
+mod dialer;
 mod error;
 mod firmware;
 mod identity;
-#[cfg(feature = "websocket")]
+#[cfg(feature = "mqtt")]
+mod mqtt;
+#[cfg(any(feature = "mqtt", feature = "websocket"))]
 mod pause;
-#[cfg(feature = "websocket")]
+#[cfg(any(feature = "mqtt", feature = "websocket"))]
 mod trust;
 #[cfg(feature = "websocket")]
 mod websocket;
 
+#[cfg(any(feature = "mqtt", feature = "websocket"))]
+pub use dialer::Dialer;
 pub use error::RunError;
 pub use firmware::{Firmware, HangUp};
 pub use identity::Identity;
+#[cfg(feature = "mqtt")]
+pub use mqtt::Account;
 pub use sinew_wire::device;
 pub use tokio_util::sync::CancellationToken;
-#[cfg(feature = "websocket")]
+#[cfg(any(feature = "mqtt", feature = "websocket"))]
 pub use trust::Trust;
-#[cfg(feature = "websocket")]
-pub use websocket::Dialer;
 
 /// The guide's snippets are compiled and run with the tests.
-#[cfg(all(doctest, feature = "websocket"))]
+#[cfg(all(doctest, feature = "mqtt", feature = "websocket"))]
 #[doc = include_str!("../../../docs/sdk.md")]
 struct Guide;

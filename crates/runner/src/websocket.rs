@@ -1,25 +1,20 @@
 //! A board on a WebSocket, dialled with the headers of real firmware.
 
-use std::io;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::{SinkExt, StreamExt};
-use http::{HeaderValue, Uri};
-use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::TcpStream;
+use http::HeaderValue;
 use tokio::sync::Semaphore;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
-use tokio_rustls::TlsConnector;
-use tokio_rustls::rustls::ClientConfig;
-use tokio_rustls::rustls::pki_types::ServerName;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest;
 use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
 use tokio_tungstenite::tungstenite::{Error, Message};
 use tokio_tungstenite::{WebSocketStream, client_async_with_config};
 use tokio_util::sync::CancellationToken;
 
+use crate::address::{Address, Bytes};
 use crate::error::RunError;
 use crate::firmware::{Firmware, HangUp};
 use crate::identity::Identity;
@@ -32,45 +27,28 @@ const HELLO_TIME: Duration = Duration::from_secs(10);
 const SILENCE: Duration = Duration::from_secs(120);
 /// TCP, TLS and upgrade together. A gateway that is busy with a thousand boards still makes it.
 const DIAL_TIME: Duration = Duration::from_secs(30);
-/// Boards of one process that dial at once; a thousand of them would only knock each other out.
-const DIALLING: usize = 64;
 /// A gateway's requests are small; more than this is none.
 const MAX_TEXT: usize = 1 << 20;
 
-trait Bytes: AsyncRead + AsyncWrite + Send + Unpin {}
-impl<T: AsyncRead + AsyncWrite + Send + Unpin> Bytes for T {}
-
 type Socket = WebSocketStream<Box<dyn Bytes>>;
 
-/// How to reach one gateway. Clones belong together: they dial in turns, so that many boards can live in
-/// one process.
+/// A gateway's door for WebSockets.
 #[derive(Clone)]
-pub struct Dialer {
-    url: String,
-    host: String,
-    port: u16,
-    tls: Option<Arc<ClientConfig>>,
+pub(crate) struct WebSocket {
+    pub(crate) address: Address,
     gate: Arc<Semaphore>,
 }
 
-impl Dialer {
-    /// For an address such as `ws://192.168.1.5:7301/xiaozhi/v1/`, or `wss://…` where the gateway serves TLS.
-    pub fn new(url: &str, trust: &Trust) -> Result<Dialer, RunError> {
-        let wrong = |why: &str| RunError::Address(url.to_owned(), why.to_owned());
-        let uri: Uri = url.parse().map_err(|_| wrong("write it as ws://HOST:PORT/xiaozhi/v1/"))?;
-        let host = uri.host().ok_or_else(|| wrong("it names no host"))?.trim_matches(['[', ']']).to_owned();
-        let tls = match uri.scheme_str() {
-            Some("ws") => None,
-            Some("wss") => Some(Arc::new(trust.client_config()?)),
-            _ => return Err(wrong("it must begin with ws:// or wss://")),
-        };
-        let port = uri.port_u16().unwrap_or(if tls.is_some() { 443 } else { 80 });
-        Ok(Dialer { url: url.to_owned(), host, port, tls, gate: Arc::new(Semaphore::new(DIALLING)) })
+pub(crate) fn address(url: &str, trust: &Trust) -> Result<Address, RunError> {
+    Address::parse(url, [("ws", 80), ("wss", 443)], trust)
+}
+
+impl WebSocket {
+    pub(crate) fn new(address: Address, gate: Arc<Semaphore>) -> WebSocket {
+        WebSocket { address, gate }
     }
 
-    /// Lives as one board until `shutdown`. Returns early only where dialling again cannot help: an
-    /// untrusted certificate, a refused token.
-    pub async fn run(
+    pub(crate) async fn run(
         &self,
         mut firmware: impl Firmware,
         identity: Identity,
@@ -105,24 +83,15 @@ impl Dialer {
         let _turn = self.gate.acquire().await;
         match timeout(DIAL_TIME, self.open(identity)).await {
             Ok(opened) => opened,
-            Err(_) => Err(RunError::Unreachable(self.url.clone(), io::ErrorKind::TimedOut.into())),
+            Err(_) => Err(self.address.timed_out()),
         }
     }
 
     async fn open(&self, identity: &Identity) -> Result<Socket, RunError> {
-        let unreachable = |error| RunError::Unreachable(self.url.clone(), error);
-        let tcp = TcpStream::connect((self.host.as_str(), self.port)).await.map_err(unreachable)?;
-        tcp.set_nodelay(true).map_err(unreachable)?;
-        let stream: Box<dyn Bytes> = match &self.tls {
-            None => Box::new(tcp),
-            Some(config) => {
-                let tls = |error| RunError::Tls(self.url.clone(), error);
-                let name = ServerName::try_from(self.host.clone()).map_err(|error| tls(io::Error::other(error)))?;
-                Box::new(TlsConnector::from(config.clone()).connect(name, tcp).await.map_err(tls)?)
-            }
-        };
-        let refused = |why: String| RunError::Refused { url: self.url.clone(), status: None, why };
-        let mut request = self.url.as_str().into_client_request().map_err(|error| refused(error.to_string()))?;
+        let stream = self.address.connect().await?;
+        let url = &self.address.url;
+        let refused = |why: String| RunError::Refused { url: url.clone(), status: None, why };
+        let mut request = url.as_str().into_client_request().map_err(|error| refused(error.to_string()))?;
         let mut header = |name: &'static str, value: &str| -> Result<(), RunError> {
             let value = HeaderValue::from_str(value).map_err(|_| refused(format!("{name} has a forbidden letter")))?;
             request.headers_mut().insert(name, value);
@@ -147,7 +116,7 @@ impl Dialer {
             Err(Error::Http(answer)) => {
                 let body = answer.body().as_deref().map(String::from_utf8_lossy).unwrap_or_default();
                 let why = format!("{}: {}", answer.status(), body.trim());
-                Err(RunError::Refused { url: self.url.clone(), status: Some(answer.status().as_u16()), why })
+                Err(RunError::Refused { url: url.clone(), status: Some(answer.status().as_u16()), why })
             }
             Err(error) => Err(refused(error.to_string())),
         }
@@ -251,20 +220,4 @@ fn ended(error: Error) -> RunError {
 
 fn is_hello(text: &str) -> bool {
     serde_json::from_str::<serde_json::Value>(text).is_ok_and(|message| message["type"] == "hello")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_address_says_what_is_wrong_with_it() {
-        let dial = |url: &str| Dialer::new(url, &Trust::Fingerprint([0; 32])).map(|dialer| (dialer.host, dialer.port));
-        assert_eq!(dial("ws://[::1]:7301/xiaozhi/v1/").expect("fine"), ("::1".to_owned(), 7301));
-        assert_eq!(dial("ws://gateway").expect("fine"), ("gateway".to_owned(), 80));
-        assert_eq!(dial("wss://gateway").expect("fine"), ("gateway".to_owned(), 443));
-        for wrong in ["", "http://x/", "ws://"] {
-            assert!(dial(wrong).is_err(), "{wrong:?}");
-        }
-    }
 }

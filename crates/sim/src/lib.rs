@@ -10,7 +10,6 @@ mod conformance_ask;
 mod errand;
 mod life;
 pub mod luck;
-mod mqtt;
 mod ota;
 pub mod phone;
 pub mod picture;

@@ -13,7 +13,6 @@ use tokio_util::sync::CancellationToken;
 use crate::board::{BoardConfig, VirtualBoard, hardware_id};
 use crate::errand::{Sender, UnderWay};
 use crate::luck::{Dice, Fate, Luck};
-use crate::mqtt::{self, Endpoint};
 use crate::ota::{self, Told};
 
 /// A reboot takes a moment.
@@ -31,8 +30,7 @@ pub async fn run(config: BoardConfig, shutdown: CancellationToken) -> Result<(),
 /// How a board reaches its gateway.
 #[derive(Clone)]
 enum Way {
-    WebSocket(Dialer),
-    Mqtt,
+    Dial(Dialer),
     /// It must ask first.
     Ask,
 }
@@ -40,9 +38,8 @@ enum Way {
 impl Way {
     fn new(config: &BoardConfig) -> Result<Way, RunError> {
         match config.url.split(':').next() {
-            Some("mqtt" | "mqtts") => Ok(Way::Mqtt),
             Some("http" | "https") => Ok(Way::Ask),
-            _ => Dialer::new(&config.url, &config.trust).map(Way::WebSocket),
+            _ => Dialer::new(&config.url, &config.trust).map(Way::Dial),
         }
     }
 }
@@ -79,25 +76,19 @@ async fn live(config: BoardConfig, way: Way, shutdown: CancellationToken) -> Res
         trust: config.trust.clone(),
     };
     let firmware = Unlucky::new(board, dice, sender);
-    // Boxed: a board asks and dials for a moment, and serves for hours.
-    let way = match way {
-        Way::WebSocket(dialer) => Ok((dialer, config.token)),
-        Way::Mqtt => Err(Endpoint::by_hand(&config.url, &config.hardware_id, config.token.as_deref(), &config.trust)?),
+    let (dialer, token) = match way {
+        Way::Dial(dialer) => (dialer, config.token),
+        // Boxed: a board asks for a moment, and serves for hours.
         Way::Ask => match shutdown.run_until_cancelled(Box::pin(ota::ask(&config))).await {
             None => return Ok(()),
             Some(told) => match told? {
-                Told::Mqtt(endpoint) => Err(endpoint),
-                Told::WebSocket { url, token } => Ok((Dialer::new(&url, &config.trust)?, Some(token))),
+                Told::Mqtt { url, account } => (Dialer::new(&url, &config.trust)?.with_account(account)?, None),
+                Told::WebSocket { url, token } => (Dialer::new(&url, &config.trust)?, Some(token)),
             },
         },
     };
-    match way {
-        Ok((dialer, token)) => {
-            let identity = Identity { hardware_id: config.hardware_id, client_id: config.client_id, token };
-            dialer.run(firmware, identity, shutdown).await
-        }
-        Err(endpoint) => Box::pin(mqtt::run(endpoint, firmware, shutdown)).await,
-    }
+    let identity = Identity { hardware_id: config.hardware_id, client_id: config.client_id, token };
+    dialer.run(firmware, identity, shutdown).await
 }
 
 /// A board and what becomes of its messages.

@@ -4,11 +4,10 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use sinew_runner::{RunError, Trust};
+use sinew_runner::{Account, RunError};
 use tokio::time::sleep;
 
 use crate::board::BoardConfig;
-use crate::mqtt::Endpoint;
 use crate::web::{Address, Post};
 
 /// Between two questions whether it was approved, as firmware waits.
@@ -17,7 +16,7 @@ const VERSION: &str = "2.0.0";
 
 /// What the board was told.
 pub(crate) enum Told {
-    Mqtt(Endpoint),
+    Mqtt { url: String, account: Account },
     WebSocket { url: String, token: String },
 }
 
@@ -27,7 +26,7 @@ pub(crate) async fn ask(config: &BoardConfig) -> Result<Told, RunError> {
     loop {
         let settings = post(config, &config.url).await?.1;
         if settings["mqtt"].is_object() {
-            return mqtt(&settings["mqtt"], &config.url, &config.trust).map(Told::Mqtt);
+            return Ok(mqtt(&settings["mqtt"], &config.url));
         }
         let text = |name: &str| settings["websocket"][name].as_str().map(str::to_owned);
         if let Some(url) = text("url") {
@@ -76,18 +75,19 @@ async fn post(config: &BoardConfig, url: &str) -> Result<(u16, Value), RunError>
     Ok((status, serde_json::from_slice(&answer).unwrap_or_default()))
 }
 
-fn mqtt(section: &Value, url: &str, trust: &Trust) -> Result<Endpoint, RunError> {
+fn mqtt(section: &Value, url: &str) -> Told {
     let text = |name: &str| section[name].as_str().unwrap_or_default().to_owned();
-    let endpoint = text("endpoint");
     // Firmware tells by the port whether to speak TLS; a virtual board asks as it was asked itself, so that it
     // can be tried on any port.
     let scheme = if url.starts_with("https:") { "mqtts" } else { "mqtt" };
-    Ok(Endpoint {
-        address: Address::parse(&format!("{scheme}://{endpoint}"), ("mqtt", 1883), ("mqtts", 8883), trust)?,
+    let account = Account {
         client_id: text("client_id"),
         username: text("username"),
         password: text("password"),
-        topic: text("publish_topic"),
+        publish: text("publish_topic"),
+        subscribe: None,
+        presence: None,
         keepalive: section["keepalive"].as_u64().and_then(|seconds| u16::try_from(seconds).ok()).unwrap_or(240),
-    })
+    };
+    Told::Mqtt { url: format!("{scheme}://{}", text("endpoint")), account }
 }

@@ -1,0 +1,104 @@
+//! The way to a gateway, whichever it is, and the life of a board on it.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
+
+use crate::error::RunError;
+use crate::firmware::Firmware;
+use crate::identity::Identity;
+#[cfg(feature = "mqtt")]
+use crate::mqtt::{self, Account, Mqtt};
+use crate::trust::Trust;
+#[cfg(feature = "websocket")]
+use crate::websocket::{self, WebSocket};
+
+/// Boards of one process that dial at once; a thousand of them would only knock each other out.
+const DIALLING: usize = 64;
+
+/// How to reach one gateway. Clones belong together: they dial in turns, so that many boards can live in
+/// one process.
+#[derive(Clone)]
+pub struct Dialer(Way);
+
+#[derive(Clone)]
+enum Way {
+    #[cfg(feature = "websocket")]
+    WebSocket(WebSocket),
+    #[cfg(feature = "mqtt")]
+    Mqtt(Mqtt),
+}
+
+impl Dialer {
+    /// For an address such as `ws://192.168.1.5:7301/xiaozhi/v1/` or `mqtt://192.168.1.5:7302`; `wss://…` or
+    /// `mqtts://…` where the gateway serves TLS. Through a broker: see `with_account`.
+    pub fn new(url: &str, trust: &Trust) -> Result<Dialer, RunError> {
+        let gate = Arc::new(Semaphore::new(DIALLING));
+        match url.split(':').next() {
+            #[cfg(feature = "mqtt")]
+            Some("mqtt" | "mqtts") => Ok(Dialer(Way::Mqtt(Mqtt::new(mqtt::address(url, trust)?, gate)))),
+            #[cfg(feature = "websocket")]
+            _ => Ok(Dialer(Way::WebSocket(WebSocket::new(websocket::address(url, trust)?, gate)))),
+            #[cfg(not(feature = "websocket"))]
+            _ => Err(RunError::Address(url.to_owned(), "it must begin with mqtt:// or mqtts://".to_owned())),
+        }
+    }
+
+    /// How the board introduces itself over MQTT, where that is not to follow from its identity: at a broker,
+    /// or with credentials from a bootstrap.
+    #[cfg(feature = "mqtt")]
+    pub fn with_account(self, account: Account) -> Result<Dialer, RunError> {
+        match self.0 {
+            Way::Mqtt(mqtt) => Ok(Dialer(Way::Mqtt(mqtt.with_account(account)?))),
+            #[cfg(feature = "websocket")]
+            Way::WebSocket(socket) => {
+                Err(RunError::Address(socket.address.url, "an account is for mqtt:// and mqtts://".to_owned()))
+            }
+        }
+    }
+
+    /// Dials from this address of the machine.
+    pub fn from_source(mut self, source: IpAddr) -> Dialer {
+        match &mut self.0 {
+            #[cfg(feature = "websocket")]
+            Way::WebSocket(socket) => socket.address.source = Some(source),
+            #[cfg(feature = "mqtt")]
+            Way::Mqtt(mqtt) => mqtt.address.source = Some(source),
+        }
+        self
+    }
+
+    /// Lives as one board until `shutdown`. Returns early only where dialling again cannot help: an
+    /// untrusted certificate, a refused token.
+    pub async fn run(
+        &self,
+        firmware: impl Firmware,
+        identity: Identity,
+        shutdown: CancellationToken,
+    ) -> Result<(), RunError> {
+        match &self.0 {
+            #[cfg(feature = "websocket")]
+            Way::WebSocket(socket) => socket.run(firmware, identity, shutdown).await,
+            // Boxed, so that boards on WebSockets need not carry its size.
+            #[cfg(feature = "mqtt")]
+            Way::Mqtt(mqtt) => Box::pin(mqtt.run(firmware, identity, shutdown)).await,
+        }
+    }
+}
+
+#[cfg(all(test, feature = "mqtt", feature = "websocket"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_account_is_for_mqtt_and_must_fit_into_topics() {
+        let dialer = |url: &str| Dialer::new(url, &Trust::Fingerprint([0; 32]));
+        let account = |id: &str| Account::at_broker(&Identity::new(id));
+        assert!(dialer("mqtt://broker").expect("fine").with_account(account("02:00")).is_ok());
+        assert!(dialer("mqtts://broker").expect("fine").with_account(account("a/b")).is_err());
+        assert!(dialer("ws://gateway/").expect("fine").with_account(account("02:00")).is_err());
+        assert!(dialer("mqtt://me@broker").is_err() && dialer("amqp://x").is_err());
+    }
+}

@@ -1,0 +1,214 @@
+//! A board on MQTT: at a gateway's own door, as firmware does it, or at a broker between them.
+//!
+//! - `account`: what the board shows there, and its topics
+//! - `link`: packets and bytes
+
+mod account;
+mod link;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::json;
+use tokio::sync::Semaphore;
+use tokio::time::{Instant, sleep, sleep_until, timeout};
+use tokio_util::sync::CancellationToken;
+
+use self::link::{Link, Packet};
+use crate::address::Address;
+use crate::error::RunError;
+use crate::firmware::{Firmware, HangUp};
+use crate::identity::Identity;
+use crate::pause::Pause;
+use crate::trust::Trust;
+
+pub use self::account::Account;
+
+/// TCP, TLS and introduction together. A gateway that is busy with a thousand boards still makes it.
+const DIAL_TIME: Duration = Duration::from_secs(30);
+
+#[derive(Clone)]
+pub(crate) struct Mqtt {
+    pub(crate) address: Address,
+    account: Option<Box<Account>>,
+    gate: Arc<Semaphore>,
+}
+
+pub(crate) fn address(url: &str, trust: &Trust) -> Result<Address, RunError> {
+    Address::parse(url, [("mqtt", 1883), ("mqtts", 8883)], trust)
+}
+
+impl Mqtt {
+    pub(crate) fn new(address: Address, gate: Arc<Semaphore>) -> Mqtt {
+        Mqtt { address, account: None, gate }
+    }
+
+    pub(crate) fn with_account(self, account: Account) -> Result<Mqtt, RunError> {
+        if !account.is_sound() {
+            let why = "the board's id and topics must be without +, #, and a slash of the id's own".to_owned();
+            return Err(RunError::Address(self.address.url, why));
+        }
+        Ok(Mqtt { account: Some(Box::new(account)), ..self })
+    }
+
+    pub(crate) async fn run(
+        &self,
+        mut firmware: impl Firmware,
+        identity: Identity,
+        shutdown: CancellationToken,
+    ) -> Result<(), RunError> {
+        let account = self.account.as_deref().cloned().unwrap_or_else(|| Account::direct(&identity));
+        let power_on = Instant::now();
+        let mut pause = Pause::new();
+        while !shutdown.is_cancelled() {
+            // What a hello resets is reset. It is not said: over MQTT the tools are within reach without it.
+            let _ = firmware.hello();
+            let presence = presence(&firmware);
+            let dialling = Box::pin(self.dial(&account, &presence));
+            let (why, rest) = match shutdown.run_until_cancelled(dialling).await {
+                None => break,
+                Some(Ok(mut link)) => {
+                    pause.reset();
+                    let mut stay = Stay { firmware: &mut firmware, account: &account, link: &mut link, power_on };
+                    stay.serve(&shutdown).await
+                }
+                Some(Err(error)) if error.is_final() => return Err(error),
+                Some(Err(error)) => (error, None),
+            };
+            tracing::debug!(board = %identity.hardware_id, %why, "the board is without its gateway");
+            let rest = rest.unwrap_or_else(|| pause.take());
+            shutdown.run_until_cancelled(sleep(rest)).await;
+        }
+        Ok(())
+    }
+
+    async fn dial(&self, account: &Account, presence: &str) -> Result<Link, RunError> {
+        let _turn = self.gate.acquire().await;
+        match timeout(DIAL_TIME, self.open(account, presence)).await {
+            Ok(opened) => opened,
+            Err(_) => Err(self.address.timed_out()),
+        }
+    }
+
+    async fn open(&self, account: &Account, presence: &str) -> Result<Link, RunError> {
+        let refused =
+            |status: Option<u16>, why: String| Err(RunError::Refused { url: self.address.url.clone(), status, why });
+        let mut link = Link::new(self.address.connect().await?);
+        link.connect(account)?;
+        link.flush().await?;
+        match link.read().await? {
+            Packet::Connack(0) => {}
+            // Said again tomorrow, these would be as true.
+            Packet::Connack(code @ (4 | 5)) => {
+                return refused(Some(401), format!("MQTT return code {code}: user name or password does not fit"));
+            }
+            Packet::Connack(code @ (1 | 2)) => {
+                return refused(Some(400), format!("MQTT return code {code}: version or client id does not fit"));
+            }
+            Packet::Connack(code) => return refused(None, format!("MQTT return code {code}: not now")),
+            _ => return refused(None, "its first packet is not CONNACK".to_owned()),
+        }
+        if let Some(topic) = &account.subscribe {
+            link.subscribe(topic)?;
+            link.flush().await?;
+            // Only who listens is there: what is said to a board before that would be lost.
+            loop {
+                match link.read().await? {
+                    Packet::Suback(true) => break,
+                    Packet::Suback(false) => {
+                        return refused(Some(403), format!("it does not let the board listen at {topic}"));
+                    }
+                    _ => {}
+                }
+            }
+        }
+        if let Some(topic) = &account.presence {
+            link.announce(topic, presence.as_bytes().to_vec())?;
+            link.flush().await?;
+        }
+        Ok(link)
+    }
+}
+
+/// What is retained while the board is there.
+fn presence(firmware: &impl Firmware) -> String {
+    let mut presence = json!({"online": true});
+    if let Some(name) = firmware.name() {
+        presence["name"] = json!(name);
+    }
+    presence.to_string()
+}
+
+/// One connection of one board.
+struct Stay<'a, F> {
+    firmware: &'a mut F,
+    account: &'a Account,
+    link: &'a mut Link,
+    power_on: Instant,
+}
+
+enum End {
+    SwitchedOff,
+    HungUp(HangUp),
+}
+
+impl<F: Firmware> Stay<'_, F> {
+    /// Serves until the connection ends; says why it did, and how long the board wants to stay away.
+    async fn serve(&mut self, shutdown: &CancellationToken) -> (RunError, Option<Duration>) {
+        match self.talk(shutdown).await {
+            Ok(End::SwitchedOff) => {
+                self.link.close(self.account.presence.as_deref()).await;
+                (RunError::Ended("the board was switched off".to_owned()), None)
+            }
+            Ok(End::HungUp(HangUp { why, pause })) => (RunError::Ended(why.to_owned()), pause),
+            Err(error) => (error, None),
+        }
+    }
+
+    async fn talk(&mut self, shutdown: &CancellationToken) -> Result<End, RunError> {
+        // Without a keepalive nobody wants to know; a look every day costs nothing.
+        let keepalive = match self.account.keepalive {
+            0 => Duration::from_secs(86_400),
+            seconds => Duration::from_secs(seconds.into()),
+        };
+        let mut last_heard = Instant::now();
+        let mut ping_at = last_heard + keepalive / 2;
+        loop {
+            let now = Instant::now();
+            // A board whose time has come again and again still gets no more than a thousand turns a second.
+            let due = self.firmware.next_due().map(|due| (self.power_on + due).max(now + Duration::from_millis(1)));
+            let due = due.map_or(ping_at, |due| due.min(ping_at));
+            tokio::select! {
+                biased;
+                () = shutdown.cancelled() => return Ok(End::SwitchedOff),
+                packet = self.link.read() => {
+                    last_heard = Instant::now();
+                    if let Packet::Text(text) = packet? {
+                        let answers = self.firmware.handle_text(self.power_on.elapsed(), &text);
+                        self.say(answers)?;
+                    }
+                }
+                () = sleep_until(due) => {}
+            }
+            let now = Instant::now();
+            let news = self.firmware.handle_time(now - self.power_on);
+            self.say(news)?;
+            if self.account.keepalive > 0 && now >= last_heard + keepalive * 3 / 2 {
+                let silence = keepalive.as_secs() * 3 / 2;
+                return Err(RunError::Ended(format!("nothing was heard for {silence} s")));
+            }
+            if now >= ping_at {
+                ping_at = now + keepalive / 2;
+                self.link.ping()?;
+            }
+            self.link.flush().await?;
+            if let Some(hang_up) = self.firmware.hang_up() {
+                return Ok(End::HungUp(hang_up));
+            }
+        }
+    }
+
+    fn say(&mut self, texts: Vec<String>) -> Result<(), RunError> {
+        texts.into_iter().try_for_each(|text| self.link.publish(&self.account.publish, text))
+    }
+}
