@@ -221,7 +221,7 @@ pub enum DevicesVerb {
     Unpin(OneDevice),
     /// Show how a device's tools changed, and what is held back
     Changes(OneDevice),
-    /// Take what is held back of a device's tools as it is now
+    /// Take what is held back or gone of a device's tools as it is now
     Accept {
         #[command(flatten)]
         device: OneDevice,

@@ -20,6 +20,7 @@ use crate::args::{Doors, MqttDoor};
 use crate::commands::shape;
 use crate::compose::{Certificate, Settings};
 use crate::failure::{Failure, Kind};
+use crate::near::nearest;
 use crate::state;
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -310,34 +311,13 @@ fn check_exposure(flag: &str, address: SocketAddr, tls: bool, tls_flag: &str, op
 }
 
 fn unknown(key: &str) -> String {
-    // Underscores are the usual slip; they count as hyphens.
-    let wanted = key.to_lowercase().replace('_', "-");
-    let nearest = KEYS.iter().map(|known| (distance(&wanted, known.name), known.name)).min();
-    match nearest {
-        Some((far, name)) if far <= 3 && far < name.len() => {
-            format!("unknown key `{key}`; did you mean `{name}`?")
-        }
-        _ => {
+    match nearest(key, KEYS.iter().map(|known| known.name)) {
+        Some(name) => format!("unknown key `{key}`; did you mean `{name}`?"),
+        None => {
             let names: Vec<_> = KEYS.iter().map(|known| known.name).collect();
             format!("unknown key `{key}`; the keys are {}", names.join(", "))
         }
     }
-}
-
-/// Levenshtein's distance.
-fn distance(left: &str, right: &str) -> usize {
-    let right: Vec<char> = right.chars().collect();
-    let mut row: Vec<usize> = (0..=right.len()).collect();
-    for (i, a) in left.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, b) in right.iter().enumerate() {
-            let substituted = diagonal + usize::from(a != *b);
-            diagonal = row[j + 1];
-            row[j + 1] = substituted.min(row[j] + 1).min(diagonal + 1);
-        }
-    }
-    row[right.len()]
 }
 
 #[cfg(test)]

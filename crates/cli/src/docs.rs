@@ -92,8 +92,8 @@ fn config() -> String {
          | key | default | meaning | example |\n|---|---|---|---|\n",
     );
     for key in KEYS {
-        let default = key.default.trim_matches('`');
-        let _ = writeln!(page, "| `{}` | `{default}` | {} | `{}` |", key.name, key.meaning, key.example);
+        let default = if key.default.contains('`') { key.default.to_owned() } else { format!("`{}`", key.default) };
+        let _ = writeln!(page, "| `{}` | {default} | {} | `{}` |", key.name, key.meaning, key.example);
     }
     page.push_str(
         "\n## Environment\n\n\

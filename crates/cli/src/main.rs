@@ -12,6 +12,7 @@ mod config;
 #[cfg(test)]
 mod docs;
 mod failure;
+mod near;
 mod pin;
 mod show;
 mod startpage;

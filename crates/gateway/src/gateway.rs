@@ -16,6 +16,7 @@ use crate::registry::{Agreement, Registry};
 use crate::settings::{MAX_DEVICE_EVENTS, OpenError, Settings};
 use crate::snapshot::{Presence, Snapshot};
 use crate::store::{Cursor, Store};
+use crate::text::clean_line;
 use crate::tokens::{self, Tokens};
 use crate::view::{AuditRecord, DeviceView, EventPage, Shape, ToolList};
 use crate::watch::Watch;
@@ -62,7 +63,7 @@ impl Gateway {
         let pins = settings.lock_file.clone().or_else(|| dir.map(|dir| dir.join("sinew.lock")));
         let pins = Pins::open(pins)?;
         let file = dir.map(|dir| dir.join("gateway.db"));
-        let (store, mut loaded) = Store::open(file.as_deref(), &settings, events.clone())?;
+        let (store, mut loaded) = Store::open(file.as_deref(), &settings, events.clone(), &|key| pins.is_pinned(key))?;
         let store = Arc::new(store);
         let tokens = std::mem::take(&mut loaded.tokens);
         let registry = Arc::new(Registry::new(loaded, store.clone(), pins, &settings));
@@ -135,17 +136,20 @@ impl Gateway {
         self.inner.registry.agree(device, Agreement::Unpin)
     }
 
-    /// Takes the tools of a pinned device that are held back as they are now: one of them, or all.
+    /// Takes the tools of a pinned device that are held back or missing as they are now: one of them, or
+    /// all.
     pub fn accept(&self, device: &str, tool: Option<&str>) -> Result<DeviceView, ToolError> {
         self.inner.registry.agree(device, Agreement::Accept(tool))
     }
 
-    /// Whether a device is pinned, and what is held back of it, with the changes that are the reason.
+    /// Whether a device is pinned, what is held back of it, with the changes that are the reason, and
+    /// which of the tools that were agreed on are gone.
     pub fn changes(&self, device: &str) -> Result<Value, ToolError> {
         let snapshot = self.snapshot();
         let entry = snapshot.entry(device).ok_or_else(|| unknown_device(device, snapshot.devices.iter()))?;
         let held = entry.held.as_ref().map_or(json!([]), |held| held.to_json());
-        Ok(json!({"id": entry.id.as_str(), "pinned": entry.pinned, "quarantined": held}))
+        let gone: Vec<String> = self.inner.registry.gone(device)?.iter().map(|name| clean_line(name, 128)).collect();
+        Ok(json!({"id": entry.id.as_str(), "pinned": entry.pinned, "quarantined": held, "gone": gone}))
     }
 
     /// Events after a cursor, oldest first; from the oldest kept without one. At most 1,000 at once.

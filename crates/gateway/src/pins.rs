@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use sinew_spec::compare::{Change, diff};
+use sinew_spec::compare::{Bump, Change, diff};
 use sinew_spec::lock::{self, Decision, Lock, Verdict};
 use sinew_tool::{DeviceId, DeviceInfo, DeviceKey, Notice, Tool, Toolset};
 
@@ -20,6 +20,8 @@ use crate::text::clean_line;
 const MAX_LOCK: u64 = 64 << 20;
 /// Changes told in one event; the rest are counted. An event holds 16 KiB.
 const MAX_TOLD: usize = 40;
+/// The event about changed tools.
+pub(crate) const TOOLS_CHANGED: &str = "sinew/tools_changed";
 /// The longest message of a change.
 const MAX_MESSAGE: usize = 240;
 
@@ -45,6 +47,11 @@ impl Held {
     /// The tools that are offered.
     pub(crate) fn rest(&self) -> Toolset {
         Toolset::new(self.toolset.iter().filter(|tool| !self.holds(&tool.name)).cloned())
+    }
+
+    /// Their names, as an event tells them.
+    pub(crate) fn names(&self) -> Vec<String> {
+        self.verdicts.iter().take(MAX_TOLD).map(|verdict| clean_line(&verdict.tool, 64)).collect()
     }
 
     /// What a person can do about it.
@@ -98,6 +105,21 @@ impl Pins {
 
     pub(crate) fn unpin(&mut self, key: &DeviceKey) {
         self.lock.owners.remove(&key.0);
+    }
+
+    /// The tools that were agreed on and are not there any more. A device that has none at the moment,
+    /// such as a locked phone, has not dropped them.
+    pub(crate) fn gone(&self, key: &DeviceKey, tools: &Toolset) -> Vec<String> {
+        let agreed = self.lock.owners.get(&key.0).filter(|_| !tools.is_empty());
+        let names = agreed.into_iter().flat_map(|owner| owner.tools.keys());
+        names.filter(|name| tools.find(name).is_none()).cloned().collect()
+    }
+
+    /// Agrees that a tool is gone.
+    pub(crate) fn forget(&mut self, key: &DeviceKey, tool: &str) {
+        if let Some(owner) = self.lock.owners.get_mut(&key.0) {
+            owner.tools.remove(tool);
+        }
     }
 
     /// Takes one tool as it is now.
@@ -155,6 +177,8 @@ pub(crate) struct Turn {
     pub id: DeviceId,
     pub before: Arc<Toolset>,
     pub after: Arc<Toolset>,
+    /// What was held back until now, and what is from here on.
+    pub was_held: Option<Arc<Held>>,
     pub held: Option<Arc<Held>>,
 }
 
@@ -163,29 +187,47 @@ impl Turn {
     /// may read events.
     pub(crate) fn notice(&self) -> Option<Notice> {
         let list = |tools: &Toolset| tools.iter().cloned().collect::<Vec<_>>();
-        let comparison = diff(&list(&self.before), &list(&self.after));
-        if comparison.changes.is_empty() && self.held.is_none() {
+        let mut changes = match self.before.digest() == self.after.digest() {
+            true => Vec::new(),
+            false => diff(&list(&self.before), &list(&self.after)).changes,
+        };
+        let is_held = |held: &Option<Arc<Held>>, tool: &str| held.as_ref().is_some_and(|held| held.holds(tool));
+        let verdicts = |held: &'_ Option<Arc<Held>>| held.iter().flat_map(|held| held.verdicts.clone()).collect();
+        let (mut caught, mut released): (Vec<Verdict>, Vec<Verdict>) = (verdicts(&self.held), verdicts(&self.was_held));
+        caught.retain(|verdict| !is_held(&self.was_held, &verdict.tool));
+        released.retain(|verdict| !is_held(&self.held, &verdict.tool) && self.after.find(&verdict.tool).is_some());
+        // A tool may be held back or let go without a change of its own, because a version or the lock
+        // is another. It is told with the changes it is measured by.
+        for verdict in caught.iter().chain(&released) {
+            if !changes.iter().any(|change| change.tool == verdict.tool) {
+                changes.extend(verdict.changes.iter().cloned());
+            }
+        }
+        if changes.is_empty() && caught.is_empty() {
             return None;
         }
-        let is_held = |tool: &str| self.held.as_ref().is_some_and(|held| held.holds(tool));
-        let told = comparison.changes.iter().take(MAX_TOLD).map(|change| {
+        let bump = Bump::of(changes.iter().map(|change| change.impact).max());
+        let told = changes.iter().take(MAX_TOLD).map(|change| {
             let mut told = shown(change);
-            if is_held(&change.tool)
+            if is_held(&self.held, &change.tool)
                 && let Some(told) = told.as_object_mut()
             {
                 told.shift_remove("message");
             }
             told
         });
-        let mut body = json!({"bump": comparison.bump.word(), "changes": told.collect::<Vec<_>>()});
-        if let Some(more) = comparison.changes.len().checked_sub(MAX_TOLD).filter(|more| *more > 0) {
+        let mut body = json!({"bump": bump.word(), "changes": told.collect::<Vec<_>>()});
+        if let Some(more) = changes.len().checked_sub(MAX_TOLD).filter(|more| *more > 0) {
             body["more"] = json!(more);
         }
         if let Some(held) = &self.held {
-            let names = held.verdicts.iter().take(MAX_TOLD).map(|verdict| clean_line(&verdict.tool, 64));
-            body["quarantined"] = json!(names.collect::<Vec<_>>());
+            body["quarantined"] = json!(held.names());
         }
-        Some(Notice { topic: "sinew/tools_changed".to_owned(), body })
+        if !released.is_empty() {
+            let names = released.iter().take(MAX_TOLD).map(|verdict| clean_line(&verdict.tool, 64));
+            body["released"] = json!(names.collect::<Vec<_>>());
+        }
+        Some(Notice { topic: TOOLS_CHANGED.to_owned(), body })
     }
 }
 

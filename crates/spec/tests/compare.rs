@@ -152,6 +152,47 @@ fn references_are_followed() {
 }
 
 #[test]
+fn another_form_of_the_same_schema_is_no_change() {
+    let defs = json!({"x": {"type": "object", "properties": {"y": {"type": "string"}}}});
+    for (old, new) in [
+        (json!({"allOf": [{"type": "string"}]}), json!({"type": "string"})),
+        (json!({"allOf": [{"$ref": "#/$defs/x"}], "default": {}}), json!({"$ref": "#/$defs/x", "default": {}})),
+        (json!({"anyOf": [{"type": "string"}, {"type": "null"}]}), json!({"type": ["null", "string"]})),
+        (
+            json!({"anyOf": [{"type": "string", "maxLength": 5}, {"type": "null"}], "title": "t"}),
+            json!({"type": ["string", "null"], "maxLength": 5, "title": "t"}),
+        ),
+        (
+            json!({"oneOf": [{"type": "string"}, {"type": "integer"}]}),
+            json!({"anyOf": [{"type": "string"}, {"type": "integer"}]}),
+        ),
+    ] {
+        let whole = |schema: &Value| json!({"type": "object", "properties": {"p": schema}, "$defs": defs});
+        for (one, two) in [(&old, &new), (&new, &old)] {
+            assert_eq!((input(whole(one), whole(two)), output(whole(one), whole(two))), (None, None), "{one} -> {two}");
+        }
+    }
+}
+
+#[test]
+fn forms_that_look_the_same_and_are_not_are_told() {
+    // A number may be an integer, so exactly one and any of them differ.
+    let either = json!([{"type": "integer"}, {"type": "number"}]);
+    assert_eq!(both(json!({"anyOf": either}), json!({"oneOf": either})).0, Some(Impact::Breaking));
+    // What a branch closes is not described outside it.
+    let closed = json!([{"type": "object", "additionalProperties": false}, {"type": "null"}]);
+    let old = json!({"type": ["object", "null"], "properties": {"a": {}}, "additionalProperties": false});
+    assert_eq!(both(old, json!({"properties": {"a": {}}, "anyOf": closed})).0, Some(Impact::Breaking));
+    // A reference into the middle of a schema is not lost when its surroundings are made plain.
+    let whole = |kind: &str| {
+        json!({"type": "object", "properties": {
+            "a": {"allOf": [{"type": kind}]}, "b": {"$ref": "#/properties/a/allOf/0"}}})
+    };
+    assert_eq!(input(whole("string"), whole("string")), None);
+    assert_eq!(input(whole("string"), whole("integer")), Some(Impact::Breaking));
+}
+
+#[test]
 fn hints_are_promises() {
     let tool = |hints: Hints| Tool::new("t", "d", json!({"type": "object"})).with_hints(hints);
     let reading = || tool(Hints::reading());

@@ -224,6 +224,75 @@ fn sections_out_of_order_are_put_in_order() {
 }
 
 #[test]
+fn a_type_that_says_more_than_the_standard_has_words_for_is_left_to_a_person() {
+    for cell in ["dict[str, int]", "datetime", "string (ISO 8601)", "tuple[float, float]", "url"] {
+        let text = GOOD.replace("| `text` | `string` |", &format!("| `text` | `{cell}` |"));
+        let fixed = judge::fix(&text, &Config::default());
+        assert_eq!((fixed.edits, &fixed.text), (0, &text), "{cell}");
+        let told = fixed.findings.iter().find(|finding| finding.rule == "type-alias");
+        assert!(told.is_some_and(|finding| finding.message.contains("description")), "{cell}: {:?}", fixed.findings);
+    }
+}
+
+#[test]
+fn mending_the_words_of_a_type_changes_no_tool() {
+    for cell in ["str", "list[int]", "dict", "str \\| None", "Optional[bool]", "array of strings", "dict[str, Any]"] {
+        let text = GOOD.replace("| `text` | `string` |", &format!("| `text` | `{cell}` |"));
+        let fixed = judge::fix(&text, &Config::default());
+        assert_eq!(Document::parse(&text).to_tools(), Document::parse(&fixed.text).to_tools(), "{cell}");
+    }
+}
+
+#[test]
+fn a_comment_that_is_left_out_leaves_no_empty_line() {
+    for ending in ["\n", "\r\n"] {
+        let good = GOOD.replace('\n', ending);
+        let call = format!("```json{ending}{{{ending}  \"tool_name\"");
+        assert!(good.contains(&call));
+        let commented = format!("```json{ending}// Request{ending}{{{ending}  /* who */{ending}  \"tool_name\"");
+        assert_eq!(judge::fix(&good.replace(&call, &commented), &Config::default()).text, good);
+    }
+}
+
+#[test]
+fn the_version_of_a_whole_document_is_told_once() {
+    let tool = "## Tool: `a`\n\nReads the long list of things.\n\n";
+    let text = format!("# M\n\n**Version**: v0.2.0 | **Status**: Active\n\n{tool}{}", tool.replace("`a`", "`b`"));
+    let findings = judge::lint(&Document::parse(&text), &Config::default());
+    let told = findings.iter().filter(|finding| finding.rule == "version-not-semver").count();
+    assert_eq!((Document::parse(&text).tools.len(), told), (2, 1), "{findings:#?}");
+}
+
+#[test]
+fn a_row_that_says_none_is_no_parameter() {
+    let rows =
+        "| Parameter | Type | Required | Description |\n|---|---|---|---|\n| none | - | - | No input parameters |\n";
+    let text = format!("## Tool: `a`\n\nReads the list.\n\n### 3. Input Schema (Parameters)\n\n{rows}");
+    assert_eq!(Document::parse(&text).tools[0].parameters().count(), 0);
+    let named = text.replace("| none | - |", "| none | boolean |");
+    assert_eq!(Document::parse(&named).tools[0].parameters().count(), 1, "a parameter may have that name");
+}
+
+#[test]
+fn a_definition_in_yaml_is_told_and_not_missed_in_silence() {
+    let text = "## Tool: `a`\n\nReads the list.\n\n```yaml\nname: a\nparameters:\n  type: object\n```\n";
+    let findings = judge::lint(&Document::parse(text), &Config::default());
+    let told = findings.iter().find(|finding| finding.rule == "schema-not-json").expect("it is told");
+    assert_eq!((told.line, told.message.contains("YAML")), (6, true));
+    assert!(
+        !found(&text.replace("parameters:", "tags:")).contains("schema-not-json"),
+        "other YAML is nobody's business"
+    );
+}
+
+#[test]
+fn an_example_is_not_mended_to_an_illegal_name() {
+    let text = GOOD.replacen("`files.read_text`", "`files read!`", 2);
+    let fixed = judge::fix(&text, &Config::default());
+    assert!(fixed.text.contains("\"tool_name\": \"files.read_text\""), "{}", fixed.text);
+}
+
+#[test]
 fn a_byte_order_mark_survives_mending() {
     let text = format!("\u{feff}{}", GOOD.replace("1.0.2", "v1.0.2"));
     let fixed = judge::fix(&text, &Config::default());

@@ -8,7 +8,7 @@ use sinew_tool::{Content, ErrorKind, ToolError};
 
 use super::{list, text, tools};
 use crate::args::Call;
-use crate::client::{Client, Target};
+use crate::client::{Client, Target, encode};
 use crate::failure::{Failure, Kind};
 use crate::show::{Ink, Show, bytes, clean, print, print_json};
 
@@ -162,8 +162,16 @@ async fn schema(client: &mut Client, device: &str, tool: &str) -> Result<Value, 
     if let Some(entry) = list(&public, "tools").iter().find(|entry| text(entry, "name") == tool) {
         return Ok(entry["inputSchema"].clone());
     }
+    let changes = client.get(&format!("/api/v1/devices/{}/changes", encode(device))).await?;
+    let is_held = list(&changes, "quarantined").iter().any(|held| text(held, "tool") == tool);
     let names: Vec<_> = tools.iter().map(|entry| text(entry, "name")).collect();
-    let message = format!("{device} has no tool `{tool}`; it has {}", names.join(", "));
+    let message = match is_held {
+        true => format!(
+            "`{tool}` of {device} is held back, because it changed against what was agreed; `sinew devices changes \
+             {device}` shows how, `sinew devices accept {device}` takes it"
+        ),
+        false => format!("{device} has no tool `{tool}`; it has {}", names.join(", ")),
+    };
     Err(ToolError::new(ErrorKind::UnknownTool, message).into())
 }
 

@@ -28,8 +28,12 @@ pub async fn unpin(one: &OneDevice, show: Show) -> Result<(), Failure> {
 
 pub async fn accept(one: &OneDevice, tool: Option<&str>, show: Show) -> Result<(), Failure> {
     let answer = post(one, "accept", json!({ "tool": tool })).await?;
-    let what = tool.map_or("What was held back".to_owned(), |tool| format!("`{}`", clean(tool)));
-    tell(&answer, show, format!("{what} of {} is offered as it is now.\n", clean(text(&answer, "id"))))
+    let id = clean(text(&answer, "id"));
+    let says = match tool {
+        Some(tool) => format!("`{}` of {id} is agreed on as it is now.\n", clean(tool)),
+        None => format!("The tools of {id} are agreed on as they are now.\n"),
+    };
+    tell(&answer, show, says)
 }
 
 pub async fn changes(one: &OneDevice, show: Show) -> Result<(), Failure> {
@@ -74,14 +78,28 @@ fn people(answer: &Value, show: Show) -> String {
         );
         page.push_str(&lines(list(one, "changes"), false, show));
     }
-    if !held.is_empty() {
+    let gone = list(answer, "gone");
+    for one in gone {
+        let name = clean(one.as_str().unwrap_or_default());
+        let _ = writeln!(
+            page,
+            "\n{} {}: it was agreed on, and the device does not have it any more",
+            show.paint(Ink::Bold, &name),
+            show.paint(Ink::Bad, "is gone")
+        );
+    }
+    if !held.is_empty() || !gone.is_empty() {
         let _ = writeln!(page, "\nTake it as it is now with: sinew devices accept {id}");
     }
     let last = &answer["last_change"];
+    let released = list(&last["body"], "released").iter().filter_map(Value::as_str).collect::<Vec<_>>().join(", ");
     if let Some(at) = last.get("at").and_then(Value::as_i64) {
         let _ = writeln!(page, "\nThe last change was told {}:", ago(at));
         page.push_str(&lines(list(&last["body"], "changes"), true, show));
-    } else if held.is_empty() {
+        if !released.is_empty() {
+            let _ = writeln!(page, "  No longer held back: {}", clean(&released));
+        }
+    } else if held.is_empty() && gone.is_empty() {
         page.push_str("No change has been told.\n");
     }
     page

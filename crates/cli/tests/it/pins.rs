@@ -34,6 +34,8 @@ fn a_tool_whose_words_are_not_those_agreed_on_is_held_back_until_it_is_accepted(
     assert!(!names(&house, BOARD).contains(&json!(TOOL)));
     let refused = house.run(&["call", BOARD, TOOL, "--json", "{\"volume\": 7}"]);
     assert!(refused.code != 0 && refused.err.contains("held back"), "{refused:?}");
+    let typed = house.run(&["call", BOARD, TOOL, "volume=7"]);
+    assert!(typed.code != 0 && typed.err.contains("held back"), "{typed:?}");
     assert!(house.run(&["devices"]).ok().out.contains("sinew devices accept"));
     let changes = house.run(&["devices", "changes", BOARD]).ok().out;
     assert!(changes.contains("silently") && changes.contains(TOOL) && changes.contains("cosmetic"), "{changes}");

@@ -215,7 +215,7 @@ fn a_version_that_is_too_small_fails_and_one_that_is_enough_does_not() {
 fn a_locked_repository_may_change_in_the_open_only() {
     let desk = Desk::new();
     desk.put("tools.json", list(json!([relay(SAYS, "1.2.0", &["on"])])));
-    assert!(desk.spec(&["lock", "tools.json"]).ok().out.contains("1 tools written to sinew.lock"));
+    assert!(desk.spec(&["lock", "tools.json"]).ok().out.contains("1 tool written to sinew.lock"));
     desk.spec(&["lock", "--check", "tools.json"]).ok();
     desk.put("tools.json", list(json!([relay("Switches off the alarm without a word to anybody.", "1.2.0", &["on"])])));
     let silent = desk.spec(&["lock", "--check", "tools.json"]);
@@ -225,6 +225,36 @@ fn a_locked_repository_may_change_in_the_open_only() {
     desk.put("tools.json", list(json!([])));
     let gone = desk.spec(&["lock", "--check", "tools.json", "--output", "json"]);
     assert_eq!((gone.code, &gone.json()["files"][0]["verdicts"][0]["decision"]), (1, &json!("gone")));
+}
+
+#[test]
+fn a_lock_knows_a_file_however_it_is_named_and_misses_one_that_is_gone() {
+    let desk = Desk::new();
+    desk.put("MCP_TOOL_SPECIFICATION.md", case("read_file.md"));
+    let other = case("read_file.md").replace("files.read_text", "files.other");
+    desk.put("sub/MCP_TOOL_SPECIFICATION.md", &other);
+    assert!(desk.spec(&["lock", "."]).ok().out.contains("2 tools written"));
+    let whole = desk.0.path().to_str().expect("a path").to_owned();
+    for path in [".", "./sub", "sub/MCP_TOOL_SPECIFICATION.md", "./MCP_TOOL_SPECIFICATION.md", "sub/..", &whole] {
+        let checked = desk.spec(&["lock", "--check", path]).ok().out;
+        assert!(!checked.contains(" new: "), "{path}: {checked}");
+    }
+    fs::remove_dir_all(desk.0.path().join("sub")).expect("removed");
+    let gone = desk.spec(&["lock", "--check", "."]);
+    assert!(gone.code == 1 && gone.out.contains("sub/MCP_TOOL_SPECIFICATION.md: files.other gone"), "{gone:?}");
+    desk.spec(&["lock", "--check", "MCP_TOOL_SPECIFICATION.md"]).ok();
+    desk.spec(&["lock", "."]).ok();
+    desk.spec(&["lock", "--check", "."]).ok();
+}
+
+#[test]
+fn the_blank_form_overwrites_nothing_and_a_misspelt_rule_is_recognised() {
+    let desk = Desk::new();
+    desk.spec(&["new", "relay", "-o", "form.md"]).ok();
+    let again = desk.spec(&["new", "relay", "-o", "form.md"]);
+    assert!(again.code == 2 && again.err.contains("exists already"), "{again:?}");
+    let rule = desk.spec(&["explain", "unfiled"]);
+    assert!(rule.code == 2 && rule.err.contains("did you mean `unfilled`?"), "{rule:?}");
 }
 
 #[test]
@@ -263,9 +293,7 @@ fn the_example_hook_lets_good_specifications_through_and_no_others() {
         let identity = ["-c", "user.name=a", "-c", "user.email=a@example.com"];
         run(with_sinew("git", &desk).args(identity).args(arguments))
     };
-    if git(&["init", "-q"]).code != 0 {
-        return;
-    }
+    git(&["init", "-q"]).ok();
     let hook = desk.0.path().join(".git/hooks/pre-commit");
     fs::create_dir_all(hook.parent().expect("a folder")).expect("made");
     fs::copy(example("pre-commit"), &hook).expect("copied");

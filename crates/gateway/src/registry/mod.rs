@@ -88,6 +88,11 @@ impl Registry {
         Ok(view)
     }
 
+    /// The tools of a device that were agreed on and are not there any more.
+    pub(crate) fn gone(&self, device: &str) -> Result<Vec<String>, ToolError> {
+        self.lock().gone(device)
+    }
+
     pub(crate) fn rename(&self, device: &str, name: &str) -> Result<DeviceView, ToolError> {
         let (view, commit) = {
             let mut writer = self.lock();

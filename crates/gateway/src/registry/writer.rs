@@ -63,7 +63,7 @@ pub(super) struct Writer {
 
 impl Writer {
     /// Takes up where the last gateway on this store stopped: everything known, everybody away.
-    pub(super) fn new(loaded: Loaded, store: Arc<Store>, pins: Pins, settings: &Settings) -> Writer {
+    pub(super) fn new(mut loaded: Loaded, store: Arc<Store>, pins: Pins, settings: &Settings) -> Writer {
         let nths = loaded.nths.into_iter();
         let mut writer = Writer {
             devices: BTreeMap::new(),
@@ -79,7 +79,8 @@ impl Writer {
         };
         for row in loaded.devices {
             let toolset = loaded.toolsets.get(&row.toolset).cloned().unwrap_or_default();
-            writer.restore(row, &toolset);
+            let told = loaded.held.remove(&row.id).unwrap_or_default();
+            writer.restore(row, &toolset, &told);
         }
         writer
     }
@@ -223,17 +224,20 @@ impl Writer {
             Agreement::Pin => self.pins.pin(&info, &tools),
             Agreement::Unpin => self.pins.unpin(&info.key),
             Agreement::Accept(wanted) => {
-                let held = entry.held.as_ref().ok_or_else(|| {
-                    let message = format!("nothing of {} is held back", entry.title());
-                    ToolError::new(ErrorKind::InvalidArguments, message)
-                })?;
-                if let Some(wanted) = wanted.filter(|wanted| !held.holds(wanted)) {
-                    let message = format!("`{}` of {} is not held back", clean_line(wanted, 64), entry.title());
+                let is_meant = |name: &str| wanted.is_none_or(|wanted| wanted == name);
+                let is_held = |name: &str| entry.held.as_ref().is_some_and(|held| held.holds(name));
+                let held: Vec<_> =
+                    tools.iter().filter(|tool| is_held(&tool.name) && is_meant(&tool.name)).cloned().collect();
+                let mut gone = self.pins.gone(&info.key, &tools);
+                gone.retain(|name| is_meant(name));
+                if held.is_empty() && gone.is_empty() {
+                    let what = wanted.map_or("nothing".to_owned(), |wanted| format!("`{}`", clean_line(wanted, 64)));
+                    let not = if wanted.is_some() { "is neither held back nor" } else { "is held back or" };
+                    let message = format!("{what} of {} {not} missing", entry.title());
                     return Err(ToolError::new(ErrorKind::InvalidArguments, message));
                 }
-                let meant =
-                    |tool: &&sinew_tool::Tool| held.holds(&tool.name) && wanted.is_none_or(|one| one == tool.name);
-                tools.iter().filter(meant).for_each(|tool| self.pins.accept(&info, tool));
+                held.iter().for_each(|tool| self.pins.accept(&info, tool));
+                gone.iter().for_each(|tool| self.pins.forget(&info.key, tool));
             }
         }
         let commit = self.pins.to_file().map(|(path, text)| self.store.file(path, text));
@@ -242,6 +246,12 @@ impl Writer {
         let view = entry.view();
         self.keep(entry);
         Ok((view, commit))
+    }
+
+    /// The tools of a device that were agreed on and are not there any more.
+    pub(super) fn gone(&self, device: &str) -> Result<Vec<String>, ToolError> {
+        let entry = self.find(device)?;
+        Ok(self.pins.gone(&entry.info.key, entry.toolset()))
     }
 
     fn find(&self, device: &str) -> Result<Arc<Entry>, ToolError> {
@@ -298,15 +308,15 @@ impl Writer {
         Admitted { offer, pinned, held, warnings: news.warnings }
     }
 
-    /// A change of tools that is worth telling: against what the device had, or for a pinned one that
-    /// is new here, against what was agreed. A device without tools has lost nothing for good.
+    /// What may have changed about a device's tools: against what it had, or for a pinned one that is
+    /// new here, against what was agreed. A device without tools has lost nothing for good.
     fn turn(&self, id: &DeviceId, known: Option<&Entry>, info: &DeviceInfo, tools: &Arc<Toolset>) -> Option<Turn> {
         let before = match known {
             Some(entry) if !entry.toolset().is_empty() => entry.toolset().clone(),
             _ => Arc::new(self.pins.agreed(&info.key)?),
         };
-        let is_worth_telling = !tools.is_empty() && before.digest() != tools.digest();
-        is_worth_telling.then(|| Turn { id: id.clone(), before, after: tools.clone(), held: None })
+        let was_held = known.and_then(|entry| entry.held.clone());
+        (!tools.is_empty()).then(|| Turn { id: id.clone(), before, after: tools.clone(), was_held, held: None })
     }
 
     fn keep(&mut self, entry: Entry) {
@@ -329,7 +339,9 @@ impl Writer {
         true
     }
 
-    fn restore(&mut self, row: DeviceRow, toolset: &Arc<Toolset>) {
+    /// `told` names what the last event about the device's tools called held back: the lock may have
+    /// been edited since.
+    fn restore(&mut self, row: DeviceRow, toolset: &Arc<Toolset>, told: &[String]) {
         // A device that was here when the last gateway ended has had no chance to leave: its grace
         // begins now.
         let since = if row.away { row.since } else { now() };
@@ -361,7 +373,13 @@ impl Writer {
             since,
             traffic: Arc::default(),
         };
-        self.devices.insert(row.id, Arc::new(entry));
+        let (id, held) = (row.id, entry.held.clone());
+        self.devices.insert(id.clone(), Arc::new(entry));
+        if held.as_ref().is_some_and(|held| held.names() != told) {
+            let tools = toolset.clone();
+            let turn = Turn { id: id.clone(), before: tools.clone(), after: tools, was_held: None, held };
+            turn.notice().into_iter().for_each(|notice| self.tell(&id, notice));
+        }
     }
 }
 

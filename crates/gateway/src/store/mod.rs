@@ -17,7 +17,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
 use rusqlite::Connection;
-use sinew_tool::{DeviceId, ErrorKind, ToolError};
+use sinew_tool::{DeviceId, DeviceKey, ErrorKind, ToolError};
 use tokio::sync::{broadcast, oneshot};
 
 pub(crate) use read::Cursor;
@@ -53,10 +53,11 @@ impl Store {
         file: Option<&Path>,
         settings: &Settings,
         told: broadcast::Sender<DeviceId>,
+        is_pinned: &dyn Fn(&DeviceKey) -> bool,
     ) -> Result<(Store, Loaded), OpenError> {
         let mut db = tables::open(file)?;
         let damaged = |error: rusqlite::Error| tables::damaged(file, &error);
-        let loaded = rows::load(&mut db).map_err(damaged)?;
+        let loaded = rows::load(&mut db, is_pinned).map_err(damaged)?;
         let waiting_events = Arc::new(AtomicUsize::new(0));
         let writer = Writer::new(db, settings, told, waiting_events.clone()).map_err(damaged)?;
         let (jobs, inbox) = channel();

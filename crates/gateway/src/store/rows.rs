@@ -9,6 +9,7 @@ use serde_json::Value;
 use sinew_tool::{DeviceId, DeviceKey, Tool, Toolset};
 
 use crate::names::Minted;
+use crate::pins::TOOLS_CHANGED;
 
 /// One call. `at` in milliseconds of Unix time.
 #[derive(Clone, Debug)]
@@ -165,9 +166,11 @@ pub(crate) struct Loaded {
     pub seq: u64,
     /// The number of each device's last event.
     pub nths: HashMap<String, u64>,
+    /// Of pinned devices, what the last event about their tools called held back.
+    pub held: HashMap<DeviceId, Vec<String>>,
 }
 
-pub(super) fn load(db: &mut Connection) -> rusqlite::Result<Loaded> {
+pub(super) fn load(db: &mut Connection, is_pinned: &dyn Fn(&DeviceKey) -> bool) -> rusqlite::Result<Loaded> {
     db.execute("DELETE FROM toolsets WHERE digest NOT IN (SELECT toolset FROM devices)", [])?;
     let db = &*db;
     let devices = collect(
@@ -192,6 +195,11 @@ pub(super) fn load(db: &mut Connection) -> rusqlite::Result<Loaded> {
             }))
         },
     )?;
+    let devices: Vec<DeviceRow> = devices.into_iter().flatten().collect::<rusqlite::Result<_>>()?;
+    let mut held = HashMap::new();
+    for row in devices.iter().filter(|row| is_pinned(&row.key)) {
+        held.insert(row.id.clone(), last_held(db, &row.id)?);
+    }
     let toolsets = collect(db, "SELECT digest, tools FROM toolsets", |row| {
         let tools: String = row.get(1)?;
         let entries: Vec<Value> = serde_json::from_str(&tools).unwrap_or_default();
@@ -215,13 +223,24 @@ pub(super) fn load(db: &mut Connection) -> rusqlite::Result<Loaded> {
     let nths =
         collect(db, "SELECT device, max(nth) FROM events GROUP BY device", |row| Ok((row.get(0)?, row.get(1)?)))?;
     Ok(Loaded {
-        devices: devices.into_iter().flatten().collect::<rusqlite::Result<_>>()?,
+        devices,
         toolsets: toolsets.into_iter().collect(),
         names,
         tokens,
         seq: db.query_row("SELECT coalesce(max(seq), 0) FROM events", [], |row| row.get(0))?,
         nths: nths.into_iter().collect(),
+        held,
     })
+}
+
+fn last_held(db: &Connection, device: &DeviceId) -> rusqlite::Result<Vec<String>> {
+    let sql = "SELECT body FROM events WHERE device = ?1 AND topic = ?2 ORDER BY seq DESC LIMIT 1";
+    let mut statement = db.prepare_cached(sql)?;
+    let mut rows = statement.query([device.as_str(), TOOLS_CHANGED])?;
+    let body: Option<String> = rows.next()?.map(|row| row.get(0)).transpose()?;
+    let body: Value = body.and_then(|body| serde_json::from_str(&body).ok()).unwrap_or_default();
+    let names = body.get("quarantined").and_then(Value::as_array);
+    Ok(names.into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect())
 }
 
 /// A word this version does not know opens nothing.

@@ -85,6 +85,11 @@ async fn a_pinned_tool_that_breaks_without_a_major_version_is_held_back_and_the_
     assert!(changes["quarantined"][0]["why"].as_str().unwrap().contains("major"), "{changes}");
     join(&gateway, board(breaking(), "2.0.0"));
     assert!(held(&gateway).is_empty(), "a new major version says that it breaks");
+    let told = self::told(&gateway).await;
+    assert_eq!((told.len(), &told[1]["released"]), (2, &json!(["relay"])), "letting it go is told as well");
+    assert_eq!((&told[1]["bump"], &told[1]["changes"][0]["tool"]), (&json!("major"), &json!("relay")));
+    join(&gateway, board(breaking(), "2.0.0"));
+    assert_eq!(self::told(&gateway).await.len(), 2, "and told once");
     assert_eq!(
         switch(&gateway).await.unwrap_err().kind,
         ErrorKind::InvalidArguments,
@@ -156,6 +161,48 @@ async fn a_quarantine_survives_a_restart_and_ends_when_it_is_accepted() {
     assert!(gateway.find_device(BOARD).unwrap().pinned);
     join(&gateway, board(good(), "1.0.0"));
     assert!(held(&gateway).is_empty(), "asking for less breaks nobody");
+}
+
+#[tokio::test]
+async fn a_lock_edited_by_hand_holds_back_and_tells_so_once() {
+    let dir = tempfile::tempdir().unwrap();
+    {
+        let gateway = gateway_in(dir.path());
+        join(&gateway, board(good(), "1.0.0"));
+        gateway.pin(BOARD).unwrap();
+        gateway.close().await;
+    }
+    let file = dir.path().join("sinew.lock");
+    let edited = std::fs::read_to_string(&file).unwrap().replace("Switches the relay.", "Switches it, gently.");
+    std::fs::write(&file, edited).unwrap();
+    for _ in 0..2 {
+        let gateway = gateway_in(dir.path());
+        join(&gateway, board(good(), "1.0.0"));
+        assert_eq!(held(&gateway), ["relay"]);
+        let told = told(&gateway).await;
+        assert_eq!((told.len(), &told[0]["quarantined"]), (1, &json!(["relay"])));
+        assert_eq!(told[0]["changes"][0]["kind"], "description-changed", "{told:?}");
+        gateway.close().await;
+    }
+}
+
+#[tokio::test]
+async fn a_pinned_tool_that_is_gone_stays_missed_until_that_is_accepted() {
+    let gateway = gateway();
+    join(&gateway, board(good(), "1.0.0"));
+    gateway.pin(BOARD).unwrap();
+    join(&gateway, Fake::new(1, [plain("blink")]));
+    assert_eq!(told(&gateway).await[0]["changes"][0]["kind"], "tool-removed");
+    assert_eq!(gateway.changes(BOARD).unwrap()["gone"], json!(["relay"]));
+    join(&gateway, board(breaking(), "1.0.0"));
+    assert_eq!(held(&gateway), ["relay"], "going and coming back is no way round the agreement");
+    join(&gateway, Fake::new(1, [plain("blink")]));
+    assert_eq!(gateway.accept(BOARD, Some("blink")).unwrap_err().kind, ErrorKind::InvalidArguments);
+    assert!(gateway.accept(BOARD, Some("relay")).is_ok());
+    assert_eq!(gateway.changes(BOARD).unwrap()["gone"], json!([]));
+    assert_eq!(gateway.accept(BOARD, None).unwrap_err().kind, ErrorKind::InvalidArguments);
+    join(&gateway, board(breaking(), "1.0.0"));
+    assert!(held(&gateway).is_empty(), "to a device that agreed to lose it, it is new");
 }
 
 #[tokio::test]

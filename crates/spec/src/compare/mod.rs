@@ -1,13 +1,14 @@
 //! Comparing: what a change means for callers, and which version it needs.
 //!
 //! Inputs may widen and outputs may narrow; everything else breaks somebody. `schema` walks two JSON
-//! Schemas side by side, `keywords`, `members` and `combined` know what each keyword allows; this
+//! Schemas side by side, `plain` brings those that mean the same to the same form, `keywords`, `members` and `combined` know what each keyword allows; this
 //! file knows tools, names, hints and versions. What cannot be told is called breaking: a promise is
 //! kept when that can be shown.
 
 mod combined;
 mod keywords;
 mod members;
+mod plain;
 mod schema;
 
 use std::collections::{BTreeMap, HashMap};
@@ -60,7 +61,8 @@ impl Bump {
         }
     }
 
-    fn of(impact: Option<Impact>) -> Bump {
+    /// What the gravest of some changes asks for.
+    pub fn of(impact: Option<Impact>) -> Bump {
         match impact {
             None => Bump::None,
             Some(Impact::Cosmetic) => Bump::Patch,

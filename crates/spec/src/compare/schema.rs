@@ -14,6 +14,7 @@ use serde_json::Value;
 
 use super::Impact;
 use super::keywords;
+use super::plain::plain;
 use crate::schema::resolve;
 
 /// Steps for one pair of schemas; beyond that they are called too complex, hence breaking.
@@ -62,7 +63,20 @@ pub struct Delta {
 
 pub fn deltas(old: &Value, new: &Value, direction: Direction) -> Vec<Delta> {
     let fits = |schema: &Value| count(schema, MAX_NODES) <= MAX_NODES;
-    let mut budget = if fits(old) && fits(new) { MAX_STEPS } else { 0 };
+    if !fits(old) || !fits(new) {
+        return walked(old, new, direction, 0);
+    }
+    let found = walked(old, new, direction, MAX_STEPS);
+    let gravest = |deltas: &[Delta]| deltas.iter().map(|delta| delta.impact).max();
+    if gravest(&found) <= Some(Impact::Cosmetic) {
+        return found;
+    }
+    // Either comparison proves what it does not tell, so the milder one is right.
+    let milder = walked(&plain(old), &plain(new), direction, MAX_STEPS);
+    if gravest(&milder) < gravest(&found) { milder } else { found }
+}
+
+fn walked(old: &Value, new: &Value, direction: Direction, mut budget: usize) -> Vec<Delta> {
     let roots = Roots { old, new, refs: has_reference(old) || has_reference(new) };
     let mut walker = Walker::new(roots, direction, &mut budget);
     walker.walk(old, new, true);

@@ -101,7 +101,8 @@ fn check_call(bench: &mut Bench<'_>, tool: &ToolSpec, call: &Call<'_>, input: Op
         ),
         Some((name, _)) if name == tool.name => {}
         Some((name, span)) => {
-            let fix = serde_json::to_string(&tool.name).ok().map(|replacement| Edit { span, replacement });
+            let replacement = serde_json::to_string(&tool.name).ok().filter(|_| super::names::is_legal(&tool.name));
+            let fix = replacement.map(|replacement| Edit { span, replacement });
             let message = format!("this calls `{}`, the tool is `{}`", clip(name), clip(&tool.name));
             bench.tell_fixable("example-wrong-tool", span, message, fix);
         }

@@ -32,6 +32,15 @@ pub fn unique(bench: &mut Bench<'_>) {
     }
 }
 
+fn illegal(name: &str) -> Option<char> {
+    name.chars().find(|c| !(c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.')))
+}
+
+/// Whether a name is one that the protocol allows.
+pub fn is_legal(name: &str) -> bool {
+    (1..=LONGEST).contains(&name.len()) && illegal(name).is_none()
+}
+
 pub fn check(bench: &mut Bench<'_>, tool: &ToolSpec) {
     let name = tool.name.as_str();
     let span = tool.places.name.unwrap_or_else(|| tool.places.near(Section::Name));
@@ -40,8 +49,7 @@ pub fn check(bench: &mut Bench<'_>, tool: &ToolSpec) {
         return;
     }
     let shown = clip(name);
-    let illegal = name.chars().find(|c| !(c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.')));
-    if let Some(character) = illegal {
+    if let Some(character) = illegal(name) {
         let character = character.escape_debug();
         let message = format!("`{shown}` holds `{character}`; a name is made of letters, digits, `_`, `-` and `.`");
         bench.tell("name-illegal", span, message);

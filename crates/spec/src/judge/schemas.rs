@@ -65,14 +65,17 @@ pub fn slips(bench: &mut Bench<'_>, rule: &'static str, slips: &[Slip]) {
     for slip in slips.iter().filter(|slip| slip.kind != SlipKind::SecondValue).take(20) {
         let fix = slip.kind.is_removable().then(|| {
             let text = bench.text();
-            // The blanks before a comment go with it.
-            let before = &text[..slip.span.start];
-            let start = if slip.kind == SlipKind::Comment {
-                before.trim_end_matches([' ', '\t']).len()
-            } else {
-                slip.span.start
-            };
-            Edit { span: Span::new(start, slip.span.end), replacement: String::new() }
+            let Span { mut start, mut end } = slip.span;
+            if slip.kind == SlipKind::Comment {
+                // The blanks before a comment go with it, and its line if nothing else stands there.
+                start = text[..start].trim_end_matches([' ', '\t']).len();
+                let rest = &text[end..];
+                let ending = ["\r\n", "\n", "\r"].into_iter().find(|ending| rest.starts_with(ending));
+                if let Some(ending) = ending.filter(|_| text[..start].ends_with(['\n', '\r'])) {
+                    end += ending.len();
+                }
+            }
+            Edit { span: Span::new(start, end), replacement: String::new() }
         });
         bench.tell_fixable(rule, slip.span, slip.kind.says(), fix);
     }

@@ -66,10 +66,22 @@ fn each_row(bench: &mut Bench<'_>, table: &Table, section: Section) {
                     bench.tell("type-unknown", cell.span, message);
                 }
                 Some(reading) if !reading.standard => {
-                    let standard = types::write(&reading.schema);
-                    let fix = Edit { span: cell.span, replacement: table::escape(&code(&standard)) };
-                    let message = format!("`{}` is written `{standard}`", clip(&cell.text.replace('`', "")));
-                    bench.tell_fixable("type-alias", cell.span, message, Some(fix));
+                    let shown = clip(&cell.text.replace('`', ""));
+                    let (message, fix) = match types::standard_words(&cell.text, &reading) {
+                        Some(standard) => {
+                            let replacement = table::escape(&code(&standard));
+                            (format!("`{shown}` is written `{standard}`"), Some(Edit { span: cell.span, replacement }))
+                        }
+                        None => {
+                            let nearest = types::write(&reading.schema);
+                            let message = format!(
+                                "`{shown}` is not in the standard's words; write `{nearest}` and the rest in the \
+                                 description or a JSON Schema"
+                            );
+                            (message, None)
+                        }
+                    };
+                    bench.tell_fixable("type-alias", cell.span, message, fix);
                 }
                 Some(_) => {}
             }

@@ -124,6 +124,7 @@ fn assemble(text: &str, start: &Start, body: &[Block], end: usize) -> ToolSpec {
     take_meta(text, &mut parts.lead, &mut spec, true);
     take_meta(text, purpose, &mut spec, false);
     let entry = side::take_entry(text, [&mut parts.lead, purpose, input]);
+    let yaml = side::yaml(text, [&parts.lead, purpose, input]);
     if input.is_empty() {
         let lone = side::take_lone_table(text, &mut parts.lead).or_else(|| side::take_lone_table(text, purpose));
         input.extend(lone);
@@ -140,6 +141,9 @@ fn assemble(text: &str, start: &Start, body: &[Block], end: usize) -> ToolSpec {
     let SideReading { schema, notes, place } = side::read(text, input, entry.as_ref(), side::Which::Input);
     spec.input = schema.unwrap_or_else(crate::model::no_arguments);
     (spec.input_notes, spec.places.input) = (notes, place);
+    if spec.places.input.schema.is_none() && spec.places.input.table.is_none() {
+        spec.places.input.faults.extend(yaml);
+    }
     let SideReading { schema, notes, place } = side::read(text, output, entry.as_ref(), side::Which::Output);
     spec.output = schema;
     (spec.output_notes, spec.places.output) = (notes, place);

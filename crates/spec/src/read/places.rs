@@ -47,10 +47,8 @@ pub struct Side {
     pub table: Option<Table>,
     pub schema: Option<Node>,
     pub slips: Vec<Slip>,
-    /// JSON blocks that could not be read at all.
+    /// Blocks that should describe it and could not be read at all.
     pub faults: Vec<Fault>,
-    /// A sentence says that there is nothing to describe.
-    pub says_none: bool,
 }
 
 #[derive(Clone, Debug)]

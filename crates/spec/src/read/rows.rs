@@ -33,8 +33,10 @@ pub fn read(text: &str, line: Span, columns: &[Column]) -> Option<Row> {
             Column::Name | Column::Other => {}
         }
     }
-    // A row of dots stands for more of the same.
-    (!matches!(row.name.as_str(), "" | "..." | "…" | "—" | "-" | "--")).then_some(row)
+    // A row of dots stands for more of the same, and `none` without a type for no parameter at all.
+    let is_none = matches!(row.name.to_lowercase().as_str(), "none" | "n/a" | "(none)")
+        && row.kind.as_ref().and_then(Cell::said).is_none();
+    (!is_none && !matches!(row.name.as_str(), "" | "..." | "…" | "—" | "-" | "--")).then_some(row)
 }
 
 /// A bullet such as ``- `target` (string, required): Path to analyze``.

@@ -63,6 +63,25 @@ pub fn take_entry(text: &str, parts: [&mut Vec<Piece>; 3]) -> Option<Entry> {
     None
 }
 
+/// A definition in YAML, which is not read: it is told, lest its parameters be missed in silence.
+pub fn yaml(text: &str, parts: [&[Piece]; 3]) -> Option<json::Fault> {
+    let defines = |body: &str| {
+        body.lines()
+            .any(|line| matches!(line.trim_end(), "parameters:" | "inputSchema:" | "input_schema:" | "properties:"))
+    };
+    parts.into_iter().flatten().find_map(|piece| match &piece.kind {
+        BlockKind::Fence { language, body, .. }
+            if matches!(language.to_lowercase().as_str(), "yaml" | "yml") && defines(body.of(text)) =>
+        {
+            let line = body.of(text).find(['\n', '\r']).unwrap_or(body.of(text).len());
+            let message =
+                "a definition in YAML is not read; write the parameters as a table or a JSON Schema".to_owned();
+            Some(json::Fault { span: Span::new(body.start, body.start + line), message })
+        }
+        _ => None,
+    })
+}
+
 pub fn read(text: &str, pieces: &[Piece], entry: Option<&Entry>, which: Which) -> SideReading {
     let mut rest: Vec<Piece> = Vec::new();
     let mut place = Side::default();
@@ -80,10 +99,8 @@ pub fn read(text: &str, pieces: &[Piece], entry: Option<&Entry>, which: Which) -
                 taken
             }
             BlockKind::Prose(lines) if lines.len() == 1 => {
-                let none = says_none(lines[0].of(text));
-                place.says_none |= none;
                 labelled = is_label(text, lines);
-                none || labelled
+                labelled || says_none(lines[0].of(text))
             }
             _ => false,
         };

@@ -21,6 +21,14 @@ pub fn read(cell: &str) -> Option<TypeReading> {
     Some(reading)
 }
 
+/// The standard's words for a cell, where they say all that the cell says: a remark in parentheses,
+/// the length of a tuple, the format of a date and the values of a dictionary have no such words.
+pub fn standard_words(cell: &str, reading: &TypeReading) -> Option<String> {
+    let words = write(&reading.schema);
+    let keeps_all = !cell.contains('(') && !cell.to_lowercase().contains("tuple");
+    (keeps_all && read(&words).is_some_and(|again| again.schema == reading.schema)).then_some(words)
+}
+
 fn read_type(text: &str, depth: usize, standard: &mut bool) -> Option<Value> {
     let text = text.trim();
     if depth > MAX_DEPTH || text.is_empty() || text.len() > 2000 {

@@ -101,7 +101,7 @@ fn uri(path: &str) -> String {
 }
 
 pub fn github(files: &[FileReport<'_>]) -> String {
-    let message = |text: &str| text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A");
+    let message = |text: &str| printable(text).replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A");
     let property = |text: &str| message(text).replace(':', "%3A").replace(',', "%2C");
     let mut page = String::new();
     for file in files {
@@ -155,9 +155,12 @@ pub fn junit(files: &[FileReport<'_>]) -> String {
     page
 }
 
-/// XML has no way to write most control characters.
+/// XML has no way to write most control characters, and a log takes them for commands.
+fn printable(text: &str) -> String {
+    let is_fit = |c: char| matches!(c, '\n' | '\t') || !c.is_control() && !matches!(c, '\u{fffe}' | '\u{ffff}');
+    text.chars().map(|c| if is_fit(c) { c } else { '\u{fffd}' }).collect()
+}
+
 fn xml(text: &str) -> String {
-    let printable: String =
-        text.chars().map(|c| if c.is_control() && !matches!(c, '\n' | '\t') { '\u{fffd}' } else { c }).collect();
-    escape_html(&printable)
+    escape_html(&printable(text))
 }

@@ -1,14 +1,18 @@
 //! `sinew spec explain`: one rule, why it is one, and how it looks when it is kept.
 
 use serde_json::json;
-use sinew_spec::judge::rule;
+use sinew_spec::judge::{RULES, rule};
 
 use crate::failure::{Failure, Kind};
+use crate::near::nearest;
 use crate::show::{Show, print, print_json};
 
 pub fn run(id: &str, show: Show) -> Result<(), Failure> {
-    let rule = rule(id)
-        .ok_or_else(|| Failure::new(Kind::Usage, format!("there is no rule `{id}`; `sinew spec rules` lists them")))?;
+    let rule = rule(id).ok_or_else(|| {
+        let meant = nearest(id, RULES.iter().map(|rule| rule.id));
+        let hint = meant.map_or("`sinew spec rules` lists them".to_owned(), |id| format!("did you mean `{id}`?"));
+        Failure::new(Kind::Usage, format!("there is no rule `{id}`; {hint}"))
+    })?;
     if show.json() {
         print_json(&json!({
             "rule": rule.id,

@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 use std::fs;
+use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 use sinew_spec::compare::Change;
@@ -9,7 +10,7 @@ use sinew_spec::lock::{self, Decision, Lock as Agreed, Verdict};
 
 use super::args::Lock;
 use super::diff::changes;
-use super::source::{self, Source};
+use super::source::{self, FILE_NAME, Source};
 use super::unwritable;
 use crate::failure::{Failure, Kind};
 use crate::show::{Ink, Show, clean, print, print_json};
@@ -20,11 +21,18 @@ const MAX_LOCK: u64 = 64 << 20;
 pub fn run(args: Lock, show: Show) -> Result<(), Failure> {
     let mut agreed = read(&args)?;
     let mut judged: Vec<(String, Vec<Verdict>)> = Vec::new();
+    let home = home(&args.file);
     for path in source::files(&args.paths)? {
         let source = Source::read(&path)?.readable()?;
-        let (key, tools) = (source.path.replace('\\', "/"), source.document.to_tools());
+        let (key, tools) = (key(&home, &path), source.document.to_tools());
         judged.push((key.clone(), lock::check(&agreed, &key, &args.package_version, &tools)));
         agreed.record(&key, &args.package_version, &tools, Some(true));
+    }
+    let folders: Vec<String> =
+        args.paths.iter().filter(|path| path.is_dir()).map(|folder| key(&home, folder)).collect();
+    for path in vanished(&agreed, &judged, &folders) {
+        judged.push((path.clone(), lock::check(&agreed, &path, &args.package_version, &[])));
+        agreed.owners.remove(&path);
     }
     let refused = args.check && judged.iter().flat_map(|(_, verdicts)| verdicts).any(is_refused);
     if !args.check {
@@ -36,6 +44,31 @@ pub fn run(args: Lock, show: Show) -> Result<(), Failure> {
         print(&people(&judged, &args, show));
     }
     if refused { Err(Failure::told(Kind::Unwell)) } else { Ok(()) }
+}
+
+/// The folder that the paths in a lock are relative to: its own.
+fn home(file: &Path) -> PathBuf {
+    let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    fs::canonicalize(folder).unwrap_or_else(|_| folder.to_owned())
+}
+
+/// What a file is called in the lock, however it was named here and wherever that was.
+fn key(home: &Path, path: &Path) -> String {
+    let whole = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let near = whole.strip_prefix(home).unwrap_or(&whole);
+    near.to_string_lossy().replace('\\', "/")
+}
+
+/// Locked specifications below the folders that are no longer there. The lock may hold devices too.
+fn vanished(agreed: &Agreed, judged: &[(String, Vec<Verdict>)], folders: &[String]) -> Vec<String> {
+    let is_below = |key: &str| {
+        folders
+            .iter()
+            .any(|folder| folder.is_empty() || key.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/')))
+    };
+    let is_file = |key: &str| key.rsplit('/').next().is_some_and(|name| name.eq_ignore_ascii_case(FILE_NAME));
+    let is_here = |key: &str| judged.iter().any(|(path, _)| path == key);
+    agreed.owners.keys().filter(|key| is_file(key) && is_below(key) && !is_here(key)).cloned().collect()
 }
 
 fn read(args: &Lock) -> Result<Agreed, Failure> {
@@ -94,9 +127,10 @@ fn people(judged: &[(String, Vec<Verdict>)], args: &Lock, show: Show) -> String 
         }
     }
     let file = args.file.display();
+    let tools = if count == 1 { "1 tool".to_owned() } else { format!("{count} tools") };
     let _ = match args.check {
-        true => writeln!(page, "{count} tools checked against {file}"),
-        false => writeln!(page, "{count} tools written to {file}"),
+        true => writeln!(page, "{tools} checked against {file}"),
+        false => writeln!(page, "{tools} written to {file}"),
     };
     page
 }

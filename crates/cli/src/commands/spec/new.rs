@@ -1,7 +1,7 @@
 //! `sinew spec new`: the blank form.
 
 use std::fs::OpenOptions;
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 use std::path::Path;
 
 use sinew_spec::print::new_from_template;
@@ -19,7 +19,17 @@ pub fn run(name: &str, out: Option<&Path>) -> Result<(), Failure> {
     }
     let text = new_from_template(name);
     let Some(path) = out else { return put(&text, None) };
-    let mut file =
-        OpenOptions::new().write(true).create_new(true).open(path).map_err(|error| unwritable(path, &error))?;
+    let opened = OpenOptions::new().write(true).create_new(true).open(path);
+    let mut file = opened.map_err(|error| match error.kind() {
+        ErrorKind::AlreadyExists => {
+            let message = format!(
+                "{} exists already and is left as it is; name another file, or add the tool to it by hand from \
+                 `sinew spec new {name}`",
+                path.display()
+            );
+            Failure::new(Kind::Usage, message)
+        }
+        _ => unwritable(path, &error),
+    })?;
     file.write_all(text.as_bytes()).map_err(|error| unwritable(path, &error))
 }

@@ -14,7 +14,7 @@ use crate::commands::tools::of_device;
 use crate::failure::{Failure, Kind};
 
 /// What a specification is called in a repository.
-const FILE_NAME: &str = "MCP_TOOL_SPECIFICATION.md";
+pub const FILE_NAME: &str = "MCP_TOOL_SPECIFICATION.md";
 /// Folders that hold what others wrote or what can be made again.
 const NOT_OURS: &[&str] = &["target", "node_modules", "vendor", "build", "dist"];
 /// A repository nested deeper is one that contains itself.
