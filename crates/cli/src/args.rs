@@ -315,6 +315,11 @@ pub struct Phones {
 
 #[derive(Subcommand, Debug)]
 pub enum PhonesVerb {
+    /// List the apps on the phones that offer tools, and what is wrong with those that do not work
+    Apps {
+        #[command(flatten)]
+        reach: Reach,
+    },
     /// Connect a phone on the network, through this machine's adb server
     Connect {
         /// The phone's address, as it shows under Wireless debugging

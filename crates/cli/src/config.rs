@@ -12,7 +12,8 @@ use serde::{Deserialize, Serialize};
 use sinew_boards::{Backend, Offer, Pictures};
 use sinew_front::dialout::Address;
 use sinew_gateway::Shape;
-use sinew_phones::{Profile, adb};
+use sinew_phones::apps::offer::Words;
+use sinew_phones::{Profile, adb, apps};
 use sinew_spec::judge;
 
 use crate::android::Agent;
@@ -97,6 +98,65 @@ pub struct Phones {
     pub enabled: bool,
     pub profile: PhoneProfile,
     pub agent: Agent,
+    pub apps: Apps,
+}
+
+/// Whether and how the tools of the apps on phones are offered. The words are those by which apps are
+/// recognised; left out, they are the protocols' own.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct Apps {
+    pub enabled: bool,
+    /// Seconds between two looks at a phone's packages.
+    pub interval: u32,
+    pub advertise: Option<String>,
+    pub call: Option<String>,
+    pub manifest: Option<String>,
+    pub discovery: Option<String>,
+    pub invoke: Option<String>,
+    pub provider_type: Option<String>,
+    pub provider_action: Option<String>,
+    pub service: Option<String>,
+    pub functions: Option<String>,
+}
+
+impl Default for Apps {
+    fn default() -> Apps {
+        Apps {
+            enabled: true,
+            interval: 15,
+            advertise: None,
+            call: None,
+            manifest: None,
+            discovery: None,
+            invoke: None,
+            provider_type: None,
+            provider_action: None,
+            service: None,
+            functions: None,
+        }
+    }
+}
+
+impl Apps {
+    fn settings(&self, state: &Path) -> Option<apps::Settings> {
+        let mut words = Words::default();
+        for (word, own) in [
+            (&mut words.advertise, &self.advertise),
+            (&mut words.call, &self.call),
+            (&mut words.manifest, &self.manifest),
+            (&mut words.discovery, &self.discovery),
+            (&mut words.invoke, &self.invoke),
+            (&mut words.provider_type, &self.provider_type),
+            (&mut words.provider_action, &self.provider_action),
+            (&mut words.service, &self.service),
+            (&mut words.functions, &self.functions),
+        ] {
+            own.iter().for_each(|own| word.clone_from(own));
+        }
+        let interval = Duration::from_secs(self.interval.into());
+        self.enabled.then(|| apps::Settings { words, interval, cache: Some(state.join("apps")) })
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -108,7 +168,7 @@ pub enum PhoneProfile {
 
 impl Default for Phones {
     fn default() -> Phones {
-        Phones { enabled: true, profile: PhoneProfile::Full, agent: Agent::Switch(true) }
+        Phones { enabled: true, profile: PhoneProfile::Full, agent: Agent::Switch(true), apps: Apps::default() }
     }
 }
 
@@ -118,7 +178,7 @@ impl Phones {
             PhoneProfile::Full => Profile::Full,
             PhoneProfile::Compact => Profile::Compact,
         };
-        self.enabled.then(|| adb::Offer { profile, agent: self.agent.source(state) })
+        self.enabled.then(|| adb::Offer { profile, agent: self.agent.source(state), apps: self.apps.settings(state) })
     }
 }
 
@@ -169,7 +229,7 @@ keys! {
     "lock"            r#""sinew.lock""#          "`sinew.lock` in the state directory" "Where the tools of pinned devices are kept, as `sinew devices pin` agreed on them. Relative to the file.";
     "spec-tools"      "true"                     "false"                "Offer models the tools `validate_tool_specification` and `compare_tool_specifications`.";
     "spec"            r#"{ rules = { split-tool = "off", version-missing = "error" } }"# "none" "How `sinew spec` judges: `[spec.rules]` sets a rule to `off`, `advice`, `warning` or `error`; `name-length` and `description-tokens` under `[spec]` set what is too long. `sinew spec` finds it in the `sinew.toml` of the current folder.";
-    "phones"          r#"{ enabled = true, profile = "compact", agent = false }"# r#"{ enabled = true, profile = "full", agent = true }"# "Phones that adb sees; also as a `[phones]` section at the end of the file. They come by themselves once there is an adb server, which is started where `adb` is on the PATH; without adb nothing happens. The `compact` profile offers a dozen tools instead of all. `agent` is `false`, `true` where its files are found beside `sinew` or in the state directory, or their folder (relative to the file).";
+    "phones"          r#"{ enabled = true, profile = "compact", agent = false, apps = { interval = 60, advertise = "org.example.ADVERTISE" } }"# r#"{ agent = true, apps = { enabled = true, interval = 15 }, enabled = true, profile = "full" }"# "Phones that adb sees; also as a `[phones]` section at the end of the file. They come by themselves once there is an adb server, which is started where `adb` is on the PATH; without adb nothing happens. The `compact` profile offers a dozen tools instead of all. `agent` is `false`, `true` where its files are found beside `sinew` or in the state directory, or their folder (relative to the file). `[phones.apps]` is about the tools that apps on the phones offer, see `docs/apps.md`: `interval` is the seconds between two looks at a phone's packages; `advertise`, `call`, `manifest`, `discovery`, `invoke`, `provider-type`, `provider-action`, `service` and `functions` replace the names by which apps are recognised.";
 }
 
 impl Default for Config {
@@ -233,6 +293,9 @@ impl Config {
         }
         if config.call_timeout == 0 {
             return Err("`call-timeout` must be at least 1 second".to_owned());
+        }
+        if config.phones.apps.interval == 0 {
+            return Err("`phones.apps.interval` must be at least 1 second".to_owned());
         }
         config.pictures().map_err(|problem| format!("`vision`: {problem}"))?;
         config.addresses().map_err(|problem| format!("`endpoints`: {problem}"))?;
@@ -404,6 +467,16 @@ mod tests {
         assert_eq!(agent("[phones]\nagent = false"), Ok(Agent::Switch(false)));
         assert_eq!(agent("[phones]\nagent = 'built'"), Ok(Agent::Folder("built".into())));
         assert!(agent("[phones]\nagent = 5").is_err_and(|why| why.contains("android/build")));
+        let apps = |text: &str| {
+            let offer = Config::parse(text).map(|config| config.phones.offer(Path::new("/nonexistent")));
+            offer.map(|offer| {
+                offer.and_then(|offer| offer.apps).map(|apps| (apps.interval.as_secs(), apps.words.advertise))
+            })
+        };
+        assert_eq!(apps(""), Ok(Some((15, Words::default().advertise))));
+        assert_eq!(apps("[phones.apps]\nadvertise = 'x'\ninterval = 3"), Ok(Some((3, "x".to_owned()))));
+        assert_eq!(apps("[phones.apps]\nenabled = false"), Ok(None));
+        assert!(apps("[phones.apps]\ninterval = 0").is_err_and(|why| why.contains("interval")));
         let refused = profile("[phones]\nprofil = 'compact'").expect_err("misspelt");
         assert!(refused.contains("profil") && refused.contains("profile"), "{refused}");
     }

@@ -15,6 +15,7 @@ use crate::show::{Ink, Show, Table, clean, print, print_json};
 pub async fn run(args: Phones, show: Show) -> Result<(), Failure> {
     let answer = match &args.verb {
         None => return all(&args.reach, show).await,
+        Some(PhonesVerb::Apps { reach }) => return apps(reach, show).await,
         Some(PhonesVerb::Connect { address }) => server().await?.connect_phone(address).await,
         Some(PhonesVerb::Pair { address, code }) => server().await?.pair(address, code).await,
     };
@@ -73,6 +74,41 @@ async fn all(reach: &Reach, show: Show) -> Result<(), Failure> {
     }
     if from == "adb" {
         print("No gateway runs; this is what adb sees. `sinew serve` offers the phones' tools.\n");
+    }
+    Ok(())
+}
+
+/// The apps that the gateway found on its phones.
+async fn apps(reach: &Reach, show: Show) -> Result<(), Failure> {
+    let answer = Target::find(reach)?.connect().await?.get("/api/v1/devices").await?;
+    let apps: Vec<&Value> = list(&answer, "devices").iter().filter(|device| text(device, "family") == "app").collect();
+    if show.json() {
+        print_json(&json!({"apps": apps}));
+        return Ok(());
+    }
+    if apps.is_empty() {
+        print("No app on the phones offers tools. docs/apps.md says how an app can.\n");
+        return Ok(());
+    }
+    let mut table = Table::new(["APP", "PACKAGE", "VERSION", "PHONE", "STATE", "TOOLS", "FORMS"]);
+    for app in &apps {
+        let (state, attributes) = (text(app, "state"), &app["attributes"]);
+        let forms: Vec<&str> = list(attributes, "forms").iter().filter_map(Value::as_str).collect();
+        table.row([
+            (Some(Ink::Bold), text(app, "id").to_owned()),
+            (None, text(attributes, "package").to_owned()),
+            (None, text(app, "version").to_owned()),
+            (None, text(attributes, "phone").to_owned()),
+            (Some(ink_of(state)), state.to_owned()),
+            (None, app.get("tools").map(Value::to_string).unwrap_or_default()),
+            (None, forms.join(" ")),
+        ]);
+    }
+    print(&show.table(&table));
+    for app in &apps {
+        for finding in list(&app["attributes"], "findings").iter().filter_map(Value::as_str) {
+            print(&format!("{}: {}\n", clean(text(app, "id")), clean(finding)));
+        }
     }
     Ok(())
 }

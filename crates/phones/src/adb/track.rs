@@ -6,13 +6,14 @@ use std::time::Duration;
 
 use sinew_tool::{Announce, Device, DeviceEvent, LeaveReason};
 use tokio::task::JoinSet;
-use tokio_util::sync::CancellationToken;
+use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::phone::AdbPhone;
 use super::server::{AdbError, Server, read_block};
 use crate::agent::{AgentSource, Standby};
+use crate::apps::{self, AdbAccess};
 use crate::device::{LimitedPhone, PhoneDevice};
-use crate::phone::About;
+use crate::phone::{About, Phone};
 use crate::tiers::Tiered;
 use crate::tools::Profile;
 
@@ -72,18 +73,21 @@ pub fn remedy(state: &str) -> Option<(&'static str, &'static str)> {
 pub struct Offer {
     pub profile: Profile,
     pub agent: AgentSource,
+    /// How their apps are followed; `None` where those are left alone.
+    pub apps: Option<apps::Settings>,
 }
 
 impl Offer {
     /// With the commands that every Android has, and nothing else.
     pub fn shell(profile: Profile) -> Offer {
-        Offer { profile, agent: AgentSource::Off }
+        Offer { profile, agent: AgentSource::Off, apps: None }
     }
 }
 
 /// Follows the phones until shutdown. Without a server it waits for one, and starts one where it can.
 pub async fn run(server: Server, offer: Offer, announce: Announce, shutdown: CancellationToken) {
-    let mut tracker = Tracker { server, offer, announce, phones: HashMap::new(), opening: JoinSet::new() };
+    let mut tracker =
+        Tracker { server, offer, announce, phones: HashMap::new(), opening: JoinSet::new(), following: JoinSet::new() };
     // One second at first, half a minute when adb stays away.
     let mut pause = Duration::from_secs(1);
     loop {
@@ -103,6 +107,7 @@ pub async fn run(server: Server, offer: Offer, announce: Announce, shutdown: Can
     }
     tracker.opening.shutdown().await;
     tracker.leave_all("Sinew ends");
+    while tracker.following.join_next().await.is_some() {}
 }
 
 struct Tracker {
@@ -112,12 +117,16 @@ struct Tracker {
     phones: HashMap<String, Known>,
     /// Phones that are being asked who they are.
     opening: JoinSet<(Entry, Result<AdbPhone, AdbError>)>,
+    /// The apps of phones; each ends with its phone.
+    following: JoinSet<()>,
 }
 
 struct Known {
     entry: Entry,
     /// `None` while it is being asked who it is.
     device: Option<Arc<dyn Device>>,
+    /// Ends the following of its apps.
+    _apps: Option<DropGuard>,
 }
 
 impl Tracker {
@@ -144,6 +153,7 @@ impl Tracker {
                         self.opened(entry, phone);
                     }
                 }
+                Some(_) = self.following.join_next() => {}
             }
         }
     }
@@ -179,7 +189,7 @@ impl Tracker {
                 let about = About { serial: entry.serial.clone(), model: entry.model.clone(), ..About::default() };
                 Some(self.join(Arc::new(LimitedPhone::new(&about, state, remedy))))
             };
-            self.phones.insert(entry.serial.clone(), Known { entry, device });
+            self.phones.insert(entry.serial.clone(), Known { entry, device, _apps: None });
         }
     }
 
@@ -192,25 +202,26 @@ impl Tracker {
     }
 
     fn opened(&mut self, entry: Entry, phone: Result<AdbPhone, AdbError>) {
-        let device: Arc<dyn Device> = match phone {
+        // It may have left, or come anew, while it was asked.
+        let waits = self.phones.get(&entry.serial).is_some_and(|known| known.entry == entry && known.device.is_none());
+        if !waits {
+            return;
+        }
+        let (device, apps) = match phone {
             Ok(phone) => self.ready(phone),
             Err(error) => {
                 let about = About { serial: entry.serial.clone(), model: entry.model.clone(), ..About::default() };
                 let remedy = format!("it did not say who it is ({error}); unplug it and plug it in again");
-                Arc::new(LimitedPhone::new(&about, "silent", &remedy))
+                (self.join(Arc::new(LimitedPhone::new(&about, "silent", &remedy))), None)
             }
         };
-        // It may have left, or come anew, while it was asked.
-        let waits = self.phones.get(&entry.serial).is_some_and(|known| known.entry == entry && known.device.is_none());
-        if waits {
-            let device = self.join(device);
-            self.phones.insert(entry.serial.clone(), Known { entry, device: Some(device) });
-        }
+        self.phones.insert(entry.serial.clone(), Known { entry, device: Some(device), _apps: apps });
     }
 
-    /// A phone with its agent in waiting; the gateway is told when that comes or goes.
-    fn ready(&self, phone: AdbPhone) -> Arc<dyn Device> {
+    /// A phone with its agent in waiting; the gateway is told when that comes or goes. Its apps follow it.
+    fn ready(&mut self, phone: AdbPhone) -> (Arc<dyn Device>, Option<DropGuard>) {
         let agent = Standby::new(phone.transport().clone(), self.offer.agent.clone(), Arc::clone(phone.awake()));
+        let access = AdbAccess::new(phone.about(), phone.transport().clone(), agent.clone());
         let device = Arc::new(PhoneDevice::new(Tiered { upper: agent.clone(), lower: phone }, self.offer.profile));
         let (weak, announce) = (Arc::downgrade(&device), Arc::clone(&self.announce));
         agent.on_change(move || {
@@ -218,7 +229,13 @@ impl Tracker {
                 announce(DeviceEvent::Changed(device));
             }
         });
-        device
+        let device = self.join(device);
+        let apps = self.offer.apps.clone().map(|settings| {
+            let stay = CancellationToken::new();
+            self.following.spawn(apps::run(Arc::new(access), settings, Arc::clone(&self.announce), stay.clone()));
+            stay.drop_guard()
+        });
+        (device, apps)
     }
 
     /// The server keeps a network phone as offline for ever once its connection broke.

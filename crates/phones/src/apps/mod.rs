@@ -1,3 +1,23 @@
-//! App tools: what the apps on a phone offer.
+//! App tools: what the apps on a phone offer, found, announced and called.
+//!
+//! [`offer`] judges what an app says of itself. Around it: [`follow`] keeps the apps of one phone as
+//! devices, `scan` reads many APKs through `file` and asks the apps through `ask`, `packages` and
+//! `cache` choose which, and [`device`] calls a tool through `invoke`. [`Access`] is the way to the phone.
 
+mod access;
+mod arguments;
+mod ask;
+mod broadcast;
+mod cache;
+pub mod device;
+mod file;
+pub mod follow;
+mod function;
+mod invoke;
 pub mod offer;
+mod packages;
+mod scan;
+
+pub use access::{Access, AdbAccess};
+pub use device::AppDevice;
+pub use follow::{Follower, Settings, run};

@@ -2,6 +2,8 @@
 #![allow(dead_code, clippy::panic, clippy::unwrap_used)]
 
 pub mod apk;
+pub mod guests;
+pub mod tracked;
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -100,11 +100,15 @@ impl Guest {
 
     /// The part of a class, however the class is written.
     pub fn part(&self, class: &str) -> Option<&Part> {
-        let full = |class: &str| match class.strip_prefix('.') {
+        self.parts.iter().find(|part| self.full(&part.class) == self.full(class))
+    }
+
+    /// The whole name of a class.
+    pub fn full(&self, class: &str) -> String {
+        match class.strip_prefix('.') {
             Some(rest) => format!("{}.{rest}", self.package),
             None => class.to_owned(),
-        };
-        self.parts.iter().find(|part| full(&part.class) == full(class))
+        }
     }
 }
 

@@ -49,6 +49,8 @@ struct Shared {
     hands: Turn<()>,
     files: Mutex<Files>,
     guests: Mutex<BTreeMap<String, Arc<Guest>>>,
+    /// What activities answered to the companion, by the token of the call.
+    answers: watch::Sender<BTreeMap<String, String>>,
 }
 
 /// How often a moving finger is felt, 60 times a second.
@@ -69,6 +71,7 @@ impl Handset {
             hands: Turn::new(()),
             files: Mutex::default(),
             guests: Mutex::default(),
+            answers: watch::Sender::default(),
         };
         Handset { shared: Arc::new(shared) }
     }
@@ -189,6 +192,19 @@ impl Handset {
     /// The installed apps, in the order of their names.
     pub fn guests(&self) -> Vec<Arc<Guest>> {
         unpoisoned(&self.shared.guests).values().cloned().collect()
+    }
+
+    pub(super) fn put_answer(&self, token: String, answer: String) {
+        self.shared.answers.send_modify(|answers| drop(answers.insert(token, answer)));
+    }
+
+    /// Waits for the answer to a call.
+    pub(super) async fn answer(&self, token: &str) -> String {
+        let mut answers = self.shared.answers.subscribe();
+        let came =
+            answers.wait_for(|answers| answers.contains_key(token)).await.map(|answers| answers.get(token).cloned());
+        // The sender lives as long as the phone.
+        came.ok().flatten().unwrap_or_default()
     }
 
     /// Plays strokes, all fingers together, and answers when the last one is up.

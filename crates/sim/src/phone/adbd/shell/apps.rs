@@ -127,6 +127,7 @@ fn short(component: &str) -> String {
 impl Shell {
     pub(super) async fn am(&self, args: &[&str], io: &mut Io<'_, '_>) -> u8 {
         match args {
+            ["start" | "start-activity", rest @ ..] if self.companion_start(&Intent::read(rest), io) => 0,
             ["start" | "start-activity", rest @ ..] => self.start(&Intent::read(rest), io),
             ["force-stop" | "kill" | "stop-app", .., package] => {
                 if let Some(app) = App::find(package) {

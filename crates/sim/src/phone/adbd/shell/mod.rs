@@ -6,6 +6,7 @@
 mod apps;
 #[cfg(test)]
 mod chaos;
+mod companion;
 mod disk;
 mod dumpsys;
 pub mod formats;
@@ -345,12 +346,16 @@ impl Shell {
             "wm" => self.wm(args, io),
             "dumpsys" => self.dumpsys(args, io),
             "am" => self.am(args, io).await,
+            "pm" if args.first() == Some(&"install") => self.install(args, io).await,
             "pm" => self.pm(args, io),
             "monkey" => self.monkey(args, io),
             "getprop" => self.getprop(args, io),
             "setprop" => 0,
             "settings" => self.settings(args, io),
-            "content" => self.content(args, io),
+            "content" => match self.companion_read(args, io).await.or_else(|| self.provider_call(args, io)) {
+                Some(code) => code,
+                None => self.content(args, io),
+            },
             "ime" => self.ime(args, io),
             "svc" => self.svc(args),
             "ls" | "rm" | "mkdir" | "rmdir" | "stat" | "mv" | "cp" | "touch" | "dd" | "du" | "df" | "chmod" => {

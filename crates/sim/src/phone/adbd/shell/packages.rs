@@ -68,9 +68,14 @@ impl Shell {
                 self.resolve(args[0] == "resolve-activity", rest, io)
             }
             ["grant" | "revoke" | "enable" | "disable" | "disable-user" | "trim-caches", ..] => 0,
-            ["install" | "install-create" | "install-streaming", ..] => {
+            ["install-create" | "install-streaming", ..] => {
                 io.error("Failure [INSTALL_FAILED_INTERNAL_ERROR: this virtual phone installs nothing]");
                 1
+            }
+            ["uninstall", .., package] if self.guest(package).is_some() => {
+                self.handset.uninstall(package);
+                io.line("Success");
+                0
             }
             ["uninstall", ..] => {
                 io.line("Failure [DELETE_FAILED_INTERNAL_ERROR]");

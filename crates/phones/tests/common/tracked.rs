@@ -1,0 +1,98 @@
+//! A real adb server of the test's own, a virtual phone behind it, and what the tracker announces.
+#![allow(dead_code, clippy::panic, clippy::unwrap_used)]
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use sinew_phones::adb::{self, Offer, Server};
+use sinew_sim::phone::{Clock, Handset, Setup, adbd};
+use sinew_tool::{Device, DeviceEvent, DeviceKey, Status};
+use tokio::net::TcpListener;
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+pub struct Tracked {
+    pub server: Server,
+    pub handset: Handset,
+    pub address: String,
+    pub shutdown: CancellationToken,
+    events: mpsc::UnboundedReceiver<DeviceEvent>,
+    /// The devices that are there, by their keys, and what they said last.
+    here: HashMap<DeviceKey, Arc<dyn Device>>,
+    _home: tempfile::TempDir,
+    _process: tokio::process::Child,
+}
+
+impl Drop for Tracked {
+    fn drop(&mut self) {
+        self.shutdown.cancel();
+    }
+}
+
+impl Tracked {
+    /// `None` where there is no adb on this machine.
+    pub async fn open(setup: Setup, offer: Offer) -> Option<Tracked> {
+        Tracked::with(Handset::new(setup, Clock::Virtual), offer).await
+    }
+
+    pub async fn with(handset: Handset, offer: Offer) -> Option<Tracked> {
+        let home = tempfile::tempdir().unwrap();
+        let port = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap().port();
+        let mut command = tokio::process::Command::new("adb");
+        command.args(["-P", &port.to_string(), "nodaemon", "server"]).env("HOME", home.path());
+        command.stdin(std::process::Stdio::null()).stdout(std::process::Stdio::null());
+        let process = command.stderr(std::process::Stdio::null()).kill_on_drop(true).spawn().ok()?;
+        let server = Server::tcp("127.0.0.1", port);
+        while server.version().await.is_err() {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap().to_string();
+        let shutdown = CancellationToken::new();
+        tokio::spawn(adbd::run(listener, handset.clone(), shutdown.clone()));
+        let (send, events) = mpsc::unbounded_channel();
+        let announce = Arc::new(move |event| drop(send.send(event)));
+        tokio::spawn(adb::run(server.clone(), offer, announce, shutdown.clone()));
+        server.connect_phone(&address).await.unwrap();
+        let here = HashMap::new();
+        Some(Tracked { server, handset, address, shutdown, events, here, _home: home, _process: process })
+    }
+
+    /// Takes in what is announced until something holds.
+    pub async fn until<T>(&mut self, mut holds: impl FnMut(&HashMap<DeviceKey, Arc<dyn Device>>) -> Option<T>) -> T {
+        loop {
+            if let Some(found) = holds(&self.here) {
+                return found;
+            }
+            match self.events.recv().await.expect("the tracker runs") {
+                DeviceEvent::Joined(device) => drop(self.here.insert(device.info().key.clone(), device)),
+                DeviceEvent::Left(device, _) => drop(self.here.remove(&device.info().key)),
+                DeviceEvent::Changed(_) | DeviceEvent::Said(..) => {}
+            }
+        }
+    }
+
+    /// The phone once it is ready; what it was before passes by.
+    pub async fn phone(&mut self) -> Arc<dyn Device> {
+        self.until(|here| {
+            let is_ready = |device: &&Arc<dyn Device>| {
+                let info = device.info();
+                info.family == "phone" && info.status == Status::Ready
+            };
+            here.values().find(is_ready).cloned()
+        })
+        .await
+    }
+
+    /// An app once it is there.
+    pub async fn app(&mut self, package: &str) -> Arc<dyn Device> {
+        let key = DeviceKey(format!("app:{}:{package}", self.address));
+        self.until(|here| here.get(&key).cloned()).await
+    }
+
+    pub async fn without_app(&mut self, package: &str) {
+        let key = DeviceKey(format!("app:{}:{package}", self.address));
+        self.until(|here| (!here.contains_key(&key)).then_some(())).await;
+    }
+}

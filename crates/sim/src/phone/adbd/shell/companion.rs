@@ -1,0 +1,151 @@
+//! The companion on a virtual phone: where its app is installed, it calls activities of installed apps and
+//! keeps their answers until they are read. Also `pm install`, which brings it.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use sinew_phones::apk;
+
+use super::apps::Intent;
+use super::{Io, Shell};
+use crate::phone::android::Android;
+use crate::phone::guest::{Guest, Part, PartKind, Reaction, Request};
+
+pub(super) const COMPANION: &str = "sinew.companion";
+
+impl Shell {
+    /// `pm install PATH`: an APK that was pushed, under the name it gives itself. Its parts answer nothing.
+    pub(super) async fn install(&self, args: &[&str], io: &mut Io<'_, '_>) -> u8 {
+        let path = args.iter().rev().find(|arg| arg.starts_with('/'));
+        let bytes = path.and_then(|path| self.read_file(path).ok());
+        let Some(bytes) = bytes else {
+            io.error("Error: Unable to open file: does not exist or cannot be read");
+            return 1;
+        };
+        match apk::read_manifest(&bytes, &|_| false).await {
+            Ok(manifest) => {
+                let (package, version_code) = (manifest.package, manifest.version_code);
+                self.handset.install(Guest { package, version_code, apk: bytes, ..Guest::default() });
+                io.line("Success");
+                0
+            }
+            Err(error) => {
+                io.error(format!("Failure [INSTALL_PARSE_FAILED_NOT_APK: {error}]"));
+                1
+            }
+        }
+    }
+
+    /// Takes a call where the companion is installed and meant; `false` where not.
+    pub(super) fn companion_start(&self, intent: &Intent<'_>, io: &mut Io<'_, '_>) -> bool {
+        let is_meant = intent.component == Some("sinew.companion/.CallActivity") && self.guest(COMPANION).is_some();
+        if !is_meant {
+            return false;
+        }
+        io.line(format!("Starting: Intent {{ flg=0x18000000 cmp={COMPANION}/.CallActivity (has extras) }}"));
+        let extra = |name: &str| intent.extras.get(name).cloned().unwrap_or_default();
+        let request = Request {
+            action: extra("action"),
+            extras: ["tool_name", "parameters"].map(|name| (name.to_owned(), extra(name))).into(),
+        };
+        let answer = match self.called(&extra("component"), &extra("package"), &request.action).as_deref() {
+            Ok([(guest, index)]) => match (guest.parts[*index].react)(&request) {
+                Reaction::Answer { code, text, .. } => Some(json!({"code": code, "result": text})),
+                // The caller of an activity that dies is told that it was canceled.
+                Reaction::Crash => Some(json!({"code": 0, "result": null})),
+                Reaction::Refuse => Some(fault("denied", "the activity is not exported or asks for a permission")),
+                Reaction::Hang => None,
+            },
+            Ok([]) | Err(()) => Some(fault("not_found", "no activity takes the call")),
+            Ok(_) => Some(fault("ambiguous", "several apps take the action; name the component")),
+        };
+        if let Some(answer) = answer {
+            self.handset.put_answer(extra("token"), answer.to_string());
+        }
+        true
+    }
+
+    /// The activities that a call reaches, each as an app and the place of its part.
+    fn called(&self, component: &str, package: &str, action: &str) -> Result<Vec<(Arc<Guest>, usize)>, ()> {
+        let guests = self.handset.guests();
+        if let Some((package, class)) = component.split_once('/') {
+            let guest = guests.into_iter().find(|guest| guest.package == package).ok_or(())?;
+            let is_meant =
+                |part: &Part| part.kind == PartKind::Activity && guest.full(&part.class) == guest.full(class);
+            let index = guest.parts.iter().position(is_meant).ok_or(())?;
+            return Ok(vec![(guest, index)]);
+        }
+        let takes = |part: &Part| part.kind == PartKind::Activity && part.actions.iter().any(|own| own == action);
+        let of = |guest: Arc<Guest>| {
+            let found: Vec<usize> = (0..guest.parts.len()).filter(|index| takes(&guest.parts[*index])).collect();
+            found.into_iter().map(move |index| (guest.clone(), index))
+        };
+        let meant = guests.into_iter().filter(|guest| package.is_empty() || guest.package == package);
+        Ok(meant.flat_map(of).collect())
+    }
+
+    /// `content read` of the companion's provider; `None` where it is not that.
+    pub(super) async fn companion_read(&self, args: &[&str], io: &mut Io<'_, '_>) -> Option<u8> {
+        let at = args.iter().position(|arg| *arg == "--uri")?;
+        let path = args.get(at + 1)?.strip_prefix("content://sinew.companion/")?;
+        if args.first() != Some(&"read") || self.guest(COMPANION).is_none() {
+            return None;
+        }
+        match path.strip_prefix("call/") {
+            Some(token) => {
+                let answer = self.handset.answer(token).await;
+                io.bytes(answer.as_bytes());
+            }
+            None => io.bytes(br#"{"companion":"sinew-companion","version":"0.1.0","protocol":1}"#),
+        }
+        Some(0)
+    }
+
+    /// `content call` of an installed app's provider; `None` where no app has it.
+    pub(super) fn provider_call(&self, args: &[&str], io: &mut Io<'_, '_>) -> Option<u8> {
+        let value = |name: &str| args.iter().position(|arg| *arg == name).and_then(|at| args.get(at + 1)).copied();
+        let authority = value("--uri")?.strip_prefix("content://")?;
+        let guests = self.handset.guests();
+        let provider = guests.iter().find_map(|guest| guest.providers.get(authority))?;
+        if args.first() != Some(&"call") {
+            return None;
+        }
+        match provider(value("--method").unwrap_or_default(), &Value::Null) {
+            Ok(Value::Object(bundle)) => {
+                let members: Vec<String> =
+                    bundle.iter().map(|(key, value)| format!("{key}={}", self.printed(value))).collect();
+                io.line(format!("Result: Bundle[{{{}}}]", members.join(", ")));
+                Some(0)
+            }
+            Ok(_) => {
+                io.line("Result: null");
+                Some(0)
+            }
+            Err((kind, message)) => {
+                let class = if kind == "denied" { "SecurityException" } else { "IllegalStateException" };
+                io.error(format!("Error while accessing provider:{authority}\njava.lang.{class}: {message}"));
+                Some(if self.android() < Android::V11 { 0 } else { 1 })
+            }
+        }
+    }
+
+    /// A bundle's value as Android prints it: nothing is quoted, and arrays have become readable at some time.
+    fn printed(&self, value: &Value) -> String {
+        match value {
+            Value::String(text) => text.clone(),
+            Value::Object(typed) => match typed.get("strings").and_then(Value::as_array) {
+                Some(_) if self.android() < Android::V11 => "[Ljava.lang.String;@1f".to_owned(),
+                Some(items) => {
+                    let items: Vec<&str> = items.iter().filter_map(Value::as_str).collect();
+                    format!("[{}]", items.join(", "))
+                }
+                None => typed.values().map(|value| self.printed(value)).collect(),
+            },
+            other => other.to_string(),
+        }
+    }
+}
+
+fn fault(kind: &str, message: &str) -> Value {
+    json!({"error": {"type": kind, "message": message}})
+}
