@@ -20,7 +20,7 @@ use tokio::sync::{Notify, oneshot};
 const QUEUE: usize = 256;
 
 type Questions = BTreeMap<String, Question>;
-type Answers = BTreeMap<String, Answer>;
+pub(crate) type Answers = BTreeMap<String, Answer>;
 
 /// Something to be passed on while a call runs.
 pub(crate) enum Said {
@@ -29,10 +29,26 @@ pub(crate) enum Said {
     Ask { questions: Questions, reply: oneshot::Sender<Result<Answers, ToolError>> },
 }
 
+/// Where a client says what it can be asked.
+pub(crate) enum Client {
+    /// Once for its connection, in the handshake.
+    Connected(Peer<RoleServer>),
+    /// In every request anew.
+    Modern(RequestMetaObject),
+}
+
+impl Client {
+    fn capabilities(&self) -> ClientCapabilities {
+        match self {
+            Client::Connected(peer) => peer.peer_info().map(|info| info.capabilities.clone()).unwrap_or_default(),
+            Client::Modern(meta) => meta.client_capabilities().unwrap_or_default(),
+        }
+    }
+}
+
 /// The caller of one request.
 pub(crate) struct Way {
-    peer: Peer<RoleServer>,
-    meta: RequestMetaObject,
+    client: Client,
     /// Whether the caller wants progress, and from which level on it wants the log.
     progress: bool,
     level: Option<LogLevel>,
@@ -45,37 +61,30 @@ struct State {
     queue: VecDeque<Said>,
     last_progress: Option<f64>,
     /// Only for callers without a lasting connection.
-    rounds: Option<Rounds>,
+    rounds: Rounds,
     missing: Option<ClientCapabilities>,
 }
 
 /// What was asked and answered over several rounds of one call.
 #[derive(Default)]
-pub(crate) struct Rounds {
+struct Rounds {
     /// All that the client sent along.
-    pub given: Answers,
+    given: Answers,
     /// Those the device asked for, this time or before.
-    pub used: Answers,
-    pub open: Questions,
+    used: Answers,
+    open: Questions,
 }
 
 impl Way {
-    /// `rounds` is there for a caller of the modern era.
-    pub(crate) fn new(
-        peer: Peer<RoleServer>,
-        meta: RequestMetaObject,
-        level: Option<LogLevel>,
-        rounds: Option<Rounds>,
-    ) -> Way {
-        let progress = meta.get_progress_token().is_some();
-        Way {
-            peer,
-            meta,
-            progress,
-            level,
-            state: Mutex::new(State { rounds, ..State::default() }),
-            bell: Notify::new(),
-        }
+    /// `given` is what a client without a lasting connection sent along from earlier rounds.
+    pub(crate) fn new(client: Client, progress: bool, level: Option<LogLevel>, given: Answers) -> Way {
+        let rounds = Rounds { given, ..Rounds::default() };
+        let state = Mutex::new(State { rounds, ..State::default() });
+        Way { client, progress, level, state, bell: Notify::new() }
+    }
+
+    pub(crate) fn is_modern(&self) -> bool {
+        matches!(self.client, Client::Modern(_))
     }
 
     /// The next thing said. Giving up waiting loses nothing.
@@ -97,7 +106,7 @@ impl Way {
     /// be asked to come again.
     pub(crate) fn open_rounds(&self) -> Option<(Questions, Answers)> {
         let mut state = self.state();
-        let rounds = state.rounds.as_mut()?;
+        let rounds = &mut state.rounds;
         (!rounds.open.is_empty()).then(|| (std::mem::take(&mut rounds.open), std::mem::take(&mut rounds.used)))
     }
 
@@ -115,17 +124,9 @@ impl Way {
         self.bell.notify_one();
     }
 
-    fn capabilities(&self, modern: bool) -> ClientCapabilities {
-        if modern {
-            return self.meta.client_capabilities().unwrap_or_default();
-        }
-        self.peer.peer_info().map(|info| info.capabilities.clone()).unwrap_or_default()
-    }
-
     /// Refuses questions that the client never said it can answer.
-    fn check_capabilities(&self, questions: &Questions) -> Result<bool, ToolError> {
-        let modern = self.state().rounds.is_some();
-        let declared = self.capabilities(modern);
+    fn check_capabilities(&self, questions: &Questions) -> Result<(), ToolError> {
+        let declared = self.client.capabilities();
         for question in questions.values() {
             let Some((word, needed)) = lacking(question, &declared) else { continue };
             self.state().missing = Some(needed);
@@ -136,7 +137,7 @@ impl Way {
                 ),
             ));
         }
-        Ok(modern)
+        Ok(())
     }
 }
 
@@ -163,14 +164,15 @@ impl Caller for Way {
 
     fn ask(&self, questions: Questions) -> BoxFuture<'_, Result<Answers, ToolError>> {
         Box::pin(async move {
-            if !self.check_capabilities(&questions)? {
+            self.check_capabilities(&questions)?;
+            if !self.is_modern() {
                 let (reply, answers) = oneshot::channel();
                 self.say(Said::Ask { questions, reply });
                 let gone = |_| ToolError::new(ErrorKind::Cancelled, "the caller went away before it answered");
                 return answers.await.map_err(gone)?;
             }
             let mut state = self.state();
-            let rounds = state.rounds.get_or_insert_default();
+            let rounds = &mut state.rounds;
             let mut answers = Answers::new();
             for (key, question) in questions {
                 match rounds.given.get(&key).filter(|answer| fits(&question, answer)) {

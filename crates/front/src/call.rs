@@ -16,11 +16,11 @@ use rmcp::model::{
 };
 use rmcp::service::{Peer, RequestContext, ServiceError};
 use serde_json::Value;
-use sinew_gateway::{Principal, Request};
-use sinew_tool::{Answer, Args, Digest, ErrorKind, Question, ToolError};
+use sinew_gateway::{Principal, Request, Shape};
+use sinew_tool::{Answer, Args, Digest, ErrorKind, Outcome, Question, ToolError};
 use tokio::sync::oneshot;
 
-use crate::ask::{self, Rounds, Said, Way};
+use crate::ask::{self, Answers, Client, Said, Way};
 use crate::hall::Hall;
 use crate::mcp::{Mcp, is_modern};
 use crate::translate;
@@ -34,30 +34,17 @@ pub(crate) async fn call(
     mut cx: RequestContext<RoleServer>,
 ) -> Result<CallToolResponse, ErrorData> {
     let who = mcp.who(&cx.extensions)?;
-    let args = params.arguments.take().unwrap_or_default();
-    let binding =
-        is_modern(&cx).then(|| Binding { who: who.clone(), tool: params.name.to_string(), args: args.clone() });
-    let rounds = match &binding {
-        Some(binding) => Some(mcp.hall.rounds(&mut params, binding)?),
-        None => None,
-    };
-    let level = match &binding {
-        Some(_) => cx.meta.log_level().map(translate::from_level),
-        None => Some(mcp.session.level()),
-    };
     let token = cx.meta.get_progress_token();
-    let way = Arc::new(Way::new(cx.peer.clone(), std::mem::take(&mut cx.meta), level, rounds));
-    let name = params.name.into_owned();
-    let request = Request {
-        who: (*who).clone(),
-        name: name.clone(),
-        args,
-        shape: mcp.shape,
-        caller: way.clone(),
-        budget: None,
-        door: mcp.door,
+    let errand = if is_modern(&cx) {
+        params.meta = Some(std::mem::take(&mut cx.meta));
+        Errand::modern(&mcp.hall, who, params)?
+    } else {
+        let client = Client::Connected(cx.peer.clone());
+        let level = Some(mcp.session.level());
+        Errand::new(who, params, Way::new(client, token.is_some(), level, Answers::new()))
     };
-    let mut call = std::pin::pin!(mcp.hall.gateway.call(request));
+    let way = errand.way.clone();
+    let mut call = std::pin::pin!(mcp.hall.gateway.call(errand.request(mcp.shape, mcp.door)));
     let mut asked = FuturesUnordered::new();
     let answer = loop {
         tokio::select! {
@@ -75,80 +62,111 @@ pub(crate) async fn call(
     while let Some(said) = way.overhear() {
         pass_on(&cx.peer, token.as_ref(), said).await;
     }
-    let error = match answer {
-        Ok(outcome) => return Ok(translate::to_result(outcome).into()),
-        Err(error) => error,
-    };
-    if let Some(binding) = &binding
-        && let Some(unfinished) = mcp.hall.unfinished(&error, &way, binding)
-    {
-        return unfinished;
-    }
-    let list = mcp.hall.gateway.list(&who, mcp.shape);
-    let declares_output = list.find(&name).is_some_and(|public| public.tool.output_schema.is_some());
-    translate::to_failure(&error, declares_output).map(Into::into)
+    errand.finish(&mcp.hall, mcp.shape, answer)
 }
 
-/// What the state of an unfinished call is bound to: nobody else can send it back, nor with another
-/// tool or other arguments.
-struct Binding {
+/// What a client sent us out for.
+pub(crate) struct Errand {
     who: Arc<Principal>,
     tool: String,
     args: Args,
+    way: Arc<Way>,
 }
 
-impl Binding {
-    fn to_bytes(&self) -> Vec<u8> {
-        let digest = Digest::of(&Value::Object(self.args.clone())).hex();
-        [self.who.name.as_str(), self.tool.as_str(), digest.as_str()].join("\n").into_bytes()
+impl Errand {
+    fn new(who: Arc<Principal>, params: CallToolRequestParams, way: Way) -> Errand {
+        let args = params.arguments.unwrap_or_default();
+        Errand { who, tool: params.name.into_owned(), args, way: Arc::new(way) }
     }
-}
 
-impl Hall {
-    /// What the client sent along from earlier rounds.
-    fn rounds(&self, params: &mut CallToolRequestParams, binding: &Binding) -> Result<Rounds, ErrorData> {
-        let mut given = BTreeMap::new();
+    /// One of a client that says with each call what it is able to do, and brings along what it was asked before.
+    pub(crate) fn modern(
+        hall: &Hall,
+        who: Arc<Principal>,
+        mut params: CallToolRequestParams,
+    ) -> Result<Errand, ErrorData> {
+        let mut given = Answers::new();
         if let Some(state) = params.request_state.take() {
-            given = self.sealer.open_json_with(&state, &binding.to_bytes()).map_err(|error| {
+            let binding = binding(&who, &params.name, params.arguments.as_ref());
+            given = hall.sealer.open_json_with(&state, &binding).map_err(|error| {
                 let message = format!("`requestState`: {error}; send it back as it came, or call again without it");
                 ErrorData::invalid_params(message, None)
             })?;
         }
         given.extend(params.input_responses.take().unwrap_or_default());
-        Ok(Rounds { given, ..Rounds::default() })
+        let meta = params.meta.take().unwrap_or_default();
+        let progress = meta.get_progress_token().is_some();
+        let level = meta.log_level().map(translate::from_level);
+        Ok(Errand::new(who, params, Way::new(Client::Modern(meta), progress, level, given)))
+    }
+
+    pub(crate) fn request(&self, shape: Shape, door: &'static str) -> Request {
+        Request {
+            who: (*self.who).clone(),
+            name: self.tool.clone(),
+            args: self.args.clone(),
+            shape,
+            caller: self.way.clone(),
+            budget: None,
+            door,
+        }
+    }
+
+    /// The answer in the client's dialect.
+    pub(crate) fn finish(
+        self,
+        hall: &Hall,
+        shape: Shape,
+        answer: Result<Outcome, ToolError>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let error = match answer {
+            Ok(outcome) => return Ok(translate::to_result(outcome).into()),
+            Err(error) => error,
+        };
+        if self.way.is_modern()
+            && let Some(unfinished) = self.unfinished(hall, &error)
+        {
+            return unfinished;
+        }
+        let list = hall.gateway.list(&self.who, shape);
+        let declares_output = list.find(&self.tool).is_some_and(|public| public.tool.output_schema.is_some());
+        translate::to_failure(&error, declares_output).map(Into::into)
     }
 
     /// The answer to a call that could not end because the client must say or be able to do
     /// something first.
-    fn unfinished(
-        &self,
-        error: &ToolError,
-        way: &Way,
-        binding: &Binding,
-    ) -> Option<Result<CallToolResponse, ErrorData>> {
+    fn unfinished(&self, hall: &Hall, error: &ToolError) -> Option<Result<CallToolResponse, ErrorData>> {
         match error.kind {
             ErrorKind::InputRequired => {
-                let (open, used) = way.open_rounds()?;
+                let (open, used) = self.way.open_rounds()?;
                 Some(match ask::input_requests(&open) {
-                    Ok(requests) => self
-                        .seal(&used, binding)
-                        .map(|state| InputRequiredResult::new(Some(requests), Some(state)).into()),
+                    Ok(requests) => {
+                        self.seal(hall, &used).map(|state| InputRequiredResult::new(Some(requests), Some(state)).into())
+                    }
                     Err(error) => translate::to_failure(&error, true).map(Into::into),
                 })
             }
             ErrorKind::Unsupported => {
-                way.missing_capability().map(|missing| Err(ErrorData::missing_required_client_capability(missing)))
+                let missing = self.way.missing_capability();
+                missing.map(|missing| Err(ErrorData::missing_required_client_capability(missing)))
             }
             _ => None,
         }
     }
 
-    fn seal(&self, used: &BTreeMap<String, Answer>, binding: &Binding) -> Result<String, ErrorData> {
-        let binding = binding.to_bytes();
+    fn seal(&self, hall: &Hall, used: &Answers) -> Result<String, ErrorData> {
+        let binding = binding(&self.who, &self.tool, Some(&self.args));
         let options = SealOptions::new().associated_data(&binding).ttl(PATIENCE);
         let fault = |error| ErrorData::internal_error(format!("the state of the call cannot be kept: {error}"), None);
-        self.sealer.seal_json_with(used, &options).map_err(fault)
+        hall.sealer.seal_json_with(used, &options).map_err(fault)
     }
+}
+
+/// What the state of an unfinished call is bound to: nobody else can send it back, nor with another
+/// tool or other arguments.
+fn binding(who: &Principal, tool: &str, args: Option<&Args>) -> Vec<u8> {
+    let digest = Digest::of(&Value::Object(args.cloned().unwrap_or_default())).hex();
+    [who.name.as_str(), tool, digest.as_str()].join("\n").into_bytes()
 }
 
 async fn pass_on(peer: &Peer<RoleServer>, token: Option<&ProgressToken>, said: Said) {

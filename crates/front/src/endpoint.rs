@@ -24,6 +24,7 @@ use sinew_tool::ErrorKind;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::task_tracker::TaskTrackerToken;
 
+use crate::express::Express;
 use crate::hall::Hall;
 use crate::mcp::Mcp;
 use crate::{body, inspect, query, reply};
@@ -74,7 +75,7 @@ impl Endpoint {
         })
     }
 
-    async fn post(&self, request: Request, who: &Arc<Principal>, service: &Service) -> Response<Body> {
+    async fn post(&self, request: Request, who: &Arc<Principal>, shape: Shape) -> Response<Body> {
         let (mut parts, body) = request.into_parts();
         let limit = self.hall.settings.limits.body;
         let refused = |status, refusal: inspect::Refusal| reply::value(status, &refusal.to_json());
@@ -86,22 +87,29 @@ impl Endpoint {
             Err(body::Unread::TooLarge(refusal)) => return refused(StatusCode::PAYLOAD_TOO_LARGE, refusal),
             Err(body::Unread::Broken) => return reply::empty(StatusCode::BAD_REQUEST),
         };
+        if accepts_anything(&parts.headers) {
+            parts.headers.insert(ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
+        }
+        let running = self.hall.calls.token();
+        let new = !parts.headers.contains_key(SESSION);
+        if new
+            && let Some(express) = Express::read(&parts.headers, &bytes)
+            && !self.hall.listing(who, shape).annotated
+        {
+            let (parts, body) = express.run(&self.hall, who, shape, &self.stop).await.into_parts();
+            return Response::from_parts(parts, Body::new(Answer { body, _running: running }));
+        }
         if let Some(refusal) = inspect::refusal_of_readable(&bytes) {
             return refused(StatusCode::OK, refusal);
         }
-        let new = !parts.headers.contains_key(SESSION);
         if new
             && let Some(message) = self.is_full(who).await
             && is_initialize(&bytes)
         {
             return reply::rpc_error(StatusCode::SERVICE_UNAVAILABLE, &id_of(&bytes), -32603, message);
         }
-        if accepts_anything(&parts.headers) {
-            parts.headers.insert(ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
-        }
-        let running = self.hall.calls.token();
         let request = Request::from_parts(parts, Full::new(bytes.clone()));
-        let response = CALLER.scope(who.clone(), service.handle(request)).await;
+        let response = CALLER.scope(who.clone(), self.service(shape).handle(request)).await;
         if new && let Some(session) = response.headers().get(SESSION) {
             self.remember(session, who).await;
         }
@@ -164,20 +172,20 @@ pub(crate) async fn handle(State(endpoint): State<Arc<Endpoint>>, request: Reque
             "no such session; begin one with `initialize`",
         );
     }
-    let service = match shape(request.uri()) {
-        Ok(shape) => endpoint.service(shape),
+    let shape = match shape(request.uri()) {
+        Ok(shape) => shape,
         Err(message) => {
             let refusal = inspect::Refusal::new(ErrorKind::InvalidRequest, message);
             return reply::value(StatusCode::BAD_REQUEST, &refusal.to_json());
         }
     };
     if request.method() == Method::POST {
-        return endpoint.post(request, &who, service).await;
+        return endpoint.post(request, &who, shape).await;
     }
     let ends = request.method() == Method::DELETE;
     let (parts, _) = request.into_parts();
     let request = Request::from_parts(parts, Full::<Bytes>::default());
-    let (mut parts, body) = CALLER.scope(who, service.handle(request)).await.into_parts();
+    let (mut parts, body) = CALLER.scope(who, endpoint.service(shape).handle(request)).await.into_parts();
     if ends && parts.status == StatusCode::ACCEPTED {
         // The Python client takes anything but 200 and 204 for a failure.
         parts.status = StatusCode::NO_CONTENT;

@@ -14,6 +14,7 @@ mod conformance;
 pub mod dialout;
 pub mod echo;
 mod endpoint;
+mod express;
 mod extras;
 mod follow;
 mod guard;

@@ -66,17 +66,13 @@ impl Mcp {
         Mcp { hall, shape, door, who, session: Arc::new(session) }
     }
 
-    /// Who asks: each HTTP request says so anew, a pipe once. At this door it is a model, whatever
-    /// token its owner gave it, so that tools meant for people stay hidden.
+    /// Who asks: each HTTP request says so anew, a pipe once.
     pub(crate) fn who(&self, extensions: &Extensions) -> Result<Arc<Principal>, ErrorData> {
         let parts = extensions.get::<http::request::Parts>();
         let said = parts.and_then(|parts| parts.extensions.get::<Arc<Principal>>());
         let who = said.or(self.who.as_ref());
         let who = who.ok_or_else(|| ErrorData::internal_error("the request carries no caller", None))?;
-        Ok(match who.role {
-            Role::Admin => Arc::new(Principal::new(&who.name, Role::Client)),
-            _ => who.clone(),
-        })
+        Ok(as_model(who))
     }
 
     fn told(&self) -> ServerConfig {
@@ -93,6 +89,15 @@ impl Mcp {
 impl Drop for Mcp {
     fn drop(&mut self) {
         self.session.end.cancel();
+    }
+}
+
+/// At the doors of MCP every caller is a model, whatever token its owner gave it, so that tools meant for people stay
+/// hidden.
+pub(crate) fn as_model(who: &Arc<Principal>) -> Arc<Principal> {
+    match who.role {
+        Role::Admin => Arc::new(Principal::new(&who.name, Role::Client)),
+        _ => who.clone(),
     }
 }
 

@@ -243,3 +243,39 @@ async fn a_client_may_choose_one_tool_per_device() {
     let result = client.modern("tools/call", call).await.json()["result"].clone();
     assert_eq!(result["content"][0]["text"], "there");
 }
+
+/// A call that asks for progress takes the library's way, one that does not the short one.
+#[tokio::test]
+async fn both_ways_of_a_call_give_the_same_answer() {
+    let house = House::new().await;
+    let mut client = house.client();
+    let calls = [
+        json!({"name": "echo", "arguments": {"text": "ü \u{1F600} \"\\"}}),
+        json!({"name": "echo", "arguments": {"text": 5}}),
+        json!({"name": "echo"}),
+        json!({"name": "nothing"}),
+        json!({"name": "measure"}),
+        json!({"name": "picture"}),
+        json!({"name": "fail", "arguments": {"type": "timeout"}}),
+        json!({"name": "fail_declared"}),
+        json!({"name": "ask_name"}),
+        json!({"name": "ask_model"}),
+        json!({"name": "ask_name", "requestState": "made up"}),
+    ];
+    for capabilities in [json!({}), json!({"elicitation": {}, "sampling": {}})] {
+        client.capabilities = capabilities;
+        for call in &calls {
+            let mut slow = call.clone();
+            slow["_meta"] = json!({"progressToken": 1});
+            let [mut short, mut long] =
+                [client.modern("tools/call", call.clone()).await, client.modern("tools/call", slow).await]
+                    .map(|reply| (reply.status, reply.header("content-type").to_owned(), reply.json()));
+            for (_, _, answer) in [&mut short, &mut long] {
+                answer["id"].take();
+                // Sealed with a nonce of its own each time.
+                answer["result"]["requestState"].take();
+            }
+            assert_eq!(short, long, "{call}");
+        }
+    }
+}
