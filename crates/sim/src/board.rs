@@ -15,6 +15,7 @@ use sinew_wire::device::{Board, Dialect, Property, Reply, ToolSpec};
 
 use crate::companion::Companion;
 use crate::errand::{Errand, Purpose};
+use crate::firmware::Blueprint;
 use crate::luck::Luck;
 use crate::relay::{CHANNELS, Relay};
 
@@ -41,6 +42,10 @@ pub struct BoardConfig {
     pub hardware_id: String,
     pub client_id: String,
     pub kind: Kind,
+    /// The tools of some firmware, served instead of those of the kind.
+    pub blueprint: Option<Blueprint>,
+    /// Whether the board subscribes over MQTT, which firmware never does.
+    pub subscribes: bool,
     pub luck: Luck,
     pub trust: Trust,
 }
@@ -50,7 +55,8 @@ impl BoardConfig {
     pub fn new(url: impl Into<String>, hardware_id: impl Into<String>, kind: Kind) -> BoardConfig {
         let Identity { hardware_id, client_id, .. } = Identity::new(hardware_id);
         let (luck, trust) = (Luck::default(), Trust::default());
-        BoardConfig { url: url.into(), token: None, hardware_id, client_id, kind, luck, trust }
+        let (blueprint, subscribes) = (None, false);
+        BoardConfig { url: url.into(), token: None, hardware_id, client_id, kind, blueprint, subscribes, luck, trust }
     }
 }
 
@@ -134,6 +140,14 @@ impl VirtualBoard {
             Kind::Companion => companion(hardware_id),
             Kind::Relay => relay(hardware_id),
         }
+    }
+
+    pub(crate) fn from_parts(firmware: Board, machine: Arc<Mutex<dyn Machine>>) -> VirtualBoard {
+        VirtualBoard { firmware, machine }
+    }
+
+    pub fn name(&self) -> &str {
+        self.firmware.name()
     }
 
     pub fn hello(&self) -> String {

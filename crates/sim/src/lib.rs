@@ -1,13 +1,14 @@
 //! Virtual boards and phones, and bad luck: a product, not a test helper.
 //!
-//! [`board`] holds little machines that dial a gateway as real boards do, [`luck`] what can go wrong on
-//! the way; [`phone`] is a virtual Android phone; [`conformance`] the fixture of the official suite.
+//! [`board`] holds little machines that dial a gateway as real boards do, [`firmware`] boards with the tools
+//! of somebody else's, [`luck`] what can go wrong on the way; [`phone`] is a virtual Android phone; [`conformance`] the fixture of the official suite.
 
 pub mod board;
 mod companion;
 pub mod conformance;
 mod conformance_ask;
 mod errand;
+pub mod firmware;
 mod life;
 pub mod luck;
 mod ota;

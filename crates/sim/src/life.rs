@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use sinew_runner::{Dialer, Firmware, HangUp, Identity, RunError};
+use sinew_runner::{Account, Dialer, Firmware, HangUp, Identity, RunError};
 use sinew_tool::Value;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -67,7 +67,10 @@ pub async fn run_many(count: u32, config: BoardConfig, shutdown: CancellationTok
 }
 
 async fn live(config: BoardConfig, way: Way, shutdown: CancellationToken) -> Result<(), RunError> {
-    let board = VirtualBoard::new(config.kind, &config.hardware_id);
+    let board = match &config.blueprint {
+        Some(blueprint) => blueprint.build(),
+        None => VirtualBoard::new(config.kind, &config.hardware_id),
+    };
     let lucky = config.luck == Luck { seed: config.luck.seed, ..Luck::default() };
     let dice = (!lucky).then(|| config.luck.dice(&config.hardware_id));
     let sender = Sender {
@@ -76,18 +79,27 @@ async fn live(config: BoardConfig, way: Way, shutdown: CancellationToken) -> Res
         trust: config.trust.clone(),
     };
     let firmware = Unlucky::new(board, dice, sender);
-    let (dialer, token) = match way {
-        Way::Dial(dialer) => (dialer, config.token),
+    let identity =
+        |token| Identity { hardware_id: config.hardware_id.clone(), client_id: config.client_id.clone(), token };
+    let subscribe = config.subscribes.then(|| "devices/p2p/any".to_owned());
+    let (dialer, identity) = match way {
+        Way::Dial(dialer) if subscribe.is_some() => {
+            let identity = identity(config.token.clone());
+            (dialer.with_account(Account { subscribe, ..Account::direct(&identity) })?, identity)
+        }
+        Way::Dial(dialer) => (dialer, identity(config.token.clone())),
         // Boxed: a board asks for a moment, and serves for hours.
         Way::Ask => match shutdown.run_until_cancelled(Box::pin(ota::ask(&config))).await {
             None => return Ok(()),
             Some(told) => match told? {
-                Told::Mqtt { url, account } => (Dialer::new(&url, &config.trust)?.with_account(account)?, None),
-                Told::WebSocket { url, token } => (Dialer::new(&url, &config.trust)?, Some(token)),
+                Told::Mqtt { url, account } => {
+                    let account = Account { subscribe, ..account };
+                    (Dialer::new(&url, &config.trust)?.with_account(account)?, identity(None))
+                }
+                Told::WebSocket { url, token } => (Dialer::new(&url, &config.trust)?, identity(Some(token))),
             },
         },
     };
-    let identity = Identity { hardware_id: config.hardware_id, client_id: config.client_id, token };
     dialer.run(firmware, identity, shutdown).await
 }
 
@@ -172,6 +184,10 @@ impl Unlucky {
 }
 
 impl Firmware for Unlucky {
+    fn name(&self) -> Option<&str> {
+        Some(self.board.name())
+    }
+
     fn hello(&mut self) -> String {
         self.greeted = false;
         self.late.clear();

@@ -7,6 +7,7 @@
 mod bootstrap;
 mod calls;
 mod door;
+mod firmware;
 mod luck;
 mod mqtt;
 mod mqtt_trouble;

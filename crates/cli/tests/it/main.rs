@@ -5,6 +5,7 @@
 mod bench;
 mod boards;
 mod endpoint;
+mod firmware;
 mod house;
 mod lasting;
 mod phones;

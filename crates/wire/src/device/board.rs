@@ -181,9 +181,10 @@ impl Board {
         }
         let method = method.to_string();
         let params = match message.remove("params") {
-            None | Some(Value::Null) => None,
+            None => None,
             Some(Value::Object(params)) => Some(params),
             Some(_) if self.dialect == Dialect::Firmware => return None,
+            Some(Value::Null) => None,
             Some(_) => return Some(self.refuse(&id, &invalid("params must be an object"))),
         };
         Some(match self.answer(&method, params) {
@@ -232,8 +233,9 @@ impl Board {
         let name = params.get("name").and_then(Value::as_str).ok_or_else(|| invalid("Missing name"))?;
         let nothing = Map::new();
         let given = match params.get("arguments") {
-            None | Some(Value::Null) => &nothing,
+            None => &nothing,
             Some(Value::Object(given)) => given,
+            Some(Value::Null) if dialect == Dialect::Standard => &nothing,
             Some(_) => return Err(invalid("Invalid arguments")),
         };
         let (spec, handler) = self

@@ -30,7 +30,9 @@ pub(super) fn page<'a>(
         }
         let entry = tool.to_json().to_string();
         let is_first = page.len() == empty;
-        let fits = page.len() + entry.len() + 1 + MARGIN <= PAGE_BYTES;
+        // The firmware writes a comma behind every tool, and takes the last one back.
+        let commas = if is_first { 1 } else { 2 };
+        let fits = page.len() + entry.len() + commas + MARGIN <= PAGE_BYTES;
         // A tool bigger than a page gets one of its own; the firmware never comes past it.
         let alone = is_first && dialect == Dialect::Standard;
         if !fits && !alone {

@@ -1,0 +1,44 @@
+//! The virtual firmware at both doors: quirks on the wire, whole at the gateway's side.
+
+use serde_json::json;
+use sinew_sim::board::{BoardConfig, Kind};
+use sinew_sim::firmware::Blueprint;
+use sinew_tool::{DeviceEvent, ErrorKind};
+
+use crate::support::{House, answered, call};
+
+fn blueprint() -> Blueprint {
+    let mut tools: Vec<_> = (0..60)
+        .map(|index| {
+            json!({"name": format!("self.tool_{index}"), "description": "d".repeat(300),
+                "inputSchema": {"type": "object", "properties": {"n": {"type": "integer", "minimum": 0, "maximum": 9}}}})
+        })
+        .collect();
+    tools.push(json!({"name": "self.reboot", "description": "", "inputSchema": {"type": "object", "properties": {}},
+        "annotations": {"audience": ["user"]}}));
+    Blueprint::read("bread-compact-wifi", &tools).expect("fine")
+}
+
+#[tokio::test]
+async fn firmware_is_served_over_websocket_and_mqtt_with_and_without_a_subscription() {
+    for (over_mqtt, subscribes) in [(false, false), (true, false), (true, true)] {
+        let mut house = House::open_with(|door| door.user_tools = true).await;
+        let url = if over_mqtt { house.mqtt_url() } else { house.url() };
+        let board = house.board("02:51:00:00:00:01", Kind::Companion);
+        house.switch_on(BoardConfig { url, blueprint: Some(blueprint()), subscribes, ..board });
+        let device = house.joined().await;
+        assert_eq!(device.info().name, "bread-compact-wifi");
+        assert_eq!(device.tools().len(), 61, "all pages, and the tools for users");
+
+        let outcome = answered(call(&device, "self.tool_59", json!({"n": 7}))).await.expect("fine");
+        assert_eq!(outcome.structured, Some(json!({"tool": "self.tool_59", "arguments": {"n": 7}})));
+        let refused = answered(call(&device, "self.tool_0", json!({"n": 10}))).await.expect_err("out of range");
+        assert!(refused.message.contains("Value exceeds maximum allowed: 9"), "{refused}");
+        // The name comes back unescaped, inside an error that is no JSON any more.
+        let unknown = answered(call(&device, "no \"such\" tool", json!({}))).await.expect_err("unknown");
+        assert_eq!(unknown.kind, ErrorKind::ActionFailed, "{unknown}");
+        assert!(unknown.message.contains("no \"such\" tool"), "{unknown}");
+        let said = house.close().await;
+        assert!(!said.iter().any(|event| matches!(event, DeviceEvent::Said(..))), "nothing to complain of");
+    }
+}
