@@ -487,6 +487,10 @@ pub struct SimBoard {
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub first: u32,
 
+    /// Dial from this address of the machine: with many thousands of boards one has too few ports
+    #[arg(long, value_name = "IP")]
+    pub source: Option<std::net::IpAddr>,
+
     #[command(flatten)]
     pub reach: Reach,
 }
@@ -549,6 +553,11 @@ pub struct Bench {
     /// Connected boards for the memory figure
     #[arg(long, value_name = "N")]
     pub boards: Option<u32>,
+
+    /// Measure a fleet of this many boards, and boards on MQTT, instead of everything else [default: 15000]
+    #[arg(long, value_name = "N", num_args = 0..=1, require_equals = true, default_missing_value = "15000",
+          conflicts_with_all = ["boards", "rounds"])]
+    pub fleet: Option<u32>,
 }
 
 #[derive(Args, Debug)]

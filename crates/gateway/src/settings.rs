@@ -58,7 +58,7 @@ impl Default for Settings {
             coalesce: Duration::from_millis(50),
             queue: 64,
             max_outcome: 16 << 20,
-            max_devices: 10_000,
+            max_devices: 20_000,
             max_events: 10_000,
             max_device_events: MAX_DEVICE_EVENTS,
             max_audit: 1_000_000,

@@ -4,6 +4,7 @@
 //! the protocol is `sinew_wire::device`, the life on the network in `life.rs`. Here a machine gets its
 //! tools.
 
+use std::net::IpAddr;
 use std::str::FromStr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -46,6 +47,8 @@ pub struct BoardConfig {
     pub blueprint: Option<Blueprint>,
     /// Whether the board subscribes over MQTT, which firmware never does.
     pub subscribes: bool,
+    /// The address of this machine to dial from, where it matters.
+    pub source: Option<IpAddr>,
     pub luck: Luck,
     pub trust: Trust,
 }
@@ -55,8 +58,8 @@ impl BoardConfig {
     pub fn new(url: impl Into<String>, hardware_id: impl Into<String>, kind: Kind) -> BoardConfig {
         let Identity { hardware_id, client_id, .. } = Identity::new(hardware_id);
         let (luck, trust) = (Luck::default(), Trust::default());
-        let (blueprint, subscribes) = (None, false);
-        BoardConfig { url: url.into(), token: None, hardware_id, client_id, kind, blueprint, subscribes, luck, trust }
+        let (url, token, blueprint, subscribes, source) = (url.into(), None, None, false, None);
+        BoardConfig { url, token, hardware_id, client_id, kind, blueprint, subscribes, source, luck, trust }
     }
 }
 

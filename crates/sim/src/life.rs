@@ -39,7 +39,13 @@ impl Way {
     fn new(config: &BoardConfig) -> Result<Way, RunError> {
         match config.url.split(':').next() {
             Some("http" | "https") => Ok(Way::Ask),
-            _ => Dialer::new(&config.url, &config.trust).map(Way::Dial),
+            _ => {
+                let dialer = Dialer::new(&config.url, &config.trust)?;
+                Ok(Way::Dial(match config.source {
+                    Some(source) => dialer.from_source(source),
+                    None => dialer,
+                }))
+            }
         }
     }
 }

@@ -16,9 +16,17 @@ pub struct Tally {
     pub seconds: f64,
     /// One entry a call, in microseconds.
     pub latencies: Vec<f64>,
+    /// Calls that were no success, and the first of them; only a paced run goes on after one.
+    pub failures: u64,
+    pub failure: Option<String>,
 }
 
 impl Tally {
+    /// The milliseconds below which this share of the calls lies.
+    pub fn share_ms(&mut self, share: f64) -> f64 {
+        percentile(&mut self.latencies, share) / 1e3
+    }
+
     pub fn per_second(&self) -> f64 {
         self.calls as f64 / self.seconds
     }
@@ -59,6 +67,63 @@ pub fn run(address: SocketAddr, requests: Vec<Vec<u8>>, time: Duration) -> Resul
         }
         tally.seconds = started.elapsed().as_secs_f64();
         Ok(tally)
+    })
+}
+
+/// Sends the requests in turns, so many a second in all, whether or not those before are answered. A call's time
+/// counts from when it was due, so that waiting for a free connection is not forgotten.
+pub fn run_paced(
+    address: SocketAddr,
+    requests: Vec<Vec<u8>>,
+    per_second: u32,
+    time: Duration,
+) -> Result<Tally, Failure> {
+    const CONNECTIONS: u32 = 64;
+    // Far apart, so that neighbours are not called one after the other.
+    const STRIDE: usize = 7919;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| unwell(format!("no runtime for the load generator: {error}")))?;
+    let requests = std::sync::Arc::new(requests);
+    runtime.block_on(async {
+        let mut connections = Vec::new();
+        for number in 0..CONNECTIONS {
+            connections.push((number, Connection::open(address).await?));
+        }
+        let started = tokio::time::Instant::now();
+        let total = (f64::from(per_second) * time.as_secs_f64()) as u32;
+        let tasks: Vec<_> = connections
+            .into_iter()
+            .map(|(number, mut connection)| {
+                let requests = requests.clone();
+                tokio::spawn(async move {
+                    let mut tally = Tally::default();
+                    for turn in (number..total).step_by(CONNECTIONS as usize) {
+                        let due = started + time.mul_f64(f64::from(turn) / f64::from(total));
+                        tokio::time::sleep_until(due).await;
+                        let request = &requests[turn as usize * STRIDE % requests.len()];
+                        let answered = connection.exchange(request).await;
+                        tally.latencies.push(due.elapsed().as_nanos() as f64 / 1e3);
+                        if let Err(failure) = answered {
+                            tally.failures += 1;
+                            tally.failure.get_or_insert(failure.to_string());
+                        }
+                    }
+                    tally
+                })
+            })
+            .collect();
+        let mut all = Tally::default();
+        for task in tasks {
+            let tally = task.await.map_err(|error| unwell(format!("a connection's task died: {error}")))?;
+            all.calls += tally.latencies.len() as u64;
+            all.latencies.extend(tally.latencies);
+            all.failures += tally.failures;
+            all.failure = all.failure.or(tally.failure);
+        }
+        all.seconds = started.elapsed().as_secs_f64();
+        Ok(all)
     })
 }
 

@@ -5,6 +5,7 @@
 //! of its yardsticks alternate, so that a noisy neighbour troubles all of them.
 
 mod direct;
+mod fleet;
 mod load;
 mod phones;
 mod process;
@@ -48,12 +49,21 @@ pub async fn run(args: Bench, show: Show) -> Result<(), Failure> {
     };
     let scratch = Scratch::new()?;
     let mut report = Report::default();
+    if let Some(count) = args.fleet {
+        show.waiting("gathering a fleet", fleet::measure(count.max(3), &plan, &scratch, &mut report)).await?;
+        show.waiting("calling boards on MQTT", fleet::measure_mqtt(&plan, &scratch, &mut report)).await?;
+        return say(&report, show);
+    }
     show.waiting("starting gateways", starting(&plan, &scratch, &mut report)).await?;
     show.waiting("calling tools", speed(&plan, &scratch, &mut report)).await?;
     show.waiting("measuring latency", latency(&plan, &scratch, &mut report)).await?;
     show.waiting("connecting boards", memory(&plan, &scratch, &mut report)).await?;
     show.waiting("listing tools", listing(&scratch, &mut report)).await?;
     show.waiting("using phones", phones::measure(&plan, &scratch, &mut report)).await?;
+    say(&report, show)
+}
+
+fn say(report: &Report, show: Show) -> Result<(), Failure> {
     if show.json() {
         print_json(&report.to_json());
     } else {

@@ -51,6 +51,10 @@ impl Process {
         self.page["devices_url"].as_str().unwrap_or_default()
     }
 
+    pub fn mqtt_url(&self) -> &str {
+        self.page["mqtt_url"].as_str().unwrap_or_default()
+    }
+
     /// Resident memory in bytes.
     pub fn resident(&self) -> Result<u64, Failure> {
         resident(self.child.id())
@@ -104,6 +108,14 @@ pub async fn gateway(state: &Path) -> Result<Process, Failure> {
 pub async fn boards(url: &str, first: u32, count: u32) -> Result<Process, Failure> {
     let (first, count) = (first.to_string(), count.to_string());
     let whereto = ["sim", "board", "--connect", url, "--token", TOKEN, "--output", "json"];
+    let which = ["--kind", "relay", "--first", &first, "--count", &count];
+    Process::start(&[&whereto[..], &which].concat()).await
+}
+
+/// Virtual boards that dial from an address of their own, so that there are ports enough for all.
+pub async fn boards_from(source: &str, url: &str, first: u32, count: u32) -> Result<Process, Failure> {
+    let (first, count) = (first.to_string(), count.to_string());
+    let whereto = ["sim", "board", "--connect", url, "--token", TOKEN, "--output", "json", "--source", source];
     let which = ["--kind", "relay", "--first", &first, "--count", &count];
     Process::start(&[&whereto[..], &which].concat()).await
 }

@@ -39,6 +39,7 @@ async fn boards(args: SimBoard, show: Show) -> Result<(), Failure> {
         let config = BoardConfig {
             token: door.token.clone(),
             luck: args.luck,
+            source: args.source,
             trust: door.trust.clone(),
             ..BoardConfig::new(&door.url, hardware_id(number), kind)
         };

@@ -35,3 +35,25 @@ fn a_quick_benchmark_prints_every_figure() {
     let compared = figures["figures"]["of_turbo"]["value"].is_number();
     assert!(compared || figures["skipped"].to_string().contains("libjpeg-turbo"), "{figures:#}");
 }
+
+#[test]
+fn a_small_fleet_is_measured_in_every_respect() {
+    let state = tempfile::tempdir().expect("a folder");
+    let arguments = ["bench", "--quick", "--fleet=30", "--output", "json"];
+    let figures = run(sinew(state.path()).args(arguments)).ok().json();
+    for key in [
+        "fleet_join_per_second",
+        "fleet_board_kib",
+        "fleet_call_p50_ms",
+        "fleet_call_p99_ms",
+        "fleet_gone_s",
+        "fleet_back_s",
+        "mqtt_calls_per_second",
+        "mqtt_calls_p99_ms",
+    ] {
+        assert!(figures["figures"][key]["value"].is_number(), "{key} is missing in {figures:#}");
+    }
+    for (key, value) in [("fleet_listed", 30.0), ("fleet_call_failures", 0.0), ("fleet_others_failures", 0.0)] {
+        assert_eq!(figures["figures"][key]["value"], value, "{key} in {figures:#}");
+    }
+}
