@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
-use sinew_tool::{DeviceInfo, Value, json};
+use sinew_tool::{Device as _, DeviceInfo, Value, json};
 use sinew_wire::Moment;
 use sinew_wire::host::Vision;
 use subtle::ConstantTimeEq;
@@ -24,7 +24,7 @@ use crate::pump::Pump;
 use crate::roster::{Place, Roster, Turned};
 use crate::stream::Stream;
 use crate::vision::gallery::Gallery;
-use crate::{Door, Reach, vision};
+use crate::{Admission, Door, Reach, provider, vision};
 
 /// After a failed accept, usually for want of file descriptors, others get time to close some.
 pub(crate) const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
@@ -72,6 +72,20 @@ impl Boards {
         Ok(Boards { hall: Arc::new(hall) })
     }
 
+    /// Ends what stands of a device whose token was revoked: one that came with a device token, by its
+    /// hardware id or its key. Others of its tokens let it in again.
+    pub fn dismiss(&self, device: &str) {
+        let place = provider::place_of(device);
+        self.hall.roster.dismiss(|hardware_id, board| {
+            let info = board.map(BoardDevice::info);
+            let is_it = hardware_id == place
+                || hardware_id.eq_ignore_ascii_case(device)
+                || info.as_ref().is_some_and(|info| info.key.0 == device);
+            let is_trial = info.is_some_and(|info| info.attributes["admitted_by"] == Admission::GatewayToken.word());
+            is_it && !is_trial
+        });
+    }
+
     /// Packets of sound that boards sent and nobody heard.
     pub fn sound_packets(&self) -> u64 {
         self.hall.sound_packets.load(std::sync::atomic::Ordering::Relaxed)
@@ -93,11 +107,26 @@ impl Hall {
             let trouble = Turned::TooOften.reason(limits);
             tracing::warn!(%hardware_id, "a board was turned away: {trouble}");
             if let Some((_, device)) = self.roster.find(hardware_id) {
-                device.note("trouble", json!(trouble));
-                (self.door.announce)(sinew_tool::DeviceEvent::Changed(device));
+                self.trouble(&device, &trouble);
             }
         }
         entered
+    }
+
+    /// Somebody came under the id of a board and could not prove it. Whoever looks at that board is told, too.
+    pub(crate) fn refuse(&self, hardware_id: &str, address: SocketAddr) {
+        tracing::warn!(%hardware_id, %address, "a board was refused: its token or password does not fit");
+        if let Some((_, device)) = self.roster.find(hardware_id) {
+            self.trouble(&device, "somebody came under its id with a token that does not fit, and was refused");
+        }
+    }
+
+    /// Tells whoever looks at a board what is wrong with it, once.
+    fn trouble(&self, device: &Arc<BoardDevice>, trouble: &str) {
+        if device.info().attributes.get("trouble").is_none_or(|known| known != trouble) {
+            device.note("trouble", json!(trouble));
+            (self.door.announce)(sinew_tool::DeviceEvent::Changed(device.clone()));
+        }
     }
 
     /// Where a board may send photos, and what it must show there.

@@ -138,7 +138,7 @@ fn receive(
     let newcomer = Newcomer::read(request)?;
     let admission = hall.door.admit.admit(newcomer.token(), &newcomer.hardware_id);
     if admission == Admission::Refused {
-        tracing::warn!(hardware_id = %newcomer.hardware_id, "a board was refused: its token does not fit");
+        hall.refuse(&newcomer.hardware_id, address);
         return Err(greeting::unauthorized(&greeting::wrong_token(&newcomer)));
     }
     let answer = greeting::accept(request)?;

@@ -149,7 +149,7 @@ pub struct Limits {
 impl Default for Limits {
     fn default() -> Limits {
         Limits {
-            boards: 10_000,
+            boards: 20_000,
             handshakes: 256,
             handshake_time: Duration::from_secs(10),
             hello_time: Duration::from_secs(30),

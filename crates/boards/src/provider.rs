@@ -83,15 +83,22 @@ pub(crate) fn is_nameless(info: &DeviceInfo) -> bool {
 
 /// Gives a provider its identity, and says under which id it has its place.
 pub(crate) fn christen(info: &mut DeviceInfo, name: &str) -> String {
-    let name = name.strip_prefix("provider:").or_else(|| name.strip_prefix("board:")).unwrap_or(name);
-    let mut id = DeviceId::slug(name);
-    if id.is_empty() {
-        FAMILY.clone_into(&mut id);
-    }
+    let id = id(name);
     info.key = DeviceKey(format!("{FAMILY}:{id}"));
     info.attributes.insert("hardware_id".to_owned(), json!(id));
     info.suggested_id = id;
     info.key.0.clone()
+}
+
+/// Where the provider has its place that a token bound to `device` admits.
+pub(crate) fn place_of(device: &str) -> String {
+    format!("{FAMILY}:{}", id(device))
+}
+
+/// The id that a name, or the key of a device, comes to.
+fn id(name: &str) -> String {
+    let name = name.strip_prefix("provider:").or_else(|| name.strip_prefix("board:")).unwrap_or(name);
+    Some(DeviceId::slug(name)).filter(|id| !id.is_empty()).unwrap_or_else(|| FAMILY.to_owned())
 }
 
 #[cfg(test)]

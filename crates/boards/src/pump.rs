@@ -10,7 +10,8 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use sinew_tool::{
-    Content, Device, DeviceEvent, DeviceInfo, LeaveReason, Notice, Outcome, Picture, Status, ToolError, Toolset, json,
+    Content, Device, DeviceEvent, DeviceInfo, LeaveReason, Notice, Outcome, Picture, Status, ToolError, Toolset, Value,
+    json,
 };
 use sinew_wire::Moment;
 use sinew_wire::host::{Config, Event, Output, Session, Ticket, Transport};
@@ -22,7 +23,7 @@ use crate::hall::{Hall, Met};
 use crate::handle::{BoardDevice, Command};
 use crate::pipe::{Broken, Farewell, Heard, Pipe, Vigil};
 use crate::provider;
-use crate::roster::Place;
+use crate::roster::{Lost, Place};
 
 /// Unanswered pings after which a board counts as gone.
 const MISSES: u32 = 2;
@@ -30,6 +31,8 @@ const MISSES: u32 = 2;
 const PROVIDER_TIME: Duration = Duration::from_secs(30);
 /// What a board may say before it is announced; kept for the gateway, and bounded.
 const EARLY_NOTICES: usize = 16;
+/// The particular under which people read what is wrong with a board.
+const TROUBLE: &str = "trouble";
 /// The topic under which the gateway learns what was worked around or left out.
 const WARNING: &str = "warning";
 /// And under which it learns of pictures nobody asked for.
@@ -63,6 +66,8 @@ pub(crate) struct Pump {
     early: Vec<Notice>,
     notices: Bucket,
     notices_dropped: u64,
+    /// Dropped notices that the gateway has not heard of.
+    untold: u64,
     ending: Option<Ending>,
 }
 
@@ -135,6 +140,7 @@ impl Pump {
             early: Vec::new(),
             notices: Bucket::new(limits.notices_per_second, limits.notice_burst, now),
             notices_dropped: 0,
+            untold: 0,
             ending: None,
             pipe,
             place,
@@ -171,7 +177,8 @@ impl Pump {
     fn poll_turn(&mut self, cx: &mut Context<'_>) -> Poll<Turn> {
         if let Poll::Ready(end) = Pin::new(&mut self.place.end).poll(cx) {
             let (reason, farewell) = match end {
-                Ok(()) => (LeaveReason::Replaced, Farewell::Replaced),
+                Ok(Lost::Replaced) => (LeaveReason::Replaced, Farewell::Replaced),
+                Ok(Lost::Revoked) => (LeaveReason::Dismissed("its token was revoked".to_owned()), Farewell::Policy),
                 Err(_) => (LeaveReason::Dismissed("the gateway is shutting down".to_owned()), Farewell::Closing),
             };
             return Poll::Ready(Turn::Ended(Ending { reason, farewell: Some(farewell) }));
@@ -316,6 +323,7 @@ impl Pump {
                     let url = self.hall.upload_url(&self.place);
                     info.attributes.extend(url.map(|url| ("upload_url".to_owned(), json!(url))));
                 }
+                info.attributes.extend(trouble(&ready.warnings).map(|trouble| (TROUBLE.to_owned(), trouble)));
                 self.show(Some(info), Some(ready.tools));
                 ready.warnings.into_iter().for_each(|warning| self.warn(warning));
             }
@@ -329,7 +337,10 @@ impl Pump {
                 self.show(Some(info), None);
             }
             Event::ToolsChanged { tools, warnings } => {
-                self.show(None, Some(tools));
+                let mut info = DeviceInfo::clone(&self.device.info());
+                info.attributes.remove(TROUBLE);
+                info.attributes.extend(trouble(&warnings).map(|trouble| (TROUBLE.to_owned(), trouble)));
+                self.show(Some(info), Some(tools));
                 warnings.into_iter().for_each(|warning| self.warn(warning));
             }
             Event::Answered(ticket, result) => {
@@ -386,6 +397,7 @@ impl Pump {
     }
 
     fn warn(&mut self, warning: String) {
+        tracing::warn!(board = %self.device.info().key, "{warning}");
         self.say(Notice { topic: WARNING.to_owned(), body: json!({"message": warning}) });
     }
 
@@ -395,6 +407,8 @@ impl Pump {
         if !self.joined {
             if self.early.len() < EARLY_NOTICES {
                 self.early.push(notice);
+            } else {
+                self.untold += 1;
             }
             return;
         }
@@ -403,9 +417,11 @@ impl Pump {
             if self.notices.is_full() {
                 self.notices_dropped = 0;
             }
+            self.tell_dropped();
             return self.announce(DeviceEvent::Said(self.device.clone(), notice));
         }
         self.notices_dropped += 1;
+        self.untold += 1;
         if self.notices_dropped == 1 {
             let limits = &self.hall.door.limits;
             let message = format!(
@@ -415,6 +431,15 @@ impl Pump {
             tracing::warn!(board = %self.device.info().key, "{message}");
             let warning = Notice { topic: WARNING.to_owned(), body: json!({"message": message}) };
             self.announce(DeviceEvent::Said(self.device.clone(), warning));
+        }
+    }
+
+    /// Told in one go, with the next notice that passes or at the end: a flood is not to be passed on as one
+    /// of another kind.
+    fn tell_dropped(&mut self) {
+        let untold = std::mem::take(&mut self.untold);
+        if untold > 0 {
+            self.announce(DeviceEvent::Dropped(self.device.clone(), untold));
         }
     }
 
@@ -443,12 +468,17 @@ impl Pump {
             }
         }
         tracing::debug!(board = %self.device.info().key, %reason, stats = ?self.session.stats(), "a board left");
+        let dismissed = match &ending.reason {
+            LeaveReason::Dismissed(why) if ending.farewell != Some(Farewell::Closing) => Some(why),
+            _ => None,
+        };
+        if let Some(why) = dismissed {
+            tracing::warn!(board = %self.place.hardware_id, "a board was dismissed: {why}");
+        }
         if std::mem::take(&mut self.joined) {
-            if let LeaveReason::Dismissed(why) = &ending.reason
-                && ending.farewell != Some(Farewell::Closing)
-            {
-                tracing::info!(board = %self.device.info().key, "a board was dismissed: {why}");
-                self.device.note("trouble", json!(why));
+            self.tell_dropped();
+            if let Some(why) = dismissed {
+                self.device.note(TROUBLE, json!(why));
                 self.announce(DeviceEvent::Changed(self.device.clone()));
             }
             self.announce(DeviceEvent::Left(self.device.clone(), ending.reason));
@@ -469,6 +499,15 @@ impl Drop for Pump {
             self.announce(DeviceEvent::Left(self.device.clone(), reason));
         }
     }
+}
+
+/// What was wrong with a tool list, in short, for whoever looks at the board.
+fn trouble(warnings: &[String]) -> Option<Value> {
+    let first = warnings.first()?;
+    Some(match warnings.len() {
+        1 => json!(first),
+        count => json!(format!("{first}; and {} more about its tools, see its events", count - 1)),
+    })
 }
 
 /// The session knows what became of the call; whose it was and why the board went is known here.

@@ -34,7 +34,7 @@ struct Entry {
     number: u64,
     came: Moment,
     device: Weak<BoardDevice>,
-    end: oneshot::Sender<()>,
+    end: oneshot::Sender<Lost>,
 }
 
 struct Restless {
@@ -79,9 +79,17 @@ pub(crate) struct Place {
     pub(crate) hardware_id: Arc<str>,
     came: Moment,
     pub(crate) number: u64,
-    /// Resolves when the place is lost: with `Ok` to the same board that came again, with `Err`
-    /// because the door closes.
-    pub(crate) end: oneshot::Receiver<()>,
+    /// Resolves when the place is lost; with `Err` because the door closes.
+    pub(crate) end: oneshot::Receiver<Lost>,
+}
+
+/// To whom a place was lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Lost {
+    /// The same board came again.
+    Replaced,
+    /// Its token does not count any more.
+    Revoked,
 }
 
 impl Roster {
@@ -114,7 +122,7 @@ impl Roster {
         drop(entries);
         if let Some(before) = before {
             // An error means that the older connection is ending by itself.
-            let _ = before.end.send(());
+            let _ = before.end.send(Lost::Replaced);
         }
         Ok(Place { roster: self.clone(), hardware_id, came: now, number, end })
     }
@@ -130,6 +138,15 @@ impl Roster {
         let entries = self.entries();
         let entry = entries.boards.get(hardware_id)?;
         Some((entry.number, entry.device.upgrade()?))
+    }
+
+    /// Ends every stay that `is_meant` picks; a board that came in this moment has no device yet.
+    pub(crate) fn dismiss(&self, is_meant: impl Fn(&str, Option<&BoardDevice>) -> bool) {
+        let mut entries = self.entries();
+        let meant = entries.boards.extract_if(|id, entry| is_meant(id, entry.device.upgrade().as_deref()));
+        for (_, entry) in meant {
+            let _ = entry.end.send(Lost::Revoked);
+        }
     }
 
     /// Tells every board that the door closes, and lets none in any more.
@@ -224,7 +241,7 @@ mod tests {
         let mut first = enter(&roster, "aa", 0).expect("open");
         let mut other = enter(&roster, "bb", 0).expect("open");
         let mut second = enter(&roster, "aa", 60).expect("open");
-        assert_eq!(first.end.try_recv(), Ok(()));
+        assert_eq!(first.end.try_recv(), Ok(Lost::Replaced));
         assert_eq!(other.end.try_recv(), Err(TryRecvError::Empty));
 
         drop(first);
@@ -241,6 +258,19 @@ mod tests {
         roster.close();
         assert_eq!(place.end.try_recv(), Err(TryRecvError::Closed));
         assert_eq!(enter(&roster, "aa", 0).err(), Some(Turned::Closing));
+    }
+
+    #[test]
+    fn a_board_that_is_dismissed_loses_its_place_and_no_other_does() {
+        let roster = Arc::new(Roster::default());
+        let mut meant = enter(&roster, "aa", 0).expect("open");
+        let mut other = enter(&roster, "bb", 0).expect("open");
+        roster.dismiss(|id, _| id == "aa");
+        assert_eq!(meant.end.try_recv(), Ok(Lost::Revoked));
+        assert_eq!(other.end.try_recv(), Err(TryRecvError::Empty));
+        let mut again = enter(&roster, "aa", 60).expect("it may come again, if it is let in");
+        drop(meant);
+        assert_eq!(again.end.try_recv(), Err(TryRecvError::Empty));
     }
 
     #[test]

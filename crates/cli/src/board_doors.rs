@@ -35,14 +35,17 @@ pub fn boards(gateway: &Gateway, plan: Plan) -> io::Result<Boards> {
             Told::Full => Enrolment::Full,
         }
     };
-    Boards::new(Door {
+    let boards = Boards::new(Door {
         pictures: Some(plan.pictures),
         bootstrap: Some(Bootstrap { enrol: Arc::new(enrol), offer: plan.offer }),
         user_tools: plan.user_tools,
         tls: plan.tls,
         reach: Some(plan.reach),
         ..Door::new(Arc::new(Porter(gateway.clone())), gateway.announce())
-    })
+    })?;
+    let revoking = boards.clone();
+    gateway.tokens().when_revoked(move |device| revoking.dismiss(device));
+    Ok(boards)
 }
 
 /// Decides by the gateway's tokens.

@@ -6,7 +6,7 @@
 use std::fs::OpenOptions;
 use std::io::{ErrorKind as IoErrorKind, Write as _};
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use arc_swap::ArcSwap;
 use serde::Serialize;
@@ -35,7 +35,11 @@ pub struct Tokens {
     changing: Mutex<()>,
     store: Arc<Store>,
     registry: Arc<Registry>,
+    revoked: OnceLock<Told>,
 }
+
+/// Who wants to know whose token was revoked.
+type Told = Box<dyn Fn(&str) + Send + Sync>;
 
 /// A token as lists show it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -72,7 +76,8 @@ pub enum Bearer {
 impl Tokens {
     pub(crate) fn new(own: String, rows: Vec<TokenRow>, store: Arc<Store>, registry: Arc<Registry>) -> Tokens {
         let rows = ArcSwap::from_pointee(rows);
-        Tokens { own_hash: hash(&own), own, rows, changing: Mutex::new(()), store, registry }
+        let revoked = OnceLock::new();
+        Tokens { own_hash: hash(&own), own, rows, changing: Mutex::new(()), store, registry, revoked }
     }
 
     /// Whose a token is, at the doors for clients and people. Device tokens open none of them.
@@ -208,8 +213,17 @@ impl Tokens {
         };
         // It stops working first: whatever the disk says, it must not open a door again.
         self.rows.store(Arc::new(rows.iter().filter(|other| other.id != id).cloned().collect()));
+        if let (Some(device), Some(tell)) = (&row.device, self.revoked.get()) {
+            tell(device);
+        }
         self.store.write_awaited(Write::Revoke(id.to_owned())).wait()?;
         Ok(view(row))
+    }
+
+    /// Has `tell` told of every device whose token is revoked, by what the token was bound to, so that a
+    /// connection that stands can be ended. The first to ask is the one who is told.
+    pub fn when_revoked(&self, tell: impl Fn(&str) + Send + Sync + 'static) {
+        let _ = self.revoked.set(Box::new(tell));
     }
 
     /// The gateway's own token.

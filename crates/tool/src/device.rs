@@ -131,6 +131,8 @@ pub enum DeviceEvent {
     Changed(Arc<dyn Device>),
     /// The device said something without being asked.
     Said(Arc<dyn Device>, Notice),
+    /// So much more it said was dropped on the way here, because it said too much.
+    Dropped(Arc<dyn Device>, u64),
     Left(Arc<dyn Device>, LeaveReason),
 }
 

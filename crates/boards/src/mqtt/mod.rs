@@ -123,7 +123,7 @@ fn judge(connect: &Connect, address: SocketAddr, hall: &Arc<Hall>) -> Result<(De
     let hardware_id = &newcomer.hardware_id;
     let admission = hall.door.admit.admit(newcomer.token(), hardware_id);
     if admission == Admission::Refused {
-        tracing::warn!(%hardware_id, %address, "a board was refused over MQTT: its password does not fit");
+        hall.refuse(hardware_id, address);
         return Err((Refusal::Credentials, greeting::wrong_token(&newcomer)));
     }
     let place = hall.enter(hardware_id).map_err(|turned| {

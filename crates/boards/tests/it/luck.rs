@@ -75,7 +75,9 @@ fn follow(here: &mut HashMap<String, Arc<dyn Device>>, event: DeviceEvent) {
             let before = here.insert(device.info().key.0.clone(), device);
             assert!(before.is_none(), "it joined twice");
         }
-        DeviceEvent::Changed(device) | DeviceEvent::Said(device, _) => assert!(is_here(here, &device)),
+        DeviceEvent::Changed(device) | DeviceEvent::Said(device, _) | DeviceEvent::Dropped(device, _) => {
+            assert!(is_here(here, &device));
+        }
         DeviceEvent::Left(device, _) => {
             assert!(is_here(here, &device), "it left twice, or without joining");
             here.remove(&device.info().key.0);

@@ -4,6 +4,7 @@
 // What cannot be is a failed test.
 #![allow(clippy::panic)]
 
+mod bad_input;
 mod bootstrap;
 mod calls;
 mod door;

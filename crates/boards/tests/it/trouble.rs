@@ -143,6 +143,8 @@ async fn a_board_that_floods_is_cut_down_and_reported_once() {
     };
     assert!((50..2500).contains(&count("tick")), "{} passed", count("tick"));
     assert_eq!(count("warning"), 1);
+    let dropped = |event: &DeviceEvent| if let DeviceEvent::Dropped(_, count) = event { *count } else { 0 };
+    assert_eq!(count("tick") as u64 + rest.iter().map(dropped).sum::<u64>(), 5000, "every one is accounted for");
 }
 
 #[tokio::test]

@@ -49,8 +49,10 @@ fn a_board_that_knows_one_address_is_approved_and_can_be_used_until_its_token_is
     let tokens = tokens["tokens"].as_array().expect("tokens");
     let own = tokens.iter().find(|token| token["label"] == "bootstrap").expect("one of its own");
     house.run(&["token", "revoke", own["id"].as_str().expect("an id")]).ok();
-    drop(board);
     house.wait_for("02:51:00:00:00:05", "away");
+    let devices = house.run(&["devices"]).ok().out;
+    assert!(devices.contains("its token was revoked"), "a connection that stood was ended: {devices}");
+    drop(board);
     let _again = sim(&house, &["--ota", &ota, "--first", "5"]);
     let asks_again = (0..200).any(|_| {
         std::thread::sleep(Duration::from_millis(50));

@@ -60,6 +60,11 @@ impl Registry {
                 self.lock().hear(&info.key, notice);
                 false
             }
+            DeviceEvent::Dropped(device, count) => {
+                let info = device.info();
+                self.lock().skip(&info.key, count);
+                false
+            }
             DeviceEvent::Left(device, reason) => {
                 let info = device.info();
                 tracing::debug!(device = %info.key, %reason, "a device left");

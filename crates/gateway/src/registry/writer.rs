@@ -159,6 +159,13 @@ impl Writer {
         self.tell(&id, notice);
     }
 
+    /// Uses up the numbers of events that never came; the gap is how a reader learns of them.
+    pub(super) fn skip(&mut self, key: &DeviceKey, count: u64) {
+        let Some(id) = self.by_key.get(key).cloned() else { return };
+        self.seq += count;
+        *self.nths.entry(id).or_default() += count;
+    }
+
     pub(super) fn tell(&mut self, id: &DeviceId, notice: Notice) {
         let Some(entry) = self.devices.get(id) else { return };
         self.seq += 1;

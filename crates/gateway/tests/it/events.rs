@@ -1,7 +1,7 @@
 //! What devices say without being asked.
 
 use sinew_gateway::{Gateway, MAX_DEVICE_EVENTS, Settings};
-use sinew_tool::{ErrorKind, json};
+use sinew_tool::{DeviceEvent, ErrorKind, json};
 
 use crate::fake::*;
 
@@ -138,4 +138,21 @@ async fn the_built_in_tool_reads_events_since_a_cursor() {
     assert_eq!(page["events"][0]["topic"], "b");
     assert_eq!(call_kind(&gateway, "get_device_events", json!({"since": "zzz"})).await, ErrorKind::BadCursor);
     assert_eq!(call_kind(&gateway, "get_device_events", json!({"device": "attic"})).await, ErrorKind::UnknownDevice);
+}
+
+#[tokio::test]
+async fn what_a_family_dropped_is_counted_as_dropped() {
+    let gateway = gateway();
+    let (one, two) = (join(&gateway, Fake::board(1)), join(&gateway, Fake::board(2)));
+    say(&gateway, &one, "t", json!(1));
+    let start = gateway.events(None, None, 10).await.unwrap();
+    gateway.apply(DeviceEvent::Dropped(stay(&one), 40));
+    say(&gateway, &two, "t", json!(1));
+    say(&gateway, &one, "t", json!(2));
+    let page = gateway.events(None, Some(&start.next), 10).await.unwrap();
+    assert_eq!((page.events.len(), page.dropped), (2, 40));
+    let of_one = gateway.events(Some("board-0001"), None, 10).await.unwrap();
+    assert_eq!((of_one.events.len(), of_one.dropped), (2, 40));
+    let of_two = gateway.events(Some("board-0002"), None, 10).await.unwrap();
+    assert_eq!((of_two.events.len(), of_two.dropped), (1, 0));
 }

@@ -1,6 +1,6 @@
 //! Who may come in.
 
-use sinew_gateway::{DeviceAdmission, Gateway, Role, Settings};
+use sinew_gateway::{Bearer, DeviceAdmission, Gateway, Role, Settings};
 
 use crate::fake::*;
 
@@ -93,4 +93,22 @@ async fn a_device_token_opens_the_device_door_for_its_device_alone() {
     assert!(admits(&by_name, mac_one) && !admits(&by_name, mac_two));
 
     assert!(tokens.create(Role::Device(" ".to_owned()), "").is_err());
+}
+
+#[tokio::test]
+async fn a_token_tells_whose_it_is_and_who_asked_is_told_when_it_is_revoked() {
+    let gateway = gateway();
+    let tokens = gateway.tokens();
+    let told = std::sync::Arc::new(std::sync::Mutex::new(Vec::new()));
+    let telling = told.clone();
+    tokens.when_revoked(move |device| telling.lock().unwrap().push(device.to_owned()));
+    let (device, token) = tokens.create(Role::Device("weather".to_owned()), "").unwrap();
+    let (client, of_client) = tokens.create(Role::Client, "").unwrap();
+    assert_eq!(tokens.find_bearer(&token), Some(Bearer::Device("weather".to_owned())));
+    assert_eq!(tokens.find_bearer(&tokens.own()), Some(Bearer::Gateway));
+    assert_eq!(tokens.find_bearer(&of_client), None, "clients are no devices");
+    tokens.revoke(&client.id).unwrap();
+    tokens.revoke(&device.id).unwrap();
+    assert_eq!(tokens.find_bearer(&token), None, "a credential that is replayed opens nothing");
+    assert_eq!(*told.lock().unwrap(), ["weather"]);
 }
