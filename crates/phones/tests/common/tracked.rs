@@ -68,7 +68,7 @@ impl Tracked {
             match self.events.recv().await.expect("the tracker runs") {
                 DeviceEvent::Joined(device) => drop(self.here.insert(device.info().key.clone(), device)),
                 DeviceEvent::Left(device, _) => drop(self.here.remove(&device.info().key)),
-                DeviceEvent::Changed(_) | DeviceEvent::Said(..) => {}
+                DeviceEvent::Changed(_) | DeviceEvent::Said(..) | DeviceEvent::Dropped(..) => {}
             }
         }
     }
