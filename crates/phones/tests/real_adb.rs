@@ -5,69 +5,17 @@
 
 mod common;
 
-use std::sync::Arc;
 use std::time::Duration;
 
+use common::tracked::Tracked;
 use common::{call, failure, json_of, text};
-use sinew_phones::adb::{self, Server};
+use sinew_phones::adb::Offer;
 use sinew_phones::{Profile, seed_tools};
-use sinew_sim::phone::{Android, Clock, Denial, Handset, Setup, adbd};
-use sinew_tool::{Content, Device, DeviceEvent, ErrorKind, Status, json};
-use tokio::net::TcpListener;
-use tokio::sync::mpsc;
-use tokio_util::sync::CancellationToken;
+use sinew_sim::phone::{Android, Denial, Setup};
+use sinew_tool::{Content, ErrorKind, json};
 
-/// A server, a phone behind it, and what the tracker announced.
-struct Bench {
-    server: Server,
-    handset: Handset,
-    address: String,
-    events: mpsc::UnboundedReceiver<DeviceEvent>,
-    shutdown: CancellationToken,
-    _home: tempfile::TempDir,
-    _process: tokio::process::Child,
-}
-
-impl Drop for Bench {
-    fn drop(&mut self) {
-        self.shutdown.cancel();
-    }
-}
-
-async fn bench(setup: Setup) -> Option<Bench> {
-    let home = tempfile::tempdir().unwrap();
-    let port = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap().port();
-    let mut command = tokio::process::Command::new("adb");
-    command.args(["-P", &port.to_string(), "nodaemon", "server"]).env("HOME", home.path());
-    command.stdin(std::process::Stdio::null()).stdout(std::process::Stdio::null()).stderr(std::process::Stdio::null());
-    let process = command.kill_on_drop(true).spawn().ok()?;
-    let server = Server::tcp("127.0.0.1", port);
-    while server.version().await.is_err() {
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let address = listener.local_addr().unwrap().to_string();
-    let shutdown = CancellationToken::new();
-    let handset = Handset::new(setup, Clock::Virtual);
-    tokio::spawn(adbd::run(listener, handset.clone(), shutdown.clone()));
-    let (send, events) = mpsc::unbounded_channel();
-    let announce = Arc::new(move |event| drop(send.send(event)));
-    tokio::spawn(adb::run(server.clone(), adb::Offer::shell(Profile::Full), announce, shutdown.clone()));
-    server.connect_phone(&address).await.unwrap();
-    Some(Bench { server, handset, address, events, shutdown, _home: home, _process: process })
-}
-
-impl Bench {
-    /// The phone once it is ready; what it was before passes by.
-    async fn phone(&mut self) -> Arc<dyn Device> {
-        loop {
-            if let Some(DeviceEvent::Joined(device)) = self.events.recv().await
-                && device.info().status == Status::Ready
-            {
-                return device;
-            }
-        }
-    }
+async fn bench(setup: Setup) -> Option<Tracked> {
+    Tracked::open(setup, Offer::shell(Profile::Full)).await
 }
 
 #[tokio::test]
@@ -160,12 +108,8 @@ async fn refusals_and_farewells_of_the_phone_are_told() {
     let (lost, ()) = tokio::join!(call(&*phone, "press_home", json!({})), unplug);
     let error = lost.unwrap_err();
     assert_eq!(error.kind, ErrorKind::DeviceLost, "{error}");
-    let left = loop {
-        if let Some(DeviceEvent::Left(device, _)) = bench.events.recv().await {
-            break device;
-        }
-    };
-    assert_eq!(left.info().key, phone.info().key);
+    let key = phone.info().key.clone();
+    bench.until(|here| (!here.contains_key(&key)).then_some(())).await;
 }
 
 #[tokio::test]

@@ -9,8 +9,9 @@ pub mod xml;
 
 use std::fmt;
 
-/// One thing on the screen, as the phone tells it.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+/// One thing on the screen, as the phone tells it. Two are equal that look the same, whatever the backend
+/// calls them: agents give new handles with every tree.
+#[derive(Clone, Debug, Default)]
 pub struct Node {
     pub class: String,
     pub text: Option<String>,
@@ -36,6 +37,41 @@ pub struct Node {
     /// The backend's own name for it, which comes back in [`crate::Phone::set_text`].
     pub handle: Option<u64>,
 }
+
+impl PartialEq for Node {
+    fn eq(&self, other: &Node) -> bool {
+        fn face(node: &Node) -> impl PartialEq + '_ {
+            let Node {
+                class,
+                text,
+                description,
+                resource_id,
+                package,
+                hint,
+                bounds,
+                checkable,
+                checked,
+                clickable,
+                long_clickable,
+                enabled,
+                focusable,
+                focused,
+                scrollable,
+                editable,
+                password,
+                selected,
+                visible,
+                handle: _,
+            } = node;
+            let can = (checkable, clickable, long_clickable, focusable, scrollable, editable, password);
+            let is = (checked, enabled, focused, selected, visible);
+            (class, text, description, resource_id, package, hint, bounds, can, is)
+        }
+        face(self) == face(other)
+    }
+}
+
+impl Eq for Node {}
 
 impl Node {
     /// An enabled and visible node that can do nothing yet.

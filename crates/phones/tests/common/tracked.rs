@@ -2,6 +2,7 @@
 #![allow(dead_code, clippy::panic, clippy::unwrap_used)]
 
 use std::collections::HashMap;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -31,7 +32,7 @@ impl Drop for Tracked {
 }
 
 impl Tracked {
-    /// `None` where there is no adb on this machine.
+    /// `None` where there is no adb on this machine; `scripts/test` installs it, and there its absence is a failure.
     pub async fn open(setup: Setup, offer: Offer) -> Option<Tracked> {
         Tracked::with(Handset::new(setup, Clock::Virtual), offer).await
     }
@@ -42,7 +43,8 @@ impl Tracked {
         let mut command = tokio::process::Command::new("adb");
         command.args(["-P", &port.to_string(), "nodaemon", "server"]).env("HOME", home.path());
         command.stdin(std::process::Stdio::null()).stdout(std::process::Stdio::null());
-        let process = command.stderr(std::process::Stdio::null()).kill_on_drop(true).spawn().ok()?;
+        let process = command.stderr(std::process::Stdio::null()).kill_on_drop(true).spawn();
+        let process = outside(process.ok(), "adb")?;
         let server = Server::tcp("127.0.0.1", port);
         while server.version().await.is_err() {
             tokio::time::sleep(Duration::from_millis(20)).await;
@@ -95,4 +97,16 @@ impl Tracked {
         let key = DeviceKey(format!("app:{}:{package}", self.address));
         self.until(|here| (!here.contains_key(&key)).then_some(())).await;
     }
+}
+
+/// What a test needs from outside. Where all tests are meant to run, its absence is a failure.
+pub fn outside<T>(found: Option<T>, what: &str) -> Option<T> {
+    assert!(found.is_some() || std::env::var_os("SINEW_TEST_ALL").is_none(), "{what} is missing; run scripts/install");
+    found
+}
+
+/// A file that `android/build` made.
+pub fn built(name: &str) -> Option<PathBuf> {
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../target/android").join(name);
+    outside(path.is_file().then_some(path), &format!("target/android/{name} (made by android/build)"))
 }

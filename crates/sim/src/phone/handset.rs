@@ -1,6 +1,7 @@
 //! A phone that can be held: the machine behind a lock, a clock, and the troubles it can be given.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -8,6 +9,7 @@ use sinew_phones::{PhoneError, Stroke};
 use tokio::sync::{Mutex as Turn, watch};
 
 use super::adbd::files::Files;
+use super::agent::AgentEnd;
 use super::guest::Guest;
 use super::machine::Machine;
 use super::setup::Setup;
@@ -51,6 +53,11 @@ struct Shared {
     guests: Mutex<BTreeMap<String, Arc<Guest>>>,
     /// What activities answered to the companion, by the token of the call.
     answers: watch::Sender<BTreeMap<String, String>>,
+    agent: Mutex<Option<AgentEnd>>,
+    /// How often the agent was killed.
+    kills: watch::Sender<u64>,
+    /// Whether the agent holds the one way to read the screen that Android has.
+    tree_held: AtomicBool,
 }
 
 /// How often a moving finger is felt, 60 times a second.
@@ -72,6 +79,9 @@ impl Handset {
             files: Mutex::default(),
             guests: Mutex::default(),
             answers: watch::Sender::default(),
+            agent: Mutex::default(),
+            kills: watch::Sender::new(0),
+            tree_held: AtomicBool::new(false),
         };
         Handset { shared: Arc::new(shared) }
     }
@@ -167,6 +177,34 @@ impl Handset {
         }
     }
 
+    /// What answers when the agent is started; `None`: the phone runs no Java.
+    pub fn set_agent(&self, end: Option<AgentEnd>) {
+        *unpoisoned(&self.shared.agent) = end;
+    }
+
+    pub(super) fn agent(&self) -> Option<AgentEnd> {
+        unpoisoned(&self.shared.agent).clone()
+    }
+
+    /// Ends the agent as Android ends programs when memory is short.
+    pub fn kill_agent(&self) {
+        self.shared.kills.send_modify(|kills| *kills += 1);
+    }
+
+    /// Ends when the agent is killed.
+    pub(super) fn agent_killed(&self) -> impl Future<Output = ()> + use<> {
+        let mut kills = self.shared.kills.subscribe();
+        async move { drop(kills.changed().await) }
+    }
+
+    pub(super) fn hold_tree(&self, held: bool) {
+        self.shared.tree_held.store(held, Ordering::Relaxed);
+    }
+
+    pub(super) fn is_tree_held(&self) -> bool {
+        self.shared.tree_held.load(Ordering::Relaxed)
+    }
+
     pub(super) fn files(&self) -> MutexGuard<'_, Files> {
         unpoisoned(&self.shared.files)
     }
@@ -209,7 +247,11 @@ impl Handset {
 
     /// Plays strokes, all fingers together, and answers when the last one is up.
     pub async fn play(&self, strokes: &[Stroke]) -> Result<(), PhoneError> {
-        let events = events(strokes)?;
+        self.play_pointers(events(strokes)?).await
+    }
+
+    /// Plays what single fingers do, in order of time.
+    pub(super) async fn play_pointers(&self, events: Vec<(Duration, Pointer)>) -> Result<(), PhoneError> {
         let _turn = self.shared.hands.lock().await;
         let lifted = Lifted { handset: self, armed: true };
         let (start, from) = (tokio::time::Instant::now(), self.with(|machine| machine.now()));

@@ -8,6 +8,7 @@
 mod act;
 mod acts;
 pub mod adbd;
+mod agent;
 mod android;
 mod apps;
 mod art;
@@ -41,6 +42,7 @@ mod pictures;
 mod story;
 
 pub use act::App;
+pub use agent::{AgentEnd, Played};
 pub use android::Android;
 pub use canvas::Canvas;
 pub use direct::VirtualPhone;

@@ -121,8 +121,12 @@ that are no accessibility tools. The passphrase is `sesame`. The clock never com
 It listens as adbd does, over TCP and without authentication, so the real `adb connect` works, and with it programs that \
 use adb: adbutils, and mobile-mcp but for its list of apps, which runs Java on the phone. `shell`, `exec` and `sync` are \
 served; ports are refused. The shell is an interpreter of its own (quotes, pipes, lists, groups, redirections, `$(…)`; no \
-loops, no globs) and never runs a command of the host. It installs nothing and runs no Java. Pinch, clipboard and text \
-beyond a US keyboard cannot be done by a stock shell, and here they cannot either.
+loops, no globs) and never runs a command of the host. Pinch, clipboard and text beyond a US keyboard cannot be done by a \
+stock shell, and here they cannot either.
+
+It runs no Java, but for one program where it is told to: Sinew's agent, the same classes that run on phones, on a JVM \
+of this computer (`java -cp agent-host.jar sinew.agent.HostMain`) over this phone's screen, clipboard and installed apps. \
+While that reads the screen `uiautomator dump` fails, as on phones. It can be killed in the middle of a call.
 
 A command answers in the form of Android 9, 11, 13 or 15. No real phone was at hand: this is what each form was modelled on.
 

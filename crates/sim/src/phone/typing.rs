@@ -31,7 +31,7 @@ impl Machine {
 
     /// Makes a text the whole content of a field in sight, as an accessibility service does.
     pub fn set_text(&mut self, field: Field, text: &str) -> bool {
-        let in_sight = self.find_view(&|view| view.field == Some(field)).is_some();
+        let in_sight = self.is_in_sight(field);
         if in_sight {
             self.set_focus(Some(field));
             self.cursor = Cursor { at: self.field_text(field).len(), anchor: 0 };
@@ -39,6 +39,10 @@ impl Machine {
             self.insert(&text);
         }
         in_sight
+    }
+
+    pub fn is_in_sight(&self, field: Field) -> bool {
+        self.find_view(&|view| view.field == Some(field)).is_some()
     }
 
     pub fn clipboard(&self) -> Option<&str> {

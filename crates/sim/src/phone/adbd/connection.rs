@@ -23,26 +23,49 @@ const OUTBOX: usize = 64;
 #[derive(Debug)]
 pub struct Closed;
 
-/// A stream as the service sees it.
+/// A stream as the service sees it. Its halves may be used side by side.
 pub struct Stream {
-    local: u32,
-    remote: u32,
-    most: usize,
-    outbox: mpsc::Sender<Packet>,
-    inbox: mpsc::Receiver<Vec<u8>>,
-    /// One permit for each write that the host has taken.
-    taken: Arc<Semaphore>,
+    pub reader: Reader,
+    pub writer: Writer,
     pub closed: CancellationToken,
 }
 
 impl Stream {
+    pub async fn read(&mut self) -> Option<Vec<u8>> {
+        self.reader.read().await
+    }
+
+    pub async fn write(&mut self, data: &[u8]) -> Result<(), Closed> {
+        self.writer.write(data).await
+    }
+}
+
+pub struct Reader {
+    local: u32,
+    remote: u32,
+    outbox: mpsc::Sender<Packet>,
+    inbox: mpsc::Receiver<Vec<u8>>,
+}
+
+impl Reader {
     /// What the host writes next; `None` when it has closed the stream.
     pub async fn read(&mut self) -> Option<Vec<u8>> {
         let data = self.inbox.recv().await?;
         self.outbox.send(Packet::new(OKAY, self.local, self.remote, Vec::new())).await.ok()?;
         Some(data)
     }
+}
 
+pub struct Writer {
+    local: u32,
+    remote: u32,
+    most: usize,
+    outbox: mpsc::Sender<Packet>,
+    /// One permit for each write that the host has taken.
+    taken: Arc<Semaphore>,
+}
+
+impl Writer {
     pub async fn write(&mut self, data: &[u8]) -> Result<(), Closed> {
         for piece in data.chunks(self.most) {
             let packet = Packet::new(WRTE, self.local, self.remote, piece);
@@ -108,13 +131,10 @@ pub async fn run(socket: TcpStream, device: Device) -> io::Result<()> {
                 let (local, remote) = (next, packet.arg0);
                 let (inbox, arriving) = mpsc::channel(1);
                 let handle = Handle { inbox, taken: Arc::new(Semaphore::new(0)), closed: CancellationToken::new() };
+                let taken = Arc::clone(&handle.taken);
                 let stream = Stream {
-                    local,
-                    remote,
-                    most,
-                    outbox: outbox.clone(),
-                    inbox: arriving,
-                    taken: Arc::clone(&handle.taken),
+                    reader: Reader { local, remote, outbox: outbox.clone(), inbox: arriving },
+                    writer: Writer { local, remote, most, outbox: outbox.clone(), taken },
                     closed: handle.closed.clone(),
                 };
                 streams.insert(local, handle);
@@ -149,7 +169,8 @@ pub async fn run(socket: TcpStream, device: Device) -> io::Result<()> {
 
 /// Runs a service and closes its stream, whichever way it ends.
 async fn serve(name: String, mut stream: Stream, device: Device) -> u32 {
-    let (local, remote, outbox) = (stream.local, stream.remote, stream.outbox.clone());
+    let Writer { local, remote, ref outbox, .. } = stream.writer;
+    let outbox = outbox.clone();
     let known = service::find(&name);
     if let Some(service) = known {
         let _ = outbox.send(Packet::new(OKAY, local, remote, Vec::new())).await;

@@ -1,6 +1,6 @@
 //! The two ends of a running command: what it writes, and what is typed to it.
 
-use super::super::connection::{Closed, Stream};
+use super::super::connection::{Closed, Reader, Stream, Writer};
 
 /// Frames of the second shell protocol.
 const STDIN: u8 = 0;
@@ -12,26 +12,54 @@ const CLOSE_STDIN: u8 = 4;
 /// What one frame carries at most, here.
 const PIECE: usize = 64 * 1024;
 
-/// A stream to a person or a program, with or without frames.
+/// A stream to a person or a program, with or without frames. Its halves may be used side by side.
 pub struct Live<'s> {
-    stream: &'s mut Stream,
-    framed: bool,
     /// Whether lines end as a terminal wants them, and what is typed is shown.
     pub pty: bool,
-    held: Vec<u8>,
-    ended: bool,
+    pub(super) typed: Typed<'s>,
+    pub(super) told: Told<'s>,
 }
 
 impl<'s> Live<'s> {
     pub fn plain(stream: &'s mut Stream, pty: bool) -> Live<'s> {
-        Live { stream, framed: false, pty, held: Vec::new(), ended: false }
+        Live::new(stream, pty, false)
     }
 
     pub fn framed(stream: &'s mut Stream, pty: bool) -> Live<'s> {
-        Live { framed: true, ..Live::plain(stream, pty) }
+        Live::new(stream, pty, true)
+    }
+
+    fn new(stream: &'s mut Stream, pty: bool, framed: bool) -> Live<'s> {
+        let typed = Typed { reader: &mut stream.reader, framed, held: Vec::new(), ended: false };
+        Live { pty, typed, told: Told { writer: &mut stream.writer, framed, pty } }
     }
 
     pub async fn write(&mut self, out: &[u8], err: &[u8]) -> Result<(), Closed> {
+        self.told.write(out, err).await
+    }
+
+    pub async fn exit(&mut self, code: u8) -> Result<(), Closed> {
+        match self.told.framed {
+            true => self.told.writer.write(&frame(EXIT, &[code])).await,
+            false => Ok(()),
+        }
+    }
+
+    /// What is typed next; `None` at its end.
+    pub async fn read(&mut self) -> Option<Vec<u8>> {
+        self.typed.read().await
+    }
+}
+
+/// What a command tells.
+pub(super) struct Told<'s> {
+    writer: &'s mut Writer,
+    framed: bool,
+    pty: bool,
+}
+
+impl Told<'_> {
+    pub(super) async fn write(&mut self, out: &[u8], err: &[u8]) -> Result<(), Closed> {
         self.frames(STDOUT, out).await?;
         // A terminal has only one output.
         self.frames(if self.pty { STDOUT } else { STDERR }, err).await
@@ -47,25 +75,28 @@ impl<'s> Live<'s> {
             false => data,
         };
         if !self.framed {
-            return self.stream.write(data).await;
+            return self.writer.write(data).await;
         }
         for piece in data.chunks(PIECE) {
-            self.stream.write(&frame(id, piece)).await?;
+            self.writer.write(&frame(id, piece)).await?;
         }
         Ok(())
     }
+}
 
-    pub async fn exit(&mut self, code: u8) -> Result<(), Closed> {
-        match self.framed {
-            true => self.stream.write(&frame(EXIT, &[code])).await,
-            false => Ok(()),
-        }
-    }
+/// What is typed to a command.
+pub(super) struct Typed<'s> {
+    reader: &'s mut Reader,
+    framed: bool,
+    held: Vec<u8>,
+    ended: bool,
+}
 
+impl Typed<'_> {
     /// What is typed next; `None` at its end.
-    pub async fn read(&mut self) -> Option<Vec<u8>> {
+    pub(super) async fn read(&mut self) -> Option<Vec<u8>> {
         if !self.framed {
-            return self.stream.read().await;
+            return self.reader.read().await;
         }
         while !self.ended {
             if let Some((id, data)) = self.next_frame() {
@@ -80,7 +111,7 @@ impl<'s> Live<'s> {
             if self.held.len() > 2 * PIECE + 5 + super::super::packet::MAX_PAYLOAD as usize {
                 return None;
             }
-            self.held.extend(self.stream.read().await?);
+            self.held.extend(self.reader.read().await?);
         }
         None
     }

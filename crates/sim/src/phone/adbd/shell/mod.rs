@@ -3,6 +3,7 @@
 //! [`parse`] reads lines, this file carries them out, the neighbours are the commands, and [`formats`]
 //! says for each answer where its form comes from.
 
+mod agent;
 mod apps;
 #[cfg(test)]
 mod chaos;
@@ -50,6 +51,8 @@ pub struct Shell {
     folder: String,
     last: u8,
     exiting: bool,
+    /// The variable of that name, which the next command alone was given.
+    class_path: Option<String>,
 }
 
 impl Shell {
@@ -66,7 +69,7 @@ impl Shell {
             ("TMPDIR", "/data/local/tmp"),
         ];
         let variables = variables.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
-        Shell { handset, variables, folder: "/".to_owned(), last: 0, exiting: false }
+        Shell { handset, variables, folder: "/".to_owned(), last: 0, exiting: false, class_path: None }
     }
 
     fn files(&self) -> MutexGuard<'_, Files> {
@@ -274,8 +277,10 @@ impl Shell {
                 }
                 for (name, value) in assigned {
                     let value = self.expand(value).await;
-                    // A variable for one command alone has no meaning to any command here.
-                    if args.is_empty() {
+                    // A variable for one command alone has no meaning here, but for this one.
+                    if name == "CLASSPATH" {
+                        self.class_path = Some(value);
+                    } else if args.is_empty() {
                         self.variables.insert(name.clone(), value);
                     }
                 }
@@ -323,6 +328,7 @@ impl Shell {
             }
             "input" => self.input(args, io).await,
             "cmd" => return Box::pin(self.cmd(args, io)).await,
+            "app_process" | "app_process64" => return self.app_process(args, io).await,
             "logcat" => return self.logcat(args, io).await,
             "cat" | "grep" | "egrep" | "fgrep" | "head" | "tail" | "wc" | "sort" | "uniq" | "base64" | "md5sum"
             | "tr" | "cut" | "xargs" => return self.filter(name, args, io).await,

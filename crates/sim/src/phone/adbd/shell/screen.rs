@@ -15,6 +15,10 @@ impl Shell {
         let path = rest.iter().find(|arg| !arg.starts_with("--")).copied().unwrap_or("/sdcard/window_dump.xml");
         let denied = self.handset.is_denied(Denial::Tree);
         let compressed = rest.contains(&"--compressed");
+        if self.handset.is_tree_held() {
+            io.error("java.lang.IllegalStateException: UiAutomationService android.accessibilityservice.IAccessibilityServiceClient$Stub$Proxy already registered!");
+            return 1;
+        }
         let dump = self.handset.with(|machine| match machine.is_animated() {
             true => Err("ERROR: could not get idle state."),
             false if denied => Err("ERROR: null root node returned by UiTestAutomationBridge."),

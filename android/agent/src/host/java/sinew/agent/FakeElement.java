@@ -5,15 +5,40 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 
-/** A node as a tree's answer describes it. Only an editable one takes text. */
+/** A node as a tree's answer describes it. Only an editable one takes text; where a phone stands behind it, that decides. */
 final class FakeElement implements Element {
     final Params params;
     final List<Element> children = new ArrayList<Element>();
     private final Map<Object, Object> members;
+    /** Null where the node is all there is. */
+    private final RelayPhone phone;
 
     FakeElement(Map<?, ?> node) {
+        this(node, null);
+    }
+
+    private FakeElement(Map<?, ?> node, RelayPhone phone) {
         members = new LinkedHashMap<Object, Object>(node);
         params = new Params(members);
+        this.phone = phone;
+    }
+
+    /** The roots of a flat list, whose depths say how it nests. */
+    static List<Element> tree(List<?> nodes, RelayPhone phone) throws Fault {
+        List<Element> roots = new ArrayList<Element>();
+        List<FakeElement> open = new ArrayList<FakeElement>();
+        for (Object item : nodes) {
+            FakeElement element = new FakeElement((Map<?, ?>) item, phone);
+            int depth = (int) element.params.number("depth", 0, open.size(), 0);
+            open.subList(depth, open.size()).clear();
+            if (depth == 0) {
+                roots.add(element);
+            } else {
+                open.get(depth - 1).children.add(element);
+            }
+            open.add(element);
+        }
+        return roots;
     }
 
     @Override
@@ -76,6 +101,9 @@ final class FakeElement implements Element {
 
     @Override
     public boolean refresh() {
+        if (phone != null) {
+            return members.get("handle") == null || phone.field(members.get("handle"), null);
+        }
         return !Boolean.TRUE.equals(members.get("gone"));
     }
 
@@ -92,6 +120,9 @@ final class FakeElement implements Element {
     public boolean setText(String text) {
         if ((flags() & EDITABLE) == 0) {
             return false;
+        }
+        if (phone != null) {
+            return phone.field(members.get("handle"), text);
         }
         members.put("text", text);
         return true;

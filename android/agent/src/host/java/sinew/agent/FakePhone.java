@@ -16,29 +16,20 @@ final class FakePhone extends FakeBags implements Phone {
     /** A provider that is always there: echo, null, hang, throw, crash, refuse. */
     static final String ECHO = "sinew.echo";
 
+    static final List<String> ALL = Arrays.asList("ping", "tree", "set_text", "touch", "key", "clipboard_get",
+            "clipboard_set", "provider_call", "package_meta");
+
     private final Params scene;
     private final PrintStream log;
-    private final List<Element> roots = new ArrayList<Element>();
+    private final List<Element> roots;
     private String clipboard;
 
     FakePhone(Map<?, ?> scene, PrintStream log) throws Fault {
         this.scene = new Params(scene);
         this.log = log;
         this.clipboard = this.scene.optionalText("clipboard");
-        if (this.scene.has("nodes")) {
-            List<FakeElement> open = new ArrayList<FakeElement>();
-            for (Object item : this.scene.list("nodes")) {
-                FakeElement element = new FakeElement((Map<?, ?>) item);
-                int depth = (int) element.params.number("depth", 0, open.size(), 0);
-                open.subList(depth, open.size()).clear();
-                if (depth == 0) {
-                    roots.add(element);
-                } else {
-                    open.get(depth - 1).children.add(element);
-                }
-                open.add(element);
-            }
-        }
+        this.roots = this.scene.has("nodes")
+                ? FakeElement.tree(this.scene.list("nodes"), null) : new ArrayList<Element>();
     }
 
     @Override
@@ -53,8 +44,7 @@ final class FakePhone extends FakeBags implements Phone {
 
     @Override
     public List<String> capabilities() {
-        List<String> all = new ArrayList<String>(Arrays.asList("ping", "tree", "set_text", "touch", "key",
-                "clipboard_get", "clipboard_set", "provider_call", "package_meta"));
+        List<String> all = new ArrayList<String>(ALL);
         if (value("without") instanceof List) {
             all.removeAll((List<?>) value("without"));
         }
@@ -85,7 +75,7 @@ final class FakePhone extends FakeBags implements Phone {
         return focused(roots);
     }
 
-    private static Element focused(List<Element> elements) {
+    static Element focused(List<Element> elements) {
         for (Element element : elements) {
             Element found = (element.flags() & Element.FOCUSED) != 0
                     ? element : focused(((FakeElement) element).children);
@@ -99,6 +89,13 @@ final class FakePhone extends FakeBags implements Phone {
     @Override
     public void play(List<Gestures.Event> events) throws Exception {
         need("touch");
+        // As on a phone, the answer comes when the last finger is up.
+        Thread.sleep(events.get(events.size() - 1).at);
+        tell("touch", toJson(events));
+    }
+
+    /** Each as {@code [ms, action, index, [[id, x, y], …]]}. */
+    static List<Object> toJson(List<Gestures.Event> events) {
         List<Object> all = new ArrayList<Object>();
         for (Gestures.Event event : events) {
             List<Object> fingers = new ArrayList<Object>();
@@ -107,9 +104,7 @@ final class FakePhone extends FakeBags implements Phone {
             }
             all.add(Arrays.<Object>asList(event.at, event.action, event.index, fingers));
         }
-        // As on a phone, the answer comes when the last finger is up.
-        Thread.sleep(events.get(events.size() - 1).at);
-        tell("touch", all);
+        return all;
     }
 
     @Override
@@ -183,8 +178,13 @@ final class FakePhone extends FakeBags implements Phone {
         if (!(declared instanceof List)) {
             throw new Fault(Fault.NOT_FOUND, "user " + user + " has no package '" + name + "'");
         }
+        return components((List<?>) declared, this);
+    }
+
+    /** As {@code package_meta} gives them. */
+    static List<Component> components(List<?> declared, Bags bags) throws Fault {
         List<Component> components = new ArrayList<Component>();
-        for (Object item : (List<?>) declared) {
+        for (Object item : declared) {
             Map<?, ?> json = (Map<?, ?>) item;
             Params params = new Params(json);
             Component component = new Component();
@@ -194,7 +194,7 @@ final class FakePhone extends FakeBags implements Phone {
             component.enabled = !Boolean.FALSE.equals(json.get("enabled"));
             component.permission = params.optionalText("permission");
             component.authority = params.optionalText("authority");
-            component.meta = params.has("meta") ? new Bundles(this).decode(params.map("meta")) : null;
+            component.meta = params.has("meta") ? new Bundles(bags).decode(params.map("meta")) : null;
             components.add(component);
         }
         return components;

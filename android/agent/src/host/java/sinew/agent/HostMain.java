@@ -10,8 +10,9 @@ import java.util.LinkedHashMap;
 import java.util.Map;
 
 /**
- * The entrance on a computer: the agent as it runs on a phone, over a phone that exists in memory.
- * {@code java -cp agent-host.jar sinew.agent.HostMain [SCENE.json]}
+ * The entrance on a computer: the agent as it runs on a phone, over a phone that exists in memory, or over one that
+ * another program plays at a port of this computer.
+ * {@code java -cp agent-host.jar sinew.agent.HostMain [SCENE.json | --phone PORT]}
  */
 public final class HostMain {
     private HostMain() {
@@ -19,6 +20,10 @@ public final class HostMain {
 
     public static void main(String[] arguments) {
         try {
+            if (arguments.length == 2 && arguments[0].equals("--phone")) {
+                serve(new RelayPhone(Integer.parseInt(arguments[1])));
+                return;
+            }
             Map<?, ?> scene = new LinkedHashMap<String, Object>();
             if (arguments.length > 0) {
                 byte[] bytes = Files.readAllBytes(Paths.get(arguments[0]));
@@ -28,12 +33,15 @@ public final class HostMain {
                 }
                 scene = (Map<?, ?>) json;
             }
-            FakePhone phone = new FakePhone(scene, System.err);
-            new Agent(phone, new FileInputStream(FileDescriptor.in), new FileOutputStream(FileDescriptor.out)).run();
+            serve(new FakePhone(scene, System.err));
         } catch (Exception e) {
             System.err.println(Agent.NAME + ": " + e.getMessage());
             System.exit(1);
         }
+    }
+
+    private static void serve(Phone phone) throws Exception {
+        new Agent(phone, new FileInputStream(FileDescriptor.in), new FileOutputStream(FileDescriptor.out)).run();
         System.exit(0);
     }
 }
