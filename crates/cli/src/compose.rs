@@ -65,6 +65,10 @@ pub struct House {
     pub directory: PathBuf,
     /// The addresses other machines can use, where the doors are open to them.
     pub elsewhere: Vec<String>,
+    /// The boards' door as other machines reach it, where it is open to them.
+    pub boards_elsewhere: Option<String>,
+    /// The doors that are open to the network without TLS.
+    pub in_the_clear: Vec<&'static str>,
     pub shutdown: CancellationToken,
     stop: StopSignal,
     tasks: JoinSet<std::io::Result<()>>,
@@ -164,7 +168,11 @@ impl House {
         state::write_doors(&settings.state, &doors)?;
         gateway.set_url(&doors.url);
         let elsewhere = if settings.listen.ip().is_loopback() { Vec::new() } else { hosts };
-        Ok(House { gateway, front, doors, directory: settings.state, elsewhere, shutdown, stop, tasks })
+        let boards_elsewhere = boards_elsewhere(&doors, settings.devices);
+        let in_the_clear =
+            in_the_clear(settings.listen, settings.tls, settings.devices, settings.mqtt, settings.devices_tls);
+        let directory = settings.state;
+        Ok(House { gateway, front, doors, directory, elsewhere, boards_elsewhere, in_the_clear, shutdown, stop, tasks })
     }
 
     /// Waits until somebody stops the process.
@@ -359,6 +367,28 @@ fn hosts(settings: &Settings) -> Vec<String> {
     hosts.sort();
     hosts.dedup();
     hosts
+}
+
+/// The address boards are told to come to for their settings is the same door under the machine's own name.
+fn boards_elsewhere(doors: &state::Doors, address: SocketAddr) -> Option<String> {
+    let setup = doors.ota_url.as_deref().filter(|_| !address.ip().is_loopback())?;
+    let door = setup.strip_prefix("http")?.strip_suffix("/ota/")?;
+    Some(format!("ws{door}/v1/")).filter(|url| *url != doors.devices_url)
+}
+
+fn in_the_clear(
+    clients: SocketAddr,
+    clients_tls: bool,
+    boards: SocketAddr,
+    mqtt: Option<SocketAddr>,
+    boards_tls: bool,
+) -> Vec<&'static str> {
+    let is_open = |address: SocketAddr, tls: bool| !address.ip().is_loopback() && !tls;
+    let boards = is_open(boards, boards_tls) || mqtt.is_some_and(|mqtt| is_open(mqtt, boards_tls));
+    [(is_open(clients, clients_tls), "clients"), (boards, "boards")]
+        .into_iter()
+        .filter_map(|(is_open, who)| is_open.then_some(who))
+        .collect()
 }
 
 fn local_address(listener: &TcpListener) -> Result<SocketAddr, Failure> {

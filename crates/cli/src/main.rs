@@ -34,8 +34,14 @@ use crate::show::Show;
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
+/// What shells and clap say where a command line cannot be understood.
+const USAGE: u8 = 2;
+
 fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return misread(&error),
+    };
     let show = Show::new(&cli);
     log(&cli);
     match run(cli, show) {
@@ -45,6 +51,24 @@ fn main() -> ExitCode {
             ExitCode::from(failure.exit)
         }
     }
+}
+
+/// Help and version are answers; everything else is a failure, told as every other one is.
+fn misread(error: &clap::Error) -> ExitCode {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let wants_json =
+        words.iter().any(|word| word == "--output=json") || words.windows(2).any(|pair| pair == ["--output", "json"]);
+    if !error.use_stderr() || !wants_json {
+        let _ = error.print();
+        return ExitCode::from(if error.use_stderr() { USAGE } else { 0 });
+    }
+    let text = error.render().to_string();
+    // Usage and hints are for people; the reason comes before them.
+    let reason = text.split("\n\nUsage:").next().unwrap_or(&text).trim();
+    let reason = reason.strip_prefix("error: ").unwrap_or(reason);
+    let failure = Failure { exit: USAGE, ..Failure::new(Kind::Usage, reason) };
+    show::print(&format!("{:#}\n", failure.to_object()));
+    ExitCode::from(failure.exit)
 }
 
 fn run(cli: Cli, show: Show) -> Result<(), Failure> {

@@ -16,6 +16,10 @@ pub struct Page {
     pub directory: String,
     /// Names and addresses under which other machines reach the gateway.
     pub elsewhere: Vec<String>,
+    /// The boards' door as other machines reach it.
+    pub boards_elsewhere: Option<String>,
+    /// Whose tokens travel over the network in the clear.
+    pub in_the_clear: Vec<&'static str>,
     pub devices: Vec<Device>,
     /// How to call this program from a shell.
     pub program: String,
@@ -38,6 +42,9 @@ impl Page {
             "mqtt_url": self.doors.mqtt_url,
             "ota_url": self.doors.ota_url,
             "fingerprint": self.doors.fingerprint,
+            "mcp_elsewhere": self.urls_elsewhere(),
+            "devices_elsewhere": self.boards_elsewhere,
+            "in_the_clear": self.in_the_clear,
             "state": self.directory,
             "pid": std::process::id(),
         });
@@ -56,11 +63,8 @@ impl Page {
             text.push_str(&format!("{} {value}\n", show.paint(Ink::Dim, &format!("{name:<14}"))))
         };
         fact("MCP endpoint", &show.paint(Ink::Accent, &format!("{}/mcp", self.doors.url)));
-        for host in &self.elsewhere {
-            let scheme = self.doors.url.split(':').next().unwrap_or("http");
-            let port = self.doors.url.rsplit(':').next().unwrap_or_default();
-            let host = if host.contains(':') { format!("[{host}]") } else { host.clone() };
-            fact("", &format!("{scheme}://{host}:{port}/mcp"));
+        for url in self.urls_elsewhere() {
+            fact("", &url);
         }
         if self.show_token {
             fact("Token", &self.doors.token);
@@ -68,7 +72,7 @@ impl Page {
             fact("Token", &format!("in {}", Path::new(&self.directory).join("token").display()));
         }
         fact("Boards' door", &self.doors.devices_url);
-        if let Some(url) = &self.doors.mqtt_url {
+        for url in self.boards_elsewhere.iter().chain(&self.doors.mqtt_url) {
             fact("", url);
         }
         if let Some(url) = &self.doors.ota_url {
@@ -78,6 +82,13 @@ impl Page {
             fact("Certificate", &format!("SHA-256 {fingerprint}"));
         }
         fact("State", &self.directory);
+        if !self.in_the_clear.is_empty() {
+            let whose = self.in_the_clear.join(" and ");
+            let warning = format!(
+                "--insecure-lan: the tokens of {whose} travel in the clear; everybody on the network can read and use them"
+            );
+            fact("Warning", &show.paint(Ink::Warn, &warning));
+        }
         if !self.devices.is_empty() {
             text.push('\n');
             text.push_str(&self.table(show));
@@ -86,6 +97,16 @@ impl Page {
         }
         text.push_str(&show.paint(Ink::Dim, "\nCtrl-C stops it.\n"));
         text
+    }
+
+    fn urls_elsewhere(&self) -> Vec<String> {
+        let scheme = self.doors.url.split(':').next().unwrap_or("http");
+        let port = self.doors.url.rsplit(':').next().unwrap_or_default();
+        let url = |host: &String| match host.contains(':') {
+            true => format!("{scheme}://[{host}]:{port}/mcp"),
+            false => format!("{scheme}://{host}:{port}/mcp"),
+        };
+        self.elsewhere.iter().map(url).collect()
     }
 
     fn table(&self, show: Show) -> String {
@@ -181,6 +202,8 @@ mod tests {
             show_token: true,
             directory: "/state/demo".to_owned(),
             elsewhere: vec!["192.168.1.5".to_owned(), "fd00::1".to_owned()],
+            boards_elsewhere: Some("ws://192.168.1.5:7301/xiaozhi/v1/".to_owned()),
+            in_the_clear: vec!["boards"],
             devices: vec![Device {
                 id: "board-ddee01".to_owned(),
                 kind: "companion".to_owned(),
@@ -199,6 +222,8 @@ mod tests {
             "https://192.168.1.5:7300/mcp",
             "https://[fd00::1]:7300/mcp",
             "snw_secret",
+            "ws://192.168.1.5:7301/xiaozhi/v1/",
+            "the tokens of boards travel in the clear",
             "mqtt://127.0.0.1:7302",
             "http://192.168.1.5:7301/xiaozhi/ota/",
             "SHA-256 AB:CD",

@@ -166,7 +166,7 @@ impl Errand {
 /// tool or other arguments.
 fn binding(who: &Principal, tool: &str, args: Option<&Args>) -> Vec<u8> {
     let digest = Digest::of(&Value::Object(args.cloned().unwrap_or_default())).hex();
-    [who.name.as_str(), tool, digest.as_str()].join("\n").into_bytes()
+    [who.id.as_str(), tool, digest.as_str()].join("\n").into_bytes()
 }
 
 async fn pass_on(peer: &Peer<RoleServer>, token: Option<&ProgressToken>, said: Said) {

@@ -139,7 +139,7 @@ impl Endpoint {
             return None;
         }
         let owners = self.owners.lock().unwrap_or_else(PoisonError::into_inner);
-        let own = owners.iter().filter(|(session, owner)| **owner == who.name && open.contains_key(session.as_str()));
+        let own = owners.iter().filter(|(session, owner)| **owner == who.id && open.contains_key(session.as_str()));
         (own.count() >= limits.sessions_each)
             .then_some("this token has too many sessions open; end one with DELETE, or give each client its own token")
     }
@@ -148,7 +148,7 @@ impl Endpoint {
     fn is_foreign(&self, headers: &HeaderMap, who: &Principal) -> bool {
         let Some(session) = headers.get(SESSION).and_then(|session| session.to_str().ok()) else { return false };
         let owners = self.owners.lock().unwrap_or_else(PoisonError::into_inner);
-        owners.get(session).is_some_and(|owner| *owner != who.name)
+        owners.get(session).is_some_and(|owner| *owner != who.id)
     }
 
     async fn remember(&self, session: &HeaderValue, who: &Principal) {
@@ -156,7 +156,7 @@ impl Endpoint {
         let open = self.sessions.sessions.read().await;
         let mut owners = self.owners.lock().unwrap_or_else(PoisonError::into_inner);
         owners.retain(|session, _| open.contains_key(session.as_str()));
-        owners.insert(session.to_owned(), who.name.clone());
+        owners.insert(session.to_owned(), who.id.clone());
     }
 }
 

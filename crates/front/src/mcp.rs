@@ -96,7 +96,7 @@ impl Drop for Mcp {
 /// hidden.
 pub(crate) fn as_model(who: &Arc<Principal>) -> Arc<Principal> {
     match who.role {
-        Role::Admin => Arc::new(Principal::new(&who.name, Role::Client)),
+        Role::Admin => Arc::new(Principal { role: Role::Client, ..Principal::clone(who) }),
         _ => who.clone(),
     }
 }

@@ -7,6 +7,7 @@ use jsonschema::{PatternOptions, Validator};
 use serde_json::{Value, json};
 use sinew_tool::{ErrorKind, Schema, ToolError};
 
+use crate::schema::nameless;
 use crate::text::clean_line;
 
 /// A schema, ready to judge. Shared by all tools with the same schema.
@@ -22,7 +23,7 @@ impl Check {
         let patterns =
             PatternOptions::fancy_regex().backtrack_limit(10_000).size_limit(1 << 20).dfa_size_limit(1 << 20);
         let options = jsonschema::options().offline().with_pattern_options(patterns);
-        let validator = options.build(&schema).map_err(|error| clean_line(&error.to_string(), 200));
+        let validator = options.build(&nameless(&schema)).map_err(|error| clean_line(&error.to_string(), 200));
         Check { schema, validator }
     }
 

@@ -5,6 +5,8 @@
 pub struct Principal {
     /// The name that stands in the audit: a token's label, or the door's word for a local caller.
     pub name: String,
+    /// What tells callers of the same name apart: a token's id, or else the name.
+    pub id: String,
     pub role: Role,
 }
 
@@ -21,7 +23,8 @@ pub enum Role {
 
 impl Principal {
     pub fn new(name: impl Into<String>, role: Role) -> Principal {
-        Principal { name: name.into(), role }
+        let name = name.into();
+        Principal { id: name.clone(), name, role }
     }
 }
 

@@ -10,6 +10,7 @@ use crate::bounds;
 /// The annotation that has a client repeat an argument as an HTTP header. A client drops a tool that
 /// uses it wrongly.
 const HEADER: &str = "x-mcp-header";
+const ANCHOR: &str = "$anchor";
 
 /// The input schema as clients get it, without the argument that selects a device. What had to be
 /// mended is pushed to `warnings`.
@@ -77,16 +78,33 @@ pub(crate) fn with_selector(input: &Value, selector: &str) -> Value {
     schema
 }
 
+/// The schema as it is compiled: without names for its parts, which the listed one keeps.
+pub(crate) fn nameless(schema: &Value) -> Value {
+    match schema {
+        Value::Object(members) => members
+            .iter()
+            .filter(|(word, member)| *word != ANCHOR || !member.is_string())
+            .map(|(word, member)| match word.as_str() {
+                "enum" | "const" | "default" | "examples" => (word.clone(), member.clone()),
+                _ => (word.clone(), nameless(member)),
+            })
+            .collect(),
+        Value::Array(items) => items.iter().map(nameless).collect(),
+        other => other.clone(),
+    }
+}
+
 fn mend(schema: &Value, warnings: &mut Vec<String>) -> Result<Value, String> {
     bounds::size(schema)?;
     let mut mended = schema.clone();
-    Mender { headers: HashSet::new(), warnings }.root(&mut mended);
+    Mender { headers: HashSet::new(), anchors: HashSet::new(), warnings }.root(&mut mended);
     bounds::work(&mended)?;
     Ok(mended)
 }
 
 struct Mender<'a> {
     headers: HashSet<String>,
+    anchors: HashSet<String>,
     warnings: &'a mut Vec<String>,
 }
 
@@ -116,9 +134,13 @@ impl Mender<'_> {
                 members.shift_remove(word);
             }
         }
-        // Names for parts of the document; without them every reference is a plain path.
-        for word in ["$id", "$anchor", "$dynamicAnchor", "$recursiveAnchor"] {
+        // Names for parts of the document; without them every reference is a plain path. A plain anchor
+        // leads nobody astray: no reference that is left goes by it.
+        for word in ["$id", "$dynamicAnchor", "$recursiveAnchor"] {
             members.shift_remove(word);
+        }
+        if members.get(ANCHOR).is_some_and(|anchor| !self.is_good_anchor(anchor)) {
+            members.shift_remove(ANCHOR);
         }
         if members.get("id").is_some_and(Value::is_string) {
             members.shift_remove("id");
@@ -135,6 +157,13 @@ impl Mender<'_> {
                 _ => self.nested(member),
             }
         }
+    }
+
+    fn is_good_anchor(&mut self, anchor: &Value) -> bool {
+        let Some(name) = anchor.as_str() else { return false };
+        let is_plain = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-.".contains(&byte))
+            && name.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_');
+        is_plain && self.anchors.insert(name.to_owned())
     }
 
     fn named(&mut self, schemas: &mut Value, is_argument: bool) {
@@ -183,6 +212,28 @@ mod tests {
             "$defs": {"point": {"type": "array", "default": [{"$ref": "http://data"}]}},
         });
         assert_eq!(mended(schema.clone()), (schema, 0));
+    }
+
+    #[test]
+    fn an_anchor_is_listed_and_not_compiled() {
+        let schema = json!({
+            "type": "object",
+            "properties": {"a": {"$ref": "#/$defs/a"}, "$anchor": {"type": "string"}},
+            "$defs": {
+                "a": {"$anchor": "here", "type": "string"},
+                "b": {"$anchor": "here", "type": "integer"},
+                "c": {"$anchor": "http://evil.example/"},
+                "d": {"const": {"$anchor": "data"}},
+            },
+        });
+        let (listed, warnings) = mended(schema);
+        assert_eq!((listed["$defs"]["a"]["$anchor"].as_str(), warnings), (Some("here"), 0));
+        assert!(listed["$defs"]["b"].get("$anchor").is_none(), "the second of a name");
+        assert!(listed["$defs"]["c"].get("$anchor").is_none(), "not a plain name");
+        let compiled = nameless(&listed);
+        assert!(compiled["$defs"]["a"].get("$anchor").is_none());
+        assert_eq!(compiled["$defs"]["d"], json!({"const": {"$anchor": "data"}}));
+        assert_eq!(compiled["properties"]["$anchor"]["type"], "string", "an argument of that name stays");
     }
 
     #[test]

@@ -91,7 +91,8 @@ impl Tokens {
                 _ => continue,
             };
             if is_same(&row.hash, &hash) {
-                found = Some(Principal::new(if row.label.is_empty() { &row.id } else { &row.label }, role));
+                let name = if row.label.is_empty() { row.id.clone() } else { row.label.clone() };
+                found = Some(Principal { name, id: row.id.clone(), role });
             }
         }
         found

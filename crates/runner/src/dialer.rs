@@ -3,20 +3,17 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 use crate::error::RunError;
 use crate::firmware::Firmware;
+use crate::gate::Gate;
 use crate::identity::Identity;
 #[cfg(feature = "mqtt")]
 use crate::mqtt::{self, Account, Mqtt};
 use crate::trust::Trust;
 #[cfg(feature = "websocket")]
 use crate::websocket::{self, WebSocket};
-
-/// Boards of one process that dial at once; a thousand of them would only knock each other out.
-const DIALLING: usize = 64;
 
 /// How to reach one gateway. Clones belong together: they dial in turns, so that many boards can live in
 /// one process.
@@ -35,7 +32,7 @@ impl Dialer {
     /// For an address such as `ws://192.168.1.5:7301/xiaozhi/v1/` or `mqtt://192.168.1.5:7302`; `wss://…` or
     /// `mqtts://…` where the gateway serves TLS. Through a broker: see `with_account`.
     pub fn new(url: &str, trust: &Trust) -> Result<Dialer, RunError> {
-        let gate = Arc::new(Semaphore::new(DIALLING));
+        let gate = Arc::new(Gate::new());
         match url.split(':').next() {
             #[cfg(feature = "mqtt")]
             Some("mqtt" | "mqtts") => Ok(Dialer(Way::Mqtt(Mqtt::new(mqtt::address(url, trust)?, gate)))),

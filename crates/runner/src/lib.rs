@@ -31,6 +31,7 @@ mod address;
 mod dialer;
 mod error;
 mod firmware;
+mod gate;
 mod identity;
 #[cfg(feature = "mqtt")]
 mod mqtt;

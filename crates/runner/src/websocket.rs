@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use futures_util::{SinkExt, StreamExt};
 use http::HeaderValue;
-use tokio::sync::Semaphore;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 use tokio_tungstenite::tungstenite::client::IntoClientRequest;
 use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
@@ -17,6 +16,7 @@ use tokio_util::sync::CancellationToken;
 use crate::address::{Address, Bytes};
 use crate::error::RunError;
 use crate::firmware::{Firmware, HangUp};
+use crate::gate::Gate;
 use crate::identity::Identity;
 use crate::pause::Pause;
 use crate::trust::Trust;
@@ -36,7 +36,7 @@ type Socket = WebSocketStream<Box<dyn Bytes>>;
 #[derive(Clone)]
 pub(crate) struct WebSocket {
     pub(crate) address: Address,
-    gate: Arc<Semaphore>,
+    gate: Arc<Gate>,
 }
 
 pub(crate) fn address(url: &str, trust: &Trust) -> Result<Address, RunError> {
@@ -44,7 +44,7 @@ pub(crate) fn address(url: &str, trust: &Trust) -> Result<Address, RunError> {
 }
 
 impl WebSocket {
-    pub(crate) fn new(address: Address, gate: Arc<Semaphore>) -> WebSocket {
+    pub(crate) fn new(address: Address, gate: Arc<Gate>) -> WebSocket {
         WebSocket { address, gate }
     }
 
@@ -62,6 +62,7 @@ impl WebSocket {
             let (why, rest) = match dialled {
                 None => break,
                 Some(Ok(socket)) => {
+                    self.gate.opened();
                     let mut stay = Stay { firmware: &mut firmware, socket, power_on, greeted: false };
                     let ended = stay.serve(&shutdown).await;
                     if stay.greeted {
@@ -70,7 +71,10 @@ impl WebSocket {
                     ended
                 }
                 Some(Err(error)) if error.is_final() => return Err(error),
-                Some(Err(error)) => (error, None),
+                Some(Err(error)) => {
+                    self.gate.failed(&error);
+                    (error, None)
+                }
             };
             tracing::debug!(board = %identity.hardware_id, %why, "the board is without its gateway");
             let rest = rest.unwrap_or_else(|| pause.take());
@@ -80,7 +84,7 @@ impl WebSocket {
     }
 
     async fn dial(&self, identity: &Identity) -> Result<Socket, RunError> {
-        let _turn = self.gate.acquire().await;
+        let _turn = self.gate.turn().await;
         match timeout(DIAL_TIME, self.open(identity)).await {
             Ok(opened) => opened,
             Err(_) => Err(self.address.timed_out()),

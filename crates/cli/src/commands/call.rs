@@ -10,6 +10,7 @@ use super::{list, text, tools};
 use crate::args::Call;
 use crate::client::{Client, Target, encode};
 use crate::failure::{Failure, Kind};
+use crate::near::nearest;
 use crate::show::{Ink, Show, bytes, clean, print, print_json};
 
 pub async fn run(args: Call, show: Show) -> Result<(), Failure> {
@@ -182,6 +183,9 @@ fn typed(pairs: &[String], schema: &Value) -> Result<Map<String, Value>, Failure
         let (key, value) = pair
             .split_once('=')
             .ok_or_else(|| usage(format!("`{pair}` is no key=value; the tool takes {}", takes(schema))))?;
+        if let Some(message) = unknown(key, schema) {
+            return Err(usage(message));
+        }
         let value = read(value, &schema["properties"][key]).ok_or_else(|| {
             let expected =
                 tools::arguments(&json!({"required": [key], "properties": {key: schema["properties"][key]}}));
@@ -192,6 +196,22 @@ fn typed(pairs: &[String], schema: &Value) -> Result<Map<String, Value>, Failure
         }
     }
     Ok(arguments)
+}
+
+/// What is wrong with an argument that the tool does not describe. A tool that takes anything says so, or
+/// says nothing at all; --json sends what it is given.
+fn unknown(key: &str, schema: &Value) -> Option<String> {
+    let known = schema.get("properties")?.as_object()?;
+    let is_open = schema.get("additionalProperties").is_some_and(|rest| *rest != json!(false))
+        || ["patternProperties", "$ref", "allOf", "anyOf", "oneOf", "if", "dependentSchemas"]
+            .iter()
+            .any(|word| schema.get(*word).is_some());
+    if known.contains_key(key) || is_open {
+        return None;
+    }
+    let meant = nearest(key, known.keys().map(String::as_str));
+    let meant = meant.map_or(String::new(), |name| format!("; did you mean `{name}`?"));
+    Some(format!("the tool has no argument `{key}`{meant} (it takes {})", takes(schema)))
 }
 
 fn takes(schema: &Value) -> String {
@@ -250,10 +270,23 @@ mod tests {
     #[test]
     fn values_are_typed_by_the_schema() {
         assert_eq!(
-            pairs(&["volume=40", "on=off", "text=40", "either=40", "list=[1,2]", "other=x=y"]),
-            Ok(json!({"volume": 40, "on": false, "text": "40", "either": 40, "list": [1, 2], "other": "x=y"}))
+            pairs(&["volume=40", "on=off", "text=4=0", "either=40", "list=[1,2]"]),
+            Ok(json!({"volume": 40, "on": false, "text": "4=0", "either": 40, "list": [1, 2]}))
         );
         assert_eq!(pairs(&["either=forty", "text="]), Ok(json!({"either": "forty", "text": ""})));
+    }
+
+    #[test]
+    fn an_argument_that_the_tool_does_not_know_is_named_with_the_one_that_was_meant() {
+        let message = pairs(&["volum=40"]).unwrap_err();
+        assert!(message.contains("no argument `volum`; did you mean `volume`?"), "{message}");
+        let message = pairs(&["brightness=40"]).unwrap_err();
+        assert!(message.contains("it takes volume: integer 0–100"), "{message}");
+        let given = ["other=x=y".to_owned()];
+        for open in [json!({"type": "object"}), json!({"properties": {}, "additionalProperties": {"type": "string"}})] {
+            assert_eq!(typed(&given, &open).map(Value::Object), Ok(json!({"other": "x=y"})), "{open}");
+        }
+        assert!(typed(&given, &json!({"properties": {}})).unwrap_err().message.contains("no arguments"));
     }
 
     #[test]

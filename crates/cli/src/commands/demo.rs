@@ -55,6 +55,8 @@ pub async fn run(args: Demo, show: Show) -> Result<(), Failure> {
         show_token: true,
         directory: house.directory.display().to_string(),
         elsewhere: house.elsewhere.clone(),
+        boards_elsewhere: house.boards_elsewhere.clone(),
+        in_the_clear: house.in_the_clear.clone(),
         devices: devices(&house).await?,
         program: startpage::program(),
         state_flag: (Some(&base) != state::directory(None).ok().as_ref()).then(|| base.display().to_string()),

@@ -35,7 +35,8 @@ async fn all(reach: &Reach, show: Show) -> Result<(), Failure> {
         let cell = |key: &str| (None, text(device, key).to_owned());
         let state = text(device, "state");
         let since = device.get("since").and_then(Value::as_i64).map(ago).unwrap_or_default();
-        let tools = device.get("tools").map(Value::to_string).unwrap_or_default();
+        let count = device.get("tools").map(Value::to_string).unwrap_or_default();
+        let tools = if device["pinned"] == true { format!("{count}, pinned") } else { count };
         // The gateway's own token is for first trials; whoever looks at the table should see that.
         let admitted = text(device, "admitted_by");
         let trial = (admitted == "gateway token").then_some(Ink::Warn);
@@ -71,7 +72,12 @@ async fn rename(device: &str, name: &str, reach: &Reach, show: Show) -> Result<(
     if show.json() {
         print_json(&answer);
     } else {
-        print(&format!("{} is now called {}\n", clean(text(&answer, "id")), clean(name)));
+        let id = clean(text(&answer, "id"));
+        // The gateway trims the name; an empty one takes it away.
+        print(&match text(&answer, "name") {
+            "" => format!("{id} has no name of its own any more; it is called by its id\n"),
+            name => format!("{id} is now called {}\n", clean(name)),
+        });
     }
     Ok(())
 }

@@ -16,6 +16,8 @@ pub async fn run(args: Serve, show: Show) -> Result<(), Failure> {
         show_token: false,
         directory: house.directory.display().to_string(),
         elsewhere: house.elsewhere.clone(),
+        boards_elsewhere: house.boards_elsewhere.clone(),
+        in_the_clear: house.in_the_clear.clone(),
         devices: Vec::new(),
         program: startpage::program(),
         state_flag: None,

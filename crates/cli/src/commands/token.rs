@@ -45,14 +45,14 @@ async fn all(reach: &Reach, show: Show) -> Result<(), Failure> {
         return Ok(());
     }
     let tokens = list(&answer, "tokens");
-    let mut table = Table::new(["TOKEN", "ROLE", "FOR", "MADE"]);
+    let mut table = Table::new(["TOKEN", "ROLE", "FOR", "DEVICE", "MADE"]);
     for token in tokens {
         let made = token.get("created").and_then(Value::as_i64).filter(|made| *made > 0).map(ago).unwrap_or_default();
-        let label = [text(token, "label"), text(token, "device")].into_iter().find(|label| !label.is_empty());
         table.row([
             (Some(Ink::Bold), text(token, "id").to_owned()),
             (None, text(token, "role").to_owned()),
-            (None, label.unwrap_or_default().to_owned()),
+            (None, text(token, "label").to_owned()),
+            (None, text(token, "device").to_owned()),
             (None, made),
         ]);
     }

@@ -79,6 +79,16 @@ fn listening_beyond_loopback_without_tls_is_refused_with_the_ways_out() {
 }
 
 #[test]
+fn an_insecure_door_is_warned_of_and_shown_as_others_reach_it() {
+    let state = tempfile::tempdir().expect("a folder");
+    let doors = ["--listen", "0.0.0.0:0", "--devices", "0.0.0.0:0", "--mqtt", "off", "--insecure-lan"];
+    let mut gateway = Process::start(sinew(state.path()).args(["serve", "--advertise", "192.0.2.7"]).args(doors));
+    let page = gateway.until("Ctrl-C");
+    assert!(page.contains("tokens of clients and boards travel in the clear"), "{page}");
+    assert!(page.contains("http://192.0.2.7:") && page.contains("ws://192.0.2.7:"), "{page}");
+}
+
+#[test]
 fn over_tls_the_client_commands_trust_the_gateways_own_certificate() {
     let house = House::open("demo", tempfile::tempdir().expect("a folder"), &["--tls", "--devices-tls"]);
     assert!(house.url().starts_with("https://") && house.devices_url().starts_with("wss://"));

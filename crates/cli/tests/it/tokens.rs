@@ -22,6 +22,8 @@ fn a_device_token_opens_only_the_boards_door_and_only_for_its_device() {
     let other = run(&mut board("2", &token));
     assert_eq!(other.code, 69, "{other:?}");
     assert!(other.err.contains("refused"), "{}", other.err);
+    let list = house.run(&["token", "list"]).ok().out;
+    assert!(list.contains("DEVICE") && list.matches("02:51:00:00:00:01").count() == 2, "{list}");
     let mut own = Process::start(&mut board("1", &token));
     own.until("dial");
     assert_eq!(house.wait_for("02:51:00:00:00:01", "ready")["admitted_by"], "device token");

@@ -1,5 +1,7 @@
 //! The client commands against a running demo.
 
+use std::io::{BufRead, BufReader};
+
 use serde_json::{Value, json};
 
 use crate::house::{House, Process, run, sinew};
@@ -69,6 +71,9 @@ fn a_speaking_name_works_wherever_a_device_is_named() {
     house.run(&["call", BOARD, "self.get_device_status"]).ok();
     house.run(&["tools", "Kitchen"]).ok();
     assert_eq!(house.run(&["devices", "rename", "nobody", "x"]).code, 66);
+    let nameless = house.run(&["devices", "rename", BOARD, ""]).ok().out;
+    assert!(nameless.contains(BOARD) && nameless.contains("no name of its own any more"), "{nameless}");
+    assert_eq!(house.run(&["call", "Kitchen", "self.get_device_status"]).code, 66);
 }
 
 #[test]
@@ -99,6 +104,7 @@ fn failures_have_the_exit_codes_of_the_table() {
     assert_eq!(codes(&["call", "nobody", "x"]), (66, "DeviceNotFound".to_owned()));
     assert_eq!(codes(&["call", BOARD, "no_such_tool"]), (66, "ToolNotFound".to_owned()));
     assert_eq!(codes(&["call", BOARD, volume, "volume=loud"]), (64, "UsageError".to_owned()));
+    assert_eq!(codes(&["call", BOARD, volume, "volum=40"]), (64, "UsageError".to_owned()));
     assert_eq!(codes(&["call", BOARD, volume, "volume=400"]), (64, "ValidationError".to_owned()));
     assert_eq!(codes(&["call", BOARD, volume]), (64, "ValidationError".to_owned()));
     assert_eq!(codes(&["call", BOARD, "self.screen.set_theme", "theme=pink"]), (1, "ActionFailed".to_owned()));
@@ -106,7 +112,13 @@ fn failures_have_the_exit_codes_of_the_table() {
     assert_eq!(codes(&["devices", "--token", "wrong-token-0123456789"]), (77, "TokenRefused".to_owned()));
     assert_eq!(codes(&["devices", "--url", "http://127.0.0.1:1"]), (69, "NoGateway".to_owned()));
     assert_eq!(codes(&["devices", "--url", "nonsense"]), (64, "UsageError".to_owned()));
-    assert_eq!(house.run(&["devcies"]).code, 2);
+    assert_eq!(codes(&["devcies"]), (2, "UsageError".to_owned()));
+    assert_eq!(codes(&["call"]), (2, "UsageError".to_owned()));
+    assert_eq!(codes(&["spec", "diff", "--frmat"]), (2, "UsageError".to_owned()));
+    let misspelt = house.run(&["devcies", "--output=json"]).json();
+    let message = misspelt["error_message"].as_str().expect("a message");
+    assert!(message.contains("devcies") && message.contains("devices") && !message.contains("Usage:"), "{message}");
+    assert!(house.run(&["--help", "--output", "json"]).ok().out.contains("Usage:"));
 }
 
 #[test]
@@ -135,6 +147,19 @@ fn a_virtual_board_joins_the_running_gateway_and_leaves_it() {
     let away = house.wait_for("02:51:00:00:00:02", "away");
     let id = away["id"].as_str().expect("an id");
     assert_eq!(house.run(&["call", id, "self.read_sensors"]).code, 69, "an away device is worth a later try");
+}
+
+#[test]
+fn a_virtual_board_that_cannot_dial_says_why() {
+    let state = tempfile::tempdir().expect("a folder");
+    let mut command = sinew(state.path());
+    command.args(["sim", "board", "--count", "3", "--connect", "ws://127.0.0.1:1/xiaozhi/v1/"]);
+    let mut process = Process::start(command.stderr(std::process::Stdio::piped()));
+    let mut told = BufReader::new(process.child.stderr.take().expect("piped"));
+    let mut line = String::new();
+    told.read_line(&mut line).expect("a line");
+    assert!(line.contains("no gateway answers there") && line.contains("tried again"), "{line}");
+    process.kill();
 }
 
 #[test]

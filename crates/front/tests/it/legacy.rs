@@ -158,3 +158,18 @@ async fn one_token_cannot_take_the_sessions_of_all() {
     let other = house.client().with_token(Some(&token));
     assert_eq!(other.legacy("initialize", params).await.status, 200);
 }
+
+#[tokio::test]
+async fn two_tokens_of_the_same_name_are_two_callers() {
+    let limits = Limits { sessions_each: 1, ..Limits::default() };
+    let house = House::with(Settings { limits, ..Settings::default() }, None).await;
+    // The gateway's own token has that name too.
+    let tokens = ["gateway", "gateway"].map(|name| house.gateway.tokens().create(Role::Client, name).unwrap().1);
+    let [mut one, mut two] = tokens.map(|token| house.client().with_token(Some(&token)));
+    house.client().initialize(json!({})).await;
+    one.initialize(json!({})).await;
+    two.initialize(json!({})).await;
+    assert_eq!(one.legacy("tools/list", json!({})).await.status, 200);
+    two.session = one.session.clone();
+    assert_eq!(two.legacy("tools/list", json!({})).await.status, 404, "a session of somebody else");
+}

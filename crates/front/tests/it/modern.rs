@@ -150,7 +150,8 @@ async fn the_state_of_a_call_holds_for_this_caller_and_this_call_alone() {
     assert_eq!(tampered["error"]["code"], -32602);
     let other_arguments = client.modern("tools/call", call(json!({"device": "lamp"}), state.to_owned())).await.json();
     assert_eq!(other_arguments["error"]["code"], -32602);
-    let (_, token) = house.gateway.tokens().create(sinew_gateway::Role::Client, "eve").unwrap();
+    // Of the same name as the first, and yet somebody else.
+    let (_, token) = house.gateway.tokens().create(sinew_gateway::Role::Client, "gateway").unwrap();
     let mut eve = house.client().with_token(Some(&token));
     eve.capabilities = json!({"elicitation": {}});
     let foreign = eve.modern("tools/call", call(json!({}), state.to_owned())).await.json();

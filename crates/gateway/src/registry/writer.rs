@@ -1,6 +1,7 @@
 //! The writer's state: devices, their ids and names, what they offer, and the count of events.
 //!
-//! Everything here runs under the registry's mutex and does no IO; the store has a thread of its own.
+//! Everything here runs under the registry's mutex and does no IO; the store has a thread of its own, and
+//! only newly minted names wait for it.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -13,7 +14,7 @@ use tokio::time::Instant;
 use super::now;
 use crate::builtin;
 use crate::identity;
-use crate::names::NameBook;
+use crate::names::{Minted, NameBook};
 use crate::offer::{self, Offer, Offers};
 use crate::pins::{Held, Pins, Turn};
 use crate::settings::Settings;
@@ -311,8 +312,18 @@ impl Writer {
         {
             self.store.write(Write::Toolset { digest: tools.digest().hex(), tools: text });
         }
-        news.minted.into_iter().for_each(|minted| self.store.write(Write::Name(minted)));
+        self.keep_names(news.minted);
         Admitted { offer, pinned, held, warnings: news.warnings }
+    }
+
+    /// A name is for ever, so it is on disk before anybody sees it. Names are minted when a tool is new,
+    /// which is rare enough to wait for one commit.
+    fn keep_names(&self, mut minted: Vec<Minted>) {
+        let Some(last) = minted.pop() else { return };
+        minted.into_iter().for_each(|minted| self.store.write(Write::Name(minted)));
+        if let Err(error) = self.store.write_awaited(Write::Name(last)).wait() {
+            tracing::warn!("the names of new tools could not be kept: {error}");
+        }
     }
 
     /// What may have changed about a device's tools: against what it had, or for a pinned one that is

@@ -258,3 +258,24 @@ proptest! {
         }
     }
 }
+
+#[tokio::test]
+async fn a_name_is_on_disk_before_anybody_sees_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let gateway = gateway_in(dir.path());
+    let tool = |argument: &str| {
+        Tool::new("relay", "d", json!({"type": "object", "properties": {argument: {"type": "string"}}}))
+    };
+    join(&gateway, Fake::new(1, [tool("a")]));
+    assert_eq!(device_tools(&gateway), ["relay"]);
+    // As if the machine had died at this very moment.
+    let copy = tempfile::tempdir().unwrap();
+    for name in ["gateway.db", "gateway.db-wal"] {
+        std::fs::copy(dir.path().join(name), copy.path().join(name)).unwrap();
+    }
+    let gateway = gateway_in(copy.path());
+    join(&gateway, Fake::new(2, [tool("b")]));
+    let list = gateway.list(&client(), Shape::Folded);
+    let other = list.tools.iter().find(|tool| tool.tool.input_schema["properties"].get("b").is_some()).unwrap();
+    assert_ne!(other.name, "relay", "the name was given away already");
+}

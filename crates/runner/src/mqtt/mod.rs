@@ -10,7 +10,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::json;
-use tokio::sync::Semaphore;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 
@@ -18,6 +17,7 @@ use self::link::{Link, Packet};
 use crate::address::Address;
 use crate::error::RunError;
 use crate::firmware::{Firmware, HangUp};
+use crate::gate::Gate;
 use crate::identity::Identity;
 use crate::pause::Pause;
 use crate::trust::Trust;
@@ -31,7 +31,7 @@ const DIAL_TIME: Duration = Duration::from_secs(30);
 pub(crate) struct Mqtt {
     pub(crate) address: Address,
     account: Option<Box<Account>>,
-    gate: Arc<Semaphore>,
+    gate: Arc<Gate>,
 }
 
 pub(crate) fn address(url: &str, trust: &Trust) -> Result<Address, RunError> {
@@ -39,7 +39,7 @@ pub(crate) fn address(url: &str, trust: &Trust) -> Result<Address, RunError> {
 }
 
 impl Mqtt {
-    pub(crate) fn new(address: Address, gate: Arc<Semaphore>) -> Mqtt {
+    pub(crate) fn new(address: Address, gate: Arc<Gate>) -> Mqtt {
         Mqtt { address, account: None, gate }
     }
 
@@ -68,12 +68,16 @@ impl Mqtt {
             let (why, rest) = match shutdown.run_until_cancelled(dialling).await {
                 None => break,
                 Some(Ok(mut link)) => {
+                    self.gate.opened();
                     pause.reset();
                     let mut stay = Stay { firmware: &mut firmware, account: &account, link: &mut link, power_on };
                     stay.serve(&shutdown).await
                 }
                 Some(Err(error)) if error.is_final() => return Err(error),
-                Some(Err(error)) => (error, None),
+                Some(Err(error)) => {
+                    self.gate.failed(&error);
+                    (error, None)
+                }
             };
             tracing::debug!(board = %identity.hardware_id, %why, "the board is without its gateway");
             let rest = rest.unwrap_or_else(|| pause.take());
@@ -83,7 +87,7 @@ impl Mqtt {
     }
 
     async fn dial(&self, account: &Account, presence: &str) -> Result<Link, RunError> {
-        let _turn = self.gate.acquire().await;
+        let _turn = self.gate.turn().await;
         match timeout(DIAL_TIME, self.open(account, presence)).await {
             Ok(opened) => opened,
             Err(_) => Err(self.address.timed_out()),

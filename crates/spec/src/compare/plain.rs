@@ -12,6 +12,17 @@ pub fn plain(schema: &Value) -> Value {
     if points_inside(schema) { schema.clone() } else { tidy(schema) }
 }
 
+/// Whether there may be anything to bring to another form.
+pub fn has_forms(schema: &Value) -> bool {
+    match schema {
+        Value::Object(members) => {
+            members.iter().any(|(key, value)| matches!(key.as_str(), "allOf" | "anyOf" | "oneOf") || has_forms(value))
+        }
+        Value::Array(items) => items.iter().any(has_forms),
+        _ => false,
+    }
+}
+
 fn points_inside(schema: &Value) -> bool {
     match schema {
         Value::Object(members) => members.iter().any(|(key, value)| match (key.as_str(), value) {

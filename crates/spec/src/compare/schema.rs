@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use super::Impact;
 use super::keywords;
-use super::plain::plain;
+use super::plain::{has_forms, plain};
 use crate::schema::resolve;
 
 /// Steps for one pair of schemas; beyond that they are called too complex, hence breaking.
@@ -68,7 +68,7 @@ pub fn deltas(old: &Value, new: &Value, direction: Direction) -> Vec<Delta> {
     }
     let found = walked(old, new, direction, MAX_STEPS);
     let gravest = |deltas: &[Delta]| deltas.iter().map(|delta| delta.impact).max();
-    if gravest(&found) <= Some(Impact::Cosmetic) {
+    if gravest(&found) <= Some(Impact::Cosmetic) || !has_forms(old) && !has_forms(new) {
         return found;
     }
     // Either comparison proves what it does not tell, so the milder one is right.

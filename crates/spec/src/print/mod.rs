@@ -73,13 +73,21 @@ fn meta_lines(tool: &ToolSpec) -> Vec<String> {
     lines
 }
 
+/// Whether a schema without `properties` describes arguments nowhere else either.
+fn takes_nothing(schema: &Value) -> bool {
+    ["$ref", "$dynamicRef", "allOf", "anyOf", "oneOf", "patternProperties", "additionalProperties", "if"]
+        .iter()
+        .all(|word| schema.get(*word).is_none_or(|rest| *rest == Value::Bool(false)))
+}
+
 fn section_body(tool: &ToolSpec, section: Section) -> String {
     let body = match section {
         Section::Purpose => tool.purpose.clone(),
         Section::Name if tool.name.is_empty() => String::new(),
         Section::Name => code(&tool.name),
         Section::Input => {
-            let table = fields(&tool.input, true).unwrap_or_else(|| NO_PARAMETERS.to_owned());
+            let none = || if takes_nothing(&tool.input) { NO_PARAMETERS.to_owned() } else { String::new() };
+            let table = fields(&tool.input, true).unwrap_or_else(none);
             join([table, schema_block(&tool.input), tool.input_notes.clone()])
         }
         Section::Output => match &tool.output {
