@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use sinew_gateway::{Gateway, Principal, Role, Shape};
-use sinew_phones::image::{Finish, finish};
+use sinew_phones::image::{Finish, Raster, finish};
 use sinew_phones::tree::xml;
 use sinew_phones::{About, Image, Phone, PhoneDevice, PhoneError, Profile, Screen, Stroke, Tree, Work, seed_tools};
 use sinew_sim::phone::{Clock, Lock, Setup, VirtualPhone};
@@ -59,8 +59,8 @@ async fn pictures(plan: &Plan, scratch: &Scratch, report: &mut Report) -> Result
     };
     let file = png_of(width, height, &pixels).map_err(|error| unwell(format!("the picture as PNG: {error}")))?;
     let whole = repeat(plan, || finish(Image::Png(file.clone()), &Finish::default()).map(drop)).map_err(failed)?;
-    let raw = Image::Rgba { width, height, pixels: pixels.clone() };
-    let ours = repeat(plan, || finish(raw.clone(), &Finish::default()).map(drop)).map_err(failed)?;
+    let raster = Raster::decode(Image::Rgba { width, height, pixels: pixels.clone() }).map_err(failed)?;
+    let ours = repeat(plan, || raster.to_jpeg(Finish::default().quality).map(drop)).map_err(failed)?;
     let label = format!("phone: {width}x{height} PNG to JPEG, quality 80");
     report.push(Figure::at_most("phone_jpeg_ms", &label, whole, "ms", 80.0));
     report.push(Figure::plain("phone_encode_ms", "phone: the encoding alone", ours, "ms"));
