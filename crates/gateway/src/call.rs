@@ -95,7 +95,8 @@ impl Gateway {
         let _place = holder.entry.traffic.enter(limit).ok_or_else(|| busy(holder, limit))?;
 
         let budget = budget.unwrap_or(self.settings().budget).min(self.settings().max_budget);
-        let call = Call { tool: holder.offered.tool.name.clone(), args, budget, caller };
+        let from = who.name.clone();
+        let call = Call { tool: holder.offered.tool.name.clone(), args, budget, from, caller };
         let answer = tokio::time::timeout(budget.saturating_add(SLACK), send(device.as_ref(), call)).await;
         let outcome = answer.map_err(|_| too_slow(holder, budget))?.map_err(tidy)?;
         judge(holder, outcome, self.settings().max_outcome)
@@ -119,7 +120,7 @@ fn decide(holder: Holder<'_>) -> Result<&Arc<dyn Device>, ToolError> {
         (Presence::Here(_), Status::Limited { .. }) => {
             let (state, remedy) = entry.state();
             let message = format!("{} cannot be used ({state}): {}", entry.title(), remedy.unwrap_or_default());
-            Err(ToolError::new(ErrorKind::Unsupported, message))
+            Err(ToolError::new(ErrorKind::PermissionDenied, message))
         }
         (Presence::Away(_), _) => Err(ToolError::new(
             ErrorKind::DeviceAway,

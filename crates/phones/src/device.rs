@@ -60,22 +60,25 @@ impl<P: Phone> Device for PhoneDevice<P> {
                 true => Some(self.turn.lock().await),
                 false => None,
             };
-            Operator { phone: &self.phone, memory: &self.memory }.call(&call.tool, &call.args).await
+            let operator = Operator { phone: &self.phone, memory: &self.memory, caller: &call.from };
+            operator.call(&call.tool, &call.args).await
         })
     }
 }
 
-/// A phone that is there but cannot be used until someone does something.
+/// A phone that is there but cannot be used until someone does something. It offers its tools all the same: lists stay
+/// as they are while a phone comes and goes, and whoever calls one learns what to do.
 pub struct LimitedPhone {
     info: Arc<DeviceInfo>,
+    tools: Arc<Toolset>,
     message: String,
 }
 
 impl LimitedPhone {
-    pub fn new(about: &About, state: &str, remedy: &str) -> LimitedPhone {
+    pub fn new(about: &About, profile: Profile, state: &str, remedy: &str) -> LimitedPhone {
         let status = Status::Limited { state: state.to_owned(), remedy: remedy.to_owned() };
         let message = format!("phone {} is {state}: {remedy}", about.serial);
-        LimitedPhone { info: Arc::new(info(about, status)), message }
+        LimitedPhone { info: Arc::new(info(about, status)), tools: tools::tools(profile), message }
     }
 }
 
@@ -85,7 +88,7 @@ impl Device for LimitedPhone {
     }
 
     fn tools(&self) -> Arc<Toolset> {
-        Arc::default()
+        self.tools.clone()
     }
 
     fn call(&self, _: Call) -> BoxFuture<'_, Result<Outcome, ToolError>> {

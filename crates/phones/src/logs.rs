@@ -70,7 +70,7 @@ impl LogTime {
 pub struct Logs {
     /// Oldest first.
     pub lines: Vec<LogLine>,
-    /// Whether more lines fitted than were wanted, or the log does not reach back far enough.
+    /// Whether more lines fitted than were wanted.
     pub truncated: bool,
 }
 

@@ -4,7 +4,7 @@ mod common;
 
 use std::sync::atomic::Ordering;
 
-use common::{Paper, call, failure, form, json_of, list, text};
+use common::{Paper, call, failure, form, json_of, list, text, text_for};
 use sinew_phones::{LimitedPhone, PhoneError, Profile, tools};
 use sinew_tool::{Content, Device, Status, json};
 
@@ -36,6 +36,39 @@ async fn a_picture_comes_beside_it_when_wanted() {
     assert_eq!(size(json!({"screenshot": "annotated", "max_side": 480, "grayscale": true})).await, Some((216, 480)));
     let wrong = failure(&phone, "get_screen", json!({"screenshot": "plain", "quality": 0})).await;
     assert_eq!(wrong.0, -32602);
+}
+
+#[tokio::test]
+async fn what_cannot_be_pictured_is_read_and_what_cannot_be_read_is_pictured() {
+    let phone = Paper::showing(vec![form()]);
+    let annotated = json!({"screenshot": "annotated"});
+    phone.phone().state.lock().unwrap().capture_error = Some(PhoneError::Denied("a secure window".to_owned()));
+    let read = text(&phone, "get_screen", annotated.clone()).await;
+    assert!(read.contains("btn \"Submit\"") && read.ends_with("\n(no picture: a secure window)"), "{read}");
+    phone.phone().state.lock().unwrap().tree_error = Some(PhoneError::Denied("it moves".to_owned()));
+    assert_eq!(failure(&phone, "get_screen", annotated.clone()).await, (-32001, "it moves".to_owned()));
+    phone.phone().state.lock().unwrap().capture_error = None;
+    let outcome = call(&phone, "get_screen", annotated).await.unwrap();
+    let [Content::Text(text), Content::Image { .. }] = outcome.content.as_slice() else { panic!("{outcome:?}") };
+    assert_eq!(text, "only the picture, because the tree cannot be read: it moves");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_difference_is_from_what_the_same_caller_saw() {
+    let phone = Paper::showing(vec![list(0), list(1)]);
+    text_for("ada", &phone, "get_screen", json!({})).await;
+    text_for("bob", &phone, "get_screen", json!({})).await;
+    let bob = text_for("bob", &phone, "press_back", json!({"return": "diff"})).await;
+    assert!(bob.contains("+ e7 btn \"Row 5\""), "{bob}");
+    let bob = text_for("bob", &phone, "press_back", json!({"return": "diff"})).await;
+    assert!(bob.ends_with("no change on the screen"), "{bob}");
+    let ada = text_for("ada", &phone, "press_back", json!({"return": "diff"})).await;
+    assert!(ada.contains("+ e7 btn \"Row 5\"") && ada.ends_with("gone: e2"), "the same refs, and all of it: {ada}");
+    for stranger in 0..40 {
+        text_for(&stranger.to_string(), &phone, "get_screen", json!({})).await;
+    }
+    let ada = text_for("ada", &phone, "press_back", json!({"return": "diff"})).await;
+    assert!(ada.ends_with("no change on the screen"), "forgotten, so from the screen before the action: {ada}");
 }
 
 #[tokio::test(start_paused = true)]
@@ -76,7 +109,9 @@ async fn a_ref_works_while_the_thing_is_there_and_tells_what_changed_when_not() 
     assert!(message.contains("It was: btn \"Row 0\"") && message.contains("Row 8"), "{message}");
     let (code, message) = failure(&phone, "click_element", json!({"element_id": "e99"})).await;
     assert_eq!(code, -32002);
-    assert!(message.starts_with("Element 'e99' not found"), "{message}");
+    assert!(message.starts_with("Element 'e99' not found") && message.contains("had this ref"), "{message}");
+    let (code, message) = failure(&phone, "click_element", json!({"element_id": "the button"})).await;
+    assert_eq!((code, message.contains("neither a ref (e7) nor an id")), (-32002, true), "{message}");
     let described = text(&phone, "click_element", json!({"by": "text", "value": "row 5"})).await;
     assert!(described.starts_with("Click performed on element 'node_"), "{described}");
 }
@@ -128,6 +163,19 @@ async fn a_budget_holds_for_every_long_answer() {
         assert!(answer.len() <= most, "{tool}: {} bytes", answer.len());
     }
     assert_eq!(failure(&phone, "get_screen", json!({"max_bytes": 10})).await.0, -32602);
+
+    phone.phone().state.lock().unwrap().clipboard = Some("\n✂".repeat(1000));
+    let clipboard = json_of(&phone, "get_clipboard", json!({"max_bytes": 200})).await;
+    let kept = clipboard["text"].as_str().unwrap().len();
+    assert_eq!(clipboard["omitted"], 4000 - kept);
+    assert!(kept > 50 && clipboard.to_string().len() <= 200, "{clipboard}");
+    let steps = json!({"max_bytes": 300, "settle": false, "steps": [{"tool": "get_accessibility_tree"}, {"tool": "press_home"}]});
+    let answer = text(&phone, "run_steps", steps).await;
+    assert!(answer.len() <= 300, "{} bytes", answer.len());
+    let steps =
+        json!({"max_bytes": 300, "settle": false, "steps": [{"tool": "get_accessibility_tree"}, {"tool": "tap"}]});
+    let (_, message) = failure(&phone, "run_steps", steps).await;
+    assert!(message.starts_with("step 2 (tap) failed: ") && message.len() <= 300, "{message}");
 }
 
 #[tokio::test]
@@ -139,10 +187,29 @@ async fn apps_are_listed_opened_and_closed_by_package_or_name() {
     assert_eq!(text(&phone, "close_app", json!({"app": "org.sinew.notes"})).await, "Closed 'org.sinew.notes'");
     assert_eq!(text(&phone, "open_url", json!({"url": "https://example.com"})).await, "Opened 'https://example.com'");
     assert_eq!(failure(&phone, "open_app", json!({"app": "no such app"})).await.0, -32602);
+    assert_eq!(text(&phone, "close_app", json!({"app": "Calculator"})).await, "Closed 'com.android.calculator2'");
+    let (code, message) = failure(&phone, "close_app", json!({"app": "android"})).await;
+    assert_eq!((code, message.contains("com.android.settings, com.android.calculator2")), (-32602, true), "{message}");
     for url in ["intent://x#Intent;end", "file:///data", "javascript:alert(1)", "example.com", "https://a b", ""] {
         assert_eq!(failure(&phone, "open_url", json!({"url": url})).await.0, -32602, "{url}");
     }
     assert_eq!(phone.phone().state.lock().unwrap().opened, ["https://example.com"]);
+}
+
+#[tokio::test]
+async fn nothing_is_opened_where_nobody_would_see_it() {
+    let phone = Paper::showing(vec![form()]);
+    let attempts = [("open_app", json!({"app": "notes"})), ("open_url", json!({"url": "https://example.com"}))];
+    for (tool, arguments) in attempts {
+        phone.phone().state.lock().unwrap().locked = true;
+        phone.phone().state.lock().unwrap().asleep = false;
+        let (code, message) = failure(&phone, tool, arguments.clone()).await;
+        assert_eq!((code, message.contains("is locked")), (-32001, true), "{message}");
+        phone.phone().state.lock().unwrap().asleep = true;
+        let (code, message) = failure(&phone, tool, arguments).await;
+        assert_eq!((code, message.contains("WAKEUP")), (-32001, true), "{message}");
+    }
+    assert!(phone.phone().state.lock().unwrap().opened.is_empty());
 }
 
 #[tokio::test]
@@ -170,8 +237,9 @@ async fn a_phone_tells_who_it_is() {
     assert_eq!(phone.tools(), tools(Profile::Full));
 
     let about = sinew_phones::About { serial: "R58M".to_owned(), ..Default::default() };
-    let limited = LimitedPhone::new(&about, "unauthorized", "allow USB debugging");
-    assert!(limited.tools().is_empty());
+    let limited = LimitedPhone::new(&about, Profile::Compact, "unauthorized", "allow USB debugging");
+    assert_eq!(limited.tools(), tools(Profile::Compact), "lists stay as they are");
     assert!(matches!(&limited.info().status, Status::Limited { state, .. } if state == "unauthorized"));
-    assert_eq!(failure(&limited, "tap", json!({})).await.0, -32001);
+    let (code, message) = failure(&limited, "tap", json!({})).await;
+    assert_eq!((code, message.as_str()), (-32001, "phone R58M is unauthorized: allow USB debugging"));
 }

@@ -79,6 +79,8 @@ async fn the_current_app_is_named_or_unknown() {
     assert_eq!(calculator, r#"{"packageName":"com.android.calculator2","activityName":".Calculator"}"#);
     phone.phone().state.lock().unwrap().foreground.window = Some("NotificationShade".to_owned());
     assert_eq!(json_of(&phone, "get_current_app", json!({})).await["focusedWindow"], "NotificationShade");
+    phone.phone().state.lock().unwrap().info_error = denied("asking");
+    assert_eq!(failure(&phone, "get_current_app", json!({})).await.0, -32001);
 }
 
 #[tokio::test]
@@ -86,6 +88,8 @@ async fn the_screen_is_described() {
     let phone = Paper::showing(vec![form()]);
     let answer = text(&phone, "get_screen_info", json!({})).await;
     assert_eq!(answer, r#"{"width":1080,"height":2400,"densityDpi":420,"orientation":"portrait"}"#);
+    phone.phone().state.lock().unwrap().info_error = denied("asking");
+    assert_eq!(failure(&phone, "get_screen_info", json!({})).await.0, -32001);
 }
 
 #[tokio::test]
@@ -105,6 +109,9 @@ async fn system_actions_answer_in_the_references_words() {
     phone.phone().state.lock().unwrap().input_error = broken;
     let expected = (-32003, "Back button press failed: Global action 'pressBack' failed".to_owned());
     assert_eq!(failure(&phone, "press_back", json!({})).await, expected);
+    for (tool, _) in words {
+        assert_eq!(failure(&phone, tool, json!({})).await.0, -32003, "{tool}");
+    }
     phone.phone().state.lock().unwrap().input_error = denied("input");
     for (tool, _) in words {
         assert_eq!(failure(&phone, tool, json!({})).await.0, -32001, "{tool}");

@@ -74,6 +74,27 @@ async fn what_is_denied_is_denied_in_the_references_code() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_sleeping_phone_shows_and_takes_nothing_but_the_key_that_wakes_it() {
+    let phone = phone();
+    text(&phone, "press_key", json!({"key": "SLEEP"})).await;
+    for (tool, arguments) in [
+        ("get_screen", json!({})),
+        ("tap", json!({"x": 1, "y": 1})),
+        ("press_home", json!({})),
+        ("input_text", json!({"text": "x", "append": true})),
+        ("open_app", json!({"app": "Notes"})),
+    ] {
+        let (code, message) = failure(&phone, tool, arguments).await;
+        assert_eq!((code, message.contains("WAKEUP")), (-32001, true), "{tool}: {message}");
+    }
+    text(&phone, "press_key", json!({"key": "WAKEUP"})).await;
+    let (code, message) = failure(&phone, "open_app", json!({"app": "Notes"})).await;
+    assert_eq!((code, message.contains("is locked")), (-32001, true), "{message}");
+    text(&phone, "swipe", json!({"x1": 540, "y1": 2000, "x2": 540, "y2": 300, "settle": true})).await;
+    text(&phone, "open_app", json!({"app": "Notes"})).await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_phone_unplugged_in_the_middle_is_lost() {
     let phone = phone();
     phone.phone().handset.set_latency(Duration::from_millis(50));

@@ -22,13 +22,16 @@ pub struct Call {
     /// How long the answer may take, counted from when the device gets the call. The gateway keeps
     /// the clock; a device may use this to give up earlier and free itself.
     pub budget: Duration,
+    /// Whom it is from, as the audit names them; empty where nobody says. For devices that remember what they told to
+    /// whom, never for deciding.
+    pub from: String,
     pub caller: Arc<dyn Caller>,
 }
 
 impl Call {
     /// A call whose caller listens to nothing but the answer.
     pub fn new(tool: impl Into<String>, args: Args) -> Call {
-        Call { tool: tool.into(), args, budget: Duration::from_secs(30), caller: Arc::new(Silent) }
+        Call { tool: tool.into(), args, budget: Duration::from_secs(30), from: String::new(), caller: Arc::new(Silent) }
     }
 }
 

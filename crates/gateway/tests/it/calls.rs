@@ -231,7 +231,7 @@ async fn a_device_that_cannot_be_used_says_why() {
         Status::Limited { state: "unauthorized".to_owned(), remedy: "allow debugging on its screen".to_owned() };
     let board = join(&gateway, Fake::board(1).with_info(|info| info.status = locked));
     let error = call(&gateway, "self_get_device_status", json!({})).await.unwrap_err();
-    assert_eq!(error.kind, ErrorKind::Unsupported);
+    assert_eq!(error.kind, ErrorKind::PermissionDenied);
     assert!(error.message.contains("unauthorized") && error.message.contains("allow debugging"), "{}", error.message);
     assert_eq!(board.count(), 0);
 }

@@ -142,12 +142,22 @@ impl Tracker {
                 && send.send(block).await.is_ok()
             {}
         });
+        // Some servers (29.0.6 is one) do not tell that a network phone went offline, so the list is also asked for.
+        let mut ask = tokio::time::interval(Duration::from_secs(5));
+        ask.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         loop {
             tokio::select! {
                 block = blocks.recv() => match block {
                     Some(block) => self.see(parse(&block)),
                     None => return Ok(()),
                 },
+                _ = ask.tick() => {
+                    let answer = list(&self.server).await;
+                    // A block that waits is older news than the answer, and would undo it.
+                    if let Ok(entries) = answer && blocks.is_empty() {
+                        self.see(entries);
+                    }
+                }
                 Some(opened) = self.opening.join_next() => {
                     if let Ok((entry, phone)) = opened {
                         self.opened(entry, phone);
@@ -187,7 +197,7 @@ impl Tracker {
                     self.reconnect(entry.serial.clone());
                 }
                 let about = About { serial: entry.serial.clone(), model: entry.model.clone(), ..About::default() };
-                Some(self.join(Arc::new(LimitedPhone::new(&about, state, remedy))))
+                Some(self.join(Arc::new(LimitedPhone::new(&about, self.offer.profile, state, remedy))))
             };
             self.phones.insert(entry.serial.clone(), Known { entry, device, _apps: None });
         }
@@ -212,7 +222,8 @@ impl Tracker {
             Err(error) => {
                 let about = About { serial: entry.serial.clone(), model: entry.model.clone(), ..About::default() };
                 let remedy = format!("it did not say who it is ({error}); unplug it and plug it in again");
-                (self.join(Arc::new(LimitedPhone::new(&about, "silent", &remedy))), None)
+                let limited = LimitedPhone::new(&about, self.offer.profile, "silent", &remedy);
+                (self.join(Arc::new(limited)), None)
             }
         };
         self.phones.insert(entry.serial.clone(), Known { entry, device: Some(device), _apps: apps });

@@ -47,6 +47,8 @@ pub enum Kind {
     Radio,
     Scroll,
     Text,
+    /// The keyboard as a whole: its keys are told by `input_text` and `press_key`, not by three dozen lines.
+    Keyboard,
 }
 
 /// Longer labels are cut: enough to recognise a thing by.
@@ -83,7 +85,7 @@ impl View {
     }
 }
 
-/// Joins lines; those beyond the budget are left out and counted.
+/// Joins lines; those beyond the budget are left out and counted, and a first one that is too long is cut.
 pub fn join(lines: &[String], budget: Option<usize>) -> String {
     let whole = lines.join("\n");
     let Some(budget) = budget.filter(|budget| whole.len() > *budget) else { return whole };
@@ -91,7 +93,11 @@ pub fn join(lines: &[String], budget: Option<usize>) -> String {
     for (nth, line) in lines.iter().enumerate() {
         let rest = format!("… {} more lines; raise max_bytes", lines.len() - nth);
         let next = text.len() + line.len() + 1;
-        if nth > 0 && next + rest.len() > budget {
+        if next + rest.len() > budget {
+            if nth == 0 {
+                text.push_str(&line[..line.floor_char_boundary(budget.saturating_sub(rest.len() + 1))]);
+                text.push('\n');
+            }
             text.push_str(&rest);
             break;
         }
@@ -142,6 +148,7 @@ impl Kind {
             Kind::Radio => "radio",
             Kind::Scroll => "scroll",
             Kind::Text => "text",
+            Kind::Keyboard => "keyboard",
         }
     }
 
@@ -184,11 +191,25 @@ impl Draft<'_> {
             side(bounds.left, bounds.right) * side(bounds.top, bounds.bottom)
         };
         let mut window = 0;
+        // Where the keyboard's window ends.
+        let mut keys = 0;
         for index in 0..self.tree.len() {
             let node = self.tree.node(index);
             let place = self.tree.place(index);
+            if index < keys {
+                self.owners.push(None);
+                continue;
+            }
             if place.parent.is_none() {
                 window = area(node.bounds);
+                if is_keyboard(self.tree, index) {
+                    keys = place.end;
+                    self.owners.push(None);
+                    if !self.visible[index].is_empty() {
+                        self.push(index, Kind::Keyboard, String::new());
+                    }
+                    continue;
+                }
             }
             let above = place.parent.and_then(|parent| self.owners[parent]);
             self.owners.push(above);
@@ -224,7 +245,7 @@ impl Draft<'_> {
         }
         // Unlabelled things are named last, when nothing below has lent a label.
         for (item, source) in self.items.iter_mut().zip(&self.sources) {
-            if item.label.is_empty() {
+            if item.label.is_empty() && item.kind != Kind::Keyboard {
                 item.label = fallback(self.tree.node(*source));
             }
         }
@@ -255,6 +276,14 @@ impl Draft<'_> {
             package: node.package.clone(),
         });
     }
+}
+
+/// Whether a window is an input method's. Android itself puts every one of them into a frame of this name; what
+/// reports no frames is known by its package.
+fn is_keyboard(tree: &Tree, root: usize) -> bool {
+    tree.node(root).package.contains("inputmethod")
+        || (root..tree.place(root).end)
+            .any(|index| tree.node(index).resource_id.as_deref() == Some("android:id/inputArea"))
 }
 
 fn own_label(node: &Node) -> String {

@@ -46,12 +46,21 @@ impl Refs {
 
     /// What `e7` stands for.
     pub fn find(&self, name: &str) -> Option<&Known> {
-        let digits = name.strip_prefix('e').filter(|digits| digits.bytes().all(|byte| byte.is_ascii_digit()))?;
-        self.known.get(&digits.parse().ok()?)
+        self.known.get(&digits(name)?.parse().ok()?)
+    }
+
+    /// Whether a text has the form of a ref, given out or not.
+    pub fn is_name(name: &str) -> bool {
+        digits(name).is_some()
     }
 
     /// The name of a node that was shown before.
     pub fn of(&self, id: NodeId) -> Option<String> {
         self.numbers.get(&id).map(|number| format!("e{number}"))
     }
+}
+
+fn digits(name: &str) -> Option<&str> {
+    let digits = name.strip_prefix('e')?;
+    (!digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())).then_some(digits)
 }

@@ -49,6 +49,46 @@ fn a_row_is_one_line_with_its_labels_and_its_switch() {
 }
 
 #[test]
+fn a_keyboard_is_one_line_whoever_made_it() {
+    let keyboard = |package: &str, frame: &str| {
+        let node = |class: &str, package: &str, bounds| Node {
+            package: package.to_owned(),
+            clickable: class == "Key",
+            ..Node::new(class, bounds)
+        };
+        let mut tree = Tree::builder(0);
+        tree.open(node("Frame", "app", Rect::new(0, 0, 100, 200)));
+        tree.leaf(Node { editable: true, focused: true, ..node("EditText", "app", Rect::new(0, 0, 100, 20)) });
+        tree.close();
+        tree.open(node("Frame", package, Rect::new(0, 100, 100, 200)));
+        tree.open(Node { resource_id: Some(frame.to_owned()), ..node("Frame", package, Rect::new(0, 100, 100, 200)) });
+        for key in 0..10 {
+            let bounds = Rect::new(key * 10, 100, key * 10 + 10, 120);
+            tree.leaf(Node { text: Some("q".to_owned()), ..node("Key", package, bounds) });
+        }
+        tree.close();
+        tree.close();
+        tree.leaf(Node { text: Some("Back".to_owned()), ..node("Key", "bar", Rect::new(0, 190, 100, 200)) });
+        text(&tree.finish())
+    };
+    let expected = |package: &str| {
+        format!(
+            "app app\ne1 field=\"\" focus @50,10\n-- {package}\ne2 keyboard @50,150\n-- bar\ne3 btn \"Back\" @50,195"
+        )
+    };
+    assert_eq!(keyboard("com.touchtype.swiftkey", "android:id/inputArea"), expected("com.touchtype.swiftkey"));
+    let latin = "com.google.android.inputmethod.latin";
+    assert_eq!(keyboard(latin, "x:id/keyboard"), expected(latin));
+}
+
+#[test]
+fn a_budget_holds_even_for_one_long_line() {
+    let long = ["é".repeat(500), "short".to_owned()];
+    let text = join(&long, Some(200));
+    assert!(text.len() <= 200 && text.ends_with("é\n… 2 more lines; raise max_bytes"), "{text}");
+}
+
+#[test]
 fn a_button_inside_a_row_keeps_its_own_line() {
     let tree = screen(&[
         (0, "Frame", "", "", [0, 0, 100, 200]),

@@ -5,7 +5,7 @@ use sinew_tool::{Args, Outcome, ToolError};
 
 use super::args::{filled_text, invalid, text};
 use super::{Operator, budget};
-use crate::phone::App;
+use crate::phone::{App, PhoneError, Screen};
 
 pub async fn list(on: &Operator<'_>, args: &Args) -> Result<Outcome, ToolError> {
     let part = text(args, "query")?.unwrap_or_default().to_lowercase();
@@ -48,6 +48,7 @@ fn entry(app: &App) -> Value {
 
 pub async fn open(on: &Operator<'_>, args: &Args) -> Result<Outcome, ToolError> {
     let package = package(on, args).await?;
+    require_open_eyes(on).await?;
     on.phone.open_app(&package).await?;
     Ok(Outcome::text(format!("Opened '{package}'")))
 }
@@ -56,6 +57,20 @@ pub async fn close(on: &Operator<'_>, args: &Args) -> Result<Outcome, ToolError>
     let package = package(on, args).await?;
     on.phone.close_app(&package).await?;
     Ok(Outcome::text(format!("Closed '{package}'")))
+}
+
+/// Refuses to start something behind a lock screen or a dark display, where nobody would see it.
+async fn require_open_eyes(on: &Operator<'_>) -> Result<(), PhoneError> {
+    match on.screen_now().await? {
+        Screen { awake: false, .. } => Err(PhoneError::Denied(
+            "the phone's display is off, so what is opened would not be seen; wake it with press_key WAKEUP".to_owned(),
+        )),
+        Screen { locked: true, .. } => Err(PhoneError::Denied(
+            "the phone is locked, so what is opened would stay behind its lock screen; unlock it first (swipe up, or as get_screen shows)"
+                .to_owned(),
+        )),
+        _ => Ok(()),
+    }
 }
 
 /// The app meant, by its package or by what its icon says.
@@ -70,10 +85,22 @@ async fn package(on: &Operator<'_>, args: &Args) -> Result<String, ToolError> {
     let last =
         |candidate: &&App| candidate.package.rsplit('.').next().is_some_and(|last| last.eq_ignore_ascii_case(&app));
     let found = found.or_else(|| apps.iter().find(last));
-    let found = found.map(|app| app.package.clone());
-    found.ok_or_else(|| {
-        invalid(format!("No app on the phone is called '{app}'; list_apps shows them with their packages"))
-    })
+    if let Some(found) = found {
+        return Ok(found.package.clone());
+    }
+    // Over plain adb nobody knows what icons say, so a part of the package will do where it fits one app alone.
+    let part: String = app.to_lowercase().split_whitespace().collect();
+    let alike: Vec<&str> = apps.iter().map(|app| app.package.as_str()).filter(|name| name.contains(&part)).collect();
+    match alike[..] {
+        [package] if !part.is_empty() => Ok(package.to_owned()),
+        [] | [_] => {
+            Err(invalid(format!("No app on the phone is called '{app}'; list_apps shows them with their packages")))
+        }
+        _ => {
+            let alike = alike.iter().take(5).copied().collect::<Vec<_>>().join(", ");
+            Err(invalid(format!("Several apps might be called '{app}': {alike}; name one by its package")))
+        }
+    }
 }
 
 /// Java's own rule: two names or more, joined by dots.
@@ -102,6 +129,7 @@ pub async fn open_url(on: &Operator<'_>, args: &Args) -> Result<Outcome, ToolErr
     if url.chars().any(|character| character.is_control() || character == ' ') || url.len() > 8192 {
         return Err(invalid("Parameter 'url' must be one link without spaces, of at most 8192 bytes"));
     }
+    require_open_eyes(on).await?;
     on.phone.open_url(&url).await?;
     Ok(Outcome::text(format!("Opened '{url}'")))
 }

@@ -9,6 +9,7 @@ use super::args::{boolean, filled_text, invalid, text};
 use super::gesture::TAP;
 use super::{Operator, budget};
 use crate::phone::PhoneError;
+use crate::screen::refs::Refs;
 use crate::screen::{View, diff};
 use crate::touch::Stroke;
 use crate::tree::select::{By, Selector};
@@ -88,12 +89,19 @@ impl Operator<'_> {
         let view = View::of(tree);
         let mut memory = self.memory.lock();
         let was = memory.refs.find(name).map(|known| known.face.clone());
-        let Some(before) = memory.shown.take() else {
+        if was.is_none() && NodeId::parse(name).is_none() {
+            let why = match Refs::is_name(name) {
+                true => "no screen shown so far had this ref",
+                false => "it is neither a ref (e7) nor an id (node_1f3a)",
+            };
+            return missing(format!("Element '{name}' not found in accessibility tree: {why}. Look with get_screen."));
+        }
+        let Some(before) = memory.shown.remove(self.caller) else {
             return missing(format!("Element '{name}' not found in accessibility tree. Look with get_screen first."));
         };
         // 600: enough to see where one is; the whole screen is a call away.
         let changes = diff::to_text(&before, &view, &mut memory.refs, Some(600));
-        memory.shown = Some(view);
+        memory.shown.insert(self.caller, view);
         let was = was.map(|face| format!(" It was: {face}.")).unwrap_or_default();
         missing(format!("Element '{name}' not found in accessibility tree.{was} Since the last look:\n{changes}"))
     }

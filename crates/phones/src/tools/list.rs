@@ -177,7 +177,7 @@ fn reference() -> Vec<Tool> {
         json_reading(
             "get_clipboard",
             "Clipboard text",
-            json!({}),
+            budget(),
             &["text"],
             json!({"text": {"type": ["string", "null"]}}),
         ),

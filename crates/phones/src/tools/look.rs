@@ -23,10 +23,18 @@ pub async fn get_screen(on: &Operator<'_>, args: &Args) -> Result<Outcome, ToolE
         finish.max_side = Some(DEFAULT_SIDE);
     }
     let (tree, image) = tokio::join!(on.tree(), on.phone.screenshot());
-    let (tree, image) = (tree?, image?);
-    let text = on.show(&tree, budget);
+    // One of the two is better than none: secure screens are read and not pictured, moving ones the other way round.
+    let (text, tree) = match tree {
+        Ok(tree) => (on.show(&tree, budget), Some(tree)),
+        Err(error) if image.is_err() => return Err(error.into()),
+        Err(error) => (format!("only the picture, because the tree cannot be read: {error}"), None),
+    };
+    let image = match image {
+        Ok(image) => image,
+        Err(error) => return Ok(Outcome::text(format!("{text}\n(no picture: {error})"))),
+    };
     if picture == "annotated" {
-        finish.marks = marks(on, &View::of(&tree));
+        finish.marks = tree.map(|tree| marks(on, &View::of(&tree))).unwrap_or_default();
     }
     let image: Content = to_jpeg(image, finish).await?;
     Ok(Outcome::text(text).with(image))
@@ -35,6 +43,6 @@ pub async fn get_screen(on: &Operator<'_>, args: &Args) -> Result<Outcome, ToolE
 /// A box for everything that can be acted on, numbered like its ref.
 fn marks(on: &Operator<'_>, view: &View) -> Vec<Mark> {
     let mut memory = on.memory.lock();
-    let acting = view.items.iter().filter(|item| !matches!(item.kind, Kind::Text | Kind::Scroll));
+    let acting = view.items.iter().filter(|item| !matches!(item.kind, Kind::Text | Kind::Scroll | Kind::Keyboard));
     acting.map(|item| Mark { bounds: item.bounds, number: memory.refs.number(item) }).collect()
 }

@@ -40,8 +40,7 @@ pub struct Memory(Mutex<Remembered>);
 #[derive(Default)]
 struct Remembered {
     refs: Refs,
-    /// The view a caller was last shown.
-    shown: Option<View>,
+    shown: Shown,
     screen: Option<(Instant, Screen)>,
 }
 
@@ -51,11 +50,39 @@ impl Memory {
     }
 }
 
-/// Works one phone.
+/// The view that each caller was last shown, the latest last.
+#[derive(Default)]
+struct Shown(Vec<(String, View)>);
+
+/// 32: more callers than one phone bears; the one that has not looked for the longest time is forgotten.
+const MAX_CALLERS: usize = 32;
+
+impl Shown {
+    fn knows(&self, caller: &str) -> bool {
+        self.0.iter().any(|(name, _)| name == caller)
+    }
+
+    fn remove(&mut self, caller: &str) -> Option<View> {
+        let at = self.0.iter().position(|(name, _)| name == caller)?;
+        Some(self.0.remove(at).1)
+    }
+
+    fn insert(&mut self, caller: &str, view: View) {
+        self.remove(caller);
+        if self.0.len() >= MAX_CALLERS {
+            self.0.remove(0);
+        }
+        self.0.push((caller.to_owned(), view));
+    }
+}
+
+/// Works one phone for one caller.
 #[derive(Clone, Copy)]
 pub struct Operator<'a> {
     pub phone: &'a dyn Phone,
     pub memory: &'a Memory,
+    /// Whose looking a diff is relative to.
+    pub caller: &'a str,
 }
 
 /// How long a screen may take to come to rest before it is shown as it is.
@@ -102,9 +129,9 @@ impl Operator<'_> {
         let tail = Tail::read(args)?;
         // A diff is against what the caller was last shown; one who saw nothing yet gets it against
         // the screen before the action.
-        if tail.show == Show::Diff && self.memory.lock().shown.is_none() {
+        if tail.show == Show::Diff && !self.memory.lock().shown.knows(self.caller) {
             let view = View::of(&self.tree().await?);
-            self.memory.lock().shown = Some(view);
+            self.memory.lock().shown.insert(self.caller, view);
         }
         let mut outcome = self.dispatch(tool, args).await?;
         if let Some(text) = self.afterwards(&tail).await {
@@ -138,7 +165,7 @@ impl Operator<'_> {
             "input_text" => text::input(self, args).await,
             "clear_text" => text::clear(self, args).await,
             "press_key" => text::press(self, args).await,
-            "get_clipboard" => text::clipboard(self).await,
+            "get_clipboard" => text::clipboard(self, args).await,
             "set_clipboard" => text::set_clipboard(self, args).await,
             "wait_for_element" => wait::element(self, args).await,
             "wait_for_idle" => wait::idle(self, args).await,
@@ -207,16 +234,16 @@ impl Operator<'_> {
         let view = View::of(tree);
         let mut memory = self.memory.lock();
         let text = view.to_text(&mut memory.refs, budget);
-        memory.shown = Some(view);
+        memory.shown.insert(self.caller, view);
         text
     }
 
     fn show_diff(&self, tree: &Tree, budget: Option<usize>) -> String {
         let view = View::of(tree);
         let mut memory = self.memory.lock();
-        let before = memory.shown.take().unwrap_or_default();
+        let before = memory.shown.remove(self.caller).unwrap_or_default();
         let text = diff::to_text(&before, &view, &mut memory.refs, budget);
-        memory.shown = Some(view);
+        memory.shown.insert(self.caller, view);
         text
     }
 

@@ -25,7 +25,8 @@ pub async fn run(on: &Operator<'_>, args: &Args) -> Result<Outcome, ToolError> {
         let done = Box::pin(on.call(&tool, &arguments)).await;
         match done {
             Ok(done) => {
-                lines.push(format!("{}. {tool}: {}", nth + 1, done.joined_text()));
+                let told = format!("{}. {tool}: {}", nth + 1, done.joined_text());
+                lines.extend(told.lines().map(str::to_owned));
                 outcome.content.extend(done.content.into_iter().filter(|item| !matches!(item, Content::Text(_))));
             }
             Err(error) => return Err(stopped(on, nth, &tool, error, &lines, budget).await),
@@ -54,7 +55,9 @@ async fn stopped(
         _ => format!("done before:\n{}", done.join("\n")),
     };
     let message = format!("step {} ({tool}) failed: {}\n{before}\nthe screen now:\n{screen}", nth + 1, error.message);
-    ToolError::new(error.kind, message).with_details(json!({"step": nth + 1, "tool": tool, "details": error.details}))
+    let lines: Vec<String> = message.lines().map(str::to_owned).collect();
+    ToolError::new(error.kind, crate::screen::join(&lines, budget))
+        .with_details(json!({"step": nth + 1, "tool": tool, "details": error.details}))
 }
 
 fn read(args: &Args) -> Result<Vec<(String, Args)>, ToolError> {

@@ -3,9 +3,9 @@
 use serde_json::json;
 use sinew_tool::{Args, ErrorKind, Outcome, ToolError};
 
-use super::Operator;
 use super::args::{boolean, invalid, required_text};
 use super::element::Target;
+use super::{Operator, budget};
 use crate::phone::PhoneError;
 use crate::touch::Key;
 use crate::tree::Node;
@@ -75,8 +75,18 @@ pub async fn press(on: &Operator<'_>, args: &Args) -> Result<Outcome, ToolError>
     Ok(Outcome::text(format!("Key '{}' pressed successfully", key.name().unwrap_or_default())))
 }
 
-pub async fn clipboard(on: &Operator<'_>) -> Result<Outcome, ToolError> {
-    Ok(Outcome::json(json!({"text": on.phone.clipboard().await?})))
+pub async fn clipboard(on: &Operator<'_>, args: &Args) -> Result<Outcome, ToolError> {
+    let budget = budget(args)?;
+    let text = on.phone.clipboard().await?;
+    let mut answer = json!({"text": text});
+    if let (Some(text), Some(budget)) = (text, budget)
+        && answer.to_string().len() > budget
+    {
+        // Half of it, because a character may take more room in JSON; 40: the envelope and the count.
+        let kept = text.floor_char_boundary((budget - 40) / 2);
+        answer = json!({"text": text[..kept], "omitted": text.len() - kept});
+    }
+    Ok(Outcome::json(answer))
 }
 
 pub async fn set_clipboard(on: &Operator<'_>, args: &Args) -> Result<Outcome, ToolError> {

@@ -37,6 +37,10 @@ pub struct State {
     pub capture_error: Option<PhoneError>,
     pub input_error: Option<PhoneError>,
     pub log_error: Option<PhoneError>,
+    /// Of the current app and the screen's size.
+    pub info_error: Option<PhoneError>,
+    pub asleep: bool,
+    pub locked: bool,
 }
 
 impl Paper {
@@ -125,12 +129,15 @@ impl Phone for Paper {
     }
 
     fn foreground(&self) -> Work<'_, Foreground> {
-        self.answer(|state| Ok(state.foreground.clone()))
+        self.answer(|state| state.info_error.clone().map_or_else(|| Ok(state.foreground.clone()), Err))
     }
 
     fn screen(&self) -> Work<'_, Screen> {
-        let screen = Screen { width: 1080, height: 2400, density_dpi: 420, rotation: 0, awake: true, locked: false };
-        self.answer(move |_| Ok(screen))
+        self.answer(|state| {
+            let (awake, locked) = (!state.asleep, state.locked);
+            let screen = Screen { width: 1080, height: 2400, density_dpi: 420, rotation: 0, awake, locked };
+            state.info_error.clone().map_or(Ok(screen), Err)
+        })
     }
 
     fn logs<'a>(&'a self, query: &'a LogQuery) -> Work<'a, Logs> {
@@ -148,7 +155,9 @@ impl Phone for Paper {
             system,
         };
         self.answer(move |_| {
-            Ok(vec![app("com.android.settings", "Settings", true), app("org.sinew.notes", "Notes", false)])
+            let bare = App { label: None, ..app("com.android.calculator2", "", true) };
+            let rest = [app("com.android.settings", "Settings", true), app("org.sinew.notes", "Notes", false)];
+            Ok(rest.into_iter().chain([bare, app("com.android.settings.intelligence", "", true)]).collect())
         })
     }
 
@@ -171,6 +180,12 @@ pub fn args(value: Value) -> Args {
 
 pub async fn call(device: &dyn Device, tool: &str, arguments: Value) -> Result<Outcome, ToolError> {
     device.call(Call::new(tool, args(arguments))).await
+}
+
+/// The answer to a call by somebody with a name.
+pub async fn text_for(from: &str, device: &dyn Device, tool: &str, arguments: Value) -> String {
+    let call = Call { from: from.to_owned(), ..Call::new(tool, args(arguments)) };
+    device.call(call).await.unwrap_or_else(|error| panic!("{tool}: {error}")).joined_text()
 }
 
 /// The answer's first text.

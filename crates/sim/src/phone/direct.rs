@@ -32,7 +32,21 @@ impl VirtualPhone {
         Box::pin(async move {
             self.handset.take_time().await?;
             self.allow(needs)?;
+            if matches!(needs, Some(Denial::Tree | Denial::Input)) {
+                self.require_awake()?;
+            }
             self.handset.with(work)
+        })
+    }
+
+    /// Refuses what a dark display would swallow.
+    fn require_awake(&self) -> Result<(), PhoneError> {
+        self.handset.with(|machine| match machine.is_awake() {
+            true => Ok(()),
+            false => Err(PhoneError::Denied(format!(
+                "the display of phone {} is off, so it shows and takes nothing; wake it with press_key WAKEUP",
+                machine.setup.serial
+            ))),
         })
     }
 
@@ -93,18 +107,24 @@ impl Phone for VirtualPhone {
         Box::pin(async move {
             self.handset.take_time().await?;
             self.allow(Some(Denial::Input))?;
+            self.require_awake()?;
             self.handset.play(strokes).await
         })
     }
 
     fn key(&self, key: Key) -> Work<'_, ()> {
-        self.quick(Some(Denial::Input), move |machine| {
-            match (key, key.code()) {
+        Box::pin(async move {
+            self.handset.take_time().await?;
+            self.allow(Some(Denial::Input))?;
+            if !matches!(key, Key::WakeUp | Key::Sleep) {
+                self.require_awake()?;
+            }
+            self.handset.with(|machine| match (key, key.code()) {
                 (Key::Notifications, _) => machine.show_panel(Some(Panel::Notifications)),
                 (Key::QuickSettings, _) => machine.show_panel(Some(Panel::QuickSettings)),
                 (_, Some(code)) => machine.key(u32::from(code), Held::default()),
                 (_, None) => {}
-            }
+            });
             Ok(())
         })
     }

@@ -128,6 +128,9 @@ It runs no Java, but for one program where it is told to: Sinew's agent, the sam
 of this computer (`java -cp agent-host.jar sinew.agent.HostMain`) over this phone's screen, clipboard and installed apps. \
 While that reads the screen `uiautomator dump` fails, as on phones. It can be killed in the middle of a call.
 
+One thing is kinder than a real phone: `uiautomator dump` looks whether the screen rests and answers at once, where a real \
+one watches it for a second and gives up after ten. `--latency` makes every command slow.
+
 A command answers in the form of Android 9, 11, 13 or 15. No real phone was at hand: this is what each form was modelled on.
 
 ";

@@ -1,7 +1,6 @@
 //! Where examples are played: a virtual phone, alone or behind a gateway.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use serde_json::Value;
 use sinew_gateway::{Gateway, Principal, Request, Role, Settings, Shape};
@@ -54,7 +53,7 @@ fn runtime(paused: bool) -> tokio::runtime::Runtime {
 }
 
 async fn call(phone: &PhoneDevice<VirtualPhone>, tool: &str, args: Args) -> Outcome {
-    let call = Call { tool: tool.to_owned(), args, budget: Duration::from_secs(30), caller: Arc::new(Silent) };
+    let call = Call::new(tool, args);
     phone.call(call).await.unwrap_or_else(|error| panic!("{tool}: {error}"))
 }
 

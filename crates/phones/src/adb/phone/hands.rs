@@ -15,6 +15,10 @@ const PIECE: usize = 100;
 /// As many pieces go in one command line.
 const PIECES: usize = 20;
 
+/// Longer text takes keys more than the half minute that a call has: some 10 ms each, and a second for each piece on
+/// an older phone.
+const MAX_TYPED: usize = 2_000;
+
 impl AdbPhone {
     pub(super) async fn play(&self, strokes: &[Stroke]) -> Result<(), PhoneError> {
         let command = gesture(strokes, self.about.sdk)?;
@@ -52,6 +56,10 @@ impl AdbPhone {
     /// Focuses the field, empties it, types, and reads it back: keyboards correct what they are given.
     pub(super) async fn fill(&self, node: &Node, text: &str) -> Result<(), PhoneError> {
         typing(text)?;
+        if !node.focused && node.bounds.is_empty() {
+            let message = "the field is not visible; bring it into view with scroll_to_element";
+            return Err(PhoneError::Failed(message.to_owned()));
+        }
         if !node.focused {
             let (x, y) = node.bounds.center();
             self.play(&[Stroke::hold(x as f32, y as f32, Duration::ZERO, Duration::from_millis(50))]).await?;
@@ -143,6 +151,11 @@ fn typing(text: &str) -> Result<Vec<Command>, PhoneError> {
             format!("typing '{}' (U+{:04X}), which is not on a US keyboard,", odd.escape_debug(), u32::from(odd)),
             AGENT,
         ));
+    }
+    // All of it is ASCII by now, so bytes are characters.
+    if text.len() > MAX_TYPED {
+        let what = format!("typing {} characters key by key ({MAX_TYPED} is the most)", text.len());
+        return Err(PhoneError::unsupported(what, AGENT));
     }
     let mut commands = Vec::new();
     let mut piece = String::new();
@@ -237,6 +250,13 @@ mod tests {
         assert_eq!(lines("a\n\tb"), ["input text 'a'", "input keyevent '66'", "input keyevent '61'", "input text 'b'"]);
         assert_eq!(lines(&"x".repeat(250)).len(), 3);
         assert!(lines("").is_empty());
+    }
+
+    #[test]
+    fn what_keys_cannot_type_in_time_is_refused_before_anything_is_typed() {
+        assert!(typing(&"x".repeat(MAX_TYPED)).is_ok());
+        let error = typing(&"x".repeat(MAX_TYPED + 1)).unwrap_err();
+        assert!(error.to_string().contains("typing 2001 characters key by key"), "{error}");
     }
 
     #[test]
