@@ -65,7 +65,7 @@ impl Transport {
 }
 
 /// Frames of shell v2: a kind, four bytes of length (little-endian), data.
-async fn read_frames(stream: &mut Stream, what: &str, limit: usize) -> Result<Output, AdbError> {
+pub async fn read_frames(stream: &mut Stream, what: &str, limit: usize) -> Result<Output, AdbError> {
     let mut output = Output::default();
     let gone = |_: std::io::Error| AdbError::Gone(what.to_owned());
     loop {
@@ -93,7 +93,8 @@ async fn read_frames(stream: &mut Stream, what: &str, limit: usize) -> Result<Ou
     }
 }
 
-async fn read_plain(stream: &mut Stream, what: &str, limit: usize) -> Result<Output, AdbError> {
+/// The output of a shell that has but one stream, and the mark with the exit code at its end.
+pub async fn read_plain(stream: &mut Stream, what: &str, limit: usize) -> Result<Output, AdbError> {
     let mut stdout = Vec::new();
     let read = stream.take(limit as u64 + 1).read_to_end(&mut stdout).await;
     read.map_err(|_| AdbError::Gone(what.to_owned()))?;

@@ -41,24 +41,7 @@ impl Transport {
         let work = async {
             let mut stream = self.begin(path).await?;
             send(&mut stream, b"RECV", path.len() as u32, path.as_bytes()).await?;
-            let mut bytes = Vec::new();
-            loop {
-                match receive(&mut stream).await? {
-                    (id, length) if &id == b"DATA" && length as usize <= PIECE => {
-                        if bytes.len() + length as usize > most {
-                            return Err(AdbError::TooLarge { what: "pull".to_owned(), limit: most });
-                        }
-                        let start = bytes.len();
-                        bytes.resize(start + length as usize, 0);
-                        stream.read_exact(&mut bytes[start..]).await.map_err(|_| gone())?;
-                    }
-                    (id, _) if &id == b"DONE" => return Ok(bytes),
-                    (id, length) if &id == b"FAIL" => {
-                        return Err(AdbError::Refused(message(&mut stream, length).await?));
-                    }
-                    (id, _) => return Err(garbled(id)),
-                }
-            }
+            read_file(&mut stream, most).await
         };
         timeout(limit, work).await.unwrap_or(Err(AdbError::Timeout { what, limit }))
     }
@@ -68,6 +51,26 @@ impl Transport {
             return Err(AdbError::TooLong(path.len()));
         }
         self.open("sync:").await
+    }
+}
+
+/// The pieces of a file until its end.
+pub async fn read_file(stream: &mut Stream, most: usize) -> Result<Vec<u8>, AdbError> {
+    let mut bytes = Vec::new();
+    loop {
+        match receive(stream).await? {
+            (id, length) if &id == b"DATA" && length as usize <= PIECE => {
+                if bytes.len() + length as usize > most {
+                    return Err(AdbError::TooLarge { what: "pull".to_owned(), limit: most });
+                }
+                let start = bytes.len();
+                bytes.resize(start + length as usize, 0);
+                stream.read_exact(&mut bytes[start..]).await.map_err(|_| gone())?;
+            }
+            (id, _) if &id == b"DONE" => return Ok(bytes),
+            (id, length) if &id == b"FAIL" => return Err(AdbError::Refused(message(stream, length).await?)),
+            (id, _) => return Err(garbled(id)),
+        }
     }
 }
 
