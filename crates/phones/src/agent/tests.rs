@@ -1,3 +1,5 @@
+//! The agent and its standby, against an agent of paper.
+
 use std::time::Duration;
 
 use serde_json::{Value, json};
