@@ -59,6 +59,8 @@ pub enum Verb {
     Token(Token),
     /// Tool specifications: judge, print, compare and lock them
     Spec(crate::commands::spec::args::Spec),
+    /// Apps that offer tools: inspect, judge and begin them
+    App(crate::commands::app::args::App),
     /// Virtual devices
     Sim(Sim),
     /// Check ports, token, certificate, adb and state directory, and say how to mend them

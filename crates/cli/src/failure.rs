@@ -33,8 +33,8 @@ pub enum Kind {
     Io,
     /// An argument of the command is wrong.
     Usage,
-    /// `doctor` found something that keeps Sinew from working, `bench` could not measure, or `spec` found
-    /// something to complain of.
+    /// `doctor` found something that keeps Sinew from working, `bench` could not measure, or `spec` or `app`
+    /// found something to complain of.
     Unwell,
 }
 
@@ -51,7 +51,7 @@ pub const KINDS: &[(Kind, &str, u8, &str)] = &[
         Kind::Unwell,
         "ChecksFailed",
         1,
-        "`doctor` found a fault, `bench` could not measure, or `spec` found something to complain of.",
+        "`doctor` found a fault, `bench` could not measure, or `spec` or `app` found something to complain of.",
     ),
 ];
 

@@ -1,5 +1,6 @@
 //! One file a verb. Each reads its arguments, asks the gateway, and shows the answer.
 
+pub mod app;
 mod boards;
 mod call;
 mod demo;
@@ -40,6 +41,7 @@ pub async fn run(verb: Verb, show: Show) -> Result<(), Failure> {
         Verb::Events(args) => events::run(args, show).await,
         Verb::Token(args) => token::run(args, show).await,
         Verb::Spec(args) => spec::run(args, show).await,
+        Verb::App(args) => app::run(args, show).await,
         Verb::Sim(args) => sim::run(args, show).await,
         Verb::Doctor(args) => doctor::run(args, show).await,
         Verb::Bench(args) => bench::run(args, show).await,

@@ -2,6 +2,7 @@
 
 #![allow(clippy::panic)]
 
+mod app;
 mod bench;
 mod boards;
 mod endpoint;

@@ -2,11 +2,12 @@
 //!
 //! [`source`] is where bytes come from, `zip` finds entries, `binary` and [`text`] read the two
 //! forms of a manifest into [`Element`]s, `resources` looks up references, `signature` names the
-//! signer, and [`manifest`] is the result. What an app offers to models is judged elsewhere, in
+//! signer, `code` knows the words of its code, and [`manifest`] is the result. What an app offers to models is judged elsewhere, in
 //! [`crate::apps`]. Every byte is taken for hostile: sizes, depths and counts have bounds.
 
 mod binary;
 mod bytes;
+mod code;
 mod element;
 pub mod manifest;
 mod resources;
@@ -15,6 +16,7 @@ pub mod source;
 pub mod text;
 mod zip;
 
+pub use code::read_code;
 pub use element::{Attribute, Element, Value};
 pub use manifest::{Component, ComponentKind, Filter, Manifest, Meta};
 pub use source::{ApkFile, ReadAt};

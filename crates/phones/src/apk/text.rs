@@ -86,3 +86,31 @@ impl Lines {
         self.0.partition_point(|end| *end < offset) as u32 + 1
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_source_manifest_is_read_as_the_phone_would_see_it() {
+        let text = "<manifest xmlns:a='http://schemas.android.com/apk/res/android' package='x.y'>\n\n\
+                    <application a:label='@string/name' label='plain' a:value='one\\n\\\"two\\\" \\u00e9 &lt;'/></manifest>";
+        let root = parse(text).unwrap();
+        let application = &root.children[0];
+        assert_eq!((application.line, root.plain("package")), (3, Some(&Value::Text("x.y".into()))));
+        assert_eq!(application.android("label"), Some(&Value::Named("string/name".into())));
+        assert_eq!(application.plain("label"), Some(&Value::Text("plain".into())));
+        assert_eq!(application.android("value"), Some(&Value::Text("one\n\"two\" é <".into())));
+    }
+
+    #[test]
+    fn what_is_no_xml_or_nests_too_deep_is_refused() {
+        assert!(matches!(parse("not XML"), Err(ApkError::NotAnApk(_))));
+        assert!(parse("<!DOCTYPE x [<!ENTITY a 'b'>]><x>&a;</x>").is_err());
+        let deep = "<a>".repeat(100) + &"</a>".repeat(100);
+        assert!(matches!(parse(&deep), Err(ApkError::Refused(_))));
+        let deeper = "<a>".repeat(300_000);
+        assert!(parse(&deeper).is_err());
+        assert!(matches!(parse(&" ".repeat(MAX_MANIFEST + 1)), Err(ApkError::Refused(_))));
+    }
+}

@@ -3,6 +3,7 @@
 //! [`offer`] judges what an app says of itself. Around it: [`follow`] keeps the apps of one phone as
 //! devices, `scan` reads many APKs through `file` and asks the apps through `ask`, `packages` and
 //! `cache` choose which, and [`device`] calls a tool through `invoke`. [`Access`] is the way to the phone.
+//! For the authors of such apps there are [`lint`] and [`scaffold`].
 
 mod access;
 mod arguments;
@@ -14,8 +15,10 @@ mod file;
 pub mod follow;
 mod function;
 mod invoke;
+pub mod lint;
 pub mod offer;
 mod packages;
+pub mod scaffold;
 mod scan;
 
 pub use access::{Access, AdbAccess};

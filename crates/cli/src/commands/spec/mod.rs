@@ -11,7 +11,7 @@ mod lock;
 mod new;
 mod render;
 mod rules;
-mod source;
+pub mod source;
 
 use std::path::Path;
 

@@ -68,3 +68,43 @@ fn tools(bundle: &Value, names: Vec<String>) -> Result<Broadcast, Finding> {
     }
     Ok(answer)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn tools_stand_in_the_printed_extras() {
+        let text = "Broadcasting: Intent { act=com.example.ACTION_MMCP_DISCOVERY flg=0x400000 }\n\
+            Broadcast completed: result=-1, data=\"x\", extras: Bundle[{weather.parameters={\"location\":\"string\", \"days\":\"int\"}, \
+            tools=[weather, hello], hello.parameters={}, weather.description=Gives weather, location=here is no key, \
+            instructions=Weather and greetings, hello.description=Says hello}]\n";
+        let answer = broadcast_tools(text).unwrap();
+        assert_eq!(answer.instructions.as_deref(), Some("Weather and greetings"));
+        let [weather, hello] = answer.tools.as_slice() else { panic!("{answer:?}") };
+        assert_eq!(weather.description, "Gives weather, location=here is no key");
+        assert_eq!(
+            weather.input_schema["properties"],
+            json!({"location": {"type": "string"}, "days": {"type": "integer"}})
+        );
+        assert_eq!(weather.required(), ["location", "days"]);
+        assert_eq!((hello.name.as_str(), hello.required().len()), ("hello", 0));
+    }
+
+    #[test]
+    fn a_list_that_was_not_printed_is_found_by_its_descriptions() {
+        let text = "Broadcast completed: result=0, extras: Bundle[{tools=[Ljava.lang.String;@1f2e, a.description=A, a.parameters={}}]";
+        assert_eq!(broadcast_tools(text).unwrap().tools[0].name, "a");
+    }
+
+    #[test]
+    fn an_answer_without_tools_says_why() {
+        let reason = |text: &str| broadcast_tools(text).unwrap_err().message;
+        assert!(reason("Broadcast completed: result=0").contains("without result extras"));
+        assert!(reason("result=0, extras: Bundle[mParcelledData.dataSize=300]").contains("agent"));
+        assert!(reason("result=0, extras: Bundle[{}]").contains("names no `tools`"));
+        let odd = broadcast_tools("extras: Bundle[{tools=[a], a.description=A, a.parameters=text}]").unwrap();
+        assert_eq!((odd.tools.len(), odd.findings[0].rule), (0, "schema-not-object"));
+    }
+}

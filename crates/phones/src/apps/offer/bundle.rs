@@ -53,10 +53,9 @@ pub fn bundle_text(text: &str, is_key: &dyn Fn(&str) -> bool) -> Result<Value, S
 
 /// A key at the beginning, and what follows its `=`.
 fn key<'a>(text: &'a str, is_key: &dyn Fn(&str) -> bool) -> Option<(&'a str, &'a str)> {
-    // No key of the protocols is nearly as long.
-    let until = text.bytes().take(256).position(|byte| byte == b'=')?;
-    let key = &text[..until];
-    (!key.contains([',', ' ', '{', '[']) && is_key(key)).then(|| (key, &text[until + 1..]))
+    let until = text.find(['=', ',', ' ', '{', '['])?;
+    let (key, behind) = (&text[..until], text[until..].strip_prefix('=')?);
+    is_key(key).then_some((key, behind))
 }
 
 /// The value at the beginning, and what follows the comma behind it.
@@ -102,5 +101,48 @@ fn typed(text: &str) -> Value {
         // JSON that is an array of anything else stays text.
         _ if text.starts_with('[') && !text.contains(['"', '{']) => list(text).unwrap_or_else(|| json!(text)),
         _ => json!(text),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn is_key(key: &str) -> bool {
+        ["tool_name", "tool_description", "tool_input_schema", "tool_input_required", "success"].contains(&key)
+    }
+
+    #[test]
+    fn commas_equals_and_braces_inside_values_do_not_split_them() {
+        let text = "Result: Bundle[{tool_input_schema={\"a\": {\"description\": \"x, tool_name=fake}]\"}}, \
+                    tool_description=One, two=three [4], {5}, success=true, tool_name=a}]\n";
+        let bundle = bundle_text(text, &is_key).unwrap();
+        assert_eq!(bundle["tool_name"], "a");
+        assert_eq!(bundle["tool_description"], "One, two=three [4], {5}");
+        assert_eq!(bundle["tool_input_schema"], "{\"a\": {\"description\": \"x, tool_name=fake}]\"}}");
+    }
+
+    #[test]
+    fn what_is_no_bundle_is_refused() {
+        assert!(bundle_text("Result: null", &is_key).is_err());
+        assert!(bundle_text("Bundle[{tool_name=a", &is_key).is_err());
+        assert!(bundle_text("Bundle[mParcelledData.dataSize=92]", &is_key).is_err());
+        assert_eq!(bundle_text("Bundle[EMPTY_PARCEL]", &is_key), Ok(json!({})));
+        assert_eq!(bundle_text("Bundle[}]", &is_key).map_err(|_| ()), Err(()));
+    }
+
+    #[test]
+    fn many_commas_are_read_in_reasonable_time() {
+        let text = format!("Bundle[{{tool_description={}, tool_name=a}}]", ", x".repeat(200_000));
+        assert_eq!(bundle_text(&text, &is_key).unwrap()["tool_name"], "a");
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_read_or_refused(text in ".*") {
+            let _ = bundle_text(&format!("Bundle[{{tool_name={text}}}]"), &is_key);
+            let _ = bundle_text(&text, &is_key);
+        }
     }
 }

@@ -1,4 +1,4 @@
-//! One thing to say about an app.
+//! One thing to say about an app. The rules are listed in [`crate::apps::lint::RULES`].
 
 use crate::apk::Component;
 

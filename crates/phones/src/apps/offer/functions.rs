@@ -244,3 +244,90 @@ fn first<'a>(value: &'a Value, key: &str) -> Option<&'a Value> {
 fn text<'a>(value: &'a Value, key: &str) -> Option<&'a str> {
     first(value, key).and_then(Value::as_str)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LIST: &str = r##"Invalid user ID: x. Using current user.
+{
+  "com.example.notes": [
+    {
+      "AppFunctionStaticMetadata-com.example.notes": {
+        "functionId": ["com.example.notes.Notes#create"],
+        "packageName": ["com.example.notes"],
+        "description": ["Creates a note"],
+        "enabledByDefault": [true],
+        "parameters": [
+          {"name": ["title"], "description": ["Its title"], "isRequired": [true], "dataTypeMetadata": [{"type": [8], "isNullable": [false]}]},
+          {"name": ["tags"], "isRequired": [false], "dataTypeMetadata": [{"type": [10], "itemType": [{"type": [8]}], "isNullable": [true]}]},
+          {"name": ["place"], "isRequired": [false], "dataTypeMetadata": [{"type": [11], "dataTypeReference": ["Place"]}]},
+          {"name": ["picture"], "isRequired": [false], "dataTypeMetadata": [{"type": [2]}]}
+        ],
+        "response": [{"valueType": [{"type": [3], "properties": [{"name": ["id"], "dataTypeMetadata": [{"type": [6]}]}], "required": ["id"]}]}]
+      },
+      "AppFunctionRuntimeMetadata-com.example.notes": {"AppFunctionRuntimeMetadata-com.example.notes": {"enabled": [0]}}
+    },
+    {
+      "AppFunctionStaticMetadata-com.example.notes": {"functionId": ["com.example.notes.Old#create"]},
+      "AppFunctionRuntimeMetadata-com.example.notes": {"enabled": [1]}
+    },
+    {
+      "AppFunctionStaticMetadata-com.example.notes": {"functionId": ["com.example.notes.Notes#wipe"]},
+      "AppFunctionRuntimeMetadata-com.example.notes": {"enabled": [2]}
+    },
+    {
+      "AppFunctionStaticMetadata-com.example.notes": {
+        "functionId": ["com.example.notes.Notes#send"],
+        "parameters": [{"name": ["intent"], "isRequired": [true], "dataTypeMetadata": [{"type": [13]}]}]
+      }
+    },
+    {"AppFunctionComponentMetadataDocument-com.example.notes": {"dataTypes": [
+      {"name": ["Place"], "dataTypeMetadata": [{"type": [3], "properties": [{"name": ["city"], "dataTypeMetadata": [{"type": [8]}]}]}]}
+    ]}}
+  ]
+}"##;
+
+    #[test]
+    fn functions_become_tools_with_schemas() {
+        let list = app_functions(LIST).unwrap();
+        let [notes] = list.as_slice() else { panic!("{list:?}") };
+        assert_eq!(notes.package, "com.example.notes");
+        let [create, old] = notes.tools.as_slice() else { panic!("{notes:?}") };
+        assert_eq!(
+            (create.tool.name.as_str(), create.function.as_deref()),
+            ("create", Some("com.example.notes.Notes#create"))
+        );
+        assert_eq!(
+            *create.tool.input_schema,
+            json!({
+                "type": "object",
+                "properties": {
+                    "title": {"type": "string", "description": "Its title"},
+                    "tags": {"type": ["array", "null"], "items": {"type": "string"}},
+                    "place": {"type": "object", "properties": {"city": {"type": "string"}}},
+                },
+                "required": ["title"],
+            })
+        );
+        let output = create.tool.output_schema.as_deref().unwrap();
+        assert_eq!(output["properties"]["id"], json!({"type": "integer"}));
+        assert_eq!(old.tool.name, "com.example.notes.Old_create");
+        let rules: Vec<&str> = notes.findings.iter().map(|finding| finding.rule).collect();
+        assert_eq!(rules, ["disabled", "function-type"]);
+    }
+
+    #[test]
+    fn types_in_a_circle_and_answers_without_a_list_are_told() {
+        let circle = json!({"a.b": [
+            {"AppFunctionStaticMetadata-a.b": {"functionId": ["x"], "parameters": [
+                {"name": ["p"], "isRequired": [true], "dataTypeMetadata": [{"type": [11], "dataTypeReference": ["T"]}]}]}},
+            {"AppFunctionComponentMetadataDocument-a.b": {"dataTypes": [
+                {"name": ["T"], "dataTypeMetadata": [{"type": [11], "dataTypeReference": ["T"]}]}]}},
+        ]});
+        assert_eq!(app_functions(&circle.to_string()).unwrap()[0].findings[0].rule, "function-type");
+        for text in ["cmd: Can't find service: app_function", "", "{", "[]", "{]"] {
+            assert!(app_functions(text).is_err(), "{text}");
+        }
+    }
+}

@@ -197,3 +197,112 @@ pub fn parameters(value: &Value) -> Option<Value> {
     let required = map.keys().cloned().collect();
     Some(described(map.clone(), required))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn weather() -> Value {
+        json!({
+            "success": true,
+            "tool_name": "get_weather_forecast",
+            "tool_description": "Gets weather forecast for a location",
+            "tool_input_schema": r#"
+                {
+                    "location": {"type": "string", "description": "City name or coordinates"},
+                    "days": {"type": "number", "description": "Number of days (1-7)"}
+                }
+            "#,
+            "tool_input_required": {"strings": ["location"]},
+        })
+    }
+
+    #[test]
+    fn the_weather_tool_of_the_provider_guide_becomes_a_json_schema() {
+        let answer = provider_tools(&weather()).unwrap();
+        assert_eq!((answer.form, answer.findings.len()), (Form::Provider, 0));
+        let tool = &answer.tools[0];
+        assert_eq!(
+            (tool.name.as_str(), tool.description.as_str()),
+            ("get_weather_forecast", "Gets weather forecast for a location")
+        );
+        assert_eq!(
+            *tool.input_schema,
+            json!({
+                "type": "object",
+                "properties": {
+                    "location": {"type": "string", "description": "City name or coordinates"},
+                    "days": {"type": "number", "description": "Number of days (1-7)"},
+                },
+                "required": ["location"],
+            })
+        );
+    }
+
+    #[test]
+    fn an_answer_that_lacks_a_key_says_which() {
+        for key in ["success", "tool_name", "tool_description", "tool_input_schema", "tool_input_required"] {
+            let mut bundle = weather();
+            bundle.as_object_mut().unwrap().remove(key);
+            let finding = provider_tools(&bundle).unwrap_err();
+            assert!(finding.message.contains(key), "{key}: {}", finding.message);
+        }
+        let refused = provider_tools(&json!({"success": false, "error_message": "not\ntoday"})).unwrap_err();
+        assert!(refused.message.contains("not today"));
+        assert!(provider_tools(&Value::Null).unwrap_err().message.contains("null"));
+    }
+
+    #[test]
+    fn nothing_required_is_fine_and_a_lost_list_is_told() {
+        let mut bundle = weather();
+        bundle["tool_input_required"] = json!({"strings": []});
+        assert!(provider_tools(&bundle).unwrap().tools[0].required().is_empty());
+        bundle["tool_input_required"] =
+            json!({"opaque": {"class": "[Ljava.lang.String;", "text": "[Ljava.lang.String;@1f"}});
+        assert_eq!(provider_tools(&bundle).unwrap().findings[0].rule, "required-unreadable");
+    }
+
+    #[test]
+    fn a_schema_that_is_none_is_refused_and_a_whole_one_is_taken() {
+        let mut bundle = weather();
+        for wrong in ["{", "[]", "\"text\""] {
+            bundle["tool_input_schema"] = json!(wrong);
+            assert!(provider_tools(&bundle).is_err(), "{wrong}");
+        }
+        bundle["tool_input_schema"] = json!(r#"{"type": "object", "properties": {"location": {"type": "string"}}}"#);
+        let answer = provider_tools(&bundle).unwrap();
+        assert_eq!(answer.findings[0].rule, "schema-whole");
+        assert_eq!(answer.tools[0].input_schema["properties"], json!({"location": {"type": "string"}}));
+    }
+
+    #[test]
+    fn a_required_name_that_is_not_described_is_still_required() {
+        let mut bundle = weather();
+        bundle["tool_input_required"] = json!({"strings": ["location", "unit"]});
+        let tool = provider_tools(&bundle).unwrap().tools.remove(0);
+        assert_eq!(tool.required(), ["location", "unit"]);
+        assert_eq!(tool.input_schema["properties"]["unit"], json!({}));
+    }
+
+    #[test]
+    fn many_tools_come_in_one_key() {
+        let many = json!({"tools": {
+            "add_note": {"description": "Adds a note", "inputs": [
+                {"type": "se.premex.mcp.provider.ToolInput.StringInput", "name": "text", "description": "Its text", "required": true},
+                {"type": "se.premex.mcp.provider.ToolInput.StringInput", "name": "title", "required": false},
+            ]},
+            "list_notes": {"description": "Lists notes", "inputs": []},
+        }});
+        let answer = provider_tools(&json!({"success": true, "tool": many.to_string()})).unwrap();
+        assert_eq!(answer.form, Form::ProviderMany);
+        let names: Vec<&str> = answer.tools.iter().map(|tool| tool.name.as_str()).collect();
+        assert_eq!(names, ["add_note", "list_notes"]);
+        assert_eq!(answer.tools[0].required(), ["text"]);
+        assert_eq!(
+            answer.tools[0].input_schema["properties"]["text"],
+            json!({"type": "string", "description": "Its text"})
+        );
+        assert!(provider_tools(&json!({"success": true, "tool": "{"})).is_err());
+        assert!(provider_tools(&json!({"success": true, "tool": "{}"})).is_err());
+    }
+}

@@ -1,0 +1,68 @@
+//! The command line of `sinew app`.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand, ValueEnum};
+
+#[derive(Args, Debug)]
+pub struct App {
+    #[command(subcommand)]
+    pub verb: AppVerb,
+}
+
+#[derive(Subcommand, Debug)]
+pub enum AppVerb {
+    /// Show which tools an app offers, and why others are not offered
+    Inspect {
+        /// An APK, or an AndroidManifest.xml
+        #[arg(value_name = "FILE")]
+        file: PathBuf,
+    },
+    /// Judge an app that offers tools
+    Lint(Lint),
+    /// Explain a rule, with a bad and a good example
+    Explain {
+        /// Id of the rule, as a finding names it
+        rule: String,
+    },
+    /// Write the beginning of an app that offers specified tools
+    Scaffold(Scaffold),
+}
+
+#[derive(Args, Debug)]
+pub struct Lint {
+    /// APKs and source manifests (AndroidManifest.xml)
+    #[arg(value_name = "FILE", required = true)]
+    pub files: Vec<PathBuf>,
+
+    /// Let warnings fail too
+    #[arg(long)]
+    pub strict: bool,
+}
+
+#[derive(Args, Debug)]
+pub struct Scaffold {
+    /// A tool specification, tool list or manifest; - for standard input
+    #[arg(value_name = "SPEC")]
+    pub spec: PathBuf,
+
+    /// How the app is to offer the tools
+    #[arg(long, value_enum)]
+    pub form: ScaffoldForm,
+
+    /// Package of the app
+    #[arg(long, value_name = "PACKAGE", default_value = "com.example.app")]
+    pub package: String,
+
+    /// Write the files into this folder; those that are there stay [default: print them]
+    #[arg(short = 'o', long = "out", value_name = "DIR")]
+    pub out: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ScaffoldForm {
+    /// An activity with its tools in the meta-data (mMCP)
+    Intent,
+    /// A content provider for each tool
+    Provider,
+}

@@ -1,0 +1,84 @@
+//! `sinew app inspect`: what a gateway would find in an app.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use serde_json::{Value, json};
+use sinew_phones::apps::offer::{Ask, Finding, Form, Words};
+
+use super::{Seen, read, shown};
+use crate::failure::Failure;
+use crate::show::{Ink, Show, Table, clean, print, print_json};
+
+pub async fn run(file: &Path, show: Show) -> Result<(), Failure> {
+    let Seen { offer, .. } = read(file, &Words::default(), false).await?;
+    let mut findings = offer.findings.clone();
+    findings.extend(offer.asks.iter().map(asked));
+    let version = match offer.version_name.is_empty() {
+        true => offer.version_code.to_string(),
+        false => offer.version_name.clone(),
+    };
+    if show.json() {
+        let tool = |tool: &sinew_phones::apps::offer::AppTool| {
+            json!({
+                "name": tool.tool.name, "form": tool.form.word(), "component": tool.component,
+                "schema": *tool.tool.input_schema,
+            })
+        };
+        let finding = |finding: &Finding| json!({"severity": finding.severity.word(), "message": finding.message});
+        print_json(&json!({
+            "package": offer.package,
+            "version": version,
+            "instructions": offer.instructions,
+            "tools": offer.tools.iter().map(tool).collect::<Vec<Value>>(),
+            "findings": findings.iter().map(finding).collect::<Vec<Value>>(),
+        }));
+        return Ok(());
+    }
+    let mut page = format!("{} {}\n", show.paint(Ink::Bold, &clean(&offer.package)), clean(&version));
+    if let Some(certificate) = &offer.certificate {
+        let _ = writeln!(page, "signed by the certificate {certificate}");
+    }
+    if let Some(instructions) = &offer.instructions {
+        let _ = writeln!(page, "says of itself: {}", clean(instructions));
+    }
+    page.push('\n');
+    if offer.tools.is_empty() {
+        page.push_str("No tools stand in the manifest.\n");
+    } else {
+        let mut table = Table::new(["TOOL", "FORM", "COMPONENT", "DESCRIPTION"]);
+        for tool in &offer.tools {
+            table.row([
+                (Some(Ink::Bold), clean(&tool.tool.name)),
+                (None, tool.form.word().to_owned()),
+                (Some(Ink::Dim), clean(&tool.component)),
+                (None, clean(&tool.tool.description)),
+            ]);
+        }
+        page.push_str(&show.table(&table));
+    }
+    let path = file.display().to_string();
+    for finding in &findings {
+        page.push('\n');
+        page.push_str(&shown(finding, &path, show));
+    }
+    print(&page);
+    Ok(())
+}
+
+/// What only the running app knows is said to be so.
+fn asked(ask: &Ask) -> Finding {
+    let component = &ask.component;
+    let message = match (ask.form, &ask.authority) {
+        (Form::Provider | Form::ProviderMany, Some(authority)) => {
+            format!(
+                "the provider {component} names its tools when it is asked at {authority}; install the app to see them"
+            )
+        }
+        (Form::AppFunction, _) => {
+            format!("{component} has app functions, which Android lists where the app is installed")
+        }
+        _ => format!("the receiver {component} names its tools when it is asked; install the app to see them"),
+    };
+    Finding::advice("asked", message)
+}

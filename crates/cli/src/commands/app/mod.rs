@@ -1,0 +1,98 @@
+//! `sinew app`: for authors of apps that offer tools. One file a verb.
+//!
+//! Exit code 0 means nothing to complain of, 1 that something was found, 2 that the question could
+//! not be answered as it was put.
+
+pub mod args;
+mod inspect;
+mod lint;
+mod scaffold;
+
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+
+use serde_json::json;
+use sinew_phones::apk::{self, ApkError, ApkFile, Manifest};
+use sinew_phones::apps::lint::{CODE_WORDS, rule};
+use sinew_phones::apps::offer::{self, Finding, Offer, Severity, Words};
+
+use crate::failure::{Failure, Kind};
+use crate::show::{Ink, Show, clean, print, print_json};
+use args::{App, AppVerb};
+
+pub async fn run(args: App, show: Show) -> Result<(), Failure> {
+    let done = match args.verb {
+        AppVerb::Inspect { file } => inspect::run(&file, show).await,
+        AppVerb::Lint(args) => lint::run(args, show).await,
+        AppVerb::Explain { rule } => explain(&rule, show),
+        AppVerb::Scaffold(args) => scaffold::run(args, show),
+    };
+    let kinds = [Kind::Usage, Kind::Config, Kind::Io].map(|kind| Failure::new(kind, "").exit);
+    done.map_err(|failure| if kinds.contains(&failure.exit) { Failure { exit: 2, ..failure } } else { failure })
+}
+
+/// What was read of an app.
+struct Seen {
+    manifest: Manifest,
+    offer: Offer,
+    /// Those words of the protocols that its code holds; `None` where there is no code to look at.
+    code: Option<Vec<&'static str>>,
+}
+
+/// Reads an APK or a source manifest.
+async fn read(path: &Path, words: &Words, with_code: bool) -> Result<Seen, Failure> {
+    let unreadable =
+        |error: std::io::Error| Failure::new(Kind::Usage, format!("cannot read {}: {error}", path.display()));
+    let refused = |error: ApkError| Failure::new(Kind::Usage, format!("{}: {error}", path.display()));
+    let mut start = Vec::new();
+    File::open(path).and_then(|file| file.take(2).read_to_end(&mut start)).map_err(unreadable)?;
+    if start == b"PK" {
+        let source = ApkFile::open(path).map_err(unreadable)?;
+        let (manifest, offer) = offer::read(&source, words).await.map_err(refused)?;
+        let code = match with_code {
+            true => apk::read_code(&source, CODE_WORDS).await.map_err(refused)?,
+            false => None,
+        };
+        return Ok(Seen { manifest, offer, code });
+    }
+    // One byte more than is allowed tells that there are too many.
+    let mut bytes = Vec::new();
+    let most = apk::MAX_MANIFEST as u64 + 1;
+    File::open(path).and_then(|file| file.take(most).read_to_end(&mut bytes)).map_err(unreadable)?;
+    let text = String::from_utf8(bytes).map_err(|_| {
+        let message = format!("{} is neither an APK nor a manifest in UTF-8", path.display());
+        Failure::new(Kind::Usage, message)
+    })?;
+    let root = apk::text::parse(&text).map_err(refused)?;
+    let manifest = Manifest::from_element(&root).map_err(refused)?;
+    let offer = offer::offers(&manifest, words);
+    Ok(Seen { manifest, offer, code: None })
+}
+
+fn explain(id: &str, show: Show) -> Result<(), Failure> {
+    let rule = rule(id)
+        .ok_or_else(|| Failure::new(Kind::Usage, format!("there is no rule `{id}`; docs/app-rules.md lists them")))?;
+    if show.json() {
+        print_json(&json!({
+            "rule": rule.id, "severity": rule.severity.word(), "title": rule.title, "why": rule.why,
+            "bad": rule.bad, "good": rule.good,
+        }));
+    } else {
+        print(&rule.explain());
+    }
+    Ok(())
+}
+
+/// A finding for people: what kind, what, where.
+fn shown(finding: &Finding, path: &str, show: Show) -> String {
+    let ink = match finding.severity {
+        Severity::Error => Ink::Bad,
+        Severity::Warning => Ink::Warn,
+        Severity::Advice => Ink::Accent,
+    };
+    let head = format!("{}[{}]", finding.severity.word(), finding.rule);
+    let line = finding.line.map(|line| format!(":{line}")).unwrap_or_default();
+    let arrow = show.paint(Ink::Dim, "-->").into_owned();
+    format!("{}: {}\n {arrow} {}{line}\n", show.paint(ink, &head), clean(&finding.message), clean(path))
+}

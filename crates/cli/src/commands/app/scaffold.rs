@@ -1,0 +1,62 @@
+//! `sinew app scaffold`: from a tool specification to the beginning of an app.
+
+use std::fs::OpenOptions;
+use std::io::Write;
+use std::path::Path;
+
+use serde_json::{Map, Value, json};
+use sinew_phones::apps::offer::Words;
+use sinew_phones::apps::scaffold::{Draft, Shape, scaffold};
+
+use super::args::{Scaffold, ScaffoldForm};
+use crate::commands::spec::source::Source;
+use crate::failure::{Failure, Kind};
+use crate::show::{Show, print, print_json};
+
+pub fn run(args: Scaffold, show: Show) -> Result<(), Failure> {
+    let source = Source::read(&args.spec)?.readable()?;
+    let shape = match args.form {
+        ScaffoldForm::Intent => Shape::Intent,
+        ScaffoldForm::Provider => Shape::Provider,
+    };
+    let instructions = source.document.intro.trim();
+    let drafts = scaffold(shape, &args.package, instructions, &source.document.to_tools(), &Words::default())
+        .map_err(|what| Failure::new(Kind::Usage, format!("{}: {what}", source.path)))?;
+    match &args.out {
+        Some(folder) => write(folder, &drafts),
+        None if show.json() => {
+            let files: Map<String, Value> =
+                drafts.iter().map(|draft| (draft.name.to_owned(), json!(draft.text))).collect();
+            print_json(&json!({ "files": files }));
+            Ok(())
+        }
+        None => {
+            for draft in &drafts {
+                print(&format!("==> {} <==\n{}\n", draft.name, draft.text));
+            }
+            Ok(())
+        }
+    }
+}
+
+/// Files that are there stay: they may hold an author's work.
+fn write(folder: &Path, drafts: &[Draft]) -> Result<(), Failure> {
+    let unwritable = |path: &Path, error: std::io::Error| {
+        Failure::new(Kind::Io, format!("cannot write {}: {error}", path.display()))
+    };
+    std::fs::create_dir_all(folder).map_err(|error| unwritable(folder, error))?;
+    for draft in drafts {
+        let path = folder.join(draft.name);
+        if path.exists() {
+            return Err(Failure::new(Kind::Io, format!("{} is there already; name another folder", path.display())));
+        }
+    }
+    for draft in drafts {
+        let path = folder.join(draft.name);
+        let file = OpenOptions::new().write(true).create_new(true).open(&path);
+        let written = file.and_then(|mut file| file.write_all(draft.text.as_bytes()));
+        written.map_err(|error| unwritable(&path, error))?;
+        eprintln!("{}", path.display());
+    }
+    Ok(())
+}

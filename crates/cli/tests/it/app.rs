@@ -1,0 +1,88 @@
+//! `sinew app` as an app's author uses it.
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::json;
+
+use crate::house::{Brought, run, sinew};
+
+struct Desk(tempfile::TempDir);
+
+impl Desk {
+    fn new() -> Desk {
+        Desk(tempfile::tempdir().expect("a folder"))
+    }
+
+    fn app(&self, arguments: &[&str]) -> Brought {
+        run(sinew(self.0.path()).current_dir(self.0.path()).arg("app").args(arguments))
+    }
+
+    fn put(&self, name: &str, text: &str) {
+        fs::write(self.0.path().join(name), text).expect("written");
+    }
+}
+
+fn specification() -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/tools/gestures.md");
+    path.to_string_lossy().into_owned()
+}
+
+#[test]
+fn a_scaffold_is_written_once_and_keeps_the_rules() {
+    let desk = Desk::new();
+    for form in ["intent", "provider"] {
+        let arguments = ["scaffold", &specification(), "--form", form, "--package", "com.example.hands", "-o", form];
+        desk.app(&arguments).ok();
+        assert_eq!(desk.app(&arguments).code, 2, "files that are there stay");
+        let manifest = format!("{form}/AndroidManifest.xml");
+        desk.app(&["lint", &manifest, "--strict"]).ok();
+    }
+    let inspected = desk.app(&["--output", "json", "inspect", "intent/AndroidManifest.xml"]).ok().json();
+    let keys: Vec<&String> = inspected.as_object().expect("an object").keys().collect();
+    assert_eq!(keys, ["package", "version", "instructions", "tools", "findings"]);
+    assert_eq!(inspected["package"], "com.example.hands");
+    let pinch = &inspected["tools"][0];
+    assert_eq!((&pinch["name"], &pinch["form"]), (&json!("pinch"), &json!("activity")));
+    assert_eq!(pinch["component"], "com.example.hands.ToolActivity");
+    assert_eq!(pinch["schema"]["type"], "object");
+    let asked = desk.app(&["--output", "json", "inspect", "provider/AndroidManifest.xml"]).ok().out;
+    assert!(asked.contains("com.example.hands.mcp.pinch") && asked.contains("\"severity\": \"advice\""), "{asked}");
+}
+
+#[test]
+fn findings_fail_a_build_and_say_where() {
+    let desk = Desk::new();
+    desk.put(
+        "AndroidManifest.xml",
+        "<manifest xmlns:android=\"http://schemas.android.com/apk/res/android\" package=\"com.example.app\">\n<application>\n\
+         <provider android:name=\".McpToolProvider\" android:authorities=\"com.example.app.mcp\">\n\
+         <intent-filter><action android:name=\"android.intent.action.VIEW\"/>\
+         <data android:mimeType=\"application/vnd.mcp.tool\"/></intent-filter></provider>\n</application></manifest>\n",
+    );
+    let judged = desk.app(&["lint", "AndroidManifest.xml"]);
+    assert_eq!(judged.code, 1);
+    assert!(judged.out.contains("error[not-exported]") && judged.out.contains("AndroidManifest.xml:3"), "{judged:?}");
+    assert!(desk.app(&["explain", "not-exported"]).ok().out.contains("android:exported=\"true\""));
+    assert_eq!(desk.app(&["explain", "no-such-rule"]).code, 2);
+}
+
+#[test]
+fn what_is_no_app_is_refused_in_words() {
+    let desk = Desk::new();
+    desk.put("note.txt", "no manifest");
+    desk.put("broken.apk", "PK but nothing else");
+    desk.put("other.xml", "<resources/>");
+    for (file, reason) in [
+        ("note.txt", "not XML"),
+        ("broken.apk", "no end of a zip archive"),
+        ("other.xml", "<resources>"),
+        ("gone.apk", "cannot read"),
+    ] {
+        let refused = desk.app(&["inspect", file]);
+        assert_eq!(refused.code, 2, "{refused:?}");
+        assert!(refused.err.contains(reason), "{file}: {refused:?}");
+    }
+    let spec = specification();
+    assert_eq!(desk.app(&["scaffold", &spec, "--form", "intent", "--package", "app"]).code, 2);
+}

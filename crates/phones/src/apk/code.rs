@@ -1,0 +1,74 @@
+//! The strings of an app's code: what its dex files can name at all.
+//!
+//! A dex file keeps its strings sorted, so a word is found or missed in a few steps. That code
+//! holds a word does not prove that it uses it well; that it lacks one proves that it does not.
+
+use super::bytes::{place_at, u32_at};
+use super::source::Window;
+use super::zip;
+use super::{ApkError, ReadAt};
+
+/// One dex file holds at most 65,536 methods, which fits well.
+const MAX_DEX: usize = 64 << 20;
+/// Apps have tens of them, at most.
+const MAX_FILES: usize = 100;
+
+/// Which of the words stand in the app's code; `None` where it has no code.
+pub async fn read_code(source: &dyn ReadAt, words: &[&'static str]) -> Result<Option<Vec<&'static str>>, ApkError> {
+    let mut window = Window::new(source);
+    let directory = zip::read_directory(&mut window).await?;
+    let is_dex = |name: &[u8]| name.starts_with(b"classes") && name.ends_with(b".dex");
+    let files: Vec<&zip::Entry> =
+        directory.entries.iter().filter(|entry| is_dex(&entry.name)).take(MAX_FILES).collect();
+    if files.is_empty() {
+        return Ok(None);
+    }
+    let mut found: Vec<&'static str> = Vec::new();
+    for entry in files {
+        let bytes = zip::read_entry(&mut Window::new(source), &directory, entry, MAX_DEX).await?;
+        let strings = Strings::read(&bytes).ok_or_else(|| ApkError::damaged("a dex file has no table of strings"))?;
+        for word in words {
+            if !found.contains(word) && strings.contains(word) {
+                found.push(word);
+            }
+        }
+    }
+    Ok(Some(found))
+}
+
+struct Strings<'a> {
+    bytes: &'a [u8],
+    count: usize,
+    table: usize,
+}
+
+impl<'a> Strings<'a> {
+    fn read(bytes: &'a [u8]) -> Option<Strings<'a>> {
+        let is_dex = bytes.starts_with(b"dex\n");
+        let (count, table) = (place_at(bytes, 0x38)?, place_at(bytes, 0x3c)?);
+        let end = table.checked_add(count.checked_mul(4)?)?;
+        (is_dex && end <= bytes.len()).then_some(Strings { bytes, count, table })
+    }
+
+    fn contains(&self, word: &str) -> bool {
+        let (mut low, mut high) = (0, self.count);
+        while low < high {
+            let middle = low + (high - low) / 2;
+            match self.get(middle).map(|text| text.cmp(word.as_bytes())) {
+                Some(std::cmp::Ordering::Equal) => return true,
+                Some(std::cmp::Ordering::Less) => low = middle + 1,
+                Some(std::cmp::Ordering::Greater) | None => high = middle,
+            }
+        }
+        false
+    }
+
+    /// The bytes of a string, behind the number of its characters and before the zero at its end.
+    fn get(&self, index: usize) -> Option<&'a [u8]> {
+        let place = u32_at(self.bytes, self.table + index * 4)? as usize;
+        let counted = self.bytes.get(place..)?;
+        let number = counted.iter().take(5).position(|byte| byte & 0x80 == 0)? + 1;
+        let text = &counted[number..];
+        Some(&text[..text.iter().position(|byte| *byte == 0)?])
+    }
+}

@@ -1,0 +1,85 @@
+//! What the app's code can name at all: the words of the protocol, and a look at its caller.
+
+use super::offer::{Finding, Form, Words, form_of};
+use crate::apk::{Component, Manifest};
+
+/// The words that are looked for in the code.
+pub const WORDS: &[&str] = &[
+    "get_tool_info",
+    "execute_tool",
+    "error_message",
+    "tool_arguments",
+    "tool_name",
+    "parameters",
+    "result",
+    "getCallingPackage",
+    "getCallingUid",
+    "getCallingActivity",
+    "getLaunchedFromUid",
+    "checkCallingPermission",
+    "checkCallingOrSelfPermission",
+    "enforceCallingPermission",
+    "enforceCallingOrSelfPermission",
+    "getSentFromUid",
+];
+const CALLER: &[&str] = &[
+    "getCallingPackage",
+    "getCallingUid",
+    "getCallingActivity",
+    "getLaunchedFromUid",
+    "checkCallingPermission",
+    "checkCallingOrSelfPermission",
+    "enforceCallingPermission",
+    "enforceCallingOrSelfPermission",
+    "getSentFromUid",
+];
+
+pub fn check(manifest: &Manifest, words: &Words, code: Option<&[&str]>, findings: &mut Vec<Finding>) {
+    let offering = |component: &&Component| form_of(component, words).is_some() && manifest.is_exported(component);
+    for component in manifest.components.iter().filter(offering) {
+        let Some(form) = form_of(component, words) else { continue };
+        let mut tell = |finding: Finding| findings.push(finding.at(component));
+        if component.permission.is_none() {
+            caller(component, form, code, &mut tell);
+        }
+        let Some(code) = code else { continue };
+        let lacks = |word: &&&str| !code.contains(*word);
+        let needed: &[&str] = match form {
+            Form::Provider | Form::ProviderMany => &["get_tool_info", "execute_tool", "tool_arguments"],
+            Form::Activity => &["tool_name", "parameters", "result"],
+            Form::Broadcast | Form::Service | Form::AppFunction => &[],
+        };
+        if let Some(word) = needed.iter().find(lacks) {
+            let message = format!(
+                "the app's code does not hold the word `{word}`, so {} cannot follow the protocol",
+                component.name
+            );
+            tell(Finding::error("protocol-words", message));
+        } else if matches!(form, Form::Provider | Form::ProviderMany) && !code.contains(&"error_message") {
+            let message = format!(
+                "the app's code does not hold the word `error_message`; when a tool of {} fails, nobody learns why",
+                component.name
+            );
+            tell(Finding::warning("error-message", message));
+        }
+    }
+}
+
+fn caller(component: &Component, form: Form, code: Option<&[&str]>, tell: &mut dyn FnMut(Finding)) {
+    if form == Form::AppFunction {
+        return;
+    }
+    let name = &component.name;
+    match code {
+        None => {
+            let message = format!("any app on the phone can call {name}; see that its code checks the caller");
+            tell(Finding::advice("caller-check", message));
+        }
+        Some(code) if !CALLER.iter().any(|word| code.contains(word)) => {
+            let message =
+                format!("any app on the phone can call {name}, and nothing in the app's code asks who its caller is");
+            tell(Finding::warning("caller-check", message));
+        }
+        Some(_) => {}
+    }
+}

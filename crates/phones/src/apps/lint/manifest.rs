@@ -1,0 +1,176 @@
+//! What the manifest says around the tools: filters, authorities, exporting.
+
+use std::collections::BTreeMap;
+
+use super::offer::{Finding, Form, Words, form_of};
+use crate::apk::{Component, ComponentKind, Manifest};
+
+/// Since this level an exported component with a filter must say so, or the app is not installed.
+const MUST_SAY_EXPORTED: u32 = 31;
+/// Since this level an intent reaches a component by name only if it fits one of its filters.
+const MUST_FIT: u32 = 33;
+const VIEW: &str = "android.intent.action.VIEW";
+const DEFAULT: &str = "android.intent.category.DEFAULT";
+
+pub fn check(manifest: &Manifest, words: &Words, findings: &mut Vec<Finding>) {
+    for component in &manifest.components {
+        let mut tell = |finding: Finding| findings.push(finding.at(component));
+        let Some(form) = form_of(component, words) else {
+            near_miss(component, words, &mut tell);
+            continue;
+        };
+        if component.exported.is_none() && manifest.is_exported(component) {
+            said_nothing(manifest, component, &mut tell);
+        }
+        match form {
+            Form::Activity => activity(manifest, component, words, &mut tell),
+            Form::Broadcast if !component.has_action(&words.invoke) => {
+                let message = format!("the receiver {} hears the discovery but not {}", component.name, words.invoke);
+                tell(Finding::error("call-action", message));
+            }
+            Form::Provider => {
+                let fits = component.filters.iter().any(|filter| {
+                    filter.mime_types.contains(&words.provider_type) && filter.actions.iter().any(|one| one == VIEW)
+                });
+                if !fits {
+                    let message = format!(
+                        "the filter with {} lacks the action {VIEW}, so other hosts do not find the provider",
+                        words.provider_type
+                    );
+                    tell(Finding::error("filter", message));
+                }
+                authority(manifest, component, &mut tell);
+            }
+            Form::ProviderMany => authority(manifest, component, &mut tell),
+            Form::Broadcast | Form::Service | Form::AppFunction => {}
+        }
+    }
+    repeated_authorities(manifest, findings);
+}
+
+fn said_nothing(manifest: &Manifest, component: &Component, tell: &mut dyn FnMut(Finding)) {
+    let (kind, name) = (component.kind.word(), &component.name);
+    let target = manifest.target_sdk;
+    tell(if target >= MUST_SAY_EXPORTED {
+        let message = format!(
+            "the {kind} {name} has a filter but no android:exported; an app for API {target} is not installed like that"
+        );
+        Finding::error("exported-unsaid", message)
+    } else {
+        let message =
+            format!("the {kind} {name} is exported only because it has a filter; set android:exported=\"true\"");
+        Finding::warning("exported-unsaid", message)
+    });
+}
+
+fn activity(manifest: &Manifest, component: &Component, words: &Words, tell: &mut dyn FnMut(Finding)) {
+    let call = &words.call;
+    if !component.has_action(call) {
+        let message = format!(
+            "no filter of {} has the action {call}, so calls that do not name the component do not arrive",
+            component.name
+        );
+        tell(if manifest.target_sdk >= MUST_FIT {
+            let target = manifest.target_sdk;
+            Finding::error("call-action", format!("{message}, and in an app for API {target} not even those that do"))
+        } else {
+            Finding::warning("call-action", message)
+        });
+    }
+    for filter in &component.filters {
+        let ours = filter.actions.iter().any(|action| action == call || *action == words.advertise);
+        if ours && !filter.categories.iter().any(|category| category == DEFAULT) {
+            let message =
+                format!("the filter lacks the category {DEFAULT}, without which intents do not find an activity");
+            tell(Finding::warning("category", message).on_line(filter.line));
+        }
+    }
+}
+
+fn authority(manifest: &Manifest, component: &Component, tell: &mut dyn FnMut(Finding)) {
+    for authority in &component.authorities {
+        let inside =
+            authority.strip_prefix(&manifest.package).is_some_and(|rest| rest.starts_with('.') || rest.is_empty());
+        // `${applicationId}` is filled in by the build.
+        if !inside && !authority.starts_with("${applicationId}") {
+            let message = format!(
+                "the authority {authority} does not begin with the package {}; another app may have it, and two apps with one authority cannot be installed together",
+                manifest.package
+            );
+            tell(Finding::warning("authority", message));
+        }
+    }
+}
+
+fn repeated_authorities(manifest: &Manifest, findings: &mut Vec<Finding>) {
+    let mut owners: BTreeMap<&str, &Component> = BTreeMap::new();
+    for component in &manifest.components {
+        for authority in &component.authorities {
+            if let Some(first) = owners.insert(authority, component)
+                && first.name != component.name
+            {
+                let message = format!(
+                    "the authority {authority} belongs to {} already; Android gives it to one provider",
+                    first.name
+                );
+                findings.push(Finding::error("authority-repeated", message).at(component));
+            }
+        }
+    }
+}
+
+/// Components that look as if they were meant to offer tools.
+fn near_miss(component: &Component, words: &Words, tell: &mut dyn FnMut(Finding)) {
+    let name = &component.name;
+    if component.meta(&words.manifest).is_some() {
+        let message =
+            format!("{name} has meta-data `{}` but no filter with the action {}", words.manifest, words.advertise);
+        return tell(Finding::error("filter", message));
+    }
+    for filter in &component.filters {
+        if let Some(mime) = filter.mime_types.iter().find(|mime| mime.to_ascii_lowercase().contains("mcp")) {
+            let message = match component.kind {
+                ComponentKind::Provider => {
+                    format!("the MIME type {mime} is not {}, by which tools are found", words.provider_type)
+                }
+                kind => format!(
+                    "{name} has the MIME type {mime}, but it is a {}; tools of that type are found at providers",
+                    kind.word()
+                ),
+            };
+            return tell(Finding::error("filter", message).on_line(filter.line));
+        }
+        if let Some(action) = filter.actions.iter().find(|action| resembles(action)) {
+            let known = [
+                &words.advertise,
+                &words.call,
+                &words.discovery,
+                &words.invoke,
+                &words.provider_action,
+                &words.service,
+            ];
+            let message = match known.into_iter().find(|known| *known == action) {
+                Some(_) => format!("{name} has the action {action}, which says nothing at a {}", component.kind.word()),
+                None => {
+                    format!("{name} has the action {action}, which nobody asks for; see whether it is spelled right")
+                }
+            };
+            return tell(Finding::warning("filter", message).on_line(filter.line));
+        }
+    }
+    let meant = |text: &str| text.to_ascii_lowercase().contains("mcp");
+    let last = name.rsplit('.').next().unwrap_or_default();
+    if component.kind == ComponentKind::Provider && (meant(last) || component.authorities.iter().any(|one| meant(one)))
+    {
+        let message = format!(
+            "the provider {name} has no filter with the MIME type {}, by which tools are found",
+            words.provider_type
+        );
+        tell(Finding::error("filter", message));
+    }
+}
+
+fn resembles(action: &str) -> bool {
+    let action = action.to_ascii_lowercase();
+    ["mmcp", "mcp_provider", "mobile.mcp", "tool_advertise", "tool_call"].iter().any(|part| action.contains(part))
+}

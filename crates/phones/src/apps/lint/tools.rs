@@ -1,0 +1,96 @@
+//! Names, descriptions and schemas: what a model has to choose and to call by.
+
+use serde_json::Value;
+use sinew_tool::Tool;
+
+use super::offer::{AppTool, Finding, Form, Offer};
+use crate::apk::Manifest;
+
+/// Names that say nothing, as they are or with `my` or a number.
+const VAGUE: &[&str] = &[
+    "action", "api", "app", "call", "command", "demo", "do", "example", "execute", "foo", "func", "function", "get",
+    "handle", "helper", "main", "method", "name", "process", "run", "sample", "test", "thing", "tool", "toolname",
+    "util",
+];
+/// A model tells tools apart by what is said of them.
+const FEWEST_WORDS: usize = 4;
+/// Clients allow 64 characters.
+const LONGEST_NAME: usize = 64;
+
+pub fn check(manifest: &Manifest, offer: &Offer, findings: &mut Vec<Finding>) {
+    for app_tool in &offer.tools {
+        let line = manifest.components.iter().find(|one| one.name == app_tool.component).map(|one| one.line);
+        let mut tell = |finding: Finding| {
+            let mut finding = finding.of_tool(&app_tool.tool.name);
+            finding.component = Some(app_tool.component.clone());
+            finding.line = line;
+            findings.push(finding);
+        };
+        name(&app_tool.tool, &mut tell);
+        description(&app_tool.tool, &mut tell);
+        schema(app_tool, &mut tell);
+    }
+    let activity = offer.tools.iter().any(|tool| tool.form == Form::Activity);
+    if activity && offer.instructions.is_none() {
+        findings.push(Finding::advice(
+            "instructions",
+            "the app has no `instructions`; a sentence about what it is for helps a model choose",
+        ));
+    }
+}
+
+fn name(tool: &Tool, tell: &mut dyn FnMut(Finding)) {
+    let name = &tool.name;
+    let fits = |one: char| one.is_ascii_alphanumeric() || "_-.".contains(one);
+    if !name.chars().all(fits) || name.chars().count() > LONGEST_NAME {
+        let message = format!(
+            "the name `{name}` is not made of up to {LONGEST_NAME} letters, digits, `_`, `-` and `.`; models will see another one"
+        );
+        tell(Finding::warning("name-form", message));
+    }
+    let bare: String = name.to_lowercase().chars().filter(char::is_ascii_lowercase).collect();
+    let core = bare.strip_prefix("my").unwrap_or(&bare);
+    if core.len() < 3 || VAGUE.contains(&core) {
+        tell(Finding::warning("name-vague", format!("the name `{name}` does not say what the tool does")));
+    }
+}
+
+fn description(tool: &Tool, tell: &mut dyn FnMut(Finding)) {
+    let (name, words) = (&tool.name, tool.description.split_whitespace().count());
+    if words == 0 {
+        tell(Finding::error("description", format!("`{name}` has no description, so no model knows when to use it")));
+    } else if words < FEWEST_WORDS || tool.description.to_lowercase().starts_with("description of") {
+        let message = format!(
+            "the description of `{name}` is too short to tell a model when to use it: {:?}",
+            tool.description.trim()
+        );
+        tell(Finding::warning("description", message));
+    }
+}
+
+fn schema(app_tool: &AppTool, tell: &mut dyn FnMut(Finding)) {
+    let tool = &app_tool.tool;
+    let name = &tool.name;
+    let properties = tool.properties();
+    for required in tool.required() {
+        if properties.is_none_or(|properties| !properties.contains_key(required)) {
+            tell(Finding::error(
+                "required",
+                format!("`{name}` requires `{required}`, which its parameters do not describe"),
+            ));
+        }
+    }
+    for (parameter, schema) in properties.into_iter().flatten() {
+        let says = |key: &str| schema.get(key).is_some();
+        if !["type", "enum", "const", "anyOf", "oneOf", "allOf", "$ref"].into_iter().any(says) {
+            let message = format!("parameter `{parameter}` of `{name}` has no type, so nobody can check what is sent");
+            tell(Finding::warning("parameter-type", message));
+        }
+        if schema.get("description").and_then(Value::as_str).is_none_or(|text| text.trim().is_empty()) {
+            tell(Finding::advice(
+                "parameter-description",
+                format!("parameter `{parameter}` of `{name}` has no description"),
+            ));
+        }
+    }
+}

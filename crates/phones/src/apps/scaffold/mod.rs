@@ -1,0 +1,264 @@
+//! A beginning for app authors: the manifest and the code of an app that offers given tools.
+//!
+//! The Kotlin lies beside this file, as it is written out but for its `@MARKS@`. It checks its
+//! caller and its arguments and tells failures; what the tools do is left to their author.
+
+use std::fmt::Write as _;
+
+use sinew_tool::{Manifest, ProtocolVersion, Tool};
+
+use super::offer::Words;
+
+const INTENT: &str = include_str!("intent.kt");
+const PROVIDER: &str = include_str!("provider.kt");
+const ARGUMENTS: &str = include_str!("arguments.kt");
+const KEYWORDS: &[&str] = &[
+    "as",
+    "break",
+    "class",
+    "continue",
+    "do",
+    "else",
+    "false",
+    "for",
+    "fun",
+    "if",
+    "in",
+    "interface",
+    "is",
+    "null",
+    "object",
+    "package",
+    "return",
+    "super",
+    "this",
+    "throw",
+    "true",
+    "try",
+    "typealias",
+    "typeof",
+    "val",
+    "var",
+    "when",
+    "while",
+];
+
+/// The protocol that the app is to speak.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shape {
+    /// An activity with its tools in the meta-data.
+    Intent,
+    /// A content provider for each tool.
+    Provider,
+}
+
+/// A file of the beginning.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Draft {
+    pub name: &'static str,
+    pub text: String,
+}
+
+/// Writes the manifest and the code. `instructions` are what the app says of itself.
+pub fn scaffold(
+    shape: Shape,
+    package: &str,
+    instructions: &str,
+    tools: &[Tool],
+    words: &Words,
+) -> Result<Vec<Draft>, String> {
+    if !is_package(package) {
+        return Err(format!(
+            "`{package}` is no package; use at least two words of letters and digits with a dot between, such as com.example.notes"
+        ));
+    }
+    if tools.is_empty() {
+        return Err("there is no tool to write code for".to_owned());
+    }
+    let tools = named(tools);
+    let (component, code) = match shape {
+        Shape::Intent => (activity(instructions, &tools, words), intent_code(package, &tools, words)),
+        Shape::Provider => (providers(package, &tools, words), provider_code(package, &tools, words)),
+    };
+    let manifest = format!(
+        "<?xml version=\"1.0\" encoding=\"utf-8\"?>\n\
+         <manifest xmlns:android=\"http://schemas.android.com/apk/res/android\"\n    package=\"{package}\">\n\n\
+         \x20   <application>\n{component}    </application>\n</manifest>\n"
+    );
+    let name = if shape == Shape::Intent { "ToolActivity.kt" } else { "McpToolProvider.kt" };
+    Ok(vec![Draft { name: "AndroidManifest.xml", text: manifest }, Draft { name, text: code }])
+}
+
+fn is_package(package: &str) -> bool {
+    let word = |word: &str| {
+        word.starts_with(|first: char| first.is_ascii_alphabetic())
+            && word.chars().all(|one| one.is_ascii_alphanumeric() || one == '_')
+    };
+    package.len() <= 200 && package.contains('.') && package.split('.').all(word)
+}
+
+/// A tool, and a word for it that is unique and that Kotlin takes: `ReadFile`.
+struct Named<'a> {
+    tool: &'a Tool,
+    word: String,
+}
+
+fn named(tools: &[Tool]) -> Vec<Named<'_>> {
+    let mut named: Vec<Named<'_>> = Vec::new();
+    for tool in tools {
+        let parts = tool.name.split(|one: char| !one.is_ascii_alphanumeric()).filter(|part| !part.is_empty());
+        let mut word: String = parts.map(|part| part[..1].to_ascii_uppercase() + &part[1..]).collect();
+        if !word.starts_with(|first: char| first.is_ascii_alphabetic()) {
+            word.insert_str(0, "Tool");
+        }
+        let taken = |word: &str| named.iter().any(|other| other.word.eq_ignore_ascii_case(word));
+        let free = (2..).map(|number| format!("{word}{number}")).find(|word| !taken(word));
+        let word = if taken(&word) { free.unwrap_or_default() } else { word };
+        named.push(Named { tool, word });
+    }
+    named
+}
+
+fn activity(instructions: &str, tools: &[Named<'_>], words: &Words) -> String {
+    let tools = tools.iter().map(|named| named.tool.clone()).collect();
+    let manifest =
+        Manifest { instructions: instructions.to_owned(), tools, protocol_version: ProtocolVersion::CURRENT };
+    let json = serde_json::to_string_pretty(&manifest.to_json()).unwrap_or_default();
+    let Words { advertise, call, manifest, .. } = words;
+    format!(
+        r#"        <!-- Calls take no notice of a turned screen: Android would begin them again. -->
+        <activity
+            android:name=".ToolActivity"
+            android:configChanges="keyboard|keyboardHidden|orientation|screenLayout|screenSize|smallestScreenSize|uiMode"
+            android:excludeFromRecents="true"
+            android:exported="true"
+            android:theme="@android:style/Theme.Translucent.NoTitleBar">
+            <intent-filter>
+                <action android:name="{advertise}" />
+                <action android:name="{call}" />
+                <category android:name="android.intent.category.DEFAULT" />
+            </intent-filter>
+            <!-- The packager takes one backslash of two away, so every one stands here twice. -->
+            <meta-data
+                android:name="{manifest}"
+                android:value='{}' />
+        </activity>
+"#,
+        attribute(&json)
+    )
+}
+
+/// A text as an attribute in single quotes, so that it is whole again behind XML and packager.
+fn attribute(text: &str) -> String {
+    let mut safe = String::with_capacity(text.len() + 32);
+    for character in text.chars() {
+        match character {
+            '\\' => safe.push_str("\\\\"),
+            '&' => safe.push_str("&amp;"),
+            '<' => safe.push_str("&lt;"),
+            // An apostrophe means something to the packager too.
+            '\'' => safe.push_str("\\&apos;"),
+            '\u{fffe}' | '\u{ffff}' => {
+                let _ = write!(safe, "\\\\u{:04x}", u32::from(character));
+            }
+            other => safe.push(other),
+        }
+    }
+    safe
+}
+
+fn providers(package: &str, tools: &[Named<'_>], words: &Words) -> String {
+    let mut text = String::new();
+    for Named { word, .. } in tools {
+        let _ = write!(
+            text,
+            r#"        <provider
+            android:name=".{word}Provider"
+            android:authorities="{package}.mcp.{}"
+            android:exported="true">
+            <intent-filter>
+                <action android:name="android.intent.action.VIEW" />
+                <data android:mimeType="{}" />
+            </intent-filter>
+        </provider>
+"#,
+            word.to_ascii_lowercase(),
+            words.provider_type
+        );
+    }
+    text
+}
+
+fn intent_code(package: &str, tools: &[Named<'_>], words: &Words) -> String {
+    let (mut branches, mut methods, mut schemas) = (String::new(), String::new(), String::new());
+    for Named { tool, word } in tools {
+        let name = literal(&tool.name);
+        let method = word[..1].to_ascii_lowercase() + &word[1..];
+        let method = if KEYWORDS.contains(&method.as_str()) { format!("{method}Tool") } else { method };
+        let _ = writeln!(branches, "            {name} -> {method}(parameters)");
+        let _ = writeln!(
+            methods,
+            "    private fun {method}(parameters: JSONObject): String {{\n        throw ToolFailure({})\n    }}\n",
+            unwritten(tool)
+        );
+        let _ =
+            writeln!(schemas, "            {name} to JSONObject(\n{},\n            ),", raw(tool, "                "));
+    }
+    let code = INTENT.replace("@PACKAGE@", &kotlin_package(package)).replace("@CALL@", &words.call);
+    let code = code.replace("@BRANCHES@\n", &branches).replace("@METHODS@\n", &methods);
+    code.replace("@SCHEMAS@\n", &schemas) + ARGUMENTS
+}
+
+fn provider_code(package: &str, tools: &[Named<'_>], words: &Words) -> String {
+    let mut classes = String::new();
+    for Named { tool, word } in tools {
+        let _ = writeln!(
+            classes,
+            "class {word}Provider : McpToolProvider(\n    name = {},\n    description = {},\n    schema =\n{},\n) {{\n    \
+             override fun run(arguments: JSONObject): String {{\n        throw ToolFailure({})\n    }}\n}}\n",
+            literal(&tool.name),
+            literal(tool.description.trim()),
+            raw(tool, "        "),
+            unwritten(tool)
+        );
+    }
+    let code = PROVIDER.replace("@PACKAGE@", &kotlin_package(package)).replace("@TYPE@", &words.provider_type);
+    code.replace("@CLASSES@\n", &classes) + ARGUMENTS
+}
+
+fn unwritten(tool: &Tool) -> String {
+    literal(&format!("{} is not written yet", tool.name))
+}
+
+fn kotlin_package(package: &str) -> String {
+    let words =
+        package.split('.').map(|word| if KEYWORDS.contains(&word) { format!("`{word}`") } else { word.to_owned() });
+    words.collect::<Vec<_>>().join(".")
+}
+
+/// A Kotlin string on one line.
+fn literal(text: &str) -> String {
+    let mut safe = String::from("\"");
+    for character in text.chars() {
+        match character {
+            '"' | '\\' | '$' => safe.extend(['\\', character]),
+            '\n' => safe.push_str("\\n"),
+            other if other.is_control() => {
+                let _ = write!(safe, "\\u{:04x}", u32::from(other));
+            }
+            other => safe.push(other),
+        }
+    }
+    safe.push('"');
+    safe
+}
+
+/// The schema as a Kotlin string over many lines. JSON never has three quotes in a row; a dollar would begin a template.
+fn raw(tool: &Tool, indent: &str) -> String {
+    let json = serde_json::to_string_pretty(&*tool.input_schema).unwrap_or_default().replace('$', "${'$'}");
+    let mut lines: Vec<String> = json.lines().map(|line| format!("{indent}{line}")).collect();
+    if let Some(first) = lines.first_mut() {
+        first.insert_str(indent.len(), "\"\"\"");
+    }
+    lines.join("\n") + "\"\"\""
+}
