@@ -7,7 +7,7 @@ mod common;
 use std::path::Path;
 
 use common::apk::Recipe;
-use sinew_phones::apk::{self, Manifest};
+use sinew_phones::apk;
 use sinew_phones::apps::lint::{CODE_WORDS, RULES, lint, rule, rules_page};
 use sinew_phones::apps::offer::{self, Finding, Severity, Words};
 use sinew_phones::apps::scaffold::{Shape, scaffold};
@@ -19,7 +19,7 @@ fn judge_for(target: u32, components: &str, code: Option<&[&str]>) -> Vec<Findin
         "<manifest xmlns:android=\"http://schemas.android.com/apk/res/android\" package=\"com.example.app\">\n\
          <uses-sdk android:targetSdkVersion=\"{target}\"/>\n<application>\n{components}\n</application></manifest>"
     );
-    let manifest = Manifest::from_element(&apk::text::parse(&text).unwrap()).unwrap();
+    let manifest = apk::text::parse_manifest(&text).unwrap();
     let words = Words::default();
     lint(&manifest, &offer::offers(&manifest, &words), &words, code)
 }
@@ -235,7 +235,7 @@ async fn tools_survive_scaffolding_and_packaging() {
     let read: Vec<Tool> = found.tools.iter().map(|tool| tool.tool.clone()).collect();
     assert_eq!(read, tools);
     // The source says the same as the APK.
-    let source = Manifest::from_element(&apk::text::parse(&drafts[0].text).unwrap()).unwrap();
+    let source = apk::text::parse_manifest(&drafts[0].text).unwrap();
     assert_eq!(offer::offers(&source, &words).tools, found.tools);
     let findings = lint(&manifest, &found, &words, Some(CODE_WORDS));
     assert!(findings.iter().all(|finding| finding.severity == Severity::Advice), "{findings:?}");

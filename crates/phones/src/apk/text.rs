@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::Manifest;
 use super::element::{Attribute, Element, MAX_DEPTH, Value};
 use super::{ApkError, MAX_MANIFEST};
 
@@ -9,7 +10,20 @@ const ANDROID: &str = "http://schemas.android.com/apk/res/android";
 /// As many as a manifest of the largest size could hold in binary form.
 const MAX_NODES: u32 = 200_000;
 
-/// Reads a source manifest as the phone would see it, after the packager.
+/// What an app is built for today. The build knows it, a source manifest mostly does not.
+const TARGET: u32 = 35;
+
+/// Reads a source manifest.
+pub fn parse_manifest(text: &str) -> Result<Manifest, ApkError> {
+    let root = parse(text)?;
+    let mut manifest = Manifest::from_element(&root)?;
+    if !root.children_named("uses-sdk").any(|sdk| sdk.android("targetSdkVersion").is_some()) {
+        manifest.target_sdk = TARGET;
+    }
+    Ok(manifest)
+}
+
+/// Reads a source as the phone would see it, after the packager.
 pub fn parse(text: &str) -> Result<Element, ApkError> {
     if text.len() > MAX_MANIFEST {
         let length = text.len();

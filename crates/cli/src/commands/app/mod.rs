@@ -64,8 +64,7 @@ async fn read(path: &Path, words: &Words, with_code: bool) -> Result<Seen, Failu
         let message = format!("{} is neither an APK nor a manifest in UTF-8", path.display());
         Failure::new(Kind::Usage, message)
     })?;
-    let root = apk::text::parse(&text).map_err(refused)?;
-    let manifest = Manifest::from_element(&root).map_err(refused)?;
+    let manifest = apk::text::parse_manifest(&text).map_err(refused)?;
     let offer = offer::offers(&manifest, words);
     Ok(Seen { manifest, offer, code: None })
 }
