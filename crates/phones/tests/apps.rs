@@ -9,12 +9,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use common::guests::{self, advertiser, guest, provider};
-use common::tracked::Tracked;
+use common::tracked::{Tracked, built};
 use common::{args, call, json_of, text};
 use sinew_phones::adb::Offer;
-use sinew_phones::{AgentSource, Profile, apps};
-use sinew_sim::phone::Setup;
+use sinew_phones::{AgentFiles, AgentSource, Profile, apps};
 use sinew_sim::phone::guest::{Guest, PartKind, Reaction};
+use sinew_sim::phone::{AgentEnd, Android, Setup};
 use sinew_tool::{Call, Device, ErrorKind, Status, Value, json};
 
 fn offer() -> Offer {
@@ -143,6 +143,42 @@ async fn providers_are_listed_without_the_agent_and_called_with_it_only() {
     let (kind, message) = kind_of(&*app, "get_weather_forecast", json!({"location": "Bern"})).await;
     assert!(kind == ErrorKind::PermissionDenied && message.contains("agent"), "{message}");
     assert_eq!(names(&*bench.app("com.example.calendar").await), ["add_event", "list_events"]);
+}
+
+#[tokio::test]
+async fn the_weather_is_asked_for_through_the_agent_itself() {
+    for android in [Android::V9, Android::V15] {
+        let (Some(jar), Some(host)) = (built("agent.jar"), built("agent-host.jar")) else { return };
+        let files = AgentFiles::at(jar.parent().unwrap()).unwrap();
+        let offer = Offer { agent: AgentSource::Files(files), ..offer() };
+        let Some(mut bench) = Tracked::open(Setup { android, ..Setup::default() }, offer).await else { return };
+        bench.handset.set_agent(Some(AgentEnd::Java(host)));
+        bench.handset.install(guests::weather("com.example.weather"));
+        bench.handset.install(guests::many("com.example.calendar"));
+        let app = bench.app("com.example.weather").await;
+        // Android 9 does not print which arguments are required; the agent is asked after all.
+        assert_eq!(app.tools().iter().next().unwrap().required(), ["location"], "{android}");
+        let ask = |place: &str| json!({"location": place, "days": 2.0});
+        let answer = text(&*app, "get_weather_forecast", ask("Zürich \"1\"\n")).await;
+        assert_eq!(answer, "\"get_weather_forecast\" Zürich \"1\"\n \"2\"", "{android}");
+        for (place, kind, why) in [
+            ("nowhere", ErrorKind::BadAnswer, "null"),
+            ("odd", ErrorKind::BadAnswer, "success"),
+            ("other", ErrorKind::BadAnswer, "set_alarm"),
+            ("large", ErrorKind::TooLarge, "too_large on purpose"),
+            ("crash", ErrorKind::ActionFailed, "crashed on purpose"),
+            ("denied", ErrorKind::PermissionDenied, "denied on purpose"),
+            ("slow", ErrorKind::Timeout, "timeout on purpose"),
+            ("", ErrorKind::ActionFailed, "Location required"),
+        ] {
+            let (told, message) = kind_of(&*app, "get_weather_forecast", ask(place)).await;
+            assert!(told == kind && message.contains(why), "{android} {place}: {told:?} {message}");
+        }
+        let silent = call(&*app, "get_weather_forecast", ask("silent")).await.unwrap();
+        assert!(silent.content.is_empty() && silent.meta.contains_key("sinew/note"), "{silent:?}");
+        let calendar = bench.app("com.example.calendar").await;
+        assert_eq!(text(&*calendar, "add_event", json!({"title": "x"})).await, "done: \"add_event\"");
+    }
 }
 
 #[tokio::test]

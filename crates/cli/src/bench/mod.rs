@@ -4,6 +4,7 @@
 //! their own over real sockets, with tokens, validation and audit as always. Rounds of the gateway and
 //! of its yardsticks alternate, so that a noisy neighbour troubles all of them.
 
+mod apps;
 mod direct;
 mod fleet;
 mod load;
@@ -60,6 +61,7 @@ pub async fn run(args: Bench, show: Show) -> Result<(), Failure> {
     show.waiting("connecting boards", memory(&plan, &scratch, &mut report)).await?;
     show.waiting("listing tools", listing(&scratch, &mut report)).await?;
     show.waiting("using phones", phones::measure(&plan, &scratch, &mut report)).await?;
+    show.waiting("looking for apps", apps::measure(&plan, &scratch, &mut report)).await?;
     say(&report, show)
 }
 

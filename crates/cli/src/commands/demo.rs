@@ -4,9 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use sinew_gateway::Role;
+use sinew_phones::apps::{self, Follower};
 use sinew_phones::{PhoneDevice, Profile};
 use sinew_sim::board::{self, BoardConfig, Kind as BoardKind};
-use sinew_sim::phone::{Lock, PhoneConfig, Stand};
+use sinew_sim::phone::{Lock, PhoneConfig, Stand, VirtualPhone};
 use sinew_tool::DeviceEvent;
 
 use super::{list, story, text, tools};
@@ -73,18 +74,19 @@ pub fn config() -> Config {
 /// Connects the virtual devices and waits until all of them are ready.
 pub async fn connect(house: &mut House) -> Result<(), Failure> {
     let phone = phone().await?;
-    house.gateway.apply(DeviceEvent::Joined(phone));
+    house.gateway.apply(DeviceEvent::Joined(Arc::new(PhoneDevice::new(phone.clone(), Profile::Full))));
+    let mut apps = Follower::new(Arc::new(phone), apps::Settings::default(), house.gateway.announce());
+    apps.look().await.map_err(|error| Failure::new(Kind::Io, error.to_string()))?;
     connect_boards(house)?;
     wait_for_boards(house).await
 }
 
 /// A virtual phone, driven directly and so able to do everything.
-pub async fn phone() -> Result<Arc<dyn sinew_tool::Device>, Failure> {
+pub async fn phone() -> Result<VirtualPhone, Failure> {
     let config = PhoneConfig { adb: None, lock: Lock::None, ..PhoneConfig::default() };
     let stand = Stand::open(&config).await.map_err(|error| Failure::new(Kind::Io, error.to_string()))?;
     let phone = stand.phones.into_iter().next();
-    let phone = phone.ok_or_else(|| Failure::new(Kind::Io, "there is no virtual phone on the stand"))?;
-    Ok(Arc::new(PhoneDevice::new(phone, Profile::Full)))
+    phone.ok_or_else(|| Failure::new(Kind::Io, "there is no virtual phone on the stand"))
 }
 
 /// Virtual boards that dial the boards' door like real ones, each with a token of its own.

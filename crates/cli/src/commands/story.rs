@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use sinew_gateway::{Gateway, Principal, Role};
-use sinew_tool::{DeviceEvent, Outcome, Silent};
+use sinew_phones::{PhoneDevice, Profile};
+use sinew_tool::{Device, DeviceEvent, Outcome, Silent};
 
 use super::demo;
 use crate::failure::{Failure, Kind};
@@ -54,7 +55,7 @@ fn steps() -> Vec<Step> {
 pub async fn run(show: Show) -> Result<(), Failure> {
     let gateway = Gateway::open(sinew_gateway::Settings::default())
         .map_err(|error| Failure::new(Kind::Io, format!("no gateway for the story: {error}")))?;
-    let phone = demo::phone().await?;
+    let phone = Arc::new(PhoneDevice::new(demo::phone().await?, Profile::Full));
     let id = phone.info().suggested_id.clone();
     gateway.apply(DeviceEvent::Joined(phone));
     if !show.json() {

@@ -3,6 +3,7 @@
 #![allow(clippy::panic)]
 
 mod app;
+mod apps;
 mod bench;
 mod boards;
 mod endpoint;

@@ -80,7 +80,7 @@ fn without_adb_a_gateway_serves_in_peace() {
 }
 
 /// The real adb with a server, a port and a home of its own.
-struct Adb {
+pub struct Adb {
     port: String,
     home: tempfile::TempDir,
     _server: Process,
@@ -88,7 +88,7 @@ struct Adb {
 
 impl Adb {
     /// `None` where there is no adb on this machine.
-    fn start() -> Option<Adb> {
+    pub fn start() -> Option<Adb> {
         Command::new("adb").arg("version").stdout(Stdio::null()).status().ok()?;
         let home = tempfile::tempdir().expect("a folder");
         let free = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr());
@@ -100,7 +100,7 @@ impl Adb {
     }
 
     /// Our program, with this adb.
-    fn sinew(&self, state: &Path) -> Command {
+    pub fn sinew(&self, state: &Path) -> Command {
         let mut command = sinew(state);
         command
             .env_remove("ADB_SERVER_SOCKET")

@@ -92,7 +92,7 @@ fn an_insecure_door_is_warned_of_and_shown_as_others_reach_it() {
 fn over_tls_the_client_commands_trust_the_gateways_own_certificate() {
     let house = House::open("demo", tempfile::tempdir().expect("a folder"), &["--tls", "--devices-tls"]);
     assert!(house.url().starts_with("https://") && house.devices_url().starts_with("wss://"));
-    assert_eq!(house.json(&["devices"])["devices"].as_array().map(Vec::len), Some(5));
+    assert_eq!(house.json(&["devices"])["devices"].as_array().map(Vec::len), Some(6));
     // From elsewhere the fingerprint is needed, and a wrong one is refused.
     let away = tempfile::tempdir().expect("a folder");
     let token = house.own_token();

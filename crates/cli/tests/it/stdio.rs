@@ -9,6 +9,8 @@ use crate::house::{House, Process, run, sinew};
 
 /// A client that speaks lines of JSON.
 pub struct Client {
+    /// What the gateway said of itself.
+    pub hello: Value,
     process: Process,
     input: Option<ChildStdin>,
     next: u64,
@@ -18,14 +20,14 @@ impl Client {
     pub fn start(command: &mut std::process::Command) -> Client {
         let mut process = Process::start(command.stdin(Stdio::piped()));
         let input = process.child.stdin.take();
-        let mut client = Client { process, input, next: 0 };
-        let hello = client.ask(
+        let mut client = Client { hello: Value::Null, process, input, next: 0 };
+        client.hello = client.ask(
             "initialize",
             json!({
                 "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"},
             }),
         );
-        assert_eq!(hello["protocolVersion"], "2025-11-25", "{hello}");
+        assert_eq!(client.hello["protocolVersion"], "2025-11-25", "{}", client.hello);
         client.send(json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
         client
     }
@@ -111,7 +113,7 @@ fn stdio_opens_a_gateway_where_none_runs_and_the_next_client_shares_it() {
     let state = tempfile::tempdir().expect("a folder");
     let mut first = Client::start(sinew(state.path()).args(["stdio", "--demo"]));
     let devices = first.ask("tools/call", json!({"name": "list_devices", "arguments": {}}));
-    assert_eq!(devices["structuredContent"]["devices"].as_array().map(Vec::len), Some(5), "{devices}");
+    assert_eq!(devices["structuredContent"]["devices"].as_array().map(Vec::len), Some(6), "{devices}");
     let mut second = Client::start(sinew(state.path()).arg("stdio"));
     assert!(second.names().iter().any(|name| name.ends_with("take_photo")));
     let listed = run(sinew(state.path()).arg("devices")).ok().out;

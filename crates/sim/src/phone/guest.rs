@@ -117,3 +117,42 @@ impl fmt::Debug for Guest {
         write!(f, "Guest({} {})", self.package, self.version_code)
     }
 }
+
+/// An APK of a compiled manifest and so many bytes that mean nothing. Nothing in it is compressed or signed.
+pub fn pack(manifest: &[u8], ballast: usize) -> Vec<u8> {
+    let entries = [("AndroidManifest.xml", manifest), ("assets/ballast.bin", &vec![0; ballast])];
+    let (mut file, mut directory) = (Vec::new(), Vec::new());
+    let entries = &entries[..if ballast == 0 { 1 } else { 2 }];
+    for (name, data) in entries {
+        // Version 1.0, stored, midnight of the first day that a zip archive knows.
+        let mut common = vec![10, 0, 0, 0, 0, 0, 0, 0, 0x21, 0];
+        common.extend(crc32(data).to_le_bytes());
+        common.extend([data.len() as u32, data.len() as u32].into_iter().flat_map(u32::to_le_bytes));
+        common.extend([name.len() as u16, 0].into_iter().flat_map(u16::to_le_bytes));
+        let offset = file.len() as u32;
+        file.extend([b"PK\x03\x04".as_slice(), &common, name.as_bytes(), data].concat());
+        let rest = [0; 10].into_iter().chain(offset.to_le_bytes());
+        directory.extend([b"PK\x01\x02\x0a\0".as_slice(), &common].concat());
+        directory.extend(rest.chain(name.bytes()));
+    }
+    let (start, length, count) = (file.len() as u32, directory.len() as u32, entries.len() as u16);
+    file.extend(directory);
+    file.extend(b"PK\x05\x06\0\0\0\0");
+    file.extend([count, count].into_iter().flat_map(u16::to_le_bytes));
+    file.extend([length, start].into_iter().flat_map(u32::to_le_bytes));
+    file.extend([0, 0]);
+    file
+}
+
+/// A small app that offers nothing, as most apps do.
+pub fn plain(package: &str, ballast: usize) -> Guest {
+    let apk = pack(include_bytes!("manifests/plain.axml"), ballast);
+    Guest { package: package.to_owned(), version_code: 1, apk, ..Guest::default() }
+}
+
+fn crc32(data: &[u8]) -> u32 {
+    let step = |crc: u32, byte: &u8| {
+        (0..8).fold(crc ^ u32::from(*byte), |crc, _| if crc & 1 == 1 { crc >> 1 ^ 0xedb8_8320 } else { crc >> 1 })
+    };
+    !data.iter().fold(!0, step)
+}

@@ -13,6 +13,7 @@ use super::android::Android;
 use super::direct::VirtualPhone;
 use super::handset::Clock;
 use super::setup::{Lock, Setup};
+use super::shopping::shopping;
 
 /// Which phones to put on the stand.
 #[derive(Clone, Debug)]
@@ -54,6 +55,7 @@ impl Stand {
         for index in 0..config.count {
             let phone = VirtualPhone::new(setup(config, index), config.clock);
             phone.handset.set_latency(config.latency);
+            phone.handset.install(shopping());
             stand.phones.push(phone);
             if let Some(first) = config.adb {
                 let step = u16::try_from(index * 2).unwrap_or(u16::MAX);

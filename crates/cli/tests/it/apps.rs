@@ -1,0 +1,135 @@
+//! Tools of apps, from an MCP client through the whole house and the real adb to apps on a virtual phone.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use sinew_sim::phone::{AgentEnd, Clock, Handset, Played, Setup, adbd};
+use tokio_util::sync::CancellationToken;
+
+use crate::house::{House, Process, run};
+use crate::phones::Adb;
+use crate::stdio::Client;
+
+#[path = "../../../phones/tests/common/apk.rs"]
+mod apk;
+#[path = "../../../phones/tests/common/guests.rs"]
+mod guests;
+
+/// An agent that knows nothing but provider calls, and answers them as the installed apps do.
+fn agent(handset: &Handset) -> AgentEnd {
+    let handset = handset.clone();
+    let react = move |line: &str| {
+        let request: Value = serde_json::from_str(line).ok()?;
+        let word = |name: &str| request["params"][name].as_str().unwrap_or_default();
+        let guests = handset.guests();
+        let provider = guests.iter().find_map(|guest| guest.providers.get(word("authority")))?;
+        let mut answer = json!({"id": request["id"]});
+        match provider(word("method"), &request["params"]["extras"]) {
+            Ok(bundle) => answer["result"] = json!({"bundle": bundle}),
+            Err((kind, message)) => answer["error"] = json!({"type": kind, "message": message}),
+        }
+        Some(answer.to_string())
+    };
+    let hello = json!({"hello": "sinew-agent", "version": "0.1.0", "protocol": 1, "api": 35, "release": "15", "capabilities": ["ping", "provider_call"]});
+    AgentEnd::Played(Played { hello: hello.to_string(), react: Arc::new(react) })
+}
+
+#[test]
+fn tools_of_apps_are_called_from_an_mcp_client() {
+    let Some(adb) = Adb::start() else { return };
+    let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+    let handset = Handset::new(Setup::default(), Clock::Real);
+    for guest in [
+        guests::pdf("com.example.pdf", 7),
+        guests::pdf("com.other.reader", 1),
+        guests::weather("com.example.weather"),
+        guests::companion(),
+    ] {
+        handset.install(guest);
+    }
+    handset.set_agent(Some(agent(&handset)));
+    let shutdown = CancellationToken::new();
+    let listener = runtime.block_on(tokio::net::TcpListener::bind("127.0.0.1:0")).expect("a free port");
+    let address = listener.local_addr().expect("an address").to_string();
+    runtime.spawn(adbd::run(listener, handset, shutdown.clone()));
+
+    let state = tempfile::tempdir().expect("a folder");
+    let files = state.path().join("built");
+    std::fs::create_dir_all(&files).expect("made");
+    std::fs::write(files.join("agent.jar"), "played, not run").expect("written");
+    let config = state.path().join("sinew.toml");
+    let doors = "listen = '127.0.0.1:0'\ndevices = '127.0.0.1:0'\nmqtt = '127.0.0.1:0'";
+    std::fs::write(&config, format!("{doors}\n[phones]\nagent = 'built'\n[phones.apps]\ninterval = 1"))
+        .expect("written");
+    let mut gateway = Process::start(adb.sinew(state.path()).args(["serve", "--config"]).arg(&config));
+    gateway.until("Ctrl-C");
+    let ours = |arguments: &[&str]| run(adb.sinew(state.path()).args(arguments));
+    ours(&["phones", "connect", &address]).ok();
+    let mut apps = Value::Null;
+    for _ in 0..400 {
+        apps = ours(&["phones", "apps", "--output", "json"]).ok().json();
+        if apps["apps"].as_array().is_some_and(|apps| apps.len() == 3) {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    let app = |id: &str| {
+        let found = apps["apps"].as_array().expect("apps").iter().find(|app| app["id"] == id).cloned();
+        found.unwrap_or_else(|| panic!("{id} is missing in {apps:#}"))
+    };
+    let pdf = app("example-pdf");
+    assert_eq!((&pdf["state"], &pdf["tools"], &pdf["version"]), (&json!("ready"), &json!(1), &json!("7.0")));
+    assert_eq!(pdf["attributes"]["package"], "com.example.pdf");
+    assert_eq!((&app("other-reader")["state"], &app("example-weather")["state"]), (&json!("ready"), &json!("ready")));
+    let shown = ours(&["phones", "apps"]).ok().out;
+    assert!(shown.contains("com.example.weather") && shown.contains("activity"), "{shown}");
+
+    let mut client = Client::start(adb.sinew(state.path()).arg("stdio"));
+    let told = client.hello["instructions"].as_str().expect("instructions").to_owned();
+    let (_, of_apps) = told.split_once("the apps' own words").unwrap_or_else(|| panic!("no apps in {told}"));
+    assert!(of_apps.contains("- example-pdf: \"This app provides PDF processing capabilities\""), "{of_apps}");
+    let mut call = |tool: &str, arguments: Value| {
+        let result = client.ask("tools/call", json!({"name": tool, "arguments": arguments}));
+        let text = result["content"][0]["text"].as_str().unwrap_or_default().to_owned();
+        (result["isError"] == true, text)
+    };
+    // Two apps with one tool of one schema are one tool that wants a device.
+    let ask = |device: Option<&str>, path: &str| {
+        let mut arguments = json!({"path": path, "operation": "extract_text"});
+        if let Some(device) = device {
+            arguments["device"] = json!(device);
+        }
+        arguments
+    };
+    let (failed, text) = call("pdf_tool", ask(None, "/a.pdf"));
+    assert!(failed && text.contains("example-pdf") && text.contains("other-reader"), "{text}");
+    assert_eq!(
+        call("pdf_tool", ask(Some("example-pdf"), "/a b.pdf")),
+        (false, "text of /a b.pdf:\n\"it's\" $HOME".to_owned())
+    );
+    assert!(!call("pdf_tool", ask(Some("other-reader"), "/b.pdf")).0);
+    let (failed, text) = call("pdf_tool", ask(Some("example-pdf"), "/missing.pdf"));
+    assert!(failed && text.contains("no such file"), "{text}");
+    let (failed, text) = call("pdf_tool", json!({"device": "example-pdf", "path": "/a.pdf", "operation": "shred"}));
+    assert!(failed && text.contains("operation"), "refused by the schema: {text}");
+
+    let (failed, text) = call("get_weather_forecast", json!({"location": "Zürich \"1\"", "days": 3.0}));
+    assert_eq!((failed, text.as_str()), (false, "\"get_weather_forecast\" Zürich \"1\" \"3\""));
+    let (failed, text) = call("get_weather_forecast", json!({"location": "large"}));
+    assert!(failed && text.contains("too_large on purpose"), "{text}");
+    let (failed, text) = call("get_weather_forecast", json!({"location": "other"}));
+    assert!(failed && text.contains("set_alarm"), "{text}");
+    let (failed, text) = call("get_weather_forecast", json!({"days": 1}));
+    assert!(failed && text.contains("location"), "refused by the schema: {text}");
+    shutdown.cancel();
+}
+
+#[test]
+fn the_demo_has_an_app_whose_tools_can_be_tried() {
+    let house = House::demo();
+    let added = house.run(&["call", "sinew-shopping", "add_to_shopping_list", "item=two lemons"]).ok().out;
+    assert!(added.contains("two lemons is on the list"), "{added}");
+    let list = house.run(&["call", "sinew-shopping", "read_shopping_list"]).ok().out;
+    assert_eq!(list.trim(), "two lemons");
+}
