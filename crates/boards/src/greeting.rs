@@ -203,7 +203,7 @@ pub(crate) fn hardware_id(text: &str) -> Option<String> {
 }
 
 /// `board-` and the last six digits of the MAC; for other ids as much of them as fits.
-fn suggest_id(hardware_id: &str) -> String {
+pub(crate) fn suggest_id(hardware_id: &str) -> String {
     let digits: String = hardware_id.chars().filter(char::is_ascii_hexdigit).collect();
     let is_mac =
         digits.len() == 12 && hardware_id.chars().all(|c| c.is_ascii_hexdigit() || matches!(c, ':' | '-' | '_'));

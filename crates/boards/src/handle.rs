@@ -5,9 +5,11 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use arc_swap::ArcSwap;
 use sinew_tool::{
-    BoxFuture, Call, Device, DeviceInfo, DeviceKey, ErrorKind, Outcome, Picture, ToolError, Toolset, Value,
+    BoxFuture, Call, Device, DeviceInfo, DeviceKey, ErrorKind, LeaveReason, Outcome, Picture, ToolError, Toolset,
+    Value, json,
 };
-use tokio::sync::oneshot;
+use tokio::sync::{OwnedSemaphorePermit, oneshot};
+use tokio_tungstenite::tungstenite::Utf8Bytes;
 
 use crate::queue::Queue;
 use crate::vision::gallery::Gallery;
@@ -36,6 +38,20 @@ pub(crate) enum Command {
     Cancel(u64),
     /// A picture that the board sent beside its talk, for the call in flight.
     Picture(Picture),
+    /// What the board said, where its pipe has no other way to tell.
+    Heard(Parcel),
+    /// The board came anew; its tools may be others. The turn is held while it is asked.
+    Refresh(OwnedSemaphorePermit),
+    /// The pipe of many boards broke: what was sent may be lost.
+    Cut,
+    /// The board is gone.
+    Gone(LeaveReason),
+}
+
+/// A text and the room it takes up until it is read.
+pub(crate) struct Parcel {
+    pub(crate) text: Utf8Bytes,
+    pub(crate) _room: OwnedSemaphorePermit,
 }
 
 impl BoardDevice {
@@ -64,6 +80,15 @@ impl BoardDevice {
         let mut info = DeviceInfo::clone(&self.info.load());
         info.attributes.insert(name.to_owned(), value);
         self.set_info(info);
+    }
+
+    /// Adds a particular, and says whether it is news.
+    pub(crate) fn note_once(&self, name: &str, value: &str) -> bool {
+        let is_news = self.info.load().attributes.get(name).is_none_or(|known| known != value);
+        if is_news {
+            self.note(name, json!(value));
+        }
+        is_news
     }
 
     pub(crate) fn set_tools(&self, tools: Arc<Toolset>) {

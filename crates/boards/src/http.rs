@@ -91,7 +91,7 @@ async fn meet(tcp: TcpStream, address: SocketAddr, hall: &Arc<Hall>) -> io::Resu
         .downcast::<TokioIo<Stream>>()
         .map_err(|_| io::Error::other("the upgraded connection is not the one that came in"))?;
     let socket = Socket::new(parts.io.into_inner(), parts.read_buf.to_vec(), hall.door.limits.message_bytes).await;
-    Ok(Some(Met { pipe: Pipe::WebSocket(socket), info, place }))
+    Ok(Some(Met { pipe: Pipe::WebSocket(Box::new(socket)), info, place }))
 }
 
 async fn answer(

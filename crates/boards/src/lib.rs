@@ -6,7 +6,7 @@
 //! (`handle`), announced as a `DeviceEvent`. The `roster` knows who is connected, so that a board that
 //! returns replaces itself, through whichever door. At [`http`] boards also ask for their settings
 //! ([`bootstrap`]) and send pictures ([`vision`]), and tool providers dial in (`provider`), which live as
-//! boards do and speak plain MCP.
+//! boards do and speak plain MCP. Boards behind a broker of MQTT are found there ([`broker`]).
 //!
 //! The board dialect is not here (see `sinew_wire`), and neither is any decision about who may call
 //! what: admission is asked of whoever opens the [`Door`].
@@ -17,6 +17,7 @@ use std::time::Duration;
 use sinew_tool::Announce;
 
 pub mod bootstrap;
+pub mod broker;
 mod flood;
 mod greeting;
 mod hall;

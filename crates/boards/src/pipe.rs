@@ -1,12 +1,14 @@
-//! What carries text between a board and its task: a WebSocket or MQTT.
+//! What carries text between a board and its task: a WebSocket, MQTT, or a share of a connection to a broker.
 
 use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
 use sinew_wire::host::Transport;
+use tokio::sync::OwnedSemaphorePermit;
 use tokio_tungstenite::tungstenite::Utf8Bytes;
 
+use crate::broker::Lane;
 use crate::mqtt::Link;
 use crate::socket::Socket;
 
@@ -14,11 +16,11 @@ use crate::socket::Socket;
 pub(crate) const FAREWELL_TIME: Duration = Duration::from_secs(1);
 pub(crate) const FAREWELL_BYTES: u64 = 4 << 20;
 
-#[expect(clippy::large_enum_variant, reason = "most boards are on WebSockets, and a box more would cost each of them")]
+/// The large ones are boxed, so that the hundred thousand boards behind a broker need not carry their size.
 pub(crate) enum Pipe {
-    WebSocket(Socket),
-    // Boxed, so that boards on WebSockets need not carry its size.
+    WebSocket(Box<Socket>),
     Mqtt(Box<Link>),
+    Broker(Lane),
 }
 
 /// What a board sent.
@@ -68,7 +70,36 @@ impl Pipe {
     pub(crate) fn transport(&self) -> Transport {
         match self {
             Pipe::WebSocket(_) => Transport::WebSocket,
-            Pipe::Mqtt(_) => Transport::Udp,
+            // Its talk is over when it does not answer, as on a WebSocket.
+            Pipe::Broker(lane) if lane.is_server() => Transport::WebSocket,
+            Pipe::Mqtt(_) | Pipe::Broker(_) => Transport::Udp,
+        }
+    }
+
+    /// Whether the board has another way for sound.
+    pub(crate) fn has_sound(&self) -> bool {
+        matches!(self, Pipe::Mqtt(_))
+    }
+
+    /// Why nothing can be sent at the moment, where the pipe may be mended.
+    pub(crate) fn obstacle(&self) -> Option<&'static str> {
+        match self {
+            Pipe::WebSocket(_) | Pipe::Mqtt(_) => None,
+            Pipe::Broker(lane) => lane.obstacle(),
+        }
+    }
+
+    /// It is this board's turn to be asked, where boards take turns.
+    pub(crate) fn take_turn(&mut self, turn: OwnedSemaphorePermit) {
+        if let Pipe::Broker(lane) = self {
+            lane.take_turn(turn);
+        }
+    }
+
+    /// The board has answered all that it was asked.
+    pub(crate) fn settle(&mut self) {
+        if let Pipe::Broker(lane) = self {
+            lane.settle();
         }
     }
 
@@ -76,6 +107,8 @@ impl Pipe {
         match self {
             Pipe::WebSocket(_) => Vigil::Ping,
             Pipe::Mqtt(link) => Vigil::Listen(link.patience),
+            // The broker tells when a board is gone.
+            Pipe::Broker(_) => Vigil::Listen(None),
         }
     }
 
@@ -84,6 +117,7 @@ impl Pipe {
         match self {
             Pipe::WebSocket(_) => None,
             Pipe::Mqtt(link) => Some(link.text_bytes.map_or(MQTT_TEXT_BYTES, |bytes| bytes.min(MQTT_TEXT_BYTES))),
+            Pipe::Broker(lane) => Some(lane.text_bytes),
         }
     }
 
@@ -91,6 +125,10 @@ impl Pipe {
         match self {
             Pipe::WebSocket(socket) => socket.send(text),
             Pipe::Mqtt(link) => link.send(text),
+            Pipe::Broker(lane) => {
+                lane.send(text);
+                Ok(())
+            }
         }
     }
 
@@ -98,7 +136,7 @@ impl Pipe {
     pub(crate) fn ping(&mut self) -> Result<(), Broken> {
         match self {
             Pipe::WebSocket(socket) => socket.ping(),
-            Pipe::Mqtt(_) => Ok(()),
+            Pipe::Mqtt(_) | Pipe::Broker(_) => Ok(()),
         }
     }
 
@@ -106,6 +144,7 @@ impl Pipe {
         match self {
             Pipe::WebSocket(socket) => socket.poll_flush(cx),
             Pipe::Mqtt(link) => link.poll_flush(cx),
+            Pipe::Broker(_) => Poll::Ready(Ok(())),
         }
     }
 
@@ -113,6 +152,8 @@ impl Pipe {
         match self {
             Pipe::WebSocket(socket) => socket.poll_hear(cx),
             Pipe::Mqtt(link) => link.poll_hear(cx),
+            // What the board says comes as a command.
+            Pipe::Broker(_) => Poll::Pending,
         }
     }
 
@@ -120,7 +161,7 @@ impl Pipe {
     pub(crate) fn can_shrink(&self) -> bool {
         match self {
             Pipe::WebSocket(socket) => socket.can_shrink(),
-            Pipe::Mqtt(_) => false,
+            Pipe::Mqtt(_) | Pipe::Broker(_) => false,
         }
     }
 
@@ -134,6 +175,7 @@ impl Pipe {
         match self {
             Pipe::WebSocket(socket) => socket.close(farewell, reason).await,
             Pipe::Mqtt(link) => link.close(farewell, reason).await,
+            Pipe::Broker(_) => {}
         }
     }
 }

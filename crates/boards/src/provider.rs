@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use http::Request;
 use http::header::AUTHORIZATION;
-use sinew_tool::{DeviceId, DeviceInfo, DeviceKey, Status, json};
+use sinew_tool::{Args, DeviceId, DeviceInfo, DeviceKey, Status, Tool, Value, json};
 
 use crate::greeting::{self, Answer};
 use crate::hall::Hall;
@@ -101,6 +101,16 @@ fn id(name: &str) -> String {
     Some(DeviceId::slug(name)).filter(|id| !id.is_empty()).unwrap_or_else(|| FAMILY.to_owned())
 }
 
+/// Puts arguments in the order in which the tool declares them: small servers read them by their place.
+pub(crate) fn put_in_order(args: &mut Args, tool: Option<&Tool>) {
+    let declared = tool.and_then(|tool| tool.input_schema.get("properties")).and_then(Value::as_object);
+    let Some(declared) = declared.filter(|_| args.len() > 1) else { return };
+    let place = |name: &String| declared.keys().position(|known| known == name).unwrap_or(usize::MAX);
+    let mut pairs: Vec<(String, Value)> = std::mem::take(args).into_iter().collect();
+    pairs.sort_by_key(|(name, _)| place(name));
+    args.extend(pairs);
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -129,6 +139,18 @@ mod tests {
             assert_eq!((info.suggested_id.as_str(), &info.attributes["hardware_id"]), (id, &json!(id)));
         }
         assert!(!is_nameless(&info));
+    }
+
+    #[test]
+    fn arguments_stand_in_the_order_of_their_declaration() {
+        let schema = json!({"type": "object", "properties": {"b": {}, "a": {}}});
+        let tool = Tool::new("t", "", schema);
+        let mut args: Args =
+            [("x", 1), ("a", 2), ("b", 3)].map(|(name, value)| (name.to_owned(), json!(value))).into_iter().collect();
+        put_in_order(&mut args, Some(&tool));
+        assert_eq!(args.keys().collect::<Vec<_>>(), ["b", "a", "x"]);
+        put_in_order(&mut args, None);
+        assert_eq!(args.len(), 3);
     }
 
     #[test]

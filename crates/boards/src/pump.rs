@@ -10,8 +10,8 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use sinew_tool::{
-    Content, Device, DeviceEvent, DeviceInfo, LeaveReason, Notice, Outcome, Picture, Status, ToolError, Toolset, Value,
-    json,
+    Content, Device, DeviceEvent, DeviceInfo, ErrorKind, LeaveReason, Notice, Outcome, Picture, Status, ToolError,
+    Toolset, Value, json,
 };
 use sinew_wire::Moment;
 use sinew_wire::host::{Config, Event, Output, Session, Ticket, Transport};
@@ -62,6 +62,8 @@ pub(crate) struct Pump {
     last_heard: Moment,
     pings_unanswered: u32,
     greeted: bool,
+    /// A provider, and no board.
+    bare: bool,
     joined: bool,
     early: Vec<Notice>,
     notices: Bucket,
@@ -113,7 +115,7 @@ impl Pump {
             bare,
             vision: hall.vision(&place).filter(|_| !bare),
             user_tools: hall.door.user_tools && !bare,
-            hello_extra: (transport == Transport::Udp).then(|| hall.sound_section()).flatten(),
+            hello_extra: pipe.has_sound().then(|| hall.sound_section()).flatten(),
             limits: session_limits,
         };
         let mut session = Session::new(config, now);
@@ -136,6 +138,7 @@ impl Pump {
             last_heard: now,
             pings_unanswered: 0,
             greeted,
+            bare,
             joined: false,
             early: Vec::new(),
             notices: Bucket::new(limits.notices_per_second, limits.notice_burst, now),
@@ -167,7 +170,12 @@ impl Pump {
                 Box::pin(self.pipe.shrink()).await;
             }
         };
-        self.leave(ending).await;
+        // Boxed: it happens once, and its room would be kept all the time.
+        Box::pin(self.leave(ending)).await;
+    }
+
+    pub(crate) fn device(&self) -> Arc<BoardDevice> {
+        self.device.clone()
     }
 
     fn now(&self) -> Moment {
@@ -214,7 +222,14 @@ impl Pump {
 
     fn handle_command(&mut self, now: Moment, command: Command) {
         match command {
-            Command::Call { number, call, reply } => {
+            Command::Call { reply, .. } if let Some(why) = self.pipe.obstacle() => {
+                let message = format!("{}: {why}; nothing was sent, try again", self.device.info().suggested_id);
+                let _ = reply.send(Err(ToolError::new(ErrorKind::DeviceAway, message)));
+            }
+            Command::Call { number, mut call, reply } => {
+                if self.bare {
+                    provider::put_in_order(&mut call.args, self.device.tools().find(&call.tool));
+                }
                 let ticket = self.session.call(now, &call.tool, &call.args, call.budget);
                 self.open.push(Open { ticket, number, reply });
             }
@@ -233,6 +248,32 @@ impl Pump {
                 }
                 self.pictures.push(picture);
             }
+            Command::Heard(parcel) => self.handle_heard(now, Heard::Text(parcel.text)),
+            Command::Refresh(turn) => {
+                self.pipe.take_turn(turn);
+                self.session.relist(now);
+            }
+            Command::Cut => self.cut(),
+            Command::Gone(reason) => self.ending = Some(Ending { reason, farewell: None }),
+        }
+    }
+
+    /// What was sent may be lost. A board that is not known yet comes again when its pipe is mended.
+    fn cut(&mut self) {
+        let lost = "the broker cannot be reached any more";
+        if !self.joined {
+            self.ending = Some(Ending { reason: LeaveReason::Broken(lost.to_owned()), farewell: None });
+        }
+        // From the last to the first, so that none of those that wait is sent.
+        self.open.sort_by_key(|open| open.number);
+        while let Some(Open { ticket, reply, .. }) = self.open.pop() {
+            self.session.cancel(ticket);
+            let (kind, what) = match self.open.is_empty() {
+                true => (ErrorKind::DeviceLost, "the call may have been sent; look before trying again"),
+                false => (ErrorKind::DeviceAway, "the call was not sent, try again"),
+            };
+            let message = format!("{}: {lost}; {what}", self.device.info().suggested_id);
+            let _ = reply.send(Err(ToolError::new(kind, message)));
         }
     }
 
@@ -297,6 +338,9 @@ impl Pump {
                 Output::Wait(due) => break due,
             }
         };
+        if self.session_due.is_none() {
+            self.pipe.settle();
+        }
         let hello_due = (!self.greeted).then(|| self.hello_due());
         let due = [self.silence_due(), self.session_due, hello_due].into_iter().flatten().min();
         // Nothing to wait for: an MQTT board that chose no keepalive. Looking again after a day costs nothing.

@@ -9,6 +9,9 @@ use std::task::{Context, Poll};
 
 use futures_util::task::AtomicWaker;
 
+/// Items for which the room is kept.
+const SMALL: usize = 8;
+
 pub(crate) struct Queue<T> {
     inner: Mutex<Inner<T>>,
     waker: AtomicWaker,
@@ -36,14 +39,38 @@ impl<T> Queue<T> {
         true
     }
 
+    /// The same, where no more than `most` would wait then.
+    pub(crate) fn push_within(&self, item: T, most: usize) -> bool {
+        self.lock().items.len() < most && self.push(item)
+    }
+
+    pub(crate) fn is_closed(&self) -> bool {
+        self.lock().closed
+    }
+
+    pub(crate) fn pop(&self) -> Option<T> {
+        let mut inner = self.lock();
+        let item = inner.items.pop_front();
+        if inner.items.is_empty() && inner.items.capacity() > SMALL {
+            // An idle board keeps no large buffer.
+            inner.items = VecDeque::new();
+        }
+        item
+    }
+
+    /// All that waits.
+    pub(crate) fn drain(&self) -> VecDeque<T> {
+        std::mem::take(&mut self.lock().items)
+    }
+
     /// For the one task that owns the other end.
     pub(crate) fn poll_pop(&self, cx: &mut Context<'_>) -> Poll<T> {
-        if let Some(item) = self.lock().items.pop_front() {
+        if let Some(item) = self.pop() {
             return Poll::Ready(item);
         }
         self.waker.register(cx.waker());
         // An item may have come between the look and the registration.
-        self.lock().items.pop_front().map_or(Poll::Pending, Poll::Ready)
+        self.pop().map_or(Poll::Pending, Poll::Ready)
     }
 
     /// Takes nothing any more, and drops what waits.

@@ -476,6 +476,18 @@ pub struct SimBoard {
     #[arg(long, value_name = "URL", conflicts_with = "ota")]
     pub connect: Option<String>,
 
+    /// Address of a broker between the boards and the gateway: mqtt:// or mqtts://
+    #[arg(long, value_name = "URL", conflicts_with_all = ["connect", "ota"])]
+    pub broker: Option<String>,
+
+    /// User name for the broker; the token is the password
+    #[arg(long, value_name = "NAME", requires = "broker")]
+    pub username: Option<String>,
+
+    /// Let all boards share one connection to the broker, and one machine: for large numbers
+    #[arg(long, requires = "broker")]
+    pub crowd: bool,
+
     /// Let the boards ask at this address where they belong, as firmware does; they wait for approval
     #[arg(long, value_name = "URL")]
     pub ota: Option<String>,

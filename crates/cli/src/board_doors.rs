@@ -4,7 +4,9 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
-use sinew_boards::{Admission, Admit, Applicant, Bearer, Boards, Bootstrap, Door, Enrolment, Offer, Pictures, Reach};
+use sinew_boards::{
+    Admission, Admit, Applicant, Bearer, Boards, Bootstrap, Door, Enrolment, Limits, Offer, Pictures, Reach,
+};
 use sinew_gateway::{DeviceAdmission, Gateway, Told};
 use tokio::net::{TcpListener, UdpSocket};
 
@@ -19,6 +21,7 @@ pub struct Plan {
     pub offer: Offer,
     pub pictures: Pictures,
     pub user_tools: bool,
+    pub max_boards: usize,
     pub tls: Option<Arc<rustls::ServerConfig>>,
     pub reach: Reach,
 }
@@ -39,6 +42,7 @@ pub fn boards(gateway: &Gateway, plan: Plan) -> io::Result<Boards> {
         pictures: Some(plan.pictures),
         bootstrap: Some(Bootstrap { enrol: Arc::new(enrol), offer: plan.offer }),
         user_tools: plan.user_tools,
+        limits: Limits { boards: plan.max_boards, ..Limits::default() },
         tls: plan.tls,
         reach: Some(plan.reach),
         ..Door::new(Arc::new(Porter(gateway.clone())), gateway.announce())

@@ -4,6 +4,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use sinew_boards::broker;
 use sinew_boards::{Offer, Pictures, Reach};
 use sinew_front::Front;
 use sinew_front::dialout::{self, Address};
@@ -15,6 +16,7 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use crate::board_doors::{self, Mqtt, Plan};
+use crate::brokers;
 use crate::failure::{Failure, Kind};
 use crate::state::{self, Doors};
 
@@ -36,6 +38,7 @@ pub struct Settings {
     pub allowed_origins: Vec<String>,
     pub call_timeout: Duration,
     pub grace: Duration,
+    pub max_devices: usize,
     pub user_tools: bool,
     pub spec_tools: bool,
     /// Where the tools of pinned devices are kept, instead of the state directory.
@@ -43,6 +46,8 @@ pub struct Settings {
     pub pictures: Pictures,
     /// Brokers to offer the tools at.
     pub endpoints: Vec<(Address, Shape)>,
+    /// MQTT brokers, and what is found and offered there.
+    pub brokers: Vec<brokers::Plan>,
     /// How the phones that adb sees are offered; `None` where they are left alone.
     pub phones: Option<adb::Offer>,
 }
@@ -86,6 +91,7 @@ impl House {
             lock_file: settings.lock.clone(),
             budget: settings.call_timeout,
             grace: settings.grace,
+            max_devices: settings.max_devices,
             ..Default::default()
         })
         .map_err(open_failure)?;
@@ -132,6 +138,7 @@ impl House {
             offer: settings.offer,
             pictures: settings.pictures,
             user_tools: settings.user_tools,
+            max_boards: settings.max_devices,
             tls: boards_tls,
             reach,
         };
@@ -139,7 +146,7 @@ impl House {
         let all_boards = board_doors::boards(&gateway, plan).map_err(io)?;
         tasks.spawn(sinew_boards::http::run(boards, all_boards.clone(), shutdown.clone()));
         if let Some(Mqtt { listener, sound }) = mqtt {
-            tasks.spawn(sinew_boards::mqtt::run(listener, sound, all_boards, shutdown.clone()));
+            tasks.spawn(sinew_boards::mqtt::run(listener, sound, all_boards.clone(), shutdown.clone()));
         }
 
         let mut front_settings = sinew_front::Settings::default();
@@ -147,6 +154,18 @@ impl House {
         front_settings.allowed_origins.extend(settings.allowed_origins);
         let front = Front { gateway: gateway.clone(), settings: front_settings };
         tasks.spawn(sinew_front::http::run(clients, front.clone(), clients_tls, shutdown.clone()));
+
+        for brokers::Plan { boards, servers, offer } in settings.brokers {
+            let address = boards.address.clone();
+            tasks.spawn(broker::run(boards, all_boards.clone(), shutdown.clone()));
+            if let Some(filter) = servers {
+                tasks.spawn(broker::follow_servers(address.clone(), filter, all_boards.clone(), shutdown.clone()));
+            }
+            if let Some((offering, shape)) = offer {
+                let open = brokers::pipes(front.clone(), shape, shutdown.clone());
+                tasks.spawn(broker::offer(address, offering, open, shutdown.clone()));
+            }
+        }
 
         for (address, shape) in settings.endpoints {
             tasks.spawn(dialout::serve(front.clone(), address, shape, shutdown.clone()));

@@ -18,6 +18,7 @@ use sinew_spec::judge;
 
 use crate::android::Agent;
 use crate::args::{Doors, MqttDoor};
+use crate::brokers;
 use crate::commands::shape;
 use crate::compose::{Certificate, Settings};
 use crate::failure::{Failure, Kind};
@@ -42,9 +43,11 @@ pub struct Config {
     pub allowed_origins: Vec<String>,
     pub call_timeout: u32,
     pub grace: u32,
+    pub max_devices: u32,
     pub user_tools: bool,
     pub vision: Option<Vision>,
     pub endpoints: Vec<Endpoint>,
+    pub brokers: Vec<brokers::Section>,
     pub lock: Option<PathBuf>,
     pub spec_tools: bool,
     pub spec: Option<Spec>,
@@ -223,9 +226,11 @@ keys! {
     "allowed-origins" r#"["https://app.example"]"# "loopback"           "Further web origins whose pages may call the gateway.";
     "call-timeout"    "30"                       "30"                   "Seconds a call may take unless the caller says otherwise.";
     "grace"           "600"                      "600"                  "Seconds the tools of a device that left stay listed.";
+    "max-devices"     "10000"                    "10000"                "Devices known at once, present or away; beyond it the one that is away longest is forgotten, and further ones are turned away.";
     "user-tools"      "true"                     "false"                "Also ask boards for the tools they keep for their users, such as reboot or firmware upgrade.";
     "vision"          r#"{ url = "http://127.0.0.1:11434/v1/chat/completions", model = "llava", key = "secret" }"# "none" "A model that answers questions about photos, as OpenAI's chat completions; `key` may be left out. Without it the photo itself goes to the client.";
     "endpoints"       r#"[{ url = "wss://broker.example/mcp/?token=secret" }]"# "none" "Brokers of MCP endpoints to dial and offer the tools at; also as `[[endpoints]]` sections at the end of the file. `unfolded = true` gives every device's tools names of their own.";
+    "brokers"         r#"[{ url = "mqtts://broker.example:8883", username = "sinew", password-file = "broker-password", ca = "ca.pem" }]"# "none" "MQTT brokers behind which boards are found; also as `[[brokers]]` sections at the end of the file, see `docs/boards.md`. `password` may stand in the file itself; `ca` names authorities to trust instead of the system's. `presence`, `up` and `down` are the topics, by default `sinew/boards/{device}/presence`, `…/up` and `…/down`. `servers = \"#\"` takes the MCP servers on the broker for devices, those whose name fits the filter; `offer = \"sinew/home\"` offers the tools there as an MCP server of that name, with `unfolded = true` under names of their own.";
     "lock"            r#""sinew.lock""#          "`sinew.lock` in the state directory" "Where the tools of pinned devices are kept, as `sinew devices pin` agreed on them. Relative to the file.";
     "spec-tools"      "true"                     "false"                "Offer models the tools `validate_tool_specification` and `compare_tool_specifications`.";
     "spec"            r#"{ rules = { split-tool = "off", version-missing = "error" } }"# "none" "How `sinew spec` judges: `[spec.rules]` sets a rule to `off`, `advice`, `warning` or `error`; `name-length` and `description-tokens` under `[spec]` set what is too long. `sinew spec` finds it in the `sinew.toml` of the current folder.";
@@ -251,9 +256,11 @@ impl Default for Config {
             call_timeout: 30,
             // Firmware opens its socket only during a conversation: ten minutes bridge the pause between two.
             grace: 600,
+            max_devices: 10_000,
             user_tools: false,
             vision: None,
             endpoints: Vec::new(),
+            brokers: Vec::new(),
             lock: None,
             spec_tools: false,
             spec: None,
@@ -277,6 +284,7 @@ impl Config {
         if let Agent::Folder(files) = &mut config.phones.agent {
             *files = folder.join(&*files);
         }
+        config.brokers.iter_mut().for_each(|broker| broker.settle_in(folder));
         Ok(config)
     }
 
@@ -299,6 +307,9 @@ impl Config {
         }
         config.pictures().map_err(|problem| format!("`vision`: {problem}"))?;
         config.addresses().map_err(|problem| format!("`endpoints`: {problem}"))?;
+        for broker in &config.brokers {
+            broker.check().map_err(|problem| format!("`brokers`: {problem}"))?;
+        }
         config.spec.as_ref().map(Spec::rules).transpose().map_err(|problem| format!("`spec`: {problem}"))?;
         Ok(config)
     }
@@ -331,6 +342,7 @@ impl Config {
         }
         let state = doors.state.state.clone().or(self.state);
         let state = state::directory(state.as_deref())?;
+        let brokers = self.brokers.iter().map(|broker| broker.plan(&state)).collect::<Result<_, _>>()?;
         Ok(Settings {
             listen,
             devices,
@@ -351,11 +363,13 @@ impl Config {
             allowed_origins: self.allowed_origins,
             call_timeout: Duration::from_secs(self.call_timeout.into()),
             grace: Duration::from_secs(self.grace.into()),
+            max_devices: self.max_devices as usize,
             user_tools: self.user_tools,
             spec_tools: self.spec_tools,
             lock: self.lock,
             pictures,
             endpoints,
+            brokers,
         })
     }
 }

@@ -5,6 +5,7 @@ mod android;
 mod args;
 mod bench;
 mod board_doors;
+mod brokers;
 mod client;
 mod commands;
 mod compose;

@@ -67,7 +67,7 @@ pub(crate) fn family(word: &str) -> &'static str {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::{BTreeMap, HashSet};
+    use std::collections::HashSet;
 
     use sinew_tool::{DeviceKey, Status};
 
@@ -82,7 +82,7 @@ mod tests {
             version: String::new(),
             status: Status::Ready,
             instructions: None,
-            attributes: BTreeMap::new(),
+            attributes: Default::default(),
         }
     }
 

@@ -1,6 +1,5 @@
 //! A phone as a device of the gateway.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde_json::json;
@@ -111,6 +110,6 @@ fn info(about: &About, status: Status) -> DeviceInfo {
         version: about.android.clone(),
         status,
         instructions: None,
-        attributes: attributes.map(|(key, value)| (key.to_owned(), json!(value))).collect::<BTreeMap<_, _>>(),
+        attributes: attributes.map(|(key, value)| (key.to_owned(), json!(value))).collect(),
     }
 }

@@ -38,6 +38,11 @@ pub struct BoardConfig {
     /// For example `ws://127.0.0.1:7301/xiaozhi/v1/` or `mqtt://127.0.0.1:7302`; or, for a board that asks
     /// there where it belongs, `http://127.0.0.1:7301/xiaozhi/ota/`.
     pub url: String,
+    /// Whether `url` is that of a broker between board and gateway.
+    pub behind_broker: bool,
+    /// For a broker that wants one.
+    pub username: Option<String>,
+    /// Behind a broker, the password.
     pub token: Option<String>,
     /// A MAC address in lower case.
     pub hardware_id: String,
@@ -59,7 +64,21 @@ impl BoardConfig {
         let Identity { hardware_id, client_id, .. } = Identity::new(hardware_id);
         let (luck, trust) = (Luck::default(), Trust::default());
         let (url, token, blueprint, subscribes, source) = (url.into(), None, None, false, None);
-        BoardConfig { url, token, hardware_id, client_id, kind, blueprint, subscribes, source, luck, trust }
+        let (behind_broker, username) = (false, None);
+        BoardConfig {
+            url,
+            behind_broker,
+            username,
+            token,
+            hardware_id,
+            client_id,
+            kind,
+            blueprint,
+            subscribes,
+            source,
+            luck,
+            trust,
+        }
     }
 }
 

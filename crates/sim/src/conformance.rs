@@ -4,15 +4,14 @@
 //! caller something first live in `conformance_ask`. What no device has (prompts, templates,
 //! completion) is not here: the front brings that itself.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
 use sinew_tool::outcome::ResourceBody;
 use sinew_tool::{
-    BoxFuture, Call, Content, Device, DeviceInfo, DeviceKey, ErrorKind, LogLevel, Outcome, Status, Tool, ToolError,
-    Toolset,
+    Attributes, BoxFuture, Call, Content, Device, DeviceInfo, DeviceKey, ErrorKind, LogLevel, Outcome, Status, Tool,
+    ToolError, Toolset,
 };
 
 use crate::conformance_ask;
@@ -63,7 +62,7 @@ fn info() -> DeviceInfo {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         status: Status::Ready,
         instructions: None,
-        attributes: BTreeMap::new(),
+        attributes: Attributes::new(),
     }
 }
 

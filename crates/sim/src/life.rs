@@ -93,6 +93,14 @@ async fn live(config: BoardConfig, way: Way, shutdown: CancellationToken) -> Res
             let identity = identity(config.token.clone());
             (dialer.with_account(Account { subscribe, ..Account::direct(&identity) })?, identity)
         }
+        Way::Dial(dialer) if config.behind_broker => {
+            let identity = identity(None);
+            let mut account = Account::at_broker(&identity);
+            if let Some(username) = &config.username {
+                account = account.with_login(username, config.token.clone().unwrap_or_default());
+            }
+            (dialer.with_account(account)?, identity)
+        }
         Way::Dial(dialer) => (dialer, identity(config.token.clone())),
         // Boxed: a board asks for a moment, and serves for hours.
         Way::Ask => match shutdown.run_until_cancelled(Box::pin(ota::ask(&config))).await {

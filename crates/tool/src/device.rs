@@ -1,6 +1,5 @@
 //! All that the gateway knows of anything with tools.
 
-use std::collections::BTreeMap;
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
@@ -8,6 +7,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use crate::attributes::Attributes;
 use crate::call::Call;
 use crate::error::ToolError;
 use crate::outcome::Outcome;
@@ -107,7 +107,7 @@ pub struct DeviceInfo {
     /// What the device wants models to know about it.
     pub instructions: Option<String>,
     /// Further particulars for people: hardware id, transport, address.
-    pub attributes: BTreeMap<String, Value>,
+    pub attributes: Attributes,
 }
 
 /// Whether a connected device can be used.

@@ -6,6 +6,7 @@
 //!
 //! Nothing here knows JSON-RPC, sockets, clocks or an async runtime.
 
+pub mod attributes;
 pub mod call;
 pub mod device;
 pub mod digest;
@@ -14,6 +15,7 @@ pub mod manifest;
 pub mod outcome;
 pub mod tool;
 
+pub use attributes::Attributes;
 pub use call::{Answer, Args, Call, Caller, LogLevel, Question, Silent};
 pub use device::{
     Announce, BoxFuture, Device, DeviceEvent, DeviceId, DeviceInfo, DeviceKey, LeaveReason, Notice, Picture, Status,

@@ -1,4 +1,5 @@
-//! MQTT as bytes: the only module that knows the codec crate.
+//! MQTT as bytes, where Sinew is the server; as a client of brokers it speaks with `crate::broker::codec`. No other module
+//! knows the codec crate.
 //!
 //! Packets of a client come out, packets of a server go in, in both versions that are in use (3.1.1 and
 //! 5). Which packet may come when is decided by the neighbours.
@@ -211,7 +212,7 @@ fn text(bytes: &[u8]) -> Result<String, Problem> {
     String::from_utf8(bytes.to_vec()).map_err(|_| Problem::Malformed("the password is not UTF-8".to_owned()))
 }
 
-fn clamp(limit: usize) -> u32 {
+pub(crate) fn clamp(limit: usize) -> u32 {
     u32::try_from(limit).unwrap_or(u32::MAX)
 }
 
@@ -339,7 +340,7 @@ impl Writer {
     }
 }
 
-fn put<P: GenericPacketTrait>(packet: Result<P, MqttError>, out: &mut Vec<u8>) {
+pub(crate) fn put<P: GenericPacketTrait>(packet: Result<P, MqttError>, out: &mut Vec<u8>) {
     match packet {
         Ok(packet) => out.extend_from_slice(&packet.to_continuous_buffer()),
         Err(error) => tracing::warn!(?error, "an MQTT packet could not be written"),

@@ -7,7 +7,7 @@
 //! - `codec`: packets and bytes
 //! - `link`: the connection of an admitted board
 
-mod codec;
+pub(crate) mod codec;
 mod link;
 
 use std::io;

@@ -6,10 +6,13 @@
 
 mod bad_input;
 mod bootstrap;
+mod broker;
 mod calls;
 mod door;
 mod firmware;
 mod luck;
+mod mcp_mqtt;
+mod mosquitto;
 mod mqtt;
 mod mqtt_trouble;
 mod pictures;

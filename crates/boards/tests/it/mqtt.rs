@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 use sinew_sim::board::{BoardConfig, Kind, Trust};
 use sinew_tool::{DeviceEvent, LeaveReason, Status};
+use std::net::SocketAddr;
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpStream, UdpSocket};
@@ -19,7 +20,11 @@ pub struct Client {
 impl Client {
     /// Connects without a word.
     pub async fn dial(house: &House, version: u8) -> Client {
-        Client { tcp: TcpStream::connect(house.mqtt).await.expect("open"), version }
+        Client::at(house.mqtt, version).await
+    }
+
+    pub async fn at(address: SocketAddr, version: u8) -> Client {
+        Client { tcp: TcpStream::connect(address).await.expect("open"), version }
     }
 
     /// Says CONNECT and gives the code of the answer.
@@ -67,8 +72,12 @@ impl Client {
 
     /// PUBLISH with these flags; with a packet id where they ask for one.
     pub async fn publish(&mut self, flags: u8, payload: &[u8]) {
-        let mut body = vec![0, 13];
-        body.extend(b"device-server");
+        self.publish_to("device-server", flags, payload).await;
+    }
+
+    pub async fn publish_to(&mut self, topic: &str, flags: u8, payload: &[u8]) {
+        let mut body = (topic.len() as u16).to_be_bytes().to_vec();
+        body.extend(topic.bytes());
         if flags & 0b0110 != 0 {
             body.extend([0, 9]);
         }
@@ -77,6 +86,16 @@ impl Client {
         }
         body.extend(payload);
         self.send(0x30 | flags, &body).await;
+    }
+
+    /// Wants to hear this, and waits until it is granted.
+    pub async fn subscribe(&mut self, filter: &str) {
+        let mut body = vec![0, 7];
+        body.extend((filter.len() as u16).to_be_bytes());
+        body.extend(filter.bytes());
+        body.push(0);
+        self.send(0x82, &body).await;
+        assert_eq!(self.packet().await.expect("an answer").0, 0x90, "SUBACK");
     }
 
     pub async fn say(&mut self, message: Value) {

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use super::{list, text};
 use crate::args::{Doctor, Reach};
 use crate::board_doors::{guess_host, ota_url};
+use crate::brokers::Section;
 use crate::client::Target;
 use crate::config::Config;
 use crate::failure::{Failure, Kind};
@@ -53,6 +54,9 @@ pub async fn run(args: Doctor, show: Show) -> Result<(), Failure> {
     checks.push(setup(running.as_ref(), &config));
     checks.push(token(&place));
     checks.push(certificate(&place, &config));
+    for broker in &config.brokers {
+        checks.push(self::broker(broker).await);
+    }
     checks.push(adb().await);
 
     let faults = checks.iter().filter(|check| check.verdict == Verdict::Fault).count();
@@ -270,6 +274,23 @@ fn certificate(directory: &Path, config: &Config) -> Check {
         return Check::fault(NAME, "the gateway's own certificate has ended", "restart the gateway for a new one");
     }
     Check::well(NAME, format!("the gateway's own, valid for {days} more days"))
+}
+
+/// Whether a broker of the configuration welcomes us.
+async fn broker(section: &Section) -> Check {
+    const NAME: &str = "broker";
+    let broker = match section.boards() {
+        Ok(broker) => broker,
+        Err(failure) => return Check::fault(NAME, failure.message, "correct `brokers` in the configuration"),
+    };
+    match sinew_boards::broker::check(&broker).await {
+        Ok(()) => Check::well(NAME, format!("{} welcomes us and lets us hear its boards", broker.address)),
+        Err(why) => Check::fault(
+            NAME,
+            format!("{}: {why}", broker.address),
+            "see that the broker runs, and that `brokers` in the configuration has its address and credentials",
+        ),
+    }
 }
 
 async fn adb() -> Check {

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use serde_json::json;
 use sinew_sim::board::{self, BoardConfig, Trust, hardware_id};
+use sinew_sim::crowd;
 use sinew_sim::phone::{Clock, PhoneConfig, Stand};
 use tokio_util::sync::CancellationToken;
 
@@ -35,15 +36,21 @@ async fn boards(args: SimBoard, show: Show) -> Result<(), Failure> {
     };
     let last = args.first.checked_add(args.count);
     let last = last.ok_or_else(|| Failure::new(Kind::Usage, "--first and --count reach beyond 4294967295"))?;
-    for number in args.first..last {
-        let config = BoardConfig {
-            token: door.token.clone(),
-            luck: args.luck,
-            source: args.source,
-            trust: door.trust.clone(),
-            ..BoardConfig::new(&door.url, hardware_id(number), kind)
-        };
-        tasks.spawn(board::run(config, shutdown.clone()));
+    let config = |number| BoardConfig {
+        behind_broker: args.broker.is_some(),
+        username: args.username.clone(),
+        token: door.token.clone(),
+        luck: args.luck,
+        source: args.source,
+        trust: door.trust.clone(),
+        ..BoardConfig::new(&door.url, hardware_id(number), kind)
+    };
+    if args.crowd {
+        tasks.spawn(crowd::run(args.first, args.count, config(args.first), shutdown.clone()));
+    } else {
+        for number in args.first..last {
+            tasks.spawn(board::run(config(number), shutdown.clone()));
+        }
     }
     let ids = [hardware_id(args.first), hardware_id(last - 1)];
     print(&if show.json() {
@@ -112,7 +119,7 @@ struct BoardsDoor {
 fn door(args: &SimBoard) -> Result<BoardsDoor, Failure> {
     let directory = state::directory(args.reach.state.state.as_deref())?;
     let running = state::find_running(&directory);
-    let named = args.connect.clone().or_else(|| args.ota.clone());
+    let named = args.connect.clone().or_else(|| args.broker.clone()).or_else(|| args.ota.clone());
     let Some(url) = named.or_else(|| running.as_ref().map(|running| running.doors.devices_url.clone())) else {
         return Err(Failure::new(
             Kind::NoGateway,

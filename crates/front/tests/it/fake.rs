@@ -59,7 +59,7 @@ impl Fake {
             version: "1.0".to_owned(),
             status: Status::Ready,
             instructions: None,
-            attributes: BTreeMap::new(),
+            attributes: Default::default(),
         };
         let go_on = Arc::new(tokio::sync::Semaphore::new(0));
         Arc::new(Fake { info: Arc::new(info), tools: Arc::new(Toolset::new(tools)), news, go_on })

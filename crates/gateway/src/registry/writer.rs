@@ -373,7 +373,7 @@ impl Writer {
             version: row.version,
             status: Status::Ready,
             instructions: row.instructions,
-            attributes: row.attributes,
+            attributes: row.attributes.into_iter().collect(),
         };
         let Admitted { offer, pinned, held, .. } = self.admit(None, &info, toolset);
         if let Some(name) = &row.name {

@@ -1,6 +1,5 @@
 //! Devices that do as they are told, and shortcuts to a gateway.
 
-use std::collections::BTreeMap;
 use std::future::pending;
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -52,10 +51,10 @@ impl Fake {
             version: "1.2.3".to_owned(),
             status: Status::Ready,
             instructions: None,
-            attributes: BTreeMap::from([
-                ("hardware_id".to_owned(), json!(mac)),
-                ("admitted_by".to_owned(), json!("gateway token")),
-            ]),
+            attributes: [("hardware_id", json!(mac)), ("admitted_by", json!("gateway token"))]
+                .into_iter()
+                .map(|(name, value)| (name.to_owned(), value))
+                .collect(),
         };
         Fake {
             info: Mutex::new(Arc::new(info)),

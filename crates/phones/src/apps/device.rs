@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use sinew_tool::{
-    BoxFuture, Call, Device, DeviceId, DeviceInfo, DeviceKey, ErrorKind, Outcome, Status, ToolError, Toolset,
+    Attributes, BoxFuture, Call, Device, DeviceId, DeviceInfo, DeviceKey, ErrorKind, Outcome, Status, ToolError,
+    Toolset,
 };
 
 use super::access::Access;
@@ -122,17 +123,16 @@ fn info(serial: &str, installed: &Installed, offer: &Offer) -> DeviceInfo {
     forms.dedup();
     let findings: Vec<String> =
         offer.findings.iter().map(|finding| format!("{}: {}", finding.severity.word(), finding.message)).collect();
-    let mut attributes = BTreeMap::from([
-        ("phone".to_owned(), json!(serial)),
-        ("package".to_owned(), json!(installed.package)),
-        ("version_code".to_owned(), json!(installed.version_code)),
-    ]);
+    let mut attributes = Attributes::new();
+    attributes.insert("phone", json!(serial));
+    attributes.insert("package", json!(installed.package));
+    attributes.insert("version_code", json!(installed.version_code));
     let lists = [("components", json!(components)), ("forms", json!(forms)), ("findings", json!(findings))];
     let is_told = |value: &Value| value.as_array().is_some_and(|items| !items.is_empty());
     attributes
         .extend(lists.into_iter().filter(|(_, value)| is_told(value)).map(|(key, value)| (key.to_owned(), value)));
     if let Some(certificate) = &offer.certificate {
-        attributes.insert("certificate".to_owned(), json!(certificate));
+        attributes.insert("certificate", json!(certificate));
     }
     DeviceInfo {
         key: DeviceKey(format!("app:{serial}:{}", installed.package)),

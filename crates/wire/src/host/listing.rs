@@ -72,11 +72,12 @@ impl Listing {
         };
         match page.get_mut("tools").map(Value::take) {
             Some(Value::Array(entries)) => {
-                for entry in entries {
+                for mut entry in entries {
                     if self.tools.len() == limits.tools {
                         self.warn(format!("the board has more than {} tools; the rest is left out", limits.tools));
                         return false;
                     }
+                    mend(&mut entry);
                     self.take(&entry);
                 }
             }
@@ -138,6 +139,16 @@ impl Listing {
     }
 }
 
+/// A small MCP server of EMQ's names the type of switches with the switch itself, `true`.
+fn mend(entry: &mut Value) {
+    let properties = entry.pointer_mut("/inputSchema/properties").and_then(Value::as_object_mut);
+    for property in properties.into_iter().flat_map(|properties| properties.values_mut()) {
+        if let Some(kind) = property.get_mut("type").filter(|kind| kind.is_boolean()) {
+            *kind = json!("boolean");
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -181,6 +192,17 @@ mod tests {
         let tools = json!([5, {}, {"name": ""}, {"name": "a\u{7}"}, {"name": "a"}, {"name": "a"}, {"name": "b", "inputSchema": 3}]);
         assert!(!read(&mut listing, json!({"tools": tools})));
         assert_eq!(names(listing), (vec!["a".to_owned(), "b".to_owned()], 6));
+    }
+
+    #[test]
+    fn a_type_that_is_a_switch_is_a_boolean() {
+        let mut listing = Listing::new();
+        let schema = json!({"type": "object", "properties": {"on": {"type": true}, "n": {"type": "number"}}});
+        assert!(!read(&mut listing, json!({"tools": [{"name": "a", "inputSchema": schema}]})));
+        let (tools, _) = listing.finish();
+        let tool = tools.find("a").unwrap();
+        assert_eq!(tool.input_schema["properties"]["on"]["type"], "boolean");
+        assert_eq!(tool.input_schema["properties"]["n"]["type"], "number");
     }
 
     #[test]

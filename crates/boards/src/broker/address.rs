@@ -1,0 +1,151 @@
+//! Where a broker is, and how it is entered: address, trust and credentials. Secrets are never shown.
+
+use std::fmt;
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::Uri;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpStream;
+use tokio_rustls::TlsConnector;
+use tokio_rustls::rustls::pki_types::pem::PemObject;
+use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName};
+use tokio_rustls::rustls::{ClientConfig, RootCertStore};
+
+/// TCP and TLS together.
+const DIAL_TIME: Duration = Duration::from_secs(20);
+
+/// A broker: `mqtt://HOST:1883`, or `mqtts://HOST:8883` for TLS.
+#[derive(Clone)]
+pub struct Address {
+    host: String,
+    port: u16,
+    tls: Option<Arc<ClientConfig>>,
+    pub(crate) credentials: Option<Credentials>,
+}
+
+/// What a broker wants to see.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Credentials {
+    pub username: String,
+    pub password: Option<String>,
+}
+
+pub(crate) trait Bytes: AsyncRead + AsyncWrite + Send + Unpin {}
+impl<T: AsyncRead + AsyncWrite + Send + Unpin> Bytes for T {}
+
+impl Address {
+    /// `authorities` are certificates in PEM that are trusted instead of the system's, for `mqtts`.
+    pub fn new(url: &str, credentials: Option<Credentials>, authorities: Option<&[u8]>) -> Result<Address, String> {
+        let form = "write it as mqtt://HOST:1883, or as mqtts://HOST:8883 for TLS";
+        let uri: Uri = url.parse().map_err(|_| format!("the address of the broker cannot be read; {form}"))?;
+        let is_encrypted = match uri.scheme_str() {
+            Some("mqtt") => false,
+            Some("mqtts") => true,
+            _ => return Err(format!("the address of the broker must begin with mqtt:// or mqtts://; {form}")),
+        };
+        let host = uri.host().unwrap_or_default().trim_matches(['[', ']']).to_owned();
+        if host.is_empty() {
+            return Err(format!("the address of the broker names no host; {form}"));
+        }
+        if uri.authority().is_some_and(|authority| authority.as_str().contains('@')) {
+            return Err(format!(
+                "the address of the broker must not hold a user name; write `username` beside it, and {form}"
+            ));
+        }
+        if !matches!(uri.path(), "" | "/") || uri.query().is_some() {
+            return Err(format!("the address of the broker must end after the port; {form}"));
+        }
+        if authorities.is_some() && !is_encrypted {
+            return Err(format!("`ca` is for brokers over TLS; {form}"));
+        }
+        let tls = is_encrypted.then(|| trust(authorities)).transpose()?.map(Arc::new);
+        let port = uri.port_u16().unwrap_or(if is_encrypted { 8883 } else { 1883 });
+        Ok(Address { host, port, tls, credentials })
+    }
+
+    pub(crate) async fn dial(&self) -> io::Result<Box<dyn Bytes>> {
+        let dialling = async {
+            let tcp = TcpStream::connect((self.host.as_str(), self.port)).await?;
+            tcp.set_nodelay(true)?;
+            Ok::<Box<dyn Bytes>, io::Error>(match &self.tls {
+                None => Box::new(tcp),
+                Some(config) => {
+                    let name = ServerName::try_from(self.host.clone()).map_err(io::Error::other)?;
+                    Box::new(TlsConnector::from(config.clone()).connect(name, tcp).await?)
+                }
+            })
+        };
+        tokio::time::timeout(DIAL_TIME, dialling).await?
+    }
+}
+
+/// Without secrets.
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let scheme = if self.tls.is_some() { "mqtts" } else { "mqtt" };
+        let Address { host, port, .. } = self;
+        if host.contains(':') { write!(f, "{scheme}://[{host}]:{port}") } else { write!(f, "{scheme}://{host}:{port}") }
+    }
+}
+
+impl fmt::Debug for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl fmt::Debug for Credentials {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Credentials").field("username", &self.username).finish_non_exhaustive()
+    }
+}
+
+/// The given authorities, or those of the operating system, where `SSL_CERT_FILE` names others.
+fn trust(authorities: Option<&[u8]>) -> Result<ClientConfig, String> {
+    let mut roots = RootCertStore::empty();
+    match authorities {
+        None => drop(roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs)),
+        Some(pem) => {
+            let unusable = |why: String| format!("the certificates of `ca` cannot be used: {why}; they must be PEM");
+            for certificate in CertificateDer::pem_slice_iter(pem) {
+                let certificate = certificate.map_err(|error| unusable(error.to_string()))?;
+                roots.add(certificate).map_err(|error| unusable(error.to_string()))?;
+            }
+            if roots.is_empty() {
+                return Err(unusable("there is none".to_owned()));
+            }
+        }
+    }
+    let provider = Arc::new(tokio_rustls::rustls::crypto::ring::default_provider());
+    let builder = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
+    let builder = builder.map_err(|error| error.to_string())?;
+    Ok(builder.with_root_certificates(roots).with_no_client_auth())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_is_shown_without_secrets() {
+        let credentials = Credentials { username: "me".to_owned(), password: Some("secret".to_owned()) };
+        let address = Address::new("mqtt://broker", Some(credentials.clone()), None).expect("valid");
+        assert_eq!(format!("{address} {address:?}"), "mqtt://broker:1883 mqtt://broker:1883");
+        assert!(!format!("{credentials:?}").contains("secret"));
+        assert_eq!(Address::new("mqtts://[::1]", None, None).expect("valid").to_string(), "mqtts://[::1]:8883");
+    }
+
+    #[test]
+    fn what_is_wrong_with_an_address_is_said_with_the_remedy() {
+        for wrong in
+            ["", "broker", "http://broker", "mqtt://", "mqtt://me:secret@broker", "mqtt://broker/x", "mqtt://b?x"]
+        {
+            let problem = Address::new(wrong, None, None).expect_err(wrong);
+            assert!(problem.contains("mqtts://HOST") && !problem.contains("secret"), "{problem}");
+        }
+        assert!(Address::new("mqtts://b", None, Some(b"no certificate")).expect_err("none").contains("PEM"));
+        assert!(Address::new("mqtt://b", None, Some(b"")).expect_err("plain").contains("TLS"));
+    }
+}

@@ -1,0 +1,327 @@
+//! One connection to a broker: introduction, subscriptions, messages both ways, and pings.
+//!
+//! Whoever owns it dials again when it ends; what is waited for in between is told by [`Pause`].
+
+use std::hash::{BuildHasher, RandomState};
+use std::io;
+use std::time::Duration;
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt, ReadHalf, WriteHalf};
+use tokio::time::{Instant, sleep_until, timeout};
+
+use super::address::{Address, Bytes};
+use super::codec::{self, Introduction, Message, Packet, Reader, Welcome, Wish};
+
+/// How long a broker may take to welcome us, and to grant a wish.
+const ANSWER_TIME: Duration = Duration::from_secs(10);
+/// What is read at once.
+const READ_BYTES: usize = 64 << 10;
+/// Pauses between attempts double from the first to the last, and begin anew once the broker has served.
+const FIRST_PAUSE: Duration = Duration::from_millis(250);
+const LAST_PAUSE: Duration = Duration::from_secs(15);
+/// How long a farewell may take.
+const FAREWELL_TIME: Duration = Duration::from_secs(1);
+
+/// Why a connection is over, or never was.
+#[derive(Debug)]
+pub(crate) struct Over(pub(crate) String);
+
+impl From<io::Error> for Over {
+    fn from(error: io::Error) -> Over {
+        Over(error.to_string())
+    }
+}
+
+pub(crate) struct Connection {
+    read: ReadHalf<Box<dyn Bytes>>,
+    write: WriteHalf<Box<dyn Bytes>>,
+    reader: Reader,
+    input: Vec<u8>,
+    /// How much of the input has been looked at.
+    taken: usize,
+    output: Output,
+    keep_alive: Duration,
+    ping_due: Instant,
+    heard: Instant,
+    last_id: u16,
+    /// The largest packet the broker takes.
+    pub(crate) packet_bytes: usize,
+    /// What the broker told us beside its welcome.
+    pub(crate) properties: Vec<(String, String)>,
+}
+
+impl Connection {
+    /// Dials, and is welcomed.
+    pub(crate) async fn open(address: &Address, introduction: Introduction<'_>) -> Result<Connection, Over> {
+        let stream = address.dial().await.map_err(|error| Over(format!("the broker cannot be reached: {error}")))?;
+        let (read, write) = tokio::io::split(stream);
+        let keep_alive = Duration::from_secs(introduction.keep_alive.into());
+        let now = Instant::now();
+        let mut connection = Connection {
+            read,
+            write,
+            reader: Reader::new(introduction.packet_bytes),
+            input: Vec::new(),
+            taken: 0,
+            output: Output::default(),
+            keep_alive,
+            ping_due: now + keep_alive / 2,
+            heard: now,
+            last_id: 0,
+            packet_bytes: usize::MAX,
+            properties: Vec::new(),
+        };
+        codec::connect(&introduction, &mut connection.output.bytes);
+        let answer = timeout(ANSWER_TIME, connection.next()).await;
+        match answer.map_err(|_| Over("the broker does not answer".to_owned()))?? {
+            Packet::Connack(welcome) => connection.take_terms(*welcome)?,
+            _ => return Err(Over("the broker's first packet is no CONNACK".to_owned())),
+        }
+        Ok(connection)
+    }
+
+    fn take_terms(&mut self, welcome: Welcome) -> Result<(), Over> {
+        if welcome.code != 0 {
+            return Err(Over(format!("the broker refuses us: {}", refusal(welcome.code))));
+        }
+        if let Some(seconds) = welcome.keep_alive.filter(|seconds| *seconds > 0) {
+            self.keep_alive = Duration::from_secs(seconds.into());
+            self.ping_due = Instant::now() + self.keep_alive / 2;
+        }
+        self.packet_bytes = welcome.packet_bytes.map_or(usize::MAX, |bytes| bytes as usize);
+        self.properties = welcome.properties;
+        Ok(())
+    }
+
+    /// Asks to hear what fits these wishes. Which id is granted comes as [`Packet::Suback`].
+    pub(crate) fn subscribe(&mut self, wishes: &[Wish]) -> u16 {
+        let id = self.id();
+        codec::subscribe(id, wishes, &mut self.output.bytes);
+        id
+    }
+
+    /// Asks, and waits until all of it is granted. What is heard meanwhile is given to `hear`.
+    pub(crate) async fn subscribed(&mut self, wishes: &[Wish], mut hear: impl FnMut(Message)) -> Result<(), Over> {
+        let id = self.subscribe(wishes);
+        let granted = async {
+            loop {
+                match self.next().await? {
+                    Packet::Publish(message) => hear(message),
+                    Packet::Suback { id: answered, codes } if answered == id => return Ok(codes),
+                    _ => {}
+                }
+            }
+        };
+        let codes = timeout(ANSWER_TIME, granted).await;
+        let codes = codes.unwrap_or_else(|_| Err(Over("the broker does not grant what we asked for".to_owned())))?;
+        match wishes.iter().zip(codes).find(|(_, code)| *code >= 0x80) {
+            None => Ok(()),
+            Some((wish, code)) => {
+                let filter = &wish.filter;
+                Err(Over(format!("the broker lets us not hear `{filter}`: {}; see its access rules", refusal(code))))
+            }
+        }
+    }
+
+    pub(crate) fn unsubscribe(&mut self, filters: &[&str]) {
+        let id = self.id();
+        codec::unsubscribe(id, filters, &mut self.output.bytes);
+    }
+
+    /// Says something, and is told by [`Packet::Puback`] how it fared.
+    pub(crate) fn publish_confirmed(&mut self, message: &Message) -> u16 {
+        let id = self.id();
+        codec::publish(message, Some(id), &mut self.output.bytes);
+        id
+    }
+
+    /// Says something, once at most.
+    pub(crate) fn publish(&mut self, message: &Message) {
+        codec::publish(message, None, &mut self.output.bytes);
+    }
+
+    /// Bytes that the network has not taken yet.
+    pub(crate) fn backlog(&self) -> usize {
+        self.output.bytes.len() - self.output.written
+    }
+
+    /// The next packet. Sends what is to be sent meanwhile, pings, and acknowledges. Nothing is lost where the future
+    /// is dropped.
+    pub(crate) async fn next(&mut self) -> Result<Packet, Over> {
+        loop {
+            if let Some(packet) = self.take()? {
+                return Ok(packet);
+            }
+            let patience = self.heard + self.keep_alive * 3 / 2;
+            let due = self.ping_due.min(patience);
+            tokio::select! {
+                sent = self.output.send(&mut self.write), if !self.output.is_sent() => sent?,
+                read = self.read.read_buf(&mut self.input) => {
+                    if read? == 0 {
+                        return Err(Over("the broker closed the connection".to_owned()));
+                    }
+                    self.heard = Instant::now();
+                }
+                () = sleep_until(due) => {
+                    if Instant::now() >= patience {
+                        let silence = self.heard.elapsed().as_secs();
+                        return Err(Over(format!("nothing was heard of the broker for {silence} s")));
+                    }
+                    self.ping_due = Instant::now() + self.keep_alive / 2;
+                    codec::ping(&mut self.output.bytes);
+                }
+            }
+        }
+    }
+
+    /// A packet that is whole already.
+    fn take(&mut self) -> Result<Option<Packet>, Over> {
+        if self.taken < self.input.len() {
+            let mut rest = &self.input[self.taken..];
+            let found = self.reader.read(&mut rest);
+            self.taken = self.input.len() - rest.len();
+            match found.map_err(Over)? {
+                Some((Packet::Disconnect { code }, _)) => {
+                    return Err(Over(format!("the broker ended the connection: {}", refusal(code))));
+                }
+                Some((packet, id)) => {
+                    if let Some(id) = id {
+                        codec::acknowledge(id, &mut self.output.bytes);
+                    }
+                    return Ok(Some(packet));
+                }
+                None => {}
+            }
+        }
+        self.input.clear();
+        self.input.shrink_to(READ_BYTES);
+        self.taken = 0;
+        Ok(None)
+    }
+
+    /// Sends what is left, says farewell, and closes; the broker does not speak our will then.
+    pub(crate) async fn close(mut self) {
+        codec::disconnect(&mut self.output.bytes);
+        let _ = timeout(FAREWELL_TIME, async {
+            self.output.send(&mut self.write).await?;
+            self.write.shutdown().await
+        })
+        .await;
+    }
+
+    fn id(&mut self) -> u16 {
+        self.last_id = self.last_id.checked_add(1).unwrap_or(1);
+        self.last_id
+    }
+}
+
+/// Bytes on their way to the network.
+#[derive(Default)]
+struct Output {
+    bytes: Vec<u8>,
+    written: usize,
+    is_unflushed: bool,
+}
+
+impl Output {
+    fn is_sent(&self) -> bool {
+        self.bytes.is_empty() && !self.is_unflushed
+    }
+
+    /// Goes on where it stopped when it is dropped.
+    async fn send(&mut self, write: &mut WriteHalf<Box<dyn Bytes>>) -> io::Result<()> {
+        while self.written < self.bytes.len() {
+            let count = write.write(&self.bytes[self.written..]).await?;
+            if count == 0 {
+                return Err(io::ErrorKind::WriteZero.into());
+            }
+            self.written += count;
+            self.is_unflushed = true;
+        }
+        (self.bytes, self.written) = (Vec::new(), 0);
+        write.flush().await?;
+        self.is_unflushed = false;
+        Ok(())
+    }
+}
+
+/// What a code of MQTT means, for people.
+fn refusal(code: u8) -> String {
+    let meaning = match code {
+        0x00 => "it said goodbye",
+        0x84 => "it does not speak MQTT 5; use a broker that does",
+        0x85 => "the client id is not allowed",
+        0x86 => "user name or password is wrong",
+        0x87 => "we are not authorized",
+        0x88 | 0x89 => "it is busy",
+        0x8a => "we are banned",
+        0x8b => "it is shutting down",
+        0x8d => "it heard nothing of us",
+        0x8e => "another client uses our client id",
+        0x8f | 0x90 => "a topic is not allowed",
+        0x93 | 0x96 | 0x97 => "we say too much",
+        0x95 => "a message is too large",
+        0x9a => "it keeps no retained messages",
+        _ => "it gives no reason that we know",
+    };
+    format!("{meaning} (0x{code:02x})")
+}
+
+/// How long to stay away from a broker that is not there.
+pub(crate) struct Pause {
+    next: Duration,
+    random: RandomState,
+    count: u64,
+}
+
+impl Pause {
+    pub(crate) fn new() -> Pause {
+        Pause { next: FIRST_PAUSE, random: RandomState::new(), count: 0 }
+    }
+
+    /// The broker has served.
+    pub(crate) fn reset(&mut self) {
+        self.next = FIRST_PAUSE;
+    }
+
+    /// Between half of the pause and all of it, so that clients which lost their broker together do not return together.
+    pub(crate) fn take(&mut self) -> Duration {
+        self.count += 1;
+        let share = 0.5 + (self.random.hash_one(self.count) % 1000) as f64 / 2000.0;
+        let pause = self.next.mul_f64(share);
+        self.next = (self.next * 2).min(LAST_PAUSE);
+        pause
+    }
+}
+
+/// An id for one connection, short enough for small brokers, and for no two connections the same.
+pub(crate) fn client_id() -> String {
+    let mut random = [0; 6];
+    if getrandom::fill(&mut random).is_err() {
+        random.copy_from_slice(&RandomState::new().hash_one(0).to_be_bytes()[..6]);
+    }
+    let digits: String = random.iter().map(|byte| format!("{byte:02x}")).collect();
+    format!("sinew-{digits}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pauses_grow_to_a_limit_vary_and_begin_anew() {
+        let mut pause = Pause::new();
+        let pauses: Vec<Duration> = (0..12).map(|_| pause.take()).collect();
+        assert!(pauses[0] <= FIRST_PAUSE && pauses[0] >= FIRST_PAUSE / 2);
+        assert!(pauses[11] <= LAST_PAUSE && pauses[11] >= LAST_PAUSE / 2);
+        pause.reset();
+        assert!(pause.take() <= FIRST_PAUSE);
+    }
+
+    #[test]
+    fn no_two_connections_have_one_id() {
+        let (one, two) = (client_id(), client_id());
+        assert_ne!(one, two);
+        assert!(one.len() <= 20, "{one}");
+    }
+}

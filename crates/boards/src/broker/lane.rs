@@ -1,0 +1,122 @@
+//! A board's share of the one connection to its broker.
+//!
+//! What a board is told goes into the post, which the owner of the connection empties. What it says comes as a
+//! command to its task, like calls do, so an idle board costs no buffer here.
+
+use std::future::poll_fn;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use tokio::sync::OwnedSemaphorePermit;
+
+use super::codec::Message;
+use crate::queue::Queue;
+
+/// Bytes that may wait for the network. Beyond it texts are dropped, as MQTT does with messages it delivers once at
+/// most, and whoever waits for an answer hears of it when the time is up.
+const WAITING_BYTES: usize = 16 << 20;
+
+/// Messages on their way to the broker.
+pub(crate) struct Post {
+    queue: Queue<Message>,
+    bytes: AtomicUsize,
+    is_open: AtomicBool,
+}
+
+impl Post {
+    pub(crate) fn new() -> Arc<Post> {
+        Arc::new(Post { queue: Queue::new(), bytes: AtomicUsize::new(0), is_open: AtomicBool::new(false) })
+    }
+
+    /// Whether there is a connection at the moment.
+    pub(crate) fn is_open(&self) -> bool {
+        self.is_open.load(Ordering::Acquire)
+    }
+
+    /// What was posted for a connection that is gone does not go out on the next one.
+    pub(crate) fn set_open(&self, is_open: bool) {
+        self.is_open.store(is_open, Ordering::Release);
+        for message in self.queue.drain() {
+            self.bytes.fetch_sub(size(&message), Ordering::Relaxed);
+        }
+    }
+
+    /// Says nothing where it is dropped.
+    pub(crate) fn send(&self, message: Message) {
+        let size = size(&message);
+        if !self.is_open() || self.bytes.fetch_add(size, Ordering::Relaxed) > WAITING_BYTES {
+            if self.is_open() {
+                self.bytes.fetch_sub(size, Ordering::Relaxed);
+                tracing::warn!(topic = %message.topic, "the broker is too slow; a message was dropped");
+            }
+            return;
+        }
+        self.queue.push(message);
+    }
+
+    pub(crate) async fn next(&self) -> Message {
+        let message = poll_fn(|cx| self.queue.poll_pop(cx)).await;
+        self.bytes.fetch_sub(size(&message), Ordering::Relaxed);
+        message
+    }
+
+    /// The next one, if it is there already.
+    pub(crate) fn try_next(&self) -> Option<Message> {
+        let message = self.queue.pop()?;
+        self.bytes.fetch_sub(size(&message), Ordering::Relaxed);
+        Some(message)
+    }
+}
+
+fn size(message: &Message) -> usize {
+    message.topic.len() + message.payload.len()
+}
+
+/// One board's way into the post.
+pub(crate) struct Lane {
+    post: Arc<Post>,
+    /// Where the board hears.
+    topic: Box<str>,
+    /// Where the other end hears the first text, where that is another place: then it is an MCP server.
+    first: Option<Box<str>>,
+    is_server: bool,
+    /// Held while the board is asked for its tools, so that not all of them are asked at once.
+    turn: Option<OwnedSemaphorePermit>,
+    /// The longest text that the way takes.
+    pub(crate) text_bytes: usize,
+}
+
+impl Lane {
+    pub(crate) fn new(post: Arc<Post>, topic: String, turn: OwnedSemaphorePermit, text_bytes: usize) -> Lane {
+        Lane { post, topic: topic.into(), first: None, is_server: false, turn: Some(turn), text_bytes }
+    }
+
+    /// The way to an MCP server, which hears the first text elsewhere.
+    pub(crate) fn to_server(post: Arc<Post>, first: String, topic: String, text_bytes: usize) -> Lane {
+        Lane { post, topic: topic.into(), first: Some(first.into()), is_server: true, turn: None, text_bytes }
+    }
+
+    pub(crate) fn is_server(&self) -> bool {
+        self.is_server
+    }
+
+    pub(crate) fn send(&mut self, text: String) {
+        let topic = self.first.take().unwrap_or_else(|| self.topic.clone()).into_string();
+        self.post.send(Message { topic, payload: text.into_bytes(), ..Message::default() });
+    }
+
+    /// Why nothing can be sent at the moment.
+    pub(crate) fn obstacle(&self) -> Option<&'static str> {
+        (!self.post.is_open()).then_some("its broker cannot be reached at the moment")
+    }
+
+    /// It is this board's turn to be asked.
+    pub(crate) fn take_turn(&mut self, turn: OwnedSemaphorePermit) {
+        self.turn = Some(turn);
+    }
+
+    /// The board has answered; the next one may be asked.
+    pub(crate) fn settle(&mut self) {
+        self.turn = None;
+    }
+}

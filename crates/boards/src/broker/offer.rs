@@ -1,0 +1,299 @@
+//! The gateway as an MCP server on a broker ("MCP over MQTT"): whoever may reach its control topic there gets a
+//! session, over a pipe of lines to whatever speaks MCP at its other end.
+
+use std::collections::HashMap;
+use std::io;
+use std::time::Duration;
+
+use sinew_tool::{Value, json};
+use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
+use tokio::time::{Instant, sleep};
+use tokio_util::sync::CancellationToken;
+
+use super::Address;
+use super::client::{Connection, Over, Pause};
+use super::codec::{Message, Packet};
+use super::servers::open;
+use super::words::{self, Server, Side, wish};
+
+/// Clients that are served at once.
+const SESSIONS: usize = 64;
+/// Messages of one client that may wait; one that sends more meanwhile is let go.
+const WAITING: usize = 64;
+/// Answers that may wait for the network.
+const ANSWERS: usize = 256;
+/// The longest message read from a client.
+const MESSAGE_BYTES: usize = 1 << 20;
+/// News of changed tools come once from each session and concern everybody; within this time they are one.
+const SAME_NEWS: Duration = Duration::from_secs(1);
+
+/// How the gateway calls itself on a broker.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Offering {
+    /// The MQTT client id, the same each time.
+    pub server_id: String,
+    /// For example `sinew/home`.
+    pub server_name: String,
+    pub description: String,
+}
+
+impl Offering {
+    pub fn new(server_id: String, server_name: &str, description: &str) -> Result<Offering, String> {
+        if !words::is_name(server_name) {
+            return Err(format!(
+                "the server name `{server_name}` must have 1 to 128 characters in levels parted by `/`, without `+` and `#`; for example `sinew/home`"
+            ));
+        }
+        let (server_name, description) = (server_name.to_owned(), description.to_owned());
+        Ok(Offering { server_id, server_name, description })
+    }
+}
+
+/// Serves at the broker until `shutdown`. `open_pipe` gives for the id of a client a pipe to what speaks MCP, one message
+/// a line.
+pub async fn offer<P>(
+    address: Address,
+    offering: Offering,
+    open_pipe: impl Fn(&str) -> P + Send,
+    shutdown: CancellationToken,
+) -> io::Result<()>
+where
+    P: AsyncRead + AsyncWrite + Send + 'static,
+{
+    let mut pause = Pause::new();
+    while !shutdown.is_cancelled() {
+        let serving = Box::pin(serve(&address, &offering, &open_pipe, &mut pause, &shutdown));
+        // Not cut off by the shutdown: it says farewell.
+        let Err(Over(why)) = serving.await else { break };
+        let rest = pause.take();
+        tracing::warn!(broker = %address, "the tools are not offered: {why}; trying again in {rest:.1?}");
+        shutdown.run_until_cancelled(sleep(rest)).await;
+    }
+    Ok(())
+}
+
+async fn serve<P>(
+    address: &Address,
+    offering: &Offering,
+    open_pipe: &(impl Fn(&str) -> P + Send),
+    pause: &mut Pause,
+    shutdown: &CancellationToken,
+) -> Result<(), Over>
+where
+    P: AsyncRead + AsyncWrite + Send + 'static,
+{
+    let mut server = Server { id: offering.server_id.clone(), name: offering.server_name.clone() };
+    let gone = |server: &Server| Message { retain: true, ..Side::Server.message(&server.id, server.presence(), "") };
+    let properties = Side::Server.introduction();
+    let opening = open(address, &server.id, MESSAGE_BYTES, Some(&gone(&server)), &properties).await;
+    let mut connection = opening?;
+    let given = connection.properties.iter().find(|(key, _)| key == words::GIVEN_NAME).map(|(_, name)| name.clone());
+    if let Some(name) = given.filter(|name| words::is_name(name)) {
+        server.name = name;
+    }
+    connection.subscribed(&[wish(server.control(), false)], drop).await?;
+    let online = words::online(&server.name, &offering.description);
+    let here = Message { retain: true, ..Side::Server.message(&server.id, server.presence(), online) };
+    connection.publish(&here);
+    pause.reset();
+    tracing::info!(broker = %address, server = %server.name, "the tools are offered as an MCP server over MQTT");
+
+    let (answers, mut answered) = mpsc::channel(ANSWERS);
+    let mut desk = Desk { server, sessions: HashMap::new(), answers, last: 0, told: None };
+    let ended = loop {
+        tokio::select! {
+            packet = connection.next() => match packet {
+                Ok(Packet::Publish(message)) => desk.hear(message, &mut connection, open_pipe),
+                Ok(Packet::Suback { id, .. }) => desk.granted(id),
+                Ok(_) => {}
+                Err(over) => break Err(over),
+            },
+            Some(answer) = answered.recv() => desk.answer(answer, &mut connection),
+            () = shutdown.cancelled() => break Ok(()),
+        }
+    };
+    if ended.is_ok() {
+        for client in desk.sessions.keys() {
+            connection.publish(&Side::Server.message(&desk.server.id, desk.server.rpc(client), words::DISCONNECTED));
+        }
+        connection.publish(&gone(&desk.server));
+        connection.close().await;
+    }
+    ended
+}
+
+struct Desk {
+    server: Server,
+    /// By the id of the client.
+    sessions: HashMap<String, Session>,
+    answers: mpsc::Sender<Answer>,
+    /// Counts the sessions.
+    last: u64,
+    told: Option<(String, Instant)>,
+}
+
+/// A line of a session; `None` is its end.
+struct Answer {
+    client: String,
+    number: u64,
+    line: Option<String>,
+}
+
+struct Session {
+    number: u64,
+    /// What the client says.
+    lines: mpsc::Sender<String>,
+    pumping: JoinHandle<()>,
+    /// The subscription that must be granted before the first message is passed on, and that message.
+    waiting: Option<(u16, String)>,
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        self.pumping.abort();
+    }
+}
+
+impl Desk {
+    fn hear<P>(&mut self, message: Message, connection: &mut Connection, open_pipe: &impl Fn(&str) -> P)
+    where
+        P: AsyncRead + AsyncWrite + Send + 'static,
+    {
+        let Ok(text) = String::from_utf8(message.payload) else { return };
+        // In JSON a line break is never more than white space.
+        let line = text.replace(['\n', '\r'], " ");
+        if message.topic == self.server.control() {
+            let sender = message.properties.into_iter().find(|(key, _)| key == words::SENDER).map(|(_, id)| id);
+            match sender.filter(|id| words::is_id(id)) {
+                Some(client) if words::method(&line).as_deref() == Some("initialize") => {
+                    self.begin(client, line, connection, open_pipe);
+                }
+                _ => tracing::debug!("a message at the control topic is no initialize, or does not say whose it is"),
+            }
+            return;
+        }
+        if let Some(client) = self.server.rpc_client(&message.topic) {
+            let client = client.to_owned();
+            if words::method(&line).as_deref() == Some("notifications/disconnected") {
+                return self.end(&client, connection);
+            }
+            let Some(session) = self.sessions.get(&client) else { return };
+            if session.lines.try_send(line).is_err() {
+                tracing::warn!(?client, "an MCP client over MQTT says more than can be listened to, and is let go");
+                self.end(&client, connection);
+            }
+        } else if let Some(client) = message.topic.strip_prefix("$mcp-client/presence/") {
+            let client = client.to_owned();
+            if words::method(&line).as_deref() == Some("notifications/disconnected") {
+                self.end(&client, connection);
+            }
+        } else if let Some(client) = message.topic.strip_prefix("$mcp-client/capability/")
+            && let Some(session) = self.sessions.get(client)
+        {
+            let _ = session.lines.try_send(line);
+        }
+    }
+
+    /// A client wants a session; one that has one gets another.
+    fn begin<P>(&mut self, client: String, line: String, connection: &mut Connection, open_pipe: &impl Fn(&str) -> P)
+    where
+        P: AsyncRead + AsyncWrite + Send + 'static,
+    {
+        if self.sessions.len() >= SESSIONS && !self.sessions.contains_key(&client) {
+            let id = serde_json::from_str::<Value>(&line).map(|message| message["id"].clone()).unwrap_or_default();
+            let error =
+                json!({"code": -32000, "message": format!("{SESSIONS} clients are served already; try again later")});
+            let text = json!({"jsonrpc": "2.0", "id": id, "error": error}).to_string();
+            let message = Side::Server.message(&self.server.id, self.server.rpc(&client), text);
+            return connection.publish(&message);
+        }
+        let wishes = [
+            wish(words::client_presence(&client), false),
+            wish(words::client_capability(&client), false),
+            wish(self.server.rpc(&client), true),
+        ];
+        let granted = connection.subscribe(&wishes);
+        let (lines, said) = mpsc::channel(WAITING);
+        self.last += 1;
+        let number = self.last;
+        let pumping = tokio::spawn(pump(open_pipe(&client), said, client.clone(), number, self.answers.clone()));
+        self.sessions.insert(client, Session { number, lines, pumping, waiting: Some((granted, line)) });
+    }
+
+    /// What a client said first is passed on once its answers can be heard.
+    fn granted(&mut self, id: u16) {
+        for session in self.sessions.values_mut() {
+            if let Some((_, line)) = session.waiting.take_if(|(waiting, _)| *waiting == id) {
+                let _ = session.lines.try_send(line);
+            }
+        }
+    }
+
+    fn answer(&mut self, answer: Answer, connection: &mut Connection) {
+        let Answer { client, number, line } = answer;
+        if self.sessions.get(&client).is_none_or(|session| session.number != number) {
+            return;
+        }
+        let Some(line) = line else { return self.end(&client, connection) };
+        let topic = match words::method(&line) {
+            Some(method) if is_for_all(&method) => {
+                let is_told = self.told.as_ref().is_some_and(|(told, at)| *told == line && at.elapsed() < SAME_NEWS);
+                if is_told {
+                    return;
+                }
+                self.told = Some((line.clone(), Instant::now()));
+                self.server.capability()
+            }
+            _ => self.server.rpc(&client),
+        };
+        connection.publish(&Side::Server.message(&self.server.id, topic, line));
+    }
+
+    fn end(&mut self, client: &str, connection: &mut Connection) {
+        if self.sessions.remove(client).is_some() {
+            let topics = [words::client_presence(client), words::client_capability(client), self.server.rpc(client)];
+            connection.unsubscribe(&topics.each_ref().map(String::as_str));
+        }
+    }
+}
+
+/// News that every client of a server hears.
+fn is_for_all(method: &str) -> bool {
+    method == "notifications/resources/updated"
+        || (method.starts_with("notifications/") && method.ends_with("/list_changed"))
+}
+
+/// Lines of a client into the pipe, and lines of the pipe to whoever sends them.
+async fn pump<P: AsyncRead + AsyncWrite>(
+    pipe: P,
+    mut said: mpsc::Receiver<String>,
+    client: String,
+    number: u64,
+    answers: mpsc::Sender<Answer>,
+) {
+    let (reader, mut writer) = tokio::io::split(pipe);
+    let inward = async {
+        while let Some(mut line) = said.recv().await {
+            line.push('\n');
+            if writer.write_all(line.as_bytes()).await.is_err() || writer.flush().await.is_err() {
+                return;
+            }
+        }
+    };
+    let outward = async {
+        let mut lines = BufReader::new(reader).lines();
+        while let Ok(Some(line)) = lines.next_line().await {
+            let answer = Answer { client: client.clone(), number, line: Some(line) };
+            if answers.send(answer).await.is_err() {
+                return;
+            }
+        }
+    };
+    tokio::select! {
+        () = inward => {}
+        () = outward => {}
+    }
+    let _ = answers.send(Answer { client, number, line: None }).await;
+}

@@ -1,0 +1,152 @@
+//! "MCP over MQTT" through a real Mosquitto, both ways: servers there are devices, and the gateway is such a server.
+
+use serde_json::{Value, json};
+use sinew_boards::broker::{self, Address, Offering};
+use sinew_sim::server::{self, ServerConfig};
+use sinew_tool::{Device, DeviceEvent, LeaveReason};
+use sinew_wire::device::{Board, Property, Reply, ToolSpec};
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream};
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+use crate::mosquitto::Mosquitto;
+use crate::mqtt::Client;
+use crate::support::{House, answered, call, soon};
+
+fn address(mosquitto: &Mosquitto) -> Address {
+    Address::new(&mosquitto.url(), None, None).expect("an address")
+}
+
+fn follow(house: &House, mosquitto: &Mosquitto) -> JoinHandle<std::io::Result<()>> {
+    let following =
+        broker::follow_servers(address(mosquitto), "#".to_owned(), house.boards.clone(), house.shutdown.clone());
+    tokio::spawn(following)
+}
+
+fn lamp(mosquitto: &Mosquitto, id: &str) -> (CancellationToken, JoinHandle<()>) {
+    let config = ServerConfig {
+        url: mosquitto.url(),
+        server_id: id.to_owned(),
+        server_name: "home/Desk Lamp".to_owned(),
+        description: "A lamp on the desk".to_owned(),
+    };
+    let shutdown = CancellationToken::new();
+    let end = shutdown.clone();
+    (end, tokio::spawn(async move { server::run(config, shutdown).await.expect("it lives") }))
+}
+
+fn names(device: &std::sync::Arc<dyn Device>) -> Vec<String> {
+    device.tools().iter().map(|tool| tool.name.clone()).collect()
+}
+
+#[tokio::test]
+async fn a_server_on_a_broker_is_a_device_tells_of_new_tools_and_leaves() {
+    let (mosquitto, mut house) = (Mosquitto::open().await, House::open().await);
+    // It is there before anybody looks.
+    let (end, life) = lamp(&mosquitto, "lamp-1");
+    let following = follow(&house, &mosquitto);
+    let device = house.joined().await;
+    let info = device.info();
+    assert_eq!((info.key.0.as_str(), info.suggested_id.as_str()), ("provider:mqtt:lamp-1/home/Desk Lamp", "desk-lamp"));
+    assert_eq!(info.instructions.as_deref(), Some("A lamp on the desk"));
+    assert_eq!(info.attributes["admitted_by"], "broker");
+    let outcome = answered(call(&device, "switch", json!({"on": true}))).await.expect("an answer");
+    assert!(format!("{outcome:?}").contains("true"), "{outcome:?}");
+    assert!(!names(&device).contains(&"dim".to_owned()));
+    answered(call(&device, "grow", json!({}))).await.expect("an answer");
+    loop {
+        if let DeviceEvent::Changed(changed) = house.next().await
+            && names(&changed).contains(&"dim".to_owned())
+        {
+            break;
+        }
+    }
+    end.cancel();
+    soon(life).await.expect("no panic");
+    assert_eq!(house.left().await.1, LeaveReason::Closed);
+    house.shutdown.cancel();
+    soon(following).await.expect("no panic").expect("no error");
+}
+
+#[tokio::test]
+async fn a_server_that_vanishes_is_gone_by_its_will_and_comes_back() {
+    let (mosquitto, mut house) = (Mosquitto::open().await, House::open().await);
+    let _following = follow(&house, &mosquitto);
+    let (_, life) = lamp(&mosquitto, "lamp-1");
+    house.joined().await;
+    life.abort();
+    house.left().await;
+    let (_end, _life) = lamp(&mosquitto, "lamp-1");
+    assert!(names(&house.joined().await).contains(&"switch".to_owned()));
+}
+
+#[tokio::test]
+async fn presence_without_a_server_and_words_that_are_none_are_left_alone() {
+    let (mosquitto, mut house) = (Mosquitto::open().await, House::open().await);
+    let mut stranger = Client::at(mosquitto.address, 4).await;
+    assert_eq!(stranger.connect("stranger", "x", 60).await, 0);
+    let online = br#"{"jsonrpc":"2.0","method":"notifications/server/online","params":{}}"#;
+    for (topic, payload) in [
+        ("$mcp-server/presence/stale/a/b", &online[..]),
+        ("$mcp-server/presence/odd/a", b"hello"),
+        ("$mcp-server/presence/odd/a", b"\xff"),
+        ("$mcp-server/presence/only-an-id", online),
+    ] {
+        stranger.publish_to(topic, 1, payload).await;
+    }
+    let _following = follow(&house, &mosquitto);
+    let (_end, _life) = lamp(&mosquitto, "lamp-1");
+    assert_eq!(house.joined().await.info().attributes["server_name"], "home/Desk Lamp");
+}
+
+/// What speaks MCP at the other end of a pipe: a board of the SDK, a message a line.
+fn mcp() -> DuplexStream {
+    let (ours, theirs) = tokio::io::duplex(1 << 16);
+    tokio::spawn(async move {
+        let (reader, mut writer) = tokio::io::split(theirs);
+        let mut board = Board::new("gateway", "1.0").tool(
+            ToolSpec::new("add", "Add").with(Property::integer("a", ..)).with(Property::integer("b", ..)),
+            |arguments| Ok(Reply::from((arguments.integer("a")? + arguments.integer("b")?).to_string())),
+        );
+        let mut lines = BufReader::new(reader).lines();
+        while let Ok(Some(line)) = lines.next_line().await {
+            let message: Value = serde_json::from_str(&line).expect("JSON");
+            if let Some(answer) = board.handle_rpc(message) {
+                writer.write_all(format!("{answer}\n").as_bytes()).await.expect("written");
+            }
+        }
+    });
+    ours
+}
+
+#[tokio::test]
+async fn the_gateway_is_a_server_on_a_broker_for_whoever_introduces_itself() {
+    let (mosquitto, mut house) = (Mosquitto::open().await, House::open().await);
+    let offering = Offering::new("sinew-test".to_owned(), "sinew/test", "Everything here").expect("a name");
+    let shutdown = CancellationToken::new();
+    let offered = broker::offer(address(&mosquitto), offering, |_| mcp(), shutdown.clone());
+    let offered = tokio::spawn(offered);
+    // Whoever does not say who it is, or speaks out of turn, gets no session.
+    let mut stranger = Client::at(mosquitto.address, 4).await;
+    assert_eq!(stranger.connect("stranger", "x", 60).await, 0);
+    for text in [r#"{"jsonrpc":"2.0","id":1,"method":"initialize"}"#, "{}", "\u{7f}", r#"{"method":"tools/list"}"#] {
+        stranger.publish_to("$mcp-server/sinew-test/sinew/test", 0, text.as_bytes()).await;
+        stranger.publish_to("$mcp-rpc/stranger/sinew-test/sinew/test", 0, text.as_bytes()).await;
+    }
+    let _following = follow(&house, &mosquitto);
+    let device = house.joined().await;
+    assert_eq!(device.info().instructions.as_deref(), Some("Everything here"));
+    // The arguments arrive in the order of the declaration, whatever the caller's.
+    let outcome = answered(call(&device, "add", json!({"b": 2, "a": 40}))).await.expect("an answer");
+    assert!(format!("{outcome:?}").contains("42"), "{outcome:?}");
+    shutdown.cancel();
+    soon(offered).await.expect("no panic").expect("no error");
+    assert_eq!(house.left().await.1, LeaveReason::Closed);
+}
+
+#[test]
+fn a_server_name_is_levels_without_wildcards() {
+    for wrong in ["", "a/", "/a", "a/+", "#"] {
+        assert!(Offering::new("x".to_owned(), wrong, "").expect_err(wrong).contains("sinew/home"));
+    }
+}
