@@ -207,11 +207,11 @@ async fn memory(plan: &Plan, scratch: &Scratch, report: &mut Report) -> Result<(
     let address = gateway.address()?;
     let first = process::boards(gateway.devices_url(), 1, FIRST).await?;
     joined(address, 1, FIRST).await?;
-    tokio::time::sleep(Duration::from_secs(1)).await;
+    settled(address).await?;
     let before = gateway.resident()?;
     let further = process::boards(gateway.devices_url(), FIRST + 1, plan.boards).await?;
     joined(address, FIRST + 1, plan.boards).await?;
-    tokio::time::sleep(Duration::from_secs(1)).await;
+    settled(address).await?;
     let each = gateway.resident()?.saturating_sub(before) as f64 / f64::from(plan.boards) / 1024.0;
     for process in [first, further, gateway] {
         process.stop().await;
@@ -234,6 +234,17 @@ async fn joined(address: SocketAddr, first: u32, count: u32) -> Result<(), Failu
             }
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
+    }
+    Ok(())
+}
+
+/// Waits until the joining has left no trace but the boards: the allocator keeps what was freed for a second, and
+/// gives it back only while it is used.
+async fn settled(address: SocketAddr) -> Result<(), Failure> {
+    let mut client = crate::client::Target::local(address, TOKEN)?.connect().await?;
+    for _ in 0..40 {
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        client.get("/api/v1/events?limit=1").await?;
     }
     Ok(())
 }
