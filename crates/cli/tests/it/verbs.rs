@@ -13,7 +13,7 @@ fn devices_are_listed_for_people_and_for_scripts() {
     let house = House::demo();
     let table = house.run(&["devices"]).ok().out;
     assert!(table.starts_with("DEVICE"), "{table}");
-    assert_eq!(table.lines().filter(|line| line.contains("ready")).count(), 5, "{table}");
+    assert_eq!(table.lines().filter(|line| line.contains("ready")).count(), 6, "{table}");
     assert!(table.contains("device token") && !table.contains("gateway token"), "{table}");
     let devices = house.json(&["devices"]);
     let first = &devices["devices"][0];
@@ -166,7 +166,7 @@ fn a_virtual_board_that_cannot_dial_says_why() {
 fn the_doctor_is_content_with_a_running_demo_and_names_a_fault() {
     let house = House::demo();
     let well = house.run(&["doctor"]).ok().out;
-    assert!(well.contains("answers at") && well.contains("5 ready of 5 known"), "{well}");
+    assert!(well.contains("answers at") && well.contains("6 ready of 6 known"), "{well}");
     let unwell = house.run(&["doctor", "--token", "wrong-token-0123456789"]);
     assert_eq!(unwell.code, 1, "{unwell:?}");
     assert!(unwell.out.contains("refuses the token") && unwell.out.contains('→'), "{}", unwell.out);
