@@ -328,6 +328,8 @@ pub enum PhonesVerb {
         #[arg(value_name = "IP:PORT")]
         address: String,
     },
+    /// Install the companion app on a phone, for tools of apps that answer as activities do; asks first
+    InstallCompanion(InstallCompanion),
     /// Pair with a phone (Android 11 and later), through this machine's adb server
     Pair {
         /// The address that the phone shows under "Pair device with pairing code"
@@ -336,6 +338,23 @@ pub enum PhonesVerb {
         /// The six digits it shows there
         code: String,
     },
+}
+
+#[derive(Args, Debug)]
+pub struct InstallCompanion {
+    /// The phone, by its id or name in the gateway, or by its serial
+    pub device: String,
+
+    /// Do not ask
+    #[arg(long)]
+    pub yes: bool,
+
+    /// The folder that android/build filled, where it is neither beside `sinew` nor in the state directory
+    #[arg(long, value_name = "DIR")]
+    pub files: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub reach: Reach,
 }
 
 #[derive(Args, Debug)]
@@ -538,6 +557,10 @@ pub struct SimPhone {
     /// Milliseconds that every command takes at least
     #[arg(long, value_name = "MS", default_value_t = 0)]
     pub latency: u64,
+
+    /// Run Sinew's agent where it is started there, on a JVM; DIR is the folder that android/build filled
+    #[arg(long, value_name = "DIR")]
+    pub agent: Option<PathBuf>,
 }
 
 #[derive(Args, Debug)]

@@ -12,7 +12,9 @@ use std::time::Duration;
 use common::tracked::{Tracked, built};
 use common::{failure, json_of, text};
 use sinew_phones::adb::{AdbPhone, Offer};
+use sinew_phones::agent::{ActivityAnswer, ActivityCall, Companion, CompanionError};
 use sinew_phones::{AgentFiles, AgentSource, Phone, Profile, Standby};
+use sinew_sim::phone::guest::{Part, PartKind, Reaction, Request};
 use sinew_sim::phone::{AgentEnd, Android, Denial, Guest, Played, Setup};
 use sinew_tool::{Device, json};
 
@@ -26,18 +28,19 @@ async fn with_java(android: Android) -> Option<Tracked> {
     Some(bench)
 }
 
-/// A phone whose agent is played. Whatever is pushed does not matter to it.
-async fn with_played(hello: &str, react: impl Fn(&str) -> Option<String> + Send + Sync + 'static) -> Option<Tracked> {
+/// A phone whose agent is played, and the folder of what is pushed, which does not matter to it.
+async fn with_played(
+    hello: &str,
+    react: impl Fn(&str) -> Option<String> + Send + Sync + 'static,
+) -> Option<(Tracked, tempfile::TempDir)> {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("agent.jar"), "a jar").unwrap();
     let files = AgentFiles::at(folder.path()).unwrap();
-    // The folder is read when the agent starts, so it stays.
-    std::mem::forget(folder);
     let offer = Offer { agent: AgentSource::Files(files), ..Offer::shell(Profile::Full) };
     let bench = Tracked::open(Setup::default(), offer).await?;
     let played = Played { hello: hello.to_owned(), react: Arc::new(react) };
     bench.handset.set_agent(Some(AgentEnd::Played(played)));
-    Some(bench)
+    Some((bench, folder))
 }
 
 const HELLO: &str = r#"{"hello":"sinew-agent","version":"9.9.9","protocol":1,"api":34,"release":"14","capabilities":["ping","tree","touch","key","set_text","clipboard_get","clipboard_set"]}"#;
@@ -169,7 +172,7 @@ async fn providers_are_called_with_real_bundles() {
 #[tokio::test]
 async fn without_an_agent_the_shell_does_what_it_can_and_the_reason_is_told() {
     // The files are there, but the phone runs no Java.
-    let Some(mut bench) = with_played(HELLO, |_| None).await else { return };
+    let Some((mut bench, _folder)) = with_played(HELLO, |_| None).await else { return };
     bench.handset.set_agent(None);
     let phone = bench.phone().await;
     assert!(text(&*phone, "get_screen", json!({})).await.starts_with("app "));
@@ -194,7 +197,7 @@ async fn without_an_agent_the_shell_does_what_it_can_and_the_reason_is_told() {
 #[tokio::test]
 async fn an_agent_of_another_protocol_is_not_used() {
     let hello = HELLO.replace("\"protocol\":1", "\"protocol\":2");
-    let Some(mut bench) = with_played(&hello, |_| Some("{}".to_owned())).await else { return };
+    let Some((mut bench, _folder)) = with_played(&hello, |_| Some("{}".to_owned())).await else { return };
     let phone = bench.phone().await;
     assert!(text(&*phone, "get_screen", json!({})).await.starts_with("app "));
     let why = agent_of(&*phone);
@@ -210,7 +213,7 @@ async fn an_agent_that_talks_nonsense_or_dies_is_done_without_and_tried_less_and
         counted.fetch_add(1, Ordering::SeqCst);
         Some("\u{1}noise\n".repeat(40))
     };
-    let Some(mut bench) = with_played(HELLO, react).await else { return };
+    let Some((mut bench, _folder)) = with_played(HELLO, react).await else { return };
     let phone = bench.phone().await;
     for _ in 0..6 {
         assert!(text(&*phone, "get_screen", json!({})).await.starts_with("app "));
@@ -230,7 +233,7 @@ async fn an_agent_that_talks_nonsense_or_dies_is_done_without_and_tried_less_and
             )),
         }
     };
-    let Some(mut bench) = with_played(HELLO, react).await else { return };
+    let Some((mut bench, _folder)) = with_played(HELLO, react).await else { return };
     let phone = bench.phone().await;
     assert!(text(&*phone, "get_accessibility_tree", json!({})).await.contains("\"V\""));
     let (code, message) = failure(&*phone, "tap", json!({"x": 5, "y": 5})).await;
@@ -246,4 +249,45 @@ async fn an_agent_that_is_switched_off_says_how_to_switch_it_on() {
     assert_eq!(standby.capabilities().agent.as_deref(), Some("off"));
     let error = standby.clipboard().await.unwrap_err();
     assert!(error.to_string().contains("agent = true"), "{error}");
+}
+
+#[tokio::test]
+async fn the_companion_is_installed_and_carries_the_answers_of_activities() {
+    let Some(apk) = built("companion.apk") else { return };
+    let Some(mut bench) = Tracked::open(Setup::default(), Offer::shell(Profile::Full)).await else { return };
+    bench.phone().await;
+    let companion = Companion::new(bench.server.transport(bench.address.clone(), true));
+    let react = |request: &Request| match request.extras["tool_name"].as_str() {
+        "echo" => Reaction::ok(request.extras["parameters"].clone()),
+        "cancel" => Reaction::Answer { code: 0, text: None, extras: None },
+        "forbidden" => Reaction::Refuse,
+        _ => Reaction::Hang,
+    };
+    let class = ".ToolActivity".to_owned();
+    let part = Part { kind: PartKind::Activity, class, actions: vec!["a.CALL".to_owned()], react: Arc::new(react) };
+    bench.handset.install(Guest { package: "com.guest".to_owned(), parts: vec![part], ..Guest::default() });
+    let call = async |tool_name: &str, component: &str, parameters: &str, limit: u64| {
+        let call = ActivityCall { component: Some(component), package: None, action: "a.CALL", tool_name, parameters };
+        companion.call(&call, Duration::from_millis(limit)).await
+    };
+    let guest = "com.guest/.ToolActivity";
+    let absent = companion.about().await.unwrap_err();
+    assert!(absent.to_string().contains("install-companion"), "{absent}");
+    assert!(matches!(call("echo", guest, "{}", 9000).await, Err(CompanionError::Absent(_))));
+
+    assert!(companion.install(b"no apk").await.unwrap_err().to_string().contains("INSTALL_PARSE_FAILED"));
+    assert_eq!(companion.install(&std::fs::read(apk).unwrap()).await.as_deref(), Ok("0.1.0"));
+    let parameters = "{\"path\": \"/sdcard/it's $HOME 日本.pdf\",\n \"n\": 1}";
+    let answer = call("echo", guest, parameters, 9000).await.unwrap();
+    assert_eq!(answer, ActivityAnswer { code: -1, result: Some(parameters.to_owned()) });
+    assert_eq!(call("cancel", guest, "{}", 9000).await, Ok(ActivityAnswer { code: 0, result: None }));
+    let kind = |answer: Result<ActivityAnswer, CompanionError>| match answer {
+        Err(CompanionError::Refused { kind, .. }) => kind,
+        other => format!("{other:?}"),
+    };
+    assert_eq!(kind(call("forbidden", guest, "{}", 9000).await), "denied");
+    assert_eq!(kind(call("echo", "com.guest/.Other", "{}", 9000).await), "not_found");
+    assert!(matches!(call("sleep", guest, "{}", 500).await, Err(CompanionError::Timeout(_))));
+    let long = "x".repeat(70_000);
+    assert!(matches!(call("echo", guest, &long, 9000).await, Err(CompanionError::TooLong(70_000))));
 }

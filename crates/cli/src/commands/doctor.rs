@@ -5,8 +5,10 @@ use std::net::{SocketAddr, TcpListener};
 use std::path::Path;
 
 use serde_json::{Value, json};
+use sinew_phones::agent::CompanionError;
 
-use super::{list, text};
+use super::{companion, list, text};
+use crate::android::Agent;
 use crate::args::{Doctor, Reach};
 use crate::board_doors::{guess_host, ota_url};
 use crate::brokers::Section;
@@ -58,6 +60,8 @@ pub async fn run(args: Doctor, show: Show) -> Result<(), Failure> {
         checks.push(self::broker(broker).await);
     }
     checks.push(adb().await);
+    checks.push(agent(&config.phones.agent, &place));
+    checks.extend(companions().await);
 
     let faults = checks.iter().filter(|check| check.verdict == Verdict::Fault).count();
     let all = json!({"checks": checks.iter().map(Check::to_json).collect::<Vec<_>>()});
@@ -185,6 +189,10 @@ async fn devices(running: &Running, reach: &Reach) -> Vec<Check> {
         if !matches!(state, "ready" | "away") {
             checks.push(Check::note(NAME, format!("{} is {state}", text(device, "id")), text(device, "remedy")));
         }
+        if let Some(why) = text(&device["attributes"], "agent").strip_prefix("absent: ") {
+            let message = format!("{} is used without the agent", text(device, "id"));
+            checks.push(Check::note(NAME, message, why));
+        }
     }
     let trials = devices.iter().filter(|device| text(device, "admitted_by") == "gateway token").count();
     if trials > 0 {
@@ -302,6 +310,39 @@ async fn adb() -> Check {
         }
         _ => Check::note(NAME, "not found; only phones need it", "install it, for example with: apt install adb"),
     }
+}
+
+/// The files of the part that runs on phones.
+fn agent(setting: &Agent, state: &Path) -> Check {
+    const NAME: &str = "agent";
+    match (setting.find(state), setting) {
+        (Ok(files), Agent::Switch(false)) => Check::well(NAME, format!("{}, switched off", files.agent.display())),
+        (Ok(files), _) => Check::well(NAME, format!("{}; phones get it when it is needed", files.agent.display())),
+        (Err(why), _) => Check::note(
+            NAME,
+            "not built: phones have no multi-touch, no clipboard, and only the text of a US keyboard",
+            why,
+        ),
+    }
+}
+
+/// The companion app on the phones that adb has ready.
+async fn companions() -> Vec<Check> {
+    const NAME: &str = "companion";
+    let check = |(serial, about): (String, Result<String, CompanionError>)| match about {
+        Ok(version) => Check::well(NAME, format!("version {version} on {serial}")),
+        Err(CompanionError::Absent(_)) => Check::note(
+            NAME,
+            format!("not on {serial}; only tools of apps that answer as activities do need it"),
+            format!("sinew phones install-companion {serial}"),
+        ),
+        Err(error) => Check::note(
+            NAME,
+            format!("on {serial}: {error}"),
+            format!("adb -s {serial} shell pm path sinew.companion shows whether it is there"),
+        ),
+    };
+    companion::survey().await.into_iter().map(check).collect()
 }
 
 #[cfg(test)]

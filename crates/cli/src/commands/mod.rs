@@ -3,6 +3,7 @@
 pub mod app;
 mod boards;
 mod call;
+mod companion;
 mod demo;
 mod devices;
 mod doctor;

@@ -6,7 +6,7 @@ use sinew_phones::adb::{self, AdbError, Server, track};
 use sinew_tool::ToolError;
 
 use super::devices::ink_of;
-use super::{list, text};
+use super::{companion, list, text};
 use crate::args::{Phones, PhonesVerb, Reach};
 use crate::client::Target;
 use crate::failure::Failure;
@@ -17,6 +17,7 @@ pub async fn run(args: Phones, show: Show) -> Result<(), Failure> {
         None => return all(&args.reach, show).await,
         Some(PhonesVerb::Apps { reach }) => return apps(reach, show).await,
         Some(PhonesVerb::Connect { address }) => server().await?.connect_phone(address).await,
+        Some(PhonesVerb::InstallCompanion(args)) => return companion::install(args, &server().await?, show).await,
         Some(PhonesVerb::Pair { address, code }) => server().await?.pair(address, code).await,
     };
     let answer = answer.map_err(failure)?;

@@ -1,11 +1,12 @@
 //! `sinew sim`: virtual boards for a gateway elsewhere, virtual phones for adb, and the conformance fixture.
 
+use std::path::Path;
 use std::time::Duration;
 
 use serde_json::json;
 use sinew_sim::board::{self, BoardConfig, Trust, hardware_id};
 use sinew_sim::crowd;
-use sinew_sim::phone::{Clock, PhoneConfig, Stand};
+use sinew_sim::phone::{AgentEnd, Clock, PhoneConfig, Stand};
 use tokio_util::sync::CancellationToken;
 
 use crate::args::{BoardKind, Sim, SimBoard, SimPhone, SimVerb};
@@ -71,6 +72,15 @@ async fn boards(args: SimBoard, show: Show) -> Result<(), Failure> {
     outcome
 }
 
+/// The agent for a computer, which the virtual phone may run.
+fn host(folder: &Path) -> Result<AgentEnd, Failure> {
+    let jar = folder.join("agent-host.jar");
+    match jar.is_file() {
+        true => Ok(AgentEnd::Java(jar)),
+        false => Err(Failure::new(Kind::Config, format!("there is no {}; build it with android/build", jar.display()))),
+    }
+}
+
 async fn phones(args: SimPhone, show: Show) -> Result<(), Failure> {
     let mut stop = StopSignal::new()?;
     let config = PhoneConfig {
@@ -80,6 +90,7 @@ async fn phones(args: SimPhone, show: Show) -> Result<(), Failure> {
         latency: Duration::from_millis(args.latency),
         lock: args.lock,
         clock: Clock::Real,
+        agent: args.agent.as_deref().map(host).transpose()?,
     };
     let stand = Stand::open(&config).await;
     let stand = stand.map_err(|error| {

@@ -151,6 +151,27 @@ fn virtual_phones_come_through_the_real_adb() {
     let screen = ours(&["call", "virtual-phone-1", "open_app", "app=com.android.settings", "return=screen"]).ok().out;
     assert!(screen.contains("app com.android.settings"), "{screen}");
 
+    // An app is installed with consent alone, from the files that android/build makes.
+    let built = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/android");
+    let built = built.to_str().expect("a plain path");
+    let install = |more: &[&str]| {
+        let command = [&["phones", "install-companion", "virtual-phone-1", "--files"], more].concat();
+        run(adb.sinew(state.path()).args(command).stdin(Stdio::null()))
+    };
+    let missing = install(&["/nonexistent", "--yes"]);
+    assert!(missing.code == 78 && missing.err.contains("android/build"), "{}", missing.err);
+    let is_built = Path::new(built).join("companion.apk").is_file();
+    assert!(is_built || std::env::var_os("SINEW_TEST_ALL").is_none(), "run android/build");
+    if is_built {
+        let unasked = install(&[built]);
+        assert!(unasked.code == 64 && unasked.err.contains("--yes"), "{}", unasked.err);
+        assert!(ours(&["doctor"]).out.contains(&format!("sinew phones install-companion {first}")));
+        assert!(install(&[built, "--yes"]).ok().out.starts_with("Companion 0.1.0 is on "));
+        assert!(ours(&["doctor"]).out.contains(&format!("version 0.1.0 on {first}")));
+    }
+    let unknown = ours(&["phones", "install-companion", "nobody", "--files", built, "--yes"]);
+    assert!(unknown.code != 0 && (!is_built || unknown.err.contains(&first)), "{}", unknown.err);
+
     let pairing = ours(&["phones", "pair", "127.0.0.1:1", "123456"]);
     assert_ne!(pairing.code, 0, "nobody pairs there");
     let wrong = ours(&["phones", "pair", "127.0.0.1:1", "12"]);

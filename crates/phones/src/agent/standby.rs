@@ -93,7 +93,7 @@ impl Standby {
                 Ok(agent)
             }
             Err(error) => {
-                self.shared.fail(error.to_string());
+                self.shared.fail(error.to_string(), Duration::from_secs(1));
                 self.shared.tell();
                 Err(error)
             }
@@ -151,7 +151,7 @@ impl Shared {
             if since.elapsed() >= SETTLED {
                 self.lock().failures = 0;
             }
-            self.fail(format!("the agent ended: {}", agent.ended().unwrap_or_default()));
+            self.fail(format!("the agent ended: {}", agent.ended().unwrap_or_default()), Duration::ZERO);
         }
         let state = self.lock();
         match &state.trouble {
@@ -163,13 +163,13 @@ impl Shared {
         }
     }
 
-    /// The first trouble costs nothing; then the pause is a second and doubles.
-    fn fail(&self, why: String) {
+    /// After the first trouble the pause is as given, then two seconds, and it doubles.
+    fn fail(&self, why: String, first: Duration) {
         tracing::warn!(phone = %self.transport.serial, "{why}");
         let mut state = self.lock();
         let pause = match state.failures {
-            0 => Duration::ZERO,
-            failures => Duration::from_secs(1 << (failures - 1).min(9)).min(LONGEST_PAUSE),
+            0 => first,
+            failures => Duration::from_secs(1 << failures.min(9)).min(LONGEST_PAUSE),
         };
         state.failures = state.failures.saturating_add(1);
         state.trouble = Some((why, Instant::now() + pause));

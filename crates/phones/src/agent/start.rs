@@ -18,8 +18,8 @@ const PLACE: &str = "/data/local/tmp/sinew-agent.jar";
 /// The built agent has some 30 KB; more than this is another file.
 const MOST_BYTES: u64 = 8 << 20;
 
-/// A slow phone takes seconds to start a program of Java.
-const HELLO: Duration = Duration::from_secs(20);
+/// A slow phone takes seconds to start a program of Java; who waits for it has half a minute for all.
+const HELLO: Duration = Duration::from_secs(10);
 
 /// Lines before the hello that are passed over: linkers warn on the same stream.
 const MOST_NOISE: usize = 64;
@@ -36,7 +36,7 @@ impl Agent {
         }
         let jar = tokio::fs::read(&files.agent).await.map_err(|error| unreadable(error.to_string()))?;
         // 0444: since Android 14 a dex file that its reader may write is not loaded.
-        transport.push(&jar, PLACE, 0o444, Duration::from_secs(20)).await?;
+        transport.push(&jar, PLACE, 0o444, Duration::from_secs(10)).await?;
         // `exec`, so that the shell does not stand between the stream and the program.
         let command = match transport.shell_v2 {
             true => Command::new("CLASSPATH=/data/local/tmp/sinew-agent.jar exec app_process / sinew.agent.Main"),

@@ -9,6 +9,7 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use super::adbd;
+use super::agent::AgentEnd;
 use super::android::Android;
 use super::direct::VirtualPhone;
 use super::handset::Clock;
@@ -16,7 +17,7 @@ use super::setup::{Lock, Setup};
 use super::shopping::shopping;
 
 /// Which phones to put on the stand.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct PhoneConfig {
     /// Where the first phone waits for `adb connect`; the next ones on every second port after it, as
     /// emulators do. Port 0 chooses free ones. `None`: no adb.
@@ -27,6 +28,8 @@ pub struct PhoneConfig {
     pub latency: Duration,
     pub lock: Lock,
     pub clock: Clock,
+    /// What answers when the agent is started on a phone; `None`: no Java runs there.
+    pub agent: Option<AgentEnd>,
 }
 
 impl Default for PhoneConfig {
@@ -38,6 +41,7 @@ impl Default for PhoneConfig {
             latency: Duration::ZERO,
             lock: Lock::Swipe,
             clock: Clock::Real,
+            agent: None,
         }
     }
 }
@@ -56,6 +60,7 @@ impl Stand {
             let phone = VirtualPhone::new(setup(config, index), config.clock);
             phone.handset.set_latency(config.latency);
             phone.handset.install(shopping());
+            phone.handset.set_agent(config.agent.clone());
             stand.phones.push(phone);
             if let Some(first) = config.adb {
                 let step = u16::try_from(index * 2).unwrap_or(u16::MAX);

@@ -1,0 +1,123 @@
+//! `sinew phones install-companion`: puts the companion app on a phone, with the consent of somebody.
+
+use std::io::{IsTerminal, Write};
+use std::path::PathBuf;
+
+use serde_json::{Value, json};
+use sinew_phones::adb::{self, AdbPhone, Server};
+use sinew_phones::agent::CompanionError;
+use sinew_phones::{Companion, Phone, PhoneError};
+use sinew_tool::ToolError;
+
+use super::{list, text};
+use crate::android::Agent;
+use crate::args::{InstallCompanion, Reach};
+use crate::client::Target;
+use crate::failure::{Failure, Kind};
+use crate::show::{Show, clean, print, print_json};
+use crate::state;
+
+/// The built app has 13 KB; more than this is another file.
+const MOST_BYTES: u64 = 8 << 20;
+
+pub async fn install(args: &InstallCompanion, server: &Server, show: Show) -> Result<(), Failure> {
+    let (path, apk) = read(args)?;
+    let serial = find(&args.device, server, &args.reach).await?;
+    let phone = AdbPhone::open(server, &serial).await.map_err(|error| failure(error.into()))?;
+    let companion = Companion::new(phone.transport().clone());
+    let before = companion.about().await.ok();
+    if !args.yes {
+        let about = phone.about();
+        let now = before.as_ref().map_or(String::new(), |version| format!(" It has version {version} now."));
+        ask(&format!(
+            "The companion lets tools of apps be called that answer as activities do.\n\
+             It is an app (sinew.companion, {} bytes, from {}) without permissions, which only adb can use; \
+             it stays until it is removed.{now}\nInstall it on {} ({serial})? [y/N] ",
+            apk.len(),
+            path.display(),
+            clean(&about.model),
+        ))?;
+    }
+    let version = companion.install(&apk).await.map_err(|error| failure(error.into()))?;
+    if show.json() {
+        print_json(&json!({"serial": serial, "companion": version, "before": before}));
+    } else {
+        print(&format!(
+            "Companion {} is on {}. `adb -s {serial} uninstall sinew.companion` removes it.\n",
+            clean(&version),
+            clean(&serial)
+        ));
+    }
+    Ok(())
+}
+
+fn read(args: &InstallCompanion) -> Result<(PathBuf, Vec<u8>), Failure> {
+    let folder = args.files.clone().map_or(Agent::Switch(true), Agent::Folder);
+    let state = state::directory(args.reach.state.state.as_deref())?;
+    let path = folder.find(&state).map_err(|why| Failure::new(Kind::Config, why))?.companion;
+    let unusable = |why: String| {
+        Failure::new(Kind::Config, format!("{} cannot be used ({why}); build it with android/build", path.display()))
+    };
+    let size = std::fs::metadata(&path).map_err(|error| unusable(error.to_string()))?.len();
+    if size > MOST_BYTES {
+        return Err(unusable(format!("it has {size} bytes")));
+    }
+    let apk = std::fs::read(&path).map_err(|error| unusable(error.to_string()))?;
+    Ok((path, apk))
+}
+
+/// The serial of a phone that adb sees: the text itself, or what a gateway calls so.
+async fn find(device: &str, server: &Server, reach: &Reach) -> Result<String, Failure> {
+    let entries = adb::list(server).await.map_err(|error| failure(error.into()))?;
+    if entries.iter().any(|entry| entry.serial == device) {
+        return Ok(device.to_owned());
+    }
+    let known = known(reach).await;
+    let is_meant = |phone: &&Value| text(phone, "id") == device || text(phone, "name") == device;
+    if let Some(phone) = known.iter().find(is_meant) {
+        return Ok(text(&phone["attributes"], "serial").to_owned());
+    }
+    let there: Vec<&str> = entries.iter().map(|entry| entry.serial.as_str()).collect();
+    let there = if there.is_empty() { "none".to_owned() } else { there.join(", ") };
+    Err(Failure::new(Kind::Usage, format!("there is no phone `{}`; adb sees: {}", clean(device), clean(&there))))
+}
+
+/// The phones of a gateway, where one runs.
+async fn known(reach: &Reach) -> Vec<Value> {
+    let asked = async { Target::find(reach)?.connect().await?.get("/api/v1/devices").await };
+    let Ok(answer) = asked.await else { return Vec::new() };
+    list(&answer, "devices").iter().filter(|device| text(device, "family") == "phone").cloned().collect()
+}
+
+/// Goes on only with a yes from somebody at a terminal.
+fn ask(question: &str) -> Result<(), Failure> {
+    if !std::io::stdin().is_terminal() {
+        let message = "installing an app needs somebody's consent; run it in a terminal, or add --yes";
+        return Err(Failure::new(Kind::Usage, message));
+    }
+    let mut stderr = std::io::stderr();
+    let _ = write!(stderr, "{question}").and_then(|()| stderr.flush());
+    let mut answer = String::new();
+    let read = std::io::stdin().read_line(&mut answer);
+    match read.is_ok() && matches!(answer.trim().to_lowercase().as_str(), "y" | "yes") {
+        true => Ok(()),
+        false => Err(Failure::new(Kind::Usage, "nothing was installed")),
+    }
+}
+
+/// Where the companion stands on the phones that a running adb server has ready.
+pub async fn survey() -> Vec<(String, Result<String, CompanionError>)> {
+    let Ok(server) = Server::from_env() else { return Vec::new() };
+    let Ok(entries) = adb::list(&server).await else { return Vec::new() };
+    let mut found = Vec::new();
+    for entry in entries.into_iter().filter(|entry| entry.state == "device") {
+        let Ok(phone) = AdbPhone::open(&server, &entry.serial).await else { continue };
+        let about = Companion::new(phone.transport().clone()).about().await;
+        found.push((entry.serial, about));
+    }
+    found
+}
+
+fn failure(error: PhoneError) -> Failure {
+    ToolError::from(error).into()
+}
