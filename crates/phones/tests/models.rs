@@ -162,7 +162,8 @@ async fn a_budget_holds_for_every_long_answer() {
         let answer = text(&phone, tool, arguments).await;
         assert!(answer.len() <= most, "{tool}: {} bytes", answer.len());
     }
-    assert_eq!(failure(&phone, "get_screen", json!({"max_bytes": 10})).await.0, -32602);
+    let small = failure(&phone, "get_screen", json!({"max_bytes": 10})).await;
+    assert_eq!(small, (-32602, "Parameter 'max_bytes' must be >= 200, got: 10".to_owned()));
 
     phone.phone().state.lock().unwrap().clipboard = Some("\n✂".repeat(1000));
     let clipboard = json_of(&phone, "get_clipboard", json!({"max_bytes": 200})).await;

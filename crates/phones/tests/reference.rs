@@ -405,6 +405,20 @@ async fn waiting_ends_when_the_thing_appears_or_the_time_is_over() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn waiting_bears_a_screen_between_two_windows() {
+    let phone = Paper::showing(vec![Tree::default(), form()]);
+    let wait = json_of(&phone, "wait_for_element", json!({"by": "text", "value": "Submit"}));
+    let appear = async {
+        tokio::time::sleep(std::time::Duration::from_millis(700)).await;
+        phone.phone().state.lock().unwrap().screens.remove(0);
+    };
+    let (found, ()) = tokio::join!(wait, appear);
+    assert_eq!((&found["attempts"], &found["elapsedMs"]), (&json!(3), &json!(1000)));
+    phone.phone().state.lock().unwrap().screens = vec![Tree::default()];
+    assert_eq!(failure(&phone, "wait_for_idle", json!({"timeout": 700})).await.0, -32004);
+}
+
+#[tokio::test(start_paused = true)]
 async fn an_idle_screen_is_seen_and_a_moving_one_times_out() {
     let phone = Paper::showing(vec![form()]);
     let idle = json_of(&phone, "wait_for_idle", json!({})).await;

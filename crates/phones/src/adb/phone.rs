@@ -32,6 +32,10 @@ pub struct AdbPhone {
     dump_path: String,
 }
 
+/// The most characters that are typed by keys: more take longer than the half minute that a call has, at some 10 ms each
+/// and a second for each piece on an older phone.
+pub const MAX_TYPED: usize = 2_000;
+
 const AGENT: &str = "it needs Sinew's agent on the phone";
 
 impl AdbPhone {

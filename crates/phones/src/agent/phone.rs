@@ -7,6 +7,7 @@ use serde_json::json;
 use super::error::AgentError;
 use super::link::Agent;
 use super::tree;
+use crate::adb::phone::MAX_TYPED;
 use crate::phone::{About, Capabilities, Phone, PhoneError, Work};
 use crate::touch::{Key, Stroke};
 use crate::tree::{Node, Tree};
@@ -73,7 +74,8 @@ impl Agent {
     /// where the cursor is.
     async fn add(&self, text: &str) -> Result<(), PhoneError> {
         self.need("set_text", TYPING)?;
-        if text.chars().all(|character| matches!(character, ' '..='~' | '\n' | '\t')) {
+        let on_keys = |character| matches!(character, ' '..='~' | '\n' | '\t');
+        if text.len() <= MAX_TYPED && text.chars().all(on_keys) {
             return Err(PhoneError::unsupported(TYPING, "the shell types what is on a keyboard"));
         }
         let tree = self.read_tree().await?;

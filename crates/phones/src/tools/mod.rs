@@ -117,7 +117,10 @@ impl Tail {
 /// The most bytes of text the caller wants.
 fn budget(args: &Args) -> Result<Option<usize>, ToolError> {
     // 200: below that not even a note of what was left out is of use.
-    let bytes = integer(args, "max_bytes", i64::MAX, 200..=i64::MAX)?;
+    let bytes = integer(args, "max_bytes", i64::MAX, i64::MIN..=i64::MAX)?;
+    if bytes < 200 {
+        return Err(invalid(format!("Parameter 'max_bytes' must be >= 200, got: {bytes}")));
+    }
     Ok(usize::try_from(bytes).ok().filter(|_| bytes != i64::MAX))
 }
 

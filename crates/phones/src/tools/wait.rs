@@ -99,8 +99,9 @@ impl Clock {
     /// A tree within the time left. `None` for what may pass: a screen that moves, an app that starts.
     /// What a person must mend ends the waiting.
     async fn look(&self, on: &Operator<'_>) -> Result<Option<Tree>, PhoneError> {
-        match timeout_at(self.deadline, on.live_tree()).await {
-            Ok(Ok(tree)) => Ok(Some(tree)),
+        match timeout_at(self.deadline, on.tree()).await {
+            // Between two windows there is none.
+            Ok(Ok(tree)) => Ok(Some(tree).filter(|tree| !tree.is_empty())),
             Ok(Err(error @ (PhoneError::Denied(_) | PhoneError::Gone(_)))) => Err(error),
             Ok(Err(_)) | Err(_) => Ok(None),
         }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{AGENT, AdbPhone};
+use super::{AGENT, AdbPhone, MAX_TYPED};
 use crate::adb::command::Command;
 use crate::adb::shell::Limits;
 use crate::phone::PhoneError;
@@ -14,10 +14,6 @@ const PIECE: usize = 100;
 
 /// As many pieces go in one command line.
 const PIECES: usize = 20;
-
-/// Longer text takes keys more than the half minute that a call has: some 10 ms each, and a second for each piece on
-/// an older phone.
-const MAX_TYPED: usize = 2_000;
 
 impl AdbPhone {
     pub(super) async fn play(&self, strokes: &[Stroke]) -> Result<(), PhoneError> {
