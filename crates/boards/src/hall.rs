@@ -204,6 +204,14 @@ impl Hall {
     }
 }
 
+/// What we could not make sense of is worth a line for whoever sets a board up; a network that fails is not.
+fn tell_apart(address: SocketAddr, error: &io::Error) {
+    match error.kind() {
+        io::ErrorKind::Other => tracing::info!(%address, "a connection was ended that is no board's: {error}"),
+        _ => tracing::debug!(%address, %error, "no board"),
+    }
+}
+
 fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
@@ -227,7 +235,7 @@ where
                     let meeting = Box::pin(async move {
                         let met = shutdown.run_until_cancelled(meet(tcp, address, hall.clone())).await;
                         drop(permit);
-                        let met = met?.inspect_err(|error| tracing::debug!(%address, %error, "no board")).ok()??;
+                        let met = met?.inspect_err(|error| tell_apart(address, error)).ok()??;
                         Some(Pump::new(met, hall).run())
                     });
                     tracker.spawn(async move {

@@ -232,7 +232,7 @@ async fn joined(address: SocketAddr, first: u32, count: u32) -> Result<(), Failu
             if Instant::now() > patience {
                 return Err(unwell(format!("board {number} did not join: {failure}")));
             }
-            tokio::time::sleep(Duration::from_millis(20)).await;
+            tokio::time::sleep(Duration::from_millis(50)).await;
         }
     }
     Ok(())
