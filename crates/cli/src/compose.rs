@@ -11,7 +11,7 @@ use sinew_front::dialout::{self, Address};
 use sinew_front::tls::TlsIdentity;
 use sinew_gateway::{Gateway, OpenError, Shape};
 use sinew_phones::adb;
-use tokio::net::{TcpListener, UdpSocket};
+use tokio::net::{TcpListener, TcpSocket, UdpSocket};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
@@ -105,8 +105,8 @@ impl House {
     }
 
     async fn open_doors(gateway: Gateway, settings: Settings, stop: StopSignal) -> Result<House, Failure> {
-        let clients = listen("--listen", settings.listen, &settings.state).await?;
-        let boards = listen("--devices", settings.devices, &settings.state).await?;
+        let clients = listen("--listen", settings.listen, &settings.state)?;
+        let boards = listen("--devices", settings.devices, &settings.state)?;
         let mqtt = match settings.mqtt {
             Some(address) => Some(listen_mqtt(address, &settings.state).await?),
             None => None,
@@ -282,7 +282,7 @@ impl StopSignal {
 
 /// The MQTT door, and the UDP port of the same number.
 async fn listen_mqtt(address: SocketAddr, directory: &Path) -> Result<Mqtt, Failure> {
-    let listener = listen("--mqtt", address, directory).await?;
+    let listener = listen("--mqtt", address, directory)?;
     let address = local_address(&listener)?;
     let sound = UdpSocket::bind(address).await.map_err(|error| {
         let message =
@@ -308,8 +308,8 @@ fn reach(settings: &Settings, boards: &TcpListener, mqtt: Option<&Mqtt>) -> Resu
     Ok(Reach { host, http: http.port(), mqtt: port, sound: port })
 }
 
-async fn listen(flag: &str, address: SocketAddr, directory: &Path) -> Result<TcpListener, Failure> {
-    TcpListener::bind(address).await.map_err(|error| {
+fn listen(flag: &str, address: SocketAddr, directory: &Path) -> Result<TcpListener, Failure> {
+    bind(address).map_err(|error| {
         let port = address.port();
         let holder = match error.kind() {
             std::io::ErrorKind::AddrInUse => match gateway_on(port, directory) {
@@ -324,6 +324,19 @@ async fn listen(flag: &str, address: SocketAddr, directory: &Path) -> Result<Tcp
             format!("cannot listen on {address}: {holder}; choose another with {flag} {}:PORT", address.ip()),
         )
     })
+}
+
+/// Connections that the system keeps for us until we take them, where it allows so many. Thousands of boards may
+/// dial in one moment, after a power cut; whoever finds no room tries again after seconds, and then more seconds.
+const BACKLOG: u32 = 4096;
+
+fn bind(address: SocketAddr) -> std::io::Result<TcpListener> {
+    let socket = if address.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
+    // A port that was ours a moment ago is ours again; elsewhere this flag would let two programs have it.
+    #[cfg(unix)]
+    socket.set_reuseaddr(true)?;
+    socket.bind(address)?;
+    socket.listen(BACKLOG)
 }
 
 /// The gateway of ours that listens on a port: on this state directory's parent or sibling, or the default one.
