@@ -226,7 +226,7 @@ keys! {
     "allowed-origins" r#"["https://app.example"]"# "loopback"           "Further web origins whose pages may call the gateway.";
     "call-timeout"    "30"                       "30"                   "Seconds a call may take unless the caller says otherwise.";
     "grace"           "600"                      "600"                  "Seconds the tools of a device that left stay listed.";
-    "max-devices"     "10000"                    "10000"                "Devices known at once, present or away; beyond it the one that is away longest is forgotten, and further ones are turned away.";
+    "max-devices"     "100000"                   "20000"                "Devices known at once, present or away; beyond it the one that is away longest is forgotten, and further ones are turned away.";
     "user-tools"      "true"                     "false"                "Also ask boards for the tools they keep for their users, such as reboot or firmware upgrade.";
     "vision"          r#"{ url = "http://127.0.0.1:11434/v1/chat/completions", model = "llava", key = "secret" }"# "none" "A model that answers questions about photos, as OpenAI's chat completions; `key` may be left out. Without it the photo itself goes to the client.";
     "endpoints"       r#"[{ url = "wss://broker.example/mcp/?token=secret" }]"# "none" "Brokers of MCP endpoints to dial and offer the tools at; also as `[[endpoints]]` sections at the end of the file. `unfolded = true` gives every device's tools names of their own.";
@@ -256,7 +256,7 @@ impl Default for Config {
             call_timeout: 30,
             // Firmware opens its socket only during a conversation: ten minutes bridge the pause between two.
             grace: 600,
-            max_devices: 10_000,
+            max_devices: 20_000,
             user_tools: false,
             vision: None,
             endpoints: Vec::new(),

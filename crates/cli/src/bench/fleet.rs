@@ -11,7 +11,7 @@ use serde_json::json;
 use super::load::{self, Tally, percentile, unwell};
 use super::process::{self, Process, Scratch, TOKEN};
 use super::report::{Figure, Report};
-use super::{PUBLIC_TOOL, Plan, in_thread, joined, ready_boards, request};
+use super::{PUBLIC_TOOL, Plan, in_thread, joined, ready_boards, request, settled};
 use crate::failure::Failure;
 
 const SOURCES: [&str; 3] = ["127.0.0.2", "127.0.0.3", "127.0.0.4"];
@@ -29,15 +29,14 @@ pub async fn measure(count: u32, plan: &Plan, scratch: &Scratch, report: &mut Re
     let count = share * 3;
     let gateway = process::gateway(&scratch.folder("fleet")).await?;
     let address = gateway.address()?;
-    tokio::time::sleep(Duration::from_secs(1)).await;
+    settled(address).await?;
     let before = gateway.resident()?;
 
     let began = Instant::now();
     let mut boards = start(&gateway, &groups).await?;
-    gathered(address, &groups).await?;
-    let joining = began.elapsed().as_secs_f64();
-    // Only now may anybody ask for all of them: a list so long leaves its own mark on the memory.
-    tokio::time::sleep(Duration::from_secs(3)).await;
+    let joining = gathered(address, &groups).await?.duration_since(began).as_secs_f64();
+    // Only then may anybody ask for all of them: a list so long leaves its own mark on the memory.
+    settled(address).await?;
     let each = gateway.resident()?.saturating_sub(before) as f64 / f64::from(count) / 1024.0;
     let listed = ready(address).await?;
     report.push(Figure::at_least(
@@ -124,15 +123,21 @@ async fn start(gateway: &Process, groups: &[(u32, u32)]) -> Result<Vec<Process>,
     Ok(boards)
 }
 
-/// Waits until the last boards of each group are there. Boards dial in order, some dozens at once, so the others
-/// are too; the list says later whether that is so.
-async fn gathered(address: SocketAddr, groups: &[(u32, u32)]) -> Result<(), Failure> {
+/// When the last of them was there. The last of each group are waited for, so that joining is not disturbed by
+/// questions; those that then turn out to be missing are waited for one by one.
+async fn gathered(address: SocketAddr, groups: &[(u32, u32)]) -> Result<Instant, Failure> {
     for (first, count) in groups {
-        let tail = (*count).min(128);
         joined(address, first + count - 1, 1).await?;
-        joined(address, first + count - tail, tail).await?;
     }
-    Ok(())
+    let mut since = Instant::now();
+    let mut client = crate::client::Target::local(address, TOKEN)?.connect().await?;
+    for number in groups.iter().flat_map(|(first, count)| *first..first + count) {
+        if client.get(&format!("/api/v1/events?limit=1&device=board-{number:06x}")).await.is_err() {
+            joined(address, number, 1).await?;
+            since = Instant::now();
+        }
+    }
+    Ok(since)
 }
 
 fn calls(address: SocketAddr, first: u32, count: u32) -> Vec<Vec<u8>> {
