@@ -595,6 +595,11 @@ pub struct Bench {
     #[arg(long, value_name = "N", num_args = 0..=1, require_equals = true, default_missing_value = "15000",
           conflicts_with_all = ["boards", "rounds"])]
     pub fleet: Option<u32>,
+
+    /// Measure this many boards behind one connection to a Mosquitto, instead of everything else [default: 100000]
+    #[arg(long, value_name = "N", num_args = 0..=1, require_equals = true, default_missing_value = "100000",
+          conflicts_with_all = ["boards", "rounds", "fleet"])]
+    pub crowd: Option<u32>,
 }
 
 #[derive(Args, Debug)]

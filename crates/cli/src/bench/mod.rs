@@ -5,6 +5,7 @@
 //! of its yardsticks alternate, so that a noisy neighbour troubles all of them.
 
 mod apps;
+mod crowd;
 mod direct;
 mod fleet;
 mod load;
@@ -53,6 +54,10 @@ pub async fn run(args: Bench, show: Show) -> Result<(), Failure> {
     if let Some(count) = args.fleet {
         show.waiting("gathering a fleet", fleet::measure(count.max(3), &plan, &scratch, &mut report)).await?;
         show.waiting("calling boards on MQTT", fleet::measure_mqtt(&plan, &scratch, &mut report)).await?;
+        return say(&report, show);
+    }
+    if let Some(count) = args.crowd {
+        show.waiting("gathering a crowd", crowd::measure(count.max(1), &plan, &scratch, &mut report)).await?;
         return say(&report, show);
     }
     show.waiting("starting gateways", starting(&plan, &scratch, &mut report)).await?;

@@ -41,6 +41,16 @@ fn a_quick_benchmark_prints_every_figure() {
 }
 
 #[test]
+fn a_small_crowd_behind_a_broker_is_measured() {
+    let state = tempfile::tempdir().expect("a folder");
+    let arguments = ["bench", "--quick", "--crowd=200", "--output", "json"];
+    let figures = run(sinew(state.path()).args(arguments)).ok().json();
+    for key in ["crowd_board_kib", "crowd_join_per_second", "crowd_calls_per_second", "crowd_calls_p99_ms"] {
+        assert!(figures["figures"][key]["value"].is_number(), "{key} is missing in {figures:#}");
+    }
+}
+
+#[test]
 fn a_small_fleet_is_measured_in_every_respect() {
     let state = tempfile::tempdir().expect("a folder");
     let arguments = ["bench", "--quick", "--fleet=30", "--output", "json"];

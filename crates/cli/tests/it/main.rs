@@ -6,6 +6,7 @@ mod app;
 mod apps;
 mod bench;
 mod boards;
+mod brokers;
 mod endpoint;
 mod firmware;
 mod house;
