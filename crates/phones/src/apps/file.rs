@@ -55,7 +55,7 @@ pub async fn open(access: &Arc<dyn Access>, paths: &[&str]) -> Vec<Result<PhoneF
 }
 
 /// A mark, a size, a line's end, and the file's own end, for each file in order.
-fn split(mut rest: &[u8], count: usize) -> Vec<Result<(u64, Vec<u8>), ApkError>> {
+pub(super) fn split(mut rest: &[u8], count: usize) -> Vec<Result<(u64, Vec<u8>), ApkError>> {
     let unreadable = || ApkError::Unreadable("the phone does not let adb read it".to_owned());
     let mut found = Vec::with_capacity(count);
     while found.len() < count {

@@ -18,7 +18,7 @@ use super::function::{self, Skills};
 use super::offer::{Offer, PackageFunctions, Words, app_functions};
 use super::packages::{self, Installed};
 use super::scan::{self, Found};
-use crate::adb::shell::Limits;
+use crate::adb::shell::{Limits, Output};
 use crate::phone::PhoneError;
 
 /// How the apps of phones are followed.
@@ -140,9 +140,8 @@ impl Follower {
             }
         }
         again.extend(some);
-        for (installed, found, offer) in scan::ask(&self.access, again, &self.settings.words).await {
-            self.tell(installed, found, offer);
-        }
+        let (access, words) = (self.access.clone(), self.settings.words.clone());
+        scan::ask(&access, again, &words, |(installed, found, offer)| self.tell(installed, found, offer)).await;
         self.cache.keep(&listed);
         self.listed = listed;
         self.looks += 1;
@@ -154,7 +153,7 @@ impl Follower {
     async fn wanted(&self, listed: &[Installed]) -> Result<Vec<Installed>, PhoneError> {
         let words = &self.settings.words;
         let query = packages::query_command(&[&words.advertise], &[&words.discovery], &[&words.service]);
-        let answer = self.access.run(&query, Limits::seconds(30)).await?.text();
+        let answer = patient(self.access.run(&query, Limits::seconds(30)).await)?;
         let answering: BTreeSet<String> = packages::parse_query(&answer);
         let matters = |one: &&Installed| {
             one.is_added() || answering.contains(&one.package) || self.functions.contains_key(&one.package)
@@ -168,14 +167,14 @@ impl Follower {
         let skills = match self.skills {
             Some(skills) => skills,
             None => {
-                let help = self.access.run(&function::help_command(), Limits::seconds(15)).await?.text();
+                let help = patient(self.access.run(&function::help_command(), Limits::seconds(15)).await)?;
                 *self.skills.insert(Skills::parse(&help))
             }
         };
         if !skills.list {
             return Ok(());
         }
-        let text = self.access.run(&function::list_command(), Limits::seconds(30).megabytes(8)).await?.text();
+        let text = patient(self.access.run(&function::list_command(), Limits::seconds(30).megabytes(8)).await)?;
         match app_functions(&text) {
             Ok(found) => self.functions = found.into_iter().map(|one| (one.package.clone(), one)).collect(),
             Err(finding) => tracing::warn!(phone = %self.access.about().serial, "{}", finding.message),
@@ -234,5 +233,15 @@ impl Follower {
             let reason = LeaveReason::Broken("the phone went away".to_owned());
             (self.announce)(DeviceEvent::Left(app.device, reason));
         }
+    }
+}
+
+/// What a command said that is not needed for everything else. One that hangs or says too much said nothing;
+/// only a phone that is gone ends the look.
+fn patient(output: Result<Output, PhoneError>) -> Result<String, PhoneError> {
+    match output {
+        Ok(output) => Ok(output.text()),
+        Err(gone @ PhoneError::Gone(_)) => Err(gone),
+        Err(_) => Ok(String::new()),
     }
 }

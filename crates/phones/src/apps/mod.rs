@@ -10,6 +10,8 @@ mod arguments;
 mod ask;
 mod broadcast;
 mod cache;
+#[cfg(test)]
+mod chaos;
 pub mod device;
 mod file;
 pub mod follow;

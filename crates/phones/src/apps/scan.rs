@@ -48,12 +48,14 @@ pub async fn read(access: &Arc<dyn Access>, packages: Vec<Installed>, words: &Wo
     found
 }
 
-/// Asks the apps for what their APKs leave open.
+/// Asks the apps for what their APKs leave open, and tells of each as soon as it is known: one that is slow
+/// to answer keeps nobody waiting.
 pub async fn ask(
     access: &Arc<dyn Access>,
     found: Vec<(Installed, Found)>,
     words: &Words,
-) -> Vec<(Installed, Found, Offer)> {
+    tell: impl FnMut((Installed, Found, Offer)),
+) {
     let words = Arc::new(words.clone());
     let askings = found.into_iter().map(|(installed, found)| {
         let (access, words) = (access.clone(), words.clone());
@@ -69,7 +71,7 @@ pub async fn ask(
             (installed, found, offer)
         }
     });
-    side_by_side(askings.collect()).await
+    each(askings.collect(), tell).await;
 }
 
 /// Whether an app's offer is worth telling. Most have none. Android installed the app, so an APK that
@@ -102,15 +104,21 @@ fn unreadable(installed: &Installed, error: &ApkError) -> Offer {
 
 /// Does all of it, some at a time; what comes back is in the order of its end.
 async fn side_by_side<T: Send + 'static>(work: Vec<impl Future<Output = T> + Send + 'static>) -> Vec<T> {
+    let mut done = Vec::with_capacity(work.len());
+    each(work, |one| done.push(one)).await;
+    done
+}
+
+async fn each<T: Send + 'static>(work: Vec<impl Future<Output = T> + Send + 'static>, mut tell: impl FnMut(T)) {
     let mut work = work.into_iter();
     let mut running: JoinSet<T> = work.by_ref().take(SIDE_BY_SIDE).collect();
-    let mut done = Vec::new();
     while let Some(ended) = running.join_next().await {
         // One that panicked is missing, which no caller mistakes for an answer.
-        done.extend(ended.ok());
+        if let Ok(one) = ended {
+            tell(one);
+        }
         if let Some(next) = work.next() {
             running.spawn(next);
         }
     }
-    done
 }
