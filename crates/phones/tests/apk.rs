@@ -145,6 +145,20 @@ async fn json_that_the_packager_damaged_is_repaired_or_shown() {
 }
 
 #[tokio::test]
+async fn references_in_a_circle_end_and_an_alias_is_followed() {
+    let strings = r#"<resources><string name="a">@string/b</string><string name="b">@string/a</string>
+        <string name="tools">@string/real</string><string name="real">{\"tools\": [{\"name\": \"found\"}]}</string></resources>"#;
+    let activity = |name: &str| {
+        PDF_ACTIVITY.split("android:value=").next().unwrap().to_owned()
+            + &format!("android:value=\"@string/{name}\" /></activity>")
+    };
+    let circle = offered(Recipe::of_components(&activity("a")).resource("values/strings.xml", strings)).await;
+    assert_eq!((circle.tools.len(), circle.findings[0].rule), (0, "manifest-missing"));
+    let alias = offered(Recipe::of_components(&activity("tools")).resource("values/strings.xml", strings)).await;
+    assert_eq!(alias.tools[0].tool.name, "found");
+}
+
+#[tokio::test]
 async fn components_carry_what_the_manifest_says_of_them() {
     let recipe = Recipe::of_components(
         r#"<provider android:name="McpToolProvider" android:authorities="com.example.app.one;com.example.app.two"

@@ -6,7 +6,7 @@ mod common;
 
 use std::path::Path;
 
-use common::apk::Recipe;
+use common::apk::{Recipe, build_with_aapt2};
 use sinew_phones::apk;
 use sinew_phones::apps::lint::{CODE_WORDS, RULES, lint, rule, rules_page};
 use sinew_phones::apps::offer::{self, Finding, Severity, Words};
@@ -234,6 +234,8 @@ async fn tools_survive_scaffolding_and_packaging() {
     assert_eq!(found.instructions.as_deref(), Some("It's \"mine\""));
     let read: Vec<Tool> = found.tools.iter().map(|tool| tool.tool.clone()).collect();
     assert_eq!(read, tools);
+    let (_, other) = offer::read(&build_with_aapt2(&drafts[0].text), &words).await.unwrap();
+    assert_eq!(other.tools, found.tools);
     // The source says the same as the APK.
     let source = apk::text::parse_manifest(&drafts[0].text).unwrap();
     assert_eq!(offer::offers(&source, &words).tools, found.tools);

@@ -28,6 +28,8 @@ const KEEPERS: &[(&str, &[&str])] = &[
     ("mqtt-protocol-core", &["boards", "runner"]),
     ("async-nats", &["cluster"]),
     ("rusqlite", &["gateway"]),
+    ("miniz_oxide", &["phones"]),
+    ("roxmltree", &["phones"]),
     ("jsonschema", &["gateway", "spec"]),
     ("clap", &["cli"]),
     ("toml", &["cli"]),

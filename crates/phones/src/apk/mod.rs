@@ -73,6 +73,11 @@ pub async fn read_tree(source: &dyn ReadAt, entry: &str) -> Result<Element, ApkE
     read_xml(&mut window, &directory, entry).await
 }
 
+/// One value of a resource table that is at hand; `None` where the table does not have it.
+pub async fn look_up(table: &dyn ReadAt, id: u32) -> Result<Option<Value>, ApkError> {
+    Table::open(Window::new(table), 0, table.len()).await?.look_up(id).await
+}
+
 /// Binary XML that lies in memory.
 pub fn parse_binary_xml(bytes: &[u8]) -> Result<Element, ApkError> {
     binary::parse(bytes)

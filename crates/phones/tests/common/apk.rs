@@ -97,6 +97,15 @@ impl Recipe {
     }
 }
 
+/// The other packager, of a manifest alone.
+pub fn build_with_aapt2(manifest: &str) -> Vec<u8> {
+    let folder = tempfile::tempdir().unwrap();
+    let (source, apk) = (folder.path().join("AndroidManifest.xml"), folder.path().join("a.apk"));
+    std::fs::write(&source, manifest).unwrap();
+    run(Command::new("aapt2").args(["link", "-I", FRAMEWORK, "-o"]).arg(&apk).arg("--manifest").arg(&source));
+    std::fs::read(&apk).unwrap()
+}
+
 pub fn run(command: &mut Command) -> String {
     let program = command.get_program().to_string_lossy().into_owned();
     let output =
