@@ -152,6 +152,49 @@ fn references_are_followed() {
 }
 
 #[test]
+fn changes_that_hide_are_found() {
+    let text = || json!({"type": "string"});
+    for (old, new, expected) in [
+        (
+            json!({"allOf": [{"allOf": [{"maxLength": 9}]}]}),
+            json!({"allOf": [{"allOf": [{"maxLength": 5}]}]}),
+            NARROWER,
+        ),
+        (json!({"allOf": [{"allOf": [{"maxLength": 5}]}]}), json!({"allOf": [{"allOf": [{"maxLength": 9}]}]}), WIDER),
+        (json!({"const": 1}), json!({"const": 2}), OTHER),
+        (json!({"const": "a"}), json!({"enum": ["a", "b"]}), WIDER),
+        (json!({"enum": ["a", "b"]}), json!({"enum": ["b", "a"]}), (None, None)),
+        (json!({"type": "object"}), json!({"type": "object", "additionalProperties": true}), (None, None)),
+        (json!({"type": "object"}), json!({"type": "object", "additionalProperties": text()}), NARROWER),
+        (
+            json!({"type": "array", "items": {"type": "object", "properties": {"a": {}}}}),
+            json!({"type": "array", "items": {"type": "object", "properties": {"a": {}}, "required": ["a"]}}),
+            NARROWER,
+        ),
+        (
+            json!({"type": "string", "enum": ["aa"]}),
+            json!({"type": "string", "enum": ["aa"], "maxLength": 1}),
+            NARROWER,
+        ),
+        (
+            json!({"oneOf": [text(), {"type": "integer"}]}),
+            json!({"oneOf": [text(), {"type": "integer"}, {"type": "boolean"}]}),
+            WIDER,
+        ),
+        (json!({"type": "object"}), json!({"type": "object", "if": {"required": ["a"]}, "then": false}), NARROWER),
+        (json!({}), json!(true), (None, None)),
+        (text(), json!({"type": "string", "x-widget": "area"}), WORDS),
+    ] {
+        assert_eq!(both(old.clone(), new.clone()), expected, "{old} -> {new}");
+    }
+    let defined = |key: &str, name: &str, kind: &str| json!({"type": "object", "properties": {"p": {"$ref": format!("#/{key}/{name}")}}, key: {name: {"type": kind}}});
+    let old = defined("$defs", "one", "string");
+    assert_eq!(input(old.clone(), defined("definitions", "two", "string")), None, "names of definitions are nobody's");
+    assert_eq!(input(old.clone(), defined("$defs", "one", "integer")), Some(Impact::Breaking));
+    assert_eq!(input(old, object(json!({"p": {"type": "string"}}), json!([]))), None, "written out in place");
+}
+
+#[test]
 fn another_form_of_the_same_schema_is_no_change() {
     let defs = json!({"x": {"type": "object", "properties": {"y": {"type": "string"}}}});
     for (old, new) in [

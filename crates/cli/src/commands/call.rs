@@ -281,7 +281,7 @@ mod tests {
         let message = pairs(&["volum=40"]).unwrap_err();
         assert!(message.contains("no argument `volum`; did you mean `volume`?"), "{message}");
         let message = pairs(&["brightness=40"]).unwrap_err();
-        assert!(message.contains("it takes volume: integer 0–100"), "{message}");
+        assert!(message.contains("it takes volume?: integer 0–100"), "{message}");
         let given = ["other=x=y".to_owned()];
         for open in [json!({"type": "object"}), json!({"properties": {}, "additionalProperties": {"type": "string"}})] {
             assert_eq!(typed(&given, &open).map(Value::Object), Ok(json!({"other": "x=y"})), "{open}");

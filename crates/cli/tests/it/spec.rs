@@ -206,6 +206,8 @@ fn a_version_that_is_too_small_fails_and_one_that_is_enough_does_not() {
     let enough = desk.spec(&["diff", "old.json", "major.json", "--format", "markdown"]).ok().out;
     assert!(enough.contains("**major**"), "{enough}");
     desk.put("none.json", list(json!([])));
+    let unmeasured = desk.spec(&["diff", "old.json", "none.json"]).ok().out;
+    assert!(unmeasured.contains("major") && unmeasured.contains("--old-version"), "{unmeasured}");
     let package = ["diff", "old.json", "none.json", "--old-version", "1.0.0", "--new-version"];
     assert_eq!(desk.spec(&[&package[..], &["1.1.0"]].concat()).code, 1);
     desk.spec(&[&package[..], &["2.0.0"]].concat()).ok();

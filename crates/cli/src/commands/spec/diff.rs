@@ -87,6 +87,10 @@ fn people(comparison: &Comparison, package: Option<&Package>, show: Show) -> Str
         let says =
             if package.enough { format!("The package's {} is enough.", package.declared) } else { package.says() };
         let _ = writeln!(page, "{}", show.paint(if package.enough { Ink::Good } else { Ink::Bad }, &says));
+    } else if comparison.changes.iter().any(|change| matches!(change.kind, "tool-removed" | "tool-renamed")) {
+        let says = "A tool that is gone has no version of its own to grow; the package's is checked with --old-version \
+                    and --new-version.";
+        let _ = writeln!(page, "{}", show.paint(Ink::Dim, says));
     }
     page
 }
