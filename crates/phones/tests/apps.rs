@@ -174,6 +174,8 @@ async fn the_weather_is_asked_for_through_the_agent_itself() {
             let (told, message) = kind_of(&*app, "get_weather_forecast", ask(place)).await;
             assert!(told == kind && message.contains(why), "{android} {place}: {told:?} {message}");
         }
+        let hang = Call { budget: Duration::from_secs(2), ..Call::new("get_weather_forecast", args(ask("hang"))) };
+        assert_eq!(app.call(hang).await.unwrap_err().kind, ErrorKind::Timeout, "{android}");
         let silent = call(&*app, "get_weather_forecast", ask("silent")).await.unwrap();
         assert!(silent.content.is_empty() && silent.meta.contains_key("sinew/note"), "{silent:?}");
         let calendar = bench.app("com.example.calendar").await;

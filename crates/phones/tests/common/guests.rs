@@ -157,6 +157,7 @@ pub fn weather(package: &str) -> Guest {
                 "crash" => fault("crashed"),
                 "denied" => fault("denied"),
                 "slow" => fault("timeout"),
+                "hang" => fault("hang"),
                 place => {
                     let (tool, days) = (&extras["tool_name"], &arguments["days"]);
                     Ok(json!({"success": true, "tool_result": format!("{tool} {place} {days}")}))

@@ -127,7 +127,11 @@ async fn answer(handset: &Handset, question: &Value) -> Result<Value, Fault> {
             let provider = provider.ok_or_else(|| {
                 fault("not_found", format!("no app offers the content provider '{authority}' to user 0"))
             })?;
-            provider(text("method"), &question["extras"])
+            match provider(text("method"), &question["extras"]) {
+                // An app that never answers.
+                Err((kind, _)) if kind == "hang" => std::future::pending().await,
+                answer => answer,
+            }
         }
         "package_meta" => {
             let package = text("package");

@@ -42,7 +42,7 @@ pub enum PartKind {
 pub type React = Arc<dyn Fn(&Request) -> Reaction + Send + Sync>;
 
 /// How a provider answers `call`: a method and the extras as the agent writes bundles; a bundle or null, or
-/// the type and the text of an error of the agent's.
+/// the type and the text of an error of the agent's; of the type `hang` it never answers.
 pub type Provider = Arc<dyn Fn(&str, &Value) -> Result<Value, (String, String)> + Send + Sync>;
 
 /// An intent as it arrives.
