@@ -23,6 +23,8 @@ struct Adb {
     server: Server,
     commands: Arc<Mutex<Vec<String>>>,
     list: watch::Sender<&'static str>,
+    /// What the server answers when it is asked for the list, where it knows more than it told.
+    asked: Arc<Mutex<Option<&'static str>>>,
 }
 
 const DUMP: &str = "UI hierchary dumped to: /data/local/tmp/x.xml\n<?xml version='1.0'?><hierarchy rotation=\"0\"><node class=\"android.widget.FrameLayout\" package=\"a.b\" bounds=\"[0,0][1080,2400]\"><node class=\"android.widget.EditText\" text=\"old\" focused=\"true\" clickable=\"true\" enabled=\"true\" package=\"a.b\" bounds=\"[0,0][1080,100]\"/></node></hierarchy>";
@@ -40,13 +42,14 @@ async fn adb(replies: &'static [Reply]) -> Adb {
     let server = Server::tcp("127.0.0.1", listener.local_addr().unwrap().port());
     let commands: Arc<Mutex<Vec<String>>> = Arc::default();
     let (list, shown) = watch::channel("P1 device model:Pixel_8 transport_id:1\n");
-    let kept = commands.clone();
+    let asked: Arc<Mutex<Option<&'static str>>> = Arc::default();
+    let (kept, known) = (commands.clone(), asked.clone());
     tokio::spawn(async move {
         while let Ok((stream, _)) = listener.accept().await {
-            tokio::spawn(serve(stream, replies, kept.clone(), shown.clone()));
+            tokio::spawn(serve(stream, replies, kept.clone(), shown.clone(), known.clone()));
         }
     });
-    Adb { server, commands, list }
+    Adb { server, commands, list, asked }
 }
 
 async fn request(stream: &mut TcpStream) -> Option<String> {
@@ -67,6 +70,7 @@ async fn serve(
     replies: &'static [Reply],
     commands: Arc<Mutex<Vec<String>>>,
     mut list: watch::Receiver<&'static str>,
+    asked: Arc<Mutex<Option<&'static str>>>,
 ) -> Option<()> {
     loop {
         let request = request(&mut stream).await?;
@@ -100,6 +104,11 @@ async fn serve(
                     block(&mut stream, text).await?;
                     list.changed().await.ok()?;
                 }
+            }
+            "host:devices-l" => {
+                let answer = *asked.lock().ok()?;
+                stream.write_all(if answer.is_some() { b"OKAY" } else { b"FAIL" }).await.ok()?;
+                return block(&mut stream, answer.unwrap_or("unknown host service")).await;
             }
             other => {
                 stream.write_all(b"FAIL").await.ok()?;
@@ -255,10 +264,9 @@ async fn logs_come_by_package_and_time_of_the_phone() {
     assert!(last.contains("'-T' '2024-02-11 16:30:02.000' '*:W'"), "{last}");
 }
 
-#[tokio::test]
-async fn phones_that_come_and_go_are_announced() {
-    let adb = adb(&[WHO, SIZE]).await;
-    let (send, mut events) = tokio::sync::mpsc::unbounded_channel();
+/// What is announced, a line each.
+fn told() -> (sinew_tool::Announce, tokio::sync::mpsc::UnboundedReceiver<String>) {
+    let (send, events) = tokio::sync::mpsc::unbounded_channel();
     let announce = Arc::new(move |event: DeviceEvent| {
         let _ = send.send(match event {
             DeviceEvent::Joined(device) => {
@@ -273,6 +281,28 @@ async fn phones_that_come_and_go_are_announced() {
             _ => "something else".to_owned(),
         });
     });
+    (announce, events)
+}
+
+#[tokio::test]
+async fn a_phone_that_the_server_keeps_silent_about_is_asked_for() {
+    let adb = adb(&[WHO, SIZE]).await;
+    let (announce, mut events) = told();
+    let shutdown = CancellationToken::new();
+    let running =
+        tokio::spawn(adb::run(adb.server.clone(), adb::Offer::shell(Profile::Full), announce, shutdown.clone()));
+    assert_eq!(events.recv().await.unwrap(), "phone:P1 joined: ready");
+    *adb.asked.lock().unwrap() = Some("P1 offline transport_id:1\n");
+    assert_eq!(events.recv().await.unwrap(), "phone:P1 left: connection broken: the phone is offline now");
+    assert_eq!(events.recv().await.unwrap(), "phone:P1 joined: offline");
+    shutdown.cancel();
+    running.await.unwrap();
+}
+
+#[tokio::test]
+async fn phones_that_come_and_go_are_announced() {
+    let adb = adb(&[WHO, SIZE]).await;
+    let (announce, mut events) = told();
     let shutdown = CancellationToken::new();
     let running =
         tokio::spawn(adb::run(adb.server.clone(), adb::Offer::shell(Profile::Full), announce, shutdown.clone()));
