@@ -237,3 +237,51 @@ pub(crate) fn ping(out: &mut Vec<u8>) {
 pub(crate) fn disconnect(out: &mut Vec<u8>) {
     put(Disconnect::builder().reason_code(DisconnectReasonCode::NormalDisconnection).build(), out);
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn read_all(bytes: &[u8], limit: usize) -> Result<Vec<Packet>, String> {
+        let (mut reader, mut rest, mut packets) = (Reader::new(limit), bytes, Vec::new());
+        while let Some((packet, _)) = reader.read(&mut rest)? {
+            packets.push(packet);
+        }
+        Ok(packets)
+    }
+
+    fn message(topic: &str, payload: &[u8]) -> Message {
+        let properties = vec![("MCP-MQTT-CLIENT-ID".to_owned(), "c".to_owned())];
+        Message { topic: topic.to_owned(), payload: payload.to_vec(), retain: true, properties }
+    }
+
+    #[test]
+    fn a_message_is_read_as_it_was_written_and_too_large_a_one_is_refused() {
+        let (first, second) = (message("$mcp-rpc/a/b", b"{}"), message("t", &[b'x'; 5000]));
+        let mut bytes = Vec::new();
+        publish(&first, None, &mut bytes);
+        publish(&second, Some(7), &mut bytes);
+        let expected = vec![Packet::Publish(first), Packet::Publish(second)];
+        assert_eq!(read_all(&bytes, 1 << 20), Ok(expected));
+        assert!(read_all(&bytes, 1024).is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn whatever_a_broker_sends_is_read_or_refused(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+            let _ = read_all(&bytes, 100);
+        }
+
+        #[test]
+        fn a_broken_message_is_read_or_refused(at in 0usize..60, byte in any::<u8>()) {
+            let mut bytes = Vec::new();
+            publish(&message("sinew/boards/aa/up", br#"{"type":"hello"}"#), Some(1), &mut bytes);
+            if let Some(place) = bytes.get_mut(at) {
+                *place = byte;
+            }
+            let _ = read_all(&bytes, 1 << 16);
+        }
+    }
+}

@@ -20,6 +20,7 @@ mod servers;
 mod topics;
 mod words;
 
+use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
@@ -86,7 +87,7 @@ pub async fn run(broker: Broker, boards: Boards, shutdown: CancellationToken) ->
         window: Arc::new(Semaphore::new(WINDOW)),
         room: Arc::new(Semaphore::new(WAITING_BYTES)),
         complaints: Bucket::new(COMPLAINTS.0, COMPLAINTS.1, now),
-        later: Vec::new(),
+        later: VecDeque::new(),
         text_bytes: hall.door.limits.message_bytes,
         tracker: TaskTracker::new(),
         hall,
@@ -157,7 +158,7 @@ struct Desk {
     room: Arc<Semaphore>,
     complaints: Bucket,
     /// Boards that were turned away, and when they are asked again.
-    later: Vec<(Instant, Box<str>)>,
+    later: VecDeque<(Instant, Box<str>)>,
     /// The longest text that the broker takes.
     text_bytes: usize,
     tracker: TaskTracker,
@@ -180,7 +181,7 @@ impl Desk {
         }
         let mut round_ends = Some(Instant::now() + Duration::from_secs(KEEP_ALIVE.into()));
         loop {
-            let again = self.later.first().map(|(due, _)| *due);
+            let again = self.later.front().map(|(due, _)| *due);
             tokio::select! {
                 packet = connection.next() => {
                     if let Packet::Publish(message) = packet? {
@@ -197,8 +198,9 @@ impl Desk {
                 }
                 Ok(turn) = self.window.clone().acquire_owned(), if self.attendance.has_waiting() => self.ask(turn),
                 () = sleep_until(again.unwrap_or_else(Instant::now)), if again.is_some() => {
-                    let (_, id) = self.later.remove(0);
-                    self.attendance.wait_again(id);
+                    if let Some((_, id)) = self.later.pop_front() {
+                        self.attendance.wait_again(id);
+                    }
                 }
                 () = sleep_until(round_ends.unwrap_or_else(Instant::now)), if round_ends.is_some() => {
                     round_ends = None;
@@ -293,7 +295,7 @@ impl Desk {
     }
 
     fn put_off(&mut self, id: Box<str>) {
-        self.later.push((Instant::now() + LATER, id));
+        self.later.push_back((Instant::now() + LATER, id));
     }
 
     /// Something is wrong with a board; whoever looks at it learns of it.

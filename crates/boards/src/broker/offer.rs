@@ -5,7 +5,6 @@ use std::collections::HashMap;
 use std::io;
 use std::time::Duration;
 
-use sinew_tool::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
@@ -18,7 +17,8 @@ use super::codec::{Message, Packet};
 use super::servers::open;
 use super::words::{self, Server, Side, wish};
 
-/// Clients that are served at once.
+/// Clients that are served at once. Where one more comes, the one that was silent longest is let go: not all of them tell
+/// when they leave.
 const SESSIONS: usize = 64;
 /// Messages of one client that may wait; one that sends more meanwhile is let go.
 const WAITING: usize = 64;
@@ -43,7 +43,7 @@ impl Offering {
     pub fn new(server_id: String, server_name: &str, description: &str) -> Result<Offering, String> {
         if !words::is_name(server_name) {
             return Err(format!(
-                "the server name `{server_name}` must have 1 to 128 characters in levels parted by `/`, without `+` and `#`; for example `sinew/home`"
+                "the server name `{server_name}` must have 1 to 96 characters in levels parted by `/`, without `+` and `#`; for example `sinew/home`"
             ));
         }
         let (server_name, description) = (server_name.to_owned(), description.to_owned());
@@ -143,6 +143,8 @@ struct Answer {
 
 struct Session {
     number: u64,
+    /// When the client last said something.
+    heard: Instant,
     /// What the client says.
     lines: mpsc::Sender<String>,
     pumping: JoinHandle<()>,
@@ -179,7 +181,8 @@ impl Desk {
             if words::method(&line).as_deref() == Some("notifications/disconnected") {
                 return self.end(&client, connection);
             }
-            let Some(session) = self.sessions.get(&client) else { return };
+            let Some(session) = self.sessions.get_mut(&client) else { return };
+            session.heard = Instant::now();
             if session.lines.try_send(line).is_err() {
                 tracing::warn!(?client, "an MCP client over MQTT says more than can be listened to, and is let go");
                 self.end(&client, connection);
@@ -201,13 +204,14 @@ impl Desk {
     where
         P: AsyncRead + AsyncWrite + Send + 'static,
     {
-        if self.sessions.len() >= SESSIONS && !self.sessions.contains_key(&client) {
-            let id = serde_json::from_str::<Value>(&line).map(|message| message["id"].clone()).unwrap_or_default();
-            let error =
-                json!({"code": -32000, "message": format!("{SESSIONS} clients are served already; try again later")});
-            let text = json!({"jsonrpc": "2.0", "id": id, "error": error}).to_string();
-            let message = Side::Server.message(&self.server.id, self.server.rpc(&client), text);
-            return connection.publish(&message);
+        if self.sessions.len() >= SESSIONS
+            && !self.sessions.contains_key(&client)
+            && let Some(silent) = self.sessions.iter().min_by_key(|(_, session)| session.heard)
+        {
+            let silent = silent.0.clone();
+            let topic = self.server.rpc(&silent);
+            connection.publish(&Side::Server.message(&self.server.id, topic, words::DISCONNECTED));
+            self.end(&silent, connection);
         }
         let wishes = [
             wish(words::client_presence(&client), false),
@@ -219,7 +223,8 @@ impl Desk {
         self.last += 1;
         let number = self.last;
         let pumping = tokio::spawn(pump(open_pipe(&client), said, client.clone(), number, self.answers.clone()));
-        self.sessions.insert(client, Session { number, lines, pumping, waiting: Some((granted, line)) });
+        self.sessions
+            .insert(client, Session { number, heard: Instant::now(), lines, pumping, waiting: Some((granted, line)) });
     }
 
     /// What a client said first is passed on once its answers can be heard.

@@ -16,7 +16,7 @@ const META: &str = "MCP-META";
 pub(super) const GIVEN_NAME: &str = "MCP-SERVER-NAME";
 pub(super) const DISCONNECTED: &str = r#"{"jsonrpc":"2.0","method":"notifications/disconnected"}"#;
 /// Longer ids and names make topics that small servers cut.
-const LONGEST: usize = 128;
+const LONGEST: usize = 96;
 
 /// One of the two sides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
