@@ -25,7 +25,7 @@ const KEEPERS: &[(&str, &[&str])] = &[
     ("rcgen", &["front"]),
     // The bench of the command line calls boards without a gateway, as the measure of what the gateway adds.
     ("tokio-tungstenite", &["boards", "runner", "front", "cli"]),
-    ("mqtt-protocol-core", &["boards", "runner"]),
+    ("mqtt-protocol-core", &["boards", "runner", "sim"]),
     ("async-nats", &["cluster"]),
     ("rusqlite", &["gateway"]),
     ("miniz_oxide", &["phones"]),
