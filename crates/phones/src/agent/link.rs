@@ -44,6 +44,8 @@ struct Shared {
     next: AtomicU64,
     /// Until when gestures keep the screen; what comes after them waits for its turn.
     screen: Mutex<Instant>,
+    /// When it was last asked something.
+    asked: Mutex<Instant>,
     _stream: DropGuard,
 }
 
@@ -108,6 +110,7 @@ impl Agent {
             desk,
             next: AtomicU64::new(1),
             screen: Mutex::new(Instant::now()),
+            asked: Mutex::new(Instant::now()),
             _stream: stream.drop_guard(),
         };
         Agent { shared: Arc::new(shared) }
@@ -124,6 +127,12 @@ impl Agent {
     /// Why it ended; `None` while it runs.
     pub fn ended(&self) -> Option<String> {
         self.shared.desk.lock().ended.clone()
+    }
+
+    /// How long nobody has asked it anything.
+    pub fn idle(&self) -> Duration {
+        let asked = *self.shared.asked.lock().unwrap_or_else(PoisonError::into_inner);
+        asked.elapsed()
     }
 
     /// Is cancelled when the agent ends.
@@ -188,6 +197,7 @@ impl Agent {
     /// One question and its answer. An agent that does not answer in time is given up: it hangs.
     async fn ask(&self, method: &str, params: Value, patience: Duration) -> Result<Value, AgentError> {
         let shared = &*self.shared;
+        *shared.asked.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
         let id = shared.next.fetch_add(1, Ordering::Relaxed);
         let mut line = json!({"id": id, "method": method, "params": params}).to_string().into_bytes();
         if line.len() > MAX_REQUEST {

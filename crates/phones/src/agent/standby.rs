@@ -21,6 +21,10 @@ use crate::tree::{Node, Tree};
 /// An agent that lived so long had no trouble at its start.
 const SETTLED: Duration = Duration::from_secs(60);
 
+/// An agent that nobody asks for so long is let go: it keeps others from reading the screen. Longer than
+/// any single call.
+const IDLE: Duration = Duration::from_secs(900);
+
 /// The longest pause before the next try.
 const LONGEST_PAUSE: Duration = Duration::from_secs(300);
 
@@ -100,7 +104,7 @@ impl Standby {
         }
     }
 
-    fn welcome(&self, agent: &Agent) {
+    pub(super) fn welcome(&self, agent: &Agent) {
         tracing::info!(phone = %self.shared.transport.serial, version = %agent.hello().version, "the agent runs");
         {
             let mut state = self.shared.lock();
@@ -111,9 +115,12 @@ impl Standby {
         // Neither the agent nor the phone is kept alive by the one who waits for its end.
         let (closed, shared) = (agent.closed(), Arc::downgrade(&self.shared));
         tokio::spawn(async move {
-            closed.cancelled().await;
-            if let Some(shared) = shared.upgrade() {
-                shared.tell();
+            loop {
+                let ended = tokio::time::timeout(IDLE / 15, closed.cancelled()).await.is_ok();
+                let Some(shared) = shared.upgrade() else { return };
+                if ended || shared.let_go() {
+                    return shared.tell();
+                }
             }
         });
     }
@@ -142,6 +149,17 @@ const OFF: &str = "the agent is switched off; set `agent = true` under [phones] 
 impl Shared {
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Ends an agent that nobody has needed for long. It did nothing wrong, so the next may come at once.
+    fn let_go(&self) -> bool {
+        let mut state = self.lock();
+        let is_idle = state.agent.as_ref().is_some_and(|(agent, _)| agent.idle() >= IDLE);
+        if is_idle {
+            state.agent = None;
+            state.failures = 0;
+        }
+        is_idle
     }
 
     /// Counts an agent that died, and refuses while it is too early for the next one.

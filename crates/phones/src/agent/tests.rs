@@ -1,5 +1,6 @@
 //! The agent and its standby, against an agent of paper.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -7,7 +8,9 @@ use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream};
 
 use super::hello::Hello;
 use super::link::{Agent, Lines};
-use super::{AgentError, Refusal};
+use super::{AgentError, AgentSource, Refusal, Standby};
+use crate::adb::Server;
+use crate::adb::awake::Awake;
 use crate::adb::program::halves;
 use crate::phone::{Phone, PhoneError};
 use crate::touch::Stroke;
@@ -171,6 +174,29 @@ async fn letting_go_of_it_closes_the_stream() {
     let (agent, mut other) = pair();
     drop(agent);
     assert_eq!(other.request().await, Value::Null);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_agent_that_nobody_needs_is_let_go() {
+    let (agent, mut other) = pair();
+    let transport = Server::tcp("127.0.0.1", 1).transport("x", true);
+    let awake = Arc::new(Awake::new(transport.clone()));
+    let standby = Standby::new(transport, AgentSource::Off, awake);
+    let (send, mut told) = tokio::sync::mpsc::unbounded_channel();
+    standby.on_change(move || {
+        let _ = send.send(());
+    });
+    standby.welcome(&agent);
+    told.recv().await;
+    tokio::time::sleep(Duration::from_secs(600)).await;
+    let (pinged, _) = tokio::join!(agent.ping(), other.answer(json!({})));
+    assert_eq!(pinged, Ok(()));
+    drop(agent);
+    tokio::time::sleep(Duration::from_secs(600)).await;
+    assert!(standby.running().is_some(), "it was asked ten minutes ago");
+    told.recv().await;
+    assert!(standby.running().is_none());
+    assert_eq!(other.request().await, Value::Null, "its stream is closed");
 }
 
 #[tokio::test]
