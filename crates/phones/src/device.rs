@@ -98,18 +98,48 @@ impl Device for LimitedPhone {
 
 fn info(about: &About, status: Status) -> DeviceInfo {
     let name = if about.model.is_empty() { about.serial.clone() } else { about.model.replace('_', " ") };
-    let suggested_id = [&about.model, &about.serial].into_iter().map(|text| DeviceId::slug(text));
-    let suggested_id = suggested_id.into_iter().find(|slug| !slug.is_empty()).unwrap_or_else(|| "phone".to_owned());
     let particulars = [("serial", &about.serial), ("manufacturer", &about.manufacturer), ("android", &about.android)];
     let attributes = particulars.into_iter().filter(|(_, value)| !value.is_empty());
     DeviceInfo {
         key: DeviceKey(format!("phone:{}", about.serial)),
-        suggested_id,
+        suggested_id: suggested_id(about),
         family: "phone",
         name,
         version: about.android.clone(),
         status,
         instructions: None,
         attributes: attributes.map(|(key, value)| (key.to_owned(), json!(value))).collect(),
+    }
+}
+
+/// By its model; a phone that has not said it is told apart by the end of its serial.
+fn suggested_id(about: &About) -> String {
+    let model = DeviceId::slug(&about.model);
+    if !model.is_empty() {
+        return model;
+    }
+    // A phone that was found on the network has its serial before the name of the service.
+    let serial = DeviceId::slug(about.serial.split("._adb").next().unwrap_or_default());
+    DeviceId::slug(&format!("phone-{}", &serial[serial.len().saturating_sub(8)..]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_phone_without_a_model_is_called_a_phone() {
+        let cases = [
+            ("Pixel_8", "R58M123", "pixel-8"),
+            ("", "R58M12345678", "phone-12345678"),
+            ("", "192.168.1.20:5555", "phone-20-5555"),
+            ("", "adb-R58M1234-aBcDeF._adb-tls-connect._tcp", "phone-4-abcdef"),
+            ("", "", "phone"),
+            ("", "éé", "phone"),
+        ];
+        for (model, serial, id) in cases {
+            let about = About { model: model.to_owned(), serial: serial.to_owned(), ..About::default() };
+            assert_eq!(suggested_id(&about), id, "{model} {serial}");
+        }
     }
 }

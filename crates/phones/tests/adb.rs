@@ -300,6 +300,22 @@ async fn a_phone_that_the_server_keeps_silent_about_is_asked_for() {
 }
 
 #[tokio::test]
+async fn a_phone_that_is_being_connected_is_announced_when_it_has_settled() {
+    let adb = adb(&[WHO, SIZE]).await;
+    adb.list.send("P1 device model:Pixel_8 transport_id:1\nP2 offline transport_id:2\n").unwrap();
+    let (announce, mut events) = told();
+    let shutdown = CancellationToken::new();
+    let running =
+        tokio::spawn(adb::run(adb.server.clone(), adb::Offer::shell(Profile::Full), announce, shutdown.clone()));
+    assert_eq!(events.recv().await.unwrap(), "phone:P1 joined: ready");
+    let both = "P1 device model:Pixel_8 transport_id:1\nP2 device model:Pixel_9 transport_id:2\n";
+    adb.list.send(both).unwrap();
+    assert_eq!(events.recv().await.unwrap(), "phone:P2 joined: silent", "it was never said to be offline");
+    shutdown.cancel();
+    running.await.unwrap();
+}
+
+#[tokio::test]
 async fn phones_that_come_and_go_are_announced() {
     let adb = adb(&[WHO, SIZE]).await;
     let (announce, mut events) = told();

@@ -17,6 +17,10 @@ use crate::phone::{About, Phone};
 use crate::tiers::Tiered;
 use crate::tools::Profile;
 
+/// 3 s: a phone that is being connected is offline or unauthorized for a moment, and has not said its model yet. What
+/// is announced then would name it for good.
+const SETTLING: Duration = Duration::from_secs(3);
+
 /// A line of the server's list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
@@ -86,8 +90,15 @@ impl Offer {
 
 /// Follows the phones until shutdown. Without a server it waits for one, and starts one where it can.
 pub async fn run(server: Server, offer: Offer, announce: Announce, shutdown: CancellationToken) {
-    let mut tracker =
-        Tracker { server, offer, announce, phones: HashMap::new(), opening: JoinSet::new(), following: JoinSet::new() };
+    let mut tracker = Tracker {
+        server,
+        offer,
+        announce,
+        phones: HashMap::new(),
+        models: HashMap::new(),
+        opening: JoinSet::new(),
+        following: JoinSet::new(),
+    };
     // One second at first, half a minute when adb stays away.
     let mut pause = Duration::from_secs(1);
     loop {
@@ -115,15 +126,25 @@ struct Tracker {
     offer: Offer,
     announce: Announce,
     phones: HashMap<String, Known>,
-    /// Phones that are being asked who they are.
-    opening: JoinSet<(Entry, Result<AdbPhone, AdbError>)>,
+    /// What phones said of themselves, by serial: one that cannot be used later keeps its name.
+    models: HashMap<String, String>,
+    /// Phones that are being asked who they are, waited for or connected anew.
+    opening: JoinSet<News>,
     /// The apps of phones; each ends with its phone.
     following: JoinSet<()>,
 }
 
+enum News {
+    Opened(Entry, Box<Result<AdbPhone, AdbError>>),
+    /// It may still be as it was.
+    Settled(Entry),
+    /// What became of it comes in the server's next list.
+    Reconnected,
+}
+
 struct Known {
     entry: Entry,
-    /// `None` while it is being asked who it is.
+    /// `None` while it is being asked who it is, or may yet settle.
     device: Option<Arc<dyn Device>>,
     /// Ends the following of its apps.
     _apps: Option<DropGuard>,
@@ -158,11 +179,11 @@ impl Tracker {
                         self.see(entries);
                     }
                 }
-                Some(opened) = self.opening.join_next() => {
-                    if let Ok((entry, phone)) = opened {
-                        self.opened(entry, phone);
-                    }
-                }
+                Some(news) = self.opening.join_next() => match news {
+                    Ok(News::Opened(entry, phone)) => self.opened(entry, *phone),
+                    Ok(News::Settled(entry)) => self.settled(entry),
+                    Ok(News::Reconnected) | Err(_) => {}
+                },
                 Some(_) = self.following.join_next() => {}
             }
         }
@@ -196,8 +217,16 @@ impl Tracker {
                 if state == "offline" && entry.serial.contains(':') {
                     self.reconnect(entry.serial.clone());
                 }
-                let about = About { serial: entry.serial.clone(), model: entry.model.clone(), ..About::default() };
-                Some(self.join(Arc::new(LimitedPhone::new(&about, self.offer.profile, state, remedy))))
+                if self.about(&entry).model.is_empty() {
+                    let entry = entry.clone();
+                    self.opening.spawn(async move {
+                        tokio::time::sleep(SETTLING).await;
+                        News::Settled(entry)
+                    });
+                    None
+                } else {
+                    Some(self.limited(&entry, state, remedy))
+                }
             };
             self.phones.insert(entry.serial.clone(), Known { entry, device, _apps: None });
         }
@@ -207,23 +236,36 @@ impl Tracker {
         let server = self.server.clone();
         self.opening.spawn(async move {
             let phone = AdbPhone::open(&server, &entry.serial).await;
-            (entry, phone)
+            News::Opened(entry, Box::new(phone))
         });
     }
 
+    /// Whether this is still the phone that is waited for: it may have left, or come anew.
+    fn waits(&self, entry: &Entry) -> bool {
+        self.phones.get(&entry.serial).is_some_and(|known| known.entry == *entry && known.device.is_none())
+    }
+
+    fn settled(&mut self, entry: Entry) {
+        if self.waits(&entry)
+            && let Some((state, remedy)) = remedy(&entry.state)
+        {
+            let device = Some(self.limited(&entry, state, remedy));
+            self.phones.insert(entry.serial.clone(), Known { entry, device, _apps: None });
+        }
+    }
+
     fn opened(&mut self, entry: Entry, phone: Result<AdbPhone, AdbError>) {
-        // It may have left, or come anew, while it was asked.
-        let waits = self.phones.get(&entry.serial).is_some_and(|known| known.entry == entry && known.device.is_none());
-        if !waits {
+        if !self.waits(&entry) {
             return;
         }
         let (device, apps) = match phone {
-            Ok(phone) => self.ready(phone),
+            Ok(phone) => {
+                self.models.insert(entry.serial.clone(), phone.about().model);
+                self.ready(phone)
+            }
             Err(error) => {
-                let about = About { serial: entry.serial.clone(), model: entry.model.clone(), ..About::default() };
                 let remedy = format!("it did not say who it is ({error}); unplug it and plug it in again");
-                let limited = LimitedPhone::new(&about, self.offer.profile, "silent", &remedy);
-                (self.join(Arc::new(limited)), None)
+                (self.limited(&entry, "silent", &remedy), None)
             }
         };
         self.phones.insert(entry.serial.clone(), Known { entry, device: Some(device), _apps: apps });
@@ -266,10 +308,19 @@ impl Tracker {
                     break;
                 }
             }
-            // What became of it comes in the server's next list; this answer fits no waiting phone.
-            let entry = Entry { serial, state: String::new(), model: String::new(), transport_id: String::new() };
-            (entry, Err(AdbError::Gone("connect".to_owned())))
+            News::Reconnected
         });
+    }
+
+    /// What the list and earlier stays tell of a phone that cannot be asked.
+    fn about(&self, entry: &Entry) -> About {
+        let earlier = || self.models.get(&entry.serial).cloned().unwrap_or_default();
+        let model = if entry.model.is_empty() { earlier() } else { entry.model.clone() };
+        About { serial: entry.serial.clone(), model, ..About::default() }
+    }
+
+    fn limited(&self, entry: &Entry, state: &str, remedy: &str) -> Arc<dyn Device> {
+        self.join(Arc::new(LimitedPhone::new(&self.about(entry), self.offer.profile, state, remedy)))
     }
 
     fn join(&self, device: Arc<dyn Device>) -> Arc<dyn Device> {
