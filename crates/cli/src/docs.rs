@@ -42,7 +42,7 @@ fn check(name: &str, expected: &str) {
 fn errors() -> String {
     let mut page = String::from(
         "# Errors\n\n\
-         Every failure is one of these. `error_type` is the word in the standard failure object\n\
+         Every failure of a call is one of these. `error_type` is the word in the standard failure object\n\
          (`{\"status\": \"failure\", \"error_type\": …, \"error_message\": …, \"error_details\": …}`), which travels\n\
          in `_meta.\"sinew/error\"` and as a second text item at `/mcp`, in `error.data` at the REST door, and is what\n\
          the command line prints with `--output json`. A request that is refused before it became a call, for example one\n\
@@ -73,7 +73,24 @@ fn errors() -> String {
         );
     }
     page.push_str(
-        "\n## Failures of the command line\n\n\
+        "\n## Refusals before a call\n\n\
+         What never becomes a call is refused by the door, in its own form, mostly without `error_type`. Outside MCP the\n\
+         body is `{\"error\": WORD, \"message\": …}`; a failed call at `/api/v1` is `{\"error\": OBJECT, \"code\": …}`.\n\n\
+         | where | HTTP status | in the body | meaning |\n\
+         |---|---|---|---|\n\
+         | every path | 400 | `bad_host` | The `Host` header is missing or is no name. |\n\
+         | every path but `/health` | 401 | `unauthorized` | The token is missing or unknown; `WWW-Authenticate` says which. |\n\
+         | every path | 403 | `host_not_allowed`, `origin_not_allowed` | Name the host or the origin in the configuration. |\n\
+         | every path | 403 | `forbidden` | The role of the token is too small, or it is a device's. |\n\
+         | every other path | 404 | `not_found` | Nothing is served there. |\n\
+         | every path but `/mcp` | 405 | `method_not_allowed` | `Allow` names the methods that are served. |\n\
+         | `/mcp`, `/mcp/v1` | 408 | `timeout` | The body stopped coming for 10 s; at `/api/v1` this is 400 and `InvalidRequest`. |\n\
+         | `/mcp` | 400 | error -32020 | A header contradicts the message (`Mcp-Method`, `Mcp-Name`, `MCP-Protocol-Version`). |\n\
+         | `/mcp` | 400 | error -32602 | `_meta` lacks what the revision 2026-07-28 wants in every request. |\n\
+         | `/mcp` | 404, 400 | error -32600 | The session is unknown or not named; begin again with `initialize`. |\n\
+         | `/mcp` | 405, 406, 415 | error -32600 | A method, `Accept` or `Content-Type` that MCP does not have. |\n\
+         | `/mcp` | 503 | error -32603 | Too many sessions are open. |\n\n\
+         ## Failures of the command line\n\n\
          These never leave a gateway. A misspelt flag or verb exits with 2. `sinew spec` exits for CI: 0 clean, 1 something\n\
          found or a declared version too small, 2 wrong usage, an unreadable file or a wrong configuration.\n\n\
          | error_type | meaning | exit code |\n|---|---|---|\n",

@@ -17,7 +17,7 @@ use sinew_gateway::{Change, Principal, PublicTool, Request as Call, Role, Shape,
 use sinew_tool::error::{Actor, Retry};
 use sinew_tool::{Args, ErrorKind, Outcome, Silent, ToolError};
 
-use crate::body::Unread;
+use crate::body::{TOO_SLOW, Unread};
 use crate::hall::Hall;
 use crate::{inspect, query, reply};
 
@@ -305,6 +305,7 @@ async fn body<T: DeserializeOwned>(hall: &Hall, request: Request) -> Result<T, T
     let (parts, body) = request.into_parts();
     let bytes = crate::body::read(&parts.headers, body, limit).await.map_err(|unread| match unread {
         Unread::TooLarge(refusal) => refusal.to_error(),
+        Unread::Slow => ToolError::new(ErrorKind::InvalidRequest, TOO_SLOW),
         Unread::Broken => ToolError::new(ErrorKind::InvalidRequest, "the request broke off; send it again"),
     })?;
     serde_json::from_slice(&bytes).map_err(|error| match error.classify() {

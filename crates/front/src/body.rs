@@ -1,22 +1,27 @@
-//! Reading the body of a request, within its limit.
+//! Reading the body of a request, within its limit and without waiting for ever.
 
 use std::time::Duration;
 
 use axum::body::{Body, Bytes};
-use http::HeaderMap;
-use http::header::{CONTENT_LENGTH, EXPECT};
+use http::header::{CONNECTION, CONTENT_LENGTH, EXPECT, HeaderValue};
+use http::{HeaderMap, Response, StatusCode};
 use http_body_util::BodyExt;
+use tokio::time::timeout;
 
-use crate::inspect;
+use crate::{inspect, reply};
 
 /// What is read and thrown away of a body beyond the limit: most clients look for the answer only once
 /// they have sent everything.
 const DISCARDED: usize = 16 << 20;
+/// How long the next bytes of a body may take, and throwing one away altogether.
 const PATIENCE: Duration = Duration::from_secs(10);
+pub(crate) const TOO_SLOW: &str = "the body stopped coming for 10 s; send it again, without pauses";
 
 #[derive(Debug)]
 pub(crate) enum Unread {
     TooLarge(inspect::Refusal),
+    /// Nothing came for longer than our patience.
+    Slow,
     /// The client broke off; there is hardly anybody to answer.
     Broken,
 }
@@ -33,7 +38,7 @@ pub(crate) async fn read(headers: &HeaderMap, body: Body, limit: usize) -> Resul
     }
     let mut body = body;
     let mut bytes = Vec::new();
-    while let Some(frame) = body.frame().await {
+    while let Some(frame) = timeout(PATIENCE, body.frame()).await.map_err(|_| Unread::Slow)? {
         let Ok(data) = frame.map_err(|_| Unread::Broken)?.into_data() else { continue };
         if bytes.len() + data.len() > limit {
             drop(bytes);
@@ -43,6 +48,13 @@ pub(crate) async fn read(headers: &HeaderMap, body: Body, limit: usize) -> Resul
         bytes.extend_from_slice(&data);
     }
     Ok(bytes.into())
+}
+
+/// The answer to a body that stopped coming. The connection ends with it: what follows on it belongs to that body.
+pub(crate) fn too_slow() -> Response<Body> {
+    let mut response = reply::problem(StatusCode::REQUEST_TIMEOUT, "timeout", TOO_SLOW);
+    response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+    response
 }
 
 async fn discard(mut body: Body) {
@@ -55,5 +67,32 @@ async fn discard(mut body: Body) {
             }
         }
     };
-    let _ = tokio::time::timeout(PATIENCE, discarding).await;
+    let _ = timeout(PATIENCE, discarding).await;
+}
+
+#[cfg(test)]
+mod tests {
+    use std::convert::Infallible;
+
+    use tokio::time::{Instant, sleep};
+
+    use super::*;
+
+    async fn read_with_pauses(pause: Duration) -> Result<Bytes, Unread> {
+        let steps = futures_util::stream::unfold(0, move |step| async move {
+            sleep(pause).await;
+            (step < 5).then_some((Ok::<_, Infallible>(Bytes::from_static(b"ab")), step + 1))
+        });
+        read(&HeaderMap::new(), Body::from_stream(steps), 100).await
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_body_may_take_long_and_may_not_stop_coming() {
+        let steady = read_with_pauses(PATIENCE - Duration::from_secs(1)).await;
+        assert_eq!(steady.expect("it came").as_ref(), b"ababababab");
+        let began = Instant::now();
+        assert!(matches!(read_with_pauses(PATIENCE * 2).await, Err(Unread::Slow)));
+        assert_eq!(began.elapsed(), PATIENCE);
+        assert_eq!(too_slow().status(), StatusCode::REQUEST_TIMEOUT);
+    }
 }

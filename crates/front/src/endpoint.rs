@@ -34,6 +34,8 @@ const SESSION: &str = "mcp-session-id";
 /// by themselves; what is abandoned for longer makes room under the session limit.
 const SESSION_IDLE: Duration = Duration::from_secs(2 * 60 * 60);
 
+const NO_SESSION: &str = "no such session: it ended, or the gateway started anew; begin again with `initialize`";
+
 type Service = StreamableHttpService<Mcp, LocalSessionManager>;
 
 tokio::task_local! {
@@ -85,6 +87,7 @@ impl Endpoint {
         let bytes = match body::read(&parts.headers, body, limit).await {
             Ok(bytes) => bytes,
             Err(body::Unread::TooLarge(refusal)) => return refused(StatusCode::PAYLOAD_TOO_LARGE, refusal),
+            Err(body::Unread::Slow) => return body::too_slow(),
             Err(body::Unread::Broken) => return reply::empty(StatusCode::BAD_REQUEST),
         };
         if accepts_anything(&parts.headers) {
@@ -165,12 +168,7 @@ pub(crate) async fn handle(State(endpoint): State<Arc<Endpoint>>, request: Reque
         return reply::empty(StatusCode::UNAUTHORIZED);
     };
     if endpoint.is_foreign(request.headers(), &who) {
-        return reply::rpc_error(
-            StatusCode::NOT_FOUND,
-            &Value::Null,
-            -32600,
-            "no such session; begin one with `initialize`",
-        );
+        return reply::rpc_error(StatusCode::NOT_FOUND, &Value::Null, -32600, NO_SESSION);
     }
     let shape = match shape(request.uri()) {
         Ok(shape) => shape,
@@ -254,7 +252,7 @@ where
         }
         _ => {
             let text = body.collect().await.map(|body| body.to_bytes()).unwrap_or_default();
-            let message = String::from_utf8_lossy(&text).into_owned();
+            let message = in_own_words(parts.status, &text);
             let kind = if parts.status.is_server_error() { ErrorKind::Internal } else { ErrorKind::InvalidRequest };
             inspect::Refusal { id: id_of(request), kind, message }
         }
@@ -262,6 +260,18 @@ where
     parts.headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     parts.headers.remove(CONTENT_LENGTH);
     Response::from_parts(parts, Body::from(refusal.to_json().to_string()))
+}
+
+/// rmcp's words, or better ones where they lack the remedy.
+fn in_own_words(status: StatusCode, text: &[u8]) -> String {
+    match status {
+        StatusCode::NOT_FOUND => NO_SESSION.to_owned(),
+        StatusCode::METHOD_NOT_ALLOWED => "this method is not served at /mcp; send messages with POST".to_owned(),
+        StatusCode::BAD_REQUEST if text.ends_with(b"Session ID is required") => {
+            "the header `Mcp-Session-Id` is missing; begin again with `initialize`, whose answer has it".to_owned()
+        }
+        _ => String::from_utf8_lossy(text).into_owned(),
+    }
 }
 
 /// Where rmcp itself has no such method, its message is the bare name; ours says what is the matter.

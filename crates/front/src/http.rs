@@ -80,6 +80,7 @@ fn routes(hall: &Arc<Hall>, endpoint: &Arc<Endpoint>) -> Router {
         .merge(rest::routes(hall.clone()))
         .merge(api::routes(hall.clone()))
         .fallback(nowhere)
+        .method_not_allowed_fallback(not_so)
         .layer(axum::middleware::from_fn_with_state(Guard::new(hall.clone()), guard::guard))
 }
 
@@ -89,8 +90,14 @@ async fn health() -> Response<Body> {
 }
 
 async fn nowhere() -> Response<Body> {
-    let message = "nothing is served here; MCP is at /mcp, the REST door at /mcp/v1, administration at /api/v1";
+    let message = "nothing is served here; MCP is at /mcp, the REST door at /mcp/v1/initialize, /mcp/v1/tools/list and \
+                   /mcp/v1/tools/call, administration at /api/v1/devices, /api/v1/tools, /api/v1/call and so on";
     reply::problem(StatusCode::NOT_FOUND, "not_found", message)
+}
+
+async fn not_so() -> Response<Body> {
+    let message = "this path is served, but not with this method; the header `Allow` names those that are";
+    reply::problem(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", message)
 }
 
 /// The connections of one server.

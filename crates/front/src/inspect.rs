@@ -79,7 +79,7 @@ pub fn refusal(bytes: &[u8]) -> Refusal {
         Err(error) => return Refusal::new(ErrorKind::Parse, format!("the text is not JSON: {error}")),
     };
     let shape = match &message {
-        Value::Array(_) => "batches are not part of MCP; send each message by itself",
+        Value::Array(_) => "this gateway takes one message at a time, no batches; send each by itself",
         Value::Object(_) => fault(&message).unwrap_or("this is not a JSON-RPC request, notification or response"),
         _ => "a JSON-RPC message is an object",
     };

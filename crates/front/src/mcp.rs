@@ -106,6 +106,14 @@ pub(crate) fn is_modern(cx: &RequestContext<RoleServer>) -> bool {
     cx.protocol_version().is_some_and(|version| version.as_str() >= ProtocolVersion::V_2026_07_28.as_str())
 }
 
+/// How long an answer may be kept, and by whom. Older revisions have no words for it.
+fn kept(cx: &RequestContext<RoleServer>, fresh_ms: u64) -> (Option<u64>, Option<CacheScope>) {
+    match is_modern(cx) {
+        true => (Some(fresh_ms), Some(CacheScope::Private)),
+        false => (None, None),
+    }
+}
+
 fn unknown_method(method: &str) -> ErrorData {
     translate::to_protocol_error(&Refusal::unknown_method(method).to_error())
 }
@@ -158,7 +166,8 @@ impl ServerHandler for Mcp {
             resources::page("tools", &listing.tools, |tool| tool.name.as_ref(), request, self.hall.settings.page_size)?;
         let mut result = ListToolsResult::with_all_items(page.items.to_vec());
         result.next_cursor = page.next;
-        Ok(result.with_ttl_ms(FRESH_MS).with_cache_scope(CacheScope::Private))
+        (result.ttl_ms, result.cache_scope) = kept(&cx, FRESH_MS);
+        Ok(result)
     }
 
     async fn call_tool(
@@ -176,9 +185,11 @@ impl ServerHandler for Mcp {
     async fn list_resources(
         &self,
         request: Option<PaginatedRequestParams>,
-        _: RequestContext<RoleServer>,
+        cx: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
-        resources::list(&self.hall, request)
+        let mut result = resources::list(&self.hall, request)?;
+        (result.ttl_ms, result.cache_scope) = kept(&cx, FRESH_MS);
+        Ok(result)
     }
 
     async fn read_resource(
@@ -187,7 +198,9 @@ impl ServerHandler for Mcp {
         cx: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
         let who = self.who(&cx.extensions)?;
-        resources::read(&self.hall, &who, &request.uri).await.map(Into::into)
+        let (mut result, fresh_ms) = resources::read(&self.hall, &who, &request.uri).await?;
+        (result.ttl_ms, result.cache_scope) = kept(&cx, fresh_ms);
+        Ok(result.into())
     }
 
     fn accepted_subscription_filter(&self, requested: &SubscriptionFilter) -> Option<SubscriptionFilter> {
@@ -237,11 +250,12 @@ impl ServerHandler for Mcp {
     async fn list_prompts(
         &self,
         _: Option<PaginatedRequestParams>,
-        _: RequestContext<RoleServer>,
+        cx: RequestContext<RoleServer>,
     ) -> Result<ListPromptsResult, ErrorData> {
         let extras = self.hall.extras.as_ref().ok_or_else(|| unknown_method("prompts/list"))?;
-        let result = ListPromptsResult::with_all_items(extras.prompts());
-        Ok(result.with_ttl_ms(FRESH_MS).with_cache_scope(CacheScope::Private))
+        let mut result = ListPromptsResult::with_all_items(extras.prompts());
+        (result.ttl_ms, result.cache_scope) = kept(&cx, FRESH_MS);
+        Ok(result)
     }
 
     async fn get_prompt(
@@ -256,12 +270,13 @@ impl ServerHandler for Mcp {
     async fn list_resource_templates(
         &self,
         _: Option<PaginatedRequestParams>,
-        _: RequestContext<RoleServer>,
+        cx: RequestContext<RoleServer>,
     ) -> Result<ListResourceTemplatesResult, ErrorData> {
         let none = || unknown_method("resources/templates/list");
-        let result =
+        let mut result =
             ListResourceTemplatesResult::with_all_items(self.hall.extras.as_ref().ok_or_else(none)?.templates());
-        Ok(result.with_ttl_ms(FRESH_MS).with_cache_scope(CacheScope::Private))
+        (result.ttl_ms, result.cache_scope) = kept(&cx, FRESH_MS);
+        Ok(result)
     }
 
     async fn complete(

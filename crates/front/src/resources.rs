@@ -6,7 +6,7 @@
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use rmcp::model::{
-    CacheScope, ErrorData, ListResourcesResult, PaginatedRequestParams, ReadResourceResult, Resource, ResourceContents,
+    ErrorData, ListResourcesResult, PaginatedRequestParams, ReadResourceResult, Resource, ResourceContents,
 };
 use serde_json::{Value, json};
 use sinew_gateway::{DeviceView, MAX_DEVICE_EVENTS, Principal, Shape};
@@ -65,17 +65,18 @@ pub(crate) fn list(hall: &Hall, request: Option<PaginatedRequestParams>) -> Resu
     let page = page("resources", &all, |resource| &resource.uri, request, hall.settings.page_size)?;
     let mut result = ListResourcesResult::with_all_items(page.items.to_vec());
     result.next_cursor = page.next;
-    Ok(result.with_ttl_ms(FRESH_MS).with_cache_scope(CacheScope::Private))
+    Ok(result)
 }
 
-pub(crate) async fn read(hall: &Hall, who: &Principal, uri: &str) -> Result<ReadResourceResult, ErrorData> {
+/// What a resource says, and for how many milliseconds that may be kept.
+pub(crate) async fn read(hall: &Hall, who: &Principal, uri: &str) -> Result<(ReadResourceResult, u64), ErrorData> {
     if let Some(result) = hall.extras.as_ref().and_then(|extras| extras.read(uri)) {
-        return Ok(result.with_ttl_ms(FRESH_MS).with_cache_scope(CacheScope::Private));
+        return Ok((result, FRESH_MS));
     }
     let about = about(hall, uri).ok_or_else(|| unknown(uri))?;
     if let Some(picture) = about.picture {
         let contents = ResourceContents::blob(STANDARD.encode(&picture.bytes), uri).with_mime_type(picture.mime_type);
-        return Ok(ReadResourceResult::new(vec![contents]).with_ttl_ms(0).with_cache_scope(CacheScope::Private));
+        return Ok((ReadResourceResult::new(vec![contents]), 0));
     }
     let value = match about.events {
         true => {
@@ -94,7 +95,7 @@ pub(crate) async fn read(hall: &Hall, who: &Principal, uri: &str) -> Result<Read
     };
     let contents = ResourceContents::text(value.to_string(), uri).with_mime_type(JSON);
     // What a device says of itself changes at any time.
-    Ok(ReadResourceResult::new(vec![contents]).with_ttl_ms(0).with_cache_scope(CacheScope::Private))
+    Ok((ReadResourceResult::new(vec![contents]), 0))
 }
 
 fn describe(device: &DeviceView) -> [Resource; 2] {

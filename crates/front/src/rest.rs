@@ -56,6 +56,7 @@ async fn receive(State(hall): State<Arc<Hall>>, request: Request) -> Response<Bo
     let body = match body::read(&parts.headers, body, limit).await {
         Ok(body) => body,
         Err(body::Unread::TooLarge(refusal)) => return answered(&Value::Null, Err(refusal.to_error())),
+        Err(body::Unread::Slow) => return body::too_slow(),
         Err(body::Unread::Broken) => return reply::empty(StatusCode::BAD_REQUEST),
     };
     let message = match read(&body) {
@@ -78,7 +79,10 @@ fn read(body: &[u8]) -> Result<Map<String, Value>, Box<(Value, ToolError)>> {
     let message = match serde_json::from_slice(body) {
         Ok(Value::Object(message)) => message,
         Ok(Value::Array(_)) => {
-            return Err(invalid(Value::Null, "Batches are not supported: send one request".to_owned()));
+            return Err(invalid(
+                Value::Null,
+                "This gateway takes one message at a time, no batches; send each by itself".to_owned(),
+            ));
         }
         Ok(_) => return Err(invalid(Value::Null, "A request is a JSON object".to_owned())),
         Err(_) => {

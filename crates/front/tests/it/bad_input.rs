@@ -72,6 +72,7 @@ async fn what_rmcp_refuses_in_plain_text_is_put_into_json() {
     lost.session = Some("no-such-session".to_owned());
     let reply = lost.legacy("tools/list", json!({})).await;
     assert_eq!((reply.status.as_u16(), &reply.json()["error"]["code"]), (404, &json!(-32600)));
+    assert!(reply.json()["error"]["message"].as_str().unwrap().contains("begin again with `initialize`"));
     let reply = client.send("PUT", "/mcp", &[], "").await;
     assert_eq!((reply.status.as_u16(), reply.header("allow").is_empty()), (405, false));
     assert_eq!(reply.json()["jsonrpc"], "2.0");
@@ -97,6 +98,9 @@ async fn a_place_where_nothing_is_says_where_something_is() {
     let house = House::new().await;
     let reply = house.client().get("/elsewhere").await;
     assert_eq!((reply.status.as_u16(), &reply.json()["error"]), (404, &json!("not_found")));
+    let reply = house.client().get("/mcp/v1/tools/call").await;
+    assert_eq!((reply.status.as_u16(), reply.header("allow")), (405, "POST"));
+    assert_eq!(reply.json()["error"], "method_not_allowed");
     let reply = house.client().post("/mcp?tools=bogus", json!({})).await;
     let message = reply.json()["error"]["message"].as_str().unwrap().to_owned();
     assert!(reply.status == 400 && message.contains("`folded` or `unfolded`"), "{message}");

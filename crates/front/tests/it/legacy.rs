@@ -16,6 +16,10 @@ async fn a_session_lists_and_calls() {
     assert_eq!(info["instructions"].as_str().unwrap_or_default(), house.gateway.instructions());
     let list = client.legacy("tools/list", json!({})).await.message();
     assert!(list["result"]["tools"].as_array().unwrap().iter().any(|tool| tool["name"] == "echo"));
+    let resources = client.legacy("resources/list", json!({})).await.message();
+    for word in ["ttlMs", "cacheScope"] {
+        assert_eq!((list["result"].get(word), resources["result"].get(word)), (None, None), "older clients have none");
+    }
     let call = json!({"name": "echo", "arguments": {"text": "hi"}});
     let result = client.legacy("tools/call", call).await.message()["result"].clone();
     assert_eq!(result["content"][0]["text"], "hi");
