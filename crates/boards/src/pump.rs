@@ -35,6 +35,8 @@ const EARLY_NOTICES: usize = 16;
 const TROUBLE: &str = "trouble";
 /// The topic under which the gateway learns what was worked around or left out.
 const WARNING: &str = "warning";
+/// Characters of a warning in the log.
+const SHOWN: usize = 160;
 /// And under which it learns of pictures nobody asked for.
 const PICTURE: &str = "picture";
 /// Pictures that one answer brings along; the oldest are left out.
@@ -441,7 +443,15 @@ impl Pump {
     }
 
     fn warn(&mut self, warning: String) {
-        tracing::warn!(board = %self.device.info().key, "{warning}");
+        // What a board says wrongly may be long; the log of every day keeps to a line.
+        let board = self.device.info().key.clone();
+        let line: String = warning.chars().take(SHOWN).map(|each| if each.is_control() { ' ' } else { each }).collect();
+        if line.len() < warning.len() {
+            tracing::warn!(%board, "{line}…");
+            tracing::debug!(%board, "in full: {warning}");
+        } else {
+            tracing::warn!(%board, "{line}");
+        }
         self.say(Notice { topic: WARNING.to_owned(), body: json!({"message": warning}) });
     }
 

@@ -444,6 +444,14 @@ pub enum TokenVerb {
     },
 }
 
+/// A token without a name could not be told from the others.
+fn named(text: &str) -> Result<String, String> {
+    match text.trim() {
+        "" => Err("a name is needed, for example the program or the person it is for".to_owned()),
+        name => Ok(name.to_owned()),
+    }
+}
+
 #[derive(Args, Debug)]
 #[group(required = true, multiple = false)]
 pub struct NewRole {
@@ -452,11 +460,11 @@ pub struct NewRole {
     pub device: Option<String>,
 
     /// For a client: list devices and call tools
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = named)]
     pub client: Option<String>,
 
     /// For an administrator: everything a client may, and names and tokens
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = named)]
     pub admin: Option<String>,
 }
 

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use serde_json::json;
 use sinew_tool::{DeviceId, DeviceInfo, Digest, ErrorKind, ToolError};
+use unicode_general_category::{GeneralCategory as Category, get_general_category as category};
 
 use crate::snapshot::Entry;
 
@@ -28,7 +29,13 @@ pub(crate) fn mint(info: &DeviceInfo, is_taken: impl Fn(&DeviceId) -> bool) -> O
 /// A name that a person gave, checked; `None` for an empty one, which takes the name away.
 pub(crate) fn speaking_name(text: &str) -> Result<Option<String>, ToolError> {
     let name = text.trim();
-    let is_fine = |character: char| character.is_alphanumeric() || " -_.,()'&+#".contains(character);
+    // Many scripts, and any letter that was taken apart, need marks that are no letters by themselves.
+    let is_mark = |character| {
+        let is_seen = !matches!(character, '\u{fe00}'..='\u{fe0f}' | '\u{e0100}'..='\u{e01ef}');
+        is_seen && matches!(category(character), Category::NonspacingMark | Category::SpacingMark)
+    };
+    let is_fine =
+        |character: char| character.is_alphanumeric() || is_mark(character) || " -_.,()'&+#".contains(character);
     let length = name.chars().count();
     if length > MAX_NAME || !name.chars().all(is_fine) {
         let issue = format!("must have at most {MAX_NAME} characters: letters, digits, spaces and - _ . , ( ) ' & + #");
@@ -113,7 +120,10 @@ mod tests {
     fn speaking_names_are_words_for_people() {
         assert_eq!(speaking_name("  Küche (links) "), Ok(Some("Küche (links)".to_owned())));
         assert_eq!(speaking_name(" "), Ok(None));
-        for wrong in ["a/b", "a\nb", "a`b", "\"", &"x".repeat(41)] {
+        for name in ["ห้องนอน", "Cafe\u{301}", "रसोई", "நிலா"] {
+            assert_eq!(speaking_name(name), Ok(Some(name.to_owned())));
+        }
+        for wrong in ["a/b", "a\nb", "a\u{e0100}", "a`b", "\"", &"x".repeat(41)] {
             assert!(speaking_name(wrong).is_err(), "{wrong:?}");
         }
     }

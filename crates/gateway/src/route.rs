@@ -39,7 +39,7 @@ pub(crate) fn find<'s>(
                 let (title, name) = (entry.title(), clean_line(tool, 128));
                 let message = match entry.held.as_ref().filter(|held| held.holds(tool)) {
                     Some(held) => format!("`{name}` of {title} is held back: {}", held.remedy(&entry.id)),
-                    None => format!("{title} has no tool `{name}`; list its tools to see what it has"),
+                    None => format!("{title} has no tool `{name}`; `sinew tools {}` lists those it has", entry.id),
                 };
                 ToolError::new(ErrorKind::UnknownTool, message)
             })?;

@@ -27,6 +27,9 @@ async fn new(role: NewRole, reach: &Reach, show: Show) -> Result<(), Failure> {
         print_json(&answer);
         return Ok(());
     }
+    if let Some(device) = request["device"].as_str().filter(|device| answer["device"] == device.trim()) {
+        eprintln!("No device has that id or name yet; the token is bound to the hardware id {}.", clean(device.trim()));
+    }
     // The token alone on standard output, so that TOKEN=$(sinew token new …) works.
     eprintln!(
         "Token {} for the {} {}; it is shown only now:",

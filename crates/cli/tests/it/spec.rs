@@ -270,6 +270,10 @@ fn a_live_device_is_judged_printed_and_compared() {
     );
     let page = house.run(&["spec", "render", "--device", "board-ddee01"]).ok().out;
     assert!(page.contains("## Tool: `self.audio_speaker.set_volume`"), "{page}");
+    assert!(
+        page.contains("- `DeviceAway`: ") && page.contains("- **Idempotent**: {{"),
+        "no section is left empty: {page}"
+    );
     assert_eq!(house.run(&["spec", "diff", "device:board-ddee01", "device:board-ddee02"]).ok().out, "No changes.\n");
     assert_ne!(house.run(&["spec", "diff", "device:board-ddee01", "device:board-nowhere"]).code, 0);
 }

@@ -9,7 +9,11 @@ fn new(house: &House, role: &str, name: &str) -> String {
 #[test]
 fn a_device_token_opens_only_the_boards_door_and_only_for_its_device() {
     let house = House::serve();
-    let token = new(&house, "--device", "02:51:00:00:00:01");
+    let made = house.run(&["token", "new", "--device", "02:51:00:00:00:01"]).ok();
+    assert!(made.err.contains("bound to the hardware id 02:51:00:00:00:01"), "{}", made.err);
+    let token = made.out.trim().to_owned();
+    let nameless = house.run(&["token", "new", "--client", " "]);
+    assert!(nameless.code == 2 && nameless.err.contains("a name is needed"), "{nameless:?}");
     assert_eq!(house.http("GET", "/api/v1/devices", Some(&token), "").0, 401);
     let initialize = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{}}"#;
     assert_eq!(house.http("POST", "/mcp", Some(&token), initialize).0, 401);

@@ -200,7 +200,8 @@ impl Writer {
 
     pub(super) fn rename(&mut self, device: &str, name: &str) -> Result<(DeviceView, Commit), ToolError> {
         let entry = self.find(device)?;
-        let name = identity::speaking_name(name)?;
+        // A device is called by its id anyway; that is no name of its own.
+        let name = identity::speaking_name(name)?.filter(|name| !name.eq_ignore_ascii_case(entry.id.as_str()));
         if let Some(name) = &name
             && let Some(other) = self.holder(name).filter(|other| *other != entry.id)
         {

@@ -147,6 +147,8 @@ async fn names_are_checked_and_unique() {
     assert_eq!(gateway.rename("board-0001", "Lamp").unwrap().name.as_deref(), Some("Lamp"));
     assert!(gateway.rename("board-0002", "lamp").unwrap_err().message.contains("board-0001"));
     assert!(gateway.rename("board-0002", "Board-0001").is_err());
+    gateway.rename("board-0002", "Fan").unwrap();
+    assert_eq!(gateway.rename("board-0002", "board-0002").unwrap().name, None, "its own id takes the name away");
     assert!(gateway.rename("board-0002", "a/b").is_err());
     assert_eq!(gateway.rename("attic", "x").unwrap_err().kind, ErrorKind::UnknownDevice);
     gateway.rename("lamp", "Lantern").unwrap();

@@ -1,6 +1,8 @@
 //! `sinew spec render`: the canonical document of whatever describes tools.
 
+use sinew_spec::ToolSpec;
 use sinew_spec::print::{render_html, render_markdown};
+use sinew_tool::ErrorKind;
 
 use super::args::Render;
 use super::put;
@@ -12,7 +14,10 @@ pub async fn run(args: Render) -> Result<(), Failure> {
         (Some(device), _) => Source::device(device, &args.reach).await?,
         (None, file) => Source::read(file.as_deref().unwrap_or(std::path::Path::new("-")))?,
     };
-    let source = source.readable()?;
+    let mut source = source.readable()?;
+    if args.device.is_some() {
+        source.document.tools.iter_mut().for_each(complete);
+    }
     let title = source.document.title.clone().unwrap_or_else(|| {
         let owner = args.device.clone().or_else(|| {
             let stem = source.file.as_ref()?.file_stem()?;
@@ -22,4 +27,27 @@ pub async fn run(args: Render) -> Result<(), Failure> {
     });
     let render = if args.html { render_html } else { render_markdown };
     put(&render(&title, &source.document.intro, &source.document.tools), args.out.as_deref())
+}
+
+/// A live tool says nothing of these sections: what holds behind every gateway is printed, and the blank form's
+/// questions where only the tool's author knows.
+fn complete(tool: &mut ToolSpec) {
+    let fill = |section: &mut String, text: String| {
+        if section.is_empty() {
+            *section = text;
+        }
+    };
+    if tool.output.is_none() {
+        let text = "MCP content: text, and pictures where the tool makes some. {{What the answer holds.}}";
+        fill(&mut tool.output_notes, text.to_owned());
+    }
+    let kinds = [ErrorKind::InvalidArguments, ErrorKind::ActionFailed, ErrorKind::DeviceAway, ErrorKind::Timeout];
+    let rows = kinds.map(|kind| format!("- `{}`: {}", kind.row().error_type, kind.row().meaning));
+    fill(&mut tool.errors, format!("{}\n- `{{{{ErrorType}}}}`: {{{{what else can go wrong}}}}", rows.join("\n")));
+    let text = "- **Idempotent**: {{Yes, No or Partially}}\n- **Explanation**: {{what a repeated call does}}";
+    fill(&mut tool.idempotency, text.to_owned());
+    let text = "- **Input validation**: the gateway checks the arguments against the schema before it sends them.\n\
+                - **Permissions**: {{what the tool may touch, and nothing more}}\n\
+                - **Data handling**: {{what is sensitive, and where it may appear}}";
+    fill(&mut tool.security, text.to_owned());
 }
