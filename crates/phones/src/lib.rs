@@ -22,6 +22,6 @@ pub use device::{LimitedPhone, PhoneDevice};
 pub use logs::{LogLevel, LogLine, LogQuery, LogTime, Logs};
 pub use phone::{About, App, Capabilities, Foreground, Image, Phone, PhoneError, Screen, Work};
 pub use tiers::Tiered;
-pub use tools::{Profile, seed_tools, tools};
+pub use tools::{Profile, reference_tools, tools};
 pub use touch::{Key, Point, Stroke};
 pub use tree::{Node, Rect, Tree, TreeBuilder};

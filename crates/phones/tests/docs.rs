@@ -2,12 +2,12 @@
 
 use std::fmt::Write;
 
-use sinew_phones::{Profile, seed_tools, tools};
+use sinew_phones::{Profile, reference_tools, tools};
 use sinew_tool::{Tool, Value};
 
 fn page() -> String {
     let (full, compact) = (tools(Profile::Full), tools(Profile::Compact));
-    let reference = seed_tools();
+    let reference = reference_tools();
     let bytes =
         |tools: &mut dyn Iterator<Item = &Tool>| tools.map(|tool| tool.to_json().to_string().len() + 1).sum::<usize>();
     let mut page = String::from(

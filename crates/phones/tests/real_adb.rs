@@ -10,7 +10,7 @@ use std::time::Duration;
 use common::tracked::Tracked;
 use common::{call, failure, json_of, text};
 use sinew_phones::adb::Offer;
-use sinew_phones::{Profile, seed_tools};
+use sinew_phones::{Profile, reference_tools};
 use sinew_sim::phone::{Android, Denial, Setup};
 use sinew_tool::{Content, ErrorKind, json};
 
@@ -161,5 +161,5 @@ async fn files_go_there_and_back() {
 async fn all_the_references_tools_are_there() {
     let Some(mut bench) = bench(Setup::default()).await else { return };
     let tools = bench.phone().await.tools();
-    assert!(seed_tools().iter().all(|tool| tools.find(&tool.name).is_some()));
+    assert!(reference_tools().iter().all(|tool| tools.find(&tool.name).is_some()));
 }

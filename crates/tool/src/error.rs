@@ -80,7 +80,7 @@ pub struct Row {
     pub kind: ErrorKind,
     /// The word in `error_type`.
     pub error_type: &'static str,
-    /// The code at the REST door (`/mcp/v1`), seed 004's numbering.
+    /// The code at the REST door (`/mcp/v1`), the remote-control reference's numbering.
     pub code: i32,
     pub mcp: McpForm,
     /// The exit code of the command line.
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn the_rest_door_speaks_only_the_nine_codes_of_seed_004() {
+    fn the_rest_door_speaks_only_the_nine_codes_of_the_reference() {
         let codes = [-32700, -32600, -32601, -32602, -32603, -32001, -32002, -32003, -32004];
         assert!(TABLE.iter().all(|row| codes.contains(&row.code)));
         assert!(codes.iter().all(|code| TABLE.iter().any(|row| row.code == *code)));
@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn the_standard_object_is_that_of_seed_003() {
+    fn the_failure_object_is_that_of_the_tool_specification_standard() {
         let error = ToolError::new(ErrorKind::InvalidArguments, "File does not exist.")
             .with_details(json!({"parameter_name": "target_file"}));
         assert_eq!(

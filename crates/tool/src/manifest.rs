@@ -1,4 +1,4 @@
-//! The mMCP manifest: what an app says of itself and its tools (seed 000).
+//! The mMCP manifest: what an app says of itself and its tools.
 
 use std::fmt;
 use std::str::FromStr;
@@ -118,7 +118,7 @@ fn kind_of(value: &Value) -> &'static str {
 mod tests {
     use super::*;
 
-    fn seed() -> Value {
+    fn example() -> Value {
         json!({
             "instructions": "This app provides PDF processing capabilities",
             "tools": [{
@@ -141,13 +141,13 @@ mod tests {
     }
 
     #[test]
-    fn the_manifest_of_seed_000_is_read_and_written_back() {
-        let manifest = Manifest::from_json(&seed()).expect("the seed's own example");
+    fn the_manifest_of_mmcp_is_read_and_written_back() {
+        let manifest = Manifest::from_json(&example()).expect("the example of the mMCP specification");
         assert_eq!(manifest.instructions, "This app provides PDF processing capabilities");
         assert_eq!(manifest.protocol_version, ProtocolVersion::CURRENT);
         assert_eq!(manifest.tools[0].name, "pdf_tool");
         assert_eq!(manifest.tools[0].required(), ["path", "operation"]);
-        assert_eq!(manifest.to_json(), seed());
+        assert_eq!(manifest.to_json(), example());
     }
 
     #[test]

@@ -69,7 +69,7 @@ impl Content {
         }
     }
 
-    /// The item in MCP's words. An image of known size also says its width and height, as seed 004 does.
+    /// The item in MCP's words. An image of known size also says its width and height, as the remote-control reference does.
     pub fn to_json(&self) -> Value {
         match self {
             Content::Text(text) => json!({"type": "text", "text": text}),

@@ -9,7 +9,9 @@ use serde_json::{Value, json};
 use sinew_gateway::{Gateway, Principal, Role, Shape};
 use sinew_phones::image::{Finish, Raster, finish};
 use sinew_phones::tree::xml;
-use sinew_phones::{About, Image, Phone, PhoneDevice, PhoneError, Profile, Screen, Stroke, Tree, Work, seed_tools};
+use sinew_phones::{
+    About, Image, Phone, PhoneDevice, PhoneError, Profile, Screen, Stroke, Tree, Work, reference_tools,
+};
 use sinew_sim::phone::{Clock, Lock, Setup, VirtualPhone};
 use sinew_tool::{DeviceEvent, Outcome, Silent, Tool};
 
@@ -135,7 +137,7 @@ fn lists(report: &mut Report) -> Result<(), Failure> {
     };
     let size = |tools: &[&Tool]| tools.iter().map(|tool| tool.to_json().to_string().len() + 1).sum::<usize>() as f64;
     let (full, compact) = (listed(Profile::Full)?, listed(Profile::Compact)?);
-    let reference: Vec<String> = seed_tools().into_iter().map(|tool| tool.name).collect();
+    let reference: Vec<String> = reference_tools().into_iter().map(|tool| tool.name).collect();
     let of_reference: Vec<&Tool> = full.iter().filter(|tool| reference.contains(&tool.name)).collect();
     let [full, compact] = [&full, &compact].map(|tools| tools.iter().collect::<Vec<_>>());
     for (key, label, tools, most) in [

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
-use sinew_phones::seed_tools;
+use sinew_phones::reference_tools;
 
 use crate::house::{House, PORTS, Process, run, sinew};
 
@@ -53,8 +53,8 @@ fn the_references_door_lists_the_references_schemas() {
     }
     let quality = json!({"quality": {"type": "integer", "description": "JPEG quality (1-100)", "default": 80}});
     assert_eq!(schema("capture_screenshot"), json!({"type": "object", "properties": quality, "required": []}));
-    for seed in seed_tools() {
-        assert_eq!(schema(&seed.name), *seed.input_schema, "{}", seed.name);
+    for reference in reference_tools() {
+        assert_eq!(schema(&reference.name), *reference.input_schema, "{}", reference.name);
     }
 }
 

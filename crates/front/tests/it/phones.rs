@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use sinew_phones::{PhoneDevice, Profile, seed_tools, tools};
+use sinew_phones::{PhoneDevice, Profile, reference_tools, tools};
 use sinew_sim::phone::{Clock, Denial, Handset, Lock, Setup, VirtualPhone};
 use sinew_tool::DeviceEvent;
 
@@ -44,9 +44,9 @@ async fn the_reference_is_listed_exactly_at_its_own_door_and_everything_at_mcp()
     let client = house.client();
     join(&house, "one");
     let plain = listed(&client).await;
-    for seed in seed_tools() {
-        let tool = named(&plain, &seed.name);
-        let expected = json!({"name": seed.name, "description": seed.description, "inputSchema": *seed.input_schema});
+    for reference in reference_tools() {
+        let tool = named(&plain, &reference.name);
+        let expected = json!({"name": reference.name, "description": reference.description, "inputSchema": *reference.input_schema});
         assert_eq!(tool, expected);
     }
     // What is not the reference's is the device's own.
@@ -65,11 +65,11 @@ async fn with_two_phones_the_reference_gains_the_choice_and_nothing_else() {
     join(&house, "one");
     join(&house, "two");
     let plain = listed(&client).await;
-    for seed in seed_tools() {
-        let mut schema = named(&plain, &seed.name)["inputSchema"].clone();
+    for reference in reference_tools() {
+        let mut schema = named(&plain, &reference.name)["inputSchema"].clone();
         let device = schema["properties"].as_object_mut().unwrap().remove("device");
-        assert!(device.is_some_and(|device| device["type"] == "string"), "{}", seed.name);
-        assert_eq!(schema, *seed.input_schema);
+        assert!(device.is_some_and(|device| device["type"] == "string"), "{}", reference.name);
+        assert_eq!(schema, *reference.input_schema);
     }
     assert_eq!(code(&client, "press_home", json!({})).await, -32602, "which one?");
     let answer = call(&client, "press_home", json!({"device": "virtual-phone"})).await;

@@ -8,7 +8,7 @@ use std::sync::{Arc, LazyLock};
 use serde_json::{Map, Value, json};
 use sinew_tool::{Hints, Tool, Toolset};
 
-use super::seed::seed_tools;
+use super::reference::reference_tools;
 
 /// How much of the phone's tools a client is offered.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -26,7 +26,7 @@ Tools that act take `return`: `diff` (what changed since you last looked) or `sc
 `max_bytes` limits any textual answer. Coordinates are pixels of the current rotation.";
 
 static FULL: LazyLock<Arc<Toolset>> = LazyLock::new(|| {
-    let reference = reference().into_iter().zip(seed_tools()).map(|(tool, plain)| tool.with_plain(plain));
+    let reference = reference().into_iter().zip(reference_tools()).map(|(tool, plain)| tool.with_plain(plain));
     Arc::new(Toolset::new(reference.chain(own())))
 });
 
@@ -331,7 +331,7 @@ mod tests {
     #[test]
     fn the_lists_keep_their_budgets() {
         let all = tools(Profile::Full);
-        let reference: Vec<String> = seed_tools().into_iter().map(|tool| tool.name).collect();
+        let reference: Vec<String> = reference_tools().into_iter().map(|tool| tool.name).collect();
         let of_reference = size(all.iter().filter(|tool| reference.contains(&tool.name)));
         let compact = size(tools(Profile::Compact).iter());
         let sizes = (of_reference, size(all.iter()), compact);
@@ -342,7 +342,7 @@ mod tests {
     #[test]
     fn the_references_tools_come_first_and_in_its_order() {
         let names: Vec<String> = tools(Profile::Full).iter().map(|tool| tool.name.clone()).collect();
-        let reference: Vec<String> = seed_tools().into_iter().map(|tool| tool.name).collect();
+        let reference: Vec<String> = reference_tools().into_iter().map(|tool| tool.name).collect();
         assert_eq!(names[..29], reference);
         for tool in tools(Profile::Full).iter() {
             let plain = tool.plain.as_ref().map(|plain| plain.name.as_str());
@@ -352,18 +352,18 @@ mod tests {
 
     #[test]
     fn what_the_reference_accepts_is_accepted_here_with_the_same_defaults() {
-        for seed in seed_tools() {
+        for plain in reference_tools() {
             let all = tools(Profile::Full);
-            let ours = all.find(&seed.name).unwrap();
+            let ours = all.find(&plain.name).unwrap();
             let properties = ours.properties().unwrap();
-            for (name, theirs) in seed.properties().unwrap() {
-                let own = properties.get(name).unwrap_or_else(|| panic!("{}.{name} is missing", seed.name));
-                assert!(own.get("type").is_none() || own["type"] == theirs["type"], "{}.{name}", seed.name);
+            for (name, theirs) in plain.properties().unwrap() {
+                let own = properties.get(name).unwrap_or_else(|| panic!("{}.{name} is missing", plain.name));
+                assert!(own.get("type").is_none() || own["type"] == theirs["type"], "{}.{name}", plain.name);
                 let default = theirs.get("default").filter(|default| **default != json!(false));
-                assert_eq!(own.get("default"), default, "{}.{name}", seed.name);
+                assert_eq!(own.get("default"), default, "{}.{name}", plain.name);
             }
-            let needed = seed.required();
-            assert!(ours.required().iter().all(|name| needed.contains(name)), "{}", seed.name);
+            let needed = plain.required();
+            assert!(ours.required().iter().all(|name| needed.contains(name)), "{}", plain.name);
         }
     }
 

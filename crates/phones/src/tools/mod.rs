@@ -12,7 +12,7 @@ pub mod list;
 mod look;
 mod reach;
 mod read;
-mod seed;
+mod reference;
 mod steps;
 mod system;
 mod text;
@@ -31,7 +31,7 @@ use crate::tree::Tree;
 use args::{boolean, integer, invalid, word};
 
 pub use list::{Profile, is_acting, tools};
-pub use seed::seed_tools;
+pub use reference::reference_tools;
 
 /// What is remembered of a phone between calls.
 #[derive(Default)]

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use sinew_tool::Tool;
 
 /// Name, description and input schema of the reference, in its order.
-pub fn seed_tools() -> Vec<Tool> {
+pub fn reference_tools() -> Vec<Tool> {
     let tool = |name: &str, description: &str, properties: Value, required: &[&str]| {
         let schema = json!({"type": "object", "properties": properties, "required": required});
         Tool::new(name, description, schema)
