@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use serde::{Deserialize, Serialize};
+use sinew_sim::luck::Luck;
 use sinew_sim::phone::{Android, Lock};
 
 /// One MCP endpoint for boards and phones: tools of many devices behind one gateway.
@@ -105,11 +106,11 @@ pub struct Reach {
 #[derive(Args, Debug, Clone, Default)]
 pub struct Doors {
     /// Address of the clients' door: MCP, REST and this command line [default: 127.0.0.1:7300]
-    #[arg(long, value_name = "ADDR")]
+    #[arg(long, value_name = "ADDR", value_parser = address)]
     pub listen: Option<SocketAddr>,
 
     /// Address of the boards' door [default: 127.0.0.1:7301]
-    #[arg(long, value_name = "ADDR")]
+    #[arg(long, value_name = "ADDR", value_parser = address)]
     pub devices: Option<SocketAddr>,
 
     /// Address of the boards' MQTT door, or `off` [default: 127.0.0.1:7302]
@@ -150,8 +151,10 @@ pub struct Doors {
 
 #[derive(Args, Debug)]
 pub struct Demo {
-    /// Tell a story instead: a note is written, a list scrolled and a picture pinched on the virtual phone
-    #[arg(long)]
+    /// Tell a story instead: a note is written, a list scrolled and a picture pinched on the virtual phone. It opens
+    /// no doors and keeps nothing
+    #[arg(long, conflicts_with_all = ["listen", "devices", "mqtt", "advertise", "tls", "tls_cert", "tls_key",
+          "devices_tls", "insecure_lan"])]
     pub story: bool,
 
     #[command(flatten)]
@@ -386,7 +389,7 @@ pub struct Call {
     #[arg(long, value_name = "OBJECT")]
     pub json: Option<String>,
 
-    /// How long the call may take, for example 500ms, 10s or 2m [default: the gateway's]
+    /// How long the call may take, for example 500ms, 10s, 2m or 1h [default: the gateway's]
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub timeout: Option<Duration>,
 
@@ -484,7 +487,7 @@ pub enum SimVerb {
     #[cfg(feature = "conformance")]
     Conformance {
         /// Address to listen on; loopback only
-        #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:7390")]
+        #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:7390", value_parser = address)]
         listen: SocketAddr,
     },
 }
@@ -492,7 +495,7 @@ pub enum SimVerb {
 #[derive(Args, Debug)]
 pub struct SimBoard {
     /// How many boards
-    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     pub count: u32,
 
     /// What kind of board
@@ -521,8 +524,8 @@ pub struct SimBoard {
 
     /// Bad luck for each message, as chances between 0 and 1, repeatable by its seed; for example
     /// lost=0.01,late=0.05,garbled=0.01,doubled=0.02,disconnect=0.005,seed=7
-    #[arg(long, value_name = "LIST", default_value = "", hide_default_value = true)]
-    pub luck: sinew_sim::luck::Luck,
+    #[arg(long, value_name = "LIST", value_parser = luck)]
+    pub luck: Option<Luck>,
 
     /// The first board's number; it makes the hardware address
     #[arg(long, value_name = "N", default_value_t = 1)]
@@ -547,7 +550,7 @@ pub enum BoardKind {
 #[derive(Args, Debug)]
 pub struct SimPhone {
     /// Where the first phone waits for adb; further ones on every second port after it. Port 0 takes free ones
-    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:7355")]
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:7355", value_parser = address)]
     pub adb: SocketAddr,
 
     /// The version of Android whose formats it speaks: 9, 11, 13 or 15
@@ -628,15 +631,27 @@ pub struct Completions {
     pub shell: clap_complete::Shell,
 }
 
-/// `500ms`, `10s`, `2m`; a bare number is seconds.
+fn address(text: &str) -> Result<SocketAddr, String> {
+    text.parse().map_err(|_| "expected an IP address and a port, for example 127.0.0.1:7300 or [::1]:7300".to_owned())
+}
+
+fn luck(text: &str) -> Result<Luck, String> {
+    match text.trim() {
+        "" => Err("expected at least one chance, for example lost=0.05".to_owned()),
+        text => text.parse(),
+    }
+}
+
+/// `500ms`, `10s`, `2m`, `1h`; a bare number is seconds.
 fn duration(text: &str) -> Result<Duration, String> {
     let digits = text.trim_end_matches(|character: char| character.is_ascii_alphabetic());
-    let number: f64 = digits.parse().map_err(|_| "expected a time such as 500ms, 10s or 2m".to_owned())?;
+    let number: f64 = digits.parse().map_err(|_| "expected a time such as 500ms, 10s, 2m or 1h".to_owned())?;
     let seconds = match &text[digits.len()..] {
         "ms" => number / 1000.0,
         "" | "s" => number,
         "m" => number * 60.0,
-        unit => return Err(format!("`{unit}` is not a unit of time; use ms, s or m")),
+        "h" => number * 3600.0,
+        unit => return Err(format!("`{unit}` is not a unit of time; use ms, s, m or h")),
     };
     // A day: longer budgets are a slip of the finger.
     if !(seconds > 0.0 && seconds <= 86_400.0) {
@@ -675,9 +690,25 @@ mod tests {
         assert_eq!(duration("10s"), Ok(Duration::from_secs(10)));
         assert_eq!(duration("1.5"), Ok(Duration::from_millis(1500)));
         assert_eq!(duration("2m"), Ok(Duration::from_secs(120)));
-        for wrong in ["", "s", "-1s", "0", "1h", "inf", "NaN", "1e99", "五s"] {
+        assert_eq!(duration("1h"), Ok(Duration::from_secs(3600)));
+        for wrong in ["", "s", "-1s", "0", "1d", "25h", "inf", "NaN", "1e99", "五s"] {
             assert!(duration(wrong).is_err(), "{wrong:?}");
         }
+    }
+
+    #[test]
+    fn flags_that_would_do_nothing_are_refused() {
+        for wrong in [
+            &["sim", "board", "--count", "0"][..],
+            &["sim", "board", "--luck", ""],
+            &["demo", "--story", "--listen", "127.0.0.1:0"],
+            &["demo", "--story", "--tls"],
+            &["serve", "--listen", "localhost:7300"],
+        ] {
+            assert!(Cli::try_parse_from([&["sinew"], wrong].concat()).is_err(), "{wrong:?}");
+        }
+        assert!(Cli::try_parse_from(["sinew", "demo", "--story"]).is_ok());
+        assert!(Cli::try_parse_from(["sinew", "sim", "board", "--luck", "lost=0.1"]).is_ok());
     }
 
     #[test]

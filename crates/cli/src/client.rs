@@ -38,6 +38,7 @@ pub struct Client {
     sender: SendRequest<Full<Bytes>>,
     authority: String,
     token: Option<String>,
+    tls: bool,
 }
 
 /// A stream of either kind.
@@ -71,8 +72,13 @@ impl Target {
         // The same gateway as the one on our own state directory: its token and certificate are known.
         let directory = state::directory(reach.state.state.as_deref())?;
         if let Some(running) = state::find_running(&directory)
-            && parse_url(&running.doors.url)?.authority() == target.url.authority()
+            && let own = parse_url(&running.doors.url)?
+            && own.authority() == target.url.authority()
         {
+            if own.scheme() != target.url.scheme() {
+                let message = format!("`{url}` has the wrong scheme: the gateway there is at {}", running.doors.url);
+                return Err(Failure::new(Kind::Usage, message));
+            }
             return Target::of_running(&running, reach).map(Some);
         }
         Ok(Some(target))
@@ -104,11 +110,15 @@ impl Target {
                 tracing::debug!("connection to the gateway: {error}");
             }
         });
-        Ok(Client { sender, authority, token: self.token.clone() })
+        Ok(Client { sender, authority, token: self.token.clone(), tls: self.is_https() })
+    }
+
+    fn is_https(&self) -> bool {
+        self.url.scheme_str() == Some("https")
     }
 
     async fn open(&self, authority: &str) -> Result<Box<dyn Stream>, Failure> {
-        let tls = self.url.scheme_str() == Some("https");
+        let tls = self.is_https();
         let host = self.url.host().unwrap_or_default().trim_matches(['[', ']']).to_owned();
         let port = self.url.port_u16().unwrap_or(if tls { 443 } else { 80 });
         let stream = TcpStream::connect((host.as_str(), port)).await.map_err(|error| unreachable(&self.url, error))?;
@@ -125,7 +135,21 @@ impl Target {
         let connector = TlsConnector::from(Arc::new(pin::client_config(fingerprint.clone())?));
         let name = rustls::pki_types::ServerName::try_from(host)
             .map_err(|_| Failure::new(Kind::Usage, format!("{authority} is not a host name")))?;
-        let stream = connector.connect(name, stream).await.map_err(|error| unreachable(&self.url, error))?;
+        let stream = connector.connect(name, stream).await.map_err(|error| {
+            match error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>()) {
+                Some(rustls::Error::InvalidCertificate(_)) => Failure::new(
+                    Kind::NoGateway,
+                    format!(
+                        "the certificate at https://{authority} does not have the fingerprint that was given; the gateway \
+                         prints its own when it starts. If it is this one, someone else answers there"
+                    ),
+                ),
+                Some(rustls::Error::InvalidMessage(_)) => {
+                    unreachable(&self.url, format!("it does not speak TLS; try http://{authority}"))
+                }
+                _ => unreachable(&self.url, error),
+            }
+        })?;
         Ok(Box::new(stream))
     }
 }
@@ -150,8 +174,8 @@ impl Client {
             .header(header::CONTENT_TYPE, "application/json")
             .body(Full::new(body))
             .map_err(|error| Failure::new(Kind::Usage, format!("cannot ask for {path}: {error}")))?;
-        self.sender.ready().await.map_err(broken)?;
-        let answer = self.sender.send_request(request).await.map_err(broken)?;
+        self.sender.ready().await.map_err(|error| self.broken(&error))?;
+        let answer = self.sender.send_request(request).await.map_err(|error| self.broken(&error))?;
         let status = answer.status();
         let body = Limited::new(answer.into_body(), MAX_ANSWER).collect().await;
         let body = body.map_err(|error| Failure::new(Kind::Io, format!("the gateway's answer broke off: {error}")))?;
@@ -166,8 +190,8 @@ impl Client {
             .header(header::UPGRADE, "sinew-mcp")
             .body(Full::default())
             .map_err(|error| Failure::new(Kind::Usage, format!("cannot ask for {path}: {error}")))?;
-        self.sender.ready().await.map_err(broken)?;
-        let answer = self.sender.send_request(request).await.map_err(broken)?;
+        self.sender.ready().await.map_err(|error| self.broken(&error))?;
+        let answer = self.sender.send_request(request).await.map_err(|error| self.broken(&error))?;
         if answer.status() != StatusCode::SWITCHING_PROTOCOLS {
             let status = answer.status();
             let body = Limited::new(answer.into_body(), MAX_ANSWER).collect().await;
@@ -177,7 +201,19 @@ impl Client {
                 Ok(_) => Err(Failure::new(Kind::Io, format!("the gateway did not open the stream: HTTP {status}"))),
             };
         }
-        hyper::upgrade::on(answer).await.map(TokioIo::new).map_err(broken)
+        hyper::upgrade::on(answer).await.map(TokioIo::new).map_err(|error| self.broken(&error))
+    }
+
+    fn broken(&self, error: &hyper::Error) -> Failure {
+        let authority = &self.authority;
+        let message = match error.is_parse() {
+            // A TLS server answers a plain request with an alert.
+            true if !self.tls => format!(
+                "http://{authority} does not answer in HTTP and seems to speak TLS; try https://{authority} with --fingerprint"
+            ),
+            _ => format!("the connection to the gateway broke: {error}"),
+        };
+        Failure::new(Kind::NoGateway, message)
     }
 
     fn request(&self, method: Method, path: &str) -> http::request::Builder {
@@ -228,10 +264,6 @@ fn unreachable(url: &Uri, why: impl std::fmt::Display) -> Failure {
         Kind::NoGateway,
         format!("cannot reach a gateway at {url}: {why}; is it running? `sinew doctor` looks closer"),
     )
-}
-
-fn broken(error: hyper::Error) -> Failure {
-    Failure::new(Kind::NoGateway, format!("the connection to the gateway broke: {error}"))
 }
 
 /// A value for use in a path or query.

@@ -337,6 +337,8 @@ impl Config {
         check_exposure("--listen", listen, tls, "--tls", open)?;
         check_exposure("--devices", devices, devices_tls, "--devices-tls", open)?;
         let mqtt = doors.mqtt.unwrap_or(self.mqtt).address();
+        let all = [("--listen", Some(listen)), ("--devices", Some(devices)), ("--mqtt", mqtt)];
+        check_apart(&all)?;
         if let Some(address) = mqtt {
             check_exposure("--mqtt", address, devices_tls, "--devices-tls", open)?;
         }
@@ -385,6 +387,19 @@ fn check_exposure(flag: &str, address: SocketAddr, tls: bool, tls_flag: &str, op
              add {tls_flag}, or --insecure-lan if you trust everyone on that network"
         ),
     ))
+}
+
+/// Two doors at one address: the second would find it taken, by us.
+fn check_apart(doors: &[(&str, Option<SocketAddr>)]) -> Result<(), Failure> {
+    let same = |one: SocketAddr, other: SocketAddr| one == other && one.port() != 0;
+    for (index, (flag, address)) in doors.iter().enumerate() {
+        let twin = doors[..index].iter().find(|(_, other)| address.zip(*other).is_some_and(|(a, b)| same(a, b)));
+        if let (Some((other, _)), Some(address)) = (twin, address) {
+            let message = format!("{other} and {flag} are both {address}; give each door a port of its own");
+            return Err(Failure::new(Kind::Config, message));
+        }
+    }
+    Ok(())
 }
 
 fn unknown(key: &str) -> String {

@@ -128,8 +128,8 @@ fn config() -> String {
 fn cli() -> String {
     let mut page = String::from(
         "# Command line\n\n\
-         `--output json` makes every verb print one JSON document (`events --follow` one a line); a failure is the\n\
-         standard failure object. Exit codes are in [errors.md](errors.md).\n",
+         `--output json` makes every verb print one JSON document (`events --follow` one a line), but for `stdio`, whose\n\
+         output is MCP, and `completions`, whose output is a script; a failure is the standard failure object. Exit codes are in [errors.md](errors.md).\n",
     );
     let mut root = Cli::command().term_width(100);
     root.build();

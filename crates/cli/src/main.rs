@@ -56,7 +56,7 @@ fn main() -> ExitCode {
 
 /// Help and version are answers; everything else is a failure, told as every other one is.
 fn misread(error: &clap::Error) -> ExitCode {
-    let words: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<std::ffi::OsString> = std::env::args_os().skip(1).collect();
     let wants_json =
         words.iter().any(|word| word == "--output=json") || words.windows(2).any(|pair| pair == ["--output", "json"]);
     if !error.use_stderr() || !wants_json {
@@ -65,7 +65,8 @@ fn misread(error: &clap::Error) -> ExitCode {
     }
     let text = error.render().to_string();
     // Usage and hints are for people; the reason comes before them.
-    let reason = text.split("\n\nUsage:").next().unwrap_or(&text).trim();
+    let end = ["\n\nUsage:", "\n\nFor more information"].iter().filter_map(|tail| text.find(tail)).min();
+    let reason = text[..end.unwrap_or(text.len())].trim();
     let reason = reason.strip_prefix("error: ").unwrap_or(reason);
     let failure = Failure { exit: USAGE, ..Failure::new(Kind::Usage, reason) };
     show::print(&format!("{:#}\n", failure.to_object()));
@@ -83,6 +84,12 @@ fn run(cli: Cli, show: Show) -> Result<(), Failure> {
     done
 }
 
+/// A word alone is a level: the reader of targets would take a misspelt one for the name of a part, and silence the rest.
+fn levels(text: &str) -> Option<Targets> {
+    let is_level = |part: &str| part.contains('=') || part.trim().parse::<LevelFilter>().is_ok();
+    text.split(',').all(is_level).then(|| text.parse().ok()).flatten()
+}
+
 /// Logs go to standard error. `SINEW_LOG` sets the level, for example `debug` or `info,sinew_boards=trace`.
 fn log(cli: &Cli) {
     // rmcp warns of every mistake a client makes; those are the client's to hear.
@@ -90,7 +97,18 @@ fn log(cli: &Cli) {
         Verb::Serve(_) | Verb::Endpoint(_) => "info,rmcp=off",
         _ => "warn,rmcp=off",
     };
-    let wanted = std::env::var("SINEW_LOG").ok().and_then(|text| text.parse::<Targets>().ok());
+    let wanted = std::env::var_os("SINEW_LOG").filter(|text| !text.is_empty());
+    let wanted = wanted.and_then(|text| {
+        let targets = text.to_str().and_then(levels);
+        if targets.is_none() {
+            eprintln!(
+                "warning: SINEW_LOG={} is not understood and left aside; expected error, warn, info, debug, trace or \
+                 off, also for a part as in info,sinew_boards=trace",
+                text.display()
+            );
+        }
+        targets
+    });
     let targets = wanted.unwrap_or_else(|| usual.parse().unwrap_or(Targets::new().with_default(LevelFilter::WARN)));
     let color = std::io::stderr().is_terminal() && !cli.no_color && std::env::var_os("NO_COLOR").is_none();
     let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr).with_ansi(color).with_target(false);

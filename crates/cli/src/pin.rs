@@ -5,7 +5,7 @@ use std::sync::Arc;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature};
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
-use rustls::{ClientConfig, DigitallySignedStruct, Error, SignatureScheme};
+use rustls::{CertificateError, ClientConfig, DigitallySignedStruct, Error, SignatureScheme};
 use sha2::{Digest, Sha256};
 
 use crate::failure::{Failure, Kind};
@@ -64,7 +64,7 @@ impl ServerCertVerifier for Pinned {
         if Sha256::digest(certificate.as_ref())[..] == self.fingerprint.0 {
             return Ok(ServerCertVerified::assertion());
         }
-        Err(Error::General("the gateway's certificate is not the one expected; has it been renewed?".to_owned()))
+        Err(Error::InvalidCertificate(CertificateError::ApplicationVerificationFailure))
     }
 
     fn verify_tls12_signature(

@@ -41,7 +41,7 @@ async fn boards(args: SimBoard, show: Show) -> Result<(), Failure> {
         behind_broker: args.broker.is_some(),
         username: args.username.clone(),
         token: door.token.clone(),
-        luck: args.luck,
+        luck: args.luck.unwrap_or_default(),
         source: args.source,
         trust: door.trust.clone(),
         ..BoardConfig::new(&door.url, hardware_id(number), kind)
@@ -57,7 +57,11 @@ async fn boards(args: SimBoard, show: Show) -> Result<(), Failure> {
     print(&if show.json() {
         format!("{}\n", json!({"url": door.url, "boards": args.count, "first": ids[0], "last": ids[1]}))
     } else {
-        format!("{} virtual boards ({} to {}) dial {}; Ctrl-C ends them.\n", args.count, ids[0], ids[1], door.url)
+        let who = match args.count {
+            1 => format!("1 virtual board ({}) dials", ids[0]),
+            count => format!("{count} virtual boards ({} to {}) dial", ids[0], ids[1]),
+        };
+        format!("{who} {}; Ctrl-C ends {}.\n", door.url, if args.count == 1 { "it" } else { "them" })
     });
     let outcome = tokio::select! {
         () = stop.wait() => Ok(()),
@@ -128,6 +132,9 @@ struct BoardsDoor {
 
 /// The door that is named, else the running gateway's, with what opens it.
 fn door(args: &SimBoard) -> Result<BoardsDoor, Failure> {
+    check("--connect", args.connect.as_deref(), &["ws", "wss", "mqtt", "mqtts"])?;
+    check("--broker", args.broker.as_deref(), &["mqtt", "mqtts"])?;
+    check("--ota", args.ota.as_deref(), &["http", "https"])?;
     let directory = state::directory(args.reach.state.state.as_deref())?;
     let running = state::find_running(&directory);
     let named = args.connect.clone().or_else(|| args.broker.clone()).or_else(|| args.ota.clone());
@@ -145,6 +152,19 @@ fn door(args: &SimBoard) -> Result<BoardsDoor, Failure> {
     let token = args.reach.token.clone().or_else(|| known.as_ref().map(|doors| doors.token.clone()));
     let fingerprint = args.reach.fingerprint.clone().or_else(|| known.and_then(|doors| doors.fingerprint));
     Ok(BoardsDoor { url, token, trust: trust(fingerprint.as_deref())? })
+}
+
+/// Whether an address can be dialled at all, before anything is said of it.
+fn check(flag: &str, url: Option<&str>, schemes: &[&str]) -> Result<(), Failure> {
+    let Some(url) = url else { return Ok(()) };
+    let fits = url.split_once("://").is_some_and(|(scheme, rest)| {
+        schemes.contains(&scheme) && !rest.is_empty() && !rest.starts_with(['/', ':', '?'])
+    });
+    if fits {
+        return Ok(());
+    }
+    let forms: Vec<String> = schemes.iter().map(|scheme| format!("{scheme}://HOST")).collect();
+    Err(Failure::new(Kind::Usage, format!("{flag} `{url}` is no address; expected {}", forms.join(" or "))))
 }
 
 pub fn trust(fingerprint: Option<&str>) -> Result<Trust, Failure> {

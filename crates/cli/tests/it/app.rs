@@ -74,15 +74,22 @@ fn what_is_no_app_is_refused_in_words() {
     desk.put("broken.apk", "PK but nothing else");
     desk.put("other.xml", "<resources/>");
     for (file, reason) in [
-        ("note.txt", "not XML"),
+        ("note.txt", "no APK"),
         ("broken.apk", "no end of a zip archive"),
         ("other.xml", "<resources>"),
         ("gone.apk", "cannot read"),
+        (".", "no AndroidManifest.xml is in"),
     ] {
         let refused = desk.app(&["inspect", file]);
         assert_eq!(refused.code, 2, "{refused:?}");
         assert!(refused.err.contains(reason), "{file}: {refused:?}");
     }
+    desk.put("AndroidManifest.xml", "<resources/>");
+    let found = desk.app(&["lint", "."]);
+    assert!(found.err.contains("AndroidManifest.xml") && found.err.contains("<resources>"), "{found:?}");
+    let unknown = desk.app(&["explain", "nosuch"]);
+    let first = sinew_phones::apps::lint::RULES[0].id;
+    assert!(unknown.code == 2 && unknown.err.contains(first), "{unknown:?}");
     let spec = specification();
     assert_eq!(desk.app(&["scaffold", &spec, "--form", "intent", "--package", "app"]).code, 2);
 }

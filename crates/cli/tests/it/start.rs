@@ -71,6 +71,18 @@ fn a_taken_port_is_named_with_its_holder_and_the_remedy() {
 }
 
 #[test]
+fn doors_that_cannot_be_are_refused_with_an_example() {
+    let state = tempfile::tempdir().expect("a folder");
+    let nameless = run(sinew(state.path()).args(["serve", "--listen", "localhost:19320"]));
+    assert_eq!(nameless.code, 2, "{nameless:?}");
+    assert!(nameless.err.contains("127.0.0.1:7300"), "{}", nameless.err);
+    let same = "127.0.0.1:19320";
+    let twins = run(sinew(state.path()).args(["serve", "--listen", same, "--devices", same]));
+    assert_eq!(twins.code, 78, "{twins:?}");
+    assert!(twins.err.contains("--listen and --devices are both"), "{}", twins.err);
+}
+
+#[test]
 fn listening_beyond_loopback_without_tls_is_refused_with_the_ways_out() {
     let state = tempfile::tempdir().expect("a folder");
     let refused = run(sinew(state.path()).args(["serve", "--listen", "0.0.0.0:0", "--devices", "127.0.0.1:0"]));
@@ -100,7 +112,17 @@ fn over_tls_the_client_commands_trust_the_gateways_own_certificate() {
         run(sinew(away.path()).args(["devices", "--url", house.url(), "--token", &token]).args(fingerprint))
     };
     assert_eq!(ask(&[]).code, 78);
-    assert_eq!(ask(&["--fingerprint", &"00".repeat(32)]).code, 69);
+    let wrong = ask(&["--fingerprint", &"00".repeat(32)]);
+    assert_eq!(wrong.code, 69);
+    assert!(wrong.err.contains("does not have the fingerprint"), "{}", wrong.err);
+    // The scheme is not guessed, neither here nor from elsewhere.
+    let plain = house.url().replace("https://", "http://");
+    let here = house.run(&["devices", "--url", &plain]);
+    assert_eq!(here.code, 64, "{here:?}");
+    assert!(here.err.contains(house.url()), "{}", here.err);
+    let there = run(sinew(away.path()).args(["devices", "--url", &plain, "--token", &token]));
+    assert_eq!(there.code, 69, "{there:?}");
+    assert!(there.err.contains("seems to speak TLS"), "{}", there.err);
     let fingerprint = house.page["fingerprint"].as_str().expect("a fingerprint");
     assert_eq!(ask(&["--fingerprint", fingerprint]).code, 0);
 }

@@ -122,6 +122,43 @@ fn failures_have_the_exit_codes_of_the_table() {
 }
 
 #[test]
+fn a_command_line_that_is_no_text_is_misread_in_good_order() {
+    use std::os::unix::ffi::OsStrExt;
+    let state = tempfile::tempdir().expect("a folder");
+    let wrong = std::ffi::OsStr::from_bytes(b"\xff\xfe");
+    for flags in [&[][..], &["--output", "json"]] {
+        let misread = run(sinew(state.path()).arg("call").arg(wrong).args(flags));
+        assert_eq!(misread.code, 2, "{misread:?}");
+        assert!(!misread.err.contains("panicked"), "{misread:?}");
+    }
+    let told = run(sinew(state.path()).args(["sim", "board", "--count", "0", "--output", "json"])).json();
+    let message = told["error_message"].as_str().expect("a message");
+    assert!(message.contains("--count") && !message.contains("For more information"), "{message}");
+}
+
+#[test]
+fn a_log_level_that_is_none_is_told_and_left_aside() {
+    let state = tempfile::tempdir().expect("a folder");
+    for wrong in ["verbose", "sinew_boards=loud"] {
+        let told = run(sinew(state.path()).args(["completions", "bash"]).env("SINEW_LOG", wrong)).ok();
+        assert!(told.err.contains("SINEW_LOG") && told.err.lines().count() == 1, "{}", told.err);
+    }
+    let fine = run(sinew(state.path()).args(["completions", "bash"]).env("SINEW_LOG", "info,sinew_boards=trace")).ok();
+    assert_eq!(fine.err, "");
+}
+
+#[test]
+fn a_virtual_board_dials_no_nonsense() {
+    let state = tempfile::tempdir().expect("a folder");
+    for wrong in [["--connect", "nonsense"], ["--connect", "http://x"], ["--broker", "ws://x"], ["--ota", "https:///"]]
+    {
+        let refused = run(sinew(state.path()).args(["sim", "board"]).args(wrong));
+        assert_eq!((refused.code, refused.out.as_str()), (64, ""), "{wrong:?}: {refused:?}");
+        assert!(refused.err.contains(wrong[0]) && refused.err.contains("://HOST"), "{refused:?}");
+    }
+}
+
+#[test]
 fn the_environment_names_gateway_and_token() {
     let house = House::demo();
     let away = tempfile::tempdir().expect("a folder");

@@ -14,7 +14,7 @@ pub struct App {
 pub enum AppVerb {
     /// Show which tools an app offers, and why others are not offered
     Inspect {
-        /// An APK, or an AndroidManifest.xml
+        /// An APK, an AndroidManifest.xml, or the folder of an app's source
         #[arg(value_name = "FILE")]
         file: PathBuf,
     },
@@ -31,7 +31,7 @@ pub enum AppVerb {
 
 #[derive(Args, Debug)]
 pub struct Lint {
-    /// APKs and source manifests (AndroidManifest.xml)
+    /// APKs, source manifests (AndroidManifest.xml), and folders of apps' source
     #[arg(value_name = "FILE", required = true)]
     pub files: Vec<PathBuf>,
 

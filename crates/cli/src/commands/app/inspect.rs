@@ -6,12 +6,13 @@ use std::path::Path;
 use serde_json::{Value, json};
 use sinew_phones::apps::offer::{Ask, Finding, Form, Words};
 
-use super::{Seen, read, shown};
+use super::{Seen, file, read, shown};
 use crate::failure::Failure;
 use crate::show::{Ink, Show, Table, clean, print, print_json};
 
-pub async fn run(file: &Path, show: Show) -> Result<(), Failure> {
-    let Seen { offer, .. } = read(file, &Words::default(), false).await?;
+pub async fn run(path: &Path, show: Show) -> Result<(), Failure> {
+    let file = file(path)?;
+    let Seen { offer, .. } = read(&file, &Words::default(), false).await?;
     let mut findings = offer.findings.clone();
     findings.extend(offer.asks.iter().map(asked));
     let version = match offer.version_name.is_empty() {

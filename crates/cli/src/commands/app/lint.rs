@@ -5,7 +5,7 @@ use sinew_phones::apps::lint::lint;
 use sinew_phones::apps::offer::{Finding, Severity, Words};
 
 use super::args::Lint;
-use super::{Seen, read, shown};
+use super::{Seen, file, read, shown};
 use crate::failure::{Failure, Kind};
 use crate::show::{Show, print, print_json};
 
@@ -13,8 +13,9 @@ pub async fn run(args: Lint, show: Show) -> Result<(), Failure> {
     let words = Words::default();
     let mut judged: Vec<(String, Vec<Finding>)> = Vec::new();
     let mut offering = 0;
-    for file in &args.files {
-        let Seen { manifest, offer, code } = read(file, &words, true).await?;
+    for path in &args.files {
+        let file = file(path)?;
+        let Seen { manifest, offer, code } = read(&file, &words, true).await?;
         offering += usize::from(!offer.tools.is_empty() || !offer.asks.is_empty());
         let findings = lint(&manifest, &offer, &words, code.as_deref());
         judged.push((file.display().to_string(), findings));

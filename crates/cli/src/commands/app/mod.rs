@@ -10,14 +10,15 @@ mod scaffold;
 
 use std::fs::File;
 use std::io::Read;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde_json::json;
 use sinew_phones::apk::{self, ApkError, ApkFile, Manifest};
-use sinew_phones::apps::lint::{CODE_WORDS, rule};
+use sinew_phones::apps::lint::{CODE_WORDS, RULES, rule};
 use sinew_phones::apps::offer::{self, Finding, Offer, Severity, Words};
 
 use crate::failure::{Failure, Kind};
+use crate::near::nearest;
 use crate::show::{Ink, Show, clean, print, print_json};
 use args::{App, AppVerb};
 
@@ -40,6 +41,18 @@ struct Seen {
     code: Option<Vec<&'static str>>,
 }
 
+/// The file that is meant: of a folder, the manifest where Android's tools keep it.
+fn file(path: &Path) -> Result<PathBuf, Failure> {
+    if !path.is_dir() {
+        return Ok(path.to_owned());
+    }
+    let places = ["", "src/main", "app/src/main"].map(|place| path.join(place).join("AndroidManifest.xml"));
+    places.into_iter().find(|place| place.is_file()).ok_or_else(|| {
+        let message = format!("no AndroidManifest.xml is in {}, its src/main or its app/src/main", path.display());
+        Failure::new(Kind::Usage, format!("{message}; name an APK or a manifest"))
+    })
+}
+
 /// Reads an APK or a source manifest.
 async fn read(path: &Path, words: &Words, with_code: bool) -> Result<Seen, Failure> {
     let unreadable =
@@ -60,18 +73,26 @@ async fn read(path: &Path, words: &Words, with_code: bool) -> Result<Seen, Failu
     let mut bytes = Vec::new();
     let most = apk::MAX_MANIFEST as u64 + 1;
     File::open(path).and_then(|file| file.take(most).read_to_end(&mut bytes)).map_err(unreadable)?;
-    let text = String::from_utf8(bytes).map_err(|_| {
-        let message = format!("{} is neither an APK nor a manifest in UTF-8", path.display());
-        Failure::new(Kind::Usage, message)
-    })?;
+    let text = String::from_utf8(bytes).ok();
+    let text =
+        text.filter(|text| text.trim_start_matches('\u{feff}').trim_start().starts_with('<')).ok_or_else(|| {
+            let message = format!("{} is no APK, and no AndroidManifest.xml in UTF-8 either", path.display());
+            Failure::new(Kind::Usage, message)
+        })?;
     let manifest = apk::text::parse_manifest(&text).map_err(refused)?;
     let offer = offer::offers(&manifest, words);
     Ok(Seen { manifest, offer, code: None })
 }
 
 fn explain(id: &str, show: Show) -> Result<(), Failure> {
-    let rule = rule(id)
-        .ok_or_else(|| Failure::new(Kind::Usage, format!("there is no rule `{id}`; docs/app-rules.md lists them")))?;
+    let rule = rule(id).ok_or_else(|| {
+        let ids = || RULES.iter().map(|rule| rule.id);
+        let hint = match nearest(id, ids()) {
+            Some(id) => format!("did you mean `{id}`?"),
+            None => format!("there are {}", ids().collect::<Vec<_>>().join(", ")),
+        };
+        Failure::new(Kind::Usage, format!("there is no rule `{id}`; {hint}"))
+    })?;
     if show.json() {
         print_json(&json!({
             "rule": rule.id, "severity": rule.severity.word(), "title": rule.title, "why": rule.why,
