@@ -59,7 +59,7 @@ pub async fn measure(plan: &Plan, scratch: &Scratch, report: &mut Report) -> Res
 
     let (mut cold, mut again, mut warm) = (Vec::new(), Vec::new(), Vec::new());
     for round in 0..plan.rounds {
-        let phone = AdbPhone::open(&server, &address).await.map_err(|error| failed(error.to_string()))?;
+        let phone = open(&server, &address).await?;
         let agent = Standby::new(phone.transport().clone(), AgentSource::Off, Arc::clone(phone.awake()));
         let access = Arc::new(AdbAccess::new(phone.about(), phone.transport().clone(), agent));
         let settings = Settings { cache: Some(scratch.folder(&format!("apps-{round}"))), ..Settings::default() };
@@ -86,6 +86,18 @@ pub async fn measure(plan: &Plan, scratch: &Scratch, report: &mut Report) -> Res
         report.push(Figure::at_most(key, label, middle, "ms", most).with(times));
     }
     Ok(())
+}
+
+/// The phone, once the server has made its acquaintance: it calls one that has just come offline for a moment.
+async fn open(server: &Server, address: &str) -> Result<AdbPhone, Failure> {
+    let patience = Instant::now() + Duration::from_secs(20);
+    loop {
+        match AdbPhone::open(server, address).await {
+            Ok(phone) => return Ok(phone),
+            Err(error) if Instant::now() > patience => return Err(unwell(format!("the apps of a phone: {error}"))),
+            Err(_) => tokio::time::sleep(Duration::from_millis(20)).await,
+        }
+    }
 }
 
 /// Milliseconds of one look.

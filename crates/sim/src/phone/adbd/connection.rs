@@ -105,9 +105,20 @@ pub async fn run(socket: TcpStream, device: Device) -> io::Result<()> {
         }
         writer.shutdown().await
     });
+    // Read in a task of its own: a read that is given up half way would lose what it has read.
+    let (arrived, mut arriving) = mpsc::channel(1);
+    let receive = tokio::spawn(async move {
+        loop {
+            let packet = Packet::read(&mut reader).await;
+            let is_last = !matches!(packet, Ok(Some(_)));
+            if arrived.send(packet).await.is_err() || is_last {
+                return;
+            }
+        }
+    });
     let ended = loop {
         let packet = tokio::select! {
-            packet = Packet::read(&mut reader) => packet,
+            packet = arriving.recv() => packet.unwrap_or(Ok(None)),
             // A service that has ended closes its stream.
             Some(Ok(local)) = services.join_next(), if !services.is_empty() => {
                 streams.remove(&local);
@@ -129,11 +140,11 @@ pub async fn run(socket: TcpStream, device: Device) -> io::Result<()> {
             OPEN if streams.len() < MOST_STREAMS && packet.arg0 != 0 => {
                 next = next.wrapping_add(1).max(1);
                 let (local, remote) = (next, packet.arg0);
-                let (inbox, arriving) = mpsc::channel(1);
+                let (inbox, reading) = mpsc::channel(1);
                 let handle = Handle { inbox, taken: Arc::new(Semaphore::new(0)), closed: CancellationToken::new() };
                 let taken = Arc::clone(&handle.taken);
                 let stream = Stream {
-                    reader: Reader { local, remote, outbox: outbox.clone(), inbox: arriving },
+                    reader: Reader { local, remote, outbox: outbox.clone(), inbox: reading },
                     writer: Writer { local, remote, most, outbox: outbox.clone(), taken },
                     closed: handle.closed.clone(),
                 };
@@ -163,6 +174,7 @@ pub async fn run(socket: TcpStream, device: Device) -> io::Result<()> {
     };
     drop(streams);
     services.shutdown().await;
+    receive.abort();
     send.abort();
     ended
 }
