@@ -245,7 +245,7 @@ fn companion(hardware_id: &str) -> VirtualBoard {
         )
         .tool(
             ToolSpec::new("self.audio_speaker.set_volume", "Set the volume of the speaker, in percent.")
-                .with(Property::integer("volume", 0..=100)),
+                .with(Property::integer("volume", 0..=100).describe("Percent; 0 is silent")),
             on(&machine, |machine, arguments| {
                 machine.set_volume(arguments.integer("volume")?);
                 Ok(true.into())
@@ -253,7 +253,7 @@ fn companion(hardware_id: &str) -> VirtualBoard {
         )
         .tool(
             ToolSpec::new("self.screen.set_brightness", "Set the brightness of the screen, in percent.")
-                .with(Property::integer("brightness", 0..=100)),
+                .with(Property::integer("brightness", 0..=100).describe("Percent; 0 is dark")),
             on(&machine, |machine, arguments| {
                 machine.set_brightness(arguments.integer("brightness")?);
                 Ok(true.into())
@@ -261,7 +261,7 @@ fn companion(hardware_id: &str) -> VirtualBoard {
         )
         .tool(
             ToolSpec::new("self.screen.set_theme", "Set the theme of the screen: `light` or `dark`.")
-                .with(Property::text("theme")),
+                .with(Property::text("theme").describe("`light` or `dark`")),
             on(&machine, |machine, arguments| machine.set_theme(arguments.text("theme")?).map(|()| true.into())),
         )
         .tool(
@@ -269,7 +269,7 @@ fn companion(hardware_id: &str) -> VirtualBoard {
                 "self.camera.take_photo",
                 "Take a photo with the camera of the device, to see what is in front of it. `question` says what you want to know about the photo.",
             )
-            .with(Property::text("question")),
+            .with(Property::text("question").describe("What you want to know about the photo")),
             on(&machine, |machine, arguments| {
                 let question = arguments.text("question")?;
                 let photo = machine.take_photo(question).to_jpeg();
@@ -297,8 +297,8 @@ fn companion(hardware_id: &str) -> VirtualBoard {
         )
         .tool(
             ToolSpec::new("self.screen.snapshot", "Take a copy of the screen and send it to `url`.")
-                .with(Property::text("url"))
-                .with(Property::integer_or("quality", 1..=100, 80))
+                .with(Property::text("url").describe("Where the picture is sent"))
+                .with(Property::integer_or("quality", 1..=100, 80).describe("JPEG quality"))
                 .for_users(),
             on(&machine, |machine, arguments| {
                 let url = arguments.text("url")?.to_owned();
