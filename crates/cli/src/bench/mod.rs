@@ -46,7 +46,7 @@ pub async fn run(args: Bench, show: Show) -> Result<(), Failure> {
     let plan = Plan {
         rounds: args.rounds.unwrap_or(if args.quick { 1 } else { 5 }).max(1),
         time: Duration::from_secs_f64(args.seconds.unwrap_or(if args.quick { 0.2 } else { 3.0 }).clamp(0.05, 600.0)),
-        boards: args.boards.unwrap_or(if args.quick { 50 } else { 1000 }).max(1),
+        boards: args.boards.unwrap_or(if args.quick { 50 } else { 4000 }).max(1),
         starts: if args.quick { 1 } else { 7 },
     };
     let scratch = Scratch::new()?;
