@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
-use sinew_boards::broker::{Address, Broker, Credentials, Offering, Topics};
+use sinew_boards::broker::{Address, Broker, Credentials, GATEWAY, Offering, Topics};
 use sinew_front::Front;
 use sinew_gateway::{Principal, Role, Shape};
 use tokio::io::DuplexStream;
@@ -65,9 +65,10 @@ impl Section {
         Address::new(&self.url, None, None)?;
         Topics::new(&self.presence, &self.up, &self.down)?;
         if let Some(filter) = &self.servers
-            && (filter.is_empty() || filter.len() > 128 || filter.contains('\0'))
+            && !is_filter(filter)
         {
-            return Err("`servers` is a filter over the names of MCP servers; `#` stands for all of them".to_owned());
+            let message = "`servers` is a filter over the names of MCP servers: `#` stands for all of them, `home/+` for one level; `#` comes last and both stand alone between slashes";
+            return Err(message.to_owned());
         }
         if let Some(name) = &self.offer {
             Offering::new(String::new(), name, "")?;
@@ -127,6 +128,17 @@ impl Section {
     }
 }
 
+/// Whether a broker takes this as a filter of topics.
+fn is_filter(text: &str) -> bool {
+    let levels: Vec<&str> = text.split('/').collect();
+    let fits = |(at, level): (usize, &&str)| match *level {
+        "#" => at + 1 == levels.len(),
+        "+" => true,
+        other => !other.contains(['#', '+', '\0']),
+    };
+    (1..=128).contains(&text.len()) && levels.iter().enumerate().all(fits)
+}
+
 /// Pipes to the gateway's MCP, one for each client on a broker.
 pub fn pipes(front: Front, shape: Shape, shutdown: CancellationToken) -> impl Fn(&str) -> DuplexStream + Send {
     move |client| {
@@ -146,7 +158,7 @@ pub fn pipes(front: Front, shape: Shape, shutdown: CancellationToken) -> impl Fn
 /// The same each time for one gateway, and another for each.
 fn server_id(state: &Path) -> String {
     let place = format!("{} {}", gethostname::gethostname().to_string_lossy(), state.display());
-    format!("sinew-{}", &sinew_tool::Digest::of(&serde_json::json!(place)).hex()[..12])
+    format!("{GATEWAY}{}", &sinew_tool::Digest::of(&serde_json::json!(place)).hex()[..12])
 }
 
 fn wrong(problem: String) -> Failure {
@@ -176,6 +188,8 @@ mod tests {
             "url = 'mqtt://b'\nuser = 'u'",
             "url = 'mqtt://b'\noffer = 'a/#'",
             "url = 'mqtt://b'\nservers = ''",
+            "url = 'mqtt://b'\nservers = 'a/#/b'",
+            "url = 'mqtt://b'\nservers = 'a+'",
             "url = 'mqtt://b'\nunfolded = true",
         ] {
             let problem = Config::parse(&format!("[[brokers]]\n{wrong}")).expect_err(wrong);

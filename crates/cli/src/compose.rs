@@ -159,7 +159,8 @@ impl House {
             let address = boards.address.clone();
             tasks.spawn(broker::run(boards, all_boards.clone(), shutdown.clone()));
             if let Some(filter) = servers {
-                tasks.spawn(broker::follow_servers(address.clone(), filter, all_boards.clone(), shutdown.clone()));
+                let (gateways, boards) = (offer.is_none(), all_boards.clone());
+                tasks.spawn(broker::follow_servers(address.clone(), filter, gateways, boards, shutdown.clone()));
             }
             if let Some((offering, shape)) = offer {
                 let open = brokers::pipes(front.clone(), shape, shutdown.clone());

@@ -34,7 +34,7 @@ use tokio_util::task::TaskTracker;
 
 pub use self::address::{Address, Credentials};
 pub use self::offer::{Offering, offer};
-pub use self::servers::follow_servers;
+pub use self::servers::{GATEWAY, follow_servers};
 pub use self::topics::{Template, Topics};
 
 use self::attendance::{Attendance, Turn};
@@ -108,7 +108,8 @@ pub async fn run(broker: Broker, boards: Boards, shutdown: CancellationToken) ->
     Ok(())
 }
 
-/// Tries a broker: whether it welcomes us, and lets us hear the boards.
+/// Tries a broker: whether it welcomes us and takes our subscriptions. What its access rules keep back is not seen:
+/// brokers may grant a subscription and deliver nothing.
 pub async fn check(broker: &Broker) -> Result<(), String> {
     let mut connection = broker.connect(1024).await.map_err(|Over(why)| why)?;
     connection.subscribed(&broker.wishes(), drop).await.map_err(|Over(why)| why)?;

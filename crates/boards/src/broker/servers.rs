@@ -30,19 +30,24 @@ use crate::pump::Pump;
 const SERVERS: usize = 256;
 /// Texts of one server that may wait for its task.
 const WAITING_TEXTS: usize = 64;
+/// So begin the ids of gateways among the servers of a broker.
+pub const GATEWAY: &str = "sinew-";
 /// What a broker says of a message that nobody wants to hear.
 const NOBODY: u8 = 0x10;
 
 /// Follows the servers whose name fits `filter` until `shutdown`; returns when the last of them has left.
+/// `gateways`: whether other gateways are followed too. One that offers its own tools on the same broker must not:
+/// each would offer the other's tools again, and its own among them.
 pub async fn follow_servers(
     address: Address,
     filter: String,
+    gateways: bool,
     boards: Boards,
     shutdown: CancellationToken,
 ) -> io::Result<()> {
     let hall = boards.hall;
     let tracker = TaskTracker::new();
-    let mut watch = Watch { address, filter, hall, tracker, visits: HashMap::new(), round: 0 };
+    let mut watch = Watch { address, filter, gateways, hall, tracker, visits: HashMap::new(), round: 0 };
     let mut pause = Pause::new();
     while !shutdown.is_cancelled() {
         let watching = Box::pin(watch.stay(&mut pause, &shutdown));
@@ -60,6 +65,7 @@ pub async fn follow_servers(
 struct Watch {
     address: Address,
     filter: String,
+    gateways: bool,
     hall: Arc<Hall>,
     tracker: TaskTracker,
     visits: HashMap<Server, Known>,
@@ -117,6 +123,10 @@ impl Watch {
             tracing::debug!(topic = ?message.topic, "no presence of an MCP server");
             return;
         };
+        if !self.gateways && server.id.starts_with(GATEWAY) {
+            tracing::debug!(server = %server.id, "a gateway is not followed where tools are offered");
+            return;
+        }
         if message.payload.is_empty() {
             if let Some(known) = self.visits.remove(&server) {
                 known.end.cancel();

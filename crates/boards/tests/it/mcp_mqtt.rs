@@ -18,9 +18,21 @@ fn address(mosquitto: &Mosquitto) -> Address {
 }
 
 fn follow(house: &House, mosquitto: &Mosquitto) -> JoinHandle<std::io::Result<()>> {
-    let following =
-        broker::follow_servers(address(mosquitto), "#".to_owned(), house.boards.clone(), house.shutdown.clone());
-    tokio::spawn(following)
+    follow_with(house, mosquitto, true)
+}
+
+fn follow_with(house: &House, mosquitto: &Mosquitto, gateways: bool) -> JoinHandle<std::io::Result<()>> {
+    let (boards, shutdown) = (house.boards.clone(), house.shutdown.clone());
+    tokio::spawn(broker::follow_servers(address(mosquitto), "#".to_owned(), gateways, boards, shutdown))
+}
+
+#[tokio::test]
+async fn where_tools_are_offered_other_gateways_are_not_followed() {
+    let (mosquitto, mut house) = (Mosquitto::open().await, House::open().await);
+    let (_gateway, _) = lamp(&mosquitto, "sinew-0123456789ab");
+    let _following = follow_with(&house, &mosquitto, false);
+    let (_lamp, _) = lamp(&mosquitto, "lamp-1");
+    assert_eq!(house.joined().await.info().attributes["hardware_id"], "lamp-1");
 }
 
 fn lamp(mosquitto: &Mosquitto, id: &str) -> (CancellationToken, JoinHandle<()>) {

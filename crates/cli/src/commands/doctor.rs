@@ -292,7 +292,13 @@ async fn broker(section: &Section) -> Check {
         Err(failure) => return Check::fault(NAME, failure.message, "correct `brokers` in the configuration"),
     };
     match sinew_boards::broker::check(&broker).await {
-        Ok(()) => Check::well(NAME, format!("{} welcomes us and lets us hear its boards", broker.address)),
+        Ok(()) => Check::well(
+            NAME,
+            format!(
+                "{} welcomes us and takes our subscriptions; whether its access rules let boards through, only a board shows",
+                broker.address
+            ),
+        ),
         Err(why) => Check::fault(
             NAME,
             format!("{}: {why}", broker.address),

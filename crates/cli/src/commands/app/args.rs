@@ -54,7 +54,7 @@ pub struct Scaffold {
     #[arg(long, value_name = "PACKAGE", default_value = "com.example.app")]
     pub package: String,
 
-    /// Write the files into this folder; those that are there stay [default: print them]
+    /// Write the files into this folder, where none of them may be yet [default: print them]
     #[arg(short = 'o', long = "out", value_name = "DIR")]
     pub out: Option<PathBuf>,
 }
