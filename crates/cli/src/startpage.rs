@@ -158,11 +158,17 @@ impl Page {
     }
 }
 
-/// Their names; of many only the first ones, and how many there are.
+/// Their names; where they are more than fit on a line, the first ones and how many there are.
 fn summary(tools: &[String]) -> String {
-    match tools.len() {
-        count @ 13.. => format!("{count}: {}, …", tools[..4].join(", ")),
-        _ => tools.join(", "),
+    const ROOM: usize = 64;
+    let mut used = 0;
+    let fit = tools.iter().take_while(|name| {
+        used += name.len() + 2;
+        used <= ROOM
+    });
+    match fit.count() {
+        all if all == tools.len() => tools.join(", "),
+        some => format!("{}: {}, …", tools.len(), tools[..some.max(1)].join(", ")),
     }
 }
 

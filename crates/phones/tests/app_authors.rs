@@ -8,7 +8,7 @@ use std::path::Path;
 
 use common::apk::{Recipe, build_with_aapt2};
 use sinew_phones::apk;
-use sinew_phones::apps::lint::{CODE_WORDS, RULES, lint, rule, rules_page};
+use sinew_phones::apps::lint::{RULES, code_words, lint, rule, rules_page};
 use sinew_phones::apps::offer::{self, Finding, Severity, Words};
 use sinew_phones::apps::scaffold::{Shape, scaffold};
 use sinew_tool::{Tool, Value, json};
@@ -25,7 +25,7 @@ fn judge_for(target: u32, components: &str, code: Option<&[&str]>) -> Vec<Findin
 }
 
 fn judge(components: &str) -> Vec<Finding> {
-    judge_for(29, components, Some(CODE_WORDS))
+    judge_for(29, components, Some(&code_words()))
 }
 
 /// The rules that spoke, with their severities.
@@ -105,10 +105,10 @@ fn discovery_troubles_of_activities_are_found() {
     let good = activity(&tool(json!({})));
     let silent = good.replace(r#" android:exported="true""#, "");
     assert_eq!(said(&judge(&silent)), [("exported-unsaid", Warning)]);
-    assert_eq!(said(&judge_for(31, &silent, Some(CODE_WORDS))), [("exported-unsaid", Error)]);
+    assert_eq!(said(&judge_for(31, &silent, Some(&code_words()))), [("exported-unsaid", Error)]);
     let uncalled = good.replace(r#"<action android:name="com.example.mMCP.ACTION_TOOL_CALL"/>"#, "");
     assert_eq!(said(&judge(&uncalled)), [("call-action", Warning)]);
-    assert_eq!(said(&judge_for(33, &uncalled, Some(CODE_WORDS))), [("call-action", Error)]);
+    assert_eq!(said(&judge_for(33, &uncalled, Some(&code_words()))), [("call-action", Error)]);
     let unsorted = good.replace(r#"<category android:name="android.intent.category.DEFAULT"/>"#, "");
     assert_eq!(said(&judge(&unsorted)), [("category", Warning)]);
     let misspelled = good.replace("ACTION_TOOL_ADVERTISE", "ACTION_TOOLS_ADVERTISE");
@@ -239,7 +239,7 @@ async fn tools_survive_scaffolding_and_packaging() {
     // The source says the same as the APK.
     let source = apk::text::parse_manifest(&drafts[0].text).unwrap();
     assert_eq!(offer::offers(&source, &words).tools, found.tools);
-    let findings = lint(&manifest, &found, &words, Some(CODE_WORDS));
+    let findings = lint(&manifest, &found, &words, Some(&code_words()));
     assert!(findings.iter().all(|finding| finding.severity == Severity::Advice), "{findings:?}");
 }
 
@@ -253,7 +253,7 @@ async fn a_scaffolded_provider_is_found_under_an_authority_for_each_tool() {
         authorities,
         ["com.example.app.mcp.readfile", "com.example.app.mcp.readfile2", "com.example.app.mcp.return"]
     );
-    assert_eq!(lint(&manifest, &found, &words, Some(CODE_WORDS)), []);
+    assert_eq!(lint(&manifest, &found, &words, Some(&code_words())), []);
 }
 
 #[test]

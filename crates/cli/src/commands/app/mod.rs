@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::json;
 use sinew_phones::apk::{self, ApkError, ApkFile, Manifest};
-use sinew_phones::apps::lint::{CODE_WORDS, RULES, rule};
+use sinew_phones::apps::lint::{RULES, code_words, rule};
 use sinew_phones::apps::offer::{self, Finding, Offer, Severity, Words};
 
 use crate::failure::{Failure, Kind};
@@ -64,7 +64,7 @@ async fn read(path: &Path, words: &Words, with_code: bool) -> Result<Seen, Failu
         let source = ApkFile::open(path).map_err(unreadable)?;
         let (manifest, offer) = offer::read(&source, words).await.map_err(refused)?;
         let code = match with_code {
-            true => apk::read_code(&source, CODE_WORDS).await.map_err(refused)?,
+            true => apk::read_code(&source, &code_words()).await.map_err(refused)?,
             false => None,
         };
         return Ok(Seen { manifest, offer, code });

@@ -3,25 +3,9 @@
 use super::offer::{Finding, Form, Words, form_of};
 use crate::apk::{Component, Manifest};
 
-/// The words that are looked for in the code.
-pub const WORDS: &[&str] = &[
-    "get_tool_info",
-    "execute_tool",
-    "error_message",
-    "tool_arguments",
-    "tool_name",
-    "parameters",
-    "result",
-    "getCallingPackage",
-    "getCallingUid",
-    "getCallingActivity",
-    "getLaunchedFromUid",
-    "checkCallingPermission",
-    "checkCallingOrSelfPermission",
-    "enforceCallingPermission",
-    "enforceCallingOrSelfPermission",
-    "getSentFromUid",
-];
+const PROTOCOL: &[&str] =
+    &["get_tool_info", "execute_tool", "error_message", "tool_arguments", "tool_name", "parameters", "result"];
+/// With these Android tells an app who calls it.
 const CALLER: &[&str] = &[
     "getCallingPackage",
     "getCallingUid",
@@ -33,6 +17,11 @@ const CALLER: &[&str] = &[
     "enforceCallingOrSelfPermission",
     "getSentFromUid",
 ];
+
+/// The words that are looked for in the code.
+pub fn code_words() -> Vec<&'static str> {
+    [PROTOCOL, CALLER].concat()
+}
 
 pub fn check(manifest: &Manifest, words: &Words, code: Option<&[&str]>, findings: &mut Vec<Finding>) {
     let offering = |component: &&Component| form_of(component, words).is_some() && manifest.is_exported(component);

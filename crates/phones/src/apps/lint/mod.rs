@@ -9,7 +9,7 @@ mod manifest;
 mod rules;
 mod tools;
 
-pub use code::WORDS as CODE_WORDS;
+pub use code::code_words;
 pub use rules::{RULES, Rule, rule, rules_page};
 
 use super::offer::{self, Finding, Offer, Words};
@@ -19,7 +19,7 @@ use crate::apk::Manifest;
 const MAX_FINDINGS: usize = 500;
 
 /// Judges an app: what [`offer::offers`] found, and what its author could do better. `code` holds
-/// those of [`CODE_WORDS`] that stand in the app's code; `None` where the code is not at hand.
+/// those of [`code_words`] that stand in the app's code; `None` where the code is not at hand.
 pub fn lint(manifest: &Manifest, offer: &Offer, words: &Words, code: Option<&[&str]>) -> Vec<Finding> {
     let mut findings = offer.findings.clone();
     manifest::check(manifest, words, &mut findings);
