@@ -13,4 +13,5 @@ mod memory;
 mod pins;
 mod specifications;
 mod tokens;
+mod upgrade;
 mod watching;
