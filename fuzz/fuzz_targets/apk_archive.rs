@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll, Waker};
 
 use libfuzzer_sys::fuzz_target;
-use sinew_phones::apk::{self, ApkError, ReadAt};
-use sinew_phones::apps::offer::{self, Words};
+use sinew_apps::apk::{self, ApkError, ReadAt};
+use sinew_apps::offer::{self, Words};
 use sinew_tool::BoxFuture;
 
 /// Sees that nobody asks for what is not there, or for the same again and again.

@@ -2,9 +2,9 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use sinew_phones::apk::{Manifest, parse_binary_xml, text};
-use sinew_phones::apps::lint::{lint, rule};
-use sinew_phones::apps::offer::{Words, offers};
+use sinew_apps::apk::{Manifest, parse_binary_xml, text};
+use sinew_apps::lint::{lint, rule};
+use sinew_apps::offer::{Words, offers};
 
 fuzz_target!(|input: &[u8]| {
     if let Ok(root) = parse_binary_xml(input) {

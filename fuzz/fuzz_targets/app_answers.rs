@@ -3,7 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use sinew_phones::apps::offer::{app_functions, broadcast_tools, bundle_text, provider_tools};
+use sinew_apps::offer::{app_functions, broadcast_tools, bundle_text, provider_tools};
 use sinew_tool::{Tool, Value, json};
 
 const KEYS: &[&str] = &["tool", "tool_name", "tool_description", "tool_input_schema", "tool_input_required", "success"];

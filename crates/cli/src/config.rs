@@ -6,14 +6,15 @@
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+use sinew_apps::offer::Words;
 use sinew_boards::{Backend, Offer, Pictures};
 use sinew_front::dialout::Address;
 use sinew_gateway::Shape;
-use sinew_phones::apps::offer::Words;
-use sinew_phones::{Profile, adb, apps};
+use sinew_phones::{Extension, Profile, adb};
 use sinew_spec::judge;
 
 use crate::android::Agent;
@@ -142,7 +143,7 @@ impl Default for Apps {
 }
 
 impl Apps {
-    fn settings(&self, state: &Path) -> Option<apps::Settings> {
+    fn settings(&self, state: &Path) -> Option<sinew_apps::Settings> {
         let mut words = Words::default();
         for (word, own) in [
             (&mut words.advertise, &self.advertise),
@@ -158,7 +159,7 @@ impl Apps {
             own.iter().for_each(|own| word.clone_from(own));
         }
         let interval = Duration::from_secs(self.interval.into());
-        self.enabled.then(|| apps::Settings { words, interval, cache: Some(state.join("apps")) })
+        self.enabled.then(|| sinew_apps::Settings { words, interval, cache: Some(state.join("apps")) })
     }
 }
 
@@ -181,7 +182,8 @@ impl Phones {
             PhoneProfile::Full => Profile::Full,
             PhoneProfile::Compact => Profile::Compact,
         };
-        self.enabled.then(|| adb::Offer { profile, agent: self.agent.source(state), apps: self.apps.settings(state) })
+        let extension = self.apps.settings(state).map(|settings| Arc::new(settings) as Arc<dyn Extension>);
+        self.enabled.then(|| adb::Offer { profile, agent: self.agent.source(state), extension })
     }
 }
 
@@ -497,10 +499,8 @@ mod tests {
         assert_eq!(agent("[phones]\nagent = 'built'"), Ok(Agent::Folder("built".into())));
         assert!(agent("[phones]\nagent = 5").is_err_and(|why| why.contains("android/build")));
         let apps = |text: &str| {
-            let offer = Config::parse(text).map(|config| config.phones.offer(Path::new("/nonexistent")));
-            offer.map(|offer| {
-                offer.and_then(|offer| offer.apps).map(|apps| (apps.interval.as_secs(), apps.words.advertise))
-            })
+            let settings = Config::parse(text).map(|config| config.phones.apps.settings(Path::new("/nonexistent")));
+            settings.map(|settings| settings.map(|apps| (apps.interval.as_secs(), apps.words.advertise)))
         };
         assert_eq!(apps(""), Ok(Some((15, Words::default().advertise))));
         assert_eq!(apps("[phones.apps]\nadvertise = 'x'\ninterval = 3"), Ok(Some((3, "x".to_owned()))));

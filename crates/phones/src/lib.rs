@@ -3,10 +3,9 @@
 //! A [`Phone`] is some dozen primitives: read the tree, take a picture, touch, press a key. Every
 //! tool is written once on top of them.
 
+pub mod access;
 pub mod adb;
 pub mod agent;
-pub mod apk;
-pub mod apps;
 pub mod device;
 pub mod image;
 pub mod logs;
@@ -17,6 +16,7 @@ pub mod tools;
 pub mod touch;
 pub mod tree;
 
+pub use access::{Access, AdbAccess, Extension};
 pub use agent::{Agent, AgentError, AgentFiles, AgentSource, Companion, Standby};
 pub use device::{LimitedPhone, PhoneDevice};
 pub use logs::{LogLevel, LogLine, LogQuery, LogTime, Logs};

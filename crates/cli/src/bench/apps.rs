@@ -4,9 +4,9 @@ use std::process::Stdio;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use sinew_apps::{Follower, Settings};
 use sinew_phones::adb::{AdbPhone, Server};
-use sinew_phones::apps::{AdbAccess, Follower, Settings};
-use sinew_phones::{AgentSource, Phone, Standby};
+use sinew_phones::{AdbAccess, AgentSource, Phone, Standby};
 use sinew_sim::phone::{Clock, Handset, Setup, adbd, guest, shopping};
 use sinew_tool::{Announce, DeviceEvent};
 use tokio::net::TcpListener;

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use sinew_apps::Follower;
 use sinew_gateway::Role;
-use sinew_phones::apps::{self, Follower};
 use sinew_phones::{PhoneDevice, Profile};
 use sinew_sim::board::{self, BoardConfig, Kind as BoardKind};
 use sinew_sim::phone::{Lock, PhoneConfig, Stand, VirtualPhone};
@@ -75,7 +75,7 @@ pub fn config() -> Config {
 pub async fn connect(house: &mut House) -> Result<(), Failure> {
     let phone = phone().await?;
     house.gateway.apply(DeviceEvent::Joined(Arc::new(PhoneDevice::new(phone.clone(), Profile::Full))));
-    let mut apps = Follower::new(Arc::new(phone), apps::Settings::default(), house.gateway.announce());
+    let mut apps = Follower::new(Arc::new(phone), sinew_apps::Settings::default(), house.gateway.announce());
     apps.look().await.map_err(|error| Failure::new(Kind::Io, error.to_string()))?;
     connect_boards(house)?;
     wait_for_boards(house).await

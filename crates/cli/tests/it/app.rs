@@ -88,7 +88,7 @@ fn what_is_no_app_is_refused_in_words() {
     let found = desk.app(&["lint", "."]);
     assert!(found.err.contains("AndroidManifest.xml") && found.err.contains("<resources>"), "{found:?}");
     let unknown = desk.app(&["explain", "nosuch"]);
-    let first = sinew_phones::apps::lint::RULES[0].id;
+    let first = sinew_apps::lint::RULES[0].id;
     assert!(unknown.code == 2 && unknown.err.contains(first), "{unknown:?}");
     let spec = specification();
     assert_eq!(desk.app(&["scaffold", &spec, "--form", "intent", "--package", "app"]).code, 2);

@@ -11,10 +11,10 @@ use crate::house::{House, Process, run};
 use crate::phones::Adb;
 use crate::stdio::Client;
 
-#[path = "../../../phones/tests/common/apk.rs"]
-mod apk;
-#[path = "../../../phones/tests/common/guests.rs"]
+#[path = "../../../apps/tests/it/guests.rs"]
 mod guests;
+#[path = "../../../apps/tests/it/recipes.rs"]
+mod recipes;
 
 /// An agent that knows nothing but provider calls, and answers them as the installed apps do.
 fn agent(handset: &Handset) -> AgentEnd {

@@ -10,12 +10,13 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("spec", &["tool"]),
     ("gateway", &["tool", "spec"]),
     ("phones", &["tool"]),
+    ("apps", &["tool", "phones"]),
     ("cluster", &["tool"]),
     ("boards", &["tool", "wire"]),
     ("front", &["tool", "gateway", "spec"]),
     ("runner", &["wire"]),
-    ("sim", &["tool", "wire", "phones", "runner"]),
-    ("cli", &["tool", "wire", "spec", "gateway", "boards", "runner", "phones", "cluster", "front", "sim"]),
+    ("sim", &["tool", "wire", "phones", "apps", "runner"]),
+    ("cli", &["tool", "wire", "spec", "gateway", "boards", "runner", "phones", "apps", "cluster", "front", "sim"]),
 ];
 
 /// Which crates may keep a third party, so that it can be exchanged in one room.
@@ -28,8 +29,8 @@ const KEEPERS: &[(&str, &[&str])] = &[
     ("mqtt-protocol-core", &["boards", "runner", "sim"]),
     ("async-nats", &["cluster"]),
     ("rusqlite", &["gateway"]),
-    ("miniz_oxide", &["phones"]),
-    ("roxmltree", &["phones"]),
+    ("miniz_oxide", &["apps"]),
+    ("roxmltree", &["apps"]),
     ("jsonschema", &["gateway", "spec"]),
     ("clap", &["cli"]),
     ("toml", &["cli"]),

@@ -10,8 +10,8 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::phone::AdbPhone;
 use super::server::{AdbError, Server, read_block};
+use crate::access::{AdbAccess, Extension};
 use crate::agent::{AgentSource, Standby};
-use crate::apps::{self, AdbAccess};
 use crate::device::{LimitedPhone, PhoneDevice};
 use crate::phone::{About, Phone};
 use crate::tiers::Tiered;
@@ -77,14 +77,14 @@ pub fn remedy(state: &str) -> Option<(&'static str, &'static str)> {
 pub struct Offer {
     pub profile: Profile,
     pub agent: AgentSource,
-    /// How their apps are followed; `None` where those are left alone.
-    pub apps: Option<apps::Settings>,
+    /// What runs beside each phone.
+    pub extension: Option<Arc<dyn Extension>>,
 }
 
 impl Offer {
     /// With the commands that every Android has, and nothing else.
     pub fn shell(profile: Profile) -> Offer {
-        Offer { profile, agent: AgentSource::Off, apps: None }
+        Offer { profile, agent: AgentSource::Off, extension: None }
     }
 }
 
@@ -97,7 +97,7 @@ pub async fn run(server: Server, offer: Offer, announce: Announce, shutdown: Can
         phones: HashMap::new(),
         models: HashMap::new(),
         opening: JoinSet::new(),
-        following: JoinSet::new(),
+        extensions: JoinSet::new(),
     };
     // One second at first, half a minute when adb stays away.
     let mut pause = Duration::from_secs(1);
@@ -118,7 +118,7 @@ pub async fn run(server: Server, offer: Offer, announce: Announce, shutdown: Can
     }
     tracker.opening.shutdown().await;
     tracker.leave_all("Sinew ends");
-    while tracker.following.join_next().await.is_some() {}
+    while tracker.extensions.join_next().await.is_some() {}
 }
 
 struct Tracker {
@@ -130,8 +130,8 @@ struct Tracker {
     models: HashMap<String, String>,
     /// Phones that are being asked who they are, waited for or connected anew.
     opening: JoinSet<News>,
-    /// The apps of phones; each ends with its phone.
-    following: JoinSet<()>,
+    /// The extensions of phones; each ends with its phone.
+    extensions: JoinSet<()>,
 }
 
 enum News {
@@ -146,8 +146,8 @@ struct Known {
     entry: Entry,
     /// `None` while it is being asked who it is, or may yet settle.
     device: Option<Arc<dyn Device>>,
-    /// Ends the following of its apps.
-    _apps: Option<DropGuard>,
+    /// Ends its extension.
+    _extension: Option<DropGuard>,
 }
 
 impl Tracker {
@@ -184,7 +184,7 @@ impl Tracker {
                     Ok(News::Settled(entry)) => self.settled(entry),
                     Ok(News::Reconnected) | Err(_) => {}
                 },
-                Some(_) = self.following.join_next() => {}
+                Some(_) = self.extensions.join_next() => {}
             }
         }
     }
@@ -228,7 +228,7 @@ impl Tracker {
                     Some(self.limited(&entry, state, remedy))
                 }
             };
-            self.phones.insert(entry.serial.clone(), Known { entry, device, _apps: None });
+            self.phones.insert(entry.serial.clone(), Known { entry, device, _extension: None });
         }
     }
 
@@ -250,7 +250,7 @@ impl Tracker {
             && let Some((state, remedy)) = remedy(&entry.state)
         {
             let device = Some(self.limited(&entry, state, remedy));
-            self.phones.insert(entry.serial.clone(), Known { entry, device, _apps: None });
+            self.phones.insert(entry.serial.clone(), Known { entry, device, _extension: None });
         }
     }
 
@@ -258,7 +258,7 @@ impl Tracker {
         if !self.waits(&entry) {
             return;
         }
-        let (device, apps) = match phone {
+        let (device, extension) = match phone {
             Ok(phone) => {
                 self.models.insert(entry.serial.clone(), phone.about().model);
                 self.ready(phone)
@@ -268,10 +268,10 @@ impl Tracker {
                 (self.limited(&entry, "silent", &remedy), None)
             }
         };
-        self.phones.insert(entry.serial.clone(), Known { entry, device: Some(device), _apps: apps });
+        self.phones.insert(entry.serial.clone(), Known { entry, device: Some(device), _extension: extension });
     }
 
-    /// A phone with its agent in waiting; the gateway is told when that comes or goes. Its apps follow it.
+    /// A phone with its agent in waiting; the gateway is told when that comes or goes. Its extension starts with it.
     fn ready(&mut self, phone: AdbPhone) -> (Arc<dyn Device>, Option<DropGuard>) {
         let agent = Standby::new(phone.transport().clone(), self.offer.agent.clone(), Arc::clone(phone.awake()));
         let access = AdbAccess::new(phone.about(), phone.transport().clone(), agent.clone());
@@ -283,12 +283,12 @@ impl Tracker {
             }
         });
         let device = self.join(device);
-        let apps = self.offer.apps.clone().map(|settings| {
+        let extension = self.offer.extension.as_ref().map(|extension| {
             let stay = CancellationToken::new();
-            self.following.spawn(apps::run(Arc::new(access), settings, Arc::clone(&self.announce), stay.clone()));
+            self.extensions.spawn(extension.run(Arc::new(access), Arc::clone(&self.announce), stay.clone()));
             stay.drop_guard()
         });
-        (device, apps)
+        (device, extension)
     }
 
     /// The server keeps a network phone as offline for ever once its connection broke.

@@ -6,8 +6,7 @@ use serde_json::Value;
 use sinew_phones::adb::command::Command;
 use sinew_phones::adb::shell::{Limits, Output};
 use sinew_phones::agent::{ActivityAnswer, ActivityCall, AgentError, CompanionError, Refusal};
-use sinew_phones::apps::Access;
-use sinew_phones::{About, Phone, PhoneError, Work};
+use sinew_phones::{About, Access, Phone, PhoneError, Work};
 use sinew_tool::BoxFuture;
 use tokio::time::timeout;
 

@@ -55,7 +55,7 @@ pub fn shopping() -> Guest {
 mod tests {
     use super::*;
     use crate::phone::{Clock, Setup, VirtualPhone};
-    use sinew_phones::apps::{Follower, Settings};
+    use sinew_apps::{Follower, Settings};
     use sinew_tool::{Call, Device, DeviceEvent, json};
 
     #[tokio::test]

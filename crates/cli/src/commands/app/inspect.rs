@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use serde_json::{Value, json};
-use sinew_phones::apps::offer::{Ask, Finding, Form, Words};
+use sinew_apps::offer::{Ask, Finding, Form, Words};
 
 use super::{Seen, file, read, shown};
 use crate::failure::Failure;
@@ -20,7 +20,7 @@ pub async fn run(path: &Path, show: Show) -> Result<(), Failure> {
         false => offer.version_name.clone(),
     };
     if show.json() {
-        let tool = |tool: &sinew_phones::apps::offer::AppTool| {
+        let tool = |tool: &sinew_apps::offer::AppTool| {
             json!({
                 "name": tool.tool.name, "form": tool.form.word(), "component": tool.component,
                 "schema": *tool.tool.input_schema,

@@ -1,8 +1,8 @@
 //! `sinew app lint`: what keeps an app's tools from being found, called or understood.
 
 use serde_json::{Value, json};
-use sinew_phones::apps::lint::lint;
-use sinew_phones::apps::offer::{Finding, Severity, Words};
+use sinew_apps::lint::lint;
+use sinew_apps::offer::{Finding, Severity, Words};
 
 use super::args::Lint;
 use super::{Seen, file, read, shown};

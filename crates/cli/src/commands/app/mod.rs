@@ -13,9 +13,9 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use serde_json::json;
-use sinew_phones::apk::{self, ApkError, ApkFile, Manifest};
-use sinew_phones::apps::lint::{RULES, code_words, rule};
-use sinew_phones::apps::offer::{self, Finding, Offer, Severity, Words};
+use sinew_apps::apk::{self, ApkError, ApkFile, Manifest};
+use sinew_apps::lint::{RULES, code_words, rule};
+use sinew_apps::offer::{self, Finding, Offer, Severity, Words};
 
 use crate::failure::{Failure, Kind};
 use crate::near::nearest;

@@ -5,8 +5,8 @@ use std::io::Write;
 use std::path::Path;
 
 use serde_json::{Map, Value, json};
-use sinew_phones::apps::offer::Words;
-use sinew_phones::apps::scaffold::{Draft, Shape, scaffold};
+use sinew_apps::offer::Words;
+use sinew_apps::scaffold::{Draft, Shape, scaffold};
 
 use super::args::{Scaffold, ScaffoldForm};
 use crate::commands::spec::source::Source;

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use sinew_phones::apk;
+use sinew_apps::apk;
 
 use super::apps::Intent;
 use super::{Io, Shell};

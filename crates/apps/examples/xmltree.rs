@@ -1,0 +1,35 @@
+//! Prints an XML file of an APK as `aapt dump xmltree` does, less what only a packager needs. A script
+//! compares the two on other people's apps: `cargo run -p sinew-phones --example xmltree FILE.apk ENTRY`.
+
+use std::path::Path;
+
+use sinew_apps::apk::{ApkFile, Element, Value, read_tree};
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let [file, entry] = arguments.as_slice() else { return Err("usage: xmltree FILE.apk ENTRY".into()) };
+    let tree = read_tree(&ApkFile::open(Path::new(file))?, entry).await?;
+    show(&tree, 0);
+    Ok(())
+}
+
+fn show(element: &Element, depth: usize) {
+    let indent = "  ".repeat(depth);
+    println!("{indent}E: {} (line={})", element.name, element.line);
+    for attribute in &element.attributes {
+        let value = match &attribute.value {
+            Value::Text(text) => format!("{:?}", text),
+            Value::Reference(id) => format!("@0x{id:x}"),
+            Value::Number(number) => format!("(number)0x{:x}", *number as u32),
+            Value::Bool(truth) => format!("(bool){truth}"),
+            Value::Named(name) => format!("@{name}"),
+            Value::Other { kind, data } => format!("(type 0x{kind:x})0x{data:x}"),
+        };
+        let prefix = if attribute.android { "android:" } else { "" };
+        println!("{indent}  A: {prefix}{}={value}", attribute.name);
+    }
+    for child in &element.children {
+        show(child, depth + 1);
+    }
+}

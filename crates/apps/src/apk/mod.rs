@@ -1,0 +1,136 @@
+//! APKs: what an app says of itself, read from the few ranges of the file that hold it.
+//!
+//! [`source`] is where bytes come from, `zip` finds entries, `binary` and [`text`] read the two
+//! forms of a manifest into [`Element`]s, `resources` looks up references, `signature` names the
+//! signer, `code` knows the words of its code, and [`manifest`] is the result. What an app offers to models is judged elsewhere, in
+//! [`crate::offer`]. Every byte is taken for hostile: sizes, depths and counts have bounds.
+
+mod binary;
+mod bytes;
+mod code;
+mod element;
+pub mod manifest;
+mod resources;
+mod signature;
+pub mod source;
+pub mod text;
+mod zip;
+
+pub use code::read_code;
+pub use element::{Attribute, Element, Value};
+pub use manifest::{Component, ComponentKind, Filter, Manifest, Meta};
+pub use source::{ApkFile, ReadAt};
+
+use resources::Table;
+use source::Window;
+use zip::Directory;
+
+/// Real manifests have up to about one megabyte.
+pub const MAX_MANIFEST: usize = 4 << 20;
+/// A compressed resource table must be held whole; one that is stored is read in ranges.
+const MAX_TABLE: usize = 64 << 20;
+
+/// Why an APK cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ApkError {
+    #[error("the APK could not be read: {0}")]
+    Unreadable(String),
+    #[error("this is no APK: {0}")]
+    NotAnApk(String),
+    #[error("the APK is damaged: {0}")]
+    Damaged(String),
+    /// Whole, but built to mislead or to exhaust its reader.
+    #[error("the APK is refused: {0}")]
+    Refused(String),
+}
+
+impl ApkError {
+    fn damaged(what: impl Into<String>) -> ApkError {
+        ApkError::Damaged(what.into())
+    }
+}
+
+/// Reads the manifest of an APK. References to resources are resolved in the components that
+/// `wanted` chooses; where it chooses none, the resources are not read at all.
+pub async fn read_manifest(
+    source: &dyn ReadAt,
+    wanted: &(dyn Fn(&Component) -> bool + Sync),
+) -> Result<Manifest, ApkError> {
+    let mut window = Window::new(source);
+    let directory = zip::read_directory(&mut window).await?;
+    let certificate = signature::certificate(&mut window, &directory).await?;
+    let root = read_xml(&mut window, &directory, "AndroidManifest.xml").await?;
+    let mut manifest = Manifest::from_element(&root)?;
+    manifest.certificate_sha256 = certificate;
+    resolve(&mut window, &directory, &mut manifest, wanted).await?;
+    Ok(manifest)
+}
+
+/// The binary XML of an entry, for comparing what is read here with what others read.
+pub async fn read_tree(source: &dyn ReadAt, entry: &str) -> Result<Element, ApkError> {
+    let mut window = Window::new(source);
+    let directory = zip::read_directory(&mut window).await?;
+    read_xml(&mut window, &directory, entry).await
+}
+
+/// One value of a resource table that is at hand; `None` where the table does not have it.
+pub async fn look_up(table: &dyn ReadAt, id: u32) -> Result<Option<Value>, ApkError> {
+    Table::open(Window::new(table), 0, table.len()).await?.look_up(id).await
+}
+
+/// Binary XML that lies in memory.
+pub fn parse_binary_xml(bytes: &[u8]) -> Result<Element, ApkError> {
+    binary::parse(bytes)
+}
+
+async fn read_xml(window: &mut Window<'_>, directory: &Directory, name: &str) -> Result<Element, ApkError> {
+    let entry = directory.find(name)?;
+    let entry = entry.ok_or_else(|| ApkError::NotAnApk(format!("the archive has no {name}")))?;
+    let bytes = zip::read_entry(window, directory, entry, MAX_MANIFEST).await?;
+    binary::parse(&bytes).map_err(|error| match error {
+        ApkError::Damaged(what) => ApkError::Damaged(format!("{name}: {what}")),
+        ApkError::Refused(what) => ApkError::Refused(format!("{name}: {what}")),
+        other => other,
+    })
+}
+
+async fn resolve(
+    window: &mut Window<'_>,
+    directory: &Directory,
+    manifest: &mut Manifest,
+    wanted: &(dyn Fn(&Component) -> bool + Sync),
+) -> Result<(), ApkError> {
+    let needs = |component: &Component| component.has_references() && wanted(component);
+    if !manifest.components.iter().any(needs) {
+        return Ok(());
+    }
+    let Some(entry) = directory.find("resources.arsc")? else { return Ok(()) };
+    let inflated;
+    let mut table = if entry.is_stored() {
+        let at = zip::data_offset(window, directory, entry).await?;
+        Table::open(Window::new(window.source()), at, entry.size).await?
+    } else {
+        inflated = zip::read_entry(window, directory, entry, MAX_TABLE).await?;
+        Table::open(Window::new(&inflated), 0, inflated.len() as u64).await?
+    };
+    for index in 0..manifest.components.len() {
+        if !needs(&manifest.components[index]) {
+            continue;
+        }
+        for id in manifest.components[index].references() {
+            let Some(value) = table.look_up(id).await? else { continue };
+            let Value::Text(path) = &value else {
+                manifest.components[index].put(id, &value, None);
+                continue;
+            };
+            // A meta-data's resource is often a file of the archive.
+            let is_file = manifest.components[index].names_a_file(id) && path.ends_with(".xml");
+            let tree = match is_file {
+                true => read_xml(window, directory, path).await.ok(),
+                false => None,
+            };
+            manifest.components[index].put(id, &value, tree);
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,126 @@
+//! Asking the apps whose tools only they know.
+
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::broadcast;
+use crate::offer::{AppTool, Ask, Finding, Form, Offer, Words, broadcast_tools, bundle_text, provider_tools};
+use sinew_phones::Access;
+use sinew_phones::PhoneError;
+use sinew_phones::adb::command::Command;
+use sinew_phones::adb::shell::Limits;
+use sinew_phones::agent::AgentError;
+
+/// An app that was not running must start first.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// The keys of both generations of provider answers.
+const KEYS: [&str; 7] =
+    ["success", "tool", "tool_name", "tool_description", "tool_input_schema", "tool_input_required", "error_message"];
+
+/// Asks everything an offer leaves open, and adds the answers to it: tools, or findings that say why
+/// there are none. AppFunctions are listed by the phone, not by the app, and are not asked for here.
+pub async fn complete(access: &dyn Access, offer: &mut Offer, words: &Words) {
+    for ask in offer.asks.clone() {
+        let component = ask.component.clone();
+        let asked = match ask.form {
+            Form::Provider | Form::ProviderMany => provider(access, ask, offer).await,
+            Form::Broadcast => receiver(access, ask, offer, words).await,
+            Form::Activity | Form::Service | Form::AppFunction => Ok(()),
+        };
+        if let Err(mut finding) = asked {
+            finding.component = Some(component);
+            offer.findings.push(finding);
+        }
+    }
+}
+
+async fn provider(access: &dyn Access, ask: Ask, offer: &mut Offer) -> Result<(), Finding> {
+    let authority = ask.authority.clone().unwrap_or_default();
+    let bundle = tool_info(access, &authority).await.map_err(|why| {
+        Finding::error("provider-silent", format!("the provider {authority} did not tell its tools: {why}"))
+    })?;
+    let provided = provider_tools(&bundle)?;
+    for tool in provided.tools {
+        offer.add(AppTool {
+            tool,
+            form: provided.form,
+            component: ask.component.clone(),
+            authority: Some(authority.clone()),
+            action: None,
+            function: None,
+        });
+    }
+    offer.findings.extend(provided.findings);
+    Ok(())
+}
+
+/// An agent that runs is asked. Else the shell's own command is, so that looking at a phone leaves
+/// nothing on it; where that answer loses something, the agent is started after all.
+async fn tool_info(access: &dyn Access, authority: &str) -> Result<Value, String> {
+    let printed = match access.has_agent() {
+        true => None,
+        false => Some(printed_info(access, authority).await.map_err(|error| error.to_string())?),
+    };
+    if let Some(Ok(bundle)) = &printed
+        && provider_tools(bundle).is_ok_and(|provided| provided.findings.is_empty())
+    {
+        return Ok(bundle.clone());
+    }
+    match access.provider_call(authority, "get_tool_info", &Value::Null, PATIENCE).await {
+        Ok(bundle) => Ok(bundle),
+        Err(AgentError::Absent(why)) => match printed {
+            Some(Ok(bundle)) => Ok(bundle),
+            Some(Err(lost)) => Err(format!("{lost}, and {why}")),
+            None => Err(why),
+        },
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+/// The outer error: there is no answer. The inner one: there is, but it cannot be read.
+async fn printed_info(access: &dyn Access, authority: &str) -> Result<Result<Value, String>, PhoneError> {
+    let command = Command::new("content call --uri").arg(format!("content://{authority}"));
+    let limits = Limits { time: PATIENCE, bytes: 4 << 20 };
+    let output = access.run(&command.literal("--method get_tool_info"), limits).await?;
+    let text = output.text();
+    if text.contains("Result: null") {
+        return Ok(Ok(Value::Null));
+    }
+    if text.contains("Result: Bundle[") {
+        return Ok(bundle_text(&text, &|key| KEYS.contains(&key)));
+    }
+    let line = |sign: &str| text.lines().map(str::trim).find(|line| line.contains(sign));
+    let line = line("Exception").or_else(|| line("Error"));
+    let line: String = line.unwrap_or("it said nothing that is known").chars().take(300).collect();
+    Err(match line.contains("SecurityException") {
+        true => PhoneError::Denied(format!("{line}; the app must export it without a permission")),
+        false => PhoneError::Failed(line),
+    })
+}
+
+async fn receiver(access: &dyn Access, ask: Ask, offer: &mut Offer, words: &Words) -> Result<(), Finding> {
+    let component = format!("{}/{}", offer.package, ask.component);
+    let command = broadcast::command(ask.action.as_deref().unwrap_or(&words.discovery), &component, &[]);
+    let limits = Limits { time: PATIENCE, bytes: 4 << 20 };
+    let silent = |why: String| {
+        Finding::error("broadcast-silent", format!("the receiver {component} did not tell its tools: {why}"))
+    };
+    let output = access.run(&command, limits).await.map_err(|error| silent(error.to_string()))?;
+    broadcast::parse(&output).map_err(|error| silent(error.to_string()))?;
+    let told = broadcast_tools(&String::from_utf8_lossy(&output.stdout))?;
+    for tool in told.tools {
+        offer.add(AppTool {
+            tool,
+            form: Form::Broadcast,
+            component: ask.component.clone(),
+            authority: None,
+            action: Some(words.invoke.clone()),
+            function: None,
+        });
+    }
+    offer.findings.extend(told.findings);
+    offer.instructions = offer.instructions.take().or(told.instructions);
+    Ok(())
+}

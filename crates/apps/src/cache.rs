@@ -1,0 +1,114 @@
+//! Which packages offer nothing. That is most of them, and it stays so until one is updated, so their
+//! APKs are not opened again: in memory while a phone is there, in a file for the next time it comes.
+
+use std::collections::BTreeSet;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+use sinew_tool::Digest;
+
+use crate::offer::Words;
+use crate::packages::Installed;
+
+/// The packages of one phone that offer nothing.
+#[derive(Debug, Default)]
+pub struct Cache {
+    empty: BTreeSet<Installed>,
+    file: Option<PathBuf>,
+    /// What was looked for: with other words, other packages offer something.
+    words: String,
+    dirty: bool,
+}
+
+/// A file larger than this was not written here: five thousand packages with their paths.
+const MOST_BYTES: u64 = 4 << 20;
+
+impl Cache {
+    /// What was kept of a phone. A file that is missing, damaged or for other words is as none.
+    pub fn open(folder: Option<&Path>, serial: &str, words: &Words) -> Cache {
+        let words = Digest::of(&json!(format!("{words:?}"))).hex();
+        let file = folder.map(|folder| folder.join(format!("{}.json", Digest::of(&json!(serial)).hex())));
+        let empty = file.as_deref().and_then(|file| load(file, &words)).unwrap_or_default();
+        Cache { empty, file, words, dirty: false }
+    }
+
+    pub fn holds(&self, package: &Installed) -> bool {
+        self.empty.contains(package)
+    }
+
+    pub fn insert(&mut self, package: Installed) {
+        self.dirty |= self.empty.insert(package);
+    }
+
+    /// Forgets what is not installed any more, and writes the rest down where something changed.
+    pub fn keep(&mut self, installed: &[Installed]) {
+        let before = self.empty.len();
+        self.empty.retain(|package| installed.binary_search(package).is_ok());
+        self.dirty |= before != self.empty.len();
+        if let Some(file) = self.file.as_deref().filter(|_| self.dirty) {
+            if let Err(error) = self.write(file) {
+                tracing::debug!(%error, file = %file.display(), "what is known of a phone's packages is not kept");
+            }
+            self.dirty = false;
+        }
+    }
+
+    fn write(&self, file: &Path) -> io::Result<()> {
+        let rows: Vec<Value> = self.empty.iter().map(|one| json!([one.package, one.version_code, one.path])).collect();
+        let text = json!({"words": self.words, "empty": rows}).to_string();
+        if let Some(folder) = file.parent() {
+            std::fs::create_dir_all(folder)?;
+        }
+        let fresh = file.with_extension("new");
+        std::fs::write(&fresh, text)?;
+        std::fs::rename(fresh, file)
+    }
+}
+
+fn load(file: &Path, words: &str) -> Option<BTreeSet<Installed>> {
+    if std::fs::metadata(file).ok()?.len() > MOST_BYTES {
+        return None;
+    }
+    let kept: Value = serde_json::from_slice(&std::fs::read(file).ok()?).ok()?;
+    if kept["words"] != words {
+        return None;
+    }
+    let row = |row: &Value| {
+        Some(Installed {
+            package: row[0].as_str()?.to_owned(),
+            version_code: row[1].as_u64()?,
+            path: row[2].as_str()?.to_owned(),
+        })
+    };
+    kept["empty"].as_array()?.iter().map(row).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn package(name: &str, version_code: u64) -> Installed {
+        Installed { package: name.to_owned(), path: format!("/data/app/{name}/base.apk"), version_code }
+    }
+
+    #[test]
+    fn what_offers_nothing_is_known_the_next_time_until_it_is_updated_or_looked_at_with_other_words() {
+        let folder = tempfile::tempdir().unwrap();
+        let words = Words::default();
+        let open = |words: &Words| Cache::open(Some(folder.path()), "a/b:1", words);
+        let mut cache = open(&words);
+        cache.insert(package("a", 1));
+        cache.insert(package("b", 1));
+        cache.keep(&[package("a", 1), package("b", 2)]);
+        let cache = open(&words);
+        assert!(cache.holds(&package("a", 1)) && !cache.holds(&package("a", 2)) && !cache.holds(&package("b", 1)));
+        assert!(!open(&Words { advertise: "other".to_owned(), ..words.clone() }).holds(&package("a", 1)));
+        assert!(!Cache::open(Some(folder.path()), "other", &words).holds(&package("a", 1)));
+        let file = std::fs::read_dir(folder.path()).unwrap().next().unwrap().unwrap().path();
+        for damaged in ["", "{", "[]", "{\"words\": 5}"] {
+            std::fs::write(&file, damaged).unwrap();
+            assert!(!open(&words).holds(&package("a", 1)), "{damaged}");
+        }
+    }
+}

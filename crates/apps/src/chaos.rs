@@ -1,0 +1,49 @@
+//! Whatever a phone or an app prints, it is read without a panic.
+
+use proptest::prelude::*;
+
+use crate::function::{self, Skills};
+use crate::{broadcast, file, packages};
+use sinew_phones::adb::shell::Output;
+
+/// Words that the readers look for, so that chance gets past the first check.
+const WORDS: &[&str] = &[
+    "sinew-file ",
+    "3\n",
+    "none\n",
+    "99999999999999999999\n",
+    "Broadcast completed: result=",
+    "-1",
+    ", data=\"",
+    "\"",
+    "\", extras: Bundle[",
+    "}]",
+    "package:/data/app/a=b/base.apk=a.b",
+    " versionCode:",
+    "=",
+    "a.b/.C\n",
+    "{\"androidAppfunctionsReturnValue\": [",
+    "[",
+    "]}",
+    "{}",
+    "Error executing app function: ",
+    "(code ",
+    "1001",
+    ").",
+    "Timed out",
+    "é🦀",
+    "\r\n",
+];
+
+proptest! {
+    #[test]
+    fn nothing_that_is_printed_breaks_a_reader(words in proptest::collection::vec(proptest::sample::select(WORDS), 0..12), count in 0usize..5) {
+        let text = words.concat();
+        let _ = packages::parse(&text);
+        let _ = packages::parse_query(&text);
+        let _ = Skills::parse(&text);
+        let _ = function::parse(&text, None);
+        prop_assert_eq!(file::split(text.as_bytes(), count).len(), count);
+        let _ = broadcast::parse(&Output { stdout: text.into_bytes(), ..Output::default() });
+    }
+}

@@ -1,0 +1,210 @@
+//! An app on a phone as a device of the gateway.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use sinew_tool::{
+    Attributes, BoxFuture, Call, Device, DeviceId, DeviceInfo, DeviceKey, ErrorKind, Outcome, Status, ToolError,
+    Toolset,
+};
+
+use crate::function::Skills;
+use crate::invoke::{NO_SERVICE, invoke};
+use crate::offer::{AppTool, Finding, Form, Offer, Severity};
+use crate::packages::Installed;
+use sinew_phones::Access;
+
+/// Ends a call before the gateway's own clock does, so that the reason arrives.
+const MARGIN: Duration = Duration::from_millis(300);
+
+/// One stay of one app on one phone.
+pub struct AppDevice {
+    access: Arc<dyn Access>,
+    package: String,
+    /// Activities take the phone's screen one after the other.
+    screen: Arc<tokio::sync::Mutex<()>>,
+    state: RwLock<State>,
+}
+
+struct State {
+    info: Arc<DeviceInfo>,
+    tools: Arc<Toolset>,
+    by_name: BTreeMap<String, Arc<AppTool>>,
+    skills: Skills,
+}
+
+impl AppDevice {
+    pub fn new(
+        access: Arc<dyn Access>,
+        screen: Arc<tokio::sync::Mutex<()>>,
+        installed: &Installed,
+        offer: Offer,
+        skills: Skills,
+    ) -> AppDevice {
+        let state = State::new(&access.about().serial, installed, offer, skills);
+        AppDevice { access, package: installed.package.clone(), screen, state: RwLock::new(state) }
+    }
+
+    /// Takes up what the app offers now; whether that is something else than before.
+    pub fn update(&self, installed: &Installed, offer: Offer, skills: Skills) -> bool {
+        let next = State::new(&self.access.about().serial, installed, offer, skills);
+        let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
+        let has_changed = state.info != next.info || state.tools.digest() != next.tools.digest();
+        *state = next;
+        has_changed
+    }
+
+    /// The app was removed: nothing of it can be called any more.
+    pub fn clear(&self) {
+        let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
+        let status = Status::Limited {
+            state: "removed".to_owned(),
+            remedy: format!("install {} on the phone again", self.package),
+        };
+        state.info = Arc::new(DeviceInfo { status, instructions: None, ..(*state.info).clone() });
+        state.tools = Arc::default();
+        state.by_name.clear();
+    }
+
+    fn find(&self, name: &str) -> Option<(Arc<AppTool>, Skills)> {
+        let state = self.state.read().unwrap_or_else(PoisonError::into_inner);
+        Some((state.by_name.get(name)?.clone(), state.skills))
+    }
+}
+
+impl State {
+    fn new(serial: &str, installed: &Installed, mut offer: Offer, skills: Skills) -> State {
+        withhold(installed, &mut offer);
+        let by_name: BTreeMap<String, Arc<AppTool>> =
+            offer.tools.iter().map(|tool| (tool.tool.name.clone(), Arc::new(tool.clone()))).collect();
+        let tools = Toolset::new(offer.tools.iter().map(|tool| tool.tool.clone()));
+        let info = info(serial, installed, &offer);
+        State { info: Arc::new(info), tools: Arc::new(tools), by_name, skills }
+    }
+}
+
+/// Takes out what must not or cannot be offered, and says why.
+fn withhold(installed: &Installed, offer: &mut Offer) {
+    if offer.package != installed.package {
+        let said: String = offer.package.chars().take(80).collect();
+        let message = format!(
+            "the APK says that it is `{said}`, but the phone has it as `{}`; nothing of it is offered",
+            installed.package
+        );
+        offer.tools.clear();
+        offer.instructions = None;
+        offer.findings.insert(0, Finding::error("package-differs", message));
+    }
+    let services = offer.tools.iter().filter(|tool| tool.form == Form::Service).count();
+    if services > 0 {
+        offer.tools.retain(|tool| tool.form != Form::Service);
+        offer.findings.push(Finding::error("not-callable", format!("{services} tools are not offered: {NO_SERVICE}")));
+    }
+}
+
+fn info(serial: &str, installed: &Installed, offer: &Offer) -> DeviceInfo {
+    let worst = offer.findings.iter().max_by_key(|finding| finding.severity);
+    let status = match (offer.tools.is_empty(), worst) {
+        (false, _) => Status::Ready,
+        (true, finding) => Status::Limited {
+            state: finding.map_or("no tools", state_word).to_owned(),
+            remedy: finding.map_or_else(|| "the app names no tools".to_owned(), |finding| finding.message.clone()),
+        },
+    };
+    let mut components: Vec<String> = offer.tools.iter().map(|tool| tool.component.clone()).collect();
+    components.extend(offer.asks.iter().map(|ask| ask.component.clone()));
+    components.retain(|name| !name.is_empty());
+    components.sort();
+    components.dedup();
+    let mut forms: Vec<&str> = offer.tools.iter().map(|tool| tool.form.word()).collect();
+    forms.sort_unstable();
+    forms.dedup();
+    let findings: Vec<String> =
+        offer.findings.iter().map(|finding| format!("{}: {}", finding.severity.word(), finding.message)).collect();
+    let mut attributes = Attributes::new();
+    attributes.insert("phone", json!(serial));
+    attributes.insert("package", json!(installed.package));
+    attributes.insert("version_code", json!(installed.version_code));
+    let lists = [("components", json!(components)), ("forms", json!(forms)), ("findings", json!(findings))];
+    let is_told = |value: &Value| value.as_array().is_some_and(|items| !items.is_empty());
+    attributes
+        .extend(lists.into_iter().filter(|(_, value)| is_told(value)).map(|(key, value)| (key.to_owned(), value)));
+    if let Some(certificate) = &offer.certificate {
+        attributes.insert("certificate", json!(certificate));
+    }
+    DeviceInfo {
+        key: DeviceKey(format!("app:{serial}:{}", installed.package)),
+        suggested_id: suggested_id(&installed.package),
+        family: "app",
+        name: installed.package.clone(),
+        version: offer.version_name.clone(),
+        status,
+        instructions: offer.instructions.clone(),
+        attributes,
+    }
+}
+
+/// A word for tables.
+fn state_word(finding: &Finding) -> &'static str {
+    match (finding.rule, finding.severity) {
+        ("protocol-version", _) => "incompatible",
+        ("package-differs", _) => "refused",
+        ("provider-silent" | "broadcast-silent" | "provider-answer" | "broadcast-answer", _) => "failing",
+        (_, Severity::Error) => "unusable",
+        _ => "no tools",
+    }
+}
+
+/// `com.example.pdf` wants to be `example-pdf`: without the first part, and as much from the end as fits.
+fn suggested_id(package: &str) -> String {
+    let parts: Vec<&str> = package.split('.').collect();
+    let fitting = (1..parts.len()).map(|from| parts[from..].join("-")).find(|name| name.len() <= DeviceId::MAX_LENGTH);
+    let slug = DeviceId::slug(&fitting.unwrap_or_else(|| parts.last().copied().unwrap_or_default().to_owned()));
+    if slug.is_empty() { "app".to_owned() } else { slug }
+}
+
+impl Device for AppDevice {
+    fn info(&self) -> Arc<DeviceInfo> {
+        self.state.read().unwrap_or_else(PoisonError::into_inner).info.clone()
+    }
+
+    fn tools(&self) -> Arc<Toolset> {
+        self.state.read().unwrap_or_else(PoisonError::into_inner).tools.clone()
+    }
+
+    fn call(&self, call: Call) -> BoxFuture<'_, Result<Outcome, ToolError>> {
+        Box::pin(async move {
+            let Some((tool, skills)) = self.find(&call.tool) else {
+                let message = format!("{} has no tool `{}` any more; list the tools again", self.package, call.tool);
+                return Err(ToolError::new(ErrorKind::UnknownTool, message));
+            };
+            let started = tokio::time::Instant::now();
+            let _turn = match tool.form {
+                Form::Activity => Some(self.screen.lock().await),
+                _ => None,
+            };
+            let limit = call.budget.saturating_sub(MARGIN).saturating_sub(started.elapsed());
+            invoke(&*self.access, &self.package, &tool, skills, &call.args, limit).await
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_keep_the_end_of_a_package_name() {
+        for (package, id) in [
+            ("com.example.pdf", "example-pdf"),
+            ("se.premex.mcp.weather.provider.sample", "weather-provider-sample"),
+            ("single", "single"),
+            ("a.averyveryverylongnameindeedwithnoend", "averyveryverylongnameind"),
+            ("a._", "app"),
+        ] {
+            assert_eq!(suggested_id(package), id, "{package}");
+        }
+    }
+}

@@ -1,0 +1,205 @@
+//! AppFunctions through `cmd app_function`, which Android has since version 16. What it prints differs
+//! between builds, and failures may exit with success, so the text is judged.
+
+use std::time::Duration;
+
+use serde_json::Value;
+use sinew_tool::{ErrorKind, ToolError};
+
+use sinew_phones::adb::command::Command;
+
+/// What this build's command can do, read from its help: builds of one Android version differ.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Skills {
+    pub list: bool,
+    pub timeout: bool,
+}
+
+/// The help goes to either stream.
+pub fn help_command() -> Command {
+    Command::new("cmd app_function help 2>&1")
+}
+
+impl Skills {
+    pub fn parse(help: &str) -> Skills {
+        Skills { list: help.contains("list-app-functions"), timeout: help.contains("--timeout-duration") }
+    }
+}
+
+pub fn list_command() -> Command {
+    Command::new("cmd app_function list-app-functions")
+}
+
+/// The phone gives up a second before we do, so that its own word arrives.
+pub fn execute_command(package: &str, function: &str, parameters: &str, skills: Skills, limit: Duration) -> Command {
+    let command = Command::new("cmd app_function execute-app-function --package").arg(package);
+    let command = command.literal("--function").arg(function).literal("--parameters").arg(parameters);
+    match skills.timeout {
+        true => command.literal("--timeout-duration").arg(limit.as_secs().saturating_sub(1).max(1)),
+        false => command,
+    }
+}
+
+/// The member that holds what the function returned.
+const RETURNED: &str = "androidAppfunctionsReturnValue";
+
+/// What came back: the JSON that was returned, or text of a build that prints no JSON.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Returned {
+    Nothing,
+    Json(Value),
+    Text(String),
+}
+
+/// Reads what a call printed. `schema` is what the function says it returns.
+pub fn parse(text: &str, schema: Option<&Value>) -> Result<Returned, ToolError> {
+    let text = text.trim();
+    // Some builds print an empty document, forget that they did, and wait in vain for another.
+    if text.starts_with("{}") {
+        return Ok(Returned::Nothing);
+    }
+    if let Some(trouble) = trouble(text) {
+        return Err(trouble);
+    }
+    if let Some(rest) = text.strip_prefix("App function executed successfully.") {
+        return Ok(match rest.trim().trim_start_matches("Function return:").trim() {
+            "" => Returned::Nothing,
+            rest => Returned::Text(rest.to_owned()),
+        });
+    }
+    let start = text.find(['{', '[']).unwrap_or(text.len());
+    match serde_json::Deserializer::from_str(&text[start..]).into_iter::<Value>().next() {
+        Some(Ok(Value::Object(mut object))) => Ok(match object.remove(RETURNED) {
+            Some(value) => Returned::Json(unwrapped(value, schema)),
+            None if object.is_empty() => Returned::Nothing,
+            None => Returned::Json(unwrapped(Value::Object(object), schema)),
+        }),
+        Some(Ok(value)) => Ok(Returned::Json(unwrapped(value, schema))),
+        _ => {
+            let said: String = text.lines().next().unwrap_or("nothing").chars().take(200).collect();
+            Err(ToolError::new(ErrorKind::BadAnswer, format!("`cmd app_function` printed no JSON but: {said}")))
+        }
+    }
+}
+
+/// Every value is an array there, also one that is alone. The schema tells which are lists; without it
+/// one element is taken for a value that is alone, which is far more often meant.
+fn unwrapped(value: Value, schema: Option<&Value>) -> Value {
+    let is_list = schema.is_some_and(|schema| has_type(schema, "array"));
+    match value {
+        Value::Array(items) if is_list => {
+            let of = schema.and_then(|schema| schema.get("items"));
+            items.into_iter().map(|item| unwrapped(item, of)).collect()
+        }
+        Value::Array(mut items) if items.len() == 1 => unwrapped(items.remove(0), schema),
+        Value::Array(items) => items.into_iter().map(|item| unwrapped(item, None)).collect(),
+        Value::Object(object) => {
+            let of = |key: &str| schema.and_then(|schema| schema.get("properties")?.get(key));
+            object.into_iter().map(|(key, value)| (key.clone(), unwrapped(value, of(&key)))).collect()
+        }
+        plain => plain,
+    }
+}
+
+fn has_type(schema: &Value, wanted: &str) -> bool {
+    match schema.get("type") {
+        Some(Value::String(one)) => one == wanted,
+        Some(Value::Array(several)) => several.iter().any(|one| one == wanted),
+        _ => false,
+    }
+}
+
+fn trouble(text: &str) -> Option<ToolError> {
+    let line = |start: &str| text.lines().map(str::trim).find(|line| line.starts_with(start));
+    let short = |line: &str| line.chars().take(300).collect::<String>();
+    if let Some(failed) = line("Error executing app function:") {
+        let (kind, meaning) = match code(failed) {
+            Some(1000) => (ErrorKind::PermissionDenied, "the phone or the app does not let adb call it"),
+            Some(1001) => (ErrorKind::InvalidArguments, "the app refused the arguments"),
+            Some(1002) => (ErrorKind::PermissionDenied, "the function is switched off on the phone"),
+            Some(1003) => (ErrorKind::ActionFailed, "the app has no such function any more"),
+            Some(2002) => (ErrorKind::PermissionDenied, "the phone's policy forbids it"),
+            _ => (ErrorKind::ActionFailed, "the app or Android failed"),
+        };
+        return Some(ToolError::new(kind, format!("{meaning}: {}", short(failed))));
+    }
+    if line("Timed out").is_some() {
+        let message = "the app did not answer in time; whether it did what was asked is not known";
+        return Some(ToolError::new(ErrorKind::Timeout, message));
+    }
+    if text.contains("Can't find service: app_function") || text.contains("No shell command implementation") {
+        let message = "this phone's Android has no `cmd app_function`; it came with Android 16";
+        return Some(ToolError::new(ErrorKind::Unsupported, message));
+    }
+    let complaints = ["Exception: ", "Error: ", "Unknown option", "Failed to convert", "Only allow shell"];
+    let failed = complaints.iter().find_map(|start| line(start))?;
+    let kind = if failed.contains("JSONException") { ErrorKind::InvalidArguments } else { ErrorKind::ActionFailed };
+    Some(ToolError::new(kind, format!("`cmd app_function` failed: {}", short(failed))))
+}
+
+/// `… (code 1001). See logcat …`, or of earlier builds `Error executing app function: 1001 - …`.
+fn code(line: &str) -> Option<u32> {
+    let digits = match line.rsplit_once("(code ") {
+        Some((_, rest)) => rest,
+        None => line.split_once(": ")?.1,
+    };
+    let end = digits.find(|character: char| !character.is_ascii_digit()).unwrap_or(digits.len());
+    digits[..end].parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn what_every_build_prints_is_read() {
+        let value = |text: &str| parse(text, None).unwrap();
+        assert_eq!(value("{\"androidAppfunctionsReturnValue\": [true]}"), Returned::Json(json!(true)));
+        let nested = r#"{ "androidAppfunctionsReturnValue": [ {"id": ["n1"], "tags": ["a", "b"]} ] }"#;
+        assert_eq!(value(nested), Returned::Json(json!({"id": "n1", "tags": ["a", "b"]})));
+        let schema =
+            json!({"type": "object", "properties": {"tags": {"type": ["array", "null"], "items": {"type": "string"}}}});
+        let one = r#"{ "androidAppfunctionsReturnValue": [ {"id": ["n1"], "tags": ["a"]} ] }"#;
+        assert_eq!(parse(one, Some(&schema)), Ok(Returned::Json(json!({"id": "n1", "tags": ["a"]}))));
+        assert_eq!(value("{}\nTimed out"), Returned::Nothing);
+        assert_eq!(value("Invalid user ID: x Using current user.\n{}\n"), Returned::Nothing);
+        assert_eq!(value("[{\"a\": [1]}]"), Returned::Json(json!({"a": 1})));
+        let plain = "App function executed successfully.\nFunction return:\nGenericDocument {\n}";
+        assert_eq!(value(plain), Returned::Text("GenericDocument {\n}".to_owned()));
+        assert_eq!(value("App function executed successfully."), Returned::Nothing);
+    }
+
+    #[test]
+    fn every_failure_has_its_kind() {
+        let kind = |text: &str| parse(text, None).unwrap_err().kind;
+        let coded = |code: u32| {
+            format!(
+                "Error executing app function: android.app.appfunctions.AppFunctionException: no (code {code}). See logcat for more details."
+            )
+        };
+        assert_eq!(kind(&coded(1000)), ErrorKind::PermissionDenied);
+        assert_eq!(kind(&coded(1001)), ErrorKind::InvalidArguments);
+        assert_eq!(kind(&coded(1002)), ErrorKind::PermissionDenied);
+        assert_eq!(kind(&coded(3000)), ErrorKind::ActionFailed);
+        assert_eq!(kind("Error executing app function: 1001 - x"), ErrorKind::InvalidArguments);
+        assert_eq!(kind("Timed out"), ErrorKind::Timeout);
+        assert_eq!(kind("cmd: Can't find service: app_function"), ErrorKind::Unsupported);
+        assert_eq!(kind("Exception: org.json.JSONException: x"), ErrorKind::InvalidArguments);
+        assert_eq!(kind("Error: --package must be specified."), ErrorKind::ActionFailed);
+        for odd in ["", "{", "hello", "{\"a\":"] {
+            assert_eq!(kind(odd), ErrorKind::BadAnswer, "{odd}");
+        }
+    }
+
+    #[test]
+    fn a_function_is_called_in_one_quoted_line() {
+        let skills = Skills::parse("  list-app-functions [--user U]\n  execute-app-function … [--timeout-duration S]");
+        assert_eq!(skills, Skills { list: true, timeout: true });
+        let line = execute_command("a.b", "a.B#go", "{\"t\":\"it's\"}", skills, Duration::from_secs(30));
+        assert_eq!(
+            line.line(),
+            "cmd app_function execute-app-function --package 'a.b' --function 'a.B#go' --parameters '{\"t\":\"it'\\''s\"}' --timeout-duration '29'"
+        );
+    }
+}

@@ -1,0 +1,124 @@
+//! Looking into many packages at once: what each APK offers, and what the apps say when asked.
+
+use std::sync::Arc;
+
+use tokio::task::JoinSet;
+
+use crate::apk::ApkError;
+use crate::ask;
+use crate::file::{self, PhoneFile};
+use crate::offer::{self, Finding, Offer, Words};
+use crate::packages::Installed;
+use sinew_phones::Access;
+
+/// Questions to one phone at the same time. More make it slower, not faster: it has eight cores, and
+/// each question is a process.
+const SIDE_BY_SIDE: usize = 8;
+
+/// Packages whose ends are held at once, 64 KB each.
+const HELD: usize = 256;
+
+/// What an APK offers, before anybody was asked.
+pub type Found = Result<Arc<Offer>, ApkError>;
+
+/// Reads the APKs of some packages.
+pub async fn read(access: &Arc<dyn Access>, packages: Vec<Installed>, words: &Words) -> Vec<(Installed, Found)> {
+    let words = Arc::new(words.clone());
+    let mut found = Vec::with_capacity(packages.len());
+    for held in packages.chunks(HELD) {
+        let groups = held.chunks(file::TOGETHER).map(|group| {
+            let (access, group) = (access.clone(), group.to_vec());
+            async move {
+                let paths: Vec<&str> = group.iter().map(|one| one.path.as_str()).collect();
+                let files = file::open(&access, &paths).await;
+                group.into_iter().zip(files).collect::<Vec<_>>()
+            }
+        });
+        let files: Vec<(Installed, Result<PhoneFile, ApkError>)> =
+            side_by_side(groups.collect()).await.into_iter().flatten().collect();
+        let readings = files.into_iter().map(|(installed, file)| {
+            let words = words.clone();
+            async move {
+                let read = async { Ok(Arc::new(offer::read(&file?, &words).await?.1)) };
+                (installed, read.await)
+            }
+        });
+        found.extend(side_by_side(readings.collect()).await);
+    }
+    found
+}
+
+/// Asks the apps for what their APKs leave open, and tells of each as soon as it is known: one that is slow
+/// to answer keeps nobody waiting.
+pub async fn ask(
+    access: &Arc<dyn Access>,
+    found: Vec<(Installed, Found)>,
+    words: &Words,
+    tell: impl FnMut((Installed, Found, Offer)),
+) {
+    let words = Arc::new(words.clone());
+    let askings = found.into_iter().map(|(installed, found)| {
+        let (access, words) = (access.clone(), words.clone());
+        async move {
+            let mut offer = match &found {
+                Ok(offer) => Offer::clone(offer),
+                Err(error) => unreadable(&installed, error),
+            };
+            // An app that lies about its name is not asked for more.
+            if offer.package == installed.package {
+                ask::complete(&*access, &mut offer, &words).await;
+            }
+            (installed, found, offer)
+        }
+    });
+    each(askings.collect(), tell).await;
+}
+
+/// Whether an app's offer is worth telling. Most have none. Android installed the app, so an APK that
+/// makes no sense here is meant to, and is told; one that adb may not read is not.
+pub fn is_something(found: &Found) -> bool {
+    match found {
+        Ok(offer) => !(offer.tools.is_empty() && offer.asks.is_empty() && offer.findings.is_empty()),
+        Err(error) => !matches!(error, ApkError::Unreadable(_)),
+    }
+}
+
+/// Whether asking the app went wrong, so that asking again may help.
+pub fn is_failing(offer: &Offer) -> bool {
+    offer.findings.iter().any(|finding| finding.rule.ends_with("-silent") || finding.rule.ends_with("-answer"))
+}
+
+fn unreadable(installed: &Installed, error: &ApkError) -> Offer {
+    let message = format!("what the app offers is not known: {error}");
+    Offer {
+        package: installed.package.clone(),
+        version_name: String::new(),
+        version_code: installed.version_code,
+        certificate: None,
+        instructions: None,
+        tools: Vec::new(),
+        asks: Vec::new(),
+        findings: vec![Finding::error("apk", message)],
+    }
+}
+
+/// Does all of it, some at a time; what comes back is in the order of its end.
+async fn side_by_side<T: Send + 'static>(work: Vec<impl Future<Output = T> + Send + 'static>) -> Vec<T> {
+    let mut done = Vec::with_capacity(work.len());
+    each(work, |one| done.push(one)).await;
+    done
+}
+
+async fn each<T: Send + 'static>(work: Vec<impl Future<Output = T> + Send + 'static>, mut tell: impl FnMut(T)) {
+    let mut work = work.into_iter();
+    let mut running: JoinSet<T> = work.by_ref().take(SIDE_BY_SIDE).collect();
+    while let Some(ended) = running.join_next().await {
+        // One that panicked is missing, which no caller mistakes for an answer.
+        if let Ok(one) = ended {
+            tell(one);
+        }
+        if let Some(next) = work.next() {
+            running.spawn(next);
+        }
+    }
+}

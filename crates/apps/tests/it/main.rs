@@ -1,0 +1,12 @@
+//! The tools of apps: their APKs, their authors' rules, and apps on a virtual phone.
+
+mod apk;
+mod app_authors;
+#[path = "../../../phones/tests/it/common/calls.rs"]
+mod calls;
+mod guests;
+mod hostile_apk;
+mod offered;
+mod recipes;
+#[path = "../../../phones/tests/it/common/tracked.rs"]
+mod tracked;

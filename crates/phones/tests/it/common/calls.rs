@@ -1,0 +1,37 @@
+//! Calls of a device's tools, and what they answer.
+#![allow(dead_code, clippy::panic, clippy::unwrap_used)]
+
+use sinew_tool::{Args, Call, Device, Outcome, ToolError, Value};
+
+pub fn args(value: Value) -> Args {
+    value.as_object().cloned().unwrap_or_default()
+}
+
+pub async fn call(device: &dyn Device, tool: &str, arguments: Value) -> Result<Outcome, ToolError> {
+    device.call(Call::new(tool, args(arguments))).await
+}
+
+/// The answer to a call by somebody with a name.
+pub async fn text_for(from: &str, device: &dyn Device, tool: &str, arguments: Value) -> String {
+    let call = Call { from: from.to_owned(), ..Call::new(tool, args(arguments)) };
+    device.call(call).await.unwrap_or_else(|error| panic!("{tool}: {error}")).joined_text()
+}
+
+/// The answer's first text.
+pub async fn text(device: &dyn Device, tool: &str, arguments: Value) -> String {
+    call(device, tool, arguments).await.unwrap_or_else(|error| panic!("{tool}: {error}")).joined_text()
+}
+
+/// The answer as JSON, which must be the same in the text.
+pub async fn json_of(device: &dyn Device, tool: &str, arguments: Value) -> Value {
+    let outcome = call(device, tool, arguments).await.unwrap_or_else(|error| panic!("{tool}: {error}"));
+    let structured = outcome.structured.clone().unwrap();
+    assert_eq!(outcome.joined_text(), structured.to_string());
+    structured
+}
+
+/// The code at the REST door and the message.
+pub async fn failure(device: &dyn Device, tool: &str, arguments: Value) -> (i32, String) {
+    let error = call(device, tool, arguments).await.expect_err("the call should fail");
+    (error.kind.row().code, error.message)
+}

@@ -1,0 +1,116 @@
+//! The tools on the virtual phone, driven directly: every primitive is there.
+
+use std::time::Duration;
+
+use crate::common::{call, failure, json_of, text};
+use sinew_phones::{PhoneDevice, Profile};
+use sinew_sim::phone::{Clock, Denial, Setup, VirtualPhone};
+use sinew_tool::{Content, Value, json};
+
+fn phone() -> PhoneDevice<VirtualPhone> {
+    PhoneDevice::new(VirtualPhone::new(Setup::default(), Clock::Virtual), Profile::Full)
+}
+
+async fn text_of(phone: &PhoneDevice<VirtualPhone>, id: &str) -> Value {
+    let found = json_of(phone, "find_elements", json!({"by": "resource_id", "value": format!(":id/{id}")})).await;
+    found["elements"][0]["text"].clone()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_note_is_written_a_list_scrolled_a_picture_pinched_and_all_of_it_read_back() {
+    let phone = phone();
+    let screen = text(&phone, "open_app", json!({"app": "Notes", "return": "screen"})).await;
+    assert!(screen.contains("btn \"New note\""), "{screen}");
+    let diff =
+        text(&phone, "click_element", json!({"by": "content_desc", "value": "New note", "return": "diff"})).await;
+    assert!(diff.contains("field"), "{diff}");
+    let body = "Liebe Zoë,\nשלום עולם\n→ 100 % ½ 👩‍💻";
+    let steps = json!({"steps": [
+        {"tool": "input_text", "arguments": {"by": "resource_id", "value": "note_title", "text": "Grüße 🎉"}},
+        {"tool": "set_text", "arguments": {"by": "resource_id", "value": "note_body", "text": body}},
+    ]});
+    text(&phone, "run_steps", steps).await;
+    assert_eq!(text_of(&phone, "note_title").await, "Grüße 🎉");
+    assert_eq!(text_of(&phone, "note_body").await, body);
+    text(&phone, "set_clipboard", json!({"text": "kopiert ✂"})).await;
+    assert_eq!(json_of(&phone, "get_clipboard", json!({})).await, json!({"text": "kopiert ✂"}));
+
+    text(&phone, "open_app", json!({"app": "com.android.contacts"})).await;
+    let found = text(&phone, "scroll_to_element", json!({"by": "text", "value": "Mary Hopper"})).await;
+    assert!(found.starts_with("Scrolled to element 'node_"), "{found}");
+    text(&phone, "click_element", json!({"by": "text", "value": "Mary Hopper"})).await;
+    assert_eq!(text_of(&phone, "large_title").await, "Mary Hopper");
+
+    text(&phone, "open_app", json!({"app": "com.android.gallery3d"})).await;
+    text(&phone, "click_element", json!({"by": "text", "value": "Map of the island"})).await;
+    assert_eq!(text_of(&phone, "zoom_level").await, "Zoom 1.0×");
+    text(&phone, "pinch", json!({"center_x": 540, "center_y": 1200, "scale": 3})).await;
+    assert_eq!(text_of(&phone, "zoom_level").await, "Zoom 3.0×");
+    let outcome = call(&phone, "get_screen", json!({"screenshot": "annotated"})).await.expect("a screen");
+    assert!(matches!(outcome.content.as_slice(), [Content::Text(_), Content::Image { size: Some((_, 768)), .. }]));
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_denied_is_denied_in_the_references_code() {
+    let phone = phone();
+    let deny = |what| phone.phone().handset.deny(what, true);
+    deny(Denial::Tree);
+    for tool in ["get_accessibility_tree", "get_screen", "wait_for_idle", "clear_text"] {
+        assert_eq!(failure(&phone, tool, json!({})).await.0, -32001, "{tool}");
+    }
+    deny(Denial::Capture);
+    assert_eq!(failure(&phone, "capture_screenshot", json!({})).await.0, -32001);
+    deny(Denial::Input);
+    for (tool, arguments) in [
+        ("press_back", json!({})),
+        ("tap", json!({"x": 1, "y": 1})),
+        ("scroll", json!({"direction": "up"})),
+        ("pinch", json!({"center_x": 540, "center_y": 1200, "scale": 3})),
+    ] {
+        assert_eq!(failure(&phone, tool, arguments).await.0, -32001, "{tool}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_sleeping_phone_shows_and_takes_nothing_but_the_key_that_wakes_it() {
+    let phone = phone();
+    text(&phone, "press_key", json!({"key": "SLEEP"})).await;
+    for (tool, arguments) in [
+        ("get_screen", json!({})),
+        ("tap", json!({"x": 1, "y": 1})),
+        ("press_home", json!({})),
+        ("input_text", json!({"text": "x", "append": true})),
+        ("open_app", json!({"app": "Notes"})),
+    ] {
+        let (code, message) = failure(&phone, tool, arguments).await;
+        assert_eq!((code, message.contains("WAKEUP")), (-32001, true), "{tool}: {message}");
+    }
+    text(&phone, "press_key", json!({"key": "WAKEUP"})).await;
+    let (code, message) = failure(&phone, "open_app", json!({"app": "Notes"})).await;
+    assert_eq!((code, message.contains("is locked")), (-32001, true), "{message}");
+    text(&phone, "swipe", json!({"x1": 540, "y1": 2000, "x2": 540, "y2": 300, "settle": true})).await;
+    text(&phone, "open_app", json!({"app": "Notes"})).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_phone_unplugged_in_the_middle_is_lost() {
+    let phone = phone();
+    phone.phone().handset.set_latency(Duration::from_millis(50));
+    let call = call(&phone, "tap", json!({"x": 1, "y": 1}));
+    phone.phone().handset.unplug();
+    let error = call.await.expect_err("there is no phone");
+    assert_eq!(error.kind, sinew_tool::ErrorKind::DeviceLost, "{error}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn scrolling_shows_what_lies_in_that_direction() {
+    let phone = phone();
+    text(&phone, "open_app", json!({"app": "com.android.contacts"})).await;
+    let top = text(&phone, "get_screen", json!({})).await;
+    let down = text(&phone, "scroll", json!({"direction": "down", "return": "screen"})).await;
+    assert!(top.contains("Ada Anders") && !down.contains("Ada Anders"), "{down}");
+    for _ in 0..5 {
+        text(&phone, "scroll", json!({"direction": "up", "amount": "large", "settle": true})).await;
+    }
+    assert_eq!(text(&phone, "get_screen", json!({})).await, top, "the beginning, under the same refs");
+}
