@@ -19,7 +19,7 @@ pub fn texts(value: &Value) -> Option<Vec<String>> {
 /// Reads a printed bundle into the agent's JSON. `is_key` says which keys may stand in it.
 ///
 /// ```
-/// use sinew_phones::apps::offer::bundle_text;
+/// use sinew_apps::offer::bundle_text;
 ///
 /// let printed = "Result: Bundle[{tool_name=forecast, tool_input_required=[city, day], success=true}]";
 /// let bundle = bundle_text(printed, &|key| key.starts_with("tool_") || key == "success").unwrap();
