@@ -21,7 +21,11 @@ pub(crate) const ERROR_KEY: &str = "sinew/error";
 
 pub(crate) fn to_tool(public: &PublicTool) -> Tool {
     let tool = &public.tool;
-    let mut listed = Tool::new(public.name.clone(), tool.description.clone(), Arc::new(object(&tool.input_schema)));
+    let mut input = object(&tool.input_schema);
+    // Some model APIs refuse a whole request for one tool without them.
+    input.entry("type").or_insert_with(|| json!("object"));
+    input.entry("properties").or_insert_with(|| json!({}));
+    let mut listed = Tool::new(public.name.clone(), tool.description.clone(), Arc::new(input));
     listed.title = tool.title.clone();
     listed.output_schema = tool.output_schema.as_deref().map(|schema| Arc::new(object(schema)));
     let hints = ToolAnnotations::from_raw(

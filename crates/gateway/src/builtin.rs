@@ -33,7 +33,7 @@ static TOOLS: LazyLock<Vec<BuiltIn>> = LazyLock::new(|| {
     let list_devices = Tool::new(
         LIST_DEVICES,
         "Devices, their state and tools. Other tools take an id or a name as `device`.",
-        json!({"type": "object"}),
+        json!({"type": "object", "properties": {}}),
     )
     .with_output_schema(json!({"type": "object", "properties": {"devices": {"type": "array"}}}));
     let events = json!({

@@ -8,6 +8,8 @@ pub struct Principal {
     /// What tells callers of the same name apart: a token's id, or else the name.
     pub id: String,
     pub role: Role,
+    /// Whether it came with a token that can be revoked; the gateway's own and local callers cannot lose theirs.
+    pub revocable: bool,
 }
 
 /// What a token opens.
@@ -24,7 +26,7 @@ pub enum Role {
 impl Principal {
     pub fn new(name: impl Into<String>, role: Role) -> Principal {
         let name = name.into();
-        Principal { id: name.clone(), name, role }
+        Principal { id: name.clone(), name, role, revocable: false }
     }
 }
 

@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 use sinew_tool::{ErrorKind, ToolError};
 use subtle::ConstantTimeEq;
+use tokio::sync::watch;
 
 use crate::principal::{Principal, Role};
 use crate::registry::{Registry, now};
@@ -36,6 +37,8 @@ pub struct Tokens {
     store: Arc<Store>,
     registry: Arc<Registry>,
     revoked: OnceLock<Told>,
+    /// Counts the revocations, so that whoever still uses a token looks again.
+    revocations: watch::Sender<u64>,
 }
 
 /// Who wants to know whose token was revoked.
@@ -76,8 +79,8 @@ pub enum Bearer {
 impl Tokens {
     pub(crate) fn new(own: String, rows: Vec<TokenRow>, store: Arc<Store>, registry: Arc<Registry>) -> Tokens {
         let rows = ArcSwap::from_pointee(rows);
-        let revoked = OnceLock::new();
-        Tokens { own_hash: hash(&own), own, rows, changing: Mutex::new(()), store, registry, revoked }
+        let (revoked, revocations) = (OnceLock::new(), watch::Sender::new(0));
+        Tokens { own_hash: hash(&own), own, rows, changing: Mutex::new(()), store, registry, revoked, revocations }
     }
 
     /// Whose a token is, at the doors for clients and people. Device tokens open none of them.
@@ -92,7 +95,7 @@ impl Tokens {
             };
             if is_same(&row.hash, &hash) {
                 let name = if row.label.is_empty() { row.id.clone() } else { row.label.clone() };
-                found = Some(Principal { name, id: row.id.clone(), role });
+                found = Some(Principal { name, id: row.id.clone(), role, revocable: true });
             }
         }
         found
@@ -214,11 +217,35 @@ impl Tokens {
         };
         // It stops working first: whatever the disk says, it must not open a door again.
         self.rows.store(Arc::new(rows.iter().filter(|other| other.id != id).cloned().collect()));
+        self.revocations.send_modify(|count| *count += 1);
         if let (Some(device), Some(tell)) = (&row.device, self.revoked.get()) {
             tell(device);
         }
         self.store.write_awaited(Write::Revoke(id.to_owned())).wait()?;
         Ok(view(row))
+    }
+
+    /// Whether the token that `who` came with still opens anything.
+    pub fn is_valid(&self, who: &Principal) -> bool {
+        !who.revocable || self.rows.load().iter().any(|row| row.id == who.id)
+    }
+
+    /// Changes whenever a token stops being valid.
+    pub fn revocations(&self) -> watch::Receiver<u64> {
+        self.revocations.subscribe()
+    }
+
+    /// Waits until the token that `who` came with is no longer valid.
+    pub async fn revoked(&self, who: &Principal) {
+        if !who.revocable {
+            return std::future::pending().await;
+        }
+        let mut revocations = self.revocations();
+        while self.is_valid(who) {
+            if revocations.changed().await.is_err() {
+                return;
+            }
+        }
     }
 
     /// Has `tell` told of every device whose token is revoked, by what the token was bound to, so that a

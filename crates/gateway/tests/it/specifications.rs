@@ -31,6 +31,17 @@ async fn they_cost_nothing_unless_they_are_wanted() {
 }
 
 #[tokio::test]
+async fn every_built_in_tool_lists_an_object_with_properties() {
+    let gateway = with_spec_tools();
+    for shape in [Shape::Folded, Shape::Unfolded] {
+        for tool in &gateway.list(&client(), shape).tools {
+            let schema = &tool.tool.input_schema;
+            assert!(schema["type"] == "object" && schema["properties"].is_object(), "{}: {schema}", tool.name);
+        }
+    }
+}
+
+#[tokio::test]
 async fn a_specification_is_judged_with_places() {
     let gateway = with_spec_tools();
     let answer = call(&gateway, "validate_tool_specification", json!({"text": list(&["on"])})).await.unwrap();

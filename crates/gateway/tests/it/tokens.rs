@@ -112,3 +112,35 @@ async fn a_token_tells_whose_it_is_and_who_asked_is_told_when_it_is_revoked() {
     assert_eq!(tokens.find_bearer(&token), None, "a credential that is replayed opens nothing");
     assert_eq!(*told.lock().unwrap(), ["weather"]);
 }
+
+#[tokio::test]
+async fn whoever_waits_for_the_end_of_a_token_learns_of_it_and_of_no_other() {
+    let gateway = gateway();
+    let tokens = gateway.tokens();
+    let (first, token) = tokens.create(Role::Client, "first").unwrap();
+    let (second, _) = tokens.create(Role::Client, "second").unwrap();
+    let who = tokens.check(&token).unwrap();
+    let mut ended = Polled::new(tokens.revoked(&who));
+    assert!(!ended.poll());
+    tokens.revoke(&second.id).unwrap();
+    assert!(!ended.poll() && tokens.is_valid(&who));
+    tokens.revoke(&first.id).unwrap();
+    assert!(ended.poll() && !tokens.is_valid(&who));
+    assert!(Polled::new(tokens.revoked(&who)).poll(), "who comes late learns of it too");
+    let own = tokens.check(&tokens.own()).unwrap();
+    assert!(!Polled::new(tokens.revoked(&own)).poll());
+}
+
+/// A future that is polled by hand.
+struct Polled<'a>(std::pin::Pin<Box<dyn Future<Output = ()> + 'a>>);
+
+impl<'a> Polled<'a> {
+    fn new(future: impl Future<Output = ()> + 'a) -> Polled<'a> {
+        Polled(Box::pin(future))
+    }
+
+    /// Whether it has ended.
+    fn poll(&mut self) -> bool {
+        self.0.as_mut().poll(&mut std::task::Context::from_waker(std::task::Waker::noop())).is_ready()
+    }
+}
