@@ -77,8 +77,11 @@ pub enum OpenError {
     #[error("cannot {what} {}: {source}", .path.display())]
     Io { what: &'static str, path: PathBuf, source: std::io::Error },
 
-    #[error("the store {} is damaged ({detail}); move it away, and the gateway starts with an empty one", .path.display())]
+    #[error("the store {} is damaged ({detail}); nothing was changed: restore it from a copy, or move it away, and the gateway starts with an empty one", .path.display())]
     Damaged { path: PathBuf, detail: String },
+
+    #[error("the store {} has format {found} and could not be changed to format {known} ({detail}); nothing was changed: restore it from a copy, or use the version that wrote it", .path.display())]
+    Migration { path: PathBuf, found: i64, known: i64, detail: String },
 
     #[error("the store {} was written by a newer Sinew (format {found}, this one knows {known}); use that version, or choose another directory with --state", .path.display())]
     Newer { path: PathBuf, found: i64, known: i64 },

@@ -2,12 +2,16 @@
 //!
 //! One thread takes everything that waits, writes it in one transaction and then tells those who wait
 //! for it: under load many calls share one commit. A call that ends while nobody writes is written by
-//! its own caller, without the detour. Neighbours: `tables.rs` (the file), `writer.rs` (who writes),
-//! `rows.rs` (what is written), `read.rs` (what is asked).
+//! its own caller, without the detour. Questions have a connection and a thread of their own, so that
+//! no commit waits for them. Neighbours: `file.rs` (opening the file), `format.rs` (its tables),
+//! `writer.rs` (who writes), `rows.rs` (what is written), `reader.rs` (who reads), `read.rs` (what is
+//! asked).
 
+mod file;
+mod format;
 mod read;
+mod reader;
 mod rows;
-mod tables;
 mod writer;
 
 use std::path::{Path, PathBuf};
@@ -25,6 +29,8 @@ pub(crate) use rows::{AuditRow, DeviceRow, EventRow, Loaded, Pending, TokenRow, 
 
 use crate::settings::{OpenError, Settings};
 use crate::view::{AuditRecord, EventPage};
+use file::Place;
+use reader::Reader;
 use writer::{Desk, Job, Writer};
 
 /// Events that may wait for the store, of all devices together. More than the store writes in 100 ms
@@ -38,6 +44,7 @@ pub(crate) struct Store {
     waiting: Arc<AtomicUsize>,
     thread: Mutex<Option<JoinHandle<()>>>,
     waiting_events: Arc<AtomicUsize>,
+    reader: Reader,
 }
 
 /// A change on its way to the disk.
@@ -58,11 +65,13 @@ impl Store {
         told: broadcast::Sender<DeviceId>,
         is_pinned: &dyn Fn(&DeviceKey) -> bool,
     ) -> Result<(Store, Loaded), OpenError> {
-        let mut db = tables::open(file)?;
-        let damaged = |error: rusqlite::Error| tables::damaged(file, &error);
-        let loaded = rows::load(&mut db, is_pinned).map_err(damaged)?;
+        let place = Place::new(file);
+        let mut db = file::open(&place)?;
+        let refused = |error: rusqlite::Error| place.refused(&error);
+        let loaded = rows::load(&mut db, is_pinned).map_err(refused)?;
         let waiting_events = Arc::new(AtomicUsize::new(0));
-        let writer = Writer::new(db, settings, told, waiting_events.clone()).map_err(damaged)?;
+        let writer = Writer::new(db, settings, told, waiting_events.clone()).map_err(refused)?;
+        let reader = Reader::start(file::open_reader(&place)?).map_err(started(file))?;
         let desk = Arc::new(Mutex::new(Some(writer)));
         let (jobs, inbox) = channel();
         let waiting = Arc::new(AtomicUsize::new(0));
@@ -70,12 +79,8 @@ impl Store {
         let thread = std::thread::Builder::new()
             .name("sinew-store".to_owned())
             .spawn(move || writer::run(&for_desk, &inbox, &for_waiting));
-        let thread = thread.map_err(|source| OpenError::Io {
-            what: "start the thread of the store",
-            path: file.unwrap_or(Path::new(":memory:")).to_owned(),
-            source,
-        })?;
-        Ok((Store { jobs, desk, waiting, thread: Mutex::new(Some(thread)), waiting_events }, loaded))
+        let thread = Mutex::new(Some(thread.map_err(started(file))?));
+        Ok((Store { jobs, desk, waiting, thread, waiting_events, reader }, loaded))
     }
 
     /// Writes a call down and waits until that is committed.
@@ -154,8 +159,9 @@ impl Store {
         self.read(move |db| read::events(db, device.as_ref(), since, limit)).await
     }
 
-    /// Puts everything on disk and ends the thread.
+    /// Puts everything on disk and ends the threads.
     pub(crate) async fn close(&self) {
+        self.reader.close();
         let (done, closed) = oneshot::channel();
         if self.send(Job::Close(done)).is_ok() {
             let _ = closed.await;
@@ -166,12 +172,19 @@ impl Store {
         &self,
         question: impl FnOnce(&Connection) -> rusqlite::Result<T> + Send + 'static,
     ) -> Result<T, ToolError> {
-        let (reply, answer) = oneshot::channel();
-        let ask = move |db: &Connection| {
-            let _ = reply.send(question(db));
-        };
-        self.send(Job::Read(Box::new(ask)))?;
-        answer.await.map_err(|_| closed())?.map_err(|error| failed(&error.to_string()))
+        self.settled().await?;
+        let answer = self.reader.ask(question).await.ok_or_else(closed)?;
+        answer.map_err(|error| failed(&error.to_string()))
+    }
+
+    /// Waits until everything that was handed over before is committed, so that a reader finds what it did itself.
+    async fn settled(&self) -> Result<(), ToolError> {
+        if self.waiting.load(Ordering::Acquire) == 0 {
+            return Ok(());
+        }
+        let (done, settled) = oneshot::channel();
+        self.send(Job::Settled(done))?;
+        settled.await.map_err(|_| closed())
     }
 
     fn send(&self, job: Job) -> Result<(), ToolError> {
@@ -182,6 +195,7 @@ impl Store {
 
 impl Drop for Store {
     fn drop(&mut self) {
+        self.reader.close();
         // The writer ends when it has written everything and nobody can send any more.
         let (nobody, _) = channel();
         drop(std::mem::replace(&mut self.jobs, nobody));
@@ -189,6 +203,11 @@ impl Drop for Store {
             let _ = thread.join();
         }
     }
+}
+
+fn started(file: Option<&Path>) -> impl Fn(std::io::Error) -> OpenError {
+    let path = file.unwrap_or(Path::new(":memory:")).to_owned();
+    move |source| OpenError::Io { what: "start a thread for the store", path: path.clone(), source }
 }
 
 fn closed() -> ToolError {
@@ -205,4 +224,109 @@ fn failed(error: &str) -> ToolError {
             "the store cannot be written or read ({error}); see that the disk of the state directory has room and is sound"
         ),
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    fn call(number: i64) -> AuditRow {
+        AuditRow {
+            at: number,
+            principal: "tester".to_owned(),
+            door: "test",
+            device: None,
+            tool: None,
+            name: "x".to_owned(),
+            args_digest: [0; 32],
+            args: "{}".to_owned(),
+            outcome: "ok",
+            duration_us: 1,
+            bytes: 1,
+        }
+    }
+
+    fn open(file: &Path) -> Store {
+        Store::open(Some(file), &Settings::default(), broadcast::Sender::new(1), &|_| false).unwrap().0
+    }
+
+    #[tokio::test]
+    async fn a_reader_in_the_middle_of_a_page_delays_no_commit() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = open(&dir.path().join("gateway.db"));
+        for number in 0..10 {
+            store.audit(call(number)).await.unwrap();
+        }
+        let (begun, has_begun) = oneshot::channel();
+        let (go, may_go) = sync_channel::<()>(1);
+        let page = store.read(move |db| {
+            let mut select = db.prepare("SELECT id FROM audit")?;
+            let mut rows = select.query([])?;
+            let mut count = i64::from(rows.next()?.is_some());
+            let _ = begun.send(());
+            let _ = may_go.recv();
+            while rows.next()?.is_some() {
+                count += 1;
+            }
+            Ok(count)
+        });
+        let commits = async {
+            has_begun.await.unwrap();
+            for number in 10..20 {
+                store.audit(call(number)).await.unwrap();
+            }
+            go.send(()).unwrap();
+        };
+        // Without a reader of its own the commits would wait for the page, and the page for the commits.
+        let both = async { tokio::join!(page, commits) };
+        let (page, ()) =
+            tokio::time::timeout(Duration::from_secs(60), both).await.expect("a commit waited for the page");
+        assert_eq!(page.unwrap(), 10);
+        assert_eq!(store.newest_calls(100).await.unwrap().len(), 20);
+    }
+
+    #[tokio::test]
+    async fn a_question_finds_what_was_written_before_it() {
+        for file in [None, Some(tempfile::tempdir().unwrap())] {
+            let path = file.as_ref().map(|dir| dir.path().join("gateway.db"));
+            let store =
+                Store::open(path.as_deref(), &Settings::default(), broadcast::Sender::new(1), &|_| false).unwrap().0;
+            for number in 1..200 {
+                store.audit_unawaited(call(number));
+                assert_eq!(store.newest_calls(1).await.unwrap()[0].at, number);
+            }
+        }
+    }
+
+    /// Prints what a commit costs, alone and in a crowd, with and without somebody who reads 100,000 calls all the time.
+    #[tokio::test]
+    #[ignore = "a measurement: cargo test --release -p sinew-gateway commit_cost -- --ignored --nocapture"]
+    async fn commit_cost() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = Arc::new(open(&dir.path().join("gateway.db")));
+        let fill: Vec<_> = (0..100_000).map(|number| store.audit(call(number))).collect();
+        for call in fill {
+            call.await.unwrap();
+        }
+        for reads in [false, true] {
+            let reader = store.clone();
+            let reading = tokio::spawn(async move {
+                while reads {
+                    reader.newest_calls(100_000).await.unwrap();
+                }
+            });
+            let mut alone: Vec<u128> = Vec::new();
+            for number in 0..5_000 {
+                let begun = std::time::Instant::now();
+                store.audit(call(number)).await.unwrap();
+                alone.push(begun.elapsed().as_nanos() / 1_000);
+            }
+            alone.sort_unstable();
+            println!("reading: {reads}; commit median {} µs, p99 {} µs", alone[2_500], alone[4_950]);
+            reading.abort();
+            let _ = reading.await;
+        }
+    }
 }

@@ -28,7 +28,7 @@ const QUIET: Duration = Duration::from_millis(500);
 const ALONE: Duration = Duration::from_micros(100);
 
 /// A caller never writes so much that SQLite would move the log in its time: at some three pages a commit this stays
-/// below the 4,000 pages of `tables.rs`, and then the thread moves it.
+/// below the 4,000 pages of `file.rs`, and then the thread moves it.
 const MAX_UNMOVED: u32 = 1_000;
 
 type Committed = Result<(), String>;
@@ -39,7 +39,8 @@ pub(super) enum Job {
     Write(Write, Option<SyncSender<Committed>>),
     /// A file beside the store, replaced at once.
     File(PathBuf, String, Option<SyncSender<Committed>>),
-    Read(Box<dyn FnOnce(&Connection) + Send>),
+    /// Somebody waits until everything before this is committed.
+    Settled(oneshot::Sender<()>),
     /// A caller has written to the log.
     Logged,
     Close(oneshot::Sender<()>),
@@ -130,7 +131,7 @@ impl Writer {
                         let _ = done.send(kept);
                     }
                 }
-                Job::Read(ask) => ask(&self.db),
+                Job::Settled(done) => drop(done.send(())),
                 Job::Close(done) => close = Some(done),
                 Job::Audit(_, None) | Job::Write(_, None) | Job::Logged => {}
             }
@@ -164,7 +165,7 @@ impl Writer {
                 Job::Audit(row, _) => self.write_call(row)?,
                 Job::Event(row) => self.write_event(row)?,
                 Job::Write(write, _) => write.apply(&self.db)?,
-                Job::File(..) | Job::Read(_) | Job::Logged | Job::Close(_) => {}
+                Job::File(..) | Job::Settled(_) | Job::Logged | Job::Close(_) => {}
             }
         }
         if self.since_prune >= PRUNE_LOT {

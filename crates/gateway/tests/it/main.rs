@@ -12,6 +12,7 @@ mod lobby;
 mod memory;
 mod pins;
 mod specifications;
+mod store;
 mod tokens;
 mod upgrade;
 mod watching;

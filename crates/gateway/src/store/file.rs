@@ -1,0 +1,225 @@
+//! Opening the database file: it is created whole, refused when it is not ours to use, and copied before its format
+//! changes. `format.rs` has the tables.
+
+use std::fs::OpenOptions;
+use std::io::ErrorKind as IoErrorKind;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use rusqlite::{Connection, ErrorCode, OpenFlags};
+
+use super::format;
+use crate::settings::OpenError;
+
+/// Where a store lives: a file, or memory that all connections of this process to it share.
+#[derive(Clone, Debug)]
+pub(super) enum Place {
+    File(PathBuf),
+    Memory(String),
+}
+
+impl Place {
+    pub(super) fn new(file: Option<&Path>) -> Place {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        match file {
+            Some(file) => Place::File(file.to_owned()),
+            None => Place::Memory(format!("file:/sinew-{}?vfs=memdb", NEXT.fetch_add(1, Ordering::Relaxed))),
+        }
+    }
+
+    fn path(&self) -> &Path {
+        match self {
+            Place::File(file) => file,
+            Place::Memory(_) => Path::new(":memory:"),
+        }
+    }
+
+    /// What is told when SQLite refuses the file.
+    pub(super) fn refused(&self, error: &rusqlite::Error) -> OpenError {
+        let path = self.path().to_owned();
+        match error.sqlite_error_code() {
+            Some(
+                ErrorCode::CannotOpen
+                | ErrorCode::PermissionDenied
+                | ErrorCode::ReadOnly
+                | ErrorCode::DiskFull
+                | ErrorCode::SystemIoFailure,
+            ) => OpenError::Io { what: "use the store", path, source: std::io::Error::other(error.to_string()) },
+            Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
+                OpenError::InUse { dir: path.parent().unwrap_or(Path::new(".")).to_owned(), pid: None, url: None }
+            }
+            _ => OpenError::Damaged { path, detail: error.to_string() },
+        }
+    }
+
+    fn damaged(&self, detail: impl Into<String>) -> OpenError {
+        OpenError::Damaged { path: self.path().to_owned(), detail: detail.into() }
+    }
+}
+
+/// Opens the store for writing; creates it where there is none.
+pub(super) fn open(place: &Place) -> Result<Connection, OpenError> {
+    let refused = |error: rusqlite::Error| place.refused(&error);
+    let db = match place {
+        Place::Memory(uri) => {
+            let db = Connection::open(uri).map_err(refused)?;
+            format::create(&db).map_err(refused)?;
+            db
+        }
+        Place::File(file) => open_file(place, file)?,
+    };
+    prepare(&db).map_err(refused)?;
+    Ok(db)
+}
+
+/// Opens the store a second time, for reading only: a long question then delays no commit.
+pub(super) fn open_reader(place: &Place) -> Result<Connection, OpenError> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let db = match place {
+        Place::File(file) => Connection::open_with_flags(file, flags),
+        Place::Memory(uri) => Connection::open_with_flags(uri, flags),
+    };
+    let refused = |error: rusqlite::Error| place.refused(&error);
+    let db = db.map_err(refused)?;
+    db.execute_batch("PRAGMA query_only = ON; PRAGMA cache_size = -512; PRAGMA temp_store = MEMORY;")
+        .map_err(refused)?;
+    db.busy_timeout(BUSY).map_err(refused)?;
+    Ok(db)
+}
+
+/// 5 s: longer than any commit or checkpoint takes; the lock file keeps other gateways out.
+const BUSY: std::time::Duration = std::time::Duration::from_secs(5);
+
+fn open_file(place: &Place, file: &Path) -> Result<Connection, OpenError> {
+    let failed = |what, source| OpenError::Io { what, path: file.to_owned(), source };
+    match std::fs::metadata(file) {
+        Ok(about) if about.len() == 0 => return Err(place.damaged("it is empty")),
+        Ok(_) => {}
+        Err(error) if error.kind() == IoErrorKind::NotFound => create(place, file)?,
+        Err(error) => return Err(failed("open the store", error)),
+    }
+    make_private(file).map_err(|source| failed("protect the store", source))?;
+    let refused = |error: rusqlite::Error| place.refused(&error);
+    let db = Connection::open(file).map_err(refused)?;
+    let found: i64 = db.query_row("PRAGMA user_version", [], |row| row.get(0)).map_err(refused)?;
+    match found {
+        ..1 => return Err(place.damaged("it has no format number, so it was not written by Sinew")),
+        found if found > format::CURRENT => {
+            return Err(OpenError::Newer { path: file.to_owned(), found, known: format::CURRENT });
+        }
+        found if found < format::CURRENT => migrate(place, file, &db, found)?,
+        _ => {}
+    }
+    match format::missing(&db).map_err(refused)? {
+        None => Ok(db),
+        Some(column) => Err(place.damaged(format!("{column} is missing"))),
+    }
+}
+
+/// A new store gets its name when it is complete: whatever interrupts this, no half of a store is left behind.
+fn create(place: &Place, file: &Path) -> Result<(), OpenError> {
+    let failed = |what| move |source| OpenError::Io { what, path: file.to_owned(), source };
+    // SQLite would discard the log of a store whose file is gone.
+    if std::fs::metadata(beside(file, "-wal")).is_ok_and(|log| log.len() > 0) {
+        return Err(place.damaged("its log gateway.db-wal is there, but the file itself is gone"));
+    }
+    let new = beside(file, ".new");
+    for stale in [new.clone(), beside(&new, "-journal"), beside(&new, "-wal")] {
+        remove(&stale).map_err(failed("create the store"))?;
+    }
+    create_private(&new).map_err(failed("create the store"))?;
+    let made = Connection::open(&new).and_then(|db| {
+        format::create(&db)?;
+        db.close().map_err(|(_, error)| error)
+    });
+    made.map_err(|error| place.refused(&error))?;
+    std::fs::rename(&new, file).map_err(failed("create the store"))
+}
+
+/// Changes the format, after a copy of the store as it was is on disk beside it.
+fn migrate(place: &Place, file: &Path, db: &Connection, found: i64) -> Result<(), OpenError> {
+    let copy = beside(file, &format!(".format-{found}"));
+    keep_copy(db, &copy).map_err(|error| place.refused(&error))?;
+    format::migrate(db, found).map_err(|error| OpenError::Migration {
+        path: file.to_owned(),
+        found,
+        known: format::CURRENT,
+        detail: error.to_string(),
+    })?;
+    tracing::info!(from = found, to = format::CURRENT, copy = %copy.display(), "the format of the store was changed");
+    Ok(())
+}
+
+/// Reads every page on the way, so a damaged store is found before anything is changed.
+fn keep_copy(db: &Connection, copy: &Path) -> rusqlite::Result<()> {
+    let io = |error: std::io::Error| {
+        rusqlite::Error::SqliteFailure(
+            rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_IOERR),
+            Some(format!("{}: {error}", copy.display())),
+        )
+    };
+    let check: String = db.query_row("PRAGMA integrity_check(1)", [], |row| row.get(0))?;
+    if check != "ok" {
+        let code = rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_CORRUPT);
+        return Err(rusqlite::Error::SqliteFailure(code, Some(check)));
+    }
+    let new = beside(copy, ".new");
+    remove(&new).map_err(io)?;
+    create_private(&new).map_err(io)?;
+    db.execute("VACUUM INTO ?", [new.to_string_lossy()])?;
+    OpenOptions::new().write(true).open(&new).and_then(|file| file.sync_all()).map_err(io)?;
+    std::fs::rename(&new, copy).map_err(io)
+}
+
+fn prepare(db: &Connection) -> rusqlite::Result<()> {
+    db.set_prepared_statement_cache_capacity(32);
+    db.busy_timeout(BUSY)?;
+    // With `synchronous = NORMAL` a commit survives the end of this process, and the last ones may be lost only when
+    // the whole machine loses power. The cache is small because the work is appending; checkpoints come in quiet
+    // moments (writer.rs), 16 MiB of log at the latest.
+    db.execute_batch(
+        "PRAGMA journal_mode = WAL;
+         PRAGMA synchronous = NORMAL;
+         PRAGMA cache_size = -512;
+         PRAGMA temp_store = MEMORY;
+         PRAGMA wal_autocheckpoint = 4000;
+         PRAGMA journal_size_limit = 16777216;",
+    )
+}
+
+fn beside(file: &Path, suffix: &str) -> PathBuf {
+    let mut path = file.as_os_str().to_owned();
+    path.push(suffix);
+    path.into()
+}
+
+fn remove(file: &Path) -> std::io::Result<()> {
+    match std::fs::remove_file(file) {
+        Err(error) if error.kind() != IoErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}
+
+fn create_private(file: &Path) -> std::io::Result<()> {
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(file).map(drop)
+}
+
+/// The arguments of calls are for the owner of the gateway alone. SQLite gives the files it keeps beside the store the
+/// store's own mode; those of an earlier gateway are corrected.
+fn make_private(file: &Path) -> std::io::Result<()> {
+    #[cfg(unix)]
+    for suffix in ["", "-wal", "-shm"] {
+        let owner_only = std::os::unix::fs::PermissionsExt::from_mode(0o600);
+        match std::fs::set_permissions(beside(file, suffix), owner_only) {
+            Err(error) if error.kind() != IoErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+    }
+    #[cfg(not(unix))]
+    let _ = file;
+    Ok(())
+}

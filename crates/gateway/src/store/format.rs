@@ -1,0 +1,118 @@
+//! The tables, and the steps by which the format of an older version becomes this one.
+//!
+//! To change the format, append a [`Step`] to [`STEPS`]: SQL that changes the tables of the format before it. Never edit
+//! [`FIRST`] or a step that was released. Nothing else is needed: a new store is made of [`FIRST`] and all steps, an old
+//! one is copied and gets the steps it lacks in one transaction (`file.rs`), and `tests/it/upgrade.rs` runs them on a
+//! state directory of 0.1.0. A column of an existing table must be nullable or have a default.
+
+use rusqlite::Connection;
+
+/// The tables of 0.1.0, which are format 1.
+pub(super) const FIRST: &str = "
+    CREATE TABLE devices (
+        key TEXT PRIMARY KEY, id TEXT NOT NULL UNIQUE, name TEXT, family TEXT NOT NULL, kind TEXT NOT NULL,
+        version TEXT NOT NULL, instructions TEXT, attributes TEXT NOT NULL, toolset TEXT NOT NULL,
+        since INTEGER NOT NULL, away INTEGER NOT NULL
+    ) WITHOUT ROWID;
+    CREATE TABLE toolsets (digest TEXT PRIMARY KEY, tools TEXT NOT NULL) WITHOUT ROWID;
+    CREATE TABLE names (tool TEXT NOT NULL, digest TEXT NOT NULL, name TEXT NOT NULL, PRIMARY KEY (tool, digest)) WITHOUT ROWID;
+    CREATE TABLE tokens (
+        id TEXT PRIMARY KEY, role TEXT NOT NULL, device TEXT, label TEXT NOT NULL, hash BLOB NOT NULL,
+        created_at INTEGER NOT NULL
+    ) WITHOUT ROWID;
+    CREATE TABLE events (
+        seq INTEGER PRIMARY KEY, at INTEGER NOT NULL, device TEXT NOT NULL, nth INTEGER NOT NULL,
+        topic TEXT NOT NULL, body TEXT NOT NULL
+    );
+    CREATE INDEX events_of_device ON events (device, seq);
+    CREATE TABLE audit (
+        id INTEGER PRIMARY KEY, at INTEGER NOT NULL, principal TEXT NOT NULL, door TEXT NOT NULL, device TEXT,
+        tool TEXT, name TEXT NOT NULL, args_digest BLOB NOT NULL, args TEXT NOT NULL, outcome TEXT NOT NULL,
+        duration_us INTEGER NOT NULL, bytes INTEGER NOT NULL
+    );
+";
+
+/// SQL that leads from one format to the next.
+type Step = &'static str;
+
+/// The first leads from format 1 to format 2, and so on.
+const STEPS: &[Step] = &[
+    // 2: the audit is read by device and by caller.
+    "CREATE INDEX audit_of_device ON audit (device, id);
+     CREATE INDEX audit_of_principal ON audit (principal, id);",
+];
+
+/// The format this code reads and writes, in SQLite's `user_version`.
+pub(super) const CURRENT: i64 = 1 + STEPS.len() as i64;
+
+/// Makes the tables in an empty database.
+pub(super) fn create(db: &Connection) -> rusqlite::Result<()> {
+    in_transaction(db, || {
+        db.execute_batch(FIRST)?;
+        run_steps(db, 1)
+    })
+}
+
+/// Takes a store of an older format to the current one: wholly, or not at all.
+pub(super) fn migrate(db: &Connection, from: i64) -> rusqlite::Result<()> {
+    in_transaction(db, || run_steps(db, from))
+}
+
+fn run_steps(db: &Connection, from: i64) -> rusqlite::Result<()> {
+    let missing = STEPS.iter().skip(usize::try_from(from - 1).unwrap_or(0));
+    missing.into_iter().try_for_each(|step| db.execute_batch(step))?;
+    db.pragma_update(None, "user_version", CURRENT)
+}
+
+fn in_transaction(db: &Connection, change: impl FnOnce() -> rusqlite::Result<()>) -> rusqlite::Result<()> {
+    db.execute_batch("BEGIN IMMEDIATE")?;
+    let changed = change().and_then(|()| db.execute_batch("COMMIT"));
+    if changed.is_err() {
+        let _ = db.execute_batch("ROLLBACK");
+    }
+    changed
+}
+
+/// The first table or column that a store of the current format must have and this one lacks.
+pub(super) fn missing(db: &Connection) -> rusqlite::Result<Option<String>> {
+    let model = Connection::open_in_memory()?;
+    create(&model)?;
+    let found = columns(db)?;
+    Ok(columns(&model)?.into_iter().find(|column| !found.contains(column)))
+}
+
+/// `table.column`, sorted.
+fn columns(db: &Connection) -> rusqlite::Result<Vec<String>> {
+    let sql = "SELECT t.name || '.' || c.name FROM sqlite_master t, pragma_table_info(t.name) c
+               WHERE t.type = 'table' ORDER BY 1";
+    db.prepare(sql)?.query_map([], |row| row.get(0))?.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A new store and one that came from 0.1.0 are the same, so that both are tested by each test.
+    #[test]
+    fn a_new_store_has_the_tables_of_a_migrated_one() {
+        let (new, old) = (Connection::open_in_memory().unwrap(), Connection::open_in_memory().unwrap());
+        create(&new).unwrap();
+        old.execute_batch(FIRST).unwrap();
+        migrate(&old, 1).unwrap();
+        assert_eq!(columns(&new).unwrap(), columns(&old).unwrap());
+        assert_eq!(missing(&old), Ok(None));
+    }
+
+    #[test]
+    fn a_step_that_fails_leaves_the_format_as_it_was() {
+        let db = Connection::open_in_memory().unwrap();
+        db.execute_batch(FIRST).unwrap();
+        // As an interrupted migration without a transaction would have left it.
+        db.execute_batch("PRAGMA user_version = 1; CREATE INDEX audit_of_principal ON audit (principal, id);").unwrap();
+        let before = columns(&db).unwrap();
+        assert!(migrate(&db, 1).is_err());
+        assert_eq!(columns(&db).unwrap(), before);
+        let version: i64 = db.query_row("PRAGMA user_version", [], |row| row.get(0)).unwrap();
+        assert_eq!(version, 1);
+    }
+}

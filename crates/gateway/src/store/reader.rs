@@ -1,0 +1,57 @@
+//! Who reads: a thread with a connection of its own. In WAL mode it sees the last commit and holds up nobody.
+
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Mutex, PoisonError};
+use std::thread::JoinHandle;
+
+use rusqlite::{Connection, InterruptHandle};
+use tokio::sync::oneshot;
+
+type Question = Box<dyn FnOnce(&Connection) + Send>;
+
+pub(super) struct Reader {
+    thread: Mutex<Option<(Sender<Question>, JoinHandle<()>)>>,
+    interrupt: InterruptHandle,
+}
+
+impl Reader {
+    pub(super) fn start(db: Connection) -> std::io::Result<Reader> {
+        let (questions, inbox) = channel();
+        let interrupt = db.get_interrupt_handle();
+        let thread = std::thread::Builder::new().name("sinew-reader".to_owned());
+        let thread = thread.spawn(move || run(&db, &inbox))?;
+        Ok(Reader { thread: Mutex::new(Some((questions, thread))), interrupt })
+    }
+
+    /// `None` once the store is closed.
+    pub(super) async fn ask<T: Send + 'static>(
+        &self,
+        question: impl FnOnce(&Connection) -> T + Send + 'static,
+    ) -> Option<T> {
+        let (reply, answer) = oneshot::channel();
+        let ask = move |db: &Connection| {
+            let _ = reply.send(question(db));
+        };
+        self.send(Box::new(ask))?;
+        answer.await.ok()
+    }
+
+    fn send(&self, question: Question) -> Option<()> {
+        let held = self.thread.lock().unwrap_or_else(PoisonError::into_inner);
+        held.as_ref()?.0.send(question).ok()
+    }
+
+    /// Ends what is being read and lets go of the file, which the last checkpoint needs for itself.
+    pub(super) fn close(&self) {
+        let held = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some((questions, thread)) = held {
+            drop(questions);
+            self.interrupt.interrupt();
+            let _ = thread.join();
+        }
+    }
+}
+
+fn run(db: &Connection, inbox: &Receiver<Question>) {
+    inbox.iter().for_each(|question| question(db));
+}
