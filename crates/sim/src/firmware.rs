@@ -74,7 +74,7 @@ fn value(argument: &Argument) -> Value {
 impl Declared {
     fn read(entry: &Value) -> Result<Declared, String> {
         let Some(name) = entry["name"].as_str() else { return Err(format!("a tool has no name: {entry}")) };
-        let mut spec = ToolSpec::new(name, entry["description"].as_str().unwrap_or_default());
+        let mut spec = ToolSpec::new(name.to_owned(), entry["description"].as_str().unwrap_or_default().to_owned());
         let mut properties = Vec::new();
         let schema = &entry["inputSchema"];
         for (property, about) in schema["properties"].as_object().into_iter().flatten() {
@@ -82,17 +82,22 @@ impl Declared {
             let range = bounds.0.unwrap_or(i32::MIN.into())..=bounds.1.unwrap_or(i32::MAX.into());
             let bounded = bounds != (None, None);
             let default = &about["default"];
+            let property = property.clone();
             spec = spec.with(match (about["type"].as_str(), default.is_null()) {
-                (Some("boolean"), true) => Property::boolean(property),
-                (Some("boolean"), false) => Property::boolean_or(property, default == true),
-                (Some("integer"), true) if bounded => Property::integer(property, range),
-                (Some("integer"), true) => Property::integer(property, ..),
+                (Some("boolean"), true) => Property::boolean(property.clone()),
+                (Some("boolean"), false) => Property::boolean_or(property.clone(), default == true),
+                (Some("integer"), true) if bounded => Property::integer(property.clone(), range),
+                (Some("integer"), true) => Property::integer(property.clone(), ..),
                 (Some("integer"), false) if bounded => {
-                    Property::integer_or(property, range, default.as_i64().unwrap_or_default())
+                    Property::integer_or(property.clone(), range, default.as_i64().unwrap_or_default())
                 }
-                (Some("integer"), false) => Property::integer_or(property, .., default.as_i64().unwrap_or_default()),
-                (Some("string"), true) => Property::text(property),
-                (Some("string"), false) => Property::text_or(property, default.as_str().unwrap_or_default()),
+                (Some("integer"), false) => {
+                    Property::integer_or(property.clone(), .., default.as_i64().unwrap_or_default())
+                }
+                (Some("string"), true) => Property::text(property.clone()),
+                (Some("string"), false) => {
+                    Property::text_or(property.clone(), default.as_str().unwrap_or_default().to_owned())
+                }
                 (kind, _) => {
                     let kind = kind.unwrap_or("no type");
                     return Err(format!(
@@ -100,7 +105,7 @@ impl Declared {
                     ));
                 }
             });
-            properties.push(property.clone());
+            properties.push(property);
         }
         let users_only = entry["annotations"]["audience"] == json!(["user"]);
         if users_only {

@@ -7,12 +7,12 @@ use alloc::vec::Vec;
 use serde_json::{Map, Value};
 
 use super::board::Dialect;
-use super::spec::{Kind, Property};
+use super::spec::{Kind, Property, Text};
 
 /// The arguments of a call: every property of the tool has a value of its type, inside its range.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Arguments {
-    entries: Vec<(String, Argument)>,
+    entries: Vec<(Text, Argument)>,
 }
 
 /// One argument.
@@ -61,7 +61,7 @@ impl Arguments {
     ) -> Result<Arguments, String> {
         let mut entries = Vec::with_capacity(properties.len());
         for property in properties {
-            let value = given.get(&property.name).filter(|value| !value.is_null());
+            let value = given.get(property.name.as_ref()).filter(|value| !value.is_null());
             let argument = match (value, property.default()) {
                 (Some(value), default) => match (property.read(value, dialect), default) {
                     (Some(argument), _) => argument,
@@ -87,7 +87,7 @@ impl Property {
         match &self.kind {
             Kind::Boolean { default } => default.map(Argument::Boolean),
             Kind::Integer { default, .. } => default.map(Argument::Integer),
-            Kind::Text { default } => default.clone().map(Argument::Text),
+            Kind::Text { default } => default.as_deref().map(|text| Argument::Text(text.to_string())),
         }
     }
 

@@ -4,13 +4,15 @@ use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
+use core::fmt::{self, Display};
 
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use super::arguments::Arguments;
 use super::pages::page;
 use super::reply::Reply;
 use super::spec::ToolSpec;
+use super::write::{Quoted, exact, length};
 use crate::words::{PROTOCOL_VERSION, Transport, Vision};
 
 /// A board and its tools.
@@ -44,8 +46,17 @@ struct Refusal {
     message: String,
 }
 
+/// What a request is answered with, before it is written.
+enum Answer<'a> {
+    Pong,
+    Initialized,
+    Tools { cursor: &'a str, user_tools: bool },
+    Called { reply: Reply, failed: bool },
+}
+
 const METHOD_NOT_FOUND: i32 = -32601;
 const INVALID_PARAMS: i32 = -32602;
+const INTERNAL_ERROR: i32 = -32603;
 
 impl Board {
     pub fn new(name: impl Into<String>, version: impl Into<String>) -> Board {
@@ -89,6 +100,8 @@ impl Board {
     ) -> bool {
         let is_new = self.tools.iter().all(|(known, _)| known.name != spec.name);
         if is_new {
+            // A vector that doubles would hold more empty places than tools.
+            self.tools.reserve_exact(1);
             self.tools.push((spec, Box::new(handler)));
         }
         is_new
@@ -126,23 +139,21 @@ impl Board {
             Transport::WebSocket => 1,
             Transport::Udp => 3,
         };
-        json!({
-            "type": "hello",
-            "version": version,
-            "features": {"mcp": true},
-            "transport": self.transport.word(),
-            "audio_params": {"format": "opus", "sample_rate": 16000, "channels": 1, "frame_duration": 60},
-        })
-        .to_string()
+        let transport = self.transport.word();
+        format!(
+            "{{\"type\":\"hello\",\"version\":{version},\"features\":{{\"mcp\":true}},\"transport\":\"{transport}\",\
+             \"audio_params\":{{\"format\":\"opus\",\"sample_rate\":16000,\"channels\":1,\"frame_duration\":60}}}}"
+        )
     }
 
     /// Something the gateway did not ask for, for example `notifications/state_changed`.
     pub fn notify(&self, method: &str, params: Value) -> String {
-        let mut message = json!({"jsonrpc": "2.0", "method": method});
-        if !params.is_null() {
-            message["params"] = params;
+        let (opening, closing) = (self.opening(true), closing(true));
+        let method = Quoted(method);
+        match params {
+            Value::Null => format!("{opening}{{\"jsonrpc\":\"2.0\",\"method\":{method}}}{closing}"),
+            params => format!("{opening}{{\"jsonrpc\":\"2.0\",\"method\":{method},\"params\":{params}}}{closing}"),
         }
-        self.wrap(&message.to_string())
     }
 
     /// Tells the gateway to list the tools again.
@@ -151,7 +162,7 @@ impl Board {
     }
 
     /// Takes text from the gateway and gives the text to answer with, if any. What is not for a board,
-    /// or cannot be read, gets none.
+    /// or cannot be read, gets none. An answer for which the memory does not suffice becomes an error.
     pub fn handle_text(&mut self, text: &str) -> Option<String> {
         let mut message: Value = serde_json::from_str(text).ok()?;
         match message.get("type").and_then(Value::as_str) {
@@ -162,7 +173,7 @@ impl Board {
             }
             Some("mcp") => {
                 let payload = message.get_mut("payload")?.take();
-                self.handle_rpc(payload).map(|answer| self.wrap(&answer))
+                self.respond(payload, true)
             }
             Some(_) => None,
             // A gateway without envelope gets its answer without one.
@@ -173,62 +184,53 @@ impl Board {
 
     /// Answers one JSON-RPC message, for transports that carry it without the envelope.
     pub fn handle_rpc(&mut self, message: Value) -> Option<String> {
-        let Value::Object(mut message) = message else { return None };
+        self.respond(message, false)
+    }
+
+    fn respond(&mut self, message: Value, in_envelope: bool) -> Option<String> {
+        let Value::Object(message) = message else { return None };
         let id = self.read_id(message.get("id")?)?;
         let method = message.get("method")?.as_str()?;
         if message.get("jsonrpc").and_then(Value::as_str) != Some("2.0") || method.starts_with("notifications") {
             return None;
         }
-        let method = method.to_string();
-        let params = match message.remove("params") {
-            None => None,
-            Some(Value::Object(params)) => Some(params),
+        let answer = match message.get("params") {
+            None => self.answer(method, None),
+            Some(Value::Object(params)) => self.answer(method, Some(params)),
             Some(_) if self.dialect == Dialect::Firmware => return None,
-            Some(Value::Null) => None,
-            Some(_) => return Some(self.refuse(&id, &invalid("params must be an object"))),
+            Some(Value::Null) => self.answer(method, None),
+            Some(_) => Err(invalid("params must be an object")),
         };
-        Some(match self.answer(&method, params) {
-            Ok(result) => format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{result}}}"),
-            Err(refusal) => self.refuse(&id, &refusal),
-        })
+        let written = answer.and_then(|answer| self.write(&id, answer, in_envelope));
+        written.or_else(|refusal| self.refuse(&id, &refusal, in_envelope).ok_or(())).ok()
     }
 
-    fn answer(&mut self, method: &str, params: Option<Map<String, Value>>) -> Result<String, Refusal> {
-        let params = params.as_ref();
+    fn answer<'a>(&mut self, method: &str, params: Option<&'a Map<String, Value>>) -> Result<Answer<'a>, Refusal> {
+        let param = |name: &str| params.and_then(|params| params.get(name));
         match method {
-            "initialize" => Ok(self.initialize(params)),
-            "tools/list" => {
-                let cursor = params.and_then(|params| params.get("cursor")).and_then(Value::as_str).unwrap_or_default();
-                let user_tools =
-                    params.and_then(|params| params.get("withUserTools")).and_then(Value::as_bool).unwrap_or_default();
-                page(self.tools.iter().map(|(spec, _)| spec), cursor, user_tools, self.dialect)
-                    .map_err(|message| invalid(&message))
+            "initialize" => {
+                self.learn_vision(param("capabilities").and_then(|all| all.get("vision")));
+                Ok(Answer::Initialized)
             }
+            "tools/list" => Ok(Answer::Tools {
+                cursor: param("cursor").and_then(Value::as_str).unwrap_or_default(),
+                user_tools: param("withUserTools").and_then(Value::as_bool).unwrap_or_default(),
+            }),
             "tools/call" => self.call(params.ok_or_else(|| invalid("Missing params"))?),
-            "ping" if self.dialect == Dialect::Standard => Ok("{}".to_string()),
+            "ping" if self.dialect == Dialect::Standard => Ok(Answer::Pong),
             other => Err(Refusal { code: METHOD_NOT_FOUND, message: format!("Method not implemented: {other}") }),
         }
     }
 
-    fn initialize(&mut self, params: Option<&Map<String, Value>>) -> String {
-        let vision = params.and_then(|params| params.get("capabilities")).and_then(|all| all.get("vision"));
-        if let Some(url) = vision.and_then(|vision| vision.get("url")).and_then(Value::as_str) {
-            let token = vision.and_then(|vision| vision.get("token")).and_then(Value::as_str).unwrap_or_default();
+    fn learn_vision(&mut self, vision: Option<&Value>) {
+        let text = |key: &str| vision.and_then(|vision| vision.get(key)).and_then(Value::as_str);
+        if let Some(url) = text("url") {
+            let token = text("token").unwrap_or_default();
             self.vision = Some(Vision { url: url.to_string(), token: token.to_string() });
         }
-        let tools = match self.dialect {
-            Dialect::Standard => json!({"listChanged": true}),
-            Dialect::Firmware => json!({}),
-        };
-        json!({
-            "protocolVersion": PROTOCOL_VERSION,
-            "capabilities": {"tools": tools},
-            "serverInfo": {"name": self.name, "version": self.version},
-        })
-        .to_string()
     }
 
-    fn call(&mut self, params: &Map<String, Value>) -> Result<String, Refusal> {
+    fn call<'a>(&mut self, params: &Map<String, Value>) -> Result<Answer<'a>, Refusal> {
         let dialect = self.dialect;
         let name = params.get("name").and_then(Value::as_str).ok_or_else(|| invalid("Missing name"))?;
         let nothing = Map::new();
@@ -244,23 +246,56 @@ impl Board {
             .find(|(spec, _)| spec.name == name)
             .ok_or_else(|| Refusal { code: METHOD_NOT_FOUND, message: format!("Unknown tool: {name}") })?;
         let arguments = Arguments::read(&spec.properties, given, dialect).map_err(|message| invalid(&message))?;
-        let (item, failed) = match handler(&arguments) {
-            Ok(reply) => (reply.to_item(dialect), false),
+        match handler(&arguments) {
+            Ok(reply) => Ok(Answer::Called { reply, failed: false }),
             // The firmware has no failing results, only errors.
-            Err(message) if dialect == Dialect::Firmware => return Err(invalid(&message)),
-            Err(message) => (json!({"type": "text", "text": message}), true),
-        };
-        Ok(json!({"content": [item], "isError": failed}).to_string())
+            Err(message) if dialect == Dialect::Firmware => Err(invalid(&message)),
+            Err(message) => Ok(Answer::Called { reply: Reply::Text(message), failed: true }),
+        }
     }
 
-    fn refuse(&self, id: &str, refusal: &Refusal) -> String {
+    fn write(&self, id: &str, answer: Answer<'_>, in_envelope: bool) -> Result<String, Refusal> {
+        let before = Joined(self.opening(in_envelope), format_args!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":"));
+        let after = Joined("}", closing(in_envelope));
+        let whole = |result: &dyn Display| {
+            let message = Joined(&before, Joined(result, &after));
+            exact(&message).ok_or_else(|| no_memory(length(&message)))
+        };
+        match answer {
+            Answer::Pong => whole(&"{}"),
+            Answer::Initialized => whole(&self.introduction()),
+            Answer::Tools { cursor, user_tools } => {
+                let tools = self.tools.iter().map(|(spec, _)| spec);
+                whole(&page(tools, cursor, user_tools, self.dialect).map_err(|message| invalid(&message))?)
+            }
+            Answer::Called { reply, failed } => {
+                reply.into_message(self.dialect, &before, failed, &after).map_err(no_memory)
+            }
+        }
+    }
+
+    /// The result of `initialize`.
+    fn introduction(&self) -> String {
+        let tools = match self.dialect {
+            Dialect::Standard => "{\"listChanged\":true}",
+            Dialect::Firmware => "{}",
+        };
+        let (name, version) = (Quoted(&self.name), Quoted(&self.version));
+        format!(
+            "{{\"protocolVersion\":\"{PROTOCOL_VERSION}\",\"capabilities\":{{\"tools\":{tools}}},\
+             \"serverInfo\":{{\"name\":{name},\"version\":{version}}}}}"
+        )
+    }
+
+    fn refuse(&self, id: &str, refusal: &Refusal, in_envelope: bool) -> Option<String> {
         let Refusal { code, message } = refusal;
+        let (opening, closing) = (self.opening(in_envelope), closing(in_envelope));
+        let opening = Joined(opening, format_args!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"error\":{{"));
         match self.dialect {
             // No code, and the text as it comes: a quote in it breaks the JSON.
-            Dialect::Firmware => format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"error\":{{\"message\":\"{message}\"}}}}"),
+            Dialect::Firmware => exact(&format_args!("{opening}\"message\":\"{message}\"}}}}{closing}")),
             Dialect::Standard => {
-                let error = json!({"code": code, "message": message});
-                format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"error\":{error}}}")
+                exact(&format_args!("{opening}\"code\":{code},\"message\":{}}}}}{closing}", Quoted(message)))
             }
         }
     }
@@ -274,10 +309,41 @@ impl Board {
         }
     }
 
-    fn wrap(&self, payload: &str) -> String {
-        let session_id = Value::from(self.session_id.as_str());
-        format!("{{\"session_id\":{session_id},\"type\":\"mcp\",\"payload\":{payload}}}")
+    fn opening(&self, in_envelope: bool) -> Opening<'_> {
+        Opening { session_id: in_envelope.then_some(&self.session_id) }
     }
+}
+
+/// What comes before the JSON-RPC message: the envelope, where there is one.
+struct Opening<'a> {
+    session_id: Option<&'a str>,
+}
+
+impl Display for Opening<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.session_id {
+            Some(id) => write!(f, "{{\"session_id\":{},\"type\":\"mcp\",\"payload\":", Quoted(id)),
+            None => Ok(()),
+        }
+    }
+}
+
+fn closing(in_envelope: bool) -> &'static str {
+    if in_envelope { "}" } else { "" }
+}
+
+/// One after the other.
+struct Joined<A, B>(A, B);
+
+impl<A: Display, B: Display> Display for Joined<A, B> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)?;
+        self.1.fmt(f)
+    }
+}
+
+fn no_memory(bytes: usize) -> Refusal {
+    Refusal { code: INTERNAL_ERROR, message: format!("the board has no memory for an answer of {bytes} bytes") }
 }
 
 fn invalid(message: &str) -> Refusal {
@@ -288,6 +354,7 @@ fn invalid(message: &str) -> Refusal {
 mod tests {
     use super::super::Property;
     use super::*;
+    use serde_json::json;
 
     fn board(dialect: Dialect) -> Board {
         Board::new("lamp", "1.2")

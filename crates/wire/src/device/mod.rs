@@ -9,12 +9,14 @@
 //! - `arguments`: what a call brings, checked
 //! - `reply`: what a tool gives back
 //! - `pages`: the tool list in pages that fit an MQTT message
+//! - `write`: messages written once, into a buffer of their size
 
 mod arguments;
 mod board;
 mod pages;
 mod reply;
 mod spec;
+mod write;
 
 pub use arguments::{Argument, Arguments};
 pub use board::{Board, Dialect};

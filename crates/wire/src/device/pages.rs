@@ -1,10 +1,12 @@
 //! The tool list in pages that fit an MQTT message. The cursor is the name of the next page's first tool.
 
 use alloc::format;
-use alloc::string::{String, ToString};
+use alloc::string::String;
+use core::fmt::{self, Display};
 
 use super::board::Dialect;
-use super::spec::ToolSpec;
+use super::spec::{ToolSpec, list};
+use super::write::{Quoted, length};
 
 /// The budget of one page: brokers on the boards' side take messages of 8,192 bytes.
 pub const PAGE_BYTES: usize = 8000;
@@ -12,63 +14,84 @@ pub const PAGE_BYTES: usize = 8000;
 /// Room for the cursor and the closing of the page, as the firmware reckons it.
 const MARGIN: usize = 30;
 
-/// One page as the JSON of a `tools/list` result, or the error that the cursor gets.
-pub(super) fn page<'a>(
-    tools: impl Iterator<Item = &'a ToolSpec>,
+const OPENING: &str = "{\"tools\":[";
+
+/// One page of the list, as a `tools/list` result.
+pub(super) struct Page<'a, Tools> {
+    tools: Tools,
+    first: usize,
+    count: usize,
+    user_tools: bool,
+    next: Option<&'a str>,
+}
+
+/// Which tools are on the page that a cursor names, or the error that the cursor gets.
+pub(super) fn page<'a, Tools: Iterator<Item = &'a ToolSpec> + Clone>(
+    tools: Tools,
     cursor: &str,
     user_tools: bool,
     dialect: Dialect,
-) -> Result<String, String> {
-    let mut page = String::from("{\"tools\":[");
-    let empty = page.len();
-    let mut next = None;
-    let mut found = cursor.is_empty();
-    for tool in tools {
-        found = found || tool.name == cursor;
-        if !found || (tool.users_only && !user_tools) {
-            continue;
-        }
-        let entry = tool.to_json().to_string();
-        let is_first = page.len() == empty;
+) -> Result<Page<'a, Tools>, String> {
+    let first = match cursor {
+        "" => Some(0),
+        cursor => tools.clone().position(|tool| tool.name == cursor),
+    };
+    let mut page = Page { tools, first: first.unwrap_or(usize::MAX), count: 0, user_tools, next: None };
+    let mut bytes = OPENING.len();
+    for tool in page.rest() {
+        let is_first = page.count == 0;
+        let entry = length(tool);
         // The firmware writes a comma behind every tool, and takes the last one back.
         let commas = if is_first { 1 } else { 2 };
-        let fits = page.len() + entry.len() + commas + MARGIN <= PAGE_BYTES;
+        let fits = bytes + entry + commas + MARGIN <= PAGE_BYTES;
         // A tool bigger than a page gets one of its own; the firmware never comes past it.
         let alone = is_first && dialect == Dialect::Standard;
         if !fits && !alone {
-            next = Some(tool.name.as_str());
+            page.next = Some(&tool.name);
             break;
         }
-        if !is_first {
-            page.push(',');
+        bytes += entry + usize::from(!is_first);
+        page.count += 1;
+    }
+    if dialect == Dialect::Firmware && page.count == 0 {
+        return Err(format!("Failed to add tool {} because of payload size limit", page.next.unwrap_or_default()));
+    }
+    match first {
+        Some(_) => Ok(page),
+        None => Err(format!("Unknown cursor: {cursor}")),
+    }
+}
+
+impl<'a, Tools: Iterator<Item = &'a ToolSpec> + Clone> Page<'a, Tools> {
+    /// The listed tools from the first of this page on.
+    fn rest(&self) -> impl Iterator<Item = &'a ToolSpec> + use<'a, Tools> {
+        let user_tools = self.user_tools;
+        self.tools.clone().skip(self.first).filter(move |tool| user_tools || !tool.users_only)
+    }
+}
+
+impl<'a, Tools: Iterator<Item = &'a ToolSpec> + Clone> Display for Page<'a, Tools> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(OPENING)?;
+        list(f, self.rest().take(self.count), |f, tool| tool.fmt(f))?;
+        match self.next {
+            Some(next) => write!(f, "],\"nextCursor\":{}}}", Quoted(next)),
+            None => f.write_str("]}"),
         }
-        page.push_str(&entry);
     }
-    if dialect == Dialect::Firmware && page.len() == empty {
-        return Err(format!("Failed to add tool {} because of payload size limit", next.unwrap_or_default()));
-    }
-    if !found {
-        return Err(format!("Unknown cursor: {cursor}"));
-    }
-    page.push(']');
-    if let Some(next) = next {
-        page.push_str(",\"nextCursor\":");
-        page.push_str(&serde_json::Value::from(next).to_string());
-    }
-    page.push('}');
-    Ok(page)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alloc::string::ToString;
     use alloc::vec::Vec;
     use serde_json::Value;
 
     fn walk(tools: &[ToolSpec], user_tools: bool, dialect: Dialect) -> Result<Vec<Vec<String>>, String> {
         let (mut pages, mut cursor) = (Vec::new(), String::new());
         loop {
-            let text = page(tools.iter(), &cursor, user_tools, dialect)?;
+            let text = page(tools.iter(), &cursor, user_tools, dialect)?.to_string();
             assert!(text.len() <= PAGE_BYTES || dialect == Dialect::Standard);
             let page: Value = serde_json::from_str(&text).unwrap();
             let names = page["tools"].as_array().unwrap().iter();
@@ -91,7 +114,7 @@ mod tests {
         for dialect in [Dialect::Standard, Dialect::Firmware] {
             let pages = walk(&tools, false, dialect).unwrap();
             assert_eq!(pages.len(), 3);
-            assert_eq!(pages.concat(), tools.iter().map(|tool| tool.name.clone()).collect::<Vec<_>>());
+            assert_eq!(pages.concat(), tools.iter().map(|tool| tool.name.to_string()).collect::<Vec<_>>());
         }
     }
 
@@ -113,13 +136,14 @@ mod tests {
     #[test]
     fn an_unknown_cursor_is_an_error() {
         let tools = tools(&[10]);
-        assert_eq!(page(tools.iter(), "x", false, Dialect::Standard), Err("Unknown cursor: x".to_string()));
-        let firmware = page(tools.iter(), "x", false, Dialect::Firmware);
-        assert_eq!(firmware, Err("Failed to add tool  because of payload size limit".to_string()));
+        let refusal = |dialect| page(tools.iter(), "x", false, dialect).err();
+        assert_eq!(refusal(Dialect::Standard).as_deref(), Some("Unknown cursor: x"));
+        assert_eq!(refusal(Dialect::Firmware).as_deref(), Some("Failed to add tool  because of payload size limit"));
     }
 
     #[test]
     fn a_board_without_tools_has_an_empty_list() {
-        assert_eq!(page([].iter(), "", false, Dialect::Standard), Ok("{\"tools\":[]}".to_string()));
+        let page = page([].iter(), "", false, Dialect::Standard).unwrap();
+        assert_eq!(page.to_string(), "{\"tools\":[]}");
     }
 }

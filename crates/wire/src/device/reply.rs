@@ -1,13 +1,14 @@
 //! What a tool gives back.
 
+use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
+use core::fmt::Display;
 
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::board::Dialect;
+use super::write::{Body, Escaped, Quoted, exact, length};
 
 /// The answer of a tool.
 #[derive(Clone, Debug, PartialEq)]
@@ -32,22 +33,38 @@ impl Reply {
         Reply::Image { bytes: bytes.into(), mime_type: "image/png".to_string() }
     }
 
-    /// The `content` item of the result.
-    pub(super) fn to_item(&self, dialect: Dialect) -> Value {
-        let text = match self {
-            Reply::Text(text) => text.clone(),
-            Reply::Boolean(value) => value.to_string(),
-            Reply::Integer(value) => value.to_string(),
-            Reply::Json(value) => value.to_string(),
+    /// The message with this reply as the one `content` item of a result, between what comes before and after the
+    /// result. An error is the number of bytes for which there is no memory.
+    pub(super) fn into_message(
+        self,
+        dialect: Dialect,
+        before: &impl Display,
+        failed: bool,
+        after: &impl Display,
+    ) -> Result<String, usize> {
+        let text = |text: String| (Body::Escaped(text.into_bytes()), "{\"type\":\"text\",\"text\":\"".to_string());
+        let (body, opening) = match self {
+            Reply::Text(value) => text(value),
+            Reply::Boolean(value) => text(value.to_string()),
+            Reply::Integer(value) => text(value.to_string()),
+            Reply::Json(value) => text(exact(&value).ok_or_else(|| length(&value))?),
             Reply::Image { bytes, mime_type } => {
-                let image = json!({"type": "image", "mimeType": mime_type, "data": STANDARD.encode(bytes)});
-                return match dialect {
+                let image = format!("{{\"type\":\"image\",\"mimeType\":{},\"data\":\"", Quoted(&mime_type));
+                let opening = match dialect {
                     Dialect::Standard => image,
-                    Dialect::Firmware => json!({"type": "image", "image": image.to_string()}),
+                    // The firmware sends the item as a text inside another one.
+                    Dialect::Firmware => format!("{{\"type\":\"image\",\"image\":\"{}", Escaped(&image)),
                 };
+                (Body::Base64(bytes), opening)
             }
         };
-        json!({"type": "text", "text": text})
+        let closing = match (&body, dialect) {
+            (Body::Base64(_), Dialect::Firmware) => "\\\"}\"}",
+            _ => "\"}",
+        };
+        let size = body.length();
+        let before = format_args!("{before}{{\"content\":[{opening}");
+        body.between(&before, &format_args!("{closing}],\"isError\":{failed}}}{after}")).ok_or(size)
     }
 }
 
@@ -90,10 +107,18 @@ impl From<Value> for Reply {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::json;
+
+    fn item(reply: Reply, dialect: Dialect) -> Value {
+        let message = reply.into_message(dialect, &"", false, &"").unwrap();
+        let mut result: Value = serde_json::from_str(&message).unwrap();
+        assert_eq!(result["isError"], json!(false));
+        result["content"][0].take()
+    }
 
     #[test]
     fn every_reply_but_a_picture_is_text() {
-        let text = |reply: Reply| reply.to_item(Dialect::Standard);
+        let text = |reply: Reply| item(reply, Dialect::Standard);
         assert_eq!(text(Reply::from("a\"b")), json!({"type": "text", "text": "a\"b"}));
         assert_eq!(text(Reply::from(true)), json!({"type": "text", "text": "true"}));
         assert_eq!(text(Reply::from(-7)), json!({"type": "text", "text": "-7"}));
@@ -103,9 +128,9 @@ mod tests {
     #[test]
     fn a_picture_is_an_image_item_and_on_the_firmware_a_text_in_one() {
         let picture = Reply::jpeg([0xff, 0xd8, 0xff]);
-        let standard = picture.to_item(Dialect::Standard);
+        let standard = item(picture.clone(), Dialect::Standard);
         assert_eq!(standard, json!({"type": "image", "mimeType": "image/jpeg", "data": "/9j/"}));
-        let nested = picture.to_item(Dialect::Firmware);
+        let nested = item(picture, Dialect::Firmware);
         let inner: Value = serde_json::from_str(nested["image"].as_str().unwrap()).unwrap();
         assert_eq!(inner, standard);
     }

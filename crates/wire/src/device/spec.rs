@@ -1,16 +1,20 @@
 //! What a tool takes: its name, its description, its properties.
 
-use alloc::string::{String, ToString};
+use alloc::borrow::Cow;
 use alloc::vec::Vec;
+use core::fmt::{self, Display};
 use core::ops::{Bound, RangeBounds};
 
-use serde_json::{Map, Value, json};
+use super::write::Quoted;
+
+/// Text of a tool: a literal stays where the program is stored and takes no memory.
+pub(super) type Text = Cow<'static, str>;
 
 /// A tool as the gateway sees it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ToolSpec {
-    pub(super) name: String,
-    pub(super) description: String,
+    pub(super) name: Text,
+    pub(super) description: Text,
     pub(super) properties: Vec<Property>,
     pub(super) users_only: bool,
 }
@@ -18,8 +22,8 @@ pub struct ToolSpec {
 /// One argument of a tool. Without a default it is required.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Property {
-    pub(super) name: String,
-    pub(super) description: Option<String>,
+    pub(super) name: Text,
+    pub(super) description: Option<Text>,
     pub(super) kind: Kind,
 }
 
@@ -27,16 +31,18 @@ pub struct Property {
 pub(super) enum Kind {
     Boolean { default: Option<bool> },
     Integer { minimum: Option<i64>, maximum: Option<i64>, default: Option<i64> },
-    Text { default: Option<String> },
+    Text { default: Option<Text> },
 }
 
 impl ToolSpec {
     /// Names of boards are dotted paths by custom: `self.lamp.switch`.
-    pub fn new(name: impl Into<String>, description: impl Into<String>) -> ToolSpec {
+    pub fn new(name: impl Into<Text>, description: impl Into<Text>) -> ToolSpec {
         ToolSpec { name: name.into(), description: description.into(), properties: Vec::new(), users_only: false }
     }
 
     pub fn with(mut self, property: Property) -> ToolSpec {
+        // A vector that doubles would hold more empty places than properties.
+        self.properties.reserve_exact(1);
         self.properties.push(property);
         self
     }
@@ -50,66 +56,77 @@ impl ToolSpec {
     pub fn name(&self) -> &str {
         &self.name
     }
+}
 
-    /// The tool as a `tools/list` entry.
-    pub fn to_json(&self) -> Value {
-        let properties: Map<String, Value> =
-            self.properties.iter().map(|property| (property.name.clone(), property.to_json())).collect();
-        let required: Vec<&str> = self
-            .properties
-            .iter()
-            .filter(|property| property.is_required())
-            .map(|property| property.name.as_str())
-            .collect();
-        let mut schema = json!({"type": "object", "properties": properties});
-        if !required.is_empty() {
-            schema["required"] = json!(required);
+/// The tool as a `tools/list` entry.
+impl Display for ToolSpec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{{\"name\":{},\"description\":{},", Quoted(&self.name), Quoted(&self.description))?;
+        f.write_str("\"inputSchema\":{\"type\":\"object\",\"properties\":{")?;
+        list(f, self.properties.iter(), |f, property| write!(f, "{}:{property}", Quoted(&property.name)))?;
+        f.write_str("}")?;
+        if self.properties.iter().any(Property::is_required) {
+            f.write_str(",\"required\":[")?;
+            let required = self.properties.iter().filter(|property| property.is_required());
+            list(f, required, |f, property| Quoted(&property.name).fmt(f))?;
+            f.write_str("]")?;
         }
-        let mut entry = json!({"name": self.name, "description": self.description, "inputSchema": schema});
-        if self.users_only {
-            entry["annotations"] = json!({"audience": ["user"]});
-        }
-        entry
+        f.write_str(if self.users_only { "},\"annotations\":{\"audience\":[\"user\"]}}" } else { "}}" })
     }
 }
 
+/// Writes items with commas between them.
+pub(super) fn list<T>(
+    f: &mut fmt::Formatter<'_>,
+    items: impl Iterator<Item = T>,
+    write: impl Fn(&mut fmt::Formatter<'_>, T) -> fmt::Result,
+) -> fmt::Result {
+    for (index, item) in items.enumerate() {
+        if index > 0 {
+            f.write_str(",")?;
+        }
+        write(f, item)?;
+    }
+    Ok(())
+}
+
 impl Property {
-    pub fn boolean(name: impl Into<String>) -> Property {
+    pub fn boolean(name: impl Into<Text>) -> Property {
         Property::new(name, Kind::Boolean { default: None })
     }
 
-    pub fn boolean_or(name: impl Into<String>, default: bool) -> Property {
+    pub fn boolean_or(name: impl Into<Text>, default: bool) -> Property {
         Property::new(name, Kind::Boolean { default: Some(default) })
     }
 
     /// A whole number in a range: `0..=100`, `1..`, or `..` for any.
-    pub fn integer(name: impl Into<String>, range: impl RangeBounds<i64>) -> Property {
+    pub fn integer(name: impl Into<Text>, range: impl RangeBounds<i64>) -> Property {
         let (minimum, maximum) = bounds(range);
         Property::new(name, Kind::Integer { minimum, maximum, default: None })
     }
 
     /// A default outside the range is moved to its edge.
-    pub fn integer_or(name: impl Into<String>, range: impl RangeBounds<i64>, default: i64) -> Property {
+    pub fn integer_or(name: impl Into<Text>, range: impl RangeBounds<i64>, default: i64) -> Property {
         let (minimum, maximum) = bounds(range);
         let default = default.max(minimum.unwrap_or(i64::MIN)).min(maximum.unwrap_or(i64::MAX));
         Property::new(name, Kind::Integer { minimum, maximum, default: Some(default) })
     }
 
-    pub fn text(name: impl Into<String>) -> Property {
+    pub fn text(name: impl Into<Text>) -> Property {
         Property::new(name, Kind::Text { default: None })
     }
 
-    pub fn text_or(name: impl Into<String>, default: impl Into<String>) -> Property {
+    pub fn text_or(name: impl Into<Text>, default: impl Into<Text>) -> Property {
         Property::new(name, Kind::Text { default: Some(default.into()) })
     }
 
     /// What the argument means, for whoever calls the tool.
-    pub fn describe(mut self, description: impl Into<String>) -> Property {
+    pub fn describe(mut self, description: impl Into<Text>) -> Property {
         self.description = Some(description.into());
         self
     }
 
-    fn new(name: impl Into<String>, kind: Kind) -> Property {
+    fn new(name: impl Into<Text>, kind: Kind) -> Property {
         Property { name: name.into(), description: None, kind }
     }
 
@@ -120,32 +137,32 @@ impl Property {
             Kind::Text { default } => default.is_none(),
         }
     }
+}
 
-    fn to_json(&self) -> Value {
-        let mut entry = Map::new();
-        let mut put = |key: &str, value: Option<Value>| {
-            if let Some(value) = value {
-                entry.insert(key.to_string(), value);
-            }
-        };
+/// The property as a JSON Schema.
+impl Display for Property {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fn member(f: &mut fmt::Formatter<'_>, key: &str, value: Option<impl Display>) -> fmt::Result {
+            value.map_or(Ok(()), |value| write!(f, ",\"{key}\":{value}"))
+        }
         match &self.kind {
             Kind::Boolean { default } => {
-                put("type", Some(json!("boolean")));
-                put("default", default.map(Value::from));
+                f.write_str("{\"type\":\"boolean\"")?;
+                member(f, "default", *default)?;
             }
             Kind::Integer { minimum, maximum, default } => {
-                put("type", Some(json!("integer")));
-                put("default", default.map(Value::from));
-                put("minimum", minimum.map(Value::from));
-                put("maximum", maximum.map(Value::from));
+                f.write_str("{\"type\":\"integer\"")?;
+                member(f, "default", *default)?;
+                member(f, "minimum", *minimum)?;
+                member(f, "maximum", *maximum)?;
             }
             Kind::Text { default } => {
-                put("type", Some(json!("string")));
-                put("default", default.clone().map(Value::from));
+                f.write_str("{\"type\":\"string\"")?;
+                member(f, "default", default.as_deref().map(Quoted))?;
             }
         }
-        put("description", self.description.clone().map(Value::from));
-        Value::Object(entry)
+        member(f, "description", self.description.as_deref().map(Quoted))?;
+        f.write_str("}")
     }
 }
 
@@ -166,6 +183,12 @@ fn bounds(range: impl RangeBounds<i64>) -> (Option<i64>, Option<i64>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alloc::string::ToString;
+    use serde_json::{Value, json};
+
+    fn listed(spec: &ToolSpec) -> Value {
+        serde_json::from_str(&spec.to_string()).unwrap()
+    }
 
     #[test]
     fn a_tool_is_listed_with_its_schema() {
@@ -176,7 +199,7 @@ mod tests {
             .with(Property::boolean_or("flash", false))
             .for_users();
         assert_eq!(
-            spec.to_json(),
+            listed(&spec),
             json!({
                 "name": "self.screen.snapshot",
                 "description": "Take a picture of the screen",
@@ -197,7 +220,7 @@ mod tests {
 
     #[test]
     fn a_tool_without_required_arguments_lists_none() {
-        let bare = ToolSpec::new("x", "").to_json();
+        let bare = listed(&ToolSpec::new("x", ""));
         assert_eq!(bare["inputSchema"], json!({"type": "object", "properties": {}}));
         assert_eq!(bare.get("annotations"), None);
     }

@@ -16,7 +16,7 @@ fn spoken(who: &str, text: &str) -> (String, Value) {
 
 #[test]
 fn the_page_shows_what_really_travels() {
-    let page = include_str!("../../../docs/wire.md");
+    let page = include_str!("../../../../docs/wire.md");
     let lines = page.lines().filter_map(|line| line.split_once(": ")).map(|(who, text)| (who, text.trim_start()));
     let shown: Vec<_> = lines
         .filter(|(who, text)| ["board", "gateway"].contains(who) && text.starts_with('{'))
