@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use sinew_tool::{
-    Attributes, BoxFuture, Call, Device, DeviceId, DeviceInfo, DeviceKey, ErrorKind, Outcome, Status, ToolError,
-    Toolset,
+    Admission, Attributes, BoxFuture, Call, Device, DeviceId, DeviceInfo, DeviceKey, ErrorKind, Family, FamilyName,
+    Outcome, Reach, Status, ToolError, Toolset, WordsTrust,
 };
 
 use crate::function::Skills;
@@ -104,6 +104,9 @@ fn withhold(installed: &Installed, offer: &mut Offer) {
     }
 }
 
+/// Anybody can write an app, and it can be reached however its phone can.
+const FAMILY: Family = Family::new(FamilyName::of("app"), WordsTrust::Quoted, Reach::SeveralGateways);
+
 fn info(serial: &str, installed: &Installed, offer: &Offer) -> DeviceInfo {
     let worst = offer.findings.iter().max_by_key(|finding| finding.severity);
     let status = match (offer.tools.is_empty(), worst) {
@@ -137,7 +140,8 @@ fn info(serial: &str, installed: &Installed, offer: &Offer) -> DeviceInfo {
     DeviceInfo {
         key: DeviceKey(format!("app:{serial}:{}", installed.package)),
         suggested_id: suggested_id(&installed.package),
-        family: "app",
+        family: FAMILY,
+        admission: Admission::Local,
         name: installed.package.clone(),
         version: offer.version_name.clone(),
         status,

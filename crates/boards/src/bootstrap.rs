@@ -4,14 +4,14 @@
 //! was approved gets credentials of its own. One that was not gets a code to show, and asks again
 //! until somebody approves it.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use http::{Method, Request, StatusCode};
 use http_body_util::{BodyExt, Limited};
 use hyper::body::Incoming;
-use sinew_tool::{Value, json};
+use sinew_tool::{Applicant, Enrol, Enrolment, Value, json};
 
 use crate::greeting::{self, Answer, Newcomer};
 use crate::hall::Hall;
@@ -35,40 +35,6 @@ const PUBLISH_TOPIC: &str = "device-server";
 pub struct Bootstrap {
     pub enrol: Arc<dyn Enrol>,
     pub offer: Offer,
-}
-
-/// Decides over boards that ask for their settings, and remembers who was approved.
-pub trait Enrol: Send + Sync {
-    fn enrol(&self, applicant: &Applicant) -> Enrolment;
-}
-
-impl<F: Fn(&Applicant) -> Enrolment + Send + Sync> Enrol for F {
-    fn enrol(&self, applicant: &Applicant) -> Enrolment {
-        self(applicant)
-    }
-}
-
-/// A board that asks.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Applicant {
-    pub hardware_id: String,
-    /// What only the board itself knows: firmware makes it once and keeps it. A MAC address can be seen
-    /// by everybody in the room.
-    pub client_id: String,
-    /// What the board says it is; empty where it does not.
-    pub kind: String,
-    pub version: String,
-    pub address: IpAddr,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Enrolment {
-    /// The token of this board alone.
-    Approved { credential: String },
-    /// What a person must say to approve it.
-    Pending { code: String },
-    /// Too many wait already.
-    Full,
 }
 
 /// Which of the two ways a board is told. Firmware prefers MQTT where both are offered.
@@ -95,15 +61,15 @@ pub(crate) async fn greet(request: Request<Incoming>, address: SocketAddr, hall:
         "firmware": {"version": applicant.version, "url": ""},
     });
     match bootstrap.enrol.enrol(&applicant) {
-        Enrolment::Approved { credential } => {
+        Enrolment::Approved { token } => {
             let offer = bootstrap.offer;
             if let (Offer::Mqtt | Offer::Both, Some(port)) = (offer, reach.mqtt) {
-                settings["mqtt"] = mqtt_section(&applicant, &credential, reach, port);
+                settings["mqtt"] = mqtt_section(&applicant, &token, reach, port);
             }
             if offer != Offer::Mqtt || reach.mqtt.is_none() {
                 let scheme = if hall.door.tls.is_some() { "wss" } else { "ws" };
                 settings["websocket"] =
-                    json!({"url": hall.url(reach, scheme, greeting::PATH), "token": credential, "version": 1});
+                    json!({"url": hall.url(reach, scheme, greeting::PATH), "token": token, "version": 1});
             }
         }
         Enrolment::Pending { code } => {
@@ -166,7 +132,7 @@ async fn apply(request: Request<Incoming>, address: SocketAddr) -> Result<Applic
     let kind = text(&body["board"]["type"]).or_else(|| text(&body["board"]["name"]));
     Ok(Applicant {
         hardware_id: newcomer.hardware_id,
-        client_id,
+        secret: client_id,
         kind: kind.unwrap_or_else(|| clean(agent_kind)),
         version: text(&body["application"]["version"]).unwrap_or_else(|| clean(agent_version)),
         address: address.ip(),
@@ -178,16 +144,16 @@ fn clean(text: &str) -> String {
     text.chars().filter(|character| character.is_ascii_graphic() || *character == ' ').take(64).collect()
 }
 
-fn mqtt_section(applicant: &Applicant, credential: &str, reach: &Reach, port: u16) -> Value {
+fn mqtt_section(applicant: &Applicant, token: &str, reach: &Reach, port: u16) -> Value {
     // Colons mean something in client ids elsewhere; what would not be read back as it was stays as it is.
     let id = &applicant.hardware_id;
     let plain = id.replace(':', "_");
     let plain = if greeting::hardware_id(&plain).as_ref() == Some(id) { &plain } else { id };
     json!({
         "endpoint": format!("{}:{port}", reach.host),
-        "client_id": format!("GID_sinew@@@{plain}@@@{}", applicant.client_id),
+        "client_id": format!("GID_sinew@@@{plain}@@@{}", applicant.secret),
         "username": plain,
-        "password": credential,
+        "password": token,
         "publish_topic": PUBLISH_TOPIC,
         "subscribe_topic": mqtt::topic(&applicant.hardware_id),
         "keepalive": KEEPALIVE,

@@ -7,11 +7,11 @@ use http::header::{AUTHORIZATION, CONNECTION, CONTENT_TYPE, RETRY_AFTER, WWW_AUT
 use http::{HeaderMap, Request, Response, StatusCode};
 use http_body_util::Full;
 use hyper::body::Bytes;
-use sinew_tool::{DeviceId, DeviceInfo, DeviceKey, Status, Value, json};
+use sinew_tool::{Admission, DeviceId, DeviceInfo, DeviceKey, Reach, Status, Value, json};
 use tokio_tungstenite::tungstenite::handshake::server::create_response_with_body;
 
 use crate::roster::Turned;
-use crate::{Admission, Limits, provider};
+use crate::{Limits, board_family, provider};
 
 /// The path of the board protocol, with and without the slash at its end.
 pub(crate) const PATH: &str = "/xiaozhi/v1/";
@@ -79,12 +79,12 @@ impl Newcomer {
             ("protocol_version", self.protocol_version.map(|version| json!(version))),
             ("transport", Some(json!(transport))),
             ("address", Some(json!(address.to_string()))),
-            ("admitted_by", Some(json!(admission.word()))),
         ];
         DeviceInfo {
             key: DeviceKey(format!("board:{}", self.hardware_id)),
             suggested_id: suggest_id(&self.hardware_id),
-            family: "board",
+            family: board_family(Reach::OneLink),
+            admission,
             name: String::new(),
             version: String::new(),
             status: Status::Ready,
@@ -229,12 +229,12 @@ mod tests {
         ];
         let newcomer = knock("/xiaozhi/v1/", &headers).expect("admissible");
         assert_eq!(newcomer.token(), Some("secret"));
-        let info = newcomer.to_info("websocket", ([127, 0, 0, 1], 9).into(), Admission::Device);
+        let info = newcomer.to_info("websocket", ([127, 0, 0, 1], 9).into(), Admission::OwnToken);
         assert_eq!((info.key.0.as_str(), info.suggested_id.as_str()), ("board:aa:bb:cc:dd:ee:01", "board-ddee01"));
         assert_eq!(
             json!(info.attributes),
             json!({
-                "address": "127.0.0.1:9", "admitted_by": "device token", "client_id": "7b9f",
+                "address": "127.0.0.1:9", "client_id": "7b9f",
                 "hardware_id": "aa:bb:cc:dd:ee:01", "protocol_version": 1, "transport": "websocket",
             })
         );

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
-use sinew_tool::{Device as _, DeviceInfo, Value, json};
+use sinew_tool::{Admission, Device as _, DeviceInfo, TokenId, Value, json};
 use sinew_wire::Moment;
 use sinew_wire::host::Vision;
 use subtle::ConstantTimeEq;
@@ -24,7 +24,7 @@ use crate::pump::Pump;
 use crate::roster::{Place, Roster, Turned};
 use crate::stream::Stream;
 use crate::vision::gallery::Gallery;
-use crate::{Admission, Door, Reach, provider, vision};
+use crate::{Door, Reach, vision};
 
 /// After a failed accept, usually for want of file descriptors, others get time to close some.
 pub(crate) const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
@@ -72,18 +72,9 @@ impl Boards {
         Ok(Boards { hall: Arc::new(hall) })
     }
 
-    /// Ends what stands of a device whose token was revoked: one that came with a device token, by its
-    /// hardware id or its key. Others of its tokens let it in again.
-    pub fn dismiss(&self, device: &str) {
-        let place = provider::place_of(device);
-        self.hall.roster.dismiss(|hardware_id, board| {
-            let info = board.map(BoardDevice::info);
-            let is_it = hardware_id == place
-                || hardware_id.eq_ignore_ascii_case(device)
-                || info.as_ref().is_some_and(|info| info.key.0 == device);
-            let is_trial = info.is_some_and(|info| info.attributes["admitted_by"] == Admission::GatewayToken.word());
-            is_it && !is_trial
-        });
+    /// Ends every connection that this token admitted, because it was revoked.
+    pub fn dismiss(&self, token: &TokenId) {
+        self.hall.roster.dismiss(&Admission::DeviceToken(token.clone()));
     }
 
     /// Packets of sound that boards sent and nobody heard.
@@ -98,9 +89,9 @@ impl Hall {
     }
 
     /// A place for an admitted board. One that comes too often is told so, and so is whoever looks at it.
-    pub(crate) fn enter(&self, hardware_id: &str) -> Result<Place, Turned> {
+    pub(crate) fn enter(&self, hardware_id: &str, admission: &Admission) -> Result<Place, Turned> {
         let limits = &self.door.limits;
-        let entered = self.roster.enter(hardware_id, self.now(), limits);
+        let entered = self.roster.enter(hardware_id, admission, self.now(), limits);
         if let Err(Turned::TooOften) = entered
             && self.roster.is_news(hardware_id)
         {

@@ -21,7 +21,6 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::Admission;
 use crate::greeting::{self, Answer, Newcomer};
 use crate::hall::{Boards, Hall, Met, admit_all};
 use crate::pipe::Pipe;
@@ -136,12 +135,13 @@ fn receive(
     hall: &Hall,
 ) -> Result<(Answer, DeviceInfo, Place), Box<Answer>> {
     let newcomer = Newcomer::read(request)?;
-    let admission = hall.door.admit.admit(newcomer.token(), &newcomer.hardware_id);
-    if admission == Admission::Refused {
+    let Some(admission) = hall.door.admit.admit(newcomer.token(), &newcomer.hardware_id) else {
         hall.refuse(&newcomer.hardware_id, address);
         return Err(greeting::unauthorized(&greeting::wrong_token(&newcomer)));
-    }
+    };
     let answer = greeting::accept(request)?;
-    let place = hall.enter(&newcomer.hardware_id).map_err(|turned| greeting::turn_away(turned, &hall.door.limits))?;
+    let place = hall
+        .enter(&newcomer.hardware_id, &admission)
+        .map_err(|turned| greeting::turn_away(turned, &hall.door.limits))?;
     Ok((answer, newcomer.to_info("websocket", address, admission), place))
 }

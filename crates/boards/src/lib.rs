@@ -14,7 +14,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use sinew_tool::Announce;
+use sinew_tool::{Admit, Announce, Family, FamilyName, WordsTrust};
 
 pub mod bootstrap;
 pub mod broker;
@@ -33,10 +33,15 @@ mod socket;
 mod stream;
 pub mod vision;
 
-pub use bootstrap::{Applicant, Bootstrap, Enrol, Enrolment, Offer};
+pub use bootstrap::{Bootstrap, Offer};
 pub use hall::Boards;
 pub use handle::BoardDevice;
 pub use vision::{Backend, Pictures};
+
+/// Boards that dial in or come through a broker.
+pub(crate) fn board_family(reach: sinew_tool::Reach) -> Family {
+    Family::new(FamilyName::of("board"), WordsTrust::Attributed, reach)
+}
 
 /// What a door for boards needs to know of the house around it.
 #[derive(Clone)]
@@ -71,51 +76,6 @@ pub struct Reach {
     pub mqtt: Option<u16>,
     /// Where the sound of MQTT boards goes.
     pub sound: Option<u16>,
-}
-
-/// Decides who may connect. Asked once per connection, before any MCP.
-pub trait Admit: Send + Sync {
-    fn admit(&self, token: Option<&str>, hardware_id: &str) -> Admission;
-
-    /// Whose token this is: asked for tool providers, who bring a token and nothing else. `None` refuses.
-    fn find_bearer(&self, _token: &str) -> Option<Bearer> {
-        None
-    }
-}
-
-impl<F: Fn(Option<&str>, &str) -> Admission + Send + Sync> Admit for F {
-    fn admit(&self, token: Option<&str>, hardware_id: &str) -> Admission {
-        self(token, hardware_id)
-    }
-}
-
-/// The answer to a board that knocks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Admission {
-    /// The token was made for this very board.
-    Device,
-    /// The gateway's own token, for first trials.
-    GatewayToken,
-    Refused,
-}
-
-impl Admission {
-    /// How people are told by what a board was let in.
-    pub(crate) fn word(self) -> &'static str {
-        match self {
-            Admission::Device => "device token",
-            Admission::GatewayToken | Admission::Refused => "gateway token",
-        }
-    }
-}
-
-/// Whom a token was made for.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Bearer {
-    /// The device of this hardware id or key.
-    Device(String),
-    /// The gateway's own token.
-    Gateway,
 }
 
 /// What a door bears before it says no.

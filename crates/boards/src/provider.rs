@@ -10,12 +10,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use http::Request;
 use http::header::AUTHORIZATION;
-use sinew_tool::{Args, DeviceId, DeviceInfo, DeviceKey, Status, Tool, Value, json};
+use sinew_tool::{
+    Args, Bearer, DeviceId, DeviceInfo, DeviceKey, Family, FamilyName, Reach, Status, Tool, Value, WordsTrust, json,
+};
 
 use crate::greeting::{self, Answer};
 use crate::hall::Hall;
 use crate::roster::Place;
-use crate::{Admission, Bearer};
 
 /// With and without the slash at its end.
 pub(crate) const PATH: &str = "/mcp/";
@@ -43,34 +44,37 @@ pub(crate) fn receive<B>(
         return Err(greeting::unauthorized(&message));
     };
     let answer = greeting::accept(request)?;
-    let admission = match bearer {
-        Bearer::Device(_) => Admission::Device,
-        Bearer::Gateway => Admission::GatewayToken,
-    };
+    let admission = bearer.admission();
     let mut info = DeviceInfo {
         key: DeviceKey(String::new()),
         suggested_id: String::new(),
-        family: FAMILY,
+        family: family(),
+        admission: admission.clone(),
         name: String::new(),
         version: String::new(),
         status: Status::Ready,
         instructions: None,
-        attributes: [
-            ("transport", json!("websocket")),
-            ("address", json!(address.to_string())),
-            ("admitted_by", json!(admission.word())),
-        ]
-        .into_iter()
-        .map(|(name, value)| (name.to_owned(), value))
-        .collect(),
+        attributes: [("transport", json!("websocket")), ("address", json!(address.to_string()))]
+            .into_iter()
+            .map(|(name, value)| (name.to_owned(), value))
+            .collect(),
     };
     let place = match bearer {
-        Bearer::Device(id) => christen(&mut info, &id),
+        Bearer::Device { device, .. } => christen(&mut info, &device),
         // Nobody can be told by it, so nobody is replaced by it.
-        Bearer::Gateway => format!("{FAMILY} {}", NAMELESS.fetch_add(1, Ordering::Relaxed)),
+        Bearer::Any => format!("{FAMILY} {}", NAMELESS.fetch_add(1, Ordering::Relaxed)),
     };
-    let place = hall.enter(&place).map_err(|turned| greeting::turn_away(turned, &hall.door.limits))?;
+    let place = hall.enter(&place, &admission).map_err(|turned| greeting::turn_away(turned, &hall.door.limits))?;
     Ok((answer, info, place))
+}
+
+/// Some dial in, others are reached through a broker that other gateways may use as well.
+pub(crate) fn family() -> Family {
+    Family::new(FamilyName::of(FAMILY), WordsTrust::Attributed, Reach::SeveralGateways)
+}
+
+pub(crate) fn is_provider(info: &DeviceInfo) -> bool {
+    info.family.name.as_str() == FAMILY
 }
 
 /// Numbers those who have not yet said their name.
@@ -78,7 +82,7 @@ static NAMELESS: AtomicU64 = AtomicU64::new(0);
 
 /// Whether the provider is still to be known by its name.
 pub(crate) fn is_nameless(info: &DeviceInfo) -> bool {
-    info.family == FAMILY && info.key.0.is_empty()
+    is_provider(info) && info.key.0.is_empty()
 }
 
 /// Gives a provider its identity, and says under which id it has its place.
@@ -88,11 +92,6 @@ pub(crate) fn christen(info: &mut DeviceInfo, name: &str) -> String {
     info.attributes.insert("hardware_id".to_owned(), json!(id));
     info.suggested_id = id;
     info.key.0.clone()
-}
-
-/// Where the provider has its place that a token bound to `device` admits.
-pub(crate) fn place_of(device: &str) -> String {
-    format!("{FAMILY}:{}", id(device))
 }
 
 /// The id that a name, or the key of a device, comes to.
@@ -113,6 +112,8 @@ pub(crate) fn put_in_order(args: &mut Args, tool: Option<&Tool>) {
 
 #[cfg(test)]
 mod tests {
+    use sinew_tool::Admission;
+
     use super::*;
 
     #[test]
@@ -120,7 +121,8 @@ mod tests {
         let mut info = DeviceInfo {
             key: DeviceKey(String::new()),
             suggested_id: String::new(),
-            family: FAMILY,
+            family: family(),
+            admission: Admission::OwnToken,
             name: String::new(),
             version: String::new(),
             status: Status::Ready,

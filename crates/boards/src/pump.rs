@@ -107,7 +107,7 @@ impl Pump {
             session_limits.call_bytes = session_limits.call_bytes.min(bytes);
         }
         let transport = pipe.transport();
-        let bare = info.family == provider::FAMILY;
+        let bare = provider::is_provider(&info);
         if bare {
             session_limits.setup_time = PROVIDER_TIME;
         }
@@ -413,7 +413,7 @@ impl Pump {
     /// A provider known by its name alone takes the place of that name, from an older one if need be.
     fn move_in(&mut self, info: &mut DeviceInfo) -> Result<(), Ending> {
         let name = info.name.clone();
-        let place = self.hall.enter(&provider::christen(info, &name)).map_err(|turned| {
+        let place = self.hall.enter(&provider::christen(info, &name), &info.admission).map_err(|turned| {
             let reason = LeaveReason::Dismissed(turned.reason(&self.hall.door.limits));
             Ending { reason, farewell: Some(Farewell::Policy) }
         })?;

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
-use sinew_tool::{Digest, Toolset};
+use sinew_tool::{Admission, Digest, Toolset};
 use sinew_wire::Moment;
 use tokio::sync::oneshot;
 
@@ -33,6 +33,7 @@ struct Entries {
 struct Entry {
     number: u64,
     came: Moment,
+    admission: Admission,
     device: Weak<BoardDevice>,
     end: oneshot::Sender<Lost>,
 }
@@ -94,7 +95,13 @@ pub(crate) enum Lost {
 
 impl Roster {
     /// A place for a board; one that is here already gives its older one up.
-    pub(crate) fn enter(self: &Arc<Roster>, hardware_id: &str, now: Moment, limits: &Limits) -> Result<Place, Turned> {
+    pub(crate) fn enter(
+        self: &Arc<Roster>,
+        hardware_id: &str,
+        admission: &Admission,
+        now: Moment,
+        limits: &Limits,
+    ) -> Result<Place, Turned> {
         let (sender, end) = oneshot::channel();
         let hardware_id: Arc<str> = hardware_id.into();
         let mut entries = self.entries();
@@ -117,7 +124,7 @@ impl Roster {
         }
         entries.last_number += 1;
         let number = entries.last_number;
-        let entry = Entry { number, came: now, device: Weak::new(), end: sender };
+        let entry = Entry { number, came: now, admission: admission.clone(), device: Weak::new(), end: sender };
         let before = entries.boards.insert(hardware_id.clone(), entry);
         drop(entries);
         if let Some(before) = before {
@@ -140,11 +147,10 @@ impl Roster {
         Some((entry.number, entry.device.upgrade()?))
     }
 
-    /// Ends every stay that `is_meant` picks; a board that came in this moment has no device yet.
-    pub(crate) fn dismiss(&self, is_meant: impl Fn(&str, Option<&BoardDevice>) -> bool) {
+    /// Ends every connection that was admitted like this.
+    pub(crate) fn dismiss(&self, admission: &Admission) {
         let mut entries = self.entries();
-        let meant = entries.boards.extract_if(|id, entry| is_meant(id, entry.device.upgrade().as_deref()));
-        for (_, entry) in meant {
+        for (_, entry) in entries.boards.extract_if(|_, entry| entry.admission == *admission) {
             let _ = entry.end.send(Lost::Revoked);
         }
     }
@@ -225,6 +231,8 @@ mod tests {
     use sinew_tool::{Tool, json};
     use tokio::sync::oneshot::error::TryRecvError;
 
+    use sinew_tool::TokenId;
+
     use super::*;
 
     fn limits(boards: usize) -> Limits {
@@ -232,7 +240,8 @@ mod tests {
     }
 
     fn enter(roster: &Arc<Roster>, hardware_id: &str, seconds: u64) -> Result<Place, Turned> {
-        roster.enter(hardware_id, Moment(seconds * 1_000_000), &limits(2))
+        let token = TokenId::parse(hardware_id).expect("a plain id");
+        roster.enter(hardware_id, &Admission::DeviceToken(token), Moment(seconds * 1_000_000), &limits(2))
     }
 
     #[test]
@@ -265,7 +274,7 @@ mod tests {
         let roster = Arc::new(Roster::default());
         let mut meant = enter(&roster, "aa", 0).expect("open");
         let mut other = enter(&roster, "bb", 0).expect("open");
-        roster.dismiss(|id, _| id == "aa");
+        roster.dismiss(&Admission::DeviceToken(TokenId::parse("aa").expect("a plain id")));
         assert_eq!(meant.end.try_recv(), Ok(Lost::Revoked));
         assert_eq!(other.end.try_recv(), Err(TryRecvError::Empty));
         let mut again = enter(&roster, "aa", 60).expect("it may come again, if it is let in");

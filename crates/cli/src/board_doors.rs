@@ -4,10 +4,8 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
-use sinew_boards::{
-    Admission, Admit, Applicant, Bearer, Boards, Bootstrap, Door, Enrolment, Limits, Offer, Pictures, Reach,
-};
-use sinew_gateway::{DeviceAdmission, Gateway, Told};
+use sinew_boards::{Boards, Bootstrap, Door, Limits, Offer, Pictures, Reach};
+use sinew_gateway::Gateway;
 use tokio::net::{TcpListener, UdpSocket};
 
 /// The MQTT door and the port beside it for sound.
@@ -28,48 +26,18 @@ pub struct Plan {
 
 /// The boards of a gateway.
 pub fn boards(gateway: &Gateway, plan: Plan) -> io::Result<Boards> {
-    let enrolling = gateway.clone();
-    let enrol = move |applicant: &Applicant| {
-        let Applicant { hardware_id, client_id, kind, version, address } = applicant.clone();
-        let applicant = sinew_gateway::Applicant { hardware_id, secret: client_id, kind, version, address };
-        match enrolling.receive(&applicant) {
-            Told::Approved { token } => Enrolment::Approved { credential: token },
-            Told::Wait { code } => Enrolment::Pending { code },
-            Told::Full => Enrolment::Full,
-        }
-    };
     let boards = Boards::new(Door {
         pictures: Some(plan.pictures),
-        bootstrap: Some(Bootstrap { enrol: Arc::new(enrol), offer: plan.offer }),
+        bootstrap: Some(Bootstrap { enrol: Arc::new(gateway.clone()), offer: plan.offer }),
         user_tools: plan.user_tools,
         limits: Limits { boards: plan.max_boards, ..Limits::default() },
         tls: plan.tls,
         reach: Some(plan.reach),
-        ..Door::new(Arc::new(Porter(gateway.clone())), gateway.announce())
+        ..Door::new(Arc::new(gateway.clone()), gateway.announce())
     })?;
     let revoking = boards.clone();
-    gateway.tokens().when_revoked(move |device| revoking.dismiss(device));
+    gateway.tokens().when_revoked(move |token| revoking.dismiss(token));
     Ok(boards)
-}
-
-/// Decides by the gateway's tokens.
-struct Porter(Gateway);
-
-impl Admit for Porter {
-    fn admit(&self, token: Option<&str>, hardware_id: &str) -> Admission {
-        match self.0.tokens().check_device(token, hardware_id) {
-            DeviceAdmission::Device => Admission::Device,
-            DeviceAdmission::GatewayToken => Admission::GatewayToken,
-            DeviceAdmission::Refused => Admission::Refused,
-        }
-    }
-
-    fn find_bearer(&self, token: &str) -> Option<Bearer> {
-        self.0.tokens().find_bearer(token).map(|bearer| match bearer {
-            sinew_gateway::Bearer::Device(device) => Bearer::Device(device),
-            sinew_gateway::Bearer::Gateway => Bearer::Gateway,
-        })
-    }
 }
 
 /// The address under which boards find us, where nobody named one: that of a door they can reach, or of the way to the

@@ -101,7 +101,7 @@ pub(crate) async fn read(hall: &Hall, who: &Principal, uri: &str) -> Result<(Rea
 fn describe(device: &DeviceView) -> [Resource; 2] {
     let name = device.name.as_deref().unwrap_or(device.id.as_str());
     let itself = Resource::new(format!("{SCHEME}{}", device.id), name)
-        .with_description(format!("{} ({})", device.kind, device.family))
+        .with_description(format!("{} ({})", device.kind, device.family.name))
         .with_mime_type(JSON);
     let events = Resource::new(format!("{SCHEME}{}/events", device.id), format!("{name} events"))
         .with_description(format!("What {name} said of late"))

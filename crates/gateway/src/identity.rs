@@ -14,7 +14,7 @@ const MAX_NAME: usize = 40;
 /// The first free id near to what the device suggests; where that is taken, with a suffix from its
 /// key, so that the same device gets the same id wherever it comes first.
 pub(crate) fn mint(info: &DeviceInfo, is_taken: impl Fn(&DeviceId) -> bool) -> Option<DeviceId> {
-    let slugs = [DeviceId::slug(&info.suggested_id), DeviceId::slug(info.family), "device".to_owned()];
+    let slugs = [DeviceId::slug(&info.suggested_id), DeviceId::slug(info.family.name.as_str()), "device".to_owned()];
     let base = slugs.into_iter().find(|slug| !slug.is_empty()).unwrap_or_default();
     let digest = Digest::of(&json!(info.key.0));
     let suffixes = [6, 12, 20].into_iter().map(|digits| digest.short(digits));
@@ -67,16 +67,11 @@ pub(crate) fn unknown_device<'a>(text: &str, known: impl Iterator<Item = &'a Arc
         .with_details(json!({"parameter_name": "device", "issue": "unknown device"}))
 }
 
-/// The word of a family, as the store gives it back.
-pub(crate) fn family(word: &str) -> &'static str {
-    ["board", "provider", "phone", "app", "peer"].into_iter().find(|known| *known == word).unwrap_or("device")
-}
-
 #[cfg(test)]
 mod tests {
     use std::collections::HashSet;
 
-    use sinew_tool::{DeviceKey, Status};
+    use sinew_tool::{Admission, DeviceKey, Family, FamilyName, Reach, Status, WordsTrust};
 
     use super::*;
 
@@ -84,7 +79,8 @@ mod tests {
         DeviceInfo {
             key: DeviceKey(key.to_owned()),
             suggested_id: suggested_id.to_owned(),
-            family: "board",
+            family: Family::new(FamilyName::of("board"), WordsTrust::Attributed, Reach::OneLink),
+            admission: Admission::Local,
             name: String::new(),
             version: String::new(),
             status: Status::Ready,

@@ -38,11 +38,11 @@ mod watch;
 
 pub use call::Request;
 pub use gateway::Gateway;
-pub use lobby::{Applicant, Told, Waiting};
+pub use lobby::Waiting;
 pub use lock::{Running, running};
 pub use principal::{Principal, Role};
 pub use settings::{MAX_DEVICE_EVENTS, OpenError, Settings};
 pub use snapshot::Snapshot;
-pub use tokens::{Bearer, DeviceAdmission, TokenView, Tokens};
+pub use tokens::{TokenView, Tokens};
 pub use view::{AuditRecord, DeviceView, Event, EventPage, PublicTool, Shape, ToolList};
 pub use watch::{Change, Watch};

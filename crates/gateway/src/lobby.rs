@@ -13,7 +13,7 @@ use hmac::{Hmac, KeyInit, Mac};
 use serde::Serialize;
 use serde_json::json;
 use sha2::Sha256;
-use sinew_tool::{ErrorKind, ToolError};
+use sinew_tool::{Applicant, Enrol, Enrolment, ErrorKind, ToolError};
 use tokio::time::Instant;
 
 use crate::gateway::Gateway;
@@ -26,25 +26,6 @@ const MOST: usize = 64;
 const MOST_OF_ONE: usize = 8;
 /// A board that waits asks every few seconds; one that has not asked for this long is gone.
 const FORGET: Duration = Duration::from_secs(300);
-
-/// A board that asks to be let in.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Applicant {
-    pub hardware_id: String,
-    /// What only the board knows.
-    pub secret: String,
-    pub kind: String,
-    pub version: String,
-    pub address: IpAddr,
-}
-
-/// What an applicant is told.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Told {
-    Approved { token: String },
-    Wait { code: String },
-    Full,
-}
 
 /// A board that waits, as lists show it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -93,21 +74,21 @@ impl Lobby {
         waiting
     }
 
-    fn receive(&self, tokens: &Tokens, applicant: &Applicant) -> Told {
+    fn receive(&self, tokens: &Tokens, applicant: &Applicant) -> Enrolment {
         let Applicant { hardware_id, secret, kind, version, address } = applicant;
         let approved = tokens.find_of(hardware_id, |id| self.token(id, hardware_id, secret).ok());
         if let Some(token) = approved {
-            return Told::Approved { token };
+            return Enrolment::Approved { token };
         }
         let mut waiting = self.waiting();
         let same = |entry: &&mut Entry| entry.view.hardware_id == *hardware_id && entry.secret == *secret;
         if let Some(entry) = waiting.iter_mut().find(same) {
             entry.seen = Instant::now();
-            return Told::Wait { code: entry.view.code.clone() };
+            return Enrolment::Pending { code: entry.view.code.clone() };
         }
         let of_one = waiting.iter().filter(|entry| entry.view.address == *address).count();
         let Some(code) = new_code(&waiting).filter(|_| waiting.len() < MOST && of_one < MOST_OF_ONE) else {
-            return Told::Full;
+            return Enrolment::Full;
         };
         let view = Waiting {
             code: code.clone(),
@@ -119,7 +100,7 @@ impl Lobby {
         };
         tracing::info!(%hardware_id, %address, "a board asks to be let in: sinew boards approve {code}");
         waiting.push(Entry { view, secret: secret.clone(), seen: Instant::now() });
-        Told::Wait { code }
+        Enrolment::Pending { code }
     }
 
     fn approve(&self, tokens: &Tokens, code: &str) -> Result<Waiting, ToolError> {
@@ -140,12 +121,13 @@ impl Lobby {
     }
 }
 
-impl Gateway {
-    /// Answers a board that asks for its settings.
-    pub fn receive(&self, applicant: &Applicant) -> Told {
+impl Enrol for Gateway {
+    fn enrol(&self, applicant: &Applicant) -> Enrolment {
         self.lobby().receive(self.tokens(), applicant)
     }
+}
 
+impl Gateway {
     /// The boards that wait to be approved, oldest first.
     pub fn waiting(&self) -> Vec<Waiting> {
         let mut views: Vec<Waiting> = self.lobby().waiting().iter().map(|entry| entry.view.clone()).collect();

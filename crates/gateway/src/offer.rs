@@ -159,7 +159,7 @@ fn forget_the_dead<T>(map: &mut HashMap<Digest, Weak<T>>) {
 
 /// The toolset as the store keeps it; `None` where it is too large to be worth it.
 pub(crate) fn to_text(toolset: &Toolset) -> Option<String> {
-    let entries: Vec<Value> = toolset.iter().map(Tool::to_json).collect();
+    let entries: Vec<Value> = toolset.iter().map(Tool::to_record).collect();
     serde_json::to_string(&entries).ok().filter(|text| text.len() <= 1 << 20)
 }
 

@@ -208,7 +208,7 @@ impl Entry {
     /// What the device calls itself.
     pub(crate) fn kind(&self) -> String {
         let name = clean_line(&self.info.name, 64);
-        if name.is_empty() { self.info.family.to_owned() } else { name }
+        if name.is_empty() { self.info.family.name.to_string() } else { name }
     }
 
     pub(crate) fn instructions(&self) -> Option<String> {
@@ -233,7 +233,7 @@ impl Entry {
             id: self.id.clone(),
             name: self.name.as_deref().map(str::to_owned),
             key: self.info.key.clone(),
-            family: self.info.family,
+            family: self.info.family.clone(),
             kind: self.kind(),
             version: clean_line(&self.info.version, 64),
             state,
@@ -242,12 +242,7 @@ impl Entry {
             pinned: self.pinned,
             quarantined: self.held.as_ref().map_or(0, |held| held.verdicts.len()),
             since: self.since,
-            admitted_by: self
-                .info
-                .attributes
-                .get("admitted_by")
-                .and_then(Value::as_str)
-                .map(|text| clean_line(text, 64)),
+            admission: self.info.admission.clone(),
             attributes,
             instructions: self.instructions(),
         }

@@ -12,10 +12,11 @@ use arc_swap::ArcSwap;
 use serde::Serialize;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
-use sinew_tool::{ErrorKind, ToolError};
+use sinew_tool::{Admission, Admit, Bearer, ErrorKind, TokenId, ToolError};
 use subtle::ConstantTimeEq;
 use tokio::sync::watch;
 
+use crate::gateway::Gateway;
 use crate::principal::{Principal, Role};
 use crate::registry::{Registry, now};
 use crate::settings::OpenError;
@@ -41,8 +42,8 @@ pub struct Tokens {
     revocations: watch::Sender<u64>,
 }
 
-/// Who wants to know whose token was revoked.
-type Told = Box<dyn Fn(&str) + Send + Sync>;
+/// Who wants to know which device token was revoked.
+type Told = Box<dyn Fn(&TokenId) + Send + Sync>;
 
 /// A token as lists show it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -55,25 +56,6 @@ pub struct TokenView {
     pub device: Option<String>,
     /// Milliseconds of Unix time; 0 for the gateway's own.
     pub created: i64,
-}
-
-/// What the device door does with a token.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DeviceAdmission {
-    /// The token was made for this device.
-    Device,
-    /// The gateway's own token, which admits any device for first trials.
-    GatewayToken,
-    Refused,
-}
-
-/// Whom a token of the device door was made for.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Bearer {
-    /// A device: its key where it was known, else its hardware id.
-    Device(String),
-    /// Any device, for first trials: the gateway's own token.
-    Gateway,
 }
 
 impl Tokens {
@@ -96,39 +78,6 @@ impl Tokens {
             if is_same(&row.hash, &hash) {
                 let name = if row.label.is_empty() { row.id.clone() } else { row.label.clone() };
                 found = Some(Principal { name, id: row.id.clone(), role, revocable: true });
-            }
-        }
-        found
-    }
-
-    /// Whether a token admits the device with this hardware id.
-    pub fn check_device(&self, token: Option<&str>, hardware_id: &str) -> DeviceAdmission {
-        let Some(token) = token else { return DeviceAdmission::Refused };
-        let hash = hash(token);
-        let mut admission = match is_same(&self.own_hash, &hash) {
-            true => DeviceAdmission::GatewayToken,
-            false => DeviceAdmission::Refused,
-        };
-        for row in self.rows.load().iter() {
-            if let Some(device) = row.device.as_deref()
-                && is_same(&row.hash, &hash)
-                && self.is_device(device, hardware_id)
-            {
-                admission = DeviceAdmission::Device;
-            }
-        }
-        admission
-    }
-
-    /// Whose a token is, for a device that comes with nothing else.
-    pub fn find_bearer(&self, token: &str) -> Option<Bearer> {
-        let hash = hash(token);
-        let mut found = is_same(&self.own_hash, &hash).then_some(Bearer::Gateway);
-        for row in self.rows.load().iter() {
-            if let Some(device) = &row.device
-                && is_same(&row.hash, &hash)
-            {
-                found = Some(Bearer::Device(device.clone()));
             }
         }
         found
@@ -218,8 +167,8 @@ impl Tokens {
         // It stops working first: whatever the disk says, it must not open a door again.
         self.rows.store(Arc::new(rows.iter().filter(|other| other.id != id).cloned().collect()));
         self.revocations.send_modify(|count| *count += 1);
-        if let (Some(device), Some(tell)) = (&row.device, self.revoked.get()) {
-            tell(device);
+        if let (Some(_), Some(id), Some(tell)) = (&row.device, TokenId::parse(id), self.revoked.get()) {
+            tell(&id);
         }
         self.store.write_awaited(Write::Revoke(id.to_owned())).wait()?;
         Ok(view(row))
@@ -248,9 +197,9 @@ impl Tokens {
         }
     }
 
-    /// Has `tell` told of every device whose token is revoked, by what the token was bound to, so that a
-    /// connection that stands can be ended. The first to ask is the one who is told.
-    pub fn when_revoked(&self, tell: impl Fn(&str) + Send + Sync + 'static) {
+    /// Calls `tell` with every device token that is revoked, so that connections admitted by it can be ended. Only the
+    /// first listener is kept.
+    pub fn when_revoked(&self, tell: impl Fn(&TokenId) + Send + Sync + 'static) {
         let _ = self.revoked.set(Box::new(tell));
     }
 
@@ -274,6 +223,33 @@ impl Tokens {
         Ok(text.to_owned())
     }
 
+    fn admit(&self, token: &str, hardware_id: &str) -> Option<Admission> {
+        let hash = hash(token);
+        let mut admission = is_same(&self.own_hash, &hash).then_some(Admission::OwnToken);
+        for row in self.rows.load().iter() {
+            if let Some(device) = row.device.as_deref()
+                && is_same(&row.hash, &hash)
+                && self.is_device(device, hardware_id)
+            {
+                admission = TokenId::parse(&row.id).map(Admission::DeviceToken);
+            }
+        }
+        admission
+    }
+
+    fn find_bearer(&self, token: &str) -> Option<Bearer> {
+        let hash = hash(token);
+        let mut found = is_same(&self.own_hash, &hash).then_some(Bearer::Any);
+        for row in self.rows.load().iter() {
+            if let Some(device) = &row.device
+                && is_same(&row.hash, &hash)
+            {
+                found = TokenId::parse(&row.id).map(|token| Bearer::Device { token, device: device.clone() });
+            }
+        }
+        found
+    }
+
     fn is_device(&self, bound: &str, hardware_id: &str) -> bool {
         if bound.eq_ignore_ascii_case(hardware_id) {
             return true;
@@ -286,6 +262,16 @@ impl Tokens {
         let by_key = snapshot.devices.iter().find(|entry| entry.info.key.0 == bound);
         let by_id = || snapshot.devices.iter().find(|entry| entry.id.as_str() == bound);
         by_key.or_else(by_id).filter(is_it).is_some()
+    }
+}
+
+impl Admit for Gateway {
+    fn admit(&self, token: Option<&str>, hardware_id: &str) -> Option<Admission> {
+        self.tokens().admit(token?, hardware_id)
+    }
+
+    fn find_bearer(&self, token: &str) -> Option<Bearer> {
+        self.tokens().find_bearer(token)
     }
 }
 

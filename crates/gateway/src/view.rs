@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 use serde_json::{Value, json};
-use sinew_tool::{DeviceId, DeviceKey, Digest, Tool};
+use sinew_tool::{Admission, DeviceId, DeviceKey, Digest, Family, Tool};
 
 /// The form in which a client sees the tools.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -23,7 +23,7 @@ pub struct DeviceView {
     /// The speaking name, where somebody gave one.
     pub name: Option<String>,
     pub key: DeviceKey,
-    pub family: &'static str,
+    pub family: Family,
     /// What the device calls itself, for example the board's name.
     pub kind: String,
     pub version: String,
@@ -39,8 +39,7 @@ pub struct DeviceView {
     pub quarantined: usize,
     /// Since when it is in this state, in milliseconds of Unix time.
     pub since: i64,
-    /// `device token` or `gateway token`, where the family says so.
-    pub admitted_by: Option<String>,
+    pub admission: Admission,
     pub attributes: BTreeMap<String, Value>,
     pub instructions: Option<String>,
 }
@@ -55,7 +54,8 @@ impl DeviceView {
             "id": self.id.as_str(),
             "name": self.name,
             "key": self.key.0,
-            "family": self.family,
+            "family": self.family.name,
+            "admitted_by": self.admission.word(),
             "kind": self.kind,
             "version": self.version,
             "state": self.state,
@@ -65,9 +65,7 @@ impl DeviceView {
             "since": self.since,
             "attributes": self.attributes,
         });
-        let optional =
-            [("remedy", &self.remedy), ("admitted_by", &self.admitted_by), ("instructions", &self.instructions)];
-        for (key, text) in optional {
+        for (key, text) in [("remedy", &self.remedy), ("instructions", &self.instructions)] {
             if let Some(text) = text {
                 object[key] = json!(text);
             }

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use serde_json::json;
 use sinew_tool::{
-    BoxFuture, Call, Device, DeviceId, DeviceInfo, DeviceKey, ErrorKind, Outcome, Status, ToolError, Toolset,
+    Admission, BoxFuture, Call, Device, DeviceId, DeviceInfo, DeviceKey, ErrorKind, Family, FamilyName, Outcome, Reach,
+    Status, ToolError, Toolset, WordsTrust,
 };
 
 use crate::phone::{About, Phone};
@@ -96,6 +97,9 @@ impl Device for LimitedPhone {
     }
 }
 
+/// Whoever can reach the adb server of a phone, or its address in the network, can use it.
+const FAMILY: Family = Family::new(FamilyName::of("phone"), WordsTrust::Attributed, Reach::SeveralGateways);
+
 fn info(about: &About, status: Status) -> DeviceInfo {
     let name = if about.model.is_empty() { about.serial.clone() } else { about.model.replace('_', " ") };
     let particulars = [("serial", &about.serial), ("manufacturer", &about.manufacturer), ("android", &about.android)];
@@ -103,7 +107,8 @@ fn info(about: &About, status: Status) -> DeviceInfo {
     DeviceInfo {
         key: DeviceKey(format!("phone:{}", about.serial)),
         suggested_id: suggested_id(about),
-        family: "phone",
+        family: FAMILY,
+        admission: Admission::Local,
         name,
         version: about.android.clone(),
         status,

@@ -10,8 +10,8 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use sinew_tool::outcome::ResourceBody;
 use sinew_tool::{
-    Attributes, BoxFuture, Call, Content, Device, DeviceInfo, DeviceKey, ErrorKind, LogLevel, Outcome, Status, Tool,
-    ToolError, Toolset,
+    Admission, Attributes, BoxFuture, Call, Content, Device, DeviceInfo, DeviceKey, ErrorKind, Family, FamilyName,
+    LogLevel, Outcome, Reach, Status, Tool, ToolError, Toolset, WordsTrust,
 };
 
 use crate::conformance_ask;
@@ -57,7 +57,8 @@ fn info() -> DeviceInfo {
     DeviceInfo {
         key: DeviceKey("sim:conformance".to_owned()),
         suggested_id: "conformance".to_owned(),
-        family: "board",
+        family: Family::new(FamilyName::of("board"), WordsTrust::Attributed, Reach::OneLink),
+        admission: Admission::Local,
         name: "conformance fixture".to_owned(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         status: Status::Ready,

@@ -7,9 +7,11 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use crate::admission::Admission;
 use crate::attributes::Attributes;
 use crate::call::Call;
 use crate::error::ToolError;
+use crate::family::Family;
 use crate::outcome::Outcome;
 use crate::tool::Toolset;
 
@@ -97,8 +99,8 @@ pub struct DeviceInfo {
     pub key: DeviceKey,
     /// What the gateway should try first as the id, for example `board-ddee01`.
     pub suggested_id: String,
-    /// `board`, `provider`, `phone`, `app`, `peer`.
-    pub family: &'static str,
+    pub family: Family,
+    pub admission: Admission,
     /// What it calls itself, for example the firmware's board name.
     pub name: String,
     /// Firmware, app or system version.
@@ -106,7 +108,7 @@ pub struct DeviceInfo {
     pub status: Status,
     /// What the device wants models to know about it.
     pub instructions: Option<String>,
-    /// Further particulars for people: hardware id, transport, address.
+    /// Further particulars for people: hardware id, transport, address. Shown, never compared to decide anything.
     pub attributes: Attributes,
 }
 

@@ -6,15 +6,18 @@
 //!
 //! Nothing here knows JSON-RPC, sockets, clocks or an async runtime.
 
+pub mod admission;
 pub mod attributes;
 pub mod call;
 pub mod device;
 pub mod digest;
 pub mod error;
+pub mod family;
 pub mod manifest;
 pub mod outcome;
 pub mod tool;
 
+pub use admission::{Admission, Admit, Applicant, Bearer, Enrol, Enrolment, TokenId};
 pub use attributes::Attributes;
 pub use call::{Answer, Args, Call, Caller, LogLevel, Question, Silent};
 pub use device::{
@@ -22,9 +25,10 @@ pub use device::{
 };
 pub use digest::Digest;
 pub use error::{ErrorKind, ToolError};
+pub use family::{Family, FamilyName, Reach, WordsTrust};
 pub use manifest::{Manifest, ProtocolVersion};
 pub use outcome::{Content, Outcome};
-pub use tool::{Audience, Hints, Schema, Tool, Toolset};
+pub use tool::{Audience, Effect, Hints, Schema, Tool, Toolset};
 
 /// Tool versions follow semantic versioning.
 pub use semver::Version;

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use semver::Version;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use crate::digest::Digest;
@@ -54,6 +55,8 @@ pub struct Tool {
     pub output_schema: Option<Schema>,
     pub version: Version,
     pub hints: Hints,
+    /// What calling it can do, where the device's family defines the tool itself; `None` where the device does.
+    pub effect: Option<Effect>,
     pub audience: Audience,
     /// The tool as a standard of its own describes it, where the device accepts more than that. A door
     /// that speaks for the standard lists this one; calls are judged by the tool itself.
@@ -67,6 +70,19 @@ pub struct Hints {
     pub destructive: Option<bool>,
     pub idempotent: Option<bool>,
     pub open_world: Option<bool>,
+}
+
+/// What calling a tool can do. Only a family says this, of tools it defines itself: what a device says of its own
+/// tools is in [`Hints`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Effect {
+    /// It only looks.
+    Read,
+    /// It changes something that can be changed back.
+    Change,
+    /// It can do harm that cannot be undone: spend money, delete, unlock.
+    Danger,
 }
 
 /// Whom a tool is meant for.
@@ -91,6 +107,7 @@ impl Tool {
             output_schema: None,
             version: Version::new(1, 0, 0),
             hints: Hints::default(),
+            effect: None,
             audience: Audience::Everyone,
             plain: None,
         }
@@ -113,6 +130,11 @@ impl Tool {
 
     pub fn with_hints(mut self, hints: Hints) -> Tool {
         self.hints = hints;
+        self
+    }
+
+    pub fn with_effect(mut self, effect: Effect) -> Tool {
+        self.effect = Some(effect);
         self
     }
 
@@ -168,6 +190,22 @@ impl Tool {
             entry["_meta"] = json!({ VERSION_KEY: version.to_string() });
         }
         entry
+    }
+
+    /// The tool as gateways keep it and send it to each other: also what no device may say of itself.
+    pub fn to_record(&self) -> Value {
+        let mut record = self.to_json();
+        if let Some(effect) = self.effect {
+            record["effect"] = json!(effect);
+        }
+        record
+    }
+
+    /// Reads what [`Tool::to_record`] wrote. Never for what a device sent.
+    pub fn from_record(record: &Value) -> Result<Tool, String> {
+        let mut tool = Tool::from_json(record)?;
+        tool.effect = record.get("effect").and_then(|effect| Effect::deserialize(effect).ok());
+        Ok(tool)
     }
 
     /// Reads a `tools/list` entry or a manifest's tool (`parameters` instead of `inputSchema`).
@@ -246,7 +284,7 @@ impl Toolset {
                 kept.push(tool);
             }
         }
-        let digest = Digest::of(&kept.iter().map(Tool::to_json).collect());
+        let digest = Digest::of(&kept.iter().map(Tool::to_record).collect());
         Toolset { tools: kept, digest }
     }
 
@@ -307,6 +345,16 @@ mod tests {
             .with_hints(Hints { idempotent: Some(true), ..Hints::default() })
             .for_users();
         assert_eq!(Tool::from_json(&tool.to_json()), Ok(tool));
+    }
+
+    #[test]
+    fn the_effect_is_kept_in_records_and_never_read_from_a_device() {
+        let tool = volume().with_effect(Effect::Danger);
+        let record = tool.to_record();
+        assert_eq!(Tool::from_record(&record), Ok(tool.clone()));
+        assert_eq!(Tool::from_json(&record).map(|tool| tool.effect), Ok(None));
+        assert_eq!(tool.to_json().get("effect"), None);
+        assert_ne!(Toolset::new([tool]).digest(), Toolset::new([volume()]).digest());
     }
 
     #[test]

@@ -42,7 +42,10 @@ async fn the_pdf_tool_is_found_and_called_through_the_companion() {
     bench.handset.install(guests::pdf("com.example.pdf", 7));
     let app = bench.app("com.example.pdf").await;
     let info = app.info();
-    assert_eq!((info.family, info.suggested_id.as_str(), info.version.as_str()), ("app", "example-pdf", "7.0"));
+    assert_eq!(
+        (info.family.name.as_str(), info.suggested_id.as_str(), info.version.as_str()),
+        ("app", "example-pdf", "7.0")
+    );
     assert_eq!(info.instructions.as_deref(), Some("This app provides PDF processing capabilities"));
     assert_eq!(info.attributes["phone"], json!(bench.address));
     assert_eq!(info.attributes["components"], json!(["com.example.pdf.ToolAdvertiserActivity"]));

@@ -25,7 +25,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use sinew_tool::{Device, DeviceEvent, DeviceInfo, DeviceKey, LeaveReason, Status, json};
+use sinew_tool::{Admission, Device, DeviceEvent, DeviceInfo, DeviceKey, LeaveReason, Reach, Status, json};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, sleep, sleep_until};
 use tokio_tungstenite::tungstenite::Utf8Bytes;
@@ -43,15 +43,13 @@ use self::codec::{Introduction, Message, Packet, Wish};
 pub(crate) use self::lane::Lane;
 use self::lane::Post;
 use crate::flood::Bucket;
-use crate::greeting;
 use crate::hall::{Boards, Hall, Met};
 use crate::handle::{BoardDevice, Command, Parcel};
 use crate::pipe::Pipe;
 use crate::pump::Pump;
 use crate::roster::Turned;
+use crate::{board_family, greeting};
 
-/// What a board is admitted by, for people.
-const ADMITTED_BY: &str = "broker";
 /// Seconds. After half as long again without a word the broker counts as gone; and so long a board may take to return
 /// after the broker did.
 const KEEP_ALIVE: u16 = 30;
@@ -137,11 +135,12 @@ impl Broker {
 
 /// What a board says of itself through a broker, before it has said its name.
 fn info(id: &str, broker: &str) -> DeviceInfo {
-    let attributes = [("hardware_id", id), ("transport", "broker"), ("broker", broker), ("admitted_by", ADMITTED_BY)];
+    let attributes = [("hardware_id", id), ("transport", "broker"), ("broker", broker)];
     DeviceInfo {
         key: DeviceKey(format!("board:{id}")),
         suggested_id: greeting::suggest_id(id),
-        family: "board",
+        family: board_family(Reach::SeveralGateways),
+        admission: Admission::Broker(broker.into()),
         name: String::new(),
         version: String::new(),
         status: Status::Ready,
@@ -274,12 +273,13 @@ impl Desk {
             }
         };
         if let Some((_, device)) = self.hall.roster.find(&id)
-            && device.info().attributes.get("admitted_by").is_some_and(|by| by != ADMITTED_BY)
+            && !matches!(device.info().admission, Admission::Broker(_))
         {
             self.complain("a board with a token of its own is connected under this id and stays", &id);
             return self.put_off(id);
         }
-        let place = match self.hall.enter(&id) {
+        let info = info(&id, &self.broker.address.to_string());
+        let place = match self.hall.enter(&id, &info.admission) {
             Ok(place) => place,
             Err(Turned::Closing) => return,
             Err(Turned::TooOften) => return self.put_off(id),
@@ -289,7 +289,6 @@ impl Desk {
             }
         };
         let lane = Lane::new(self.post.clone(), self.broker.topics.down.of(&id), turn, self.text_bytes);
-        let info = info(&id, &self.broker.address.to_string());
         let pump = Pump::new(Met { pipe: Pipe::Broker(lane), info, place }, self.hall.clone());
         self.attendance.seat(&id, pump.device());
         self.tracker.spawn(pump.run());

@@ -8,7 +8,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use sinew_tool::{DeviceId, DeviceInfo, DeviceKey, LeaveReason, Status, json};
+use sinew_tool::{Admission, DeviceId, DeviceInfo, DeviceKey, LeaveReason, Status, json};
 use tokio::sync::Semaphore;
 use tokio::time::{Instant, sleep, sleep_until};
 use tokio_tungstenite::tungstenite::Utf8Bytes;
@@ -19,7 +19,7 @@ use super::client::{self, Connection, Over, Pause};
 use super::codec::{Introduction, Message, Packet};
 use super::lane::{Lane, Post};
 use super::words::{self, Server, Side, wish};
-use super::{ADMITTED_BY, Address, KEEP_ALIVE};
+use super::{Address, KEEP_ALIVE};
 use crate::hall::{Boards, Hall, Met};
 use crate::handle::{BoardDevice, Command, Parcel};
 use crate::pipe::Pipe;
@@ -205,7 +205,7 @@ impl Visit {
         connection.subscribed(&[wish(server.capability(), false), wish(rpc.clone(), true)], drop).await?;
 
         let info = self.info();
-        let place = match self.hall.enter(&info.key.0) {
+        let place = match self.hall.enter(&info.key.0, &info.admission) {
             Ok(place) => place,
             Err(turned) => return Ok(Ended::Broken(turned.reason(&self.hall.door.limits))),
         };
@@ -245,14 +245,14 @@ impl Visit {
             ("server_name", name),
             ("transport", "MCP over MQTT"),
             ("broker", &self.address.to_string()),
-            ("admitted_by", ADMITTED_BY),
         ]
         .map(|(key, value)| (key.to_owned(), json!(value)));
         let slug = DeviceId::slug(name.rsplit('/').next().unwrap_or_default());
         DeviceInfo {
             key: DeviceKey(format!("provider:mqtt:{id}/{name}")),
             suggested_id: if slug.is_empty() { provider::FAMILY.to_owned() } else { slug },
-            family: provider::FAMILY,
+            family: provider::family(),
+            admission: Admission::Broker(self.address.to_string().into()),
             name: name.clone(),
             version: String::new(),
             status: Status::Ready,

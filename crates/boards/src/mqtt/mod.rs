@@ -24,11 +24,11 @@ use tokio_util::sync::CancellationToken;
 use self::codec::{Connect, Packet, Problem, Reader, Refusal, Version, Writer};
 use self::link::Terms;
 use crate::greeting::{self, Newcomer};
+use crate::hall;
 use crate::hall::{Boards, Hall, Met};
 use crate::pipe::Pipe;
 use crate::roster::{Place, Turned};
 use crate::stream::Stream;
-use crate::{Admission, hall};
 
 pub(crate) use self::link::Link;
 
@@ -121,12 +121,11 @@ fn judge(connect: &Connect, address: SocketAddr, hall: &Arc<Hall>) -> Result<(De
         return Err((Refusal::ClientId, why));
     };
     let hardware_id = &newcomer.hardware_id;
-    let admission = hall.door.admit.admit(newcomer.token(), hardware_id);
-    if admission == Admission::Refused {
+    let Some(admission) = hall.door.admit.admit(newcomer.token(), hardware_id) else {
         hall.refuse(hardware_id, address);
         return Err((Refusal::Credentials, greeting::wrong_token(&newcomer)));
-    }
-    let place = hall.enter(hardware_id).map_err(|turned| {
+    };
+    let place = hall.enter(hardware_id, &admission).map_err(|turned| {
         let refusal = match turned {
             Turned::Full | Turned::Closing => Refusal::Full,
             Turned::TooOften => Refusal::TooOften,

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use sinew_tool::{Device, LeaveReason};
 
 use crate::mqtt::Client;
-use crate::support::{House, Played, answered, call};
+use crate::support::{House, Played, answered, call, token_id};
 
 fn tool(name: &str, description: &str) -> Value {
     json!({"name": name, "description": description, "inputSchema": {"type": "object", "properties": {}}})
@@ -110,9 +110,9 @@ async fn a_revoked_token_ends_the_stay_it_opened_and_no_other() {
             played = Some(board);
         }
         let device = house.joined().await;
-        house.boards.dismiss("bb");
-        house.boards.dismiss("other");
-        house.boards.dismiss("AA");
+        house.boards.dismiss(&token_id("bb"));
+        house.boards.dismiss(&token_id("other"));
+        house.boards.dismiss(&token_id("aa"));
         let (left, reason) = house.left().await;
         assert!(Arc::ptr_eq(&left, &device));
         assert_eq!(reason, LeaveReason::Dismissed("its token was revoked".to_owned()));
@@ -130,7 +130,7 @@ async fn a_revoked_token_ends_the_stay_it_opened_and_no_other() {
 
     let url = format!("ws://{}/mcp/?token=token%20of%20My%20Weather", house.address);
     let mut provider = Played::knock_with(&url, &[]).await.expect("admitted");
-    house.boards.dismiss("My Weather");
+    house.boards.dismiss(&token_id("My Weather"));
     assert!(provider.closed().await.is_some_and(|(_, reason)| reason.contains("revoked")));
     house.close().await;
 }

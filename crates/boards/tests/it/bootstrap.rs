@@ -4,8 +4,9 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
-use sinew_boards::{Applicant, Bootstrap, Door, Enrolment, Offer};
+use sinew_boards::{Bootstrap, Door, Offer};
 use sinew_sim::board::{BoardConfig, Kind};
+use sinew_tool::{Admission, Applicant, Enrolment};
 
 use crate::support::{House, answered, call};
 
@@ -18,7 +19,7 @@ fn bootstrap(approved: &Approved, offer: Offer) -> impl FnOnce(&mut Door) {
     let approved = approved.clone();
     let enrol = move |applicant: &Applicant| {
         if approved.lock().expect("whole").contains(&applicant.hardware_id) {
-            return Enrolment::Approved { credential: format!("token of {}", applicant.hardware_id) };
+            return Enrolment::Approved { token: format!("token of {}", applicant.hardware_id) };
         }
         match applicant.kind.as_str() {
             "crowd" => Enrolment::Full,
@@ -124,10 +125,8 @@ async fn a_virtual_board_that_knows_one_address_waits_for_approval_and_joins_ove
     approved.lock().expect("whole").insert(hardware_id);
     let device = house.joined().await;
     let info = device.info();
-    assert_eq!(
-        (&info.attributes["transport"], &info.attributes["admitted_by"]),
-        (&json!("mqtt"), &json!("device token"))
-    );
+    assert_eq!(info.attributes["transport"], "mqtt");
+    assert!(matches!(info.admission, Admission::DeviceToken(_)), "{:?}", info.admission);
     answered(call(&device, "self.get_device_status", json!({}))).await.expect("a status");
     house.close().await;
 }

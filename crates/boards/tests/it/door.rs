@@ -5,14 +5,14 @@ use std::time::Duration;
 
 use futures_util::StreamExt;
 use serde_json::json;
-use sinew_boards::{Admission, Boards, Door, http};
+use sinew_boards::{Boards, Door, http};
 use sinew_sim::board::{BoardConfig, Kind, RunError, Trust, hardware_id, run_many};
-use sinew_tool::{DeviceEvent, LeaveReason, Status};
+use sinew_tool::{Admission, DeviceEvent, LeaveReason, Status};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio_tungstenite::tungstenite::Error;
 
-use crate::support::{House, Played, TOKEN, call, certificate, soon};
+use crate::support::{House, Played, TOKEN, call, certificate, device_token, soon};
 
 #[tokio::test]
 async fn a_virtual_board_joins_with_its_particulars_and_its_tools() {
@@ -21,10 +21,10 @@ async fn a_virtual_board_joins_with_its_particulars_and_its_tools() {
     let device = house.joined().await;
     let info = device.info();
     assert_eq!(info.key.0, "board:aa:bb:cc:dd:ee:01");
-    assert_eq!((info.suggested_id.as_str(), info.family), ("board-ddee01", "board"));
+    assert_eq!((info.suggested_id.as_str(), info.family.name.as_str()), ("board-ddee01", "board"));
     assert_eq!((info.name.as_str(), info.version.as_str()), ("virtual-companion", "2.0.0"));
     assert_eq!(info.status, Status::Ready);
-    assert_eq!(info.attributes["admitted_by"], "gateway token");
+    assert_eq!(info.admission, Admission::OwnToken);
     assert_eq!(info.attributes["transport"], "websocket");
     let tools = device.tools();
     assert!(tools.find("self.audio_speaker.set_volume").is_some());
@@ -38,7 +38,7 @@ async fn a_device_token_admits_its_own_board_only() {
     let own = |id: &str| BoardConfig { token: Some("token of aa".to_owned()), ..house.board(id, Kind::Relay) };
     let (mine, other) = (own("aa"), own("bb"));
     house.switch_on(mine);
-    assert_eq!(house.joined().await.info().attributes["admitted_by"], "device token");
+    assert_eq!(house.joined().await.info().admission, device_token("aa"));
     let refused = sinew_sim::board::run(other, house.shutdown.clone()).await.expect_err("refused");
     assert!(matches!(refused, RunError::Refused { status: Some(401), .. }), "{refused}");
     house.close().await;
@@ -269,7 +269,7 @@ async fn a_closed_token_ends_the_door_at_once() {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
     let house = House::open_with(|_| {}).await;
     house.shutdown.cancel();
-    let door = Door::new(Arc::new(|_: Option<&str>, _: &str| Admission::Refused), Arc::new(|_| {}));
+    let door = Door::new(Arc::new(|_: Option<&str>, _: &str| None), Arc::new(|_| {}));
     soon(http::run(listener, Boards::new(door).expect("random numbers"), house.shutdown.clone()))
         .await
         .expect("nothing to do");

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use sinew_boards::broker::{self, Address, Offering};
 use sinew_sim::server::{self, ServerConfig};
-use sinew_tool::{Device, DeviceEvent, LeaveReason};
+use sinew_tool::{Admission, Device, DeviceEvent, LeaveReason};
 use sinew_wire::device::{Board, Property, Reply, ToolSpec};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream};
 use tokio::task::JoinHandle;
@@ -68,7 +68,7 @@ async fn a_server_on_a_broker_is_a_device_tells_of_new_tools_and_leaves() {
     let info = device.info();
     assert_eq!((info.key.0.as_str(), info.suggested_id.as_str()), ("provider:mqtt:lamp-1/home/Desk Lamp", "desk-lamp"));
     assert_eq!(info.instructions.as_deref(), Some("A lamp on the desk"));
-    assert_eq!(info.attributes["admitted_by"], "broker");
+    assert!(matches!(info.admission, Admission::Broker(_)), "{:?}", info.admission);
     let outcome = answered(call(&device, "switch", json!({"on": true}))).await.expect("an answer");
     assert!(format!("{outcome:?}").contains("true"), "{outcome:?}");
     assert!(!names(&device).contains(&"dim".to_owned()));

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use sinew_sim::board::{BoardConfig, Kind, Trust};
-use sinew_tool::{DeviceEvent, LeaveReason, Status};
+use sinew_tool::{Admission, DeviceEvent, LeaveReason, Status};
 use std::net::SocketAddr;
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -162,10 +162,7 @@ async fn a_virtual_board_that_never_subscribes_joins_is_called_and_tells() {
     let device = house.joined().await;
     let info = device.info();
     assert_eq!((info.key.0.as_str(), info.name.as_str()), ("board:aa:bb:cc:dd:ee:01", "virtual-companion"));
-    assert_eq!(
-        (&info.attributes["transport"], &info.attributes["admitted_by"]),
-        (&json!("mqtt"), &json!("gateway token"))
-    );
+    assert_eq!((&info.attributes["transport"], &info.admission), (&json!("mqtt"), &Admission::OwnToken));
     let set = answered(call(&device, "self.audio_speaker.set_volume", json!({"volume": 33}))).await.expect("set");
     assert_eq!(set.joined_text(), "true");
     assert_eq!(house.said("notifications/state_changed").await.body["newState"], 33);
@@ -188,7 +185,7 @@ async fn a_board_is_asked_at_connect_and_talks_with_sound_going_nowhere() {
     let device = house.joined().await;
     let info = device.info();
     assert_eq!(info.attributes["client_id"], "uuid-7");
-    assert_eq!(info.attributes["admitted_by"], "device token");
+    assert!(matches!(info.admission, Admission::DeviceToken(_)), "{:?}", info.admission);
 
     client.say(json!({"type": "hello", "version": 3, "transport": "udp", "features": {"mcp": true}})).await;
     let (_, hello) = client.hear().await;

@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use futures_util::SinkExt;
 use serde_json::{Value, json};
-use sinew_tool::{Device, DeviceEvent, ErrorKind, LeaveReason};
+use sinew_tool::{Admission, Device, DeviceEvent, ErrorKind, LeaveReason};
 use tokio_tungstenite::tungstenite::{Error, Message};
 
-use crate::support::{House, Played, TOKEN, answered, call, call_within};
+use crate::support::{House, Played, TOKEN, answered, call, call_within, device_token};
 
 /// A provider whose every word the test chooses.
 struct Provider(Played);
@@ -77,8 +77,11 @@ async fn a_provider_joins_as_a_device_and_its_tools_can_be_called() {
     let (mut provider, device) = joined(&mut house, "token of weather", "Weather Server").await;
     let info = device.info();
     assert_eq!((info.key.0.as_str(), info.suggested_id.as_str()), ("provider:weather", "weather"));
-    assert_eq!((info.family, info.name.as_str(), info.version.as_str()), ("provider", "Weather Server", "3.1"));
-    assert_eq!(info.attributes["admitted_by"], "device token");
+    assert_eq!(
+        (info.family.name.as_str(), info.name.as_str(), info.version.as_str()),
+        ("provider", "Weather Server", "3.1")
+    );
+    assert_eq!(info.admission, device_token("weather"));
     assert_eq!(device.tools().len(), 2);
 
     let pending = call(&device, "weather.now", json!({"a": 1}));
@@ -158,7 +161,7 @@ async fn with_the_gateways_token_providers_are_known_by_their_names() {
     let (_two, second) = joined(&mut house, TOKEN, "Weather (Berlin)").await;
     assert_eq!(first.info().key.0, "provider:calculator");
     assert_eq!(second.info().key.0, "provider:weather-berlin");
-    assert_eq!(first.info().attributes["admitted_by"], "gateway token");
+    assert_eq!(first.info().admission, Admission::OwnToken);
 
     // The same name again is the same provider, which has started anew.
     let (mut three, third) = joined(&mut house, TOKEN, "Calculator").await;

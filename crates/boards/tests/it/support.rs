@@ -6,9 +6,11 @@ use std::time::Duration;
 
 use futures_util::{SinkExt, StreamExt};
 use serde_json::{Value, json};
-use sinew_boards::{Admission, Admit, Bearer, Boards, Door, Reach, http};
+use sinew_boards::{Boards, Door, Reach, http};
 use sinew_sim::board::{BoardConfig, Kind};
-use sinew_tool::{Args, Call, Device, DeviceEvent, LeaveReason, Notice, Outcome, ToolError};
+use sinew_tool::{
+    Admission, Admit, Args, Bearer, Call, Device, DeviceEvent, LeaveReason, Notice, Outcome, TokenId, ToolError,
+};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream, UdpSocket};
 use tokio::sync::mpsc;
@@ -22,22 +24,33 @@ use tokio_util::sync::CancellationToken;
 
 pub const TOKEN: &str = "gateway-secret";
 
+/// The id of the token that reads `token of DEVICE`.
+pub fn token_id(device: &str) -> TokenId {
+    TokenId::parse(&device.replace(' ', "-")).expect("a plain id")
+}
+
+pub fn device_token(device: &str) -> Admission {
+    Admission::DeviceToken(token_id(device))
+}
+
 /// Knows the gateway's token, and those that read `token of ID`.
 struct Porter;
 
 impl Admit for Porter {
-    fn admit(&self, token: Option<&str>, hardware_id: &str) -> Admission {
+    fn admit(&self, token: Option<&str>, hardware_id: &str) -> Option<Admission> {
         match token.and_then(|token| self.find_bearer(token)) {
-            Some(Bearer::Gateway) => Admission::GatewayToken,
-            Some(Bearer::Device(id)) if id == hardware_id => Admission::Device,
-            _ => Admission::Refused,
+            Some(Bearer::Device { device, .. }) if device != hardware_id => None,
+            bearer => bearer.map(|bearer| bearer.admission()),
         }
     }
 
     fn find_bearer(&self, token: &str) -> Option<Bearer> {
         match token {
-            TOKEN => Some(Bearer::Gateway),
-            _ => token.strip_prefix("token of ").map(|id| Bearer::Device(id.to_owned())),
+            TOKEN => Some(Bearer::Any),
+            _ => {
+                let device = token.strip_prefix("token of ")?.to_owned();
+                Some(Bearer::Device { token: token_id(&device), device })
+            }
         }
     }
 }

@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 use sinew_front::{Front, Settings, TlsIdentity};
 use sinew_gateway::Gateway;
 use sinew_tool::{
-    BoxFuture, Call, Content, Device, DeviceEvent, DeviceInfo, DeviceKey, ErrorKind, LogLevel, Notice, Outcome,
-    Question, Status, Tool, ToolError, Toolset, Version,
+    Admission, BoxFuture, Call, Content, Device, DeviceEvent, DeviceInfo, DeviceKey, ErrorKind, Family, FamilyName,
+    LogLevel, Notice, Outcome, Question, Reach, Status, Tool, ToolError, Toolset, Version, WordsTrust,
 };
 use tokio::net::TcpListener;
 use tokio::sync::{Mutex, mpsc};
@@ -54,7 +54,8 @@ impl Fake {
         let info = DeviceInfo {
             key: DeviceKey(format!("board:{key}")),
             suggested_id: key.to_owned(),
-            family: "board",
+            family: Family::new(FamilyName::of("board"), WordsTrust::Attributed, Reach::OneLink),
+            admission: Admission::OwnToken,
             name: "fake".to_owned(),
             version: "1.0".to_owned(),
             status: Status::Ready,

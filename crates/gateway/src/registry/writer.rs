@@ -99,7 +99,7 @@ impl Writer {
     ) -> bool {
         if info.key.0.is_empty() || info.key.0.len() > MAX_KEY {
             tracing::warn!(
-                family = info.family,
+                family = %info.family.name,
                 "a device was left out: its key is empty or longer than {MAX_KEY} bytes"
             );
             return false;
@@ -369,7 +369,8 @@ impl Writer {
         let info = DeviceInfo {
             key: row.key.clone(),
             suggested_id: row.id.to_string(),
-            family: identity::family(&row.family),
+            family: row.family,
+            admission: row.admission,
             name: row.kind,
             version: row.version,
             status: Status::Ready,
@@ -408,7 +409,8 @@ fn row(entry: &Entry) -> DeviceRow {
         key: view.key,
         id: view.id,
         name: view.name,
-        family: view.family.to_owned(),
+        family: view.family,
+        admission: view.admission,
         kind: view.kind,
         version: view.version,
         instructions: view.instructions,

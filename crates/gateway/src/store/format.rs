@@ -40,6 +40,23 @@ const STEPS: &[Step] = &[
     // 2: the audit is read by device and by caller.
     "CREATE INDEX audit_of_device ON audit (device, id);
      CREATE INDEX audit_of_principal ON audit (principal, id);",
+    // 3: what a family is trusted with and how a device was admitted, as JSON. 0.1.0 had four families, knew their word
+    // alone, and kept the admission as an attribute for people.
+    r#"ALTER TABLE devices ADD COLUMN words TEXT NOT NULL DEFAULT '"attributed"';
+       ALTER TABLE devices ADD COLUMN reach TEXT NOT NULL DEFAULT '"several_gateways"';
+       ALTER TABLE devices ADD COLUMN admission TEXT NOT NULL DEFAULT '"local"';
+       UPDATE devices SET words = '"quoted"' WHERE family = 'app';
+       UPDATE devices SET reach = '"one_link"'
+           WHERE family = 'board' AND json_valid(attributes) AND json_extract(attributes, '$.transport') IS NOT 'broker';
+       UPDATE devices SET attributes = json_remove(attributes, '$.admitted_by'),
+           admission = CASE json_extract(attributes, '$.admitted_by')
+               WHEN 'gateway token' THEN '"own_token"'
+               WHEN 'device token' THEN json_object('device_token', coalesce((
+                   SELECT id FROM tokens WHERE device IN (devices.key, json_extract(devices.attributes, '$.hardware_id'))
+                   ORDER BY created_at DESC LIMIT 1), 'unknown'))
+               WHEN 'broker' THEN json_object('broker', coalesce(json_extract(attributes, '$.broker'), ''))
+               ELSE '"local"' END
+           WHERE json_valid(attributes);"#,
 ];
 
 /// The format this code reads and writes, in SQLite's `user_version`.

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use rusqlite::{Connection, params};
-use serde_json::Value;
-use sinew_tool::{DeviceId, DeviceKey, Tool, Toolset};
+use serde_json::{Value, json};
+use sinew_tool::{Admission, DeviceId, DeviceKey, Family, FamilyName, Reach, Tool, Toolset, WordsTrust};
 
 use crate::names::Minted;
 use crate::pins::TOOLS_CHANGED;
@@ -66,7 +66,8 @@ pub(crate) struct DeviceRow {
     pub key: DeviceKey,
     pub id: DeviceId,
     pub name: Option<String>,
-    pub family: String,
+    pub family: Family,
+    pub admission: Admission,
     pub kind: String,
     pub version: String,
     pub instructions: Option<String>,
@@ -105,21 +106,24 @@ impl Write {
             Write::Device(row) => {
                 let attributes = serde_json::to_string(&row.attributes).unwrap_or_else(|_| "{}".to_owned());
                 let mut insert = db.prepare_cached(
-                    "INSERT OR REPLACE INTO devices (key, id, name, family, kind, version, instructions, attributes, toolset, since, away)
-                     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                    "INSERT OR REPLACE INTO devices (key, id, name, family, kind, version, instructions, attributes, toolset, since, away, words, reach, admission)
+                     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 )?;
                 insert.execute(params![
                     row.key.0,
                     row.id.as_str(),
                     row.name,
-                    row.family,
+                    row.family.name.as_str(),
                     row.kind,
                     row.version,
                     row.instructions,
                     attributes,
                     row.toolset,
                     row.since,
-                    row.away
+                    row.away,
+                    json!(row.family.words).to_string(),
+                    json!(row.family.reach).to_string(),
+                    json!(row.admission).to_string()
                 ])?;
             }
             Write::Forget(key) => {
@@ -175,19 +179,22 @@ pub(super) fn load(db: &mut Connection, is_pinned: &dyn Fn(&DeviceKey) -> bool) 
     let db = &*db;
     let devices = collect(
         db,
-        "SELECT key, id, name, family, kind, version, instructions, attributes, toolset, since, away FROM devices",
+        "SELECT key, id, name, family, kind, version, instructions, attributes, toolset, since, away, words, reach, admission FROM devices",
         |row| {
             let attributes: String = row.get(7)?;
             Ok(DeviceId::parse(&row.get::<_, String>(1)?).map(|id| {
+                let attributes: BTreeMap<String, Value> = serde_json::from_str(&attributes).unwrap_or_default();
+                let text = |column: usize| row.get::<_, String>(column);
                 Ok(DeviceRow {
                     key: DeviceKey(row.get(0)?),
                     id,
                     name: row.get(2)?,
-                    family: row.get(3)?,
+                    family: family(&text(3)?, &text(11)?, &text(12)?),
+                    admission: serde_json::from_str(&text(13)?).unwrap_or(Admission::Local),
                     kind: row.get(4)?,
                     version: row.get(5)?,
                     instructions: row.get(6)?,
-                    attributes: serde_json::from_str(&attributes).unwrap_or_default(),
+                    attributes,
                     toolset: row.get(8)?,
                     since: row.get(9)?,
                     away: row.get(10)?,
@@ -203,7 +210,7 @@ pub(super) fn load(db: &mut Connection, is_pinned: &dyn Fn(&DeviceKey) -> bool) 
     let toolsets = collect(db, "SELECT digest, tools FROM toolsets", |row| {
         let tools: String = row.get(1)?;
         let entries: Vec<Value> = serde_json::from_str(&tools).unwrap_or_default();
-        let tools = entries.iter().filter_map(|entry| Tool::from_json(entry).ok());
+        let tools = entries.iter().filter_map(|entry| Tool::from_record(entry).ok());
         Ok((row.get::<_, String>(0)?, Arc::new(Toolset::new(tools))))
     })?;
     let names = collect(db, "SELECT tool, digest, name FROM names", |row| {
@@ -241,6 +248,15 @@ fn last_held(db: &Connection, device: &DeviceId) -> rusqlite::Result<Vec<String>
     let body: Value = body.and_then(|body| serde_json::from_str(&body).ok()).unwrap_or_default();
     let names = body.get("quarantined").and_then(Value::as_array);
     Ok(names.into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect())
+}
+
+/// What cannot be read is trusted least.
+fn family(name: &str, words: &str, reach: &str) -> Family {
+    Family {
+        name: FamilyName::parse(name).unwrap_or(FamilyName::of("device")),
+        words: serde_json::from_str(words).unwrap_or(WordsTrust::Quoted),
+        reach: serde_json::from_str(reach).unwrap_or(Reach::SeveralGateways),
+    }
 }
 
 /// A word this version does not know opens nothing.

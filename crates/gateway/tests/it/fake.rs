@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use sinew_gateway::{Gateway, Principal, Request, Role, Settings, Shape};
 use sinew_tool::{
-    Args, BoxFuture, Call, Device, DeviceEvent, DeviceInfo, DeviceKey, ErrorKind, LeaveReason, Notice, Outcome, Silent,
-    Status, Tool, ToolError, Toolset, Value, json,
+    Admission, Args, BoxFuture, Call, Device, DeviceEvent, DeviceInfo, DeviceKey, ErrorKind, Family, FamilyName,
+    LeaveReason, Notice, Outcome, Reach, Silent, Status, Tool, ToolError, Toolset, Value, WordsTrust, json,
 };
 use tokio::sync::{Notify, Semaphore};
 
@@ -46,12 +46,13 @@ impl Fake {
         let info = DeviceInfo {
             key: DeviceKey(format!("board:{mac}")),
             suggested_id: format!("board-{number:04}"),
-            family: "board",
+            family: Family::new(FamilyName::of("board"), WordsTrust::Attributed, Reach::OneLink),
+            admission: Admission::OwnToken,
             name: "bench".to_owned(),
             version: "1.2.3".to_owned(),
             status: Status::Ready,
             instructions: None,
-            attributes: [("hardware_id", json!(mac)), ("admitted_by", json!("gateway token"))]
+            attributes: [("hardware_id", json!(mac))]
                 .into_iter()
                 .map(|(name, value)| (name.to_owned(), value))
                 .collect(),

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use sinew_gateway::{Applicant, DeviceAdmission, Told};
+use sinew_tool::{Admission, Admit, Applicant, Enrol, Enrolment};
 
 use crate::fake::*;
 
@@ -18,13 +18,13 @@ fn applicant(hardware_id: &str, secret: &str, host: u8) -> Applicant {
     }
 }
 
-fn code(told: Told) -> String {
-    let Told::Wait { code } = told else { panic!("{told:?}") };
+fn code(told: Enrolment) -> String {
+    let Enrolment::Pending { code } = told else { panic!("{told:?}") };
     code
 }
 
-fn token(told: Told) -> String {
-    let Told::Approved { token } = told else { panic!("{told:?}") };
+fn token(told: Enrolment) -> String {
+    let Enrolment::Approved { token } = told else { panic!("{told:?}") };
     token
 }
 
@@ -33,65 +33,65 @@ async fn a_board_waits_until_it_is_approved_and_then_has_the_same_token_for_good
     let dir = tempfile::tempdir().unwrap();
     let gateway = gateway_in(dir.path());
     let board = applicant(MAC, "uuid", 7);
-    let first = code(gateway.receive(&board));
+    let first = code(gateway.enrol(&board));
     assert!(first.len() == 6 && first.bytes().all(|byte| byte.is_ascii_digit()), "{first}");
-    assert_eq!(code(gateway.receive(&board)), first, "it is told the same while it waits");
+    assert_eq!(code(gateway.enrol(&board)), first, "it is told the same while it waits");
     let waiting = gateway.waiting();
     assert_eq!((waiting.len(), waiting[0].hardware_id.as_str(), waiting[0].kind.as_str()), (1, MAC, "bread-board"));
 
     assert!(gateway.approve("000000x").is_err());
     gateway.approve(&format!(" {first} ")).unwrap();
     assert!(gateway.waiting().is_empty() && gateway.approve(&first).is_err());
-    let own = token(gateway.receive(&board));
-    assert_eq!(gateway.tokens().check_device(Some(&own), MAC), DeviceAdmission::Device);
-    assert_eq!(gateway.tokens().check_device(Some(&own), "aa:bb:cc:dd:ee:02"), DeviceAdmission::Refused);
+    let own = token(gateway.enrol(&board));
+    assert!(matches!(gateway.admit(Some(&own), MAC), Some(Admission::DeviceToken(_))));
+    assert_eq!(gateway.admit(Some(&own), "aa:bb:cc:dd:ee:02"), None);
     drop(gateway);
-    assert_eq!(token(gateway_in(dir.path()).receive(&board)), own);
+    assert_eq!(token(gateway_in(dir.path()).enrol(&board)), own);
 }
 
 #[tokio::test]
 async fn whoever_knows_only_the_hardware_id_gets_nothing() {
     let gateway = gateway();
     let board = applicant(MAC, "uuid", 7);
-    gateway.approve(&code(gateway.receive(&board))).unwrap();
-    let own = token(gateway.receive(&board));
+    gateway.approve(&code(gateway.enrol(&board))).unwrap();
+    let own = token(gateway.enrol(&board));
     let other = applicant(MAC, "another", 8);
-    let second = code(gateway.receive(&other));
+    let second = code(gateway.enrol(&other));
     // Approved all the same, because its flash was erased, it takes the place of what was.
     gateway.approve(&second).unwrap();
-    assert_eq!(gateway.tokens().check_device(Some(&own), MAC), DeviceAdmission::Refused);
-    code(gateway.receive(&board));
-    assert_ne!(token(gateway.receive(&other)), own);
+    assert_eq!(gateway.admit(Some(&own), MAC), None);
+    code(gateway.enrol(&board));
+    assert_ne!(token(gateway.enrol(&other)), own);
 }
 
 #[tokio::test]
 async fn a_revoked_token_is_not_made_again() {
     let gateway = gateway();
     let board = applicant(MAC, "uuid", 7);
-    gateway.approve(&code(gateway.receive(&board))).unwrap();
-    let own = token(gateway.receive(&board));
+    gateway.approve(&code(gateway.enrol(&board))).unwrap();
+    let own = token(gateway.enrol(&board));
     let view = gateway.tokens().list().into_iter().find(|view| view.role == "device").unwrap();
     assert_eq!((view.label.as_str(), view.device.as_deref()), ("bootstrap", Some(MAC)));
     gateway.tokens().revoke(&view.id).unwrap();
-    gateway.approve(&code(gateway.receive(&board))).unwrap();
-    assert_ne!(token(gateway.receive(&board)), own);
-    assert_eq!(gateway.tokens().check_device(Some(&own), MAC), DeviceAdmission::Refused);
+    gateway.approve(&code(gateway.enrol(&board))).unwrap();
+    assert_ne!(token(gateway.enrol(&board)), own);
+    assert_eq!(gateway.admit(Some(&own), MAC), None);
 }
 
 #[tokio::test(start_paused = true)]
 async fn the_lobby_is_bounded_and_forgets() {
     let gateway = gateway();
     for index in 0..8 {
-        code(gateway.receive(&applicant(&format!("board-{index}"), "s", 7)));
+        code(gateway.enrol(&applicant(&format!("board-{index}"), "s", 7)));
     }
-    assert_eq!(gateway.receive(&applicant("one-more", "s", 7)), Told::Full, "one address fills no lobby");
+    assert_eq!(gateway.enrol(&applicant("one-more", "s", 7)), Enrolment::Full, "one address fills no lobby");
     for index in 0..56 {
-        code(gateway.receive(&applicant(&format!("other-{index}"), "s", 10 + index / 8)));
+        code(gateway.enrol(&applicant(&format!("other-{index}"), "s", 10 + index / 8)));
     }
-    assert_eq!(gateway.receive(&applicant("one-more", "s", 99)), Told::Full);
-    let kept = code(gateway.receive(&applicant("board-0", "s", 7)));
+    assert_eq!(gateway.enrol(&applicant("one-more", "s", 99)), Enrolment::Full);
+    let kept = code(gateway.enrol(&applicant("board-0", "s", 7)));
     tokio::time::advance(Duration::from_secs(299)).await;
-    assert_eq!(code(gateway.receive(&applicant("board-0", "s", 7))), kept);
+    assert_eq!(code(gateway.enrol(&applicant("board-0", "s", 7))), kept);
     tokio::time::advance(Duration::from_secs(2)).await;
     assert_eq!(gateway.waiting().len(), 1, "those that ask no more are forgotten");
 }

@@ -1,6 +1,7 @@
 //! Who may come in.
 
-use sinew_gateway::{Bearer, DeviceAdmission, Gateway, Role, Settings};
+use sinew_gateway::{Gateway, Role, Settings};
+use sinew_tool::{Admission, Admit, Bearer, TokenId};
 
 use crate::fake::*;
 
@@ -11,7 +12,7 @@ async fn the_own_token_is_made_once_and_opens_everything() {
     let own = gateway.tokens().own();
     assert!(own.starts_with("snw_") && own.len() == 68, "{own}");
     assert_eq!(gateway.tokens().check(&own).map(|who| who.role), Some(Role::Admin));
-    assert_eq!(gateway.tokens().check_device(Some(&own), "any"), DeviceAdmission::GatewayToken);
+    assert_eq!(gateway.admit(Some(&own), "any"), Some(Admission::OwnToken));
     drop(gateway);
     assert_eq!(gateway_in(dir.path()).tokens().own(), own);
     let told = Settings {
@@ -46,7 +47,7 @@ async fn tokens_are_kept_and_revoked_at_once() {
     let gateway = gateway_in(dir.path());
     let who = gateway.tokens().check(&token).unwrap();
     assert_eq!((who.name.as_str(), &who.role), ("laptop", &Role::Client));
-    assert_eq!(gateway.tokens().check_device(Some(&token), "any"), DeviceAdmission::Refused);
+    assert_eq!(gateway.admit(Some(&token), "any"), None);
     assert_eq!(gateway.tokens().list().len(), 2);
     gateway.tokens().revoke(&view.id).unwrap();
     assert_eq!(gateway.tokens().check(&token), None);
@@ -62,17 +63,18 @@ async fn wrong_tokens_open_nothing() {
     let own = gateway.tokens().own();
     for wrong in ["", "snw_", &own[..own.len() - 1], &format!("{own}x"), &own.to_uppercase()] {
         assert_eq!(gateway.tokens().check(wrong), None);
-        assert_eq!(gateway.tokens().check_device(Some(wrong), "any"), DeviceAdmission::Refused);
+        assert_eq!(gateway.admit(Some(wrong), "any"), None);
     }
-    assert_eq!(gateway.tokens().check_device(None, "any"), DeviceAdmission::Refused);
+    assert_eq!(gateway.admit(None, "any"), None);
 }
 
 #[tokio::test]
 async fn a_device_token_opens_the_device_door_for_its_device_alone() {
     let gateway = gateway();
     let tokens = gateway.tokens();
-    let admits =
-        |token: &str, hardware_id: &str| tokens.check_device(Some(token), hardware_id) == DeviceAdmission::Device;
+    let admits = |token: &str, hardware_id: &str| {
+        matches!(gateway.admit(Some(token), hardware_id), Some(Admission::DeviceToken(_)))
+    };
     let (mac_one, mac_two) = ("aa:bb:cc:dd:00:01", "aa:bb:cc:dd:00:02");
 
     let (_, before) = tokens.create(Role::Device(mac_one.to_owned()), "by hardware id, before it came").unwrap();
@@ -101,16 +103,17 @@ async fn a_token_tells_whose_it_is_and_who_asked_is_told_when_it_is_revoked() {
     let tokens = gateway.tokens();
     let told = std::sync::Arc::new(std::sync::Mutex::new(Vec::new()));
     let telling = told.clone();
-    tokens.when_revoked(move |device| telling.lock().unwrap().push(device.to_owned()));
+    tokens.when_revoked(move |token| telling.lock().unwrap().push(token.clone()));
     let (device, token) = tokens.create(Role::Device("weather".to_owned()), "").unwrap();
+    let id = TokenId::parse(&device.id).unwrap();
     let (client, of_client) = tokens.create(Role::Client, "").unwrap();
-    assert_eq!(tokens.find_bearer(&token), Some(Bearer::Device("weather".to_owned())));
-    assert_eq!(tokens.find_bearer(&tokens.own()), Some(Bearer::Gateway));
-    assert_eq!(tokens.find_bearer(&of_client), None, "clients are no devices");
+    assert_eq!(gateway.find_bearer(&token), Some(Bearer::Device { token: id.clone(), device: "weather".to_owned() }));
+    assert_eq!(gateway.find_bearer(&tokens.own()), Some(Bearer::Any));
+    assert_eq!(gateway.find_bearer(&of_client), None, "clients are no devices");
     tokens.revoke(&client.id).unwrap();
     tokens.revoke(&device.id).unwrap();
-    assert_eq!(tokens.find_bearer(&token), None, "a credential that is replayed opens nothing");
-    assert_eq!(*told.lock().unwrap(), ["weather"]);
+    assert_eq!(gateway.find_bearer(&token), None, "a credential that is replayed opens nothing");
+    assert_eq!(*told.lock().unwrap(), [id]);
 }
 
 #[tokio::test]

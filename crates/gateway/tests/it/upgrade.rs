@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
-use sinew_gateway::{Applicant, DeviceAdmission, Gateway, Role, Settings, Shape, Told};
-use sinew_tool::ErrorKind;
+use sinew_gateway::{Gateway, Role, Settings, Shape};
+use sinew_tool::{Admission, Admit, Applicant, Enrol, Enrolment, ErrorKind, Reach, TokenId, WordsTrust};
 use tempfile::TempDir;
 
 use crate::fake::*;
@@ -70,7 +70,15 @@ async fn devices_of_0_1_0_keep_ids_names_families_and_tools() {
         assert_eq!(families.join(" ").replace('"', ""), "board board board board board app phone provider");
         assert_eq!(devices[1].attributes["hardware_id"], "aa:bb:cc:dd:ee:01");
         assert_eq!(devices[1].version, "2.0.0");
-        assert_eq!(devices[1].admitted_by.as_deref(), Some("device token"));
+        let token = |id: &str| Admission::DeviceToken(TokenId::parse(id).unwrap());
+        let admissions: Vec<Admission> = devices.iter().map(|device| device.admission.clone()).collect();
+        assert_eq!(admissions[..3], ["951e2e45", "787e3259", "cddb1df8"].map(token));
+        assert_eq!(admissions[5..], [Admission::Local, Admission::Local, token("5ae96168")]);
+        assert!(devices.iter().all(|device| !device.attributes.contains_key("admitted_by")));
+        let trust: Vec<_> = devices.iter().map(|device| (device.family.words, device.family.reach)).collect();
+        assert_eq!(trust[..5], [(WordsTrust::Attributed, Reach::OneLink); 5]);
+        assert_eq!(trust[5], (WordsTrust::Quoted, Reach::SeveralGateways));
+        assert_eq!(trust[6..], [(WordsTrust::Attributed, Reach::SeveralGateways); 2]);
         assert_eq!(devices[5].attributes["package"], "dev.sinew.shopping");
         assert!(devices[6].instructions.as_ref().unwrap().starts_with("Phone tools:"));
         assert_eq!(gateway.find_device("GATE").unwrap().id.as_str(), "board-ddee03");
@@ -119,10 +127,10 @@ async fn tokens_of_0_1_0_open_what_they_opened() {
         assert_eq!(who("weather"), None);
         assert_eq!(tokens.own(), "the-gateways-own-token-in-test-data");
         let admits = |name: &str, hardware_id: &str| {
-            tokens.check_device(Some(&texts[name]), hardware_id) == DeviceAdmission::Device
+            matches!(gateway.admit(Some(&texts[name]), hardware_id), Some(Admission::DeviceToken(_)))
         };
         assert!(admits("board-ddee02", "aa:bb:cc:dd:ee:02") && !admits("board-ddee02", "aa:bb:cc:dd:ee:01"));
-        assert!(tokens.find_bearer(&texts["weather"]).is_some());
+        assert!(gateway.find_bearer(&texts["weather"]).is_some());
         let mut kinds: Vec<_> = tokens.list().iter().map(|token| format!("{} {}", token.role, token.label)).collect();
         kinds.sort();
         let demo_boards = ["device demo board"; 4];
@@ -144,9 +152,9 @@ async fn a_board_approved_by_0_1_0_need_not_ask_again() {
             version: "2.0.0".to_owned(),
             address: [127, 0, 0, 1].into(),
         };
-        let told = gateway.receive(&board);
-        let Told::Approved { token } = told else { panic!("{told:?}") };
-        assert_eq!(gateway.tokens().check_device(Some(&token), &board.hardware_id), DeviceAdmission::Device);
+        let told = gateway.enrol(&board);
+        let Enrolment::Approved { token } = told else { panic!("{told:?}") };
+        assert!(matches!(gateway.admit(Some(&token), &board.hardware_id), Some(Admission::DeviceToken(_))));
     })
     .await;
 }

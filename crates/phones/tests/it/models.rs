@@ -231,7 +231,7 @@ async fn a_phone_tells_who_it_is() {
     let phone = Paper::showing(vec![form()]);
     let info = phone.info();
     assert_eq!((info.key.to_string().as_str(), info.suggested_id.as_str()), ("phone:paper", "paper-1"));
-    assert_eq!((info.family, info.name.as_str(), info.version.as_str()), ("phone", "Paper 1", "15"));
+    assert_eq!((info.family.name.as_str(), info.name.as_str(), info.version.as_str()), ("phone", "Paper 1", "15"));
     assert_eq!(info.status, Status::Ready);
     assert_eq!(phone.tools(), tools(Profile::Full));
 

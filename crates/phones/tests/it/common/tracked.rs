@@ -80,7 +80,7 @@ impl Tracked {
         self.until(|here| {
             let is_ready = |device: &&Arc<dyn Device>| {
                 let info = device.info();
-                info.family == "phone" && info.status == Status::Ready
+                info.family.name.as_str() == "phone" && info.status == Status::Ready
             };
             here.values().find(is_ready).cloned()
         })
