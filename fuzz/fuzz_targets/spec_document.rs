@@ -3,16 +3,15 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
+use sinew_tool::finding::report::{self, Style};
 use sinew_spec::judge::{self, Config};
-use sinew_spec::report::{self, FileReport, Style};
 use sinew_spec::{Document, Format, compare, print};
 
 fuzz_target!(|input: &[u8]| {
     let document = Document::from_bytes(input);
     let findings = judge::lint(&document, &Config::default());
-    let file = FileReport { path: "fuzzed.md", document: &document, findings: &findings };
     for style in [Style::People { color: false }, Style::Json, Style::Sarif, Style::Github, Style::Junit] {
-        report::render(style, &[file]);
+        report::render(style, &judge::LINTER, &[document.report("fuzzed.md", &findings)]);
     }
     judge::fix(&document.text, &Config::default());
     print::render_html("fuzzed", &document.intro, &document.tools);

@@ -2,8 +2,9 @@
 //! They are listed only where the settings say so, because every model would pay for them.
 
 use serde_json::{Value, json};
-use sinew_spec::judge::{self, Finding};
+use sinew_spec::judge;
 use sinew_spec::{Document, compare};
+use sinew_tool::finding::{Finding, Severity};
 use sinew_tool::{ErrorKind, Outcome, Tool, ToolError};
 
 /// The longest text that is read; a specification of a hundred tools is shorter.
@@ -48,19 +49,19 @@ pub(crate) fn validate(args: &Value) -> Result<Outcome, ToolError> {
     let findings = judge::lint(&document, &judge::Config::default());
     let shown = |finding: &Finding| {
         json!({
-            "rule": finding.rule,
+            "rule": finding.rule.id,
             "severity": finding.severity.word(),
-            "line": finding.line,
-            "column": finding.column,
+            "line": finding.place.line(),
+            "column": finding.place.column(),
             "message": finding.message,
         })
     };
     let mut answer = json!({
-        "ok": findings.iter().all(|finding| finding.severity < judge::Severity::Error),
+        "ok": findings.iter().all(|finding| finding.severity < Severity::Error),
         "tools": document.tools.iter().take(MAX_TOLD).map(|tool| tool.name.as_str()).collect::<Vec<_>>(),
         "findings": findings.iter().take(MAX_TOLD).map(shown).collect::<Vec<_>>(),
     });
-    count_rest(&mut answer, findings.len());
+    count_rest(&mut answer, findings.len() + findings.more());
     Ok(Outcome::json(answer))
 }
 
@@ -88,7 +89,7 @@ fn count_rest(answer: &mut Value, total: usize) {
 /// A text of which something could be read: what it lacks would look like a change.
 fn readable(args: &Value, key: &str) -> Result<Document, ToolError> {
     let document = Document::parse(text(args, key)?);
-    match document.problems.iter().find(|problem| problem.rule.starts_with("list-") || problem.rule == "not-text") {
+    match document.unreadable() {
         Some(problem) => Err(wrong(key, &format!("cannot be read: {}", problem.message))),
         None => Ok(document),
     }

@@ -21,7 +21,7 @@ fn main() {
     let took = best(|| texts.iter().map(|text| lint(&Document::parse(text), &config).len()).sum());
     println!("{} files, {findings} findings: {took:.1?}", texts.len());
 
-    let tool = include_str!("../tests/cases/read_file.md").split_once("---\n").map_or("", |(_, tool)| tool);
+    let tool = include_str!("../tests/it/cases/read_file.md").split_once("---\n").map_or("", |(_, tool)| tool);
     let mut large = String::from("# Large - MCP Tool Specification\n\n");
     let mut number = 0;
     while large.len() < 1 << 20 {

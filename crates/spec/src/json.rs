@@ -6,7 +6,7 @@
 
 use serde_json::{Map, Number, Value};
 
-use crate::text::Span;
+use sinew_tool::finding::Span;
 
 /// As deep as serde_json reads.
 const MAX_DEPTH: usize = 128;

@@ -5,13 +5,12 @@
 //!
 //! let document = Document::parse(&print::new_from_template("relay_switch"));
 //! let findings = judge::lint(&document, &judge::Config::default());
-//! assert!(findings.iter().all(|finding| finding.rule == "unfilled"));
+//! assert!(findings.iter().all(|finding| finding.rule.id == "unfilled"));
 //! ```
 //!
 //! [`read`] turns a text into a [`Document`] of [`ToolSpec`]s, each with its place; [`judge`] holds
 //! the rules and gives findings; [`print`] writes the canonical document; [`compare`] tells what a
-//! change means for callers; [`lock`] remembers what was agreed; [`report`] shows findings to people
-//! and machines.
+//! change means for callers; [`lock`] remembers what was agreed.
 //!
 //! Text in, values out: no files, no network, no clock. Nothing here panics on any input, and the
 //! work is bounded by the size of the input.
@@ -23,10 +22,7 @@ pub mod lock;
 mod model;
 pub mod print;
 pub mod read;
-pub mod report;
 mod schema;
-pub mod text;
 
 pub use model::{Example, Idempotent, Section, ToolSpec};
 pub use read::{Document, Format};
-pub use text::{Position, Span};

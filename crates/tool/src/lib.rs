@@ -13,6 +13,7 @@ pub mod device;
 pub mod digest;
 pub mod error;
 pub mod family;
+pub mod finding;
 pub mod manifest;
 pub mod outcome;
 pub mod tool;

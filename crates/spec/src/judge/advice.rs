@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::Bench;
+use super::{Bench, rules};
 use crate::model::{Section, ToolSpec};
 use crate::schema::clip;
 
@@ -27,13 +27,13 @@ fn split(bench: &mut Bench<'_>, tool: &ToolSpec) {
                 "`{}` makes this several tools in one; a model chooses better among tools that do one thing each",
                 clip(name)
             );
-            bench.tell("split-tool", span, message);
+            bench.tell(&rules::SPLIT_TOOL, span, message);
         }
     }
     let name = tool.name.rsplit('.').next().unwrap_or_default();
     if name.contains("_and_") || name.contains("_or_") {
         let message = format!("`{}` does two things by its name; consider a tool for each", clip(name));
-        bench.tell("split-tool", tool.places.name.unwrap_or(tool.places.heading), message);
+        bench.tell(&rules::SPLIT_TOOL, tool.places.name.unwrap_or(tool.places.heading), message);
         return;
     }
     let sentence = tool.purpose.split(['.', '\n']).next().unwrap_or_default().to_lowercase();
@@ -42,7 +42,7 @@ fn split(bench: &mut Bench<'_>, tool: &ToolSpec) {
     if verbs.len() >= 3 {
         let message =
             format!("the first sentence has {} verbs ({}); consider a tool for each", verbs.len(), verbs.join(", "));
-        bench.tell("split-tool", tool.places.near(Section::Purpose), message);
+        bench.tell(&rules::SPLIT_TOOL, tool.places.near(Section::Purpose), message);
     }
 }
 
@@ -85,7 +85,7 @@ fn formats(bench: &mut Bench<'_>, tool: &ToolSpec) {
         if let Some(format) = promised(name, description) {
             let span = places.get(name.as_str()).copied().unwrap_or(tool.places.heading);
             let message = format!("`{}` looks like a {format}; say so with \"format\": \"{format}\"", clip(name));
-            bench.tell("format-missing", span, message);
+            bench.tell(&rules::FORMAT_MISSING, span, message);
         }
     }
 }
@@ -136,6 +136,6 @@ fn testable(bench: &mut Bench<'_>, tool: &ToolSpec) {
     let has_fields = fields.peek().is_some();
     if !only_status && (none || has_fields && fields.all(|(_, schema)| shapeless(schema))) {
         let message = "no field of the result has a shape that a test could check; describe what is in it";
-        bench.tell("untestable-result", tool.places.near(Section::Output), message);
+        bench.tell(&rules::UNTESTABLE_RESULT, tool.places.near(Section::Output), message);
     }
 }

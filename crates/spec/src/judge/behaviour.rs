@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use super::Bench;
+use super::{Bench, rules};
 use crate::model::{Idempotent, Section, ToolSpec, properties};
 
 pub fn check(bench: &mut Bench<'_>, tool: &ToolSpec) {
@@ -12,7 +12,7 @@ pub fn check(bench: &mut Bench<'_>, tool: &ToolSpec) {
         error_shape(bench, tool, output);
     } else if tool.places.section(Section::Output).is_some_and(|place| place.is_filled) {
         let message = "the result is described in words only; give a table or a JSON Schema, with `status`";
-        bench.tell("output-undescribed", tool.places.near(Section::Output), message);
+        bench.tell(&rules::OUTPUT_UNDESCRIBED, tool.places.near(Section::Output), message);
     }
     idempotency(bench, tool);
     security(bench, tool);
@@ -43,7 +43,7 @@ fn status(bench: &mut Bench<'_>, tool: &ToolSpec, output: &Value) {
         if !flag {
             let message =
                 "nothing in the result tells success from failure; add `status` with \"success\" and \"failure\"";
-            bench.tell("output-status", near, message);
+            bench.tell(&rules::OUTPUT_STATUS, near, message);
         }
         return;
     };
@@ -51,7 +51,7 @@ fn status(bench: &mut Bench<'_>, tool: &ToolSpec, output: &Value) {
     let words = status_words(status);
     if !words.is_empty() && !words.iter().any(|word| is_failure(word)) {
         let message = format!("`status` names no value for failure, only {}", words.join(", "));
-        bench.tell("output-status", span, message);
+        bench.tell(&rules::OUTPUT_STATUS, span, message);
     }
 }
 
@@ -85,7 +85,7 @@ fn error_shape(bench: &mut Bench<'_>, tool: &ToolSpec, output: &Value) {
              {{\"status\": \"failure\", \"error_type\": …, \"error_message\": …}}, flat or under `error`",
             missing.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(" and ")
         );
-        bench.tell("error-shape", tool.places.near(Section::Errors), message);
+        bench.tell(&rules::ERROR_SHAPE, tool.places.near(Section::Errors), message);
     }
 }
 
@@ -93,7 +93,7 @@ fn idempotency(bench: &mut Bench<'_>, tool: &ToolSpec) {
     let Some(place) = tool.places.section(Section::Idempotency).filter(|place| place.is_filled) else { return };
     let Some(answer) = tool.idempotent() else {
         let message = "the section does not answer; write `- **Idempotent**: Yes`, No or Partially, and why";
-        bench.tell("idempotency-unstated", place.words, message);
+        bench.tell(&rules::IDEMPOTENCY_UNSTATED, place.words, message);
         return;
     };
     let conflict = match (answer, tool.hints.idempotent, tool.hints.read_only) {
@@ -105,7 +105,7 @@ fn idempotency(bench: &mut Bench<'_>, tool: &ToolSpec) {
         _ => None,
     };
     if let Some(message) = conflict {
-        bench.tell("idempotency-conflict", place.words, message);
+        bench.tell(&rules::IDEMPOTENCY_CONFLICT, place.words, message);
     }
 }
 
@@ -115,7 +115,11 @@ pub fn hints(bench: &mut Bench<'_>, tool: &ToolSpec) {
         return;
     }
     if tool.hints.destructive == Some(true) {
-        bench.tell("hints-conflict", tool.places.heading, "`readOnlyHint` and `destructiveHint` cannot both be true");
+        bench.tell(
+            &rules::HINTS_CONFLICT,
+            tool.places.heading,
+            "`readOnlyHint` and `destructiveHint` cannot both be true",
+        );
     }
     let verbs = [
         "delete",
@@ -134,7 +138,7 @@ pub fn hints(bench: &mut Bench<'_>, tool: &ToolSpec) {
     let first = tool.name.rsplit('.').next().unwrap_or_default().split(['_', '-']).next().unwrap_or_default();
     if verbs.contains(&first) {
         let message = format!("a tool that begins with `{first}` claims to only read (`readOnlyHint=true`)");
-        bench.tell("hints-conflict", tool.places.heading, message);
+        bench.tell(&rules::HINTS_CONFLICT, tool.places.heading, message);
     }
 }
 
@@ -202,6 +206,6 @@ fn security(bench: &mut Bench<'_>, tool: &ToolSpec) {
             "the tool touches {}, and this section does not say what could go wrong and what prevents it",
             touched.join(", ")
         );
-        bench.tell("security-boilerplate", place.words, message);
+        bench.tell(&rules::SECURITY_BOILERPLATE, place.words, message);
     }
 }

@@ -2,11 +2,11 @@
 
 use serde_json::Value;
 
-use super::{Bench, Edit, schemas};
+use super::{Bench, rules, schemas};
 use crate::json::{self, Kind, Node, SlipKind};
 use crate::model::{Section, ToolSpec};
 use crate::schema::{Checker, clip};
-use crate::text::Span;
+use sinew_tool::finding::{Edit, Span};
 
 pub fn check(bench: &mut Bench<'_>, tool: &ToolSpec, input: Option<&Checker<'_>>, output: Option<&Checker<'_>>) {
     let near = tool.places.near(Section::Examples);
@@ -20,11 +20,11 @@ pub fn check(bench: &mut Bench<'_>, tool: &ToolSpec, input: Option<&Checker<'_>>
             Ok(reading) => reading,
             Err(fault) => {
                 broken = true;
-                bench.tell("example-not-json", fault.span, fault.message);
+                bench.tell(&rules::EXAMPLE_NOT_JSON, fault.span, fault.message);
                 continue;
             }
         };
-        schemas::slips(bench, "example-not-json", &reading.slips);
+        schemas::slips(bench, &rules::EXAMPLE_NOT_JSON, &reading.slips);
         broken |= reading.slips.iter().any(|slip| slip.kind == SlipKind::Ellipsis);
         for node in &reading.values {
             match call_in(node) {
@@ -39,7 +39,7 @@ pub fn check(bench: &mut Bench<'_>, tool: &ToolSpec, input: Option<&Checker<'_>>
     // A missing section has been told already.
     if calls == 0 && !broken && tool.places.section(Section::Examples).is_some_and(|place| place.is_filled) {
         let message = "no example calls the tool; give one with `tool_name` and `arguments` in a ```json block";
-        bench.tell("example-missing", near, message);
+        bench.tell(&rules::EXAMPLE_MISSING, near, message);
     }
 }
 
@@ -91,11 +91,11 @@ fn call_in(node: &Node) -> Option<Call<'_>> {
 fn check_call(bench: &mut Bench<'_>, tool: &ToolSpec, call: &Call<'_>, input: Option<&Checker<'_>>) {
     for (span, standard) in &call.other_keys {
         let fix = Edit { span: *span, replacement: format!("\"{standard}\"") };
-        bench.tell_fixable("example-shape", *span, format!("the standard's word is `{standard}`"), Some(fix));
+        bench.tell_fixable(&rules::EXAMPLE_SHAPE, *span, format!("the standard's word is `{standard}`"), Some(fix));
     }
     match call.name.map(|name| (name.value.as_str().unwrap_or_default(), name.value.span)) {
         None => bench.tell(
-            "example-shape",
+            &rules::EXAMPLE_SHAPE,
             first_line(call.node.span, bench.text()),
             "the call does not say which tool; give `tool_name`",
         ),
@@ -104,25 +104,29 @@ fn check_call(bench: &mut Bench<'_>, tool: &ToolSpec, call: &Call<'_>, input: Op
             let replacement = serde_json::to_string(&tool.name).ok().filter(|_| super::names::is_legal(&tool.name));
             let fix = replacement.map(|replacement| Edit { span, replacement });
             let message = format!("this calls `{}`, the tool is `{}`", clip(name), clip(&tool.name));
-            bench.tell_fixable("example-wrong-tool", span, message, fix);
+            bench.tell_fixable(&rules::EXAMPLE_WRONG_TOOL, span, message, fix);
         }
     }
     let Some(arguments) = call.arguments else {
         let message = "the call has no `arguments`; give an object, empty if the tool takes none";
-        bench.tell("example-shape", first_line(call.node.span, bench.text()), message);
+        bench.tell(&rules::EXAMPLE_SHAPE, first_line(call.node.span, bench.text()), message);
         return;
     };
     let Some(checker) = input else { return };
     let value = arguments.to_value();
     match checker.check(&value) {
         None => bench.tell(
-            "example-invalid",
+            &rules::EXAMPLE_INVALID,
             first_line(arguments.span, bench.text()),
             "the schema is too complex to check this call",
         ),
         Some(flaws) => {
             for flaw in flaws {
-                bench.tell("example-invalid", first_line(arguments.place(&flaw.pointer), bench.text()), flaw.message);
+                bench.tell(
+                    &rules::EXAMPLE_INVALID,
+                    first_line(arguments.place(&flaw.pointer), bench.text()),
+                    flaw.message,
+                );
             }
         }
     }
@@ -133,7 +137,7 @@ fn check_call(bench: &mut Bench<'_>, tool: &ToolSpec, call: &Call<'_>, input: Op
     if let (Kind::Object(members), false) = (&arguments.kind, open) {
         for member in members.iter().filter(|member| !described(&member.key)) {
             let message = format!("the argument `{}` is not described among the parameters", clip(&member.key));
-            bench.tell("example-invalid", member.key_span, message);
+            bench.tell(&rules::EXAMPLE_INVALID, member.key_span, message);
         }
     }
 }
@@ -149,7 +153,7 @@ fn check_answer(bench: &mut Bench<'_>, node: &Node, output: Option<&Checker<'_>>
     }
     for flaw in checker.check(&value).unwrap_or_default() {
         let message = format!("the answer shown does not fit the output schema: {}", flaw.message);
-        bench.tell("example-invalid", first_line(node.place(&flaw.pointer), bench.text()), message);
+        bench.tell(&rules::EXAMPLE_INVALID, first_line(node.place(&flaw.pointer), bench.text()), message);
     }
 }
 

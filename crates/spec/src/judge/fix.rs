@@ -1,6 +1,8 @@
 //! Mending: the safe edits of findings, applied until nothing is left to mend.
 
-use super::{Config, Finding, lint};
+use sinew_tool::finding::{Edit, Finding, Findings};
+
+use super::{Config, lint};
 use crate::read::Document;
 
 /// A text after mending.
@@ -10,7 +12,7 @@ pub struct Fixed {
     /// How many edits were made.
     pub edits: usize,
     /// What is left for a person.
-    pub findings: Vec<Finding>,
+    pub findings: Findings,
 }
 
 /// Applies the edits that do not overlap; of two that do, the first wins and the other waits for the
@@ -19,7 +21,7 @@ pub fn apply_fixes(text: &str, findings: &[Finding]) -> (String, usize) {
     let mut edits: Vec<_> = findings.iter().filter_map(|finding| finding.fix.as_ref()).collect();
     // Small edits first: one that replaces the whole text waits until nothing else is to do.
     edits.sort_by_key(|edit| (edit.span.end - edit.span.start, edit.span.start));
-    let mut chosen: Vec<&super::Edit> = Vec::new();
+    let mut chosen: Vec<&Edit> = Vec::new();
     for edit in edits {
         let fits = edit.span.end <= text.len()
             && text.is_char_boundary(edit.span.start)

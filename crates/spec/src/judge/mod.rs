@@ -11,7 +11,7 @@ mod examples;
 mod fix;
 mod names;
 mod placeholders;
-mod rules;
+pub(crate) mod rules;
 mod schemas;
 mod structure;
 mod tables;
@@ -20,59 +20,11 @@ mod words;
 use std::collections::BTreeMap;
 
 pub use fix::{Fixed, apply_fixes, fix};
-pub use rules::{RULES, Rule, rule, rules_page};
+pub use rules::{LINTER, RULES, rule, rules_page};
 
 use crate::model::ToolSpec;
 use crate::read::{Document, Format};
-use crate::text::Span;
-
-/// How bad a finding is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Severity {
-    /// Could be better.
-    Advice,
-    /// A caller may stumble.
-    Warning,
-    /// The requirement is not met.
-    Error,
-}
-
-impl Severity {
-    pub fn word(self) -> &'static str {
-        match self {
-            Severity::Advice => "advice",
-            Severity::Warning => "warning",
-            Severity::Error => "error",
-        }
-    }
-
-    pub fn from_word(word: &str) -> Option<Severity> {
-        [Severity::Advice, Severity::Warning, Severity::Error].into_iter().find(|severity| severity.word() == word)
-    }
-}
-
-/// One thing a rule has to say.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Finding {
-    pub rule: &'static str,
-    pub severity: Severity,
-    /// Counted from 1.
-    pub line: usize,
-    /// In characters, counted from 1.
-    pub column: usize,
-    pub span: Span,
-    pub message: String,
-    /// The tool it is about.
-    pub tool: Option<String>,
-    pub fix: Option<Edit>,
-}
-
-/// A change that mends a finding without changing what the document says.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Edit {
-    pub span: Span,
-    pub replacement: String,
-}
+use sinew_tool::finding::{Edit, Finding, Findings, Rule, Severity, Span};
 
 /// Which rules speak and how loudly.
 #[derive(Clone, Debug)]
@@ -112,17 +64,13 @@ impl Config {
     }
 }
 
-/// More findings than this nobody reads; a hostile document would otherwise have millions.
-const MAX_FINDINGS: usize = 1000;
-
 /// Judges a document: its findings in the order of their places.
-pub fn lint(document: &Document, config: &Config) -> Vec<Finding> {
-    let mut bench = Bench { document, config, tool: None, findings: Vec::new(), mute: Vec::new() };
+pub fn lint(document: &Document, config: &Config) -> Findings {
+    let mut bench = Bench { document, config, tool: None, findings: Findings::default(), mute: Vec::new() };
     for problem in &document.problems {
         bench.tell(problem.rule, problem.span, problem.message.clone());
     }
-    let readable = !document.problems.iter().any(|problem| matches!(problem.rule, "not-text" | "too-large"));
-    if readable {
+    if document.is_text() {
         structure::document(&mut bench);
         names::unique(&mut bench);
         for tool in &document.tools {
@@ -130,12 +78,12 @@ pub fn lint(document: &Document, config: &Config) -> Vec<Finding> {
         }
     }
     let mut findings = bench.findings;
-    findings.sort_by(|one, two| (one.span.start, one.rule).cmp(&(two.span.start, two.rule)));
+    findings.sort();
     findings
 }
 
 /// Judges tools that come from no document, such as those of a live device.
-pub fn lint_tools(tools: &[sinew_tool::Tool], config: &Config) -> Vec<Finding> {
+pub fn lint_tools(tools: &[sinew_tool::Tool], config: &Config) -> Findings {
     let list: Vec<serde_json::Value> = tools.iter().map(sinew_tool::Tool::to_json).collect();
     let text = serde_json::to_string_pretty(&serde_json::json!({ "tools": list })).unwrap_or_default();
     lint(&crate::read::tools_list_json(&text), config)
@@ -157,9 +105,8 @@ pub fn repeated_names(documents: &[&Document]) -> Vec<(String, Vec<usize>)> {
 
 /// Adds to the findings of each document the names that an earlier one has taken. Documents come with
 /// what they are called in reports.
-pub fn tell_repeated(documents: &[(&str, &Document)], findings: &mut [Vec<Finding>], config: &Config) {
-    let Some(rule) = rule("name-duplicate") else { return };
-    let Some(severity) = config.severity(rule) else { return };
+pub fn tell_repeated(documents: &[(&str, &Document)], findings: &mut [Findings], config: &Config) {
+    let Some(severity) = config.severity(&rules::NAME_DUPLICATE) else { return };
     let all: Vec<&Document> = documents.iter().map(|(_, document)| *document).collect();
     for (name, owners) in repeated_names(&all) {
         let (first, _) = documents[owners[0]];
@@ -167,20 +114,14 @@ pub fn tell_repeated(documents: &[(&str, &Document)], findings: &mut [Vec<Findin
             let document = documents[index].1;
             let Some(tool) = document.tools.iter().find(|tool| tool.name == name) else { continue };
             let span = tool.places.name.unwrap_or(tool.places.heading);
-            let position = document.lines.position(&document.text, span.start);
-            let finding = Finding {
-                rule: rule.id,
-                severity,
-                line: position.line,
-                column: position.column,
-                span,
-                message: format!("`{}` is already the name of a tool in {first}", crate::schema::clip(&name)),
-                tool: Some(name.clone()),
-                fix: None,
-            };
+            let message = format!("`{}` is already the name of a tool in {first}", crate::schema::clip(&name));
+            let finding = Finding::new(&rules::NAME_DUPLICATE, message)
+                .with_severity(severity)
+                .at(document.lines.place(&document.text, span))
+                .of_tool(name.as_str());
             if let Some(findings) = findings.get_mut(index) {
-                let place = findings.partition_point(|other| other.span.start <= span.start);
-                findings.insert(place, finding);
+                findings.push(finding);
+                findings.sort();
             }
         }
     }
@@ -191,37 +132,26 @@ struct Bench<'a> {
     document: &'a Document,
     config: &'a Config,
     tool: Option<&'a ToolSpec>,
-    findings: Vec<Finding>,
+    findings: Findings,
     /// Stretches of blank form, where only `unfilled` speaks.
     mute: Vec<Span>,
 }
 
 impl<'a> Bench<'a> {
-    fn tell(&mut self, id: &'static str, span: Span, message: impl Into<String>) {
-        self.tell_fixable(id, span, message, None);
+    fn tell(&mut self, rule: &'static Rule, span: Span, message: impl Into<String>) {
+        self.tell_fixable(rule, span, message, None);
     }
 
-    fn tell_fixable(&mut self, id: &'static str, span: Span, message: impl Into<String>, fix: Option<Edit>) {
-        if self.findings.len() >= MAX_FINDINGS {
-            return;
-        }
-        let Some(rule) = rule(id) else { return };
+    fn tell_fixable(&mut self, rule: &'static Rule, span: Span, message: impl Into<String>, fix: Option<Edit>) {
         let Some(severity) = self.config.severity(rule) else { return };
-        let muted = id != "unfilled" && self.mute.iter().any(|mute| mute.contains(span.start));
+        let muted = rule != &rules::UNFILLED && self.mute.iter().any(|mute| mute.contains(span.start));
         if muted {
             return;
         }
-        let position = self.document.lines.position(&self.document.text, span.start);
-        self.findings.push(Finding {
-            rule: rule.id,
-            severity,
-            line: position.line,
-            column: position.column,
-            span,
-            message: message.into(),
-            tool: self.tool.map(|tool| tool.name.clone()),
-            fix,
-        });
+        let place = self.document.lines.place(&self.document.text, span);
+        let mut finding = Finding::new(rule, message).with_severity(severity).at(place).with_fix(fix);
+        finding.tool = self.tool.map(|tool| tool.name.clone());
+        self.findings.push(finding);
     }
 
     fn is_markdown(&self) -> bool {

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::{Bench, placeholders};
+use super::{Bench, placeholders, rules};
 use crate::model::{Section, ToolSpec};
 use crate::schema::clip;
 
@@ -22,7 +22,7 @@ pub fn unique(bench: &mut Bench<'_>) {
             Some(other) => {
                 let message = format!("`{}` is already the name of the tool in line {other}", clip(&tool.name));
                 bench.tool = Some(tool);
-                bench.tell("name-duplicate", span, message);
+                bench.tell(&rules::NAME_DUPLICATE, span, message);
                 bench.tool = None;
             }
             None => {
@@ -45,17 +45,17 @@ pub fn check(bench: &mut Bench<'_>, tool: &ToolSpec) {
     let name = tool.name.as_str();
     let span = tool.places.name.unwrap_or_else(|| tool.places.near(Section::Name));
     if name.is_empty() {
-        bench.tell("name-missing", span, "the tool has no invocation name; give it in backticks");
+        bench.tell(&rules::NAME_MISSING, span, "the tool has no invocation name; give it in backticks");
         return;
     }
     let shown = clip(name);
     if let Some(character) = illegal(name) {
         let character = character.escape_debug();
         let message = format!("`{shown}` holds `{character}`; a name is made of letters, digits, `_`, `-` and `.`");
-        bench.tell("name-illegal", span, message);
+        bench.tell(&rules::NAME_ILLEGAL, span, message);
     } else if name.len() > LONGEST {
         bench.tell(
-            "name-illegal",
+            &rules::NAME_ILLEGAL,
             span,
             format!("the name has {} characters; the protocol allows {LONGEST}", name.len()),
         );
@@ -65,11 +65,11 @@ pub fn check(bench: &mut Bench<'_>, tool: &ToolSpec) {
             name.len(),
             bench.config.name_length
         );
-        bench.tell("name-too-long", span, message);
+        bench.tell(&rules::NAME_TOO_LONG, span, message);
     }
     if let Some(why) = unstable(name) {
         bench.tell(
-            "name-unstable",
+            &rules::NAME_UNSTABLE,
             span,
             format!("`{shown}` {why}; a name stays the same for as long as the tool lives"),
         );
@@ -81,7 +81,7 @@ pub fn check(bench: &mut Bench<'_>, tool: &ToolSpec) {
         && !name.ends_with(&format!(".{heading}"))
     {
         let message = format!("the heading calls the tool `{}`, this section calls it `{shown}`", clip(heading));
-        bench.tell("name-unstable", span, message);
+        bench.tell(&rules::NAME_UNSTABLE, span, message);
     }
 }
 

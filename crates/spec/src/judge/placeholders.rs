@@ -2,10 +2,10 @@
 
 use std::sync::LazyLock;
 
-use super::Bench;
+use super::{Bench, rules};
 use crate::model::{Section, ToolSpec};
 use crate::print::TEMPLATE;
-use crate::text::Span;
+use sinew_tool::finding::Span;
 
 /// The placeholders of our own template, braces and all.
 static OWN: LazyLock<Vec<&'static str>> = LazyLock::new(|| {
@@ -85,7 +85,7 @@ pub fn check(bench: &mut Bench<'_>, tool: &ToolSpec) -> Vec<Span> {
             if lines.len() == 1 { "" } else { "s" },
             shown.join(", "),
         );
-        bench.tell("unfilled", *first, message);
+        bench.tell(&rules::UNFILLED, *first, message);
     }
     mute
 }
@@ -93,7 +93,7 @@ pub fn check(bench: &mut Bench<'_>, tool: &ToolSpec) -> Vec<Span> {
 /// Tells a template's head that no tool follows.
 pub fn check_head(bench: &mut Bench<'_>) {
     if let Some(first) = find(bench.text(), Span::new(0, bench.text().len())).first() {
-        bench.tell("unfilled", *first, "placeholders of the template are to be filled in");
+        bench.tell(&rules::UNFILLED, *first, "placeholders of the template are to be filled in");
     }
 }
 

@@ -1,569 +1,427 @@
-//! The rules, as data. `docs/spec-rules.md` is printed from this list.
+//! The rules, one row each. `docs/spec-rules.md` is printed from them.
 
-use std::fmt::Write as _;
+use sinew_tool::finding::{Linter, Rule};
 
-use super::Severity;
-
-/// One requirement.
-#[derive(Clone, Copy, Debug)]
-pub struct Rule {
-    pub id: &'static str,
-    /// Unless the configuration says otherwise.
-    pub severity: Severity,
-    /// Whether some of its findings come with a mend.
-    pub fixable: bool,
-    /// The requirement, as a sentence that is true of a good document.
-    pub title: &'static str,
-    pub why: &'static str,
-    pub bad: &'static str,
-    pub good: &'static str,
-}
+/// `sinew spec`, as reports name it.
+pub static LINTER: Linter = Linter { name: "sinew spec", page: "docs/spec-rules.md", rules: RULES };
 
 /// The rule of that id.
 pub fn rule(id: &str) -> Option<&'static Rule> {
-    RULES.iter().find(|rule| rule.id == id)
+    LINTER.rule(id)
 }
 
-impl Rule {
-    /// The page that explains the rule, as markdown.
-    pub fn explain(&self) -> String {
-        let mend = if self.fixable { ", `--fix` mends it where that is safe" } else { "" };
-        format!(
-            "## `{}`\n\n**{}.** ({}{mend})\n\n{}\n\nBad:\n\n{}\n\nGood:\n\n{}\n",
-            self.id,
-            self.title,
-            self.severity.word(),
-            self.why,
-            quoted(self.bad),
-            quoted(self.good)
-        )
-    }
-}
-
-/// A block that no fence inside can end.
-fn quoted(text: &str) -> String {
-    format!("````text\n{text}\n````")
-}
-
-/// All rules as one page.
+/// The reference page of all rules.
 pub fn rules_page() -> String {
-    let mut page = String::from(
-        "# Rules for tool specifications\n\n\
+    let head = "# Rules for tool specifications\n\n\
          <!-- Printed from the code; a test checks that it is fresh. -->\n\n\
-         What `sinew spec lint` says, and why. `sinew spec explain RULE` prints one of these. A configuration may turn a \
-         rule off or change its severity.\n\n\
-         | Rule | Severity | Mended by `--fix` | Requirement |\n| :--- | :--- | :--- | :--- |\n",
-    );
-    for rule in RULES {
-        let mend = if rule.fixable { "yes" } else { "" };
-        let _ = writeln!(page, "| [`{0}`](#{0}) | {1} | {mend} | {2} |", rule.id, rule.severity.word(), rule.title);
-    }
-    for rule in RULES {
-        page.push('\n');
-        page.push_str(&rule.explain());
-    }
-    page
+         What `sinew spec lint` checks, and why. `sinew spec explain RULE` prints one of these. A configuration may turn a \
+         rule off or change its severity.\n\n";
+    format!("{head}{}", LINTER.reference())
 }
 
-/// Every rule, in the order in which a document is read.
-pub const RULES: &[Rule] = &[
-    Rule {
-        id: "unfilled",
-        severity: Severity::Error,
-        fixable: false,
-        title: "Placeholders of the template are filled in",
-        why: "A blank form tells a caller nothing. As long as a section holds a placeholder, this is all that is said about it.",
-        bad: r#"### 1. Tool Purpose and Description
+sinew_tool::rules! {
+    /// Every rule, in the order in which a document is read.
+    pub static RULES = [
+        UNFILLED {
+            severity: Error, fixable: false,
+            title: "Placeholders of the template are filled in",
+            why: "A blank form tells a caller nothing. As long as a section holds a placeholder, this is all that is said about it.",
+            bad: r#"### 1. Tool Purpose and Description
 
 {{What the tool does, and when to use it.}}"#,
-        good: r#"### 1. Tool Purpose and Description
+            good: r#"### 1. Tool Purpose and Description
 
 Returns the text of a file below the workspace. Use `list_files` to find one."#,
-    },
-    Rule {
-        id: "no-tools",
-        severity: Severity::Error,
-        fixable: false,
-        title: "The document describes tools, or says that there are none",
-        why: "A specification without a tool is either forgotten or means to say that nothing is exposed. Say so.",
-        bad: r#"# Logging - MCP Tool Specification
+        }
+        NO_TOOLS {
+            severity: Error, fixable: false,
+            title: "The document describes tools, or says that there are none",
+            why: "A specification without a tool is either forgotten or means to say that nothing is exposed. Say so.",
+            bad: r#"# Logging - MCP Tool Specification
 
 Functions for logging."#,
-        good: r#"# Logging - MCP Tool Specification
+            good: r#"# Logging - MCP Tool Specification
 
 ## Current Status: No MCP Tools Defined"#,
-    },
-    Rule {
-        id: "not-text",
-        severity: Severity::Error,
-        fixable: false,
-        title: "The file is UTF-8 text",
-        why: "Specifications are read by people, models and programs; all of them read UTF-8.",
-        bad: r#"a file saved as UTF-16, or a picture with the name of a document"#,
-        good: r#"the same file saved as UTF-8"#,
-    },
-    Rule {
-        id: "too-large",
-        severity: Severity::Error,
-        fixable: false,
-        title: "The file is small enough to be read",
-        why: "Nobody wrote eight megabytes of specification by hand, and no model could read them.",
-        bad: r#"one file with the tools of all modules"#,
-        good: r#"one file for each module"#,
-    },
-    Rule {
-        id: "unclosed",
-        severity: Severity::Warning,
-        fixable: false,
-        title: "Fences and comments are closed",
-        why: "Where a fence is not closed, everything after it is code to one reader and text to another.",
-        bad: r#"```json
+        }
+        NOT_TEXT {
+            severity: Error, fixable: false,
+            title: "The file is UTF-8 text",
+            why: "Specifications are read by people, models and programs; all of them read UTF-8.",
+            bad: r#"a file saved as UTF-16, or a picture with the name of a document"#,
+            good: r#"the same file saved as UTF-8"#,
+        }
+        TOO_LARGE {
+            severity: Error, fixable: false,
+            title: "The file is small enough to be read",
+            why: "Nobody wrote eight megabytes of specification by hand, and no model could read them.",
+            bad: r#"one file with the tools of all modules"#,
+            good: r#"one file for each module"#,
+        }
+        UNCLOSED {
+            severity: Warning, fixable: false,
+            title: "Fences and comments are closed",
+            why: "Where a fence is not closed, everything after it is code to one reader and text to another.",
+            bad: r#"```json
 {"tool_name": "read_file"}
 
 ### 8. Security Considerations"#,
-        good: r#"```json
+            good: r#"```json
 {"tool_name": "read_file"}
 ```
 
 ### 8. Security Considerations"#,
-    },
-    Rule {
-        id: "line-endings",
-        severity: Severity::Advice,
-        fixable: true,
-        title: "Line endings are all of one kind",
-        why: "Mixed line endings make every change look like a change of the whole file.",
-        bad: r#"first line\r\nsecond line\n"#,
-        good: r#"first line\nsecond line\n"#,
-    },
-    Rule {
-        id: "hidden-text",
-        severity: Severity::Warning,
-        fixable: false,
-        title: "No invisible characters change what is read",
-        why: "Characters that reverse text or have no width show a person one thing and a model another. Letters of right-to-left scripts are welcome; invisible commands are not.",
-        bad: r#"`read\u202Efile`"#,
-        good: r#"`read_file`"#,
-    },
-    Rule {
-        id: "list-not-json",
-        severity: Severity::Error,
-        fixable: false,
-        title: "A tool list or manifest is JSON",
-        why: "Clients read tools/list answers and manifests strictly: no comments, no comma after the last element.",
-        bad: r#"{"tools": [{"name": "read_file"},]}"#,
-        good: r#"{"tools": [{"name": "read_file"}]}"#,
-    },
-    Rule {
-        id: "list-shape",
-        severity: Severity::Error,
-        fixable: false,
-        title: "A tool list or manifest has the shape of one",
-        why: "`tools` is an array, and every tool has a name.",
-        bad: r#"{"tools": {"read_file": {}}}"#,
-        good: r#"{"tools": [{"name": "read_file", "inputSchema": {"type": "object"}}]}"#,
-    },
-    Rule {
-        id: "section-missing",
-        severity: Severity::Error,
-        fixable: false,
-        title: "All eight sections are there",
-        why: "A caller looks for each answer in its place: purpose, name, input, output, errors, idempotency, examples, security.",
-        bad: r#"### 5. Error Handling
+        }
+        LINE_ENDINGS {
+            severity: Advice, fixable: true,
+            title: "Line endings are all of one kind",
+            why: "Mixed line endings make every change look like a change of the whole file.",
+            bad: r#"first line\r\nsecond line\n"#,
+            good: r#"first line\nsecond line\n"#,
+        }
+        HIDDEN_TEXT {
+            severity: Warning, fixable: false,
+            title: "No invisible characters change what is read",
+            why: "Characters that reverse text or have no width show a person one thing and a model another. Letters of right-to-left scripts are welcome; invisible commands are not.",
+            bad: r#"`read\u202Efile`"#,
+            good: r#"`read_file`"#,
+        }
+        LIST_NOT_JSON {
+            severity: Error, fixable: false,
+            title: "A tool list or manifest is JSON",
+            why: "Clients read tools/list answers and manifests strictly: no comments, no comma after the last element.",
+            bad: r#"{"tools": [{"name": "read_file"},]}"#,
+            good: r#"{"tools": [{"name": "read_file"}]}"#,
+        }
+        LIST_SHAPE {
+            severity: Error, fixable: false,
+            title: "A tool list or manifest has the shape of one",
+            why: "`tools` is an array, and every tool has a name.",
+            bad: r#"{"tools": {"read_file": {}}}"#,
+            good: r#"{"tools": [{"name": "read_file", "inputSchema": {"type": "object"}}]}"#,
+        }
+        SECTION_MISSING {
+            severity: Error, fixable: false,
+            title: "All eight sections are there",
+            why: "A caller looks for each answer in its place: purpose, name, input, output, errors, idempotency, examples, security.",
+            bad: r#"### 5. Error Handling
 …
 ### 7. Usage Examples (for MCP context)"#,
-        good: r#"### 5. Error Handling
+            good: r#"### 5. Error Handling
 …
 ### 6. Idempotency
 …
 ### 7. Usage Examples (for MCP context)"#,
-    },
-    Rule {
-        id: "section-order",
-        severity: Severity::Warning,
-        fixable: true,
-        title: "The sections stand in their order",
-        why: "The order is part of the form: programs and people find a section by its place.",
-        bad: r#"### 6. Idempotency
+        }
+        SECTION_ORDER {
+            severity: Warning, fixable: true,
+            title: "The sections stand in their order",
+            why: "The order is part of the form: programs and people find a section by its place.",
+            bad: r#"### 6. Idempotency
 …
 ### 5. Error Handling"#,
-        good: r#"### 5. Error Handling
+            good: r#"### 5. Error Handling
 …
 ### 6. Idempotency"#,
-    },
-    Rule {
-        id: "section-heading",
-        severity: Severity::Advice,
-        fixable: true,
-        title: "Sections have the number and name of the standard",
-        why: "A section under another name is still found, but only by a reader that guesses.",
-        bad: r#"### 7. Usage Examples (JSON)"#,
-        good: r#"### 7. Usage Examples (for MCP context)"#,
-    },
-    Rule {
-        id: "section-empty",
-        severity: Severity::Error,
-        fixable: false,
-        title: "No section is empty",
-        why: "An empty section leaves open whether there is nothing to say or nobody said it. `N/A` with a reason is an answer.",
-        bad: r#"### 8. Security Considerations
+        }
+        SECTION_HEADING {
+            severity: Advice, fixable: true,
+            title: "Sections have the number and name of the standard",
+            why: "A section under another name is still found, but only by a reader that guesses.",
+            bad: r#"### 7. Usage Examples (JSON)"#,
+            good: r#"### 7. Usage Examples (for MCP context)"#,
+        }
+        SECTION_EMPTY {
+            severity: Error, fixable: false,
+            title: "No section is empty",
+            why: "An empty section leaves open whether there is nothing to say or nobody said it. `N/A` with a reason is an answer.",
+            bad: r#"### 8. Security Considerations
 
 ### Next"#,
-        good: r#"### 8. Security Considerations
+            good: r#"### 8. Security Considerations
 
 N/A: the tool computes on its arguments and touches nothing else."#,
-    },
-    Rule {
-        id: "name-missing",
-        severity: Severity::Error,
-        fixable: false,
-        title: "The tool has an invocation name",
-        why: "Without a name there is nothing to call.",
-        bad: r"## Tool:
+        }
+        NAME_MISSING {
+            severity: Error, fixable: false,
+            title: "The tool has an invocation name",
+            why: "Without a name there is nothing to call.",
+            bad: r"## Tool:
 
 ### 2. Invocation Name",
-        good: r#"### 2. Invocation Name
+            good: r#"### 2. Invocation Name
 
 `read_file`"#,
-    },
-    Rule {
-        id: "name-illegal",
-        severity: Severity::Error,
-        fixable: false,
-        title: "The name is made of letters, digits, `_`, `-` and `.`",
-        why: "The protocol allows no other characters, and at most 128 of them.",
-        bad: r#"`read file!`"#,
-        good: r#"`read_file`"#,
-    },
-    Rule {
-        id: "name-unstable",
-        severity: Severity::Warning,
-        fixable: false,
-        title: "The name will stay",
-        why: "The name is the one thing a caller cannot find out again. Versions, dates and words such as `new` age; a heading that differs from the name makes two of one.",
-        bad: r#"`read_file_v2`"#,
-        good: r#"`read_file`, with `- **Version**: 2.0.0`"#,
-    },
-    Rule {
-        id: "name-duplicate",
-        severity: Severity::Error,
-        fixable: false,
-        title: "No two tools share a name",
-        why: "Of two tools with one name only one can be called.",
-        bad: r#"`get_status` twice in one document"#,
-        good: r#"`get_build_status` and `get_server_status`"#,
-    },
-    Rule {
-        id: "name-too-long",
-        severity: Severity::Warning,
-        fixable: false,
-        title: "The name fits real clients",
-        why: "Clients allow 64 characters and put the server's name in front; longer tools vanish without a word.",
-        bad: r#"`retrieve_the_complete_contents_of_a_text_file_in_the_workspace`"#,
-        good: r#"`read_file`"#,
-    },
-    Rule {
-        id: "schema-not-json",
-        severity: Severity::Error,
-        fixable: true,
-        title: "Schemas are JSON",
-        why: "A schema is for programs; comments and commas too many stop them. The mend leaves those out.",
-        bad: r#"{"type": "object", // the arguments
+        }
+        NAME_ILLEGAL {
+            severity: Error, fixable: false,
+            title: "The name is made of letters, digits, `_`, `-` and `.`",
+            why: "The protocol allows no other characters, and at most 128 of them.",
+            bad: r#"`read file!`"#,
+            good: r#"`read_file`"#,
+        }
+        NAME_UNSTABLE {
+            severity: Warning, fixable: false,
+            title: "The name will stay",
+            why: "The name is the one thing a caller cannot find out again. Versions, dates and words such as `new` age; a heading that differs from the name makes two of one.",
+            bad: r#"`read_file_v2`"#,
+            good: r#"`read_file`, with `- **Version**: 2.0.0`"#,
+        }
+        NAME_DUPLICATE {
+            severity: Error, fixable: false,
+            title: "No two tools share a name",
+            why: "Of two tools with one name only one can be called.",
+            bad: r#"`get_status` twice in one document"#,
+            good: r#"`get_build_status` and `get_server_status`"#,
+        }
+        NAME_TOO_LONG {
+            severity: Warning, fixable: false,
+            title: "The name fits real clients",
+            why: "Clients allow 64 characters and put the server's name in front; longer tools vanish without a word.",
+            bad: r#"`retrieve_the_complete_contents_of_a_text_file_in_the_workspace`"#,
+            good: r#"`read_file`"#,
+        }
+        SCHEMA_NOT_JSON {
+            severity: Error, fixable: true,
+            title: "Schemas are JSON",
+            why: "A schema is for programs; comments and commas too many stop them. The mend leaves those out.",
+            bad: r#"{"type": "object", // the arguments
 }"#,
-        good: r#"{"type": "object"}"#,
-    },
-    Rule {
-        id: "input-schema-invalid",
-        severity: Severity::Error,
-        fixable: false,
-        title: "The input schema is valid JSON Schema 2020-12",
-        why: "Clients check arguments against it. References stay inside the document: nothing is ever fetched.",
-        bad: r#"{"type": "object", "properties": {"path": {"type": "str"}}}"#,
-        good: r#"{"type": "object", "properties": {"path": {"type": "string"}}}"#,
-    },
-    Rule {
-        id: "output-schema-invalid",
-        severity: Severity::Error,
-        fixable: false,
-        title: "The output schema is valid JSON Schema 2020-12",
-        why: "Clients check results against it.",
-        bad: r#"{"type": "object", "required": "status"}"#,
-        good: r#"{"type": "object", "required": ["status"]}"#,
-    },
-    Rule {
-        id: "table-schema",
-        severity: Severity::Error,
-        fixable: false,
-        title: "Table and JSON Schema agree",
-        why: "They describe one object; where they differ, one of them misleads. `sinew spec render` writes both from one source.",
-        bad: r#"| `max_lines` | `integer` | No | … |
+            good: r#"{"type": "object"}"#,
+        }
+        INPUT_SCHEMA_INVALID {
+            severity: Error, fixable: false,
+            title: "The input schema is valid JSON Schema 2020-12",
+            why: "Clients check arguments against it. References stay inside the document: nothing is ever fetched.",
+            bad: r#"{"type": "object", "properties": {"path": {"type": "str"}}}"#,
+            good: r#"{"type": "object", "properties": {"path": {"type": "string"}}}"#,
+        }
+        OUTPUT_SCHEMA_INVALID {
+            severity: Error, fixable: false,
+            title: "The output schema is valid JSON Schema 2020-12",
+            why: "Clients check results against it.",
+            bad: r#"{"type": "object", "required": "status"}"#,
+            good: r#"{"type": "object", "required": ["status"]}"#,
+        }
+        TABLE_SCHEMA {
+            severity: Error, fixable: false,
+            title: "Table and JSON Schema agree",
+            why: "They describe one object; where they differ, one of them misleads. `sinew spec render` writes both from one source.",
+            bad: r#"| `max_lines` | `integer` | No | … |
 
 with "max_lines": {"type": "string"}"#,
-        good: r#"| `max_lines` | `integer` | No | … |
+            good: r#"| `max_lines` | `integer` | No | … |
 
 with "max_lines": {"type": "integer"}"#,
-    },
-    Rule {
-        id: "table-shape",
-        severity: Severity::Advice,
-        fixable: false,
-        title: "Tables have the standard's columns",
-        why: "Input: Parameter Name, Type, Required, Description, Example Value. Output: Field Name, Type, Description, Example Value.",
-        bad: r#"| Name | Type | Description |"#,
-        good: r#"| Parameter Name | Type | Required | Description | Example Value |"#,
-    },
-    Rule {
-        id: "type-unknown",
-        severity: Severity::Warning,
-        fixable: false,
-        title: "Types are types",
-        why: "A type that JSON does not have cannot be checked.",
-        bad: r#"| `when` | `SomeClass` | Yes | … |"#,
-        good: r#"| `when` | `string` | Yes | … |"#,
-    },
-    Rule {
-        id: "type-alias",
-        severity: Severity::Advice,
-        fixable: true,
-        title: "Types are written in the standard's words",
-        why: "`str`, `int`, `list[str]` and `dict` are understood and mean `string`, `integer`, `array[string]` and `object`.",
-        bad: r#"| `tags` | `list[str]` | No | … |"#,
-        good: r#"| `tags` | `array[string]` | No | … |"#,
-    },
-    Rule {
-        id: "required-unclear",
-        severity: Severity::Warning,
-        fixable: false,
-        title: "Every parameter says whether it is required",
-        why: "Yes or No. A condition belongs in the description, and into the schema where it can be checked.",
-        bad: r#"| `text` | `string` | Conditional | … |"#,
-        good: r#"| `text` | `string` | No | The text to count. Give this or `path`. |"#,
-    },
-    Rule {
-        id: "parameter-repeated",
-        severity: Severity::Error,
-        fixable: false,
-        title: "No parameter is described twice",
-        why: "Of two descriptions a caller believes one.",
-        bad: r#"| `path` | `string` | Yes | … |
+        }
+        TABLE_SHAPE {
+            severity: Advice, fixable: false,
+            title: "Tables have the standard's columns",
+            why: "Input: Parameter Name, Type, Required, Description, Example Value. Output: Field Name, Type, Description, Example Value.",
+            bad: r#"| Name | Type | Description |"#,
+            good: r#"| Parameter Name | Type | Required | Description | Example Value |"#,
+        }
+        TYPE_UNKNOWN {
+            severity: Warning, fixable: false,
+            title: "Types are types",
+            why: "A type that JSON does not have cannot be checked.",
+            bad: r#"| `when` | `SomeClass` | Yes | … |"#,
+            good: r#"| `when` | `string` | Yes | … |"#,
+        }
+        TYPE_ALIAS {
+            severity: Advice, fixable: true,
+            title: "Types are written in the standard's words",
+            why: "`str`, `int`, `list[str]` and `dict` are understood and mean `string`, `integer`, `array[string]` and `object`.",
+            bad: r#"| `tags` | `list[str]` | No | … |"#,
+            good: r#"| `tags` | `array[string]` | No | … |"#,
+        }
+        REQUIRED_UNCLEAR {
+            severity: Warning, fixable: false,
+            title: "Every parameter says whether it is required",
+            why: "Yes or No. A condition belongs in the description, and into the schema where it can be checked.",
+            bad: r#"| `text` | `string` | Conditional | … |"#,
+            good: r#"| `text` | `string` | No | The text to count. Give this or `path`. |"#,
+        }
+        PARAMETER_REPEATED {
+            severity: Error, fixable: false,
+            title: "No parameter is described twice",
+            why: "Of two descriptions a caller believes one.",
+            bad: r#"| `path` | `string` | Yes | … |
 | `path` | `string` | No | … |"#,
-        good: r#"| `path` | `string` | Yes | … |"#,
-    },
-    Rule {
-        id: "parameter-description",
-        severity: Severity::Error,
-        fixable: false,
-        title: "Every parameter is described",
-        why: "A model fills in what it understands: the meaning, the unit, what is allowed.",
-        bad: r#"| `timeout` | `integer` | No | — | `30` |"#,
-        good: r#"| `timeout` | `integer` | No | Seconds to wait for an answer, 1 to 600. | `30` |"#,
-    },
-    Rule {
-        id: "parameter-example",
-        severity: Severity::Warning,
-        fixable: false,
-        title: "Every parameter has an example value",
-        why: "One value says more than three sentences about format and scale. A default or a list of choices serves as well.",
-        bad: r#"| `timeout` | `integer` | No | Seconds to wait. | — |"#,
-        good: r#"| `timeout` | `integer` | No | Seconds to wait. | `30` |"#,
-    },
-    Rule {
-        id: "field-description",
-        severity: Severity::Warning,
-        fixable: false,
-        title: "Every field of the result is described",
-        why: "A caller has to know what it got.",
-        bad: r#"| `n` | `integer` | — | `3` |"#,
-        good: r#"| `n` | `integer` | How many files were read. | `3` |"#,
-    },
-    Rule {
-        id: "output-undescribed",
-        severity: Severity::Warning,
-        fixable: false,
-        title: "The result is described for programs",
-        why: "Prose about a result cannot be checked. A table will do.",
-        bad: r#"### 4. Output Schema (Return Value)
+            good: r#"| `path` | `string` | Yes | … |"#,
+        }
+        PARAMETER_DESCRIPTION {
+            severity: Error, fixable: false,
+            title: "Every parameter is described",
+            why: "A model fills in what it understands: the meaning, the unit, what is allowed.",
+            bad: r#"| `timeout` | `integer` | No | — | `30` |"#,
+            good: r#"| `timeout` | `integer` | No | Seconds to wait for an answer, 1 to 600. | `30` |"#,
+        }
+        PARAMETER_EXAMPLE {
+            severity: Warning, fixable: false,
+            title: "Every parameter has an example value",
+            why: "One value says more than three sentences about format and scale. A default or a list of choices serves as well.",
+            bad: r#"| `timeout` | `integer` | No | Seconds to wait. | — |"#,
+            good: r#"| `timeout` | `integer` | No | Seconds to wait. | `30` |"#,
+        }
+        FIELD_DESCRIPTION {
+            severity: Warning, fixable: false,
+            title: "Every field of the result is described",
+            why: "A caller has to know what it got.",
+            bad: r#"| `n` | `integer` | — | `3` |"#,
+            good: r#"| `n` | `integer` | How many files were read. | `3` |"#,
+        }
+        OUTPUT_UNDESCRIBED {
+            severity: Warning, fixable: false,
+            title: "The result is described for programs",
+            why: "Prose about a result cannot be checked. A table will do.",
+            bad: r#"### 4. Output Schema (Return Value)
 
 Returns the text and some metadata."#,
-        good: r#"| Field Name | Type | Description | Example Value |
+            good: r#"| Field Name | Type | Description | Example Value |
 | :--- | :--- | :--- | :--- |
 | `status` | `enum["success", "failure"]` | … | `"success"` |"#,
-    },
-    Rule {
-        id: "output-status",
-        severity: Severity::Error,
-        fixable: false,
-        title: "The result tells success from failure",
-        why: "A field `status` with a word for each outcome; otherwise every caller has to guess from what is missing.",
-        bad: r#"| `text` | `string` | The text. | `"hello"` |"#,
-        good: r#"| `status` | `enum["success", "failure"]` | Whether the file was read. | `"success"` |"#,
-    },
-    Rule {
-        id: "error-shape",
-        severity: Severity::Error,
-        fixable: false,
-        title: "Failures carry `error_type` and `error_message`",
-        why: "A stable word for programs and a sentence for people, beside `status` or together under `error`.",
-        bad: r#"{"error": "something went wrong"}"#,
-        good: r#"{"status": "failure", "error_type": "FileNotFound", "error_message": "No file src/mian.py; did you mean src/main.py?"}"#,
-    },
-    Rule {
-        id: "idempotency-unstated",
-        severity: Severity::Error,
-        fixable: false,
-        title: "The idempotency section answers",
-        why: "After a lost connection a caller has to know whether to call again.",
-        bad: r#"### 6. Idempotency
+        }
+        OUTPUT_STATUS {
+            severity: Error, fixable: false,
+            title: "The result tells success from failure",
+            why: "A field `status` with a word for each outcome; otherwise every caller has to guess from what is missing.",
+            bad: r#"| `text` | `string` | The text. | `"hello"` |"#,
+            good: r#"| `status` | `enum["success", "failure"]` | Whether the file was read. | `"success"` |"#,
+        }
+        ERROR_SHAPE {
+            severity: Error, fixable: false,
+            title: "Failures carry `error_type` and `error_message`",
+            why: "A stable word for programs and a sentence for people, beside `status` or together under `error`.",
+            bad: r#"{"error": "something went wrong"}"#,
+            good: r#"{"status": "failure", "error_type": "FileNotFound", "error_message": "No file src/mian.py; did you mean src/main.py?"}"#,
+        }
+        IDEMPOTENCY_UNSTATED {
+            severity: Error, fixable: false,
+            title: "The idempotency section answers",
+            why: "After a lost connection a caller has to know whether to call again.",
+            bad: r#"### 6. Idempotency
 
 Depends, see the code."#,
-        good: r#"- **Idempotent**: Yes
+            good: r#"- **Idempotent**: Yes
 - **Explanation**: reading changes nothing."#,
-    },
-    Rule {
-        id: "idempotency-conflict",
-        severity: Severity::Error,
-        fixable: false,
-        title: "The section and the hints say the same",
-        why: "Clients act on the hints, people on the section.",
-        bad: r#"- **Hints**: `idempotentHint=true` with - **Idempotent**: No"#,
-        good: r#"- **Hints**: `idempotentHint=false` with - **Idempotent**: No"#,
-    },
-    Rule {
-        id: "hints-conflict",
-        severity: Severity::Warning,
-        fixable: false,
-        title: "The hints do not contradict each other or the name",
-        why: "A client may run a tool that only reads without asking anybody.",
-        bad: r#"`delete_file` with `readOnlyHint=true`"#,
-        good: r#"`delete_file` with `destructiveHint=true`"#,
-    },
-    Rule {
-        id: "example-missing",
-        severity: Severity::Error,
-        fixable: false,
-        title: "There is a complete call",
-        why: "Models learn a tool from one good call faster than from its description.",
-        bad: r#"### 7. Usage Examples (for MCP context)
+        }
+        IDEMPOTENCY_CONFLICT {
+            severity: Error, fixable: false,
+            title: "The section and the hints say the same",
+            why: "Clients act on the hints, people on the section.",
+            bad: r#"- **Hints**: `idempotentHint=true` with - **Idempotent**: No"#,
+            good: r#"- **Hints**: `idempotentHint=false` with - **Idempotent**: No"#,
+        }
+        HINTS_CONFLICT {
+            severity: Warning, fixable: false,
+            title: "The hints do not contradict each other or the name",
+            why: "A client may run a tool that only reads without asking anybody.",
+            bad: r#"`delete_file` with `readOnlyHint=true`"#,
+            good: r#"`delete_file` with `destructiveHint=true`"#,
+        }
+        EXAMPLE_MISSING {
+            severity: Error, fixable: false,
+            title: "There is a complete call",
+            why: "Models learn a tool from one good call faster than from its description.",
+            bad: r#"### 7. Usage Examples (for MCP context)
 
 Call it with a path."#,
-        good: r#"{"tool_name": "read_file", "arguments": {"path": "src/main.py"}}"#,
-    },
-    Rule {
-        id: "example-not-json",
-        severity: Severity::Error,
-        fixable: true,
-        title: "Examples are JSON",
-        why: "What is copied must work. The mend leaves out comments and commas too many.",
-        bad: r#"{"tool_name": "read_file", "arguments": {"path": "a" /* any */ }}"#,
-        good: r#"{"tool_name": "read_file", "arguments": {"path": "a"}}"#,
-    },
-    Rule {
-        id: "example-shape",
-        severity: Severity::Warning,
-        fixable: true,
-        title: "A call has `tool_name` and `arguments`",
-        why: "The words of the standard; a request in the protocol's own form (`tools/call`) is fine too.",
-        bad: r#"{"tool": "read_file", "args": {"path": "a"}}"#,
-        good: r#"{"tool_name": "read_file", "arguments": {"path": "a"}}"#,
-    },
-    Rule {
-        id: "example-wrong-tool",
-        severity: Severity::Error,
-        fixable: true,
-        title: "Examples call the tool they stand under",
-        why: "A name copied from elsewhere sends a caller elsewhere.",
-        bad: r#"{"tool_name": "files.read", "arguments": {}} under `read_file`"#,
-        good: r#"{"tool_name": "read_file", "arguments": {}}"#,
-    },
-    Rule {
-        id: "example-invalid",
-        severity: Severity::Error,
-        fixable: false,
-        title: "Examples are valid under the schema",
-        why: "An example that the tool would refuse is worse than none.",
-        bad: r#"{"tool_name": "read_file", "arguments": {"max_lines": "ten"}}"#,
-        good: r#"{"tool_name": "read_file", "arguments": {"path": "src/main.py", "max_lines": 10}}"#,
-    },
-    Rule {
-        id: "security-boilerplate",
-        severity: Severity::Warning,
-        fixable: false,
-        title: "Security says something where something can go wrong",
-        why: "For a tool that touches files, network, code or data: what could a hostile or mistaken caller do, and what prevents it?",
-        bad: r#"### 8. Security Considerations
+            good: r#"{"tool_name": "read_file", "arguments": {"path": "src/main.py"}}"#,
+        }
+        EXAMPLE_NOT_JSON {
+            severity: Error, fixable: true,
+            title: "Examples are JSON",
+            why: "What is copied must work. The mend leaves out comments and commas too many.",
+            bad: r#"{"tool_name": "read_file", "arguments": {"path": "a" /* any */ }}"#,
+            good: r#"{"tool_name": "read_file", "arguments": {"path": "a"}}"#,
+        }
+        EXAMPLE_SHAPE {
+            severity: Warning, fixable: true,
+            title: "A call has `tool_name` and `arguments`",
+            why: "The words of the standard; a request in the protocol's own form (`tools/call`) is fine too.",
+            bad: r#"{"tool": "read_file", "args": {"path": "a"}}"#,
+            good: r#"{"tool_name": "read_file", "arguments": {"path": "a"}}"#,
+        }
+        EXAMPLE_WRONG_TOOL {
+            severity: Error, fixable: true,
+            title: "Examples call the tool they stand under",
+            why: "A name copied from elsewhere sends a caller elsewhere.",
+            bad: r#"{"tool_name": "files.read", "arguments": {}} under `read_file`"#,
+            good: r#"{"tool_name": "read_file", "arguments": {}}"#,
+        }
+        EXAMPLE_INVALID {
+            severity: Error, fixable: false,
+            title: "Examples are valid under the schema",
+            why: "An example that the tool would refuse is worse than none.",
+            bad: r#"{"tool_name": "read_file", "arguments": {"max_lines": "ten"}}"#,
+            good: r#"{"tool_name": "read_file", "arguments": {"path": "src/main.py", "max_lines": 10}}"#,
+        }
+        SECURITY_BOILERPLATE {
+            severity: Warning, fixable: false,
+            title: "Security says something where something can go wrong",
+            why: "For a tool that touches files, network, code or data: what could a hostile or mistaken caller do, and what prevents it?",
+            bad: r#"### 8. Security Considerations
 
 - Validate the path."#,
-        good: r#"### 8. Security Considerations
+            good: r#"### 8. Security Considerations
 
 - Paths are resolved and refused unless they lie below the workspace; links are not followed."#,
-    },
-    Rule {
-        id: "version-missing",
-        severity: Severity::Warning,
-        fixable: true,
-        title: "The tool has a version",
-        why: "Without one, nobody can say that a change breaks callers. The mend begins with 1.0.0.",
-        bad: r#"## Tool: `read_file`
+        }
+        VERSION_MISSING {
+            severity: Warning, fixable: true,
+            title: "The tool has a version",
+            why: "Without one, nobody can say that a change breaks callers. The mend begins with 1.0.0.",
+            bad: r#"## Tool: `read_file`
 
 ### 1. Tool Purpose and Description"#,
-        good: r#"## Tool: `read_file`
+            good: r#"## Tool: `read_file`
 
 - **Version**: 1.0.0
 
 ### 1. Tool Purpose and Description"#,
-    },
-    Rule {
-        id: "version-not-semver",
-        severity: Severity::Error,
-        fixable: true,
-        title: "The version is semantic",
-        why: "MAJOR.MINOR.PATCH: the first number changes when callers break.",
-        bad: r#"- **Version**: v1.2"#,
-        good: r#"- **Version**: 1.2.0"#,
-    },
-    Rule {
-        id: "description-vague",
-        severity: Severity::Warning,
-        fixable: false,
-        title: "The description says what the name does not",
-        why: "Models choose by it among dozens of tools.",
-        bad: r#"Reads file."#,
-        good: r#"Returns the text of a file below the workspace, at most `max_lines` lines."#,
-    },
-    Rule {
-        id: "description-long",
-        severity: Severity::Warning,
-        fixable: false,
-        title: "The description is worth its tokens",
-        why: "It is sent with every conversation, used or not.",
-        bad: r#"three pages of background"#,
-        good: r#"two sentences, and a pointer to the document"#,
-    },
-    Rule {
-        id: "split-tool",
-        severity: Severity::Advice,
-        fixable: false,
-        title: "A tool does one thing",
-        why: "A switch such as `operation` hides several tools from the caller, from permissions and from the hints.",
-        bad: r#"`pdf_tool` with `operation`: enum["extract_text", "extract_images"]"#,
-        good: r#"`extract_pdf_text` and `extract_pdf_images`"#,
-    },
-    Rule {
-        id: "format-missing",
-        severity: Severity::Advice,
-        fixable: false,
-        title: "Dates, URIs and durations say so",
-        why: "`format` costs a word and saves a call with the wrong one.",
-        bad: r#""start_date": {"type": "string"}"#,
-        good: r#""start_date": {"type": "string", "format": "date"}"#,
-    },
-    Rule {
-        id: "untestable-result",
-        severity: Severity::Advice,
-        fixable: false,
-        title: "A test could check the result",
-        why: "A result of type `any` or a bare `object` promises nothing, so nothing can be tested.",
-        bad: r#"| `result` | `any` | The result. | … |"#,
-        good: r#"| `line_count` | `integer` | How many lines were read. | `42` |"#,
-    },
-];
+        }
+        VERSION_NOT_SEMVER {
+            severity: Error, fixable: true,
+            title: "The version is semantic",
+            why: "MAJOR.MINOR.PATCH: the first number changes when callers break.",
+            bad: r#"- **Version**: v1.2"#,
+            good: r#"- **Version**: 1.2.0"#,
+        }
+        DESCRIPTION_VAGUE {
+            severity: Warning, fixable: false,
+            title: "The description says what the name does not",
+            why: "Models choose by it among dozens of tools.",
+            bad: r#"Reads file."#,
+            good: r#"Returns the text of a file below the workspace, at most `max_lines` lines."#,
+        }
+        DESCRIPTION_LONG {
+            severity: Warning, fixable: false,
+            title: "The description is worth its tokens",
+            why: "It is sent with every conversation, used or not.",
+            bad: r#"three pages of background"#,
+            good: r#"two sentences, and a pointer to the document"#,
+        }
+        SPLIT_TOOL {
+            severity: Advice, fixable: false,
+            title: "A tool does one thing",
+            why: "A switch such as `operation` hides several tools from the caller, from permissions and from the hints.",
+            bad: r#"`pdf_tool` with `operation`: enum["extract_text", "extract_images"]"#,
+            good: r#"`extract_pdf_text` and `extract_pdf_images`"#,
+        }
+        FORMAT_MISSING {
+            severity: Advice, fixable: false,
+            title: "Dates, URIs and durations say so",
+            why: "`format` costs a word and saves a call with the wrong one.",
+            bad: r#""start_date": {"type": "string"}"#,
+            good: r#""start_date": {"type": "string", "format": "date"}"#,
+        }
+        UNTESTABLE_RESULT {
+            severity: Advice, fixable: false,
+            title: "A test could check the result",
+            why: "A result of type `any` or a bare `object` promises nothing, so nothing can be tested.",
+            bad: r#"| `result` | `any` | The result. | … |"#,
+            good: r#"| `line_count` | `integer` | How many lines were read. | `42` |"#,
+        }
+    ];
+}

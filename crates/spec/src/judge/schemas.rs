@@ -2,31 +2,36 @@
 
 use serde_json::Value;
 
-use super::{Bench, Edit};
+use super::{Bench, rules};
 use crate::json::{Slip, SlipKind};
 use crate::model::{Section, ToolSpec};
 use crate::read::places::Side;
 use crate::schema::{Checker, clip};
-use crate::text::Span;
+use sinew_tool::finding::Rule;
+use sinew_tool::finding::{Edit, Span};
 
 /// Judges the schemas; answers with what checks values against input and output, where they can.
 pub fn check<'a>(bench: &mut Bench<'_>, tool: &'a ToolSpec) -> (Option<Checker<'a>>, Option<Checker<'a>>) {
     let places = &tool.places;
-    let input = side(bench, &places.input, &tool.input, "input-schema-invalid", places.near(Section::Input));
+    let input = side(bench, &places.input, &tool.input, &rules::INPUT_SCHEMA_INVALID, places.near(Section::Input));
     // A table of fields says nothing about answers that leave some out; only a schema does.
     let output = tool.output.as_ref().filter(|_| places.output.schema.is_some());
     let near = places.near(Section::Output);
     unreadable(bench, &places.input);
     unreadable(bench, &places.output);
-    let output = output.and_then(|schema| side(bench, &places.output, schema, "output-schema-invalid", near));
+    let output = output.and_then(|schema| side(bench, &places.output, schema, &rules::OUTPUT_SCHEMA_INVALID, near));
     if !bench.is_markdown() {
         let is_object = tool.input.get("type").is_some_and(|kind| kind == "object");
         if places.input.schema.is_none() {
             let message = "the tool has no `inputSchema`; give at least {\"type\": \"object\"}";
-            bench.tell("input-schema-invalid", places.heading, message);
+            bench.tell(&rules::INPUT_SCHEMA_INVALID, places.heading, message);
         } else if !is_object {
             let span = places.input.place("/type").unwrap_or(places.heading);
-            bench.tell("input-schema-invalid", span, "arguments are an object: the schema's `type` must be \"object\"");
+            bench.tell(
+                &rules::INPUT_SCHEMA_INVALID,
+                span,
+                "arguments are an object: the schema's `type` must be \"object\"",
+            );
         }
     }
     (input, output)
@@ -34,16 +39,16 @@ pub fn check<'a>(bench: &mut Bench<'_>, tool: &'a ToolSpec) -> (Option<Checker<'
 
 fn unreadable(bench: &mut Bench<'_>, side: &Side) {
     for fault in &side.faults {
-        bench.tell("schema-not-json", fault.span, fault.message.clone());
+        bench.tell(&rules::SCHEMA_NOT_JSON, fault.span, fault.message.clone());
     }
-    slips(bench, "schema-not-json", &side.slips);
+    slips(bench, &rules::SCHEMA_NOT_JSON, &side.slips);
 }
 
 fn side<'a>(
     bench: &mut Bench<'_>,
     side: &Side,
     schema: &'a Value,
-    rule: &'static str,
+    rule: &'static Rule,
     near: Span,
 ) -> Option<Checker<'a>> {
     match Checker::new(schema) {
@@ -61,7 +66,7 @@ fn side<'a>(
 }
 
 /// Tells the slips of a lenient reading, with a mend where leaving something out is one.
-pub fn slips(bench: &mut Bench<'_>, rule: &'static str, slips: &[Slip]) {
+pub fn slips(bench: &mut Bench<'_>, rule: &'static Rule, slips: &[Slip]) {
     for slip in slips.iter().filter(|slip| slip.kind != SlipKind::SecondValue).take(20) {
         let fix = slip.kind.is_removable().then(|| {
             let text = bench.text();
@@ -91,10 +96,10 @@ pub fn parameters(bench: &mut Bench<'_>, tool: &ToolSpec) {
         if !described(property) {
             let message =
                 format!("the parameter `{shown}` has no description; say what it means, its unit and what is allowed");
-            bench.tell("parameter-description", span, message);
+            bench.tell(&rules::PARAMETER_DESCRIPTION, span, message);
         }
         if markdown && crate::print::example(property).is_none() {
-            bench.tell("parameter-example", span, format!("the parameter `{shown}` has no example value"));
+            bench.tell(&rules::PARAMETER_EXAMPLE, span, format!("the parameter `{shown}` has no example value"));
         }
     }
     if !markdown {
@@ -105,7 +110,7 @@ pub fn parameters(bench: &mut Bench<'_>, tool: &ToolSpec) {
     for (name, property) in tool.fields() {
         if !described(property) {
             let span = places.get(name.as_str()).copied().unwrap_or(near);
-            bench.tell("field-description", span, format!("the field `{}` has no description", clip(name)));
+            bench.tell(&rules::FIELD_DESCRIPTION, span, format!("the field `{}` has no description", clip(name)));
         }
     }
 }

@@ -2,9 +2,9 @@
 
 use std::collections::HashSet;
 
-use super::{Bench, Edit, placeholders};
+use super::{Bench, placeholders, rules};
 use crate::model::{Section, ToolSpec};
-use crate::text::Span;
+use sinew_tool::finding::{Edit, Span};
 
 pub fn document(bench: &mut Bench<'_>) {
     let document = bench.document;
@@ -12,7 +12,7 @@ pub fn document(bench: &mut Bench<'_>) {
         placeholders::check_head(bench);
         let message = "no tool was found; begin each with a heading such as `## Tool: `read_file``, \
                        or say that the module exposes no MCP tools";
-        bench.tell("no-tools", Span::default(), message);
+        bench.tell(&rules::NO_TOOLS, Span::default(), message);
     }
     line_endings(bench);
     hidden_text(bench);
@@ -31,7 +31,7 @@ fn line_endings(bench: &mut Bench<'_>) {
     let first = text.find('\r').unwrap_or_default();
     let whole = Span::new(0, text.len());
     let message = format!("line endings are mixed ({plain} LF, {windows} CRLF, {lone} CR); most are {kind}");
-    bench.tell_fixable("line-endings", Span::at(first), message, Some(Edit { span: whole, replacement: even }));
+    bench.tell_fixable(&rules::LINE_ENDINGS, Span::at(first), message, Some(Edit { span: whole, replacement: even }));
 }
 
 /// Characters that show nothing and change what a person sees: right-to-left letters are welcome,
@@ -48,7 +48,7 @@ fn hidden_text(bench: &mut Bench<'_>) {
             "the invisible character U+{:04X} hides or reorders text; a reader sees something else than a model",
             character as u32
         );
-        bench.tell("hidden-text", span, message);
+        bench.tell(&rules::HIDDEN_TEXT, span, message);
     }
 }
 
@@ -62,7 +62,7 @@ pub fn sections(bench: &mut Bench<'_>, tool: &ToolSpec) {
     if !missing.is_empty() {
         let word = if missing.len() == 1 { "the section" } else { "the sections" };
         bench.tell(
-            "section-missing",
+            &rules::SECTION_MISSING,
             places.heading,
             format!("{word} {} missing: {}", be(missing.len()), missing.join(", ")),
         );
@@ -73,7 +73,7 @@ pub fn sections(bench: &mut Bench<'_>, tool: &ToolSpec) {
         let text = bench.text();
         if !seen.insert(place.section) && place.is_heading {
             bench.tell(
-                "section-order",
+                &rules::SECTION_ORDER,
                 place.words,
                 format!("a second section \"{}\"; join them", place.section.title()),
             );
@@ -81,12 +81,12 @@ pub fn sections(bench: &mut Bench<'_>, tool: &ToolSpec) {
             let expected = place.section.heading();
             let message = format!("this section is called `### {expected}`");
             let fix = place.is_heading.then_some(Edit { span: place.words, replacement: expected });
-            bench.tell_fixable("section-heading", place.words, message, fix);
+            bench.tell_fixable(&rules::SECTION_HEADING, place.words, message, fix);
         }
         if !place.is_filled {
             let message =
                 format!("the section \"{}\" says nothing; fill it in, or write N/A and why", place.section.title());
-            bench.tell("section-empty", place.words, message);
+            bench.tell(&rules::SECTION_EMPTY, place.words, message);
         }
     }
 }
@@ -134,7 +134,7 @@ fn order(bench: &mut Bench<'_>, tool: &ToolSpec) {
         places[first].section.title(),
         Section::ALL.map(|section| section.number().to_string()).join(", ")
     );
-    bench.tell_fixable("section-order", wrong.words, message, fix);
+    bench.tell_fixable(&rules::SECTION_ORDER, wrong.words, message, fix);
 }
 
 /// A section without the line that divides its tool from the next.

@@ -4,13 +4,14 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 
 use serde_json::Value;
 
-use super::{Bench, Edit};
+use super::{Bench, rules};
 use crate::model::{self, Section, ToolSpec};
 use crate::print::code;
 use crate::read::places::{Required, Side, Table};
 use crate::read::table::Column;
 use crate::read::{rows, table, types};
 use crate::schema::{clip, resolve};
+use sinew_tool::finding::Edit;
 
 pub fn check(bench: &mut Bench<'_>, tool: &ToolSpec) {
     for (side, section) in [(&tool.places.input, Section::Input), (&tool.places.output, Section::Output)] {
@@ -35,7 +36,7 @@ fn shape(bench: &mut Bench<'_>, table: &Table, section: Section) {
     };
     if table.columns.is_empty() {
         let message = "a list of bullets; the standard describes parameters in a table";
-        bench.tell("table-shape", table.header, message);
+        bench.tell(&rules::TABLE_SHAPE, table.header, message);
         return;
     }
     if table.columns != wanted {
@@ -44,7 +45,7 @@ fn shape(bench: &mut Bench<'_>, table: &Table, section: Section) {
         } else {
             "Field Name, Type, Description, Example Value"
         };
-        bench.tell("table-shape", table.header, format!("the columns of this table are: {words}"));
+        bench.tell(&rules::TABLE_SHAPE, table.header, format!("the columns of this table are: {words}"));
     }
 }
 
@@ -53,7 +54,7 @@ fn each_row(bench: &mut Bench<'_>, table: &Table, section: Section) {
     for row in &table.rows {
         let name = clip(&row.name);
         if !seen.insert(row.name.as_str()) {
-            bench.tell("parameter-repeated", row.name_span, format!("`{name}` is described twice"));
+            bench.tell(&rules::PARAMETER_REPEATED, row.name_span, format!("`{name}` is described twice"));
         }
         if let Some(cell) = &row.kind {
             match types::read(&cell.text) {
@@ -63,7 +64,7 @@ fn each_row(bench: &mut Bench<'_>, table: &Table, section: Section) {
                          array[TYPE] or enum[\"a\", \"b\"]",
                         clip(&cell.text.replace('`', ""))
                     );
-                    bench.tell("type-unknown", cell.span, message);
+                    bench.tell(&rules::TYPE_UNKNOWN, cell.span, message);
                 }
                 Some(reading) if !reading.standard => {
                     let shown = clip(&cell.text.replace('`', ""));
@@ -81,7 +82,7 @@ fn each_row(bench: &mut Bench<'_>, table: &Table, section: Section) {
                             (message, None)
                         }
                     };
-                    bench.tell_fixable("type-alias", cell.span, message, fix);
+                    bench.tell_fixable(&rules::TYPE_ALIAS, cell.span, message, fix);
                 }
                 Some(_) => {}
             }
@@ -101,7 +102,7 @@ fn each_row(bench: &mut Bench<'_>, table: &Table, section: Section) {
                 _ => None,
             };
             if let Some((span, message)) = told {
-                bench.tell("required-unclear", span, message);
+                bench.tell(&rules::REQUIRED_UNCLEAR, span, message);
             }
         }
     }
@@ -122,7 +123,7 @@ fn agreement(bench: &mut Bench<'_>, side: &Side, table: &Table, schema: &Value, 
         let shown = clip(name);
         let Some(other) = in_schema.get(name) else {
             bench.tell(
-                "table-schema",
+                &rules::TABLE_SCHEMA,
                 row.name_span,
                 format!("the {noun} `{shown}` is in the table, not in the JSON Schema"),
             );
@@ -134,21 +135,21 @@ fn agreement(bench: &mut Bench<'_>, side: &Side, table: &Table, schema: &Value, 
         {
             let words = |set: &BTreeSet<&str>| set.iter().copied().collect::<Vec<_>>().join(" or ");
             let message = format!("`{shown}` is {} in the table and {} in the JSON Schema", words(one), words(two));
-            bench.tell("table-schema", cell.span, message);
+            bench.tell(&rules::TABLE_SCHEMA, cell.span, message);
         }
         let clear = matches!(row.required(), Required::Yes | Required::No);
         let differs = table_required.contains(name.as_str()) != schema_required.contains(name.as_str());
         if section == Section::Input && clear && differs {
             let span = row.required.as_ref().map_or(row.name_span, |cell| cell.span);
             let message = format!("table and JSON Schema disagree on whether `{shown}` is required");
-            bench.tell("table-schema", span, message);
+            bench.tell(&rules::TABLE_SCHEMA, span, message);
         }
     }
     let places = side.members();
     for name in in_schema.keys().filter(|name| !in_table.contains_key(*name)) {
         let span = places.get(name.as_str()).copied().unwrap_or(table.header);
         let message = format!("the {noun} `{}` is in the JSON Schema, not in the table", clip(name));
-        bench.tell("table-schema", span, message);
+        bench.tell(&rules::TABLE_SCHEMA, span, message);
     }
 }
 

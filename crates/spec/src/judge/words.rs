@@ -1,10 +1,10 @@
 //! Words: descriptions that say enough and not too much, and versions.
 
-use super::{Bench, Edit};
+use super::{Bench, rules};
 use crate::model::{Section, ToolSpec, read_version};
 use crate::read::prose;
 use crate::schema::clip;
-use crate::text::Span;
+use sinew_tool::finding::{Edit, Span};
 
 pub fn check(bench: &mut Bench<'_>, tool: &ToolSpec) {
     description(bench, tool);
@@ -30,7 +30,7 @@ fn description(bench: &mut Bench<'_>, tool: &ToolSpec) {
     }
     if let Some(why) = vague(&tool.name, &text) {
         let message = format!("{why}; say what the tool does, to what, and what comes back");
-        bench.tell("description-vague", span, message);
+        bench.tell(&rules::DESCRIPTION_VAGUE, span, message);
     }
     let price = tokens(&text);
     if price > bench.config.description_tokens {
@@ -39,7 +39,7 @@ fn description(bench: &mut Bench<'_>, tool: &ToolSpec) {
             "the description costs about {price} tokens in every conversation that lists this tool ({whole} with its schemas); {} should do",
             bench.config.description_tokens
         );
-        bench.tell("description-long", span, message);
+        bench.tell(&rules::DESCRIPTION_LONG, span, message);
     }
 }
 
@@ -119,7 +119,7 @@ fn version(bench: &mut Bench<'_>, tool: &ToolSpec) {
         let replacement = format!("{ending}{ending}- **Version**: 1.0.0");
         let fix = tool.places.heading_name.is_some().then(|| Edit { span: Span::at(line_end), replacement });
         let message = "the tool has no version; write `- **Version**: 1.0.0` under its heading";
-        bench.tell_fixable("version-missing", tool.places.heading, message, fix);
+        bench.tell_fixable(&rules::VERSION_MISSING, tool.places.heading, message, fix);
         return;
     };
     if sinew_tool::Version::parse(version).is_ok() {
@@ -127,7 +127,7 @@ fn version(bench: &mut Bench<'_>, tool: &ToolSpec) {
     }
     let span = tool.places.version.unwrap_or(tool.places.heading);
     // A version of the whole document is that of each of its tools; once is enough.
-    if bench.findings.iter().any(|told| told.rule == "version-not-semver" && told.span == span) {
+    if bench.findings.iter().any(|told| told.rule == &rules::VERSION_NOT_SEMVER && told.place.span() == Some(span)) {
         return;
     }
     let meant = read_version(version).map(|version| version.to_string());
@@ -136,7 +136,7 @@ fn version(bench: &mut Bench<'_>, tool: &ToolSpec) {
         None => format!("`{}` is not a semantic version (MAJOR.MINOR.PATCH)", clip(version)),
     };
     let fix = meant.map(|replacement| Edit { span, replacement });
-    bench.tell_fixable("version-not-semver", span, message, fix);
+    bench.tell_fixable(&rules::VERSION_NOT_SEMVER, span, message, fix);
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 
 use pulldown_cmark::{CowStr, Event, Options, Parser, Tag};
 use serde_json::Value;
+use sinew_tool::finding::report::escape_markup as escape;
 
 use crate::model::{Section, ToolSpec};
 use crate::read::prose;
@@ -107,10 +108,6 @@ fn safe(url: CowStr<'_>) -> CowStr<'_> {
         Some(scheme) if !scheme.contains(['/', '#', '?']) => CowStr::Borrowed("#"),
         _ => url,
     }
-}
-
-pub(crate) fn escape(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;").replace('\'', "&#39;")
 }
 
 const STYLE: &str = "\

@@ -13,7 +13,6 @@ use std::fmt::Write as _;
 use serde_json::Value;
 use sinew_tool::Audience;
 
-pub(crate) use html::escape as escape_html;
 pub use html::render_html;
 pub use sample::sample;
 pub use template::{TEMPLATE, new_from_template};

@@ -7,15 +7,16 @@ use super::names::{self, Sure};
 use super::parts::{self, Piece, even, prose_of};
 use super::side::{self, SideReading};
 use super::{Document, Format, Problem, meta, prose};
+use crate::judge::rules;
 use crate::model::{Example, ToolSpec};
-use crate::text::Span;
+use sinew_tool::finding::Span;
 
 pub fn read(text: &str) -> Document {
     let (blocks, unclosed) = blocks::cut(text);
     let mut document = Document::empty(Format::Markdown, text.to_owned());
     for open in unclosed {
         let message = format!("this {} is never closed; what follows was read as if it were not there", open.what);
-        document.problems.push(Problem { rule: "unclosed", span: open.span, message });
+        document.problems.push(Problem { rule: &rules::UNCLOSED, span: open.span, message });
     }
     let starts = tool_starts(text, &blocks);
     let first = starts.first().map_or(blocks.len(), |start| start.block);

@@ -5,7 +5,7 @@
 //! kept word for word. The work is linear in the text.
 
 use super::prose;
-use crate::text::Span;
+use sinew_tool::finding::Span;
 
 #[derive(Clone, Debug)]
 pub struct Block {

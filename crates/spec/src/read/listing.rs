@@ -5,8 +5,9 @@ use sinew_tool::{Manifest, Tool};
 use super::places::Places;
 use super::{Document, Format, Problem};
 use crate::json::{self, Kind, Node};
+use crate::judge::rules;
 use crate::model::ToolSpec;
-use crate::text::Span;
+use sinew_tool::finding::Span;
 
 pub fn read(text: &str) -> Document {
     read_as(text, None)
@@ -17,14 +18,14 @@ pub fn read_as(text: &str, format: Option<Format>) -> Document {
     let reading = match json::read(text, Span::new(0, text.len())) {
         Ok(reading) => reading,
         Err(fault) => {
-            let problem = Problem { rule: "list-not-json", span: fault.span, message: fault.message };
+            let problem = Problem { rule: &rules::LIST_NOT_JSON, span: fault.span, message: fault.message };
             document.problems.push(problem);
             return document;
         }
     };
     for slip in &reading.slips {
         let message = slip.kind.says().to_owned();
-        document.problems.push(Problem { rule: "list-not-json", span: slip.span, message });
+        document.problems.push(Problem { rule: &rules::LIST_NOT_JSON, span: slip.span, message });
     }
     let root = &reading.values[0];
     let root = root.get("result").unwrap_or(root);
@@ -34,7 +35,7 @@ pub fn read_as(text: &str, format: Option<Format>) -> Document {
     if document.format == Format::Manifest {
         document.intro = root.get("instructions").and_then(Node::as_str).unwrap_or_default().to_owned();
         if let Err(message) = Manifest::from_json(&root.to_value()) {
-            document.problems.push(Problem { rule: "list-shape", span: root.span, message });
+            document.problems.push(Problem { rule: &rules::LIST_SHAPE, span: root.span, message });
         }
     }
     let entries: &[Node] = match (&root.kind, root.get("tools")) {
@@ -44,7 +45,7 @@ pub fn read_as(text: &str, format: Option<Format>) -> Document {
         (_, tools) => {
             let span = tools.map_or(root.span, |tools| tools.span);
             let message = "expected an array of tools under `tools`".to_owned();
-            document.problems.push(Problem { rule: "list-shape", span, message });
+            document.problems.push(Problem { rule: &rules::LIST_SHAPE, span, message });
             &[]
         }
     };
@@ -53,7 +54,7 @@ pub fn read_as(text: &str, format: Option<Format>) -> Document {
             Ok(tool) => document.tools.push(spec(&tool, entry)),
             Err(problem) if document.format != Format::Manifest => {
                 let message = format!("tools[{index}]: {problem}");
-                document.problems.push(Problem { rule: "list-shape", span: entry.span, message });
+                document.problems.push(Problem { rule: &rules::LIST_SHAPE, span: entry.span, message });
             }
             // Already told, by the manifest's own reader.
             Err(_) => {}
@@ -128,7 +129,7 @@ mod tests {
             ("{}", "list-shape"),
         ] {
             let document = Document::parse(text);
-            assert_eq!(document.problems.first().map(|problem| problem.rule), Some(rule), "{text}");
+            assert_eq!(document.problems.first().map(|problem| problem.rule.id), Some(rule), "{text}");
         }
     }
 }

@@ -22,9 +22,11 @@ pub mod table;
 pub mod types;
 
 use sinew_tool::Tool;
+use sinew_tool::finding::report::{FileReport, Source};
+use sinew_tool::finding::{Findings, Lines, Rule, Span};
 
+use crate::judge::rules;
 use crate::model::{Section, ToolSpec};
-use crate::text::{Lines, Span};
 
 /// Larger texts are refused: nobody wrote them by hand, and a model could not read them.
 pub const MAX_BYTES: usize = 8 << 20;
@@ -37,10 +39,10 @@ pub enum Format {
     Manifest,
 }
 
-/// Something that went wrong while reading, told by the rule of that id.
+/// Something that went wrong while reading.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
-    pub rule: &'static str,
+    pub rule: &'static Rule,
     pub span: Span,
     pub message: String,
 }
@@ -84,7 +86,7 @@ impl Document {
         match std::str::from_utf8(bytes) {
             Ok(text) => Document::parse(text),
             Err(_) if wide => Document::refused(
-                "not-text",
+                &rules::NOT_TEXT,
                 Span::default(),
                 "the file is UTF-16; save it as UTF-8".to_owned(),
                 String::new(),
@@ -95,8 +97,30 @@ impl Document {
                     "byte {} is not UTF-8: the file is binary or in another encoding; save it as UTF-8",
                     error.valid_up_to()
                 );
-                Document::refused("not-text", Span::at(good.len()), message, good.to_owned())
+                Document::refused(&rules::NOT_TEXT, Span::at(good.len()), message, good.to_owned())
             }
+        }
+    }
+
+    /// Whether there is a text to check.
+    pub fn is_text(&self) -> bool {
+        !self.problems.iter().any(|problem| [&rules::NOT_TEXT, &rules::TOO_LARGE].contains(&problem.rule))
+    }
+
+    /// What keeps the tools of the document from being read at all. Such a document is not compared:
+    /// what it lacks would look like a change.
+    pub fn unreadable(&self) -> Option<&Problem> {
+        let fatal = [&rules::NOT_TEXT, &rules::TOO_LARGE, &rules::LIST_NOT_JSON, &rules::LIST_SHAPE];
+        self.problems.iter().find(|problem| fatal.contains(&problem.rule))
+    }
+
+    /// Its findings under the name it has in reports.
+    pub fn report<'a>(&'a self, path: &'a str, findings: &'a Findings) -> FileReport<'a> {
+        FileReport {
+            path,
+            source: Source::Text { text: &self.text, lines: &self.lines },
+            tools: self.tools.iter().map(|tool| tool.name.as_str()).collect(),
+            findings,
         }
     }
 
@@ -121,7 +145,7 @@ impl Document {
             })
     }
 
-    fn refused(rule: &'static str, span: Span, message: String, text: String) -> Document {
+    fn refused(rule: &'static Rule, span: Span, message: String, text: String) -> Document {
         Document { problems: vec![Problem { rule, span, message }], ..Document::empty(Format::Markdown, text) }
     }
 
@@ -158,7 +182,7 @@ fn refuse(text: &str) -> Option<Document> {
     }
     let at = text.find('\0')?;
     let message = "the file holds a NUL byte: it is binary, not a text".to_owned();
-    Some(Document::refused("not-text", Span::at(at), message, text[..at].to_owned()))
+    Some(Document::refused(&rules::NOT_TEXT, Span::at(at), message, text[..at].to_owned()))
 }
 
 /// The document of a file that is too large to be read.
@@ -168,7 +192,7 @@ pub fn too_large(bytes: u64) -> Document {
         bytes >> 20,
         MAX_BYTES >> 20
     );
-    Document::refused("too-large", Span::default(), message, String::new())
+    Document::refused(&rules::TOO_LARGE, Span::default(), message, String::new())
 }
 
 #[cfg(test)]
@@ -176,7 +200,7 @@ mod tests {
     use super::*;
 
     fn rules(document: &Document) -> Vec<&str> {
-        document.problems.iter().map(|problem| problem.rule).collect()
+        document.problems.iter().map(|problem| problem.rule.id).collect()
     }
 
     #[test]

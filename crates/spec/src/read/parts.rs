@@ -4,7 +4,7 @@ use super::blocks::{self, Block, BlockKind};
 use super::places::SectionPlace;
 use super::{names, prose};
 use crate::model::Section;
-use crate::text::Span;
+use sinew_tool::finding::Span;
 
 /// A part of a tool's text, as it will be kept: blocks, cut at the bold words that act as headings.
 #[derive(Clone, Debug)]

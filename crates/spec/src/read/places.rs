@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::table::{Cell, Column};
 use crate::json::{Fault, Kind, Node, Slip};
 use crate::model::Section;
-use crate::text::Span;
+use sinew_tool::finding::Span;
 
 #[derive(Clone, Debug, Default)]
 pub struct Places {

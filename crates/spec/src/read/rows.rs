@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use super::places::{Required, Row, Table};
 use super::table::{self, Cell, Column};
 use super::{prose, types};
-use crate::text::Span;
+use sinew_tool::finding::Span;
 
 /// A row of a table, by its columns.
 pub fn read(text: &str, line: Span, columns: &[Column]) -> Option<Row> {

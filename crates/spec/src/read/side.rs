@@ -8,7 +8,7 @@ use super::places::{Side, Table};
 use super::rows;
 use super::table::{self, Cell, Column};
 use crate::json::{self, Node};
-use crate::text::Span;
+use sinew_tool::finding::Span;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Which {

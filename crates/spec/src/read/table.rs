@@ -1,7 +1,7 @@
 //! Tables: cells with escaped pipes and code spans, and what the columns of a header mean.
 
 use super::prose;
-use crate::text::Span;
+use sinew_tool::finding::Span;
 
 /// What a column tells about a parameter or field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

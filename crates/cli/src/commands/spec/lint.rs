@@ -3,8 +3,9 @@
 use std::fs;
 use std::path::Path;
 
-use sinew_spec::judge::{self, Config, Finding};
-use sinew_spec::report::{self, FileReport, Style};
+use sinew_spec::judge::{self, Config, LINTER};
+use sinew_tool::finding::Findings;
+use sinew_tool::finding::report::{self, FileReport, Style};
 
 use super::args::{Lint, LintFormat};
 use super::source::{self, Source};
@@ -26,16 +27,16 @@ pub async fn run(args: Lint, show: Show) -> Result<(), Failure> {
             mend(source, &config)?;
         }
     }
-    let mut findings: Vec<Vec<Finding>> = sources.iter().map(|source| judge::lint(&source.document, &config)).collect();
+    let mut findings: Vec<Findings> = sources.iter().map(|source| judge::lint(&source.document, &config)).collect();
     let documents: Vec<_> = sources.iter().map(|source| (source.path.as_str(), &source.document)).collect();
     judge::tell_repeated(&documents, &mut findings, &config);
 
     let reports: Vec<FileReport<'_>> = sources
         .iter()
         .zip(&findings)
-        .map(|(source, findings)| FileReport { path: &source.path, document: &source.document, findings })
+        .map(|(source, findings)| source.document.report(&source.path, findings))
         .collect();
-    print(&report::render(style(args.format, show), &reports));
+    print(&report::render(style(args.format, show), &LINTER, &reports));
     if report::fails(&reports, args.strict) { Err(Failure::told(Kind::Unwell)) } else { Ok(()) }
 }
 

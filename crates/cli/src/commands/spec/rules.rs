@@ -4,6 +4,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 use sinew_spec::judge::{self, RULES};
+use sinew_tool::finding::Severity;
 
 use super::args::RulesFile;
 use crate::config::Config;
@@ -15,7 +16,7 @@ const FILE: &str = "sinew.toml";
 
 pub fn run(show: Show) -> Result<(), Failure> {
     let config = configured(&RulesFile { config: None })?;
-    let level = |rule| config.severity(rule).map_or("off", judge::Severity::word);
+    let level = |rule| config.severity(rule).map_or("off", Severity::word);
     if show.json() {
         let rules: Vec<Value> = RULES
             .iter()

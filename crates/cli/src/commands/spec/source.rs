@@ -5,8 +5,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use serde_json::json;
-use sinew_spec::report::{FileReport, people};
-use sinew_spec::{Document, judge, read};
+use sinew_spec::{Document, read};
 
 use crate::args::Reach;
 use crate::client::Target;
@@ -74,14 +73,10 @@ impl Source {
 
     /// Refuses a document of which nothing could be read: what it lacks would look like a change.
     pub fn readable(self) -> Result<Source, Failure> {
-        let fatal = |rule: &str| matches!(rule, "not-text" | "too-large" | "list-not-json" | "list-shape");
-        let findings = judge::lint(&self.document, &judge::Config::default());
-        let findings: Vec<_> = findings.into_iter().filter(|finding| fatal(finding.rule)).collect();
-        if findings.is_empty() {
-            return Ok(self);
-        }
-        let report = FileReport { path: &self.path, document: &self.document, findings: &findings };
-        Err(Failure::new(Kind::Usage, format!("{} cannot be read\n{}", self.path, people(&[report], false).trim_end())))
+        let Some(problem) = self.document.unreadable() else { return Ok(self) };
+        let start = self.document.lines.position(&self.document.text, problem.span.start);
+        let message = format!("cannot read {}:{}:{}: {}", self.path, start.line, start.column, problem.message);
+        Err(Failure::new(Kind::Usage, message))
     }
 }
 

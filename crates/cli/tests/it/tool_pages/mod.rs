@@ -13,6 +13,7 @@ use std::path::PathBuf;
 use serde_json::{Value, json};
 use sinew_phones::{Profile, tools};
 use sinew_spec::{Document, Example, ToolSpec, compare, judge, print};
+use sinew_tool::finding::Severity;
 use sinew_tool::{ErrorKind, Tool};
 
 use words::{ARGUMENTS, PAGES, Scene, TOOLS, Words};
@@ -149,7 +150,7 @@ fn the_pages_pass_the_judgement_they_ask_of_others() {
         let document = Document::parse(&std::fs::read_to_string(path(file)).expect("a page"));
         assert!(document.is_canonical(), "{file}");
         let findings = judge::lint(&document, &config);
-        let bad: Vec<_> = findings.iter().filter(|finding| finding.severity > judge::Severity::Advice).collect();
+        let bad: Vec<_> = findings.iter().filter(|finding| finding.severity > Severity::Advice).collect();
         assert!(bad.is_empty(), "docs/tools/{file}: {bad:#?}");
     }
 }

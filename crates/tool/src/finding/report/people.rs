@@ -1,12 +1,15 @@
-//! For people: the message, the place, the line and what in it is meant.
+//! For people: the message, the place, the line, and the part of it that is meant.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use super::FileReport;
-use crate::judge::{Finding, Severity};
+use super::{FileReport, Source, cut};
+use crate::finding::{Finding, Severity};
 
 /// Lines are shown this wide at most, around the place that is meant.
 const WIDTH: usize = 110;
+/// A summary by rule is worth its lines from this many findings on.
+const SUMMARY_FROM: usize = 5;
 
 pub fn people(files: &[FileReport<'_>], color: bool) -> String {
     let paint = Paint { color };
@@ -15,25 +18,25 @@ pub fn people(files: &[FileReport<'_>], color: bool) -> String {
         for finding in file.findings {
             show(&mut page, file, finding, paint);
         }
+        if file.findings.more() > 0 {
+            let _ = writeln!(page, "{}: {}\n", clean(file.path), cut(file));
+        }
     }
+    page.push_str(&by_rule(files, paint));
     page.push_str(&summary(files));
     page.push('\n');
     page
 }
 
 fn show(page: &mut String, file: &FileReport<'_>, finding: &Finding, paint: Paint) {
-    let document = file.document;
-    let head = format!("{}[{}]", finding.severity.word(), finding.rule);
+    let head = format!("{}[{}]", finding.severity.word(), finding.rule.id);
     let _ = writeln!(page, "{}: {}", paint.severity(finding.severity, &head), clean(&finding.message));
-    let number = finding.line.to_string();
+    let line = finding.place.line();
+    let number = line.map(|line| line.to_string()).unwrap_or_default();
     let margin = " ".repeat(number.len());
-    let _ = writeln!(page, "{margin}{} {}:{}:{}", paint.dim("-->"), clean(file.path), finding.line, finding.column);
-    let range = document.lines.line(&document.text, finding.line);
-    let line = document.text.get(range.clone()).unwrap_or_default();
-    if !line.trim().is_empty() {
-        let before = finding.span.start.saturating_sub(range.start);
-        let length = finding.span.end.min(range.end).saturating_sub(finding.span.start);
-        let (shown, indent, marks) = window(line, before, length);
+    let position: String = [line, finding.place.column()].iter().flatten().map(|number| format!(":{number}")).collect();
+    let _ = writeln!(page, "{margin}{} {}{position}", paint.dim("-->"), clean(file.path));
+    if let Some((shown, indent, marks)) = excerpt(file, finding) {
         let bar = paint.dim("|");
         let _ = writeln!(page, "{margin} {bar}");
         let _ = writeln!(page, "{} {bar} {shown}", paint.dim(&number));
@@ -41,9 +44,20 @@ fn show(page: &mut String, file: &FileReport<'_>, finding: &Finding, paint: Pain
         let _ = writeln!(page, "{margin} {bar} {}{under}", " ".repeat(indent));
     }
     if finding.fix.is_some() {
-        let _ = writeln!(page, "{margin} {} mended by --fix", paint.dim("="));
+        let _ = writeln!(page, "{margin} {} fixed by --fix", paint.dim("="));
     }
     page.push('\n');
+}
+
+/// The line of a finding, cut to fit, with the columns before and under the marks.
+fn excerpt(file: &FileReport<'_>, finding: &Finding) -> Option<(String, usize, usize)> {
+    let Source::Text { text, lines } = file.source else { return None };
+    let span = finding.place.span()?;
+    let range = lines.line(text, finding.place.line()?);
+    let line = text.get(range.clone())?;
+    let before = span.start.saturating_sub(range.start);
+    let length = span.end.min(range.end).saturating_sub(span.start);
+    (!line.trim().is_empty()).then(|| window(line, before, length))
 }
 
 /// The part of a line that fits, how many columns stand before the place that is meant, and how many
@@ -99,14 +113,37 @@ fn columns(text: &str) -> usize {
     text.chars().map(width).sum()
 }
 
+/// How often each rule was violated, the most frequent first.
+fn by_rule(files: &[FileReport<'_>], paint: Paint) -> String {
+    let mut counts: BTreeMap<&str, (usize, Severity)> = BTreeMap::new();
+    for finding in files.iter().flat_map(|file| file.findings) {
+        let entry = counts.entry(finding.rule.id).or_insert((0, finding.severity));
+        *entry = (entry.0 + 1, entry.1.max(finding.severity));
+    }
+    let total: usize = counts.values().map(|(count, _)| count).sum();
+    if total < SUMMARY_FROM || counts.len() < 2 {
+        return String::new();
+    }
+    let mut rows: Vec<_> = counts.into_iter().collect();
+    rows.sort_by_key(|(id, (count, _))| (std::cmp::Reverse(*count), *id));
+    let mut page = String::new();
+    for (id, (count, severity)) in rows {
+        let _ = writeln!(page, "{count:>6}  {}", paint.severity(severity, &format!("{}[{id}]", severity.word())));
+    }
+    page.push('\n');
+    page
+}
+
 fn summary(files: &[FileReport<'_>]) -> String {
     let count = |severity: Severity| {
         files.iter().flat_map(|file| file.findings).filter(|finding| finding.severity == severity).count()
     };
     let plural = |number: usize, word: &str| format!("{number} {word}{}", if number == 1 { "" } else { "s" });
-    let tools: usize = files.iter().map(|file| file.document.tools.len()).sum();
+    let tools: usize = files.iter().map(|file| file.tools.len()).sum();
+    let more: usize = files.iter().map(|file| file.findings.more()).sum();
+    let unlisted = if more > 0 { format!(" and {more} more findings") } else { String::new() };
     format!(
-        "{}, {}, {} advice in {} ({})",
+        "{}, {}, {} advice{unlisted} in {} ({})",
         plural(count(Severity::Error), "error"),
         plural(count(Severity::Warning), "warning"),
         count(Severity::Advice),

@@ -1,18 +1,15 @@
 //! Findings as people and machines see them.
 
 use sinew_spec::judge::{self, Config};
-use sinew_spec::report::{self, FileReport, Style};
 use sinew_spec::{Document, print};
+use sinew_tool::finding::report::{self, Style};
 
 const BROKEN: &str = include_str!("cases/broken.md");
 
 fn rendered(style: Style) -> String {
     let document = Document::parse(BROKEN);
     let findings = judge::lint(&document, &Config::default());
-    report::render(
-        style,
-        &[FileReport { path: "docs/a b/MCP_TOOL_SPECIFICATION.md", document: &document, findings: &findings }],
-    )
+    report::render(style, &judge::LINTER, &[document.report("docs/a b/MCP_TOOL_SPECIFICATION.md", &findings)])
 }
 
 #[test]
@@ -58,7 +55,7 @@ fn errors_fail_a_build_and_warnings_do_when_strict() {
     let text = include_str!("cases/read_file.md").replace("- **Version**: 1.0.2\n", "");
     let document = Document::parse(&text);
     let findings = judge::lint(&document, &Config::default());
-    let files = [FileReport { path: "x", document: &document, findings: &findings }];
+    let files = [document.report("x", &findings)];
     assert!(!report::fails(&files, false));
     assert!(report::fails(&files, true));
 }

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use sinew_spec::judge::{self, Config};
 use sinew_spec::{Document, print};
+use sinew_tool::finding::{Findings, Severity};
 
 /// Where the corpus lies beside the checkout, or where `SINEW_CORPUS` says.
 fn corpus() -> Option<PathBuf> {
@@ -116,14 +117,14 @@ fn printing_and_reading_again_changes_nothing() {
     }
 }
 
-fn findings(document: &Document) -> Vec<judge::Finding> {
+fn findings(document: &Document) -> Findings {
     judge::lint(document, &Config::default())
 }
 
 #[test]
 fn the_template_of_the_corpus_says_exactly_unfilled() {
     for (name, document) in documents("").iter().filter(|(name, _)| name.contains("module_template")) {
-        let rules: Vec<&str> = findings(document).iter().map(|finding| finding.rule).collect();
+        let rules: Vec<&str> = findings(document).iter().map(|finding| finding.rule.id).collect();
         assert_eq!(rules, ["unfilled"], "{name}");
     }
 }
@@ -143,12 +144,13 @@ fn every_finding_has_a_place_and_the_known_flaws_are_found() {
     }
     let mut told = BTreeMap::new();
     for (name, document) in &documents {
-        for finding in findings(document) {
+        for finding in &findings(document) {
             assert!(
-                finding.span.end <= document.text.len() && finding.line <= document.lines.count(),
+                finding.place.span().unwrap().end <= document.text.len()
+                    && finding.place.line().unwrap() <= document.lines.count(),
                 "{name}: {finding:?}"
             );
-            *told.entry(finding.rule).or_insert(0) += 1;
+            *told.entry(finding.rule.id).or_insert(0) += 1;
         }
     }
     // What the survey of the corpus reports: aliases, conditions, comments in JSON, other headings,
@@ -177,9 +179,8 @@ fn every_finding_has_a_place_and_the_known_flaws_are_found() {
 #[test]
 fn mending_never_makes_a_document_worse() {
     for (name, document) in documents("") {
-        let errors = |findings: &[judge::Finding]| {
-            findings.iter().filter(|finding| finding.severity == judge::Severity::Error).count()
-        };
+        let errors =
+            |findings: &Findings| findings.iter().filter(|finding| finding.severity == Severity::Error).count();
         let fixed = judge::fix(&document.text, &Config::default());
         assert!(errors(&fixed.findings) <= errors(&findings(&document)), "{name}");
         assert_eq!(Document::parse(&fixed.text).tools.len(), document.tools.len(), "{name}");

@@ -2,23 +2,23 @@
 
 use proptest::prelude::*;
 use serde_json::json;
-use sinew_spec::judge::{self, Config, Finding};
-use sinew_spec::report::{self, FileReport, Style};
+use sinew_spec::judge::{self, Config};
 use sinew_spec::{Document, ToolSpec, compare, print, read};
 use sinew_tool::Tool;
+use sinew_tool::finding::Findings;
+use sinew_tool::finding::report::{self, Style};
 
 const GOOD: &str = include_str!("cases/read_file.md");
 
 /// Everything that can be done with a document; answers with its findings.
-fn use_all(document: &Document) -> Vec<Finding> {
+fn use_all(document: &Document) -> Findings {
     let findings = judge::lint(document, &Config::default());
     for finding in &findings {
-        assert!(finding.line >= 1 && finding.column >= 1);
-        assert!(finding.line <= document.lines.count(), "{finding:?}");
+        assert!(finding.place.line().unwrap() >= 1 && finding.place.column().unwrap() >= 1);
+        assert!(finding.place.line().unwrap() <= document.lines.count(), "{finding:?}");
     }
-    let file = FileReport { path: "x.md", document, findings: &findings };
     for style in [Style::People { color: true }, Style::Json, Style::Sarif, Style::Github, Style::Junit] {
-        report::render(style, &[file]);
+        report::render(style, &judge::LINTER, &[document.report("x.md", &findings)]);
     }
     let printed = print::render_markdown("Title", &document.intro, &document.tools);
     assert_eq!(Document::parse(&printed).tools.len(), document.tools.len(), "{printed}");
@@ -29,7 +29,7 @@ fn use_all(document: &Document) -> Vec<Finding> {
 }
 
 fn rules(text: &str) -> Vec<&'static str> {
-    use_all(&Document::parse(text)).iter().map(|finding| finding.rule).collect()
+    use_all(&Document::parse(text)).iter().map(|finding| finding.rule.id).collect()
 }
 
 #[test]

@@ -3,13 +3,14 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use sinew_spec::judge::{self, Config, RULES, Severity};
+use sinew_spec::judge::{self, Config, RULES};
 use sinew_spec::{Document, print, read};
+use sinew_tool::finding::Severity;
 
 const GOOD: &str = include_str!("cases/read_file.md");
 
 fn found(text: &str) -> BTreeSet<&'static str> {
-    judge::lint(&Document::parse(text), &Config::default()).iter().map(|finding| finding.rule).collect()
+    judge::lint(&Document::parse(text), &Config::default()).iter().map(|finding| finding.rule.id).collect()
 }
 
 /// What breaks the good document: the rule, what is replaced, and by what.
@@ -158,7 +159,7 @@ fn ids_are_unique_words_and_every_rule_is_explained() {
 #[test]
 fn the_template_says_exactly_unfilled() {
     let findings = judge::lint(&Document::parse(print::TEMPLATE), &Config::default());
-    let rules: Vec<&str> = findings.iter().map(|finding| finding.rule).collect();
+    let rules: Vec<&str> = findings.iter().map(|finding| finding.rule.id).collect();
     assert_eq!(rules, ["unfilled"], "{findings:#?}");
     let named = print::new_from_template("relay.switch");
     let document = Document::parse(&named);
@@ -172,9 +173,9 @@ fn the_template_says_exactly_unfilled() {
 fn findings_have_places() {
     let broken = GOOD.replace("\"max_lines\": 100", "\"max_lines\": 0");
     let findings = judge::lint(&Document::parse(&broken), &Config::default());
-    let place = &findings[0];
-    assert_eq!(broken.lines().nth(place.line - 1).map(|line| &line[place.column - 1..]), Some("\"max_lines\": 0"));
-    assert_eq!(place.tool.as_deref(), Some("files.read_text"));
+    let (line, column) = (findings[0].place.line().unwrap(), findings[0].place.column().unwrap());
+    assert_eq!(broken.lines().nth(line - 1).map(|line| &line[column - 1..]), Some("\"max_lines\": 0"));
+    assert_eq!(findings[0].tool.as_deref(), Some("files.read_text"));
 }
 
 #[test]
@@ -182,10 +183,10 @@ fn mends_mend_and_leave_the_meaning() {
     for (rule, from, to) in BREAKS {
         let broken = GOOD.replacen(from, to, 1);
         let findings = judge::lint(&Document::parse(&broken), &Config::default());
-        let has_mend = findings.iter().any(|finding| finding.rule == *rule && finding.fix.is_some());
+        let has_mend = findings.iter().any(|finding| finding.rule.id == *rule && finding.fix.is_some());
         assert!(!has_mend || judge::rule(rule).unwrap().fixable, "{rule} mends and does not say so");
         let fixed = judge::fix(&broken, &Config::default());
-        let left: BTreeSet<&str> = fixed.findings.iter().map(|finding| finding.rule).collect();
+        let left: BTreeSet<&str> = fixed.findings.iter().map(|finding| finding.rule.id).collect();
         if has_mend {
             assert!(!left.contains(rule), "{rule} is told again after mending: {}", fixed.text);
         }
@@ -229,7 +230,7 @@ fn a_type_that_says_more_than_the_standard_has_words_for_is_left_to_a_person() {
         let text = GOOD.replace("| `text` | `string` |", &format!("| `text` | `{cell}` |"));
         let fixed = judge::fix(&text, &Config::default());
         assert_eq!((fixed.edits, &fixed.text), (0, &text), "{cell}");
-        let told = fixed.findings.iter().find(|finding| finding.rule == "type-alias");
+        let told = fixed.findings.iter().find(|finding| finding.rule.id == "type-alias");
         assert!(told.is_some_and(|finding| finding.message.contains("description")), "{cell}: {:?}", fixed.findings);
     }
 }
@@ -259,7 +260,7 @@ fn the_version_of_a_whole_document_is_told_once() {
     let tool = "## Tool: `a`\n\nReads the long list of things.\n\n";
     let text = format!("# M\n\n**Version**: v0.2.0 | **Status**: Active\n\n{tool}{}", tool.replace("`a`", "`b`"));
     let findings = judge::lint(&Document::parse(&text), &Config::default());
-    let told = findings.iter().filter(|finding| finding.rule == "version-not-semver").count();
+    let told = findings.iter().filter(|finding| finding.rule.id == "version-not-semver").count();
     assert_eq!((Document::parse(&text).tools.len(), told), (2, 1), "{findings:#?}");
 }
 
@@ -277,8 +278,8 @@ fn a_row_that_says_none_is_no_parameter() {
 fn a_definition_in_yaml_is_told_and_not_missed_in_silence() {
     let text = "## Tool: `a`\n\nReads the list.\n\n```yaml\nname: a\nparameters:\n  type: object\n```\n";
     let findings = judge::lint(&Document::parse(text), &Config::default());
-    let told = findings.iter().find(|finding| finding.rule == "schema-not-json").expect("it is told");
-    assert_eq!((told.line, told.message.contains("YAML")), (6, true));
+    let told = findings.iter().find(|finding| finding.rule.id == "schema-not-json").expect("it is told");
+    assert_eq!((told.place.line().unwrap(), told.message.contains("YAML")), (6, true));
     assert!(
         !found(&text.replace("parameters:", "tags:")).contains("schema-not-json"),
         "other YAML is nobody's business"
@@ -320,7 +321,8 @@ fn live_tools_are_judged_without_sections() {
     ]}"#;
     let document = read::tools_list_json(list);
     let findings = judge::lint(&document, &Config::default());
-    let told: Vec<(usize, &str)> = findings.iter().map(|finding| (finding.line, finding.rule)).collect();
+    let told: Vec<(usize, &str)> =
+        findings.iter().map(|finding| (finding.place.line().unwrap(), finding.rule.id)).collect();
     assert_eq!(
         told,
         [
@@ -332,7 +334,7 @@ fn live_tools_are_judged_without_sections() {
         ]
     );
     let same = judge::lint_tools(&document.to_tools(), &Config::default());
-    assert!(same.iter().any(|finding| finding.rule == "name-illegal"));
+    assert!(same.iter().any(|finding| finding.rule.id == "name-illegal"));
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Places in a text: byte spans for the machinery, lines and columns for people.
+//! Places in a text: byte spans for programs, lines and columns for people.
 
 use std::ops::Range;
 
@@ -30,6 +30,42 @@ impl Span {
 
     pub fn of(self, text: &str) -> &str {
         text.get(self.start..self.end).unwrap_or_default()
+    }
+}
+
+/// Where a finding is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Place {
+    /// The document as a whole, or something that has no text.
+    #[default]
+    Whole,
+    /// A line, counted from 1.
+    Line(usize),
+    /// A stretch of text and where it begins.
+    Text { span: Span, start: Position },
+}
+
+impl Place {
+    pub fn line(self) -> Option<usize> {
+        match self {
+            Place::Whole => None,
+            Place::Line(line) => Some(line),
+            Place::Text { start, .. } => Some(start.line),
+        }
+    }
+
+    pub fn column(self) -> Option<usize> {
+        match self {
+            Place::Text { start, .. } => Some(start.column),
+            _ => None,
+        }
+    }
+
+    pub fn span(self) -> Option<Span> {
+        match self {
+            Place::Text { span, .. } => Some(span),
+            _ => None,
+        }
     }
 }
 
@@ -85,6 +121,11 @@ impl Lines {
         let line = self.starts.partition_point(|start| *start <= offset);
         let start = self.starts[line - 1];
         Position { line, column: self.before(text, offset) - self.before(text, start) + 1 }
+    }
+
+    /// The place of a span.
+    pub fn place(&self, text: &str, span: Span) -> Place {
+        Place::Text { span, start: self.position(text, span.start) }
     }
 
     /// The bytes of a line, counted from 1, without its ending.

@@ -66,18 +66,18 @@ fn table_and_schema_together_agree() {
     assert!(
         !findings
             .iter()
-            .any(|finding| ["table-schema", "input-schema-invalid", "schema-not-json"].contains(&finding.rule))
+            .any(|finding| ["table-schema", "input-schema-invalid", "schema-not-json"].contains(&finding.rule.id))
     );
     assert_eq!(document.tools[0].input["properties"]["max_lines"]["examples"], json!([100]));
     let apart = both.replace("\"type\": \"integer\"", "\"type\": \"string\"");
     let findings = judge::lint(&Document::parse(&apart), &Config::default());
-    assert!(findings.iter().any(|finding| finding.rule == "table-schema"));
+    assert!(findings.iter().any(|finding| finding.rule.id == "table-schema"));
 }
 
 #[test]
 fn the_dotted_name_of_the_standard_is_legal() {
     let findings = judge::lint(&Document::parse(&document(TABLE)), &Config::default());
-    assert!(!findings.iter().any(|finding| finding.rule.starts_with("name-")), "{findings:#?}");
+    assert!(!findings.iter().any(|finding| finding.rule.id.starts_with("name-")), "{findings:#?}");
 }
 
 #[test]
@@ -87,7 +87,7 @@ fn the_failure_object_is_known_in_both_forms() {
         let text = document(TABLE).replace("### 5. Error Handling", &format!("{table}{fields}\n### 5. Error Handling"));
         let text = text.replace(FAILURE, "{}");
         let findings = judge::lint(&Document::parse(&text), &Config::default());
-        let rules: Vec<&str> = findings.iter().map(|finding| finding.rule).collect();
+        let rules: Vec<&str> = findings.iter().map(|finding| finding.rule.id).collect();
         (rules.contains(&"error-shape"), rules.contains(&"output-status"))
     };
     let status = "| `status` | `string` | `\"success\"` or `\"failure\"` | `\"success\"` |\n";
@@ -113,5 +113,5 @@ fn the_printed_tool_reads_back_with_one_source_for_both() {
     let second = Document::parse(&printed);
     assert_eq!(first.tools, second.tools);
     assert!(second.tools[0].places.input.table.is_some() && second.tools[0].places.input.schema.is_some());
-    assert!(!judge::lint(&second, &Config::default()).iter().any(|finding| finding.rule == "table-schema"));
+    assert!(!judge::lint(&second, &Config::default()).iter().any(|finding| finding.rule.id == "table-schema"));
 }

@@ -1,0 +1,203 @@
+//! For programs: JSON, SARIF 2.1.0, GitHub's workflow commands and JUnit's XML.
+
+use std::fmt::Write as _;
+
+use serde_json::{Value, json};
+
+use super::{FileReport, Source, escape_markup};
+use crate::finding::{Finding, Linter, Severity};
+
+pub fn json(files: &[FileReport<'_>]) -> Value {
+    let finding = |finding: &Finding| {
+        let mut value = json!({"rule": finding.rule.id, "severity": finding.severity.word()});
+        let parts = [
+            ("line", finding.place.line().map(Value::from)),
+            ("column", finding.place.column().map(Value::from)),
+            ("message", Some(json!(finding.message))),
+            ("component", finding.component.clone().map(Value::from)),
+            ("tool", finding.tool.clone().map(Value::from)),
+            ("fixable", finding.fix.is_some().then_some(json!(true))),
+        ];
+        for (key, part) in parts {
+            if let Some(part) = part {
+                value[key] = part;
+            }
+        }
+        value
+    };
+    let file = |file: &FileReport<'_>| {
+        let mut value = json!({
+            "path": file.path,
+            "tools": file.tools,
+            "findings": file.findings.iter().map(finding).collect::<Vec<_>>(),
+        });
+        if file.findings.more() > 0 {
+            value["more"] = json!(file.findings.more());
+        }
+        value
+    };
+    json!({"files": files.iter().map(file).collect::<Vec<_>>()})
+}
+
+/// The address of a reference page. Without a homepage a name that is stable, since SARIF wants an
+/// absolute address.
+fn address(page: &str) -> String {
+    match env!("CARGO_PKG_HOMEPAGE").trim_end_matches('/') {
+        "" => format!("urn:sinew:{page}"),
+        home => format!("{home}/{page}"),
+    }
+}
+
+pub fn sarif(linter: &Linter, files: &[FileReport<'_>]) -> Value {
+    let level = |severity: Severity| match severity {
+        Severity::Error => "error",
+        Severity::Warning => "warning",
+        Severity::Advice => "note",
+    };
+    let page = address(linter.page);
+    let rules: Vec<Value> = linter
+        .rules
+        .iter()
+        .map(|rule| {
+            json!({
+                "id": rule.id,
+                "shortDescription": {"text": rule.title},
+                "fullDescription": {"text": rule.why},
+                "helpUri": format!("{page}#{}", rule.id),
+                "help": {"text": rule.explain(), "markdown": rule.explain()},
+                "defaultConfiguration": {"level": level(rule.severity)},
+            })
+        })
+        .collect();
+    let result = |file: &FileReport<'_>, finding: &Finding| {
+        let mut location = json!({"artifactLocation": {"uri": uri(file.path)}});
+        if let Some(region) = region(file, finding) {
+            location["region"] = region;
+        }
+        json!({
+            "ruleId": finding.rule.id,
+            "ruleIndex": linter.rules.iter().position(|rule| *rule == finding.rule),
+            "level": level(finding.severity),
+            "message": {"text": finding.message},
+            "locations": [{"physicalLocation": location}],
+        })
+    };
+    let results: Vec<Value> =
+        files.iter().flat_map(|file| file.findings.iter().map(move |finding| result(file, finding))).collect();
+    let driver = json!({
+        "name": linter.name,
+        "version": env!("CARGO_PKG_VERSION"),
+        "informationUri": page,
+        "rules": rules,
+    });
+    let mut run = json!({"tool": {"driver": driver}, "columnKind": "unicodeCodePoints", "results": results});
+    let cut: Vec<Value> = files.iter().filter(|file| file.findings.more() > 0).map(notification).collect();
+    if !cut.is_empty() {
+        run["invocations"] = json!([{"executionSuccessful": true, "toolExecutionNotifications": cut}]);
+    }
+    json!({"$schema": "https://json.schemastore.org/sarif-2.1.0.json", "version": "2.1.0", "runs": [run]})
+}
+
+fn notification(file: &FileReport<'_>) -> Value {
+    json!({
+        "level": "warning",
+        "message": {"text": super::cut(file)},
+        "locations": [{"physicalLocation": {"artifactLocation": {"uri": uri(file.path)}}}],
+    })
+}
+
+fn region(file: &FileReport<'_>, finding: &Finding) -> Option<Value> {
+    let line = finding.place.line()?;
+    let (Source::Text { text, lines }, Some(span), Some(column)) =
+        (file.source, finding.place.span(), finding.place.column())
+    else {
+        return Some(json!({"startLine": line}));
+    };
+    let end = lines.position(text, span.end.max(span.start));
+    let is_empty = (end.line, end.column) == (line, column);
+    let end_column = end.column + usize::from(is_empty);
+    Some(json!({"startLine": line, "startColumn": column, "endLine": end.line, "endColumn": end_column}))
+}
+
+fn uri(path: &str) -> String {
+    let mut uri = String::new();
+    for byte in path.replace('\\', "/").bytes() {
+        match byte {
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' | b'/' | b':' => uri.push(byte as char),
+            _ => {
+                let _ = write!(uri, "%{byte:02X}");
+            }
+        }
+    }
+    uri
+}
+
+pub fn github(files: &[FileReport<'_>]) -> String {
+    let message = |text: &str| printable(text).replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A");
+    let property = |text: &str| message(text).replace(':', "%3A").replace(',', "%2C");
+    let mut page = String::new();
+    for file in files {
+        for finding in file.findings {
+            let command = match finding.severity {
+                Severity::Error => "error",
+                Severity::Warning => "warning",
+                Severity::Advice => "notice",
+            };
+            let line = finding.place.line().map(|line| format!(",line={line}")).unwrap_or_default();
+            let column = finding.place.column().map(|column| format!(",col={column}")).unwrap_or_default();
+            let _ = writeln!(
+                page,
+                "::{command} file={}{line}{column},title={}::{}",
+                property(file.path),
+                property(finding.rule.id),
+                message(&finding.message)
+            );
+        }
+        if file.findings.more() > 0 {
+            let _ = writeln!(page, "::notice file={}::{}", property(file.path), message(&super::cut(file)));
+        }
+    }
+    page
+}
+
+/// Errors are failures; warnings and advice are the output of a test that passed.
+pub fn junit(linter: &Linter, files: &[FileReport<'_>]) -> String {
+    let mut page = format!("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"{}\">\n", linter.name);
+    for file in files {
+        let failures = file.findings.iter().filter(|finding| finding.severity == Severity::Error).count();
+        let path = xml(file.path);
+        let tests = file.findings.len().max(1);
+        let _ = writeln!(page, "  <testsuite name=\"{path}\" tests=\"{tests}\" failures=\"{failures}\">");
+        if file.findings.is_empty() {
+            let _ = writeln!(page, "    <testcase classname=\"{path}\" name=\"{}\"/>", linter.name);
+        }
+        for finding in file.findings {
+            let line = finding.place.line().map(|line| format!(" at {line}")).unwrap_or_default();
+            let column = finding.place.column().map(|column| format!(":{column}")).unwrap_or_default();
+            let message = xml(&finding.message);
+            let word = finding.severity.word();
+            let _ = write!(page, "    <testcase classname=\"{path}\" name=\"{}{line}{column}\">", finding.rule.id);
+            let _ = match finding.severity {
+                Severity::Error => write!(page, "<failure type=\"{word}\" message=\"{message}\"/>"),
+                _ => write!(page, "<system-out>{word}: {message}</system-out>"),
+            };
+            page.push_str("</testcase>\n");
+        }
+        if file.findings.more() > 0 {
+            let _ = writeln!(page, "    <system-out>{}</system-out>", xml(&super::cut(file)));
+        }
+        page.push_str("  </testsuite>\n");
+    }
+    page.push_str("</testsuites>\n");
+    page
+}
+
+/// XML has no way to write most control characters, and a log takes them for commands.
+fn printable(text: &str) -> String {
+    let is_fit = |c: char| matches!(c, '\n' | '\t') || !c.is_control() && !matches!(c, '\u{fffe}' | '\u{ffff}');
+    text.chars().map(|c| if is_fit(c) { c } else { '\u{fffd}' }).collect()
+}
+
+fn xml(text: &str) -> String {
+    escape_markup(&printable(text))
+}
