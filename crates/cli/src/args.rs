@@ -2,11 +2,11 @@
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::str::FromStr;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use serde::{Deserialize, Serialize};
+use sinew_compose::Overrides;
+use sinew_compose::config::MqttDoor;
 use sinew_sim::luck::Luck;
 use sinew_sim::phone::{Android, Lock};
 
@@ -149,6 +149,23 @@ pub struct Doors {
     pub insecure_lan: bool,
 }
 
+impl From<&Doors> for Overrides {
+    fn from(doors: &Doors) -> Overrides {
+        Overrides {
+            listen: doors.listen,
+            devices: doors.devices,
+            mqtt: doors.mqtt,
+            advertise: doors.advertise.clone(),
+            state: doors.state.state.clone(),
+            token: doors.token.clone(),
+            tls: doors.tls,
+            certificate: doors.tls_cert.clone().zip(doors.tls_key.clone()),
+            devices_tls: doors.devices_tls,
+            insecure_lan: doors.insecure_lan,
+        }
+    }
+}
+
 #[derive(Args, Debug)]
 pub struct Demo {
     /// Tell a story instead: a note is written, a list scrolled and a picture pinched on the virtual phone. It opens
@@ -243,48 +260,6 @@ pub struct OneDevice {
 
     #[command(flatten)]
     pub reach: Reach,
-}
-
-/// Where boards speak MQTT, if anywhere.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
-pub enum MqttDoor {
-    Off,
-    At(SocketAddr),
-}
-
-impl MqttDoor {
-    pub fn address(self) -> Option<SocketAddr> {
-        match self {
-            MqttDoor::Off => None,
-            MqttDoor::At(address) => Some(address),
-        }
-    }
-}
-
-impl FromStr for MqttDoor {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<MqttDoor, String> {
-        if text == "off" {
-            return Ok(MqttDoor::Off);
-        }
-        text.parse().map(MqttDoor::At).map_err(|_| "expected an address such as 127.0.0.1:7302, or `off`".to_owned())
-    }
-}
-
-impl TryFrom<String> for MqttDoor {
-    type Error = String;
-
-    fn try_from(text: String) -> Result<MqttDoor, String> {
-        text.parse()
-    }
-}
-
-impl From<MqttDoor> for String {
-    fn from(door: MqttDoor) -> String {
-        door.address().map_or("off".to_owned(), |address| address.to_string())
-    }
 }
 
 #[derive(Args, Debug)]

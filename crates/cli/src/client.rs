@@ -10,6 +10,7 @@ use http_body_util::{BodyExt, Full, Limited};
 use hyper::client::conn::http1::{self, SendRequest};
 use hyper_util::rt::TokioIo;
 use serde_json::Value;
+use sinew_compose::state;
 use sinew_tool::ToolError;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
@@ -18,7 +19,6 @@ use tokio_rustls::TlsConnector;
 use crate::args::Reach;
 use crate::failure::{Failure, Kind};
 use crate::pin::{self, Fingerprint};
-use crate::state;
 
 /// 64 MiB: larger than any answer the gateway lets through.
 const MAX_ANSWER: usize = 64 << 20;
@@ -91,11 +91,6 @@ impl Target {
             token: Some(reach.token.clone().unwrap_or_else(|| running.doors.token.clone())),
             fingerprint: fingerprint.map(Fingerprint::parse).transpose()?,
         })
-    }
-
-    /// A gateway on this machine.
-    pub fn local(address: std::net::SocketAddr, token: &str) -> Result<Target, Failure> {
-        Ok(Target { url: parse_url(&format!("http://{address}"))?, token: Some(token.to_owned()), fingerprint: None })
     }
 
     pub async fn connect(&self) -> Result<Client, Failure> {

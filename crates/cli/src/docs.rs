@@ -6,10 +6,10 @@ use std::fs;
 use std::path::Path;
 
 use clap::{Command, CommandFactory};
+use sinew_compose::config::KEYS;
 use sinew_tool::error::{Actor, McpForm, Retry, TABLE};
 
 use crate::args::Cli;
-use crate::config::KEYS;
 use crate::failure::KINDS;
 
 #[test]

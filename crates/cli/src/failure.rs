@@ -6,6 +6,7 @@
 use std::fmt;
 
 use serde_json::{Value, json};
+use sinew_compose::ErrorKind;
 use sinew_tool::ToolError;
 
 #[derive(Clone, Debug, PartialEq)]
@@ -80,6 +81,24 @@ impl From<ToolError> for Failure {
     fn from(error: ToolError) -> Failure {
         let row = error.kind.row();
         Failure { exit: row.exit, error_type: row.error_type, message: error.message, details: error.details }
+    }
+}
+
+impl From<sinew_compose::Error> for Failure {
+    fn from(error: sinew_compose::Error) -> Failure {
+        let kind = match error.kind {
+            ErrorKind::StateTaken => Kind::StateTaken,
+            ErrorKind::AddressTaken => Kind::DoorTaken,
+            ErrorKind::Config => Kind::Config,
+            ErrorKind::Io => Kind::Io,
+        };
+        Failure::new(kind, error.message)
+    }
+}
+
+impl From<sinew_bench::Error> for Failure {
+    fn from(error: sinew_bench::Error) -> Failure {
+        Failure::new(Kind::Unwell, error.to_string())
     }
 }
 

@@ -1,23 +1,16 @@
 //! The one binary: reads the command line, runs the verb, and turns a failure into a message and an
-//! exit code. Composition is in [`compose`], the verbs in [`commands`].
+//! exit code. The verbs are in [`commands`].
 
-mod android;
 mod args;
-mod bench;
-mod board_doors;
-mod brokers;
 mod client;
 mod commands;
-mod compose;
-mod config;
 #[cfg(test)]
 mod docs;
 mod failure;
-mod near;
 mod pin;
 mod show;
 mod startpage;
-mod state;
+mod stop;
 
 use std::io::IsTerminal;
 use std::process::ExitCode;

@@ -3,9 +3,9 @@
 use std::path::Path;
 
 use serde_json::{Value, json};
+use sinew_compose::state::Doors;
 
 use crate::show::{Ink, Show, Table, clean};
-use crate::state::Doors;
 
 /// All that a start page tells.
 pub struct Page {

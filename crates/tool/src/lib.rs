@@ -15,6 +15,7 @@ pub mod error;
 pub mod family;
 pub mod finding;
 pub mod manifest;
+pub mod near;
 pub mod outcome;
 pub mod tool;
 

@@ -4,13 +4,13 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
+use sinew_tool::near::nearest;
 use sinew_tool::{Content, ErrorKind, ToolError};
 
 use super::{list, text, tools};
 use crate::args::Call;
 use crate::client::{Client, Target, encode};
 use crate::failure::{Failure, Kind};
-use crate::near::nearest;
 use crate::show::{Ink, Show, bytes, clean, print, print_json};
 
 pub async fn run(args: Call, show: Show) -> Result<(), Failure> {

@@ -4,18 +4,18 @@ use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
 
 use serde_json::{Value, json};
+use sinew_compose::android::Agent;
+use sinew_compose::state;
 use sinew_phones::adb::{self, AdbPhone, Server};
 use sinew_phones::agent::CompanionError;
 use sinew_phones::{Companion, Phone, PhoneError};
 use sinew_tool::ToolError;
 
 use super::{list, text};
-use crate::android::Agent;
 use crate::args::{InstallCompanion, Reach};
 use crate::client::Target;
 use crate::failure::{Failure, Kind};
 use crate::show::{Show, clean, print, print_json};
-use crate::state;
 
 /// The built app has 13 KB; more than this is another file.
 const MOST_BYTES: u64 = 8 << 20;

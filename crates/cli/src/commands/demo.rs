@@ -4,6 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use sinew_apps::Follower;
+use sinew_compose::House;
+use sinew_compose::config::{Config, Phones};
+use sinew_compose::state;
 use sinew_gateway::Role;
 use sinew_phones::{PhoneDevice, Profile};
 use sinew_sim::board::{self, BoardConfig, Kind as BoardKind};
@@ -13,12 +16,10 @@ use sinew_tool::DeviceEvent;
 use super::{list, story, text, tools};
 use crate::args::{Demo, Reach};
 use crate::client::Target;
-use crate::compose::House;
-use crate::config::{Config, Phones};
 use crate::failure::{Failure, Kind};
 use crate::show::{Show, print};
 use crate::startpage::{self, Device, Page};
-use crate::state;
+use crate::stop::StopSignal;
 
 /// The label of the demo boards' tokens, by which a later start finds and replaces them.
 const LABEL: &str = "demo board";
@@ -37,13 +38,14 @@ pub async fn run(args: Demo, show: Show) -> Result<(), Failure> {
     if args.story {
         return story::run(show).await;
     }
-    let mut settings = config().with_flags(&args.doors)?;
+    let mut settings = config().with(&(&args.doors).into())?;
     let base = settings.state.clone();
     settings.state = state::demo(&base);
+    let mut stop = StopSignal::new()?;
     let mut house = House::open(settings).await?;
     let joined = show.waiting("waiting for the virtual devices", connect(&mut house)).await;
     if let Err(failure) = joined {
-        house.close().await;
+        house.close(stop.wait()).await;
         return Err(failure);
     }
     let page = Page {
@@ -63,7 +65,7 @@ pub async fn run(args: Demo, show: Show) -> Result<(), Failure> {
         state_flag: (Some(&base) != state::directory(None).ok().as_ref()).then(|| base.display().to_string()),
     };
     print(&if show.json() { format!("{}\n", page.to_json()) } else { page.to_text(show) });
-    house.run().await
+    Ok(house.run(async || stop.wait().await).await?)
 }
 
 /// The usual settings, but the phones on somebody's desk are no part of a demo.

@@ -5,18 +5,18 @@ use std::net::{SocketAddr, TcpListener};
 use std::path::Path;
 
 use serde_json::{Value, json};
+use sinew_compose::android::Agent;
+use sinew_compose::board_doors::{guess_host, ota_url};
+use sinew_compose::brokers::Section;
+use sinew_compose::config::Config;
+use sinew_compose::state::{self, Running};
 use sinew_phones::agent::CompanionError;
 
 use super::{companion, list, text};
-use crate::android::Agent;
 use crate::args::{Doctor, Reach};
-use crate::board_doors::{guess_host, ota_url};
-use crate::brokers::Section;
 use crate::client::Target;
-use crate::config::Config;
 use crate::failure::{Failure, Kind};
 use crate::show::{Ink, Show, clean, print, print_json};
-use crate::state::{self, Running};
 
 /// One finding.
 struct Check {

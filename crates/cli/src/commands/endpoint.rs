@@ -3,15 +3,16 @@
 //! Like `stdio`, this is a pump to the gateway that runs, and only where none does is one opened here.
 
 use serde_json::json;
+use sinew_compose::config::shape;
 use sinew_front::dialout::{self, Address};
 use tokio_util::sync::CancellationToken;
 
-use super::stdio::{Place, find_or_open, shape, stream_path};
+use super::stdio::{Place, find_or_open, stream_path};
 use crate::args::Endpoint;
 use crate::client::Target;
-use crate::compose::StopSignal;
 use crate::failure::{Failure, Kind};
 use crate::show::{Show, print};
+use crate::stop::StopSignal;
 
 pub async fn run(args: Endpoint, show: Show) -> Result<(), Failure> {
     let address: Address = args.broker.parse().map_err(|problem: String| Failure::new(Kind::Usage, problem))?;
@@ -38,11 +39,11 @@ pub async fn run(args: Endpoint, show: Show) -> Result<(), Failure> {
             };
             ran.map_err(|error| Failure::new(Kind::Io, error.to_string()))
         }
-        Place::Here(mut house) => {
+        Place::Here(mut house, mut stop) => {
             announce(&address, &house.doors.url, show);
             let (front, shutdown) = (house.front.clone(), house.shutdown.clone());
             house.spawn(dialout::serve(front, address, shape(args.unfolded), shutdown));
-            house.run().await
+            Ok(house.run(async || stop.wait().await).await?)
         }
     }
 }

@@ -1,6 +1,7 @@
 //! One file a verb. Each reads its arguments, asks the gateway, and shows the answer.
 
 pub mod app;
+mod bench;
 mod boards;
 mod call;
 mod companion;
@@ -21,10 +22,7 @@ mod tools;
 
 use clap::CommandFactory;
 
-pub use stdio::shape;
-
 use crate::args::{Cli, Verb};
-use crate::bench;
 use crate::failure::Failure;
 use crate::show::Show;
 
@@ -46,7 +44,7 @@ pub async fn run(verb: Verb, show: Show) -> Result<(), Failure> {
         Verb::Sim(args) => sim::run(args, show).await,
         Verb::Doctor(args) => doctor::run(args, show).await,
         Verb::Bench(args) => bench::run(args, show).await,
-        Verb::BenchPeer(args) => bench::peer(args.kind).await,
+        Verb::BenchPeer(args) => bench::peer(args).await,
         Verb::Completions(args) => {
             let mut script = Vec::new();
             clap_complete::generate(args.shell, &mut Cli::command(), "sinew", &mut script);

@@ -1,15 +1,18 @@
 //! `sinew serve`: a gateway until it is stopped.
 
+use sinew_compose::House;
+use sinew_compose::config::Config;
+
 use crate::args::Serve;
-use crate::compose::House;
-use crate::config::Config;
 use crate::failure::Failure;
 use crate::show::{Show, print};
 use crate::startpage::{self, Page};
+use crate::stop::StopSignal;
 
 pub async fn run(args: Serve, show: Show) -> Result<(), Failure> {
     let config = args.config.as_deref().map(Config::load).transpose()?.unwrap_or_default();
-    let house = House::open(config.with_flags(&args.doors)?).await?;
+    let mut stop = StopSignal::new()?;
+    let house = House::open(config.with(&(&args.doors).into())?).await?;
     let page = Page {
         title: format!("Sinew {} is running.", env!("CARGO_PKG_VERSION")),
         doors: house.doors.clone(),
@@ -24,5 +27,5 @@ pub async fn run(args: Serve, show: Show) -> Result<(), Failure> {
     };
     // One line, so that whoever started us can read it and go on.
     print(&if show.json() { format!("{}\n", page.to_json()) } else { page.to_text(show) });
-    house.run().await
+    Ok(house.run(async || stop.wait().await).await?)
 }

@@ -4,17 +4,18 @@ use std::path::Path;
 use std::time::Duration;
 
 use serde_json::json;
+use sinew_compose::allow_many_sockets;
+use sinew_compose::state;
 use sinew_sim::board::{self, BoardConfig, Trust, hardware_id};
 use sinew_sim::crowd;
 use sinew_sim::phone::{AgentEnd, Clock, PhoneConfig, Stand};
 use tokio_util::sync::CancellationToken;
 
 use crate::args::{BoardKind, Sim, SimBoard, SimPhone, SimVerb};
-use crate::compose::{StopSignal, allow_many_sockets};
 use crate::failure::{Failure, Kind};
 use crate::pin::Fingerprint;
 use crate::show::{Show, print};
-use crate::state;
+use crate::stop::StopSignal;
 
 pub async fn run(args: Sim, show: Show) -> Result<(), Failure> {
     match args.verb {

@@ -7,16 +7,17 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use sinew_gateway::{Principal, Role, Shape};
+use sinew_compose::config::{MqttDoor, shape};
+use sinew_compose::state;
+use sinew_compose::{Config, ErrorKind, House, Overrides};
+use sinew_gateway::{Principal, Role};
 use tokio::io::{AsyncWriteExt, copy, stdin, stdout};
 
 use super::demo;
-use crate::args::{Doors, MqttDoor, Reach, Stdio};
+use crate::args::{Reach, Stdio};
 use crate::client::Target;
-use crate::compose::House;
-use crate::config::Config;
 use crate::failure::{Failure, Kind};
-use crate::state;
+use crate::stop::StopSignal;
 
 /// Two clients may start at once; the one that comes second waits for the first one's doors.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -25,13 +26,13 @@ const PATIENCE: Duration = Duration::from_secs(10);
 pub enum Place {
     Running(Target),
     /// None ran, so this process has opened one.
-    Here(Box<House>),
+    Here(Box<House>, StopSignal),
 }
 
 pub async fn run(args: Stdio) -> Result<(), Failure> {
     match find_or_open(&args.reach, args.demo).await? {
         Place::Running(target) => pump(&target, args.unfolded).await,
-        Place::Here(house) => serve(*house, &args).await,
+        Place::Here(house, stop) => serve(*house, stop, &args).await,
     }
 }
 
@@ -46,12 +47,13 @@ pub async fn find_or_open(reach: &Reach, demo: bool) -> Result<Place, Failure> {
         if let Some(running) = state::find_running(&directory) {
             return Target::of_running(&running, reach).map(Place::Running);
         }
+        let stop = StopSignal::new()?;
         match open(&own, reach.token.clone(), demo).await {
-            Ok(house) => return Ok(Place::Here(Box::new(house))),
-            Err(failure) if failure.error_type == "StateTaken" && tokio::time::Instant::now() < patience => {
+            Ok(house) => return Ok(Place::Here(Box::new(house), stop)),
+            Err(error) if error.kind == ErrorKind::StateTaken && tokio::time::Instant::now() < patience => {
                 tokio::time::sleep(Duration::from_millis(50)).await;
             }
-            Err(failure) => return Err(failure),
+            Err(error) => return Err(error.into()),
         }
     }
 }
@@ -96,11 +98,7 @@ async fn pump(target: &Target, unfolded: bool) -> Result<(), Failure> {
     }
 }
 
-pub fn shape(unfolded: bool) -> Shape {
-    if unfolded { Shape::Unfolded } else { Shape::Folded }
-}
-
-async fn serve(mut house: House, args: &Stdio) -> Result<(), Failure> {
+async fn serve(mut house: House, mut stop: StopSignal, args: &Stdio) -> Result<(), Failure> {
     if args.demo {
         demo::connect(&mut house).await?;
     }
@@ -110,26 +108,25 @@ async fn serve(mut house: House, args: &Stdio) -> Result<(), Failure> {
         sinew_front::stdio::run(house.front.clone(), principal, shape, stdin(), stdout(), house.shutdown.clone());
     tokio::select! {
         _ = session => {}
-        () = house.stopped() => {}
+        () = stop.wait() => {}
     }
-    house.close().await;
+    house.close(stop.wait()).await;
     Ok(())
 }
 
 /// A gateway at the usual addresses, or at free ones where something else holds those.
-async fn open(directory: &Path, token: Option<String>, demo: bool) -> Result<House, Failure> {
+async fn open(directory: &Path, token: Option<String>, demo: bool) -> Result<House, sinew_compose::Error> {
     let config = if demo { demo::config() } else { Config::default() };
-    let mut doors = Doors { token, ..Doors::default() };
-    doors.state.state = Some(directory.to_owned());
-    match House::open(config.clone().with_flags(&doors)?).await {
-        Err(failure) if failure.error_type == "DoorTaken" => {
-            tracing::warn!("{failure}; going on at free ports");
+    let flags = Overrides { token, state: Some(directory.to_owned()), ..Overrides::default() };
+    match House::open(config.clone().with(&flags)?).await {
+        Err(error) if error.kind == ErrorKind::AddressTaken => {
+            tracing::warn!("{error}; going on at free ports");
             let free = "127.0.0.1:0".parse().ok();
-            House::open(config.with_flags(&Doors {
+            House::open(config.with(&Overrides {
                 listen: free,
                 devices: free,
                 mqtt: free.map(MqttDoor::At),
-                ..doors
+                ..flags
             })?)
             .await
         }

@@ -16,9 +16,9 @@ use serde_json::json;
 use sinew_apps::apk::{self, ApkError, ApkFile, Manifest};
 use sinew_apps::lint::{RULES, code_words, rule};
 use sinew_apps::offer::{self, Finding, Offer, Severity, Words};
+use sinew_tool::near::nearest;
 
 use crate::failure::{Failure, Kind};
-use crate::near::nearest;
 use crate::show::{Ink, Show, clean, print, print_json};
 use args::{App, AppVerb};
 

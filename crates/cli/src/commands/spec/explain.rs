@@ -2,9 +2,9 @@
 
 use serde_json::json;
 use sinew_spec::judge::{RULES, rule};
+use sinew_tool::near::nearest;
 
 use crate::failure::{Failure, Kind};
-use crate::near::nearest;
 use crate::show::{Show, print, print_json};
 
 pub fn run(id: &str, show: Show) -> Result<(), Failure> {

@@ -3,11 +3,11 @@
 use std::path::Path;
 
 use serde_json::{Value, json};
+use sinew_compose::config::Config;
 use sinew_spec::judge::{self, RULES};
 use sinew_tool::finding::Severity;
 
 use super::args::RulesFile;
-use crate::config::Config;
 use crate::failure::{Failure, Kind};
 use crate::show::{Ink, Show, Table, print, print_json};
 

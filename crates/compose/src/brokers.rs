@@ -9,8 +9,8 @@ use sinew_gateway::{Principal, Role, Shape};
 use tokio::io::DuplexStream;
 use tokio_util::sync::CancellationToken;
 
-use crate::commands::shape;
-use crate::failure::{Failure, Kind};
+use crate::config::shape;
+use crate::error::{Error, ErrorKind};
 
 /// What a pipe inside this process holds before its writer waits.
 const PIPE: usize = 64 << 10;
@@ -91,10 +91,10 @@ impl Section {
         }
     }
 
-    pub fn address(&self) -> Result<Address, Failure> {
+    pub fn address(&self) -> Result<Address, Error> {
         let read = |path: &Path| {
             std::fs::read(path)
-                .map_err(|error| Failure::new(Kind::Config, format!("cannot read {}: {error}", path.display())))
+                .map_err(|error| Error::new(ErrorKind::Config, format!("cannot read {}: {error}", path.display())))
         };
         let password = match &self.password_file {
             None => self.password.clone(),
@@ -108,13 +108,13 @@ impl Section {
         Address::new(&self.url, credentials, authorities.as_deref()).map_err(wrong)
     }
 
-    pub fn boards(&self) -> Result<Broker, Failure> {
+    pub fn boards(&self) -> Result<Broker, Error> {
         let topics = Topics::new(&self.presence, &self.up, &self.down).map_err(wrong)?;
         Ok(Broker { address: self.address()?, topics })
     }
 
     /// `state` is the folder that makes this gateway another than the next.
-    pub fn plan(&self, state: &Path) -> Result<Plan, Failure> {
+    pub fn plan(&self, state: &Path) -> Result<Plan, Error> {
         let offering = |name: &String| {
             let description = "Sinew: the tools of the boards, phones and apps of this gateway";
             Offering::new(server_id(state), name, description).map_err(wrong)
@@ -161,8 +161,8 @@ fn server_id(state: &Path) -> String {
     format!("{GATEWAY}{}", &sinew_tool::Digest::of(&serde_json::json!(place)).hex()[..12])
 }
 
-fn wrong(problem: String) -> Failure {
-    Failure::new(Kind::Config, format!("`brokers`: {problem}"))
+fn wrong(problem: String) -> Error {
+    Error::new(ErrorKind::Config, format!("`brokers`: {problem}"))
 }
 
 #[cfg(test)]

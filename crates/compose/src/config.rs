@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,14 +17,12 @@ use sinew_front::dialout::Address;
 use sinew_gateway::Shape;
 use sinew_phones::{Extension, Profile, adb};
 use sinew_spec::judge;
+use sinew_tool::near::nearest;
 
 use crate::android::Agent;
-use crate::args::{Doors, MqttDoor};
 use crate::brokers;
-use crate::commands::shape;
-use crate::compose::{Certificate, Settings};
-use crate::failure::{Failure, Kind};
-use crate::near::nearest;
+use crate::error::{Error, ErrorKind};
+use crate::house::{Certificate, Settings};
 use crate::state;
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -196,8 +195,70 @@ pub struct Endpoint {
     pub unfolded: bool,
 }
 
+/// Where boards speak MQTT, if anywhere.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub enum MqttDoor {
+    Off,
+    At(SocketAddr),
+}
+
+impl MqttDoor {
+    pub fn address(self) -> Option<SocketAddr> {
+        match self {
+            MqttDoor::Off => None,
+            MqttDoor::At(address) => Some(address),
+        }
+    }
+}
+
+impl FromStr for MqttDoor {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<MqttDoor, String> {
+        if text == "off" {
+            return Ok(MqttDoor::Off);
+        }
+        text.parse().map(MqttDoor::At).map_err(|_| "expected an address such as 127.0.0.1:7302, or `off`".to_owned())
+    }
+}
+
+impl TryFrom<String> for MqttDoor {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<MqttDoor, String> {
+        text.parse()
+    }
+}
+
+impl From<MqttDoor> for String {
+    fn from(door: MqttDoor) -> String {
+        door.address().map_or("off".to_owned(), |address| address.to_string())
+    }
+}
+
+/// What the command line says otherwise; it wins over the file.
+#[derive(Clone, Debug, Default)]
+pub struct Overrides {
+    pub listen: Option<SocketAddr>,
+    pub devices: Option<SocketAddr>,
+    pub mqtt: Option<MqttDoor>,
+    pub advertise: Option<String>,
+    pub state: Option<PathBuf>,
+    pub token: Option<String>,
+    pub tls: bool,
+    /// Certificate chain and private key.
+    pub certificate: Option<(PathBuf, PathBuf)>,
+    pub devices_tls: bool,
+    pub insecure_lan: bool,
+}
+
+/// How the tools are offered: each device's under names of their own, or those of equal devices as one.
+pub fn shape(unfolded: bool) -> Shape {
+    if unfolded { Shape::Unfolded } else { Shape::Folded }
+}
+
 /// One key, for the reference page and for the message about a wrong one.
-#[cfg_attr(not(test), expect(dead_code, reason = "the reference page is printed by a test"))]
 pub struct Key {
     pub name: &'static str,
     pub example: &'static str,
@@ -272,11 +333,11 @@ impl Default for Config {
 }
 
 impl Config {
-    pub fn load(path: &Path) -> Result<Config, Failure> {
+    pub fn load(path: &Path) -> Result<Config, Error> {
         let text = std::fs::read_to_string(path)
-            .map_err(|error| Failure::new(Kind::Config, format!("cannot read {}: {error}", path.display())))?;
-        let mut config =
-            Config::parse(&text).map_err(|what| Failure::new(Kind::Config, format!("{}: {what}", path.display())))?;
+            .map_err(|error| Error::new(ErrorKind::Config, format!("cannot read {}: {error}", path.display())))?;
+        let mut config = Config::parse(&text)
+            .map_err(|what| Error::new(ErrorKind::Config, format!("{}: {what}", path.display())))?;
         let folder = path.parent().unwrap_or(Path::new(""));
         for file in
             [&mut config.tls_cert, &mut config.tls_key, &mut config.state, &mut config.lock].into_iter().flatten()
@@ -327,31 +388,31 @@ impl Config {
     }
 
     /// File and flags joined, checked, and ready to compose.
-    pub fn with_flags(self, doors: &Doors) -> Result<Settings, Failure> {
-        let endpoints = self.addresses().map_err(|problem| Failure::new(Kind::Config, problem))?;
-        let pictures = self.pictures().map_err(|problem| Failure::new(Kind::Config, problem))?;
-        let listen = doors.listen.unwrap_or(self.listen);
-        let devices = doors.devices.unwrap_or(self.devices);
-        let files = doors.tls_cert.clone().zip(doors.tls_key.clone()).or(self.tls_cert.zip(self.tls_key));
-        let tls = doors.tls || self.tls || files.is_some();
-        let devices_tls = doors.devices_tls || self.devices_tls;
-        let open = doors.insecure_lan || self.insecure_lan;
+    pub fn with(self, flags: &Overrides) -> Result<Settings, Error> {
+        let endpoints = self.addresses().map_err(|problem| Error::new(ErrorKind::Config, problem))?;
+        let pictures = self.pictures().map_err(|problem| Error::new(ErrorKind::Config, problem))?;
+        let listen = flags.listen.unwrap_or(self.listen);
+        let devices = flags.devices.unwrap_or(self.devices);
+        let files = flags.certificate.clone().or(self.tls_cert.zip(self.tls_key));
+        let tls = flags.tls || self.tls || files.is_some();
+        let devices_tls = flags.devices_tls || self.devices_tls;
+        let open = flags.insecure_lan || self.insecure_lan;
         check_exposure("--listen", listen, tls, "--tls", open)?;
         check_exposure("--devices", devices, devices_tls, "--devices-tls", open)?;
-        let mqtt = doors.mqtt.unwrap_or(self.mqtt).address();
+        let mqtt = flags.mqtt.unwrap_or(self.mqtt).address();
         let all = [("--listen", Some(listen)), ("--devices", Some(devices)), ("--mqtt", mqtt)];
         check_apart(&all)?;
         if let Some(address) = mqtt {
             check_exposure("--mqtt", address, devices_tls, "--devices-tls", open)?;
         }
-        let state = doors.state.state.clone().or(self.state);
+        let state = flags.state.clone().or(self.state);
         let state = state::directory(state.as_deref())?;
         let brokers = self.brokers.iter().map(|broker| broker.plan(&state)).collect::<Result<_, _>>()?;
         Ok(Settings {
             listen,
             devices,
             mqtt,
-            advertise: doors.advertise.clone().or(self.advertise),
+            advertise: flags.advertise.clone().or(self.advertise),
             offer: match self.bootstrap {
                 Offered::Mqtt => Offer::Mqtt,
                 Offered::Websocket => Offer::WebSocket,
@@ -359,7 +420,7 @@ impl Config {
             },
             phones: self.phones.offer(&state),
             state,
-            token: doors.token.clone(),
+            token: flags.token.clone(),
             tls,
             devices_tls,
             certificate: files.map_or(Certificate::Own, |(cert, key)| Certificate::Files { cert, key }),
@@ -378,12 +439,12 @@ impl Config {
     }
 }
 
-fn check_exposure(flag: &str, address: SocketAddr, tls: bool, tls_flag: &str, open: bool) -> Result<(), Failure> {
+fn check_exposure(flag: &str, address: SocketAddr, tls: bool, tls_flag: &str, open: bool) -> Result<(), Error> {
     if address.ip().is_loopback() || tls || open {
         return Ok(());
     }
-    Err(Failure::new(
-        Kind::Config,
+    Err(Error::new(
+        ErrorKind::Config,
         format!(
             "{flag} {address} is reachable from the network, and without TLS tokens would travel in the clear; \
              add {tls_flag}, or --insecure-lan if you trust everyone on that network"
@@ -392,13 +453,13 @@ fn check_exposure(flag: &str, address: SocketAddr, tls: bool, tls_flag: &str, op
 }
 
 /// Two doors at one address: the second would find it taken, by us.
-fn check_apart(doors: &[(&str, Option<SocketAddr>)]) -> Result<(), Failure> {
+fn check_apart(doors: &[(&str, Option<SocketAddr>)]) -> Result<(), Error> {
     let same = |one: SocketAddr, other: SocketAddr| one == other && one.port() != 0;
     for (index, (flag, address)) in doors.iter().enumerate() {
         let twin = doors[..index].iter().find(|(_, other)| address.zip(*other).is_some_and(|(a, b)| same(a, b)));
         if let (Some((other, _)), Some(address)) = (twin, address) {
             let message = format!("{other} and {flag} are both {address}; give each door a port of its own");
-            return Err(Failure::new(Kind::Config, message));
+            return Err(Error::new(ErrorKind::Config, message));
         }
     }
     Ok(())
@@ -460,14 +521,14 @@ mod tests {
 
     #[test]
     fn listening_beyond_loopback_needs_tls_or_the_word() {
-        let doors = |edit: fn(&mut Doors)| {
-            let mut doors = Doors { listen: "0.0.0.0:7300".parse().ok(), ..Doors::default() };
-            doors.state.state = Some("/tmp/sinew-none".into());
+        let doors = |edit: fn(&mut Overrides)| {
+            let mut doors = Overrides { listen: "0.0.0.0:7300".parse().ok(), ..Overrides::default() };
+            doors.state = Some("/tmp/sinew-none".into());
             edit(&mut doors);
-            Config::default().with_flags(&doors)
+            Config::default().with(&doors)
         };
         let refused = doors(|_| ()).expect_err("must be refused");
-        assert_eq!(refused.exit, 78);
+        assert_eq!(refused.kind, ErrorKind::Config);
         assert!(refused.message.contains("--tls") && refused.message.contains("--insecure-lan"));
         assert!(doors(|doors| doors.tls = true).is_ok());
         assert!(doors(|doors| doors.insecure_lan = true).is_ok());
@@ -513,9 +574,9 @@ mod tests {
     #[test]
     fn a_flag_wins_over_the_file() {
         let config = Config::parse("listen = '127.0.0.1:1'\ndevices = '127.0.0.1:2'").expect("valid");
-        let mut doors = Doors { listen: "127.0.0.1:9".parse().ok(), ..Doors::default() };
-        doors.state.state = Some("/tmp/sinew-none".into());
-        let settings = config.with_flags(&doors).expect("valid");
+        let mut doors = Overrides { listen: "127.0.0.1:9".parse().ok(), ..Overrides::default() };
+        doors.state = Some("/tmp/sinew-none".into());
+        let settings = config.with(&doors).expect("valid");
         assert_eq!((settings.listen.port(), settings.devices.port()), (9, 2));
     }
 }

@@ -10,8 +10,8 @@ use serde_json::Value;
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::{Child, Command};
 
-use super::load::{Connection, unwell};
-use crate::failure::Failure;
+use crate::Error;
+use crate::load::{Connection, unwell};
 
 /// The token of every gateway that is measured.
 pub const TOKEN: &str = "snw-bench-token-0123456789abcdef";
@@ -28,7 +28,7 @@ pub struct Process {
 
 impl Process {
     /// Starts this program with other arguments and waits for its first line, which is JSON.
-    pub async fn start(arguments: &[&str]) -> Result<Process, Failure> {
+    pub async fn start(arguments: &[&str]) -> Result<Process, Error> {
         let mut child = spawn(arguments)?;
         let out = child.stdout.take().ok_or_else(|| unwell("a process without standard output"))?;
         let mut lines = BufReader::new(out).lines();
@@ -41,7 +41,7 @@ impl Process {
         Ok(Process { child, page })
     }
 
-    pub fn address(&self) -> Result<SocketAddr, Failure> {
+    pub fn address(&self) -> Result<SocketAddr, Error> {
         let url = self.page["url"].as_str().unwrap_or_default();
         let address = url.rsplit('/').next().and_then(|address| address.parse().ok());
         address.ok_or_else(|| unwell(format!("`{url}` is no address")))
@@ -56,7 +56,7 @@ impl Process {
     }
 
     /// Resident memory in bytes.
-    pub fn resident(&self) -> Result<u64, Failure> {
+    pub fn resident(&self) -> Result<u64, Error> {
         resident(self.child.id())
     }
 
@@ -65,7 +65,7 @@ impl Process {
     }
 }
 
-fn spawn(arguments: &[&str]) -> Result<Child, Failure> {
+fn spawn(arguments: &[&str]) -> Result<Child, Error> {
     let program = std::env::current_exe().map_err(|error| unwell(format!("where am I? {error}")))?;
     Command::new(program)
         .args(arguments)
@@ -83,7 +83,7 @@ fn spawn(arguments: &[&str]) -> Result<Child, Failure> {
 }
 
 /// A gateway of its own, on a fresh state directory and free ports.
-pub async fn gateway(state: &Path) -> Result<Process, Failure> {
+pub async fn gateway(state: &Path) -> Result<Process, Error> {
     let state = state.display().to_string();
     let free = "127.0.0.1:0";
     let arguments = [
@@ -105,7 +105,7 @@ pub async fn gateway(state: &Path) -> Result<Process, Failure> {
 }
 
 /// Virtual boards in a process of their own.
-pub async fn boards(url: &str, first: u32, count: u32) -> Result<Process, Failure> {
+pub async fn boards(url: &str, first: u32, count: u32) -> Result<Process, Error> {
     let (first, count) = (first.to_string(), count.to_string());
     let whereto = ["sim", "board", "--connect", url, "--token", TOKEN, "--output", "json"];
     let which = ["--kind", "relay", "--first", &first, "--count", &count];
@@ -113,7 +113,7 @@ pub async fn boards(url: &str, first: u32, count: u32) -> Result<Process, Failur
 }
 
 /// Virtual boards that dial from an address of their own, so that there are ports enough for all.
-pub async fn boards_from(source: &str, url: &str, first: u32, count: u32) -> Result<Process, Failure> {
+pub async fn boards_from(source: &str, url: &str, first: u32, count: u32) -> Result<Process, Error> {
     let (first, count) = (first.to_string(), count.to_string());
     let whereto = ["sim", "board", "--connect", url, "--token", TOKEN, "--output", "json", "--source", source];
     let which = ["--kind", "relay", "--first", &first, "--count", &count];
@@ -121,7 +121,7 @@ pub async fn boards_from(source: &str, url: &str, first: u32, count: u32) -> Res
 }
 
 /// How long a gateway takes from its start to its first answer, and its memory at rest.
-pub async fn start_figures(state: &Path) -> Result<(f64, u64), Failure> {
+pub async fn start_figures(state: &Path) -> Result<(f64, u64), Error> {
     let free = std::net::TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr());
     let address = free.map_err(|error| unwell(format!("no free port: {error}")))?;
     let (listen, state) = (address.to_string(), state.display().to_string());
@@ -161,7 +161,7 @@ pub async fn start_figures(state: &Path) -> Result<(f64, u64), Failure> {
     Ok((ready.as_secs_f64() * 1e3, resident))
 }
 
-fn resident(pid: Option<u32>) -> Result<u64, Failure> {
+fn resident(pid: Option<u32>) -> Result<u64, Error> {
     let path = format!("/proc/{}/status", pid.unwrap_or_default());
     let status = std::fs::read_to_string(&path).map_err(|error| unwell(format!("{path}: {error}")))?;
     let kibibytes =
@@ -173,7 +173,7 @@ fn resident(pid: Option<u32>) -> Result<u64, Failure> {
 pub struct Scratch(PathBuf);
 
 impl Scratch {
-    pub fn new() -> Result<Scratch, Failure> {
+    pub fn new() -> Result<Scratch, Error> {
         let path = std::env::temp_dir().join(format!("sinew-bench-{}", std::process::id()));
         std::fs::create_dir_all(&path).map_err(|error| unwell(format!("{}: {error}", path.display())))?;
         Ok(Scratch(path))

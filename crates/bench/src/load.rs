@@ -4,10 +4,12 @@
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
+use serde_json::Value;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-use crate::failure::{Failure, Kind};
+use crate::Error;
+use crate::process::TOKEN;
 
 /// What one run brought.
 #[derive(Debug, Default)]
@@ -33,7 +35,7 @@ impl Tally {
 }
 
 /// One keep-alive connection for each request, each sending it over and over until the time is up.
-pub fn run(address: SocketAddr, requests: Vec<Vec<u8>>, time: Duration) -> Result<Tally, Failure> {
+pub fn run(address: SocketAddr, requests: Vec<Vec<u8>>, time: Duration) -> Result<Tally, Error> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -55,7 +57,7 @@ pub fn run(address: SocketAddr, requests: Vec<Vec<u8>>, time: Duration) -> Resul
                         connection.exchange(&request).await?;
                         latencies.push(sent.elapsed().as_nanos() as f64 / 1e3);
                     }
-                    Ok::<_, Failure>(latencies)
+                    Ok::<_, Error>(latencies)
                 })
             })
             .collect();
@@ -72,12 +74,7 @@ pub fn run(address: SocketAddr, requests: Vec<Vec<u8>>, time: Duration) -> Resul
 
 /// Sends the requests in turns, so many a second in all, whether or not those before are answered. Where no
 /// connection was free when a call was due, its time counts from then, so that the waiting is not forgotten.
-pub fn run_paced(
-    address: SocketAddr,
-    requests: Vec<Vec<u8>>,
-    per_second: u32,
-    time: Duration,
-) -> Result<Tally, Failure> {
+pub fn run_paced(address: SocketAddr, requests: Vec<Vec<u8>>, per_second: u32, time: Duration) -> Result<Tally, Error> {
     const CONNECTIONS: u32 = 64;
     // Far apart, so that neighbours are not called one after the other.
     const STRIDE: usize = 7919;
@@ -132,15 +129,16 @@ pub fn run_paced(
 
 /// A keep-alive connection and the answer it last read.
 pub struct Connection {
+    address: SocketAddr,
     stream: TcpStream,
     buffer: Vec<u8>,
 }
 
 impl Connection {
-    pub async fn open(address: SocketAddr) -> Result<Connection, Failure> {
+    pub async fn open(address: SocketAddr) -> Result<Connection, Error> {
         let stream = TcpStream::connect(address).await.map_err(|error| unwell(format!("{address}: {error}")))?;
         stream.set_nodelay(true).map_err(|error| unwell(format!("{address}: {error}")))?;
-        Ok(Connection { stream, buffer: Vec::with_capacity(16 << 10) })
+        Ok(Connection { address, stream, buffer: Vec::with_capacity(16 << 10) })
     }
 
     /// Whether a request is answered with 200.
@@ -149,7 +147,7 @@ impl Connection {
     }
 
     /// Sends a request and reads its answer, which must be a success. Gives the length of the body.
-    pub async fn exchange(&mut self, request: &[u8]) -> Result<usize, Failure> {
+    pub async fn exchange(&mut self, request: &[u8]) -> Result<usize, Error> {
         let body = self.read(request).await?;
         let body = &self.buffer[body..];
         if !self.buffer.starts_with(b"HTTP/1.1 200") || !is_success(body) {
@@ -158,8 +156,18 @@ impl Connection {
         Ok(body.len())
     }
 
+    /// What a path of the measured gateway's API answers.
+    pub async fn get(&mut self, path: &str) -> Result<Value, Error> {
+        let request = format!("GET {path} HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {TOKEN}\r\n\r\n", self.address);
+        let body = self.read(request.as_bytes()).await?;
+        if !self.buffer.starts_with(b"HTTP/1.1 200") {
+            return Err(unwell(format!("{path}: {}", self.sample())));
+        }
+        serde_json::from_slice(&self.buffer[body..]).map_err(|error| unwell(format!("{path}: {error}")))
+    }
+
     /// Sends a request and reads its answer; says where the body starts.
-    async fn read(&mut self, request: &[u8]) -> Result<usize, Failure> {
+    async fn read(&mut self, request: &[u8]) -> Result<usize, Error> {
         self.stream.write_all(request).await.map_err(|error| unwell(format!("sending: {error}")))?;
         self.buffer.clear();
         loop {
@@ -199,8 +207,8 @@ fn find(text: &[u8], part: &[u8]) -> Option<usize> {
     text.windows(part.len()).position(|window| window == part)
 }
 
-pub fn unwell(what: impl Into<String>) -> Failure {
-    Failure::new(Kind::Unwell, what)
+pub fn unwell(what: impl Into<String>) -> Error {
+    Error(what.into())
 }
 
 /// The value below which this share of the sorted samples lies.

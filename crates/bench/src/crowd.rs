@@ -12,11 +12,11 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 use tokio::process::{Child, Command};
 
-use super::load::{self, percentile, unwell};
-use super::process::{Process, Scratch, TOKEN};
-use super::report::{Figure, Report};
-use super::{PUBLIC_TOOL, Plan, in_thread, request};
-use crate::failure::Failure;
+use crate::Error;
+use crate::load::{self, percentile, unwell};
+use crate::process::{Process, Scratch, TOKEN};
+use crate::report::{Figure, Report};
+use crate::{PUBLIC_TOOL, Plan, in_thread, request};
 
 /// Those who pay for what all of them share.
 const FIRST: u32 = 32;
@@ -24,7 +24,7 @@ const CONNECTIONS: u32 = 32;
 /// All of them have joined by then, on any machine worth measuring.
 const PATIENCE: Duration = Duration::from_secs(1200);
 
-pub async fn measure(count: u32, plan: &Plan, scratch: &Scratch, report: &mut Report) -> Result<(), Failure> {
+pub async fn measure(count: u32, plan: &Plan, scratch: &Scratch, report: &mut Report) -> Result<(), Error> {
     let folder = scratch.folder("crowd");
     let (mut mosquitto, broker) = broker(&folder).await?;
     let gateway = gateway(&folder, &broker, count + FIRST).await?;
@@ -68,7 +68,7 @@ pub async fn measure(count: u32, plan: &Plan, scratch: &Scratch, report: &mut Re
 }
 
 /// A Mosquitto on a free port, and its address.
-async fn broker(folder: &Path) -> Result<(Child, String), Failure> {
+async fn broker(folder: &Path) -> Result<(Child, String), Error> {
     let io = |error: std::io::Error| unwell(format!("{}: {error}", folder.display()));
     std::fs::create_dir_all(folder).map_err(io)?;
     let free = std::net::TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr());
@@ -96,7 +96,7 @@ async fn broker(folder: &Path) -> Result<(Child, String), Failure> {
     Ok((child, format!("mqtt://{address}")))
 }
 
-async fn gateway(folder: &Path, broker: &str, count: u32) -> Result<Process, Failure> {
+async fn gateway(folder: &Path, broker: &str, count: u32) -> Result<Process, Error> {
     let config = folder.join("sinew.toml");
     let text = format!(
         "listen = \"127.0.0.1:0\"\ndevices = \"127.0.0.1:0\"\nmqtt = \"off\"\nmax-devices = {count}\n[[brokers]]\nurl = \"{broker}\"\n"
@@ -107,7 +107,7 @@ async fn gateway(folder: &Path, broker: &str, count: u32) -> Result<Process, Fai
     Process::start(&arguments).await
 }
 
-async fn crowd(broker: &str, first: u32, count: u32) -> Result<Process, Failure> {
+async fn crowd(broker: &str, first: u32, count: u32) -> Result<Process, Error> {
     let (first, count) = (first.to_string(), count.to_string());
     let whereto = ["sim", "board", "--broker", broker, "--crowd", "--output", "json"];
     let which = ["--kind", "relay", "--first", &first, "--count", &count];
@@ -116,8 +116,8 @@ async fn crowd(broker: &str, first: u32, count: u32) -> Result<Process, Failure>
 
 /// Waits until these boards are known, one small question each, and seldom: while boards join, every answer is made
 /// from a fresh look at all of them.
-async fn joined(address: SocketAddr, first: u32, count: u32) -> Result<(), Failure> {
-    let mut client = crate::client::Target::local(address, TOKEN)?.connect().await?;
+async fn joined(address: SocketAddr, first: u32, count: u32) -> Result<(), Error> {
+    let mut client = load::Connection::open(address).await?;
     let patience = Instant::now() + PATIENCE;
     for number in first..first + count {
         let path = format!("/api/v1/events?limit=1&device=board-{number:06x}");

@@ -11,8 +11,8 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::Message;
 
-use super::load::unwell;
-use crate::failure::Failure;
+use crate::Error;
+use crate::load::unwell;
 
 /// A board on the other end of a socket, ready to be called.
 pub struct Direct {
@@ -23,7 +23,7 @@ pub struct Direct {
 
 impl Direct {
     /// Takes the first board that dials in.
-    pub async fn accept(listener: &TcpListener) -> Result<Direct, Failure> {
+    pub async fn accept(listener: &TcpListener) -> Result<Direct, Error> {
         let (stream, _) = listener.accept().await.map_err(|error| unwell(format!("no board: {error}")))?;
         stream.set_nodelay(true).map_err(|error| unwell(format!("no board: {error}")))?;
         let socket = tokio_tungstenite::accept_async(stream).await;
@@ -36,7 +36,7 @@ impl Direct {
     }
 
     /// One call and its answer, which must be a success.
-    pub async fn call(&mut self, tool: &str) -> Result<(), Failure> {
+    pub async fn call(&mut self, tool: &str) -> Result<(), Error> {
         let now = self.now();
         let ticket = self.session.call(now, tool, &Args::new(), Duration::from_secs(10));
         let answer = self.until(|event| match event {
@@ -47,7 +47,7 @@ impl Direct {
     }
 
     /// Sends and receives until the awaited event comes.
-    async fn until<T>(&mut self, mut wanted: impl FnMut(Event) -> Option<T>) -> Result<T, Failure> {
+    async fn until<T>(&mut self, mut wanted: impl FnMut(Event) -> Option<T>) -> Result<T, Error> {
         loop {
             match self.session.poll() {
                 Output::Send(text) => {

@@ -15,23 +15,23 @@ use sinew_phones::{
 use sinew_sim::phone::{Clock, Lock, Setup, VirtualPhone};
 use sinew_tool::{DeviceEvent, Outcome, Silent, Tool};
 
-use super::Plan;
-use super::load::{percentile, unwell};
-use super::process::Scratch;
-use super::report::{Figure, Report};
-use crate::failure::Failure;
+use crate::Error;
+use crate::Plan;
+use crate::load::{percentile, unwell};
+use crate::process::Scratch;
+use crate::report::{Figure, Report};
 
 /// The longest of the slow phones' commands, as the shell of a real phone takes it.
 const SLOW: Duration = Duration::from_millis(50);
 
-pub async fn measure(plan: &Plan, scratch: &Scratch, report: &mut Report) -> Result<(), Failure> {
+pub async fn measure(plan: &Plan, scratch: &Scratch, report: &mut Report) -> Result<(), Error> {
     calls(plan, report).await?;
     pictures(plan, scratch, report).await?;
     side_by_side(plan, report).await?;
     lists(report)
 }
 
-async fn calls(plan: &Plan, report: &mut Report) -> Result<(), Failure> {
+async fn calls(plan: &Plan, report: &mut Report) -> Result<(), Error> {
     let (small, large) = (dump(122), dump(10_000));
     let parsed = xml::parse(&large).map_err(|error| unwell(format!("the made-up dump: {error}")))?;
     let house = House::open()?;
@@ -52,7 +52,7 @@ async fn calls(plan: &Plan, report: &mut Report) -> Result<(), Failure> {
     Ok(())
 }
 
-async fn pictures(plan: &Plan, scratch: &Scratch, report: &mut Report) -> Result<(), Failure> {
+async fn pictures(plan: &Plan, scratch: &Scratch, report: &mut Report) -> Result<(), Error> {
     let phone = VirtualPhone::new(Setup { lock: Lock::None, ..Setup::default() }, Clock::Virtual);
     let failed = |error: PhoneError| unwell(format!("the virtual phone's picture: {error}"));
     phone.open_app("com.android.gallery3d").await.map_err(failed)?;
@@ -92,7 +92,7 @@ async fn turbo(plan: &Plan, path: &Path, width: u32, height: u32, pixels: &[u8])
     rate.map(|rate: f64| 1e3 / rate).ok_or_else(|| "tjbench told no frame rate".to_owned())
 }
 
-async fn side_by_side(plan: &Plan, report: &mut Report) -> Result<(), Failure> {
+async fn side_by_side(plan: &Plan, report: &mut Report) -> Result<(), Error> {
     let house = House::open()?;
     let names = ["slow-1", "slow-2", "slow-3", "slow-4"];
     for name in names {
@@ -107,7 +107,7 @@ async fn side_by_side(plan: &Plan, report: &mut Report) -> Result<(), Failure> {
         for _ in 0..taps {
             house.call(name, "press_home", json!({})).await?;
         }
-        Ok::<_, Failure>(())
+        Ok::<_, Error>(())
     };
     let started = Instant::now();
     work(names[0]).await?;
@@ -122,12 +122,12 @@ async fn side_by_side(plan: &Plan, report: &mut Report) -> Result<(), Failure> {
     Ok(())
 }
 
-fn lists(report: &mut Report) -> Result<(), Failure> {
+fn lists(report: &mut Report) -> Result<(), Error> {
     let listed = |profile: Profile| {
         let house = House::open()?;
         house.join_with(Prompt { name: "listed", seen: Seen::Tree(Tree::default()) }, profile);
         let list = house.gateway.list(&Principal::new("bench", Role::Client), Shape::Folded);
-        Ok::<_, Failure>(
+        Ok::<_, Error>(
             list.tools
                 .iter()
                 .filter(|public| public.selector.is_some())
@@ -156,7 +156,7 @@ struct House {
 }
 
 impl House {
-    fn open() -> Result<House, Failure> {
+    fn open() -> Result<House, Error> {
         let gateway = Gateway::open(sinew_gateway::Settings::default());
         Ok(House { gateway: gateway.map_err(|error| unwell(format!("no gateway: {error}")))? })
     }
@@ -169,14 +169,15 @@ impl House {
         self.gateway.apply(DeviceEvent::Joined(Arc::new(PhoneDevice::new(phone, profile))));
     }
 
-    async fn call(&self, phone: &str, tool: &str, args: Value) -> Result<Outcome, Failure> {
+    async fn call(&self, phone: &str, tool: &str, args: Value) -> Result<Outcome, Error> {
         let args = args.as_object().cloned().unwrap_or_default();
         let who = Principal::new("bench", Role::Client);
-        Ok(self.gateway.call_on(who, phone, tool, args, Arc::new(Silent), None, "bench").await?)
+        let called = self.gateway.call_on(who, phone, tool, args, Arc::new(Silent), None, "bench").await;
+        called.map_err(|error| unwell(format!("`{tool}` failed: {error}")))
     }
 
     /// The median of many calls, in milliseconds.
-    async fn time(&self, plan: &Plan, phone: &str, tool: &str, args: Value) -> Result<f64, Failure> {
+    async fn time(&self, plan: &Plan, phone: &str, tool: &str, args: Value) -> Result<f64, Error> {
         self.call(phone, tool, args.clone()).await?;
         let mut times = Vec::new();
         let end = Instant::now() + plan.time;

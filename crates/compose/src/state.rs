@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::failure::{Failure, Kind};
+use crate::error::{Error, ErrorKind};
 
 const DOORS: &str = "doors.json";
 
@@ -41,17 +41,17 @@ pub struct Running {
 }
 
 /// The state directory: the one given, else XDG's.
-pub fn directory(given: Option<&Path>) -> Result<PathBuf, Failure> {
+pub fn directory(given: Option<&Path>) -> Result<PathBuf, Error> {
     if let Some(given) = given {
         return std::path::absolute(given)
-            .map_err(|error| Failure::new(Kind::Config, format!("state directory {}: {error}", given.display())));
+            .map_err(|error| Error::new(ErrorKind::Config, format!("state directory {}: {error}", given.display())));
     }
     // XDG says that a relative path is invalid and to be ignored.
     let from = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     from("XDG_STATE_HOME")
         .or_else(|| from("HOME").map(|home| home.join(".local/state")))
         .map(|base| base.join("sinew"))
-        .ok_or_else(|| Failure::new(Kind::Config, "no home directory to keep state in; give --state DIR"))
+        .ok_or_else(|| Error::new(ErrorKind::Config, "no home directory to keep state in; give --state DIR"))
 }
 
 /// The folder of `sinew demo` inside a state directory.
@@ -73,7 +73,7 @@ pub fn running(directory: &Path) -> Option<Running> {
 }
 
 /// Leaves word of the doors for client commands; readable by the owner alone, as it holds the token.
-pub fn write_doors(directory: &Path, doors: &Doors) -> Result<(), Failure> {
+pub fn write_doors(directory: &Path, doors: &Doors) -> Result<(), Error> {
     let path = directory.join(DOORS);
     let write = || -> std::io::Result<()> {
         let beside = directory.join("doors.json.new");
@@ -84,7 +84,7 @@ pub fn write_doors(directory: &Path, doors: &Doors) -> Result<(), Failure> {
         options.open(&beside)?.write_all(&serde_json::to_vec_pretty(doors)?)?;
         fs::rename(&beside, &path)
     };
-    write().map_err(|error| Failure::new(Kind::Io, format!("cannot write {}: {error}", path.display())))
+    write().map_err(|error| Error::new(ErrorKind::Io, format!("cannot write {}: {error}", path.display())))
 }
 
 pub fn remove_doors(directory: &Path) {

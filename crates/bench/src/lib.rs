@@ -1,4 +1,4 @@
-//! `sinew bench`: speed and size on this machine, against yardsticks in the same run.
+//! The benchmark behind `sinew bench`: speed and size on this machine, against yardsticks in the same run.
 //!
 //! Everything shares the machine: the load generator, the gateway, and virtual boards in a process of
 //! their own over real sockets, with tokens, validation and audit as always. Rounds of the gateway and
@@ -20,12 +20,15 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 use tokio::net::TcpListener;
 
-use crate::args::{Bench, PeerKind};
-use crate::failure::Failure;
-use crate::show::{Show, print, print_json};
+pub use report::{Figure, Report, Target};
+
 use load::{percentile, unwell};
 use process::{Process, Scratch, TOKEN};
-use report::{Figure, Report};
+
+/// Why something could not be measured.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct Error(String);
 
 /// As many as the clients of a busy day, and as many boards, so that no two wait for one board.
 const CONNECTIONS: u32 = 32;
@@ -34,7 +37,20 @@ const CONNECTIONS: u32 = 32;
 const TOOL: &str = "self.read_sensors";
 const PUBLIC_TOOL: &str = "self_read_sensors";
 
-/// How much of everything.
+/// What to measure, and how much of everything.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Options {
+    /// A short run: the same figures, less exact.
+    pub quick: bool,
+    pub rounds: Option<u32>,
+    pub seconds: Option<f64>,
+    pub boards: Option<u32>,
+    /// A fleet of this many boards instead of everything else.
+    pub fleet: Option<u32>,
+    /// This many boards behind one broker connection instead of everything else.
+    pub crowd: Option<u32>,
+}
+
 struct Plan {
     rounds: u32,
     time: Duration,
@@ -42,57 +58,120 @@ struct Plan {
     starts: u32,
 }
 
-pub async fn run(args: Bench, show: Show) -> Result<(), Failure> {
-    let plan = Plan {
-        rounds: args.rounds.unwrap_or(if args.quick { 1 } else { 5 }).max(1),
-        time: Duration::from_secs_f64(args.seconds.unwrap_or(if args.quick { 0.2 } else { 3.0 }).clamp(0.05, 600.0)),
-        boards: args.boards.unwrap_or(if args.quick { 50 } else { 4000 }).max(1),
-        starts: if args.quick { 1 } else { 7 },
-    };
-    let scratch = Scratch::new()?;
-    let mut report = Report::default();
-    if let Some(count) = args.fleet {
-        show.waiting("gathering a fleet", fleet::measure(count.max(3), &plan, &scratch, &mut report)).await?;
-        show.waiting("calling boards on MQTT", fleet::measure_mqtt(&plan, &scratch, &mut report)).await?;
-        return say(&report, show);
-    }
-    if let Some(count) = args.crowd {
-        show.waiting("gathering a crowd", crowd::measure(count.max(1), &plan, &scratch, &mut report)).await?;
-        return say(&report, show);
-    }
-    show.waiting("starting gateways", starting(&plan, &scratch, &mut report)).await?;
-    show.waiting("calling tools", speed(&plan, &scratch, &mut report)).await?;
-    show.waiting("measuring latency", latency(&plan, &scratch, &mut report)).await?;
-    show.waiting("connecting boards", memory(&plan, &scratch, &mut report)).await?;
-    show.waiting("listing tools", listing(&scratch, &mut report)).await?;
-    show.waiting("using phones", phones::measure(&plan, &scratch, &mut report)).await?;
-    show.waiting("looking for apps", apps::measure(&plan, &scratch, &mut report)).await?;
-    say(&report, show)
+/// One part of a run, to be measured in the order of [`Bench::stages`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stage {
+    Starting,
+    Speed,
+    Latency,
+    Memory,
+    Listing,
+    Phones,
+    Apps,
+    Fleet(u32),
+    Mqtt,
+    Crowd(u32),
 }
 
-fn say(report: &Report, show: Show) -> Result<(), Failure> {
-    if show.json() {
-        print_json(&report.to_json());
-    } else {
-        print(&report.to_text(show));
+impl Stage {
+    /// What is being done, for whoever waits.
+    pub fn label(self) -> &'static str {
+        match self {
+            Stage::Starting => "starting gateways",
+            Stage::Speed => "calling tools",
+            Stage::Latency => "measuring latency",
+            Stage::Memory => "connecting boards",
+            Stage::Listing => "listing tools",
+            Stage::Phones => "using phones",
+            Stage::Apps => "looking for apps",
+            Stage::Fleet(_) => "gathering a fleet",
+            Stage::Mqtt => "calling boards on MQTT",
+            Stage::Crowd(_) => "gathering a crowd",
+        }
     }
-    Ok(())
 }
 
-/// A yardstick, served until this process is ended.
-pub async fn peer(kind: PeerKind) -> Result<(), Failure> {
-    let listener = TcpListener::bind("127.0.0.1:0").await.map_err(|error| unwell(format!("no free port: {error}")))?;
-    let address = listener.local_addr().map_err(|error| unwell(format!("no free port: {error}")))?;
-    print(&format!("{}\n", json!({"url": format!("http://{address}")})));
-    let shutdown = tokio_util::sync::CancellationToken::new();
-    let served = match kind {
-        PeerKind::Rmcp => sinew_front::echo::run_rmcp_echo(listener, shutdown).await,
-        PeerKind::Axum => sinew_front::echo::run_axum_echo(listener, shutdown).await,
-    };
-    served.map_err(|error| unwell(format!("the yardstick failed: {error}")))
+/// A run of the benchmark.
+pub struct Bench {
+    plan: Plan,
+    stages: Vec<Stage>,
+    scratch: Scratch,
+    report: Report,
 }
 
-async fn starting(plan: &Plan, scratch: &Scratch, report: &mut Report) -> Result<(), Failure> {
+impl Bench {
+    pub fn new(options: Options) -> Result<Bench, Error> {
+        let Options { quick, rounds, seconds, boards, fleet, crowd } = options;
+        let plan = Plan {
+            rounds: rounds.unwrap_or(if quick { 1 } else { 5 }).max(1),
+            time: Duration::from_secs_f64(seconds.unwrap_or(if quick { 0.2 } else { 3.0 }).clamp(0.05, 600.0)),
+            boards: boards.unwrap_or(if quick { 50 } else { 4000 }).max(1),
+            starts: if quick { 1 } else { 7 },
+        };
+        let stages = match (fleet, crowd) {
+            (Some(count), _) => vec![Stage::Fleet(count.max(3)), Stage::Mqtt],
+            (None, Some(count)) => vec![Stage::Crowd(count.max(1))],
+            (None, None) => vec![
+                Stage::Starting,
+                Stage::Speed,
+                Stage::Latency,
+                Stage::Memory,
+                Stage::Listing,
+                Stage::Phones,
+                Stage::Apps,
+            ],
+        };
+        Ok(Bench { plan, stages, scratch: Scratch::new()?, report: Report::default() })
+    }
+
+    pub fn stages(&self) -> Vec<Stage> {
+        self.stages.clone()
+    }
+
+    pub async fn measure(&mut self, stage: Stage) -> Result<(), Error> {
+        let Bench { plan, scratch, report, .. } = self;
+        match stage {
+            Stage::Starting => starting(plan, scratch, report).await,
+            Stage::Speed => speed(plan, scratch, report).await,
+            Stage::Latency => latency(plan, scratch, report).await,
+            Stage::Memory => memory(plan, scratch, report).await,
+            Stage::Listing => listing(scratch, report).await,
+            Stage::Phones => phones::measure(plan, scratch, report).await,
+            Stage::Apps => apps::measure(plan, scratch, report).await,
+            Stage::Fleet(count) => fleet::measure(count, plan, scratch, report).await,
+            Stage::Mqtt => fleet::measure_mqtt(plan, scratch, report).await,
+            Stage::Crowd(count) => crowd::measure(count, plan, scratch, report).await,
+        }
+    }
+
+    pub fn finish(self) -> Report {
+        self.report
+    }
+}
+
+/// What the gateway is compared with: servers that do nothing but echo.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Peer {
+    Rmcp,
+    Axum,
+}
+
+impl Peer {
+    /// Serves until this process is ended; `announce` gets the address.
+    pub async fn serve(self, announce: impl FnOnce(SocketAddr)) -> Result<(), Error> {
+        let listener =
+            TcpListener::bind("127.0.0.1:0").await.map_err(|error| unwell(format!("no free port: {error}")))?;
+        announce(listener.local_addr().map_err(|error| unwell(format!("no free port: {error}")))?);
+        let shutdown = tokio_util::sync::CancellationToken::new();
+        let served = match self {
+            Peer::Rmcp => sinew_front::echo::run_rmcp_echo(listener, shutdown).await,
+            Peer::Axum => sinew_front::echo::run_axum_echo(listener, shutdown).await,
+        };
+        served.map_err(|error| unwell(format!("the yardstick failed: {error}")))
+    }
+}
+
+async fn starting(plan: &Plan, scratch: &Scratch, report: &mut Report) -> Result<(), Error> {
     let (mut times, mut sizes) = (Vec::new(), Vec::new());
     for number in 0..plan.starts {
         let (time, resident) = process::start_figures(&scratch.folder(&format!("start-{number}"))).await?;
@@ -110,7 +189,7 @@ async fn starting(plan: &Plan, scratch: &Scratch, report: &mut Report) -> Result
     Ok(())
 }
 
-async fn speed(plan: &Plan, scratch: &Scratch, report: &mut Report) -> Result<(), Failure> {
+async fn speed(plan: &Plan, scratch: &Scratch, report: &mut Report) -> Result<(), Error> {
     let gateway = process::gateway(&scratch.folder("speed")).await?;
     let address = gateway.address()?;
     let boards = process::boards(gateway.devices_url(), 1, CONNECTIONS).await?;
@@ -160,12 +239,12 @@ async fn speed(plan: &Plan, scratch: &Scratch, report: &mut Report) -> Result<()
 }
 
 /// The generator has a thread and a runtime of its own.
-async fn in_thread(address: SocketAddr, requests: Vec<Vec<u8>>, time: Duration) -> Result<load::Tally, Failure> {
+async fn in_thread(address: SocketAddr, requests: Vec<Vec<u8>>, time: Duration) -> Result<load::Tally, Error> {
     let run = tokio::task::spawn_blocking(move || load::run(address, requests, time));
     run.await.map_err(|error| unwell(format!("the load generator died: {error}")))?
 }
 
-async fn latency(plan: &Plan, scratch: &Scratch, report: &mut Report) -> Result<(), Failure> {
+async fn latency(plan: &Plan, scratch: &Scratch, report: &mut Report) -> Result<(), Error> {
     let gateway = process::gateway(&scratch.folder("latency")).await?;
     let address = gateway.address()?;
     let boards = process::boards(gateway.devices_url(), 1, 1).await?;
@@ -206,7 +285,7 @@ async fn latency(plan: &Plan, scratch: &Scratch, report: &mut Report) -> Result<
 }
 
 /// What each further board costs, once the first ones have paid for what all of them share.
-async fn memory(plan: &Plan, scratch: &Scratch, report: &mut Report) -> Result<(), Failure> {
+async fn memory(plan: &Plan, scratch: &Scratch, report: &mut Report) -> Result<(), Error> {
     const FIRST: u32 = 32;
     let gateway = process::gateway(&scratch.folder("memory")).await?;
     let address = gateway.address()?;
@@ -228,8 +307,8 @@ async fn memory(plan: &Plan, scratch: &Scratch, report: &mut Report) -> Result<(
 
 /// Waits until these boards are known, one small question each: a list of all of them would leave its own mark
 /// on the memory that is measured.
-async fn joined(address: SocketAddr, first: u32, count: u32) -> Result<(), Failure> {
-    let mut client = crate::client::Target::local(address, TOKEN)?.connect().await?;
+async fn joined(address: SocketAddr, first: u32, count: u32) -> Result<(), Error> {
+    let mut client = load::Connection::open(address).await?;
     let patience = Instant::now() + Duration::from_secs(60);
     for number in first..first + count {
         let path = format!("/api/v1/events?limit=1&device=board-{number:06x}");
@@ -245,8 +324,8 @@ async fn joined(address: SocketAddr, first: u32, count: u32) -> Result<(), Failu
 
 /// Waits until the joining has left no trace but the boards: the allocator keeps what was freed for a second, and
 /// gives it back only while it is used.
-async fn settled(address: SocketAddr) -> Result<(), Failure> {
-    let mut client = crate::client::Target::local(address, TOKEN)?.connect().await?;
+async fn settled(address: SocketAddr) -> Result<(), Error> {
+    let mut client = load::Connection::open(address).await?;
     for _ in 0..40 {
         tokio::time::sleep(Duration::from_millis(50)).await;
         client.get("/api/v1/events?limit=1").await?;
@@ -254,7 +333,7 @@ async fn settled(address: SocketAddr) -> Result<(), Failure> {
     Ok(())
 }
 
-async fn listing(scratch: &Scratch, report: &mut Report) -> Result<(), Failure> {
+async fn listing(scratch: &Scratch, report: &mut Report) -> Result<(), Error> {
     let gateway = process::gateway(&scratch.folder("listing")).await?;
     let address = gateway.address()?;
     let boards = process::boards(gateway.devices_url(), 1, 50).await?;
@@ -267,8 +346,8 @@ async fn listing(scratch: &Scratch, report: &mut Report) -> Result<(), Failure> 
 }
 
 /// Waits until so many boards are ready; gives their ids.
-async fn ready_boards(address: SocketAddr, count: u32) -> Result<Vec<String>, Failure> {
-    let mut client = crate::client::Target::local(address, TOKEN)?.connect().await?;
+async fn ready_boards(address: SocketAddr, count: u32) -> Result<Vec<String>, Error> {
+    let mut client = load::Connection::open(address).await?;
     let patience = Instant::now() + Duration::from_secs(60);
     let ids = loop {
         let answer = client.get("/api/v1/devices").await?;

@@ -8,11 +8,11 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-use super::load::{self, Tally, percentile, unwell};
-use super::process::{self, Process, Scratch, TOKEN};
-use super::report::{Figure, Report};
-use super::{PUBLIC_TOOL, Plan, in_thread, joined, ready_boards, request, settled};
-use crate::failure::Failure;
+use crate::Error;
+use crate::load::{self, Tally, percentile, unwell};
+use crate::process::{self, Process, Scratch, TOKEN};
+use crate::report::{Figure, Report};
+use crate::{PUBLIC_TOOL, Plan, in_thread, joined, ready_boards, request, settled};
 
 const SOURCES: [&str; 3] = ["127.0.0.2", "127.0.0.3", "127.0.0.4"];
 const CALLS_PER_SECOND: u32 = 2000;
@@ -21,7 +21,7 @@ const CALLS_MEANWHILE: u32 = 500;
 /// As long as all of them may take to return, and then some.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-pub async fn measure(count: u32, plan: &Plan, scratch: &Scratch, report: &mut Report) -> Result<(), Failure> {
+pub async fn measure(count: u32, plan: &Plan, scratch: &Scratch, report: &mut Report) -> Result<(), Error> {
     // Unless it is a quick run, longer than a stay that would count as restless.
     let call_time = plan.time * 4;
     let share = count.div_ceil(3);
@@ -89,7 +89,7 @@ pub async fn measure(count: u32, plan: &Plan, scratch: &Scratch, report: &mut Re
 }
 
 /// Boards on MQTT, each called over a connection of its own.
-pub async fn measure_mqtt(plan: &Plan, scratch: &Scratch, report: &mut Report) -> Result<(), Failure> {
+pub async fn measure_mqtt(plan: &Plan, scratch: &Scratch, report: &mut Report) -> Result<(), Error> {
     const BOARDS: u32 = 100;
     let gateway = process::gateway(&scratch.folder("mqtt")).await?;
     let address = gateway.address()?;
@@ -114,7 +114,7 @@ pub async fn measure_mqtt(plan: &Plan, scratch: &Scratch, report: &mut Report) -
     Ok(())
 }
 
-async fn start(gateway: &Process, groups: &[(u32, u32)]) -> Result<Vec<Process>, Failure> {
+async fn start(gateway: &Process, groups: &[(u32, u32)]) -> Result<Vec<Process>, Error> {
     let mut boards = Vec::new();
     for (first, count) in groups {
         let source = SOURCES[(*first / count) as usize % SOURCES.len()];
@@ -125,12 +125,12 @@ async fn start(gateway: &Process, groups: &[(u32, u32)]) -> Result<Vec<Process>,
 
 /// When the last of them was there. The last of each group are waited for, so that joining is not disturbed by
 /// questions; those that then turn out to be missing are waited for one by one.
-async fn gathered(address: SocketAddr, groups: &[(u32, u32)]) -> Result<Instant, Failure> {
+async fn gathered(address: SocketAddr, groups: &[(u32, u32)]) -> Result<Instant, Error> {
     for (first, count) in groups {
         joined(address, first + count - 1, 1).await?;
     }
     let mut since = Instant::now();
-    let mut client = crate::client::Target::local(address, TOKEN)?.connect().await?;
+    let mut client = load::Connection::open(address).await?;
     for number in groups.iter().flat_map(|(first, count)| *first..first + count) {
         if client.get(&format!("/api/v1/events?limit=1&device=board-{number:06x}")).await.is_err() {
             joined(address, number, 1).await?;
@@ -146,7 +146,7 @@ fn calls(address: SocketAddr, first: u32, count: u32) -> Vec<Vec<u8>> {
     (first..first + count).map(call).collect()
 }
 
-async fn paced(address: SocketAddr, calls: Vec<Vec<u8>>, per_second: u32, time: Duration) -> Result<Tally, Failure> {
+async fn paced(address: SocketAddr, calls: Vec<Vec<u8>>, per_second: u32, time: Duration) -> Result<Tally, Error> {
     let run = tokio::task::spawn_blocking(move || load::run_paced(address, calls, per_second, time));
     run.await.map_err(|error| unwell(format!("the load generator died: {error}")))?
 }
@@ -157,14 +157,14 @@ fn failures(key: &'static str, label: &str, tally: &Tally) -> Figure {
 }
 
 /// How many boards are ready.
-async fn ready(address: SocketAddr) -> Result<usize, Failure> {
-    let answer = crate::client::Target::local(address, TOKEN)?.connect().await?.get("/api/v1/devices").await?;
+async fn ready(address: SocketAddr) -> Result<usize, Error> {
+    let answer = load::Connection::open(address).await?.get("/api/v1/devices").await?;
     let devices = answer["devices"].as_array().map(Vec::as_slice).unwrap_or_default();
     Ok(devices.iter().filter(|device| device["state"] == "ready").count())
 }
 
 /// Looks twice a second; a list of them all is work for the gateway, too.
-async fn until(address: SocketAddr, is_so: impl Fn(usize) -> bool, since: Instant) -> Result<(), Failure> {
+async fn until(address: SocketAddr, is_so: impl Fn(usize) -> bool, since: Instant) -> Result<(), Error> {
     loop {
         let ready = ready(address).await?;
         if is_so(ready) {

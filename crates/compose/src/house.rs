@@ -17,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::board_doors::{self, Mqtt, Plan};
 use crate::brokers;
-use crate::failure::{Failure, Kind};
+use crate::error::{Error, ErrorKind};
 use crate::state::{self, Doors};
 
 /// Everything a gateway of ours can be told.
@@ -75,14 +75,12 @@ pub struct House {
     /// The doors that are open to the network without TLS.
     pub in_the_clear: Vec<&'static str>,
     pub shutdown: CancellationToken,
-    stop: StopSignal,
     tasks: JoinSet<std::io::Result<()>>,
 }
 
 impl House {
-    pub async fn open(settings: Settings) -> Result<House, Failure> {
+    pub async fn open(settings: Settings) -> Result<House, Error> {
         allow_many_sockets();
-        let stop = StopSignal::new()?;
         let gateway = Gateway::open(sinew_gateway::Settings {
             state_dir: Some(settings.state.clone()),
             token: settings.token.clone(),
@@ -95,7 +93,7 @@ impl House {
             ..Default::default()
         })
         .map_err(open_failure)?;
-        match House::open_doors(gateway.clone(), settings, stop).await {
+        match House::open_doors(gateway.clone(), settings).await {
             Ok(house) => Ok(house),
             Err(failure) => {
                 gateway.close().await;
@@ -104,7 +102,7 @@ impl House {
         }
     }
 
-    async fn open_doors(gateway: Gateway, settings: Settings, stop: StopSignal) -> Result<House, Failure> {
+    async fn open_doors(gateway: Gateway, settings: Settings) -> Result<House, Error> {
         let clients = listen("--listen", settings.listen, &settings.state)?;
         let boards = listen("--devices", settings.devices, &settings.state)?;
         let mqtt = match settings.mqtt {
@@ -142,7 +140,7 @@ impl House {
             tls: boards_tls,
             reach,
         };
-        let io = |error: std::io::Error| Failure::new(Kind::Io, error.to_string());
+        let io = |error: std::io::Error| Error::new(ErrorKind::Io, error.to_string());
         let all_boards = board_doors::boards(&gateway, plan).map_err(io)?;
         tasks.spawn(sinew_boards::http::run(boards, all_boards.clone(), shutdown.clone()));
         if let Some(Mqtt { listener, sound }) = mqtt {
@@ -192,12 +190,7 @@ impl House {
         let in_the_clear =
             in_the_clear(settings.listen, settings.tls, settings.devices, settings.mqtt, settings.devices_tls);
         let directory = settings.state;
-        Ok(House { gateway, front, doors, directory, elsewhere, boards_elsewhere, in_the_clear, shutdown, stop, tasks })
-    }
-
-    /// Waits until somebody stops the process.
-    pub async fn stopped(&mut self) {
-        self.stop.wait().await;
+        Ok(House { gateway, front, doors, directory, elsewhere, boards_elsewhere, in_the_clear, shutdown, tasks })
     }
 
     /// Runs something for as long as the house does.
@@ -205,10 +198,11 @@ impl House {
         self.tasks.spawn(work);
     }
 
-    /// Serves until somebody stops the process, or a door fails.
-    pub async fn run(mut self) -> Result<(), Failure> {
+    /// Serves until `stop` returns, or a door fails. `stop` is called again while the doors close; when it returns
+    /// then, nothing is waited for any more.
+    pub async fn run(mut self, mut stop: impl AsyncFnMut()) -> Result<(), Error> {
         let failed = tokio::select! {
-            () = self.stop.wait() => None,
+            () = stop() => None,
             () = self.shutdown.cancelled() => None,
             Some(ended) = self.tasks.join_next() => Some(match ended {
                 Ok(Ok(())) => "a door closed by itself".to_owned(),
@@ -216,13 +210,12 @@ impl House {
                 Err(error) => format!("a door's task died: {error}"),
             }),
         };
-        self.close().await;
-        failed.map_or(Ok(()), |what| Err(Failure::new(Kind::Io, what)))
+        self.close(stop()).await;
+        failed.map_or(Ok(()), |what| Err(Error::new(ErrorKind::Io, what)))
     }
 
-    /// Closes the doors, waits until calls under way are answered, and puts everything on disk. A
-    /// second signal does not wait.
-    pub async fn close(mut self) {
+    /// Closes the doors, waits until calls under way are answered or `hurry` is ready, and puts everything on disk.
+    pub async fn close(mut self, hurry: impl Future<Output = ()>) {
         self.shutdown.cancel();
         state::remove_doors(&self.directory);
         let joined = async {
@@ -234,7 +227,7 @@ impl House {
         };
         tokio::select! {
             () = joined => {}
-            () = self.stop.wait() => {}
+            () = hurry => {}
         }
         self.gateway.close().await;
     }
@@ -247,54 +240,20 @@ pub fn allow_many_sockets() {
     }
 }
 
-/// Ctrl-C, or what a service manager sends. Listens from when it is made, so that nothing sent
-/// meanwhile ends the process without a word.
-pub struct StopSignal {
-    #[cfg(unix)]
-    terminate: tokio::signal::unix::Signal,
-    #[cfg(unix)]
-    interrupt: tokio::signal::unix::Signal,
-}
-
-impl StopSignal {
-    pub fn new() -> Result<StopSignal, Failure> {
-        #[cfg(unix)]
-        {
-            use tokio::signal::unix::{SignalKind, signal};
-            let listen = |kind| {
-                signal(kind).map_err(|error| Failure::new(Kind::Io, format!("cannot wait for signals: {error}")))
-            };
-            Ok(StopSignal { terminate: listen(SignalKind::terminate())?, interrupt: listen(SignalKind::interrupt())? })
-        }
-        #[cfg(not(unix))]
-        Ok(StopSignal {})
-    }
-
-    pub async fn wait(&mut self) {
-        #[cfg(unix)]
-        tokio::select! {
-            _ = self.interrupt.recv() => {}
-            _ = self.terminate.recv() => {}
-        }
-        #[cfg(not(unix))]
-        let _ = tokio::signal::ctrl_c().await;
-    }
-}
-
 /// The MQTT door, and the UDP port of the same number.
-async fn listen_mqtt(address: SocketAddr, directory: &Path) -> Result<Mqtt, Failure> {
+async fn listen_mqtt(address: SocketAddr, directory: &Path) -> Result<Mqtt, Error> {
     let listener = listen("--mqtt", address, directory)?;
     let address = local_address(&listener)?;
     let sound = UdpSocket::bind(address).await.map_err(|error| {
         let message =
             format!("cannot receive UDP on {address}: {error}; choose another port with --mqtt, or --mqtt off");
-        Failure::new(Kind::DoorTaken, message)
+        Error::new(ErrorKind::AddressTaken, message)
     })?;
     Ok(Mqtt { listener, sound })
 }
 
 /// Where boards are told to come back to.
-fn reach(settings: &Settings, boards: &TcpListener, mqtt: Option<&Mqtt>) -> Result<Reach, Failure> {
+fn reach(settings: &Settings, boards: &TcpListener, mqtt: Option<&Mqtt>) -> Result<Reach, Error> {
     let http = local_address(boards)?;
     let mqtt = mqtt.map(|mqtt| local_address(&mqtt.listener)).transpose()?;
     let doors: Vec<SocketAddr> = [Some(http), mqtt].into_iter().flatten().collect();
@@ -309,7 +268,7 @@ fn reach(settings: &Settings, boards: &TcpListener, mqtt: Option<&Mqtt>) -> Resu
     Ok(Reach { host, http: http.port(), mqtt: port, sound: port })
 }
 
-fn listen(flag: &str, address: SocketAddr, directory: &Path) -> Result<TcpListener, Failure> {
+fn listen(flag: &str, address: SocketAddr, directory: &Path) -> Result<TcpListener, Error> {
     bind(address).map_err(|error| {
         let port = address.port();
         let holder = match error.kind() {
@@ -320,8 +279,8 @@ fn listen(flag: &str, address: SocketAddr, directory: &Path) -> Result<TcpListen
             std::io::ErrorKind::PermissionDenied => "ports below 1024 need privileges".to_owned(),
             _ => error.to_string(),
         };
-        Failure::new(
-            Kind::DoorTaken,
+        Error::new(
+            ErrorKind::AddressTaken,
             format!("cannot listen on {address}: {holder}; choose another with {flag} {}:PORT", address.ip()),
         )
     })
@@ -356,16 +315,16 @@ fn gateway_on(port: u16, directory: &Path) -> Option<state::Running> {
         })
 }
 
-fn open_failure(error: OpenError) -> Failure {
+fn open_failure(error: OpenError) -> Error {
     let kind = match error {
-        OpenError::InUse { .. } => Kind::StateTaken,
-        OpenError::Token { .. } => Kind::Config,
-        _ => Kind::Io,
+        OpenError::InUse { .. } => ErrorKind::StateTaken,
+        OpenError::Token { .. } => ErrorKind::Config,
+        _ => ErrorKind::Io,
     };
-    Failure::new(kind, error.to_string())
+    Error::new(kind, error.to_string())
 }
 
-fn identity(settings: &Settings, hosts: &[String]) -> Result<Option<TlsIdentity>, Failure> {
+fn identity(settings: &Settings, hosts: &[String]) -> Result<Option<TlsIdentity>, Error> {
     if !settings.tls && !settings.devices_tls {
         return Ok(None);
     }
@@ -373,7 +332,7 @@ fn identity(settings: &Settings, hosts: &[String]) -> Result<Option<TlsIdentity>
         Certificate::Own => TlsIdentity::self_signed(&settings.state, hosts),
         Certificate::Files { cert, key } => TlsIdentity::from_files(cert, key),
     };
-    identity.map(Some).map_err(|error| Failure::new(Kind::Config, error.to_string()))
+    identity.map(Some).map_err(|error| Error::new(ErrorKind::Config, error.to_string()))
 }
 
 /// The names and addresses under which this machine is reached: those configured, and for a door that
@@ -424,8 +383,8 @@ fn in_the_clear(
         .collect()
 }
 
-fn local_address(listener: &TcpListener) -> Result<SocketAddr, Failure> {
-    listener.local_addr().map_err(|error| Failure::new(Kind::Io, format!("no local address: {error}")))
+fn local_address(listener: &TcpListener) -> Result<SocketAddr, Error> {
+    listener.local_addr().map_err(|error| Error::new(ErrorKind::Io, format!("no local address: {error}")))
 }
 
 /// How this machine itself reaches an address that it listens on.

@@ -12,11 +12,11 @@ use sinew_tool::{Announce, DeviceEvent};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
-use super::Plan;
-use super::load::{percentile, unwell};
-use super::process::Scratch;
-use super::report::{Figure, Report};
-use crate::failure::Failure;
+use crate::Error;
+use crate::Plan;
+use crate::load::{percentile, unwell};
+use crate::process::Scratch;
+use crate::report::{Figure, Report};
 
 /// As many as a phone in use has, those that came with it included.
 const PACKAGES: usize = 200;
@@ -24,7 +24,7 @@ const PACKAGES: usize = 200;
 /// Larger than what is read of its end, so that every manifest takes a read of its own.
 const BALLAST: usize = 200 << 10;
 
-pub async fn measure(plan: &Plan, scratch: &Scratch, report: &mut Report) -> Result<(), Failure> {
+pub async fn measure(plan: &Plan, scratch: &Scratch, report: &mut Report) -> Result<(), Error> {
     let home = scratch.folder("adb");
     let io = |error: std::io::Error| unwell(format!("the apps of a phone: {error}"));
     std::fs::create_dir_all(&home).map_err(io)?;
@@ -89,7 +89,7 @@ pub async fn measure(plan: &Plan, scratch: &Scratch, report: &mut Report) -> Res
 }
 
 /// The phone, once the server has made its acquaintance: it calls one that has just come offline for a moment.
-async fn open(server: &Server, address: &str) -> Result<AdbPhone, Failure> {
+async fn open(server: &Server, address: &str) -> Result<AdbPhone, Error> {
     let patience = Instant::now() + Duration::from_secs(20);
     loop {
         match AdbPhone::open(server, address).await {
@@ -101,7 +101,7 @@ async fn open(server: &Server, address: &str) -> Result<AdbPhone, Failure> {
 }
 
 /// Milliseconds of one look.
-async fn timed(follower: &mut Follower) -> Result<f64, Failure> {
+async fn timed(follower: &mut Follower) -> Result<f64, Error> {
     let started = Instant::now();
     follower.look().await.map_err(|error| unwell(format!("the apps of a phone: {error}")))?;
     Ok(started.elapsed().as_secs_f64() * 1e3)

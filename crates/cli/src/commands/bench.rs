@@ -1,0 +1,93 @@
+//! `sinew bench`: measures, and shows the figures with their targets.
+
+use serde_json::json;
+use sinew_bench::{Bench, Options, Peer, Report, Target};
+
+use crate::args::{self, BenchPeer, PeerKind};
+use crate::failure::Failure;
+use crate::show::{Ink, Show, Table, print, print_json};
+
+pub async fn run(args: args::Bench, show: Show) -> Result<(), Failure> {
+    let args::Bench { quick, rounds, seconds, boards, fleet, crowd } = args;
+    let mut bench = Bench::new(Options { quick, rounds, seconds, boards, fleet, crowd })?;
+    for stage in bench.stages() {
+        show.waiting(stage.label(), bench.measure(stage)).await?;
+    }
+    let report = bench.finish();
+    if show.json() {
+        print_json(&report.to_json());
+    } else {
+        print(&to_text(&report, show));
+    }
+    Ok(())
+}
+
+pub async fn peer(args: BenchPeer) -> Result<(), Failure> {
+    let peer = match args.kind {
+        PeerKind::Rmcp => Peer::Rmcp,
+        PeerKind::Axum => Peer::Axum,
+    };
+    let announce = |address| print(&format!("{}\n", json!({"url": format!("http://{address}")})));
+    Ok(peer.serve(announce).await?)
+}
+
+fn to_text(report: &Report, show: Show) -> String {
+    let mut table = Table::new(["MEASURED", "RESULT", "TARGET", ""]);
+    for figure in &report.figures {
+        let target = figure.target.map(|target| match target {
+            Target::AtLeast(least) => format!("≥ {}", number(least)),
+            Target::AtMost(most) => format!("≤ {}", number(most)),
+        });
+        let (ink, verdict) = match figure.met() {
+            Some(true) => (Some(Ink::Good), "met"),
+            Some(false) => (Some(Ink::Warn), "missed"),
+            None => (None, ""),
+        };
+        table.row([
+            (None, figure.label.clone()),
+            (Some(Ink::Bold), format!("{} {}", number(figure.value), figure.unit)),
+            (None, target.unwrap_or_default()),
+            (ink, verdict.to_owned()),
+        ]);
+    }
+    let skipped: String = report.skipped.iter().map(|why| format!("not measured: {why}\n")).collect();
+    show.table(&table) + &skipped
+}
+
+/// Three digits that mean something.
+fn number(value: f64) -> String {
+    match value.abs() {
+        size if size >= 100.0 => format!("{value:.0}"),
+        size if size >= 10.0 => format!("{value:.1}"),
+        _ => format!("{value:.2}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use sinew_bench::Figure;
+
+    #[test]
+    fn figures_are_shown_with_their_targets() {
+        let figure = |label: &str, value, unit, target| Figure {
+            key: "key",
+            label: label.to_owned(),
+            value,
+            unit,
+            target: Some(target),
+            samples: Vec::new(),
+        };
+        let report = Report {
+            figures: vec![
+                figure("speed", 12_345.6, "calls/s", Target::AtLeast(12_000.0)),
+                figure("size", 9.5, "KiB", Target::AtMost(8.0)),
+            ],
+            skipped: vec!["weight, because there is no balance".to_owned()],
+        };
+        let text = to_text(&report, Show::plain());
+        assert!(text.contains("12346 calls/s  ≥ 12000  met"), "{text}");
+        assert!(text.contains("9.50 KiB       ≤ 8.00   missed"), "{text}");
+        assert!(text.ends_with("not measured: weight, because there is no balance\n"), "{text}");
+    }
+}
