@@ -8,13 +8,14 @@
 
 extern crate alloc;
 
+mod board;
+
 use alloc::vec::Vec;
 
 use esp_backtrace as _;
 use esp_hal::gpio::{Level, Output, OutputConfig};
 use esp_hal::time::Instant;
 use esp_hal::uart::{Config, Uart};
-use sinew_wire::device::{Board, Property, ToolSpec};
 
 esp_bootloader_esp_idf::esp_app_desc!();
 
@@ -27,18 +28,9 @@ fn main() -> ! {
     esp_alloc::heap_allocator!(size: 64 * 1024);
 
     let mut light = Output::new(chip.GPIO8, Level::Low, OutputConfig::default());
-    let mut board = Board::new("esp32-hello", "1.0.0")
-        .tool(
-            ToolSpec::new("self.light.switch", "Switch the light on the board on or off.")
-                .with(Property::boolean("on").describe("true for light")),
-            move |arguments| {
-                light.set_level(Level::from(arguments.boolean("on")?));
-                Ok(true.into())
-            },
-        )
-        .tool(ToolSpec::new("self.get_uptime", "Seconds since the board was started."), |_| {
-            Ok((Instant::now().duration_since_epoch().as_secs() as i64).into())
-        });
+    let set_light = move |on| light.set_level(Level::from(on));
+    let seconds = || Instant::now().duration_since_epoch().as_secs();
+    let mut board = board::board("esp32-hello", set_light, seconds);
 
     let serial = Uart::new(chip.UART0, Config::default()).expect("the usual speed is possible");
     let mut serial = serial.with_rx(chip.GPIO20).with_tx(chip.GPIO21);

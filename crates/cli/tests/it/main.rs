@@ -14,6 +14,7 @@ mod lasting;
 mod phones;
 mod pins;
 mod provider;
+mod qemu;
 mod spec;
 mod start;
 mod stdio;
