@@ -3,8 +3,10 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
+use rmcp::model::{ErrorData, JsonRpcMessage, ServerJsonRpcMessage};
 use rmcp::transport::Transport;
 use serde_json::Value;
+use sinew_front::budget::Budget;
 use sinew_front::lines::Lines;
 use tokio::io::AsyncReadExt;
 
@@ -13,10 +15,17 @@ fuzz_target!(|input: &[u8]| {
     runtime.block_on(async {
         let count = input.iter().filter(|byte| **byte == b'\n').count();
         let (writer, mut answers) = tokio::io::duplex((count + 1) * 4096);
-        let mut lines = Lines::new(std::io::Cursor::new(input.to_vec()), writer, 512);
+        let mut lines = Lines::new(std::io::Cursor::new(input.to_vec()), writer, 512, Budget::new(1 << 20));
         let mut messages = 0;
-        while lines.receive().await.is_some() {
-            messages += 1;
+        while let Some(message) = lines.receive().await {
+            match message {
+                // Only so many requests may be open at once.
+                JsonRpcMessage::Request(request) => {
+                    let fault = ErrorData::internal_error("not served", None);
+                    drop(lines.send(ServerJsonRpcMessage::error(fault, Some(request.id))).await);
+                }
+                _ => messages += 1,
+            }
         }
         drop(lines);
         let mut text = String::new();

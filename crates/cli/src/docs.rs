@@ -78,7 +78,7 @@ fn errors() -> String {
          body is `{\"error\": WORD, \"message\": …}`; a failed call at `/api/v1` is `{\"error\": OBJECT, \"code\": …}`.\n\n\
          | where | HTTP status | in the body | meaning |\n\
          |---|---|---|---|\n\
-         | every path | 400 | `bad_host` | The `Host` header is missing or is no name. |\n\
+         | every path | 400 | `bad_host` | The `Host` header is missing, doubled or not a valid name. |\n\
          | every path but `/health` | 401 | `unauthorized` | The token is missing or unknown; `WWW-Authenticate` says which. |\n\
          | every path | 403 | `host_not_allowed`, `origin_not_allowed` | Name the host or the origin in the configuration. |\n\
          | every path | 403 | `forbidden` | The role of the token is too small, or it is a device's. |\n\
@@ -89,7 +89,9 @@ fn errors() -> String {
          | `/mcp` | 400 | error -32602 | `_meta` lacks what the revision 2026-07-28 wants in every request. |\n\
          | `/mcp` | 404, 400 | error -32600 | The session is unknown or not named; begin again with `initialize`. |\n\
          | `/mcp` | 405, 406, 415 | error -32600 | A method, `Accept` or `Content-Type` that MCP does not have. |\n\
-         | `/mcp` | 503 | error -32603 | Too many sessions are open. |\n\n\
+         | `/mcp` | 400 | error -32600 | Another request of the session with the same `id` is still open. |\n\
+         | `/mcp` | 503 | error -32603 | Every session has a stream or a call open, so none makes room for a new one. |\n\
+         | every path but `/health` | 503 | `busy` | Too many bytes of answers wait for clients to read them. |\n\n\
          ## Failures of the command line\n\n\
          These never leave a gateway. A misspelt flag or verb exits with 2. `sinew spec` exits for CI: 0 clean, 1 something\n\
          found or a declared version too small, 2 wrong usage, an unreadable file or a wrong configuration.\n\n\

@@ -301,16 +301,15 @@ fn token(view: &TokenView) -> Value {
 }
 
 async fn body<T: DeserializeOwned>(hall: &Hall, request: Request) -> Result<T, ToolError> {
-    let limit = hall.settings.limits.body;
     let (parts, body) = request.into_parts();
-    let bytes = crate::body::read(&parts.headers, body, limit).await.map_err(|unread| match unread {
-        Unread::TooLarge(refusal) => refusal.to_error(),
+    let message = crate::body::read(hall, &parts.headers, body).await.map_err(|unread| match unread {
+        Unread::Refused(refusal) => refusal.to_error(),
         Unread::Slow => ToolError::new(ErrorKind::InvalidRequest, TOO_SLOW),
-        Unread::Broken => ToolError::new(ErrorKind::InvalidRequest, "the request broke off; send it again"),
+        Unread::Broken => ToolError::new(ErrorKind::InvalidRequest, "the request ended early; send it again"),
     })?;
-    serde_json::from_slice(&bytes).map_err(|error| match error.classify() {
+    serde_json::from_slice(&message.bytes).map_err(|error| match error.classify() {
         serde_json::error::Category::Data => ToolError::new(ErrorKind::InvalidArguments, error.to_string()),
-        _ => ToolError::new(ErrorKind::Parse, inspect::refusal(&bytes).message),
+        _ => ToolError::new(ErrorKind::Parse, inspect::refusal(&message.bytes).message),
     })
 }
 

@@ -5,10 +5,13 @@ use std::time::Duration;
 use axum::body::{Body, Bytes};
 use http::header::{CONNECTION, CONTENT_LENGTH, EXPECT, HeaderValue};
 use http::{HeaderMap, Response, StatusCode};
+use sinew_tool::ErrorKind;
 use http_body_util::BodyExt;
 use tokio::time::timeout;
 
-use crate::{inspect, reply};
+use crate::budget::Share;
+use crate::hall::Hall;
+use crate::{inspect, reply, weight};
 
 /// What is read and thrown away of a body beyond the limit: most clients look for the answer only once
 /// they have sent everything.
@@ -19,15 +22,33 @@ pub(crate) const TOO_SLOW: &str = "the body stopped coming for 10 s; send it aga
 
 #[derive(Debug)]
 pub(crate) enum Unread {
-    TooLarge(inspect::Refusal),
+    /// Too large, or there is no memory left for it now.
+    Refused(inspect::Refusal),
     /// Nothing came for longer than our patience.
     Slow,
     /// The client broke off; there is hardly anybody to answer.
     Broken,
 }
 
-pub(crate) async fn read(headers: &HeaderMap, body: Body, limit: usize) -> Result<Bytes, Unread> {
-    let too_large = || Unread::TooLarge(inspect::Refusal::too_large(limit));
+/// A body that was read.
+#[derive(Debug)]
+pub(crate) struct Message {
+    pub bytes: Bytes,
+    /// What it takes of the memory for requests; to be kept until the request is answered.
+    pub share: Share,
+}
+
+pub(crate) async fn read(hall: &Hall, headers: &HeaderMap, body: Body) -> Result<Message, Unread> {
+    let mut share = hall.bodies.share();
+    let bytes = collect(headers, body, hall.settings.limits.body, &mut share).await?;
+    // From here on the estimate stands for the raw bytes too.
+    share.shrink(bytes.len());
+    weight::take(&mut share, &bytes).map_err(Unread::Refused)?;
+    Ok(Message { bytes, share })
+}
+
+async fn collect(headers: &HeaderMap, body: Body, limit: usize, share: &mut Share) -> Result<Bytes, Unread> {
+    let too_large = || Unread::Refused(inspect::Refusal::too_large(limit));
     let announced = headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
     if announced.is_some_and(|length| length > limit as u64) {
         // A client that asks before it sends is simply told no.
@@ -40,14 +61,27 @@ pub(crate) async fn read(headers: &HeaderMap, body: Body, limit: usize) -> Resul
     let mut bytes = Vec::new();
     while let Some(frame) = timeout(PATIENCE, body.frame()).await.map_err(|_| Unread::Slow)? {
         let Ok(data) = frame.map_err(|_| Unread::Broken)?.into_data() else { continue };
-        if bytes.len() + data.len() > limit {
-            drop(bytes);
-            discard(body).await;
-            return Err(too_large());
-        }
-        bytes.extend_from_slice(&data);
+        let refusal = if bytes.len() + data.len() > limit {
+            too_large()
+        } else if !share.try_grow(data.len()) {
+            Unread::Refused(weight::busy())
+        } else {
+            bytes.extend_from_slice(&data);
+            continue;
+        };
+        drop(bytes);
+        discard(body).await;
+        return Err(refusal);
     }
     Ok(bytes.into())
+}
+
+/// The status that goes with a refused body.
+pub(crate) fn status(refusal: &inspect::Refusal) -> StatusCode {
+    match refusal.kind {
+        ErrorKind::Busy => StatusCode::SERVICE_UNAVAILABLE,
+        _ => StatusCode::PAYLOAD_TOO_LARGE,
+    }
 }
 
 /// The answer to a body that stopped coming. The connection ends with it: what follows on it belongs to that body.
@@ -77,13 +111,14 @@ mod tests {
     use tokio::time::{Instant, sleep};
 
     use super::*;
+    use crate::budget::Budget;
 
     async fn read_with_pauses(pause: Duration) -> Result<Bytes, Unread> {
         let steps = futures_util::stream::unfold(0, move |step| async move {
             sleep(pause).await;
             (step < 5).then_some((Ok::<_, Infallible>(Bytes::from_static(b"ab")), step + 1))
         });
-        read(&HeaderMap::new(), Body::from_stream(steps), 100).await
+        collect(&HeaderMap::new(), Body::from_stream(steps), 100, &mut Budget::new(1 << 10).share()).await
     }
 
     #[tokio::test(start_paused = true)]

@@ -44,6 +44,8 @@ pub(crate) async fn call(
         Errand::new(who, params, Way::new(client, token.is_some(), level, Answers::new()))
     };
     let way = errand.way.clone();
+    let caller = errand.who.clone();
+    let mut revoked = std::pin::pin!(mcp.hall.gateway.tokens().revoked(&caller));
     let mut call = std::pin::pin!(mcp.hall.gateway.call(errand.request(mcp.shape, mcp.door)));
     let mut asked = FuturesUnordered::new();
     let answer = loop {
@@ -52,6 +54,8 @@ pub(crate) async fn call(
             // Leaving drops the call, and with it the device's work.
             () = cx.ct.cancelled() => return Err(ErrorData::internal_error("the call was cancelled", None)),
             answer = &mut call => break answer,
+            // A session would let the call run on for some seconds.
+            () = &mut revoked => return Err(ErrorData::internal_error("the token of the caller was revoked", None)),
             said = way.heard() => match said {
                 Said::Ask { questions, reply } => asked.push(put(&cx.peer, questions, reply)),
                 said => pass_on(&cx.peer, token.as_ref(), said).await,

@@ -3,11 +3,10 @@
 //! rmcp answers what it cannot read in plain text. Here every refusal gets a JSON-RPC body, a session
 //! belongs to the caller that began it, and there is a limit to how many may be open.
 
-use std::collections::HashMap;
+use std::borrow::Cow;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::task::{Context, Poll};
-use std::time::Duration;
 
 use axum::body::Body;
 use axum::extract::{Request, State};
@@ -18,22 +17,19 @@ use http_body_util::{BodyExt, Full};
 use hyper::body::Frame;
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
+use serde::Deserialize;
 use serde_json::Value;
 use sinew_gateway::{Principal, Shape};
 use sinew_tool::ErrorKind;
 use tokio_util::sync::CancellationToken;
-use tokio_util::task::task_tracker::TaskTrackerToken;
 
 use crate::express::Express;
 use crate::hall::Hall;
 use crate::mcp::Mcp;
+use crate::sessions::{NoVisit, Sessions};
 use crate::{body, inspect, query, reply};
 
 const SESSION: &str = "mcp-session-id";
-/// A desktop client may rest over lunch with only its event stream open, and few begin a new session
-/// by themselves; what is abandoned for longer makes room under the session limit.
-const SESSION_IDLE: Duration = Duration::from_secs(2 * 60 * 60);
-
 const NO_SESSION: &str = "no such session: it ended, or the gateway started anew; begin again with `initialize`";
 
 type Service = StreamableHttpService<Mcp, LocalSessionManager>;
@@ -48,9 +44,7 @@ pub(crate) struct Endpoint {
     hall: Arc<Hall>,
     folded: Service,
     unfolded: Service,
-    sessions: Arc<LocalSessionManager>,
-    /// Who began which session.
-    owners: Mutex<HashMap<String, String>>,
+    sessions: Arc<Sessions>,
     /// Ends every stream that is still open.
     pub stop: CancellationToken,
 }
@@ -58,20 +52,18 @@ pub(crate) struct Endpoint {
 impl Endpoint {
     pub(crate) fn new(hall: Arc<Hall>) -> Arc<Endpoint> {
         let stop = CancellationToken::new();
-        let mut sessions = LocalSessionManager::default();
-        sessions.session_config.keep_alive = Some(SESSION_IDLE);
-        let sessions = Arc::new(sessions);
+        let sessions = Sessions::new(&hall.settings.limits, hall.settings.open);
         let service = |shape| {
             let config = config(stop.clone(), hall.settings.limits.body);
             let hall = hall.clone();
             let make = move || Ok(Mcp::new(hall.clone(), shape, "mcp", CALLER.try_with(Arc::clone).ok()));
-            StreamableHttpService::new(make, sessions.clone(), config)
+            StreamableHttpService::new(make, sessions.manager.clone(), config)
         };
+        hall.tasks.spawn(end_revoked(hall.clone(), sessions.clone(), stop.clone()));
         Arc::new(Endpoint {
             folded: service(Shape::Folded),
             unfolded: service(Shape::Unfolded),
             sessions,
-            owners: Mutex::default(),
             stop,
             hall,
         })
@@ -79,48 +71,61 @@ impl Endpoint {
 
     async fn post(&self, request: Request, who: &Arc<Principal>, shape: Shape) -> Response<Body> {
         let (mut parts, body) = request.into_parts();
-        let limit = self.hall.settings.limits.body;
         let refused = |status, refusal: inspect::Refusal| reply::value(status, &refusal.to_json());
         if !is_json(&parts.headers) {
             return refused(StatusCode::UNSUPPORTED_MEDIA_TYPE, inspect::Refusal::content_type());
         }
-        let bytes = match body::read(&parts.headers, body, limit).await {
-            Ok(bytes) => bytes,
-            Err(body::Unread::TooLarge(refusal)) => return refused(StatusCode::PAYLOAD_TOO_LARGE, refusal),
+        let message = match body::read(&self.hall, &parts.headers, body).await {
+            Ok(message) => message,
+            Err(body::Unread::Refused(refusal)) => return refused(body::status(&refusal), refusal),
             Err(body::Unread::Slow) => return body::too_slow(),
             Err(body::Unread::Broken) => return reply::empty(StatusCode::BAD_REQUEST),
         };
+        let body::Message { bytes, share } = message;
         if accepts_anything(&parts.headers) {
             parts.headers.insert(ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
         }
         let running = self.hall.calls.token();
-        let new = !parts.headers.contains_key(SESSION);
-        if new
+        let session = session_of(&parts.headers).map(str::to_owned);
+        if session.is_none()
             && let Some(express) = Express::read(&parts.headers, &bytes)
             && !self.hall.listing(who, shape).annotated
         {
             let (parts, body) = express.run(&self.hall, who, shape, &self.stop).await.into_parts();
-            return Response::from_parts(parts, Body::new(Answer { body, _running: running }));
+            return Response::from_parts(parts, Body::new(Answer { body, _open: (running, share) }));
         }
         if let Some(refusal) = inspect::refusal_of_readable(&bytes) {
             return refused(StatusCode::OK, refusal);
         }
-        if new
-            && let Some(message) = self.is_full(who).await
-            && is_initialize(&bytes)
-        {
-            return reply::rpc_error(StatusCode::SERVICE_UNAVAILABLE, &id_of(&bytes), -32603, message);
+        let glance = Glance::at(&bytes);
+        let (mut visit, mut opening) = (None, None);
+        match &session {
+            Some(session) => match self.sessions.visit(session, who, glance.request_id()) {
+                Ok(visited) => visit = Some(visited),
+                Err(NoVisit::Unknown) => return no_session(),
+                Err(NoVisit::SameId) => {
+                    let refusal = inspect::Refusal::new(ErrorKind::InvalidRequest, inspect::SAME_ID);
+                    return refused(StatusCode::BAD_REQUEST, inspect::Refusal { id: id_of(&bytes), ..refusal });
+                }
+            },
+            None if glance.method == Some("initialize".into()) => match self.sessions.open(who).await {
+                Ok(place) => opening = Some(place),
+                Err(message) => {
+                    return reply::rpc_error(StatusCode::SERVICE_UNAVAILABLE, &id_of(&bytes), -32603, message);
+                }
+            },
+            None => {}
         }
         let request = Request::from_parts(parts, Full::new(bytes.clone()));
         let response = CALLER.scope(who.clone(), self.service(shape).handle(request)).await;
-        if new && let Some(session) = response.headers().get(SESSION) {
-            self.remember(session, who).await;
+        if let (Some(opening), Some(Ok(session))) = (opening, response.headers().get(SESSION).map(HeaderValue::to_str)) {
+            opening.opened(session);
         }
         let (parts, body) = response.into_parts();
         if parts.status.is_client_error() || parts.status.is_server_error() {
             return explain(parts, body, &bytes).await;
         }
-        Response::from_parts(parts, Body::new(Answer { body, _running: running }))
+        Response::from_parts(parts, Body::new(Answer { body, _open: (running, share, visit) }))
     }
 
     fn service(&self, shape: Shape) -> &Service {
@@ -129,47 +134,30 @@ impl Endpoint {
             Shape::Unfolded => &self.unfolded,
         }
     }
+}
 
-    /// Why no further session may begin. One token cannot take the places of all the others.
-    async fn is_full(&self, who: &Principal) -> Option<&'static str> {
-        let limits = &self.hall.settings.limits;
-        let open = self.sessions.sessions.read().await;
-        if open.len() >= limits.sessions {
-            return Some("too many sessions are open; end one, or try again in some minutes");
-        }
-        // Without tokens everyone is the same caller.
-        if self.hall.settings.open || open.len() < limits.sessions_each {
-            return None;
-        }
-        let owners = self.owners.lock().unwrap_or_else(PoisonError::into_inner);
-        let own = owners.iter().filter(|(session, owner)| **owner == who.id && open.contains_key(session.as_str()));
-        (own.count() >= limits.sessions_each)
-            .then_some("this token has too many sessions open; end one with DELETE, or give each client its own token")
+/// Ends the sessions of tokens that are no longer valid.
+async fn end_revoked(hall: Arc<Hall>, sessions: Arc<Sessions>, stop: CancellationToken) {
+    let tokens = hall.gateway.tokens();
+    let mut revocations = tokens.revocations();
+    while let Some(Ok(())) = stop.run_until_cancelled(revocations.changed()).await {
+        sessions.end(|owner| !tokens.is_valid(owner)).await;
     }
+}
 
-    /// A session is the business of the caller who began it; to others it does not exist.
-    fn is_foreign(&self, headers: &HeaderMap, who: &Principal) -> bool {
-        let Some(session) = headers.get(SESSION).and_then(|session| session.to_str().ok()) else { return false };
-        let owners = self.owners.lock().unwrap_or_else(PoisonError::into_inner);
-        owners.get(session).is_some_and(|owner| *owner != who.id)
-    }
+fn session_of(headers: &HeaderMap) -> Option<&str> {
+    headers.get(SESSION).map(|session| session.to_str().unwrap_or_default())
+}
 
-    async fn remember(&self, session: &HeaderValue, who: &Principal) {
-        let Ok(session) = session.to_str() else { return };
-        let open = self.sessions.sessions.read().await;
-        let mut owners = self.owners.lock().unwrap_or_else(PoisonError::into_inner);
-        owners.retain(|session, _| open.contains_key(session.as_str()));
-        owners.insert(session.to_owned(), who.id.clone());
-    }
+/// A session is the business of the caller who began it; to others it does not exist.
+fn no_session() -> Response<Body> {
+    reply::rpc_error(StatusCode::NOT_FOUND, &Value::Null, -32600, NO_SESSION)
 }
 
 pub(crate) async fn handle(State(endpoint): State<Arc<Endpoint>>, request: Request) -> Response<Body> {
     let Some(who) = request.extensions().get::<Arc<Principal>>().cloned() else {
         return reply::empty(StatusCode::UNAUTHORIZED);
     };
-    if endpoint.is_foreign(request.headers(), &who) {
-        return reply::rpc_error(StatusCode::NOT_FOUND, &Value::Null, -32600, NO_SESSION);
-    }
     let shape = match shape(request.uri()) {
         Ok(shape) => shape,
         Err(message) => {
@@ -181,6 +169,11 @@ pub(crate) async fn handle(State(endpoint): State<Arc<Endpoint>>, request: Reque
         return endpoint.post(request, &who, shape).await;
     }
     let ends = request.method() == Method::DELETE;
+    let visit = match session_of(request.headers()).map(|session| endpoint.sessions.visit(session, &who, None)) {
+        Some(Err(_)) => return no_session(),
+        Some(Ok(visit)) => Some(visit),
+        None => None,
+    };
     let (parts, _) = request.into_parts();
     let request = Request::from_parts(parts, Full::<Bytes>::default());
     let (mut parts, body) = CALLER.scope(who, endpoint.service(shape).handle(request)).await.into_parts();
@@ -191,7 +184,7 @@ pub(crate) async fn handle(State(endpoint): State<Arc<Endpoint>>, request: Reque
     if parts.status.is_client_error() || parts.status.is_server_error() {
         return explain(parts, body, &[]).await;
     }
-    Response::from_parts(parts, Body::new(body))
+    Response::from_parts(parts, Body::new(Answer { body, _open: visit }))
 }
 
 /// The form of the tools that a client chose in the address.
@@ -224,8 +217,24 @@ fn accepts_anything(headers: &HeaderMap) -> bool {
     headers.get(ACCEPT).is_none_or(|accept| accept.as_bytes() == b"*/*")
 }
 
-fn is_initialize(bytes: &[u8]) -> bool {
-    serde_json::from_slice::<Value>(bytes).is_ok_and(|message| message["method"] == "initialize")
+/// As much of a message as decides about its session.
+#[derive(Default, Deserialize)]
+struct Glance<'a> {
+    #[serde(borrow)]
+    method: Option<Cow<'a, str>>,
+    #[serde(default)]
+    id: Value,
+}
+
+impl Glance<'_> {
+    fn at(bytes: &[u8]) -> Glance<'_> {
+        serde_json::from_slice(bytes).unwrap_or_default()
+    }
+
+    /// The id of a request; notifications and answers have none.
+    fn request_id(&self) -> Option<String> {
+        (self.method.is_some() && !self.id.is_null()).then(|| self.id.to_string())
+    }
 }
 
 fn id_of(bytes: &[u8]) -> Value {
@@ -291,13 +300,14 @@ where
     Response::from_parts(parts, Body::from(refusal.to_json().to_string()))
 }
 
-/// The answer to a call counts as a running call until it is out.
-struct Answer<B> {
+/// An answer, and what stays open until it is out: the call counts as running, its request in memory, its session as
+/// busy.
+struct Answer<B, O> {
     body: B,
-    _running: TaskTrackerToken,
+    _open: O,
 }
 
-impl<B: hyper::body::Body + Unpin> hyper::body::Body for Answer<B> {
+impl<B: hyper::body::Body + Unpin, O: Unpin> hyper::body::Body for Answer<B, O> {
     type Data = B::Data;
     type Error = B::Error;
 

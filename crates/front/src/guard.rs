@@ -8,17 +8,22 @@ use axum::middleware::Next;
 use http::header::{AUTHORIZATION, HOST, HeaderValue, ORIGIN, WWW_AUTHENTICATE};
 use http::uri::Authority;
 use http::{HeaderMap, Response, StatusCode, Uri};
-use sinew_gateway::{Principal, Role};
+use sinew_gateway::{Bearer, Principal, Role};
+use sinew_tool::BoxFuture;
 
 use crate::hall::Hall;
-use crate::reply;
+use crate::refusals::Refusals;
+use crate::{answer, reply};
 
 pub(crate) struct Guard {
     hall: Arc<Hall>,
     hosts: Vec<Name>,
     origins: Vec<String>,
     nobody: Arc<Principal>,
+    refusals: Arc<Refusals>,
 }
+
+const INVALID: &str = "Bearer realm=\"sinew\", error=\"invalid_token\"";
 
 /// A host, with the port where only that one is meant.
 struct Name {
@@ -33,11 +38,17 @@ impl Guard {
         let origins =
             hall.settings.allowed_origins.iter().map(|origin| origin.trim_end_matches('/').to_ascii_lowercase());
         let nobody = Arc::new(Principal::new("anyone", Role::Client));
-        Arc::new(Guard { origins: origins.collect(), hosts, nobody, hall })
+        let origins = origins.collect();
+        let refusals = Refusals::new(&hall);
+        Arc::new(Guard { origins, hosts, nobody, refusals, hall })
     }
 
     /// Keeps web pages out that made a browser believe we are their own server.
     fn check_place(&self, uri: &Uri, headers: &HeaderMap) -> Result<(), Box<Response<Body>>> {
+        if headers.get_all(HOST).iter().count() > 1 {
+            let message = "the request has more than one Host header";
+            return Err(Box::new(reply::problem(StatusCode::BAD_REQUEST, "bad_host", message)));
+        }
         let host = headers.get(HOST).and_then(|host| host.to_str().ok());
         let authority = host.and_then(|host| host.parse().ok()).or_else(|| uri.authority().cloned());
         let Some(authority) = authority else {
@@ -56,6 +67,16 @@ impl Guard {
         let message =
             format!("pages from `{origin}` may not call this gateway; name the origin in the allowed origins");
         Err(Box::new(reply::problem(StatusCode::FORBIDDEN, "origin_not_allowed", &message)))
+    }
+
+    /// Who asks; nobody in particular where no token is needed.
+    fn check(&self, request: &Request) -> Result<Option<Arc<Principal>>, Box<Response<Body>>> {
+        self.check_place(request.uri(), request.headers())?;
+        // Whether the gateway is alive is no secret.
+        match request.uri().path() {
+            "/health" => Ok(None),
+            _ => self.check_token(request.headers()).map(Some),
+        }
     }
 
     fn knows(&self, authority: &Authority) -> bool {
@@ -96,30 +117,55 @@ impl Guard {
             let challenge = "Bearer realm=\"sinew\", error=\"invalid_request\"";
             return Err(unauthorized("Malformed Authorization header. Expected: Bearer <token>", challenge));
         };
-        let Some(principal) = self.hall.gateway.tokens().check(token) else {
-            return Err(unauthorized("Invalid bearer token", "Bearer realm=\"sinew\", error=\"invalid_token\""));
-        };
-        if matches!(principal.role, Role::Device(_)) {
-            let message = "a device token opens the device door only; use a client token here";
-            return Err(Box::new(reply::problem(StatusCode::FORBIDDEN, "forbidden", message)));
+        let tokens = self.hall.gateway.tokens();
+        match tokens.check(token) {
+            Some(principal) => Ok(Arc::new(principal)),
+            None if matches!(tokens.find_bearer(token), Some(Bearer::Device(_))) => {
+                let message = "a device token is for connecting a device; use a client token here";
+                Err(Box::new(reply::problem(StatusCode::FORBIDDEN, "forbidden", message)))
+            }
+            None => Err(unauthorized("Invalid bearer token", INVALID)),
         }
-        Ok(Arc::new(principal))
     }
 }
 
-/// Lets a request through with its caller attached, or says why not.
+/// Lets a request through with its caller attached, or says why not. The request ends with the token of its caller.
 pub(crate) async fn guard(State(guard): State<Arc<Guard>>, mut request: Request, next: Next) -> Response<Body> {
-    if let Err(refused) = guard.check_place(request.uri(), request.headers()) {
-        return *refused;
-    }
-    // Whether the gateway is alive is no secret.
-    if request.uri().path() != "/health" {
-        match guard.check_token(request.headers()) {
-            Ok(principal) => drop(request.extensions_mut().insert(principal)),
-            Err(refused) => return *refused,
+    let who = match guard.check(&request) {
+        Ok(None) => return next.run(request).await,
+        Ok(Some(who)) => who,
+        Err(refused) => {
+            guard.refusals.count(refused.status());
+            return *refused;
         }
+    };
+    if guard.hall.answers.is_spent() {
+        guard.refusals.count(StatusCode::SERVICE_UNAVAILABLE);
+        return too_many_answers(&guard.hall);
     }
-    next.run(request).await
+    request.extensions_mut().insert(who.clone());
+    let response = tokio::select! {
+        biased;
+        response = next.run(request) => response,
+        () = guard.hall.gateway.tokens().revoked(&who) => {
+            return *unauthorized("The bearer token was revoked", INVALID);
+        }
+    };
+    let gateway = guard.hall.gateway.clone();
+    let end: Option<BoxFuture<'static, ()>> = match who.revocable {
+        true => Some(Box::pin(async move { gateway.tokens().revoked(&who).await })),
+        false => None,
+    };
+    answer::watched(response, &guard.hall.answers, end).unwrap_or_else(|| too_many_answers(&guard.hall))
+}
+
+/// The answer to a request is too much while others wait to be read.
+fn too_many_answers(hall: &Hall) -> Response<Body> {
+    let message = format!(
+        "answers of {} MiB wait for clients to read them; try again in a second, and look first whether a call had its effect",
+        hall.answers.limit() >> 20
+    );
+    reply::problem(StatusCode::SERVICE_UNAVAILABLE, "busy", &message)
 }
 
 fn unauthorized(message: &str, challenge: &'static str) -> Box<Response<Body>> {

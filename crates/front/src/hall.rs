@@ -8,6 +8,7 @@ use sinew_gateway::{Gateway, Principal, Shape, ToolList};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use crate::budget::Budget;
 use crate::extras::Extras;
 use crate::{Front, Settings, translate};
 
@@ -23,6 +24,10 @@ pub(crate) struct Hall {
     pub calls: TaskTracker,
     /// Everything that was spawned for a connection.
     pub tasks: TaskTracker,
+    /// Memory for requests that are being handled.
+    pub bodies: Budget,
+    /// Memory for answers that wait for clients to read them.
+    pub answers: Budget,
     pub extras: Option<Arc<dyn Extras>>,
     info: ServerConfig,
     listings: Mutex<Vec<Arc<Listing>>>,
@@ -46,6 +51,7 @@ impl Hall {
         let sealer = RequestStateCodec::try_new(key).map_err(std::io::Error::other)?;
         let Front { gateway, settings } = front;
         let extras = crate::extras::of(&settings);
+        let (bodies, answers) = (Budget::new(settings.limits.bodies), Budget::new(settings.limits.answers));
         Ok(Arc::new(Hall {
             gateway,
             settings,
@@ -53,6 +59,8 @@ impl Hall {
             drain: CancellationToken::new(),
             calls: TaskTracker::new(),
             tasks: TaskTracker::new(),
+            bodies,
+            answers,
             info: info(extras.as_deref()),
             extras,
             listings: Default::default(),

@@ -23,6 +23,7 @@ use tokio_util::task::TaskTracker;
 use crate::endpoint::{self, Endpoint};
 use crate::guard::{self, Guard};
 use crate::hall::Hall;
+use crate::patience::Patient;
 use crate::upgrade::{self, Stream};
 use crate::{Front, TlsIdentity, api, reply, rest, stdio};
 
@@ -31,6 +32,8 @@ const QUIET: Duration = Duration::from_secs(75);
 /// A new connection has this long for the head of its first request: who only connects keeps no place.
 const FIRST: Duration = Duration::from_secs(10);
 const HANDSHAKE: Duration = Duration::from_secs(10);
+/// What one connection buffers in each direction; the head of a request must fit.
+const BUFFER: usize = 64 << 10;
 /// What connections get to close in order once nothing runs any more.
 const FAREWELL: Duration = Duration::from_secs(1);
 
@@ -50,7 +53,9 @@ pub async fn run(
     let endpoint = Endpoint::new(hall.clone());
     let app = routes(&hall, &endpoint);
     let limit = hall.settings.limits.connections;
-    let doors = Doors { app, tls: tls.map(|tls| TlsAcceptor::from(tls.server_config())), ..Doors::default() };
+    let stall = hall.settings.limits.stall;
+    let tls = tls.map(|tls| TlsAcceptor::from(tls.server_config()));
+    let doors = Doors { app, tls, stall: Some(stall), ..Doors::default() };
 
     doors.accept(listener, limit, &shutdown).await;
 
@@ -105,6 +110,8 @@ async fn not_so() -> Response<Body> {
 pub(crate) struct Doors {
     pub app: Router,
     pub tls: Option<TlsAcceptor>,
+    /// How long the other end may read nothing of what is written to it.
+    pub stall: Option<Duration>,
     pub connections: TaskTracker,
     /// Idle connections close, busy ones after their answer.
     pub leave: CancellationToken,
@@ -143,9 +150,11 @@ impl Doors {
     fn serve(&self, socket: TcpStream) -> impl Future<Output = ()> + Send + 'static {
         let (app, tls) = (self.app.clone(), self.tls.clone());
         let (leave, cut) = (self.leave.clone(), self.cut.clone());
+        let stall = self.stall.unwrap_or(QUIET);
         async move {
             // Answers are written in one piece; waiting for more to send would only delay them.
             let _ = socket.set_nodelay(true);
+            let socket = Patient::new(socket, stall);
             let talk = async {
                 match tls {
                     None => talk(socket, app, leave).await,
@@ -181,6 +190,7 @@ async fn talk<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(socket: S, app
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(QUIET)
+        .max_buf_size(BUFFER)
         .serve_connection(TokioIo::new(socket), service)
         .with_upgrades();
     let mut connection = std::pin::pin!(connection);

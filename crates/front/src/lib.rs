@@ -5,9 +5,12 @@
 //! [`sinew_gateway::Gateway`]; everything that goes back is put into the words of the door it came
 //! through. This is the only crate that knows rmcp, and no door decides anything itself.
 
+mod answer;
 mod api;
 mod ask;
 mod body;
+#[doc(hidden)]
+pub mod budget;
 mod call;
 #[cfg(feature = "conformance")]
 mod conformance;
@@ -26,15 +29,20 @@ pub mod inspect;
 #[doc(hidden)]
 pub mod lines;
 mod mcp;
+mod outbox;
+mod patience;
 mod picture;
 mod query;
+mod refusals;
 mod reply;
 mod resources;
 mod rest;
+mod sessions;
 pub mod stdio;
 pub mod tls;
 mod translate;
 mod upgrade;
+mod weight;
 
 use std::time::Duration;
 
@@ -91,14 +99,29 @@ pub struct Limits {
     pub body: usize,
     /// Connections open at once; further ones wait in the system's queue.
     pub connections: usize,
-    /// Sessions of clients that speak a revision with `initialize`. Each costs about 50 KiB.
+    /// Sessions of clients that speak a revision with `initialize`. Each costs about 50 KiB. The one that was quiet
+    /// longest and has no stream open makes room for a new one.
     pub sessions: usize,
     /// How many of these one token may have open.
     pub sessions_each: usize,
+    /// Bytes that all requests being handled may take in memory together.
+    pub bodies: usize,
+    /// Bytes of answers that may wait together for clients to read them.
+    pub answers: usize,
+    /// A connection on which nothing could be written for this long is closed.
+    pub stall: Duration,
 }
 
 impl Default for Limits {
     fn default() -> Limits {
-        Limits { body: 4 << 20, connections: 4096, sessions: 512, sessions_each: 64 }
+        Limits {
+            body: 4 << 20,
+            connections: 4096,
+            sessions: 512,
+            sessions_each: 64,
+            bodies: 96 << 20,
+            answers: 128 << 20,
+            stall: Duration::from_secs(60),
+        }
     }
 }

@@ -47,19 +47,19 @@ async fn receive(State(hall): State<Arc<Hall>>, request: Request) -> Response<Bo
     let Some(who) = request.extensions().get::<Arc<Principal>>().cloned() else {
         return reply::empty(StatusCode::UNAUTHORIZED);
     };
-    let limit = hall.settings.limits.body;
     let kind = request.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or("application/json");
     if !kind.to_ascii_lowercase().starts_with("application/json") {
         return answered(&Value::Null, Err(inspect::Refusal::content_type().to_error()));
     }
     let (parts, body) = request.into_parts();
-    let body = match body::read(&parts.headers, body, limit).await {
-        Ok(body) => body,
-        Err(body::Unread::TooLarge(refusal)) => return answered(&Value::Null, Err(refusal.to_error())),
+    let read = body::read(&hall, &parts.headers, body).await;
+    let body::Message { bytes: body, share: _share } = match read {
+        Ok(message) => message,
+        Err(body::Unread::Refused(refusal)) => return answered(&Value::Null, Err(refusal.to_error())),
         Err(body::Unread::Slow) => return body::too_slow(),
         Err(body::Unread::Broken) => return reply::empty(StatusCode::BAD_REQUEST),
     };
-    let message = match read(&body) {
+    let message = match parse(&body) {
         Ok(message) => message,
         Err(refused) => return answered(&refused.0, Err(refused.1)),
     };
@@ -74,7 +74,7 @@ async fn receive(State(hall): State<Arc<Hall>>, request: Request) -> Response<Bo
 }
 
 /// A JSON-RPC request or notification, or the id to answer and what is wrong.
-fn read(body: &[u8]) -> Result<Map<String, Value>, Box<(Value, ToolError)>> {
+fn parse(body: &[u8]) -> Result<Map<String, Value>, Box<(Value, ToolError)>> {
     let invalid = |id: Value, message: String| Box::new((id, ToolError::new(ErrorKind::InvalidRequest, message)));
     let message = match serde_json::from_slice(body) {
         Ok(Value::Object(message)) => message,
@@ -241,7 +241,7 @@ mod tests {
     #[test]
     fn only_a_proper_request_is_read() {
         let code =
-            |text: &str| read(text.as_bytes()).map(drop).map_err(|refused| (refused.0, refused.1.kind.row().code));
+            |text: &str| parse(text.as_bytes()).map(drop).map_err(|refused| (refused.0, refused.1.kind.row().code));
         assert_eq!(code(r#"{"jsonrpc":"2.0","method":"x"}"#), Ok(()));
         assert_eq!(code("{"), Err((Value::Null, -32700)));
         assert_eq!(code("[]"), Err((Value::Null, -32600)));

@@ -12,6 +12,7 @@ use crate::Front;
 use crate::hall::Hall;
 use crate::lines::Lines;
 use crate::mcp::Mcp;
+use crate::patience::Patient;
 
 /// Serves one client until it closes its end or `shutdown` is cancelled. A client that has closed its
 /// end still gets the answers to what it asked before.
@@ -72,7 +73,8 @@ where
     W: AsyncWrite + Unpin + Send + 'static,
 {
     let mcp = Mcp::new(hall.clone(), shape, door, Some(who));
-    let lines = Lines::new(reader, writer, hall.settings.limits.body);
+    let limits = &hall.settings.limits;
+    let lines = Lines::new(reader, Patient::new(writer, limits.stall), limits.body, hall.bodies.clone());
     // A token of its own: rmcp cancels the one it is given when the session ends, and others share `stop`.
     let service = match serve_server_with_ct(mcp, lines, stop.child_token()).await {
         Ok(service) => service,

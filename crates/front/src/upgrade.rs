@@ -9,11 +9,14 @@ use axum::body::Body;
 use axum::extract::{Request, State};
 use http::header::{CONNECTION, HeaderValue, UPGRADE};
 use http::{Response, StatusCode};
+use hyper::upgrade::Upgraded;
 use hyper_util::rt::TokioIo;
-use sinew_gateway::Principal;
+use sinew_gateway::{Principal, Shape};
+use tokio_util::sync::CancellationToken;
 
 use crate::endpoint::{Endpoint, shape};
 use crate::hall::Hall;
+use crate::patience::Patient;
 use crate::{reply, stdio};
 
 /// What the `Upgrade` header names.
@@ -45,10 +48,7 @@ pub(crate) async fn handle(State(stream): State<Stream>, mut request: Request) -
     let Stream { hall, endpoint } = stream;
     hall.tasks.clone().spawn(async move {
         let served = match upgrade.await {
-            Ok(pipe) => {
-                let (reader, writer) = tokio::io::split(TokioIo::new(pipe));
-                stdio::serve(&hall, who, shape, "stdio", reader, writer, endpoint.stop.clone()).await
-            }
+            Ok(pipe) => serve(&hall, who, shape, TokioIo::new(pipe), &endpoint.stop).await,
             Err(error) => Err(std::io::Error::other(error)),
         };
         if let Err(error) = served {
@@ -59,4 +59,26 @@ pub(crate) async fn handle(State(stream): State<Stream>, mut request: Request) -
     response.headers_mut().insert(UPGRADE, HeaderValue::from_static(PROTOCOL));
     response.headers_mut().insert(CONNECTION, HeaderValue::from_static("upgrade"));
     response
+}
+
+/// Serves the client until it leaves, the gateway stops, or its token is no longer valid.
+async fn serve(
+    hall: &Arc<Hall>,
+    who: Arc<Principal>,
+    shape: Shape,
+    pipe: TokioIo<Upgraded>,
+    stop: &CancellationToken,
+) -> std::io::Result<()> {
+    let (cut, stop) = (CancellationToken::new(), stop.child_token());
+    let pipe = Patient::new(pipe, hall.settings.limits.stall).cut_by(cut.clone());
+    let (reader, writer) = tokio::io::split(pipe);
+    let mut serving = std::pin::pin!(stdio::serve(hall, who.clone(), shape, "stdio", reader, writer, stop.clone()));
+    tokio::select! {
+        served = &mut serving => served,
+        () = hall.gateway.tokens().revoked(&who) => {
+            cut.cancel();
+            stop.cancel();
+            serving.await
+        }
+    }
 }

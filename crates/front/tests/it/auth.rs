@@ -57,7 +57,7 @@ async fn a_device_token_opens_nothing_here() {
     let client = house.client().with_token(Some(&token));
     for (method, path) in DOORS {
         let reply = client.send(method, path, &[], "{}").await;
-        assert!(matches!(reply.status.as_u16(), 401 | 403), "{path}: {}", reply.status);
+        assert_eq!((reply.status.as_u16(), &reply.json()["error"]), (403, &json!("forbidden")), "{path}");
     }
 }
 
@@ -83,6 +83,8 @@ async fn strange_hosts_and_origins_are_refused() {
     for origin in ["http://evil.example", "null", "https://console.example.evil.example", "file://localhost", "x"] {
         assert_eq!(status(&[("origin", origin)]).await, 403, "{origin}");
     }
+    let twice = [("host", "localhost"), ("host", "localhost")];
+    assert_eq!(status(&twice).await, 400, "which of two hosts is meant nobody knows");
     let own_page = [("host", "lab.local:7300"), ("origin", "https://lab.local:7300")];
     assert_eq!(status(&own_page).await, 200, "our own pages may call us");
 }

@@ -131,6 +131,7 @@ async fn sessions_are_counted() {
     let house = House::with(Settings { limits, ..Settings::default() }, None).await;
     let mut first = house.client();
     first.initialize(json!({})).await;
+    let _in_use = first.listen().await;
     let params =
         json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}});
     let refused = house.client().legacy("initialize", params.clone()).await;
@@ -152,8 +153,11 @@ async fn sessions_are_counted() {
 async fn one_token_cannot_take_the_sessions_of_all() {
     let limits = Limits { sessions_each: 2, ..Limits::default() };
     let house = House::with(Settings { limits, ..Settings::default() }, None).await;
+    let mut streams = Vec::new();
     for _ in 0..2 {
-        house.client().initialize(json!({})).await;
+        let mut client = house.client();
+        client.initialize(json!({})).await;
+        streams.push(client.listen().await);
     }
     let params =
         json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}});

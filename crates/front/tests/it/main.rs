@@ -9,6 +9,7 @@ mod client;
 mod dialout;
 mod errors;
 mod fake;
+mod hostile;
 mod legacy;
 mod modern;
 mod phones;

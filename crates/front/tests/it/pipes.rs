@@ -12,14 +12,14 @@ use tokio_util::sync::CancellationToken;
 
 use crate::fake::House;
 
-struct Pipe {
-    reader: BufReader<ReadHalf<DuplexStream>>,
-    writer: WriteHalf<DuplexStream>,
-    server: JoinHandle<std::io::Result<()>>,
+pub struct Pipe {
+    pub reader: BufReader<ReadHalf<DuplexStream>>,
+    pub writer: WriteHalf<DuplexStream>,
+    pub server: JoinHandle<std::io::Result<()>>,
     shutdown: CancellationToken,
 }
 
-fn pipe(house: &House) -> Pipe {
+pub fn pipe(house: &House) -> Pipe {
     let (ours, theirs) = tokio::io::duplex(1 << 16);
     let (reader, writer) = tokio::io::split(theirs);
     let front = Front { gateway: house.gateway.clone(), settings: Settings::default() };
@@ -30,24 +30,24 @@ fn pipe(house: &House) -> Pipe {
     Pipe { reader: BufReader::new(reader), writer, server, shutdown }
 }
 
-async fn say<W: AsyncWrite + Unpin>(writer: &mut W, message: &str) {
+pub async fn say<W: AsyncWrite + Unpin>(writer: &mut W, message: &str) {
     writer.write_all(message.as_bytes()).await.unwrap();
     writer.write_all(b"\n").await.unwrap();
 }
 
-async fn hear<R: AsyncBufReadExt + Unpin>(reader: &mut R) -> Value {
+pub async fn hear<R: AsyncBufReadExt + Unpin>(reader: &mut R) -> Value {
     let mut line = String::new();
     assert_ne!(reader.read_line(&mut line).await.unwrap(), 0, "the pipe ended");
     serde_json::from_str(&line).unwrap()
 }
 
-fn initialize() -> String {
+pub fn initialize() -> String {
     let params =
         json!({"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}});
     json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params}).to_string()
 }
 
-fn call(id: i64, tool: &str, arguments: Value) -> String {
+pub fn call(id: i64, tool: &str, arguments: Value) -> String {
     json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": {"name": tool, "arguments": arguments}})
         .to_string()
 }
@@ -108,6 +108,23 @@ async fn bad_lines_are_answered_and_the_pipe_goes_on() {
 }
 
 #[tokio::test]
+async fn a_request_with_an_id_that_is_still_open_is_refused_and_the_first_is_answered() {
+    let house = House::new().await;
+    let mut pipe = pipe(&house);
+    say(&mut pipe.writer, &initialize()).await;
+    hear(&mut pipe.reader).await;
+    say(&mut pipe.writer, &call(1, "wait", json!({}))).await;
+    assert_eq!(house.hear().await, "started");
+    say(&mut pipe.writer, &call(1, "echo", json!({"text": "again"}))).await;
+    let refused = hear(&mut pipe.reader).await;
+    assert_eq!((&refused["id"], &refused["error"]["code"]), (&json!(1), &json!(-32600)), "{refused}");
+    house.go_on();
+    assert_eq!(hear(&mut pipe.reader).await["result"]["content"][0]["text"], "waited");
+    say(&mut pipe.writer, &call(1, "echo", json!({"text": "free again"}))).await;
+    assert_eq!(hear(&mut pipe.reader).await["result"]["content"][0]["text"], "free again");
+}
+
+#[tokio::test]
 async fn a_pipe_is_told_to_stop_and_its_call_ends_first() {
     let house = House::new().await;
     let mut pipe = pipe(&house);
@@ -122,8 +139,8 @@ async fn a_pipe_is_told_to_stop_and_its_call_ends_first() {
 }
 
 /// A connection that has become a pipe.
-async fn upgraded(house: &House) -> BufReader<TcpStream> {
-    let (address, token) = (house.address, &house.token);
+pub async fn upgraded(house: &House, token: &str) -> BufReader<TcpStream> {
+    let address = house.address;
     let mut socket = BufReader::new(TcpStream::connect(address).await.unwrap());
     let request = format!(
         "GET /mcp/stream?tools=unfolded HTTP/1.1\r\nHost: {address}\r\nAuthorization: Bearer {token}\r\n\
@@ -143,7 +160,7 @@ async fn upgraded(house: &House) -> BufReader<TcpStream> {
 #[tokio::test]
 async fn an_upgraded_connection_is_such_a_pipe() {
     let house = House::new().await;
-    let mut socket = upgraded(&house).await;
+    let mut socket = upgraded(&house, &house.token).await;
     say(&mut socket, &call(1, "lamp__echo", json!({"text": "over"}))).await;
     assert_eq!(hear(&mut socket).await["result"]["content"][0]["text"], "over");
     house.stop().await;
@@ -154,7 +171,7 @@ async fn an_upgraded_connection_is_such_a_pipe() {
 #[tokio::test]
 async fn a_client_that_leaves_takes_nobody_with_it() {
     let house = House::new().await;
-    let (mut first, mut second) = (upgraded(&house).await, upgraded(&house).await);
+    let (mut first, mut second) = (upgraded(&house, &house.token).await, upgraded(&house, &house.token).await);
     first.shutdown().await.unwrap();
     assert_eq!(first.read_to_end(&mut Vec::new()).await.unwrap(), 0);
     say(&mut second, &call(1, "lamp__echo", json!({"text": "still here"}))).await;

@@ -1,0 +1,71 @@
+//! What a message in JSON becomes in memory, estimated before it is read.
+
+use sinew_tool::ErrorKind;
+
+use crate::budget::Share;
+use crate::inspect::Refusal;
+
+/// Values of one message: a call with a matrix of 300 by 300 numbers still fits.
+const MAX_VALUES: usize = 100_000;
+/// Bytes that one value takes while a message is read and handled, with the copies made on the way; measured on
+/// arrays of numbers at `/mcp`.
+const VALUE: usize = 320;
+
+/// Takes from the memory for requests what a message becomes.
+pub(crate) fn take(share: &mut Share, message: &[u8]) -> Result<(), Refusal> {
+    let values = count(message);
+    if values > MAX_VALUES {
+        let message = format!("the message holds more than {MAX_VALUES} values; send less at once");
+        return Err(Refusal::new(ErrorKind::TooLarge, message));
+    }
+    match share.try_grow(message.len() + values * VALUE) {
+        true => Ok(()),
+        false => Err(busy()),
+    }
+}
+
+/// There is no memory left for further requests.
+pub(crate) fn busy() -> Refusal {
+    Refusal::new(ErrorKind::Busy, "too many large requests are being handled; try again in a second")
+}
+
+/// How many values a text in JSON holds at most: each is the first, or follows a bracket, a comma or a colon.
+fn count(text: &[u8]) -> usize {
+    let (mut count, mut in_string, mut escaped) = (1, false, false);
+    for byte in text {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' if in_string => escaped = true,
+            b'"' => in_string = !in_string,
+            b'[' | b'{' | b',' | b':' if !in_string => count += 1,
+            _ => {}
+        }
+    }
+    count
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::budget::Budget;
+
+    #[test]
+    fn values_are_counted_and_what_is_in_strings_is_not() {
+        assert_eq!(count(b"5"), 1);
+        assert!(count(br#"[1,2,{"a":3}]"#) >= 5);
+        assert_eq!(count(br#""[,\",{:]""#), 1);
+    }
+
+    #[test]
+    fn a_message_of_many_small_values_is_refused_and_all_together_are_bounded() {
+        let budget = Budget::new(20 << 20);
+        let mut first = budget.share();
+        let many = format!("[{}0]", "0,".repeat(MAX_VALUES));
+        assert_eq!(take(&mut first, many.as_bytes()).map_err(|refusal| refusal.kind), Err(ErrorKind::TooLarge));
+        let half = format!("[{}0]", "0,".repeat(MAX_VALUES / 2));
+        assert_eq!(take(&mut first, half.as_bytes()), Ok(()));
+        let refused = take(&mut budget.share(), half.as_bytes()).map_err(|refusal| refusal.kind);
+        assert_eq!(refused, Err(ErrorKind::Busy));
+        assert_eq!(take(&mut budget.share(), b"{}"), Ok(()), "small ones still fit");
+    }
+}

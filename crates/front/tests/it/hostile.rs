@@ -1,0 +1,198 @@
+//! Clients that do not read, that ask for more than their share, or whose token was revoked.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use sinew_front::{Limits, Settings};
+use sinew_gateway::Role;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::time::timeout;
+
+use crate::client::Client;
+use crate::fake::House;
+use crate::pipes::{call, hear, initialize, pipe, say, upgraded};
+
+/// A client with a token of its own, and the id of that token.
+fn guest(house: &House) -> (Client, String, String) {
+    let (view, token) = house.gateway.tokens().create(Role::Client, "guest").unwrap();
+    (house.client().with_token(Some(&token)), token, view.id)
+}
+
+fn limited(limits: Limits) -> Settings {
+    Settings { limits, ..Settings::default() }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_pipe_that_is_not_read_is_not_listened_to_and_ends() {
+    let house = House::new().await;
+    let mut pipe = pipe(&house);
+    say(&mut pipe.writer, &initialize()).await;
+    hear(&mut pipe.reader).await;
+    let mut sent = 0;
+    for id in 1.. {
+        let line = format!("{}\n", json!({"jsonrpc": "2.0", "id": id, "method": "tools/list"}));
+        // Time stands still while anything moves, so this passes only once the gateway has stopped reading.
+        if timeout(Duration::from_secs(1), pipe.writer.write_all(line.as_bytes())).await.is_err() {
+            break;
+        }
+        sent += line.len();
+        assert!(sent < 4 << 20, "it reads on and on");
+    }
+    pipe.server.await.unwrap().unwrap();
+    let mut kept = Vec::new();
+    pipe.reader.read_to_end(&mut kept).await.unwrap();
+    assert!(kept.len() < 256 << 10, "only what the pipe itself holds was written: {}", kept.len());
+}
+
+#[tokio::test]
+async fn a_pipe_that_is_read_late_gets_every_answer() {
+    let house = House::new().await;
+    let mut pipe = pipe(&house);
+    say(&mut pipe.writer, &initialize()).await;
+    hear(&mut pipe.reader).await;
+    let mut writer = pipe.writer;
+    let sending = async {
+        for id in 1..=2000 {
+            say(&mut writer, &json!({"jsonrpc": "2.0", "id": id, "method": "tools/list"}).to_string()).await;
+        }
+    };
+    let reading = async {
+        let mut seen = std::collections::BTreeSet::new();
+        while seen.len() < 2000 {
+            let answer = hear(&mut pipe.reader).await;
+            assert!(answer["result"]["tools"].is_array(), "{answer}");
+            assert!(seen.insert(answer["id"].as_i64()));
+        }
+    };
+    tokio::join!(sending, reading);
+}
+
+#[tokio::test]
+async fn an_answer_that_has_no_room_beside_those_that_wait_is_refused() {
+    let house = House::with(limited(Limits { answers: 100 << 10, ..Limits::default() }), None).await;
+    let client = house.client();
+    let echo = async |length: usize| {
+        let call = json!({"device": "lamp", "tool": "echo", "arguments": {"text": "x".repeat(length)}});
+        client.post("/api/v1/call", call).await
+    };
+    let refused = echo(200 << 10).await;
+    assert_eq!((refused.status.as_u16(), &refused.json()["error"]), (503, &json!("busy")));
+    assert_eq!(echo(80 << 10).await.status, 200);
+    assert_eq!(echo(10).await.status, 200);
+}
+
+#[tokio::test]
+async fn a_message_of_many_values_is_refused_before_it_is_read() {
+    let house = House::new().await;
+    let client = house.client();
+    let zeros = format!("[{}0]", "0,".repeat(1_900_000));
+    let message = format!(
+        r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"echo","arguments":{{"text":{zeros}}}}}}}"#
+    );
+    let kind = [("content-type", "application/json")];
+    let refused = client.send("POST", "/mcp", &kind, message.clone()).await;
+    assert_eq!((refused.status.as_u16(), &refused.json()["error"]["code"]), (413, &json!(-32602)));
+    let refused = client.send("POST", "/mcp/v1/tools/call", &kind, message.clone()).await;
+    assert_eq!(refused.json()["error"]["data"]["error_type"], "TooLarge", "{}", refused.json());
+    let refused = client.send("POST", "/api/v1/call", &kind, format!(r#"{{"tool":"echo","x":{zeros}}}"#)).await;
+    assert_eq!(refused.status, 413);
+    let mut pipe = pipe(&house);
+    say(&mut pipe.writer, &initialize()).await;
+    hear(&mut pipe.reader).await;
+    say(&mut pipe.writer, &message).await;
+    assert_eq!(hear(&mut pipe.reader).await["error"]["code"], -32602);
+}
+
+#[tokio::test]
+async fn all_requests_together_take_no_more_than_their_memory() {
+    let house = House::with(limited(Limits { bodies: 1 << 20, ..Limits::default() }), None).await;
+    let client = house.client();
+    let call = |text: String| json!({"device": "lamp", "tool": "echo", "arguments": {"text": text}});
+    assert_eq!(client.post("/api/v1/call", call("x".repeat(2 << 20))).await.status, 503);
+    assert_eq!(client.post("/api/v1/call", call("x".repeat(200 << 10))).await.status, 200);
+    assert_eq!(client.post("/api/v1/call", call("x".repeat(200 << 10))).await.status, 200, "it was given back");
+}
+
+#[tokio::test]
+async fn a_revoked_token_ends_a_stream_of_lines_and_its_call() {
+    let house = House::new().await;
+    let (_, token, id) = guest(&house);
+    let mut socket = upgraded(&house, &token).await;
+    say(&mut socket, &call(1, "lamp__wait", json!({}))).await;
+    assert_eq!(house.hear().await, "started");
+    house.gateway.tokens().revoke(&id).unwrap();
+    assert_eq!(house.hear().await, "dropped");
+    let mut rest = Vec::new();
+    let _ = socket.read_to_end(&mut rest).await;
+    assert!(!String::from_utf8_lossy(&rest).contains("waited"));
+}
+
+#[tokio::test]
+async fn a_revoked_token_ends_everything_that_is_open_over_http() {
+    let house = House::new().await;
+    let (mut client, _, id) = guest(&house);
+    let mut modern = client.modern_stream("subscriptions/listen", json!({"notifications": {}})).await;
+    assert_eq!(modern.status, 200);
+    client.initialize(json!({})).await;
+    let mut stream = client.listen().await;
+    let waiting = json!({"jsonrpc": "2.0", "id": 9, "method": "tools/call", "params": {"name": "wait"}});
+    let mut session_call = client.legacy_stream(waiting).await;
+    assert_eq!(house.hear().await, "started");
+    let calls = async { client.modern("tools/call", json!({"name": "wait", "arguments": {}})).await.status.as_u16() };
+    let polls = async { client.get("/api/v1/events?wait_ms=55000&since=0").await.status.as_u16() };
+    let revoke = async {
+        assert_eq!(house.hear().await, "started");
+        house.gateway.tokens().revoke(&id).unwrap();
+        assert_eq!((house.hear().await, house.hear().await), ("dropped", "dropped"));
+    };
+    let (called, polled, ()) = tokio::join!(calls, polls, revoke);
+    assert_eq!(called, 401);
+    assert!(matches!(polled, 401 | 400), "{polled}");
+    let ended: Vec<Option<Value>> = vec![last(&mut modern).await, last(&mut stream).await, last(&mut session_call).await];
+    assert!(ended.iter().flatten().all(|message| !message.to_string().contains("waited")), "{ended:?}");
+    assert_eq!(client.get("/api/v1/devices").await.status, 401);
+}
+
+/// The last message of a stream that ends.
+async fn last(stream: &mut crate::client::Stream) -> Option<Value> {
+    let mut last = None;
+    while let Some(message) = stream.next().await {
+        last = Some(message);
+    }
+    last
+}
+
+#[tokio::test]
+async fn sessions_opened_at_once_stay_within_the_limit_and_nobody_is_locked_out() {
+    let house = House::with(limited(Limits { sessions_each: 4, ..Limits::default() }), None).await;
+    let opened = futures_util::future::join_all((0..40).map(|_| async {
+        let mut client = house.client();
+        let params = json!({"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}});
+        let reply = client.legacy("initialize", params).await;
+        client.session = Some(reply.header("mcp-session-id").to_owned()).filter(|session| !session.is_empty());
+        client
+    }));
+    let clients = opened.await;
+    let mut alive = 0;
+    for client in clients.iter().filter(|client| client.session.is_some()) {
+        alive += usize::from(client.legacy("ping", json!({})).await.status == 200);
+    }
+    assert!((1..=4).contains(&alive), "{alive}");
+    let mut late = house.client();
+    late.initialize(json!({})).await;
+    assert_eq!(late.legacy("ping", json!({})).await.status, 200);
+}
+
+#[tokio::test]
+async fn an_id_that_is_used_twice_at_once_leaves_nobody_hanging() {
+    let house = House::new().await;
+    let mut client = house.client();
+    client.initialize(json!({})).await;
+    let waiting = json!({"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": {"name": "wait"}});
+    let mut first = client.legacy_stream(waiting.clone()).await;
+    assert_eq!(house.hear().await, "started");
+    let second = client.legacy_send(waiting).await;
+    assert_eq!((second.status.as_u16(), &second.json()["id"]), (400, &json!(7)));
+    house.go_on();
+    assert_eq!(last(&mut first).await.unwrap()["result"]["content"][0]["text"], "waited");
+}
