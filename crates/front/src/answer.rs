@@ -47,10 +47,7 @@ impl hyper::body::Body for Watched {
     type Data = Bytes;
     type Error = axum::Error;
 
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
         if self.end.as_mut().is_some_and(|end| end.as_mut().poll(cx).is_ready()) {
             return Poll::Ready(None);
         }
@@ -121,7 +118,7 @@ mod tests {
         let end: BoxFuture<'static, ()> = Box::pin(async { drop(revoked.await) });
         let response = Response::new(Body::from_stream(silent));
         let body = watched(response, &Budget::new(PIECE), Some(end)).expect("a stream").into_body();
-        let ((), ended) = tokio::join!(async { drop(revoke.send(())) }, body.collect());
+        let ((), ended) = tokio::join!(async { revoke.send(()).unwrap_or_default() }, body.collect());
         assert!(ended.is_ok_and(|body| body.to_bytes().is_empty()));
     }
 }

@@ -5,8 +5,8 @@ use std::time::Duration;
 use axum::body::{Body, Bytes};
 use http::header::{CONNECTION, CONTENT_LENGTH, EXPECT, HeaderValue};
 use http::{HeaderMap, Response, StatusCode};
-use sinew_tool::ErrorKind;
 use http_body_util::BodyExt;
+use sinew_tool::ErrorKind;
 use tokio::time::timeout;
 
 use crate::budget::Share;

@@ -60,13 +60,7 @@ impl Endpoint {
             StreamableHttpService::new(make, sessions.manager.clone(), config)
         };
         hall.tasks.spawn(end_revoked(hall.clone(), sessions.clone(), stop.clone()));
-        Arc::new(Endpoint {
-            folded: service(Shape::Folded),
-            unfolded: service(Shape::Unfolded),
-            sessions,
-            stop,
-            hall,
-        })
+        Arc::new(Endpoint { folded: service(Shape::Folded), unfolded: service(Shape::Unfolded), sessions, stop, hall })
     }
 
     async fn post(&self, request: Request, who: &Arc<Principal>, shape: Shape) -> Response<Body> {
@@ -118,7 +112,8 @@ impl Endpoint {
         }
         let request = Request::from_parts(parts, Full::new(bytes.clone()));
         let response = CALLER.scope(who.clone(), self.service(shape).handle(request)).await;
-        if let (Some(opening), Some(Ok(session))) = (opening, response.headers().get(SESSION).map(HeaderValue::to_str)) {
+        if let (Some(opening), Some(Ok(session))) = (opening, response.headers().get(SESSION).map(HeaderValue::to_str))
+        {
             opening.opened(session);
         }
         let (parts, body) = response.into_parts();

@@ -8,7 +8,7 @@ use axum::middleware::Next;
 use http::header::{AUTHORIZATION, HOST, HeaderValue, ORIGIN, WWW_AUTHENTICATE};
 use http::uri::Authority;
 use http::{HeaderMap, Response, StatusCode, Uri};
-use sinew_gateway::{Bearer, Principal, Role};
+use sinew_gateway::{Principal, Role};
 use sinew_tool::BoxFuture;
 
 use crate::hall::Hall;
@@ -120,7 +120,7 @@ impl Guard {
         let tokens = self.hall.gateway.tokens();
         match tokens.check(token) {
             Some(principal) => Ok(Arc::new(principal)),
-            None if matches!(tokens.find_bearer(token), Some(Bearer::Device(_))) => {
+            None if tokens.is_for_device(token) => {
                 let message = "a device token is for connecting a device; use a client token here";
                 Err(Box::new(reply::problem(StatusCode::FORBIDDEN, "forbidden", message)))
             }

@@ -7,8 +7,7 @@ use serde_json::{Value, json};
 use sinew_tool::{ErrorKind, ToolError};
 
 /// Two requests with one id could not be told apart by their answers.
-pub(crate) const SAME_ID: &str =
-    "another request with this `id` is still open; give each request an id of its own";
+pub(crate) const SAME_ID: &str = "another request with this `id` is still open; give each request an id of its own";
 
 /// Why a message was not taken, in JSON-RPC's words.
 #[derive(Debug, PartialEq)]

@@ -51,12 +51,7 @@ enum Line {
 }
 
 impl<R: AsyncRead + Unpin + Send> Lines<R> {
-    pub fn new(
-        reader: R,
-        writer: impl AsyncWrite + Unpin + Send + 'static,
-        limit: usize,
-        bodies: Budget,
-    ) -> Lines<R> {
+    pub fn new(reader: R, writer: impl AsyncWrite + Unpin + Send + 'static, limit: usize, bodies: Budget) -> Lines<R> {
         let (reader, outbox) = (BufReader::new(reader), Outbox::new(writer));
         Lines { reader, outbox, line: Vec::new(), limit, skipping: false, open: HashMap::new(), bodies }
     }

@@ -83,6 +83,11 @@ impl Tokens {
         found
     }
 
+    /// Whether it is the token of a device, which opens nothing for clients.
+    pub fn is_for_device(&self, token: &str) -> bool {
+        matches!(self.find_bearer(token), Some(Bearer::Device { .. }))
+    }
+
     /// Makes a token; its text is shown this once. A device token names the device by id, speaking
     /// name or hardware id.
     pub fn create(&self, role: Role, label: &str) -> Result<(TokenView, String), ToolError> {

@@ -148,7 +148,8 @@ async fn a_revoked_token_ends_everything_that_is_open_over_http() {
     let (called, polled, ()) = tokio::join!(calls, polls, revoke);
     assert_eq!(called, 401);
     assert!(matches!(polled, 401 | 400), "{polled}");
-    let ended: Vec<Option<Value>> = vec![last(&mut modern).await, last(&mut stream).await, last(&mut session_call).await];
+    let ended: Vec<Option<Value>> =
+        vec![last(&mut modern).await, last(&mut stream).await, last(&mut session_call).await];
     assert!(ended.iter().flatten().all(|message| !message.to_string().contains("waited")), "{ended:?}");
     assert_eq!(client.get("/api/v1/devices").await.status, 401);
 }
@@ -167,7 +168,8 @@ async fn sessions_opened_at_once_stay_within_the_limit_and_nobody_is_locked_out(
     let house = House::with(limited(Limits { sessions_each: 4, ..Limits::default() }), None).await;
     let opened = futures_util::future::join_all((0..40).map(|_| async {
         let mut client = house.client();
-        let params = json!({"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}});
+        let params =
+            json!({"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}});
         let reply = client.legacy("initialize", params).await;
         client.session = Some(reply.header("mcp-session-id").to_owned()).filter(|session| !session.is_empty());
         client
