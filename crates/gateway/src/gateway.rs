@@ -126,6 +126,12 @@ impl Gateway {
         self.inner.registry.rename(device, name)
     }
 
+    /// Forgets a device that is away: its name, its pin and its tools. Its id and its public names are free for others
+    /// only after a time. Its tokens stay; with one of them it can come back as a new device.
+    pub fn forget(&self, device: &str) -> Result<DeviceView, ToolError> {
+        self.inner.registry.forget(device)
+    }
+
     /// Agrees on the tools a device has now: from here on they change in the open, or are held back.
     pub fn pin(&self, device: &str) -> Result<DeviceView, ToolError> {
         self.inner.registry.agree(device, Agreement::Pin)
@@ -220,6 +226,7 @@ impl Gateway {
 
     /// Puts everything on disk and lets go of the state directory. Calls after this fail.
     pub async fn close(&self) {
+        self.inner.registry.save_running();
         self.inner.store.close().await;
         drop(self.lock().take());
     }

@@ -1,21 +1,28 @@
-//! The name book: public names, minted once, kept for ever.
+//! The name book: public names, bound to a tool and its input schema.
 //!
 //! A tool's public name depends on its own name and its input schema, never on which devices happen
 //! to be here. The first schema under a name gets the plain name; every later one a suffix from its
 //! digest. Nobody takes a public name apart; it is only ever looked up.
+//!
+//! Each name belongs to the device it was minted for. A device has a quota; beyond it, and when the
+//! book is full, its tools get long names that can be computed from the tool alone and need no place
+//! in the book. When the owner is forgotten, a name goes to another device that uses it, else it
+//! rests: for a time it can only come back to the same tool.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use serde_json::json;
-use sinew_tool::{DeviceId, Digest};
+use sinew_tool::{DeviceId, DeviceKey, Digest};
 
 /// What MCP clients accept: `[A-Za-z0-9_-]{1,64}`.
 pub(crate) const MAX_LENGTH: usize = 64;
 
-/// Distinct names one gateway ever mints. A device that changes its schema all the time must not
-/// fill the memory; 100,000 is far beyond any honest use.
+/// Names of each kind that are kept. 100,000 is far beyond any honest use, and some 20 MB.
 const MAX_NAMES: usize = 100_000;
+
+/// Digits of the suffix of a computed name. 80 bits: nobody finds another tool with the same ones.
+const COMPUTED: usize = 20;
 
 /// A name that must be remembered: the key it was minted for, and the name.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,68 +31,191 @@ pub(crate) struct Minted {
     /// The input schema's digest in hex; empty for a word of the unfolded form.
     pub digest: String,
     pub name: Arc<str>,
+    /// The device it counts for; `None` where it rests, or was minted before owners were kept.
+    pub owner: Option<DeviceKey>,
+    /// When it began to rest, in milliseconds of the gateway's running time.
+    pub resting: Option<i64>,
 }
 
-#[derive(Default)]
+/// What the store must write down.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum NameChange {
+    Keep(Minted),
+    Release { tool: String, digest: String },
+}
+
 pub(crate) struct NameBook {
     /// Names of the folded form, by tool name and input-schema digest.
     folded: Book,
     /// The tool's part of unfolded names, by tool name alone: the device's part tells schemas apart.
     words: Book,
+    /// How many names count for each device.
+    owned: HashMap<DeviceKey, usize>,
+    /// Names that one device may own by minting, and names of each kind in all.
+    quota: usize,
+    capacity: usize,
 }
 
 #[derive(Default)]
 struct Book {
-    minted: HashMap<(String, String), Arc<str>>,
+    minted: HashMap<(String, String), Slot>,
     taken: HashSet<Arc<str>>,
+}
+
+struct Slot {
+    name: Arc<str>,
+    owner: Option<DeviceKey>,
+    resting: Option<i64>,
+}
+
+/// A public name, and whether it is a computed one.
+pub(crate) struct Named {
+    pub name: Arc<str>,
+    pub is_computed: bool,
 }
 
 impl NameBook {
     /// A book that never mints the reserved names, with what was minted before.
-    pub(crate) fn new(reserved: &[&str], minted: impl IntoIterator<Item = Minted>) -> NameBook {
-        let mut book = NameBook::default();
+    pub(crate) fn new(reserved: &[&str], quota: usize, minted: impl IntoIterator<Item = Minted>) -> NameBook {
+        let (folded, words, owned) = (Book::default(), Book::default(), HashMap::new());
+        let mut book = NameBook { folded, words, owned, quota, capacity: MAX_NAMES };
         book.folded.taken.extend(reserved.iter().map(|name| Arc::from(*name)));
-        for Minted { tool, digest, name } in minted {
+        for Minted { tool, digest, name, owner, resting } in minted {
             let page = if digest.is_empty() { &mut book.words } else { &mut book.folded };
             page.taken.insert(name.clone());
-            page.minted.insert((tool, digest), name);
+            if let Some(owner) = &owner {
+                *book.owned.entry(owner.clone()).or_default() += 1;
+            }
+            page.minted.insert((tool, digest), Slot { name, owner, resting });
         }
         book
     }
 
-    /// The public name of a tool in the folded form. What is new is pushed to `news`.
-    pub(crate) fn public(&mut self, tool: &str, input: Digest, news: &mut Vec<Minted>) -> Option<Arc<str>> {
-        self.folded.find_or_mint(tool, input.hex(), input, news)
+    /// The public name of a tool in the folded form. What must be written down is pushed to `changes`.
+    pub(crate) fn public(
+        &mut self,
+        owner: &DeviceKey,
+        tool: &str,
+        input: Digest,
+        changes: &mut Vec<NameChange>,
+    ) -> Named {
+        self.find_or_mint(owner, (tool.to_owned(), input.hex()), input, changes)
     }
 
     /// The tool's part of its unfolded name.
-    pub(crate) fn word(&mut self, tool: &str, news: &mut Vec<Minted>) -> Option<Arc<str>> {
-        self.words.find_or_mint(tool, String::new(), Digest::of(&json!(tool)), news)
+    pub(crate) fn word(&mut self, owner: &DeviceKey, tool: &str, changes: &mut Vec<NameChange>) -> Named {
+        self.find_or_mint(owner, (tool.to_owned(), String::new()), Digest::of(&json!(tool)), changes)
+    }
+
+    fn find_or_mint(
+        &mut self,
+        owner: &DeviceKey,
+        key: (String, String),
+        digest: Digest,
+        changes: &mut Vec<NameChange>,
+    ) -> Named {
+        let owned = self.owned_by(owner);
+        let book = if key.1.is_empty() { &mut self.words } else { &mut self.folded };
+        if let Some(slot) = book.minted.get_mut(&key) {
+            if slot.owner.is_none() {
+                self.owned.insert(owner.clone(), owned + 1);
+                (slot.owner, slot.resting) = (Some(owner.clone()), None);
+                changes.push(NameChange::Keep(slot.to_minted(&key)));
+            }
+            return Named { name: slot.name.clone(), is_computed: false };
+        }
+        // Tools whose different names become one when made plain may share a schema too, hence the
+        // digest over both.
+        let both = Digest::of(&json!([key.0, key.1]));
+        let plain = plain(&key.0);
+        if owned >= self.quota || book.minted.len() >= self.capacity {
+            return Named { name: with_suffix(&plain, &both.short(COMPUTED)).into(), is_computed: true };
+        }
+        let suffixes = [digest.short(6), both.short(8), both.short(16), both.short(COMPUTED)];
+        let mut candidates =
+            std::iter::once(plain.clone()).chain(suffixes.iter().map(|suffix| with_suffix(&plain, suffix)));
+        // The last candidate is the computed name, which no other tool can have.
+        let is_free = |name: &String| !book.taken.contains(name.as_str()) && !looks_computed(name);
+        let name = candidates.find(is_free).unwrap_or_else(|| with_suffix(&plain, &both.short(COMPUTED)));
+        let slot = Slot { name: name.into(), owner: Some(owner.clone()), resting: None };
+        let name = slot.name.clone();
+        self.owned.insert(owner.clone(), owned + 1);
+        book.taken.insert(name.clone());
+        changes.push(NameChange::Keep(slot.to_minted(&key)));
+        book.minted.insert(key, slot);
+        Named { name, is_computed: false }
+    }
+
+    pub(crate) fn owned_by(&self, device: &DeviceKey) -> usize {
+        self.owned.get(device).copied().unwrap_or(0)
+    }
+
+    /// Gives back the names of a device that is forgotten. `heir` finds another device that uses one.
+    pub(crate) fn forget(
+        &mut self,
+        device: &DeviceKey,
+        heir: impl Fn(&str, &str) -> Option<DeviceKey>,
+        now: i64,
+        changes: &mut Vec<NameChange>,
+    ) {
+        if self.owned.remove(device).is_none_or(|count| count == 0) {
+            return;
+        }
+        for (key, slot) in self.folded.minted.iter_mut().chain(&mut self.words.minted) {
+            if slot.owner.as_ref() == Some(device) {
+                slot.owner = heir(&key.0, &key.1);
+                match &slot.owner {
+                    Some(heir) => *self.owned.entry(heir.clone()).or_default() += 1,
+                    None => slot.resting = Some(now),
+                }
+                changes.push(NameChange::Keep(slot.to_minted(key)));
+            }
+        }
+    }
+
+    /// Lets names rest that nobody owns: those of an older store whose tools no known device has.
+    pub(crate) fn rest_unowned(&mut self, now: i64, changes: &mut Vec<NameChange>) {
+        for (key, slot) in self.folded.minted.iter_mut().chain(&mut self.words.minted) {
+            if slot.owner.is_none() && slot.resting.is_none() {
+                slot.resting = Some(now);
+                changes.push(NameChange::Keep(slot.to_minted(key)));
+            }
+        }
+    }
+
+    /// Frees the names that began to rest before `until`.
+    pub(crate) fn release(&mut self, until: i64, changes: &mut Vec<NameChange>) {
+        for book in [&mut self.folded, &mut self.words] {
+            let taken = &mut book.taken;
+            book.minted.retain(|(tool, digest), slot| {
+                let is_over = slot.resting.is_some_and(|since| since < until);
+                if is_over {
+                    taken.remove(&slot.name);
+                    changes.push(NameChange::Release { tool: tool.clone(), digest: digest.clone() });
+                }
+                !is_over
+            });
+        }
     }
 }
 
-impl Book {
-    fn find_or_mint(&mut self, tool: &str, key: String, digest: Digest, news: &mut Vec<Minted>) -> Option<Arc<str>> {
-        let key = (tool.to_owned(), key);
-        if let Some(name) = self.minted.get(&key) {
-            return Some(name.clone());
+impl Slot {
+    fn to_minted(&self, (tool, digest): &(String, String)) -> Minted {
+        let Slot { name, owner, resting } = self;
+        Minted {
+            tool: tool.clone(),
+            digest: digest.clone(),
+            name: name.clone(),
+            owner: owner.clone(),
+            resting: *resting,
         }
-        if self.minted.len() >= MAX_NAMES {
-            return None;
-        }
-        let plain = plain(tool);
-        // Tools whose different names become one when made plain may share a schema too, hence the
-        // digest over both at the end.
-        let both = Digest::of(&json!([tool, key.1]));
-        let suffixes = [digest.short(6), both.short(8), both.short(16), both.short(40)];
-        let candidates =
-            std::iter::once(plain.clone()).chain(suffixes.iter().map(|suffix| with_suffix(&plain, suffix)));
-        let name: Arc<str> = candidates.into_iter().find(|name| !self.taken.contains(name.as_str()))?.into();
-        self.taken.insert(name.clone());
-        news.push(Minted { tool: key.0.clone(), digest: key.1.clone(), name: name.clone() });
-        self.minted.insert(key, name.clone());
-        Some(name)
     }
+}
+
+/// Whether a name ends like a computed one: a device must not choose a tool name that is another tool's computed name.
+fn looks_computed(name: &str) -> bool {
+    let digits = name.rsplit_once('_').map_or("", |(_, digits)| digits);
+    digits.len() == COMPUTED && digits.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
 }
 
 /// `<device>__<tool>`, cut with a digest where it would be too long.
@@ -130,10 +260,18 @@ mod tests {
             && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-')
     }
 
+    fn book(quota: usize) -> NameBook {
+        NameBook::new(&["list_devices"], quota, [])
+    }
+
+    fn device(name: &str) -> DeviceKey {
+        DeviceKey(name.to_owned())
+    }
+
     #[test]
     fn the_first_schema_gets_the_plain_name_and_later_ones_a_suffix() {
-        let (mut book, mut news) = (NameBook::default(), Vec::new());
-        let mut name = |tool: &str, number| book.public(tool, digest(number), &mut news).unwrap().to_string();
+        let (mut book, mut news) = (book(100), Vec::new());
+        let mut name = |tool: &str, number| book.public(&device("a"), tool, digest(number), &mut news).name.to_string();
         assert_eq!(name("self.audio.set_volume", 1), "self_audio_set_volume");
         let second = format!("self_audio_set_volume_{}", digest(2).short(6));
         assert_eq!(name("self.audio.set_volume", 2), second);
@@ -144,19 +282,80 @@ mod tests {
 
     #[test]
     fn reserved_names_are_never_minted() {
-        let mut book = NameBook::new(&["list_devices"], []);
-        let name = book.public("list_devices", digest(1), &mut Vec::new()).unwrap();
+        let name = book(100).public(&device("a"), "list_devices", digest(1), &mut Vec::new()).name;
         assert_eq!(*name, *format!("list_devices_{}", digest(1).short(6)));
     }
 
     #[test]
     fn names_that_become_one_when_made_plain_stay_apart() {
-        let (mut book, mut news) = (NameBook::default(), Vec::new());
-        let names: HashSet<_> =
-            ["a.b", "a_b", "a b", "a/b", "a:b"].map(|tool| book.public(tool, digest(1), &mut news)).into();
+        let (mut book, mut news) = (book(100), Vec::new());
+        let names: HashSet<_> = ["a.b", "a_b", "a b", "a/b", "a:b"]
+            .map(|tool| book.public(&device("a"), tool, digest(1), &mut news).name)
+            .into();
         assert_eq!(names.len(), 5);
-        let words: HashSet<_> = ["a.b", "a_b", "a b"].map(|tool| book.word(tool, &mut news)).into();
+        let words: HashSet<_> = ["a.b", "a_b", "a b"].map(|tool| book.word(&device("a"), tool, &mut news).name).into();
         assert_eq!(words.len(), 3);
+    }
+
+    #[test]
+    fn beyond_its_quota_a_device_gets_computed_names_and_takes_no_more_room() {
+        let (mut book, mut news) = (book(3), Vec::new());
+        let names: Vec<_> = (0..9).map(|number| book.public(&device("a"), "t", digest(number), &mut news)).collect();
+        assert_eq!(names.iter().filter(|named| named.is_computed).count(), 6);
+        assert_eq!(names.iter().map(|named| &named.name).collect::<HashSet<_>>().len(), 9);
+        assert!(names.iter().all(|named| fits(&named.name)));
+        assert_eq!((news.len(), book.folded.minted.len(), book.owned_by(&device("a"))), (3, 3, 3));
+        // The same tool gets the same name, and another device still mints.
+        assert_eq!(book.public(&device("a"), "t", digest(8), &mut news).name, names[8].name);
+        assert!(!book.public(&device("b"), "u", digest(1), &mut news).is_computed);
+    }
+
+    #[test]
+    fn a_full_book_still_names_the_tools_of_a_new_device() {
+        let mut book = NameBook { capacity: 2, ..book(100) };
+        for number in 0..2 {
+            book.public(&device("a"), "t", digest(number), &mut Vec::new());
+        }
+        let named = book.public(&device("b"), "t", digest(9), &mut Vec::new());
+        assert!(named.is_computed && fits(&named.name));
+        assert_eq!(book.folded.minted.len(), 2);
+    }
+
+    #[test]
+    fn a_tool_cannot_be_named_like_the_computed_name_of_another() {
+        let mut book = book(1);
+        book.public(&device("a"), "first", digest(0), &mut Vec::new());
+        let computed = book.public(&device("a"), "unlock", digest(1), &mut Vec::new());
+        assert!(computed.is_computed);
+        let copy = book.public(&device("b"), &computed.name, digest(1), &mut Vec::new());
+        assert_ne!(copy.name, computed.name);
+    }
+
+    #[test]
+    fn a_forgotten_devices_name_rests_for_its_own_tool_and_is_free_afterwards() {
+        let (mut book, mut news) = (book(100), Vec::new());
+        let nobody = |_: &str, _: &str| None;
+        assert_eq!(&*book.public(&device("lock"), "unlock", digest(1), &mut news).name, "unlock");
+        book.forget(&device("lock"), nobody, 1_000, &mut news);
+        // Another tool does not inherit the name.
+        assert_ne!(&*book.public(&device("evil"), "unlock", digest(2), &mut news).name, "unlock");
+        // The same tool gets it back, on any device: a name says what is called, not who answers.
+        assert_eq!(&*book.public(&device("spare"), "unlock", digest(1), &mut news).name, "unlock");
+        book.forget(&device("spare"), nobody, 2_000, &mut news);
+        book.release(2_000, &mut news);
+        assert_ne!(&*book.public(&device("late"), "unlock", digest(3), &mut news).name, "unlock");
+        book.release(2_001, &mut news);
+        assert_eq!(&*book.public(&device("later"), "unlock", digest(4), &mut news).name, "unlock");
+    }
+
+    #[test]
+    fn a_name_that_another_device_uses_goes_to_that_device() {
+        let (mut book, mut news) = (book(100), Vec::new());
+        book.public(&device("one"), "x", digest(1), &mut news);
+        book.forget(&device("one"), |_, _| Some(device("two")), 5, &mut news);
+        assert_eq!((book.owned_by(&device("one")), book.owned_by(&device("two"))), (0, 1));
+        book.release(i64::MAX, &mut news);
+        assert_ne!(&*book.public(&device("three"), "x", digest(2), &mut news).name, "x");
     }
 
     #[test]
@@ -168,29 +367,44 @@ mod tests {
         assert_ne!(unfolded(&device, &one), unfolded(&device, &two));
     }
 
-    proptest! {
-        #[test]
-        fn a_name_once_minted_never_changes_and_is_never_shared(
-            wishes in proptest::collection::vec(("([a-c._ä]{0,3}|[xy.]{62,66}|list_devices|a_[0-9a-f]{6})", 0u8..4), 1..60),
-            restart in 0usize..60,
-        ) {
-            let (mut book, mut news) = (NameBook::new(&["list_devices"], []), Vec::new());
-            let mut known: HashMap<(String, u8), (Arc<str>, Arc<str>)> = HashMap::new();
-            for (step, (tool, number)) in wishes.into_iter().enumerate() {
-                if step == restart {
-                    book = NameBook::new(&["list_devices"], news.clone());
-                }
-                let name = book.public(&tool, digest(number), &mut news).unwrap();
-                let word = book.word(&tool, &mut news).unwrap();
-                prop_assert!(fits(&name) && fits(&word) && &*name != "list_devices");
-                let first = known.entry((tool, number)).or_insert((name.clone(), word.clone()));
-                prop_assert_eq!(&*first, &(name, word));
+    /// What the store would hold after these changes.
+    fn stored(changes: &[NameChange]) -> Vec<Minted> {
+        let mut kept: HashMap<(String, String), Minted> = HashMap::new();
+        for change in changes {
+            match change.clone() {
+                NameChange::Keep(minted) => drop(kept.insert((minted.tool.clone(), minted.digest.clone()), minted)),
+                NameChange::Release { tool, digest } => drop(kept.remove(&(tool, digest))),
             }
-            let names: HashSet<_> = known.values().map(|(name, _)| name).collect();
-            prop_assert_eq!(names.len(), known.len());
-            let tools: HashSet<_> = known.keys().map(|(tool, _)| tool).collect();
-            let words: HashSet<_> = known.values().map(|(_, word)| word).collect();
-            prop_assert_eq!(words.len(), tools.len());
+        }
+        kept.into_values().collect()
+    }
+
+    proptest! {
+        /// Whoever comes, is forgotten and comes again, and wherever the gateway restarts: a name means one tool.
+        #[test]
+        fn a_name_never_means_another_tool(
+            wishes in proptest::collection::vec(
+                ("([a-c._ä]{0,3}|[xy.]{62,66}|list_devices|a_[0-9a-f]{6})", 0u8..4, 0u8..3, any::<bool>()), 1..60),
+            restart in 0usize..60,
+            quota in 1usize..40,
+        ) {
+            let (mut book, mut news) = (book(quota), Vec::new());
+            let mut names: HashMap<Arc<str>, (String, u8)> = HashMap::new();
+            let mut words: HashMap<Arc<str>, String> = HashMap::new();
+            for (step, (tool, number, who, forgets)) in wishes.into_iter().enumerate() {
+                if step == restart {
+                    book = NameBook::new(&["list_devices"], quota, stored(&news));
+                }
+                let who = device(&who.to_string());
+                if forgets {
+                    book.forget(&who, |_, _| None, 0, &mut news);
+                }
+                let name = book.public(&who, &tool, digest(number), &mut news).name;
+                let word = book.word(&who, &tool, &mut news).name;
+                prop_assert!(fits(&name) && fits(&word) && &*name != "list_devices");
+                prop_assert_eq!(names.entry(name).or_insert((tool.clone(), number)), &(tool.clone(), number));
+                prop_assert_eq!(words.entry(word).or_insert(tool.clone()), &tool);
+            }
         }
     }
 }

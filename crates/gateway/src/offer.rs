@@ -7,10 +7,10 @@ use std::collections::HashMap;
 use std::sync::{Arc, Weak};
 
 use serde_json::Value;
-use sinew_tool::{Audience, Digest, Tool, Toolset};
+use sinew_tool::{Audience, DeviceKey, Digest, Tool, Toolset};
 
 use crate::check::Check;
-use crate::names::{Minted, NameBook};
+use crate::names::{NameBook, NameChange};
 use crate::schema;
 use crate::text::{clean, clean_line};
 
@@ -28,6 +28,8 @@ pub(crate) struct Offer {
     pub toolset: Arc<Toolset>,
     pub digest: Digest,
     pub tools: Vec<Offered>,
+    /// What is wrong with the toolset, for people.
+    pub warnings: Vec<String>,
 }
 
 pub(crate) struct Offered {
@@ -66,13 +68,13 @@ impl Offer {
 pub(crate) struct News {
     /// The toolset was not known before.
     pub is_new: bool,
-    pub minted: Vec<Minted>,
+    pub names: Vec<NameChange>,
     pub warnings: Vec<String>,
 }
 
 /// All offers alive, and the name book they are named from.
 pub(crate) struct Offers {
-    names: NameBook,
+    pub names: NameBook,
     known: HashMap<Digest, Weak<Offer>>,
     checks: HashMap<Digest, Weak<Check>>,
 }
@@ -82,19 +84,19 @@ impl Offers {
         Offers { names, known: HashMap::new(), checks: HashMap::new() }
     }
 
-    pub(crate) fn admit(&mut self, toolset: &Arc<Toolset>) -> (Arc<Offer>, News) {
+    /// `owner` is the device that new names count for.
+    pub(crate) fn admit(&mut self, owner: &DeviceKey, toolset: &Arc<Toolset>) -> (Arc<Offer>, News) {
         if let Some(offer) = self.known.get(&toolset.digest()).and_then(Weak::upgrade) {
             return (offer, News::default());
         }
         let mut news = News { is_new: true, ..News::default() };
         let mut tools = Vec::with_capacity(toolset.len().min(MAX_TOOLS));
+        let mut long_names = 0;
         for tool in toolset.iter().take(MAX_TOOLS) {
             let mut warnings = Vec::new();
-            match self.offer(tool, &mut news.minted, &mut warnings) {
-                Some(offered) => tools.push(offered),
-                None => {
-                    warnings.push("it cannot be offered: its name is too long, or too many names are in use".to_owned())
-                }
+            match tool.name.len() <= MAX_NAME {
+                true => tools.push(self.offer(owner, tool, &mut news.names, &mut long_names, &mut warnings)),
+                false => warnings.push(format!("it cannot be offered: its name is longer than {MAX_NAME} bytes")),
             }
             let name = clean_line(&tool.name, 64);
             news.warnings.extend(warnings.into_iter().map(|warning| format!("tool `{name}`: {warning}")));
@@ -102,19 +104,39 @@ impl Offers {
         if toolset.len() > MAX_TOOLS {
             news.warnings.insert(0, format!("it has {} tools; only the first {MAX_TOOLS} are offered", toolset.len()));
         }
+        if long_names > 0 {
+            let owned = self.names.owned_by(owner);
+            let text = format!(
+                "{long_names} tools have long public names: it has had {owned} different tools, which is its quota of \
+                 names, or all names are in use; `sinew devices forget` gives the names of a device back"
+            );
+            news.warnings.insert(0, text);
+        }
         news.warnings.truncate(MAX_WARNINGS);
-        let offer = Arc::new(Offer { toolset: toolset.clone(), digest: toolset.digest(), tools });
+        let warnings = news.warnings.clone();
+        let offer = Arc::new(Offer { toolset: toolset.clone(), digest: toolset.digest(), tools, warnings });
         forget_the_dead(&mut self.known);
         self.known.insert(offer.digest, Arc::downgrade(&offer));
         (offer, news)
     }
 
-    fn offer(&mut self, tool: &Tool, minted: &mut Vec<Minted>, warnings: &mut Vec<String>) -> Option<Offered> {
-        if tool.name.len() > MAX_NAME {
-            return None;
-        }
-        let public = self.names.public(&tool.name, tool.input_digest(), minted)?;
-        let word = self.names.word(&tool.name, minted)?;
+    /// Forgets an offer that no device has any more, so that whoever brings it next owns its names.
+    pub(crate) fn forget(&mut self, offer: &Offer) {
+        self.known.remove(&offer.digest);
+    }
+
+    fn offer(
+        &mut self,
+        owner: &DeviceKey,
+        tool: &Tool,
+        names: &mut Vec<NameChange>,
+        long_names: &mut usize,
+        warnings: &mut Vec<String>,
+    ) -> Offered {
+        let public = self.names.public(owner, &tool.name, tool.input_digest(), names);
+        let word = self.names.word(owner, &tool.name, names);
+        *long_names += usize::from(public.is_computed || word.is_computed);
+        let (public, word) = (public.name, word.name);
         let input = schema::input(&tool.input_schema, warnings);
         let selector = schema::selector(&input);
         let input = self.check(input);
@@ -135,7 +157,7 @@ impl Offers {
         tool.description = clean(&tool.description, MAX_DESCRIPTION);
         tool.input_schema = input.schema().clone();
         tool.output_schema = output.as_ref().map(|output| output.schema().clone());
-        Some(Offered { public, word, tool, selector, input, output })
+        Offered { public, word, tool, selector, input, output }
     }
 
     fn check(&mut self, schema: Value) -> Arc<Check> {
@@ -233,7 +255,7 @@ mod tests {
         #[test]
         fn no_schema_and_no_argument_makes_it_stumble(input in schema(), output in schema(), args in schema()) {
             let tool = Tool::new("x", "", input).with_output_schema(output);
-            let (offer, _) = offers().admit(&Arc::new(Toolset::new([tool])));
+            let (offer, _) = offers().admit(&owner(), &Arc::new(Toolset::new([tool])));
             for offered in &offer.tools {
                 prop_assert_eq!(&offered.tool.input_schema["type"], "object");
                 let _ = offered.input.arguments("x", &args);
@@ -242,17 +264,21 @@ mod tests {
         }
     }
 
+    fn owner() -> DeviceKey {
+        DeviceKey("board:1".to_owned())
+    }
+
     fn offers() -> Offers {
-        Offers::new(NameBook::new(&["list_devices"], []))
+        Offers::new(NameBook::new(&["list_devices"], 10_000, []))
     }
 
     #[test]
     fn equal_toolsets_are_one_offer_and_equal_schemas_one_check() {
         let mut offers = offers();
         let tool = |name: &str| Tool::new(name, "", json!({"type": "object", "properties": {"a": {"type": "string"}}}));
-        let (one, news) = offers.admit(&Arc::new(Toolset::new([tool("x"), tool("y")])));
+        let (one, news) = offers.admit(&owner(), &Arc::new(Toolset::new([tool("x"), tool("y")])));
         assert!(news.is_new);
-        let (two, news) = offers.admit(&Arc::new(Toolset::new([tool("x"), tool("y")])));
+        let (two, news) = offers.admit(&owner(), &Arc::new(Toolset::new([tool("x"), tool("y")])));
         assert!(!news.is_new && Arc::ptr_eq(&one, &two));
         assert!(Arc::ptr_eq(&one.tools[0].input, &one.tools[1].input));
     }
@@ -260,7 +286,7 @@ mod tests {
     #[test]
     fn a_schema_that_is_no_schema_is_offered_with_a_warning() {
         let broken = Tool::new("x", "", json!({"type": "object", "properties": {"a": {"type": "loud"}}}));
-        let (offer, news) = offers().admit(&Arc::new(Toolset::new([broken])));
+        let (offer, news) = offers().admit(&owner(), &Arc::new(Toolset::new([broken])));
         assert_eq!(offer.tools.len(), 1);
         assert!(
             news.warnings[0].contains("tool `x`") && news.warnings[0].contains("not checked"),
@@ -273,7 +299,7 @@ mod tests {
     fn a_broken_output_schema_is_left_out() {
         let tool = Tool::new("x", "", json!({}))
             .with_output_schema(json!({"type": "object", "properties": {"a": {"type": 5}}}));
-        let (offer, news) = offers().admit(&Arc::new(Toolset::new([tool])));
+        let (offer, news) = offers().admit(&owner(), &Arc::new(Toolset::new([tool])));
         assert!(offer.tools[0].output.is_none() && offer.tools[0].tool.output_schema.is_none());
         assert_eq!(news.warnings.len(), 1);
     }
@@ -283,11 +309,11 @@ mod tests {
         let broken = json!({"type": "object", "properties": {"a": {"type": "loud"}}});
         let both = Tool::new("x", "", broken.clone()).with_output_schema(broken.clone());
         let mut offers = offers();
-        let (offer, news) = offers.admit(&Arc::new(Toolset::new([both, Tool::new("y", "", broken.clone())])));
+        let (offer, news) = offers.admit(&owner(), &Arc::new(Toolset::new([both, Tool::new("y", "", broken.clone())])));
         assert!(offer.tools[0].output.is_none() && offer.tools[0].tool.output_schema.is_none());
         assert_eq!(news.warnings.len(), 3, "{:?}", news.warnings);
         assert!(news.warnings[2].contains("tool `y`") && news.warnings[2].contains("not checked"));
-        let (_, news) = offers.admit(&Arc::new(Toolset::new([Tool::new("z", "", broken)])));
+        let (_, news) = offers.admit(&owner(), &Arc::new(Toolset::new([Tool::new("z", "", broken)])));
         assert_eq!(news.warnings.len(), 1, "{:?}", news.warnings);
     }
 
@@ -295,11 +321,11 @@ mod tests {
     fn a_device_with_too_much_of_everything_is_bounded() {
         let many =
             (0..600).map(|number| Tool::new(format!("t{number}"), "d".repeat(20_000), json!({"type": "string"})));
-        let (offer, news) = offers().admit(&Arc::new(Toolset::new(many)));
+        let (offer, news) = offers().admit(&owner(), &Arc::new(Toolset::new(many)));
         assert_eq!(offer.tools.len(), MAX_TOOLS);
         assert_eq!(news.warnings.len(), MAX_WARNINGS);
         assert!(offer.tools[0].tool.description.chars().count() <= MAX_DESCRIPTION);
-        let (offer, _) = offers().admit(&Arc::new(Toolset::new([Tool::new("n".repeat(300), "", json!({}))])));
+        let (offer, _) = offers().admit(&owner(), &Arc::new(Toolset::new([Tool::new("n".repeat(300), "", json!({}))])));
         assert!(offer.tools.is_empty());
     }
 }

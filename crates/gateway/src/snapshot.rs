@@ -51,6 +51,8 @@ pub(crate) struct Entry {
     pub presence: Presence,
     /// Since when it is here or away, in milliseconds of Unix time.
     pub since: i64,
+    /// When it left, in milliseconds of the gateway's running time.
+    pub left_at: i64,
     pub traffic: Arc<Traffic>,
 }
 
@@ -245,6 +247,7 @@ impl Entry {
             admission: self.info.admission.clone(),
             attributes,
             instructions: self.instructions(),
+            warnings: self.offer.warnings.clone(),
         }
     }
 }

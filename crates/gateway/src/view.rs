@@ -42,6 +42,8 @@ pub struct DeviceView {
     pub admission: Admission,
     pub attributes: BTreeMap<String, Value>,
     pub instructions: Option<String>,
+    /// What is wrong with its tools.
+    pub warnings: Vec<String>,
 }
 
 impl DeviceView {
@@ -69,6 +71,9 @@ impl DeviceView {
             if let Some(text) = text {
                 object[key] = json!(text);
             }
+        }
+        if !self.warnings.is_empty() {
+            object["warnings"] = json!(self.warnings);
         }
         object
     }

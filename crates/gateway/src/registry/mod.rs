@@ -4,6 +4,7 @@
 //! change only counts up the version; the next reader makes the snapshot, so a thousand boards that
 //! join at once cost one.
 
+mod forgetting;
 mod writer;
 
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -46,6 +47,7 @@ impl Registry {
     pub(crate) fn apply(&self, event: DeviceEvent) {
         // What a device says of itself is asked before the lock is taken: families have locks too.
         let mut turn = None;
+        let has_forgotten = self.write(Writer::tidy);
         let has_changed = match event {
             DeviceEvent::Joined(device) => {
                 let (info, tools) = (device.info(), device.tools());
@@ -71,7 +73,7 @@ impl Registry {
                 self.write(|writer| writer.leave(&device, &info.key))
             }
         };
-        if has_changed {
+        if has_changed || has_forgotten {
             self.tell();
         }
         // Comparing tools takes a while, so nobody waits for it.
@@ -108,6 +110,24 @@ impl Registry {
         self.tell();
         commit.wait()?;
         Ok(view)
+    }
+
+    /// Forgets a device that is away.
+    pub(crate) fn forget(&self, device: &str) -> Result<DeviceView, ToolError> {
+        let (view, commits) = {
+            let mut writer = self.lock();
+            let forgotten = writer.forget(device)?;
+            self.version.fetch_add(1, Ordering::AcqRel);
+            forgotten
+        };
+        self.tell();
+        commits.into_iter().try_for_each(Commit::wait)?;
+        Ok(view)
+    }
+
+    /// Writes down how long the gateway ran.
+    pub(crate) fn save_running(&self) {
+        self.lock().save_running();
     }
 
     /// The present state. Made anew only when something changed, or when a grace ended.

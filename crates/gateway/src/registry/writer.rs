@@ -11,10 +11,11 @@ use serde_json::json;
 use sinew_tool::{Device, DeviceId, DeviceInfo, DeviceKey, ErrorKind, Notice, Status, ToolError, Toolset};
 use tokio::time::Instant;
 
+use super::forgetting::Forgetting;
 use super::now;
 use crate::builtin;
 use crate::identity;
-use crate::names::{Minted, NameBook};
+use crate::names::{NameBook, NameChange};
 use crate::offer::{self, Offer, Offers};
 use crate::pins::{Held, Pins, Turn};
 use crate::settings::Settings;
@@ -48,18 +49,18 @@ struct Admitted {
 }
 
 pub(super) struct Writer {
-    devices: BTreeMap<DeviceId, Arc<Entry>>,
-    by_key: HashMap<DeviceKey, DeviceId>,
+    pub(super) devices: BTreeMap<DeviceId, Arc<Entry>>,
+    pub(super) by_key: HashMap<DeviceKey, DeviceId>,
     /// Lower-case speaking names.
     pub(super) names: Arc<HashMap<String, DeviceId>>,
-    offers: Offers,
-    pins: Pins,
-    store: Arc<Store>,
+    pub(super) offers: Offers,
+    pub(super) pins: Pins,
+    pub(super) store: Arc<Store>,
     grace: Duration,
-    max_devices: usize,
+    pub(super) forgetting: Forgetting,
     /// The number of the last event, and of each device's last.
     pub(super) seq: u64,
-    nths: HashMap<DeviceId, u64>,
+    pub(super) nths: HashMap<DeviceId, u64>,
 }
 
 impl Writer {
@@ -70,11 +71,11 @@ impl Writer {
             devices: BTreeMap::new(),
             by_key: HashMap::new(),
             names: Arc::default(),
-            offers: Offers::new(NameBook::new(builtin::NAMES, loaded.names)),
+            offers: Offers::new(NameBook::new(builtin::NAMES, settings.names_per_device, loaded.names)),
             pins,
             store,
             grace: settings.grace,
-            max_devices: settings.max_devices.max(1),
+            forgetting: Forgetting::new(settings, loaded.running, loaded.resting_ids),
             seq: loaded.seq,
             nths: nths.filter_map(|(device, nth)| Some((DeviceId::parse(&device)?, nth))).collect(),
         };
@@ -83,6 +84,7 @@ impl Writer {
             let told = loaded.held.remove(&row.id).unwrap_or_default();
             writer.restore(row, &toolset, &told);
         }
+        writer.rest_unowned_names();
         writer
     }
 
@@ -106,12 +108,13 @@ impl Writer {
         }
         let known = self.by_key.get(&info.key).and_then(|id| self.devices.get(id)).cloned();
         if known.is_none() && !self.make_room() {
-            tracing::warn!(device = %info.key, "a device was left out: {} are here already", self.max_devices);
+            let max = self.forgetting.max_devices;
+            tracing::warn!(device = %info.key, "a device was left out: {max} are here or kept already");
             return false;
         }
         let id = match &known {
             Some(entry) => Some(entry.id.clone()),
-            None => identity::mint(&info, |id| self.is_taken(id)),
+            None => self.take_back_id(&info.key).or_else(|| identity::mint(&info, |id| self.is_taken(id))),
         };
         let Some(id) = id else { return false };
         let name = known.as_ref().and_then(|entry| entry.name.clone());
@@ -122,7 +125,8 @@ impl Writer {
             turn.held.clone_from(&held);
         }
         let (presence, traffic) = (Presence::Here(device), Arc::new(Traffic::default()));
-        self.keep(Entry { id: id.clone(), name, info, offer, pinned, held, presence, since: now(), traffic });
+        let (since, left_at) = (now(), 0);
+        self.keep(Entry { id: id.clone(), name, info, offer, pinned, held, presence, since, left_at, traffic });
         self.warn(&id, warnings);
         true
     }
@@ -150,7 +154,8 @@ impl Writer {
     pub(super) fn leave(&mut self, device: &Arc<dyn Device>, key: &DeviceKey) -> bool {
         let Some(entry) = self.current(device, key) else { return false };
         let presence = Presence::Away(Instant::now() + self.grace);
-        self.keep(Entry { presence, since: now(), ..(*entry).clone() });
+        let left_at = self.forgetting.running();
+        self.keep(Entry { presence, since: now(), left_at, ..(*entry).clone() });
         true
     }
 
@@ -263,7 +268,7 @@ impl Writer {
         Ok(self.pins.gone(&entry.info.key, entry.toolset()))
     }
 
-    fn find(&self, device: &str) -> Result<Arc<Entry>, ToolError> {
+    pub(super) fn find(&self, device: &str) -> Result<Arc<Entry>, ToolError> {
         let text = device.trim().to_lowercase();
         let id = DeviceId::parse(&text).filter(|id| self.devices.contains_key(id));
         let id = id.or_else(|| self.names.get(&text).cloned());
@@ -279,7 +284,7 @@ impl Writer {
     }
 
     fn is_taken(&self, id: &DeviceId) -> bool {
-        self.devices.contains_key(id) || self.names.contains_key(id.as_str())
+        self.devices.contains_key(id) || self.names.contains_key(id.as_str()) || self.forgetting.rests(id)
     }
 
     /// The entry of this very stay; `None` for a stay that was replaced.
@@ -307,21 +312,21 @@ impl Writer {
             }
         };
         let offered = held.as_ref().map_or_else(|| tools.clone(), |held| Arc::new(held.rest()));
-        let (offer, news) = self.offers.admit(&offered);
+        let (offer, news) = self.offers.admit(&info.key, &offered);
         if (news.is_new || held.is_some())
             && let Some(text) = offer::to_text(tools)
         {
             self.store.write(Write::Toolset { digest: tools.digest().hex(), tools: text });
         }
-        self.keep_names(news.minted);
+        self.keep_names(news.names);
         Admitted { offer, pinned, held, warnings: news.warnings }
     }
 
-    /// A name is for ever, so it is on disk before anybody sees it. Names are minted when a tool is new,
-    /// which is rare enough to wait for one commit.
-    fn keep_names(&self, mut minted: Vec<Minted>) {
-        let Some(last) = minted.pop() else { return };
-        minted.into_iter().for_each(|minted| self.store.write(Write::Name(minted)));
+    /// A name is on disk before anybody sees it. Names are minted when a tool is new, which is rare enough to wait for
+    /// one commit.
+    pub(super) fn keep_names(&self, mut changes: Vec<NameChange>) {
+        let Some(last) = changes.pop() else { return };
+        changes.into_iter().for_each(|change| self.store.write(Write::Name(change)));
         if let Err(error) = self.store.write_awaited(Write::Name(last)).wait() {
             tracing::warn!("the names of new tools could not be kept: {error}");
         }
@@ -341,21 +346,6 @@ impl Writer {
     fn keep(&mut self, entry: Entry) {
         self.store.write(Write::Device(row(&entry)));
         self.devices.insert(entry.id.clone(), Arc::new(entry));
-    }
-
-    /// Forgets the device that is away longest, where all places are taken.
-    fn make_room(&mut self) -> bool {
-        if self.devices.len() < self.max_devices {
-            return true;
-        }
-        let away = self.devices.values().filter(|entry| matches!(entry.presence, Presence::Away(_)));
-        let Some(oldest) = away.min_by_key(|entry| entry.since).cloned() else { return false };
-        self.devices.remove(&oldest.id);
-        self.by_key.remove(&oldest.info.key);
-        self.nths.remove(&oldest.id);
-        Arc::make_mut(&mut self.names).retain(|_, id| *id != oldest.id);
-        self.store.write(Write::Forget(oldest.info.key.clone()));
-        true
     }
 
     /// `told` names what the last event about the device's tools called held back: the lock may have
@@ -391,6 +381,8 @@ impl Writer {
             held,
             presence: Presence::Away(until),
             since,
+            // A gateway that was killed had no chance to write when it left.
+            left_at: if row.away { row.left_at } else { self.forgetting.running() },
             traffic: Arc::default(),
         };
         let (id, held) = (row.id, entry.held.clone());
@@ -418,5 +410,6 @@ fn row(entry: &Entry) -> DeviceRow {
         toolset: entry.toolset().digest().hex(),
         since: entry.since,
         away: matches!(entry.presence, Presence::Away(_)),
+        left_at: entry.left_at,
     }
 }

@@ -57,6 +57,12 @@ const STEPS: &[Step] = &[
                WHEN 'broker' THEN json_object('broker', coalesce(json_extract(attributes, '$.broker'), ''))
                ELSE '"local"' END
            WHERE json_valid(attributes);"#,
+    // 4: whose a name is and since when it rests, ids that rest, when a device left, and how long the gateway ran.
+    "ALTER TABLE names ADD COLUMN owner TEXT;
+     ALTER TABLE names ADD COLUMN resting INTEGER;
+     ALTER TABLE devices ADD COLUMN left_at INTEGER NOT NULL DEFAULT 0;
+     CREATE TABLE resting_ids (id TEXT PRIMARY KEY, key TEXT NOT NULL, since INTEGER NOT NULL) WITHOUT ROWID;
+     CREATE TABLE counters (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;",
 ];
 
 /// The format this code reads and writes, in SQLite's `user_version`.

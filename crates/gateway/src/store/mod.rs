@@ -25,7 +25,7 @@ use sinew_tool::{DeviceId, DeviceKey, ErrorKind, ToolError};
 use tokio::sync::{broadcast, oneshot};
 
 pub(crate) use read::Cursor;
-pub(crate) use rows::{AuditRow, DeviceRow, EventRow, Loaded, Pending, TokenRow, Write};
+pub(crate) use rows::{AuditRow, DeviceRow, EventRow, Loaded, Pending, RestingId, TokenRow, Write};
 
 use crate::settings::{OpenError, Settings};
 use crate::view::{AuditRecord, EventPage};

@@ -8,7 +8,7 @@ use rusqlite::{Connection, params};
 use serde_json::{Value, json};
 use sinew_tool::{Admission, DeviceId, DeviceKey, Family, FamilyName, Reach, Tool, Toolset, WordsTrust};
 
-use crate::names::Minted;
+use crate::names::{Minted, NameChange};
 use crate::pins::TOOLS_CHANGED;
 
 /// One call. `at` in milliseconds of Unix time.
@@ -77,6 +77,17 @@ pub(crate) struct DeviceRow {
     /// Since when it is here or away, in milliseconds of Unix time.
     pub since: i64,
     pub away: bool,
+    /// When it left, in milliseconds of the gateway's running time.
+    pub left_at: i64,
+}
+
+/// The id of a forgotten device: for a time only the same device gets it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct RestingId {
+    pub id: DeviceId,
+    pub key: DeviceKey,
+    /// Milliseconds of the gateway's running time.
+    pub since: i64,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -93,9 +104,19 @@ pub(crate) struct TokenRow {
 #[derive(Debug)]
 pub(crate) enum Write {
     Device(DeviceRow),
-    Forget(DeviceKey),
-    Toolset { digest: String, tools: String },
-    Name(Minted),
+    /// The device is forgotten; its id rests.
+    Forget(RestingId),
+    /// The id is in use again, by the same device.
+    Return(DeviceId),
+    /// The id is free, and what its last device said is gone.
+    Release(DeviceId),
+    Toolset {
+        digest: String,
+        tools: String,
+    },
+    Name(NameChange),
+    /// How long the gateway ran, in milliseconds.
+    Running(i64),
     Token(TokenRow),
     Revoke(String),
 }
@@ -106,8 +127,8 @@ impl Write {
             Write::Device(row) => {
                 let attributes = serde_json::to_string(&row.attributes).unwrap_or_else(|_| "{}".to_owned());
                 let mut insert = db.prepare_cached(
-                    "INSERT OR REPLACE INTO devices (key, id, name, family, kind, version, instructions, attributes, toolset, since, away, words, reach, admission)
-                     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                    "INSERT OR REPLACE INTO devices (key, id, name, family, kind, version, instructions, attributes, toolset, since, away, words, reach, admission, left_at)
+                     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 )?;
                 insert.execute(params![
                     row.key.0,
@@ -123,11 +144,22 @@ impl Write {
                     row.away,
                     json!(row.family.words).to_string(),
                     json!(row.family.reach).to_string(),
-                    json!(row.admission).to_string()
+                    json!(row.admission).to_string(),
+                    row.left_at
                 ])?;
             }
-            Write::Forget(key) => {
+            Write::Forget(RestingId { id, key, since }) => {
                 db.prepare_cached("DELETE FROM devices WHERE key = ?")?.execute([&key.0])?;
+                let mut insert =
+                    db.prepare_cached("INSERT OR REPLACE INTO resting_ids (id, key, since) VALUES (?, ?, ?)")?;
+                insert.execute(params![id.as_str(), key.0, since])?;
+            }
+            Write::Return(id) => {
+                db.prepare_cached("DELETE FROM resting_ids WHERE id = ?")?.execute([id.as_str()])?;
+            }
+            Write::Release(id) => {
+                db.prepare_cached("DELETE FROM resting_ids WHERE id = ?")?.execute([id.as_str()])?;
+                db.prepare_cached("DELETE FROM events WHERE device = ?")?.execute([id.as_str()])?;
             }
             Write::Toolset { digest, tools } => {
                 // A device that keeps changing must not fill the disk with what it once had.
@@ -139,10 +171,19 @@ impl Write {
                 let mut insert = db.prepare_cached("INSERT OR IGNORE INTO toolsets (digest, tools) VALUES (?, ?)")?;
                 insert.execute([digest, tools])?;
             }
-            Write::Name(Minted { tool, digest, name }) => {
+            Write::Name(NameChange::Keep(Minted { tool, digest, name, owner, resting })) => {
+                let mut insert = db.prepare_cached(
+                    "INSERT OR REPLACE INTO names (tool, digest, name, owner, resting) VALUES (?, ?, ?, ?, ?)",
+                )?;
+                insert.execute(params![tool, digest, name, owner.as_ref().map(|owner| &owner.0), resting])?;
+            }
+            Write::Name(NameChange::Release { tool, digest }) => {
+                db.prepare_cached("DELETE FROM names WHERE tool = ? AND digest = ?")?.execute([tool, digest])?;
+            }
+            Write::Running(millis) => {
                 let mut insert =
-                    db.prepare_cached("INSERT OR IGNORE INTO names (tool, digest, name) VALUES (?, ?, ?)")?;
-                insert.execute([tool, digest, name.as_ref()])?;
+                    db.prepare_cached("INSERT OR REPLACE INTO counters (name, value) VALUES ('running_ms', ?)")?;
+                insert.execute([millis])?;
             }
             Write::Token(row) => {
                 let mut insert = db.prepare_cached(
@@ -165,6 +206,9 @@ pub(crate) struct Loaded {
     /// By digest in hex, as the devices name them.
     pub toolsets: HashMap<String, Arc<Toolset>>,
     pub names: Vec<Minted>,
+    pub resting_ids: Vec<RestingId>,
+    /// How long gateways ran on this store, in milliseconds.
+    pub running: i64,
     pub tokens: Vec<TokenRow>,
     /// The number of the last event.
     pub seq: u64,
@@ -179,7 +223,7 @@ pub(super) fn load(db: &mut Connection, is_pinned: &dyn Fn(&DeviceKey) -> bool) 
     let db = &*db;
     let devices = collect(
         db,
-        "SELECT key, id, name, family, kind, version, instructions, attributes, toolset, since, away, words, reach, admission FROM devices",
+        "SELECT key, id, name, family, kind, version, instructions, attributes, toolset, since, away, words, reach, admission, left_at FROM devices",
         |row| {
             let attributes: String = row.get(7)?;
             Ok(DeviceId::parse(&row.get::<_, String>(1)?).map(|id| {
@@ -198,6 +242,7 @@ pub(super) fn load(db: &mut Connection, is_pinned: &dyn Fn(&DeviceKey) -> bool) 
                     toolset: row.get(8)?,
                     since: row.get(9)?,
                     away: row.get(10)?,
+                    left_at: row.get(14)?,
                 })
             }))
         },
@@ -213,9 +258,22 @@ pub(super) fn load(db: &mut Connection, is_pinned: &dyn Fn(&DeviceKey) -> bool) 
         let tools = entries.iter().filter_map(|entry| Tool::from_record(entry).ok());
         Ok((row.get::<_, String>(0)?, Arc::new(Toolset::new(tools))))
     })?;
-    let names = collect(db, "SELECT tool, digest, name FROM names", |row| {
-        Ok(Minted { tool: row.get(0)?, digest: row.get(1)?, name: row.get::<_, String>(2)?.into() })
+    let names = collect(db, "SELECT tool, digest, name, owner, resting FROM names", |row| {
+        Ok(Minted {
+            tool: row.get(0)?,
+            digest: row.get(1)?,
+            name: row.get::<_, String>(2)?.into(),
+            owner: row.get::<_, Option<String>>(3)?.map(DeviceKey),
+            resting: row.get(4)?,
+        })
     })?;
+    let resting_ids = collect(db, "SELECT id, key, since FROM resting_ids", |row| {
+        let id = DeviceId::parse(&row.get::<_, String>(0)?);
+        let (key, since) = (DeviceKey(row.get(1)?), row.get(2)?);
+        Ok(id.map(|id| RestingId { id, key, since }))
+    })?;
+    let running =
+        db.query_row("SELECT coalesce(max(value), 0) FROM counters WHERE name = 'running_ms'", [], |row| row.get(0))?;
     let tokens =
         collect(db, "SELECT id, role, device, label, hash, created_at FROM tokens ORDER BY created_at, id", |row| {
             Ok(TokenRow {
@@ -233,6 +291,8 @@ pub(super) fn load(db: &mut Connection, is_pinned: &dyn Fn(&DeviceKey) -> bool) 
         devices,
         toolsets: toolsets.into_iter().collect(),
         names,
+        resting_ids: resting_ids.into_iter().flatten().collect(),
+        running,
         tokens,
         seq: db.query_row("SELECT coalesce(max(seq), 0) FROM events", [], |row| row.get(0))?,
         nths: nths.into_iter().collect(),

@@ -160,13 +160,20 @@ impl Writer {
     }
 
     fn write(&mut self, batch: &[Job]) -> rusqlite::Result<()> {
+        let mut has_dropped_events = false;
         for job in batch {
             match job {
                 Job::Audit(row, _) => self.write_call(row)?,
                 Job::Event(row) => self.write_event(row)?,
-                Job::Write(write, _) => write.apply(&self.db)?,
+                Job::Write(write, _) => {
+                    write.apply(&self.db)?;
+                    has_dropped_events |= matches!(write, Write::Release(_));
+                }
                 Job::File(..) | Job::Settled(_) | Job::Logged | Job::Close(_) => {}
             }
+        }
+        if has_dropped_events {
+            self.count_events()?;
         }
         if self.since_prune >= PRUNE_LOT {
             self.since_prune = 0;

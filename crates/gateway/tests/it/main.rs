@@ -7,6 +7,7 @@ mod coming_and_going;
 mod events;
 mod fake;
 mod folding;
+mod forgetting;
 mod killed;
 mod lobby;
 mod memory;
