@@ -237,6 +237,8 @@ pub enum DevicesVerb {
         #[command(flatten)]
         reach: Reach,
     },
+    /// Forget a device that is away: its name, its pin and its tools
+    Forget(OneDevice),
     /// Agree on a device's tools as they are; from then on they change in the open, or are held back
     Pin(OneDevice),
     /// Let a device change its tools as it likes again

@@ -28,6 +28,7 @@ pub(crate) fn routes(hall: Arc<Hall>) -> Router {
     Router::new()
         .route("/api/v1/devices", get(devices))
         .route("/api/v1/devices/{id}/rename", post(rename))
+        .route("/api/v1/devices/{id}/forget", post(forget))
         .route("/api/v1/devices/{id}/changes", get(changes))
         .route("/api/v1/devices/{id}/pin", post(pin))
         .route("/api/v1/devices/{id}/unpin", post(unpin))
@@ -116,6 +117,10 @@ async fn rename(State(hall): State<Arc<Hall>>, _: Admin, Path(id): Path<String>,
 /// What is held back of a device's tools, and why.
 async fn changes(State(hall): State<Arc<Hall>>, _: Who, Path(id): Path<String>) -> Response<Body> {
     answer(hall.gateway.changes(&id))
+}
+
+async fn forget(State(hall): State<Arc<Hall>>, _: Admin, Path(id): Path<String>) -> Response<Body> {
+    answer(hall.gateway.forget(&id).map(|device| device.to_json()))
 }
 
 async fn pin(State(hall): State<Arc<Hall>>, _: Admin, Path(id): Path<String>) -> Response<Body> {

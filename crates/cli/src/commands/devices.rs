@@ -3,14 +3,18 @@
 use serde_json::{Value, json};
 
 use super::{ago, list, pins, text};
-use crate::args::{Devices, DevicesVerb, Reach};
+use crate::args::{Devices, DevicesVerb, OneDevice, Reach};
 use crate::client::{Target, encode};
 use crate::failure::Failure;
 use crate::show::{Ink, Show, Table, clean, print, print_json};
 
+/// Warnings shown of one device; a broken tool list has one for each tool.
+const MOST_WARNINGS: usize = 3;
+
 pub async fn run(args: Devices, show: Show) -> Result<(), Failure> {
     match args.verb {
         Some(DevicesVerb::Rename { device, name, reach }) => rename(&device, &name, &reach, show).await,
+        Some(DevicesVerb::Forget(one)) => forget(&one, show).await,
         Some(DevicesVerb::Pin(one)) => pins::pin(&one, show).await,
         Some(DevicesVerb::Unpin(one)) => pins::unpin(&one, show).await,
         Some(DevicesVerb::Changes(one)) => pins::changes(&one, show).await,
@@ -57,6 +61,14 @@ async fn all(reach: &Reach, show: Show) -> Result<(), Failure> {
         if !remedy.is_empty() && text(device, "state") != "away" {
             print(&format!("{}: {}\n", clean(text(device, "id")), clean(remedy)));
         }
+        let warnings = list(device, "warnings");
+        for warning in warnings.iter().filter_map(Value::as_str).take(MOST_WARNINGS) {
+            print(&format!("{}: {}\n", clean(text(device, "id")), clean(warning)));
+        }
+        if warnings.len() > MOST_WARNINGS {
+            let more = warnings.len() - MOST_WARNINGS;
+            print(&format!("{}: {more} more warnings; `--output json` shows them\n", clean(text(device, "id"))));
+        }
         // What the gateway had to refuse or end.
         let trouble = device.get("attributes").map(|attributes| text(attributes, "trouble")).unwrap_or_default();
         if !trouble.is_empty() {
@@ -78,6 +90,18 @@ async fn rename(device: &str, name: &str, reach: &Reach, show: Show) -> Result<(
             "" => format!("{id} has no name of its own any more; it is called by its id\n"),
             name => format!("{id} is now called {}\n", clean(name)),
         });
+    }
+    Ok(())
+}
+
+async fn forget(one: &OneDevice, show: Show) -> Result<(), Failure> {
+    let path = format!("/api/v1/devices/{}/forget", encode(&one.device));
+    let answer = Target::find(&one.reach)?.connect().await?.post(&path, &json!({})).await?;
+    if show.json() {
+        print_json(&answer);
+    } else {
+        let id = clean(text(&answer, "id"));
+        print(&format!("{id} is forgotten. A token that was made for it still works: see `sinew token list`.\n"));
     }
     Ok(())
 }

@@ -21,4 +21,5 @@ mod stdio;
 mod tidy;
 mod tokens;
 mod tool_pages;
+mod upgrade;
 mod verbs;
