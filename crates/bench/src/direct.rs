@@ -50,7 +50,7 @@ impl Direct {
     async fn until<T>(&mut self, mut wanted: impl FnMut(Event) -> Option<T>) -> Result<T, Error> {
         loop {
             match self.session.poll() {
-                Output::Send(text) => {
+                Output::Send(text) | Output::Reply(text) => {
                     let sent = self.socket.send(Message::text(text)).await;
                     sent.map_err(|error| unwell(format!("sending to the board: {error}")))?;
                 }

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use sinew_boards::{Boards, Door, http};
 use sinew_sim::board::{BoardConfig, Kind, run_many};
-use sinew_tool::{Admission, DeviceEvent};
+use sinew_tool::{Admission, DeviceEvent, DeviceKey};
 use tokio::net::TcpListener;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -30,7 +30,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     let url = format!("ws://{}/xiaozhi/v1/", listener.local_addr()?);
     let (sender, mut events) = mpsc::unbounded_channel();
-    let admit = Arc::new(|_: Option<&str>, _: &str| Some(Admission::OwnToken));
+    let admit = Arc::new(|_: Option<&str>, _: &DeviceKey| Some(Admission::OwnToken));
     let door = Door::new(admit, Arc::new(move |event| drop(sender.send(event))));
     let running = tokio::spawn(http::run(listener, Boards::new(door)?, shutdown.clone()));
     let mut devices = Vec::with_capacity(count);

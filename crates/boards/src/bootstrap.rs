@@ -82,6 +82,7 @@ pub(crate) async fn greet(request: Request<Incoming>, address: SocketAddr, hall:
             });
         }
         Enrolment::Full => return greeting::busy("too many boards wait for approval; try again later"),
+        Enrolment::Taken => return *taken(&applicant),
     }
     greeting::json(StatusCode::OK, &settings)
 }
@@ -95,10 +96,17 @@ pub(crate) async fn activate(request: Request<Incoming>, address: SocketAddr, ha
     };
     match bootstrap.enrol.enrol(&applicant) {
         Enrolment::Approved { .. } => greeting::json(StatusCode::OK, &json!({"message": "approved"})),
+        Enrolment::Taken => *taken(&applicant),
         Enrolment::Pending { .. } | Enrolment::Full => {
             greeting::json(StatusCode::ACCEPTED, &json!({"message": "not approved yet"}))
         }
     }
+}
+
+fn taken(applicant: &Applicant) -> Box<Answer> {
+    let id = &applicant.hardware_id;
+    let message = format!("the Device-Id {id} is the id, name or key of another device; send the board's MAC address");
+    greeting::refusal(StatusCode::FORBIDDEN, &message)
 }
 
 /// Reads who asks. The body is for people only, and may be missing.

@@ -15,6 +15,8 @@ use crate::{Limits, board_family, provider};
 
 /// The path of the board protocol, with and without the slash at its end.
 pub(crate) const PATH: &str = "/xiaozhi/v1/";
+/// How the keys of boards begin.
+pub(crate) const BOARD: &str = "board:";
 /// A MAC has 17 characters and a UUID 36; more than this is not an id.
 const LONGEST_ID: usize = 64;
 
@@ -81,7 +83,7 @@ impl Newcomer {
             ("address", Some(json!(address.to_string()))),
         ];
         DeviceInfo {
-            key: DeviceKey(format!("board:{}", self.hardware_id)),
+            key: key(&self.hardware_id),
             suggested_id: suggest_id(&self.hardware_id),
             family: board_family(Reach::OneLink),
             admission,
@@ -123,9 +125,9 @@ pub(crate) fn turn_away(turned: Turned, limits: &Limits) -> Box<Answer> {
 
 pub(crate) fn wrong_token(newcomer: &Newcomer) -> String {
     let what = if newcomer.token.is_some() { "the token does not fit" } else { "a token is missing" };
-    let id = &newcomer.hardware_id;
+    let (id, key) = (&newcomer.hardware_id, key(&newcomer.hardware_id));
     format!(
-        "{what}: the board {id} must send its device token (sinew token new --device {id}), as `Authorization: Bearer TOKEN` or as its MQTT password"
+        "{what}: the board {id} must send its device token (sinew token new --device {key}), as `Authorization: Bearer TOKEN` or as its MQTT password"
     )
 }
 
@@ -200,6 +202,11 @@ pub(crate) fn hardware_id(text: &str) -> Option<String> {
         return Some(pairs.join(":"));
     }
     Some(text)
+}
+
+/// The identity of the board with this hardware id.
+pub(crate) fn key(hardware_id: &str) -> DeviceKey {
+    DeviceKey(format!("{BOARD}{hardware_id}"))
 }
 
 /// `board-` and the last six digits of the MAC; for other ids as much of them as fits.

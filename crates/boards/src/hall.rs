@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
-use sinew_tool::{Admission, Device as _, DeviceInfo, TokenId, Value, json};
+use sinew_tool::{Admission, Device as _, DeviceInfo, DeviceKey, TokenId, Value, json};
 use sinew_wire::Moment;
 use sinew_wire::host::Vision;
 use subtle::ConstantTimeEq;
@@ -89,15 +89,15 @@ impl Hall {
     }
 
     /// A place for an admitted board. One that comes too often is told so, and so is whoever looks at it.
-    pub(crate) fn enter(&self, hardware_id: &str, admission: &Admission) -> Result<Place, Turned> {
+    pub(crate) fn enter(&self, key: &DeviceKey, admission: &Admission) -> Result<Place, Turned> {
         let limits = &self.door.limits;
-        let entered = self.roster.enter(hardware_id, admission, self.now(), limits);
+        let entered = self.roster.enter(&key.0, admission, self.now(), limits);
         if let Err(Turned::TooOften) = entered
-            && self.roster.is_news(hardware_id)
+            && self.roster.is_news(&key.0)
         {
             let trouble = Turned::TooOften.reason(limits);
-            tracing::warn!(%hardware_id, "a board was turned away: {trouble}");
-            if let Some((_, device)) = self.roster.find(hardware_id) {
+            tracing::warn!(%key, "a board was turned away: {trouble}");
+            if let Some((_, device)) = self.roster.find(&key.0) {
                 self.trouble(&device, &trouble);
             }
         }
@@ -105,9 +105,9 @@ impl Hall {
     }
 
     /// Somebody came under the id of a board and could not prove it. Whoever looks at that board is told, too.
-    pub(crate) fn refuse(&self, hardware_id: &str, address: SocketAddr) {
-        tracing::warn!(%hardware_id, %address, "a board was refused: its token or password does not fit");
-        if let Some((_, device)) = self.roster.find(hardware_id) {
+    pub(crate) fn refuse(&self, key: &DeviceKey, address: SocketAddr) {
+        tracing::warn!(%key, %address, "a board was refused: its token or password does not fit");
+        if let Some((_, device)) = self.roster.find(&key.0) {
             self.trouble(&device, "somebody came under its id with a token that does not fit, and was refused");
         }
     }
@@ -123,7 +123,7 @@ impl Hall {
     /// Where a board may send photos, and what it must show there.
     pub(crate) fn vision(&self, place: &Place) -> Option<Vision> {
         let reach = self.door.reach.as_ref().filter(|_| self.door.pictures.is_some())?;
-        let token = self.seal(vision::EXPLAIN, &place.hardware_id, place.number);
+        let token = self.seal(vision::EXPLAIN, &place.key, place.number);
         Some(Vision { url: self.url(reach, self.scheme(), vision::EXPLAIN), token })
     }
 
@@ -131,9 +131,9 @@ impl Hall {
     /// shows nothing else.
     pub(crate) fn upload_url(&self, place: &Place) -> Option<String> {
         let reach = self.door.reach.as_ref().filter(|_| self.door.pictures.is_some())?;
-        let key = self.seal(vision::UPLOAD, &place.hardware_id, place.number);
+        let seal = self.seal(vision::UPLOAD, &place.key, place.number);
         let mut query = form_urlencoded::Serializer::new(String::new());
-        query.append_pair("device", &place.hardware_id).append_pair("key", &key);
+        query.append_pair("device", &place.key).append_pair("key", &seal);
         Some(format!("{}?{}", self.url(reach, self.scheme(), vision::UPLOAD), query.finish()))
     }
 
@@ -151,9 +151,9 @@ impl Hall {
     }
 
     /// What belongs to one stay of one board and one purpose, and cannot be guessed.
-    fn seal(&self, purpose: &str, hardware_id: &str, number: u64) -> String {
+    fn seal(&self, purpose: &str, key: &str, number: u64) -> String {
         let Ok(mut mac) = Hmac::<Sha256>::new_from_slice(&self.key) else { return String::new() };
-        for part in [purpose.as_bytes(), &number.to_be_bytes(), hardware_id.as_bytes()] {
+        for part in [purpose.as_bytes(), &number.to_be_bytes(), key.as_bytes()] {
             mac.update(&[part.len() as u8]);
             mac.update(part);
         }
@@ -161,9 +161,9 @@ impl Hall {
     }
 
     /// The board a seal belongs to, if that board is connected.
-    pub(crate) fn check_seal(&self, purpose: &str, hardware_id: &str, seal: &str) -> Option<Arc<BoardDevice>> {
-        let (number, device) = self.roster.find(hardware_id)?;
-        let expected = self.seal(purpose, hardware_id, number);
+    pub(crate) fn check_seal(&self, purpose: &str, key: &str, seal: &str) -> Option<Arc<BoardDevice>> {
+        let (number, device) = self.roster.find(key)?;
+        let expected = self.seal(purpose, key, number);
         let same: bool = expected.as_bytes().ct_eq(seal.as_bytes()).into();
         (same && !expected.is_empty()).then_some(device)
     }

@@ -89,7 +89,7 @@ async fn meet(tcp: TcpStream, address: SocketAddr, hall: &Arc<Hall>) -> io::Resu
     let parts = upgraded
         .downcast::<TokioIo<Stream>>()
         .map_err(|_| io::Error::other("the upgraded connection is not the one that came in"))?;
-    let socket = Socket::new(parts.io.into_inner(), parts.read_buf.to_vec(), hall.door.limits.message_bytes).await;
+    let socket = Socket::new(parts.io.into_inner(), parts.read_buf.to_vec(), &hall.door.limits).await;
     Ok(Some(Met { pipe: Pipe::WebSocket(Box::new(socket)), info, place }))
 }
 
@@ -135,13 +135,12 @@ fn receive(
     hall: &Hall,
 ) -> Result<(Answer, DeviceInfo, Place), Box<Answer>> {
     let newcomer = Newcomer::read(request)?;
-    let Some(admission) = hall.door.admit.admit(newcomer.token(), &newcomer.hardware_id) else {
-        hall.refuse(&newcomer.hardware_id, address);
+    let key = greeting::key(&newcomer.hardware_id);
+    let Some(admission) = hall.door.admit.admit(newcomer.token(), &key) else {
+        hall.refuse(&key, address);
         return Err(greeting::unauthorized(&greeting::wrong_token(&newcomer)));
     };
     let answer = greeting::accept(request)?;
-    let place = hall
-        .enter(&newcomer.hardware_id, &admission)
-        .map_err(|turned| greeting::turn_away(turned, &hall.door.limits))?;
+    let place = hall.enter(&key, &admission).map_err(|turned| greeting::turn_away(turned, &hall.door.limits))?;
     Ok((answer, newcomer.to_info("websocket", address, admission), place))
 }

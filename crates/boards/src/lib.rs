@@ -89,8 +89,14 @@ pub struct Limits {
     pub handshake_time: Duration,
     /// How long a connected board may take to say its first word.
     pub hello_time: Duration,
-    /// The longest message read from a board. A photo of 640 x 480 in base64 needs some 100 KB.
+    /// The longest message in either direction: what is read from a board, and what a call may make. A photo of
+    /// 640 x 480 in base64 needs some 100 KB.
     pub message_bytes: usize,
+    /// Bytes of answers to a board's own questions and pings that may wait for the board to read them. Beyond it nothing
+    /// more is read from the board.
+    pub unread_bytes: usize,
+    /// How long that may last before the connection ends.
+    pub unread_time: Duration,
     /// Connections of one board per second, and how many more in a burst; counted for boards that do not
     /// stay. The rest is turned away.
     pub connects_per_second: u32,
@@ -115,6 +121,8 @@ impl Default for Limits {
             handshake_time: Duration::from_secs(10),
             hello_time: Duration::from_secs(30),
             message_bytes: 1 << 20,
+            unread_bytes: 64 << 10,
+            unread_time: Duration::from_secs(10),
             connects_per_second: 2,
             connect_burst: 20,
             open_calls: 64,

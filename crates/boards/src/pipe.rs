@@ -8,6 +8,7 @@ use sinew_wire::host::Transport;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio_tungstenite::tungstenite::Utf8Bytes;
 
+use crate::Limits;
 use crate::broker::Lane;
 use crate::mqtt::Link;
 use crate::socket::Socket;
@@ -121,6 +122,27 @@ impl Pipe {
         }
     }
 
+    /// Bytes of answers that the board asked for and has not read, as far as we can tell.
+    pub(crate) fn owed(&self) -> usize {
+        match self {
+            Pipe::WebSocket(socket) => socket.owed,
+            Pipe::Mqtt(link) => link.owed,
+            // The broker reads for all of its boards; see `Post::reply`.
+            Pipe::Broker(_) => 0,
+        }
+    }
+
+    /// Sends an answer to what the board asked.
+    pub(crate) fn reply(&mut self, text: String) -> Result<(), Broken> {
+        let size = text.len();
+        match self {
+            Pipe::WebSocket(socket) => socket.owed += size,
+            Pipe::Mqtt(link) => link.owed += size,
+            Pipe::Broker(lane) => return Ok(lane.reply(text)),
+        }
+        self.send(text)
+    }
+
     pub(crate) fn send(&mut self, text: String) -> Result<(), Broken> {
         match self {
             Pipe::WebSocket(socket) => socket.send(text),
@@ -179,6 +201,15 @@ impl Pipe {
         }
     }
 }
+
+/// Bytes that may wait to be sent: the longest call, beside answers that the board has not read yet. Calls are kept back
+/// while anything waits, so no caller can exceed this.
+pub(crate) fn unsent_bytes(limits: &Limits) -> usize {
+    limits.message_bytes + 2 * limits.unread_bytes + AROUND
+}
+
+/// What envelope and framing add to a call, and our own questions.
+const AROUND: usize = 16 << 10;
 
 /// 8 KiB: the largest MQTT message that firmware and the gateways made for it agree on.
 const MQTT_TEXT_BYTES: usize = 8192;

@@ -32,11 +32,12 @@ pub(crate) fn receive<B>(
     address: SocketAddr,
     hall: &Hall,
 ) -> Result<(Answer, DeviceInfo, Place), Box<Answer>> {
-    let bearer = greeting::find_parameter(request, "token")
+    let claim = greeting::find_parameter(request, "token")
         .or_else(|| greeting::find_parameter(request, AUTHORIZATION.as_str()))
         .and_then(|token| greeting::bare_token(&token))
-        .and_then(|token| hall.door.admit.find_bearer(&token));
-    let Some(bearer) = bearer else {
+        .and_then(|token| hall.door.admit.find_bearer(&token))
+        .and_then(|bearer| Some((bearer.admission(), Claim::of(bearer)?)));
+    let Some((admission, claim)) = claim else {
         tracing::warn!(%address, "a tool provider was refused: its token does not fit");
         let message = format!(
             "a token that fits is missing: a tool provider dials {PATH}?token=TOKEN with a token of its own (sinew token new --device NAME), or with the gateway's"
@@ -44,7 +45,6 @@ pub(crate) fn receive<B>(
         return Err(greeting::unauthorized(&message));
     };
     let answer = greeting::accept(request)?;
-    let admission = bearer.admission();
     let mut info = DeviceInfo {
         key: DeviceKey(String::new()),
         suggested_id: String::new(),
@@ -59,13 +59,33 @@ pub(crate) fn receive<B>(
             .map(|(name, value)| (name.to_owned(), value))
             .collect(),
     };
-    let place = match bearer {
-        Bearer::Device { device, .. } => christen(&mut info, &device),
+    let key = match claim {
+        Claim::Named(name) => christen(&mut info, &name),
         // Nobody can be told by it, so nobody is replaced by it.
-        Bearer::Any => format!("{FAMILY} {}", NAMELESS.fetch_add(1, Ordering::Relaxed)),
+        Claim::Nameless => DeviceKey(format!("{FAMILY} {}", NAMELESS.fetch_add(1, Ordering::Relaxed))),
     };
-    let place = hall.enter(&place, &admission).map_err(|turned| greeting::turn_away(turned, &hall.door.limits))?;
+    let place = hall.enter(&key, &admission).map_err(|turned| greeting::turn_away(turned, &hall.door.limits))?;
     Ok((answer, info, place))
+}
+
+/// As whom a token admits a provider.
+enum Claim {
+    Named(String),
+    /// The gateway's own token: the provider is known by the name it gives itself.
+    Nameless,
+}
+
+impl Claim {
+    /// A token that was made for a device of another family, or for a provider that does not dial in, admits nobody.
+    fn of(bearer: Bearer) -> Option<Claim> {
+        match bearer {
+            Bearer::Any => Some(Claim::Nameless),
+            Bearer::Device { key: DeviceKey(key), .. } => {
+                let name = key.strip_prefix(FAMILY)?.strip_prefix(':')?;
+                (id(name) == name).then(|| Claim::Named(name.to_owned()))
+            }
+        }
+    }
 }
 
 /// Some dial in, others are reached through a broker that other gateways may use as well.
@@ -85,18 +105,17 @@ pub(crate) fn is_nameless(info: &DeviceInfo) -> bool {
     is_provider(info) && info.key.0.is_empty()
 }
 
-/// Gives a provider its identity, and says under which id it has its place.
-pub(crate) fn christen(info: &mut DeviceInfo, name: &str) -> String {
+/// Gives a provider its identity.
+pub(crate) fn christen(info: &mut DeviceInfo, name: &str) -> DeviceKey {
     let id = id(name);
     info.key = DeviceKey(format!("{FAMILY}:{id}"));
     info.attributes.insert("hardware_id".to_owned(), json!(id));
     info.suggested_id = id;
-    info.key.0.clone()
+    info.key.clone()
 }
 
-/// The id that a name, or the key of a device, comes to.
+/// The id that a name comes to.
 fn id(name: &str) -> String {
-    let name = name.strip_prefix("provider:").or_else(|| name.strip_prefix("board:")).unwrap_or(name);
     Some(DeviceId::slug(name)).filter(|id| !id.is_empty()).unwrap_or_else(|| FAMILY.to_owned())
 }
 
@@ -113,6 +132,8 @@ pub(crate) fn put_in_order(args: &mut Args, tool: Option<&Tool>) {
 #[cfg(test)]
 mod tests {
     use sinew_tool::Admission;
+
+    use sinew_tool::TokenId;
 
     use super::*;
 
@@ -132,15 +153,29 @@ mod tests {
         assert!(is_nameless(&info));
         for (name, id) in [
             ("Weather (Berlin)", "weather-berlin"),
-            ("provider:weather", "weather"),
-            ("board:aa:bb", "aa-bb"),
+            ("board:aa:bb", "board-aa-bb"),
             ("天气", "provider"),
             ("", "provider"),
         ] {
-            assert_eq!(christen(&mut info, name), format!("provider:{id}"), "{name}");
+            assert_eq!(christen(&mut info, name).0, format!("provider:{id}"), "{name}");
             assert_eq!((info.suggested_id.as_str(), &info.attributes["hardware_id"]), (id, &json!(id)));
         }
         assert!(!is_nameless(&info));
+    }
+
+    #[test]
+    fn a_token_of_another_family_admits_no_provider() {
+        let named = |key: &str| match Claim::of(Bearer::Device {
+            token: TokenId::parse("t").unwrap(),
+            key: DeviceKey(key.to_owned()),
+        }) {
+            Some(Claim::Named(name)) => Some(name),
+            _ => None,
+        };
+        assert_eq!(named("provider:weather").as_deref(), Some("weather"));
+        for other in ["board:weather", "provider:mqtt:id/name", "providers:x", "provider", "phone:1", "weather"] {
+            assert_eq!(named(other), None, "{other}");
+        }
     }
 
     #[test]

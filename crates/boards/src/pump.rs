@@ -22,8 +22,8 @@ use crate::flood::Bucket;
 use crate::hall::{Hall, Met};
 use crate::handle::{BoardDevice, Command};
 use crate::pipe::{Broken, Farewell, Heard, Pipe, Vigil};
-use crate::provider;
 use crate::roster::{Lost, Place};
+use crate::{Limits, provider};
 
 /// Unanswered pings after which a board counts as gone.
 const MISSES: u32 = 2;
@@ -63,6 +63,10 @@ pub(crate) struct Pump {
     started: Moment,
     last_heard: Moment,
     pings_unanswered: u32,
+    /// What was sent has not left yet: the board does not read.
+    stalled: bool,
+    /// Since when the board owes so much reading that it is not listened to.
+    unread_since: Option<Moment>,
     greeted: bool,
     /// A provider, and no board.
     bare: bool,
@@ -103,9 +107,9 @@ impl Pump {
         let limits = &hall.door.limits;
         let now = hall.now();
         let mut session_limits = limits.session.clone();
-        if let Some(bytes) = pipe.text_bytes() {
-            session_limits.call_bytes = session_limits.call_bytes.min(bytes);
-        }
+        session_limits.frame_bytes = limits.message_bytes;
+        session_limits.call_bytes =
+            pipe.text_bytes().map_or(limits.message_bytes, |most| most.min(limits.message_bytes));
         let transport = pipe.transport();
         let bare = provider::is_provider(&info);
         if bare {
@@ -139,6 +143,8 @@ impl Pump {
             started: now,
             last_heard: now,
             pings_unanswered: 0,
+            stalled: false,
+            unread_since: None,
             greeted,
             bare,
             joined: false,
@@ -164,7 +170,7 @@ impl Pump {
             match turn {
                 Turn::Heard(heard) => self.handle_heard(now, heard),
                 Turn::Asked(command) => self.handle_command(now, command),
-                Turn::Flushed => {}
+                Turn::Flushed => self.session.hold(now, self.stalled),
                 Turn::TimePassed => self.handle_time(now),
                 Turn::Ended(ending) => self.ending = Some(ending),
             }
@@ -193,18 +199,25 @@ impl Pump {
             };
             return Poll::Ready(Turn::Ended(Ending { reason, farewell: Some(farewell) }));
         }
-        match self.pipe.poll_flush(cx) {
+        let flushed = self.pipe.poll_flush(cx);
+        let was_stalled = std::mem::replace(&mut self.stalled, flushed.is_pending());
+        match flushed {
             Poll::Ready(Err(broken)) => return Poll::Ready(Turn::Ended(broken.into())),
-            Poll::Ready(Ok(())) if self.pipe.can_shrink() => return Poll::Ready(Turn::Flushed),
+            Poll::Ready(Ok(())) if self.pipe.can_shrink() || self.unread_since.is_some() => {
+                return Poll::Ready(Turn::Flushed);
+            }
+            _ if self.stalled != was_stalled => return Poll::Ready(Turn::Flushed),
             _ => {}
         }
         if let Poll::Ready(command) = self.device.commands.poll_pop(cx) {
             return Poll::Ready(Turn::Asked(*command));
         }
-        match self.pipe.poll_hear(cx) {
-            Poll::Ready(Ok(heard)) => return Poll::Ready(Turn::Heard(heard)),
-            Poll::Ready(Err(broken)) => return Poll::Ready(Turn::Ended(broken.into())),
-            Poll::Pending => {}
+        if self.unread_since.is_none() {
+            match self.pipe.poll_hear(cx) {
+                Poll::Ready(Ok(heard)) => return Poll::Ready(Turn::Heard(heard)),
+                Poll::Ready(Err(broken)) => return Poll::Ready(Turn::Ended(broken.into())),
+                Poll::Pending => {}
+            }
         }
         self.sleep.as_mut().poll(cx).map(|()| Turn::TimePassed)
     }
@@ -302,6 +315,14 @@ impl Pump {
                 }
             }
         }
+        if self.unread_due().is_some_and(|due| now >= due) {
+            let Limits { unread_bytes, unread_time, .. } = &self.hall.door.limits;
+            let reason = format!(
+                "the board left more than {unread_bytes} bytes of answers unread for {} s",
+                unread_time.as_secs_f32()
+            );
+            self.ending = Some(Ending { reason: LeaveReason::Dismissed(reason), farewell: Some(Farewell::Policy) });
+        }
         if !self.greeted && now >= self.hello_due() {
             let waited = self.hall.door.limits.hello_time.as_secs();
             let reason = format!("the board said no hello within {waited} s");
@@ -316,6 +337,11 @@ impl Pump {
             Vigil::Listen(patience) => patience?,
         };
         Some(self.last_heard + silence)
+    }
+
+    /// When a board that does not read what it asked for is let go.
+    fn unread_due(&self) -> Option<Moment> {
+        Some(self.unread_since? + self.hall.door.limits.unread_time)
     }
 
     fn hello_due(&self) -> Moment {
@@ -336,6 +362,10 @@ impl Pump {
                     let sent = self.pipe.send(text);
                     self.note(sent);
                 }
+                Output::Reply(text) => {
+                    let sent = self.pipe.reply(text);
+                    self.note(sent);
+                }
                 Output::Event(event) => self.handle_event(event),
                 Output::Wait(due) => break due,
             }
@@ -343,8 +373,12 @@ impl Pump {
         if self.session_due.is_none() {
             self.pipe.settle();
         }
+        self.unread_since = match self.pipe.owed() > self.hall.door.limits.unread_bytes {
+            true => self.unread_since.or_else(|| Some(self.now())),
+            false => None,
+        };
         let hello_due = (!self.greeted).then(|| self.hello_due());
-        let due = [self.silence_due(), self.session_due, hello_due].into_iter().flatten().min();
+        let due = [self.silence_due(), self.session_due, hello_due, self.unread_due()].into_iter().flatten().min();
         // Nothing to wait for: an MQTT board that chose no keepalive. Looking again after a day costs nothing.
         let due = due.unwrap_or_else(|| self.now() + Duration::from_secs(86_400));
         if self.sleep.is_elapsed() || due < self.armed {
@@ -517,7 +551,7 @@ impl Pump {
                         let _ = open.reply.send(result);
                     }
                 }
-                Output::Send(_) | Output::Event(_) => {}
+                Output::Send(_) | Output::Reply(_) | Output::Event(_) => {}
                 Output::Wait(_) => break,
             }
         }
@@ -527,7 +561,7 @@ impl Pump {
             _ => None,
         };
         if let Some(why) = dismissed {
-            tracing::warn!(board = %self.place.hardware_id, "a board was dismissed: {why}");
+            tracing::warn!(board = %self.place.key, "a board was dismissed: {why}");
         }
         if std::mem::take(&mut self.joined) {
             self.tell_dropped();

@@ -77,7 +77,8 @@ const RESTLESS: usize = 4096;
 /// A board's place among the connected; leaving it is dropping it.
 pub(crate) struct Place {
     roster: Arc<Roster>,
-    pub(crate) hardware_id: Arc<str>,
+    /// The key of the device, which names its family too.
+    pub(crate) key: Arc<str>,
     came: Moment,
     pub(crate) number: u64,
     /// Resolves when the place is lost; with `Err` because the door closes.
@@ -97,26 +98,26 @@ impl Roster {
     /// A place for a board; one that is here already gives its older one up.
     pub(crate) fn enter(
         self: &Arc<Roster>,
-        hardware_id: &str,
+        key: &str,
         admission: &Admission,
         now: Moment,
         limits: &Limits,
     ) -> Result<Place, Turned> {
         let (sender, end) = oneshot::channel();
-        let hardware_id: Arc<str> = hardware_id.into();
+        let key: Arc<str> = key.into();
         let mut entries = self.entries();
         if entries.closed {
             return Err(Turned::Closing);
         }
-        if entries.boards.len() >= limits.boards && !entries.boards.contains_key(&hardware_id) {
+        if entries.boards.len() >= limits.boards && !entries.boards.contains_key(&key) {
             return Err(Turned::Full);
         }
-        if let Some(entry) = entries.boards.get(&hardware_id)
+        if let Some(entry) = entries.boards.get(&key)
             && now.since(entry.came) < SHORT_STAY
         {
-            entries.remember(&hardware_id, now, limits);
+            entries.remember(&key, now, limits);
         }
-        if let Some(restless) = entries.restless.get_mut(&hardware_id) {
+        if let Some(restless) = entries.restless.get_mut(&key) {
             restless.last = now;
             if !restless.bucket.take(now) {
                 return Err(Turned::TooOften);
@@ -125,25 +126,25 @@ impl Roster {
         entries.last_number += 1;
         let number = entries.last_number;
         let entry = Entry { number, came: now, admission: admission.clone(), device: Weak::new(), end: sender };
-        let before = entries.boards.insert(hardware_id.clone(), entry);
+        let before = entries.boards.insert(key.clone(), entry);
         drop(entries);
         if let Some(before) = before {
             // An error means that the older connection is ending by itself.
             let _ = before.end.send(Lost::Replaced);
         }
-        Ok(Place { roster: self.clone(), hardware_id, came: now, number, end })
+        Ok(Place { roster: self.clone(), key, came: now, number, end })
     }
 
     /// True the first time after a board that is turned away for coming too often had a rest.
-    pub(crate) fn is_news(&self, hardware_id: &str) -> bool {
+    pub(crate) fn is_news(&self, key: &str) -> bool {
         let mut entries = self.entries();
-        entries.restless.get_mut(hardware_id).is_some_and(|restless| !std::mem::replace(&mut restless.told, true))
+        entries.restless.get_mut(key).is_some_and(|restless| !std::mem::replace(&mut restless.told, true))
     }
 
     /// The present stay of a board, and its number.
-    pub(crate) fn find(&self, hardware_id: &str) -> Option<(u64, Arc<BoardDevice>)> {
+    pub(crate) fn find(&self, key: &str) -> Option<(u64, Arc<BoardDevice>)> {
         let entries = self.entries();
-        let entry = entries.boards.get(hardware_id)?;
+        let entry = entries.boards.get(key)?;
         Some((entry.number, entry.device.upgrade()?))
     }
 
@@ -181,12 +182,12 @@ impl Roster {
 
 impl Entries {
     /// Keeps an eye on a board that does not stay.
-    fn remember(&mut self, hardware_id: &Arc<str>, now: Moment, limits: &Limits) {
+    fn remember(&mut self, key: &Arc<str>, now: Moment, limits: &Limits) {
         if self.restless.len() >= RESTLESS {
             self.restless.retain(|_, restless| now.since(restless.last) < SHORT_STAY);
         }
         if self.restless.len() < RESTLESS {
-            self.restless.entry(hardware_id.clone()).or_insert_with(|| Restless {
+            self.restless.entry(key.clone()).or_insert_with(|| Restless {
                 bucket: Bucket::new(limits.connects_per_second, limits.connect_burst, now),
                 last: now,
                 told: false,
@@ -195,8 +196,8 @@ impl Entries {
     }
 
     fn remove(&mut self, place: &Place) {
-        if self.boards.get(&place.hardware_id).is_some_and(|entry| entry.number == place.number) {
-            self.boards.remove(&place.hardware_id);
+        if self.boards.get(&place.key).is_some_and(|entry| entry.number == place.number) {
+            self.boards.remove(&place.key);
         }
     }
 }
@@ -205,7 +206,7 @@ impl Place {
     /// Lets others find the device in this place.
     pub(crate) fn show(&self, device: &Arc<BoardDevice>) {
         let mut entries = self.roster.entries();
-        if let Some(entry) = entries.boards.get_mut(&self.hardware_id).filter(|entry| entry.number == self.number) {
+        if let Some(entry) = entries.boards.get_mut(&self.key).filter(|entry| entry.number == self.number) {
             entry.device = Arc::downgrade(device);
         }
     }
@@ -214,7 +215,7 @@ impl Place {
     pub(crate) fn leave(&self, now: Moment, limits: &Limits) {
         let mut entries = self.roster.entries();
         if now.since(self.came) < SHORT_STAY {
-            entries.remember(&self.hardware_id, now, limits);
+            entries.remember(&self.key, now, limits);
         }
         entries.remove(self);
     }

@@ -16,7 +16,8 @@ use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 use tokio_tungstenite::tungstenite::protocol::{CloseFrame, Role, WebSocketConfig};
 use tokio_tungstenite::tungstenite::{Error, Message};
 
-use crate::pipe::{Broken, FAREWELL_BYTES, FAREWELL_TIME, Farewell, Heard};
+use crate::Limits;
+use crate::pipe::{Broken, FAREWELL_BYTES, FAREWELL_TIME, Farewell, Heard, unsent_bytes};
 use crate::stream::Stream;
 
 /// Holds the frames of an ordinary call; longer ones get room of their own and give it back.
@@ -29,7 +30,9 @@ const LARGE: usize = READ_BUFFER;
 pub(crate) struct Socket {
     /// `None` only while the buffers are exchanged, or when the connection is over.
     socket: Option<WebSocketStream<Stream>>,
-    message_bytes: usize,
+    bounds: Bounds,
+    /// Bytes of answers that the board asked for and has not read.
+    pub(crate) owed: usize,
     /// Bytes of all messages taken out, as they were on the wire.
     taken: u64,
     /// Something was sent that is not flushed.
@@ -38,12 +41,20 @@ pub(crate) struct Socket {
     swollen: bool,
 }
 
+/// The longest message that is read, and the most that may wait to be sent.
+#[derive(Clone, Copy)]
+struct Bounds {
+    message_bytes: usize,
+    unsent_bytes: usize,
+}
+
 impl Socket {
     /// `early` is what came together with the upgrade.
-    pub(crate) async fn new(mut stream: Stream, early: Vec<u8>, message_bytes: usize) -> Socket {
+    pub(crate) async fn new(mut stream: Stream, early: Vec<u8>, limits: &Limits) -> Socket {
         stream.reset_count(early.len() as u64);
-        let socket = open(stream, early, message_bytes).await;
-        Socket { socket: Some(socket), message_bytes, taken: 0, dirty: false, swollen: false }
+        let bounds = Bounds { message_bytes: limits.message_bytes, unsent_bytes: unsent_bytes(limits) };
+        let socket = open(stream, early, bounds).await;
+        Socket { socket: Some(socket), bounds, owed: 0, taken: 0, dirty: false, swollen: false }
     }
 
     pub(crate) fn send(&mut self, text: String) -> Result<(), Broken> {
@@ -64,7 +75,7 @@ impl Socket {
         if self.dirty {
             let flushed = ready!(Pin::new(self.socket()?).poll_flush(cx));
             flushed.map_err(|error| self.broken(error))?;
-            self.dirty = false;
+            (self.dirty, self.owed) = (false, 0);
         }
         Poll::Ready(Ok(()))
     }
@@ -80,9 +91,10 @@ impl Socket {
             Message::Text(text) => Heard::Text(text),
             Message::Binary(bytes) => Heard::Binary(bytes),
             Message::Close(_) => Heard::Farewell,
-            Message::Ping(_) => {
+            Message::Ping(payload) => {
                 // The pong is queued inside and leaves with the next flush.
                 self.dirty = true;
+                self.owed += payload.len() + 2;
                 Heard::SignOfLife
             }
             Message::Pong(_) | Message::Frame(_) => Heard::SignOfLife,
@@ -99,7 +111,7 @@ impl Socket {
 
     pub(crate) async fn shrink(&mut self) {
         if let Some(socket) = self.socket.take() {
-            self.socket = Some(open(socket.into_inner(), Vec::new(), self.message_bytes).await);
+            self.socket = Some(open(socket.into_inner(), Vec::new(), self.bounds).await);
             self.swollen = false;
         }
     }
@@ -136,7 +148,7 @@ impl Socket {
             }
             Error::WriteBufferFull(_) => Broken::Rule(
                 Farewell::Policy,
-                format!("the board left {} bytes unread that were sent to it", self.message_bytes),
+                format!("the board left {} bytes unread that were sent to it", self.bounds.unsent_bytes),
             ),
             Error::Protocol(ProtocolError::ResetWithoutClosingHandshake) => {
                 Broken::Network("the board closed the connection without a farewell".to_owned())
@@ -151,13 +163,13 @@ impl Socket {
     }
 }
 
-async fn open(stream: Stream, early: Vec<u8>, message_bytes: usize) -> WebSocketStream<Stream> {
+async fn open(stream: Stream, early: Vec<u8>, bounds: Bounds) -> WebSocketStream<Stream> {
     let config = WebSocketConfig::default()
         .read_buffer_size(READ_BUFFER)
         .write_buffer_size(WRITE_BUFFER)
-        .max_write_buffer_size(message_bytes.max(WRITE_BUFFER) + WRITE_BUFFER)
-        .max_message_size(Some(message_bytes))
-        .max_frame_size(Some(message_bytes));
+        .max_write_buffer_size(bounds.unsent_bytes)
+        .max_message_size(Some(bounds.message_bytes))
+        .max_frame_size(Some(bounds.message_bytes));
     WebSocketStream::from_partially_read(stream, early, Role::Server, Some(config)).await
 }
 

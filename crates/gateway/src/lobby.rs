@@ -80,6 +80,10 @@ impl Lobby {
         if let Some(token) = approved {
             return Enrolment::Approved { token };
         }
+        if tokens.is_of_another(hardware_id) {
+            tracing::warn!(%hardware_id, %address, "refused to enrol a board under the id of another device");
+            return Enrolment::Taken;
+        }
         let mut waiting = self.waiting();
         let same = |entry: &&mut Entry| entry.view.hardware_id == *hardware_id && entry.secret == *secret;
         if let Some(entry) = waiting.iter_mut().find(same) {

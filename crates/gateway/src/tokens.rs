@@ -10,9 +10,9 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use arc_swap::ArcSwap;
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::json;
 use sha2::{Digest as _, Sha256};
-use sinew_tool::{Admission, Admit, Bearer, ErrorKind, TokenId, ToolError};
+use sinew_tool::{Admission, Admit, Bearer, DeviceId, DeviceKey, ErrorKind, TokenId, ToolError};
 use subtle::ConstantTimeEq;
 use tokio::sync::watch;
 
@@ -20,14 +20,16 @@ use crate::gateway::Gateway;
 use crate::principal::{Principal, Role};
 use crate::registry::{Registry, now};
 use crate::settings::OpenError;
-use crate::snapshot::Entry;
 use crate::store::{Store, TokenRow, Write};
 use crate::text::clean_line;
 
 /// The id of the gateway's own token in lists.
 const OWN: &str = "gateway";
-/// The label of tokens that approved boards have.
+/// The label of tokens that approved boards have. Their rows name the hardware id; all others name a key.
 const ENROLLED: &str = "bootstrap";
+/// The families whose members identify themselves by token, as they begin their keys.
+const BOARD: &str = "board:";
+const PROVIDER: &str = "provider:";
 
 pub struct Tokens {
     own: String,
@@ -52,7 +54,7 @@ pub struct TokenView {
     /// `client`, `admin` or `device`.
     pub role: &'static str,
     pub label: String,
-    /// The device a device token is for: its key where the device was known, else its hardware id.
+    /// The key of the device that a device token is for.
     pub device: Option<String>,
     /// Milliseconds of Unix time; 0 for the gateway's own.
     pub created: i64,
@@ -88,8 +90,8 @@ impl Tokens {
         matches!(self.find_bearer(token), Some(Bearer::Device { .. }))
     }
 
-    /// Makes a token; its text is shown this once. A device token names the device by id, speaking
-    /// name or hardware id.
+    /// Makes a token; its text is shown this once. A device token names a known device by id, speaking name or key, and
+    /// one to come by its key, by the MAC address of a board or by the name of a tool provider.
     pub fn create(&self, role: Role, label: &str) -> Result<(TokenView, String), ToolError> {
         let device = match &role {
             Role::Device(text) => Some(self.bind(text)?),
@@ -105,7 +107,7 @@ impl Tokens {
             hash: hash(&token),
             created_at: now(),
         };
-        let view = view(&row);
+        let view = self.view(&row);
         self.add(row)?;
         Ok((view, token))
     }
@@ -124,6 +126,14 @@ impl Tokens {
         let rows = self.rows.load();
         let mut own = rows.iter().filter(|row| row.label == ENROLLED && row.device.as_deref() == Some(hardware_id));
         own.find_map(|row| make(&row.id).filter(|token| is_same(&row.hash, &hash(token))))
+    }
+
+    /// Whether a board that comes with this hardware id calls itself by the id, name or key of another device.
+    pub(crate) fn is_of_another(&self, hardware_id: &str) -> bool {
+        let snapshot = self.registry.snapshot();
+        let own_key = board_key(hardware_id);
+        let by_key = || snapshot.devices.iter().find(|entry| entry.info.key.0.eq_ignore_ascii_case(hardware_id));
+        snapshot.entry(hardware_id).or_else(by_key).is_some_and(|entry| entry.info.key.0 != own_key)
     }
 
     /// Enters a device token that `make` makes for the new row's id, in place of those entered so before.
@@ -152,7 +162,7 @@ impl Tokens {
             device: None,
             created: 0,
         };
-        std::iter::once(own).chain(self.rows.load().iter().map(view)).collect()
+        std::iter::once(own).chain(self.rows.load().iter().map(|row| self.view(row))).collect()
     }
 
     /// Takes a token back, at once.
@@ -176,7 +186,7 @@ impl Tokens {
             tell(&id);
         }
         self.store.write_awaited(Write::Revoke(id.to_owned())).wait()?;
-        Ok(view(row))
+        Ok(self.view(row))
     }
 
     /// Whether the token that `who` came with still opens anything.
@@ -213,66 +223,99 @@ impl Tokens {
         self.own.clone()
     }
 
-    /// What a device token is bound to: the key of a known device, which outlives every renaming, or
-    /// the hardware id of one that has not come yet.
+    /// What a device token is bound to: the key of one device, which outlives every renaming.
     fn bind(&self, text: &str) -> Result<String, ToolError> {
         let text = text.trim();
-        if let Some(entry) = self.registry.snapshot().entry(text) {
+        let snapshot = self.registry.snapshot();
+        let by_key = || snapshot.devices.iter().find(|entry| entry.info.key.0 == text);
+        if let Some(entry) = snapshot.entry(text).or_else(by_key) {
             return Ok(entry.info.key.0.clone());
         }
-        if text.is_empty() || text.len() > 128 || text.chars().any(|character| character.is_control()) {
-            let issue = "must be the id or name of a known device, or the hardware id of one to come";
-            return Err(ToolError::new(ErrorKind::InvalidArguments, format!("the device of a token {issue}"))
-                .with_details(json!({"parameter_name": "device", "issue": issue})));
+        let (is_board, name) = match (text.strip_prefix(BOARD), text.strip_prefix(PROVIDER)) {
+            (Some(id), _) => (true, id),
+            (_, Some(name)) => (false, name),
+            _ => (mac(text).is_some(), text),
+        };
+        let wrong = |issue: String| {
+            Err(ToolError::new(ErrorKind::InvalidArguments, format!("the device of a token {issue}"))
+                .with_details(json!({"parameter_name": "device", "issue": issue})))
+        };
+        match is_board {
+            _ if name.is_empty() || name.len() > 64 || !name.bytes().all(|byte| byte.is_ascii_graphic()) => wrong(
+                "must be the id or name of a known device, the MAC address of a board, `board:` and a hardware id, or the name of a tool provider"
+                    .to_owned(),
+            ),
+            true => Ok(board_key(name)),
+            // Names that come to the same id would be the same provider.
+            false if DeviceId::parse(name).is_none() => wrong(format!(
+                "may be a tool provider to come, and its name has at most {} lower-case letters, digits and hyphens; for a board write `{BOARD}{name}`",
+                DeviceId::MAX_LENGTH
+            )),
+            false => Ok(format!("{PROVIDER}{name}")),
         }
-        Ok(text.to_owned())
     }
 
-    fn admit(&self, token: &str, hardware_id: &str) -> Option<Admission> {
-        let hash = hash(token);
-        let mut admission = is_same(&self.own_hash, &hash).then_some(Admission::OwnToken);
-        for row in self.rows.load().iter() {
-            if let Some(device) = row.device.as_deref()
-                && is_same(&row.hash, &hash)
-                && self.is_device(device, hardware_id)
-            {
-                admission = TokenId::parse(&row.id).map(Admission::DeviceToken);
-            }
-        }
-        admission
+    fn admit(&self, token: &str, key: &DeviceKey) -> Option<Admission> {
+        self.find_bearer(token).filter(|bearer| bearer.is_for(key)).map(|bearer| bearer.admission())
     }
 
     fn find_bearer(&self, token: &str) -> Option<Bearer> {
         let hash = hash(token);
         let mut found = is_same(&self.own_hash, &hash).then_some(Bearer::Any);
-        for row in self.rows.load().iter() {
-            if let Some(device) = &row.device
-                && is_same(&row.hash, &hash)
-            {
-                found = TokenId::parse(&row.id).map(|token| Bearer::Device { token, device: device.clone() });
+        for row in self.rows.load().iter().filter(|row| is_same(&row.hash, &hash)) {
+            if let (Some(token), Some(key)) = (TokenId::parse(&row.id), self.key(row)) {
+                found = Some(Bearer::Device { token, key });
             }
         }
         found
     }
 
-    fn is_device(&self, bound: &str, hardware_id: &str) -> bool {
-        if bound.eq_ignore_ascii_case(hardware_id) {
-            return true;
+    /// The key of the one device that a row admits. Rows of earlier versions may name a hardware id or the name of a
+    /// provider, without a family.
+    fn key(&self, row: &TokenRow) -> Option<DeviceKey> {
+        let bound = row.device.as_deref()?;
+        if row.label == ENROLLED || mac(bound).is_some() {
+            return Some(DeviceKey(board_key(bound)));
         }
         let snapshot = self.registry.snapshot();
-        let is_it = |entry: &&Arc<Entry>| {
-            let known = entry.info.attributes.get("hardware_id").and_then(Value::as_str);
-            known.is_some_and(|known| known.eq_ignore_ascii_case(hardware_id))
-        };
-        let by_key = snapshot.devices.iter().find(|entry| entry.info.key.0 == bound);
-        let by_id = || snapshot.devices.iter().find(|entry| entry.id.as_str() == bound);
-        by_key.or_else(by_id).filter(is_it).is_some()
+        let is_known = |key: &str| snapshot.devices.iter().any(|entry| entry.info.key.0 == key);
+        if bound.starts_with(BOARD) || bound.starts_with(PROVIDER) || is_known(bound) {
+            return Some(DeviceKey(bound.to_owned()));
+        }
+        let board = board_key(bound);
+        Some(DeviceKey(if is_known(&board) { board } else { format!("{PROVIDER}{}", DeviceId::slug(bound)) }))
+    }
+
+    fn view(&self, row: &TokenRow) -> TokenView {
+        TokenView {
+            id: row.id.clone(),
+            role: row.role,
+            label: row.label.clone(),
+            device: self.key(row).map(|key| key.0),
+            created: row.created_at,
+        }
     }
 }
 
+/// The key of a board, whose hardware id is kept in lower case, and a MAC address with colons.
+pub(crate) fn board_key(hardware_id: &str) -> String {
+    format!("{BOARD}{}", mac(hardware_id).unwrap_or_else(|| hardware_id.to_ascii_lowercase()))
+}
+
+/// A MAC address with colons, however it is written.
+fn mac(text: &str) -> Option<String> {
+    let pairs: Vec<&str> = match text.len() {
+        12 if text.is_ascii() => (0..6).map(|pair| &text[2 * pair..2 * pair + 2]).collect(),
+        17 => text.split([':', '-', '_']).collect(),
+        _ => return None,
+    };
+    let is_pair = |pair: &&str| pair.len() == 2 && pair.bytes().all(|byte| byte.is_ascii_hexdigit());
+    (pairs.len() == 6 && pairs.iter().all(is_pair)).then(|| pairs.join(":").to_ascii_lowercase())
+}
+
 impl Admit for Gateway {
-    fn admit(&self, token: Option<&str>, hardware_id: &str) -> Option<Admission> {
-        self.tokens().admit(token?, hardware_id)
+    fn admit(&self, token: Option<&str>, key: &DeviceKey) -> Option<Admission> {
+        self.tokens().admit(token?, key)
     }
 
     fn find_bearer(&self, token: &str) -> Option<Bearer> {
@@ -342,14 +385,4 @@ fn hash(token: &str) -> [u8; 32] {
 
 fn is_same(one: &[u8; 32], two: &[u8; 32]) -> bool {
     one.ct_eq(two).into()
-}
-
-fn view(row: &TokenRow) -> TokenView {
-    TokenView {
-        id: row.id.clone(),
-        role: row.role,
-        label: row.label.clone(),
-        device: row.device.clone(),
-        created: row.created_at,
-    }
 }

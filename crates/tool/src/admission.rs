@@ -6,6 +6,8 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Deserializer, Serialize};
 
+use crate::device::DeviceKey;
+
 /// Names of brokers and people are cut off by nobody, so longer ones are refused.
 const MAX_NAME: usize = 256;
 
@@ -83,8 +85,8 @@ impl<'de> Deserialize<'de> for TokenId {
 
 /// Decides which devices may connect. Asked once per connection, before any MCP.
 pub trait Admit: Send + Sync {
-    /// Whether a token admits the device with this hardware id; `None` refuses it.
-    fn admit(&self, token: Option<&str>, hardware_id: &str) -> Option<Admission>;
+    /// Whether a token admits the device with this key; `None` refuses it.
+    fn admit(&self, token: Option<&str>, key: &DeviceKey) -> Option<Admission>;
 
     /// Whose token this is, for a device that brings a token and nothing else; `None` refuses it.
     fn find_bearer(&self, _token: &str) -> Option<Bearer> {
@@ -92,22 +94,30 @@ pub trait Admit: Send + Sync {
     }
 }
 
-impl<F: Fn(Option<&str>, &str) -> Option<Admission> + Send + Sync> Admit for F {
-    fn admit(&self, token: Option<&str>, hardware_id: &str) -> Option<Admission> {
-        self(token, hardware_id)
+impl<F: Fn(Option<&str>, &DeviceKey) -> Option<Admission> + Send + Sync> Admit for F {
+    fn admit(&self, token: Option<&str>, key: &DeviceKey) -> Option<Admission> {
+        self(token, key)
     }
 }
 
 /// Whom a token was made for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Bearer {
-    /// One device: its key where it was known when the token was made, else its hardware id.
-    Device { token: TokenId, device: String },
+    /// The one device with this key.
+    Device { token: TokenId, key: DeviceKey },
     /// Any device, for first trials: the gateway's own token.
     Any,
 }
 
 impl Bearer {
+    /// Whether the token admits the device with this key.
+    pub fn is_for(&self, key: &DeviceKey) -> bool {
+        match self {
+            Bearer::Device { key: bound, .. } => bound == key,
+            Bearer::Any => true,
+        }
+    }
+
     pub fn admission(&self) -> Admission {
         match self {
             Bearer::Device { token, .. } => Admission::DeviceToken(token.clone()),
@@ -148,6 +158,8 @@ pub enum Enrolment {
     Pending { code: String },
     /// Too many devices wait already.
     Full,
+    /// It calls itself by the id, name or key of another device.
+    Taken,
 }
 
 #[cfg(test)]

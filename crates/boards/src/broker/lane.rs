@@ -16,6 +16,9 @@ use crate::queue::Queue;
 /// most, and whoever waits for an answer hears of it when the time is up.
 const WAITING_BYTES: usize = 16 << 20;
 
+/// The part of it that answers to questions of boards may take.
+const REPLY_BYTES: usize = WAITING_BYTES / 16;
+
 /// Messages on their way to the broker.
 pub(crate) struct Post {
     queue: Queue<Message>,
@@ -43,8 +46,17 @@ impl Post {
 
     /// Says nothing where it is dropped.
     pub(crate) fn send(&self, message: Message) {
+        self.send_within(message, WAITING_BYTES);
+    }
+
+    /// Answers to what boards ask are dropped first, so that one board that asks without end costs others no call.
+    pub(crate) fn reply(&self, message: Message) {
+        self.send_within(message, REPLY_BYTES);
+    }
+
+    fn send_within(&self, message: Message, most: usize) {
         let size = size(&message);
-        if !self.is_open() || self.bytes.fetch_add(size, Ordering::Relaxed) > WAITING_BYTES {
+        if !self.is_open() || self.bytes.fetch_add(size, Ordering::Relaxed) > most {
             if self.is_open() {
                 self.bytes.fetch_sub(size, Ordering::Relaxed);
                 tracing::warn!(topic = %message.topic, "the broker is too slow; a message was dropped");
@@ -103,6 +115,12 @@ impl Lane {
     pub(crate) fn send(&mut self, text: String) {
         let topic = self.first.take().unwrap_or_else(|| self.topic.clone()).into_string();
         self.post.send(Message { topic, payload: text.into_bytes(), ..Message::default() });
+    }
+
+    /// Answers what the board asked.
+    pub(crate) fn reply(&mut self, text: String) {
+        let topic = self.topic.to_string();
+        self.post.reply(Message { topic, payload: text.into_bytes(), ..Message::default() });
     }
 
     /// Why nothing can be sent at the moment.

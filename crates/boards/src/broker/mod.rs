@@ -25,7 +25,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use sinew_tool::{Admission, Device, DeviceEvent, DeviceInfo, DeviceKey, LeaveReason, Reach, Status, json};
+use sinew_tool::{Admission, Device, DeviceEvent, DeviceInfo, LeaveReason, Reach, Status, json};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, sleep, sleep_until};
 use tokio_tungstenite::tungstenite::Utf8Bytes;
@@ -137,7 +137,7 @@ impl Broker {
 fn info(id: &str, broker: &str) -> DeviceInfo {
     let attributes = [("hardware_id", id), ("transport", "broker"), ("broker", broker)];
     DeviceInfo {
-        key: DeviceKey(format!("board:{id}")),
+        key: greeting::key(id),
         suggested_id: greeting::suggest_id(id),
         family: board_family(Reach::SeveralGateways),
         admission: Admission::Broker(broker.into()),
@@ -272,14 +272,14 @@ impl Desk {
                 return;
             }
         };
-        if let Some((_, device)) = self.hall.roster.find(&id)
+        if let Some((_, device)) = self.hall.roster.find(&greeting::key(&id).0)
             && !matches!(device.info().admission, Admission::Broker(_))
         {
             self.complain("a board with a token of its own is connected under this id and stays", &id);
             return self.put_off(id);
         }
         let info = info(&id, &self.broker.address.to_string());
-        let place = match self.hall.enter(&id, &info.admission) {
+        let place = match self.hall.enter(&info.key, &info.admission) {
             Ok(place) => place,
             Err(Turned::Closing) => return,
             Err(Turned::TooOften) => return self.put_off(id),

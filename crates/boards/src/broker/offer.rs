@@ -11,11 +11,11 @@ use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
-use super::Address;
 use super::client::{Connection, Over, Pause};
 use super::codec::{Message, Packet};
 use super::servers::open;
 use super::words::{self, Server, Side, wish};
+use super::{Address, BACKLOG};
 
 /// Clients that are served at once. Where one more comes, the one that was silent longest is let go: not all of them tell
 /// when they leave.
@@ -110,7 +110,7 @@ where
                 Ok(_) => {}
                 Err(over) => break Err(over),
             },
-            Some(answer) = answered.recv() => desk.answer(answer, &mut connection),
+            Some(answer) = answered.recv(), if connection.backlog() < BACKLOG => desk.answer(answer, &mut connection),
             () = shutdown.cancelled() => break Ok(()),
         }
     };

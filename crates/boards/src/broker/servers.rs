@@ -205,7 +205,7 @@ impl Visit {
         connection.subscribed(&[wish(server.capability(), false), wish(rpc.clone(), true)], drop).await?;
 
         let info = self.info();
-        let place = match self.hall.enter(&info.key.0, &info.admission) {
+        let place = match self.hall.enter(&info.key, &info.admission) {
             Ok(place) => place,
             Err(turned) => return Ok(Ended::Broken(turned.reason(&self.hall.door.limits))),
         };

@@ -26,7 +26,7 @@ use self::link::Terms;
 use crate::greeting::{self, Newcomer};
 use crate::hall;
 use crate::hall::{Boards, Hall, Met};
-use crate::pipe::Pipe;
+use crate::pipe::{self, Pipe};
 use crate::roster::{Place, Turned};
 use crate::stream::Stream;
 
@@ -96,13 +96,15 @@ async fn meet(tcp: TcpStream, address: SocketAddr, hall: &Arc<Hall>) -> io::Resu
     };
     match judge(&connect, address, hall) {
         Ok((info, place)) => {
+            let hardware_id = place.key.strip_prefix(greeting::BOARD).unwrap_or(&place.key);
             let terms = Terms {
                 version: connect.version,
-                topic: topic(&place.hardware_id),
+                topic: topic(hardware_id),
                 // MQTT's own measure of a client that is gone.
                 patience: (connect.keep_alive > 0).then(|| Duration::from_secs(connect.keep_alive.into()) * 3 / 2),
                 packet_bytes: connect.packet_bytes,
                 message_bytes: hall.door.limits.message_bytes,
+                unsent_bytes: pipe::unsent_bytes(&hall.door.limits),
             };
             let pipe = Pipe::Mqtt(Box::new(Link::new(stream, reader, terms, &early)));
             Ok(Some(Met { pipe, info, place }))
@@ -120,12 +122,12 @@ fn judge(connect: &Connect, address: SocketAddr, hall: &Arc<Hall>) -> Result<(De
         tracing::warn!(%address, "a board was refused over MQTT: {why}");
         return Err((Refusal::ClientId, why));
     };
-    let hardware_id = &newcomer.hardware_id;
-    let Some(admission) = hall.door.admit.admit(newcomer.token(), hardware_id) else {
-        hall.refuse(hardware_id, address);
+    let key = greeting::key(&newcomer.hardware_id);
+    let Some(admission) = hall.door.admit.admit(newcomer.token(), &key) else {
+        hall.refuse(&key, address);
         return Err((Refusal::Credentials, greeting::wrong_token(&newcomer)));
     };
-    let place = hall.enter(hardware_id, &admission).map_err(|turned| {
+    let place = hall.enter(&key, &admission).map_err(|turned| {
         let refusal = match turned {
             Turned::Full | Turned::Closing => Refusal::Full,
             Turned::TooOften => Refusal::TooOften,

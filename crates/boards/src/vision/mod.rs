@@ -53,7 +53,7 @@ pub(crate) async fn explain(request: Request<Incoming>, hall: &Hall, patience: &
     let device = greeting::find_header(request.headers(), "device-id")
         .and_then(|id| greeting::hardware_id(&id))
         .zip(greeting::find_header(request.headers(), AUTHORIZATION.as_str()))
-        .and_then(|(id, value)| hall.check_seal(EXPLAIN, &id, &greeting::bare_token(&value)?));
+        .and_then(|(id, value)| hall.check_seal(EXPLAIN, &greeting::key(&id).0, &greeting::bare_token(&value)?));
     let (Some(device), Some(pictures)) = (device, &hall.door.pictures) else {
         tracing::warn!("a photo was refused: its token or Device-Id does not fit a connected board");
         return refuse(StatusCode::UNAUTHORIZED, "the token and Device-Id do not belong to a connected board");

@@ -128,9 +128,9 @@ async fn a_revoked_token_ends_the_stay_it_opened_and_no_other() {
     }
     is_well(&mut trial, &with_gateway_token).await;
 
-    let url = format!("ws://{}/mcp/?token=token%20of%20My%20Weather", house.address);
+    let url = format!("ws://{}/mcp/?token=token%20of%20provider:weather", house.address);
     let mut provider = Played::knock_with(&url, &[]).await.expect("admitted");
-    house.boards.dismiss(&token_id("My Weather"));
+    house.boards.dismiss(&token_id("provider:weather"));
     assert!(provider.closed().await.is_some_and(|(_, reason)| reason.contains("revoked")));
     house.close().await;
 }

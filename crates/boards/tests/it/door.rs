@@ -7,7 +7,7 @@ use futures_util::StreamExt;
 use serde_json::json;
 use sinew_boards::{Boards, Door, http};
 use sinew_sim::board::{BoardConfig, Kind, RunError, Trust, hardware_id, run_many};
-use sinew_tool::{Admission, DeviceEvent, LeaveReason, Status};
+use sinew_tool::{Admission, DeviceEvent, DeviceKey, LeaveReason, Status};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio_tungstenite::tungstenite::Error;
@@ -269,7 +269,7 @@ async fn a_closed_token_ends_the_door_at_once() {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
     let house = House::open_with(|_| {}).await;
     house.shutdown.cancel();
-    let door = Door::new(Arc::new(|_: Option<&str>, _: &str| None), Arc::new(|_| {}));
+    let door = Door::new(Arc::new(|_: Option<&str>, _: &DeviceKey| None), Arc::new(|_| {}));
     soon(http::run(listener, Boards::new(door).expect("random numbers"), house.shutdown.clone()))
         .await
         .expect("nothing to do");

@@ -19,3 +19,4 @@ mod pictures;
 mod provider;
 mod support;
 mod trouble;
+mod unread;

@@ -6,7 +6,7 @@ use sinew_tool::{Admission, DeviceEvent, LeaveReason, Status};
 use std::net::SocketAddr;
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpStream, UdpSocket};
+use tokio::net::{TcpSocket, TcpStream, UdpSocket};
 
 use crate::support::{House, Played, TOKEN, answered, call, certificate, soon};
 
@@ -25,6 +25,13 @@ impl Client {
 
     pub async fn at(address: SocketAddr, version: u8) -> Client {
         Client { tcp: TcpStream::connect(address).await.expect("open"), version }
+    }
+
+    /// A client for which the system keeps little that it has not read.
+    pub async fn cramped(house: &House) -> Client {
+        let socket = TcpSocket::new_v4().expect("a socket");
+        socket.set_recv_buffer_size(4096).expect("a small buffer");
+        Client { tcp: socket.connect(house.mqtt).await.expect("open"), version: 4 }
     }
 
     /// Says CONNECT and gives the code of the answer.
@@ -68,6 +75,11 @@ impl Client {
     pub async fn send_raw(&mut self, bytes: &[u8]) {
         // The other end may have hung up already; what it said counts.
         let _ = self.tcp.write_all(bytes).await;
+    }
+
+    /// False where the other end has hung up.
+    pub async fn try_send(&mut self, bytes: &[u8]) -> bool {
+        self.tcp.write_all(bytes).await.is_ok()
     }
 
     /// PUBLISH with these flags; with a packet id where they ask for one.

@@ -74,7 +74,7 @@ async fn joined(house: &mut House, token: &str, name: &str) -> (Provider, Arc<dy
 #[tokio::test]
 async fn a_provider_joins_as_a_device_and_its_tools_can_be_called() {
     let mut house = House::open_with(|door| door.user_tools = true).await;
-    let (mut provider, device) = joined(&mut house, "token of weather", "Weather Server").await;
+    let (mut provider, device) = joined(&mut house, "token of provider:weather", "Weather Server").await;
     let info = device.info();
     assert_eq!((info.key.0.as_str(), info.suggested_id.as_str()), ("provider:weather", "weather"));
     assert_eq!(
@@ -179,7 +179,8 @@ async fn with_the_gateways_token_providers_are_known_by_their_names() {
 #[tokio::test]
 async fn a_provider_whose_token_does_not_fit_is_refused() {
     let mut house = House::open().await;
-    for query in ["", "?token=", "?token=wrong"] {
+    let boards = "?token=token%20of%20board:weather";
+    for query in ["", "?token=", "?token=wrong", boards, "?token=token%20of%20provider:mqtt:a/b"] {
         let url = format!("ws://{}/mcp/{query}", house.address);
         let Err(Error::Http(answer)) = Played::knock_with(&url, &[]).await.map(|_| ()) else { panic!("refused") };
         assert_eq!(answer.status(), 401, "{query}");

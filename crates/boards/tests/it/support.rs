@@ -9,7 +9,8 @@ use serde_json::{Value, json};
 use sinew_boards::{Boards, Door, Reach, http};
 use sinew_sim::board::{BoardConfig, Kind};
 use sinew_tool::{
-    Admission, Admit, Args, Bearer, Call, Device, DeviceEvent, LeaveReason, Notice, Outcome, TokenId, ToolError,
+    Admission, Admit, Args, Bearer, Call, Device, DeviceEvent, DeviceKey, LeaveReason, Notice, Outcome, TokenId,
+    ToolError,
 };
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream, UdpSocket};
@@ -26,20 +27,20 @@ pub const TOKEN: &str = "gateway-secret";
 
 /// The id of the token that reads `token of DEVICE`.
 pub fn token_id(device: &str) -> TokenId {
-    TokenId::parse(&device.replace(' ', "-")).expect("a plain id")
+    TokenId::parse(device).expect("a plain id")
 }
 
 pub fn device_token(device: &str) -> Admission {
     Admission::DeviceToken(token_id(device))
 }
 
-/// Knows the gateway's token, and those that read `token of ID`.
+/// Knows the gateway's token, and those that read `token of KEY`; a key without a family is a board's.
 struct Porter;
 
 impl Admit for Porter {
-    fn admit(&self, token: Option<&str>, hardware_id: &str) -> Option<Admission> {
+    fn admit(&self, token: Option<&str>, key: &DeviceKey) -> Option<Admission> {
         match token.and_then(|token| self.find_bearer(token)) {
-            Some(Bearer::Device { device, .. }) if device != hardware_id => None,
+            Some(Bearer::Device { key: bound, .. }) if bound != *key => None,
             bearer => bearer.map(|bearer| bearer.admission()),
         }
     }
@@ -48,8 +49,10 @@ impl Admit for Porter {
         match token {
             TOKEN => Some(Bearer::Any),
             _ => {
-                let device = token.strip_prefix("token of ")?.to_owned();
-                Some(Bearer::Device { token: token_id(&device), device })
+                let device = token.strip_prefix("token of ")?;
+                let is_key = device.starts_with("provider:") || device.starts_with("board:");
+                let key = DeviceKey(if is_key { device.to_owned() } else { format!("board:{device}") });
+                Some(Bearer::Device { token: token_id(device), key })
             }
         }
     }

@@ -27,8 +27,14 @@ async fn new(role: NewRole, reach: &Reach, show: Show) -> Result<(), Failure> {
         print_json(&answer);
         return Ok(());
     }
-    if let Some(device) = request["device"].as_str().filter(|device| answer["device"] == device.trim()) {
-        eprintln!("No device has that id or name yet; the token is bound to the hardware id {}.", clean(device.trim()));
+    if request["role"] == "device" {
+        let key = text(&answer, "device");
+        let whom = match key.split_once(':') {
+            Some(("board", id)) => format!("the board with the hardware id {id}"),
+            Some(("provider", name)) => format!("the tool provider {name}"),
+            _ => key.to_owned(),
+        };
+        eprintln!("The token is bound to {}; no other device can use it.", clean(&whom));
     }
     // The token alone on standard output, so that TOKEN=$(sinew token new …) works.
     eprintln!(

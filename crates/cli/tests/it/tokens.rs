@@ -10,7 +10,7 @@ fn new(house: &House, role: &str, name: &str) -> String {
 fn a_device_token_opens_only_the_boards_door_and_only_for_its_device() {
     let house = House::serve();
     let made = house.run(&["token", "new", "--device", "02:51:00:00:00:01"]).ok();
-    assert!(made.err.contains("bound to the hardware id 02:51:00:00:00:01"), "{}", made.err);
+    assert!(made.err.contains("bound to the board with the hardware id 02:51:00:00:00:01"), "{}", made.err);
     let token = made.out.trim().to_owned();
     let nameless = house.run(&["token", "new", "--client", " "]);
     assert!(nameless.code == 2 && nameless.err.contains("a name is needed"), "{nameless:?}");

@@ -173,6 +173,11 @@ pub fn board_tools() -> Vec<Tool> {
     ]
 }
 
+/// The key of the board with this hardware id.
+pub fn key(hardware_id: &str) -> DeviceKey {
+    DeviceKey(format!("board:{hardware_id}"))
+}
+
 pub fn gateway() -> Gateway {
     Gateway::open(Settings::default()).unwrap()
 }

@@ -43,8 +43,8 @@ async fn a_board_waits_until_it_is_approved_and_then_has_the_same_token_for_good
     gateway.approve(&format!(" {first} ")).unwrap();
     assert!(gateway.waiting().is_empty() && gateway.approve(&first).is_err());
     let own = token(gateway.enrol(&board));
-    assert!(matches!(gateway.admit(Some(&own), MAC), Some(Admission::DeviceToken(_))));
-    assert_eq!(gateway.admit(Some(&own), "aa:bb:cc:dd:ee:02"), None);
+    assert!(matches!(gateway.admit(Some(&own), &key(MAC)), Some(Admission::DeviceToken(_))));
+    assert_eq!(gateway.admit(Some(&own), &key("aa:bb:cc:dd:ee:02")), None);
     drop(gateway);
     assert_eq!(token(gateway_in(dir.path()).enrol(&board)), own);
 }
@@ -59,7 +59,7 @@ async fn whoever_knows_only_the_hardware_id_gets_nothing() {
     let second = code(gateway.enrol(&other));
     // Approved all the same, because its flash was erased, it takes the place of what was.
     gateway.approve(&second).unwrap();
-    assert_eq!(gateway.admit(Some(&own), MAC), None);
+    assert_eq!(gateway.admit(Some(&own), &key(MAC)), None);
     code(gateway.enrol(&board));
     assert_ne!(token(gateway.enrol(&other)), own);
 }
@@ -71,11 +71,36 @@ async fn a_revoked_token_is_not_made_again() {
     gateway.approve(&code(gateway.enrol(&board))).unwrap();
     let own = token(gateway.enrol(&board));
     let view = gateway.tokens().list().into_iter().find(|view| view.role == "device").unwrap();
-    assert_eq!((view.label.as_str(), view.device.as_deref()), ("bootstrap", Some(MAC)));
+    assert_eq!((view.label.as_str(), view.device.as_deref()), ("bootstrap", Some("board:aa:bb:cc:dd:ee:01")));
     gateway.tokens().revoke(&view.id).unwrap();
     gateway.approve(&code(gateway.enrol(&board))).unwrap();
     assert_ne!(token(gateway.enrol(&board)), own);
-    assert_eq!(gateway.admit(Some(&own), MAC), None);
+    assert_eq!(gateway.admit(Some(&own), &key(MAC)), None);
+}
+
+#[tokio::test]
+async fn a_board_that_calls_itself_by_the_id_name_or_key_of_another_is_refused() {
+    let gateway = gateway();
+    join(&gateway, Fake::board(1));
+    gateway.rename("board-0001", "Lamp").unwrap();
+    for taken in ["board-0001", "board:aa:bb:cc:dd:00:01", "lamp"] {
+        assert_eq!(gateway.enrol(&applicant(taken, "s", 7)), Enrolment::Taken, "{taken}");
+    }
+    // The board itself may apply again, and needs a new approval.
+    code(gateway.enrol(&applicant("aa:bb:cc:dd:00:01", "s", 7)));
+}
+
+#[tokio::test]
+async fn a_token_got_under_an_id_before_its_device_came_is_not_the_devices() {
+    for early in ["board-0001", "board:aa:bb:cc:dd:00:01"] {
+        let gateway = gateway();
+        let thief = applicant(early, "s", 7);
+        gateway.approve(&code(gateway.enrol(&thief))).unwrap();
+        let got = token(gateway.enrol(&thief));
+        join(&gateway, Fake::board(1));
+        assert_eq!(gateway.admit(Some(&got), &key("aa:bb:cc:dd:00:01")), None);
+        assert!(matches!(gateway.admit(Some(&got), &key(early)), Some(Admission::DeviceToken(_))));
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,7 +1,7 @@
 //! Who may come in.
 
 use sinew_gateway::{Gateway, Role, Settings};
-use sinew_tool::{Admission, Admit, Bearer, TokenId};
+use sinew_tool::{Admission, Admit, Bearer, DeviceKey, TokenId};
 
 use crate::fake::*;
 
@@ -12,7 +12,7 @@ async fn the_own_token_is_made_once_and_opens_everything() {
     let own = gateway.tokens().own();
     assert!(own.starts_with("snw_") && own.len() == 68, "{own}");
     assert_eq!(gateway.tokens().check(&own).map(|who| who.role), Some(Role::Admin));
-    assert_eq!(gateway.admit(Some(&own), "any"), Some(Admission::OwnToken));
+    assert_eq!(gateway.admit(Some(&own), &key("any")), Some(Admission::OwnToken));
     drop(gateway);
     assert_eq!(gateway_in(dir.path()).tokens().own(), own);
     let told = Settings {
@@ -47,7 +47,7 @@ async fn tokens_are_kept_and_revoked_at_once() {
     let gateway = gateway_in(dir.path());
     let who = gateway.tokens().check(&token).unwrap();
     assert_eq!((who.name.as_str(), &who.role), ("laptop", &Role::Client));
-    assert_eq!(gateway.admit(Some(&token), "any"), None);
+    assert_eq!(gateway.admit(Some(&token), &key("any")), None);
     assert_eq!(gateway.tokens().list().len(), 2);
     gateway.tokens().revoke(&view.id).unwrap();
     assert_eq!(gateway.tokens().check(&token), None);
@@ -63,9 +63,9 @@ async fn wrong_tokens_open_nothing() {
     let own = gateway.tokens().own();
     for wrong in ["", "snw_", &own[..own.len() - 1], &format!("{own}x"), &own.to_uppercase()] {
         assert_eq!(gateway.tokens().check(wrong), None);
-        assert_eq!(gateway.admit(Some(wrong), "any"), None);
+        assert_eq!(gateway.admit(Some(wrong), &key("any")), None);
     }
-    assert_eq!(gateway.admit(None, "any"), None);
+    assert_eq!(gateway.admit(None, &key("any")), None);
 }
 
 #[tokio::test]
@@ -73,12 +73,12 @@ async fn a_device_token_opens_the_device_door_for_its_device_alone() {
     let gateway = gateway();
     let tokens = gateway.tokens();
     let admits = |token: &str, hardware_id: &str| {
-        matches!(gateway.admit(Some(token), hardware_id), Some(Admission::DeviceToken(_)))
+        matches!(gateway.admit(Some(token), &key(hardware_id)), Some(Admission::DeviceToken(_)))
     };
     let (mac_one, mac_two) = ("aa:bb:cc:dd:00:01", "aa:bb:cc:dd:00:02");
 
     let (_, before) = tokens.create(Role::Device(mac_one.to_owned()), "by hardware id, before it came").unwrap();
-    assert!(admits(&before, mac_one) && admits(&before, "AA:BB:CC:DD:00:01") && !admits(&before, mac_two));
+    assert!(admits(&before, mac_one) && !admits(&before, mac_two));
     assert_eq!(tokens.check(&before), None);
 
     join(&gateway, Fake::board(1));
@@ -107,13 +107,55 @@ async fn a_token_tells_whose_it_is_and_who_asked_is_told_when_it_is_revoked() {
     let (device, token) = tokens.create(Role::Device("weather".to_owned()), "").unwrap();
     let id = TokenId::parse(&device.id).unwrap();
     let (client, of_client) = tokens.create(Role::Client, "").unwrap();
-    assert_eq!(gateway.find_bearer(&token), Some(Bearer::Device { token: id.clone(), device: "weather".to_owned() }));
+    assert_eq!(
+        gateway.find_bearer(&token),
+        Some(Bearer::Device { token: id.clone(), key: DeviceKey("provider:weather".to_owned()) })
+    );
     assert_eq!(gateway.find_bearer(&tokens.own()), Some(Bearer::Any));
     assert_eq!(gateway.find_bearer(&of_client), None, "clients are no devices");
     tokens.revoke(&client.id).unwrap();
     tokens.revoke(&device.id).unwrap();
     assert_eq!(gateway.find_bearer(&token), None, "a credential that is replayed opens nothing");
     assert_eq!(*told.lock().unwrap(), [id]);
+}
+
+#[tokio::test]
+async fn a_token_is_bound_to_one_key_however_its_device_is_written() {
+    let gateway = gateway();
+    let tokens = gateway.tokens();
+    let bound = |text: &str| tokens.create(Role::Device(text.to_owned()), "").map(|(view, _)| view.device.unwrap());
+    for (text, key) in [
+        ("AA-BB-CC-DD-EE-01", "board:aa:bb:cc:dd:ee:01"),
+        ("AABBCCDDEE01", "board:aa:bb:cc:dd:ee:01"),
+        ("board:Kitchen_Sensor", "board:kitchen_sensor"),
+        ("board:aa_bb_cc_dd_ee_01", "board:aa:bb:cc:dd:ee:01"),
+        ("weather", "provider:weather"),
+        ("provider:weather", "provider:weather"),
+    ] {
+        assert_eq!(bound(text).as_deref(), Ok(key), "{text}");
+    }
+    for wrong in ["kitchen_sensor", "Weather (Berlin)", "a-name-of-more-than-24-letters", "board:", "provider:", "a b"]
+    {
+        let error = bound(wrong).expect_err(wrong);
+        assert!(error.message.contains("board:"), "{error}");
+    }
+    join(&gateway, Fake::board(1));
+    for known in ["board-0001", "board:aa:bb:cc:dd:00:01", "aa:bb:cc:dd:00:01"] {
+        assert_eq!(bound(known).as_deref(), Ok("board:aa:bb:cc:dd:00:01"), "{known}");
+    }
+}
+
+#[tokio::test]
+async fn a_token_of_one_family_admits_no_device_of_another() {
+    let gateway = gateway();
+    let tokens = gateway.tokens();
+    let (_, of_provider) = tokens.create(Role::Device("weather".to_owned()), "").unwrap();
+    let (_, of_board) = tokens.create(Role::Device("board:weather".to_owned()), "").unwrap();
+    let provider = DeviceKey("provider:weather".to_owned());
+    assert!(matches!(gateway.admit(Some(&of_provider), &provider), Some(Admission::DeviceToken(_))));
+    assert_eq!(gateway.admit(Some(&of_provider), &key("weather")), None);
+    assert!(matches!(gateway.admit(Some(&of_board), &key("weather")), Some(Admission::DeviceToken(_))));
+    assert_eq!(gateway.admit(Some(&of_board), &provider), None);
 }
 
 #[tokio::test]

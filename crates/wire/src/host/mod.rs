@@ -80,6 +80,8 @@ impl Default for Limits {
 pub enum Output {
     /// Send this text to the board.
     Send(String),
+    /// Send this text too: it answers what the board asked, so the board decides how many of these there are.
+    Reply(String),
     Event(Event),
     /// Nothing more for now. Call [`Session::handle_time`] at the moment named, if one is.
     Wait(Option<Moment>),

@@ -38,7 +38,7 @@ fn the_page_shows_what_really_travels() {
             session.handle_text(Moment(0), &text);
         }
         match session.poll() {
-            Output::Send(text) => {
+            Output::Send(text) | Output::Reply(text) => {
                 heard.push(spoken("gateway", &text));
                 said.extend(board.handle_text(&text));
             }

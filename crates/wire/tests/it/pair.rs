@@ -430,7 +430,7 @@ impl Pair {
     fn drain(&mut self) {
         loop {
             match self.host.poll() {
-                Output::Send(text) => {
+                Output::Send(text) | Output::Reply(text) => {
                     assert!(serde_json::from_str::<Value>(&text).is_ok(), "we never send broken text: {text}");
                     self.sent.push(text.clone());
                     self.post(Side::Board, text);

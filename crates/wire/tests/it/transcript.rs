@@ -294,7 +294,7 @@ fn the_tools_and_answers_of_an_emulated_board_are_read() {
         let mut events = Vec::new();
         loop {
             match session.poll() {
-                Output::Send(text) => {
+                Output::Send(text) | Output::Reply(text) => {
                     if let Some(answer) = board.handle_text(&text) {
                         session.handle_text(Moment(0), &answer);
                     }
@@ -312,7 +312,7 @@ fn the_tools_and_answers_of_an_emulated_board_are_read() {
 fn drain(session: &mut Session, sent: &mut Vec<Value>, events: &mut Vec<Event>) {
     loop {
         match session.poll() {
-            Output::Send(text) => sent.push(serde_json::from_str(&text).unwrap()),
+            Output::Send(text) | Output::Reply(text) => sent.push(serde_json::from_str(&text).unwrap()),
             Output::Event(event) => events.push(event),
             Output::Wait(_) => return,
         }

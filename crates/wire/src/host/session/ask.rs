@@ -40,7 +40,7 @@ impl Session {
                 }
                 if self.listing.is_some() {
                     self.send_page(false);
-                } else {
+                } else if !self.held {
                     self.send_call();
                 }
             }

@@ -162,7 +162,7 @@ impl Session {
             mcp,
             body,
         })));
-        self.out.push_back(Output::Send(self.our_hello()));
+        self.out.push_back(Output::Reply(self.our_hello()));
         self.greeted = true;
         match self.phase {
             Phase::Silent | Phase::Plain if mcp => self.become_capable(),
@@ -218,7 +218,7 @@ impl Session {
             return self.garbled("a request has an id that is neither a short string nor a number");
         }
         let text = self.reply_text(method, id.get());
-        self.say(Output::Send(text));
+        self.say(Output::Reply(text));
     }
 
     fn hear_answer(&mut self, id: i64, answer: Result<&RawValue, Fault>) {

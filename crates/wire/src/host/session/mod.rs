@@ -29,6 +29,8 @@ pub struct Session {
     name_and_version: Option<Box<(String, String)>>,
     /// A conversation is under way: the board has heard our hello, and over MQTT said no goodbye since.
     greeted: bool,
+    /// No call is sent, because earlier texts have not left yet.
+    held: bool,
     /// The tool list is to be read again.
     relist: bool,
     /// But not before this, so that a board that cries "changed" cannot keep us listing.
@@ -67,6 +69,7 @@ impl Session {
             listing: None,
             name_and_version: None,
             greeted: false,
+            held: false,
             relist: false,
             relist_after: now,
             tools: None,
@@ -167,6 +170,14 @@ impl Session {
         } else {
             self.flights.remove(ticket);
         }
+    }
+
+    /// Keeps calls back while earlier texts have not left, or lets them go. A call whose time runs out meanwhile was not
+    /// sent, and its caller learns so.
+    pub fn hold(&mut self, now: Moment, held: bool) {
+        self.now = self.now.max(now);
+        self.held = held;
+        self.advance();
     }
 
     /// Reads the tool list again; [`Event::ToolsChanged`] follows if it is another.

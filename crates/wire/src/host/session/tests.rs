@@ -35,7 +35,7 @@ impl Desk {
     fn drain(&mut self) {
         loop {
             match self.session.poll() {
-                Output::Send(text) => self.sent.push(serde_json::from_str(&text).unwrap()),
+                Output::Send(text) | Output::Reply(text) => self.sent.push(serde_json::from_str(&text).unwrap()),
                 Output::Event(event) => self.events.push(event),
                 Output::Wait(wake) => return self.wake = wake,
             }
