@@ -81,6 +81,8 @@ impl Gateway {
             let message = "a device token opens the device door only; use a client token to call tools";
             return Err(ToolError::new(ErrorKind::PermissionDenied, message));
         }
+        // What cannot be recorded is not done.
+        self.store().health.check()?;
         let snapshot = self.snapshot();
         let holder =
             match route::find(&snapshot, wish, &mut args, self.sees_user_tools(who), self.settings().spec_tools)? {
@@ -97,6 +99,7 @@ impl Gateway {
         let budget = budget.unwrap_or(self.settings().budget).min(self.settings().max_budget);
         let from = who.name.clone();
         let call = Call { tool: holder.offered.tool.name.clone(), args, budget, from, caller };
+        record.note_sent();
         let answer = tokio::time::timeout(budget.saturating_add(SLACK), send(device.as_ref(), call)).await;
         let outcome = answer.map_err(|_| too_slow(holder, budget))?.map_err(tidy)?;
         judge(holder, outcome, self.settings().max_outcome)

@@ -1,11 +1,11 @@
 //! The one door: everything a family, a door or the command line can ask of the gateway.
 
-use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use sinew_tool::{Announce, DeviceEvent, DeviceId, Digest, ErrorKind, Picture, ToolError, Value, json};
 use tokio::sync::broadcast;
 
+use crate::directory;
 use crate::identity::unknown_device;
 use crate::instructions::instructions;
 use crate::lobby::Lobby;
@@ -52,7 +52,7 @@ impl Gateway {
         let dir = settings.state_dir.as_deref();
         let lock = match dir {
             Some(dir) => {
-                make_dir(dir)?;
+                directory::make_private(dir)?;
                 Some(Lock::take(dir, settings.url.as_deref())?)
             }
             None => None,
@@ -67,6 +67,7 @@ impl Gateway {
         let store = Arc::new(store);
         let tokens = std::mem::take(&mut loaded.tokens);
         let registry = Arc::new(Registry::new(loaded, store.clone(), pins, &settings));
+        report_health(&store, &registry);
         let tokens = Tokens::new(own, tokens, store.clone(), registry.clone());
         Ok(Gateway {
             inner: Arc::new(Inner { settings, registry, tokens, lobby, events, store, lock: Mutex::new(lock) }),
@@ -210,6 +211,11 @@ impl Gateway {
         self.inner.store.newest_calls(limit.min(MAX_CALLS)).await
     }
 
+    /// Why calls cannot be recorded and are refused, while that is so.
+    pub fn store_problem(&self) -> Option<String> {
+        self.inner.store.health.problem()
+    }
+
     /// What a model should know before it calls anything, with what devices say of themselves.
     pub fn instructions(&self) -> String {
         instructions(&self.snapshot())
@@ -252,12 +258,17 @@ impl Gateway {
     }
 }
 
-/// The state directory holds tokens and what was asked of devices: it is for its owner alone.
-fn make_dir(dir: &Path) -> Result<(), OpenError> {
-    let mut builder = std::fs::DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    let failed = |source| OpenError::Io { what: "create the state directory", path: dir.to_owned(), source };
-    builder.create(dir).map_err(failed)
+/// Makes events of what happens to the store. The registry may hold its lock while it waits for the store, so the
+/// store's own thread must not wait for the registry.
+fn report_health(store: &Store, registry: &Arc<Registry>) {
+    let registry = Arc::downgrade(registry);
+    store.health.listen(move |problem| {
+        let (registry, problem) = (registry.clone(), problem.map(str::to_owned));
+        let report = move || {
+            if let Some(registry) = registry.upgrade() {
+                registry.tell_of_store(problem.as_deref());
+            }
+        };
+        let _ = std::thread::Builder::new().name("sinew-health".to_owned()).spawn(report);
+    });
 }

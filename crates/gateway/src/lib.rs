@@ -13,6 +13,7 @@ mod bounds;
 mod builtin;
 mod call;
 mod check;
+mod directory;
 mod fold;
 mod gateway;
 mod identity;

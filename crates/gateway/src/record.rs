@@ -42,6 +42,7 @@ impl Record {
             outcome: ErrorKind::Cancelled.row().error_type,
             duration_us: 0,
             bytes: 0,
+            is_sent: false,
         };
         Record { store, started: Instant::now(), row: Some(row) }
     }
@@ -51,6 +52,13 @@ impl Record {
         if let Some(row) = &mut self.row {
             row.device = Some(holder.entry.id.clone());
             row.tool = Some(holder.offered.tool.name.clone());
+        }
+    }
+
+    /// Notes that the device learns of the call from here on.
+    pub(crate) fn note_sent(&mut self) {
+        if let Some(row) = &mut self.row {
+            row.is_sent = true;
         }
     }
 
@@ -65,11 +73,10 @@ impl Record {
             }
             Err(error) => row.outcome = error.kind.row().error_type,
         }
-        match (self.store.audit(row).await, result) {
-            (Ok(()), result) => result,
+        match self.store.audit(row).await {
+            Ok(()) => result,
             // What cannot be remembered is not reported as done.
-            (Err(error), Ok(_)) => Err(error),
-            (Err(_), Err(error)) => Err(error),
+            Err(error) => result.and(Err(error)),
         }
     }
 

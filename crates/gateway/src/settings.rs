@@ -82,6 +82,9 @@ pub enum OpenError {
     )]
     InUse { dir: PathBuf, pid: Option<u32>, url: Option<String> },
 
+    #[error("the state directory {} can be read by other users and holds files that are not Sinew's; choose another directory with --state, or close this one with `chmod 700`", .dir.display())]
+    Shared { dir: PathBuf },
+
     #[error("cannot {what} {}: {source}", .path.display())]
     Io { what: &'static str, path: PathBuf, source: std::io::Error },
 

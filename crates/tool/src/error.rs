@@ -43,6 +43,7 @@ pub enum ErrorKind {
     Cancelled,
     InputRequired,
     Unsupported,
+    NotRecorded,
 }
 
 /// Whether sending the same call again can help.
@@ -125,6 +126,7 @@ table! {
     Cancelled        "Cancelled"           -32003 InResult,         75 LookFirst Caller "The caller gave the call up.";
     InputRequired    "InputRequired"       -32003 InResult,         77 Later Caller "A question must be answered first, and this caller was not able to.";
     Unsupported      "Unsupported"         -32003 InResult,         69 No Operator "The device cannot do this; the message names the remedy.";
+    NotRecorded      "NotRecorded"         -32003 InResult,         75 Later Operator "The gateway's store cannot be written, so no call is made; nothing was sent.";
 }
 
 impl ErrorKind {
@@ -192,7 +194,7 @@ mod tests {
             assert_eq!(row.kind as usize, index, "{:?} stands in the wrong place", row.kind);
             assert_eq!(row.kind.row().error_type, row.error_type);
         }
-        assert_eq!(TABLE.len(), ErrorKind::Unsupported as usize + 1);
+        assert_eq!(TABLE.len(), ErrorKind::NotRecorded as usize + 1);
     }
 
     #[test]

@@ -12,7 +12,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
 use arc_swap::ArcSwap;
-use sinew_tool::{DeviceEvent, ToolError};
+use serde_json::json;
+use sinew_tool::{DeviceEvent, Notice, ToolError};
 use tokio::sync::watch;
 
 use crate::pins::{Pins, Turn};
@@ -123,6 +124,15 @@ impl Registry {
         self.tell();
         commits.into_iter().try_for_each(Commit::wait)?;
         Ok(view)
+    }
+
+    /// Reports that the store cannot be written, or can be again.
+    pub(crate) fn tell_of_store(&self, problem: Option<&str>) {
+        let (topic, body) = match problem {
+            Some(problem) => ("sinew/store_failed", json!({ "problem": problem })),
+            None => ("sinew/store_recovered", json!({})),
+        };
+        self.lock().tell_own(Notice { topic: topic.to_owned(), body });
     }
 
     /// Writes down how long the gateway ran.

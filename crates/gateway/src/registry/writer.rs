@@ -5,6 +5,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
+use std::sync::atomic::AtomicU32;
 use std::time::Duration;
 
 use serde_json::json;
@@ -28,6 +29,8 @@ use crate::view::DeviceView;
 const MAX_WAITING_EVENTS: u32 = 256;
 /// The longest body of an event that is kept.
 const MAX_EVENT_BODY: usize = 16 << 10;
+/// The id under which the gateway's own events stand; no device gets it.
+const OWN_ID: &str = "gateway";
 /// An identity longer than this is not one.
 const MAX_KEY: usize = 256;
 
@@ -61,6 +64,7 @@ pub(super) struct Writer {
     /// The number of the last event, and of each device's last.
     pub(super) seq: u64,
     pub(super) nths: HashMap<DeviceId, u64>,
+    own_events: Arc<AtomicU32>,
 }
 
 impl Writer {
@@ -78,6 +82,7 @@ impl Writer {
             forgetting: Forgetting::new(settings, loaded.running, loaded.resting_ids),
             seq: loaded.seq,
             nths: nths.filter_map(|(device, nth)| Some((DeviceId::parse(&device)?, nth))).collect(),
+            own_events: Arc::default(),
         };
         for row in loaded.devices {
             let toolset = loaded.toolsets.get(&row.toolset).cloned().unwrap_or_default();
@@ -174,11 +179,24 @@ impl Writer {
 
     pub(super) fn tell(&mut self, id: &DeviceId, notice: Notice) {
         let Some(entry) = self.devices.get(id) else { return };
+        let waiting = entry.traffic.events.clone();
+        self.note(id, &waiting, notice);
+    }
+
+    /// An event of the gateway itself.
+    pub(super) fn tell_own(&mut self, notice: Notice) {
+        if let Some(id) = DeviceId::parse(OWN_ID) {
+            let waiting = self.own_events.clone();
+            self.note(&id, &waiting, notice);
+        }
+    }
+
+    fn note(&mut self, id: &DeviceId, waiting: &Arc<AtomicU32>, notice: Notice) {
         self.seq += 1;
         let nth = self.nths.entry(id.clone()).or_default();
         *nth += 1;
         // The numbers are used up whether or not the event is kept: the gap is how a reader learns.
-        let Some(pending) = Pending::enter(&entry.traffic.events, MAX_WAITING_EVENTS) else { return };
+        let Some(pending) = Pending::enter(waiting, MAX_WAITING_EVENTS) else { return };
         let body = serde_json::to_string(&notice.body).unwrap_or_default();
         let body = match body.len() {
             0..=MAX_EVENT_BODY => body,
@@ -284,7 +302,8 @@ impl Writer {
     }
 
     fn is_taken(&self, id: &DeviceId) -> bool {
-        self.devices.contains_key(id) || self.names.contains_key(id.as_str()) || self.forgetting.rests(id)
+        let is_known = self.devices.contains_key(id) || self.names.contains_key(id.as_str());
+        is_known || self.forgetting.rests(id) || id.as_str() == OWN_ID
     }
 
     /// The entry of this very stay; `None` for a stay that was replaced.

@@ -107,12 +107,25 @@ fn open_file(place: &Place, file: &Path) -> Result<Connection, OpenError> {
         found if found > format::CURRENT => {
             return Err(OpenError::Newer { path: file.to_owned(), found, known: format::CURRENT });
         }
-        found if found < format::CURRENT => migrate(place, file, &db, found)?,
-        _ => {}
+        found => {
+            check_pages(place, &db)?;
+            if found < format::CURRENT {
+                migrate(place, file, &db, found)?;
+            }
+        }
     }
     match format::missing(&db).map_err(refused)? {
         None => Ok(db),
         Some(column) => Err(place.damaged(format!("{column} is missing"))),
+    }
+}
+
+/// Reads every page: a store with a damaged one would fail later, in the middle of a call or of a name.
+fn check_pages(place: &Place, db: &Connection) -> Result<(), OpenError> {
+    let check: rusqlite::Result<String> = db.query_row("PRAGMA quick_check(1)", [], |row| row.get(0));
+    match check.map_err(|error| place.refused(&error))? {
+        check if check == "ok" => Ok(()),
+        check => Err(place.damaged(check.replace('\n', " "))),
     }
 }
 
@@ -150,7 +163,6 @@ fn migrate(place: &Place, file: &Path, db: &Connection, found: i64) -> Result<()
     Ok(())
 }
 
-/// Reads every page on the way, so a damaged store is found before anything is changed.
 fn keep_copy(db: &Connection, copy: &Path) -> rusqlite::Result<()> {
     let io = |error: std::io::Error| {
         rusqlite::Error::SqliteFailure(
@@ -158,11 +170,6 @@ fn keep_copy(db: &Connection, copy: &Path) -> rusqlite::Result<()> {
             Some(format!("{}: {error}", copy.display())),
         )
     };
-    let check: String = db.query_row("PRAGMA integrity_check(1)", [], |row| row.get(0))?;
-    if check != "ok" {
-        let code = rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_CORRUPT);
-        return Err(rusqlite::Error::SqliteFailure(code, Some(check)));
-    }
     let new = beside(copy, ".new");
     remove(&new).map_err(io)?;
     create_private(&new).map_err(io)?;

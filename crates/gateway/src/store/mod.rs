@@ -4,11 +4,12 @@
 //! for it: under load many calls share one commit. A call that ends while nobody writes is written by
 //! its own caller, without the detour. Questions have a connection and a thread of their own, so that
 //! no commit waits for them. Neighbours: `file.rs` (opening the file), `format.rs` (its tables),
-//! `writer.rs` (who writes), `rows.rs` (what is written), `reader.rs` (who reads), `read.rs` (what is
-//! asked).
+//! `writer.rs` (who writes), `health.rs` (whether that works), `rows.rs` (what is written), `reader.rs`
+//! (who reads), `read.rs` (what is asked).
 
 mod file;
 mod format;
+mod health;
 mod read;
 mod reader;
 mod rows;
@@ -30,6 +31,7 @@ pub(crate) use rows::{AuditRow, DeviceRow, EventRow, Loaded, Pending, RestingId,
 use crate::settings::{OpenError, Settings};
 use crate::view::{AuditRecord, EventPage};
 use file::Place;
+use health::Health;
 use reader::Reader;
 use writer::{Desk, Job, Writer};
 
@@ -45,6 +47,7 @@ pub(crate) struct Store {
     thread: Mutex<Option<JoinHandle<()>>>,
     waiting_events: Arc<AtomicUsize>,
     reader: Reader,
+    pub(crate) health: Arc<Health>,
 }
 
 /// A change on its way to the disk.
@@ -70,7 +73,8 @@ impl Store {
         let refused = |error: rusqlite::Error| place.refused(&error);
         let loaded = rows::load(&mut db, is_pinned).map_err(refused)?;
         let waiting_events = Arc::new(AtomicUsize::new(0));
-        let writer = Writer::new(db, settings, told, waiting_events.clone()).map_err(refused)?;
+        let health = Arc::new(Health::default());
+        let writer = Writer::new(db, settings, told, waiting_events.clone(), health.clone()).map_err(refused)?;
         let reader = Reader::start(file::open_reader(&place)?).map_err(started(file))?;
         let desk = Arc::new(Mutex::new(Some(writer)));
         let (jobs, inbox) = channel();
@@ -80,7 +84,7 @@ impl Store {
             .name("sinew-store".to_owned())
             .spawn(move || writer::run(&for_desk, &inbox, &for_waiting));
         let thread = Mutex::new(Some(thread.map_err(started(file))?));
-        Ok((Store { jobs, desk, waiting, thread, waiting_events, reader }, loaded))
+        Ok((Store { jobs, desk, waiting, thread, waiting_events, reader, health }, loaded))
     }
 
     /// Writes a call down and waits until that is committed.
@@ -93,7 +97,8 @@ impl Store {
         };
         let committed = match alone {
             Some((committed, is_first)) => {
-                if is_first {
+                // The thread moves the log, and makes the probes after a failure.
+                if is_first || committed.is_err() {
                     let _ = self.send(Job::Logged);
                 }
                 committed
@@ -245,6 +250,7 @@ mod tests {
             outcome: "ok",
             duration_us: 1,
             bytes: 1,
+            is_sent: true,
         }
     }
 

@@ -25,6 +25,8 @@ pub(crate) struct AuditRow {
     pub outcome: &'static str,
     pub duration_us: i64,
     pub bytes: i64,
+    /// Whether the device learned of the call; not kept.
+    pub is_sent: bool,
 }
 
 /// Something a device said. `seq` counts all events, `nth` those of the device, also the ones that

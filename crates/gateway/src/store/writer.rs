@@ -11,6 +11,7 @@ use rusqlite::{Connection, OptionalExtension, params};
 use sinew_tool::DeviceId;
 use tokio::sync::{broadcast, oneshot};
 
+use super::health::{Health, is_about_content};
 use super::rows::{AuditRow, EventRow, Write};
 use crate::settings::{MAX_DEVICE_EVENTS, Settings};
 
@@ -31,6 +32,15 @@ const ALONE: Duration = Duration::from_micros(100);
 /// below the 4,000 pages of `file.rs`, and then the thread moves it.
 const MAX_UNMOVED: u32 = 1_000;
 
+/// While the store cannot be written, this often it is tried again.
+const PROBE: Duration = Duration::from_secs(1);
+
+/// Room that a probe asks for: a disk with less would be full again at once.
+const PROBE_BYTES: i64 = 256 << 10;
+
+/// What is kept while the store cannot be written. Calls are refused then, so little comes; some 10 MB at most.
+const MAX_UNWRITTEN: usize = 10_000;
+
 type Committed = Result<(), String>;
 
 pub(super) enum Job {
@@ -49,6 +59,17 @@ pub(super) enum Job {
 impl Job {
     fn is_change(&self) -> bool {
         matches!(self, Job::Audit(..) | Job::Event(_) | Job::Write(..))
+    }
+
+    /// What is left to do once nobody waits for it any more. Whoever wanted a token was told that there is none.
+    fn unawaited(self) -> Option<Job> {
+        match self {
+            Job::Audit(row, _) => Some(Job::Audit(row, None)),
+            Job::Write(Write::Token(_), _) => None,
+            Job::Write(write, _) => Some(Job::Write(write, None)),
+            Job::Event(row) => Some(Job::Event(row)),
+            Job::File(..) | Job::Settled(_) | Job::Logged | Job::Close(_) => None,
+        }
     }
 }
 
@@ -69,6 +90,11 @@ pub(super) struct Writer {
     kept: HashMap<String, usize>,
     kept_in_all: usize,
     since_prune: i64,
+    health: Arc<Health>,
+    /// What could not be written, and how much of it was more than is kept.
+    unwritten: Vec<Job>,
+    lost: usize,
+    last_probe: Instant,
 }
 
 impl Writer {
@@ -77,6 +103,7 @@ impl Writer {
         settings: &Settings,
         told: broadcast::Sender<DeviceId>,
         waiting_events: Arc<AtomicUsize>,
+        health: Arc<Health>,
     ) -> rusqlite::Result<Writer> {
         let mut writer = Writer {
             db,
@@ -90,6 +117,10 @@ impl Writer {
             kept: HashMap::new(),
             kept_in_all: 0,
             since_prune: 0,
+            health,
+            unwritten: Vec::new(),
+            lost: 0,
+            last_probe: Instant::now(),
         };
         writer.count_events()?;
         Ok(writer)
@@ -98,30 +129,39 @@ impl Writer {
     /// Writes one call down in its caller's own time, unless calls come in quick succession. Also says whether this is
     /// the first commit since the log was moved.
     pub(super) fn write_alone(&mut self, row: &AuditRow) -> Option<(Committed, bool)> {
-        if self.last_commit.elapsed() < ALONE || self.unmoved >= MAX_UNMOVED {
+        let is_busy = self.last_commit.elapsed() < ALONE || self.unmoved >= MAX_UNMOVED;
+        // Old records are removed on the thread.
+        if is_busy || self.since_prune >= PRUNE_LOT || self.health.has_failed() {
             return None;
         }
         let committed = self.commit(|writer| writer.write_call(row));
+        if committed.is_err() && self.health.has_failed() {
+            self.keep_unwritten(Job::Audit(row.clone(), None));
+        }
         Some((committed, self.unmoved == 1))
     }
 
     /// Writes a batch, then answers those who wait. Returns whom to tell that the store is closed.
     fn handle(&mut self, batch: &mut Vec<Job>) -> Option<oneshot::Sender<()>> {
-        let result = match batch.iter().any(Job::is_change) {
-            true => self.commit(|writer| writer.write(batch)),
-            false => Ok(()),
+        let result = match (batch.iter().any(Job::is_change), self.health.problem()) {
+            (false, _) => Ok(()),
+            (true, Some(problem)) => Err(problem),
+            (true, None) => self.commit(|writer| writer.write(batch)),
         };
+        let must_wait = result.is_err() && self.health.has_failed();
         let mut close = None;
-        for job in batch.drain(..) {
+        for mut job in batch.drain(..) {
+            match &mut job {
+                Job::Audit(_, done) => drop(done.take().map(|done| done.send(result.clone()))),
+                Job::Write(_, done) => drop(done.take().map(|done| done.send(result.clone()))),
+                _ => {}
+            }
+            if must_wait && job.is_change() {
+                self.keep_unwritten(job);
+                continue;
+            }
             match job {
-                Job::Audit(_, Some(done)) => drop(done.send(result.clone())),
-                Job::Write(_, Some(done)) => drop(done.send(result.clone())),
-                Job::Event(row) => {
-                    self.waiting_events.fetch_sub(1, Ordering::Relaxed);
-                    if result.is_ok() {
-                        let _ = self.told.send(row.device);
-                    }
-                }
+                Job::Event(row) => self.tell_of(row, result.is_ok()),
                 Job::File(path, text, done) => {
                     let kept = replace(&path, &text).map_err(|error| {
                         tracing::error!(path = %path.display(), %error, "a file could not be written");
@@ -133,15 +173,83 @@ impl Writer {
                 }
                 Job::Settled(done) => drop(done.send(())),
                 Job::Close(done) => close = Some(done),
-                Job::Audit(_, None) | Job::Write(_, None) | Job::Logged => {}
+                Job::Audit(..) | Job::Write(..) | Job::Logged => {}
             }
         }
         close
     }
 
+    fn tell_of(&mut self, row: EventRow, is_kept: bool) {
+        self.waiting_events.fetch_sub(1, Ordering::Relaxed);
+        if is_kept {
+            let _ = self.told.send(row.device);
+        }
+    }
+
+    fn keep_unwritten(&mut self, job: Job) {
+        let Some(job) = job.unawaited() else { return };
+        // The log has what the store may never have.
+        if let Job::Audit(row, _) = &job
+            && row.is_sent
+        {
+            let AuditRow { at, principal, door, device, tool, args, outcome, .. } = row;
+            let device = device.as_ref().map(DeviceId::as_str);
+            tracing::error!(at, principal, door, device, tool, args, outcome, "call made but not recorded yet");
+        }
+        match self.unwritten.len() < MAX_UNWRITTEN {
+            true => self.unwritten.push(job),
+            false => {
+                self.lost += 1;
+                if let Job::Event(row) = job {
+                    self.tell_of(row, false);
+                }
+            }
+        }
+    }
+
+    /// Tries whether the store can be written again, and writes what waited for it.
+    fn probe(&mut self) {
+        if !self.health.has_failed() || self.last_probe.elapsed() < PROBE {
+            return;
+        }
+        self.last_probe = Instant::now();
+        let unwritten = std::mem::take(&mut self.unwritten);
+        let take_room = |writer: &mut Writer| {
+            let mut insert = writer
+                .db
+                .prepare_cached("INSERT OR REPLACE INTO counters (name, value) VALUES ('probe', zeroblob(?))")?;
+            insert.execute([PROBE_BYTES])?;
+            drop(insert);
+            writer.write(&unwritten)
+        };
+        let give_room = |writer: &mut Writer| {
+            writer.db.prepare_cached("DELETE FROM counters WHERE name = 'probe'")?.execute([]).map(drop)
+        };
+        if let Err(error) = self.transact(take_room) {
+            self.health.fail(&error.to_string());
+            self.unwritten = unwritten;
+            return;
+        }
+        let _ = self.transact(give_room);
+        let lost = std::mem::take(&mut self.lost);
+        tracing::info!(written = unwritten.len(), lost, "the store can be written again; calls are made again");
+        for job in unwritten {
+            if let Job::Event(row) = job {
+                self.tell_of(row, true);
+            }
+        }
+        self.health.recover();
+    }
+
     fn commit(&mut self, write: impl FnOnce(&mut Writer) -> rusqlite::Result<()>) -> Committed {
         let written = self.transact(write).map_err(|error| {
-            tracing::error!(%error, "the store could not be written");
+            match is_about_content(&error) {
+                true => tracing::error!(%error, "the store refused what was to be written"),
+                false => {
+                    self.last_probe = Instant::now();
+                    self.health.fail(&error.to_string());
+                }
+            }
             error.to_string()
         });
         self.last_commit = Instant::now();
@@ -268,17 +376,18 @@ pub(super) fn run(desk: &Desk, inbox: &Receiver<Job>, waiting: &AtomicUsize) {
     let mut batch = Vec::new();
     let mut has_log = false;
     loop {
-        // Without a log to move there is nothing to wake up for.
+        // Without a log to move or a probe to make there is nothing to wake up for.
         let first = inbox.recv_timeout(if has_log { QUIET } else { Duration::MAX });
         let mut held = desk.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(writer) = held.as_mut() else { return };
+        writer.probe();
         match first {
             Ok(first) => batch.push(first),
             Err(RecvTimeoutError::Timeout) => {
                 if writer.last_commit.elapsed() >= QUIET {
                     writer.checkpoint("PASSIVE");
                 }
-                has_log = writer.unmoved > 0;
+                has_log = writer.unmoved > 0 || writer.health.has_failed();
                 continue;
             }
             Err(RecvTimeoutError::Disconnected) => {
@@ -299,7 +408,7 @@ pub(super) fn run(desk: &Desk, inbox: &Receiver<Job>, waiting: &AtomicUsize) {
         if writer.unmoved >= MAX_UNMOVED {
             writer.checkpoint("PASSIVE");
         }
-        has_log = writer.unmoved > 0;
+        has_log = writer.unmoved > 0 || writer.health.has_failed();
     }
 }
 

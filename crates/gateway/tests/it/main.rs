@@ -8,6 +8,7 @@ mod events;
 mod fake;
 mod folding;
 mod forgetting;
+mod full_disk;
 mod killed;
 mod lobby;
 mod memory;

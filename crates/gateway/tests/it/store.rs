@@ -144,3 +144,56 @@ async fn a_start_that_was_interrupted_leaves_nothing_that_hinders_the_next() {
     gateway.close().await;
     assert_eq!(try_open(dir.path()).unwrap().devices().len(), 1);
 }
+
+#[tokio::test]
+async fn a_store_with_a_damaged_page_is_refused_wherever_it_is() {
+    let dir = old_state();
+    try_open(dir.path()).unwrap().close().await;
+    let whole = std::fs::read(db(&dir)).unwrap();
+    for page in 1..whole.len() / 4_096 {
+        let mut bytes = whole.clone();
+        bytes[page * 4_096..(page + 1) * 4_096].fill(0xa5);
+        std::fs::write(db(&dir), &bytes).unwrap();
+        assert!(matches!(refused(&dir), OpenError::Damaged { .. }), "page {page}");
+    }
+    std::fs::write(db(&dir), &whole).unwrap();
+    assert_eq!(try_open(dir.path()).unwrap().devices().len(), 8);
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn a_state_directory_that_others_can_read_is_closed_or_refused() {
+    use std::os::unix::fs::PermissionsExt;
+    let open_to_all = |dir: &Path, mode| std::fs::set_permissions(dir, PermissionsExt::from_mode(mode)).unwrap();
+    let mode = |dir: &Path| std::fs::metadata(dir).unwrap().permissions().mode() & 0o7777;
+    let empty = tempfile::tempdir().unwrap();
+    for dir in [&empty, &old_state()] {
+        open_to_all(dir.path(), 0o755);
+        try_open(dir.path()).unwrap().close().await;
+        assert_eq!(mode(dir.path()), 0o700);
+    }
+    let foreign = tempfile::tempdir().unwrap();
+    std::fs::write(foreign.path().join("diary.txt"), "").unwrap();
+    open_to_all(foreign.path(), 0o755);
+    let shared = old_state();
+    open_to_all(shared.path(), 0o1777);
+    for (dir, before) in [(&foreign, 0o755), (&shared, 0o1777)] {
+        let error = try_open(dir.path()).err().unwrap();
+        assert!(matches!(error, OpenError::Shared { .. }) && error.to_string().contains("--state"), "{error}");
+        assert_eq!(mode(dir.path()), before);
+    }
+}
+
+#[tokio::test]
+async fn calls_that_end_alone_make_room_for_themselves_too() {
+    let dir = tempfile::tempdir().unwrap();
+    let settings = Settings { state_dir: Some(dir.path().to_owned()), max_audit: 100, ..Settings::default() };
+    let gateway = Gateway::open(settings).unwrap();
+    for _ in 0..2_500 {
+        assert!(call(&gateway, "nothing", sinew_tool::json!({})).await.is_err());
+        // Far enough apart that no two of them share a commit.
+        std::thread::sleep(std::time::Duration::from_micros(150));
+    }
+    let kept = gateway.audit(10_000).await.unwrap().len();
+    assert!((100..=1_100).contains(&kept), "{kept}");
+}

@@ -1,0 +1,74 @@
+//! Whether the store can be written. While it cannot, no call is made, because none could be recorded.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+use rusqlite::ErrorCode;
+use sinew_tool::{ErrorKind, ToolError};
+
+#[derive(Default)]
+pub(crate) struct Health {
+    has_failed: AtomicBool,
+    problem: Mutex<String>,
+    changed: OnceLock<Listener>,
+}
+
+/// Learns of a problem, or that it is over.
+type Listener = Box<dyn Fn(Option<&str>) + Send + Sync>;
+
+impl Health {
+    pub(crate) fn has_failed(&self) -> bool {
+        self.has_failed.load(Ordering::Acquire)
+    }
+
+    /// Why the store cannot be written, while it cannot.
+    pub(crate) fn problem(&self) -> Option<String> {
+        self.has_failed().then(|| self.problem.lock().unwrap_or_else(PoisonError::into_inner).clone())
+    }
+
+    /// Refuses what would have to be recorded.
+    pub(crate) fn check(&self) -> Result<(), ToolError> {
+        self.problem().map_or(Ok(()), |problem| Err(not_recorded(&problem)))
+    }
+
+    /// Calls `listener` with every change, on the thread of the store: it must not wait for the store.
+    pub(crate) fn listen(&self, listener: impl Fn(Option<&str>) + Send + Sync + 'static) {
+        let _ = self.changed.set(Box::new(listener));
+    }
+
+    pub(super) fn fail(&self, problem: &str) {
+        problem.clone_into(&mut self.problem.lock().unwrap_or_else(PoisonError::into_inner));
+        if !self.has_failed.swap(true, Ordering::AcqRel) {
+            tracing::error!("the store cannot be written ({problem}); calls are refused until it can be");
+            self.tell(Some(problem));
+        }
+    }
+
+    pub(super) fn recover(&self) {
+        if self.has_failed.swap(false, Ordering::AcqRel) {
+            self.tell(None);
+        }
+    }
+
+    fn tell(&self, problem: Option<&str>) {
+        if let Some(listener) = self.changed.get() {
+            listener(problem);
+        }
+    }
+}
+
+fn not_recorded(problem: &str) -> ToolError {
+    let message = format!(
+        "nothing was sent, because the call could not be recorded: the store cannot be written ({problem}); \
+         see that the disk of the state directory has room and is sound; the gateway tries again each second"
+    );
+    ToolError::new(ErrorKind::NotRecorded, message)
+}
+
+/// Whether an error is about what was to be written, and not about the store.
+pub(super) fn is_about_content(error: &rusqlite::Error) -> bool {
+    match error.sqlite_error_code() {
+        Some(code) => matches!(code, ErrorCode::ConstraintViolation | ErrorCode::TypeMismatch | ErrorCode::TooBig),
+        None => true,
+    }
+}
