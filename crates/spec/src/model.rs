@@ -72,6 +72,8 @@ pub struct ToolSpec {
     pub purpose: String,
     /// JSON Schema of the arguments.
     pub input: Value,
+    /// Whether the parameters could be read, or the tool says that it takes none.
+    pub input_known: bool,
     pub input_notes: String,
     /// JSON Schema of the result; `None` where nothing readable describes it.
     pub output: Option<Value>,
@@ -121,7 +123,7 @@ impl PartialEq for ToolSpec {
         texts(self) == texts(other)
             && (&self.title, &self.version, self.hints, self.audience)
                 == (&other.title, &other.version, other.hints, other.audience)
-            && (&self.input, &self.output) == (&other.input, &other.output)
+            && (&self.input, &self.output, self.input_known) == (&other.input, &other.output, other.input_known)
             && (&self.examples, &self.extra) == (&other.examples, &other.extra)
     }
 }
@@ -145,6 +147,7 @@ impl ToolSpec {
             audience: tool.audience,
             purpose: prose::from_text(&tool.description),
             input: (*tool.input_schema).clone(),
+            input_known: true,
             output: tool.output_schema.as_deref().cloned(),
             idempotency: idempotency.to_owned(),
             examples: vec![Example {

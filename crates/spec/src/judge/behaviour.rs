@@ -90,10 +90,13 @@ fn error_shape(bench: &mut Bench<'_>, tool: &ToolSpec, output: &Value) {
 }
 
 fn idempotency(bench: &mut Bench<'_>, tool: &ToolSpec) {
-    let Some(place) = tool.places.section(Section::Idempotency).filter(|place| place.is_filled) else { return };
+    if tool.idempotency.is_empty() {
+        return;
+    }
+    let near = tool.places.near(Section::Idempotency);
     let Some(answer) = tool.idempotent() else {
         let message = "the section does not answer; write `- **Idempotent**: Yes`, No or Partially, and why";
-        bench.tell(&rules::IDEMPOTENCY_UNSTATED, place.words, message);
+        bench.tell(&rules::IDEMPOTENCY_UNSTATED, near, message);
         return;
     };
     let conflict = match (answer, tool.hints.idempotent, tool.hints.read_only) {
@@ -105,7 +108,7 @@ fn idempotency(bench: &mut Bench<'_>, tool: &ToolSpec) {
         _ => None,
     };
     if let Some(message) = conflict {
-        bench.tell(&rules::IDEMPOTENCY_CONFLICT, place.words, message);
+        bench.tell(&rules::IDEMPOTENCY_CONFLICT, near, message);
     }
 }
 

@@ -44,6 +44,21 @@ Functions for logging."#,
 
 ## Current Status: No MCP Tools Defined"#,
         }
+        TOOL_UNREAD {
+            severity: Error, fixable: false,
+            title: "A heading that looks like a tool can be read as one",
+            why: "A tool that is not read is not checked, not compared and not offered. Describe its parameters in a table, a list or a JSON Schema.",
+            bad: r#"### `read_file`
+
+Reads a file."#,
+            good: r#"## Tool: `read_file`
+
+### 3. Input Schema (Parameters)
+
+| Parameter Name | Type | Required | Description | Example Value |
+| :--- | :--- | :--- | :--- | :--- |
+| `path` | `string` | Yes | The file to read. | `"src/main.py"` |"#,
+        }
         NOT_TEXT {
             severity: Error, fixable: false,
             title: "The file is UTF-8 text",
@@ -369,9 +384,9 @@ Call it with a path."#,
 - Paths are resolved and refused unless they lie below the workspace; links are not followed."#,
         }
         VERSION_MISSING {
-            severity: Warning, fixable: true,
+            severity: Warning, fixable: false,
             title: "The tool has a version",
-            why: "Without one, nobody can say that a change breaks callers. The mend begins with 1.0.0.",
+            why: "Without one, nobody can say that a change breaks callers.",
             bad: r#"## Tool: `read_file`
 
 ### 1. Tool Purpose and Description"#,

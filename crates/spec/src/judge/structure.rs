@@ -102,6 +102,7 @@ fn stands_in(tool: &ToolSpec, section: Section) -> bool {
     match section {
         Section::Purpose => free && !tool.purpose.is_empty(),
         Section::Name => free && !tool.name.is_empty(),
+        Section::Idempotency => !tool.idempotency.is_empty(),
         _ => false,
     }
 }

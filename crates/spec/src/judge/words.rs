@@ -4,7 +4,7 @@ use super::{Bench, rules};
 use crate::model::{Section, ToolSpec, read_version};
 use crate::read::prose;
 use crate::schema::clip;
-use sinew_tool::finding::{Edit, Span};
+use sinew_tool::finding::Edit;
 
 pub fn check(bench: &mut Bench<'_>, tool: &ToolSpec) {
     description(bench, tool);
@@ -112,14 +112,8 @@ fn vague(name: &str, text: &str) -> Option<String> {
 
 fn version(bench: &mut Bench<'_>, tool: &ToolSpec) {
     let Some(version) = &tool.version else {
-        let text = bench.text();
-        let end = tool.places.heading.end;
-        let line_end = text[end..].find(['\n', '\r']).map_or(text.len(), |offset| end + offset);
-        let ending = if text[line_end..].starts_with("\r\n") { "\r\n" } else { "\n" };
-        let replacement = format!("{ending}{ending}- **Version**: 1.0.0");
-        let fix = tool.places.heading_name.is_some().then(|| Edit { span: Span::at(line_end), replacement });
         let message = "the tool has no version; write `- **Version**: 1.0.0` under its heading";
-        bench.tell_fixable(&rules::VERSION_MISSING, tool.places.heading, message, fix);
+        bench.tell(&rules::VERSION_MISSING, tool.places.heading, message);
         return;
     };
     if sinew_tool::Version::parse(version).is_ok() {

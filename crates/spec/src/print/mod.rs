@@ -4,6 +4,7 @@
 //! read back as the same specification.
 
 mod html;
+mod keep;
 mod sample;
 mod template;
 
@@ -14,12 +15,13 @@ use serde_json::Value;
 use sinew_tool::Audience;
 
 pub use html::render_html;
+pub use keep::{Rendered, render_document};
 pub use sample::sample;
 pub use template::{TEMPLATE, new_from_template};
 
 use crate::model::{self, Section, ToolSpec};
 use crate::read::side::{NO_PARAMETERS, SCHEMA_LABEL};
-use crate::read::{meta, prose, table, types};
+use crate::read::{Format, meta, prose, table, types};
 
 /// The canonical document. `intro` is markdown for the page as a whole; it may be empty.
 pub fn render_markdown(title: &str, intro: &str, tools: &[ToolSpec]) -> String {
@@ -84,6 +86,7 @@ fn section_body(tool: &ToolSpec, section: Section) -> String {
         Section::Purpose => tool.purpose.clone(),
         Section::Name if tool.name.is_empty() => String::new(),
         Section::Name => code(&tool.name),
+        Section::Input if !tool.input_known => tool.input_notes.clone(),
         Section::Input => {
             let none = || if takes_nothing(&tool.input) { NO_PARAMETERS.to_owned() } else { String::new() };
             let table = fields(&tool.input, true).unwrap_or_else(none);

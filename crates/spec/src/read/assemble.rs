@@ -18,12 +18,13 @@ pub fn read(text: &str) -> Document {
         let message = format!("this {} is never closed; what follows was read as if it were not there", open.what);
         document.problems.push(Problem { rule: &rules::UNCLOSED, span: open.span, message });
     }
-    let starts = tool_starts(text, &blocks);
+    let (starts, unread) = tool_starts(text, &blocks);
     let first = starts.first().map_or(blocks.len(), |start| start.block);
     let (title, intro) = opening(text, &blocks[..first]);
     document.title = title;
     let version = intro.iter().find_map(|piece| piece.lines().iter().find_map(|line| version_at(text, *line)));
     document.intro = prose_of(text, &intro);
+    let mut further: Vec<Piece> = Vec::new();
     for (index, start) in starts.iter().enumerate() {
         let next = starts.get(index + 1).map_or(blocks.len(), |next| next.block);
         let end = end_of(&blocks, start, next);
@@ -36,6 +37,12 @@ pub fn read(text: &str) -> Document {
             spec.places.version = Some(*span);
         }
         document.tools.push(spec);
+        let outside = blocks[end..next].iter().filter(|block| !is_further(text, block));
+        further.extend(outside.filter(|block| !matches!(block.kind, BlockKind::Comment)).map(Piece::of));
+    }
+    document.further = prose_of(text, &further);
+    for unread in unread {
+        document.problems.push(unread);
     }
     if document.tools.is_empty() {
         let lines = text_lines(&blocks);
@@ -53,12 +60,16 @@ struct Start {
 }
 
 /// The headings that begin tools. Where one says `Tool:`, only those that do are meant.
-fn tool_starts(text: &str, blocks: &[Block]) -> Vec<Start> {
+fn tool_starts(text: &str, blocks: &[Block]) -> (Vec<Start>, Vec<Problem>) {
+    let mut unread = Vec::new();
     let mut candidates = Vec::new();
     let mut listed_below = None;
     let mut shallowest = usize::MAX;
     for (index, block) in blocks.iter().enumerate() {
         let BlockKind::Heading { level, text: words } = block.kind else { continue };
+        if is_further(text, block) {
+            break;
+        }
         if listed_below.is_some_and(|below| level <= below) {
             listed_below = None;
         }
@@ -85,9 +96,25 @@ fn tool_starts(text: &str, blocks: &[Block]) -> Vec<Start> {
         if meant && !inside {
             shallowest = usize::MAX;
             starts.push(start);
+        } else if !inside && (!explicit || starts.last().is_none_or(|open| start.level <= open.level)) {
+            unread.push(not_read(&start));
         }
     }
-    starts
+    (starts, unread)
+}
+
+fn is_further(text: &str, block: &Block) -> bool {
+    matches!(block.kind, BlockKind::Heading { text: words, .. } if names::is_further(words.of(text)))
+}
+
+fn not_read(start: &Start) -> Problem {
+    let message = format!(
+        "`{}` looks like a tool and was not read: nothing below it describes parameters or a result; add the eight \
+         sections, a table of parameters or a JSON Schema, and write the heading as `## Tool: `{}``",
+        crate::schema::clip(&start.name),
+        crate::schema::clip(&start.name)
+    );
+    Problem { rule: &rules::TOOL_UNREAD, span: start.words, message }
 }
 
 /// A tool ends where the next begins, or at another heading of its level.
@@ -107,9 +134,12 @@ fn looks_like_a_tool(text: &str, blocks: &[Block]) -> bool {
             let body = body.of(text);
             body.contains("inputSchema") || body.contains("parameters:") || body.contains("\"parameters\"")
         }
+        // A list of parameters.
+        BlockKind::Prose(lines) if lines.iter().any(|line| super::rows::read_bullet(text, *line).is_some()) => true,
         BlockKind::Prose(lines) => lines.iter().any(|line| {
             names::bold(line.of(text).trim_start()).is_some_and(|(words, _)| names::section(words).is_some())
         }),
+        BlockKind::Html | BlockKind::Comment => false,
     })
 }
 
@@ -140,6 +170,7 @@ fn assemble(text: &str, start: &Start, body: &[Block], end: usize) -> ToolSpec {
     spec.name = stated.map_or_else(|| start.name.clone(), |(name, _)| name);
 
     let SideReading { schema, notes, place } = side::read(text, input, entry.as_ref(), side::Which::Input);
+    spec.input_known = schema.is_some() || place.says_none;
     spec.input = schema.unwrap_or_else(crate::model::no_arguments);
     (spec.input_notes, spec.places.input) = (notes, place);
     if spec.places.input.schema.is_none() && spec.places.input.table.is_none() {
@@ -156,6 +187,9 @@ fn assemble(text: &str, start: &Start, body: &[Block], end: usize) -> ToolSpec {
     spec.extra = parts.extra.iter().map(|(title, pieces)| (title.clone(), prose_of(text, pieces))).collect();
     if let Some(entry) = &entry {
         spec.adopt(entry);
+    }
+    if spec.version.is_none() {
+        stated_version(text, start, &said, &mut spec);
     }
     spec.places.sections = std::mem::take(&mut parts.places);
     mark_unfilled(&mut spec, text);
@@ -186,6 +220,28 @@ fn mark_unfilled(spec: &mut ToolSpec, text: &str) {
         if body.trim_matches([' ', '\n', '\r', '*', ':', '-']) == prose::NOT_STATED.trim() {
             place.is_filled = false;
         }
+    }
+}
+
+/// A version in the heading (`Tool: x (v1.2.0)`), in a table under it, or in the description's prose,
+/// as the standard words it: `Version: 1.0.2`.
+fn stated_version(text: &str, start: &Start, said: &[Piece], spec: &mut ToolSpec) {
+    let lines = said.iter().flat_map(|piece| match &piece.kind {
+        BlockKind::Prose(lines) | BlockKind::Table(lines) => lines.as_slice(),
+        _ => &[],
+    });
+    let inline = lines.copied().find_map(|line| {
+        let (value, at) = meta::version_within(line.of(text))?;
+        Some((value.to_owned(), Span::new(line.start + at, line.start + at + value.len())))
+    });
+    let found = inline.or_else(|| {
+        let words = start.words.of(text);
+        let (value, at) = meta::bare_version(words)?;
+        Some((value.to_owned(), Span::new(start.words.start + at, start.words.start + at + value.len())))
+    });
+    if let Some((value, span)) = found {
+        spec.version = Some(value);
+        spec.places.version = Some(span);
     }
 }
 

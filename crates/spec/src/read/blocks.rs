@@ -1,11 +1,13 @@
-//! A markdown text as a flat row of blocks, each with its place.
+//! A Markdown text as a flat row of blocks, each with its place.
 //!
-//! This is not all of markdown: it is the part that carries structure in a specification, read so
-//! that no byte loses its place. What is not a heading, fence, table, comment or break is prose and
-//! kept word for word. The work is linear in the text.
+//! pulldown-cmark decides what is a heading, a fenced block, HTML or a comment. Everything else is
+//! prose and kept word for word. Tables are found here, more tolerantly than the standard: a row with
+//! a cell too many still describes a parameter.
+
+use pulldown_cmark::{CodeBlockKind, Event, Options, Parser, Tag, TagEnd};
+use sinew_tool::finding::Span;
 
 use super::prose;
-use sinew_tool::finding::Span;
 
 #[derive(Clone, Debug)]
 pub struct Block {
@@ -33,30 +35,201 @@ pub enum BlockKind {
     Table(Vec<Span>),
     /// Consecutive lines.
     Prose(Vec<Span>),
+    /// Raw HTML that is not cut further.
+    Html,
+    /// An HTML comment.
+    Comment,
 }
 
-/// What the reader noticed while cutting: a fence or comment that is never closed.
+/// A fence, comment or HTML element that is never closed.
 #[derive(Clone, Debug)]
 pub struct Unclosed {
     pub span: Span,
     pub what: &'static str,
 }
 
+/// How often the text is read again after an unclosed block was found. Each reading neutralises all
+/// openings of one length, and nobody uses more than one or two.
+const MAX_READINGS: usize = 8;
+
 pub fn cut(text: &str) -> (Vec<Block>, Vec<Unclosed>) {
-    let mut cutter = Cutter {
-        text,
-        lines: split(text),
-        blocks: Vec::new(),
-        unclosed: Vec::new(),
-        gap: false,
-        no_fence: [usize::MAX; 2],
-        no_comment: false,
-    };
-    let mut at = 0;
-    while at < cutter.lines.len() {
-        at = cutter.step(at);
+    let lines = split(text);
+    let mut unclosed = Vec::new();
+    // An unclosed block would swallow the rest of the text; its opening is read as prose instead.
+    let mut masked = even(text);
+    let mut leaves = leaves(&masked, &lines);
+    for _ in 0..MAX_READINGS {
+        let Some(open) = leaves.iter().find(|leaf| leaf.unclosed.is_some()) else { break };
+        let what = open.unclosed.unwrap_or_default();
+        unclosed.push(Unclosed { span: lines[open.first], what });
+        masked = mask(masked.into_owned(), &lines, open).into();
+        leaves = self::leaves(&masked, &lines);
     }
-    (cutter.blocks, cutter.unclosed)
+    unclosed.sort_by_key(|one| one.span.start);
+    let mut cutter = Cutter { text, lines, blocks: Vec::new(), gap: false };
+    let mut at = 0;
+    for leaf in leaves {
+        cutter.between(at, leaf.first);
+        at = leaf.last + 1;
+        cutter.leaf(leaf);
+    }
+    cutter.between(at, cutter.lines.len());
+    (cutter.blocks, unclosed)
+}
+
+/// The same text with `\n` for every lone `\r`, which pulldown-cmark does not take for a line ending
+/// everywhere. No byte changes its place.
+fn even(text: &str) -> std::borrow::Cow<'_, str> {
+    let bytes = text.as_bytes();
+    let is_lone = |at: usize| bytes[at] == b'\r' && bytes.get(at + 1) != Some(&b'\n');
+    if !(0..bytes.len()).any(is_lone) {
+        return text.into();
+    }
+    let mut even = bytes.to_vec();
+    (0..bytes.len()).filter(|at| is_lone(*at)).for_each(|at| even[at] = b'\n');
+    String::from_utf8(even).map_or(text.into(), Into::into)
+}
+
+/// A block that pulldown-cmark recognised, with its first and last line.
+struct Leaf {
+    first: usize,
+    last: usize,
+    kind: LeafKind,
+    unclosed: Option<&'static str>,
+}
+
+enum LeafKind {
+    Heading { level: usize, text: Span },
+    Fence,
+    Html,
+    Comment,
+}
+
+fn leaves(text: &str, lines: &[Span]) -> Vec<Leaf> {
+    let line_of = |offset: usize| lines.partition_point(|line| line.start <= offset).saturating_sub(1);
+    let mut leaves: Vec<Leaf> = Vec::new();
+    let mut containers = 0;
+    let mut quotes = 0;
+    let mut heading: Option<(usize, Span)> = None;
+    for (event, range) in Parser::new_ext(text, Options::empty()).into_offset_iter() {
+        let whole = || {
+            let length = text.get(range.clone()).map_or(0, |body| body.trim_end().len());
+            (line_of(range.start), line_of(range.start + length.saturating_sub(1)))
+        };
+        match event {
+            Event::Start(Tag::BlockQuote(_)) => (containers, quotes) = (containers + 1, quotes + 1),
+            Event::End(TagEnd::BlockQuote(_)) => (containers, quotes) = (containers - 1, quotes - 1),
+            Event::Start(Tag::List(_) | Tag::Item) => containers += 1,
+            Event::End(TagEnd::List(_) | TagEnd::Item) => containers -= 1,
+            Event::Start(Tag::Heading { level, .. }) if containers == 0 => {
+                let (first, last) = whole();
+                heading = Some((leaves.len(), Span::at(usize::MAX)));
+                let text = Span::at(lines[first].end);
+                leaves.push(Leaf {
+                    first,
+                    last,
+                    kind: LeafKind::Heading { level: level as usize, text },
+                    unclosed: None,
+                });
+            }
+            Event::End(TagEnd::Heading(_)) => {
+                if let Some((index, words)) = heading.take()
+                    && words.start <= words.end
+                    && let LeafKind::Heading { text, .. } = &mut leaves[index].kind
+                {
+                    *text = words;
+                }
+            }
+            Event::Start(Tag::CodeBlock(CodeBlockKind::Fenced(_))) if quotes == 0 => {
+                let (first, last) = whole();
+                let opening = lines[first].of(text);
+                if lines[first].start + (opening.len() - opening.trim_start().len()) == range.start {
+                    let unclosed = (!is_closed(text, lines[first], lines[last])).then_some("fence");
+                    leaves.push(Leaf { first, last, kind: LeafKind::Fence, unclosed });
+                }
+            }
+            Event::Start(Tag::HtmlBlock) if containers == 0 => {
+                let (first, last) = whole();
+                leaves.push(html(text, Span::new(lines[first].start, lines[last].end), first, last));
+            }
+            _ => {
+                if let Some((_, words)) = &mut heading {
+                    let start = words.start.min(range.start);
+                    *words =
+                        Span::new(start, if words.start == usize::MAX { range.end } else { words.end.max(range.end) });
+                }
+            }
+        }
+    }
+    // A fence inside a list may share a line with nothing else; should ranges ever overlap, the first counts.
+    let mut next = 0;
+    leaves.retain(|leaf| {
+        let keeps = leaf.first >= next && leaf.first <= leaf.last;
+        next = if keeps { leaf.last + 1 } else { next };
+        keeps
+    });
+    leaves
+}
+
+fn is_closed(text: &str, first: Span, last: Span) -> bool {
+    let (Some((mark, length, _)), Some((other, other_length, rest))) =
+        (fence_mark(first.of(text)), fence_mark(last.of(text)))
+    else {
+        return false;
+    };
+    first != last && mark == other && other_length >= length && rest.is_empty()
+}
+
+/// HTML blocks that only a certain text ends; all others end at a blank line.
+const RAW: &[(&str, &str)] = &[
+    ("<!--", "-->"),
+    ("<pre", "</pre>"),
+    ("<script", "</script>"),
+    ("<style", "</style>"),
+    ("<textarea", "</textarea>"),
+    ("<![cdata[", "]]>"),
+    ("<?", "?>"),
+    ("<!", ">"),
+];
+
+fn html(text: &str, span: Span, first: usize, last: usize) -> Leaf {
+    let body = span.of(text).trim().to_lowercase();
+    let raw = RAW.iter().find(|(open, _)| body.starts_with(open));
+    let is_open = raw.is_some_and(|(open, close)| !body[open.len()..].contains(close));
+    let is_comment = body.starts_with("<!--");
+    // Words after a comment on its last line belong to somebody; then the block is kept as it is.
+    let kind = if is_comment && body.ends_with("-->") { LeafKind::Comment } else { LeafKind::Html };
+    let what = if is_comment { "comment" } else { "HTML element" };
+    Leaf { first, last, kind, unclosed: is_open.then_some(what) }
+}
+
+/// Makes the opening of an unclosed block harmless, and all later ones that cannot be closed either:
+/// what would close them would have closed this one.
+fn mask(text: String, lines: &[Span], open: &Leaf) -> String {
+    let mut bytes = text.clone().into_bytes();
+    let own = fence_mark(lines[open.first].of(&text)).filter(|_| matches!(open.kind, LeafKind::Fence));
+    for line in &lines[open.first..] {
+        let words = line.of(&text);
+        let start = line.start + (words.len() - words.trim_start().len());
+        let masks = match own {
+            Some((mark, length, _)) => {
+                fence_mark(words).is_some_and(|(other, other_length, _)| other == mark && other_length >= length)
+            }
+            None => {
+                words.trim_start().starts_with('<')
+                    && (*line == lines[open.first]
+                        || open.unclosed == Some("comment") && words.trim_start().starts_with("<!--"))
+            }
+        };
+        if masks && let Some(byte) = bytes.get_mut(start) {
+            *byte = b'x';
+            // The rest of a fence of four would be one of three.
+            if let Some((_, length, _)) = fence_mark(words) {
+                bytes[start..start + length].fill(b'x');
+            }
+        }
+    }
+    String::from_utf8(bytes).unwrap_or(text)
 }
 
 /// The lines of a text, without their endings.
@@ -85,12 +258,7 @@ struct Cutter<'a> {
     text: &'a str,
     lines: Vec<Span>,
     blocks: Vec<Block>,
-    unclosed: Vec<Unclosed>,
     gap: bool,
-    /// The shortest fence of backticks and of tildes known to have no closing line from here on, so
-    /// that a text of a thousand opening fences is not searched a thousand times.
-    no_fence: [usize; 2],
-    no_comment: bool,
 }
 
 impl<'a> Cutter<'a> {
@@ -98,143 +266,63 @@ impl<'a> Cutter<'a> {
         self.lines[at].of(self.text)
     }
 
-    /// Reads the block that begins at a line; answers with the line after it.
-    fn step(&mut self, at: usize) -> usize {
-        let line = self.line(at);
-        let body = line.trim();
-        if body.is_empty() || prose::is_break(body) {
-            self.gap = true;
-            return at + 1;
-        }
-        if body.starts_with("<!--")
-            && let Some(next) = self.comment(at)
-        {
-            self.gap = true;
-            return next;
-        }
-        if let Some((level, text)) = heading(line, self.lines[at].start) {
-            let span = self.lines[at];
-            self.push(BlockKind::Heading { level, text }, span);
-            return at + 1;
-        }
-        if let Some(next) = self.fence(at) {
-            return next;
-        }
-        if self.is_table(at) {
-            return self.table(at);
-        }
-        self.prose(at)
-    }
-
     fn push(&mut self, kind: BlockKind, span: Span) {
         self.blocks.push(Block { kind, span, gap: self.gap });
         self.gap = false;
     }
 
-    fn comment(&mut self, at: usize) -> Option<usize> {
-        if self.no_comment {
-            return None;
-        }
-        let line = self.line(at).trim();
-        if let Some(close) = line.find("-->") {
-            // Words after a comment on one line belong to somebody; then the line is prose.
-            return (close + 3 == line.len()).then_some(at + 1);
-        }
-        let close = (at + 1..self.lines.len()).find(|index| self.line(*index).contains("-->"));
-        match close {
-            Some(close) => Some(close + 1),
-            None => {
-                self.no_comment = true;
-                let span = self.lines[at];
-                self.unclosed.push(Unclosed { span, what: "comment" });
-                None
+    fn leaf(&mut self, leaf: Leaf) {
+        let span = self.lines[leaf.first].to(self.lines[leaf.last]);
+        match leaf.kind {
+            LeafKind::Heading { level, text } => self.push(BlockKind::Heading { level, text }, span),
+            LeafKind::Html => self.push(BlockKind::Html, span),
+            LeafKind::Comment => {
+                self.push(BlockKind::Comment, span);
+                self.gap = true;
+            }
+            LeafKind::Fence => {
+                let line = self.line(leaf.first);
+                let indent = line.len() - line.trim_start().len();
+                let language = fence_mark(line).map(|(_, _, info)| info.to_owned()).unwrap_or_default();
+                let body = Span::new(self.lines[(leaf.first + 1).min(leaf.last)].start, self.lines[leaf.last].start);
+                self.push(BlockKind::Fence { language, body, indent }, span);
             }
         }
     }
 
-    fn fence(&mut self, at: usize) -> Option<usize> {
-        let line = self.line(at);
-        let indent = line.len() - line.trim_start().len();
-        let (mark, length, info) = fence_mark(line)?;
-        if mark == '`' && info.contains('`') {
-            return None;
-        }
-        let known = &self.no_fence[usize::from(mark == '~')];
-        if length >= *known {
-            return None;
-        }
-        let close = (at + 1..self.lines.len()).find(|index| {
-            fence_mark(self.line(*index))
-                .is_some_and(|(other, other_length, rest)| other == mark && other_length >= length && rest.is_empty())
-        });
-        let Some(close) = close else {
-            self.no_fence[usize::from(mark == '~')] = length;
-            let span = self.lines[at];
-            self.unclosed.push(Unclosed { span, what: "fence" });
-            return None;
-        };
-        let language = info.to_owned();
-        let body = Span::new(self.lines.get(at + 1)?.start, self.lines[close].start);
-        let span = self.lines[at].to(self.lines[close]);
-        self.push(BlockKind::Fence { language, body, indent }, span);
-        Some(close + 1)
-    }
-
-    fn is_table(&self, at: usize) -> bool {
-        self.line(at).contains('|') && at + 1 < self.lines.len() && is_delimiter(self.line(at + 1))
-    }
-
-    fn table(&mut self, at: usize) -> usize {
-        let mut next = at + 2;
-        while next < self.lines.len() && self.line(next).contains('|') && fence_mark(self.line(next)).is_none() {
-            next += 1;
-        }
-        let rows = self.lines[at..next].to_vec();
-        let span = rows[0].to(rows[rows.len() - 1]);
-        self.push(BlockKind::Table(rows), span);
-        next
-    }
-
-    fn prose(&mut self, at: usize) -> usize {
-        let mut next = at + 1;
-        while next < self.lines.len() {
-            let line = self.line(next);
-            let body = line.trim();
-            let ends = body.is_empty()
-                || prose::is_break(body)
-                || body.starts_with("<!--")
-                || heading(line, 0).is_some()
-                || fence_mark(line).is_some()
-                || self.is_table(next);
-            if ends {
-                break;
+    /// Tables, breaks and prose in the lines that no other block has.
+    fn between(&mut self, from: usize, to: usize) {
+        let mut at = from;
+        while at < to {
+            let body = self.line(at).trim();
+            if body.is_empty() || prose::is_break(body) {
+                self.gap = true;
+                at += 1;
+                continue;
             }
-            next += 1;
+            let is_table = self.is_table(at, to);
+            let mut next = at + if is_table { 2 } else { 1 };
+            while next < to {
+                let body = self.line(next).trim();
+                let goes_on = match is_table {
+                    true => body.contains('|'),
+                    false => !body.is_empty() && !prose::is_break(body) && !self.is_table(next, to),
+                };
+                if !goes_on {
+                    break;
+                }
+                next += 1;
+            }
+            let lines = self.lines[at..next].to_vec();
+            let span = lines[0].to(lines[lines.len() - 1]);
+            self.push(if is_table { BlockKind::Table(lines) } else { BlockKind::Prose(lines) }, span);
+            at = next;
         }
-        let lines = self.lines[at..next].to_vec();
-        let span = lines[0].to(lines[lines.len() - 1]);
-        self.push(BlockKind::Prose(lines), span);
-        next
     }
-}
 
-/// The level and words of an ATX heading in a line that begins at `start`.
-fn heading(line: &str, start: usize) -> Option<(usize, Span)> {
-    let body = line.trim_start_matches(' ');
-    let indent = line.len() - body.len();
-    let level = body.len() - body.trim_start_matches('#').len();
-    if indent > 3 || !(1..=6).contains(&level) {
-        return None;
+    fn is_table(&self, at: usize, to: usize) -> bool {
+        self.line(at).contains('|') && at + 1 < to && is_delimiter(self.line(at + 1))
     }
-    let rest = &body[level..];
-    if !rest.is_empty() && !rest.starts_with([' ', '\t']) {
-        return None;
-    }
-    let words = rest.trim();
-    let open = words.trim_end_matches('#');
-    let words = if open.is_empty() || open.ends_with([' ', '\t']) { open.trim_end() } else { words };
-    let at = start + indent + level + (rest.len() - rest.trim_start().len());
-    Some((level, Span::new(at, at + words.len())))
 }
 
 /// The mark, length and info string of a line that opens or closes a fence.
@@ -246,11 +334,10 @@ fn fence_mark(line: &str) -> Option<(char, usize, &str)> {
     (length >= 3).then(|| (mark, length, rest.trim()))
 }
 
-/// Whether a line would open a fence or a comment that goes on to further lines.
+/// Whether a line would open a fence or HTML that goes on to further lines.
 pub fn opens(line: &str) -> bool {
-    let body = line.trim();
-    let comment = body.starts_with("<!--") && !body.contains("-->");
-    comment || fence_mark(line).is_some_and(|(mark, _, info)| mark == '~' || !info.contains('`'))
+    line.trim_start().starts_with('<')
+        || fence_mark(line).is_some_and(|(mark, _, info)| mark == '~' || !info.contains('`'))
 }
 
 fn is_delimiter(line: &str) -> bool {
@@ -273,6 +360,8 @@ mod tests {
                 BlockKind::Fence { language, body, .. } => format!("f[{language}]({})", body.of(text).trim_end()),
                 BlockKind::Table(rows) => format!("t{}", rows.len()),
                 BlockKind::Prose(lines) => format!("p{}", lines.len()),
+                BlockKind::Html => "html".to_owned(),
+                BlockKind::Comment => "c".to_owned(),
             };
             format!("{gap}{kind}")
         };
@@ -300,8 +389,22 @@ mod tests {
     }
 
     #[test]
-    fn comments_are_left_out() {
-        assert_eq!(shape("a\n<!-- one\n# two\n-->\nb <!-- c -->"), "p1; p1");
+    fn comments_are_blocks_of_their_own() {
+        assert_eq!(shape("a\n\n<!-- one\n# two\n-->\nb <!-- c -->"), "p1; c; p1");
+    }
+
+    #[test]
+    fn underlined_headings_are_headings_and_html_has_none() {
+        assert_eq!(shape("Title\n=====\n\nTool: `x`\n---------\ntext"), "h1(Title); h2(Tool: `x`);p1");
+        assert_eq!(shape("<pre>\n# no heading\n\n## none\n</pre>\n# A"), "html;h1(A)");
+        assert_eq!(shape("- item\n\n  # in the item\n\n# B"), "p1; p1; h1(B)");
+        assert_eq!(shape("> # quoted\n\n# C"), "p1; h1(C)");
+    }
+
+    #[test]
+    fn an_unclosed_element_swallows_nothing() {
+        assert_eq!(shape("<pre>\n# A\n\n## B"), "p1;h1(A); h2(B)");
+        assert_eq!(shape("````\n# A\n```\nx\n```\n# B"), "p1;h1(A);f[](x);h1(B)");
     }
 
     #[test]

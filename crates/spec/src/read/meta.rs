@@ -15,6 +15,66 @@ pub fn version_in(line: &str) -> Option<(&str, usize)> {
     (numeric || marked && !word.is_empty()).then_some((word, at + opening))
 }
 
+/// A version within a sentence or a table row: `Reads a file. Version: 1.0.2.`, `| Version | 1.0.2 |`,
+/// `(v1.1.9)`. The word must begin a sentence, a cell or a remark: "needs Python version: 3.8" speaks of
+/// something else.
+pub fn version_within(line: &str) -> Option<(&str, usize)> {
+    let mut from = 0;
+    while let Some(found) = line.get(from..)?.find(['V', 'v']) {
+        let at = from + found;
+        from = at + 1;
+        let before = line[..at].trim_end_matches(['*', '_', '`', ' ']);
+        let begins = before.is_empty() || before.ends_with(['.', '(', '|', '-', '!', '?', ';', '[', ':']);
+        if !begins {
+            continue;
+        }
+        let word = line.get(at..at + 7).filter(|word| word.eq_ignore_ascii_case("version"));
+        if word.is_some() {
+            let rest = &line[at + 7..];
+            let value = rest.trim_start_matches(['*', '_', '`', ' ', ':', '|', '"', '=']);
+            let separated = rest.len() - value.len() > 0;
+            if let Some(value) = numbers(value).filter(|_| separated) {
+                return Some((
+                    value,
+                    line.len() - rest.len()
+                        + (rest.len() - rest.trim_start_matches(['*', '_', '`', ' ', ':', '|', '"', '=']).len()),
+                ));
+            }
+        } else if let Some(value) = numbers(&line[at..]).filter(|value| value.matches('.').count() >= 2) {
+            return Some((value, at));
+        }
+    }
+    None
+}
+
+/// `v1.2.3` in a heading.
+pub fn bare_version(words: &str) -> Option<(&str, usize)> {
+    let mut at = 0;
+    for word in words.split([' ', '(', ')', '[', ']', ',', '—', '–']) {
+        if word.starts_with(['v', 'V'])
+            && let Some(value) = numbers(word).filter(|value| value.contains('.') && value.len() == word.len())
+        {
+            return Some((value, at));
+        }
+        at += word.len() + words[at + word.len()..].chars().next().map_or(0, char::len_utf8);
+    }
+    version_within(words)
+}
+
+/// The version at the beginning of a text: an optional `v`, numbers and dots, and what semver allows after them.
+fn numbers(text: &str) -> Option<&str> {
+    let digits = text.trim_start_matches(['v', 'V']);
+    let lead = text.len() - digits.len();
+    if lead > 1 || !digits.starts_with(|c: char| c.is_ascii_digit()) {
+        return None;
+    }
+    let end =
+        digits.find(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '+'))).unwrap_or(digits.len());
+    let value = digits[..end].trim_end_matches(['.', '-', '+']);
+    (value.split(['.', '-', '+']).next()?.bytes().all(|byte| byte.is_ascii_digit()))
+        .then(|| &text[..lead + value.len()])
+}
+
 pub fn title_in(line: &str) -> Option<&str> {
     entry(line, "title").filter(|(value, _, marked)| *marked && !value.is_empty()).map(|(value, _, _)| value)
 }

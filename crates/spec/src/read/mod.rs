@@ -59,6 +59,8 @@ pub struct Document {
     /// Markdown between the title and the first tool, or a manifest's instructions.
     pub intro: String,
     pub tools: Vec<ToolSpec>,
+    /// Markdown that belongs to no tool and stands after the first of them.
+    pub further: String,
     /// Where the document says that there are no tools.
     pub says_no_tools: Option<Span>,
     pub problems: Vec<Problem>,
@@ -156,6 +158,7 @@ impl Document {
             text,
             title: None,
             intro: String::new(),
+            further: String::new(),
             tools: Vec::new(),
             says_no_tools: None,
             problems: Vec::new(),

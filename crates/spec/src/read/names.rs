@@ -53,6 +53,12 @@ pub fn lists_tools(words: &str) -> bool {
             | "mcp tools"
             | "tool specifications"
             | "exposed tools"
+            | "tool list"
+            | "list of tools"
+            | "tools provided"
+            | "provided tools"
+            | "mcp tool definitions"
+            | "tools overview"
     )
 }
 
@@ -78,16 +84,28 @@ pub fn section(words: &str) -> Option<Section> {
         | "inputs"
         | "params"
         | "schema"
+        | "args"
+        | "options"
+        | "takes"
+        | "accepts"
+        | "input arguments"
+        | "request"
+        | "request parameters"
         | "input schema and parameters" => Section::Input,
         "output schema" | "return value" | "returns" | "return schema" | "output" | "outputs" | "response"
-        | "return" | "return values" | "result" | "success response" | "returns on success" => Section::Output,
-        "error handling" | "errors" | "error cases" | "error response" | "error codes" | "error conditions" => {
-            Section::Errors
-        }
+        | "return" | "return values" | "result" | "results" | "output format" | "return format" | "return type"
+        | "success response" | "returns on success" => Section::Output,
+        "error handling" | "errors" | "error cases" | "error response" | "error codes" | "error conditions"
+        | "failure" | "failures" | "failure modes" | "possible errors" | "exceptions" | "raises" => Section::Errors,
         "idempotency" | "idempotence" => Section::Idempotency,
         "usage examples" | "usage example" | "example usage" | "example" | "examples" | "usage"
         | "example invocation" | "example call" => Section::Examples,
-        "security considerations" | "security" | "security notes" | "security consideration" => Section::Security,
+        "security considerations"
+        | "security"
+        | "security notes"
+        | "security consideration"
+        | "security and safety"
+        | "safety" => Section::Security,
         _ => return None,
     })
 }
@@ -95,6 +113,8 @@ pub fn section(words: &str) -> Option<Section> {
 /// The bold words that begin a line in place of a heading, with what follows them on the line:
 /// `**Parameters**:`, `**Returns:** text`.
 pub fn bold(line: &str) -> Option<(&str, &str)> {
+    let line = line.trim_start();
+    let line = ["- ", "* ", "+ "].iter().find_map(|bullet| line.strip_prefix(bullet)).unwrap_or(line).trim_start();
     let rest = line.strip_prefix("**")?;
     let (words, rest) = rest.split_once("**")?;
     match words.strip_suffix(':') {
@@ -113,6 +133,19 @@ fn is_file(text: &str) -> bool {
     let endings = [".md", ".py", ".json", ".yaml", ".yml", ".toml", ".txt", ".rs", ".js", ".ts", ".sh"];
     endings.iter().any(|ending| text.ends_with(ending)) || text.ends_with('/')
 }
+
+/// Whether a label is the answer of the idempotency section, wherever it stands: `**Idempotent**: Yes`.
+pub fn answers_idempotency(label: &str) -> bool {
+    matches!(label.trim().to_lowercase().as_str(), "idempotent" | "idempotent?" | "is idempotent" | "idempotency")
+}
+
+/// Whether a heading begins what belongs to no tool and no section: printed last.
+pub fn is_further(words: &str) -> bool {
+    words.trim().eq_ignore_ascii_case(FURTHER)
+}
+
+/// The heading of what has no place of its own.
+pub const FURTHER: &str = "Further sections";
 
 /// Whether a text says that the module has no tools at all, as honest documents do.
 pub fn says_no_tools(line: &str) -> bool {
@@ -181,6 +214,6 @@ mod tests {
         assert_eq!(bold("**Returns:** `status`"), Some(("Returns", "`status`")));
         assert_eq!(bold("**Parameters**:"), Some(("Parameters", "")));
         assert_eq!(bold("**Note** this"), None);
-        assert_eq!(bold("- **Note**: this"), None);
+        assert_eq!(bold("- **Note**: this"), Some(("Note", "this")));
     }
 }

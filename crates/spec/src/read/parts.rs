@@ -40,8 +40,9 @@ pub fn prose_of(text: &str, pieces: &[Piece]) -> String {
                 let lines: Vec<String> = lines.iter().map(|line| kept_line(text, *line)).collect();
                 prose.push_str(&lines.join("\n"));
             }
-            BlockKind::Heading { .. } => prose.push_str(piece.span.of(text).trim()),
-            BlockKind::Fence { .. } => prose.push_str(&even(piece.span.of(text))),
+            BlockKind::Heading { .. } => prose.push_str(even(piece.span.of(text)).trim()),
+            BlockKind::Fence { .. } | BlockKind::Html => prose.push_str(&even(piece.span.of(text))),
+            BlockKind::Comment => {}
         }
     }
     if prose == prose::NOT_STATED { String::new() } else { prose }
@@ -71,10 +72,13 @@ pub struct Parts {
     pub lead: Vec<Piece>,
     pub extra: Vec<(String, Vec<Piece>)>,
     pub places: Vec<SectionPlace>,
+    /// Whether a comment was left out just now.
+    gap: bool,
 }
 
 pub fn sort(text: &str, body: &[Block], end: usize) -> Parts {
-    let mut parts = Parts { sections: Default::default(), lead: Vec::new(), extra: Vec::new(), places: Vec::new() };
+    let mut parts =
+        Parts { sections: Default::default(), lead: Vec::new(), extra: Vec::new(), places: Vec::new(), gap: false };
     let mut current = Part::Lead;
     // The level of the tool's section headings, set by the first; deeper headings are content.
     let mut section_level = None;
@@ -90,41 +94,57 @@ pub fn sort(text: &str, body: &[Block], end: usize) -> Parts {
                 (current, by_bold) = (Part::Section(section), false);
             } else {
                 parts.close(block.span.start);
-                parts.extra.push((title.to_owned(), Vec::new()));
+                parts.extra.push((prose::one_line(title), Vec::new()));
                 (current, by_bold) = (Part::Extra, false);
             }
             continue;
         }
-        let lines = if let (BlockKind::Prose(lines), true) = (&block.kind, by_bold) { lines.as_slice() } else { &[] };
-        if lines.is_empty() {
-            parts.put(&current, Piece::of(block));
-            continue;
+        match &block.kind {
+            BlockKind::Comment => parts.gap = true,
+            BlockKind::Prose(lines) => parts.prose(text, lines, block.gap, &mut current, by_bold),
+            _ => parts.put(&current, Piece::of(block)),
         }
-        let mut run: Vec<Span> = Vec::new();
-        let mut gap = block.gap;
-        for line in lines {
-            let words = line.of(text);
-            let section = names::bold(words).and_then(|(bold, rest)| Some((names::section(bold)?, bold, rest)));
-            if let Some((section, bold, rest)) = section {
-                parts.put_lines(&current, std::mem::take(&mut run), gap);
-                let words = Span::new(line.start + 2, line.start + 2 + bold.len());
-                parts.open(section, words, false, line.start);
-                current = Part::Section(section);
-                gap = true;
-                if !rest.trim().is_empty() {
-                    run.push(Span::new(line.end - rest.len(), line.end));
-                }
-            } else {
-                run.push(*line);
-            }
-        }
-        parts.put_lines(&current, run, gap);
     }
     parts.close(end);
     parts
 }
 
 impl Parts {
+    /// Sorts lines of prose. Where the tool has no headings, bold words that name a section act as
+    /// one; the answer of the idempotency section belongs there wherever it stands.
+    fn prose(&mut self, text: &str, lines: &[Span], gap: bool, current: &mut Part, by_bold: bool) {
+        let mut run: Vec<Span> = Vec::new();
+        let mut gap = gap;
+        for line in lines {
+            let words = line.of(text);
+            let label = names::bold(words);
+            let in_idempotency = matches!(current, Part::Section(Section::Idempotency));
+            if !in_idempotency && label.is_some_and(|(bold, rest)| names::answers_idempotency(bold) && !rest.is_empty())
+            {
+                self.put_lines(current, std::mem::take(&mut run), gap);
+                let piece = Piece { kind: BlockKind::Prose(vec![*line]), span: *line, gap: false };
+                self.sections[Section::Idempotency as usize].push(piece);
+                gap = true;
+                continue;
+            }
+            let section = label.and_then(|(bold, rest)| Some((names::section(bold)?, bold, rest)));
+            match section.filter(|_| by_bold) {
+                Some((section, bold, rest)) => {
+                    self.put_lines(current, std::mem::take(&mut run), gap);
+                    let at = line.start + words.find(bold).unwrap_or_default();
+                    self.open(section, Span::new(at, at + bold.len()), false, line.start);
+                    *current = Part::Section(section);
+                    gap = true;
+                    if !rest.trim().is_empty() {
+                        run.push(Span::new(line.end - rest.len(), line.end));
+                    }
+                }
+                None => run.push(*line),
+            }
+        }
+        self.put_lines(current, run, gap);
+    }
+
     fn open(&mut self, section: Section, words: Span, is_heading: bool, at: usize) {
         self.close(at);
         let whole = Span::new(at, at);
@@ -151,7 +171,7 @@ impl Parts {
                 None => return,
             },
         };
-        piece.gap |= pieces.is_empty();
+        piece.gap |= pieces.is_empty() || std::mem::take(&mut self.gap);
         pieces.push(piece);
     }
 

@@ -46,6 +46,10 @@ pub struct SectionPlace {
 pub struct Side {
     pub table: Option<Table>,
     pub schema: Option<Node>,
+    /// The schema that a JSON object of parameters stands for.
+    pub map: Option<serde_json::Value>,
+    /// Whether it says that there is nothing to describe.
+    pub says_none: bool,
     pub slips: Vec<Slip>,
     /// Blocks that should describe it and could not be read at all.
     pub faults: Vec<Fault>,
@@ -123,6 +127,20 @@ impl Side {
 }
 
 impl Row {
+    /// A row of which only the name is known.
+    pub fn named(name: &str, span: Span) -> Row {
+        Row {
+            span,
+            name: name.to_owned(),
+            name_span: span,
+            kind: None,
+            required: None,
+            default: None,
+            description: None,
+            example: None,
+        }
+    }
+
     pub fn required(&self) -> Required {
         let Some(cell) = &self.required else { return Required::Unclear };
         let text = super::prose::unmark(&cell.text).to_lowercase();
@@ -130,7 +148,8 @@ impl Row {
         match word {
             "yes" | "no" if text.starts_with("yes/no") || text.starts_with("no/yes") => Required::Unclear,
             "yes" | "true" | "required" | "y" if text.len() > word.len() && text.contains("if ") => Required::Sometimes,
-            "yes" | "true" | "required" | "y" => Required::Yes,
+            "yes" | "true" | "required" | "mandatory" | "y" | "x" | "must" => Required::Yes,
+            "not" if text.starts_with("not required") => Required::No,
             "no" | "false" | "optional" | "n" => Required::No,
             "conditional" | "conditionally" | "sometimes" | "depends" | "one" | "either" => Required::Sometimes,
             _ if text.starts_with(['✓', '✔', '✅']) => Required::Yes,

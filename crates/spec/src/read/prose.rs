@@ -42,13 +42,19 @@ pub fn one_line(text: &str) -> String {
 }
 
 fn looks_structural(body: &str) -> bool {
-    body.starts_with(['#', '\\', '|'])
+    body.starts_with(['#', '\\', '|', '<'])
         || body.starts_with("```")
         || body.starts_with("~~~")
-        || body.starts_with("<!--")
         || body == NOT_STATED
         || is_break(body)
+        || is_underline(body)
         || super::meta::version_in(body).is_some()
+}
+
+/// `====` or `----`: makes a heading of the line before it.
+fn is_underline(line: &str) -> bool {
+    let line = line.trim();
+    !line.is_empty() && (line.bytes().all(|byte| byte == b'=') || line.bytes().all(|byte| byte == b'-'))
 }
 
 /// `---`, `***`, `___`: a thematic break.
@@ -112,6 +118,8 @@ mod tests {
             "_Not stated._",
             "日本語\n\nעברית",
             "<!-- hidden -->",
+            "<pre>\n# x",
+            "text\n===\nmore\n-",
         ] {
             assert_eq!(to_text(&from_text(text)), text, "{text:?}");
         }

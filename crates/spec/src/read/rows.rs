@@ -9,16 +9,7 @@ use sinew_tool::finding::Span;
 
 /// A row of a table, by its columns.
 pub fn read(text: &str, line: Span, columns: &[Column]) -> Option<Row> {
-    let mut row = Row {
-        span: line,
-        name: String::new(),
-        name_span: line,
-        kind: None,
-        required: None,
-        default: None,
-        description: None,
-        example: None,
-    };
+    let mut row = Row::named("", line);
     for (cell, column) in table::cells(text, line).into_iter().zip(columns) {
         match column {
             Column::Name if row.name.is_empty() => {
@@ -39,31 +30,156 @@ pub fn read(text: &str, line: Span, columns: &[Column]) -> Option<Row> {
     (!is_none && !matches!(row.name.as_str(), "" | "..." | "…" | "—" | "-" | "--")).then_some(row)
 }
 
-/// A bullet such as ``- `target` (string, required): Path to analyze``.
+/// A bullet that describes a parameter: ``- `target` (string, required): Path to analyze``,
+/// `- **target** — string: Path`, ``- `target`: string, the path``.
 pub fn read_bullet(text: &str, line: Span) -> Option<Row> {
     let words = line.of(text);
-    let body = words.strip_prefix("- ").or_else(|| words.strip_prefix("* "))?;
-    let name = body.strip_prefix('`')?.split('`').next()?;
-    let rest = body.get(name.len() + 2..)?.trim_start().strip_prefix('(')?;
-    let (inside, after) = rest.split_once(')')?;
-    let description = after.trim_start().strip_prefix([':', '-', '–', '—'])?.trim();
-    let (kind, required) = inside.rsplit_once(',').unwrap_or((inside, ""));
-    let cell = |part: &str| {
-        let at = line.start + (part.as_ptr() as usize - words.as_ptr() as usize);
-        let lead = part.len() - part.trim_start().len();
-        Cell { span: Span::new(at + lead, at + lead + part.trim().len()), text: part.trim().to_owned() }
+    let body = words.trim_start();
+    let body = body.strip_prefix(['-', '*', '+'])?.strip_prefix(' ')?.trim_start();
+    let (name, rest) = bullet_name(body)?;
+    described(text, line, name, rest)
+}
+
+/// The term and the explanation of a definition list: a name, and below it `: string, required. Path`.
+pub fn read_definition(text: &str, term: Span, explanation: Span) -> Option<Row> {
+    let rest = explanation.of(text).trim_start().strip_prefix(':')?;
+    let name = prose::unmark(term.of(text));
+    if !is_parameter(&name) {
+        return None;
+    }
+    let at = term.start + term.of(text).find(name.as_str())?;
+    let mut row = described(text, explanation, &name, rest).unwrap_or(Row {
+        span: term,
+        description: Some(cell_of(text, explanation, rest.trim())),
+        ..Row::named(&name, term)
+    });
+    row.name_span = Span::new(at, at + name.len());
+    Some(row)
+}
+
+/// The name at the beginning of a bullet, in code or bold type or bare before a remark, and the rest.
+fn bullet_name(body: &str) -> Option<(&str, &str)> {
+    let marked = ["**`", "`", "**", "*"].iter().find_map(|open| {
+        let close: String = open.chars().rev().collect();
+        let (name, rest) = body.strip_prefix(open)?.split_once(close.as_str())?;
+        let name = name.trim_end_matches(':');
+        Some((name.trim_matches('`'), rest))
+    });
+    let (name, rest) = marked.or_else(|| {
+        let end = body.find(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.')))?;
+        let rest = body[end..].trim_start();
+        rest.starts_with(['(', ':']).then_some((&body[..end], rest))
+    })?;
+    is_parameter(name).then_some((name, rest))
+}
+
+fn is_parameter(name: &str) -> bool {
+    (1..=64).contains(&name.len())
+        && name
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.' | b'[' | b']' | b'$'))
+        && name.bytes().any(|byte| byte.is_ascii_alphabetic())
+}
+
+/// Type, requirement and words of what follows a parameter's name; `None` where no type stands there.
+fn described(text: &str, line: Span, name: &str, rest: &str) -> Option<Row> {
+    let rest = rest.trim_start().trim_start_matches([':', '–', '—']).trim_start();
+    let rest = rest.strip_prefix("- ").unwrap_or(rest).trim_start();
+    let (about, after) = match rest.strip_prefix(['(', '[', '<']) {
+        Some(inside) => split_brackets(inside)?,
+        // `string, required: words` or `string - words`; a sentence has no type in front.
+        None => {
+            let end = rest.find([':', '–', '—', '.']).or_else(|| rest.find(" - ")).unwrap_or(rest.len());
+            (&rest[..end], &rest[end..])
+        }
     };
-    let name_cell = cell(name);
+    let parts: Vec<&str> = split_parts(about);
+    let says = |part: &str| requirement(part).is_some();
+    let kind = parts.iter().copied().find(|part| !says(part) && types::read(part).is_some());
+    let needed = parts.iter().copied().find(|part| says(part));
+    if kind.is_none() && needed.is_none() {
+        return None;
+    }
+    let others = parts.iter().filter(|part| Some(**part) != kind && Some(**part) != needed);
+    let default = others.clone().find_map(|part| {
+        let part = part.trim();
+        let value = part.get(..7).filter(|word| word.eq_ignore_ascii_case("default")).map(|_| &part[7..])?;
+        Some(value.trim_start_matches([':', '=', ' ']))
+    });
+    let mut description = after.trim_start_matches([':', '-', '–', '—', '.', ' ', ')']).trim().to_owned();
+    let remarks: Vec<&str> =
+        others.map(|part| part.trim()).filter(|part| !part.to_lowercase().starts_with("default")).collect();
+    if !remarks.is_empty() {
+        description = format!("{description} ({})", remarks.join(", ")).trim().to_owned();
+    }
     Some(Row {
         span: line,
         name: name.to_owned(),
-        name_span: name_cell.span,
-        kind: Some(cell(kind)),
-        required: Some(cell(required)).filter(|cell| !cell.text.is_empty()),
-        default: None,
-        description: Some(cell(description)),
+        name_span: cell_of(text, line, name).span,
+        kind: kind.map(|kind| cell_of(text, line, kind.trim())),
+        required: needed.map(|needed| cell_of(text, line, needed.trim())),
+        default: default.filter(|default| !default.is_empty()).map(|default| cell_of(text, line, default)),
+        description: Some(Cell { text: description, span: cell_of(text, line, after.trim()).span }),
         example: None,
     })
+}
+
+/// What stands up to the bracket that closes, and what follows it.
+fn split_brackets(inside: &str) -> Option<(&str, &str)> {
+    let mut depth = 0usize;
+    for (at, character) in inside.char_indices() {
+        match character {
+            '(' | '[' | '<' | '{' => depth += 1,
+            ')' | ']' | '>' | '}' if depth == 0 => return Some((&inside[..at], &inside[at + 1..])),
+            ')' | ']' | '>' | '}' => depth -= 1,
+            _ => {}
+        }
+    }
+    None
+}
+
+/// Parts between commas and semicolons that stand outside brackets.
+fn split_parts(about: &str) -> Vec<&str> {
+    let mut parts = Vec::new();
+    let (mut start, mut depth) = (0, 0usize);
+    for (at, character) in about.char_indices() {
+        match character {
+            '(' | '[' | '<' | '{' => depth += 1,
+            ')' | ']' | '>' | '}' => depth = depth.saturating_sub(1),
+            ',' | ';' if depth == 0 => {
+                parts.push(&about[start..at]);
+                start = at + 1;
+            }
+            _ => {}
+        }
+    }
+    parts.push(&about[start..]);
+    parts.into_iter().filter(|part| !part.trim().is_empty()).collect()
+}
+
+fn requirement(part: &str) -> Option<bool> {
+    match part.trim().trim_matches(['*', '`', '_']).to_lowercase().as_str() {
+        "required" | "mandatory" => Some(true),
+        "optional" | "not required" => Some(false),
+        _ => None,
+    }
+}
+
+/// A part of a line as a cell.
+fn cell_of(text: &str, line: Span, part: &str) -> Cell {
+    let at = line.start + line.of(text).find(part).unwrap_or_default();
+    Cell { span: Span::new(at, (at + part.len()).min(line.end)), text: part.to_owned() }
+}
+
+/// A property that is described in words, and whether it is required: `"string (required) - Path"`.
+pub fn from_words(words: &str) -> Option<(Value, bool)> {
+    let row = described(words, Span::new(0, words.len()), "", words).or_else(|| {
+        types::read(words).map(|_| Row {
+            kind: Some(cell_of(words, Span::new(0, words.len()), words)),
+            ..Row::named("", Span::default())
+        })
+    })?;
+    Some((property_of(&row), row.required() == Required::Yes))
 }
 
 /// The schema that a table alone describes.

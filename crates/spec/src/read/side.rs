@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 use super::blocks::BlockKind;
 use super::parts::{Piece, prose_of};
 use super::places::{Side, Table};
-use super::rows;
 use super::table::{self, Cell, Column};
+use super::{prose, rows};
 use crate::json::{self, Node};
 use sinew_tool::finding::Span;
 
@@ -100,7 +100,9 @@ pub fn read(text: &str, pieces: &[Piece], entry: Option<&Entry>, which: Which) -
             }
             BlockKind::Prose(lines) if lines.len() == 1 => {
                 labelled = is_label(text, lines);
-                labelled || says_none(lines[0].of(text))
+                let none = says_none(lines[0].of(text));
+                place.says_none |= none && lines[0].of(text).trim() != prose::NOT_STATED;
+                labelled || none
             }
             _ => false,
         };
@@ -110,7 +112,7 @@ pub fn read(text: &str, pieces: &[Piece], entry: Option<&Entry>, which: Which) -
         removed = taken;
     }
     if place.table.is_none() && place.schema.is_none() && entry.is_none() {
-        take_bullets(text, &mut rest, &mut place);
+        take_lists(text, &mut rest, &mut place);
     }
     if let (None, Some(entry)) = (&place.schema, entry) {
         let node = match which {
@@ -150,7 +152,7 @@ fn is_json(language: &str) -> bool {
     matches!(word.as_str(), "" | "json" | "jsonc" | "json5" | "jsonschema" | "javascript" | "js")
 }
 
-fn says_none(line: &str) -> bool {
+pub fn says_none(line: &str) -> bool {
     let line = line.trim().trim_matches(['*', '_', '.', '(', ')']).to_lowercase();
     matches!(
         line.as_str(),
@@ -173,30 +175,75 @@ fn take_table(text: &str, lines: &[Span], place: &mut Side) -> bool {
         return false;
     }
     let header = table::cells(text, lines[0]);
-    let Some(columns) = table::columns(&header) else { return false };
+    let body: Vec<Vec<table::Cell>> = lines.iter().skip(2).map(|line| table::cells(text, *line)).collect();
+    let Some(columns) = table::columns(&header).or_else(|| table::guess(&header, &body)) else { return false };
     let rows = lines.iter().skip(2).filter_map(|line| rows::read(text, *line, &columns)).collect();
     place.table = Some(Table { header: lines[0], columns, rows });
     true
 }
 
-/// `- \`target\` (string, required): Path to analyze`, where there is neither table nor schema.
-fn take_bullets(text: &str, pieces: &mut Vec<Piece>, place: &mut Side) {
+/// Lists that describe parameters, where there is neither table nor schema.
+fn take_lists(text: &str, pieces: &mut Vec<Piece>, place: &mut Side) {
     let mut rows = Vec::new();
     for piece in pieces.iter_mut() {
-        if let BlockKind::Prose(lines) = &mut piece.kind {
-            lines.retain(|line| match rows::read_bullet(text, *line) {
+        let BlockKind::Prose(lines) = &mut piece.kind else { continue };
+        let mut rest: Vec<Span> = Vec::new();
+        for line in std::mem::take(lines) {
+            if let Some(row) = rows::read_bullet(text, line) {
+                rows.push(row);
+                continue;
+            }
+            let defined = rest.last().and_then(|term| rows::read_definition(text, *term, line));
+            match defined {
                 Some(row) => {
+                    rest.pop();
                     rows.push(row);
-                    false
                 }
-                None => true,
-            });
+                None => rest.push(line),
+            }
         }
+        *lines = rest;
     }
     pieces.retain(|piece| !matches!(&piece.kind, BlockKind::Prose(lines) if lines.is_empty()));
     if let Some(first) = rows.first() {
         place.table = Some(Table { header: first.span, columns: Vec::new(), rows });
     }
+}
+
+/// A JSON object whose members are the parameters: `{"path": "string", "depth": {"type": "integer"}}`,
+/// as a schema.
+fn from_map(node: &Node) -> Option<Value> {
+    let json::Kind::Object(members) = &node.kind else { return None };
+    let mut properties = serde_json::Map::new();
+    let mut required = Vec::new();
+    for member in members {
+        let value = member.value.to_value();
+        let property = match &value {
+            Value::String(words) => rows::from_words(words)?,
+            Value::Object(about) if about.get("type").is_some_and(|kind| kind.is_string() || kind.is_array()) => {
+                (value.clone(), about.get("required").and_then(Value::as_bool).unwrap_or(false))
+            }
+            _ => return None,
+        };
+        let (mut property, is_required) = property;
+        if let Some(about) =
+            property.as_object_mut().filter(|about| about.get("required").is_some_and(Value::is_boolean))
+        {
+            about.shift_remove("required");
+        }
+        if is_required {
+            required.push(json!(member.key));
+        }
+        properties.insert(member.key.clone(), property);
+    }
+    if properties.is_empty() {
+        return None;
+    }
+    let mut schema = json!({"type": "object", "properties": properties});
+    if !required.is_empty() {
+        schema["required"] = Value::Array(required);
+    }
+    Some(schema)
 }
 
 fn take_schema(text: &str, body: Span, labelled: bool, place: &mut Side) -> bool {
@@ -208,8 +255,13 @@ fn take_schema(text: &str, body: Span, labelled: bool, place: &mut Side) -> bool
             if takes {
                 place.schema = Some(node);
                 place.slips.extend(reading.slips);
+                return true;
             }
-            takes
+            if place.schema.is_none() && place.map.is_none() {
+                place.map = from_map(&node);
+                return place.map.is_some();
+            }
+            false
         }
         Err(fault) => {
             place.faults.push(fault);
@@ -235,7 +287,7 @@ fn looks_like_a_schema(node: &Node) -> bool {
 /// that only the table gives; else the table.
 fn merge(place: &Side) -> Option<Value> {
     let Some(node) = &place.schema else {
-        return place.table.as_ref().map(rows::from_table);
+        return place.table.as_ref().map(rows::from_table).or_else(|| place.map.clone());
     };
     let mut schema = node.to_value();
     let properties = schema.get_mut("properties").and_then(Value::as_object_mut);

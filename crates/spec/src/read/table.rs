@@ -82,15 +82,53 @@ pub fn columns(header: &[Cell]) -> Option<Vec<Column>> {
     (has(Column::Name) && (has(Column::Type) || has(Column::Description))).then_some(columns)
 }
 
+/// The meaning of columns with other titles, from what the cells hold: names in the first column, and
+/// one of them a column of types.
+pub fn guess(header: &[Cell], rows: &[Vec<Cell>]) -> Option<Vec<Column>> {
+    if rows.is_empty() || header.len() < 2 {
+        return None;
+    }
+    let all = |index: usize, fits: &dyn Fn(&str) -> bool| {
+        rows.iter().all(|row| row.get(index).is_some_and(|cell| fits(&prose::unmark(&cell.text))))
+    };
+    let is_name = |text: &str| {
+        !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.'))
+    };
+    let is_type = |text: &str| super::types::read(text).is_some();
+    let is_choice =
+        |text: &str| matches!(text.to_lowercase().as_str(), "yes" | "no" | "true" | "false" | "required" | "optional");
+    if !all(0, &is_name) {
+        return None;
+    }
+    let mut columns: Vec<Column> = header.iter().map(|cell| column(&cell.text)).collect();
+    columns[0] = Column::Name;
+    for index in 1..columns.len() {
+        if columns[index] == Column::Other {
+            columns[index] = match () {
+                () if !columns.contains(&Column::Type) && all(index, &is_type) => Column::Type,
+                () if !columns.contains(&Column::Required) && all(index, &is_choice) => Column::Required,
+                () => Column::Other,
+            };
+        }
+    }
+    let last = columns.len() - 1;
+    if !columns.contains(&Column::Description) && columns[last] == Column::Other {
+        columns[last] = Column::Description;
+    }
+    columns.contains(&Column::Type).then_some(columns)
+}
+
 fn column(title: &str) -> Column {
     match prose::unmark(title).to_lowercase().as_str() {
         "parameter name" | "parameter" | "param" | "name" | "field name" | "field" | "argument" | "argument name"
-        | "key" | "property" | "input" | "output" => Column::Name,
-        "type" | "data type" | "datatype" => Column::Type,
-        "required" | "required?" | "mandatory" => Column::Required,
-        "default" | "default value" => Column::Default,
-        "description" | "meaning" | "notes" | "details" | "purpose" => Column::Description,
-        "example value" | "example" | "examples" | "example values" => Column::Example,
+        | "key" | "property" | "input" | "output" | "arg" | "option" | "attribute" | "variable" | "return field"
+        | "property name" | "input name" | "parameters" => Column::Name,
+        "type" | "data type" | "datatype" | "kind" | "value type" | "json type" => Column::Type,
+        "required" | "required?" | "mandatory" | "needed" | "req" | "req." | "is required" => Column::Required,
+        "default" | "default value" | "defaults" | "defaults to" => Column::Default,
+        "description" | "meaning" | "notes" | "details" | "purpose" | "explanation" | "what it is" | "comment"
+        | "comments" | "about" | "summary" => Column::Description,
+        "example value" | "example" | "examples" | "example values" | "sample" | "sample value" => Column::Example,
         _ => Column::Other,
     }
 }

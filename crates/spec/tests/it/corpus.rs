@@ -1,7 +1,7 @@
 //! The real-world corpus, read in place where it is present. Nothing of it is kept in the project:
 //! what is asserted are facts about it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use sinew_spec::judge::{self, Config};
@@ -114,6 +114,78 @@ fn printing_and_reading_again_changes_nothing() {
         assert_eq!(first.intro, second.intro, "{name}");
         assert!(second.tools.is_empty() || second.is_canonical(), "{name}");
         assert_eq!(print::render_markdown(&title, &second.intro, &second.tools), printed, "{name}");
+    }
+}
+
+/// The words of a text: runs of letters and digits.
+fn words(text: &str) -> BTreeSet<String> {
+    text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).map(str::to_lowercase).collect()
+}
+
+/// Words by which the canonical form says the same in its own words: other titles of sections and
+/// columns, other names of types, and phrases for "nothing".
+const MARKUP: &[&str] = &[
+    "args",
+    "arguments",
+    "bool",
+    "codes",
+    "consideration",
+    "dict",
+    "double",
+    "example",
+    "float",
+    "idempotence",
+    "input",
+    "int",
+    "inputs",
+    "invocation",
+    "json",
+    "list",
+    "mandatory",
+    "meaning",
+    "n",
+    "none",
+    "notes",
+    "optional",
+    "output",
+    "outputs",
+    "param",
+    "parameters",
+    "params",
+    "purpose",
+    "response",
+    "return",
+    "returns",
+    "schema",
+    "str",
+    "summary",
+    "text",
+    "tool",
+    "usage",
+    "values",
+    "default",
+    "false",
+    "true",
+    "property",
+    "key",
+    "any",
+    "object",
+];
+
+#[test]
+fn rendering_keeps_every_word_that_is_not_markup() {
+    for (name, document) in documents("") {
+        let title = document.title.clone().unwrap_or_default();
+        let rendered = print::render_document(&title, &document);
+        assert!(rendered.lost.is_empty(), "{name}: {:?}", rendered.lost);
+        let printed = words(&rendered.text);
+        let lost: Vec<String> = words(&document.text)
+            .into_iter()
+            .filter(|word| !printed.contains(word) && !MARKUP.contains(&word.as_str()))
+            .collect();
+        assert!(lost.is_empty(), "{name}: {lost:?}");
+        let again = Document::parse(&rendered.text);
+        assert_eq!(print::render_document(&title, &again).text, rendered.text, "{name} is not stable");
     }
 }
 

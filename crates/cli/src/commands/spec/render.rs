@@ -1,13 +1,14 @@
 //! `sinew spec render`: the canonical document of whatever describes tools.
 
 use sinew_spec::ToolSpec;
-use sinew_spec::print::{render_html, render_markdown};
+use sinew_spec::print::{render_document, render_html};
 use sinew_tool::ErrorKind;
 
 use super::args::Render;
 use super::put;
 use super::source::Source;
-use crate::failure::Failure;
+use crate::failure::{Failure, Kind};
+use crate::show::clean;
 
 pub async fn run(args: Render) -> Result<(), Failure> {
     let source = match (&args.device, &args.file) {
@@ -25,8 +26,17 @@ pub async fn run(args: Render) -> Result<(), Failure> {
         });
         format!("{} - MCP Tool Specification", owner.unwrap_or_else(|| "Tools".to_owned()))
     });
-    let render = if args.html { render_html } else { render_markdown };
-    put(&render(&title, &source.document.intro, &source.document.tools), args.out.as_deref())
+    if args.html {
+        return put(&render_html(&title, &source.document.intro, &source.document.tools), args.out.as_deref());
+    }
+    let rendered = render_document(&title, &source.document);
+    put(&rendered.text, args.out.as_deref())?;
+    if rendered.lost.is_empty() {
+        return Ok(());
+    }
+    let lost: Vec<String> = rendered.lost.iter().map(|(line, word)| format!("line {line}: {}", clean(word))).collect();
+    let message = format!("the canonical form would lose words of {}:\n{}", source.path, lost.join("\n"));
+    Err(Failure::new(Kind::Unwell, message))
 }
 
 /// A live tool says nothing of these sections: what holds behind every gateway is printed, and the blank form's

@@ -1,0 +1,162 @@
+//! Printing without loss: what the canonical form has no place for is kept as it stood.
+//!
+//! Every block of the source is compared, word by word, with what was printed of it. A line, table or
+//! fenced block of which a word is missing is added under "Further sections". Headings and labels that
+//! name a section, titles of known columns, and other words for the same type are markup: the
+//! canonical form says the same in its own words.
+
+use std::collections::HashSet;
+
+use sinew_tool::finding::Span;
+
+use super::{Format, join, render_markdown, render_tool};
+use crate::model::ToolSpec;
+use crate::read::blocks::{self, Block, BlockKind};
+use crate::read::table::{self, Column};
+use crate::read::{Document, names, prose, side, types};
+
+/// A document in the canonical form.
+#[derive(Clone, Debug)]
+pub struct Rendered {
+    pub text: String,
+    /// Words of the source that are not in the text, each with the line where it stands.
+    pub lost: Vec<(usize, String)>,
+}
+
+/// Prints a document so that every word of it is kept.
+pub fn render_document(title: &str, document: &Document) -> Rendered {
+    if document.format != Format::Markdown {
+        let text = render_markdown(title, &document.intro, &document.tools);
+        return Rendered { text, lost: Vec::new() };
+    }
+    let source = document.text.as_str();
+    let (blocks, _) = blocks::cut(source);
+    let within = |span: Span| blocks.iter().filter(move |block| span.contains(block.span.start));
+    let tools: Vec<ToolSpec> = document
+        .tools
+        .iter()
+        .map(|tool| {
+            let printed = words(&render_tool(tool)).collect();
+            let missing = join(within(tool.places.whole).flat_map(|block| leftovers(source, block, &printed)));
+            with_further(tool, missing)
+        })
+        .collect();
+    let first = document.tools.first().map_or(source.len(), |tool| tool.places.whole.start);
+    let head = words(&format!("{title}\n{}", document.intro)).collect();
+    let intro = join(
+        std::iter::once(document.intro.clone())
+            .chain(within(Span::new(0, first)).flat_map(|block| leftovers(source, block, &head))),
+    );
+    let mut text = render_markdown(title, &intro, &tools);
+    let known: HashSet<String> = words(&text).collect();
+    let owned = |block: &Block| document.tools.iter().any(|tool| tool.places.whole.contains(block.span.start));
+    let outside = blocks.iter().filter(|block| block.span.start >= first && !owned(block));
+    let further = join(
+        std::iter::once(document.further.clone()).chain(
+            outside
+                .filter(|block| matches!(block.kind, BlockKind::Comment))
+                .flat_map(|block| leftovers(source, block, &known)),
+        ),
+    );
+    if !further.is_empty() {
+        text.push_str(&format!("\n---\n\n## {}\n\n{further}\n", names::FURTHER));
+    }
+    let printed: HashSet<String> = words(&text).collect();
+    let lost = blocks.iter().flat_map(|block| {
+        let line = document.lines.position(source, block.span.start).line;
+        missing(source, block, &printed).into_iter().map(move |word| (line, word))
+    });
+    let lost = lost.collect();
+    Rendered { text, lost }
+}
+
+/// The tool with what was left over of it in its last section.
+fn with_further(tool: &ToolSpec, missing: String) -> ToolSpec {
+    let mut tool = tool.clone();
+    if missing.is_empty() {
+        return tool;
+    }
+    match tool.extra.iter_mut().find(|(title, _)| names::is_further(title)) {
+        Some((_, text)) => *text = join([text.clone(), missing]),
+        None => tool.extra.push((names::FURTHER.to_owned(), missing)),
+    }
+    tool
+}
+
+/// The words of a text: runs of letters and digits.
+fn words(text: &str) -> impl Iterator<Item = String> + '_ {
+    text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).map(str::to_lowercase)
+}
+
+/// The parts of a block that were not printed, as they may stand in another section.
+fn leftovers(source: &str, block: &Block, printed: &HashSet<String>) -> Vec<String> {
+    let kept = |text: &str| significant(text).all(|word| printed.contains(&word));
+    match &block.kind {
+        BlockKind::Prose(lines) => lines
+            .iter()
+            .filter(|line| !kept(said(line.of(source))))
+            .map(|line| prose::from_text(line.of(source).trim_start()))
+            .collect(),
+        BlockKind::Heading { text, .. } if !missing(source, block, printed).is_empty() => {
+            vec![format!("**{}**", prose::one_line(text.of(source)))]
+        }
+        _ if missing(source, block, printed).is_empty() => Vec::new(),
+        _ => vec![block.span.of(source).replace("\r\n", "\n").replace('\r', "\n")],
+    }
+}
+
+/// The words of a block that were not printed.
+fn missing(source: &str, block: &Block, printed: &HashSet<String>) -> Vec<String> {
+    let lost = |text: &str| -> Vec<String> { significant(text).filter(|word| !printed.contains(word)).collect() };
+    match &block.kind {
+        BlockKind::Heading { text, .. } => {
+            let words = text.of(source);
+            let is_structure = names::section(words).is_some() || names::is_further(words);
+            if is_structure { Vec::new() } else { lost(tool_words(words)) }
+        }
+        BlockKind::Prose(lines) => lines.iter().flat_map(|line| lost(said(line.of(source)))).collect(),
+        BlockKind::Table(rows) => table_words(source, rows).iter().flat_map(|cell| lost(cell)).collect(),
+        BlockKind::Fence { body, .. } => lost(body.of(source)),
+        BlockKind::Html | BlockKind::Comment => lost(block.span.of(source)),
+    }
+}
+
+/// A tool's heading without the word that marks it as one.
+fn tool_words(heading: &str) -> &str {
+    match names::tool(heading) {
+        Some((_, names::Sure::Explicit)) => heading.trim_start().get(4..).unwrap_or_default(),
+        _ => heading,
+    }
+}
+
+/// A line without the label that names its section, and nothing where it only says that there is nothing.
+fn said(line: &str) -> &str {
+    let trimmed = line.trim();
+    if trimmed == prose::NOT_STATED || side::says_none(trimmed) || trimmed == side::SCHEMA_LABEL {
+        return "";
+    }
+    match names::bold(line) {
+        Some((label, rest)) if names::section(label).is_some() => said(rest),
+        _ => line,
+    }
+}
+
+/// Words that the canonical form does not say otherwise.
+fn significant(text: &str) -> impl Iterator<Item = String> + '_ {
+    words(text).filter(|word| {
+        let answers = ["yes", "no", "true", "false", "required", "optional", "default", "array", "list", "of"];
+        !answers.contains(&word.as_str()) && types::read(word).is_none()
+    })
+}
+
+/// The cells that must be found again: those of columns whose title is known only by what they say, all
+/// others with their titles.
+fn table_words(source: &str, rows: &[Span]) -> Vec<String> {
+    let header = table::cells(source, rows[0]);
+    let body: Vec<Vec<table::Cell>> = rows.iter().skip(2).map(|row| table::cells(source, *row)).collect();
+    let columns = table::columns(&header).or_else(|| table::guess(&header, &body)).unwrap_or_default();
+    let known = |index: usize| columns.get(index).is_some_and(|column| *column != Column::Other);
+    let titles = header.iter().enumerate().filter(|(index, _)| !known(*index)).map(|(_, cell)| cell.text.clone());
+    let cells = body.iter().flatten().filter(|cell| cell.said().is_some()).map(|cell| cell.text.clone());
+    titles.chain(cells).collect()
+}
