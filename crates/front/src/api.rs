@@ -1,54 +1,32 @@
 //! `/api/v1`: what the command line and the console use.
 //!
-//! Clients read devices, tools and events and call tools; the rest is for administrators.
+//! Who may use which route is in the table of `sinew_api`; the guard has checked it before a handler runs.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
-use axum::Router;
 use axum::body::Body;
 use axum::extract::{FromRequestParts, Path, Request, State};
-use axum::routing::{delete, get, post};
 use http::{Response, StatusCode, request::Parts};
-use serde::Deserialize;
+use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde_json::{Value, json};
-use sinew_gateway::{Change, Principal, PublicTool, Request as Call, Role, Shape, TokenView};
+use serde_json::Value;
+use sinew_api::{
+    Accept, Approve, Audit, Boards, Devices, Failure, MadeToken, NewToken, Rename, TokenRole, Tokens, Tools,
+};
+use sinew_gateway::{Change, Principal, Request as Call, Role, Shape};
 use sinew_tool::error::{Actor, Retry};
-use sinew_tool::{Args, ErrorKind, Outcome, Silent, ToolError};
+use sinew_tool::{ErrorKind, Silent, ToolError};
 
 use crate::body::{TOO_SLOW, Unread};
 use crate::hall::Hall;
-use crate::{inspect, query, reply};
+use crate::{inspect, query, reply, words};
 
 /// Longer waits are cut to this; proxies give up on a silent connection after about a minute.
 const LONGEST_WAIT: Duration = Duration::from_secs(55);
 
-pub(crate) fn routes(hall: Arc<Hall>) -> Router {
-    Router::new()
-        .route("/api/v1/devices", get(devices))
-        .route("/api/v1/devices/{id}/rename", post(rename))
-        .route("/api/v1/devices/{id}/forget", post(forget))
-        .route("/api/v1/devices/{id}/changes", get(changes))
-        .route("/api/v1/devices/{id}/pin", post(pin))
-        .route("/api/v1/devices/{id}/unpin", post(unpin))
-        .route("/api/v1/devices/{id}/accept", post(accept))
-        .route("/api/v1/boards", get(boards))
-        .route("/api/v1/boards/approve", post(approve_board))
-        .route("/api/v1/tools", get(tools))
-        .route("/api/v1/call", post(call))
-        .route("/api/v1/events", get(events))
-        .route("/api/v1/tokens", get(list_tokens).post(new_token))
-        .route("/api/v1/tokens/{id}", delete(revoke_token))
-        .route("/api/v1/audit", get(audit))
-        .with_state(hall)
-}
-
 /// Whoever the guard let in.
-struct Who(Arc<Principal>);
-
-/// Whoever the guard let in, if that is an administrator.
-struct Admin;
+pub(crate) struct Who(Arc<Principal>);
 
 impl<S: Sync> FromRequestParts<S> for Who {
     type Rejection = Response<Body>;
@@ -59,21 +37,8 @@ impl<S: Sync> FromRequestParts<S> for Who {
     }
 }
 
-impl<S: Sync> FromRequestParts<S> for Admin {
-    type Rejection = Response<Body>;
-
-    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Admin, Response<Body>> {
-        let Who(who) = Who::from_request_parts(parts, state).await?;
-        if who.role == Role::Admin {
-            return Ok(Admin);
-        }
-        let message = "this needs an admin token; the gateway's own token is one";
-        Err(reply::problem(StatusCode::FORBIDDEN, "forbidden", message))
-    }
-}
-
 /// The parameters of the address.
-struct Query(Vec<(String, String)>);
+pub(crate) struct Query(Vec<(String, String)>);
 
 impl<S: Sync> FromRequestParts<S> for Query {
     type Rejection = std::convert::Infallible;
@@ -97,77 +62,65 @@ impl Query {
     }
 }
 
-async fn devices(State(hall): State<Arc<Hall>>, _: Who) -> Response<Body> {
-    let devices: Vec<Value> = hall.gateway.devices().iter().map(|device| device.to_json()).collect();
-    answer(Ok(json!({"devices": devices})))
+pub(crate) async fn document() -> Response<Body> {
+    static DOCUMENT: LazyLock<Value> = LazyLock::new(sinew_api::document);
+    reply::value(StatusCode::OK, &DOCUMENT)
 }
 
-async fn rename(State(hall): State<Arc<Hall>>, _: Admin, Path(id): Path<String>, request: Request) -> Response<Body> {
-    #[derive(Deserialize)]
-    struct Rename {
-        name: String,
-    }
+pub(crate) async fn devices(State(hall): State<Arc<Hall>>) -> Response<Body> {
+    answer(Ok(Devices { devices: hall.gateway.devices().into_iter().map(words::device).collect() }))
+}
+
+pub(crate) async fn rename(State(hall): State<Arc<Hall>>, Path(id): Path<String>, request: Request) -> Response<Body> {
     let renamed = async {
         let Rename { name } = body(&hall, request).await?;
-        Ok(hall.gateway.rename(&id, &name)?.to_json())
+        hall.gateway.rename(&id, &name).map(words::device)
     };
     answer(renamed.await)
 }
 
 /// What is held back of a device's tools, and why.
-async fn changes(State(hall): State<Arc<Hall>>, _: Who, Path(id): Path<String>) -> Response<Body> {
+pub(crate) async fn changes(State(hall): State<Arc<Hall>>, Path(id): Path<String>) -> Response<Body> {
     answer(hall.gateway.changes(&id))
 }
 
-async fn forget(State(hall): State<Arc<Hall>>, _: Admin, Path(id): Path<String>) -> Response<Body> {
-    answer(hall.gateway.forget(&id).map(|device| device.to_json()))
+pub(crate) async fn forget(State(hall): State<Arc<Hall>>, Path(id): Path<String>) -> Response<Body> {
+    answer(hall.gateway.forget(&id).map(words::device))
 }
 
-async fn pin(State(hall): State<Arc<Hall>>, _: Admin, Path(id): Path<String>) -> Response<Body> {
-    answer(hall.gateway.pin(&id).map(|device| device.to_json()))
+pub(crate) async fn pin(State(hall): State<Arc<Hall>>, Path(id): Path<String>) -> Response<Body> {
+    answer(hall.gateway.pin(&id).map(words::device))
 }
 
-async fn unpin(State(hall): State<Arc<Hall>>, _: Admin, Path(id): Path<String>) -> Response<Body> {
-    answer(hall.gateway.unpin(&id).map(|device| device.to_json()))
+pub(crate) async fn unpin(State(hall): State<Arc<Hall>>, Path(id): Path<String>) -> Response<Body> {
+    answer(hall.gateway.unpin(&id).map(words::device))
 }
 
 /// Takes what is held back: the tool that is named, else all.
-async fn accept(State(hall): State<Arc<Hall>>, _: Admin, Path(id): Path<String>, request: Request) -> Response<Body> {
-    #[derive(Deserialize)]
-    struct Wanted {
-        tool: Option<String>,
-    }
+pub(crate) async fn accept(State(hall): State<Arc<Hall>>, Path(id): Path<String>, request: Request) -> Response<Body> {
     let accepted = async {
-        let Wanted { tool } = body(&hall, request).await?;
-        Ok(hall.gateway.accept(&id, tool.as_deref())?.to_json())
+        let Accept { tool } = body(&hall, request).await?;
+        hall.gateway.accept(&id, tool.as_deref()).map(words::device)
     };
     answer(accepted.await)
 }
 
-/// The boards that wait to be let in.
-async fn boards(State(hall): State<Arc<Hall>>, _: Admin) -> Response<Body> {
-    answer(Ok(json!({"boards": hall.gateway.waiting()})))
+/// The boards that wait for approval.
+pub(crate) async fn boards(State(hall): State<Arc<Hall>>) -> Response<Body> {
+    answer(Ok(Boards { boards: hall.gateway.waiting().into_iter().map(words::board).collect() }))
 }
 
-async fn approve_board(State(hall): State<Arc<Hall>>, _: Admin, request: Request) -> Response<Body> {
-    #[derive(Deserialize)]
-    struct Approval {
-        code: String,
-    }
+pub(crate) async fn approve(State(hall): State<Arc<Hall>>, request: Request) -> Response<Body> {
     let approved = async {
-        let Approval { code } = body(&hall, request).await?;
-        Ok(json!(hall.gateway.approve(&code)?))
+        let Approve { code } = body(&hall, request).await?;
+        hall.gateway.approve(&code).map(words::board)
     };
     answer(approved.await)
 }
 
-async fn tools(State(hall): State<Arc<Hall>>, Who(who): Who, query: Query) -> Response<Body> {
-    let listed = || -> Result<Value, ToolError> {
-        let device = match query.text("device") {
-            // Where there is none, this says so in the gateway's words.
-            Some(text) => hall.gateway.changes(text)?["id"].as_str().map(str::to_owned),
-            None => None,
-        };
+pub(crate) async fn tools(State(hall): State<Arc<Hall>>, Who(who): Who, query: Query) -> Response<Body> {
+    let listed = || -> Result<Tools, ToolError> {
+        let device = query.text("device").map(|text| hall.gateway.device(text)).transpose()?.map(|device| device.id);
         let shape = match (query.text("shape"), &device) {
             (Some("unfolded"), _) | (None, Some(_)) => Shape::Unfolded,
             (Some("folded") | None, None) => Shape::Folded,
@@ -177,63 +130,33 @@ async fn tools(State(hall): State<Arc<Hall>>, Who(who): Who, query: Query) -> Re
             }
         };
         let list = hall.gateway.list(&who, shape);
-        let fitting = list
-            .tools
-            .iter()
-            .filter(|tool| device.is_none() || tool.device.as_ref().map(|id| id.as_str()) == device.as_deref());
-        let entry = |public: &PublicTool| {
-            let mut entry = public.tool.to_json();
-            if device.is_some() {
-                // Of one device, also the name it knows the tool by.
-                entry["own_name"] = json!(public.own_name);
-            }
-            entry
-        };
-        Ok(json!({"tools": fitting.map(entry).collect::<Vec<_>>()}))
+        let fitting = list.tools.iter().filter(|tool| device.is_none() || tool.device == device);
+        Ok(Tools { tools: fitting.map(|tool| words::tool(tool, device.is_some())).collect() })
     };
     answer(listed())
 }
 
-async fn call(State(hall): State<Arc<Hall>>, Who(who): Who, request: Request) -> Response<Body> {
-    #[derive(Deserialize)]
-    struct Wanted {
-        device: Option<String>,
-        tool: String,
-        #[serde(default)]
-        arguments: Args,
-        timeout_ms: Option<u64>,
-    }
+pub(crate) async fn call(State(hall): State<Arc<Hall>>, Who(who): Who, request: Request) -> Response<Body> {
     let called = async {
-        let wanted: Wanted = body(&hall, request).await?;
+        let wanted: sinew_api::Call = body(&hall, request).await?;
         let _running = hall.calls.token();
         let who = (*who).clone();
         let budget = wanted.timeout_ms.map(Duration::from_millis);
+        let (tool, args, caller) = (wanted.tool, wanted.arguments, Arc::new(Silent));
         let outcome = match wanted.device {
-            Some(device) => {
-                let (tool, args) = (wanted.tool.as_str(), wanted.arguments);
-                hall.gateway.call_on(who, &device, tool, args, Arc::new(Silent), budget, "api").await
-            }
+            Some(device) => hall.gateway.call_on(who, &device, &tool, args, caller, budget, "api").await,
             None => {
-                let (name, args, caller) = (wanted.tool, wanted.arguments, Arc::new(Silent));
-                let request = Call { who, name, args, shape: Shape::Folded, caller, budget, door: "api" };
+                let request = Call { who, name: tool, args, shape: Shape::Folded, caller, budget, door: "api" };
                 hall.gateway.call(request).await
             }
         };
-        outcome.map(shown)
+        outcome.map(words::result)
     };
     answer(called.await)
 }
 
-fn shown(outcome: Outcome) -> Value {
-    let mut result = json!({"content": outcome.content.iter().map(|item| item.to_json()).collect::<Vec<_>>()});
-    if let Some(structured) = outcome.structured {
-        result["structuredContent"] = structured;
-    }
-    result
-}
-
 /// With `wait_ms`, an empty answer is held back until something happens or the time is up.
-async fn events(State(hall): State<Arc<Hall>>, _: Who, query: Query) -> Response<Body> {
+pub(crate) async fn events(State(hall): State<Arc<Hall>>, query: Query) -> Response<Body> {
     let read = async {
         let limit = query.number("limit")?.unwrap_or(100).clamp(1, 1000) as usize;
         let wait = Duration::from_millis(query.number("wait_ms")?.unwrap_or(0)).min(LONGEST_WAIT);
@@ -243,66 +166,53 @@ async fn events(State(hall): State<Arc<Hall>>, _: Who, query: Query) -> Response
         loop {
             let page = hall.gateway.events(device, since, limit).await?;
             if !page.events.is_empty() || tokio::time::Instant::now() >= late {
-                return Ok(json!(page));
+                return Ok(words::events(page));
             }
             let something =
                 async { while !matches!(watch.next().await, Change::Event { .. } | Change::Devices { .. }) {} };
             tokio::select! {
                 () = something => {}
                 () = tokio::time::sleep_until(late) => {}
-                () = hall.drain.cancelled() => return Ok(json!(page)),
+                () = hall.drain.cancelled() => return Ok(words::events(page)),
             }
         }
     };
     answer(read.await)
 }
 
-async fn list_tokens(State(hall): State<Arc<Hall>>, _: Admin) -> Response<Body> {
-    let tokens: Vec<Value> = hall.gateway.tokens().list().iter().map(token).collect();
-    answer(Ok(json!({"tokens": tokens})))
+pub(crate) async fn tokens(State(hall): State<Arc<Hall>>) -> Response<Body> {
+    answer(Ok(Tokens { tokens: hall.gateway.tokens().list().into_iter().map(words::token).collect() }))
 }
 
-async fn new_token(State(hall): State<Arc<Hall>>, _: Admin, request: Request) -> Response<Body> {
-    #[derive(Deserialize)]
-    struct Wanted {
-        role: String,
-        #[serde(default)]
-        label: String,
-        device: Option<String>,
-    }
+pub(crate) async fn new_token(State(hall): State<Arc<Hall>>, request: Request) -> Response<Body> {
     let made = async {
-        let wanted: Wanted = body(&hall, request).await?;
-        let role = match (wanted.role.as_str(), wanted.device) {
-            ("client", None) => Role::Client,
-            ("admin", None) => Role::Admin,
-            ("device", Some(device)) if !device.is_empty() => Role::Device(device),
+        let NewToken { role, label, device } = body(&hall, request).await?;
+        let role = match (role, device) {
+            (TokenRole::Client, None) => Role::Client,
+            (TokenRole::Admin, None) => Role::Admin,
+            (TokenRole::Device, Some(device)) if !device.is_empty() => Role::Device(device),
             _ => {
-                let message = "`role` must be `client`, `admin`, or `device` together with `device`, the device's id";
+                let message = "`device` must be the id of the device for the role `device`, and left out for others";
                 return Err(ToolError::new(ErrorKind::InvalidArguments, message));
             }
         };
-        let (view, secret) = hall.gateway.tokens().create(role, &wanted.label)?;
-        let mut shown = token(&view);
-        shown["token"] = json!(secret);
-        Ok(shown)
+        let (view, token) = hall.gateway.tokens().create(role, &label)?;
+        Ok(MadeToken { about: words::token(view), token })
     };
     answer(made.await)
 }
 
-async fn revoke_token(State(hall): State<Arc<Hall>>, _: Admin, Path(id): Path<String>) -> Response<Body> {
-    answer(hall.gateway.tokens().revoke(&id).map(|view| token(&view)))
+pub(crate) async fn revoke_token(State(hall): State<Arc<Hall>>, Path(id): Path<String>) -> Response<Body> {
+    answer(hall.gateway.tokens().revoke(&id).map(words::token))
 }
 
-async fn audit(State(hall): State<Arc<Hall>>, _: Admin, query: Query) -> Response<Body> {
+pub(crate) async fn audit(State(hall): State<Arc<Hall>>, query: Query) -> Response<Body> {
     let read = async {
         let limit = query.number("limit")?.unwrap_or(100).clamp(1, 10_000) as usize;
-        Ok(json!({"records": hall.gateway.audit(limit).await?}))
+        let records = hall.gateway.audit(limit).await?;
+        Ok(Audit { records: records.into_iter().map(words::record).collect() })
     };
     answer(read.await)
-}
-
-fn token(view: &TokenView) -> Value {
-    json!({"id": view.id, "role": view.role, "label": view.label, "device": view.device, "created": view.created})
 }
 
 async fn body<T: DeserializeOwned>(hall: &Hall, request: Request) -> Result<T, ToolError> {
@@ -318,12 +228,16 @@ async fn body<T: DeserializeOwned>(hall: &Hall, request: Request) -> Result<T, T
     })
 }
 
-fn answer(answer: Result<Value, ToolError>) -> Response<Body> {
+fn answer(answer: Result<impl Serialize, ToolError>) -> Response<Body> {
     match answer {
-        Ok(value) => reply::value(StatusCode::OK, &value),
+        Ok(answer) => match serde_json::to_vec(&answer) {
+            Ok(body) => reply::json_body(StatusCode::OK, body),
+            Err(_) => reply::empty(StatusCode::INTERNAL_SERVER_ERROR),
+        },
         Err(error) => {
-            let body = json!({"error": error.to_object(), "code": error.kind.row().code});
-            reply::value(status(error.kind), &body)
+            let failure = Failure { error: error.to_object(), code: error.kind.row().code };
+            let body = serde_json::to_vec(&failure).unwrap_or_default();
+            reply::json_body(status(error.kind), body)
         }
     }
 }

@@ -6,13 +6,15 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::body::Body;
-use axum::routing::{any, get};
+use axum::extract::State;
+use axum::routing::{MethodRouter, any, delete, get, post};
 use http::{Response, StatusCode};
 use hyper::server::conn::http1;
 use hyper::service::{Service, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use serde_json::json;
+use sinew_api::{Health, Operation, ROUTES, Ready, Reason, Route};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Notify, Semaphore};
@@ -77,21 +79,57 @@ pub async fn run(
 }
 
 fn routes(hall: &Arc<Hall>, endpoint: &Arc<Endpoint>) -> Router {
-    let stream = Stream { hall: hall.clone(), endpoint: endpoint.clone() };
-    Router::new()
-        .route("/mcp", any(endpoint::handle).with_state(endpoint.clone()))
-        .route("/mcp/stream", get(upgrade::handle).with_state(stream))
-        .route("/health", get(health))
-        .merge(rest::routes(hall.clone()))
-        .merge(api::routes(hall.clone()))
+    let add = |router: Router, route: &Route| router.route(route.path, handler(route.operation, hall, endpoint));
+    ROUTES
+        .iter()
+        .fold(Router::new(), add)
         .fallback(nowhere)
         .method_not_allowed_fallback(not_so)
         .layer(axum::middleware::from_fn_with_state(Guard::new(hall.clone()), guard::guard))
 }
 
+fn handler(operation: Operation, hall: &Arc<Hall>, endpoint: &Arc<Endpoint>) -> MethodRouter {
+    let router: MethodRouter<Arc<Hall>> = match operation {
+        Operation::Mcp => any(endpoint::handle).with_state(endpoint.clone()),
+        Operation::McpStream => {
+            let stream = Stream { hall: hall.clone(), endpoint: endpoint.clone() };
+            get(upgrade::handle).with_state(stream)
+        }
+        Operation::RestInitialize | Operation::RestCall | Operation::RestListPosted => post(rest::receive),
+        Operation::RestList => get(rest::list),
+        Operation::Health => get(health),
+        Operation::Ready => get(ready),
+        Operation::Document => get(api::document),
+        Operation::Devices => get(api::devices),
+        Operation::Rename => post(api::rename),
+        Operation::Forget => post(api::forget),
+        Operation::Changes => get(api::changes),
+        Operation::Pin => post(api::pin),
+        Operation::Unpin => post(api::unpin),
+        Operation::Accept => post(api::accept),
+        Operation::Boards => get(api::boards),
+        Operation::Approve => post(api::approve),
+        Operation::Tools => get(api::tools),
+        Operation::Call => post(api::call),
+        Operation::Events => get(api::events),
+        Operation::Tokens => get(api::tokens),
+        Operation::NewToken => post(api::new_token),
+        Operation::RevokeToken => delete(api::revoke_token),
+        Operation::Audit => get(api::audit),
+    };
+    router.with_state(hall.clone())
+}
+
 async fn health() -> Response<Body> {
-    let version = env!("CARGO_PKG_VERSION");
-    reply::value(StatusCode::OK, &json!({"status": "healthy", "version": version, "server": "running"}))
+    let [status, version, server] = ["healthy", env!("CARGO_PKG_VERSION"), "running"].map(str::to_owned);
+    reply::value(StatusCode::OK, &json!(Health { status, version, server }))
+}
+
+async fn ready(State(hall): State<Arc<Hall>>) -> Response<Body> {
+    let faults = [(hall.drain.is_cancelled(), Reason::Stopping), (hall.answers.is_spent(), Reason::Busy)];
+    let reasons: Vec<Reason> = faults.into_iter().filter(|(is_so, _)| *is_so).map(|(_, reason)| reason).collect();
+    let status = if reasons.is_empty() { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
+    reply::value(status, &json!(Ready { ready: reasons.is_empty(), reasons }))
 }
 
 async fn nowhere() -> Response<Body> {

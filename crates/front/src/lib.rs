@@ -43,6 +43,7 @@ pub mod tls;
 mod translate;
 mod upgrade;
 mod weight;
+mod words;
 
 use std::time::Duration;
 

@@ -6,10 +6,8 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use axum::Router;
 use axum::body::Body;
 use axum::extract::{Request, State};
-use axum::routing::{get, post};
 use http::header::CONTENT_TYPE;
 use http::{Response, StatusCode};
 use serde_json::{Map, Value, json};
@@ -22,15 +20,7 @@ use crate::{body, inspect, picture, query, reply};
 /// The revision the reference speaks.
 const PROTOCOL: &str = "2024-11-05";
 
-pub(crate) fn routes(hall: Arc<Hall>) -> Router {
-    Router::new()
-        .route("/mcp/v1/initialize", post(receive))
-        .route("/mcp/v1/tools/call", post(receive))
-        .route("/mcp/v1/tools/list", get(list).post(receive))
-        .with_state(hall)
-}
-
-async fn list(State(hall): State<Arc<Hall>>, request: Request) -> Response<Body> {
+pub(crate) async fn list(State(hall): State<Arc<Hall>>, request: Request) -> Response<Body> {
     let Some(who) = request.extensions().get::<Arc<Principal>>().cloned() else {
         return reply::empty(StatusCode::UNAUTHORIZED);
     };
@@ -43,7 +33,7 @@ async fn list(State(hall): State<Arc<Hall>>, request: Request) -> Response<Body>
     answered(&id, Ok(tools(&hall, &who)))
 }
 
-async fn receive(State(hall): State<Arc<Hall>>, request: Request) -> Response<Body> {
+pub(crate) async fn receive(State(hall): State<Arc<Hall>>, request: Request) -> Response<Body> {
     let Some(who) = request.extensions().get::<Arc<Principal>>().cloned() else {
         return reply::empty(StatusCode::UNAUTHORIZED);
     };

@@ -114,6 +114,12 @@ impl Gateway {
         self.snapshot().find_device(text)
     }
 
+    /// A device by id or speaking name; where there is none, the error names those that come near.
+    pub fn device(&self, text: &str) -> Result<DeviceView, ToolError> {
+        let snapshot = self.snapshot();
+        snapshot.find_device(text).ok_or_else(|| unknown_device(text, snapshot.devices.iter()))
+    }
+
     /// The pictures a device sent of late; none while it is away.
     pub fn pictures(&self, device: &str) -> Vec<Picture> {
         match self.snapshot().entry(device).map(|entry| &entry.presence) {

@@ -6,13 +6,14 @@ use std::path::{Path, PathBuf};
 /// Which of our crates a crate uses.
 const USES: &[(&str, &[&str])] = &[
     ("tool", &[]),
+    ("api", &[]),
     ("wire", &["tool"]),
     ("spec", &["tool"]),
     ("gateway", &["tool", "spec"]),
     ("phones", &["tool"]),
     ("apps", &["tool", "phones"]),
     ("boards", &["tool", "wire"]),
-    ("front", &["tool", "gateway"]),
+    ("front", &["tool", "api", "gateway"]),
     ("runner", &["wire"]),
     ("sim", &["tool", "wire", "phones", "apps", "runner"]),
     ("compose", &["tool", "spec", "gateway", "boards", "phones", "apps", "front"]),
@@ -32,12 +33,13 @@ const KEEPERS: &[(&str, &[&str])] = &[
     ("miniz_oxide", &["apps"]),
     ("roxmltree", &["apps"]),
     ("jsonschema", &["gateway", "spec"]),
+    ("schemars", &["api"]),
     ("clap", &["cli"]),
     ("toml", &["compose"]),
 ];
 
 /// Ground-floor crates have no sockets, no clock, no runtime, no randomness.
-const GROUND: &[&str] = &["tool", "wire", "spec"];
+const GROUND: &[&str] = &["tool", "api", "wire", "spec"];
 const NOT_ON_THE_GROUND: &[&str] = &["tokio", "hyper", "axum", "tracing", "getrandom", "rand", "jiff", "http"];
 
 fn root() -> PathBuf {

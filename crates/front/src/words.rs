@@ -1,0 +1,87 @@
+//! What the gateway shows, in the words of `/api/v1`.
+
+use serde_json::Value;
+use sinew_api::{Board, CallResult, Device, Event, Events, Record, Token, Tool};
+use sinew_gateway::{AuditRecord, DeviceView, EventPage, PublicTool, TokenView, Waiting};
+use sinew_tool::Outcome;
+
+pub(crate) fn device(view: DeviceView) -> Device {
+    Device {
+        id: view.id.as_str().to_owned(),
+        name: view.name,
+        key: view.key.0,
+        family: view.family.name.to_string(),
+        admitted_by: Some(view.admission.word().to_string()),
+        kind: view.kind,
+        version: view.version,
+        state: view.state,
+        tools: view.tools,
+        pinned: view.pinned,
+        quarantined: view.quarantined,
+        since: view.since,
+        attributes: view.attributes.into_iter().collect(),
+        remedy: view.remedy,
+        instructions: view.instructions,
+        warnings: view.warnings,
+        more: Default::default(),
+    }
+}
+
+pub(crate) fn board(waiting: Waiting) -> Board {
+    let Waiting { code, hardware_id, kind, version, address, since } = waiting;
+    Board { code, hardware_id, kind, version, address: address.to_string(), since, more: Default::default() }
+}
+
+/// A tool of a list; where all are of one device, also by the name that device knows it by.
+pub(crate) fn tool(public: &PublicTool, with_own_name: bool) -> Tool {
+    let mut more = match public.tool.to_json() {
+        Value::Object(listed) => listed,
+        _ => Default::default(),
+    };
+    for typed in ["name", "description", "inputSchema"] {
+        more.shift_remove(typed);
+    }
+    Tool {
+        name: public.name.clone(),
+        description: public.tool.description.clone(),
+        input_schema: (*public.tool.input_schema).clone(),
+        own_name: with_own_name.then(|| public.own_name.clone()),
+        more,
+    }
+}
+
+pub(crate) fn result(outcome: Outcome) -> CallResult {
+    let content = outcome.content.iter().map(|item| item.to_json()).collect();
+    CallResult { content, structured: outcome.structured, more: Default::default() }
+}
+
+pub(crate) fn events(page: EventPage) -> Events {
+    let event = |event: sinew_gateway::Event| {
+        let sinew_gateway::Event { seq, at, device, topic, body } = event;
+        Event { seq, at, device, topic, body }
+    };
+    Events { events: page.events.into_iter().map(event).collect(), next: page.next, dropped: page.dropped }
+}
+
+pub(crate) fn token(view: TokenView) -> Token {
+    let TokenView { id, role, label, device, created } = view;
+    Token { id, role: role.to_owned(), label, device, created, more: Default::default() }
+}
+
+pub(crate) fn record(record: AuditRecord) -> Record {
+    Record {
+        id: record.id,
+        at: record.at,
+        principal: record.principal,
+        door: record.door,
+        device: record.device,
+        tool: record.tool,
+        name: record.name,
+        args_digest: record.args_digest,
+        args: record.args,
+        outcome: record.outcome,
+        duration_us: record.duration_us,
+        bytes: record.bytes,
+        more: Default::default(),
+    }
+}
