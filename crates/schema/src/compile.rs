@@ -1,0 +1,522 @@
+//! From the text of a schema to a graph of rules.
+
+use std::collections::HashMap;
+use std::ops::AddAssign;
+
+use serde_json::{Map, Number, Value};
+
+use crate::node::{Bound, Kind, Members, Node, NodeId, PatternId, Rule, Rules, Types, Validator};
+use crate::pattern::{Pattern, Unusable};
+
+/// What compiled schemas take, in memory and in time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Cost {
+    /// Schema objects; some 200 bytes each.
+    pub schemas: usize,
+    pub patterns: usize,
+    /// The length of all patterns.
+    pub pattern_bytes: usize,
+    /// States of all automata; 16 bytes each, once a pattern is used.
+    pub pattern_states: usize,
+    /// Properties of Unicode in patterns (`\p{L}`), each a table that takes time to look up.
+    pub properties: usize,
+}
+
+impl Cost {
+    /// What of this is left when `other` is taken; the name of the first part that does not suffice.
+    pub fn minus(self, other: Cost) -> Result<Cost, &'static str> {
+        let sub = |have: usize, take: usize, what: &'static str| have.checked_sub(take).ok_or(what);
+        Ok(Cost {
+            schemas: sub(self.schemas, other.schemas, "subschemas")?,
+            patterns: sub(self.patterns, other.patterns, "patterns")?,
+            pattern_bytes: sub(self.pattern_bytes, other.pattern_bytes, "bytes of patterns")?,
+            pattern_states: sub(self.pattern_states, other.pattern_states, "states of patterns")?,
+            properties: sub(self.properties, other.properties, "Unicode properties in patterns")?,
+        })
+    }
+}
+
+impl AddAssign for Cost {
+    fn add_assign(&mut self, other: Cost) {
+        self.schemas += other.schemas;
+        self.patterns += other.patterns;
+        self.pattern_bytes += other.pattern_bytes;
+        self.pattern_states += other.pattern_states;
+        self.properties += other.properties;
+    }
+}
+
+/// Why a schema cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Invalid {
+    #[error("{}: {what}", shown(.at))]
+    Wrong { at: String, what: String },
+    /// It needs more than the room that was given.
+    #[error("it has more {0} than allowed")]
+    TooCostly(&'static str),
+}
+
+fn shown(at: &str) -> String {
+    if at.is_empty() { "at the top".to_owned() } else { format!("at `{at}`") }
+}
+
+impl Validator {
+    /// Compiles a schema, unless that takes more than `room`.
+    pub fn compile(schema: &Value, room: Cost) -> Result<Validator, Invalid> {
+        let mut compiler = Compiler {
+            root: schema,
+            dialect: Dialect::of(schema),
+            room,
+            validator: Validator {
+                nodes: Vec::new(),
+                patterns: Vec::new(),
+                floats_are_integers: Dialect::of(schema) != Dialect::Draft4,
+                cost: Cost::default(),
+                unenforced: Vec::new(),
+            },
+            known: HashMap::new(),
+            sources: HashMap::new(),
+            open: Vec::new(),
+        };
+        compiler.node(None, "", schema)?;
+        while let Some((id, schema)) = compiler.open.pop() {
+            let kind = compiler.kind(id, schema)?;
+            compiler.validator.nodes[id.index()].kind = kind;
+        }
+        compiler.refuse_circles()?;
+        Ok(compiler.validator)
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Dialect {
+    Draft4,
+    Draft6And7,
+    Draft2019,
+    Draft2020,
+}
+
+impl Dialect {
+    fn of(schema: &Value) -> Dialect {
+        let named = schema.get("$schema").and_then(Value::as_str).unwrap_or_default();
+        let known = [
+            ("draft-04", Dialect::Draft4),
+            ("draft-06", Dialect::Draft6And7),
+            ("draft-07", Dialect::Draft6And7),
+            ("2019-09", Dialect::Draft2019),
+        ];
+        known.iter().find(|(word, _)| named.contains(word)).map_or(Dialect::Draft2020, |(_, dialect)| *dialect)
+    }
+}
+
+struct Compiler<'a> {
+    root: &'a Value,
+    dialect: Dialect,
+    room: Cost,
+    validator: Validator,
+    /// Nodes by the address of their schema.
+    known: HashMap<*const Value, NodeId>,
+    sources: HashMap<&'a str, Option<PatternId>>,
+    open: Vec<(NodeId, &'a Value)>,
+}
+
+impl<'a> Compiler<'a> {
+    /// The node of a schema; its rules are read later.
+    fn node(&mut self, parent: Option<NodeId>, step: &str, schema: &'a Value) -> Result<NodeId, Invalid> {
+        if let Some(id) = self.known.get(&std::ptr::from_ref(schema)) {
+            return Ok(*id);
+        }
+        self.charge(Cost { schemas: 1, ..Cost::default() })?;
+        let id = NodeId(self.validator.nodes.len() as u32);
+        self.validator.nodes.push(Node { parent, step: step.into(), kind: Kind::Anything });
+        self.known.insert(schema, id);
+        self.open.push((id, schema));
+        Ok(id)
+    }
+
+    fn charge(&mut self, cost: Cost) -> Result<(), Invalid> {
+        self.room = self.room.minus(cost).map_err(Invalid::TooCostly)?;
+        self.validator.cost += cost;
+        Ok(())
+    }
+
+    fn wrong(&self, id: NodeId, what: impl Into<String>) -> Invalid {
+        Invalid::Wrong { at: self.validator.pointer(id), what: what.into() }
+    }
+
+    fn kind(&mut self, id: NodeId, schema: &'a Value) -> Result<Kind, Invalid> {
+        match schema {
+            Value::Bool(true) => Ok(Kind::Anything),
+            Value::Bool(false) => Ok(Kind::Nothing),
+            Value::Object(members) => Reader { compiler: self, id, members }.rules().map(Kind::Rules),
+            _ => Err(self.wrong(id, "a schema is an object, `true` or `false`")),
+        }
+    }
+
+    fn target(&mut self, id: NodeId, reference: &'a str) -> Result<NodeId, Invalid> {
+        let pointer = reference.strip_prefix('#').filter(|text| text.is_empty() || text.starts_with('/'));
+        let pointer = pointer.ok_or_else(|| self.wrong(id, "a reference is not of the form `#/…`"))?;
+        let schema = self.root.pointer(pointer);
+        let schema = schema.ok_or_else(|| self.wrong(id, "a reference leads nowhere"))?;
+        self.node(None, pointer, schema)
+    }
+
+    /// The pattern of a source; `None` where it is not enforced.
+    fn pattern(&mut self, id: NodeId, source: &'a str) -> Result<Option<PatternId>, Invalid> {
+        if let Some(known) = self.sources.get(source) {
+            return Ok(*known);
+        }
+        let properties = Pattern::properties(source);
+        self.charge(Cost { patterns: 1, pattern_bytes: source.len(), properties, ..Cost::default() })?;
+        let pattern = match Pattern::new(source) {
+            Ok(pattern) => {
+                self.charge(Cost { pattern_states: pattern.states(), ..Cost::default() })?;
+                self.validator.patterns.push(pattern);
+                Some(PatternId(self.validator.patterns.len() as u32 - 1))
+            }
+            Err(Unusable::Unsupported(why)) => {
+                let at = self.validator.pointer(id);
+                self.validator.unenforced.push(format!("the pattern {} is not enforced: {why}", shown(&at)));
+                None
+            }
+            Err(Unusable::Invalid(why)) => return Err(self.wrong(id, format!("a pattern is not valid: {why}"))),
+        };
+        self.sources.insert(source, pattern);
+        Ok(pattern)
+    }
+
+    /// A schema that comes back to itself on the same value would never end.
+    fn refuse_circles(&self) -> Result<(), Invalid> {
+        #[derive(Clone, Copy, PartialEq, Eq)]
+        enum Mark {
+            New,
+            Open,
+            Done,
+        }
+        let nodes = &self.validator.nodes;
+        let mut marks = vec![Mark::New; nodes.len()];
+        for start in 0..nodes.len() {
+            let mut way = vec![(NodeId(start as u32), false)];
+            while let Some((id, is_left)) = way.pop() {
+                if is_left {
+                    marks[id.index()] = Mark::Done;
+                    continue;
+                }
+                match marks[id.index()] {
+                    Mark::Done => continue,
+                    Mark::Open => return Err(self.wrong(id, "it refers to itself without end")),
+                    Mark::New => {}
+                }
+                marks[id.index()] = Mark::Open;
+                way.push((id, true));
+                way.extend(
+                    nodes[id.index()]
+                        .same_value()
+                        .filter(|next| marks[next.index()] != Mark::Done)
+                        .map(|next| (next, false)),
+                );
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Node {
+    /// The schemas that are applied to the same value.
+    fn same_value(&self) -> impl Iterator<Item = NodeId> + '_ {
+        let rules = match &self.kind {
+            Kind::Rules(rules) => rules.rules.as_slice(),
+            Kind::Anything | Kind::Nothing => &[],
+        };
+        rules.iter().flat_map(|rule| match rule {
+            Rule::Reference(node) | Rule::Not(node) => vec![*node],
+            Rule::AllOf(nodes) | Rule::AnyOf(nodes) | Rule::OneOf(nodes) => nodes.clone(),
+            Rule::If { condition, then, otherwise } => {
+                [Some(*condition), *then, *otherwise].into_iter().flatten().collect()
+            }
+            Rule::DependentSchemas(nodes) => nodes.iter().map(|(_, node)| *node).collect(),
+            _ => Vec::new(),
+        })
+    }
+}
+
+/// Reads the keywords of one schema object.
+struct Reader<'c, 'a> {
+    compiler: &'c mut Compiler<'a>,
+    id: NodeId,
+    members: &'a Map<String, Value>,
+}
+
+impl<'a> Reader<'_, 'a> {
+    fn rules(mut self) -> Result<Rules, Invalid> {
+        let mut rules = Rules::default();
+        self.definitions()?;
+        for word in ["$ref", "$dynamicRef", "$recursiveRef"] {
+            if let Some(reference) = self.text(word)? {
+                let target = self.compiler.target(self.id, reference)?;
+                rules.rules.push(Rule::Reference(target));
+                if self.compiler.dialect <= Dialect::Draft6And7 {
+                    // Up to draft 7 nothing beside a reference counts.
+                    return Ok(rules);
+                }
+            }
+        }
+        rules.types = self.types()?;
+        self.values(&mut rules.rules)?;
+        self.numbers(&mut rules.rules)?;
+        self.texts(&mut rules.rules)?;
+        self.arrays(&mut rules.rules)?;
+        self.objects(&mut rules.rules)?;
+        self.combined(&mut rules.rules)?;
+        if self.compiler.dialect >= Dialect::Draft2019 {
+            rules.unevaluated_items = self.schema("unevaluatedItems")?;
+            rules.unevaluated_properties = self.schema("unevaluatedProperties")?;
+        }
+        Ok(rules)
+    }
+
+    /// Also those that nothing refers to must be schemas: a client may read them.
+    fn definitions(&mut self) -> Result<(), Invalid> {
+        for word in ["$defs", "definitions"] {
+            self.schemas_by_name(word)?;
+        }
+        Ok(())
+    }
+
+    fn types(&mut self) -> Result<Option<Types>, Invalid> {
+        let named = |value: &Value| value.as_str().and_then(Types::named);
+        match self.members.get("type") {
+            None => Ok(None),
+            Some(Value::Array(names)) if !names.is_empty() => {
+                let types = names.iter().try_fold(Types::default(), |types, name| Some(types.with(named(name)?)));
+                types.map(Some).ok_or_else(|| self.wrong("`type` has a word that is not a type"))
+            }
+            Some(name) => named(name).map(Some).ok_or_else(|| self.wrong("`type` is not the name of a type")),
+        }
+    }
+
+    fn values(&mut self, rules: &mut Vec<Rule>) -> Result<(), Invalid> {
+        if let Some(constant) = self.members.get("const")
+            && self.compiler.dialect > Dialect::Draft4
+        {
+            rules.push(Rule::Const(constant.clone()));
+        }
+        if let Some(choices) = self.array("enum")? {
+            let texts = choices.iter().filter_map(Value::as_str).map(Box::from).collect();
+            let others = choices.iter().filter(|choice| !choice.is_string()).cloned().collect();
+            rules.push(Rule::Enum { texts, others });
+        }
+        Ok(())
+    }
+
+    fn numbers(&mut self, rules: &mut Vec<Rule>) -> Result<(), Invalid> {
+        let is_old = self.compiler.dialect == Dialect::Draft4;
+        let sides = [
+            ("minimum", "exclusiveMinimum", Bound::AtLeast, Bound::Above),
+            ("maximum", "exclusiveMaximum", Bound::AtMost, Bound::Below),
+        ];
+        for (plain, exclusive, at, beyond) in sides {
+            let excludes = is_old && self.flag(exclusive)?;
+            if let Some(limit) = self.number(plain)? {
+                let bound = if excludes { beyond } else { at };
+                rules.push(Rule::Bound { keyword: plain, bound, limit });
+            }
+            if let Some(limit) = if is_old { None } else { self.number(exclusive)? } {
+                rules.push(Rule::Bound { keyword: exclusive, bound: beyond, limit });
+            }
+        }
+        if let Some(step) = self.number("multipleOf")? {
+            if step.as_f64().is_none_or(|step| step <= 0.0) {
+                return Err(self.wrong("`multipleOf` is not above 0"));
+            }
+            rules.push(Rule::MultipleOf(step));
+        }
+        Ok(())
+    }
+
+    fn texts(&mut self, rules: &mut Vec<Rule>) -> Result<(), Invalid> {
+        for (keyword, bound) in [("minLength", Bound::AtLeast), ("maxLength", Bound::AtMost)] {
+            rules.extend(self.count(keyword)?.map(|limit| Rule::Length { keyword, bound, limit }));
+        }
+        if let Some(source) = self.text("pattern")? {
+            rules.extend(self.compiler.pattern(self.id, source)?.map(Rule::Pattern));
+        }
+        Ok(())
+    }
+
+    fn arrays(&mut self, rules: &mut Vec<Rule>) -> Result<(), Invalid> {
+        for (keyword, bound) in [("minItems", Bound::AtLeast), ("maxItems", Bound::AtMost)] {
+            rules.extend(self.count(keyword)?.map(|limit| Rule::ItemCount { keyword, bound, limit }));
+        }
+        if self.flag("uniqueItems")? {
+            rules.push(Rule::UniqueItems);
+        }
+        let is_old = self.compiler.dialect < Dialect::Draft2020;
+        let has_tuple = is_old && self.members.get("items").is_some_and(Value::is_array);
+        let (prefix_keyword, rest_keyword) = match (is_old, has_tuple) {
+            (true, true) => ("items", "additionalItems"),
+            _ => ("prefixItems", "items"),
+        };
+        let prefix = if is_old && !has_tuple { Vec::new() } else { self.schemas(prefix_keyword)? };
+        let rest = self.schema(rest_keyword)?;
+        if !prefix.is_empty() || rest.is_some() {
+            rules.push(Rule::Items { prefix, prefix_keyword, rest, rest_keyword });
+        }
+        if self.compiler.dialect > Dialect::Draft4
+            && let Some(node) = self.schema("contains")?
+        {
+            let counts = self.compiler.dialect >= Dialect::Draft2019;
+            let min = if counts { self.count("minContains")?.unwrap_or(1) } else { 1 };
+            let max = if counts { self.count("maxContains")? } else { None };
+            rules.push(Rule::Contains { node, min, max });
+        }
+        Ok(())
+    }
+
+    fn objects(&mut self, rules: &mut Vec<Rule>) -> Result<(), Invalid> {
+        for (keyword, bound) in [("minProperties", Bound::AtLeast), ("maxProperties", Bound::AtMost)] {
+            rules.extend(self.count(keyword)?.map(|limit| Rule::MemberCount { keyword, bound, limit }));
+        }
+        if self.members.contains_key("required") {
+            let names = self.names("required", self.members.get("required"))?;
+            rules.push(Rule::Required(names));
+        }
+        let mut members = Members { additional: self.schema("additionalProperties")?, ..Members::default() };
+        members.named =
+            self.schemas_by_name("properties")?.into_iter().map(|(name, node)| (name.into(), node)).collect();
+        for (source, node) in self.schemas_by_name("patternProperties")? {
+            match self.compiler.pattern(self.id, source)? {
+                Some(pattern) => members.patterns.push((pattern, node)),
+                // Any member may be one that the pattern means.
+                None => members.additional = None,
+            }
+        }
+        if members.additional.is_some() || !members.named.is_empty() || !members.patterns.is_empty() {
+            rules.push(Rule::Members(members));
+        }
+        if self.compiler.dialect > Dialect::Draft4 {
+            rules.extend(self.schema("propertyNames")?.map(Rule::PropertyNames));
+        }
+        self.dependencies(rules)
+    }
+
+    fn dependencies(&mut self, rules: &mut Vec<Rule>) -> Result<(), Invalid> {
+        let (mut required, mut schemas) = (Vec::new(), Vec::new());
+        if self.compiler.dialect >= Dialect::Draft2019 {
+            for (name, wanted) in self.object("dependentRequired")?.into_iter().flatten() {
+                required.push((name.as_str().into(), self.names("dependentRequired", Some(wanted))?));
+            }
+            let named = self.schemas_by_name("dependentSchemas")?;
+            schemas.extend(named.into_iter().map(|(name, node)| (name.into(), node)));
+        } else {
+            for (name, wanted) in self.object("dependencies")?.into_iter().flatten() {
+                match wanted {
+                    Value::Array(_) => {
+                        required.push((name.as_str().into(), self.names("dependencies", Some(wanted))?));
+                    }
+                    schema => schemas.push((name.as_str().into(), self.child("dependencies", Some(name), schema)?)),
+                }
+            }
+        }
+        if !required.is_empty() {
+            rules.push(Rule::DependentRequired(required));
+        }
+        if !schemas.is_empty() {
+            rules.push(Rule::DependentSchemas(schemas));
+        }
+        Ok(())
+    }
+
+    fn combined(&mut self, rules: &mut Vec<Rule>) -> Result<(), Invalid> {
+        let kinds: [(&'static str, fn(Vec<NodeId>) -> Rule); 3] =
+            [("allOf", Rule::AllOf), ("anyOf", Rule::AnyOf), ("oneOf", Rule::OneOf)];
+        for (word, rule) in kinds {
+            if self.members.contains_key(word) {
+                let nodes = self.schemas(word)?;
+                if nodes.is_empty() {
+                    return Err(self.wrong(format!("`{word}` is empty")));
+                }
+                rules.push(rule(nodes));
+            }
+        }
+        rules.extend(self.schema("not")?.map(Rule::Not));
+        if self.compiler.dialect >= Dialect::Draft6And7
+            && let Some(condition) = self.schema("if")?
+        {
+            let (then, otherwise) = (self.schema("then")?, self.schema("else")?);
+            rules.push(Rule::If { condition, then, otherwise });
+        }
+        Ok(())
+    }
+
+    fn wrong(&self, what: impl Into<String>) -> Invalid {
+        self.compiler.wrong(self.id, what)
+    }
+
+    fn child(&mut self, word: &str, name: Option<&str>, schema: &'a Value) -> Result<NodeId, Invalid> {
+        let step = match name {
+            Some(name) => format!("/{word}/{}", name.replace('~', "~0").replace('/', "~1")),
+            None => format!("/{word}"),
+        };
+        self.compiler.node(Some(self.id), &step, schema)
+    }
+
+    fn schema(&mut self, word: &'static str) -> Result<Option<NodeId>, Invalid> {
+        match self.members.get(word) {
+            Some(schema) => self.child(word, None, schema).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    fn schemas(&mut self, word: &'static str) -> Result<Vec<NodeId>, Invalid> {
+        let schemas = self.array(word)?.map_or(&[][..], Vec::as_slice);
+        let child = |(place, schema): (usize, &'a Value)| self.child(word, Some(&place.to_string()), schema);
+        schemas.iter().enumerate().map(child).collect()
+    }
+
+    fn schemas_by_name(&mut self, word: &'static str) -> Result<Vec<(&'a str, NodeId)>, Invalid> {
+        let schemas = self.object(word)?.into_iter().flatten();
+        schemas.map(|(name, schema)| Ok((name.as_str(), self.child(word, Some(name), schema)?))).collect()
+    }
+
+    fn names(&self, word: &str, value: Option<&Value>) -> Result<Vec<Box<str>>, Invalid> {
+        let names = value.and_then(Value::as_array);
+        let names = names.and_then(|names| names.iter().map(|name| name.as_str().map(Box::from)).collect());
+        names.ok_or_else(|| self.wrong(format!("`{word}` is not a list of names")))
+    }
+
+    fn array(&self, word: &str) -> Result<Option<&'a Vec<Value>>, Invalid> {
+        let value = self.members.get(word);
+        value.map(|value| value.as_array().ok_or_else(|| self.wrong(format!("`{word}` is not an array")))).transpose()
+    }
+
+    fn object(&self, word: &str) -> Result<Option<&'a Map<String, Value>>, Invalid> {
+        let value = self.members.get(word);
+        value.map(|value| value.as_object().ok_or_else(|| self.wrong(format!("`{word}` is not an object")))).transpose()
+    }
+
+    fn text(&self, word: &str) -> Result<Option<&'a str>, Invalid> {
+        let value = self.members.get(word);
+        value.map(|value| value.as_str().ok_or_else(|| self.wrong(format!("`{word}` is not a string")))).transpose()
+    }
+
+    fn number(&self, word: &str) -> Result<Option<Number>, Invalid> {
+        let value = self.members.get(word);
+        let number = |value: &Value| value.as_number().cloned();
+        value.map(|value| number(value).ok_or_else(|| self.wrong(format!("`{word}` is not a number")))).transpose()
+    }
+
+    fn flag(&self, word: &str) -> Result<bool, Invalid> {
+        match self.members.get(word) {
+            None => Ok(false),
+            Some(value) => value.as_bool().ok_or_else(|| self.wrong(format!("`{word}` is not `true` or `false`"))),
+        }
+    }
+
+    fn count(&self, word: &str) -> Result<Option<u64>, Invalid> {
+        let whole = |float: f64| (float >= 0.0 && float.fract() == 0.0).then_some(float as u64);
+        let count = |value: &Value| value.as_u64().or_else(|| whole(value.as_f64()?));
+        let value = self.members.get(word);
+        value.map(|value| count(value).ok_or_else(|| self.wrong(format!("`{word}` is not a count")))).transpose()
+    }
+}
