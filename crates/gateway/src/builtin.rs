@@ -3,10 +3,12 @@
 use std::sync::{Arc, LazyLock};
 
 use serde_json::{Value, json};
+use sinew_schema::Meter;
 use sinew_tool::{Args, ErrorKind, Hints, Outcome, Tool, ToolError};
 
 use crate::check::Check;
 use crate::gateway::Gateway;
+use crate::prepare::ROOM;
 use crate::snapshot::Entry;
 use crate::specification;
 use crate::text::clean_line;
@@ -21,6 +23,8 @@ pub(crate) const NAMES: &[&str] = &[LIST_DEVICES, GET_DEVICE_EVENTS, specificati
 /// Events of one answer, unless the caller says otherwise.
 const USUAL_EVENTS: usize = 50;
 const MAX_EVENTS: usize = 200;
+
+const MAX_WORK: u64 = 5_000;
 
 pub(crate) struct BuiltIn {
     tool: Tool,
@@ -52,9 +56,10 @@ static TOOLS: LazyLock<Vec<BuiltIn>> = LazyLock::new(|| {
     let extra = specification::tools().map(|tool| (tool, true));
     let built_in = |(tool, is_extra): (Tool, bool)| {
         let tool = tool.with_hints(Hints::reading());
-        BuiltIn { input: Check::new(tool.input_schema.clone()), tool, is_extra }
+        let input = Check::new(tool.input_schema.clone(), ROOM).ok()?;
+        Some(BuiltIn { input, tool, is_extra })
     };
-    usual.into_iter().chain(extra).map(built_in).collect()
+    usual.into_iter().chain(extra).filter_map(built_in).collect()
 });
 
 /// The built-in tools, as lists show them; with those for specifications where they are wanted.
@@ -76,7 +81,9 @@ pub(crate) fn find(name: &str, spec_tools: bool) -> Option<&'static BuiltIn> {
 impl BuiltIn {
     pub(crate) async fn run(&self, gateway: &Gateway, args: Args) -> Result<Outcome, ToolError> {
         let args = Value::Object(args);
-        self.input.arguments(&self.tool.name, &args)?;
+        // These schemas are ours, and none takes more than a few steps for each argument.
+        let verdict = self.input.arguments(&self.tool.name, &args, &mut Meter::new(MAX_WORK));
+        verdict.map_err(|error| ToolError::new(ErrorKind::InvalidArguments, error.to_string()))??;
         match self.tool.name.as_str() {
             LIST_DEVICES => Ok(list_devices(gateway)),
             specification::VALIDATE => aside(move || specification::validate(&args)).await,

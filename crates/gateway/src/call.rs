@@ -6,10 +6,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::Value;
+use sinew_schema::{Exhausted, Meter};
 use sinew_tool::{Args, Call, Caller, Content, Device, ErrorKind, Outcome, Status, ToolError};
+use tokio::time::Instant;
 
 use crate::gateway::Gateway;
-use crate::offer::Offered;
 use crate::principal::{Principal, Role};
 use crate::record::{Record, weigh, weigh_value};
 use crate::route::{self, Target, Wish};
@@ -23,6 +24,8 @@ const MAX_DETAILS: usize = 64 << 10;
 /// How much longer than the budget the gateway waits. The device counts the same budget and knows whether
 /// the call was sent at all, so its word comes first; a quarter of a second is ample for it on a busy machine.
 const SLACK: Duration = Duration::from_millis(250);
+/// Longer than any call; a clock can still count it.
+const LONGEST: Duration = Duration::from_secs(365 * 86_400);
 
 /// One call by public name.
 #[derive(Clone)]
@@ -91,27 +94,78 @@ impl Gateway {
             };
         record.aim(holder);
 
-        let args = check(holder.offered, args)?;
+        let budget = budget.unwrap_or(self.settings().budget).min(self.settings().max_budget).min(LONGEST);
+        let ends = Instant::now() + budget;
+        let checked = tokio::time::timeout_at(ends, self.check(holder, args)).await;
+        let args = checked.map_err(|_| unchecked(holder, budget))??;
         let device = decide(holder)?;
         let limit = self.settings().queue;
         let _place = holder.entry.traffic.enter(limit).ok_or_else(|| busy(holder, limit))?;
 
-        let budget = budget.unwrap_or(self.settings().budget).min(self.settings().max_budget);
         let from = who.name.clone();
-        let call = Call { tool: holder.offered.tool.name.clone(), args, budget, from, caller };
+        let left = ends.saturating_duration_since(Instant::now());
+        let call = Call { tool: holder.offered.tool.name.clone(), args, budget: left, from, caller };
         record.note_sent();
-        let answer = tokio::time::timeout(budget.saturating_add(SLACK), send(device.as_ref(), call)).await;
-        let outcome = answer.map_err(|_| too_slow(holder, budget))?.map_err(tidy)?;
-        judge(holder, outcome, self.settings().max_outcome)
+        let answer = async { self.judge(holder, send(device.as_ref(), call).await.map_err(tidy)?).await };
+        let answer = tokio::time::timeout_at(ends + SLACK, answer).await;
+        answer.map_err(|_| too_slow(holder, budget))?
     }
-}
 
-fn check(offered: &Offered, args: Args) -> Result<Args, ToolError> {
-    let args = Value::Object(args);
-    offered.input.arguments(&offered.tool.name, &args)?;
-    match args {
-        Value::Object(args) => Ok(args),
-        _ => Ok(Args::new()),
+    async fn check(&self, holder: Holder<'_>, args: Args) -> Result<Args, ToolError> {
+        let (check, tool) = (holder.offered.input.clone(), holder.offered.tool.name.clone());
+        let turn = &holder.entry.traffic.checks;
+        let check = move |args: &Value, meter: &mut Meter| check.arguments(&tool, args, meter);
+        let (args, verdict) = self.validation().check(turn, Value::Object(args), check).await;
+        verdict.map_err(|_| too_much_to_check(holder))??;
+        match args {
+            Value::Object(args) => Ok(args),
+            _ => Ok(Args::new()),
+        }
+    }
+
+    /// The answer must be of a size to pass on, and what the tool's output schema promises.
+    async fn judge(&self, holder: Holder<'_>, mut outcome: Outcome) -> Result<Outcome, ToolError> {
+        let (tool, title, max) = (&holder.offered.tool.name, holder.entry.title(), self.settings().max_outcome);
+        let size = weigh(&outcome);
+        if size > max {
+            let message = format!(
+                "the answer of `{tool}` on {title} has {size} bytes, more than the {max} that are passed on; ask for less"
+            );
+            return Err(ToolError::new(ErrorKind::TooLarge, message));
+        }
+        let Some(check) = &holder.offered.output else { return Ok(outcome) };
+        let turn = &holder.entry.traffic.checks;
+        if outcome.structured.is_none()
+            && let [Content::Text(text)] = outcome.content.as_mut_slice()
+        {
+            // A device that speaks JSON in a text has kept its promise in another form.
+            (*text, outcome.structured) = self.validation().read(turn, std::mem::take(text)).await;
+        }
+        let fault = match outcome.structured.take() {
+            None => "it holds no JSON".to_owned(),
+            Some(structured) => {
+                let (check, tool) = (check.clone(), tool.clone());
+                let check = move |answer: &Value, meter: &mut Meter| check.answer(&tool, answer, meter);
+                let (structured, verdict) = self.validation().check(turn, structured, check).await;
+                outcome.structured = Some(structured);
+                match verdict {
+                    Ok(Ok(())) => return Ok(outcome),
+                    Ok(Err(fault)) => fault,
+                    // Schema and answer are both the device's, so the tool is not offered any more.
+                    Err(Exhausted) => {
+                        let why = "checking its answer against its output schema takes more work than allowed";
+                        self.withdraw(holder, why);
+                        why.to_owned()
+                    }
+                }
+            }
+        };
+        Err(ToolError::new(
+            ErrorKind::BadAnswer,
+            format!(
+                "the answer of `{tool}` on {title} is not what its output schema promises ({fault}); the call may have had its effect"
+            ),
+        ))
     }
 }
 
@@ -148,39 +202,6 @@ async fn send(device: &dyn Device, call: Call) -> Result<Outcome, ToolError> {
     })
 }
 
-/// The answer must be of a size to pass on, and what the tool's output schema promises.
-fn judge(holder: Holder<'_>, mut outcome: Outcome, max: usize) -> Result<Outcome, ToolError> {
-    let (tool, title) = (&holder.offered.tool.name, holder.entry.title());
-    let size = weigh(&outcome);
-    if size > max {
-        let message = format!(
-            "the answer of `{tool}` on {title} has {size} bytes, more than the {max} that are passed on; ask for less"
-        );
-        return Err(ToolError::new(ErrorKind::TooLarge, message));
-    }
-    let Some(check) = &holder.offered.output else { return Ok(outcome) };
-    if outcome.structured.is_none() {
-        // A device that speaks JSON in a text has kept its promise in another form.
-        outcome.structured = match outcome.content.as_slice() {
-            [Content::Text(text)] => serde_json::from_str(text).ok(),
-            _ => None,
-        };
-    }
-    let fault = match &outcome.structured {
-        Some(structured) => check.answer(structured).err(),
-        None => Some("it holds no JSON".to_owned()),
-    };
-    match fault {
-        None => Ok(outcome),
-        Some(fault) => Err(ToolError::new(
-            ErrorKind::BadAnswer,
-            format!(
-                "the answer of `{tool}` on {title} is not what its output schema promises ({fault}); the call may have had its effect"
-            ),
-        )),
-    }
-}
-
 /// What a device says in an error is read by people and models.
 fn tidy(mut error: ToolError) -> ToolError {
     error.message = clean(&error.message, MAX_MESSAGE);
@@ -193,6 +214,26 @@ fn tidy(mut error: ToolError) -> ToolError {
 fn busy(holder: Holder<'_>, limit: usize) -> ToolError {
     let message =
         format!("{} already has {limit} calls under way; try again when some are answered", holder.entry.title());
+    ToolError::new(ErrorKind::Busy, message)
+}
+
+fn too_much_to_check(holder: Holder<'_>) -> ToolError {
+    let message = format!(
+        "the arguments of `{}` take more work to check against the schema of {} than allowed, and nothing was sent; \
+         send less, or nest it less deep",
+        holder.offered.tool.name,
+        holder.entry.title()
+    );
+    ToolError::new(ErrorKind::InvalidArguments, message)
+}
+
+fn unchecked(holder: Holder<'_>, budget: Duration) -> ToolError {
+    let message = format!(
+        "the arguments of `{}` on {} were not checked within {} s, and nothing was sent; try again",
+        holder.offered.tool.name,
+        holder.entry.title(),
+        budget.as_secs_f64()
+    );
     ToolError::new(ErrorKind::Busy, message)
 }
 

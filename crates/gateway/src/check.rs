@@ -1,33 +1,33 @@
 //! Arguments and answers against a JSON Schema, with errors a model can act on.
 
-use std::sync::Arc;
-
-use jsonschema::error::{ValidationError, ValidationErrorKind};
-use jsonschema::{PatternOptions, Validator};
 use serde_json::{Value, json};
+use sinew_schema::{Cost, Exhausted, Failure, Invalid, Meter, Rejection, Step, Validator};
 use sinew_tool::{ErrorKind, Schema, ToolError};
 
-use crate::schema::nameless;
 use crate::text::clean_line;
 
-/// A schema, ready to judge. Shared by all tools with the same schema.
+/// A compiled schema. Shared by all tools with the same schema.
 pub(crate) struct Check {
     schema: Schema,
     /// Why the schema does not compile, where it does not; then everything fits.
     validator: Result<Validator, String>,
 }
 
+/// `Err` where finding out takes more work than the meter allows.
+pub(crate) type Verdict<E> = Result<Result<(), E>, Exhausted>;
+
 impl Check {
-    pub(crate) fn new(schema: Schema) -> Check {
-        // A pattern of a device must not cost more than it is worth: few steps back, small automata.
-        let patterns =
-            PatternOptions::fancy_regex().backtrack_limit(10_000).size_limit(1 << 20).dfa_size_limit(1 << 20);
-        let options = jsonschema::options().offline().with_pattern_options(patterns);
-        let validator = options.build(&nameless(&schema)).map_err(|error| clean_line(&error.to_string(), 200));
-        Check { schema, validator }
+    /// Compiles a schema. The error says that it needs more than `room`, or that checking it would never end.
+    pub(crate) fn new(schema: Schema, room: Cost) -> Result<Check, Invalid> {
+        let validator = match Validator::compile(&schema, room) {
+            Ok(validator) => Ok(validator),
+            Err(wrong @ Invalid::Wrong { .. }) => Err(clean_line(&wrong.to_string(), 200)),
+            Err(invalid) => return Err(invalid),
+        };
+        Ok(Check { schema, validator })
     }
 
-    /// Why the schema cannot judge anything.
+    /// Why the schema cannot be used for checking.
     pub(crate) fn fault(&self) -> Option<&str> {
         self.validator.as_ref().err().map(String::as_str)
     }
@@ -36,100 +36,122 @@ impl Check {
         &self.schema
     }
 
-    /// Judges the arguments of a call.
-    pub(crate) fn arguments(&self, tool: &str, args: &Value) -> Result<(), ToolError> {
-        match self.first_error(args) {
-            None => Ok(()),
-            Some(error) => Err(explain(&self.schema, tool, &error)),
-        }
+    pub(crate) fn cost(&self) -> Cost {
+        self.validator.as_ref().map_or(Cost::default(), Validator::cost)
     }
 
-    /// Judges an answer; the fault in one sentence.
-    pub(crate) fn answer(&self, answer: &Value) -> Result<(), String> {
-        match self.first_error(answer) {
-            None => Ok(()),
-            Some(error) => Err(clean_line(&error.to_string(), 200)),
-        }
+    /// Patterns that are not enforced, with the reason.
+    pub(crate) fn unenforced(&self) -> &[String] {
+        self.validator.as_ref().map_or(&[], Validator::unenforced)
     }
 
-    fn first_error<'i>(&self, value: &'i Value) -> Option<ValidationError<'i>> {
-        self.validator.as_ref().ok()?.validate(value).err()
+    /// Checks the arguments of a call.
+    pub(crate) fn arguments(&self, tool: &str, args: &Value, meter: &mut Meter) -> Verdict<ToolError> {
+        self.first_failure(args, meter, |failure| {
+            let (parameter, issue) = explain(&self.schema, tool, failure);
+            let subject = match parameter.as_str() {
+                "" => "the arguments: what was given".to_owned(),
+                parameter => format!("argument `{parameter}`"),
+            };
+            ToolError::new(ErrorKind::InvalidArguments, format!("{subject} {issue}"))
+                .with_details(json!({"parameter_name": parameter, "issue": issue}))
+        })
+    }
+
+    /// Checks an answer; the fault in one sentence.
+    pub(crate) fn answer(&self, tool: &str, answer: &Value, meter: &mut Meter) -> Verdict<String> {
+        self.first_failure(answer, meter, |failure| {
+            let (path, issue) = explain(&self.schema, tool, failure);
+            if path.is_empty() { format!("it {issue}") } else { format!("`{path}` {issue}") }
+        })
+    }
+
+    fn first_failure<E>(&self, value: &Value, meter: &mut Meter, tell: impl FnOnce(&Failure<'_>) -> E) -> Verdict<E> {
+        let Ok(validator) = &self.validator else { return Ok(Ok(())) };
+        match validator.check(value, meter) {
+            Ok(()) => Ok(Ok(())),
+            Err(Rejection::Failed(failure)) => Ok(Err(tell(&failure))),
+            Err(Rejection::Exhausted) => Err(Exhausted),
+        }
     }
 }
 
-/// What is wrong with an argument, in the caller's words.
-fn explain(schema: &Arc<Value>, tool: &str, error: &ValidationError<'_>) -> ToolError {
-    let path = argument_path(&error.instance_path().to_string());
-    let place = error.schema_path().to_string();
-    // The error points at a keyword; the schema that holds it tells the whole expectation.
-    let node = place.rsplit_once('/').and_then(|(parent, _)| schema.pointer(parent));
+/// Which part of the value is wrong, and what is wrong with it.
+fn explain(schema: &Value, tool: &str, failure: &Failure<'_>) -> (String, String) {
+    let path = shown_path(&failure.path);
     let join = |name: &str| if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") };
-    let (parameter, issue) = match error.kind() {
-        ValidationErrorKind::Required { property } => {
-            let name = property.as_str().unwrap_or_default();
-            let wanted = node.and_then(|node| node.get("properties")?.get(name)).map(expectation);
+    // The schema that holds the keyword says all that is expected.
+    let node = schema.pointer(&failure.schema);
+    let member = failure.member.as_deref().unwrap_or_default();
+    let (path, issue) = match failure.keyword {
+        "required" => {
+            let wanted = node.and_then(|node| node.get("properties")?.get(member)).map(expectation);
             let wanted = wanted.map_or(String::new(), |wanted| format!(": it must be {wanted}"));
-            (join(name), format!("is missing{wanted}"))
+            (join(member), format!("is missing{wanted}"))
         }
-        ValidationErrorKind::AdditionalProperties { unexpected }
-        | ValidationErrorKind::UnevaluatedProperties { unexpected } => {
-            let name = unexpected.first().map_or("", String::as_str);
+        "additionalProperties" | "unevaluatedProperties" => {
             let known = node.and_then(|node| node.get("properties")).and_then(Value::as_object);
             let known: Vec<String> =
                 known.into_iter().flat_map(|known| known.keys()).take(20).map(|name| format!("`{name}`")).collect();
             let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
-            (join(name), format!("is not known; `{tool}` takes {known}"))
+            (join(member), format!("is not known; `{tool}` takes {known}"))
         }
-        kind => {
-            let wanted = node.map(expectation).filter(|_| speaks_for_itself(kind));
+        "propertyNames" => (join(member), "has a name that is not allowed".to_owned()),
+        keyword => {
+            let wanted = node.map(expectation).filter(|_| EXPECTED.contains(&keyword));
             let issue = match wanted {
-                Some(wanted) => format!("must be {wanted}, got {}", describe(error.instance())),
-                None => format!("is not valid: {}", clean_line(&error.to_string(), 200)),
+                Some(wanted) => format!("must be {wanted}, got {}", describe(failure.value)),
+                None => unfulfilled(keyword, node),
             };
-            (path.clone(), issue)
+            (path, issue)
         }
     };
-    let parameter = clean_line(&parameter, 100);
-    let issue = clean_line(&issue, 500);
-    let subject = if parameter.is_empty() {
-        "the arguments: what was given".to_owned()
-    } else {
-        format!("argument `{parameter}`")
-    };
-    ToolError::new(ErrorKind::InvalidArguments, format!("{subject} {issue}"))
-        .with_details(json!({"parameter_name": parameter, "issue": issue}))
+    (clean_line(&path, 100), clean_line(&issue, 500))
 }
 
-/// Whether type, range, enum and the like explain this failure.
-fn speaks_for_itself(kind: &ValidationErrorKind) -> bool {
-    use ValidationErrorKind as Kind;
-    matches!(
-        kind,
-        Kind::Type { .. }
-            | Kind::Enum { .. }
-            | Kind::Constant { .. }
-            | Kind::Minimum { .. }
-            | Kind::Maximum { .. }
-            | Kind::ExclusiveMinimum { .. }
-            | Kind::ExclusiveMaximum { .. }
-            | Kind::MinLength { .. }
-            | Kind::MaxLength { .. }
-            | Kind::Pattern { .. }
-            | Kind::MinItems { .. }
-            | Kind::MaxItems { .. }
-    )
+/// The keywords that [`expectation`] puts into words.
+const EXPECTED: &[&str] = &[
+    "type",
+    "enum",
+    "const",
+    "minimum",
+    "maximum",
+    "exclusiveMinimum",
+    "exclusiveMaximum",
+    "minLength",
+    "maxLength",
+    "pattern",
+    "minItems",
+    "maxItems",
+];
+
+/// What is wrong where another keyword is not fulfilled.
+fn unfulfilled(keyword: &str, node: Option<&Value>) -> String {
+    let limit = node.and_then(|node| node.get(keyword)).map(Value::to_string).unwrap_or_default();
+    match keyword {
+        "anyOf" => "fits none of the forms that are allowed (`anyOf`)".to_owned(),
+        "oneOf" => "does not fit exactly one of the forms that are allowed (`oneOf`)".to_owned(),
+        "not" => "has a form that is excluded (`not`)".to_owned(),
+        "multipleOf" => format!("must be a multiple of {limit}"),
+        "minProperties" => format!("must have at least {limit} members"),
+        "maxProperties" => format!("must have at most {limit} members"),
+        "uniqueItems" => "has the same item twice".to_owned(),
+        "contains" => "does not contain the items that are expected (`contains`)".to_owned(),
+        "items" | "prefixItems" | "additionalItems" | "unevaluatedItems" => "has too many items".to_owned(),
+        _ => "is not allowed".to_owned(),
+    }
 }
 
-/// `/a/0/b` as `a[0].b`.
-fn argument_path(pointer: &str) -> String {
+/// `a[0].b`
+fn shown_path(steps: &[Step<'_>]) -> String {
     let mut path = String::new();
-    for part in pointer.split('/').skip(1) {
-        let part = part.replace("~1", "/").replace("~0", "~");
-        if !path.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit()) {
-            path.push_str(&format!("[{part}]"));
-        } else {
-            path.push_str(if path.is_empty() { "" } else { "." });
-            path.push_str(&part);
+    for step in steps {
+        match step {
+            Step::Item(place) => path.push_str(&format!("[{place}]")),
+            Step::Member(name) => {
+                path.push_str(if path.is_empty() { "" } else { "." });
+                path.push_str(name);
+            }
         }
     }
     path
@@ -213,12 +235,19 @@ fn describe(value: &Value) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
+    use crate::prepare::ROOM;
+
+    fn compiled(schema: Value) -> Check {
+        Check::new(Arc::new(schema), ROOM).unwrap()
+    }
 
     fn check(schema: Value, args: Value) -> Result<(), ToolError> {
-        let check = Check::new(Arc::new(schema));
+        let check = compiled(schema);
         assert_eq!(check.fault(), None);
-        check.arguments("the_tool", &args)
+        check.arguments("the_tool", &args, &mut Meter::new(10_000)).unwrap()
     }
 
     fn says(schema: Value, args: Value, expected: &str) {
@@ -307,22 +336,51 @@ mod tests {
     }
 
     #[test]
+    fn what_no_expectation_says_has_a_sentence_of_its_own() {
+        let one = |schema: Value| json!({"type": "object", "properties": {"a": schema}});
+        for (schema, given, issue) in [
+            (json!({"anyOf": [{"type": "string"}, {"type": "null"}]}), json!(1), "fits none of the forms"),
+            (json!({"oneOf": [true, true]}), json!(1), "does not fit exactly one"),
+            (json!({"not": {}}), json!(1), "has a form that is excluded"),
+            (json!({"multipleOf": 5}), json!(7), "must be a multiple of 5"),
+            (json!({"minProperties": 1}), json!({}), "must have at least 1 members"),
+            (json!({"uniqueItems": true}), json!([1, 1]), "has the same item twice"),
+            (json!({"prefixItems": [true], "items": false}), json!([1, 2]), "has too many items"),
+            (json!(false), json!(1), "is not allowed"),
+        ] {
+            let message = check(one(schema), json!({"a": given})).unwrap_err().message;
+            assert!(message.starts_with(&format!("argument `a` {issue}")), "{message}");
+        }
+        says(
+            one(json!({"propertyNames": {"maxLength": 1}})),
+            json!({"a": {"bb": 1}}),
+            "argument `a.bb` has a name that is not allowed",
+        );
+    }
+
+    #[test]
     fn a_schema_that_does_not_compile_lets_everything_through() {
-        let check = Check::new(Arc::new(json!({"type": "object", "properties": {"a": {"type": "loud"}}})));
-        assert!(check.fault().is_some());
-        assert_eq!(check.arguments("x", &json!({"a": 1})), Ok(()));
+        for broken in
+            [json!({"properties": {"a": {"type": "loud"}}}), json!({"$ref": "http://127.0.0.1:1/schema.json"})]
+        {
+            let check = compiled(broken);
+            assert!(check.fault().is_some());
+            assert_eq!(check.arguments("x", &json!({"a": 1}), &mut Meter::new(0)), Ok(Ok(())));
+        }
     }
 
     #[test]
-    fn a_remote_reference_is_not_fetched() {
-        let check = Check::new(Arc::new(json!({"$ref": "http://127.0.0.1:1/schema.json"})));
-        assert!(check.fault().is_some());
+    fn an_answer_that_does_not_fit_is_explained() {
+        let check = compiled(json!({"properties": {"a": {"items": {"type": "integer"}}}, "required": ["a"]}));
+        let answer = |answer: Value| check.answer("x", &answer, &mut Meter::new(1_000)).unwrap().unwrap_err();
+        assert_eq!(answer(json!({"a": ["b"]})), "`a[0]` must be an integer, got the string \"b\"");
+        assert_eq!(answer(json!({})), "`a` is missing: it must be a value");
     }
 
     #[test]
-    fn a_pattern_built_to_run_for_ever_is_cut_short() {
-        let schema = json!({"type": "object", "properties": {"a": {"type": "string", "pattern": "^(a+)+(?=b)$"}}});
-        let check = Check::new(Arc::new(schema));
-        assert!(check.arguments("x", &json!({"a": "a".repeat(2000)})).is_err());
+    fn work_that_is_not_worth_it_is_given_up() {
+        let check = compiled(json!({"properties": {"a": {"pattern": "^(a+)+(?=b)$"}}}));
+        let mut meter = Meter::new(10_000);
+        assert_eq!(check.arguments("x", &json!({"a": "a".repeat(20_000)}), &mut meter), Err(Exhausted));
     }
 }

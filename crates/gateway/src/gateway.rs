@@ -14,10 +14,11 @@ use crate::pins::Pins;
 use crate::principal::{Principal, Role};
 use crate::registry::{Agreement, Registry};
 use crate::settings::{MAX_DEVICE_EVENTS, OpenError, Settings};
-use crate::snapshot::{Presence, Snapshot};
+use crate::snapshot::{Holder, Presence, Snapshot};
 use crate::store::{Cursor, Store};
 use crate::text::clean_line;
 use crate::tokens::{self, Tokens};
+use crate::validation::Validation;
 use crate::view::{AuditRecord, DeviceView, EventPage, Shape, ToolList};
 use crate::watch::Watch;
 
@@ -38,6 +39,7 @@ pub struct Gateway {
 struct Inner {
     settings: Settings,
     registry: Arc<Registry>,
+    validation: Validation,
     tokens: Tokens,
     lobby: Lobby,
     events: broadcast::Sender<DeviceId>,
@@ -70,7 +72,16 @@ impl Gateway {
         report_health(&store, &registry);
         let tokens = Tokens::new(own, tokens, store.clone(), registry.clone());
         Ok(Gateway {
-            inner: Arc::new(Inner { settings, registry, tokens, lobby, events, store, lock: Mutex::new(lock) }),
+            inner: Arc::new(Inner {
+                settings,
+                registry,
+                validation: Validation::new(),
+                tokens,
+                lobby,
+                events,
+                store,
+                lock: Mutex::new(lock),
+            }),
         })
     }
 
@@ -245,6 +256,16 @@ impl Gateway {
 
     pub(crate) fn lobby(&self) -> &Lobby {
         &self.inner.lobby
+    }
+
+    pub(crate) fn validation(&self) -> &Validation {
+        &self.inner.validation
+    }
+
+    /// Stops offering a tool whose checks cost too much.
+    pub(crate) fn withdraw(&self, holder: Holder<'_>, why: &str) {
+        let (entry, tool) = (holder.entry, &holder.offered.tool.name);
+        self.inner.registry.withdraw(&entry.id, &entry.traffic, tool, why);
     }
 
     pub(crate) fn settings(&self) -> &Settings {

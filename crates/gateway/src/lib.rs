@@ -3,10 +3,10 @@
 //! [`Gateway`] is the one door. Families announce devices to it, doors list and call tools through
 //! it, and nothing else reaches a device. It knows no protocol: neither HTTP nor the board dialect.
 //!
-//! Where things are: `registry` (who is here; the only writer) publishes a `snapshot`; `offer`
-//! admits what a device offers, with `names`, `schema`, `bounds` and `check`, and `pins` remembers what
-//! was agreed; `fold` makes the lists; `call`
-//! conducts a call, with `route` and `record`; `store` remembers; boards that nobody knows wait in the
+//! Where things are: `registry` (who is here; the only writer) publishes a `snapshot`; `prepare`
+//! checks and compiles what a device offers, with `schema`, `bounds` and `check`; `offer` names it, with
+//! `names`, and `pins` remembers what was agreed; `fold` makes the lists; `call` conducts a call, with
+//! `route`, `validation` and `record`; `store` remembers; boards that nobody knows wait in the
 //! `lobby`.
 
 mod bounds;
@@ -23,6 +23,7 @@ mod lock;
 mod names;
 mod offer;
 mod pins;
+mod prepare;
 mod principal;
 mod record;
 mod registry;
@@ -34,6 +35,7 @@ mod specification;
 mod store;
 mod text;
 mod tokens;
+mod validation;
 mod view;
 mod watch;
 

@@ -30,23 +30,16 @@ pub(crate) struct Pins {
     file: Option<PathBuf>,
 }
 
-/// The tools of a device of which some are held back.
+/// The tools of a device that are held back.
 #[derive(Debug)]
 pub(crate) struct Held {
-    /// All of them, as the device gave them.
-    pub toolset: Arc<Toolset>,
-    /// Why, for each that is held back.
+    /// Why, for each.
     pub verdicts: Vec<Verdict>,
 }
 
 impl Held {
     pub(crate) fn holds(&self, tool: &str) -> bool {
         self.verdicts.iter().any(|verdict| verdict.tool == tool)
-    }
-
-    /// The tools that are offered.
-    pub(crate) fn rest(&self) -> Toolset {
-        Toolset::new(self.toolset.iter().filter(|tool| !self.holds(&tool.name)).cloned())
     }
 
     /// Their names, as an event tells them.
@@ -147,7 +140,7 @@ impl Pins {
         }
         let verdicts: Vec<Verdict> =
             verdicts.into_iter().filter(|verdict| verdict.decision == Decision::Quarantined).collect();
-        let held = (!verdicts.is_empty()).then(|| Held { toolset: tools.clone(), verdicts });
+        let held = (!verdicts.is_empty()).then(|| Held { verdicts });
         (held, has_changed)
     }
 

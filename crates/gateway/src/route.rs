@@ -37,9 +37,13 @@ pub(crate) fn find<'s>(
             let offered = entry.offer.find(tool).filter(|offered| offered.is_seen(sees_user_tools));
             let offered = offered.ok_or_else(|| {
                 let (title, name) = (entry.title(), clean_line(tool, 128));
-                let message = match entry.held.as_ref().filter(|held| held.holds(tool)) {
-                    Some(held) => format!("`{name}` of {title} is held back: {}", held.remedy(&entry.id)),
-                    None => format!("{title} has no tool `{name}`; `sinew tools {}` lists those it has", entry.id),
+                let held = entry.held.as_ref().filter(|held| held.holds(tool));
+                let message = match (held, entry.withdrawn.get(tool)) {
+                    (Some(held), _) => format!("`{name}` of {title} is held back: {}", held.remedy(&entry.id)),
+                    (None, Some(why)) => format!("`{name}` of {title} is not offered: {why}"),
+                    (None, None) => {
+                        format!("{title} has no tool `{name}`; `sinew tools {}` lists those it has", entry.id)
+                    }
                 };
                 ToolError::new(ErrorKind::UnknownTool, message)
             })?;

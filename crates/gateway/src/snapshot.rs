@@ -6,11 +6,13 @@ use std::sync::{Arc, OnceLock};
 
 use serde_json::Value;
 use sinew_tool::{Device, DeviceId, DeviceInfo, Status, Toolset};
+use tokio::sync::Semaphore;
 use tokio::time::Instant;
 
 use crate::fold::{Fold, Unfold};
 use crate::offer::{Offer, Offered};
 use crate::pins::Held;
+use crate::prepare::Withdrawn;
 use crate::text::{clean, clean_line};
 use crate::view::DeviceView;
 
@@ -48,6 +50,8 @@ pub(crate) struct Entry {
     pub offer: Arc<Offer>,
     pub pinned: bool,
     pub held: Option<Arc<Held>>,
+    /// Tools that are not offered, because they cost too much.
+    pub withdrawn: Arc<Withdrawn>,
     pub presence: Presence,
     /// Since when it is here or away, in milliseconds of Unix time.
     pub since: i64,
@@ -64,15 +68,22 @@ pub(crate) enum Presence {
 }
 
 /// What is under way with a device.
-#[derive(Default)]
 pub(crate) struct Traffic {
     calls: AtomicU32,
+    /// One larger check at a time; see `validation`.
+    pub checks: Arc<Semaphore>,
     /// Events that wait for the store.
     pub events: Arc<AtomicU32>,
 }
 
 /// A place in a device's queue; dropping it frees the place.
 pub(crate) struct Place(Arc<Traffic>);
+
+impl Default for Traffic {
+    fn default() -> Traffic {
+        Traffic { calls: AtomicU32::default(), checks: Arc::new(Semaphore::new(1)), events: Arc::default() }
+    }
+}
 
 impl Traffic {
     pub(crate) fn enter(self: &Arc<Traffic>, max: usize) -> Option<Place> {
@@ -186,7 +197,9 @@ impl Entry {
                 ("away".to_owned(), Some(remedy.to_owned()))
             }
             (Presence::Here(_), Status::Ready) => {
-                ("ready".to_owned(), self.held.as_ref().map(|held| held.remedy(&self.id)))
+                let remedies: Vec<String> =
+                    self.held.iter().map(|held| held.remedy(&self.id)).chain(self.why_withdrawn()).collect();
+                ("ready".to_owned(), (!remedies.is_empty()).then(|| remedies.join("; ")))
             }
             (Presence::Here(_), Status::Limited { state, remedy }) => {
                 (clean_line(state, 32), Some(clean_line(remedy, 300)))
@@ -194,9 +207,19 @@ impl Entry {
         }
     }
 
-    /// All tools as the device gave them, also those that are held back.
+    /// Why tools are not offered, in one sentence.
+    fn why_withdrawn(&self) -> Option<String> {
+        let (tool, why) = self.withdrawn.first_key_value()?;
+        let more = match self.withdrawn.len() - 1 {
+            0 => String::new(),
+            more => format!(", and {more} more tools are not either"),
+        };
+        Some(format!("`{}` is not offered{more}: {why}; simplify its schemas", clean_line(tool, 64)))
+    }
+
+    /// All tools as the device gave them, also those that are not offered.
     pub(crate) fn toolset(&self) -> &Arc<Toolset> {
-        self.held.as_ref().map_or(&self.offer.toolset, |held| &held.toolset)
+        &self.offer.prepared.toolset
     }
 
     /// `board-ddee01`, or `board-ddee01 "kitchen"`.
@@ -243,6 +266,7 @@ impl Entry {
             tools: self.offer.tools.len(),
             pinned: self.pinned,
             quarantined: self.held.as_ref().map_or(0, |held| held.verdicts.len()),
+            withdrawn: (*self.withdrawn).clone(),
             since: self.since,
             admission: self.info.admission.clone(),
             attributes,

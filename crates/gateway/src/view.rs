@@ -37,6 +37,8 @@ pub struct DeviceView {
     pub pinned: bool,
     /// How many of its tools are held back, because they changed otherwise.
     pub quarantined: usize,
+    /// Tools that are not offered because checking them would cost too much; the reason by name.
+    pub withdrawn: BTreeMap<String, String>,
     /// Since when it is in this state, in milliseconds of Unix time.
     pub since: i64,
     pub admission: Admission,
@@ -64,6 +66,7 @@ impl DeviceView {
             "tools": self.tools,
             "pinned": self.pinned,
             "quarantined": self.quarantined,
+            "withdrawn": self.withdrawn,
             "since": self.since,
             "attributes": self.attributes,
         });

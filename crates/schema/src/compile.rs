@@ -51,6 +51,9 @@ impl AddAssign for Cost {
 pub enum Invalid {
     #[error("{}: {what}", shown(.at))]
     Wrong { at: String, what: String },
+    /// It would be applied to the same value for ever.
+    #[error("{}: it refers to itself without end", shown(.at))]
+    Endless { at: String },
     /// It needs more than the room that was given.
     #[error("it has more {0} than allowed")]
     TooCostly(&'static str),
@@ -204,7 +207,7 @@ impl<'a> Compiler<'a> {
                 }
                 match marks[id.index()] {
                     Mark::Done => continue,
-                    Mark::Open => return Err(self.wrong(id, "it refers to itself without end")),
+                    Mark::Open => return Err(Invalid::Endless { at: self.validator.pointer(id) }),
                     Mark::New => {}
                 }
                 marks[id.index()] = Mark::Open;

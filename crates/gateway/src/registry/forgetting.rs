@@ -177,7 +177,7 @@ impl Writer {
         let mut users: HashMap<(String, String), DeviceKey> = HashMap::new();
         let mut seen = HashSet::new();
         for other in self.devices.values().filter(|other| seen.insert(Arc::as_ptr(&other.offer))) {
-            for tool in other.offer.toolset.iter() {
+            for tool in other.toolset().iter() {
                 for digest in [tool.input_digest().hex(), String::new()] {
                     users.insert((tool.name.clone(), digest), other.info.key.clone());
                 }

@@ -13,12 +13,13 @@ use std::time::SystemTime;
 
 use arc_swap::ArcSwap;
 use serde_json::json;
-use sinew_tool::{DeviceEvent, Notice, ToolError};
+use sinew_tool::{DeviceEvent, DeviceId, Notice, ToolError};
 use tokio::sync::watch;
 
 use crate::pins::{Pins, Turn};
+use crate::prepare::Workshop;
 use crate::settings::Settings;
-use crate::snapshot::Snapshot;
+use crate::snapshot::{Snapshot, Traffic};
 use crate::store::{Commit, Loaded, Store};
 use crate::view::DeviceView;
 pub(crate) use writer::Agreement;
@@ -30,32 +31,36 @@ pub(crate) struct Registry {
     current: ArcSwap<Snapshot>,
     /// Tells the version to those who wait for a change.
     told: watch::Sender<u64>,
+    workshop: Workshop,
 }
 
 impl Registry {
     /// Takes up where the last gateway on this store stopped: everything known, everybody away.
     pub(crate) fn new(loaded: Loaded, store: Arc<Store>, pins: Pins, settings: &Settings) -> Registry {
-        let writer = Writer::new(loaded, store, pins, settings);
+        let workshop = Workshop::default();
+        let writer = Writer::new(loaded, store, pins, settings, &workshop);
         let first = Snapshot::build(0, writer.entries(), writer.names.clone(), None);
         Registry {
             writer: Mutex::new(writer),
             version: AtomicU64::new(0),
             current: ArcSwap::from_pointee(first),
             told: watch::Sender::new(0),
+            workshop,
         }
     }
 
     pub(crate) fn apply(&self, event: DeviceEvent) {
-        // What a device says of itself is asked before the lock is taken: families have locks too.
+        // What a device says of itself is asked and checked before the lock is taken: families have locks
+        // too, and nobody waits while schemas are compiled.
         let mut turn = None;
         let has_forgotten = self.write(Writer::tidy);
         let has_changed = match event {
             DeviceEvent::Joined(device) => {
-                let (info, tools) = (device.info(), device.tools());
+                let (info, tools) = (device.info(), self.workshop.prepare(&device.tools()));
                 self.write(|writer| writer.join(device, info, &tools, &mut turn))
             }
             DeviceEvent::Changed(device) => {
-                let (info, tools) = (device.info(), device.tools());
+                let (info, tools) = (device.info(), self.workshop.prepare(&device.tools()));
                 self.write(|writer| writer.change(&device, info, &tools, &mut turn))
             }
             DeviceEvent::Said(device, notice) => {
@@ -80,6 +85,13 @@ impl Registry {
         // Comparing tools takes a while, so nobody waits for it.
         if let Some((id, notice)) = turn.and_then(|turn: Turn| Some((turn.id.clone(), turn.notice()?))) {
             self.lock().tell(&id, notice);
+        }
+    }
+
+    /// Stops offering a tool of a device for as long as this stay lasts.
+    pub(crate) fn withdraw(&self, id: &DeviceId, traffic: &Arc<Traffic>, tool: &str, why: &str) {
+        if self.write(|writer| writer.withdraw(id, traffic, tool, why)) {
+            self.tell();
         }
     }
 

@@ -19,6 +19,7 @@ use crate::identity;
 use crate::names::{NameBook, NameChange};
 use crate::offer::{self, Offer, Offers};
 use crate::pins::{Held, Pins, Turn};
+use crate::prepare::{Prepared, Withdrawn, Workshop};
 use crate::settings::Settings;
 use crate::snapshot::{Entry, Presence, Traffic};
 use crate::store::{Commit, DeviceRow, EventRow, Loaded, Pending, Store, Write};
@@ -69,7 +70,13 @@ pub(super) struct Writer {
 
 impl Writer {
     /// Takes up where the last gateway on this store stopped: everything known, everybody away.
-    pub(super) fn new(mut loaded: Loaded, store: Arc<Store>, pins: Pins, settings: &Settings) -> Writer {
+    pub(super) fn new(
+        mut loaded: Loaded,
+        store: Arc<Store>,
+        pins: Pins,
+        settings: &Settings,
+        workshop: &Workshop,
+    ) -> Writer {
         let nths = loaded.nths.into_iter();
         let mut writer = Writer {
             devices: BTreeMap::new(),
@@ -87,7 +94,7 @@ impl Writer {
         for row in loaded.devices {
             let toolset = loaded.toolsets.get(&row.toolset).cloned().unwrap_or_default();
             let told = loaded.held.remove(&row.id).unwrap_or_default();
-            writer.restore(row, &toolset, &told);
+            writer.restore(row, &workshop.prepare(&toolset), &told);
         }
         writer.rest_unowned_names();
         writer
@@ -101,7 +108,7 @@ impl Writer {
         &mut self,
         device: Arc<dyn Device>,
         info: Arc<DeviceInfo>,
-        tools: &Arc<Toolset>,
+        prepared: &Arc<Prepared>,
         turn: &mut Option<Turn>,
     ) -> bool {
         if info.key.0.is_empty() || info.key.0.len() > MAX_KEY {
@@ -123,15 +130,28 @@ impl Writer {
         };
         let Some(id) = id else { return false };
         let name = known.as_ref().and_then(|entry| entry.name.clone());
-        *turn = self.turn(&id, known.as_deref(), &info, tools);
-        let Admitted { offer, pinned, held, warnings } = self.admit(known.as_deref(), &info, tools);
+        *turn = self.turn(&id, known.as_deref(), &info, &prepared.toolset);
+        let withdrawn = prepared.withdrawn.clone();
+        let Admitted { offer, pinned, held, warnings } = self.admit(known.as_deref(), &info, prepared, &withdrawn);
         self.by_key.insert(info.key.clone(), id.clone());
         if let Some(turn) = turn {
             turn.held.clone_from(&held);
         }
         let (presence, traffic) = (Presence::Here(device), Arc::new(Traffic::default()));
         let (since, left_at) = (now(), 0);
-        self.keep(Entry { id: id.clone(), name, info, offer, pinned, held, presence, since, left_at, traffic });
+        self.keep(Entry {
+            id: id.clone(),
+            name,
+            info,
+            offer,
+            pinned,
+            held,
+            withdrawn,
+            presence,
+            since,
+            left_at,
+            traffic,
+        });
         self.warn(&id, warnings);
         true
     }
@@ -140,19 +160,36 @@ impl Writer {
         &mut self,
         device: &Arc<dyn Device>,
         info: Arc<DeviceInfo>,
-        tools: &Arc<Toolset>,
+        prepared: &Arc<Prepared>,
         turn: &mut Option<Turn>,
     ) -> bool {
         let Some(entry) = self.current(device, &info.key) else { return false };
-        *turn = self.turn(&entry.id, Some(&entry), &info, tools);
-        let Admitted { offer, pinned, held, warnings } = self.admit(Some(&entry), &info, tools);
+        *turn = self.turn(&entry.id, Some(&entry), &info, &prepared.toolset);
+        // The same tools again are not a new chance for those that were withdrawn.
+        let is_same = entry.toolset().digest() == prepared.toolset.digest();
+        let withdrawn = if is_same { &entry.withdrawn } else { &prepared.withdrawn }.clone();
+        let Admitted { offer, pinned, held, warnings } = self.admit(Some(&entry), &info, prepared, &withdrawn);
         if let Some(turn) = turn {
             turn.held.clone_from(&held);
         }
         let since = if info.status == entry.info.status { entry.since } else { now() };
         let id = entry.id.clone();
-        self.keep(Entry { info, offer, pinned, held, since, ..(*entry).clone() });
+        self.keep(Entry { info, offer, pinned, held, withdrawn, since, ..(*entry).clone() });
         self.warn(&id, warnings);
+        true
+    }
+
+    /// Stops offering a tool of a device for as long as this stay lasts.
+    pub(super) fn withdraw(&mut self, id: &DeviceId, traffic: &Arc<Traffic>, tool: &str, why: &str) -> bool {
+        let entry = self.devices.get(id).filter(|entry| Arc::ptr_eq(&entry.traffic, traffic)).cloned();
+        let Some(entry) = entry.filter(|entry| !entry.withdrawn.contains_key(tool)) else { return false };
+        let mut withdrawn = (*entry.withdrawn).clone();
+        withdrawn.insert(tool.to_owned(), why.to_owned());
+        let withdrawn = Arc::new(withdrawn);
+        let Admitted { offer, pinned, held, .. } =
+            self.admit(Some(&entry), &entry.info, &entry.offer.prepared, &withdrawn);
+        self.keep(Entry { offer, pinned, held, withdrawn, ..(*entry).clone() });
+        self.warn(id, vec![format!("tool `{}` is not offered any more: {why}", clean_line(tool, 64))]);
         true
     }
 
@@ -273,7 +310,8 @@ impl Writer {
             }
         }
         let commit = self.pins.to_file().map(|(path, text)| self.store.file(path, text));
-        let Admitted { offer, pinned, held, .. } = self.admit(None, &info, &tools);
+        let (prepared, withdrawn) = (entry.offer.prepared.clone(), entry.withdrawn.clone());
+        let Admitted { offer, pinned, held, .. } = self.admit(None, &info, &prepared, &withdrawn);
         let entry = Entry { offer, pinned, held, ..(*entry).clone() };
         let view = entry.view();
         self.keep(entry);
@@ -315,7 +353,14 @@ impl Writer {
         }
     }
 
-    fn admit(&mut self, known: Option<&Entry>, info: &DeviceInfo, tools: &Arc<Toolset>) -> Admitted {
+    fn admit(
+        &mut self,
+        known: Option<&Entry>,
+        info: &DeviceInfo,
+        prepared: &Arc<Prepared>,
+        withdrawn: &Withdrawn,
+    ) -> Admitted {
+        let tools = &prepared.toolset;
         let pinned = self.pins.is_pinned(&info.key);
         let is_as_before = |entry: &&Entry| {
             entry.pinned && entry.info.version == info.version && entry.toolset().digest() == tools.digest()
@@ -330,11 +375,10 @@ impl Writer {
                 held.map(Arc::new)
             }
         };
-        let offered = held.as_ref().map_or_else(|| tools.clone(), |held| Arc::new(held.rest()));
-        let (offer, news) = self.offers.admit(&info.key, &offered);
-        if (news.is_new || held.is_some())
-            && let Some(text) = offer::to_text(tools)
-        {
+        let is_held = |tool: &str| held.as_ref().is_some_and(|held| held.holds(tool));
+        let is_out = |tool: &str| is_held(tool) || withdrawn.contains_key(tool);
+        let (offer, news) = self.offers.admit(&info.key, prepared, is_out);
+        if let Some(text) = news.is_new.then(|| offer::to_text(tools)).flatten() {
             self.store.write(Write::Toolset { digest: tools.digest().hex(), tools: text });
         }
         self.keep_names(news.names);
@@ -369,7 +413,7 @@ impl Writer {
 
     /// `told` names what the last event about the device's tools called held back: the lock may have
     /// been edited since.
-    fn restore(&mut self, row: DeviceRow, toolset: &Arc<Toolset>, told: &[String]) {
+    fn restore(&mut self, row: DeviceRow, prepared: &Arc<Prepared>, told: &[String]) {
         // A device that was here when the last gateway ended has had no chance to leave: its grace
         // begins now.
         let since = if row.away { row.since } else { now() };
@@ -386,7 +430,8 @@ impl Writer {
             instructions: row.instructions,
             attributes: row.attributes.into_iter().collect(),
         };
-        let Admitted { offer, pinned, held, .. } = self.admit(None, &info, toolset);
+        let withdrawn = prepared.withdrawn.clone();
+        let Admitted { offer, pinned, held, .. } = self.admit(None, &info, prepared, &withdrawn);
         if let Some(name) = &row.name {
             Arc::make_mut(&mut self.names).insert(name.to_lowercase(), row.id.clone());
         }
@@ -398,6 +443,7 @@ impl Writer {
             offer,
             pinned,
             held,
+            withdrawn,
             presence: Presence::Away(until),
             since,
             // A gateway that was killed had no chance to write when it left.
@@ -407,7 +453,7 @@ impl Writer {
         let (id, held) = (row.id, entry.held.clone());
         self.devices.insert(id.clone(), Arc::new(entry));
         if held.as_ref().is_some_and(|held| held.names() != told) {
-            let tools = toolset.clone();
+            let tools = prepared.toolset.clone();
             let turn = Turn { id: id.clone(), before: tools.clone(), after: tools, was_held: None, held };
             turn.notice().into_iter().for_each(|notice| self.tell(&id, notice));
         }

@@ -88,7 +88,7 @@ fn schema(depth: u32) -> BoxedStrategy<Value> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(1_500))]
+    #![proptest_config(ProptestConfig::with_cases(400))]
     #[test]
     fn both_validators_agree(
         root in schema(3), a in schema(1), b in schema(1), values in proptest::collection::vec(value(), 1..12),

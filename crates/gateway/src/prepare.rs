@@ -1,0 +1,375 @@
+//! What a device offers, checked and compiled, before it is named.
+//!
+//! This runs outside the registry's lock and takes time in proportion to the text; the automata of patterns
+//! are made when they are first used. All schemas of a device share one [`ROOM`]: a tool that does not fit
+//! into what is left is withdrawn, and the others stay.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+use serde_json::{Value, json};
+use sinew_schema::{Cost, Invalid};
+use sinew_tool::{Digest, Tool, Toolset};
+
+use crate::bounds;
+use crate::check::Check;
+use crate::schema;
+use crate::text::{clean, clean_line};
+
+/// Tools of one device. Phones have 29; a device with more than this is not a device.
+const MAX_TOOLS: usize = 512;
+/// A tool name is also sent back to the device and kept in the name book.
+const MAX_NAME: usize = 256;
+const MAX_DESCRIPTION: usize = 8_192;
+
+/// All schemas of one device together: about 2 MB compiled. The largest toolsets known have 1,500 schemas
+/// and a dozen patterns.
+pub(crate) const ROOM: Cost =
+    Cost { schemas: 10_000, patterns: 256, pattern_bytes: 32 << 10, pattern_states: 32 << 10, properties: 64 };
+/// The text of all schemas of one device.
+const MAX_SCHEMAS: usize = 1 << 20;
+
+/// All tools of a device.
+pub(crate) struct Prepared {
+    /// As the device gave it.
+    pub toolset: Arc<Toolset>,
+    /// The tools that can be offered, in the device's order.
+    pub ready: Vec<Arc<Ready>>,
+    /// Why the others cannot, by name.
+    pub withdrawn: Arc<Withdrawn>,
+    pub warnings: Vec<String>,
+}
+
+/// Tools of a device that are not offered, because they would cost too much; the reason by name.
+pub(crate) type Withdrawn = BTreeMap<String, String>;
+
+/// A tool that can be listed and called.
+pub(crate) struct Ready {
+    /// The tool under its own name, with corrected schemas.
+    pub tool: Tool,
+    /// The digest of the input schema as the device gave it.
+    pub digest: Digest,
+    /// The argument that selects the device in the folded form.
+    pub selector: String,
+    pub input: Arc<Check>,
+    pub output: Option<Arc<Check>>,
+}
+
+/// What was prepared and is still in use, so that equal devices and equal schemas share it.
+#[derive(Default)]
+pub(crate) struct Workshop {
+    toolsets: Mutex<HashMap<Digest, Weak<Prepared>>>,
+    checks: Mutex<HashMap<Digest, Weak<Check>>>,
+}
+
+/// What one device may still take.
+struct Room {
+    cost: Cost,
+    bytes: usize,
+}
+
+impl Workshop {
+    pub(crate) fn prepare(&self, toolset: &Arc<Toolset>) -> Arc<Prepared> {
+        if let Some(prepared) = lock(&self.toolsets).get(&toolset.digest()).and_then(Weak::upgrade) {
+            return prepared;
+        }
+        let mut room = Room { cost: ROOM, bytes: MAX_SCHEMAS };
+        let (mut ready, mut withdrawn, mut warnings) = (Vec::new(), Withdrawn::new(), Vec::new());
+        if toolset.len() > MAX_TOOLS {
+            warnings.push(format!("it has {} tools; only the first {MAX_TOOLS} are offered", toolset.len()));
+        }
+        for tool in toolset.iter().take(MAX_TOOLS) {
+            let mut faults = Vec::new();
+            match self.ready(tool, &mut room, &mut faults) {
+                Ok(tool) => ready.push(Arc::new(tool)),
+                Err(why) => {
+                    faults.push(format!("it is not offered: {why}"));
+                    withdrawn.insert(clean_line(&tool.name, 128), why);
+                }
+            }
+            let name = clean_line(&tool.name, 64);
+            warnings.extend(faults.into_iter().map(|fault| format!("tool `{name}`: {fault}")));
+        }
+        let withdrawn = Arc::new(withdrawn);
+        let prepared = Arc::new(Prepared { toolset: toolset.clone(), ready, withdrawn, warnings });
+        let mut toolsets = lock(&self.toolsets);
+        forget_the_dead(&mut toolsets);
+        toolsets.insert(toolset.digest(), Arc::downgrade(&prepared));
+        prepared
+    }
+
+    /// The error is why the tool cannot be offered.
+    fn ready(&self, tool: &Tool, room: &mut Room, warnings: &mut Vec<String>) -> Result<Ready, String> {
+        if tool.name.len() > MAX_NAME {
+            return Err(format!("its name is longer than {MAX_NAME} bytes"));
+        }
+        let listed = schema::input(&tool.input_schema, warnings);
+        let selector = schema::selector(&listed);
+        let input = match self.check(listed, room)? {
+            Some(check) => check,
+            None => {
+                warnings
+                    .push("its input schema refers to itself without end; its arguments are not checked".to_owned());
+                self.check(json!({"type": "object"}), room)?.ok_or("its input schema cannot be checked")?
+            }
+        };
+        if let Some(fault) = input.fault() {
+            warnings.push(format!("its arguments are not checked, because its input schema is not valid: {fault}"));
+        }
+        let output = match tool.output_schema.as_ref().and_then(|schema| schema::output(schema, warnings)) {
+            Some(schema) => self.output(schema, room, warnings)?,
+            None => None,
+        };
+        let checks = std::iter::once(&input).chain(&output);
+        warnings.extend(checks.flat_map(|check| check.unenforced().to_vec()));
+        let digest = tool.input_digest();
+        let mut tool = tool.clone();
+        tool.title = tool.title.map(|title| clean_line(&title, 200));
+        tool.description = clean(&tool.description, MAX_DESCRIPTION);
+        tool.input_schema = input.schema().clone();
+        tool.output_schema = output.as_ref().map(|output| output.schema().clone());
+        Ok(Ready { tool, digest, selector, input, output })
+    }
+
+    fn output(&self, schema: Value, room: &mut Room, warnings: &mut Vec<String>) -> Result<Option<Arc<Check>>, String> {
+        let fault = match self.check(schema, room)? {
+            None => "it refers to itself without end".to_owned(),
+            Some(check) => match check.fault() {
+                None => return Ok(Some(check)),
+                Some(fault) => fault.to_owned(),
+            },
+        };
+        warnings.push(format!("its output schema is not valid and was left out: {fault}"));
+        Ok(None)
+    }
+
+    /// The check of a schema; `None` where checking would never end.
+    fn check(&self, schema: Value, room: &mut Room) -> Result<Option<Arc<Check>>, String> {
+        room.bytes = room
+            .bytes
+            .checked_sub(bounds::size(&schema).unwrap_or_default())
+            .ok_or_else(|| format!("the schemas of this device are larger than {} KiB together", MAX_SCHEMAS >> 10))?;
+        let digest = Digest::of(&schema);
+        let known = lock(&self.checks).get(&digest).and_then(Weak::upgrade);
+        let check = match known {
+            Some(check) => check,
+            None => match Check::new(Arc::new(schema), room.cost) {
+                Ok(check) => {
+                    let check = Arc::new(check);
+                    let mut checks = lock(&self.checks);
+                    forget_the_dead(&mut checks);
+                    checks.insert(digest, Arc::downgrade(&check));
+                    check
+                }
+                Err(Invalid::TooCostly(what)) => return Err(too_costly(what)),
+                Err(Invalid::Wrong { .. } | Invalid::Endless { .. }) => return Ok(None),
+            },
+        };
+        room.cost = room.cost.minus(check.cost()).map_err(too_costly)?;
+        Ok(Some(check))
+    }
+}
+
+fn too_costly(what: &str) -> String {
+    format!("the schemas of this device have more {what} than the gateway compiles for one device")
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Looked after whenever the map has doubled, so that it costs little and never grows without end.
+pub(crate) fn forget_the_dead<T>(map: &mut HashMap<Digest, Weak<T>>) {
+    if map.len() >= 64 && map.len() == map.capacity() {
+        map.retain(|_, weak| weak.strong_count() > 0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::Map;
+    use sinew_schema::Meter;
+
+    use super::*;
+
+    /// JSON that looks like a schema more often than chance would have it.
+    fn schema() -> impl Strategy<Value = Value> {
+        let words = [
+            "type",
+            "properties",
+            "items",
+            "anyOf",
+            "allOf",
+            "not",
+            "$ref",
+            "$defs",
+            "enum",
+            "const",
+            "pattern",
+            "minimum",
+            "required",
+            "additionalProperties",
+            "$schema",
+            "$id",
+            "format",
+            "x-mcp-header",
+            "if",
+            "multipleOf",
+            "a",
+            "prefixItems",
+        ];
+        let texts = [
+            "object",
+            "string",
+            "integer",
+            "#",
+            "#/$defs/a",
+            "#/properties/a",
+            "http://x/y",
+            "(a+)+$",
+            "[",
+            "date-time",
+            "",
+            "ä",
+            "https://json-schema.org/draft/2020-12/schema",
+            "http://json-schema.org/draft-04/schema#",
+        ];
+        let leaf = prop_oneof![
+            Just(Value::Null),
+            any::<bool>().prop_map(Value::from),
+            any::<i64>().prop_map(Value::from),
+            (-2i64..3).prop_map(Value::from),
+            any::<f64>().prop_map(Value::from),
+            proptest::sample::select(texts.to_vec()).prop_map(Value::from),
+        ];
+        leaf.prop_recursive(5, 60, 6, move |inner| {
+            let word = proptest::sample::select(words.to_vec()).prop_map(str::to_owned);
+            prop_oneof![
+                1 => proptest::collection::vec(inner.clone(), 0..4).prop_map(Value::Array),
+                4 => proptest::collection::vec((word, inner), 0..6).prop_map(|members| Value::Object(Map::from_iter(members))),
+            ]
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn no_schema_and_no_argument_makes_it_stumble(input in schema(), output in schema(), args in schema()) {
+            let tool = Tool::new("x", "", input).with_output_schema(output);
+            for ready in &prepare([tool]).ready {
+                prop_assert_eq!(&ready.tool.input_schema["type"], "object");
+                let mut meter = Meter::new(50_000);
+                let _ = ready.input.arguments("x", &args, &mut meter);
+                let _ = ready.output.as_ref().map(|output| output.answer("x", &args, &mut meter));
+            }
+        }
+    }
+
+    fn prepare(tools: impl IntoIterator<Item = Tool>) -> Arc<Prepared> {
+        Workshop::default().prepare(&Arc::new(Toolset::new(tools)))
+    }
+
+    fn with_input(name: impl Into<String>, schema: Value) -> Tool {
+        Tool::new(name, "", schema)
+    }
+
+    #[test]
+    fn equal_toolsets_are_prepared_once_and_equal_schemas_compiled_once() {
+        let workshop = Workshop::default();
+        let tool = |name: &str| with_input(name, json!({"type": "object", "properties": {"a": {"type": "string"}}}));
+        let one = workshop.prepare(&Arc::new(Toolset::new([tool("x"), tool("y")])));
+        let two = workshop.prepare(&Arc::new(Toolset::new([tool("x"), tool("y")])));
+        assert!(Arc::ptr_eq(&one, &two));
+        assert!(Arc::ptr_eq(&one.ready[0].input, &one.ready[1].input));
+    }
+
+    #[test]
+    fn a_schema_that_is_no_schema_is_offered_with_a_warning() {
+        let prepared = prepare([with_input("x", json!({"type": "object", "properties": {"a": {"type": "loud"}}}))]);
+        assert_eq!(prepared.ready.len(), 1);
+        let warning = &prepared.warnings[0];
+        assert!(warning.contains("tool `x`") && warning.contains("not checked"), "{warning}");
+    }
+
+    #[test]
+    fn a_schema_without_end_is_not_passed_on() {
+        let endless = json!({"type": "object", "properties": {"a": {"$ref": "#/$defs/a"}}, "$defs": {"a": {"$ref": "#/$defs/a"}}});
+        let prepared = prepare([with_input("x", endless.clone()).with_output_schema(endless)]);
+        assert_eq!(*prepared.ready[0].tool.input_schema, json!({"type": "object"}));
+        assert!(prepared.ready[0].output.is_none());
+        assert_eq!(prepared.warnings.len(), 2, "{:?}", prepared.warnings);
+    }
+
+    #[test]
+    fn a_broken_schema_is_broken_wherever_it_is_used_again() {
+        let broken = json!({"type": "object", "properties": {"a": {"type": "loud"}}});
+        let both = with_input("x", broken.clone()).with_output_schema(broken.clone());
+        let prepared = prepare([both, with_input("y", broken)]);
+        assert!(prepared.ready[0].output.is_none() && prepared.ready[0].tool.output_schema.is_none());
+        assert_eq!(prepared.warnings.len(), 3, "{:?}", prepared.warnings);
+        assert!(prepared.warnings[2].contains("tool `y`") && prepared.warnings[2].contains("not checked"));
+    }
+
+    #[test]
+    fn a_device_with_too_much_of_everything_is_bounded() {
+        let many =
+            (0..600).map(|number| Tool::new(format!("t{number}"), "d".repeat(20_000), json!({"type": "string"})));
+        let prepared = prepare(many);
+        assert_eq!(prepared.ready.len(), MAX_TOOLS);
+        assert!(prepared.ready[0].tool.description.chars().count() <= MAX_DESCRIPTION);
+        let prepared = prepare([with_input("n".repeat(300), json!({}))]);
+        assert!(prepared.ready.is_empty() && prepared.withdrawn.len() == 1);
+    }
+
+    #[test]
+    fn tools_beyond_the_room_of_a_device_are_withdrawn_with_the_reason_and_the_others_stay() {
+        let with =
+            |name: String, schema: Value| with_input(name, json!({"type": "object", "properties": {"a": schema}}));
+        let wide = |count: usize| -> Value {
+            let properties: Map<String, Value> =
+                (0..count).map(|n| (format!("p{n}"), json!({"type": "null"}))).collect();
+            json!({"type": "object", "properties": properties})
+        };
+        type Flood = Box<dyn Fn(usize) -> Tool>;
+        let floods: [(usize, &str, Flood); 4] = [
+            (400, "patterns", Box::new(move |n| with(format!("t{n}"), json!({"pattern": format!("^{n}$")})))),
+            (
+                100,
+                "Unicode properties",
+                Box::new(move |n| with(format!("t{n}"), json!({"pattern": format!(r"\p{{L}}{{20}}{n}")}))),
+            ),
+            (50, "states", Box::new(move |n| with(format!("t{n}"), json!({"pattern": format!("^a{{1000}}{n}")})))),
+            (50, "subschemas", Box::new(move |n| with_input(format!("t{n}"), wide(300 + n)))),
+        ];
+        for (count, what, tool) in floods {
+            let prepared = prepare((0..count).map(tool).chain([with_input("last", json!({"type": "object"}))]));
+            assert!(!prepared.ready.is_empty() && !prepared.withdrawn.is_empty(), "{what}");
+            assert_eq!(prepared.ready.len() + prepared.withdrawn.len(), count + 1);
+            assert!(prepared.ready.iter().any(|ready| ready.tool.name == "last"), "{what}");
+            assert!(prepared.withdrawn.values().all(|why| why.contains(what)), "{:?}", prepared.withdrawn);
+            let cost = prepared.ready.iter().fold(Cost::default(), |mut sum, ready| {
+                sum += ready.input.cost();
+                sum
+            });
+            assert!(ROOM.minus(cost).is_ok());
+        }
+    }
+
+    #[test]
+    fn the_text_of_all_schemas_together_is_bounded() {
+        let long = |n: usize| {
+            with_input(format!("t{n}"), json!({"type": "object", "title": format!("{n}{}", "x".repeat(60_000))}))
+        };
+        let prepared = prepare((0..30).map(long));
+        assert_eq!(prepared.ready.len(), 17);
+        assert!(prepared.withdrawn["t17"].contains("1024 KiB together"));
+    }
+
+    #[test]
+    fn a_pattern_that_is_not_enforced_is_a_warning() {
+        let prepared =
+            prepare([with_input("x", json!({"type": "object", "properties": {"a": {"pattern": r"(a)\1"}}}))]);
+        assert_eq!(prepared.warnings.len(), 1);
+        assert!(prepared.warnings[0].starts_with("tool `x`: the pattern at `/properties/a` is not enforced"));
+    }
+}
