@@ -41,7 +41,7 @@ const KEEPERS: &[(&str, &[&str])] = &[
 ];
 
 /// Ground-floor crates have no sockets, no clock, no runtime, no randomness.
-const GROUND: &[&str] = &["tool", "api", "wire", "spec"];
+const GROUND: &[&str] = &["tool", "schema", "api", "wire", "spec"];
 const NOT_ON_THE_GROUND: &[&str] = &["tokio", "hyper", "axum", "tracing", "getrandom", "rand", "jiff", "http"];
 
 fn root() -> PathBuf {

@@ -4,6 +4,7 @@
 
 mod calls;
 mod coming_and_going;
+mod costly;
 mod events;
 mod fake;
 mod folding;

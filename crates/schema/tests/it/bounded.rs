@@ -72,7 +72,7 @@ fn everything_that_grows_with_the_value_is_counted() {
         (json!({"maxLength": 5}), json!("a".repeat(1_000_000))),
         (json!({"pattern": "^(a+)+(?=b)$"}), json!(long)),
         (json!({"patternProperties": {"(m|1)+9": {}, "x$": {}}}), Value::Object(members.clone())),
-        (json!({"propertyNames": {"pattern": "(0|1)+x"}}), Value::Object(members.clone())),
+        (json!({"propertyNames": {"pattern": "m(0|1|)+"}}), Value::Object(members.clone())),
         (json!({"unevaluatedProperties": {"type": "integer"}}), Value::Object(members)),
     ];
     for (schema, value) in cases {
