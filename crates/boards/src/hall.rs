@@ -1,5 +1,6 @@
 //! What all doors for boards share, and how each of them lets boards in.
 
+use std::collections::HashSet;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -72,9 +73,12 @@ impl Boards {
         Ok(Boards { hall: Arc::new(hall) })
     }
 
-    /// Ends every connection that this token admitted, because it was revoked.
-    pub fn dismiss(&self, token: &TokenId) {
-        self.hall.roster.dismiss(&Admission::DeviceToken(token.clone()));
+    /// Ends every connection that was admitted by a device token which is not valid any more.
+    pub fn keep_admitted(&self, valid: &HashSet<TokenId>) {
+        self.hall.roster.dismiss(|admission| match admission {
+            Admission::DeviceToken(token) => !valid.contains(token),
+            _ => false,
+        });
     }
 
     /// Packets of sound that boards sent and nobody heard.

@@ -148,10 +148,10 @@ impl Roster {
         Some((entry.number, entry.device.upgrade()?))
     }
 
-    /// Ends every connection that was admitted like this.
-    pub(crate) fn dismiss(&self, admission: &Admission) {
+    /// Ends every connection whose admission is over.
+    pub(crate) fn dismiss(&self, is_over: impl Fn(&Admission) -> bool) {
         let mut entries = self.entries();
-        for (_, entry) in entries.boards.extract_if(|_, entry| entry.admission == *admission) {
+        for (_, entry) in entries.boards.extract_if(|_, entry| is_over(&entry.admission)) {
             let _ = entry.end.send(Lost::Revoked);
         }
     }
@@ -275,7 +275,8 @@ mod tests {
         let roster = Arc::new(Roster::default());
         let mut meant = enter(&roster, "aa", 0).expect("open");
         let mut other = enter(&roster, "bb", 0).expect("open");
-        roster.dismiss(&Admission::DeviceToken(TokenId::parse("aa").expect("a plain id")));
+        let token = Admission::DeviceToken(TokenId::parse("aa").expect("a plain id"));
+        roster.dismiss(|admission| *admission == token);
         assert_eq!(meant.end.try_recv(), Ok(Lost::Revoked));
         assert_eq!(other.end.try_recv(), Err(TryRecvError::Empty));
         let mut again = enter(&roster, "aa", 60).expect("it may come again, if it is let in");

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use sinew_boards::{Boards, Bootstrap, Door, Limits, Offer, Pictures, Reach};
 use sinew_gateway::Gateway;
 use tokio::net::{TcpListener, UdpSocket};
+use tokio_util::sync::CancellationToken;
 
 /// The MQTT door and the port beside it for sound.
 pub struct Mqtt {
@@ -26,7 +27,7 @@ pub struct Plan {
 
 /// The boards of a gateway.
 pub fn boards(gateway: &Gateway, plan: Plan) -> io::Result<Boards> {
-    let boards = Boards::new(Door {
+    Boards::new(Door {
         pictures: Some(plan.pictures),
         bootstrap: Some(Bootstrap { enrol: Arc::new(gateway.clone()), offer: plan.offer }),
         user_tools: plan.user_tools,
@@ -34,10 +35,24 @@ pub fn boards(gateway: &Gateway, plan: Plan) -> io::Result<Boards> {
         tls: plan.tls,
         reach: Some(plan.reach),
         ..Door::new(Arc::new(gateway.clone()), gateway.announce())
-    })?;
-    let revoking = boards.clone();
-    gateway.tokens().when_revoked(move |token| revoking.dismiss(token));
-    Ok(boards)
+    })
+}
+
+/// Ends the connections of boards whose token is revoked or expires.
+pub async fn end_revoked(gateway: Gateway, boards: Boards, shutdown: CancellationToken) -> io::Result<()> {
+    let tokens = gateway.tokens();
+    let mut revocations = tokens.revocations();
+    let end = async {
+        while revocations.changed().await.is_ok() {
+            boards.keep_admitted(&tokens.valid());
+        }
+    };
+    tokio::select! {
+        () = shutdown.cancelled() => {}
+        () = tokens.watch_expiry() => {}
+        () = end => {}
+    }
+    Ok(())
 }
 
 /// The address under which boards find us, where nobody named one: that of a door they can reach, or of the way to the

@@ -142,6 +142,7 @@ impl House {
         };
         let io = |error: std::io::Error| Error::new(ErrorKind::Io, error.to_string());
         let all_boards = board_doors::boards(&gateway, plan).map_err(io)?;
+        tasks.spawn(board_doors::end_revoked(gateway.clone(), all_boards.clone(), shutdown.clone()));
         tasks.spawn(sinew_boards::http::run(boards, all_boards.clone(), shutdown.clone()));
         if let Some(Mqtt { listener, sound }) = mqtt {
             tasks.spawn(sinew_boards::mqtt::run(listener, sound, all_boards.clone(), shutdown.clone()));

@@ -3,10 +3,13 @@
 //! The gateway's own token lies in a file that only its owner can read. Of all others only hashes are
 //! kept; a token is shown once, when it is made.
 
+use std::collections::HashSet;
 use std::fs::OpenOptions;
 use std::io::{ErrorKind as IoErrorKind, Write as _};
 use std::path::Path;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use serde::Serialize;
@@ -39,13 +42,16 @@ pub struct Tokens {
     changing: Mutex<()>,
     store: Arc<Store>,
     registry: Arc<Registry>,
-    revoked: OnceLock<Told>,
-    /// Counts the revocations, so that whoever still uses a token looks again.
+    /// Counts the tokens that were revoked or expired, so that whoever still uses one looks again.
     revocations: watch::Sender<u64>,
+    /// Changes with the rows.
+    changes: watch::Sender<()>,
 }
 
-/// Who wants to know which device token was revoked.
-type Told = Box<dyn Fn(&TokenId) + Send + Sync>;
+/// The last use of a token is kept to the minute: more would be a write for each call.
+const USE_KEPT: i64 = 60_000;
+/// How long the wait for an expiry is at most, because the clock may be set in the meantime.
+const CLOCK_CHECK: Duration = Duration::from_secs(60);
 
 /// A token as lists show it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -58,26 +64,32 @@ pub struct TokenView {
     pub device: Option<String>,
     /// Milliseconds of Unix time; 0 for the gateway's own.
     pub created: i64,
+    /// From when on it opens nothing, in milliseconds of Unix time; `None` for never.
+    pub expires: Option<i64>,
+    /// When it was last used, to the minute, in milliseconds of Unix time.
+    pub last_use: Option<i64>,
 }
 
 impl Tokens {
     pub(crate) fn new(own: String, rows: Vec<TokenRow>, store: Arc<Store>, registry: Arc<Registry>) -> Tokens {
         let rows = ArcSwap::from_pointee(rows);
-        let (revoked, revocations) = (OnceLock::new(), watch::Sender::new(0));
-        Tokens { own_hash: hash(&own), own, rows, changing: Mutex::new(()), store, registry, revoked, revocations }
+        let (revocations, changes) = (watch::Sender::new(0), watch::Sender::new(()));
+        Tokens { own_hash: hash(&own), own, rows, changing: Mutex::new(()), store, registry, revocations, changes }
     }
 
     /// Whose a token is, at the doors for clients and people. Device tokens open none of them.
     pub fn check(&self, token: &str) -> Option<Principal> {
         let hash = hash(token);
         let mut found = is_same(&self.own_hash, &hash).then(|| Principal::new(OWN, Role::Admin));
+        let now = now();
         for row in self.rows.load().iter() {
             let role = match row.role {
                 "client" => Role::Client,
                 "admin" => Role::Admin,
                 _ => continue,
             };
-            if is_same(&row.hash, &hash) {
+            if is_same(&row.hash, &hash) && !row.is_expired(now) {
+                self.note_use(row, now);
                 let name = if row.label.is_empty() { row.id.clone() } else { row.label.clone() };
                 found = Some(Principal { name, id: row.id.clone(), role, revocable: true });
             }
@@ -93,6 +105,21 @@ impl Tokens {
     /// Makes a token; its text is shown this once. A device token names a known device by id, speaking name or key, and
     /// one to come by its key, by the MAC address of a board or by the name of a tool provider.
     pub fn create(&self, role: Role, label: &str) -> Result<(TokenView, String), ToolError> {
+        self.create_until(role, label, None)
+    }
+
+    /// Like [`Tokens::create`], for a token that opens nothing from `expires` on, in milliseconds of Unix time.
+    pub fn create_until(
+        &self,
+        role: Role,
+        label: &str,
+        expires: Option<i64>,
+    ) -> Result<(TokenView, String), ToolError> {
+        if expires.is_some_and(|at| at <= now()) {
+            let issue = "must expire in the future";
+            return Err(ToolError::new(ErrorKind::InvalidArguments, format!("a token {issue}"))
+                .with_details(json!({"parameter_name": "expires", "issue": issue})));
+        }
         let device = match &role {
             Role::Device(text) => Some(self.bind(text)?),
             Role::Client | Role::Admin => None,
@@ -106,6 +133,8 @@ impl Tokens {
             label: clean_line(label.trim(), 64),
             hash: hash(&token),
             created_at: now(),
+            expires_at: expires,
+            last_use: Arc::default(),
         };
         let view = self.view(&row);
         self.add(row)?;
@@ -118,6 +147,7 @@ impl Tokens {
         let mut rows = (**self.rows.load()).clone();
         rows.push(row);
         self.rows.store(Arc::new(rows));
+        self.changes.send_replace(());
         Ok(())
     }
 
@@ -150,7 +180,8 @@ impl Tokens {
         let hash = hash(&make(&id)?);
         let device = Some(hardware_id.to_owned());
         let role = Role::Device(String::new()).word();
-        self.add(TokenRow { id, role, device, label: ENROLLED.to_owned(), hash, created_at: now() })
+        let (label, created_at) = (ENROLLED.to_owned(), now());
+        self.add(TokenRow { id, role, device, label, hash, created_at, expires_at: None, last_use: Arc::default() })
     }
 
     /// All tokens, the gateway's own first.
@@ -161,6 +192,8 @@ impl Tokens {
             label: "the gateway's own".to_owned(),
             device: None,
             created: 0,
+            expires: None,
+            last_use: None,
         };
         std::iter::once(own).chain(self.rows.load().iter().map(|row| self.view(row))).collect()
     }
@@ -182,16 +215,14 @@ impl Tokens {
         // It stops working first: whatever the disk says, it must not open a door again.
         self.rows.store(Arc::new(rows.iter().filter(|other| other.id != id).cloned().collect()));
         self.revocations.send_modify(|count| *count += 1);
-        if let (Some(_), Some(id), Some(tell)) = (&row.device, TokenId::parse(id), self.revoked.get()) {
-            tell(&id);
-        }
         self.store.write_awaited(Write::Revoke(id.to_owned())).wait()?;
         Ok(self.view(row))
     }
 
     /// Whether the token that `who` came with still opens anything.
     pub fn is_valid(&self, who: &Principal) -> bool {
-        !who.revocable || self.rows.load().iter().any(|row| row.id == who.id)
+        let now = now();
+        !who.revocable || self.rows.load().iter().any(|row| row.id == who.id && !row.is_expired(now))
     }
 
     /// Changes whenever a token stops being valid.
@@ -212,10 +243,41 @@ impl Tokens {
         }
     }
 
-    /// Calls `tell` with every device token that is revoked, so that connections admitted by it can be ended. Only the
-    /// first listener is kept.
-    pub fn when_revoked(&self, tell: impl Fn(&TokenId) + Send + Sync + 'static) {
-        let _ = self.revoked.set(Box::new(tell));
+    /// The ids of all tokens that still open something.
+    pub fn valid(&self) -> HashSet<TokenId> {
+        let now = now();
+        let rows = self.rows.load();
+        let valid = rows.iter().filter(|row| !row.is_expired(now));
+        valid.filter_map(|row| TokenId::parse(&row.id)).collect()
+    }
+
+    /// Counts a token as revoked when it expires. Never returns; to be run beside the gateway.
+    pub async fn watch_expiry(&self) {
+        let mut changes = self.changes.subscribe();
+        let mut seen = now();
+        loop {
+            changes.mark_unchanged();
+            let next = self.rows.load().iter().filter_map(|row| row.expires_at).filter(|at| *at > seen).min();
+            let wait = next.map(|at| u64::try_from(at - now()).map_or(Duration::ZERO, Duration::from_millis));
+            tokio::select! {
+                _ = changes.changed() => continue,
+                () = tokio::time::sleep(wait.unwrap_or(CLOCK_CHECK).min(CLOCK_CHECK)) => {}
+            }
+            let now = now();
+            if next.is_some_and(|at| at <= now) {
+                self.revocations.send_modify(|count| *count += 1);
+            }
+            seen = now;
+        }
+    }
+
+    fn note_use(&self, row: &TokenRow, now: i64) {
+        let before = row.last_use.load(Ordering::Relaxed);
+        // A clock that was set back must not keep the old time for ever.
+        let is_due = now.saturating_sub(before).saturating_abs() >= USE_KEPT;
+        if is_due && row.last_use.compare_exchange(before, now, Ordering::Relaxed, Ordering::Relaxed).is_ok() {
+            self.store.write(Write::TokenUsed { id: row.id.clone(), at: now });
+        }
     }
 
     /// The gateway's own token.
@@ -256,13 +318,22 @@ impl Tokens {
     }
 
     fn admit(&self, token: &str, key: &DeviceKey) -> Option<Admission> {
-        self.find_bearer(token).filter(|bearer| bearer.is_for(key)).map(|bearer| bearer.admission())
+        self.find_bearer(token).filter(|bearer| bearer.is_for(key)).map(|bearer| self.admission(&bearer))
+    }
+
+    fn admission(&self, bearer: &Bearer) -> Admission {
+        if let Bearer::Device { token, .. } = bearer
+            && let Some(row) = self.rows.load().iter().find(|row| row.id == token.as_str())
+        {
+            self.note_use(row, now());
+        }
+        bearer.admission()
     }
 
     fn find_bearer(&self, token: &str) -> Option<Bearer> {
-        let hash = hash(token);
+        let (hash, now) = (hash(token), now());
         let mut found = is_same(&self.own_hash, &hash).then_some(Bearer::Any);
-        for row in self.rows.load().iter().filter(|row| is_same(&row.hash, &hash)) {
+        for row in self.rows.load().iter().filter(|row| is_same(&row.hash, &hash) && !row.is_expired(now)) {
             if let (Some(token), Some(key)) = (TokenId::parse(&row.id), self.key(row)) {
                 found = Some(Bearer::Device { token, key });
             }
@@ -293,6 +364,8 @@ impl Tokens {
             label: row.label.clone(),
             device: self.key(row).map(|key| key.0),
             created: row.created_at,
+            expires: row.expires_at,
+            last_use: Some(row.last_use.load(Ordering::Relaxed)).filter(|at| *at > 0),
         }
     }
 }
@@ -319,7 +392,9 @@ impl Admit for Gateway {
     }
 
     fn find_bearer(&self, token: &str) -> Option<Bearer> {
-        self.tokens().find_bearer(token)
+        let bearer = self.tokens().find_bearer(token)?;
+        self.tokens().admission(&bearer);
+        Some(bearer)
     }
 }
 

@@ -110,9 +110,8 @@ async fn a_revoked_token_ends_the_stay_it_opened_and_no_other() {
             played = Some(board);
         }
         let device = house.joined().await;
-        house.boards.dismiss(&token_id("bb"));
-        house.boards.dismiss(&token_id("other"));
-        house.boards.dismiss(&token_id("aa"));
+        house.boards.keep_admitted(&[token_id("aa"), token_id("other")].into());
+        house.boards.keep_admitted(&[token_id("other")].into());
         let (left, reason) = house.left().await;
         assert!(Arc::ptr_eq(&left, &device));
         assert_eq!(reason, LeaveReason::Dismissed("its token was revoked".to_owned()));
@@ -130,7 +129,7 @@ async fn a_revoked_token_ends_the_stay_it_opened_and_no_other() {
 
     let url = format!("ws://{}/mcp/?token=token%20of%20provider:weather", house.address);
     let mut provider = Played::knock_with(&url, &[]).await.expect("admitted");
-    house.boards.dismiss(&token_id("provider:weather"));
+    house.boards.keep_admitted(&Default::default());
     assert!(provider.closed().await.is_some_and(|(_, reason)| reason.contains("revoked")));
     house.close().await;
 }

@@ -63,6 +63,9 @@ const STEPS: &[Step] = &[
      ALTER TABLE devices ADD COLUMN left_at INTEGER NOT NULL DEFAULT 0;
      CREATE TABLE resting_ids (id TEXT PRIMARY KEY, key TEXT NOT NULL, since INTEGER NOT NULL) WITHOUT ROWID;
      CREATE TABLE counters (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;",
+    // 5: until when a token is valid, and when it was last used.
+    "ALTER TABLE tokens ADD COLUMN expires_at INTEGER;
+     ALTER TABLE tokens ADD COLUMN last_use INTEGER;",
 ];
 
 /// The format this code reads and writes, in SQLite's `user_version`.

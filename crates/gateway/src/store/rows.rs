@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU32, Ordering};
 
 use rusqlite::{Connection, params};
 use serde_json::{Value, json};
@@ -92,7 +92,7 @@ pub(crate) struct RestingId {
     pub since: i64,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub(crate) struct TokenRow {
     pub id: String,
     pub role: &'static str,
@@ -100,6 +100,15 @@ pub(crate) struct TokenRow {
     pub label: String,
     pub hash: [u8; 32],
     pub created_at: i64,
+    pub expires_at: Option<i64>,
+    /// In milliseconds of Unix time; 0 for never.
+    pub last_use: Arc<AtomicI64>,
+}
+
+impl TokenRow {
+    pub(crate) fn is_expired(&self, now: i64) -> bool {
+        self.expires_at.is_some_and(|at| at <= now)
+    }
 }
 
 /// A change of what is remembered besides calls and events.
@@ -120,6 +129,10 @@ pub(crate) enum Write {
     /// How long the gateway ran, in milliseconds.
     Running(i64),
     Token(TokenRow),
+    TokenUsed {
+        id: String,
+        at: i64,
+    },
     Revoke(String),
 }
 
@@ -189,9 +202,14 @@ impl Write {
             }
             Write::Token(row) => {
                 let mut insert = db.prepare_cached(
-                    "INSERT INTO tokens (id, role, device, label, hash, created_at) VALUES (?, ?, ?, ?, ?, ?)",
+                    "INSERT INTO tokens (id, role, device, label, hash, created_at, expires_at)
+                     VALUES (?, ?, ?, ?, ?, ?, ?)",
                 )?;
-                insert.execute(params![row.id, row.role, row.device, row.label, row.hash, row.created_at])?;
+                let TokenRow { id, role, device, label, hash, created_at, expires_at, .. } = row;
+                insert.execute(params![id, role, device, label, hash, created_at, expires_at])?;
+            }
+            Write::TokenUsed { id, at } => {
+                db.prepare_cached("UPDATE tokens SET last_use = ? WHERE id = ?")?.execute(params![at, id])?;
             }
             Write::Revoke(id) => {
                 db.prepare_cached("DELETE FROM tokens WHERE id = ?")?.execute([id])?;
@@ -276,8 +294,10 @@ pub(super) fn load(db: &mut Connection, is_pinned: &dyn Fn(&DeviceKey) -> bool) 
     })?;
     let running =
         db.query_row("SELECT coalesce(max(value), 0) FROM counters WHERE name = 'running_ms'", [], |row| row.get(0))?;
-    let tokens =
-        collect(db, "SELECT id, role, device, label, hash, created_at FROM tokens ORDER BY created_at, id", |row| {
+    let tokens = collect(
+        db,
+        "SELECT id, role, device, label, hash, created_at, expires_at, last_use FROM tokens ORDER BY created_at, id",
+        |row| {
             Ok(TokenRow {
                 id: row.get(0)?,
                 role: role(&row.get::<_, String>(1)?),
@@ -285,8 +305,11 @@ pub(super) fn load(db: &mut Connection, is_pinned: &dyn Fn(&DeviceKey) -> bool) 
                 label: row.get(3)?,
                 hash: row.get(4)?,
                 created_at: row.get(5)?,
+                expires_at: row.get(6)?,
+                last_use: Arc::new(AtomicI64::new(row.get::<_, Option<i64>>(7)?.unwrap_or(0))),
             })
-        })?;
+        },
+    )?;
     let nths =
         collect(db, "SELECT device, max(nth) FROM events GROUP BY device", |row| Ok((row.get(0)?, row.get(1)?)))?;
     Ok(Loaded {

@@ -101,9 +101,7 @@ async fn a_device_token_opens_the_device_door_for_its_device_alone() {
 async fn a_token_tells_whose_it_is_and_who_asked_is_told_when_it_is_revoked() {
     let gateway = gateway();
     let tokens = gateway.tokens();
-    let told = std::sync::Arc::new(std::sync::Mutex::new(Vec::new()));
-    let telling = told.clone();
-    tokens.when_revoked(move |token| telling.lock().unwrap().push(token.clone()));
+    let mut revocations = tokens.revocations();
     let (device, token) = tokens.create(Role::Device("weather".to_owned()), "").unwrap();
     let id = TokenId::parse(&device.id).unwrap();
     let (client, of_client) = tokens.create(Role::Client, "").unwrap();
@@ -114,9 +112,12 @@ async fn a_token_tells_whose_it_is_and_who_asked_is_told_when_it_is_revoked() {
     assert_eq!(gateway.find_bearer(&tokens.own()), Some(Bearer::Any));
     assert_eq!(gateway.find_bearer(&of_client), None, "clients are no devices");
     tokens.revoke(&client.id).unwrap();
+    revocations.mark_unchanged();
+    assert!(tokens.valid().contains(&id));
     tokens.revoke(&device.id).unwrap();
     assert_eq!(gateway.find_bearer(&token), None, "a credential that is replayed opens nothing");
-    assert_eq!(*told.lock().unwrap(), [id]);
+    assert!(revocations.has_changed().unwrap());
+    assert_eq!(tokens.valid(), Default::default());
 }
 
 #[tokio::test]
@@ -188,4 +189,69 @@ impl<'a> Polled<'a> {
     fn poll(&mut self) -> bool {
         self.0.as_mut().poll(&mut std::task::Context::from_waker(std::task::Waker::noop())).is_ready()
     }
+}
+
+/// Waits until the clock says so; a token's end is a time of day.
+fn wait_until(at: i64) {
+    while unix_millis() < at {
+        std::thread::sleep(std::time::Duration::from_millis(1));
+    }
+}
+
+fn unix_millis() -> i64 {
+    std::time::SystemTime::UNIX_EPOCH.elapsed().unwrap().as_millis() as i64
+}
+
+#[tokio::test]
+async fn a_token_that_expired_opens_nothing_and_ends_what_stands_on_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let gateway = gateway_in(dir.path());
+    let tokens = gateway.tokens();
+    assert!(tokens.create_until(Role::Client, "", Some(unix_millis() - 1)).is_err());
+    // The expiry is watched before the token is there, and a later one is not ended with it.
+    let watching = gateway.clone();
+    let watch = tokio::spawn(async move { watching.tokens().watch_expiry().await });
+    let end = unix_millis() + 300;
+    let (view, client) = tokens.create_until(Role::Client, "visitor", Some(end)).unwrap();
+    let (_, device) = tokens.create_until(Role::Device("weather".to_owned()), "", Some(end)).unwrap();
+    let (_, later) = tokens.create_until(Role::Client, "guest", Some(end + 3_600_000)).unwrap();
+    assert_eq!(view.expires, Some(end));
+    let who = tokens.check(&client).unwrap();
+    assert!(gateway.find_bearer(&device).is_some());
+    tokens.revoked(&who).await;
+    assert!(unix_millis() >= end);
+    assert_eq!((tokens.check(&client), gateway.find_bearer(&device)), (None, None));
+    assert!(tokens.check(&later).is_some());
+    assert_eq!(tokens.valid().len(), 1);
+    watch.abort();
+    gateway.close().await;
+    wait_until(end);
+    let gateway = gateway_in(dir.path());
+    assert_eq!(gateway.tokens().check(&client), None);
+    assert_eq!(gateway.tokens().list()[1].expires, Some(end));
+}
+
+#[tokio::test]
+async fn the_last_use_of_a_token_is_kept_without_a_write_for_each_call() {
+    let dir = tempfile::tempdir().unwrap();
+    let gateway = gateway_in(dir.path());
+    let (view, client) = gateway.tokens().create(Role::Client, "laptop").unwrap();
+    let (_, device) = gateway.tokens().create(Role::Device("weather".to_owned()), "").unwrap();
+    assert_eq!(view.last_use, None);
+    let before = unix_millis();
+    let last_uses =
+        |gateway: &Gateway| gateway.tokens().list()[1..].iter().map(|token| token.last_use).collect::<Vec<_>>();
+    for _ in 0..100 {
+        assert!(gateway.tokens().check(&client).is_some() && gateway.find_bearer(&device).is_some());
+    }
+    let uses = last_uses(&gateway);
+    assert!(uses.iter().all(|at| at.unwrap() >= before), "{uses:?}");
+    gateway.close().await;
+    drop(gateway);
+    assert_eq!(last_uses(&gateway_in(dir.path())), uses);
+    let changes: i64 = rusqlite::Connection::open(dir.path().join("gateway.db"))
+        .unwrap()
+        .query_row("SELECT count(*) FROM tokens WHERE last_use IS NOT NULL", [], |row| row.get(0))
+        .unwrap();
+    assert_eq!(changes, 2);
 }
