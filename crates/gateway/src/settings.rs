@@ -36,8 +36,8 @@ pub struct Settings {
     /// Known devices, present or away; beyond it the one away longest is forgotten.
     pub max_devices: usize,
     /// A device that was away for this much of the gateway's running time is forgotten, unless somebody named or
-    /// pinned it; `None` forgets none.
-    pub forget_after: Option<Duration>,
+    /// pinned it; 0 forgets none.
+    pub forget_after: Duration,
     /// Public names that one device may have minted in the course of time.
     pub names_per_device: usize,
     /// Events kept in all.
@@ -64,7 +64,7 @@ impl Default for Settings {
             queue: 64,
             max_outcome: 16 << 20,
             max_devices: 20_000,
-            forget_after: Some(Duration::from_secs(90 * 86_400)),
+            forget_after: Duration::from_secs(90 * 86_400),
             // Two for each tool: a device with the most tools (512) can change all of them once.
             names_per_device: 2_048,
             max_events: 10_000,

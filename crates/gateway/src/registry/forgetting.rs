@@ -28,7 +28,8 @@ const TIDY: Duration = Duration::from_secs(600);
 
 pub(super) struct Forgetting {
     pub(super) max_devices: usize,
-    after: Option<Duration>,
+    /// 0 forgets nobody.
+    after: Duration,
     /// How long gateways had run on this store when this one started, and when that was.
     ran_before: i64,
     started: Instant,
@@ -115,8 +116,9 @@ impl Writer {
         self.save_running();
         let running = self.forgetting.running();
         let mut gone = Vec::new();
-        if let Some(after) = self.forgetting.after {
-            let is_over = |entry: &&Arc<Entry>| can_go(entry) && running - entry.left_at >= millis(after);
+        let after = millis(self.forgetting.after);
+        if after > 0 {
+            let is_over = |entry: &&Arc<Entry>| can_go(entry) && running - entry.left_at >= after;
             gone.extend(self.devices.values().filter(is_over).cloned());
         }
         for entry in &gone {

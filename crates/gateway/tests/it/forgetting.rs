@@ -158,8 +158,7 @@ async fn ids_and_names_are_free_after_their_rest() {
 #[tokio::test(start_paused = true)]
 async fn time_in_which_no_gateway_ran_makes_nobody_forgotten() {
     let dir = old_state();
-    let settings =
-        || Settings { state_dir: Some(dir.path().to_owned()), forget_after: Some(2 * DAY), ..Settings::default() };
+    let settings = || Settings { state_dir: Some(dir.path().to_owned()), forget_after: 2 * DAY, ..Settings::default() };
     for _ in 0..2 {
         let gateway = Gateway::open(settings()).unwrap();
         tokio::time::advance(DAY / 2).await;
@@ -173,6 +172,16 @@ async fn time_in_which_no_gateway_ran_makes_nobody_forgotten() {
     something_happens(&gateway);
     assert_eq!(gateway.find_device("board-ddee02"), None);
     assert!(gateway.find_device("gate").is_some());
+}
+
+#[tokio::test(start_paused = true)]
+async fn with_forget_after_0_nobody_is_forgotten_by_time() {
+    let gateway = Gateway::open(Settings { forget_after: Duration::ZERO, ..Settings::default() }).unwrap();
+    let board = join(&gateway, Fake::new(1, [plain("x")]));
+    leave(&gateway, &board);
+    tokio::time::advance(10_000 * DAY).await;
+    something_happens(&gateway);
+    assert!(gateway.find_device("board-0001").is_some());
 }
 
 #[tokio::test]
