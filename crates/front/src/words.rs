@@ -64,8 +64,14 @@ pub(crate) fn events(page: EventPage) -> Events {
 }
 
 pub(crate) fn token(view: TokenView) -> Token {
-    let TokenView { id, role, label, device, created } = view;
-    Token { id, role: role.to_owned(), label, device, created, more: Default::default() }
+    Token {
+        id: view.id,
+        role: view.role.to_owned(),
+        label: view.label,
+        device: view.device,
+        created: view.created,
+        more: Default::default(),
+    }
 }
 
 pub(crate) fn record(record: AuditRecord) -> Record {
