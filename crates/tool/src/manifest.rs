@@ -26,6 +26,20 @@ pub struct ProtocolVersion {
 impl ProtocolVersion {
     pub const CURRENT: ProtocolVersion = ProtocolVersion { major: 1, minor: 0 };
 
+    /// The version that a manifest states. Apps use several keys for it; `version` may also be the app's own and
+    /// counts only where it has the form of a protocol version.
+    fn stated(manifest: &Value) -> Result<ProtocolVersion, String> {
+        let keys = ["protocolVersion", "protocol_version", "mMCP_version", "version"];
+        let stated = |key: &&str| manifest.get(*key).is_some_and(|value| !value.is_null());
+        let Some(key) = keys.into_iter().find(|key| stated(&key)) else { return Ok(ProtocolVersion::CURRENT) };
+        let version = match &manifest[key] {
+            Value::String(text) => text.parse(),
+            Value::Number(number) => number.to_string().parse(),
+            other => Err(format!("`{key}` must be a string such as \"1.0\", not {}", kind_of(other))),
+        };
+        if key == "version" { Ok(version.unwrap_or(ProtocolVersion::CURRENT)) } else { version }
+    }
+
     /// Every 1.x can be read; another major cannot.
     pub fn is_compatible(self) -> bool {
         self.major == ProtocolVersion::CURRENT.major
@@ -62,12 +76,7 @@ impl Manifest {
         if !value.is_object() {
             return Err("the manifest must be a JSON object with `instructions` and `tools`".to_owned());
         }
-        let protocol_version = match value.get("protocolVersion") {
-            None | Some(Value::Null) => ProtocolVersion::CURRENT,
-            Some(Value::String(text)) => text.parse()?,
-            Some(Value::Number(number)) => number.to_string().parse()?,
-            Some(other) => return Err(format!("`protocolVersion` must be a string such as \"1.0\", not {other}")),
-        };
+        let protocol_version = ProtocolVersion::stated(value)?;
         let tools = match value.get("tools") {
             Some(Value::Array(entries)) => entries,
             Some(other) => return Err(format!("`tools` must be an array of tools, not {}", kind_of(other))),
@@ -172,5 +181,18 @@ mod tests {
         assert!(problem(json!({"tools": [{"name": "a"}, {}]})).contains("tools[1]"));
         assert!(problem(json!({"tools": [], "protocolVersion": []})).contains("protocolVersion"));
         assert!(Manifest::parse("{").expect_err("cut").contains("not JSON"));
+    }
+
+    #[test]
+    fn the_protocol_version_is_read_under_every_key_that_apps_use() {
+        let version = |manifest: Value| Manifest::from_json(&manifest).map(|manifest| manifest.protocol_version.major);
+        for key in ["protocolVersion", "protocol_version", "mMCP_version", "version"] {
+            assert_eq!(version(json!({"tools": [], key: "2.0"})), Ok(2), "{key}");
+            assert_eq!(version(json!({"tools": [], key: 2})), Ok(2), "{key}");
+            assert_eq!(version(json!({"tools": [], key: null})), Ok(1), "{key}");
+        }
+        assert!(version(json!({"tools": [], "mMCP_version": "soon"})).is_err());
+        assert_eq!(version(json!({"tools": [], "version": "2024-beta"})), Ok(1), "an app's own version");
+        assert_eq!(version(json!({"tools": [], "version": "9.1", "protocolVersion": "1.2"})), Ok(1));
     }
 }

@@ -198,6 +198,9 @@ impl Tool {
         if let Some(effect) = self.effect {
             record["effect"] = json!(effect);
         }
+        if let Some(plain) = &self.plain {
+            record["plain"] = plain.to_json();
+        }
         record
     }
 
@@ -205,6 +208,7 @@ impl Tool {
     pub fn from_record(record: &Value) -> Result<Tool, String> {
         let mut tool = Tool::from_json(record)?;
         tool.effect = record.get("effect").and_then(|effect| Effect::deserialize(effect).ok());
+        tool.plain = record.get("plain").and_then(|plain| Tool::from_json(plain).ok()).map(Arc::new);
         Ok(tool)
     }
 
@@ -348,11 +352,13 @@ mod tests {
     }
 
     #[test]
-    fn the_effect_is_kept_in_records_and_never_read_from_a_device() {
-        let tool = volume().with_effect(Effect::Danger);
+    fn effect_and_plain_form_are_kept_in_records_and_never_read_from_a_device() {
+        let plain =
+            Tool::new("volume", "Sets the volume.", json!({"type": "object", "properties": {}, "required": []}));
+        let tool = volume().with_effect(Effect::Danger).with_plain(plain);
         let record = tool.to_record();
         assert_eq!(Tool::from_record(&record), Ok(tool.clone()));
-        assert_eq!(Tool::from_json(&record).map(|tool| tool.effect), Ok(None));
+        assert_eq!(Tool::from_json(&record).map(|tool| (tool.effect, tool.plain)), Ok((None, None)));
         assert_eq!(tool.to_json().get("effect"), None);
         assert_ne!(Toolset::new([tool]).digest(), Toolset::new([volume()]).digest());
     }
