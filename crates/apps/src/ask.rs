@@ -5,12 +5,15 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::broadcast;
-use crate::offer::{AppTool, Ask, Finding, Form, Offer, Words, broadcast_tools, bundle_text, provider_tools};
+use crate::offer::finding::error;
+use crate::offer::{AppTool, Ask, Form, Offer, Words, broadcast_tools, bundle_text, provider_tools};
+use crate::rules;
 use sinew_phones::Access;
 use sinew_phones::PhoneError;
 use sinew_phones::adb::command::Command;
 use sinew_phones::adb::shell::Limits;
 use sinew_phones::agent::AgentError;
+use sinew_tool::finding::Finding;
 
 /// An app that was not running must start first.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -39,7 +42,7 @@ pub async fn complete(access: &dyn Access, offer: &mut Offer, words: &Words) {
 async fn provider(access: &dyn Access, ask: Ask, offer: &mut Offer) -> Result<(), Finding> {
     let authority = ask.authority.clone().unwrap_or_default();
     let bundle = tool_info(access, &authority).await.map_err(|why| {
-        Finding::error("provider-silent", format!("the provider {authority} did not tell its tools: {why}"))
+        error(&rules::PROVIDER_SILENT, format!("the provider {authority} did not tell its tools: {why}"))
     })?;
     let provided = provider_tools(&bundle)?;
     for tool in provided.tools {
@@ -105,7 +108,7 @@ async fn receiver(access: &dyn Access, ask: Ask, offer: &mut Offer, words: &Word
     let command = broadcast::command(ask.action.as_deref().unwrap_or(&words.discovery), &component, &[]);
     let limits = Limits { time: PATIENCE, bytes: 4 << 20 };
     let silent = |why: String| {
-        Finding::error("broadcast-silent", format!("the receiver {component} did not tell its tools: {why}"))
+        error(&rules::BROADCAST_SILENT, format!("the receiver {component} did not tell its tools: {why}"))
     };
     let output = access.run(&command, limits).await.map_err(|error| silent(error.to_string()))?;
     broadcast::parse(&output).map_err(|error| silent(error.to_string()))?;

@@ -12,9 +12,12 @@ use sinew_tool::{
 
 use crate::function::Skills;
 use crate::invoke::{NO_SERVICE, invoke};
-use crate::offer::{AppTool, Finding, Form, Offer, Severity};
+use crate::offer::finding::error;
+use crate::offer::{AppTool, Form, Offer};
 use crate::packages::Installed;
+use crate::rules;
 use sinew_phones::Access;
+use sinew_tool::finding::{Finding, Severity};
 
 /// Ends a call before the gateway's own clock does, so that the reason arrives.
 const MARGIN: Duration = Duration::from_millis(300);
@@ -95,12 +98,12 @@ fn withhold(installed: &Installed, offer: &mut Offer) {
         );
         offer.tools.clear();
         offer.instructions = None;
-        offer.findings.insert(0, Finding::error("package-differs", message));
+        offer.findings.insert(0, error(&rules::PACKAGE_DIFFERS, message));
     }
     let services = offer.tools.iter().filter(|tool| tool.form == Form::Service).count();
     if services > 0 {
         offer.tools.retain(|tool| tool.form != Form::Service);
-        offer.findings.push(Finding::error("not-callable", format!("{services} tools are not offered: {NO_SERVICE}")));
+        offer.findings.push(error(&rules::NOT_CALLABLE, format!("{services} tools are not offered: {NO_SERVICE}")));
     }
 }
 
@@ -152,11 +155,11 @@ fn info(serial: &str, installed: &Installed, offer: &Offer) -> DeviceInfo {
 
 /// A word for tables.
 fn state_word(finding: &Finding) -> &'static str {
-    match (finding.rule, finding.severity) {
-        ("protocol-version", _) => "incompatible",
-        ("package-differs", _) => "refused",
-        ("provider-silent" | "broadcast-silent" | "provider-answer" | "broadcast-answer", _) => "failing",
-        (_, Severity::Error) => "unusable",
+    match finding.rule {
+        rule if *rule == rules::PROTOCOL_VERSION => "incompatible",
+        rule if *rule == rules::PACKAGE_DIFFERS => "refused",
+        rule if rules::ASKED_IN_VAIN.contains(&rule) => "failing",
+        _ if finding.severity == Severity::Error => "unusable",
         _ => "no tools",
     }
 }

@@ -7,8 +7,10 @@ use tokio::task::JoinSet;
 use crate::apk::ApkError;
 use crate::ask;
 use crate::file::{self, PhoneFile};
-use crate::offer::{self, Finding, Offer, Words};
+use crate::offer::finding;
+use crate::offer::{self, Offer, Words};
 use crate::packages::Installed;
+use crate::rules;
 use sinew_phones::Access;
 
 /// Questions to one phone at the same time. More make it slower, not faster: it has eight cores, and
@@ -85,7 +87,7 @@ pub fn is_something(found: &Found) -> bool {
 
 /// Whether asking the app went wrong, so that asking again may help.
 pub fn is_failing(offer: &Offer) -> bool {
-    offer.findings.iter().any(|finding| finding.rule.ends_with("-silent") || finding.rule.ends_with("-answer"))
+    offer.findings.iter().any(|finding| rules::ASKED_IN_VAIN.contains(&finding.rule))
 }
 
 fn unreadable(installed: &Installed, error: &ApkError) -> Offer {
@@ -98,7 +100,7 @@ fn unreadable(installed: &Installed, error: &ApkError) -> Offer {
         instructions: None,
         tools: Vec::new(),
         asks: Vec::new(),
-        findings: vec![Finding::error("apk", message)],
+        findings: vec![finding::error(&rules::APK, message)],
     }
 }
 

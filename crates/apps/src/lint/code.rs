@@ -1,7 +1,11 @@
 //! What the app's code can name at all: the words of the protocol, and a look at its caller.
 
-use super::offer::{Finding, Form, Words, form_of};
+use sinew_tool::finding::{Finding, Findings};
+
 use crate::apk::{Component, Manifest};
+use crate::offer::finding::{About, advice, error, warning};
+use crate::offer::{Form, Words, form_of};
+use crate::rules;
 
 const PROTOCOL: &[&str] =
     &["get_tool_info", "execute_tool", "error_message", "tool_arguments", "tool_name", "parameters", "result"];
@@ -23,11 +27,11 @@ pub fn code_words() -> Vec<&'static str> {
     [PROTOCOL, CALLER].concat()
 }
 
-pub fn check(manifest: &Manifest, words: &Words, code: Option<&[&str]>, findings: &mut Vec<Finding>) {
+pub fn check(manifest: &Manifest, words: &Words, code: Option<&[&str]>, findings: &mut Findings) {
     let offering = |component: &&Component| form_of(component, words).is_some() && manifest.is_exported(component);
     for component in manifest.components.iter().filter(offering) {
         let Some(form) = form_of(component, words) else { continue };
-        let mut tell = |finding: Finding| findings.push(finding.at(component));
+        let mut tell = |finding: Finding| findings.push(finding.about(component));
         if component.permission.is_none() {
             caller(component, form, code, &mut tell);
         }
@@ -43,13 +47,13 @@ pub fn check(manifest: &Manifest, words: &Words, code: Option<&[&str]>, findings
                 "the app's code does not hold the word `{word}`, so {} cannot follow the protocol",
                 component.name
             );
-            tell(Finding::error("protocol-words", message));
+            tell(error(&rules::PROTOCOL_WORDS, message));
         } else if matches!(form, Form::Provider | Form::ProviderMany) && !code.contains(&"error_message") {
             let message = format!(
                 "the app's code does not hold the word `error_message`; when a tool of {} fails, nobody learns why",
                 component.name
             );
-            tell(Finding::warning("error-message", message));
+            tell(warning(&rules::ERROR_MESSAGE, message));
         }
     }
 }
@@ -62,12 +66,12 @@ fn caller(component: &Component, form: Form, code: Option<&[&str]>, tell: &mut d
     match code {
         None => {
             let message = format!("any app on the phone can call {name}; see that its code checks the caller");
-            tell(Finding::advice("caller-check", message));
+            tell(advice(&rules::CALLER_CHECK, message));
         }
         Some(code) if !CALLER.iter().any(|word| code.contains(word)) => {
             let message =
                 format!("any app on the phone can call {name}, and nothing in the app's code asks who its caller is");
-            tell(Finding::warning("caller-check", message));
+            tell(warning(&rules::CALLER_CHECK, message));
         }
         Some(_) => {}
     }

@@ -2,8 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use super::offer::{Finding, Form, Words, form_of};
+use sinew_tool::finding::{Finding, Findings};
+
 use crate::apk::{Component, ComponentKind, Manifest};
+use crate::offer::finding::{About, error, warning};
+use crate::offer::{Form, Words, form_of};
+use crate::rules;
 
 /// Since this level an exported component with a filter must say so, or the app is not installed.
 const MUST_SAY_EXPORTED: u32 = 31;
@@ -12,9 +16,9 @@ const MUST_FIT: u32 = 33;
 const VIEW: &str = "android.intent.action.VIEW";
 const DEFAULT: &str = "android.intent.category.DEFAULT";
 
-pub fn check(manifest: &Manifest, words: &Words, findings: &mut Vec<Finding>) {
+pub fn check(manifest: &Manifest, words: &Words, findings: &mut Findings) {
     for component in &manifest.components {
-        let mut tell = |finding: Finding| findings.push(finding.at(component));
+        let mut tell = |finding: Finding| findings.push(finding.about(component));
         let Some(form) = form_of(component, words) else {
             near_miss(component, words, &mut tell);
             continue;
@@ -26,7 +30,7 @@ pub fn check(manifest: &Manifest, words: &Words, findings: &mut Vec<Finding>) {
             Form::Activity => activity(manifest, component, words, &mut tell),
             Form::Broadcast if !component.has_action(&words.invoke) => {
                 let message = format!("the receiver {} hears the discovery but not {}", component.name, words.invoke);
-                tell(Finding::error("call-action", message));
+                tell(error(&rules::CALL_ACTION, message));
             }
             Form::Provider => {
                 let fits = component.filters.iter().any(|filter| {
@@ -37,7 +41,7 @@ pub fn check(manifest: &Manifest, words: &Words, findings: &mut Vec<Finding>) {
                         "the filter with {} lacks the action {VIEW}, so other hosts do not find the provider",
                         words.provider_type
                     );
-                    tell(Finding::error("filter", message));
+                    tell(error(&rules::FILTER, message));
                 }
                 authority(manifest, component, &mut tell);
             }
@@ -55,11 +59,11 @@ fn said_nothing(manifest: &Manifest, component: &Component, tell: &mut dyn FnMut
         let message = format!(
             "the {kind} {name} has a filter but no android:exported; an app for API {target} is not installed like that"
         );
-        Finding::error("exported-unsaid", message)
+        error(&rules::EXPORTED_UNSAID, message)
     } else {
         let message =
             format!("the {kind} {name} is exported only because it has a filter; set android:exported=\"true\"");
-        Finding::warning("exported-unsaid", message)
+        warning(&rules::EXPORTED_UNSAID, message)
     });
 }
 
@@ -72,9 +76,9 @@ fn activity(manifest: &Manifest, component: &Component, words: &Words, tell: &mu
         );
         tell(if manifest.target_sdk >= MUST_FIT {
             let target = manifest.target_sdk;
-            Finding::error("call-action", format!("{message}, and in an app for API {target} not even those that do"))
+            error(&rules::CALL_ACTION, format!("{message}, and in an app for API {target} not even those that do"))
         } else {
-            Finding::warning("call-action", message)
+            warning(&rules::CALL_ACTION, message)
         });
     }
     for filter in &component.filters {
@@ -82,7 +86,7 @@ fn activity(manifest: &Manifest, component: &Component, words: &Words, tell: &mu
         if ours && !filter.categories.iter().any(|category| category == DEFAULT) {
             let message =
                 format!("the filter lacks the category {DEFAULT}, without which intents do not find an activity");
-            tell(Finding::warning("category", message).on_line(filter.line));
+            tell(warning(&rules::CATEGORY, message).on_line(filter.line));
         }
     }
 }
@@ -97,12 +101,12 @@ fn authority(manifest: &Manifest, component: &Component, tell: &mut dyn FnMut(Fi
                 "the authority {authority} does not begin with the package {}; another app may have it, and two apps with one authority cannot be installed together",
                 manifest.package
             );
-            tell(Finding::warning("authority", message));
+            tell(warning(&rules::AUTHORITY, message));
         }
     }
 }
 
-fn repeated_authorities(manifest: &Manifest, findings: &mut Vec<Finding>) {
+fn repeated_authorities(manifest: &Manifest, findings: &mut Findings) {
     let mut owners: BTreeMap<&str, &Component> = BTreeMap::new();
     for component in &manifest.components {
         for authority in &component.authorities {
@@ -113,7 +117,7 @@ fn repeated_authorities(manifest: &Manifest, findings: &mut Vec<Finding>) {
                     "the authority {authority} belongs to {} already; Android gives it to one provider",
                     first.name
                 );
-                findings.push(Finding::error("authority-repeated", message).at(component));
+                findings.push(error(&rules::AUTHORITY_REPEATED, message).about(component));
             }
         }
     }
@@ -125,7 +129,7 @@ fn near_miss(component: &Component, words: &Words, tell: &mut dyn FnMut(Finding)
     if component.meta(&words.manifest).is_some() {
         let message =
             format!("{name} has meta-data `{}` but no filter with the action {}", words.manifest, words.advertise);
-        return tell(Finding::error("filter", message));
+        return tell(error(&rules::FILTER, message));
     }
     for filter in &component.filters {
         if let Some(mime) = filter.mime_types.iter().find(|mime| mime.to_ascii_lowercase().contains("mcp")) {
@@ -138,7 +142,7 @@ fn near_miss(component: &Component, words: &Words, tell: &mut dyn FnMut(Finding)
                     kind.word()
                 ),
             };
-            return tell(Finding::error("filter", message).on_line(filter.line));
+            return tell(error(&rules::FILTER, message).on_line(filter.line));
         }
         if let Some(action) = filter.actions.iter().find(|action| resembles(action)) {
             let known = [
@@ -155,7 +159,7 @@ fn near_miss(component: &Component, words: &Words, tell: &mut dyn FnMut(Finding)
                     format!("{name} has the action {action}, which nobody asks for; see whether it is spelled right")
                 }
             };
-            return tell(Finding::warning("filter", message).on_line(filter.line));
+            return tell(warning(&rules::FILTER, message).on_line(filter.line));
         }
     }
     let meant = |text: &str| text.to_ascii_lowercase().contains("mcp");
@@ -166,7 +170,7 @@ fn near_miss(component: &Component, words: &Words, tell: &mut dyn FnMut(Finding)
             "the provider {name} has no filter with the MIME type {}, by which tools are found",
             words.provider_type
         );
-        tell(Finding::error("filter", message));
+        tell(error(&rules::FILTER, message));
     }
 }
 

@@ -3,8 +3,12 @@
 use serde_json::Value;
 use sinew_tool::Tool;
 
-use super::offer::{AppTool, Finding, Form, Offer};
+use sinew_tool::finding::{Finding, Findings, Place};
+
 use crate::apk::Manifest;
+use crate::offer::finding::{advice, error, warning};
+use crate::offer::{AppTool, Form, Offer};
+use crate::rules;
 
 /// Names that say nothing, as they are or with `my` or a number.
 const VAGUE: &[&str] = &[
@@ -17,14 +21,12 @@ const FEWEST_WORDS: usize = 4;
 /// Clients allow 64 characters.
 const LONGEST_NAME: usize = 64;
 
-pub fn check(manifest: &Manifest, offer: &Offer, findings: &mut Vec<Finding>) {
+pub fn check(manifest: &Manifest, offer: &Offer, findings: &mut Findings) {
     for app_tool in &offer.tools {
         let line = manifest.components.iter().find(|one| one.name == app_tool.component).map(|one| one.line);
         let mut tell = |finding: Finding| {
-            let mut finding = finding.of_tool(&app_tool.tool.name);
-            finding.component = Some(app_tool.component.clone());
-            finding.line = line;
-            findings.push(finding);
+            let place = line.map_or(Place::Whole, |line| Place::Line(line as usize));
+            findings.push(finding.of_tool(&app_tool.tool.name).of_component(&app_tool.component).at(place));
         };
         name(&app_tool.tool, &mut tell);
         description(&app_tool.tool, &mut tell);
@@ -32,8 +34,8 @@ pub fn check(manifest: &Manifest, offer: &Offer, findings: &mut Vec<Finding>) {
     }
     let activity = offer.tools.iter().any(|tool| tool.form == Form::Activity);
     if activity && offer.instructions.is_none() {
-        findings.push(Finding::advice(
-            "instructions",
+        findings.push(advice(
+            &rules::INSTRUCTIONS,
             "the app has no `instructions`; a sentence about what it is for helps a model choose",
         ));
     }
@@ -46,25 +48,25 @@ fn name(tool: &Tool, tell: &mut dyn FnMut(Finding)) {
         let message = format!(
             "the name `{name}` is not made of up to {LONGEST_NAME} letters, digits, `_`, `-` and `.`; models will see another one"
         );
-        tell(Finding::warning("name-form", message));
+        tell(warning(&rules::NAME_FORM, message));
     }
     let bare: String = name.to_lowercase().chars().filter(char::is_ascii_lowercase).collect();
     let core = bare.strip_prefix("my").unwrap_or(&bare);
     if core.len() < 3 || VAGUE.contains(&core) {
-        tell(Finding::warning("name-vague", format!("the name `{name}` does not say what the tool does")));
+        tell(warning(&rules::NAME_VAGUE, format!("the name `{name}` does not say what the tool does")));
     }
 }
 
 fn description(tool: &Tool, tell: &mut dyn FnMut(Finding)) {
     let (name, words) = (&tool.name, tool.description.split_whitespace().count());
     if words == 0 {
-        tell(Finding::error("description", format!("`{name}` has no description, so no model knows when to use it")));
+        tell(error(&rules::DESCRIPTION, format!("`{name}` has no description, so no model knows when to use it")));
     } else if words < FEWEST_WORDS || tool.description.to_lowercase().starts_with("description of") {
         let message = format!(
             "the description of `{name}` is too short to tell a model when to use it: {:?}",
             tool.description.trim()
         );
-        tell(Finding::warning("description", message));
+        tell(warning(&rules::DESCRIPTION, message));
     }
 }
 
@@ -74,8 +76,8 @@ fn schema(app_tool: &AppTool, tell: &mut dyn FnMut(Finding)) {
     let properties = tool.properties();
     for required in tool.required() {
         if properties.is_none_or(|properties| !properties.contains_key(required)) {
-            tell(Finding::error(
-                "required",
+            tell(error(
+                &rules::REQUIRED,
                 format!("`{name}` requires `{required}`, which its parameters do not describe"),
             ));
         }
@@ -84,11 +86,11 @@ fn schema(app_tool: &AppTool, tell: &mut dyn FnMut(Finding)) {
         let says = |key: &str| schema.get(key).is_some();
         if !["type", "enum", "const", "anyOf", "oneOf", "allOf", "$ref"].into_iter().any(says) {
             let message = format!("parameter `{parameter}` of `{name}` has no type, so nobody can check what is sent");
-            tell(Finding::warning("parameter-type", message));
+            tell(warning(&rules::PARAMETER_TYPE, message));
         }
         if schema.get("description").and_then(Value::as_str).is_none_or(|text| text.trim().is_empty()) {
-            tell(Finding::advice(
-                "parameter-description",
+            tell(advice(
+                &rules::PARAMETER_DESCRIPTION,
                 format!("parameter `{parameter}` of `{name}` has no description"),
             ));
         }

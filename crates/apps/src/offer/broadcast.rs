@@ -3,10 +3,12 @@
 use serde_json::Value;
 use sinew_tool::Tool;
 
+use super::MAX_TOOLS;
 use super::bundle::{bundle_text, texts};
-use super::finding::clip;
+use super::finding::{clip, error, warning};
 use super::provider::parameters;
-use super::{Finding, MAX_TOOLS};
+use crate::rules;
+use sinew_tool::finding::Finding;
 
 /// What a receiver said.
 #[derive(Clone, Debug, PartialEq)]
@@ -19,7 +21,7 @@ pub struct Broadcast {
 
 /// The tools in the answer to the discovery broadcast, as `am broadcast` prints it.
 pub fn broadcast_tools(text: &str) -> Result<Broadcast, Finding> {
-    let refused = |message: String| Finding::error("broadcast-answer", message);
+    let refused = |message: String| error(&rules::BROADCAST_ANSWER, message);
     let extras = text.find("extras: ").map(|at| &text[at..]);
     let extras =
         extras.ok_or_else(|| refused("the receiver answered the discovery without result extras".to_owned()))?;
@@ -45,14 +47,14 @@ fn names_by_keys(bundle: &Value) -> Vec<String> {
 
 fn tools(bundle: &Value, names: Vec<String>) -> Result<Broadcast, Finding> {
     if names.is_empty() {
-        return Err(Finding::error("broadcast-answer", "the receiver's answer to the discovery names no `tools`"));
+        return Err(error(&rules::BROADCAST_ANSWER, "the receiver's answer to the discovery names no `tools`"));
     }
     let text = |key: &str| bundle.get(key).and_then(Value::as_str);
     let instructions = text("instructions").map(str::to_owned);
     let mut answer = Broadcast { instructions, tools: Vec::new(), findings: Vec::new() };
     if names.len() > MAX_TOOLS {
         let message = format!("the receiver has {} tools; the first {MAX_TOOLS} are offered", names.len());
-        answer.findings.push(Finding::warning("too-many", message));
+        answer.findings.push(warning(&rules::TOO_MANY, message));
     }
     for name in names.iter().take(MAX_TOOLS).filter(|name| !name.trim().is_empty()) {
         let described = text(&format!("{name}.parameters"));
@@ -60,7 +62,7 @@ fn tools(bundle: &Value, names: Vec<String>) -> Result<Broadcast, Finding> {
         let Some(schema) = schema else {
             let message =
                 format!("`{0}.parameters` is no JSON object of names and types; `{0}` is left out", clip(name));
-            answer.findings.push(Finding::error("schema-not-object", message).of_tool(name));
+            answer.findings.push(error(&rules::SCHEMA_NOT_OBJECT, message).of_tool(name));
             continue;
         };
         let description = text(&format!("{name}.description")).unwrap_or_default();
@@ -105,6 +107,6 @@ mod tests {
         assert!(reason("result=0, extras: Bundle[mParcelledData.dataSize=300]").contains("agent"));
         assert!(reason("result=0, extras: Bundle[{}]").contains("names no `tools`"));
         let odd = broadcast_tools("extras: Bundle[{tools=[a], a.description=A, a.parameters=text}]").unwrap();
-        assert_eq!((odd.tools.len(), odd.findings[0].rule), (0, "schema-not-object"));
+        assert_eq!((odd.tools.len(), odd.findings[0].rule.id), (0, "schema-not-object"));
     }
 }

@@ -1,70 +1,39 @@
-//! One thing to say about an app. The rules are listed in [`crate::lint::RULES`].
+//! Findings about apps: how they name the place they are about.
+
+use sinew_tool::finding::{Finding, Place, Rule, Severity};
 
 use crate::apk::Component;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Severity {
-    /// Could be better.
-    Advice,
-    /// A caller may stumble.
-    Warning,
-    /// Something is not offered, or cannot work.
-    Error,
+/// Something that is not offered, or cannot work, whatever the rule is as a rule.
+pub fn error(rule: &'static Rule, message: impl Into<String>) -> Finding {
+    Finding::new(rule, message).with_severity(Severity::Error)
 }
 
-impl Severity {
-    pub fn word(self) -> &'static str {
-        match self {
-            Severity::Advice => "advice",
-            Severity::Warning => "warning",
-            Severity::Error => "error",
-        }
-    }
+pub fn warning(rule: &'static Rule, message: impl Into<String>) -> Finding {
+    Finding::new(rule, message).with_severity(Severity::Warning)
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Finding {
-    pub rule: &'static str,
-    pub severity: Severity,
-    pub message: String,
-    /// The class it is about.
-    pub component: Option<String>,
-    pub tool: Option<String>,
-    /// In the manifest's source, counted from 1.
-    pub line: Option<u32>,
+pub fn advice(rule: &'static Rule, message: impl Into<String>) -> Finding {
+    Finding::new(rule, message).with_severity(Severity::Advice)
 }
 
-impl Finding {
-    pub fn new(rule: &'static str, severity: Severity, message: impl Into<String>) -> Finding {
-        Finding { rule, severity, message: message.into(), component: None, tool: None, line: None }
+/// What a finding about an app is about.
+pub trait About {
+    /// A component, and the line where it stands unless another one is known.
+    fn about(self, component: &Component) -> Self;
+
+    /// A line of the manifest's source, counted from 1.
+    fn on_line(self, line: u32) -> Self;
+}
+
+impl About for Finding {
+    fn about(self, component: &Component) -> Finding {
+        let place = if self.place == Place::Whole { Place::Line(component.line as usize) } else { self.place };
+        self.of_component(component.name.clone()).at(place)
     }
 
-    pub fn error(rule: &'static str, message: impl Into<String>) -> Finding {
-        Finding::new(rule, Severity::Error, message)
-    }
-
-    pub fn warning(rule: &'static str, message: impl Into<String>) -> Finding {
-        Finding::new(rule, Severity::Warning, message)
-    }
-
-    pub fn advice(rule: &'static str, message: impl Into<String>) -> Finding {
-        Finding::new(rule, Severity::Advice, message)
-    }
-
-    pub fn at(mut self, component: &Component) -> Finding {
-        self.component = Some(component.name.clone());
-        self.line = self.line.or(Some(component.line));
-        self
-    }
-
-    pub fn on_line(mut self, line: u32) -> Finding {
-        self.line = Some(line);
-        self
-    }
-
-    pub fn of_tool(mut self, name: &str) -> Finding {
-        self.tool = Some(name.to_owned());
-        self
+    fn on_line(self, line: u32) -> Finding {
+        self.at(Place::Line(line as usize))
     }
 }
 

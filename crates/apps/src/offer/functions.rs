@@ -7,8 +7,10 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value, json};
 use sinew_tool::Tool;
 
-use super::finding::clip;
-use super::{AppTool, Finding, Form, MAX_TOOLS};
+use super::finding::{advice, clip, error, warning};
+use super::{AppTool, Form, MAX_TOOLS};
+use crate::rules;
+use sinew_tool::finding::Finding;
 
 /// References to shared types that refer to each other end here.
 const MAX_DEPTH: usize = 12;
@@ -26,7 +28,7 @@ pub struct PackageFunctions {
 
 /// Reads the list. What stands before the first brace is the command's chatter.
 pub fn app_functions(text: &str) -> Result<Vec<PackageFunctions>, Finding> {
-    let refused = |message: String| Finding::error("functions-answer", message);
+    let refused = |message: String| error(&rules::FUNCTIONS_ANSWER, message);
     let json = text.find('{').map(|at| &text[at..]);
     let json =
         json.ok_or_else(|| refused(format!("the phone did not list its app functions: {}", clip(text.trim()))))?;
@@ -55,25 +57,23 @@ fn read_package(package: &str, entries: &Value) -> PackageFunctions {
         let find = |kind: &str| entry.iter().find(|(key, _)| key.starts_with(kind)).map(|(_, document)| document);
         let Some(about) = find("AppFunctionStaticMetadata") else { continue };
         let Some(id) = text(about, "functionId") else {
-            found
-                .findings
-                .push(Finding::error("functions-answer", format!("a function of {package} has no functionId")));
+            found.findings.push(error(&rules::FUNCTIONS_ANSWER, format!("a function of {package} has no functionId")));
             continue;
         };
         if text(about, "packageName").is_some_and(|told| told != package) {
             let message =
                 format!("function `{}` is listed under {package} but names another package; it is left out", clip(id));
-            found.findings.push(Finding::error("functions-answer", message));
+            found.findings.push(error(&rules::FUNCTIONS_ANSWER, message));
             continue;
         }
         if !is_enabled(about, find("AppFunctionRuntimeMetadata")) {
             let message = format!("function `{}` is switched off on this phone", clip(id));
-            found.findings.push(Finding::advice("disabled", message));
+            found.findings.push(advice(&rules::DISABLED, message));
             continue;
         }
         if found.tools.len() >= MAX_TOOLS {
             let message = format!("{package} has more than {MAX_TOOLS} functions; the others are left out");
-            found.findings.push(Finding::warning("too-many", message));
+            found.findings.push(warning(&rules::TOO_MANY, message));
             break;
         }
         match read_function(id, about, &shared) {
@@ -88,7 +88,7 @@ fn read_package(package: &str, entries: &Value) -> PackageFunctions {
             }
             Err(what) => {
                 let message = format!("function `{}` is left out: {what}", clip(id));
-                found.findings.push(Finding::warning("function-type", message));
+                found.findings.push(warning(&rules::FUNCTION_TYPE, message));
             }
         }
     }
@@ -313,7 +313,7 @@ mod tests {
         let output = create.tool.output_schema.as_deref().unwrap();
         assert_eq!(output["properties"]["id"], json!({"type": "integer"}));
         assert_eq!(old.tool.name, "com.example.notes.Old_create");
-        let rules: Vec<&str> = notes.findings.iter().map(|finding| finding.rule).collect();
+        let rules: Vec<&str> = notes.findings.iter().map(|finding| finding.rule.id).collect();
         assert_eq!(rules, ["disabled", "function-type"]);
     }
 
@@ -325,7 +325,7 @@ mod tests {
             {"AppFunctionComponentMetadataDocument-a.b": {"dataTypes": [
                 {"name": ["T"], "dataTypeMetadata": [{"type": [11], "dataTypeReference": ["T"]}]}]}},
         ]});
-        assert_eq!(app_functions(&circle.to_string()).unwrap()[0].findings[0].rule, "function-type");
+        assert_eq!(app_functions(&circle.to_string()).unwrap()[0].findings[0].rule.id, "function-type");
         for text in ["cmd: Can't find service: app_function", "", "{", "[]", "{]"] {
             assert!(app_functions(text).is_err(), "{text}");
         }

@@ -8,18 +8,20 @@ use serde_json::Value;
 use sinew_tool::Tool;
 use sinew_tool::manifest::Manifest as Advertised;
 
-use super::finding::clip;
-use super::{AppTool, Finding, Form, Offer, Words};
+use super::finding::{About, advice, clip, error, warning};
+use super::{AppTool, Form, Offer, Words};
 use crate::apk::{self, Component, Meta};
+use crate::rules;
+use sinew_tool::finding::Finding;
 
 /// Larger than what any model would read.
 const MAX_JSON: usize = 1 << 20;
 
 pub fn activity(component: &Component, words: &Words, offer: &mut Offer) {
-    let at = |finding: Finding| finding.at(component);
+    let at = |finding: Finding| finding.about(component);
     let Some(meta) = component.meta(&words.manifest) else {
         let message = format!("{} advertises tools but has no meta-data `{}`", component.name, words.manifest);
-        return offer.findings.push(at(Finding::error("manifest-missing", message)));
+        return offer.findings.push(at(error(&rules::MANIFEST_MISSING, message)));
     };
     let text = match &meta.value {
         Some(apk::Value::Text(text)) => text,
@@ -62,19 +64,19 @@ fn unreadable(value: Option<&apk::Value>, meta: &Meta, words: &Words) -> Finding
             let message = format!(
                 "meta-data `{name}` refers to @{reference}, which is not in the manifest; inspect the built APK to see the tools"
             );
-            Finding::advice("manifest-elsewhere", message)
+            advice(&rules::MANIFEST_ELSEWHERE, message)
         }
         Some(apk::Value::Reference(id)) => {
             let message = format!(
                 "meta-data `{name}` refers to the resource 0x{id:08x}, which the APK does not have as a string"
             );
-            Finding::error("manifest-missing", message)
+            error(&rules::MANIFEST_MISSING, message)
         }
         None if meta.resource.is_some() => {
             let message = format!("meta-data `{name}` has android:resource; the tools are read from android:value");
-            Finding::error("manifest-missing", message)
+            error(&rules::MANIFEST_MISSING, message)
         }
-        _ => Finding::error("manifest-missing", format!("meta-data `{name}` has no text in android:value")),
+        _ => error(&rules::MANIFEST_MISSING, format!("meta-data `{name}` has no text in android:value")),
     };
     finding.on_line(meta.line)
 }
@@ -90,18 +92,18 @@ fn read(value: &Value, findings: &mut Vec<Finding>) -> Result<Advertised, Findin
             kept.map_err(|finding| findings.push(finding)).is_ok()
         });
     }
-    let advertised = Advertised::from_json(&value).map_err(|what| Finding::error("manifest-shape", what))?;
+    let advertised = Advertised::from_json(&value).map_err(|what| error(&rules::MANIFEST_SHAPE, what))?;
     if !advertised.protocol_version.is_compatible() {
         let version = advertised.protocol_version;
         let message = format!("the app speaks mMCP {version}; this gateway speaks 1.x, so its tools are not offered");
-        return Err(Finding::error("protocol-version", message));
+        return Err(error(&rules::PROTOCOL_VERSION, message));
     }
     Ok(advertised)
 }
 
 fn judge_entry(entry: &Value, index: usize) -> Result<(), Finding> {
     let tool = Tool::from_json(entry)
-        .map_err(|what| Finding::error("tool-shape", format!("tools[{index}]: {what}; it is left out")))?;
+        .map_err(|what| error(&rules::TOOL_SHAPE, format!("tools[{index}]: {what}; it is left out")))?;
     let schema = entry.get("parameters").or_else(|| entry.get("inputSchema"));
     match schema.map(is_object_schema) {
         None | Some(true) => Ok(()),
@@ -110,7 +112,7 @@ fn judge_entry(entry: &Value, index: usize) -> Result<(), Finding> {
                 "`parameters` of `{}` is no JSON Schema of type object; the tool is left out",
                 clip(&tool.name)
             );
-            Err(Finding::error("schema-not-object", message).of_tool(&tool.name))
+            Err(error(&rules::SCHEMA_NOT_OBJECT, message).of_tool(&tool.name))
         }
     }
 }
@@ -129,26 +131,26 @@ pub fn is_object_schema(schema: &Value) -> bool {
 pub fn parse(text: &str, from_resource: bool) -> Result<(Value, Option<Finding>), Finding> {
     if text.len() > MAX_JSON {
         let message = format!("the tools have {} bytes of JSON; at most {MAX_JSON} are read", text.len());
-        return Err(Finding::error("manifest-size", message));
+        return Err(error(&rules::MANIFEST_SIZE, message));
     }
-    let error = match serde_json::from_str(text) {
+    let problem = match serde_json::from_str(text) {
         Ok(value) => return Ok((value, None)),
-        Err(error) => error,
+        Err(problem) => problem,
     };
     if let Ok(value) = serde_json::from_str(&escape_breaks(text)) {
         let message = "the packager turned \\n into a bare line break inside the JSON; it was repaired here, other readers refuse it: write \\\\n";
-        return Ok((value, Some(Finding::warning("json-escapes", message))));
+        return Ok((value, Some(warning(&rules::JSON_ESCAPES, message))));
     }
     if let Ok(value) = serde_json::from_str(&escape_quotes(&escape_breaks(text))) {
         let message = "the packager took the backslashes before quotes inside the JSON; it was repaired here, other readers refuse it: write \\\\\\\"";
-        return Ok((value, Some(Finding::warning("json-escapes", message))));
+        return Ok((value, Some(warning(&rules::JSON_ESCAPES, message))));
     }
     if from_resource && !text.contains('"') {
         let message = "the packager took all quotes out of the string resource; write each as \\\", or put the JSON into android:value";
-        return Err(Finding::error("json-quotes", message));
+        return Err(error(&rules::JSON_QUOTES, message));
     }
-    let near = near(text, &error);
-    Err(Finding::error("json-broken", format!("the tools are not JSON: {error}, near `{near}`")))
+    let near = near(text, &problem);
+    Err(error(&rules::JSON_BROKEN, format!("the tools are not JSON: {problem}, near `{near}`")))
 }
 
 /// The text around the place where the JSON breaks.

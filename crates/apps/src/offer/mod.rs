@@ -7,7 +7,7 @@
 
 mod broadcast;
 mod bundle;
-mod finding;
+pub mod finding;
 mod functions;
 mod mmcp;
 mod provider;
@@ -17,11 +17,14 @@ use sinew_tool::Tool;
 
 pub use broadcast::{Broadcast, broadcast_tools};
 pub use bundle::{bundle_text, texts};
-pub use finding::{Finding, Severity};
 pub use functions::{PackageFunctions, app_functions};
 pub use provider::{Provided, provider_tools};
 
+use sinew_tool::finding::Finding;
+
 use crate::apk::{self, ApkError, Component, ComponentKind, Manifest, ReadAt};
+use crate::rules;
+use finding::{About, error, warning};
 
 /// More tools than this no app has use for, and no model could choose from.
 pub const MAX_TOOLS: usize = 128;
@@ -183,7 +186,7 @@ pub fn offers(manifest: &Manifest, words: &Words) -> Offer {
                 "callers of {} need {permission}, which the gateway does not hold; calls will be refused",
                 component.name
             );
-            offer.findings.push(Finding::warning("permission", message).at(component));
+            offer.findings.push(warning(&rules::PERMISSION, message).about(component));
         }
         match form {
             Form::Activity => mmcp::activity(component, words, &mut offer),
@@ -205,13 +208,13 @@ pub fn offers(manifest: &Manifest, words: &Words) -> Offer {
 fn obstacle(manifest: &Manifest, component: &Component) -> Option<Finding> {
     if !component.enabled {
         let message = format!("{} is disabled, so its tools are not offered", component.name);
-        return Some(Finding::warning("disabled", message).at(component));
+        return Some(warning(&rules::DISABLED, message).about(component));
     }
     if !manifest.is_exported(component) {
         let (kind, name) = (component.kind.word(), &component.name);
         let message =
             format!("the {kind} {name} is not exported, so nobody can reach its tools; set android:exported=\"true\"");
-        return Some(Finding::error("not-exported", message).at(component));
+        return Some(error(&rules::NOT_EXPORTED, message).about(component));
     }
     None
 }
@@ -221,14 +224,14 @@ impl Offer {
     pub fn add(&mut self, tool: AppTool) {
         let name = &tool.tool.name;
         if self.tools.len() >= MAX_TOOLS {
-            if !self.findings.iter().any(|finding| finding.rule == "too-many") {
+            if !self.findings.iter().any(|finding| *finding.rule == rules::TOO_MANY) {
                 let message = format!("the app offers more than {MAX_TOOLS} tools; the others are left out");
-                self.findings.push(Finding::warning("too-many", message));
+                self.findings.push(warning(&rules::TOO_MANY, message));
             }
         } else if self.tools.iter().any(|other| other.tool.name == *name) {
             let message =
                 format!("the app has a second tool named `{name}` in {}; the first one is offered", tool.component);
-            self.findings.push(Finding::warning("name-repeated", message).of_tool(name));
+            self.findings.push(warning(&rules::NAME_REPEATED, message).of_tool(name));
         } else {
             self.tools.push(tool);
         }

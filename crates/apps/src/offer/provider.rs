@@ -5,10 +5,12 @@ use serde_json::{Map, Value, json};
 use sinew_tool::Tool;
 
 use super::bundle::texts;
-use super::finding::clip;
+use super::finding::{About, clip, error, warning};
 use super::mmcp::is_object_schema;
-use super::{Ask, Finding, Form, MAX_TOOLS, Offer};
+use super::{Ask, Form, MAX_TOOLS, Offer};
 use crate::apk::Component;
+use crate::rules;
+use sinew_tool::finding::Finding;
 
 /// What a provider said.
 #[derive(Clone, Debug, PartialEq)]
@@ -23,7 +25,7 @@ pub struct Provided {
 pub fn ask(component: &Component, form: Form, offer: &mut Offer) {
     let Some(authority) = component.authorities.first() else {
         let message = format!("the provider {} has no authority, so nobody can call it", component.name);
-        return offer.findings.push(Finding::error("authority-missing", message).at(component));
+        return offer.findings.push(error(&rules::AUTHORITY_MISSING, message).about(component));
     };
     let authority = Some(authority.clone());
     offer.asks.push(Ask { form, component: component.name.clone(), authority, action: None });
@@ -32,7 +34,7 @@ pub fn ask(component: &Component, form: Form, offer: &mut Offer) {
 /// The tools in the answer to `get_tool_info`, a bundle in the agent's JSON; null where the provider
 /// answered null.
 pub fn provider_tools(bundle: &Value) -> Result<Provided, Finding> {
-    let refused = |message: String| Finding::error("provider-answer", message);
+    let refused = |message: String| error(&rules::PROVIDER_ANSWER, message);
     let Some(bundle) = bundle.as_object() else {
         return Err(refused("the provider answered null to get_tool_info".to_owned()));
     };
@@ -53,7 +55,7 @@ pub fn provider_tools(bundle: &Value) -> Result<Provided, Finding> {
 }
 
 fn one_tool(bundle: &Map<String, Value>) -> Result<Provided, Finding> {
-    let refused = |message: String| Finding::error("provider-answer", message);
+    let refused = |message: String| error(&rules::PROVIDER_ANSWER, message);
     let text = |key: &str| {
         let text = bundle.get(key).and_then(|value| value.as_str().or_else(|| value.get("charsequence")?.as_str()));
         text.ok_or_else(|| refused(format!("the provider's answer to get_tool_info lacks the string `{key}`")))
@@ -63,7 +65,7 @@ fn one_tool(bundle: &Map<String, Value>) -> Result<Provided, Finding> {
         return Err(refused("the provider's `tool_name` is empty".to_owned()));
     }
     let mut findings = Vec::new();
-    let mut loss = |rule, message: String| findings.push(Finding::warning(rule, message).of_tool(name));
+    let mut loss = |rule, message: String| findings.push(warning(rule, message).of_tool(name));
     let required = match bundle.get("tool_input_required") {
         None => {
             return Err(refused(
@@ -72,7 +74,7 @@ fn one_tool(bundle: &Map<String, Value>) -> Result<Provided, Finding> {
         }
         Some(value) => texts(value).unwrap_or_else(|| {
             loss(
-                "required-unreadable",
+                &rules::REQUIRED_UNREADABLE,
                 format!("which arguments `{}` requires cannot be read here; none is taken as required", clip(name)),
             );
             Vec::new()
@@ -83,13 +85,13 @@ fn one_tool(bundle: &Map<String, Value>) -> Result<Provided, Finding> {
     })?;
     let Some(schema) = schema.as_object() else {
         let message = format!("`tool_input_schema` of `{}` is no JSON object of parameters", clip(name));
-        return Err(Finding::error("schema-not-object", message).of_tool(name));
+        return Err(error(&rules::SCHEMA_NOT_OBJECT, message).of_tool(name));
     };
     let schema = match is_whole_schema(schema) {
         // Not what the protocol says, but what many would write.
         true => {
             loss(
-                "schema-whole",
+                &rules::SCHEMA_WHOLE,
                 format!(
                     "`tool_input_schema` of `{}` is a whole schema where its properties alone are asked for",
                     clip(name)
@@ -131,7 +133,7 @@ fn described(mut properties: Map<String, Value>, required: Vec<String>) -> Value
 }
 
 fn many_tools(many: &Value) -> Result<Provided, Finding> {
-    let refused = |message: String| Finding::error("provider-answer", message);
+    let refused = |message: String| error(&rules::PROVIDER_ANSWER, message);
     let parsed: Value = match many {
         Value::String(text) => serde_json::from_str(text)
             .map_err(|error| refused(format!("`tool` in the provider's answer is not JSON: {error}")))?,
@@ -143,7 +145,7 @@ fn many_tools(many: &Value) -> Result<Provided, Finding> {
     let mut findings = Vec::new();
     if entries.len() > MAX_TOOLS {
         let message = format!("the provider has {} tools; the first {MAX_TOOLS} are offered", entries.len());
-        findings.push(Finding::warning("too-many", message));
+        findings.push(warning(&rules::TOO_MANY, message));
     }
     let mut tools = Vec::new();
     for (name, entry) in entries.iter().take(MAX_TOOLS) {
@@ -259,7 +261,7 @@ mod tests {
         assert!(provider_tools(&bundle).unwrap().tools[0].required().is_empty());
         bundle["tool_input_required"] =
             json!({"opaque": {"class": "[Ljava.lang.String;", "text": "[Ljava.lang.String;@1f"}});
-        assert_eq!(provider_tools(&bundle).unwrap().findings[0].rule, "required-unreadable");
+        assert_eq!(provider_tools(&bundle).unwrap().findings[0].rule.id, "required-unreadable");
     }
 
     #[test]
@@ -271,7 +273,7 @@ mod tests {
         }
         bundle["tool_input_schema"] = json!(r#"{"type": "object", "properties": {"location": {"type": "string"}}}"#);
         let answer = provider_tools(&bundle).unwrap();
-        assert_eq!(answer.findings[0].rule, "schema-whole");
+        assert_eq!(answer.findings[0].rule.id, "schema-whole");
         assert_eq!(answer.tools[0].input_schema["properties"], json!({"location": {"type": "string"}}));
     }
 

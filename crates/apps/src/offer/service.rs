@@ -3,27 +3,30 @@
 use serde_json::{Map, Value, json};
 use sinew_tool::{ProtocolVersion, Tool};
 
+use super::finding::{About, advice, error, warning};
 use super::provider::json_type;
-use super::{AppTool, Finding, Form, Offer, Words};
+use super::{AppTool, Form, Offer, Words};
 use crate::apk::{self, Component, Element};
+use crate::rules;
+use sinew_tool::finding::Finding;
 
 const CAPABILITIES: &str = "mobile.mcp.tool.capabilities";
 const DESCRIPTION: &str = "mobile.mcp.tool.description";
 
 pub fn capabilities(component: &Component, words: &Words, offer: &mut Offer) {
-    let at = |finding: Finding| finding.at(component);
+    let at = |finding: Finding| finding.about(component);
     let Some(meta) = component.meta(CAPABILITIES) else {
         let message = format!("{} offers {} but has no meta-data `{CAPABILITIES}`", component.name, words.service);
-        return offer.findings.push(at(Finding::error("manifest-missing", message)));
+        return offer.findings.push(at(error(&rules::MANIFEST_MISSING, message)));
     };
     let Some(file) = &meta.file else {
         let finding = match &meta.resource {
             Some(apk::Value::Named(name)) => {
                 let message = format!("`{CAPABILITIES}` refers to @{name}; inspect the built APK to see the tools");
-                Finding::advice("manifest-elsewhere", message)
+                advice(&rules::MANIFEST_ELSEWHERE, message)
             }
-            _ => Finding::error(
-                "manifest-missing",
+            _ => error(
+                &rules::MANIFEST_MISSING,
                 format!("`{CAPABILITIES}` names no XML file of the app in android:resource"),
             ),
         };
@@ -32,23 +35,23 @@ pub fn capabilities(component: &Component, words: &Words, offer: &mut Offer) {
     match attribute(file, "version").map(|version| version.parse::<ProtocolVersion>()) {
         None => {
             let message = "the capability file has no `version`; 1.0 is assumed";
-            offer.findings.push(at(Finding::warning("protocol-version", message)));
+            offer.findings.push(at(warning(&rules::PROTOCOL_VERSION, message)));
         }
         Some(Ok(version)) if version.is_compatible() => {}
         Some(Ok(version)) => {
             let message = format!(
                 "the capability file has version {version}; this gateway speaks 1.x, so its tools are not offered"
             );
-            return offer.findings.push(at(Finding::error("protocol-version", message)));
+            return offer.findings.push(at(error(&rules::PROTOCOL_VERSION, message)));
         }
-        Some(Err(what)) => return offer.findings.push(at(Finding::error("protocol-version", what))),
+        Some(Err(what)) => return offer.findings.push(at(error(&rules::PROTOCOL_VERSION, what))),
     }
     if offer.instructions.is_none() {
         offer.instructions = component.meta(DESCRIPTION).and_then(|meta| meta.value.as_ref()?.to_text());
     }
     for capability in file.children_named("capability") {
         let Some(id) = attribute(capability, "id").filter(|id| !id.is_empty()) else {
-            offer.findings.push(at(Finding::error("tool-shape", "a capability without `id` is left out")));
+            offer.findings.push(at(error(&rules::TOOL_SHAPE, "a capability without `id` is left out")));
             continue;
         };
         let schema = |part: &str| capability.children_named(part).next().map(parameters);

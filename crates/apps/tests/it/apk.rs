@@ -6,7 +6,8 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use crate::recipes::{Recipe, run};
 use sinew_apps::apk::{ApkError, ComponentKind, ReadAt, read_manifest};
-use sinew_apps::offer::{self, Form, Offer, Severity, Words};
+use sinew_apps::offer::{self, Form, Offer, Words};
+use sinew_tool::finding::Severity;
 use sinew_tool::{BoxFuture, json};
 
 /// Counts what is read of an APK.
@@ -114,13 +115,13 @@ async fn json_that_the_packager_damaged_is_repaired_or_shown() {
     let breaks =
         offered(Recipe::of_components(&activity(r#"{"tools": [{"name": "a", "description": "one\ntwo"}]}"#))).await;
     assert_eq!(breaks.tools[0].tool.description, "one\ntwo");
-    assert_eq!((breaks.findings[0].rule, breaks.findings[0].severity), ("json-escapes", Severity::Warning));
+    assert_eq!((breaks.findings[0].rule.id, breaks.findings[0].severity), ("json-escapes", Severity::Warning));
 
     let quotes =
         offered(Recipe::of_components(&activity(r#"{"tools": [{"name": "a", "description": "say \"hi\" now"}]}"#)))
             .await;
     assert_eq!(quotes.tools[0].tool.description, "say \"hi\" now");
-    assert_eq!(quotes.findings[0].rule, "json-escapes");
+    assert_eq!(quotes.findings[0].rule.id, "json-escapes");
 
     let right =
         offered(Recipe::of_components(&activity(r#"{"tools": [{"name": "a", "description": "say \\\"hi\\\"\\n"}]}"#)))
@@ -132,14 +133,14 @@ async fn json_that_the_packager_damaged_is_repaired_or_shown() {
         r#"{"tools": [{"name": "a", "description": "he said \"yes\", then left"}]}"#,
     )))
     .await;
-    assert_eq!((lost.tools.len(), lost.findings[0].rule), (0, "json-broken"));
+    assert_eq!((lost.tools.len(), lost.findings[0].rule.id), (0, "json-broken"));
     assert!(lost.findings[0].message.contains("near `"), "{}", lost.findings[0].message);
 
     let strings = r#"<resources><string name="tools">{"tools": [{"name": "a"}]}</string></resources>"#;
     let reference = PDF_ACTIVITY.split("android:value=").next().unwrap().to_owned()
         + "android:value=\"@string/tools\" /></activity>";
     let bare = offered(Recipe::of_components(&reference).resource("values/strings.xml", strings)).await;
-    assert_eq!((bare.tools.len(), bare.findings[0].rule), (0, "json-quotes"));
+    assert_eq!((bare.tools.len(), bare.findings[0].rule.id), (0, "json-quotes"));
 }
 
 #[tokio::test]
@@ -151,7 +152,7 @@ async fn references_in_a_circle_end_and_an_alias_is_followed() {
             + &format!("android:value=\"@string/{name}\" /></activity>")
     };
     let circle = offered(Recipe::of_components(&activity("a")).resource("values/strings.xml", strings)).await;
-    assert_eq!((circle.tools.len(), circle.findings[0].rule), (0, "manifest-missing"));
+    assert_eq!((circle.tools.len(), circle.findings[0].rule.id), (0, "manifest-missing"));
     let alias = offered(Recipe::of_components(&activity("tools")).resource("values/strings.xml", strings)).await;
     assert_eq!(alias.tools[0].tool.name, "found");
 }
@@ -203,7 +204,7 @@ async fn capabilities_of_a_service_stand_in_an_xml_file() {
     assert_eq!((alarm.tool.name.as_str(), alarm.form), ("set_alarm", Form::Service));
     assert_eq!(alarm.tool.required(), ["hour"]);
     assert_eq!(alarm.tool.input_schema["properties"]["hour"], json!({"type": "integer", "description": "0 to 23"}));
-    assert_eq!(found.findings[0].rule, "tool-shape");
+    assert_eq!(found.findings[0].rule.id, "tool-shape");
 }
 
 #[tokio::test]

@@ -6,13 +6,15 @@ use std::path::Path;
 
 use crate::recipes::{Recipe, build_with_aapt2};
 use sinew_apps::apk;
-use sinew_apps::lint::{RULES, code_words, lint, rule, rules_page};
-use sinew_apps::offer::{self, Finding, Severity, Words};
+use sinew_apps::lint::{code_words, lint};
+use sinew_apps::offer::{self, Words};
+use sinew_apps::rules::{RULES, rules_page};
 use sinew_apps::scaffold::{Shape, scaffold};
+use sinew_tool::finding::{Finding, Findings, Severity};
 use sinew_tool::{Tool, Value, json};
 
 /// Judges a source manifest of `com.example.app` with these components.
-fn judge_for(target: u32, components: &str, code: Option<&[&str]>) -> Vec<Finding> {
+fn judge_for(target: u32, components: &str, code: Option<&[&str]>) -> Findings {
     let text = format!(
         "<manifest xmlns:android=\"http://schemas.android.com/apk/res/android\" package=\"com.example.app\">\n\
          <uses-sdk android:targetSdkVersion=\"{target}\"/>\n<application>\n{components}\n</application></manifest>"
@@ -22,13 +24,13 @@ fn judge_for(target: u32, components: &str, code: Option<&[&str]>) -> Vec<Findin
     lint(&manifest, &offer::offers(&manifest, &words), &words, code)
 }
 
-fn judge(components: &str) -> Vec<Finding> {
+fn judge(components: &str) -> Findings {
     judge_for(29, components, Some(&code_words()))
 }
 
 /// The rules that spoke, with their severities.
 fn said(findings: &[Finding]) -> Vec<(&'static str, Severity)> {
-    findings.iter().map(|finding| (finding.rule, finding.severity)).collect()
+    findings.iter().map(|finding| (finding.rule.id, finding.severity)).collect()
 }
 
 fn activity(json: &str) -> String {
@@ -68,9 +70,9 @@ const TYPED: &str =
 
 #[test]
 fn good_apps_have_nothing_to_hear() {
-    assert_eq!(judge(&activity(&tool(json!({})))), []);
-    assert_eq!(judge(&provider(EXPORTED, TYPED)), []);
-    assert_eq!(judge(r#"<activity android:name=".Main"/>"#), []);
+    assert_eq!(said(&judge(&activity(&tool(json!({}))))), []);
+    assert_eq!(said(&judge(&provider(EXPORTED, TYPED))), []);
+    assert_eq!(said(&judge(r#"<activity android:name=".Main"/>"#)), []);
 }
 
 #[test]
@@ -94,7 +96,7 @@ fn discovery_troubles_of_providers_are_found() {
     let guarded = judge(&provider(&format!(r#"{EXPORTED} android:permission="com.example.P""#), TYPED));
     assert_eq!(said(&guarded), [("permission", Warning)]);
     let gradle = judge(&provider(r#"android:authorities="${applicationId}.mcp" android:exported="true""#, TYPED));
-    assert_eq!(gradle, []);
+    assert_eq!(said(&gradle), []);
 }
 
 #[test]
@@ -117,7 +119,7 @@ fn discovery_troubles_of_activities_are_found() {
     assert_eq!(said(&judge(&bare)), [("manifest-missing", Error)]);
     let elsewhere = judge(&activity("@string/tools"));
     assert_eq!(said(&elsewhere), [("manifest-elsewhere", Severity::Advice)]);
-    assert_eq!(elsewhere[0].line, Some(9), "the line of the meta-data");
+    assert_eq!(elsewhere[0].place.line(), Some(9), "the line of the meta-data");
     let deaf = r#"<receiver android:name=".R" android:exported="true"><intent-filter><action android:name="com.example.ACTION_MMCP_DISCOVERY"/></intent-filter></receiver>"#;
     assert_eq!(said(&judge(deaf)), [("call-action", Error)]);
 }
@@ -186,13 +188,12 @@ fn code_is_searched_for_what_it_must_know() {
 }
 
 #[test]
-fn every_rule_is_tested_and_every_finding_has_a_rule() {
+fn every_rule_of_the_lint_is_tested() {
     let text = include_str!("app_authors.rs").to_owned() + include_str!("apk.rs");
-    for known in RULES {
+    // Those after it are about apps that are installed; the tests of these are in `offered.rs` and beside the code.
+    for known in RULES.iter().take_while(|known| known.id != "apk") {
         assert!(text.contains(&format!("\"{}\"", known.id)), "{} is not tested", known.id);
     }
-    let everything = judge(&[activity("{"), provider("", ""), activity(&tool(json!({"name": "x y"})))].concat());
-    assert!(everything.iter().all(|finding| rule(finding.rule).is_some()), "{everything:?}");
 }
 
 #[test]
@@ -251,7 +252,7 @@ async fn a_scaffolded_provider_is_found_under_an_authority_for_each_tool() {
         authorities,
         ["com.example.app.mcp.readfile", "com.example.app.mcp.readfile2", "com.example.app.mcp.return"]
     );
-    assert_eq!(lint(&manifest, &found, &words, Some(&code_words())), []);
+    assert_eq!(said(&lint(&manifest, &found, &words, Some(&code_words()))), []);
 }
 
 #[test]

@@ -50,21 +50,41 @@ fn a_scaffold_is_written_once_and_keeps_the_rules() {
     assert!(asked.contains("com.example.hands.mcp.pinch") && asked.contains("\"severity\": \"advice\""), "{asked}");
 }
 
+/// A provider that is not exported, on line 3.
+const BAD_MANIFEST: &str = "<manifest xmlns:android=\"http://schemas.android.com/apk/res/android\" package=\"com.example.app\">\n<application>\n\
+         <provider android:name=\".McpToolProvider\" android:authorities=\"com.example.app.mcp\">\n\
+         <intent-filter><action android:name=\"android.intent.action.VIEW\"/>\
+         <data android:mimeType=\"application/vnd.mcp.tool\"/></intent-filter></provider>\n</application></manifest>\n";
+
 #[test]
 fn findings_fail_a_build_and_say_where() {
     let desk = Desk::new();
-    desk.put(
-        "AndroidManifest.xml",
-        "<manifest xmlns:android=\"http://schemas.android.com/apk/res/android\" package=\"com.example.app\">\n<application>\n\
-         <provider android:name=\".McpToolProvider\" android:authorities=\"com.example.app.mcp\">\n\
-         <intent-filter><action android:name=\"android.intent.action.VIEW\"/>\
-         <data android:mimeType=\"application/vnd.mcp.tool\"/></intent-filter></provider>\n</application></manifest>\n",
-    );
+    desk.put("AndroidManifest.xml", BAD_MANIFEST);
     let judged = desk.app(&["lint", "AndroidManifest.xml"]);
     assert_eq!(judged.code, 1);
     assert!(judged.out.contains("error[not-exported]") && judged.out.contains("AndroidManifest.xml:3"), "{judged:?}");
     assert!(desk.app(&["explain", "not-exported"]).ok().out.contains("android:exported=\"true\""));
     assert_eq!(desk.app(&["explain", "no-such-rule"]).code, 2);
+}
+
+#[test]
+fn lint_reports_in_every_format_and_a_missing_file_hides_nothing() {
+    let desk = Desk::new();
+    desk.put("AndroidManifest.xml", BAD_MANIFEST);
+    let formats = [
+        ("sarif", "\"ruleId\": \"not-exported\""),
+        ("github", "::error file=AndroidManifest.xml,line=3"),
+        ("junit", "<failure"),
+        ("json", "\"rule\": \"not-exported\""),
+    ];
+    for (format, sign) in formats {
+        let checked = desk.app(&["lint", "AndroidManifest.xml", "--format", format]);
+        assert_eq!(checked.code, 1, "{checked:?}");
+        assert!(checked.out.contains(sign), "{format}: {checked:?}");
+    }
+    let partly = desk.app(&["lint", "AndroidManifest.xml", "missing.apk"]);
+    assert_eq!(partly.code, 2, "{partly:?}");
+    assert!(partly.out.contains("error[not-exported]") && partly.err.contains("missing.apk"), "{partly:?}");
 }
 
 #[test]
@@ -88,7 +108,7 @@ fn what_is_no_app_is_refused_in_words() {
     let found = desk.app(&["lint", "."]);
     assert!(found.err.contains("AndroidManifest.xml") && found.err.contains("<resources>"), "{found:?}");
     let unknown = desk.app(&["explain", "nosuch"]);
-    let first = sinew_apps::lint::RULES[0].id;
+    let first = sinew_apps::rules::RULES[0].id;
     assert!(unknown.code == 2 && unknown.err.contains(first), "{unknown:?}");
     let spec = specification();
     assert_eq!(desk.app(&["scaffold", &spec, "--form", "intent", "--package", "app"]).code, 2);

@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 
+use crate::commands::spec::args::LintFormat;
+
 #[derive(Args, Debug)]
 pub struct App {
     #[command(subcommand)]
@@ -38,6 +40,10 @@ pub struct Lint {
     /// Let warnings fail too
     #[arg(long)]
     pub strict: bool,
+
+    /// Format of the report
+    #[arg(long, value_enum)]
+    pub format: Option<LintFormat>,
 }
 
 #[derive(Args, Debug)]

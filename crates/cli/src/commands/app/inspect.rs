@@ -4,7 +4,10 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use serde_json::{Value, json};
-use sinew_apps::offer::{Ask, Finding, Form, Words};
+use sinew_apps::offer::finding::advice;
+use sinew_apps::offer::{Ask, Form, Words};
+use sinew_apps::rules;
+use sinew_tool::finding::Finding;
 
 use super::{Seen, file, read, shown};
 use crate::failure::Failure;
@@ -81,5 +84,5 @@ fn asked(ask: &Ask) -> Finding {
         }
         _ => format!("the receiver {component} names its tools when it is asked; install the app to see them"),
     };
-    Finding::advice("asked", message)
+    advice(&rules::ASKED, message)
 }

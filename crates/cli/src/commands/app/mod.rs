@@ -14,8 +14,10 @@ use std::path::{Path, PathBuf};
 
 use serde_json::json;
 use sinew_apps::apk::{self, ApkError, ApkFile, Manifest};
-use sinew_apps::lint::{RULES, code_words, rule};
-use sinew_apps::offer::{self, Finding, Offer, Severity, Words};
+use sinew_apps::lint::code_words;
+use sinew_apps::offer::{self, Offer, Words};
+use sinew_apps::rules::{RULES, rule};
+use sinew_tool::finding::{Finding, Severity};
 use sinew_tool::near::nearest;
 
 use crate::failure::{Failure, Kind};
@@ -37,6 +39,8 @@ pub async fn run(args: App, show: Show) -> Result<(), Failure> {
 struct Seen {
     manifest: Manifest,
     offer: Offer,
+    /// The source of a manifest; an APK has none.
+    text: Option<String>,
     /// Those words of the protocols that its code holds; `None` where there is no code to look at.
     code: Option<Vec<&'static str>>,
 }
@@ -67,7 +71,7 @@ async fn read(path: &Path, words: &Words, with_code: bool) -> Result<Seen, Failu
             true => apk::read_code(&source, &code_words()).await.map_err(refused)?,
             false => None,
         };
-        return Ok(Seen { manifest, offer, code });
+        return Ok(Seen { manifest, offer, text: None, code });
     }
     // One byte more than is allowed tells that there are too many.
     let mut bytes = Vec::new();
@@ -81,7 +85,7 @@ async fn read(path: &Path, words: &Words, with_code: bool) -> Result<Seen, Failu
         })?;
     let manifest = apk::text::parse_manifest(&text).map_err(refused)?;
     let offer = offer::offers(&manifest, words);
-    Ok(Seen { manifest, offer, code: None })
+    Ok(Seen { manifest, offer, text: Some(text), code: None })
 }
 
 fn explain(id: &str, show: Show) -> Result<(), Failure> {
@@ -111,8 +115,8 @@ fn shown(finding: &Finding, path: &str, show: Show) -> String {
         Severity::Warning => Ink::Warn,
         Severity::Advice => Ink::Accent,
     };
-    let head = format!("{}[{}]", finding.severity.word(), finding.rule);
-    let line = finding.line.map(|line| format!(":{line}")).unwrap_or_default();
+    let head = format!("{}[{}]", finding.severity.word(), finding.rule.id);
+    let line = finding.place.line().map(|line| format!(":{line}")).unwrap_or_default();
     let arrow = show.paint(Ink::Dim, "-->").into_owned();
     format!("{}: {}\n {arrow} {}{line}\n", show.paint(ink, &head), clean(&finding.message), clean(path))
 }

@@ -40,7 +40,7 @@ pub async fn run(args: Lint, show: Show) -> Result<(), Failure> {
     if report::fails(&reports, args.strict) { Err(Failure::told(Kind::Unwell)) } else { Ok(()) }
 }
 
-fn style(format: Option<LintFormat>, show: Show) -> Style {
+pub(in crate::commands) fn style(format: Option<LintFormat>, show: Show) -> Style {
     match format {
         Some(LintFormat::Sarif) => Style::Sarif,
         Some(LintFormat::Github) => Style::Github,

@@ -6,7 +6,7 @@
 pub mod args;
 mod diff;
 mod explain;
-mod lint;
+pub(super) mod lint;
 mod lock;
 mod new;
 mod render;
