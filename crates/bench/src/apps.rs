@@ -60,7 +60,7 @@ pub async fn measure(plan: &Plan, scratch: &Scratch, report: &mut Report) -> Res
     let (mut cold, mut again, mut warm) = (Vec::new(), Vec::new(), Vec::new());
     for round in 0..plan.rounds {
         let phone = open(&server, &address).await?;
-        let agent = Standby::new(phone.transport().clone(), AgentSource::Off, Arc::clone(phone.awake()));
+        let agent = Standby::new(phone.transport().clone(), AgentSource::Off);
         let access = Arc::new(AdbAccess::new(phone.about(), phone.transport().clone(), agent));
         let settings = Settings { cache: Some(scratch.folder(&format!("apps-{round}"))), ..Settings::default() };
         let (send, mut heard) = tokio::sync::mpsc::unbounded_channel();

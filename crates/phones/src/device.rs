@@ -56,11 +56,13 @@ impl<P: Phone> Device for PhoneDevice<P> {
 
     fn call(&self, call: Call) -> BoxFuture<'_, Result<Outcome, ToolError>> {
         Box::pin(async move {
-            let _turn = match tools::is_acting(&call.tool) {
-                true => Some(self.turn.lock().await),
-                false => None,
+            let started = tokio::time::Instant::now();
+            let _turn = match tools::table::find(&call.tool) {
+                Some(row) if row.acts() => Some(self.turn.lock().await),
+                _ => None,
             };
-            let operator = Operator { phone: &self.phone, memory: &self.memory, caller: &call.from };
+            let deadline = started + call.budget;
+            let operator = Operator { phone: &self.phone, memory: &self.memory, caller: &call.from, deadline };
             operator.call(&call.tool, &call.args).await
         })
     }

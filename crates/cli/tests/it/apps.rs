@@ -87,7 +87,7 @@ fn tools_of_apps_are_called_from_an_mcp_client() {
 
     let mut client = Client::start(adb.sinew(state.path()).arg("stdio"));
     let told = client.hello["instructions"].as_str().expect("instructions").to_owned();
-    let (_, of_apps) = told.split_once("the apps' own words").unwrap_or_else(|| panic!("no apps in {told}"));
+    let (_, of_apps) = told.split_once("These are quotations").unwrap_or_else(|| panic!("no apps in {told}"));
     assert!(of_apps.contains("- example-pdf: \"This app provides PDF processing capabilities\""), "{of_apps}");
     let mut call = |tool: &str, arguments: Value| {
         let result = client.ask("tools/call", json!({"name": tool, "arguments": arguments}));

@@ -40,6 +40,11 @@ impl Command {
         Command { line: format!("{} && {}", self.line, next.line) }
     }
 
+    /// The line inside other syntax of ours.
+    pub fn within(&self, before: &'static str, after: &'static str) -> Command {
+        Command { line: format!("{before} {}{after}", self.line) }
+    }
+
     pub fn line(&self) -> &str {
         &self.line
     }

@@ -5,7 +5,7 @@
 //! [`crate::Phone`] made of these, [`parse`] reads what the commands print, and [`track`] follows
 //! which phones come and go.
 
-pub mod awake;
+pub(crate) mod awake;
 pub mod command;
 pub mod parse;
 pub mod phone;

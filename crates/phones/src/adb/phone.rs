@@ -7,11 +7,9 @@
 mod eyes;
 mod hands;
 
-use std::sync::Arc;
-
 use tokio::sync::Mutex;
 
-use super::awake::Awake;
+use super::awake;
 use super::command::Command;
 use super::parse;
 use super::server::{AdbError, Server, Transport};
@@ -27,7 +25,6 @@ pub struct AdbPhone {
     about: About,
     /// Android allows one reader of the tree at a time.
     dumping: Mutex<()>,
-    awake: Arc<Awake>,
     /// Where dumps are written on the phone; its own for each gateway process.
     dump_path: String,
 }
@@ -54,17 +51,11 @@ impl AdbPhone {
         let about =
             About { serial: serial.to_owned(), manufacturer, model, android, sdk: sdk.parse().unwrap_or_default() };
         let dump_path = format!("/data/local/tmp/sinew-{}.xml", std::process::id());
-        let awake = Arc::new(Awake::new(transport.clone()));
-        Ok(AdbPhone { transport, about, dumping: Mutex::default(), awake, dump_path })
+        Ok(AdbPhone { transport, about, dumping: Mutex::default(), dump_path })
     }
 
     pub fn transport(&self) -> &Transport {
         &self.transport
-    }
-
-    /// What is known of its display, shared with other backends of the same phone.
-    pub fn awake(&self) -> &Arc<Awake> {
-        &self.awake
     }
 
     async fn run(&self, command: &Command, limits: Limits) -> Result<Output, PhoneError> {
@@ -76,9 +67,21 @@ impl AdbPhone {
         Ok(self.run(command, Limits::seconds(15).megabytes(4)).await?.text())
     }
 
+    /// Sends input where the display is on.
+    async fn input(&self, command: &Command, limits: Limits) -> Result<(), PhoneError> {
+        let output = self.run(&awake::if_awake(command), limits).await?;
+        match awake::was_refused(&output) {
+            true => Err(awake::asleep(&self.about.serial)),
+            false => self.require_silence(command, &output),
+        }
+    }
+
     /// Runs a command that should say nothing.
     async fn act(&self, command: &Command, limits: Limits) -> Result<(), PhoneError> {
-        let output = self.run(command, limits).await?;
+        self.require_silence(command, &self.run(command, limits).await?)
+    }
+
+    fn require_silence(&self, command: &Command, output: &Output) -> Result<(), PhoneError> {
         let text = output.text();
         let serial = &self.about.serial;
         match () {

@@ -273,7 +273,7 @@ impl Tracker {
 
     /// A phone with its agent in waiting; the gateway is told when that comes or goes. Its extension starts with it.
     fn ready(&mut self, phone: AdbPhone) -> (Arc<dyn Device>, Option<DropGuard>) {
-        let agent = Standby::new(phone.transport().clone(), self.offer.agent.clone(), Arc::clone(phone.awake()));
+        let agent = Standby::new(phone.transport().clone(), self.offer.agent.clone());
         let access = AdbAccess::new(phone.about(), phone.transport().clone(), agent.clone());
         let device = Arc::new(PhoneDevice::new(Tiered { upper: agent.clone(), lower: phone }, self.offer.profile));
         let (weak, announce) = (Arc::downgrade(&device), Arc::clone(&self.announce));

@@ -34,6 +34,8 @@ pub enum Refusal {
     Unsupported,
     Busy,
     Denied,
+    /// The display is off.
+    Asleep,
     NoElement,
     NotFound,
     Timeout,
@@ -52,6 +54,7 @@ impl Refusal {
             "unsupported" => Refusal::Unsupported,
             "busy" => Refusal::Busy,
             "denied" => Refusal::Denied,
+            "asleep" => Refusal::Asleep,
             "no_element" => Refusal::NoElement,
             "not_found" => Refusal::NotFound,
             "timeout" => Refusal::Timeout,
@@ -93,6 +96,9 @@ impl AgentError {
                 Refusal::UnknownMethod | Refusal::Unsupported => PhoneError::unsupported(what, message),
                 Refusal::BadRequest | Refusal::Invalid => PhoneError::Invalid(message),
                 Refusal::Denied => PhoneError::Denied(message),
+                Refusal::Asleep => PhoneError::Denied(format!(
+                    "{message}, so the phone shows and takes nothing; wake it with press_key WAKEUP"
+                )),
                 Refusal::NoElement => PhoneError::NoElement(message),
                 Refusal::Timeout => PhoneError::Timeout(message),
                 Refusal::Busy | Refusal::NotFound | Refusal::Crashed | Refusal::TooLarge | Refusal::Failed => {

@@ -13,7 +13,6 @@ use super::error::AgentError;
 use super::files::AgentSource;
 use super::link::Agent;
 use crate::adb::Transport;
-use crate::adb::awake::Awake;
 use crate::phone::{About, Capabilities, Phone, PhoneError, Work};
 use crate::touch::{Key, Stroke};
 use crate::tree::{Node, Tree};
@@ -37,7 +36,6 @@ pub struct Standby {
 struct Shared {
     transport: Transport,
     source: AgentSource,
-    awake: Arc<Awake>,
     state: Mutex<State>,
     /// One start at a time.
     starting: tokio::sync::Mutex<()>,
@@ -53,11 +51,10 @@ struct State {
 }
 
 impl Standby {
-    pub fn new(transport: Transport, source: AgentSource, awake: Arc<Awake>) -> Standby {
+    pub fn new(transport: Transport, source: AgentSource) -> Standby {
         let shared = Shared {
             transport,
             source,
-            awake,
             state: Mutex::default(),
             starting: tokio::sync::Mutex::default(),
             changed: OnceLock::new(),
@@ -239,27 +236,17 @@ impl Phone for Standby {
                 true => self.wanted("touching with several fingers").await?,
                 false => self.at_hand("touching the screen")?,
             };
-            self.shared.awake.require().await?;
             agent.touch(strokes).await
         })
     }
 
     fn key(&self, key: Key) -> Work<'_, ()> {
-        Box::pin(async move {
-            let agent = self.at_hand("pressing a key")?;
-            match key {
-                Key::Sleep => self.shared.awake.forget(),
-                Key::WakeUp => {}
-                _ => self.shared.awake.require().await?,
-            }
-            agent.key(key).await
-        })
+        Box::pin(async move { self.at_hand("pressing a key")?.key(key).await })
     }
 
     fn set_text<'a>(&'a self, node: &'a Node, text: &'a str) -> Work<'a, ()> {
         Box::pin(async move {
             let agent = self.wanted("setting a field's text").await?;
-            self.shared.awake.require().await?;
             agent.set_text(node, text).await
         })
     }
@@ -267,7 +254,6 @@ impl Phone for Standby {
     fn type_text<'a>(&'a self, text: &'a str) -> Work<'a, ()> {
         Box::pin(async move {
             let agent = self.wanted("typing").await?;
-            self.shared.awake.require().await?;
             agent.type_text(text).await
         })
     }

@@ -1,6 +1,5 @@
 //! The agent and its standby, against an agent of paper.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -10,7 +9,6 @@ use super::hello::Hello;
 use super::link::{Agent, Lines};
 use super::{AgentError, AgentSource, Refusal, Standby};
 use crate::adb::Server;
-use crate::adb::awake::Awake;
 use crate::adb::program::halves;
 use crate::phone::{Phone, PhoneError};
 use crate::touch::Stroke;
@@ -180,8 +178,7 @@ async fn letting_go_of_it_closes_the_stream() {
 async fn an_agent_that_nobody_needs_is_let_go() {
     let (agent, mut other) = pair();
     let transport = Server::tcp("127.0.0.1", 1).transport("x", true);
-    let awake = Arc::new(Awake::new(transport.clone()));
-    let standby = Standby::new(transport, AgentSource::Off, awake);
+    let standby = Standby::new(transport, AgentSource::Off);
     let (send, mut told) = tokio::sync::mpsc::unbounded_channel();
     standby.on_change(move || {
         let _ = send.send(());

@@ -1,14 +1,16 @@
 //! The screen for a model: one line for each thing worth acting on.
 //!
 //! [`View`] is what is left of a tree when wrappers are dropped and labels merged into what they
-//! label; [`refs`] gives each thing a short name that lasts; [`diff`] tells two views apart.
+//! label ([`label`]); [`refs`] gives each thing a short name that lasts; [`diff`] tells two views apart.
 
 pub mod diff;
+pub mod label;
 pub mod refs;
 
 use std::fmt::Write;
 
 use crate::tree::{Node, NodeId, Rect, Tree};
+use label::Label;
 use refs::Refs;
 
 /// The things on a screen, in reading order.
@@ -23,10 +25,10 @@ pub struct View {
 pub struct Item {
     pub id: NodeId,
     pub kind: Kind,
-    /// What it says, or `#name` after its resource id; empty where nothing is known.
-    pub label: String,
-    /// A field's content.
-    pub value: Option<String>,
+    /// What it says, or the name of its resource id; empty where nothing is known.
+    pub label: Label,
+    /// A field's content, a slider's position.
+    pub value: Option<Label>,
     pub checked: Option<bool>,
     pub selected: bool,
     pub focused: bool,
@@ -45,14 +47,12 @@ pub enum Kind {
     Check,
     Switch,
     Radio,
+    Slider,
     Scroll,
     Text,
     /// The keyboard as a whole: its keys are told by `input_text` and `press_key`, not by three dozen lines.
     Keyboard,
 }
-
-/// Longer labels are cut: enough to recognise a thing by.
-const MAX_LABEL: usize = 80;
 
 impl View {
     pub fn of(tree: &Tree) -> View {
@@ -112,7 +112,14 @@ impl std::fmt::Display for Item {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(&self.face())?;
         let (x, y) = self.bounds.center();
-        write!(f, " @{x},{y}")
+        write!(f, " @{x},{y}")?;
+        // Where a finger can drag it to.
+        let Rect { left, top, right, bottom } = self.bounds;
+        match self.kind {
+            Kind::Slider if right - left >= bottom - top => write!(f, " drag x{left}-{right}"),
+            Kind::Slider => write!(f, " drag y{top}-{bottom}"),
+            _ => Ok(()),
+        }
     }
 }
 
@@ -120,13 +127,11 @@ impl Item {
     /// Everything but the place: what counts as a change.
     pub fn face(&self) -> String {
         let mut face = self.kind.word().to_owned();
-        if let Some(name) = self.label.strip_prefix('#') {
-            let _ = write!(face, " #{name}");
-        } else if !self.label.is_empty() {
-            let _ = write!(face, " \"{}\"", self.label);
+        if !self.label.is_empty() {
+            let _ = write!(face, " {}", self.label);
         }
         if let Some(value) = &self.value {
-            let _ = write!(face, "=\"{value}\"");
+            let _ = write!(face, "={value}");
         }
         if let Some(checked) = self.checked {
             face.push_str(if checked { " on" } else { " off" });
@@ -139,6 +144,11 @@ impl Item {
 }
 
 impl Kind {
+    /// Whether it is on or off.
+    fn is_switched(self) -> bool {
+        matches!(self, Kind::Check | Kind::Switch | Kind::Radio)
+    }
+
     pub fn word(self) -> &'static str {
         match self {
             Kind::Button => "btn",
@@ -146,6 +156,7 @@ impl Kind {
             Kind::Check => "check",
             Kind::Switch => "switch",
             Kind::Radio => "radio",
+            Kind::Slider => "slider",
             Kind::Scroll => "scroll",
             Kind::Text => "text",
             Kind::Keyboard => "keyboard",
@@ -154,13 +165,16 @@ impl Kind {
 
     fn of(node: &Node) -> Kind {
         let is = |word: &str| node.class.contains(word);
+        let ends = |word: &str| node.class.ends_with(word);
         match () {
             () if node.editable => Kind::Field,
             () if node.checkable && (is("Switch") || is("Toggle")) => Kind::Switch,
             () if node.checkable && is("Radio") => Kind::Radio,
             () if node.checkable => Kind::Check,
-            () if node.clickable || node.long_clickable => Kind::Button,
+            () if ends("SeekBar") || ends("Slider") => Kind::Slider,
+            // A list that can also be clicked is a list.
             () if node.scrollable => Kind::Scroll,
+            () if node.clickable || node.long_clickable => Kind::Button,
             () => Kind::Text,
         }
     }
@@ -174,14 +188,7 @@ struct Draft<'a> {
     /// The node each item was made of.
     sources: Vec<usize>,
     /// For each node the item that takes the labels below it, if any.
-    owners: Vec<Option<Owner>>,
-}
-
-#[derive(Clone, Copy)]
-struct Owner {
-    item: usize,
-    /// Whether its label is its own, so that what stands below adds nothing.
-    labelled: bool,
+    owners: Vec<Option<usize>>,
 }
 
 impl Draft<'_> {
@@ -206,7 +213,7 @@ impl Draft<'_> {
                     keys = place.end;
                     self.owners.push(None);
                     if !self.visible[index].is_empty() {
-                        self.push(index, Kind::Keyboard, String::new());
+                        self.push(index, Kind::Keyboard, Label::default());
                     }
                     continue;
                 }
@@ -217,18 +224,17 @@ impl Draft<'_> {
                 continue;
             }
             let kind = Kind::of(node);
-            let label = own_label(node);
+            let label = Label::of_node(node, kind);
             // A check box that cannot be clicked itself shows the state of the row it stands in.
-            let lent = matches!(kind, Kind::Check | Kind::Switch | Kind::Radio) && !node.clickable;
+            let lent = kind.is_switched() && !node.clickable;
             match above {
                 Some(owner) if kind == Kind::Text || lent => {
-                    let item = &mut self.items[owner.item];
+                    let item = &mut self.items[owner];
+                    item.label = std::mem::take(&mut item.label).and(&label);
                     if lent {
+                        item.label = std::mem::take(&mut item.label).and(&label::state(node));
                         item.checked = Some(node.checked);
                         item.kind = if item.kind == Kind::Button { kind } else { item.kind };
-                    }
-                    if !owner.labelled {
-                        add_label(&mut item.label, &label);
                     }
                 }
                 _ if kind == Kind::Text && label.is_empty() => {}
@@ -236,31 +242,31 @@ impl Draft<'_> {
                     self.push(index, kind, label);
                     // What covers more than a third of its window is no row but the page: its texts
                     // stand for themselves.
-                    let item = self.items.len() - 1;
                     let takes = !matches!(kind, Kind::Text | Kind::Scroll) && area(self.visible[index]) * 3 <= window;
-                    let labelled = !self.items[item].label.is_empty();
-                    self.owners[index] = takes.then_some(Owner { item, labelled });
+                    self.owners[index] = takes.then_some(self.items.len() - 1);
                 }
             }
         }
-        // Unlabelled things are named last, when nothing below has lent a label.
+        // States and ids come last, when everything below has lent its label.
         for (item, source) in self.items.iter_mut().zip(&self.sources) {
+            let node = self.tree.node(*source);
+            if Kind::of(node).is_switched() {
+                item.label = std::mem::take(&mut item.label).and(&label::state(node));
+            }
             if item.label.is_empty() && item.kind != Kind::Keyboard {
-                item.label = fallback(self.tree.node(*source));
+                item.label = Label::of_resource_id(node);
             }
         }
     }
 
-    fn push(&mut self, index: usize, kind: Kind, label: String) {
+    fn push(&mut self, index: usize, kind: Kind, label: Label) {
         let node = self.tree.node(index);
         let value = match kind {
-            Kind::Field if node.password => {
-                Some("•".repeat(node.text.as_deref().unwrap_or_default().chars().count().min(8)))
-            }
-            Kind::Field => Some(clean(node.text.as_deref().unwrap_or_default())),
+            Kind::Field => Some(label::content(node)),
+            Kind::Slider => Some(label::content(node)).filter(|value| !value.is_empty()),
             _ => None,
         };
-        let checked = matches!(kind, Kind::Check | Kind::Switch | Kind::Radio).then_some(node.checked);
+        let checked = kind.is_switched().then_some(node.checked);
         self.sources.push(index);
         self.items.push(Item {
             id: self.tree.id(index),
@@ -284,60 +290,6 @@ fn is_keyboard(tree: &Tree, root: usize) -> bool {
     tree.node(root).package.contains("inputmethod")
         || (root..tree.place(root).end)
             .any(|index| tree.node(index).resource_id.as_deref() == Some("android:id/inputArea"))
-}
-
-fn own_label(node: &Node) -> String {
-    let text = if node.editable { node.hint.as_deref() } else { node.text.as_deref() };
-    let label = clean(text.unwrap_or_default());
-    if label.is_empty() { clean(node.description.as_deref().unwrap_or_default()) } else { label }
-}
-
-fn add_label(label: &mut String, more: &str) {
-    if more.is_empty() || label.contains(more) {
-        return;
-    }
-    if !label.is_empty() {
-        label.push_str(", ");
-    }
-    label.push_str(more);
-    *label = cut(std::mem::take(label));
-}
-
-/// `#name` of a resource id that means something.
-fn fallback(node: &Node) -> String {
-    let name = node.resource_id.as_deref().and_then(|id| id.rsplit('/').next()).unwrap_or_default();
-    let name = clean(name);
-    if name.is_empty() || name.contains("obfuscated") { String::new() } else { format!("#{name}") }
-}
-
-/// One line of harmless characters: no controls, no direction marks, no quotes that would end it.
-pub fn clean(text: &str) -> String {
-    let mut clean = String::with_capacity(text.len());
-    for character in text.chars() {
-        let character = match character {
-            '"' => '\'',
-            '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}' => continue,
-            _ if character.is_whitespace() => ' ',
-            _ if character.is_control() => continue,
-            _ => character,
-        };
-        if character != ' ' || !(clean.is_empty() || clean.ends_with(' ')) {
-            clean.push(character);
-        }
-        if clean.len() > 8 * MAX_LABEL {
-            break;
-        }
-    }
-    clean.truncate(clean.trim_end().len());
-    cut(clean)
-}
-
-fn cut(mut text: String) -> String {
-    if let Some((at, _)) = text.char_indices().nth(MAX_LABEL) {
-        text.truncate(at);
-        text.push('…');
-    }
-    text
 }
 
 #[cfg(test)]

@@ -1,20 +1,23 @@
 //! The phone tools, written once on the [`Phone`] primitives.
 //!
 //! [`Operator`] works one phone: it reads the arguments, does the tool, and for acting tools waits
-//! for the screen and shows it where the caller asks. What is listed stands in [`list`]; the tools
-//! themselves in a file for each kind.
+//! for the screen and shows it where the caller asks. Every tool is a row of the [`table`]; what it does
+//! is in a file for each kind.
 
 mod apps;
 mod args;
+mod detail;
 mod element;
 mod gesture;
 pub mod list;
 mod look;
 mod reach;
 mod read;
-mod reference;
+pub mod reference;
+pub mod row;
 mod steps;
 mod system;
+pub mod table;
 mod text;
 mod wait;
 
@@ -30,7 +33,7 @@ use crate::screen::{View, diff};
 use crate::tree::Tree;
 use args::{boolean, integer, invalid, word};
 
-pub use list::{Profile, is_acting, tools};
+pub use list::{Profile, tools};
 pub use reference::reference_tools;
 
 /// What is remembered of a phone between calls.
@@ -83,6 +86,8 @@ pub struct Operator<'a> {
     pub memory: &'a Memory,
     /// Whose looking a diff is relative to.
     pub caller: &'a str,
+    /// When the caller stops waiting.
+    pub deadline: Instant,
 }
 
 /// How long a screen may take to come to rest before it is shown as it is.
@@ -126,8 +131,10 @@ fn budget(args: &Args) -> Result<Option<usize>, ToolError> {
 
 impl Operator<'_> {
     pub async fn call(&self, tool: &str, args: &Args) -> Result<Outcome, ToolError> {
-        if !is_acting(tool) {
-            return self.dispatch(tool, args).await;
+        let row = table::find(tool)
+            .ok_or_else(|| ToolError::new(ErrorKind::UnknownTool, format!("a phone has no tool `{tool}`")))?;
+        if !row.acts() {
+            return (row.run)(self, args).await;
         }
         let tail = Tail::read(args)?;
         // A diff is against what the caller was last shown; one who saw nothing yet gets it against
@@ -136,50 +143,11 @@ impl Operator<'_> {
             let view = View::of(&self.tree().await?);
             self.memory.lock().shown.insert(self.caller, view);
         }
-        let mut outcome = self.dispatch(tool, args).await?;
+        let mut outcome = (row.run)(self, args).await?;
         if let Some(text) = self.afterwards(&tail).await {
             outcome.content.push(Content::Text(text));
         }
         Ok(outcome)
-    }
-
-    async fn dispatch(&self, tool: &str, args: &Args) -> Result<Outcome, ToolError> {
-        match tool {
-            "get_accessibility_tree" => read::tree(self, args).await,
-            "capture_screenshot" => read::screenshot(self, args).await,
-            "get_current_app" => read::current_app(self).await,
-            "get_screen_info" => read::screen_info(self).await,
-            "press_back" | "press_home" | "press_recents" | "open_notifications" | "open_quick_settings" => {
-                system::global(self, tool).await
-            }
-            "get_device_logs" => system::logs(self, args).await,
-            "tap" => gesture::tap(self, args).await,
-            "long_press" => gesture::long_press(self, args).await,
-            "double_tap" => gesture::double_tap(self, args).await,
-            "swipe" => gesture::swipe(self, args).await,
-            "scroll" => gesture::scroll(self, args).await,
-            "pinch" => gesture::pinch(self, args).await,
-            "custom_gesture" => gesture::custom(self, args).await,
-            "find_elements" => element::find(self, args).await,
-            "click_element" => element::click(self, args).await,
-            "long_click_element" => element::long_click(self, args).await,
-            "scroll_to_element" => reach::scroll_to(self, args).await,
-            "set_text" => text::set(self, args).await,
-            "input_text" => text::input(self, args).await,
-            "clear_text" => text::clear(self, args).await,
-            "press_key" => text::press(self, args).await,
-            "get_clipboard" => text::clipboard(self, args).await,
-            "set_clipboard" => text::set_clipboard(self, args).await,
-            "wait_for_element" => wait::element(self, args).await,
-            "wait_for_idle" => wait::idle(self, args).await,
-            "get_screen" => look::get_screen(self, args).await,
-            "run_steps" => steps::run(self, args).await,
-            "list_apps" => apps::list(self, args).await,
-            "open_app" => apps::open(self, args).await,
-            "close_app" => apps::close(self, args).await,
-            "open_url" => apps::open_url(self, args).await,
-            _ => Err(ToolError::new(ErrorKind::UnknownTool, format!("a phone has no tool `{tool}`"))),
-        }
     }
 
     async fn tree(&self) -> Result<Tree, PhoneError> {

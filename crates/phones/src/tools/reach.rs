@@ -1,20 +1,25 @@
 //! Scrolling until something is in view.
 
+use std::collections::HashSet;
 use std::time::Duration;
 
 use sinew_tool::{Args, Outcome, ToolError};
+use tokio::time::Instant;
 
 use super::Operator;
-use super::element::{Target, is_visible, missing};
-use super::gesture::scroll_stroke;
+use super::element::{Target, is_visible};
 use crate::phone::PhoneError;
-use crate::tree::{Rect, Tree};
+use crate::touch::{Point, Stroke};
+use crate::tree::{NodeId, Rect, Tree};
 
 /// How often a container known to hold the element is scrolled.
 const MAX_SCROLLS: usize = 5;
 
-/// How often a list is scrolled in search of something not seen yet, each way.
-const MAX_SEARCH: usize = 20;
+/// The part of the call's time that a search leaves for its answer.
+const RESERVE: u32 = 4;
+
+/// Strokes that go back through what was seen already, between two looks.
+const BLIND: usize = 6;
 
 pub async fn scroll_to(on: &Operator<'_>, args: &Args) -> Result<Outcome, ToolError> {
     let target = Target::required(args)?;
@@ -25,7 +30,7 @@ pub async fn scroll_to(on: &Operator<'_>, args: &Args) -> Result<Outcome, ToolEr
         }
         Some(index) => bring_in(on, &target, tree, index).await,
         // Seen earlier, or described: it may be further up or down.
-        None if on.may_be_elsewhere(&target) => search(on, &target, tree).await,
+        None if on.may_be_elsewhere(&target) => Search::new(on, &target, tree).run().await,
         None => on.find(&tree, &target).map(|_| Outcome::default()),
     }
 }
@@ -47,12 +52,11 @@ async fn bring_in(on: &Operator<'_>, target: &Target, mut tree: Tree, index: usi
             ToolError::from(PhoneError::Failed(format!("No scrollable container found for element '{name}'")))
         })?;
         let area = tree.visible_bounds(container);
-        let direction = direction_to(area, tree.node(index).bounds);
-        swipe(on, area, direction).await?;
+        on.phone.touch(&[drag(on, area, way_to(area, tree.node(index).bounds))]).await?;
         tree = on.settled().await?.0;
         index = match on.seek(&tree, target) {
             Some(index) => index,
-            None => return search(on, target, tree).await,
+            None => return Search::new(on, target, tree).run().await,
         };
         if is_visible(&tree, index) {
             return Ok(Outcome::text(format!("Scrolled to element '{name}' ({scrolls} scroll(s))")));
@@ -61,43 +65,150 @@ async fn bring_in(on: &Operator<'_>, target: &Target, mut tree: Tree, index: usi
     Err(PhoneError::Failed(format!("Element '{name}' not visible after {MAX_SCROLLS} scroll attempts")).into())
 }
 
-fn direction_to(area: Rect, bounds: Rect) -> &'static str {
+/// Where to look.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Way {
+    Up,
+    Down,
+    Left,
+    Right,
+}
+
+fn way_to(area: Rect, bounds: Rect) -> Way {
     match () {
-        () if bounds.top >= area.bottom => "down",
-        () if bounds.bottom <= area.top && bounds.top < area.top => "up",
-        () if bounds.left >= area.right => "right",
-        () if bounds.right <= area.left && bounds.left < area.left => "left",
-        () => "down",
+        () if bounds.top >= area.bottom => Way::Down,
+        () if bounds.bottom <= area.top && bounds.top < area.top => Way::Up,
+        () if bounds.left >= area.right => Way::Right,
+        () if bounds.right <= area.left && bounds.left < area.left => Way::Left,
+        () => Way::Down,
     }
 }
 
-/// Scrolls the largest list to its end and then to its beginning until the element appears.
-async fn search(on: &Operator<'_>, target: &Target, mut tree: Tree) -> Result<Outcome, ToolError> {
-    let mut scrolls = 0;
-    for direction in ["down", "up"] {
-        for _ in 0..MAX_SEARCH * if direction == "up" { 2 } else { 1 } {
-            let Some(area) = main_list(&tree) else {
-                return Err(
-                    PhoneError::Failed(format!("No scrollable container found for element {}", told(target))).into()
-                );
-            };
-            swipe(on, area, direction).await?;
-            scrolls += 1;
-            let next = on.settled().await?.0;
-            let unmoved = next == tree;
-            tree = next;
-            if let Some(index) = on.seek(&tree, target)
-                && is_visible(&tree, index)
-            {
-                let name = target.shown(&tree, index);
-                return Ok(Outcome::text(format!("Scrolled to element '{name}' ({scrolls} scroll(s))")));
+/// The search of the largest list on the screen: down to its end, back to its beginning, and from there down to where
+/// it stood. Nothing is looked at twice, and the list ends up where it was.
+struct Search<'a> {
+    on: &'a Operator<'a>,
+    target: &'a Target,
+    tree: Tree,
+    /// What was in the list at first.
+    start: HashSet<NodeId>,
+    scrolls: usize,
+    until: Instant,
+}
+
+/// How one part of a search ended.
+enum Found {
+    Element(usize),
+    /// The list does not go on in this direction.
+    End,
+    /// The rows of the start are in view again.
+    Start,
+    TimeUp,
+}
+
+impl<'a> Search<'a> {
+    fn new(on: &'a Operator<'a>, target: &'a Target, tree: Tree) -> Search<'a> {
+        let now = Instant::now();
+        let until = on.deadline - on.deadline.saturating_duration_since(now) / RESERVE;
+        let start = rows(&tree).into_iter().map(|(id, _)| id).collect();
+        Search { on, target, tree, start, scrolls: 0, until }
+    }
+
+    async fn run(mut self) -> Result<Outcome, ToolError> {
+        let mut found = self.read(Way::Down, false).await?;
+        let down = self.scrolls;
+        if let Found::End = found {
+            found = self.go_back(down).await?;
+        }
+        if let Found::End = found
+            && !self.sees_start()
+        {
+            found = self.read(Way::Down, true).await?;
+        }
+        let (scrolls, name) = (self.scrolls, told(self.target));
+        match found {
+            Found::Element(index) => {
+                let name = self.target.shown(&self.tree, index);
+                Ok(Outcome::text(format!("Scrolled to element '{name}' ({scrolls} scroll(s))")))
             }
-            if unmoved {
-                break;
+            Found::TimeUp => Err(PhoneError::Failed(format!(
+                "Element {name} not found within the time of this call: the list was scrolled {scrolls} time(s) and stays where it is now; call again to go on from there, or look with get_screen"
+            ))
+            .into()),
+            Found::End | Found::Start => Err(PhoneError::Failed(format!(
+                "Element {name} is not in this list: it was searched to both ends in {scrolls} scroll(s) and is back where it was"
+            ))
+            .into()),
+        }
+    }
+
+    /// Scrolls and looks until there is nothing more that way.
+    async fn read(&mut self, way: Way, stops_at_start: bool) -> Result<Found, ToolError> {
+        loop {
+            if Instant::now() >= self.until {
+                return Ok(Found::TimeUp);
+            }
+            let moved = self.scroll(way, 1).await?;
+            if let Some(index) = self.visible_target() {
+                return Ok(Found::Element(index));
+            }
+            if !moved {
+                return Ok(Found::End);
+            }
+            if stops_at_start && self.sees_start() {
+                return Ok(Found::Start);
             }
         }
     }
-    Err(missing(format!("Element {} not found; scrolled {scrolls} time(s), to both ends", told(target))))
+
+    /// Goes up to the beginning of the list. What lies between was seen on the way down, so it is looked at only now
+    /// and then.
+    async fn go_back(&mut self, down: usize) -> Result<Found, ToolError> {
+        let mut left = down;
+        loop {
+            if Instant::now() >= self.until {
+                return Ok(Found::TimeUp);
+            }
+            let strokes = left.clamp(1, BLIND);
+            left = left.saturating_sub(strokes);
+            let moved = self.scroll(Way::Up, strokes).await?;
+            if let Some(index) = self.visible_target() {
+                return Ok(Found::Element(index));
+            }
+            if !moved {
+                return Ok(Found::End);
+            }
+        }
+    }
+
+    /// Whether anything in the list moved.
+    async fn scroll(&mut self, way: Way, times: usize) -> Result<bool, ToolError> {
+        let list = main_list(&self.tree).ok_or_else(|| {
+            PhoneError::Failed(format!("No scrollable container found for element {}", told(self.target)))
+        })?;
+        let area = self.tree.visible_bounds(list);
+        if area.is_empty() {
+            return Err(PhoneError::Failed("there is no area on the screen to scroll in".to_owned()).into());
+        }
+        if times == 1 {
+            self.on.phone.touch(&[drag(self.on, area, way)]).await?;
+        } else {
+            let strokes: Vec<Stroke> = (0..times).map(|nth| flick(area, way, nth)).collect();
+            self.on.phone.touch(&strokes).await?;
+        }
+        self.scrolls += times;
+        let before = rows(&self.tree);
+        self.tree = self.on.settled().await?.0;
+        Ok(rows(&self.tree) != before)
+    }
+
+    fn visible_target(&self) -> Option<usize> {
+        self.on.seek(&self.tree, self.target).filter(|index| is_visible(&self.tree, *index))
+    }
+
+    fn sees_start(&self) -> bool {
+        rows(&self.tree).iter().any(|(id, _)| self.start.contains(id))
+    }
 }
 
 fn told(target: &Target) -> String {
@@ -107,22 +218,53 @@ fn told(target: &Target) -> String {
     }
 }
 
-/// The visible part of the scrollable node that takes the most room.
-fn main_list(tree: &Tree) -> Option<Rect> {
+/// The scrollable node that takes the most room.
+fn main_list(tree: &Tree) -> Option<usize> {
     let visible = tree.all_visible_bounds();
-    let area = |bounds: &Rect| {
+    let area = |index: &usize| {
+        let bounds = visible[*index];
         (i64::from(bounds.right) - i64::from(bounds.left)) * (i64::from(bounds.bottom) - i64::from(bounds.top))
     };
-    let lists = (0..tree.len()).filter(|index| tree.node(*index).scrollable).map(|index| visible[index]);
+    let lists = (0..tree.len()).filter(|index| tree.node(*index).scrollable && !visible[*index].is_empty());
     // Of two that fill the same room the inner one scrolls; it comes later, and `max_by_key` keeps it.
-    lists.filter(|bounds| !bounds.is_empty()).max_by_key(area)
+    lists.max_by_key(area)
 }
 
-/// Slowly, so that the content follows the finger and does not fly past.
-async fn swipe(on: &Operator<'_>, area: Rect, direction: &str) -> Result<(), PhoneError> {
-    let mut stroke = scroll_stroke(area, direction, 0.6)?;
-    if let Some(last) = stroke.points.last_mut() {
-        last.at = Duration::from_millis(600);
+/// What is in the main list, and where: a clock or an advertisement beside it changes without any scrolling.
+fn rows(tree: &Tree) -> Vec<(NodeId, Rect)> {
+    let inside = main_list(tree).map_or(0..0, |list| list + 1..tree.place(list).end);
+    inside.map(|index| (tree.id(index), tree.node(index).bounds)).collect()
+}
+
+/// From well inside one edge nearly to the other: as far as a finger can move the content without losing sight of what
+/// was at the edge.
+fn ends(area: Rect, way: Way) -> ((f32, f32), (f32, f32)) {
+    let (x, y) = area.center();
+    let at = |from: i32, to: i32, share: f32| from as f32 + (to as f32 - from as f32) * share;
+    let (near, far) = (0.9, 0.05);
+    let vertical = |share: f32| (x as f32, at(area.top, area.bottom, share));
+    let horizontal = |share: f32| (at(area.left, area.right, share), y as f32);
+    match way {
+        Way::Down => (vertical(near), vertical(far)),
+        Way::Up => (vertical(1.0 - near), vertical(1.0 - far)),
+        Way::Right => (horizontal(near), horizontal(far)),
+        Way::Left => (horizontal(1.0 - near), horizontal(1.0 - far)),
     }
-    on.phone.touch(&[stroke]).await
+}
+
+/// Moves the content exactly as far as the finger goes. A finger that rests before it is lifted does not throw; where
+/// only straight lines can be played, the line is slow.
+fn drag(on: &Operator<'_>, area: Rect, way: Way) -> Stroke {
+    let (from, to) = ends(area, way);
+    let point = |(x, y): (f32, f32), milliseconds| Point { x, y, at: Duration::from_millis(milliseconds) };
+    match on.phone.capabilities().multi_touch {
+        true => Stroke { points: vec![point(from, 0), point(to, 200), point(to, 260)] },
+        false => Stroke { points: vec![point(from, 0), point(to, 600)] },
+    }
+}
+
+/// The nth of several quick strokes; the content may fly on.
+fn flick(area: Rect, way: Way, nth: usize) -> Stroke {
+    let (from, to) = ends(area, way);
+    Stroke::line(from, to, Duration::from_millis(nth as u64 * 130), Duration::from_millis(110))
 }

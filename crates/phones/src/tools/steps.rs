@@ -4,10 +4,14 @@ use serde_json::{Value, json};
 use sinew_tool::{Args, Content, Outcome, ToolError};
 
 use super::args::{boolean, invalid};
-use super::{Operator, Profile, budget, is_acting, tools};
+use super::row::Row;
+use super::{Operator, budget, table};
 
 /// 20: a short errand. A longer one should be looked at on the way.
 const MAX_STEPS: usize = 20;
+
+/// A tool that takes this argument runs steps, and is not a step itself.
+const STEPS: &str = "steps";
 
 pub async fn run(on: &Operator<'_>, args: &Args) -> Result<Outcome, ToolError> {
     let steps = read(args)?;
@@ -17,19 +21,19 @@ pub async fn run(on: &Operator<'_>, args: &Args) -> Result<Outcome, ToolError> {
     let mut lines = Vec::new();
     let mut outcome = Outcome::default();
     let count = steps.len();
-    for (nth, (tool, mut arguments)) in steps.into_iter().enumerate() {
-        if settle && is_acting(&tool) && nth + 1 < count && !arguments.contains_key("settle") {
+    for (nth, (row, mut arguments)) in steps.into_iter().enumerate() {
+        if settle && row.acts() && nth + 1 < count && !arguments.contains_key("settle") {
             arguments.insert("settle".to_owned(), json!(true));
         }
-        // Boxed, because a step is a call and a call may be these steps; a list of steps in a step is refused.
-        let done = Box::pin(on.call(&tool, &arguments)).await;
+        let tool = row.name;
+        let done = on.call(tool, &arguments).await;
         match done {
             Ok(done) => {
                 let told = format!("{}. {tool}: {}", nth + 1, done.joined_text());
                 lines.extend(told.lines().map(str::to_owned));
                 outcome.content.extend(done.content.into_iter().filter(|item| !matches!(item, Content::Text(_))));
             }
-            Err(error) => return Err(stopped(on, nth, &tool, error, &lines, budget).await),
+            Err(error) => return Err(stopped(on, nth, tool, error, &lines, budget).await),
         }
     }
     let text = crate::screen::join(&lines, budget);
@@ -60,8 +64,8 @@ async fn stopped(
         .with_details(json!({"step": nth + 1, "tool": tool, "details": error.details}))
 }
 
-fn read(args: &Args) -> Result<Vec<(String, Args)>, ToolError> {
-    let steps = args.get("steps").and_then(Value::as_array);
+fn read(args: &Args) -> Result<Vec<(&'static Row, Args)>, ToolError> {
+    let steps = args.get(STEPS).and_then(Value::as_array);
     let steps = steps.ok_or_else(|| invalid("Parameter 'steps' must be an array of {tool, arguments}"))?;
     if steps.is_empty() || steps.len() > MAX_STEPS {
         return Err(invalid(format!("Parameter 'steps' must have 1 to {MAX_STEPS} steps, has {}", steps.len())));
@@ -69,15 +73,14 @@ fn read(args: &Args) -> Result<Vec<(String, Args)>, ToolError> {
     let step = |(nth, step): (usize, &Value)| {
         let tool = step.get("tool").and_then(Value::as_str);
         let tool = tool.ok_or_else(|| invalid(format!("steps[{nth}] must name its `tool`")))?;
-        if tool == "run_steps" || tools(Profile::Full).find(tool).is_none() {
-            return Err(invalid(format!("steps[{nth}].tool '{tool}' is no tool that can be a step")));
-        }
+        let row = table::find(tool).filter(|row| !row.arguments.iter().any(|argument| argument.name == STEPS));
+        let row = row.ok_or_else(|| invalid(format!("steps[{nth}].tool '{tool}' is no tool that can be a step")))?;
         let arguments = match step.get("arguments") {
             None | Some(Value::Null) => Args::new(),
             Some(Value::Object(arguments)) => arguments.clone(),
             Some(_) => return Err(invalid(format!("steps[{nth}].arguments must be an object"))),
         };
-        Ok((tool.to_owned(), arguments))
+        Ok((row, arguments))
     };
     steps.iter().enumerate().map(step).collect()
 }

@@ -9,14 +9,8 @@ use crate::logs::{LogLevel, LogQuery, LogTime};
 use crate::phone::PhoneError;
 use crate::touch::Key;
 
-pub async fn global(on: &Operator<'_>, tool: &str) -> Result<Outcome, ToolError> {
-    let (key, action) = match tool {
-        "press_back" => (Key::Back, "Back button press"),
-        "press_home" => (Key::Home, "Home button press"),
-        "press_recents" => (Key::Recents, "Recents button press"),
-        "open_notifications" => (Key::Notifications, "Open notifications"),
-        _ => (Key::QuickSettings, "Open quick settings"),
-    };
+/// Presses a button or opens a panel; `action` is how the reference calls it.
+pub async fn press(on: &Operator<'_>, key: Key, action: &str) -> Result<Outcome, ToolError> {
     match on.phone.key(key).await {
         Ok(()) => Ok(Outcome::text(format!("{action} executed successfully"))),
         Err(PhoneError::Failed(why)) => Err(PhoneError::Failed(format!("{action} failed: {why}")).into()),

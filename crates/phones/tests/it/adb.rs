@@ -122,16 +122,21 @@ async fn phone(replies: &'static [Reply]) -> (Adb, PhoneDevice<AdbPhone>) {
     (adb, PhoneDevice::new(phone, Profile::Full))
 }
 
+/// A command that sends input, as it is sent.
+fn if_awake(input: &str) -> String {
+    format!("dumpsys power | grep -qE 'mWakefulness=(Asleep|Dozing)' && echo sinew-display-off || {{ {input}; }}")
+}
+
 #[tokio::test]
 async fn a_phone_says_who_it_is_and_does_what_it_is_told() {
     let (adb, phone) = phone(&[WHO, SIZE, ("uiautomator", DUMP, "", 0)]).await;
     let about = phone.phone().about();
     assert_eq!((about.model.as_str(), about.android.as_str(), about.sdk), ("Pixel 8", "15", 35));
     assert_eq!(text(&phone, "tap", json!({"x": 5, "y": 6})).await, "Tap executed at (5, 6)");
-    assert_eq!(adb.commands.lock().unwrap().last().unwrap(), "input tap '5' '6'");
+    assert_eq!(adb.commands.lock().unwrap().last().unwrap(), &if_awake("input tap '5' '6'"));
     assert_eq!(text(&phone, "get_screen", json!({})).await, "app a.b\ne1 field=\"old\" focus @540,50");
     text(&phone, "open_notifications", json!({})).await;
-    assert_eq!(adb.commands.lock().unwrap().last().unwrap(), "cmd statusbar expand-notifications");
+    assert_eq!(adb.commands.lock().unwrap().last().unwrap(), &if_awake("cmd statusbar expand-notifications"));
     text(&phone, "close_app", json!({"app": "a.b"})).await;
     assert_eq!(adb.commands.lock().unwrap().last().unwrap(), "am force-stop 'a.b'");
 }
@@ -182,7 +187,8 @@ async fn refusals_of_the_phone_are_told_apart() {
     assert_eq!(failure(&broken, "tap", json!({"x": 1, "y": 1})).await.0, -32003);
 
     let (_adb, asleep) =
-        phone(leak(vec![WHO, ("dumpsys power", "Physical size: 9x9\nmWakefulness=Dozing\n", "", 0)])).await;
+        phone(leak(vec![WHO, ("input keyevent '224'", "", "", 0), ("dumpsys power", "sinew-display-off\n", "", 0)]))
+            .await;
     let (code, message) = failure(&asleep, "press_back", json!({})).await;
     assert_eq!((code, message.contains("WAKEUP")), (-32001, true), "{message}");
     assert!(call(&asleep, "press_key", json!({"key": "WAKEUP"})).await.is_ok());
@@ -217,7 +223,7 @@ async fn a_keyboard_that_corrects_is_found_out() {
     assert_eq!(code, -32003);
     assert!(message.contains("reads 'old'"), "{message}");
     let commands = adb.commands.lock().unwrap();
-    assert!(commands.iter().any(|command| command == "input text 'hello'"), "{commands:?}");
+    assert!(commands.iter().any(|command| *command == if_awake("input text 'hello'")), "{commands:?}");
 }
 
 #[tokio::test]

@@ -150,7 +150,7 @@ async fn providers_are_called_with_real_bundles() {
     bench.handset.install(Guest { package: "com.guest".to_owned(), providers, ..Guest::default() });
     let shell = AdbPhone::open(&bench.server, &bench.address).await.unwrap();
     let files = AgentFiles::at(built("agent.jar").unwrap().parent().unwrap()).unwrap();
-    let standby = Standby::new(shell.transport().clone(), AgentSource::Files(files), Arc::clone(shell.awake()));
+    let standby = Standby::new(shell.transport().clone(), AgentSource::Files(files));
     let agent = standby.agent().await.unwrap();
     let limit = Duration::from_secs(20);
     let extras =
@@ -243,7 +243,7 @@ async fn an_agent_that_is_switched_off_says_how_to_switch_it_on() {
     let Some(mut bench) = with_java(Android::V15).await else { return };
     bench.phone().await;
     let shell = AdbPhone::open(&bench.server, &bench.address).await.unwrap();
-    let standby = Standby::new(shell.transport().clone(), AgentSource::Off, Arc::clone(shell.awake()));
+    let standby = Standby::new(shell.transport().clone(), AgentSource::Off);
     assert_eq!(standby.capabilities().agent.as_deref(), Some("off"));
     let error = standby.clipboard().await.unwrap_err();
     assert!(error.to_string().contains("agent = true"), "{error}");

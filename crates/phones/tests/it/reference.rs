@@ -436,7 +436,7 @@ async fn a_list_is_scrolled_to_an_element_seen_or_described() {
     let found = text(&phone, "scroll_to_element", json!({"by": "text", "value": "Row 10", "exact_match": true})).await;
     assert!(found.ends_with("(2 scroll(s))"), "{found}");
     let (code, message) = failure(&phone, "scroll_to_element", json!({"by": "text", "value": "Row 99"})).await;
-    assert_eq!(code, -32002, "{message}");
+    assert_eq!(code, -32003, "{message}");
     assert_eq!(failure(&phone, "scroll_to_element", json!({"element_id": "node_1"})).await.0, -32002);
     phone.phone().state.lock().unwrap().screens = vec![form()];
     let nowhere = failure(&phone, "scroll_to_element", json!({"by": "text", "value": "Row 99"})).await;

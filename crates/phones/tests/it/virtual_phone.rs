@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::common::{call, failure, json_of, text};
 use sinew_phones::{PhoneDevice, Profile};
 use sinew_sim::phone::{Clock, Denial, Setup, VirtualPhone};
-use sinew_tool::{Content, Value, json};
+use sinew_tool::{Call, Content, Device, Value, json};
 
 fn phone() -> PhoneDevice<VirtualPhone> {
     PhoneDevice::new(VirtualPhone::new(Setup::default(), Clock::Virtual), Profile::Full)
@@ -113,4 +113,88 @@ async fn scrolling_shows_what_lies_in_that_direction() {
         text(&phone, "scroll", json!({"direction": "up", "amount": "large", "settle": true})).await;
     }
     assert_eq!(text(&phone, "get_screen", json!({})).await, top, "the beginning, under the same refs");
+}
+
+/// The time that a call took on the phone and in waiting, where only the two move the clock.
+async fn timed<T>(phone: &PhoneDevice<VirtualPhone>, call: impl Future<Output = T>) -> (Duration, T) {
+    let now = || phone.phone().handset.with(|machine| machine.now());
+    let (before, waited) = (now(), tokio::time::Instant::now());
+    let outcome = call.await;
+    (Duration::from_millis(now() - before) + waited.elapsed(), outcome)
+}
+
+/// The number before `scroll(s)`.
+fn scrolls(told: &str) -> usize {
+    let before = told.split(" scroll(s)").next().unwrap_or_default();
+    before.rsplit(['(', ' ']).next().and_then(|count| count.parse().ok()).unwrap_or_else(|| panic!("{told}"))
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_list_of_two_hundred_is_searched_within_half_a_calls_time() {
+    let phone = phone();
+    text(&phone, "open_app", json!({"app": "com.android.contacts"})).await;
+    let half = Duration::from_secs(15);
+
+    let (time, found) = timed(&phone, text(&phone, "scroll_to_element", by_text("Zoë Anders"))).await;
+    assert!(scrolls(&found) <= 18 && time <= half, "{found} {time:?}");
+
+    // Above where the list stands now, after its end was reached.
+    let (time, found) = timed(&phone, text(&phone, "scroll_to_element", by_text("Ada Anders"))).await;
+    assert!(found.starts_with("Scrolled") && time <= half, "{found} {time:?}");
+
+    let (time, (code, missing)) = timed(&phone, failure(&phone, "scroll_to_element", by_text("Nobody"))).await;
+    assert_eq!(code, -32003, "{missing}");
+    assert!(missing.contains("both ends") && missing.contains("back where it was"), "{missing}");
+    assert!(scrolls(&missing) <= 50 && time <= half, "{missing} {time:?}");
+    assert!(text(&phone, "get_screen", json!({})).await.contains("Ada Anders"));
+
+    // From the middle, too, and the list stays there.
+    text(&phone, "scroll_to_element", by_text("Mary Hopper")).await;
+    let (code, missing) = failure(&phone, "scroll_to_element", by_text("Nobody")).await;
+    assert_eq!(code, -32003, "{missing}");
+    assert!(text(&phone, "get_screen", json!({})).await.contains("Mary"));
+}
+
+fn by_text(value: &str) -> Value {
+    json!({"by": "text", "value": value})
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_search_ends_with_the_time_of_its_call_and_says_where_the_list_is() {
+    let phone = phone();
+    text(&phone, "open_app", json!({"app": "com.android.contacts"})).await;
+    let args = by_text("Nobody").as_object().cloned().unwrap_or_default();
+    let call = Call { budget: Duration::from_millis(600), ..Call::new("scroll_to_element", args) };
+    let error = phone.call(call).await.expect_err("there is not enough time");
+    assert_eq!(error.kind.row().code, -32003);
+    assert!(error.message.contains("call again to go on from there"), "{error}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_element_is_told_in_full() {
+    let phone = phone();
+    text(&phone, "open_app", json!({"app": "Notes"})).await;
+    text(&phone, "click_element", json!({"by": "content_desc", "value": "New note"})).await;
+    let long = "All work and no play.\n".repeat(40);
+    text(&phone, "set_text", json!({"by": "resource_id", "value": "note_body", "text": long})).await;
+    let shown = text(&phone, "get_screen", json!({})).await;
+    let line = shown.lines().find(|line| line.contains("All work")).unwrap_or_else(|| panic!("{shown}"));
+    assert!(line.contains("\"+8"), "a cut label says how much is missing: {line}");
+    let name = line.split(' ').next().unwrap_or_default();
+    let element = json_of(&phone, "get_element", json!({"element_id": name})).await;
+    assert_eq!((&element["text"], &element["ref"]), (&json!(long), &json!(name)));
+    assert_eq!(element["actions"], json!(["click_element", "long_click_element", "input_text"]));
+    assert!(element["states"].as_array().is_some_and(|states| states.contains(&json!("enabled"))), "{element}");
+    let cut = json_of(&phone, "get_element", json!({"element_id": name, "max_bytes": 1300})).await;
+    assert!(cut["omitted"].as_u64().is_some_and(|omitted| omitted > 500), "{cut}");
+    assert_eq!(failure(&phone, "get_element", json!({"element_id": "e9999"})).await.0, -32002);
+}
+
+#[tokio::test(start_paused = true)]
+async fn quick_settings_are_named_as_on_stock_android() {
+    let phone = phone();
+    let shown = text(&phone, "open_quick_settings", json!({"return": "screen"})).await;
+    assert!(shown.contains("switch \"Dark theme\" off"), "{shown}");
+    assert!(shown.contains("slider \"Display brightness\"=\""), "{shown}");
+    assert!(!shown.contains("\"On\"") && !shown.contains("\"Off\""), "{shown}");
 }

@@ -88,6 +88,7 @@ async fn answer(handset: &Handset, question: &Value) -> Result<Value, Fault> {
             handset.hold_tree(true);
             Ok(nodes(&handset.with(|machine| machine.tree())))
         }
+        "awake" => Ok(json!(handset.with(|machine| machine.is_awake()))),
         "rotation" => Ok(json!(handset.with(|machine| machine.rotation()))),
         "field" => {
             let handle = question["handle"].as_u64();

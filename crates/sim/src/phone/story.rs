@@ -169,10 +169,10 @@ async fn panels_open_by_key_and_by_finger_and_their_switches_switch() {
 
     hands.swipe((540.0, 10.0), (540.0, 900.0)).await;
     hands.swipe((540.0, 900.0), (540.0, 1800.0)).await;
-    let tile = hands.get("Dark theme, Off").await;
+    let tile = hands.get("Dark theme").await;
     assert!(tile.checkable && !tile.checked);
-    hands.tap("Dark theme, Off").await;
-    assert!(hands.get("Dark theme, On").await.checked);
+    hands.tap("Dark theme").await;
+    assert!(hands.get("Dark theme").await.checked);
     hands.swipe((540.0, 1800.0), (540.0, 900.0)).await;
     assert!(hands.find("Swipe up for all apps").await.is_some());
 }

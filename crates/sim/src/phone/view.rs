@@ -17,6 +17,8 @@ pub struct View {
     pub id: &'static str,
     pub text: String,
     pub description: String,
+    /// What services read as its text, where that is not what is painted.
+    pub spoken: String,
     pub hint: &'static str,
     pub state: State,
     pub tap: Option<Act>,
@@ -203,6 +205,11 @@ impl View {
         self
     }
 
+    pub fn spoken(mut self, text: impl Into<String>) -> View {
+        self.spoken = text.into();
+        self
+    }
+
     pub fn on_tap(mut self, act: Act) -> View {
         self.tap = Some(act);
         self
@@ -372,7 +379,11 @@ impl View {
 
     /// What the view says to those who read it: dots for a password.
     pub fn spoken_text(&self) -> String {
-        if self.state.password { "•".repeat(self.text.chars().count()) } else { self.text.clone() }
+        match () {
+            () if self.state.password => "•".repeat(self.text.chars().count()),
+            () if self.text.is_empty() => self.spoken.clone(),
+            () => self.text.clone(),
+        }
     }
 
     pub fn is_editable(&self) -> bool {

@@ -7,80 +7,106 @@
 mod stage;
 mod words;
 
-use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use serde_json::{Value, json};
-use sinew_phones::{Profile, tools};
+use sinew_phones::tools::row::Row;
+use sinew_phones::tools::table::{self, GROUPS, Group};
 use sinew_spec::{Document, Example, ToolSpec, compare, judge, print};
 use sinew_tool::finding::Severity;
 use sinew_tool::{ErrorKind, Tool};
 
-use words::{ARGUMENTS, PAGES, Scene, TOOLS, Words};
+use words::{ARGUMENTS, TOOLS};
 
 fn path(file: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../docs/tools").join(file)
 }
 
-/// The tools as the code has them.
-fn from_code() -> Vec<Tool> {
-    tools(Profile::Full).iter().cloned().chain(stage::built_in()).collect()
-}
-
-fn page(title: &str, intro: &str, names: &[&str], all: &[Tool]) -> String {
-    let spec = |name: &&str| {
-        let tool = all.iter().find(|tool| tool.name == **name).unwrap_or_else(|| panic!("{name} is no tool"));
-        let words = TOOLS.iter().find(|words| words.name == *name).unwrap_or_else(|| panic!("{name} has no words"));
-        specification(tool, words)
+/// A page: its file and its text.
+fn pages() -> Vec<(&'static str, String)> {
+    let phone_page = |group: &'static Group| {
+        let specs: Vec<ToolSpec> = group.rows.iter().map(phone_tool).collect();
+        (group.file, render(group.title, group.introduction, &specs))
     };
-    let specs: Vec<ToolSpec> = names.iter().map(spec).collect();
-    let note = "<!-- Printed from the code; a test checks that it is fresh and plays every example. -->";
-    print::render_markdown(&format!("{title} - MCP Tool Specification"), &format!("{note}\n\n{intro}"), &specs)
+    let built_in: Vec<ToolSpec> = stage::built_in().iter().map(built_in_tool).collect();
+    let last = (words::FILE, render(words::TITLE, words::INTRODUCTION, &built_in));
+    GROUPS.iter().map(phone_page).chain([last]).collect()
 }
 
-fn specification(tool: &Tool, words: &Words) -> ToolSpec {
+fn render(title: &str, introduction: &str, specs: &[ToolSpec]) -> String {
+    let note = "<!-- Printed from the code; a test checks that it is fresh and plays every example. -->";
+    print::render_markdown(&format!("{title} - MCP Tool Specification"), &format!("{note}\n\n{introduction}"), specs)
+}
+
+fn phone_tool(row: &Row) -> ToolSpec {
+    let tool = row.to_tool();
+    let mut spec = ToolSpec::from_tool(&tool);
+    let arguments: Vec<_> =
+        row.arguments().map(|argument| (argument.name, argument.explanation, argument.example)).collect();
+    describe(&mut spec.input, &arguments);
+    spec.output = Some(output(&tool, row.page.answer));
+    spec.errors = errors(&tool, true);
+    if let Some((word, why)) = row.page.repeat {
+        spec.idempotency = format!("- **Idempotent**: {word}\n- **Explanation**: {why}");
+    }
+    let arguments = parsed(row.page.example);
+    let answer = stage::play(row.page.scene, row.name, &arguments);
+    spec.examples = examples(row.page.scene.sentence(), row.name, arguments, answer);
+    row.page.security.clone_into(&mut spec.security);
+    spec
+}
+
+fn built_in_tool(tool: &Tool) -> ToolSpec {
+    let words = TOOLS.iter().find(|words| words.name == tool.name);
+    let words = words.unwrap_or_else(|| panic!("{} has no words", tool.name));
     let mut spec = ToolSpec::from_tool(tool);
     words.purpose.clone_into(&mut spec.purpose);
-    describe(&mut spec.input, words.name);
-    let result = match (&tool.output_schema, words.name) {
+    describe(&mut spec.input, ARGUMENTS);
+    spec.output = Some(output(tool, words.answers));
+    spec.errors = errors(tool, false);
+    let arguments = parsed(words.call);
+    let answer = stage::play_on_gateway(words.name, &arguments);
+    spec.examples = examples(words::SCENE, words.name, arguments, answer);
+    words.security.clone_into(&mut spec.security);
+    spec
+}
+
+fn parsed(json: &str) -> Value {
+    serde_json::from_str(json).unwrap_or_else(|error| panic!("{json}: {error}"))
+}
+
+fn examples(scene: &str, tool: &str, arguments: Value, answer: stage::Answer) -> Vec<Example> {
+    let call = json!({"tool_name": tool, "arguments": arguments});
+    vec![
+        Example { intro: scene.to_owned(), language: "json".to_owned(), body: format!("{call:#}") },
+        Example { intro: ANSWER.to_owned(), language: answer.language.to_owned(), body: answer.body },
+    ]
+}
+
+const ANSWER: &str = "The answer:";
+
+fn output(tool: &Tool, answers: &str) -> Value {
+    let result = match (&tool.output_schema, tool.name.as_str()) {
         (Some(schema), _) => (**schema).clone(),
         (None, "capture_screenshot") => {
             json!({"type": "string", "contentMediaType": "image/jpeg", "contentEncoding": "base64"})
         }
         (None, _) => json!({"type": "string"}),
     };
-    let mut success = json!({"description": words.answers});
+    let mut success = json!({"description": answers});
     for (key, value) in result.as_object().into_iter().flatten() {
         success[key] = value.clone();
     }
-    spec.output = Some(json!({"anyOf": [success, failure()]}));
-    spec.errors = errors(tool);
-    if tool.hints.read_only != Some(true) {
-        spec.idempotency = format!("- **Idempotent**: {}\n- **Explanation**: {}", words.again.0, words.again.1);
-    }
-    let arguments: Value = serde_json::from_str(words.call).unwrap_or_else(|error| panic!("{}: {error}", words.name));
-    let call = json!({"tool_name": words.name, "arguments": arguments});
-    let answer = stage::play(words.scene, words.name, &arguments);
-    spec.examples = vec![
-        Example { intro: words.scene.says().to_owned(), language: "json".to_owned(), body: format!("{call:#}") },
-        Example { intro: ANSWER.to_owned(), language: answer.language.to_owned(), body: answer.body },
-    ];
-    words.security.clone_into(&mut spec.security);
-    spec
+    json!({"anyOf": [success, failure()]})
 }
 
-const ANSWER: &str = "The answer:";
-
 /// Gives every argument its words and an example.
-fn describe(input: &mut Value, tool: &str) {
+fn describe(input: &mut Value, words: &[(&str, &str, &str)]) {
     for (name, schema) in input.get_mut("properties").and_then(Value::as_object_mut).into_iter().flatten() {
-        let own = format!("{tool}.{name}");
-        let words = |wanted: &str| ARGUMENTS.iter().find(|(key, ..)| *key == wanted);
-        let (_, description, example) =
-            words(&own).or_else(|| words(name)).unwrap_or_else(|| panic!("{own} has no words"));
+        let found = words.iter().find(|(key, ..)| key == name);
+        let (_, description, example) = found.unwrap_or_else(|| panic!("{name} has no words"));
         schema["description"] = json!(description);
-        let example: Value = serde_json::from_str(example).unwrap_or_else(|error| panic!("{own}: {error}"));
-        schema["examples"] = json!([example]);
+        schema["examples"] = json!([parsed(example)]);
     }
 }
 
@@ -98,9 +124,8 @@ fn failure() -> Value {
     })
 }
 
-fn errors(tool: &Tool) -> String {
+fn errors(tool: &Tool, is_phones: bool) -> String {
     let takes = |name: &str| tool.properties().is_some_and(|properties| properties.contains_key(name));
-    let is_phones = tools(Profile::Full).find(&tool.name).is_some();
     let acts = tool.hints.read_only != Some(true);
     let kinds = [
         (ErrorKind::InvalidArguments, true),
@@ -121,11 +146,15 @@ fn errors(tool: &Tool) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
+/// The pages as they are kept.
+fn documents() -> impl Iterator<Item = (&'static str, Document)> {
+    let files = GROUPS.iter().map(|group| group.file).chain([words::FILE]);
+    files.map(|file| (file, Document::parse(&std::fs::read_to_string(path(file)).expect("a page"))))
+}
+
 #[test]
 fn the_pages_are_fresh_and_their_examples_answer_what_they_show() {
-    let all = from_code();
-    for (file, title, intro, names) in PAGES {
-        let expected = page(title, intro, names, &all);
+    for (file, expected) in pages() {
         if std::env::var_os("UPDATE_DOCS").is_some() {
             std::fs::create_dir_all(path("")).expect("the folder can be made");
             std::fs::write(path(file), &expected).expect("the page can be written");
@@ -136,18 +165,9 @@ fn the_pages_are_fresh_and_their_examples_answer_what_they_show() {
 }
 
 #[test]
-fn every_tool_is_on_exactly_one_page() {
-    let told: Vec<&str> = PAGES.iter().flat_map(|(.., names)| *names).copied().collect();
-    let names: BTreeSet<String> = from_code().into_iter().map(|tool| tool.name).collect();
-    assert_eq!(told.len(), names.len());
-    assert_eq!(told.into_iter().map(str::to_owned).collect::<BTreeSet<_>>(), names);
-}
-
-#[test]
 fn the_pages_pass_the_judgement_they_ask_of_others() {
     let config = judge::Config::default();
-    for (file, ..) in PAGES {
-        let document = Document::parse(&std::fs::read_to_string(path(file)).expect("a page"));
+    for (file, document) in documents() {
         assert!(document.is_canonical(), "{file}");
         let findings = judge::lint(&document, &config);
         let bad: Vec<_> = findings.iter().filter(|finding| finding.severity > Severity::Advice).collect();
@@ -157,9 +177,8 @@ fn the_pages_pass_the_judgement_they_ask_of_others() {
 
 #[test]
 fn what_the_pages_promise_is_what_the_code_keeps() {
-    let code = from_code();
-    for (file, ..) in PAGES {
-        let document = Document::parse(&std::fs::read_to_string(path(file)).expect("a page"));
+    let code: Vec<Tool> = table::rows().map(Row::to_tool).chain(stage::built_in()).collect();
+    for (file, document) in documents() {
         for mut told in document.to_tools() {
             let tool = code.iter().find(|tool| tool.name == told.name).expect("a tool");
             // The page adds the failure object; the success is the tool's own schema.
@@ -178,13 +197,16 @@ fn what_the_pages_promise_is_what_the_code_keeps() {
 /// Read from the page alone, as somebody would who follows it.
 #[test]
 fn whoever_follows_an_example_gets_the_answer_beside_it() {
-    for (file, ..) in PAGES {
-        let document = Document::parse(&std::fs::read_to_string(path(file)).expect("a page"));
+    for (file, document) in documents() {
         for tool in &document.tools {
             let [call, answer] = tool.examples.as_slice() else { panic!("{}: a call and its answer", tool.name) };
-            let scene = Scene::ALL.into_iter().find(|scene| scene.says() == call.intro.trim()).expect("a scene");
-            let call: Value = serde_json::from_str(&call.body).expect("a call is JSON");
-            let played = stage::play(scene, call["tool_name"].as_str().expect("a name"), &call["arguments"]);
+            let (scene, call) = (call.intro.trim(), parsed(&call.body));
+            let name = call["tool_name"].as_str().expect("a name");
+            let played = match table::find(name).map(|row| row.page.scene) {
+                Some(known) if known.sentence() == scene => stage::play(known, name, &call["arguments"]),
+                Some(other) => panic!("{name} starts from {other:?}, the page says {scene}"),
+                None => stage::play_on_gateway(name, &call["arguments"]),
+            };
             assert_eq!(played.body, answer.body, "{file}: {}", tool.name);
         }
     }

@@ -8,7 +8,7 @@ use sinew_phones::{PhoneDevice, Profile};
 use sinew_sim::phone::{Clock, Setup, VirtualPhone};
 use sinew_tool::{Args, Call, Content, Device, DeviceEvent, Outcome, Silent, Tool};
 
-use super::words::Scene;
+use sinew_phones::tools::row::Scene;
 
 /// The longest answer that is shown whole.
 const WHOLE: usize = 1_500;
@@ -24,11 +24,13 @@ pub fn built_in() -> Vec<Tool> {
     list.tools.iter().map(|public| public.tool.clone()).collect()
 }
 
-/// What a call answers, begun in a scene.
+/// What a call of a built-in tool answers.
+pub fn play_on_gateway(tool: &str, arguments: &Value) -> Answer {
+    shown(runtime(false).block_on(on_gateway(tool, args(arguments))))
+}
+
+/// What a call of a phone tool answers, begun in a scene.
 pub fn play(scene: Scene, tool: &str, arguments: &Value) -> Answer {
-    if scene == Scene::Gateway {
-        return shown(runtime(false).block_on(on_gateway(tool, args(arguments))));
-    }
     // Time stands still but for those who wait, so that what took how long is always the same.
     let outcome = runtime(true).block_on(async {
         let phone = phone();

@@ -5,6 +5,7 @@ use std::time::Duration;
 use jiff::tz::Offset;
 
 use super::{AGENT, AdbPhone};
+use crate::adb::awake;
 use crate::adb::command::Command;
 use crate::adb::parse;
 use crate::adb::shell::Limits;
@@ -52,7 +53,7 @@ impl AdbPhone {
         }
         if last.contains("null root node") {
             if let Ok(Screen { awake: false, .. }) = self.read_screen().await {
-                return Err(self.awake.asleep());
+                return Err(awake::asleep(&self.about.serial));
             }
             return Ok(Tree::default());
         }
@@ -90,11 +91,7 @@ impl AdbPhone {
                 "dumpsys window | grep -E 'mShowingLockscreen=|mDreamingLockscreen=|isStatusBarKeyguard=|showing='",
             ));
         let text = self.ask(&command).await?;
-        let screen = parse::screen(&text).ok_or_else(|| self.failed(&Command::new("wm"), &text))?;
-        if screen.awake {
-            self.awake.saw();
-        }
-        Ok(screen)
+        parse::screen(&text).ok_or_else(|| self.failed(&Command::new("wm"), &text))
     }
 
     pub(super) async fn read_logs(&self, query: &LogQuery) -> Result<Logs, PhoneError> {

@@ -18,9 +18,8 @@ const PIECES: usize = 20;
 impl AdbPhone {
     pub(super) async fn play(&self, strokes: &[Stroke]) -> Result<(), PhoneError> {
         let command = gesture(strokes, self.about.sdk)?;
-        self.awake.require().await?;
         let length = strokes.iter().map(Stroke::end).max().unwrap_or_default();
-        self.act(&command, Limits::seconds(15 + length.as_secs())).await
+        self.input(&command, Limits::seconds(15 + length.as_secs())).await
     }
 
     pub(super) async fn press(&self, key: Key) -> Result<(), PhoneError> {
@@ -30,20 +29,17 @@ impl AdbPhone {
             (_, Some(code)) => Command::new("input keyevent").arg(code),
         };
         match key {
-            Key::Sleep => self.awake.forget(),
-            Key::WakeUp => {}
-            _ => self.awake.require().await?,
+            Key::Sleep | Key::WakeUp => self.act(&command, Limits::seconds(15)).await,
+            _ => self.input(&command, Limits::seconds(15)).await,
         }
-        self.act(&command, Limits::seconds(15)).await
     }
 
     pub(super) async fn write(&self, text: &str) -> Result<(), PhoneError> {
         let pieces = typing(text)?;
-        self.awake.require().await?;
         for group in pieces.chunks(PIECES) {
             let joined = group.iter().cloned().reduce(Command::and);
             if let Some(command) = joined {
-                self.act(&command, Limits::seconds(30)).await?;
+                self.input(&command, Limits::seconds(30)).await?;
             }
         }
         Ok(())
@@ -62,8 +58,7 @@ impl AdbPhone {
             // The field takes the focus and the keyboard comes up; keys sent before go nowhere.
             tokio::time::sleep(Duration::from_millis(300)).await;
         }
-        self.awake.require().await?;
-        self.act(&emptying(node, self.about.sdk), Limits::seconds(30)).await?;
+        self.input(&emptying(node, self.about.sdk), Limits::seconds(30)).await?;
         self.write(text).await?;
         if node.password {
             return Ok(());

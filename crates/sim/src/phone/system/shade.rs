@@ -68,16 +68,18 @@ fn tile(machine: &Machine, index: usize, high: bool) -> View {
         view("ImageView").decoration().art(Art::Icon(icon)).color(ink).width(30.0).height(30.0).across(Align::Centre);
     let state = if on { "On" } else { "Off" };
     let words = column([
-        label(name).id("tile_label").size(13.0).bold().one_line().color(ink),
-        label(state).id("app_label").size(12.0).color(if on { ink } else { DIM }),
+        label(name).decoration().size(13.0).bold().one_line().color(ink),
+        label(state).decoration().size(12.0).color(if on { ink } else { DIM }),
     ]);
     let inside = match high {
         true => row([picture, space(8.0), words.across(Align::Centre)]).tall(),
         false => row([picture.wide()]).tall(),
     };
+    // As stock Android does it: the tile's own text is its state, and its description is its name.
     inside
         .class("Switch")
-        .says(format!("{name}, {state}"))
+        .spoken(state)
+        .says(name)
         .checked(on)
         .pad(12.0, 0.0)
         .height(if high { 66.0 } else { 56.0 })
@@ -162,6 +164,7 @@ fn quick_settings(machine: &Machine) -> View {
     let slider = view("SeekBar")
         .id("slider")
         .says("Display brightness")
+        .spoken(format!("{brightness:.1}"))
         .height(40.0)
         .wide()
         .color(DIM)

@@ -7,6 +7,7 @@ import android.hardware.display.DisplayManagerGlobal;
 import android.os.Build;
 import android.os.Bundle;
 import android.os.Handler;
+import android.os.IPowerManager;
 import android.os.Parcelable;
 import android.os.ServiceManager;
 import android.view.Display;
@@ -64,6 +65,11 @@ final class AndroidPhone implements Phone {
     public int rotation() {
         Display display = DisplayManagerGlobal.getInstance().getRealDisplay(Display.DEFAULT_DISPLAY);
         return display == null ? 0 : display.getRotation();
+    }
+
+    @Override
+    public boolean awake() throws Exception {
+        return IPowerManager.Stub.asInterface(ServiceManager.getService("power")).isInteractive();
     }
 
     @Override

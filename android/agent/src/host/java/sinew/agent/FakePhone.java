@@ -87,6 +87,11 @@ final class FakePhone extends FakeBags implements Phone {
     }
 
     @Override
+    public boolean awake() {
+        return !Boolean.TRUE.equals(value("asleep"));
+    }
+
+    @Override
     public void play(List<Gestures.Event> events) throws Exception {
         need("touch");
         // As on a phone, the answer comes when the last finger is up.

@@ -88,6 +88,11 @@ final class RelayPhone extends FakeBags implements Phone {
     }
 
     @Override
+    public boolean awake() throws Exception {
+        return Boolean.TRUE.equals(ask("awake"));
+    }
+
+    @Override
     public void play(List<Gestures.Event> events) throws Exception {
         ask("touch", "events", FakePhone.toJson(events));
     }

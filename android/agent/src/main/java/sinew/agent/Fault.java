@@ -9,6 +9,8 @@ final class Fault extends Exception {
     static final String INVALID = "invalid";
     /** Android does not allow it to the shell user. */
     static final String DENIED = "denied";
+    /** The display is off; nothing was done. */
+    static final String ASLEEP = "asleep";
     /** The node meant is not on the screen any more. */
     static final String NO_ELEMENT = "no_element";
     /** No such provider or package. */

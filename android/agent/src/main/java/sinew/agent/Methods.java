@@ -13,6 +13,11 @@ final class Methods {
     private static final int MAX_CODE = 1000;
     private static final int MAX_USER = 100_000;
 
+    // Android's codes of the keys that switch the display.
+    private static final int KEYCODE_POWER = 26;
+    private static final int KEYCODE_SLEEP = 223;
+    private static final int KEYCODE_WAKEUP = 224;
+
     private final Phone phone;
     private final Bundles bundles;
     private final Trees trees = new Trees();
@@ -29,10 +34,15 @@ final class Methods {
             case "tree":
                 return tree(params);
             case "touch":
+                requireAwake();
                 phone.play(Gestures.plan(params.list("strokes")));
                 return new LinkedHashMap<String, Object>();
             case "key":
-                phone.key((int) params.number("code", 1, MAX_CODE), (int) params.number("meta", 0, Integer.MAX_VALUE, 0));
+                int code = (int) params.number("code", 1, MAX_CODE);
+                if (code != KEYCODE_POWER && code != KEYCODE_SLEEP && code != KEYCODE_WAKEUP) {
+                    requireAwake();
+                }
+                phone.key(code, (int) params.number("meta", 0, Integer.MAX_VALUE, 0));
                 return new LinkedHashMap<String, Object>();
             case "set_text":
                 return setText(params);
@@ -50,6 +60,13 @@ final class Methods {
         }
     }
 
+    /** Input to a display that is off vanishes without a word. */
+    private void requireAwake() throws Exception {
+        if (!phone.awake()) {
+            throw new Fault(Fault.ASLEEP, "the display is off");
+        }
+    }
+
     private Object tree(Params params) throws Exception {
         long deadline = System.nanoTime() + params.number("budget_ms", 1, 60_000, 5000) * 1_000_000;
         List<Element> roots = phone.roots();
@@ -57,6 +74,7 @@ final class Methods {
     }
 
     private Object setText(Params params) throws Exception {
+        requireAwake();
         String text = params.text("text");
         Element node;
         if (params.has("handle")) {

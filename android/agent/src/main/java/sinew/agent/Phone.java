@@ -20,6 +20,9 @@ interface Phone extends Bags {
     /** The node with input focus; null where there is none. */
     Element focused() throws Exception;
 
+    /** Whether the display is on, so that touches and keys reach something. */
+    boolean awake() throws Exception;
+
     /** Plays the events at their times and returns after the last. Interrupted, it lifts all fingers. */
     void play(List<Gestures.Event> events) throws Exception;
 

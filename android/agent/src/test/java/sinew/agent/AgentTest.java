@@ -128,6 +128,17 @@ public class AgentTest {
     }
 
     @Test
+    public void aSleepingPhoneTakesNoInputButTheKeysThatWakeIt() throws Exception {
+        start("{\"asleep\":true}");
+        assertEquals("asleep", error("touch", "{\"strokes\":[[[1,2,0],[1,2,5]]]}"));
+        assertEquals("asleep", error("key", "{\"code\":66}"));
+        assertEquals("asleep", error("set_text", "{\"text\":\"x\"}"));
+        assertEquals("", log.toString("UTF-8"));
+        result("key", "{\"code\":224}");
+        assertEquals("{\"key\":[224,0]}\n", log.toString("UTF-8"));
+    }
+
+    @Test
     public void aProviderIsCalledWithARealBundle() throws Exception {
         start(SCENE);
         String extras = "{\"tool_arguments\":{\"map\":{\"location\":\"Bern\"}},\"tool_name\":\"t\"}";

@@ -1,0 +1,138 @@
+//! What a thing on the screen says: cleaned, merged from its own texts and those inside it, and cut to what is enough
+//! to recognise it by.
+
+use std::fmt;
+
+use super::Kind;
+use crate::tree::Node;
+
+/// Longer labels are cut; `get_element` shows the whole.
+pub const MAX_LABEL: usize = 80;
+
+/// A label on one line.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Label {
+    text: String,
+    /// How many characters were left out at the end.
+    rest: usize,
+    /// Whether it is the name of a resource id, because the thing says nothing.
+    is_id: bool,
+}
+
+impl Label {
+    /// One line of harmless characters: no controls, no direction marks, no quotes that would end it.
+    pub fn of(text: &str) -> Label {
+        let mut label = Label::default();
+        let mut length = 0;
+        let mut characters = text.chars();
+        for character in characters.by_ref() {
+            let character = match character {
+                '"' => '\'',
+                '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}' => continue,
+                _ if character.is_whitespace() => ' ',
+                _ if character.is_control() => continue,
+                _ => character,
+            };
+            if character != ' ' || !(length == 0 || label.text.ends_with(' ')) {
+                if length == MAX_LABEL {
+                    label.rest = 1 + characters.count();
+                    break;
+                }
+                label.text.push(character);
+                length += 1;
+            }
+        }
+        if label.rest == 0 {
+            label.text.truncate(label.text.trim_end().len());
+        }
+        label
+    }
+
+    /// What a node says itself. For what is switched, a text that only names the state comes later, see [`state`].
+    pub fn of_node(node: &Node, kind: Kind) -> Label {
+        let label = |text: &Option<String>| Label::of(text.as_deref().unwrap_or_default());
+        let (text, description) = (label(&node.text), label(&node.description));
+        match kind {
+            Kind::Field => {
+                let hint = label(&node.hint);
+                if hint.is_empty() { description } else { hint }
+            }
+            Kind::Switch | Kind::Check | Kind::Radio | Kind::Slider => description,
+            // "Follow" is said four times, "Follow Ada Lovelace" once.
+            _ if description.covers(&text) => description,
+            _ => text.and(&description),
+        }
+    }
+
+    /// `#name` of a resource id that means something.
+    pub fn of_resource_id(node: &Node) -> Label {
+        let name = node.resource_id.as_deref().and_then(|id| id.rsplit('/').next()).unwrap_or_default();
+        match Label::of(name) {
+            label if label.text.contains("obfuscated") => Label::default(),
+            label => Label { is_id: !label.is_empty(), ..label },
+        }
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.text.is_empty()
+    }
+
+    /// Both, unless the second adds nothing.
+    pub fn and(mut self, more: &Label) -> Label {
+        if self.is_empty() {
+            return more.clone();
+        }
+        if more.is_empty() || self.covers(more) {
+            return self;
+        }
+        if self.rest > 0 {
+            self.rest += more.text.chars().count() + more.rest;
+            return self;
+        }
+        let whole = format!("{}, {}", self.text, more.text);
+        let cut = whole.char_indices().nth(MAX_LABEL).map_or(whole.len(), |(at, _)| at);
+        self.rest = more.rest + whole[cut..].chars().count();
+        self.text = whole[..cut].to_owned();
+        self
+    }
+
+    /// Whether everything that `other` says is said here too, whatever the case and the punctuation.
+    fn covers(&self, other: &Label) -> bool {
+        let plain = |label: &Label| {
+            label.text.chars().filter(|character| character.is_alphanumeric()).flat_map(char::to_lowercase).collect()
+        };
+        let (own, other): (String, String) = (plain(self), plain(other));
+        own.contains(&other)
+    }
+}
+
+/// `"Sign in"`, `"The first eighty characters"+214`, `#submit`, or nothing.
+impl fmt::Display for Label {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.is_id, self.rest) {
+            (true, _) => write!(f, "#{}", self.text),
+            (false, 0) => write!(f, "\"{}\"", self.text),
+            (false, rest) => write!(f, "\"{}\"+{rest}", self.text),
+        }
+    }
+}
+
+/// The own text of something that is switched: stock Android names a tile in its description and says "On" as its
+/// text. It is told after everything else, and not where it is the state that is told anyway.
+pub fn state(node: &Node) -> Label {
+    let text = node.text.as_deref().unwrap_or_default();
+    match text.trim().to_ascii_lowercase().as_str() {
+        "on" | "off" => Label::default(),
+        _ => Label::of(text),
+    }
+}
+
+/// What a field holds. An empty field shows its hint, which is not its content.
+pub fn content(node: &Node) -> Label {
+    let text = node.text.as_deref().unwrap_or_default();
+    match node.hint.as_deref() {
+        Some(hint) if hint == text => Label::default(),
+        _ if node.password => Label::of(&"•".repeat(text.chars().take(8).count())),
+        _ => Label::of(text),
+    }
+}

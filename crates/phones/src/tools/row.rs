@@ -1,0 +1,170 @@
+//! What a phone tool is made of. A tool is one [`Row`]: lists, dispatch, the reference's form and the docs page all
+//! come from it, so there is no second place that names the tool.
+
+use serde_json::{Map, Value, json};
+use sinew_tool::{Args, BoxFuture, Effect, Hints, Outcome, Tool, ToolError};
+
+use super::Operator;
+use super::reference::Reference;
+use super::table::arguments::{RETURN, SETTLE};
+
+/// Carries a tool out.
+pub(crate) type Run = for<'a> fn(&'a Operator<'a>, &'a Args) -> BoxFuture<'a, Result<Outcome, ToolError>>;
+
+/// One phone tool.
+pub struct Row {
+    pub name: &'static str,
+    /// What it does, when to use it, and what comes back. Models read it in every conversation, so it is short.
+    pub description: &'static str,
+    pub arguments: &'static [Argument],
+    /// The members of the JSON object that it answers with, all of them always there; `None` for text and pictures.
+    pub answer: Option<fn() -> Value>,
+    pub effect: Effect,
+    /// Whether it is in [`super::Profile::Compact`].
+    pub compact: bool,
+    /// The tool as the remote-control reference lists it; `None` for a tool of Sinew's own.
+    pub reference: Option<Reference>,
+    pub(crate) run: Run,
+    pub page: Page,
+}
+
+/// One argument. The same value serves every tool that takes it.
+#[derive(Clone, Copy)]
+pub struct Argument {
+    pub name: &'static str,
+    schema: fn() -> Value,
+    /// What models read beside the schema, where name and tool do not say it.
+    hint: &'static str,
+    /// What its tool's page says about it.
+    pub explanation: &'static str,
+    /// JSON, for the page.
+    pub example: &'static str,
+    pub required: bool,
+}
+
+impl Argument {
+    pub const fn new(
+        name: &'static str,
+        schema: fn() -> Value,
+        explanation: &'static str,
+        example: &'static str,
+    ) -> Argument {
+        Argument { name, schema, hint: "", explanation, example, required: false }
+    }
+
+    pub const fn required(self) -> Argument {
+        Argument { required: true, ..self }
+    }
+
+    pub const fn hint(self, hint: &'static str) -> Argument {
+        Argument { hint, ..self }
+    }
+
+    pub const fn explained(self, explanation: &'static str) -> Argument {
+        Argument { explanation, ..self }
+    }
+
+    fn listed(&self) -> Value {
+        let mut schema = (self.schema)();
+        if !self.hint.is_empty() {
+            schema["description"] = json!(self.hint);
+        }
+        schema
+    }
+}
+
+/// What the tool's page in `docs/tools` says beyond description and schema.
+pub struct Page {
+    /// What a success holds.
+    pub answer: &'static str,
+    /// Whether it may be repeated (Yes, No or Partially) and why. `None` for tools that only read.
+    pub repeat: Option<(&'static str, &'static str)>,
+    /// The state the example starts from.
+    pub scene: Scene,
+    /// The arguments of the example, as JSON.
+    pub example: &'static str,
+    /// Markdown.
+    pub security: &'static str,
+}
+
+/// The state of the virtual phone in which an example is run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scene {
+    Home,
+    Notes,
+    NewNote,
+    Contacts,
+    Map,
+    Copied,
+}
+
+impl Scene {
+    pub fn sentence(self) -> &'static str {
+        match self {
+            Scene::Home => "On the home screen:",
+            Scene::Notes => "With Notes open:",
+            Scene::NewNote => "With a new note open:",
+            Scene::Contacts => "With Contacts open:",
+            Scene::Map => "With the map of the island open in Gallery:",
+            Scene::Copied => "With a text in the clipboard:",
+        }
+    }
+
+    /// The calls that lead to it from the home screen.
+    pub fn steps(self) -> &'static [(&'static str, &'static str)] {
+        match self {
+            Scene::Home => &[],
+            Scene::Notes => &[("open_app", r#"{"app": "Notes"}"#)],
+            Scene::NewNote => &[
+                ("open_app", r#"{"app": "Notes"}"#),
+                ("click_element", r#"{"by": "content_desc", "value": "New note"}"#),
+            ],
+            Scene::Contacts => &[("open_app", r#"{"app": "Contacts"}"#)],
+            Scene::Map => &[
+                ("open_app", r#"{"app": "Gallery"}"#),
+                ("click_element", r#"{"by": "text", "value": "Map of the island"}"#),
+            ],
+            Scene::Copied => &[("set_clipboard", r#"{"text": "kopiert"}"#)],
+        }
+    }
+}
+
+impl Row {
+    /// Whether it changes something on the phone, and so takes turns with others that do.
+    pub fn acts(&self) -> bool {
+        self.effect != Effect::Read
+    }
+
+    /// Its own arguments, and those that all acting tools take.
+    pub fn arguments(&self) -> impl Iterator<Item = &Argument> {
+        let shared: &[Argument] = if self.acts() { &[SETTLE, RETURN] } else { &[] };
+        self.arguments.iter().chain(shared)
+    }
+
+    /// The tool as it is listed.
+    pub fn to_tool(&self) -> Tool {
+        let properties: Map<String, Value> =
+            self.arguments().map(|argument| (argument.name.to_owned(), argument.listed())).collect();
+        let mut schema = json!({"type": "object", "properties": properties});
+        let required: Vec<&str> =
+            self.arguments().filter(|argument| argument.required).map(|argument| argument.name).collect();
+        if !required.is_empty() {
+            schema["required"] = json!(required);
+        }
+        let mut tool = Tool::new(self.name, self.description, schema).with_effect(self.effect);
+        tool = tool.with_hints(match self.effect {
+            Effect::Read => Hints::reading(),
+            Effect::Change => Hints { destructive: Some(false), ..Hints::default() },
+            Effect::Danger => Hints::default(),
+        });
+        if let Some(answer) = self.answer {
+            let members = answer();
+            let required: Vec<&String> = members.as_object().into_iter().flat_map(Map::keys).collect();
+            tool = tool.with_output_schema(json!({"type": "object", "properties": members, "required": required}));
+        }
+        match &self.reference {
+            Some(reference) => tool.with_plain(reference.to_tool(self.name)),
+            None => tool,
+        }
+    }
+}

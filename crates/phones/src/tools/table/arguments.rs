@@ -1,0 +1,91 @@
+//! The arguments that phone tools take, each once.
+
+use serde_json::{Value, json};
+
+use crate::tools::row::Argument;
+
+pub fn string() -> Value {
+    json!({"type": "string"})
+}
+
+pub fn number() -> Value {
+    json!({"type": "number"})
+}
+
+pub fn integer() -> Value {
+    json!({"type": "integer"})
+}
+
+pub fn boolean() -> Value {
+    json!({"type": "boolean"})
+}
+
+pub const SETTLE: Argument = Argument::new(
+    "settle",
+    boolean,
+    "Whether to wait until the screen has stopped changing, for 3 seconds at most. Implied by `return`.",
+    "true",
+);
+pub const RETURN: Argument = Argument::new(
+    "return",
+    || json!({"enum": ["none", "diff", "screen"]}),
+    "What to show afterwards: nothing, what changed since you last looked, or the screen.",
+    "\"diff\"",
+);
+pub const MAX_BYTES: Argument = Argument::new(
+    "max_bytes",
+    integer,
+    "The most bytes of text to answer with, at least 200; what does not fit is left out with a note.",
+    "2000",
+);
+
+pub const QUALITY: Argument = Argument::new(
+    "quality",
+    || json!({"type": "integer", "default": 80, "minimum": 1, "maximum": 100}),
+    "Quality of the JPEG, 1 to 100.",
+    "80",
+);
+pub const MAX_SIDE: Argument =
+    Argument::new("max_side", integer, "Scale the picture down until no side is longer than this many pixels.", "768")
+        .hint("longest side in pixels");
+pub const GRAYSCALE: Argument =
+    Argument::new("grayscale", boolean, "Whether to leave out the colours, which saves bytes.", "false");
+
+pub const X: Argument = Argument::new("x", number, "Pixels from the left edge, from 0.", "540").required();
+pub const Y: Argument = Argument::new("y", number, "Pixels from the top edge, from 0.", "1200").required();
+pub const LONG_DURATION: Argument = Argument::new(
+    "duration",
+    || json!({"type": "number", "default": 1000}),
+    "How long the finger stays on the screen, in milliseconds, 1 to 60000.",
+    "800",
+)
+.hint("ms");
+pub const DURATION: Argument = Argument::new(
+    "duration",
+    || json!({"type": "number", "default": 300}),
+    "How long the gesture takes, in milliseconds, 1 to 60000.",
+    "300",
+)
+.hint("ms");
+
+pub const ELEMENT: Argument = Argument::new(
+    "element_id",
+    string,
+    "The element, as a ref of `get_screen` or a node id of `find_elements`. Left out, `by` and `value` describe it.",
+    "\"e7\"",
+)
+.hint("ref or node id");
+pub const BY: Argument = Argument::new(
+    "by",
+    || json!({"enum": ["text", "content_desc", "resource_id", "class_name"]}),
+    "The property to search by.",
+    "\"text\"",
+);
+pub const VALUE: Argument = Argument::new(
+    "value",
+    string,
+    "What the property says; part of it in any case, unless `exact_match` is set.",
+    "\"New note\"",
+);
+pub const TEXT: Argument =
+    Argument::new("text", string, "The text the field holds afterwards, in any script.", "\"Grüße\"").required();

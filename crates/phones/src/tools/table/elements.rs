@@ -1,0 +1,144 @@
+//! Element actions.
+
+use serde_json::json;
+use sinew_tool::Effect;
+
+use super::arguments::{BY, ELEMENT, MAX_BYTES, TEXT, VALUE, boolean};
+use super::{ACTS, DONE, Group, SEES, TYPES, run};
+use crate::tools::reference::{Reference, by, element as element_id, with};
+use crate::tools::row::{Argument, Page, Row, Scene};
+use crate::tools::{element, reach, text};
+
+pub const GROUP: Group = Group {
+    file: "element-actions.md",
+    title: "Element actions",
+    introduction: "Things on the screen by what they are, not by where they are.",
+    rows: &[
+        Row {
+            name: "find_elements",
+            description: "Find elements by a property, also those off the screen; matches part of it in any case unless exact_match. Answers ids, bounds and states.",
+            arguments: &[
+                BY.required(),
+                VALUE.required(),
+                Argument::new("exact_match", boolean, "Whether the whole property must be exactly the value.", "true"),
+                MAX_BYTES,
+            ],
+            answer: Some(|| json!({"elements": {"type": "array"}})),
+            effect: Effect::Read,
+            compact: false,
+            reference: Some(Reference {
+                description: "Finds UI elements matching the specified criteria.",
+                properties: || {
+                    with(
+                        by(),
+                        json!({
+                            "exact_match": {
+                                "type": "boolean",
+                                "default": false,
+                                "description": "If true, match exactly. If false, match contains (case-insensitive)",
+                            },
+                        }),
+                    )
+                },
+                required: &["by", "value"],
+            }),
+            run: run!(element::find),
+            page: Page {
+                answer: "The elements that fit, possibly none.",
+                repeat: None,
+                scene: Scene::Notes,
+                example: r#"{"by": "content_desc", "value": "New note", "exact_match": true}"#,
+                security: SEES,
+            },
+        },
+        Row {
+            name: "click_element",
+            description: "Click an element: a button, row, switch or link, by ref or by what it says (by, value).",
+            arguments: &[ELEMENT, BY, VALUE],
+            answer: None,
+            effect: Effect::Danger,
+            compact: true,
+            reference: Some(Reference {
+                description: "Clicks the specified element.",
+                properties: element_id,
+                required: &["element_id"],
+            }),
+            run: run!(element::click),
+            page: Page {
+                answer: DONE,
+                repeat: Some(("No", "each call is one more click.")),
+                scene: Scene::Notes,
+                example: r#"{"by": "content_desc", "value": "New note"}"#,
+                security: ACTS,
+            },
+        },
+        Row {
+            name: "long_click_element",
+            description: "Click an element and hold: opens its menu or starts a selection.",
+            arguments: &[ELEMENT, BY, VALUE],
+            answer: None,
+            effect: Effect::Danger,
+            compact: true,
+            reference: Some(Reference {
+                description: "Long-clicks the specified element.",
+                properties: element_id,
+                required: &["element_id"],
+            }),
+            run: run!(element::long_click),
+            page: Page {
+                answer: DONE,
+                repeat: Some(("No", "each call is one more long click.")),
+                scene: Scene::NewNote,
+                example: r#"{"by": "resource_id", "value": "note_title"}"#,
+                security: ACTS,
+            },
+        },
+        Row {
+            name: "set_text",
+            description: "Replace the text of a named field, wherever the focus is. Like input_text, which can also append.",
+            arguments: &[ELEMENT, BY, VALUE, TEXT],
+            answer: None,
+            effect: Effect::Danger,
+            compact: false,
+            reference: Some(Reference {
+                description: "Sets the text of an editable element.",
+                properties: || {
+                    with(
+                        element_id(),
+                        json!({"text": {"type": "string", "description": "Text to set (empty string to clear)"}}),
+                    )
+                },
+                required: &["element_id", "text"],
+            }),
+            run: run!(text::set),
+            page: Page {
+                answer: DONE,
+                repeat: Some(("Yes", "the field holds the same text afterwards.")),
+                scene: Scene::NewNote,
+                example: r#"{"by": "resource_id", "value": "note_title", "text": "Grüße 🎉"}"#,
+                security: TYPES,
+            },
+        },
+        Row {
+            name: "scroll_to_element",
+            description: "Scroll until an element is visible; searches lists to both ends for one not seen yet. Answers its id.",
+            arguments: &[ELEMENT, BY, VALUE],
+            answer: None,
+            effect: Effect::Change,
+            compact: false,
+            reference: Some(Reference {
+                description: "Scrolls until the specified element is visible.",
+                properties: element_id,
+                required: &["element_id"],
+            }),
+            run: run!(reach::scroll_to),
+            page: Page {
+                answer: "A sentence that names the element by its id.",
+                repeat: Some(("Yes", "an element that is visible stays where it is.")),
+                scene: Scene::Contacts,
+                example: r#"{"by": "text", "value": "Mary Hopper"}"#,
+                security: SEES,
+            },
+        },
+    ],
+};

@@ -1,0 +1,181 @@
+//! Tools made for models.
+
+use serde_json::json;
+use sinew_tool::Effect;
+
+use super::arguments::{BY, ELEMENT, GRAYSCALE, MAX_BYTES, MAX_SIDE, QUALITY, VALUE, string};
+use super::{DONE, Group, SEES, run};
+use crate::tools::row::{Argument, Page, Row, Scene};
+use crate::tools::{apps, detail, look, steps};
+
+const APP: Argument = Argument::new("app", string, "The app by its name or package.", "\"Notes\"").required();
+
+pub const GROUP: Group = Group {
+    file: "made-for-models.md",
+    title: "Made for models",
+    introduction: "Sinew's own phone tools: a screen in a few lines, several steps in one call, apps by name.",
+    rows: &[
+        Row {
+            name: "get_screen",
+            description: "What is on the screen, a line each: ref (e7), kind, label, state, @centre. Call it first, then act on refs. Acting tools show the result with return: diff or screen",
+            arguments: &[
+                Argument::new(
+                    "screenshot",
+                    || json!({"enum": ["none", "plain", "annotated"]}),
+                    "Whether to add a picture: plain, or annotated with boxes numbered like the refs.",
+                    "\"annotated\"",
+                )
+                .hint("annotated: boxes numbered like refs"),
+                QUALITY,
+                MAX_SIDE.hint(""),
+                GRAYSCALE,
+                MAX_BYTES,
+            ],
+            answer: None,
+            effect: Effect::Read,
+            compact: true,
+            reference: None,
+            run: run!(look::get_screen),
+            page: Page {
+                answer: "The lines as one text, and a picture where one was asked for. What the lines mean is in [phones.md](../phones.md).",
+                repeat: None,
+                scene: Scene::Notes,
+                example: "{}",
+                security: SEES,
+            },
+        },
+        Row {
+            name: "get_element",
+            description: "Everything about one element: its whole text and the texts inside it, bounds, states, ids, and what can be done with it. For labels that get_screen cut (+N).",
+            arguments: &[ELEMENT, BY, VALUE, MAX_BYTES],
+            answer: Some(|| {
+                json!({
+                    "id": string(),
+                    "className": string(),
+                    "texts": {"type": "array"},
+                    "bounds": {"type": "object"},
+                    "states": {"type": "array"},
+                    "actions": {"type": "array"},
+                })
+            }),
+            effect: Effect::Read,
+            compact: false,
+            reference: None,
+            run: run!(detail::get_element),
+            page: Page {
+                answer: "The element. `texts` are those inside it, in reading order; `omitted` counts the bytes of text that did not fit.",
+                repeat: None,
+                scene: Scene::Notes,
+                example: r#"{"by": "content_desc", "value": "New note"}"#,
+                security: SEES,
+            },
+        },
+        Row {
+            name: "run_steps",
+            description: "Run up to 20 phone tool calls in order, for steps you are sure of; stops at the first failure and shows the screen.",
+            arguments: &[Argument::new(
+                "steps",
+                || {
+                    json!({"type": "array", "items": {
+                        "type": "object",
+                        "properties": {"tool": string(), "arguments": {"type": "object"}},
+                        "required": ["tool"],
+                    }})
+                },
+                "Up to 20 calls, each with `tool` and `arguments`; they run in order until one fails.",
+                r#"[{"tool": "press_home"}]"#,
+            )
+            .required()],
+            answer: None,
+            effect: Effect::Danger,
+            compact: true,
+            reference: None,
+            run: run!(steps::run),
+            page: Page {
+                answer: "What each step answered, and the screen where one failed.",
+                repeat: Some(("Partially", "as often as all of its steps may be repeated.")),
+                scene: Scene::Home,
+                example: r#"{"steps": [{"tool": "open_app", "arguments": {"app": "Notes"}}, {"tool": "click_element", "arguments": {"by": "content_desc", "value": "New note"}}]}"#,
+                security: "- **What can go wrong**: steps after a wrong assumption still run if nothing fails. Keep sequences short where something could be lost.\n- **Permissions**: the same as for each of its steps; the whole is one call in the audit.",
+            },
+        },
+        Row {
+            name: "list_apps",
+            description: "Installed apps that can be opened, with their packages.",
+            arguments: &[
+                Argument::new("query", string, "Only apps whose name or package contains this.", "\"note\"")
+                    .hint("part of name or package"),
+                MAX_BYTES,
+            ],
+            answer: Some(|| json!({"apps": {"type": "array"}})),
+            effect: Effect::Read,
+            compact: true,
+            reference: None,
+            run: run!(apps::list),
+            page: Page {
+                answer: "The apps.",
+                repeat: None,
+                scene: Scene::Home,
+                example: r#"{"query": "no"}"#,
+                security: "- **Data handling**: which apps are installed says something about their owner; the list goes to the caller and is not kept.",
+            },
+        },
+        Row {
+            name: "open_app",
+            description: "Open an app by name or package, or bring it to the front.",
+            arguments: &[APP],
+            answer: None,
+            effect: Effect::Change,
+            compact: true,
+            reference: None,
+            run: run!(apps::open),
+            page: Page {
+                answer: DONE,
+                repeat: Some(("Yes", "an app that is in front stays there.")),
+                scene: Scene::Home,
+                example: r#"{"app": "Notes"}"#,
+                security: "- **Input validation**: only installed apps are opened, by name or package; nothing is passed to a shell.\n- **Permissions**: a client token for the gateway.",
+            },
+        },
+        Row {
+            name: "close_app",
+            description: "Stop an app by name or package, as the system settings would; what it has not saved is lost.",
+            arguments: &[APP],
+            answer: None,
+            effect: Effect::Danger,
+            compact: false,
+            reference: None,
+            run: run!(apps::close),
+            page: Page {
+                answer: DONE,
+                repeat: Some(("Yes", "an app that does not run stays as it is.")),
+                scene: Scene::Notes,
+                example: r#"{"app": "Notes"}"#,
+                security: "- **What can go wrong**: what the app has not saved is lost.\n- **Input validation**: only installed apps are stopped; nothing is passed to a shell.",
+            },
+        },
+        Row {
+            name: "open_url",
+            description: "Open a link (https:, tel:, geo:, an app's own) with whatever app the phone has for it.",
+            arguments: &[Argument::new(
+                "url",
+                string,
+                "The link; what opens it is the phone's choice.",
+                "\"https://example.com/\"",
+            )
+            .required()],
+            answer: None,
+            effect: Effect::Danger,
+            compact: false,
+            reference: None,
+            run: run!(apps::open_url),
+            page: Page {
+                answer: DONE,
+                repeat: Some(("No", "each call opens the link again, and a site may count it.")),
+                scene: Scene::Home,
+                example: r#"{"url": "https://example.com/"}"#,
+                security: "- **Input validation**: the link must have a scheme; it is handed to Android as one argument and never to a shell.\n- **What can go wrong**: links reach the network and other apps, and may start calls or payments there for the person to confirm.",
+            },
+        },
+    ],
+};

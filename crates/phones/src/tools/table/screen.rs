@@ -1,0 +1,109 @@
+//! Screen introspection.
+
+use serde_json::json;
+use sinew_tool::Effect;
+
+use super::arguments::{GRAYSCALE, MAX_BYTES, MAX_SIDE, QUALITY, integer, string};
+use super::{Group, SEES, run};
+use crate::tools::read;
+use crate::tools::reference::{Reference, nothing};
+use crate::tools::row::{Page, Row, Scene};
+
+pub const GROUP: Group = Group {
+    file: "screen-introspection.md",
+    title: "Screen introspection",
+    introduction: "What is on the phone's screen, and how large it is.",
+    rows: &[
+        Row {
+            name: "get_accessibility_tree",
+            description: "The whole UI tree as JSON, for programs. Use get_screen instead: it says the same in a few lines.",
+            arguments: &[MAX_BYTES],
+            answer: Some(|| json!({"nodes": {"type": "array"}})),
+            effect: Effect::Read,
+            compact: false,
+            reference: Some(Reference {
+                description: "Returns the full UI hierarchy of the current screen using accessibility services.",
+                properties: nothing,
+                required: &[],
+            }),
+            run: run!(read::tree),
+            page: Page {
+                answer: "The elements, each with its children.",
+                repeat: None,
+                scene: Scene::Home,
+                example: r#"{"max_bytes": 700}"#,
+                security: SEES,
+            },
+        },
+        Row {
+            name: "capture_screenshot",
+            description: "Take a picture of the screen (JPEG). Use it for images, maps and games; get_screen reads texts and states more cheaply and exactly.",
+            arguments: &[QUALITY, MAX_SIDE, GRAYSCALE],
+            answer: None,
+            effect: Effect::Read,
+            compact: false,
+            reference: Some(Reference {
+                description: "Captures a screenshot of the current screen and returns it as base64-encoded JPEG.",
+                properties: || json!({"quality": {"type": "integer", "description": "JPEG quality (1-100)", "default": 80}}),
+                required: &[],
+            }),
+            run: run!(read::screenshot),
+            page: Page {
+                answer: "The picture, as an image item of the answer.",
+                repeat: None,
+                scene: Scene::Home,
+                example: r#"{"quality": 60, "max_side": 400}"#,
+                security: SEES,
+            },
+        },
+        Row {
+            name: "get_current_app",
+            description: "Package and activity of the app in front.",
+            arguments: &[],
+            answer: Some(|| json!({"packageName": string(), "activityName": string()})),
+            effect: Effect::Read,
+            compact: false,
+            reference: Some(Reference {
+                description: "Returns the package name and activity name of the currently focused app.",
+                properties: nothing,
+                required: &[],
+            }),
+            run: |on, _| Box::pin(read::current_app(on)),
+            page: Page {
+                answer: "What is in front.",
+                repeat: None,
+                scene: Scene::Notes,
+                example: "{}",
+                security: "- **Data handling**: tells which app somebody uses at the moment, and nothing of what is in it.",
+            },
+        },
+        Row {
+            name: "get_screen_info",
+            description: "Screen size in pixels (the space of all coordinates), density and orientation; says when it is off or locked.",
+            arguments: &[],
+            answer: Some(|| {
+                json!({
+                    "width": integer(),
+                    "height": integer(),
+                    "densityDpi": integer(),
+                    "orientation": {"enum": ["portrait", "landscape"]},
+                })
+            }),
+            effect: Effect::Read,
+            compact: false,
+            reference: Some(Reference {
+                description: "Returns screen dimensions, orientation, and DPI.",
+                properties: nothing,
+                required: &[],
+            }),
+            run: |on, _| Box::pin(read::screen_info(on)),
+            page: Page {
+                answer: "Size, density and orientation.",
+                repeat: None,
+                scene: Scene::Home,
+                example: "{}",
+                security: "- **Data handling**: tells the size of the screen, which says something about the model, and nothing about its owner.",
+            },
+        },
+    ],
+};

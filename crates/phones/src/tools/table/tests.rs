@@ -1,0 +1,76 @@
+//! What holds for every row.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Value, json};
+use sinew_tool::{Effect, Tool};
+
+use super::*;
+use crate::tools::{Profile, reference_tools, tools};
+
+fn size<'a>(tools: impl Iterator<Item = &'a Tool>) -> usize {
+    json!({"tools": tools.map(Tool::to_json).collect::<Vec<_>>()}).to_string().len()
+}
+
+#[test]
+fn the_lists_keep_their_budgets() {
+    let (all, compact) = (tools(Profile::Full), tools(Profile::Compact));
+    let sizes = (size(all.iter()), size(compact.iter()));
+    assert!(sizes.0 <= 15_000 && sizes.1 <= 5 * 1024, "{sizes:?}");
+    assert_eq!((reference_tools().len(), all.len(), compact.len()), (29, 36, 12));
+}
+
+#[test]
+fn names_are_unique_and_the_references_tools_come_first() {
+    let names: BTreeSet<&str> = rows().map(|row| row.name).collect();
+    assert_eq!(names.len(), rows().count());
+    let from_reference: Vec<bool> = rows().map(|row| row.reference.is_some()).collect();
+    assert!(from_reference.is_sorted_by(|one, two| one >= two), "{from_reference:?}");
+}
+
+#[test]
+fn every_description_says_more_than_the_name() {
+    for row in rows() {
+        assert!(row.description.split_whitespace().count() >= 5, "{}: {}", row.name, row.description);
+    }
+}
+
+#[test]
+fn what_the_reference_accepts_is_accepted_here_with_the_same_defaults() {
+    for row in rows() {
+        let Some(plain) = &row.reference else { continue };
+        let (ours, plain) = (row.to_tool(), plain.to_tool(row.name));
+        let properties = ours.properties().unwrap();
+        for (name, theirs) in plain.properties().unwrap() {
+            let own = properties.get(name).unwrap_or_else(|| panic!("{}.{name} is missing", row.name));
+            assert!(own.get("type").is_none() || own["type"] == theirs["type"], "{}.{name}", row.name);
+            let default = theirs.get("default").filter(|default| **default != json!(false));
+            assert_eq!(own.get("default"), default, "{}.{name}", row.name);
+        }
+        let needed = plain.required();
+        assert!(ours.required().iter().all(|name| needed.contains(name)), "{}", row.name);
+    }
+}
+
+#[test]
+fn reading_tools_say_so_and_acting_tools_take_settle_and_return() {
+    for row in rows() {
+        let tool = row.to_tool();
+        let takes = tool.properties().unwrap().contains_key("return");
+        assert_eq!(row.acts(), takes, "{}", row.name);
+        assert_eq!(tool.hints.read_only, (row.effect == Effect::Read).then_some(true), "{}", row.name);
+        assert_eq!(row.page.repeat.is_some(), row.acts(), "{}", row.name);
+    }
+}
+
+#[test]
+fn every_example_is_json() {
+    for row in rows() {
+        let is_json = |text: &str| serde_json::from_str::<Value>(text).is_ok();
+        assert!(is_json(row.page.example), "{}", row.name);
+        assert!(row.page.scene.steps().iter().all(|(tool, args)| find(tool).is_some() && is_json(args)));
+        for argument in row.arguments() {
+            assert!(is_json(argument.example), "{}.{}", row.name, argument.name);
+        }
+    }
+}

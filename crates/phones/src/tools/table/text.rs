@@ -1,0 +1,100 @@
+//! Text input.
+
+use serde_json::json;
+use sinew_tool::Effect;
+
+use super::arguments::{BY, ELEMENT, TEXT, VALUE, boolean, string};
+use super::{ACTS, DONE, Group, TYPES, run};
+use crate::tools::reference::{Reference, optional_element, with};
+use crate::tools::row::{Argument, Page, Row, Scene};
+use crate::tools::text;
+
+pub const GROUP: Group = Group {
+    file: "text-input.md",
+    title: "Text input",
+    introduction: "Words and keys. Any text can be entered, in every script.",
+    rows: &[
+        Row {
+            name: "input_text",
+            description: "Replace the text of the focused field, or of the one named, or append to it. Any script; \\n starts a line. Does not submit: press_key ENTER does.",
+            arguments: &[
+                ELEMENT,
+                BY,
+                VALUE,
+                TEXT,
+                Argument::new("append", boolean, "Whether to keep what the field holds and write behind it.", "true"),
+            ],
+            answer: None,
+            effect: Effect::Danger,
+            compact: true,
+            reference: Some(Reference {
+                description: "Types text into the focused field or the specified element.",
+                properties: || {
+                    with(json!({"text": {"type": "string", "description": "Text to type"}}), optional_element())
+                },
+                required: &["text"],
+            }),
+            run: run!(text::input),
+            page: Page {
+                answer: DONE,
+                repeat: Some((
+                    "Partially",
+                    "replacing gives the same text again; with `append` each call adds the text once more.",
+                )),
+                scene: Scene::NewNote,
+                example: r#"{"by": "resource_id", "value": "note_body", "text": "שלום עולם"}"#,
+                security: TYPES,
+            },
+        },
+        Row {
+            name: "clear_text",
+            description: "Empty the focused field, or the one named.",
+            arguments: &[ELEMENT, BY, VALUE],
+            answer: None,
+            effect: Effect::Danger,
+            compact: false,
+            reference: Some(Reference {
+                description: "Clears the text of the focused field or the specified element.",
+                properties: optional_element,
+                required: &[],
+            }),
+            run: run!(text::clear),
+            page: Page {
+                answer: DONE,
+                repeat: Some(("Yes", "an empty field stays empty.")),
+                scene: Scene::NewNote,
+                example: r#"{"by": "resource_id", "value": "note_title"}"#,
+                security: TYPES,
+            },
+        },
+        Row {
+            name: "press_key",
+            description: "Press a key: ENTER (submits), DEL, TAB, BACK, HOME, UP, DOWN, PASTE, VOLUME_UP, WAKEUP (wakes the phone); an unknown one is answered with all names.",
+            arguments: &[Argument::new("key", string, "The key by its name, in any case.", "\"ENTER\"").required()],
+            answer: None,
+            effect: Effect::Danger,
+            compact: true,
+            reference: Some(Reference {
+                description: "Presses a key.",
+                properties: || {
+                    json!({
+                        "key": {
+                            "type": "string",
+                            "enum": ["ENTER", "BACK", "DEL", "HOME", "TAB", "SPACE"],
+                            "description": "Key to press",
+                        },
+                    })
+                },
+                required: &["key"],
+            }),
+            run: run!(text::press),
+            page: Page {
+                answer: DONE,
+                repeat: Some(("No", "each call is one more key press.")),
+                scene: Scene::Notes,
+                example: r#"{"key": "HOME"}"#,
+                security: ACTS,
+            },
+        },
+    ],
+};

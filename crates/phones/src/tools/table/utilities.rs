@@ -1,0 +1,115 @@
+//! Utilities.
+
+use serde_json::json;
+use sinew_tool::Effect;
+
+use super::arguments::{BY, MAX_BYTES, TEXT, VALUE, boolean, integer, string};
+use super::{DONE, Group, SEES, TYPES, run};
+use crate::tools::reference::{Reference, by, nothing, timeout, with};
+use crate::tools::row::{Argument, Page, Row, Scene};
+use crate::tools::{text, wait};
+
+const TIMEOUT: &str = "How long to wait, in milliseconds, 1 to 30000.";
+
+pub const GROUP: Group = Group {
+    file: "utilities.md",
+    title: "Utilities",
+    introduction: "The clipboard, and waiting for the screen.",
+    rows: &[
+        Row {
+            name: "get_clipboard",
+            description: "The text that was copied last on the phone, or null.",
+            arguments: &[MAX_BYTES],
+            answer: Some(|| json!({"text": {"type": ["string", "null"]}})),
+            effect: Effect::Read,
+            compact: false,
+            reference: Some(Reference {
+                description: "Returns the clipboard's text.",
+                properties: nothing,
+                required: &[],
+            }),
+            run: run!(text::clipboard),
+            page: Page {
+                answer: "The text, or null.",
+                repeat: None,
+                scene: Scene::Copied,
+                example: "{}",
+                security: "- **Data handling**: people copy passwords. The text goes to the caller and is not kept by the gateway.\n- **Permissions**: a client token for the gateway; Android lets only some ways to a phone read the clipboard.",
+            },
+        },
+        Row {
+            name: "set_clipboard",
+            description: "Put a text into the clipboard; press_key PASTE inserts it.",
+            arguments: &[TEXT.explained("The text to put there.")],
+            answer: None,
+            effect: Effect::Danger,
+            compact: false,
+            reference: Some(Reference {
+                description: "Sets the clipboard's text.",
+                properties: || json!({"text": {"type": "string", "description": "Text to set in clipboard"}}),
+                required: &["text"],
+            }),
+            run: run!(text::set_clipboard),
+            page: Page {
+                answer: DONE,
+                repeat: Some((
+                    "Yes",
+                    "the clipboard holds the same text afterwards; what it held before is gone either way.",
+                )),
+                scene: Scene::Home,
+                example: r#"{"text": "kopiert ✂"}"#,
+                security: TYPES,
+            },
+        },
+        Row {
+            name: "wait_for_element",
+            description: "Wait until an element appears, after an action that loads something; fails when the time is up.",
+            arguments: &[
+                BY.required(),
+                VALUE.required(),
+                Argument::new("timeout", || json!({"type": "integer", "default": 5000}), TIMEOUT, "3000").hint("ms"),
+            ],
+            answer: Some(
+                || json!({"found": boolean(), "elapsedMs": integer(), "attempts": integer(), "element": {"type": "object"}}),
+            ),
+            effect: Effect::Read,
+            compact: true,
+            reference: Some(Reference {
+                description: "Waits until an element matching the criteria appears.",
+                properties: || with(by(), timeout(5000)),
+                required: &["by", "value"],
+            }),
+            run: run!(wait::element),
+            page: Page {
+                answer: "Whether it came, after how long, and the element.",
+                repeat: None,
+                scene: Scene::Notes,
+                example: r#"{"by": "content_desc", "value": "New note", "timeout": 2000}"#,
+                security: SEES,
+            },
+        },
+        Row {
+            name: "wait_for_idle",
+            description: "Wait until the screen stops changing; fails when the time is up. Acting tools with settle or return do this by themselves.",
+            arguments: &[
+                Argument::new("timeout", || json!({"type": "integer", "default": 3000}), TIMEOUT, "3000").hint("ms")
+            ],
+            answer: Some(|| json!({"message": string(), "elapsedMs": integer()})),
+            effect: Effect::Read,
+            compact: false,
+            reference: Some(Reference {
+                description: "Waits until the UI becomes idle.",
+                properties: || timeout(3000),
+                required: &[],
+            }),
+            run: run!(wait::idle),
+            page: Page {
+                answer: "A sentence, and how long it took.",
+                repeat: None,
+                scene: Scene::Home,
+                example: r#"{"timeout": 2000}"#,
+                security: "- **Data handling**: the screen is looked at and nothing of it is told but whether it moves.",
+            },
+        },
+    ],
+};
