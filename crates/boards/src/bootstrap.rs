@@ -48,6 +48,8 @@ pub enum Offer {
     Both,
 }
 
+sinew_tool::choices! { Offer { "mqtt" => Offer::Mqtt, "websocket" => Offer::WebSocket, "both" => Offer::Both } }
+
 /// Answers a board that asks for its settings.
 pub(crate) async fn greet(request: Request<Incoming>, address: SocketAddr, hall: &Hall) -> Answer {
     let (Some(bootstrap), Some(reach)) = (&hall.door.bootstrap, &hall.door.reach) else { return greeting::nothing() };

@@ -78,58 +78,39 @@ pub struct Reach {
     pub sound: Option<u16>,
 }
 
-/// What a door bears before it says no.
-#[derive(Clone, Debug)]
-pub struct Limits {
-    /// Boards connected at once.
-    pub boards: usize,
-    /// Connections that have not yet said who they are. The rest wait in the kernel's backlog.
-    pub handshakes: usize,
-    /// How long such a connection may take: as long as the board itself waits for our hello.
-    pub handshake_time: Duration,
-    /// How long a connected board may take to say its first word.
-    pub hello_time: Duration,
-    /// The longest message in either direction: what is read from a board, and what a call may make. A photo of
-    /// 640 x 480 in base64 needs some 100 KB.
-    pub message_bytes: usize,
-    /// Bytes of answers to a board's own questions and pings that may wait for the board to read them. Beyond it nothing
-    /// more is read from the board.
-    pub unread_bytes: usize,
-    /// How long that may last before the connection ends.
-    pub unread_time: Duration,
-    /// Connections of one board per second, and how many more in a burst; counted for boards that do not
-    /// stay. The rest is turned away.
-    pub connects_per_second: u32,
-    pub connect_burst: u32,
-    /// Calls one board may have open, waiting ones included.
-    pub open_calls: usize,
-    /// Silence after which a board is pinged; firmware never pings by itself. Two unanswered pings
-    /// end the connection.
-    pub ping_after: Duration,
-    /// Notices passed on per second, and how many more in a burst. The rest is counted and dropped.
-    pub notices_per_second: u32,
-    pub notice_burst: u32,
-    /// What the protocol state bears: tools, pages, answers.
-    pub session: sinew_wire::host::Limits,
-}
-
-impl Default for Limits {
-    fn default() -> Limits {
-        Limits {
-            boards: 20_000,
-            handshakes: 256,
-            handshake_time: Duration::from_secs(10),
-            hello_time: Duration::from_secs(30),
-            message_bytes: 1 << 20,
-            unread_bytes: 64 << 10,
-            unread_time: Duration::from_secs(10),
-            connects_per_second: 2,
-            connect_burst: 20,
-            open_calls: 64,
-            ping_after: Duration::from_secs(30),
-            notices_per_second: 200,
-            notice_burst: 400,
-            session: sinew_wire::host::Limits::default(),
-        }
+sinew_tool::settings! {
+    /// What a door bears before it says no.
+    pub struct Limits {
+        /// Connections that have not yet said who they are. Further ones wait in the system's queue.
+        pub handshakes: usize = 256, within 1..=100_000;
+        /// Seconds that such a connection may take: as long as a board itself waits for our hello.
+        pub handshake_time: Duration = Duration::from_secs(10), within 1..=600;
+        /// Seconds a connected board may take to send its first message.
+        pub hello_time: Duration = Duration::from_secs(30), within 1..=3_600;
+        /// The longest message in either direction, in bytes: what is read from a board, and what a call may make. A
+        /// photo of 640 x 480 in base64 needs some 100 KB.
+        pub message_bytes: usize = 1 << 20, within 1024..=67_108_864;
+        /// Bytes of answers to a board's own questions and pings that may wait for the board to read them. Beyond it
+        /// nothing more is read from the board.
+        pub unread_bytes: usize = 64 << 10, within 1024..=67_108_864;
+        /// Seconds that this may last before the connection ends.
+        pub unread_time: Duration = Duration::from_secs(10), within 1..=600;
+        /// Connections of one board per second; counted for boards that do not stay. The rest is refused.
+        pub connects_per_second: u32 = 2, within 1..=10_000;
+        /// How many more connections in a burst.
+        pub connect_burst: u32 = 20, within 1..=100_000;
+        /// Seconds of silence after which a board is pinged; firmware never pings by itself. Two unanswered pings end
+        /// the connection.
+        pub ping_after: Duration = Duration::from_secs(30), within 1..=3_600;
+        /// Events of one board passed on per second. The rest is counted and dropped.
+        pub notices_per_second: u32 = 200, within 1..=100_000;
+        /// How many more events in a burst.
+        pub notice_burst: u32 = 400, within 1..=1_000_000;
+    }
+    internal {
+        /// Boards connected at once.
+        pub boards: usize = 20_000;
+        /// What the protocol state bears: tools, pages, answers, and the calls that wait for a board.
+        pub session: sinew_wire::host::Limits = sinew_wire::host::Limits::default();
     }
 }

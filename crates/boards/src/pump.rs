@@ -130,7 +130,7 @@ impl Pump {
         if greeted {
             session.begin(now);
         }
-        let device = Arc::new(BoardDevice::new(info, limits.open_calls, hall.gallery.clone()));
+        let device = Arc::new(BoardDevice::new(info, limits.session.queue, hall.gallery.clone()));
         place.show(&device);
         Box::new(Pump {
             session,

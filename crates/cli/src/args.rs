@@ -66,6 +66,8 @@ pub enum Verb {
     Sim(Sim),
     /// Check ports, token, certificate, adb and state directory, and say how to mend them
     Doctor(Doctor),
+    /// Check a configuration file, or print the schema of its settings
+    Config(Config),
     /// Measure speed and size on this machine
     Bench(Bench),
     /// Print a completion script for a shell
@@ -461,7 +463,9 @@ pub enum SimVerb {
     /// Start virtual phones that the real adb connects to
     Phone(SimPhone),
     /// Serve the fixture device of the official MCP conformance suite, on loopback and without a token
-    #[cfg(feature = "conformance")]
+    // It asks for no token, so only builds for tests have it.
+    #[cfg(debug_assertions)]
+    #[command(hide = true)]
     Conformance {
         /// Address to listen on; loopback only
         #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:7390", value_parser = address)]
@@ -559,6 +563,23 @@ pub struct Doctor {
 
     #[command(flatten)]
     pub reach: Reach,
+}
+
+#[derive(Args, Debug)]
+pub struct Config {
+    #[command(subcommand)]
+    pub verb: ConfigVerb,
+}
+
+#[derive(Subcommand, Debug)]
+pub enum ConfigVerb {
+    /// Check a file as `serve` would read it, without starting anything; exits with 2 where something is wrong
+    Check {
+        /// The configuration file
+        file: PathBuf,
+    },
+    /// Print the JSON Schema of the configuration file, for editors
+    Schema,
 }
 
 #[derive(Args, Debug)]

@@ -6,8 +6,11 @@ use std::fs;
 use std::path::Path;
 
 use clap::{Command, CommandFactory};
-use sinew_compose::config::KEYS;
+use sinew_compose::Config;
+use sinew_compose::config::MOVED;
+use sinew_tool::Value;
 use sinew_tool::error::{Actor, McpForm, Retry, TABLE};
+use sinew_tool::settings::{Field, Setting};
 
 use crate::args::Cli;
 use crate::failure::KINDS;
@@ -24,10 +27,41 @@ fn the_configuration_page_is_fresh() {
 
 #[test]
 fn the_command_line_page_is_fresh() {
-    // The page shows what everyone gets; the conformance fixture is built on request only.
-    if cfg!(not(feature = "conformance")) {
-        check("cli.md", &cli());
-    }
+    check("cli.md", &cli());
+}
+
+/// What a gateway for a home might have.
+const EXAMPLE: &str = r#"listen = "0.0.0.0:7300"
+devices = "0.0.0.0:7301"
+mqtt = "0.0.0.0:7302"
+tls = true
+insecure-lan = true # boards speak without TLS
+
+[gateway]
+call-timeout = 60
+
+[clients]
+allowed-hosts = ["sinew.example"]
+
+[boards]
+bootstrap = "both"
+vision = { url = "http://127.0.0.1:11434/v1/chat/completions", model = "llava" }
+
+[phones]
+profile = "compact"
+
+[phones.apps]
+interval = 60
+
+[[brokers]]
+url = "mqtts://broker.example:8883"
+username = "sinew"
+password-file = "broker-password"
+"#;
+
+#[test]
+fn the_example_is_valid() {
+    Config::parse(EXAMPLE).and_then(|config| config.check()).expect("valid");
 }
 
 fn check(name: &str, expected: &str) {
@@ -107,12 +141,21 @@ fn config() -> String {
     let mut page = String::from(
         "# Configuration\n\n\
          `sinew serve --config sinew.toml` reads these keys. Each may be left out; a flag of the same name wins over\n\
-         the file. An unknown key is refused, with the nearest known one.\n\n\
-         | key | default | meaning | example |\n|---|---|---|---|\n",
+         the file. An unknown key is refused, with the nearest known one. `sinew config check sinew.toml` says what is\n\
+         wrong and in which line; `sinew config schema` prints a JSON Schema for editors.\n\n\
+         ```toml\n",
     );
-    for key in KEYS {
-        let default = if key.default.contains('`') { key.default.to_owned() } else { format!("`{}`", key.default) };
-        let _ = writeln!(page, "| `{}` | {default} | {} | `{}` |", key.name, key.meaning, key.example);
+    page.push_str(EXAMPLE);
+    page.push_str("```\n");
+    table("", &Config::fields(), &mut page);
+    page.push_str(
+        "\n## Keys of older versions\n\n\
+         These stood at the top of the file and are still read there.\n\n\
+         | key | now |\n|---|---|\n",
+    );
+    for (key, table) in MOVED {
+        let key = key.replace('_', "-");
+        let _ = writeln!(page, "| `{key}` | `{key}` in `[{table}]` |");
     }
     page.push_str(
         "\n## Environment\n\n\
@@ -125,6 +168,44 @@ fn config() -> String {
          | `NO_COLOR` | no colour, as `--no-color` |\n",
     );
     page
+}
+
+/// The plain settings of a table, and then the tables inside it.
+fn table(path: &str, fields: &[Field], page: &mut String) {
+    let (tables, plain): (Vec<&Field>, Vec<&Field>) = fields.iter().partition(|field| !field.inside.is_empty());
+    if !plain.is_empty() {
+        page.push_str("\n| key | default | values | meaning |\n|---|---|---|---|\n");
+    }
+    for field in plain {
+        let default = match &field.default {
+            Value::Null => String::new(),
+            value => format!("`{value}`"),
+        };
+        let _ = writeln!(page, "| `{}` | {default} | {} | {} |", field.name, values(&field.schema), field.about);
+    }
+    for field in tables {
+        let path = format!("{path}{}", field.name);
+        let heading = if field.schema["type"] == "array" { format!("[[{path}]]") } else { format!("[{path}]") };
+        let _ = write!(page, "\n## `{heading}`\n\n{}\n", field.about);
+        table(&format!("{path}."), &field.inside, page);
+    }
+}
+
+/// What a setting accepts, in a few words.
+fn values(schema: &Value) -> String {
+    if let Some(words) = schema["enum"].as_array() {
+        return words.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", ");
+    }
+    let range = match (&schema["minimum"], &schema["maximum"]) {
+        (low, Value::Number(high)) => format!(" from {low} to {high}"),
+        _ => String::new(),
+    };
+    match &schema["type"] {
+        Value::String(one) if one == "array" => format!("list: {}", values(&schema["items"])),
+        Value::String(one) => format!("{one}{range}"),
+        Value::Array(several) => several.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(" or "),
+        _ => String::new(),
+    }
 }
 
 fn cli() -> String {

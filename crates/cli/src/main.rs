@@ -67,6 +67,7 @@ fn misread(error: &clap::Error) -> ExitCode {
 }
 
 fn run(cli: Cli, show: Show) -> Result<(), Failure> {
+    check_environment()?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
@@ -75,6 +76,19 @@ fn run(cli: Cli, show: Show) -> Result<(), Failure> {
     // `stdio` may leave a read of standard input behind, which only the process's end interrupts.
     runtime.shutdown_background();
     done
+}
+
+/// An empty variable is a slip of a script, and would be taken for a value.
+fn check_environment() -> Result<(), Failure> {
+    let names = ["SINEW_STATE", "SINEW_URL", "SINEW_TOKEN", "SINEW_FINGERPRINT", "MCP_ENDPOINT"];
+    let is_empty = |name: &&&str| std::env::var_os(name).is_some_and(|value| value.is_empty());
+    match names.iter().find(is_empty) {
+        None => Ok(()),
+        Some(name) => {
+            let message = format!("the environment variable {name} is empty; give it a value or unset it");
+            Err(Failure { exit: USAGE, ..Failure::new(Kind::Usage, message) })
+        }
+    }
 }
 
 /// A word alone is a level: the reader of targets would take a misspelt one for the name of a part, and silence the rest.

@@ -2,12 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
-use serde::{Deserialize, Serialize};
 use sinew_phones::{AgentFiles, AgentSource};
+use sinew_tool::settings::{Deserializer, Error, Setting, Visitor};
+use sinew_tool::{Value, json};
 
 /// Whether phones get an agent, and where its files are.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(untagged, expecting = "expected true, false, or the folder that android/build filled")]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Agent {
     Switch(bool),
     Folder(PathBuf),
@@ -26,6 +26,51 @@ impl Agent {
         match self {
             Agent::Folder(folder) => AgentFiles::find([folder]),
             Agent::Switch(_) => AgentFiles::find(&folders(state)),
+        }
+    }
+}
+
+impl Setting for Agent {
+    fn read<'de, D: Deserializer<'de>>(&mut self, from: D) -> Result<(), D::Error> {
+        *self = from.deserialize_any(SwitchOrFolder)?;
+        Ok(())
+    }
+
+    fn schema() -> Value {
+        json!({"type": ["boolean", "string"]})
+    }
+
+    fn to_value(&self) -> Value {
+        match self {
+            Agent::Switch(on) => json!(on),
+            Agent::Folder(folder) => json!(folder),
+        }
+    }
+
+    fn settle_in(&mut self, folder: &Path) {
+        if let Agent::Folder(files) = self {
+            files.settle_in(folder);
+        }
+    }
+}
+
+struct SwitchOrFolder;
+
+impl Visitor<'_> for SwitchOrFolder {
+    type Value = Agent;
+
+    fn expecting(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
+        f.write_str("true, false, or the folder that android/build filled")
+    }
+
+    fn visit_bool<E: Error>(self, on: bool) -> Result<Agent, E> {
+        Ok(Agent::Switch(on))
+    }
+
+    fn visit_str<E: Error>(self, folder: &str) -> Result<Agent, E> {
+        match folder.trim() {
+            "" => Err(E::custom("an empty folder; name it, or say true or false")),
+            _ => Ok(Agent::Folder(folder.into())),
         }
     }
 }

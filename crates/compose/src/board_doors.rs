@@ -20,7 +20,7 @@ pub struct Plan {
     pub offer: Offer,
     pub pictures: Pictures,
     pub user_tools: bool,
-    pub max_boards: usize,
+    pub limits: Limits,
     pub tls: Option<Arc<rustls::ServerConfig>>,
     pub reach: Reach,
 }
@@ -31,7 +31,7 @@ pub fn boards(gateway: &Gateway, plan: Plan) -> io::Result<Boards> {
         pictures: Some(plan.pictures),
         bootstrap: Some(Bootstrap { enrol: Arc::new(gateway.clone()), offer: plan.offer }),
         user_tools: plan.user_tools,
-        limits: Limits { boards: plan.max_boards, ..Limits::default() },
+        limits: plan.limits,
         tls: plan.tls,
         reach: Some(plan.reach),
         ..Door::new(Arc::new(gateway.clone()), gateway.announce())

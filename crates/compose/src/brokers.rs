@@ -2,41 +2,44 @@
 
 use std::path::{Path, PathBuf};
 
-use serde::{Deserialize, Serialize};
 use sinew_boards::broker::{Address, Broker, Credentials, GATEWAY, Offering, Topics};
 use sinew_front::Front;
 use sinew_gateway::{Principal, Role, Shape};
 use tokio::io::DuplexStream;
 use tokio_util::sync::CancellationToken;
 
-use crate::config::shape;
+use crate::config::{Problem, shape};
 use crate::error::{Error, ErrorKind};
 
 /// What a pipe inside this process holds before its writer waits.
 const PIPE: usize = 64 << 10;
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub struct Section {
-    pub url: String,
-    pub username: Option<String>,
-    pub password: Option<String>,
-    /// Whose first line is the password.
-    pub password_file: Option<PathBuf>,
-    /// Authorities to trust instead of the system's, PEM.
-    pub ca: Option<PathBuf>,
-    #[serde(default = "presence")]
-    pub presence: String,
-    #[serde(default = "up")]
-    pub up: String,
-    #[serde(default = "down")]
-    pub down: String,
-    /// Which MCP servers there are devices, by a filter over their names.
-    pub servers: Option<String>,
-    /// The name under which the gateway's own tools are offered there.
-    pub offer: Option<String>,
-    #[serde(default)]
-    pub unfolded: bool,
+sinew_tool::settings! {
+    /// An MQTT broker.
+    pub struct Section {
+        /// Its address, `mqtt://HOST:PORT` or `mqtts://HOST:PORT`.
+        pub url: String = String::new();
+        /// The name to log in with.
+        pub username: Option<String> = None;
+        /// The password of `username`.
+        pub password: Option<String> = None;
+        /// A file whose first line is the password. Relative to the configuration file.
+        pub password_file: Option<PathBuf> = None;
+        /// Authorities to trust instead of the system's, PEM. Relative to the configuration file.
+        pub ca: Option<PathBuf> = None;
+        /// Topic on which a board announces itself.
+        pub presence: String = "sinew/boards/{device}/presence".to_owned();
+        /// Topic for messages from a board.
+        pub up: String = "sinew/boards/{device}/up".to_owned();
+        /// Topic for messages to a board.
+        pub down: String = "sinew/boards/{device}/down".to_owned();
+        /// Which MCP servers on the broker become devices, by a filter over their names: `#` for all of them.
+        pub servers: Option<String> = None;
+        /// Name under which the gateway's own tools are offered there as an MCP server.
+        pub offer: Option<String> = None;
+        /// With `offer`: every device's tools under names of their own.
+        pub unfolded: bool = false;
+    }
 }
 
 /// A broker, ready to compose.
@@ -47,21 +50,27 @@ pub struct Plan {
     pub offer: Option<(Offering, Shape)>,
 }
 
-fn presence() -> String {
-    "sinew/boards/{device}/presence".to_owned()
-}
-
-fn up() -> String {
-    "sinew/boards/{device}/up".to_owned()
-}
-
-fn down() -> String {
-    "sinew/boards/{device}/down".to_owned()
+/// What is wrong with the brokers, each by itself or together.
+pub fn check(brokers: &[Section]) -> Result<(), Problem> {
+    for (index, broker) in brokers.iter().enumerate() {
+        let wrong = |why: String| Problem::at(format!("brokers.{index}"), format!("`brokers`: {why}"));
+        broker.check().map_err(wrong)?;
+        let place =
+            |broker: &Section| Address::new(&broker.url, None, None).map(|address| address.to_string().to_lowercase());
+        let twin = brokers[..index].iter().any(|other| place(other) == place(broker));
+        if twin {
+            return Err(wrong(format!("{} is named twice; keep one of them", place(broker).unwrap_or_default())));
+        }
+    }
+    Ok(())
 }
 
 impl Section {
     /// What can be said without reading other files.
-    pub fn check(&self) -> Result<(), String> {
+    fn check(&self) -> Result<(), String> {
+        if self.url.is_empty() {
+            return Err("a broker needs a `url`".to_owned());
+        }
         Address::new(&self.url, None, None)?;
         Topics::new(&self.presence, &self.up, &self.down)?;
         if let Some(filter) = &self.servers
@@ -82,13 +91,6 @@ impl Section {
             return Err("a password needs its `username`".to_owned());
         }
         Ok(())
-    }
-
-    /// Files are relative to the folder of the configuration.
-    pub fn settle_in(&mut self, folder: &Path) {
-        for file in [&mut self.password_file, &mut self.ca].into_iter().flatten() {
-            *file = folder.join(&*file);
-        }
     }
 
     pub fn address(&self) -> Result<Address, Error> {
@@ -167,7 +169,13 @@ fn wrong(problem: String) -> Error {
 
 #[cfg(test)]
 mod tests {
-    use crate::config::Config;
+    use crate::config::{Config, Problem};
+
+    fn parse(text: &str) -> Result<Config, Problem> {
+        let config = Config::parse(text)?;
+        config.check()?;
+        Ok(config)
+    }
 
     #[test]
     fn a_broker_needs_its_address_and_nothing_else() {
@@ -180,6 +188,9 @@ mod tests {
     #[test]
     fn what_is_wrong_with_a_broker_is_said_without_its_password() {
         for wrong in [
+            "",
+            "url = ''",
+            "url = 'mqtt://b'\n[[brokers]]\nurl = 'mqtt://B:1883'",
             "url = 'http://b'",
             "url = 'mqtt://b'\nup = 'a/b'",
             "url = 'mqtt://b'\nup = 'a/{device}'\ndown = 'a/{device}'",
@@ -192,8 +203,8 @@ mod tests {
             "url = 'mqtt://b'\nservers = 'a+'",
             "url = 'mqtt://b'\nunfolded = true",
         ] {
-            let problem = Config::parse(&format!("[[brokers]]\n{wrong}")).expect_err(wrong);
-            assert!(!problem.contains("secret"), "{problem}");
+            let problem = parse(&format!("[[brokers]]\n{wrong}")).expect_err(wrong);
+            assert!(!problem.message.contains("secret"), "{problem:?}");
         }
     }
 

@@ -2,10 +2,9 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use sinew_boards::broker;
-use sinew_boards::{Offer, Pictures, Reach};
+use sinew_boards::{Limits, Offer, Pictures, Reach};
 use sinew_front::Front;
 use sinew_front::dialout::{self, Address};
 use sinew_front::tls::TlsIdentity;
@@ -34,15 +33,9 @@ pub struct Settings {
     pub tls: bool,
     pub devices_tls: bool,
     pub certificate: Certificate,
-    pub allowed_hosts: Vec<String>,
-    pub allowed_origins: Vec<String>,
-    pub call_timeout: Duration,
-    pub grace: Duration,
-    pub max_devices: usize,
-    pub user_tools: bool,
-    pub spec_tools: bool,
-    /// Where the tools of pinned devices are kept, instead of the state directory.
-    pub lock: Option<PathBuf>,
+    pub gateway: sinew_gateway::Settings,
+    pub clients: sinew_front::Settings,
+    pub limits: Limits,
     pub pictures: Pictures,
     /// Brokers to offer the tools at.
     pub endpoints: Vec<(Address, Shape)>,
@@ -84,13 +77,7 @@ impl House {
         let gateway = Gateway::open(sinew_gateway::Settings {
             state_dir: Some(settings.state.clone()),
             token: settings.token.clone(),
-            allow_user_tools: settings.user_tools,
-            spec_tools: settings.spec_tools,
-            lock_file: settings.lock.clone(),
-            budget: settings.call_timeout,
-            grace: settings.grace,
-            max_devices: settings.max_devices,
-            ..Default::default()
+            ..settings.gateway.clone()
         })
         .map_err(open_failure)?;
         match House::open_doors(gateway.clone(), settings).await {
@@ -132,11 +119,14 @@ impl House {
             token: gateway.tokens().own(),
         };
 
+        let mut limits = settings.limits;
+        limits.boards = settings.gateway.max_devices;
+        limits.session.queue = settings.gateway.open_calls;
         let plan = Plan {
             offer: settings.offer,
             pictures: settings.pictures,
-            user_tools: settings.user_tools,
-            max_boards: settings.max_devices,
+            user_tools: settings.gateway.user_tools,
+            limits,
             tls: boards_tls,
             reach,
         };
@@ -148,10 +138,9 @@ impl House {
             tasks.spawn(sinew_boards::mqtt::run(listener, sound, all_boards.clone(), shutdown.clone()));
         }
 
-        let mut front_settings = sinew_front::Settings::default();
-        front_settings.allowed_hosts.extend(hosts.iter().cloned());
-        front_settings.allowed_origins.extend(settings.allowed_origins);
-        let front = Front { gateway: gateway.clone(), settings: front_settings };
+        let mut clients_settings = settings.clients;
+        clients_settings.allowed_hosts.extend(hosts.iter().cloned());
+        let front = Front { gateway: gateway.clone(), settings: clients_settings };
         tasks.spawn(sinew_front::http::run(clients, front.clone(), clients_tls, shutdown.clone()));
 
         for brokers::Plan { boards, servers, offer } in settings.brokers {
@@ -339,7 +328,7 @@ fn identity(settings: &Settings, hosts: &[String]) -> Result<Option<TlsIdentity>
 /// The names and addresses under which this machine is reached: those configured, and for a door that
 /// is open to the network also the machine's own.
 fn hosts(settings: &Settings) -> Vec<String> {
-    let mut hosts = settings.allowed_hosts.clone();
+    let mut hosts = settings.clients.allowed_hosts.clone();
     hosts.extend(settings.advertise.clone());
     let doors = [Some(settings.listen), Some(settings.devices), settings.mqtt];
     for ip in doors.into_iter().flatten().map(|door| door.ip()) {

@@ -43,6 +43,10 @@ pub struct Running {
 /// The state directory: the one given, else XDG's.
 pub fn directory(given: Option<&Path>) -> Result<PathBuf, Error> {
     if let Some(given) = given {
+        if given.as_os_str().is_empty() {
+            let message = "the state directory is empty; name a folder, or leave it out for the usual one";
+            return Err(Error::new(ErrorKind::Config, message));
+        }
         return std::path::absolute(given)
             .map_err(|error| Error::new(ErrorKind::Config, format!("state directory {}: {error}", given.display())));
     }

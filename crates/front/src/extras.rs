@@ -28,18 +28,11 @@ pub(crate) trait Extras: Send + Sync {
 
 /// A list of the extras reads differently now.
 #[derive(Clone, Copy)]
-#[cfg_attr(not(feature = "conformance"), expect(dead_code, reason = "only the fixture changes its lists"))]
 pub(crate) enum ExtraChange {
     Tools,
     Prompts,
 }
 
-#[cfg(feature = "conformance")]
 pub(crate) fn of(settings: &Settings) -> Option<Arc<dyn Extras>> {
     settings.conformance.then(|| Arc::new(crate::conformance::Fixture::new()) as Arc<dyn Extras>)
-}
-
-#[cfg(not(feature = "conformance"))]
-pub(crate) fn of(_: &Settings) -> Option<Arc<dyn Extras>> {
-    None
 }

@@ -12,7 +12,6 @@ mod body;
 #[doc(hidden)]
 pub mod budget;
 mod call;
-#[cfg(feature = "conformance")]
 mod conformance;
 pub mod dialout;
 pub mod echo;
@@ -22,6 +21,7 @@ mod extras;
 mod follow;
 mod guard;
 mod hall;
+mod hosts;
 pub mod http;
 // Public for the fuzz targets alone.
 #[doc(hidden)]
@@ -49,6 +49,7 @@ use std::time::Duration;
 
 use sinew_gateway::Gateway;
 
+pub use hosts::is_host;
 pub use tls::TlsIdentity;
 pub use upgrade::PROTOCOL as STREAM_PROTOCOL;
 
@@ -59,70 +60,47 @@ pub struct Front {
     pub settings: Settings,
 }
 
-#[derive(Clone, Debug)]
-pub struct Settings {
-    /// Names that `Host` may carry besides the loopback ones; with a port, that port alone.
-    pub allowed_hosts: Vec<String>,
-    /// Origins of web pages that may call besides those on loopback: `https://console.example`.
-    pub allowed_origins: Vec<String>,
-    /// Nobody needs a token. Only for test suites that cannot send one, and only on loopback.
-    pub open: bool,
-    /// Tools and resources on one page of a list.
-    pub page_size: usize,
-    pub limits: Limits,
-    /// How long open calls may still run after the gateway was told to stop.
-    pub drain: Duration,
-    /// Adds the prompts, templates and resources that the conformance suite wants and devices
-    /// cannot have.
-    #[cfg(feature = "conformance")]
-    pub conformance: bool,
-}
-
-impl Default for Settings {
-    fn default() -> Settings {
-        Settings {
-            allowed_hosts: Vec::new(),
-            allowed_origins: Vec::new(),
-            open: false,
-            // Some clients read the first page only, so it should hold what a household has.
-            page_size: 200,
-            limits: Limits::default(),
-            drain: Duration::from_secs(5),
-            #[cfg(feature = "conformance")]
-            conformance: false,
-        }
+sinew_tool::settings! {
+    /// How clients are served.
+    pub struct Settings {
+        /// Further host names under which clients reach the gateway, besides loopback and the machine's own; with a
+        /// port, that port alone. Requests with another `Host` header are refused.
+        pub allowed_hosts: Vec<String> = Vec::new(), check hosts::check_hosts;
+        /// Further web origins whose pages may call the gateway, besides those on loopback: `https://app.example`.
+        pub allowed_origins: Vec<String> = Vec::new(), check hosts::check_origins;
+        /// Tools and resources on one page of a list.
+        // Some clients read the first page only, so it should hold what a household has.
+        pub page_size: usize = 200, within 1..=10_000;
+        /// Seconds that open calls may still take after the gateway was told to stop.
+        pub drain: Duration = Duration::from_secs(5), within 0..=3_600;
+        /// What one gateway bears.
+        pub limits: Limits = Limits::default();
+    }
+    internal {
+        /// Nobody needs a token. Only for test suites that cannot send one, and only on loopback.
+        pub open: bool = false;
+        /// Adds the prompts, templates and resources that the conformance suite wants and devices cannot have.
+        pub conformance: bool = false;
     }
 }
 
-#[derive(Clone, Debug)]
-pub struct Limits {
-    /// Bytes of one message.
-    pub body: usize,
-    /// Connections open at once; further ones wait in the system's queue.
-    pub connections: usize,
-    /// Sessions of clients that speak a revision with `initialize`. Each costs about 50 KiB. The one that was quiet
-    /// longest and has no stream open makes room for a new one.
-    pub sessions: usize,
-    /// How many of these one token may have open.
-    pub sessions_each: usize,
-    /// Bytes that all requests being handled may take in memory together.
-    pub bodies: usize,
-    /// Bytes of answers that may wait together for clients to read them.
-    pub answers: usize,
-    /// A connection on which nothing could be written for this long is closed.
-    pub stall: Duration,
-}
-
-impl Default for Limits {
-    fn default() -> Limits {
-        Limits {
-            body: 4 << 20,
-            connections: 4096,
-            sessions: 512,
-            sessions_each: 64,
-            bodies: 96 << 20,
-            answers: 128 << 20,
-            stall: Duration::from_secs(60),
-        }
+sinew_tool::settings! {
+    /// What clients may use at once.
+    pub struct Limits {
+        /// Bytes of one message.
+        pub body: usize = 4 << 20, within 1024..=1_073_741_824;
+        /// Connections open at once; further ones wait in the system's queue.
+        pub connections: usize = 4096, within 1..=1_000_000;
+        /// Sessions of clients that speak a revision with `initialize`. Each costs about 50 KiB. The one that was quiet
+        /// longest and has no stream open makes room for a new one.
+        pub sessions: usize = 512, within 1..=1_000_000;
+        /// How many of these one token may have open.
+        pub sessions_each: usize = 64, within 1..=1_000_000;
+        /// Bytes that all requests being handled may take in memory together.
+        pub bodies: usize = 96 << 20, within 1_048_576..=1_099_511_627_776;
+        /// Bytes of answers that may wait together for clients to read them.
+        pub answers: usize = 128 << 20, within 1_048_576..=1_099_511_627_776;
+        /// Seconds after which a connection is closed on which nothing could be written.
+        pub stall: Duration = Duration::from_secs(60), within 1..=3_600;
     }
 }

@@ -94,12 +94,12 @@ impl Gateway {
             };
         record.aim(holder);
 
-        let budget = budget.unwrap_or(self.settings().budget).min(self.settings().max_budget).min(LONGEST);
+        let budget = budget.unwrap_or(self.settings().call_timeout).min(self.settings().max_call_timeout).min(LONGEST);
         let ends = Instant::now() + budget;
         let checked = tokio::time::timeout_at(ends, self.check(holder, args)).await;
         let args = checked.map_err(|_| unchecked(holder, budget))??;
         let device = decide(holder)?;
-        let limit = self.settings().queue;
+        let limit = self.settings().open_calls;
         let _place = holder.entry.traffic.enter(limit).ok_or_else(|| busy(holder, limit))?;
 
         let from = who.name.clone();
@@ -125,7 +125,7 @@ impl Gateway {
 
     /// The answer must be of a size to pass on, and what the tool's output schema promises.
     async fn judge(&self, holder: Holder<'_>, mut outcome: Outcome) -> Result<Outcome, ToolError> {
-        let (tool, title, max) = (&holder.offered.tool.name, holder.entry.title(), self.settings().max_outcome);
+        let (tool, title, max) = (&holder.offered.tool.name, holder.entry.title(), self.settings().max_result);
         let size = weigh(&outcome);
         if size > max {
             let message = format!(

@@ -62,7 +62,7 @@ impl Gateway {
         let own = tokens::own(settings.token.as_deref(), dir)?;
         let lobby = Lobby::new(tokens::secret(dir, "bootstrap-key")?);
         let events = broadcast::Sender::new(TOLD_EVENTS);
-        let pins = settings.lock_file.clone().or_else(|| dir.map(|dir| dir.join("sinew.lock")));
+        let pins = settings.lock.clone().or_else(|| dir.map(|dir| dir.join("sinew.lock")));
         let pins = Pins::open(pins)?;
         let file = dir.map(|dir| dir.join("gateway.db"));
         let (store, mut loaded) = Store::open(file.as_deref(), &settings, events.clone(), &|key| pins.is_pinned(key))?;
@@ -277,7 +277,7 @@ impl Gateway {
     }
 
     pub(crate) fn sees_user_tools(&self, who: &Principal) -> bool {
-        self.inner.settings.allow_user_tools || who.role == Role::Admin
+        self.inner.settings.user_tools || who.role == Role::Admin
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Option<Lock>> {

@@ -6,71 +6,52 @@ use std::time::Duration;
 /// Events kept of one device at most. No answer holds more events either, so one can hold all of a device.
 pub const MAX_DEVICE_EVENTS: usize = 1_000;
 
-/// Everything a gateway can be told. The defaults are what `sinew serve` runs with.
-#[derive(Clone, Debug)]
-pub struct Settings {
-    /// Where the store, the token and the lock live; `None` keeps everything in memory.
-    pub state_dir: Option<PathBuf>,
-    /// Where this gateway can be reached, written into the lock file for whoever comes second.
-    pub url: Option<String>,
-    /// The gateway's own token, instead of the one in the state directory.
-    pub token: Option<String>,
-    /// Lets clients see and call tools that are meant for people only.
-    pub allow_user_tools: bool,
-    /// Offers the built-in tools that judge and compare tool specifications.
-    pub spec_tools: bool,
-    /// Where the tools of pinned devices are kept, instead of `sinew.lock` in the state directory.
-    pub lock_file: Option<PathBuf>,
-    /// How long a call may take when the caller says nothing.
-    pub budget: Duration,
-    /// The longest budget a caller can ask for.
-    pub max_budget: Duration,
-    /// How long the tools of a device that left stay listed.
-    pub grace: Duration,
-    /// Changes that come within this window are told as one.
-    pub coalesce: Duration,
-    /// Calls that one device may have open, running and waiting together.
-    pub queue: usize,
-    /// The largest answer that is passed on, in bytes.
-    pub max_outcome: usize,
-    /// Known devices, present or away; beyond it the one away longest is forgotten.
-    pub max_devices: usize,
-    /// A device that was away for this much of the gateway's running time is forgotten, unless somebody named or
-    /// pinned it; 0 forgets none.
-    pub forget_after: Duration,
-    /// Public names that one device may have minted in the course of time.
-    pub names_per_device: usize,
-    /// Events kept in all.
-    pub max_events: usize,
-    /// Events kept of one device; [`MAX_DEVICE_EVENTS`] at most.
-    pub max_device_events: usize,
-    /// Audit records kept.
-    pub max_audit: usize,
-}
-
-impl Default for Settings {
-    fn default() -> Settings {
-        Settings {
-            state_dir: None,
-            url: None,
-            token: None,
-            allow_user_tools: false,
-            spec_tools: false,
-            lock_file: None,
-            budget: Duration::from_secs(30),
-            max_budget: Duration::from_secs(600),
-            grace: Duration::from_secs(600),
-            coalesce: Duration::from_millis(50),
-            queue: 64,
-            max_outcome: 16 << 20,
-            max_devices: 20_000,
-            forget_after: Duration::from_secs(90 * 86_400),
-            // Two for each tool: a device with the most tools (512) can change all of them once.
-            names_per_device: 2_048,
-            max_events: 10_000,
-            max_device_events: MAX_DEVICE_EVENTS,
-            max_audit: 1_000_000,
-        }
+sinew_tool::settings! {
+    /// Everything a gateway can be told. The defaults are what `sinew serve` runs with.
+    pub struct Settings {
+        /// Seconds a call may take unless the caller says otherwise.
+        pub call_timeout: Duration = Duration::from_secs(30), within 1..=86_400;
+        /// The most seconds that a caller can ask for.
+        pub max_call_timeout: Duration = Duration::from_secs(600), within 1..=86_400;
+        /// Calls that one device may have open, running and waiting together. Further ones are refused as busy.
+        pub open_calls: usize = 64, within 1..=10_000;
+        /// The largest result that is passed on, in bytes.
+        pub max_result: usize = 16 << 20, within 1024..=1_073_741_824;
+        /// Seconds the tools of a device that left stay listed.
+        // Firmware opens its socket only during a conversation: ten minutes bridge the pause between two.
+        pub grace: Duration = Duration::from_secs(600), within 0..=31_536_000;
+        /// Changes within so many seconds are announced to clients as one.
+        pub coalesce: Duration = Duration::from_millis(50), within 0..=60;
+        /// Devices known at once, present or away. Beyond it the one that is away longest is forgotten, and further
+        /// ones are refused.
+        pub max_devices: usize = 20_000, within 1..=10_000_000;
+        /// A device that was away for so many seconds of the gateway's running time is forgotten, unless somebody
+        /// named or pinned it; 0 forgets none.
+        pub forget_after: Duration = Duration::from_secs(90 * 86_400), within 0..=3_153_600_000;
+        /// Public names that one device may have minted in the course of time.
+        // Two for each tool: a device with the most tools (512) can change all of them once.
+        pub names_per_device: usize = 2_048, within 1..=1_000_000;
+        /// Events kept in all.
+        pub max_events: usize = 10_000, within 1..=100_000_000;
+        /// Events kept of one device.
+        pub max_device_events: usize = MAX_DEVICE_EVENTS, within 1..=1_000;
+        /// Audit records kept.
+        pub max_audit: usize = 1_000_000, within 1..=1_000_000_000;
+        /// Also offer the tools that boards keep for their users, such as reboot or firmware upgrade.
+        pub user_tools: bool = false;
+        /// Offer models the tools `validate_tool_specification` and `compare_tool_specifications`.
+        pub spec_tools: bool = false;
+        /// Where the tools of pinned devices are kept, instead of `sinew.lock` in the state directory. Relative to the
+        /// configuration file.
+        pub lock: Option<PathBuf> = None;
+    }
+    internal {
+        /// Where the store, the token and the lock live; `None` keeps everything in memory.
+        pub state_dir: Option<PathBuf> = None;
+        /// Where this gateway can be reached, written into the lock file for whoever comes second.
+        pub url: Option<String> = None;
+        /// The gateway's own token, instead of the one in the state directory.
+        pub token: Option<String> = None;
     }
 }
 

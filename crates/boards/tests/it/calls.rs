@@ -144,7 +144,7 @@ async fn a_call_given_up_leaves_the_queue_or_frees_the_board() {
 
 #[tokio::test]
 async fn a_full_queue_says_so_and_frees_itself() {
-    let mut house = House::open_with(|door| door.limits.open_calls = 1).await;
+    let mut house = House::open_with(|door| door.limits.session.queue = 1).await;
     let (mut played, device) = house.played("aa").await;
     let first = call(&device, "echo", json!({}));
     let request = played.asked("tools/call").await;

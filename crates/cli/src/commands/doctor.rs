@@ -207,7 +207,7 @@ fn setup(running: Option<&Running>, config: &Config) -> Check {
     const NAME: &str = "boards' setup";
     let url = running.and_then(|running| running.doors.ota_url.clone()).unwrap_or_else(|| {
         let doors: Vec<SocketAddr> = [Some(config.devices), config.mqtt.address()].into_iter().flatten().collect();
-        let host = config.advertise.clone().unwrap_or_else(|| guess_host(&doors).to_string());
+        let host = config.boards.advertise.clone().unwrap_or_else(|| guess_host(&doors).to_string());
         let reach = sinew_boards::Reach { host, http: config.devices.port(), mqtt: None, sound: None };
         ota_url(&reach, config.devices_tls)
     });

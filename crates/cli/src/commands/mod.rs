@@ -5,6 +5,7 @@ mod bench;
 mod boards;
 mod call;
 mod companion;
+mod config;
 mod demo;
 mod devices;
 mod doctor;
@@ -43,6 +44,7 @@ pub async fn run(verb: Verb, show: Show) -> Result<(), Failure> {
         Verb::App(args) => app::run(args, show).await,
         Verb::Sim(args) => sim::run(args, show).await,
         Verb::Doctor(args) => doctor::run(args, show).await,
+        Verb::Config(args) => config::run(args, show),
         Verb::Bench(args) => bench::run(args, show).await,
         Verb::BenchPeer(args) => bench::peer(args).await,
         Verb::Completions(args) => {

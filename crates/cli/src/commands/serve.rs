@@ -1,7 +1,6 @@
 //! `sinew serve`: a gateway until it is stopped.
 
-use sinew_compose::House;
-use sinew_compose::config::Config;
+use sinew_compose::{Config, House, Overrides};
 
 use crate::args::Serve;
 use crate::failure::Failure;
@@ -10,9 +9,13 @@ use crate::startpage::{self, Page};
 use crate::stop::StopSignal;
 
 pub async fn run(args: Serve, show: Show) -> Result<(), Failure> {
-    let config = args.config.as_deref().map(Config::load).transpose()?.unwrap_or_default();
+    let flags = Overrides::from(&args.doors);
+    let settings = match &args.config {
+        Some(path) => Config::settings(path, &flags)?,
+        None => Config::default().with(&flags)?,
+    };
     let mut stop = StopSignal::new()?;
-    let house = House::open(config.with(&(&args.doors).into())?).await?;
+    let house = House::open(settings).await?;
     let page = Page {
         title: format!("Sinew {} is running.", env!("CARGO_PKG_VERSION")),
         doors: house.doors.clone(),

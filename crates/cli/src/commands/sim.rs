@@ -21,7 +21,7 @@ pub async fn run(args: Sim, show: Show) -> Result<(), Failure> {
     match args.verb {
         SimVerb::Board(args) => boards(args, show).await,
         SimVerb::Phone(args) => phones(args, show).await,
-        #[cfg(feature = "conformance")]
+        #[cfg(debug_assertions)]
         SimVerb::Conformance { listen } => conformance::run(listen, show).await,
     }
 }
@@ -173,7 +173,7 @@ pub fn trust(fingerprint: Option<&str>) -> Result<Trust, Failure> {
     Ok(fingerprint.map_or(Trust::System, |fingerprint| Trust::Fingerprint(fingerprint.bytes())))
 }
 
-#[cfg(feature = "conformance")]
+#[cfg(debug_assertions)]
 mod conformance {
     use std::net::SocketAddr;
 

@@ -143,7 +143,7 @@ async fn an_error_of_a_device_is_cleaned_and_bounded() {
 
 #[tokio::test]
 async fn a_full_queue_answers_busy_and_a_freed_place_is_used() {
-    let gateway = Gateway::open(Settings { queue: 2, ..Settings::default() }).unwrap();
+    let gateway = Gateway::open(Settings { open_calls: 2, ..Settings::default() }).unwrap();
     let go = Arc::new(Notify::new());
     let board = join(&gateway, Fake::board(1).with_manner(Manner::Wait(go.clone())));
     let ask = || {
@@ -216,7 +216,7 @@ async fn an_answer_must_be_what_the_output_schema_promises() {
 
 #[tokio::test]
 async fn an_answer_beyond_the_limit_is_refused_with_its_size() {
-    let gateway = Gateway::open(Settings { max_outcome: 1_000, ..Settings::default() }).unwrap();
+    let gateway = Gateway::open(Settings { max_result: 1_000, ..Settings::default() }).unwrap();
     let picture = Outcome::default().with(Content::image(&[0; 900], "image/png", None));
     join(&gateway, Fake::new(1, [plain("photo")]).with_manner(Manner::Answer(Ok(picture))));
     let error = call(&gateway, "photo", json!({})).await.unwrap_err();

@@ -183,7 +183,7 @@ async fn a_tool_for_people_on_one_device_stays_hidden_there_when_another_shows_i
 
 #[tokio::test]
 async fn the_settings_can_open_tools_for_people_to_clients() {
-    let gateway = Gateway::open(sinew_gateway::Settings { allow_user_tools: true, ..Default::default() }).unwrap();
+    let gateway = Gateway::open(sinew_gateway::Settings { user_tools: true, ..Default::default() }).unwrap();
     join(&gateway, Fake::new(1, [plain("reboot").for_users()]));
     assert_eq!(device_tools(&gateway), ["reboot"]);
     call(&gateway, "reboot", json!({})).await.unwrap();

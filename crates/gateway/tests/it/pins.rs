@@ -209,7 +209,7 @@ async fn a_pinned_tool_that_is_gone_stays_missed_until_that_is_accepted() {
 async fn the_lock_can_lie_elsewhere_and_a_broken_one_is_named() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("agreed.json");
-    let settings = Settings { lock_file: Some(file.clone()), ..Settings::default() };
+    let settings = Settings { lock: Some(file.clone()), ..Settings::default() };
     let gateway = Gateway::open(settings.clone()).unwrap();
     join(&gateway, board(good(), "1.0.0"));
     gateway.pin(BOARD).unwrap();

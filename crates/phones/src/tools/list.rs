@@ -15,6 +15,8 @@ pub enum Profile {
     Compact,
 }
 
+sinew_tool::choices! { Profile { "full" => Profile::Full, "compact" => Profile::Compact } }
+
 /// For the server's `instructions`: what is common to many tools.
 pub const INSTRUCTIONS: &str = "Phone tools: look with get_screen; its lines are `ref kind \"label\" state @x,y`. \
 Pass a ref (e7) as `element_id`; it stays valid while the thing is the same. Or describe an element by `by` and `value`. \

@@ -1,0 +1,133 @@
+//! The text of a configuration file: parsing it, the keys of older versions, and where in it something is wrong.
+
+use std::ops::Range;
+use std::path::Path;
+
+use sinew_tool::settings::{MapAccess, Table, read_table};
+use toml::de::{DeTable, DeValue};
+
+use super::Config;
+use crate::error::{Error, ErrorKind};
+
+/// Keys that stood at the top of the file before they had tables, and the tables they are in now. They are still read.
+pub const MOVED: &[(&str, &str)] = &[
+    ("call_timeout", "gateway"),
+    ("grace", "gateway"),
+    ("max_devices", "gateway"),
+    ("user_tools", "gateway"),
+    ("spec_tools", "gateway"),
+    ("lock", "gateway"),
+    ("allowed_hosts", "clients"),
+    ("allowed_origins", "clients"),
+    ("advertise", "boards"),
+    ("bootstrap", "boards"),
+    ("vision", "boards"),
+];
+
+/// Something wrong in a configuration, and where.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    place: Place,
+    pub message: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Place {
+    /// Keys, and numbers of tables in a list, joined by dots.
+    Key(String),
+    /// Bytes of the file.
+    Bytes(Range<usize>),
+}
+
+impl Problem {
+    pub fn at(key: impl Into<String>, message: impl Into<String>) -> Problem {
+        Problem { place: Place::Key(key.into()), message: message.into() }
+    }
+
+    fn of_toml(error: &toml::de::Error) -> Problem {
+        Problem { place: Place::Bytes(error.span().unwrap_or(0..0)), message: error.message().to_owned() }
+    }
+
+    /// The same with the file and the line, where the file has one for it.
+    pub fn in_file(self, path: &Path, text: &str) -> Error {
+        let start = match &self.place {
+            Place::Bytes(bytes) => Some(bytes.start),
+            // A key that has moved may still stand at the top.
+            Place::Key(key) => find(text, key).or_else(|| find(text, key.rsplit('.').next()?)),
+        };
+        let line = start
+            .map(|start| text.as_bytes()[..start.min(text.len())].iter().filter(|byte| **byte == b'\n').count() + 1);
+        let line = line.map(|line| format!(":{line}")).unwrap_or_default();
+        Error::new(ErrorKind::Config, format!("{}{line}: {}", path.display(), self.message))
+    }
+}
+
+impl From<Problem> for Error {
+    fn from(problem: Problem) -> Error {
+        Error::new(ErrorKind::Config, problem.message)
+    }
+}
+
+/// The file as older versions wrote it, and as this one does.
+struct File<'a>(&'a mut Config);
+
+impl Table for File<'_> {
+    const NAMES: &'static [&'static str] = &{
+        let mut names = [""; Config::NAMES.len() + MOVED.len()];
+        let mut at = 0;
+        while at < names.len() {
+            names[at] = if at < Config::NAMES.len() { Config::NAMES[at] } else { MOVED[at - Config::NAMES.len()].0 };
+            at += 1;
+        }
+        names
+    };
+
+    fn read_field<'de, A: MapAccess<'de>>(&mut self, name: &str, map: &mut A) -> Result<(), A::Error> {
+        match MOVED.iter().find(|(old, _)| *old == name) {
+            Some((_, "gateway")) => self.0.gateway.read_field(name, map),
+            Some((_, "clients")) => self.0.clients.read_field(name, map),
+            Some(_) => self.0.boards.read_field(name, map),
+            None => self.0.read_field(name, map),
+        }
+    }
+}
+
+impl Config {
+    pub fn parse(text: &str) -> Result<Config, Problem> {
+        let file = toml::Deserializer::parse(text).map_err(|error| Problem::of_toml(&error))?;
+        let mut config = Config::default();
+        read_table(&mut File(&mut config), file).map_err(|error| Problem::of_toml(&error))?;
+        for (old, table) in MOVED {
+            let key = old.replace('_', "-");
+            let moved = format!("{table}.{key}");
+            if find(text, &key).is_some() && find(text, &moved).is_some() {
+                return Err(Problem::at(&*key, format!("`{key}` and `{moved}` say the same; keep the second")));
+            }
+        }
+        Ok(config)
+    }
+}
+
+/// Where a key stands.
+fn find(text: &str, key: &str) -> Option<usize> {
+    let table = DeTable::parse(text).ok()?;
+    let mut parts = key.split('.');
+    let first = parts.next()?;
+    let (found, mut value) = table.get_ref().iter().find(|(name, _)| name.get_ref() == first)?;
+    let mut start = found.span().start;
+    for part in parts {
+        let next = match value.get_ref() {
+            DeValue::Table(table) => {
+                let (name, inside) = table.iter().find(|(name, _)| name.get_ref() == part)?;
+                (name.span().start, inside)
+            }
+            DeValue::Array(list) => {
+                let inside = list.get(part.parse::<usize>().ok()?)?;
+                (inside.span().start, inside)
+            }
+            _ => return None,
+        };
+        (start, value) = next;
+    }
+    Some(start)
+}

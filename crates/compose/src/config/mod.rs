@@ -1,0 +1,236 @@
+//! `sinew.toml`: its tables, and how it joins the command line.
+//!
+//! Each crate declares its own settings; here they become one file. A flag wins over the file, the file over the
+//! default. `docs/config.md` and `sinew config schema` are printed from the same declarations.
+
+mod file;
+mod hosts;
+mod tables;
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+
+use sinew_front::dialout::Address;
+use sinew_front::tls::TlsIdentity;
+use sinew_gateway::Shape;
+use sinew_tool::settings::Setting;
+use sinew_tool::{Value, json};
+
+use crate::brokers;
+use crate::error::{Error, ErrorKind};
+use crate::house::{Certificate, Settings};
+use crate::state;
+
+pub use file::{MOVED, Problem};
+pub use tables::{Apps, Boards, Endpoint, MqttDoor, Phones, Spec, Vision};
+
+sinew_tool::settings! {
+    /// Everything `sinew.toml` can say.
+    pub struct Config {
+        /// Address of the listener for clients: MCP, REST, command line.
+        pub listen: SocketAddr = SocketAddr::from(([127, 0, 0, 1], 7300));
+        /// Address of the listener for boards.
+        pub devices: SocketAddr = SocketAddr::from(([127, 0, 0, 1], 7301));
+        /// Address of the MQTT listener for boards, or `off`. Sound of boards goes to the UDP port of the same number.
+        pub mqtt: MqttDoor = MqttDoor::At(SocketAddr::from(([127, 0, 0, 1], 7302)));
+        /// State directory: token, names, audit, events. By default `~/.local/state/sinew`. Relative to the file.
+        pub state: Option<PathBuf> = None;
+        /// Serve clients over HTTPS. Without `tls-cert` the gateway makes a certificate for the machine's addresses.
+        pub tls: bool = false;
+        /// Certificate chain to serve, PEM. Implies `tls`, needs `tls-key`. Relative to the file.
+        pub tls_cert: Option<PathBuf> = None;
+        /// Private key of the certificate, PEM. Relative to the file.
+        pub tls_key: Option<PathBuf> = None;
+        /// Serve boards over TLS (wss, mqtts) with the same certificate.
+        pub devices_tls: bool = false;
+        /// Allow listening beyond loopback without TLS. Tokens then travel in the clear.
+        pub insecure_lan: bool = false;
+        /// Calls, limits and what is kept.
+        pub gateway: sinew_gateway::Settings = sinew_gateway::Settings::default();
+        /// How clients are served.
+        pub clients: sinew_front::Settings = sinew_front::Settings::default();
+        /// How boards are served.
+        pub boards: Boards = Boards::default();
+        /// Android phones that adb sees. They are found by themselves once an adb server runs, which is started where
+        /// `adb` is on the PATH; without adb nothing happens.
+        pub phones: Phones = Phones::default();
+        /// Brokers of MCP endpoints that the gateway dials to offer its tools there.
+        pub endpoints: Vec<Endpoint> = Vec::new();
+        /// MQTT brokers behind which boards are found, see `docs/boards.md`.
+        pub brokers: Vec<brokers::Section> = Vec::new();
+        /// How `sinew spec` checks tool specifications. It reads the `sinew.toml` of the current folder.
+        pub spec: Option<Spec> = None;
+    }
+}
+
+/// What the command line says otherwise; it wins over the file.
+#[derive(Clone, Debug, Default)]
+pub struct Overrides {
+    pub listen: Option<SocketAddr>,
+    pub devices: Option<SocketAddr>,
+    pub mqtt: Option<MqttDoor>,
+    pub advertise: Option<String>,
+    pub state: Option<PathBuf>,
+    pub token: Option<String>,
+    pub tls: bool,
+    /// Certificate chain and private key.
+    pub certificate: Option<(PathBuf, PathBuf)>,
+    pub devices_tls: bool,
+    pub insecure_lan: bool,
+}
+
+/// The JSON Schema of the file, for editors. Keys that have moved into tables are marked as deprecated.
+pub fn schema() -> Value {
+    let mut schema = Config::schema();
+    for (key, table) in MOVED {
+        let key = key.replace('_', "-");
+        let mut moved = schema["properties"][*table]["properties"][&key].clone();
+        moved["deprecated"] = json!(true);
+        moved["description"] = json!(format!("Now `{key}` in `[{table}]`."));
+        schema["properties"][&key] = moved;
+    }
+    schema["$schema"] = json!("https://json-schema.org/draft/2020-12/schema");
+    schema["title"] = json!("sinew.toml");
+    schema
+}
+
+/// How the tools are offered: each device's under names of their own, or those of equal devices as one.
+pub fn shape(unfolded: bool) -> Shape {
+    if unfolded { Shape::Unfolded } else { Shape::Folded }
+}
+
+impl Config {
+    /// Reads a file; an error says where in it.
+    pub fn load(path: &Path) -> Result<Config, Error> {
+        let (config, text) = Config::read(path)?;
+        config.check().map_err(|problem| problem.in_file(path, &text))?;
+        Ok(config)
+    }
+
+    /// Everything that `sinew serve` makes of a file before it opens anything; an error says where in it.
+    pub fn settings(path: &Path, flags: &Overrides) -> Result<Settings, Error> {
+        let (config, text) = Config::read(path)?;
+        config.check().map_err(|problem| problem.in_file(path, &text))?;
+        config.join(flags).map_err(|problem| problem.in_file(path, &text))
+    }
+
+    fn read(path: &Path) -> Result<(Config, String), Error> {
+        let text = std::fs::read_to_string(path)
+            .map_err(|error| Error::new(ErrorKind::Config, format!("cannot read {}: {error}", path.display())))?;
+        let mut config = Config::parse(&text).map_err(|problem| problem.in_file(path, &text))?;
+        config.settle_in(path.parent().unwrap_or(Path::new("")));
+        Ok((config, text))
+    }
+
+    /// What no setting alone can say.
+    pub fn check(&self) -> Result<(), Problem> {
+        let [present, missing] = match (&self.tls_cert, &self.tls_key) {
+            (Some(_), None) => ["tls-cert", "tls-key"],
+            (None, Some(_)) => ["tls-key", "tls-cert"],
+            _ => ["", ""],
+        };
+        if !missing.is_empty() {
+            return Err(Problem::at(present, format!("`{present}` needs `{missing}`, which is missing")));
+        }
+        let gateway = &self.gateway;
+        if gateway.call_timeout > gateway.max_call_timeout {
+            let message = "`call-timeout` is more than `max-call-timeout`";
+            return Err(Problem::at("gateway.call-timeout", message));
+        }
+        for (index, endpoint) in self.endpoints.iter().enumerate() {
+            if endpoint.url.is_empty() {
+                return Err(Problem::at(format!("endpoints.{index}"), "an endpoint needs a `url`"));
+            }
+        }
+        brokers::check(&self.brokers)
+    }
+
+    fn addresses(&self) -> Result<Vec<(Address, Shape)>, Problem> {
+        let read = |(index, endpoint): (usize, &Endpoint)| {
+            let address = endpoint.url.parse().map_err(|why: String| Problem::at(format!("endpoints.{index}"), why))?;
+            Ok((address, shape(endpoint.unfolded)))
+        };
+        self.endpoints.iter().enumerate().map(read).collect()
+    }
+
+    /// File and flags joined and checked, without a file to point at.
+    pub fn with(self, flags: &Overrides) -> Result<Settings, Error> {
+        self.join(flags).map_err(Error::from)
+    }
+
+    fn join(self, flags: &Overrides) -> Result<Settings, Problem> {
+        let endpoints = self.addresses()?;
+        let pictures = self.boards.pictures().map_err(|why| Problem::at("boards.vision", why))?;
+        let listen = flags.listen.unwrap_or(self.listen);
+        let devices = flags.devices.unwrap_or(self.devices);
+        let files = flags.certificate.clone().or(self.tls_cert.zip(self.tls_key));
+        if let Some((cert, key)) = &files {
+            TlsIdentity::from_files(cert, key).map_err(|error| Problem::at("tls-cert", error.to_string()))?;
+        }
+        let tls = flags.tls || self.tls || files.is_some();
+        let devices_tls = flags.devices_tls || self.devices_tls;
+        let open = flags.insecure_lan || self.insecure_lan;
+        check_exposure("listen", listen, tls, "tls", open)?;
+        check_exposure("devices", devices, devices_tls, "devices-tls", open)?;
+        let mqtt = flags.mqtt.unwrap_or(self.mqtt).address();
+        check_apart(&[("listen", Some(listen)), ("devices", Some(devices)), ("mqtt", mqtt)])?;
+        if let Some(address) = mqtt {
+            check_exposure("mqtt", address, devices_tls, "devices-tls", open)?;
+        }
+        let advertise = flags.advertise.clone().or(self.boards.advertise.clone());
+        hosts::check_advertised(&advertise)
+            .map_err(|why| Problem::at("boards.advertise", format!("`advertise` {why}")))?;
+        let state = state::directory(flags.state.clone().or(self.state).as_deref());
+        let state = state.map_err(|error| Problem::at("state", error.message))?;
+        let plan = |(index, broker): (usize, &brokers::Section)| {
+            broker.plan(&state).map_err(|error| Problem::at(format!("brokers.{index}"), error.message))
+        };
+        let brokers = self.brokers.iter().enumerate().map(plan).collect::<Result<_, _>>()?;
+        Ok(Settings {
+            listen,
+            devices,
+            mqtt,
+            advertise,
+            offer: self.boards.bootstrap,
+            limits: self.boards.limits,
+            phones: self.phones.offer(&state),
+            state,
+            token: flags.token.clone(),
+            tls,
+            devices_tls,
+            certificate: files.map_or(Certificate::Own, |(cert, key)| Certificate::Files { cert, key }),
+            gateway: self.gateway,
+            clients: self.clients,
+            pictures,
+            endpoints,
+            brokers,
+        })
+    }
+}
+
+fn check_exposure(key: &str, address: SocketAddr, tls: bool, tls_key: &str, open: bool) -> Result<(), Problem> {
+    if address.ip().is_loopback() || tls || open {
+        return Ok(());
+    }
+    let message = format!(
+        "--{key} {address} is reachable from the network, and without TLS tokens would travel in the clear; add \
+         --{tls_key}, or --insecure-lan if you trust everyone on that network"
+    );
+    Err(Problem::at(key, message))
+}
+
+/// Two listeners at one address: the second would find it taken, by us.
+fn check_apart(listeners: &[(&str, Option<SocketAddr>)]) -> Result<(), Problem> {
+    let same = |one: SocketAddr, other: SocketAddr| one == other && one.port() != 0;
+    for (index, (key, address)) in listeners.iter().enumerate() {
+        let twin = listeners[..index].iter().find(|(_, other)| address.zip(*other).is_some_and(|(a, b)| same(a, b)));
+        if let (Some((other, _)), Some(address)) = (twin, address) {
+            let message = format!("--{other} and --{key} are both {address}; give each a port of its own");
+            return Err(Problem::at(*key, message));
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;

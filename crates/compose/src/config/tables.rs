@@ -1,0 +1,212 @@
+//! The tables of `sinew.toml` that belong to no single crate.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::path::Path;
+use std::str::FromStr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use sinew_apps::offer::Words;
+use sinew_boards::{Backend, Limits, Offer, Pictures};
+use sinew_front::dialout::Address;
+use sinew_phones::{Extension, Profile, adb};
+use sinew_spec::judge;
+use sinew_tool::settings::{Deserializer, Error, Setting};
+use sinew_tool::{Value, json};
+
+use super::hosts::check_advertised;
+use crate::android::Agent;
+
+sinew_tool::settings! {
+    /// How boards are served.
+    pub struct Boards {
+        /// Name or address under which boards reach this machine, without scheme or port; guessed by default. `sinew
+        /// doctor` shows it.
+        pub advertise: Option<String> = None, check check_advertised;
+        /// What a board that asks for its settings is told: `mqtt`, `websocket` or `both`.
+        pub bootstrap: Offer = Offer::Mqtt;
+        /// A model that answers questions about photos, as OpenAI's chat completions. Without it the photo itself goes
+        /// to the client.
+        pub vision: Option<Vision> = None, check |vision| pictures(vision.as_ref()).map(drop);
+        /// What the listeners for boards bear.
+        pub limits: Limits = Limits::default();
+    }
+}
+
+sinew_tool::settings! {
+    /// A model that looks at photos.
+    pub struct Vision {
+        /// Where it answers, for example `http://127.0.0.1:11434/v1/chat/completions`.
+        pub url: String = String::new();
+        /// Its name there.
+        pub model: String = String::new();
+        /// The key to use it with, where one is needed.
+        pub key: Option<String> = None;
+    }
+}
+
+impl Boards {
+    pub fn pictures(&self) -> Result<Pictures, String> {
+        pictures(self.vision.as_ref())
+    }
+}
+
+fn pictures(vision: Option<&Vision>) -> Result<Pictures, String> {
+    let Some(Vision { url, model, key }) = vision else { return Ok(Pictures::Attach) };
+    Backend::new(url, model, key.as_deref()).map(Pictures::Ask)
+}
+
+sinew_tool::settings! {
+    /// A broker of MCP endpoints.
+    pub struct Endpoint {
+        /// Its address, `wss://HOST/mcp/?token=TOKEN`.
+        pub url: String = String::new(), check |url| url.parse::<Address>().map(drop);
+        /// Offer every device's tools under names of their own.
+        pub unfolded: bool = false;
+    }
+}
+
+sinew_tool::settings! {
+    /// Whether and how the phones that adb sees are offered.
+    pub struct Phones {
+        /// Whether phones are offered.
+        pub enabled: bool = true;
+        /// Which tools: `full`, or `compact` with the dozen that matter most.
+        pub profile: Profile = Profile::Full;
+        /// The part of Sinew that runs on the phone: `false`, `true` where its files are beside `sinew` or in the state
+        /// directory, or their folder, relative to the file.
+        pub agent: Agent = Agent::Switch(true);
+        /// The tools that apps on the phones offer, see `docs/apps.md`.
+        pub apps: Apps = Apps::default();
+    }
+}
+
+sinew_tool::settings! {
+    /// Whether and how the tools of apps are offered. The names are those by which apps are recognised.
+    pub struct Apps {
+        /// Whether apps are looked for.
+        pub enabled: bool = true;
+        /// Seconds between two looks at a phone's packages.
+        pub interval: Duration = Duration::from_secs(15), within 1..=86_400;
+        /// Another action of activities that advertise tools.
+        pub advertise: Option<String> = None;
+        /// Another action of the intent that calls such a tool.
+        pub call: Option<String> = None;
+        /// Another name of the meta-data that holds the tools.
+        pub manifest: Option<String> = None;
+        /// Another action of the broadcast that asks for tools.
+        pub discovery: Option<String> = None;
+        /// Another action of the broadcast that calls one.
+        pub invoke: Option<String> = None;
+        /// Another MIME type in the filter of providers with one tool.
+        pub provider_type: Option<String> = None;
+        /// Another action in the filter of providers with many tools.
+        pub provider_action: Option<String> = None;
+        /// Another action of services with a capability file.
+        pub service: Option<String> = None;
+        /// Another action of services with Android's app functions.
+        pub functions: Option<String> = None;
+    }
+}
+
+impl Apps {
+    pub fn settings(&self, state: &Path) -> Option<sinew_apps::Settings> {
+        let mut words = Words::default();
+        for (word, own) in [
+            (&mut words.advertise, &self.advertise),
+            (&mut words.call, &self.call),
+            (&mut words.manifest, &self.manifest),
+            (&mut words.discovery, &self.discovery),
+            (&mut words.invoke, &self.invoke),
+            (&mut words.provider_type, &self.provider_type),
+            (&mut words.provider_action, &self.provider_action),
+            (&mut words.service, &self.service),
+            (&mut words.functions, &self.functions),
+        ] {
+            own.iter().for_each(|own| word.clone_from(own));
+        }
+        let (interval, cache) = (self.interval, Some(state.join("apps")));
+        self.enabled.then_some(sinew_apps::Settings { words, interval, cache })
+    }
+}
+
+impl Phones {
+    pub fn offer(&self, state: &Path) -> Option<adb::Offer> {
+        let extension = self.apps.settings(state).map(|settings| Arc::new(settings) as Arc<dyn Extension>);
+        self.enabled.then(|| adb::Offer { profile: self.profile, agent: self.agent.source(state), extension })
+    }
+}
+
+sinew_tool::settings! {
+    /// How specifications are checked, for a repository that keeps its `sinew.toml` beside them.
+    pub struct Spec {
+        /// `off`, `advice`, `warning` or `error` by rule, see `docs/spec-rules.md`.
+        pub rules: BTreeMap<String, String> = BTreeMap::new(), check |rules| judged(rules).map(drop);
+        /// Characters that a name may have.
+        pub name_length: usize = judge::Config::default().name_length, within 1..=1_000;
+        /// Tokens that a description may have.
+        pub description_tokens: usize = judge::Config::default().description_tokens, within 1..=100_000;
+    }
+}
+
+impl Spec {
+    pub fn rules(&self) -> Result<judge::Config, String> {
+        let mut config = judged(&self.rules)?;
+        config.name_length = self.name_length;
+        config.description_tokens = self.description_tokens;
+        Ok(config)
+    }
+}
+
+fn judged(rules: &BTreeMap<String, String>) -> Result<judge::Config, String> {
+    let mut config = judge::Config::default();
+    for (id, level) in rules {
+        config.set(id, level)?;
+    }
+    Ok(config)
+}
+
+/// Where boards speak MQTT, if anywhere.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MqttDoor {
+    Off,
+    At(SocketAddr),
+}
+
+impl MqttDoor {
+    pub fn address(self) -> Option<SocketAddr> {
+        match self {
+            MqttDoor::Off => None,
+            MqttDoor::At(address) => Some(address),
+        }
+    }
+}
+
+impl FromStr for MqttDoor {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<MqttDoor, String> {
+        if text == "off" {
+            return Ok(MqttDoor::Off);
+        }
+        text.parse().map(MqttDoor::At).map_err(|_| "expected an address such as 127.0.0.1:7302, or `off`".to_owned())
+    }
+}
+
+impl Setting for MqttDoor {
+    fn read<'de, D: Deserializer<'de>>(&mut self, from: D) -> Result<(), D::Error> {
+        let mut text = String::new();
+        text.read(from)?;
+        *self = text.parse().map_err(D::Error::custom)?;
+        Ok(())
+    }
+
+    fn schema() -> Value {
+        String::schema()
+    }
+
+    fn to_value(&self) -> Value {
+        json!(self.address().map_or("off".to_owned(), |address| address.to_string()))
+    }
+}
