@@ -18,6 +18,7 @@ pub mod manifest;
 pub mod near;
 pub mod outcome;
 pub mod settings;
+pub mod portable;
 pub mod tool;
 
 pub use admission::{Admission, Admit, Applicant, Bearer, Enrol, Enrolment, TokenId};

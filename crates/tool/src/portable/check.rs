@@ -1,0 +1,98 @@
+//! The subset of JSON Schema that all clients take.
+
+use serde_json::{Map, Value};
+
+/// Keywords that are left in a portable schema. `x-mcp-header` is part of MCP itself.
+pub(super) const KEPT: [&str; 14] = [
+    "type",
+    "title",
+    "description",
+    "default",
+    "enum",
+    "properties",
+    "required",
+    "items",
+    "anyOf",
+    "minimum",
+    "maximum",
+    "minLength",
+    "maxLength",
+    "x-mcp-header",
+];
+/// Bounds on arrays; apart from the others because they are the only ones for a kind of its own.
+pub(super) const ARRAY_BOUNDS: [&str; 2] = ["minItems", "maxItems"];
+
+const TYPES: [&str; 6] = ["object", "array", "string", "integer", "number", "boolean"];
+
+/// What some client refuses, each with its place. An empty list is a portable schema.
+pub fn violations(schema: &Value) -> Vec<String> {
+    let mut found = Vec::new();
+    match schema.get("type").and_then(Value::as_str) {
+        Some("object") if schema.get("properties").is_some_and(Value::is_object) => {}
+        _ => found.push("the root is not an object with `properties`".to_owned()),
+    }
+    if schema.get("anyOf").is_some() {
+        found.push("there are alternatives at the root".to_owned());
+    }
+    visit(schema, "", &mut found);
+    found
+}
+
+fn visit(schema: &Value, place: &str, found: &mut Vec<String>) {
+    let Some(members) = schema.as_object() else {
+        found.push(format!("{place}: not an object"));
+        return;
+    };
+    let mut wrong = |what: &str| found.push(format!("{place}: {what}"));
+    for keyword in members.keys().filter(|key| !KEPT.contains(&key.as_str()) && !ARRAY_BOUNDS.contains(&key.as_str())) {
+        wrong(&format!("keyword `{keyword}`"));
+    }
+    match (members.get("type"), members.get("anyOf")) {
+        (Some(Value::String(kind)), None) if TYPES.contains(&kind.as_str()) => {}
+        (None, Some(Value::Array(branches))) if !branches.is_empty() => {
+            if members.len() > 1 {
+                wrong("`anyOf` beside other keywords");
+            }
+        }
+        // An output schema may leave open what a value is.
+        (None, None) if !members.keys().any(|key| key != "description" && key != "title") => {}
+        _ => wrong("no single type"),
+    }
+    if let Some(values) = members.get("enum") {
+        let texts: Vec<&str> = values.as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+        let all = values.as_array().map_or(0, Vec::len);
+        let mut distinct = texts.clone();
+        distinct.sort_unstable();
+        distinct.dedup();
+        if texts.is_empty() || texts.len() != all || distinct.len() != all || texts.contains(&"") {
+            wrong("`enum` of other things than distinct, non-empty strings");
+        }
+        if members.get("type").and_then(Value::as_str) != Some("string") {
+            wrong("`enum` of something that is not a string");
+        }
+    }
+    if members.get("type").and_then(Value::as_str) == Some("array") && !members.contains_key("items") {
+        wrong("an array without `items`");
+    }
+    required(members, &mut wrong);
+    for (name, schema) in members.get("properties").and_then(Value::as_object).into_iter().flatten() {
+        visit(schema, &format!("{place}/properties/{name}"), found);
+    }
+    if let Some(items) = members.get("items") {
+        visit(items, &format!("{place}/items"), found);
+    }
+    for (index, branch) in members.get("anyOf").and_then(Value::as_array).into_iter().flatten().enumerate() {
+        visit(branch, &format!("{place}/anyOf/{index}"), found);
+    }
+}
+
+fn required(members: &Map<String, Value>, wrong: &mut impl FnMut(&str)) {
+    let Some(required) = members.get("required") else { return };
+    let properties = members.get("properties").and_then(Value::as_object);
+    let is_known = |name: &Value| {
+        name.as_str().is_some_and(|name| properties.is_some_and(|properties| properties.contains_key(name)))
+    };
+    if !required.as_array().is_some_and(|names| !names.is_empty() && names.iter().all(is_known)) {
+        wrong("`required` names what is no property");
+    }
+}

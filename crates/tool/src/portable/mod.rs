@@ -1,0 +1,52 @@
+//! Schemas that every AI client and the API behind it accepts.
+//!
+//! The APIs behind MCP clients take less than JSON Schema, and one schema they dislike costs the user every tool of the
+//! session. So a tool is *listed* with a portable schema and *checked* with its own. What the portable schema cannot say
+//! is said in words, in the description of the part it concerns.
+//!
+//! - [`input`]: a value that fits the portable schema fits the original too, but for what the words say
+//! - [`output`]: a value that fits the original fits the portable schema; clients check results with it
+//! - [`violations`]: what a schema has that some client refuses; none for what the two functions give
+//!
+//! `docs/clients.md` lists each rule with the client or API it is for.
+
+mod branch;
+mod check;
+mod node;
+#[cfg(test)]
+mod tests;
+mod words;
+
+use serde_json::Value;
+
+pub use check::violations;
+use node::Rewriter;
+
+/// A portable schema, and what it could not say.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Portable {
+    pub schema: Value,
+    /// Sentences about the whole, for the description of the tool.
+    pub words: Vec<String>,
+    /// What was simplified, each with the place: `at /properties/mail: format`.
+    pub simplified: Vec<String>,
+}
+
+/// Which way a schema may differ from the original.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Direction {
+    /// It may accept less in silence, and more where words say so.
+    Input,
+    /// It may only accept more.
+    Output,
+}
+
+/// The input schema as it is listed.
+pub fn input(schema: &Value) -> Portable {
+    Rewriter::new(schema, Direction::Input).root()
+}
+
+/// The output schema as it is listed.
+pub fn output(schema: &Value) -> Portable {
+    Rewriter::new(schema, Direction::Output).root()
+}

@@ -1,0 +1,310 @@
+//! Each rule, and all of them together on schemas that nobody chose.
+
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use super::*;
+
+#[track_caller]
+fn listed(schema: Value, expected: Value) {
+    let portable = input(&schema);
+    assert_eq!(portable.schema, expected);
+    assert_eq!(violations(&portable.schema), Vec::<String>::new());
+}
+
+#[track_caller]
+fn property(schema: Value, expected: Value) {
+    listed(
+        json!({"type": "object", "properties": {"a": schema}}),
+        json!({"type": "object", "properties": {"a": expected}}),
+    );
+}
+
+#[test]
+fn the_root_is_an_object_with_properties() {
+    for schema in [json!({}), json!(true), json!({"type": "object"}), json!({"type": ["object", "null"]})] {
+        listed(schema, json!({"type": "object", "properties": {}}));
+    }
+}
+
+#[test]
+fn alternatives_at_the_root_become_properties_and_a_sentence() {
+    let schema = json!({
+        "type": "object",
+        "properties": {"kind": {"type": "string"}},
+        "oneOf": [
+            {"properties": {"kind": {"const": "file"}, "path": {"type": "string"}}, "required": ["kind", "path"]},
+            {"properties": {"kind": {"const": "url"}, "url": {"type": "string"}}, "required": ["kind", "url"]},
+        ],
+    });
+    let portable = input(&schema);
+    assert_eq!(portable.words, ["Exactly one of these forms: `kind` with `path`; `kind` with `url`."]);
+    let kind = json!({"type": "string", "enum": ["file", "url"]});
+    assert_eq!(portable.schema["properties"]["kind"], kind);
+    assert_eq!(portable.schema["required"], json!(["kind"]));
+    assert_eq!(violations(&portable.schema), Vec::<String>::new());
+}
+
+#[test]
+fn all_of_is_merged() {
+    listed(
+        json!({"allOf": [
+            {"type": "object", "properties": {"a": {"type": "integer", "minimum": 0}}, "required": ["a"]},
+            {"properties": {"a": {"minimum": 2}, "b": {"type": "string"}}, "required": ["b"]},
+        ]}),
+        json!({
+            "type": "object",
+            "properties": {"a": {"type": "integer", "minimum": 2}, "b": {"type": "string"}},
+            "required": ["a", "b"],
+        }),
+    );
+}
+
+#[test]
+fn references_are_written_out_and_circles_are_cut() {
+    let schema = json!({
+        "type": "object",
+        "properties": {"a": {"$ref": "#/$defs/p%61ir", "description": "A pair"}, "tree": {"$ref": "#/$defs/tree"}},
+        "$defs": {
+            "pair": {"type": "array", "items": {"type": "number"}, "minItems": 2},
+            "tree": {"type": "object", "properties": {"left": {"$ref": "#/$defs/tree"}}},
+        },
+    });
+    let portable = input(&schema);
+    let pair = json!({"type": "array", "items": {"type": "number"}, "minItems": 2, "description": "A pair"});
+    assert_eq!(portable.schema["properties"]["a"], pair);
+    let cut = json!({"type": "object", "properties": {}, "description": "Nested in the same way as its parent."});
+    assert_eq!(portable.schema["properties"]["tree"]["properties"]["left"], cut);
+    assert_eq!(portable.schema.get("$defs"), None);
+}
+
+#[test]
+fn references_that_multiply_stay_bounded() {
+    let mut defs = serde_json::Map::new();
+    for level in 0..9 {
+        let next = json!({"$ref": format!("#/$defs/l{}", level + 1)});
+        let properties: serde_json::Map<String, Value> =
+            (0..10).map(|index| (format!("p{index}"), next.clone())).collect();
+        defs.insert(format!("l{level}"), json!({"type": "object", "properties": properties}));
+    }
+    defs.insert("l9".to_owned(), json!({"type": "string"}));
+    let schema = json!({"type": "object", "properties": {"a": {"$ref": "#/$defs/l0"}}, "$defs": defs});
+    assert!(input(&schema).schema.to_string().len() < 2_000_000);
+}
+
+#[test]
+fn an_array_says_what_is_in_it() {
+    let anything = json!({"type": "string", "description": "Any JSON value."});
+    property(json!({"type": "array"}), json!({"type": "array", "items": anything}));
+}
+
+#[test]
+fn null_is_left_out_of_what_may_be_given() {
+    property(json!({"type": ["string", "null"], "default": null}), json!({"type": "string"}));
+    property(json!({"anyOf": [{"type": "integer"}, {"type": "null"}]}), json!({"type": "integer"}));
+    property(json!({"enum": ["x", null]}), json!({"type": "string", "enum": ["x"]}));
+}
+
+#[test]
+fn a_union_stands_alone_with_its_texts_inside() {
+    property(
+        json!({"description": "Which", "oneOf": [{"type": "string"}, {"type": "integer", "minimum": 1}]}),
+        json!({"anyOf": [
+            {"type": "string", "description": "Which Exactly one of the forms must fit."},
+            {"type": "integer", "minimum": 1, "description": "Which Exactly one of the forms must fit."},
+        ]}),
+    );
+    property(
+        json!({"oneOf": [{"const": "a", "description": "First."}, {"const": "b", "description": "Second."}]}),
+        json!({"type": "string", "enum": ["a", "b"], "description": "First. Second."}),
+    );
+}
+
+#[test]
+fn an_enum_has_texts_only() {
+    property(json!({"enum": [1, 2]}), json!({"type": "integer", "description": "One of: 1, 2."}));
+    property(json!({"type": "string", "enum": ["", "x", "x"]}), json!({"type": "string", "enum": ["x"]}));
+    let mixed = json!({"anyOf": [
+        {"type": "integer", "description": "One of: 1."},
+        {"type": "string", "enum": ["x"]},
+    ]});
+    property(json!({"enum": ["x", 1]}), mixed);
+}
+
+#[test]
+fn boolean_schemas_are_said_otherwise() {
+    property(json!(true), json!({"type": "string", "description": "Any JSON value."}));
+    listed(
+        json!({"type": "object", "properties": {"never": false, "b": {"type": "boolean"}}, "required": ["b"]}),
+        json!({"type": "object", "properties": {"b": {"type": "boolean"}}, "required": ["b"]}),
+    );
+}
+
+#[test]
+fn keywords_that_some_refuse_become_words() {
+    property(
+        json!({"type": "string", "format": "email", "pattern": "^.+@", "$comment": "x", "description": "Where to."}),
+        json!({"type": "string", "description": "Where to. Format: email. Pattern: ^.+@."}),
+    );
+    let portable = input(&json!({
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "$id": "urn:x",
+        "type": "object",
+        "additionalProperties": false,
+        "if": {"required": ["a"]},
+        "then": {"required": ["b"]},
+    }));
+    assert_eq!(portable.schema, json!({"type": "object", "properties": {}}));
+    assert_eq!(portable.words.len(), 3, "{:?}", portable.words);
+    assert!(portable.words.contains(&"No other members.".to_owned()));
+}
+
+#[test]
+fn what_is_required_can_be_given() {
+    let anything = json!({"type": "string", "description": "Any JSON value."});
+    listed(
+        json!({"type": "object", "required": ["a"]}),
+        json!({"type": "object", "properties": {"a": anything}, "required": ["a"]}),
+    );
+}
+
+#[test]
+fn a_result_may_always_hold_more_than_its_schema_says() {
+    let schema = json!({
+        "type": "object",
+        "properties": {"n": {"type": ["integer", "null"]}, "e": {"enum": ["", "x"]}, "x": {}},
+        "required": ["n", "z"],
+    });
+    let expected =
+        json!({"type": "object", "properties": {"n": {}, "e": {"type": "string"}, "x": {}}, "required": ["n"]});
+    let portable = output(&schema);
+    assert_eq!(portable.schema, expected);
+    assert_eq!((portable.words, violations(&expected)), (vec![], vec![]));
+}
+
+fn schemas() -> impl Strategy<Value = Value> {
+    let leaf = prop_oneof![
+        Just(json!({})),
+        Just(json!(true)),
+        Just(json!(false)),
+        Just(json!({"type": "string"})),
+        Just(json!({"type": ["string", "null"], "minLength": 1})),
+        Just(json!({"type": "integer", "minimum": 0, "exclusiveMaximum": 9})),
+        Just(json!({"type": "number", "multipleOf": 0.5})),
+        Just(json!({"type": "boolean"})),
+        Just(json!({"type": "null"})),
+        Just(json!({"enum": ["a", "b", ""]})),
+        Just(json!({"enum": [1, "a", null, true]})),
+        Just(json!({"const": 3})),
+        Just(json!({"const": {"a": 1}})),
+        Just(json!({"$ref": "#/$defs/x"})),
+        Just(json!({"$ref": "#"})),
+        Just(json!({"minimum": 3})),
+    ];
+    leaf.prop_recursive(4, 24, 3, |inner| {
+        let name = prop_oneof![Just("a"), Just("b"), Just("c")];
+        let named = prop::collection::btree_map(name.clone(), inner.clone(), 0..3);
+        let required = prop::collection::btree_set(name, 0..2);
+        let list = prop::collection::vec(inner.clone(), 1..3);
+        prop_oneof![
+            (named.clone(), required.clone(), any::<bool>()).prop_map(|(properties, required, is_closed)| {
+                let mut schema = json!({"type": "object", "properties": properties, "required": required});
+                if is_closed {
+                    schema["additionalProperties"] = json!(false);
+                }
+                schema
+            }),
+            inner.clone().prop_map(|items| json!({"type": "array", "items": items, "maxItems": 3})),
+            list.clone().prop_map(|items| json!({"prefixItems": items})),
+            list.clone().prop_map(|all| json!({"anyOf": all})),
+            list.clone().prop_map(|all| json!({"oneOf": all, "description": "x"})),
+            list.prop_map(|all| json!({"allOf": all})),
+            inner.clone().prop_map(|schema| json!({"not": schema})),
+            (named, required)
+                .prop_map(|(properties, required)| json!({"properties": properties, "required": required})),
+            inner.prop_map(|schema| json!({"if": schema, "then": {"type": "object"}})),
+        ]
+    })
+}
+
+fn values() -> impl Strategy<Value = Value> {
+    let leaf = prop_oneof![
+        Just(json!(null)),
+        any::<bool>().prop_map(Value::from),
+        (-2i64..10).prop_map(Value::from),
+        Just(json!(0.5)),
+        prop_oneof![Just("a"), Just("b"), Just("")].prop_map(Value::from),
+    ];
+    leaf.prop_recursive(3, 12, 3, |inner| {
+        let name = prop_oneof![Just("a"), Just("b"), Just("c")].prop_map(str::to_owned);
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..3).prop_map(Value::from),
+            prop::collection::btree_map(name, inner, 0..3).prop_map(|members| json!(members)),
+        ]
+    })
+}
+
+/// Whether anything is said that the schema does not show.
+fn has_words(portable: &Portable) -> bool {
+    fn described(schema: &Value) -> bool {
+        match schema {
+            Value::Object(members) => members
+                .iter()
+                .any(|(key, member)| (key == "description" && member.as_str() != Some("x")) || described(member)),
+            Value::Array(all) => all.iter().any(described),
+            _ => false,
+        }
+    }
+    !portable.words.is_empty() || described(&portable.schema)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(512))]
+
+    #[test]
+    fn whatever_comes_the_result_is_portable(root in schemas(), other in schemas()) {
+        let mut root = root;
+        if let Value::Object(members) = &mut root {
+            members.insert("$defs".to_owned(), json!({"x": other}));
+        }
+        for portable in [input(&root), output(&root)] {
+            prop_assert_eq!(violations(&portable.schema), Vec::<String>::new(), "{}", portable.schema);
+        }
+    }
+
+    #[test]
+    fn what_fits_the_listed_input_fits_the_tool_unless_words_say_more(schema in schemas(), value in values()) {
+        let root = json!({"type": "object", "properties": {"a": schema}, "$defs": {"x": {"type": "integer"}}});
+        let Ok(original) = jsonschema::validator_for(&root) else { return Ok(()) };
+        let portable = input(&root);
+        let given = json!({"a": value});
+        let is_listed = jsonschema::validator_for(&portable.schema).unwrap().is_valid(&given);
+        let is_dropped = portable.schema["properties"].get("a").is_none();
+        if is_listed && !is_dropped && !has_words(&portable) {
+            prop_assert!(original.is_valid(&given), "{} of {root} became {}", given, portable.schema);
+        }
+    }
+
+    #[test]
+    fn what_a_tool_answers_fits_the_listed_output(schema in schemas(), value in values()) {
+        let root = json!({"type": "object", "properties": {"a": schema}, "$defs": {"x": {"type": "integer"}}});
+        let Ok(original) = jsonschema::validator_for(&root) else { return Ok(()) };
+        let given = json!({"a": value});
+        if original.is_valid(&given) {
+            let portable = output(&root);
+            let listed = jsonschema::validator_for(&portable.schema).unwrap();
+            prop_assert!(listed.is_valid(&given), "{} of {root} became {}", given, portable.schema);
+        }
+    }
+
+    #[test]
+    fn what_a_tool_answers_fits_alternatives_at_the_root(one in schemas(), two in schemas(), value in values()) {
+        let root = json!({"type": "object", "anyOf": [one, two], "$defs": {"x": {"type": "integer"}}});
+        let Ok(original) = jsonschema::validator_for(&root) else { return Ok(()) };
+        if value.is_object() && original.is_valid(&value) {
+            let portable = output(&root);
+            let listed = jsonschema::validator_for(&portable.schema).unwrap();
+            prop_assert!(listed.is_valid(&value), "{} of {root} became {}", value, portable.schema);
+        }
+    }
+}
