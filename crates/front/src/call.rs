@@ -46,7 +46,7 @@ pub(crate) async fn call(
     let way = errand.way.clone();
     let caller = errand.who.clone();
     let mut revoked = std::pin::pin!(mcp.hall.gateway.tokens().revoked(&caller));
-    let mut call = std::pin::pin!(mcp.hall.gateway.call(errand.request(mcp.shape, mcp.door)));
+    let mut call = std::pin::pin!(mcp.hall.gateway.call(errand.request(mcp.form.shape, mcp.door)));
     let mut asked = FuturesUnordered::new();
     let answer = loop {
         tokio::select! {
@@ -66,7 +66,7 @@ pub(crate) async fn call(
     while let Some(said) = way.overhear() {
         pass_on(&cx.peer, token.as_ref(), said).await;
     }
-    errand.finish(&mcp.hall, mcp.shape, answer)
+    errand.finish(&mcp.hall, mcp.form.shape, answer)
 }
 
 /// What a client sent us out for.

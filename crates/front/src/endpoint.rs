@@ -19,15 +19,16 @@ use rmcp::transport::streamable_http_server::session::local::LocalSessionManager
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use serde::Deserialize;
 use serde_json::Value;
-use sinew_gateway::{Principal, Shape};
+use sinew_gateway::Principal;
 use sinew_tool::ErrorKind;
 use tokio_util::sync::CancellationToken;
 
 use crate::express::Express;
 use crate::hall::Hall;
+use crate::listing::Form;
 use crate::mcp::Mcp;
 use crate::sessions::{NoVisit, Sessions};
-use crate::{body, inspect, query, reply};
+use crate::{body, inspect, reply};
 
 const SESSION: &str = "mcp-session-id";
 const NO_SESSION: &str = "no such session: it ended, or the gateway started anew; begin again with `initialize`";
@@ -42,8 +43,8 @@ tokio::task_local! {
 
 pub(crate) struct Endpoint {
     hall: Arc<Hall>,
-    folded: Service,
-    unfolded: Service,
+    /// One for each form of the list.
+    services: [Service; 4],
     sessions: Arc<Sessions>,
     /// Ends every stream that is still open.
     pub stop: CancellationToken,
@@ -53,17 +54,17 @@ impl Endpoint {
     pub(crate) fn new(hall: Arc<Hall>) -> Arc<Endpoint> {
         let stop = CancellationToken::new();
         let sessions = Sessions::new(&hall.settings.limits, hall.settings.open);
-        let service = |shape| {
+        let service = |form| {
             let config = config(stop.clone(), hall.settings.limits.body);
             let hall = hall.clone();
-            let make = move || Ok(Mcp::new(hall.clone(), shape, "mcp", CALLER.try_with(Arc::clone).ok()));
+            let make = move || Ok(Mcp::new(hall.clone(), form, "mcp", CALLER.try_with(Arc::clone).ok()));
             StreamableHttpService::new(make, sessions.manager.clone(), config)
         };
         hall.tasks.spawn(end_revoked(hall.clone(), sessions.clone(), stop.clone()));
-        Arc::new(Endpoint { folded: service(Shape::Folded), unfolded: service(Shape::Unfolded), sessions, stop, hall })
+        Arc::new(Endpoint { services: Form::ALL.map(service), sessions, stop, hall })
     }
 
-    async fn post(&self, request: Request, who: &Arc<Principal>, shape: Shape) -> Response<Body> {
+    async fn post(&self, request: Request, who: &Arc<Principal>, form: Form) -> Response<Body> {
         let (mut parts, body) = request.into_parts();
         let refused = |status, refusal: inspect::Refusal| reply::value(status, &refusal.to_json());
         if !is_json(&parts.headers) {
@@ -83,9 +84,9 @@ impl Endpoint {
         let session = session_of(&parts.headers).map(str::to_owned);
         if session.is_none()
             && let Some(express) = Express::read(&parts.headers, &bytes)
-            && !self.hall.listing(who, shape).annotated
+            && !self.hall.listing(who, form).annotated
         {
-            let (parts, body) = express.run(&self.hall, who, shape, &self.stop).await.into_parts();
+            let (parts, body) = express.run(&self.hall, who, form.shape, &self.stop).await.into_parts();
             return Response::from_parts(parts, Body::new(Answer { body, _open: (running, share) }));
         }
         if let Some(refusal) = inspect::refusal_of_readable(&bytes) {
@@ -111,7 +112,7 @@ impl Endpoint {
             None => {}
         }
         let request = Request::from_parts(parts, Full::new(bytes.clone()));
-        let response = CALLER.scope(who.clone(), self.service(shape).handle(request)).await;
+        let response = CALLER.scope(who.clone(), self.service(form).handle(request)).await;
         if let (Some(opening), Some(Ok(session))) = (opening, response.headers().get(SESSION).map(HeaderValue::to_str))
         {
             opening.opened(session);
@@ -123,11 +124,9 @@ impl Endpoint {
         Response::from_parts(parts, Body::new(Answer { body, _open: (running, share, visit) }))
     }
 
-    fn service(&self, shape: Shape) -> &Service {
-        match shape {
-            Shape::Folded => &self.folded,
-            Shape::Unfolded => &self.unfolded,
-        }
+    fn service(&self, form: Form) -> &Service {
+        let place = Form::ALL.iter().position(|one| *one == form).unwrap_or_default();
+        &self.services[place]
     }
 }
 
@@ -153,15 +152,15 @@ pub(crate) async fn handle(State(endpoint): State<Arc<Endpoint>>, request: Reque
     let Some(who) = request.extensions().get::<Arc<Principal>>().cloned() else {
         return reply::empty(StatusCode::UNAUTHORIZED);
     };
-    let shape = match shape(request.uri()) {
-        Ok(shape) => shape,
+    let form = match Form::of(request.uri()) {
+        Ok(form) => form,
         Err(message) => {
             let refusal = inspect::Refusal::new(ErrorKind::InvalidRequest, message);
             return reply::value(StatusCode::BAD_REQUEST, &refusal.to_json());
         }
     };
     if request.method() == Method::POST {
-        return endpoint.post(request, &who, shape).await;
+        return endpoint.post(request, &who, form).await;
     }
     let ends = request.method() == Method::DELETE;
     let visit = match session_of(request.headers()).map(|session| endpoint.sessions.visit(session, &who, None)) {
@@ -171,7 +170,7 @@ pub(crate) async fn handle(State(endpoint): State<Arc<Endpoint>>, request: Reque
     };
     let (parts, _) = request.into_parts();
     let request = Request::from_parts(parts, Full::<Bytes>::default());
-    let (mut parts, body) = CALLER.scope(who, endpoint.service(shape).handle(request)).await.into_parts();
+    let (mut parts, body) = CALLER.scope(who, endpoint.service(form).handle(request)).await.into_parts();
     if ends && parts.status == StatusCode::ACCEPTED {
         // The Python client takes anything but 200 and 204 for a failure.
         parts.status = StatusCode::NO_CONTENT;
@@ -180,16 +179,6 @@ pub(crate) async fn handle(State(endpoint): State<Arc<Endpoint>>, request: Reque
         return explain(parts, body, &[]).await;
     }
     Response::from_parts(parts, Body::new(Answer { body, _open: visit }))
-}
-
-/// The form of the tools that a client chose in the address.
-pub(crate) fn shape(uri: &http::Uri) -> Result<Shape, String> {
-    let chosen = query::pairs(uri.query().unwrap_or_default()).find(|(key, _)| key == "tools");
-    match chosen.as_ref().map(|(_, shape)| shape.as_str()) {
-        None | Some("folded") => Ok(Shape::Folded),
-        Some("unfolded") => Ok(Shape::Unfolded),
-        Some(other) => Err(format!("`tools` in the address is `folded` or `unfolded`, not `{}`", inspect::clip(other))),
-    }
 }
 
 /// How `/mcp` is set up; the yardstick server uses the same.

@@ -2,15 +2,15 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use rmcp::model::{Implementation, JsonObject, RequestStateCodec, ServerCapabilities, ServerConfig, Tool};
-use serde_json::Value;
-use sinew_gateway::{Gateway, Principal, Shape, ToolList};
+use rmcp::model::{Implementation, RequestStateCodec, ServerCapabilities, ServerConfig};
+use sinew_gateway::{Gateway, Principal};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::budget::Budget;
 use crate::extras::Extras;
-use crate::{Front, Settings, translate};
+use crate::listing::{Form, Listing};
+use crate::{Front, Settings};
 
 pub(crate) struct Hall {
     pub gateway: Gateway,
@@ -31,14 +31,6 @@ pub(crate) struct Hall {
     pub extras: Option<Arc<dyn Extras>>,
     info: ServerConfig,
     listings: Mutex<Vec<Arc<Listing>>>,
-}
-
-/// A tool list in MCP's words.
-pub(crate) struct Listing {
-    list: Arc<ToolList>,
-    pub tools: Vec<Tool>,
-    /// Some tool has arguments that also travel as headers.
-    pub annotated: bool,
 }
 
 impl Hall {
@@ -73,30 +65,21 @@ impl Hall {
     }
 
     /// The caller's tools, put into MCP's words once per list.
-    pub(crate) fn listing(&self, who: &Principal, shape: Shape) -> Arc<Listing> {
-        let list = self.gateway.list(who, shape);
+    pub(crate) fn listing(&self, who: &Principal, form: Form) -> Arc<Listing> {
+        let list = self.gateway.list(who, form.shape);
         let mut kept = self.listings.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(listing) = kept.iter().find(|listing| Arc::ptr_eq(&listing.list, &list)) {
+        let is_it = |one: &&Arc<Listing>| Arc::ptr_eq(&one.list, &list) && one.schemas == form.schemas;
+        if let Some(listing) = kept.iter().find(is_it) {
             return listing.clone();
         }
-        let tools: Vec<Tool> = list.tools.iter().map(translate::to_tool).collect();
-        let annotated = tools.iter().any(|tool| annotated(&tool.input_schema));
-        let listing = Arc::new(Listing { list, tools, annotated });
-        // Folded and unfolded, with and without the tools meant for people.
-        if kept.len() == 4 {
+        let listing = Arc::new(Listing::new(list, form.schemas));
+        // Each form, with and without the tools meant for people.
+        if kept.len() == 2 * Form::ALL.len() {
             kept.remove(0);
         }
         kept.push(listing.clone());
         listing
     }
-}
-
-/// Whether an argument also travels as a header. The gateway lets such a wish of a device through only
-/// where clients accept it.
-fn annotated(schema: &JsonObject) -> bool {
-    schema.get("properties").and_then(Value::as_object).is_some_and(|properties| {
-        properties.values().filter_map(Value::as_object).any(|one| one.contains_key("x-mcp-header") || annotated(one))
-    })
 }
 
 fn info(extras: Option<&dyn Extras>) -> ServerConfig {

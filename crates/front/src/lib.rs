@@ -28,6 +28,7 @@ pub mod http;
 pub mod inspect;
 #[doc(hidden)]
 pub mod lines;
+mod listing;
 mod mcp;
 mod outbox;
 mod patience;

@@ -20,12 +20,13 @@ use rmcp::model::{
 };
 use rmcp::service::{NotificationContext, RequestContext, SubscriptionContext};
 use rmcp::{RoleServer, ServerHandler};
-use sinew_gateway::{Principal, Role, Shape};
+use sinew_gateway::{Principal, Role};
 use sinew_tool::LogLevel;
 use tokio_util::sync::CancellationToken;
 
 use crate::hall::Hall;
 use crate::inspect::Refusal;
+use crate::listing::Form;
 use crate::{call, follow, resources, translate};
 
 /// How long a client may keep a list without asking again, unless it is told of a change.
@@ -33,7 +34,7 @@ pub(crate) const FRESH_MS: u64 = 5_000;
 
 pub(crate) struct Mcp {
     pub hall: Arc<Hall>,
-    pub shape: Shape,
+    pub form: Form,
     /// The word in the audit.
     pub door: &'static str,
     /// Who is at the other end, where the connection says so and not each request.
@@ -60,10 +61,10 @@ impl Session {
 }
 
 impl Mcp {
-    pub(crate) fn new(hall: Arc<Hall>, shape: Shape, door: &'static str, who: Option<Arc<Principal>>) -> Mcp {
+    pub(crate) fn new(hall: Arc<Hall>, form: Form, door: &'static str, who: Option<Arc<Principal>>) -> Mcp {
         let level = AtomicU8::new(LogLevel::Info as u8);
         let session = Session { level, uris: Mutex::default(), end: CancellationToken::new() };
-        Mcp { hall, shape, door, who, session: Arc::new(session) }
+        Mcp { hall, form, door, who, session: Arc::new(session) }
     }
 
     /// Who asks: each HTTP request says so anew, a pipe once.
@@ -142,13 +143,13 @@ impl ServerHandler for Mcp {
     async fn on_initialized(&self, cx: NotificationContext<RoleServer>) {
         if let Ok(who) = self.who(&cx.extensions) {
             let end = self.session.end.clone();
-            follow::peer(&self.hall, cx.peer, &who, self.shape, self.session.clone(), end);
+            follow::peer(&self.hall, cx.peer, &who, self.form.shape, self.session.clone(), end);
         }
     }
 
     /// Only asked to compare arguments with headers, so tools without such arguments need no answer.
     fn get_tool(&self, name: &str) -> Option<Tool> {
-        let listing = self.hall.listing(self.who.as_deref()?, self.shape);
+        let listing = self.hall.listing(self.who.as_deref()?, self.form);
         if !listing.annotated {
             return None;
         }
@@ -161,7 +162,7 @@ impl ServerHandler for Mcp {
         request: Option<PaginatedRequestParams>,
         cx: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        let listing = self.hall.listing(&*self.who(&cx.extensions)?, self.shape);
+        let listing = self.hall.listing(&*self.who(&cx.extensions)?, self.form);
         let page =
             resources::page("tools", &listing.tools, |tool| tool.name.as_ref(), request, self.hall.settings.page_size)?;
         let mut result = ListToolsResult::with_all_items(page.items.to_vec());
@@ -213,7 +214,7 @@ impl ServerHandler for Mcp {
 
     async fn listen(&self, cx: SubscriptionContext) -> Result<(), ErrorData> {
         let who = self.who(&cx.request_context().extensions)?;
-        follow::listen(&self.hall, cx, &who, self.shape).await;
+        follow::listen(&self.hall, cx, &who, self.form.shape).await;
         Ok(())
     }
 

@@ -11,6 +11,7 @@ use tokio_util::sync::CancellationToken;
 use crate::Front;
 use crate::hall::Hall;
 use crate::lines::Lines;
+use crate::listing::Form;
 use crate::mcp::Mcp;
 use crate::patience::Patient;
 
@@ -30,7 +31,7 @@ where
 {
     let hall = Hall::new(front)?;
     let stop = CancellationToken::new();
-    let mut serving = std::pin::pin!(serve(&hall, Arc::new(who), shape, "stdio", reader, writer, stop.clone()));
+    let mut serving = std::pin::pin!(serve(&hall, Arc::new(who), shape.into(), "stdio", reader, writer, stop.clone()));
     let served = tokio::select! {
         served = &mut serving => served,
         () = shutdown.cancelled() => {
@@ -62,7 +63,7 @@ pub(crate) async fn finished(hall: &Hall) {
 pub(crate) async fn serve<R, W>(
     hall: &Arc<Hall>,
     who: Arc<Principal>,
-    shape: Shape,
+    form: Form,
     door: &'static str,
     reader: R,
     writer: W,
@@ -72,7 +73,7 @@ where
     R: AsyncRead + Unpin + Send + 'static,
     W: AsyncWrite + Unpin + Send + 'static,
 {
-    let mcp = Mcp::new(hall.clone(), shape, door, Some(who));
+    let mcp = Mcp::new(hall.clone(), form, door, Some(who));
     let limits = &hall.settings.limits;
     let lines = Lines::new(reader, Patient::new(writer, limits.stall), limits.body, hall.bodies.clone());
     // A token of its own: rmcp cancels the one it is given when the session ends, and others share `stop`.

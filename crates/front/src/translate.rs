@@ -19,15 +19,21 @@ use sinew_tool::{Content, ErrorKind, LogLevel, Outcome, ToolError};
 /// Where the standard failure object travels in a result's `_meta`.
 pub(crate) const ERROR_KEY: &str = "sinew/error";
 
-pub(crate) fn to_tool(public: &PublicTool) -> Tool {
+/// A tool as it is listed; `words` say what its schema cannot.
+pub(crate) fn to_tool(
+    public: &PublicTool,
+    words: &[String],
+    input: Arc<JsonObject>,
+    output: Option<Arc<JsonObject>>,
+) -> Tool {
     let tool = &public.tool;
-    let mut input = object(&tool.input_schema);
-    // Some model APIs refuse a whole request for one tool without them.
-    input.entry("type").or_insert_with(|| json!("object"));
-    input.entry("properties").or_insert_with(|| json!({}));
-    let mut listed = Tool::new(public.name.clone(), tool.description.clone(), Arc::new(input));
+    let description = match words {
+        [] => tool.description.clone(),
+        words => format!("{}\n{}", tool.description.trim_end(), words.join(" ")).trim_start().to_owned(),
+    };
+    let mut listed = Tool::new(public.name.clone(), description, input);
     listed.title = tool.title.clone();
-    listed.output_schema = tool.output_schema.as_deref().map(|schema| Arc::new(object(schema)));
+    listed.output_schema = output;
     let hints = ToolAnnotations::from_raw(
         None,
         tool.hints.read_only,
@@ -125,10 +131,6 @@ fn to_block(content: Content) -> ContentBlock {
 
 fn meta(key: &str, value: Value) -> MetaObject {
     MetaObject(JsonObject::from_iter([(key.to_owned(), value)]))
-}
-
-fn object(value: &Value) -> JsonObject {
-    value.as_object().cloned().unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -11,11 +11,12 @@ use http::header::{CONNECTION, HeaderValue, UPGRADE};
 use http::{Response, StatusCode};
 use hyper::upgrade::Upgraded;
 use hyper_util::rt::TokioIo;
-use sinew_gateway::{Principal, Shape};
+use sinew_gateway::Principal;
 use tokio_util::sync::CancellationToken;
 
-use crate::endpoint::{Endpoint, shape};
+use crate::endpoint::Endpoint;
 use crate::hall::Hall;
+use crate::listing::Form;
 use crate::patience::Patient;
 use crate::{reply, stdio};
 
@@ -40,15 +41,15 @@ pub(crate) async fn handle(State(stream): State<Stream>, mut request: Request) -
         response.headers_mut().insert(CONNECTION, HeaderValue::from_static("upgrade"));
         return response;
     }
-    let shape = match shape(request.uri()) {
-        Ok(shape) => shape,
+    let form = match Form::of(request.uri()) {
+        Ok(form) => form,
         Err(message) => return reply::problem(StatusCode::BAD_REQUEST, "bad_request", &message),
     };
     let upgrade = hyper::upgrade::on(&mut request);
     let Stream { hall, endpoint } = stream;
     hall.tasks.clone().spawn(async move {
         let served = match upgrade.await {
-            Ok(pipe) => serve(&hall, who, shape, TokioIo::new(pipe), &endpoint.stop).await,
+            Ok(pipe) => serve(&hall, who, form, TokioIo::new(pipe), &endpoint.stop).await,
             Err(error) => Err(std::io::Error::other(error)),
         };
         if let Err(error) = served {
@@ -65,14 +66,14 @@ pub(crate) async fn handle(State(stream): State<Stream>, mut request: Request) -
 async fn serve(
     hall: &Arc<Hall>,
     who: Arc<Principal>,
-    shape: Shape,
+    form: Form,
     pipe: TokioIo<Upgraded>,
     stop: &CancellationToken,
 ) -> std::io::Result<()> {
     let (cut, stop) = (CancellationToken::new(), stop.child_token());
     let pipe = Patient::new(pipe, hall.settings.limits.stall).cut_by(cut.clone());
     let (reader, writer) = tokio::io::split(pipe);
-    let mut serving = std::pin::pin!(stdio::serve(hall, who.clone(), shape, "stdio", reader, writer, stop.clone()));
+    let mut serving = std::pin::pin!(stdio::serve(hall, who.clone(), form, "stdio", reader, writer, stop.clone()));
     tokio::select! {
         served = &mut serving => served,
         () = hall.gateway.tokens().revoked(&who) => {

@@ -51,7 +51,7 @@ pub async fn serve(front: Front, address: Address, shape: Shape, shutdown: Cance
         let (reader, writer) = tokio::io::split(theirs);
         let (serving, who, stop) = (hall.clone(), who.clone(), stop.clone());
         hall.tasks.spawn(async move {
-            if let Err(error) = stdio::serve(&serving, who, shape, "endpoint", reader, writer, stop).await {
+            if let Err(error) = stdio::serve(&serving, who, shape.into(), "endpoint", reader, writer, stop).await {
                 tracing::debug!(%error, "a session at the broker ended");
             }
         });

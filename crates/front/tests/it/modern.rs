@@ -59,7 +59,7 @@ async fn a_version_travels_when_it_tells_something() {
         tools.iter().find(|tool| tool["name"] == name).unwrap().clone()
     };
     assert_eq!(tool("measure")["_meta"]["sinew/version"], "2.1.0");
-    assert_eq!(tool("measure")["outputSchema"], json!({"type": "object"}));
+    assert_eq!(tool("measure")["outputSchema"], json!({"type": "object", "properties": {}}));
     assert_eq!(tool("echo").get("_meta"), None);
 }
 
