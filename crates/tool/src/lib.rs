@@ -17,8 +17,8 @@ pub mod finding;
 pub mod manifest;
 pub mod near;
 pub mod outcome;
-pub mod settings;
 pub mod portable;
+pub mod settings;
 pub mod tool;
 
 pub use admission::{Admission, Admit, Applicant, Bearer, Enrol, Enrolment, TokenId};
