@@ -65,10 +65,12 @@ pub(crate) async fn greet(request: Request<Incoming>, address: SocketAddr, hall:
     match bootstrap.enrol.enrol(&applicant) {
         Enrolment::Approved { token } => {
             let offer = bootstrap.offer;
-            if let (Offer::Mqtt | Offer::Both, Some(port)) = (offer, reach.mqtt) {
+            // Firmware ends the host of an MQTT endpoint at its first colon, with brackets or without.
+            let mqtt = reach.mqtt.filter(|_| !reach.host.contains(':'));
+            if let (Offer::Mqtt | Offer::Both, Some(port)) = (offer, mqtt) {
                 settings["mqtt"] = mqtt_section(&applicant, &token, reach, port);
             }
-            if offer != Offer::Mqtt || reach.mqtt.is_none() {
+            if offer != Offer::Mqtt || mqtt.is_none() {
                 let scheme = if hall.door.tls.is_some() { "wss" } else { "ws" };
                 settings["websocket"] =
                     json!({"url": hall.url(reach, scheme, greeting::PATH), "token": token, "version": 1});
@@ -130,11 +132,8 @@ async fn apply(request: Request<Incoming>, address: SocketAddr) -> Result<Applic
             let message = format!("the description of the board has more than {BODY_BYTES} bytes, or broke off");
             greeting::refusal(StatusCode::PAYLOAD_TOO_LARGE, &message)
         })?;
-        let body = body.to_bytes();
-        if body.is_empty() { Ok(Value::Null) } else { serde_json::from_slice(&body) }.map_err(|error| {
-            let message = format!("the description of the board is not JSON: {error}");
-            greeting::refusal(StatusCode::BAD_REQUEST, &message)
-        })?
+        // Firmware joins names of networks unescaped and in any encoding into it; the headers suffice then.
+        serde_json::from_slice(&body.to_bytes()).unwrap_or_default()
     };
     let text = |value: &Value| value.as_str().filter(|text| !text.is_empty()).map(clean);
     // `User-Agent` is BOARD/VERSION.

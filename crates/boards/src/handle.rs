@@ -9,8 +9,8 @@ use sinew_tool::{
     Value, json,
 };
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
-use tokio_tungstenite::tungstenite::Utf8Bytes;
 
+use crate::pipe::Heard;
 use crate::queue::Queue;
 use crate::vision::gallery::Gallery;
 
@@ -48,9 +48,9 @@ pub(crate) enum Command {
     Gone(LeaveReason),
 }
 
-/// A text and the room it takes up until it is read.
+/// A message and the room it takes up until it is read.
 pub(crate) struct Parcel {
-    pub(crate) text: Utf8Bytes,
+    pub(crate) heard: Heard,
     pub(crate) _room: OwnedSemaphorePermit,
 }
 

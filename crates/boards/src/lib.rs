@@ -19,10 +19,13 @@ use sinew_tool::{Admit, Announce, Family, FamilyName, WordsTrust};
 pub mod bootstrap;
 pub mod broker;
 mod flood;
+mod frames;
 mod greeting;
 mod hall;
 mod handle;
 pub mod http;
+mod integers;
+mod line;
 pub mod mqtt;
 mod pipe;
 mod provider;
@@ -36,6 +39,7 @@ pub mod vision;
 pub use bootstrap::{Bootstrap, Offer};
 pub use hall::Boards;
 pub use handle::BoardDevice;
+pub use line::Line;
 pub use vision::{Backend, Pictures};
 
 /// Boards that dial in or come through a broker.

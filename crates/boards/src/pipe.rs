@@ -10,6 +10,7 @@ use tokio_tungstenite::tungstenite::Utf8Bytes;
 
 use crate::Limits;
 use crate::broker::Lane;
+use crate::line::LinePipe;
 use crate::mqtt::Link;
 use crate::socket::Socket;
 
@@ -22,11 +23,14 @@ pub(crate) enum Pipe {
     WebSocket(Box<Socket>),
     Mqtt(Box<Link>),
     Broker(Lane),
+    Line(Box<LinePipe>),
 }
 
 /// What a board sent.
 pub(crate) enum Heard {
     Text(Utf8Bytes),
+    /// A text that is not UTF-8, with what could not be read of it replaced.
+    Lossy(String),
     Binary(Bytes),
     /// A ping, a pong, or whatever else only shows that the board is there.
     SignOfLife,
@@ -73,7 +77,7 @@ impl Pipe {
             Pipe::WebSocket(_) => Transport::WebSocket,
             // Its talk is over when it does not answer, as on a WebSocket.
             Pipe::Broker(lane) if lane.is_server() => Transport::WebSocket,
-            Pipe::Mqtt(_) | Pipe::Broker(_) => Transport::Udp,
+            Pipe::Mqtt(_) | Pipe::Broker(_) | Pipe::Line(_) => Transport::Udp,
         }
     }
 
@@ -85,7 +89,7 @@ impl Pipe {
     /// Why nothing can be sent at the moment, where the pipe may be mended.
     pub(crate) fn obstacle(&self) -> Option<&'static str> {
         match self {
-            Pipe::WebSocket(_) | Pipe::Mqtt(_) => None,
+            Pipe::WebSocket(_) | Pipe::Mqtt(_) | Pipe::Line(_) => None,
             Pipe::Broker(lane) => lane.obstacle(),
         }
     }
@@ -108,8 +112,8 @@ impl Pipe {
         match self {
             Pipe::WebSocket(_) => Vigil::Ping,
             Pipe::Mqtt(link) => Vigil::Listen(link.patience),
-            // The broker tells when a board is gone.
-            Pipe::Broker(_) => Vigil::Listen(None),
+            // The broker tells when a board is gone, and so does a line.
+            Pipe::Broker(_) | Pipe::Line(_) => Vigil::Listen(None),
         }
     }
 
@@ -119,6 +123,7 @@ impl Pipe {
             Pipe::WebSocket(_) => None,
             Pipe::Mqtt(link) => Some(link.text_bytes.map_or(MQTT_TEXT_BYTES, |bytes| bytes.min(MQTT_TEXT_BYTES))),
             Pipe::Broker(lane) => Some(lane.text_bytes),
+            Pipe::Line(line) => line.longest_message(),
         }
     }
 
@@ -129,6 +134,7 @@ impl Pipe {
             Pipe::Mqtt(link) => link.owed,
             // The broker reads for all of its boards; see `Post::reply`.
             Pipe::Broker(_) => 0,
+            Pipe::Line(line) => line.owed,
         }
     }
 
@@ -138,7 +144,11 @@ impl Pipe {
         match self {
             Pipe::WebSocket(socket) => socket.owed += size,
             Pipe::Mqtt(link) => link.owed += size,
-            Pipe::Broker(lane) => return Ok(lane.reply(text)),
+            Pipe::Broker(lane) => {
+                lane.reply(text);
+                return Ok(());
+            }
+            Pipe::Line(line) => line.owed += size,
         }
         self.send(text)
     }
@@ -151,6 +161,7 @@ impl Pipe {
                 lane.send(text);
                 Ok(())
             }
+            Pipe::Line(line) => line.send(text),
         }
     }
 
@@ -158,7 +169,7 @@ impl Pipe {
     pub(crate) fn ping(&mut self) -> Result<(), Broken> {
         match self {
             Pipe::WebSocket(socket) => socket.ping(),
-            Pipe::Mqtt(_) | Pipe::Broker(_) => Ok(()),
+            Pipe::Mqtt(_) | Pipe::Broker(_) | Pipe::Line(_) => Ok(()),
         }
     }
 
@@ -167,6 +178,7 @@ impl Pipe {
             Pipe::WebSocket(socket) => socket.poll_flush(cx),
             Pipe::Mqtt(link) => link.poll_flush(cx),
             Pipe::Broker(_) => Poll::Ready(Ok(())),
+            Pipe::Line(line) => line.poll_flush(cx),
         }
     }
 
@@ -176,6 +188,7 @@ impl Pipe {
             Pipe::Mqtt(link) => link.poll_hear(cx),
             // What the board says comes as a command.
             Pipe::Broker(_) => Poll::Pending,
+            Pipe::Line(line) => line.poll_hear(cx),
         }
     }
 
@@ -183,7 +196,7 @@ impl Pipe {
     pub(crate) fn can_shrink(&self) -> bool {
         match self {
             Pipe::WebSocket(socket) => socket.can_shrink(),
-            Pipe::Mqtt(_) | Pipe::Broker(_) => false,
+            Pipe::Mqtt(_) | Pipe::Broker(_) | Pipe::Line(_) => false,
         }
     }
 
@@ -197,8 +210,17 @@ impl Pipe {
         match self {
             Pipe::WebSocket(socket) => socket.close(farewell, reason).await,
             Pipe::Mqtt(link) => link.close(farewell, reason).await,
-            Pipe::Broker(_) => {}
+            Pipe::Broker(_) | Pipe::Line(_) => {}
         }
+    }
+}
+
+/// A message as text, whatever its encoding.
+pub(crate) fn read_text(bytes: impl Into<Bytes>) -> Heard {
+    let bytes: Bytes = bytes.into();
+    match Utf8Bytes::try_from(bytes.clone()) {
+        Ok(text) => Heard::Text(text),
+        Err(_) => Heard::Lossy(String::from_utf8_lossy(&bytes).into_owned()),
     }
 }
 

@@ -7,7 +7,7 @@ use std::future::poll_fn;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use sinew_tool::{
     Content, Device, DeviceEvent, DeviceInfo, ErrorKind, LeaveReason, Notice, Outcome, Picture, Status, ToolError,
@@ -23,7 +23,7 @@ use crate::hall::{Hall, Met};
 use crate::handle::{BoardDevice, Command};
 use crate::pipe::{Broken, Farewell, Heard, Pipe, Vigil};
 use crate::roster::{Lost, Place};
-use crate::{Limits, provider};
+use crate::{Limits, integers, provider};
 
 /// Unanswered pings after which a board counts as gone.
 const MISSES: u32 = 2;
@@ -117,6 +117,7 @@ impl Pump {
         }
         let config = Config {
             session_id: format!("board-{}", place.number),
+            first_id: first_id(),
             transport,
             bare,
             vision: hall.vision(&place).filter(|_| !bare),
@@ -227,6 +228,7 @@ impl Pump {
         self.pings_unanswered = 0;
         match heard {
             Heard::Text(text) => self.session.handle_text(now, text.as_str()),
+            Heard::Lossy(text) => self.session.handle_lossy(now, &text),
             Heard::Binary(bytes) => self.session.handle_binary(&bytes),
             Heard::SignOfLife => {}
             Heard::Farewell => {
@@ -242,8 +244,12 @@ impl Pump {
                 let _ = reply.send(Err(ToolError::new(ErrorKind::DeviceAway, message)));
             }
             Command::Call { number, mut call, reply } => {
+                let tools = self.device.tools();
                 if self.bare {
-                    provider::put_in_order(&mut call.args, self.device.tools().find(&call.tool));
+                    provider::put_in_order(&mut call.args, tools.find(&call.tool));
+                } else if let Some(error) = integers::find_too_wide(&call.args, tools.find(&call.tool)) {
+                    let _ = reply.send(Err(error));
+                    return;
                 }
                 let ticket = self.session.call(now, &call.tool, &call.args, call.budget);
                 self.open.push(Open { ticket, number, reply });
@@ -263,7 +269,7 @@ impl Pump {
                 }
                 self.pictures.push(picture);
             }
-            Command::Heard(parcel) => self.handle_heard(now, Heard::Text(parcel.text)),
+            Command::Heard(parcel) => self.handle_heard(now, parcel.heard),
             Command::Refresh(turn) => {
                 self.pipe.take_turn(turn);
                 self.session.relist(now);
@@ -370,7 +376,7 @@ impl Pump {
                 Output::Wait(due) => break due,
             }
         };
-        if self.session_due.is_none() {
+        if !self.session.is_asking() {
             self.pipe.settle();
         }
         self.unread_since = match self.pipe.owed() > self.hall.door.limits.unread_bytes {
@@ -392,7 +398,7 @@ impl Pump {
             Event::Hello(_) => self.greeted = true,
             Event::Ready(ready) => {
                 let mut info = DeviceInfo::clone(&self.device.info());
-                (info.name, info.version, info.status) = (ready.name, ready.version, Status::Ready);
+                (info.name, info.version, info.status) = (ready.name, ready.version, status(&ready.tools));
                 if provider::is_nameless(&info)
                     && let Err(ending) = self.move_in(&mut info)
                 {
@@ -418,6 +424,7 @@ impl Pump {
             }
             Event::ToolsChanged { tools, warnings } => {
                 let mut info = DeviceInfo::clone(&self.device.info());
+                info.status = status(&tools);
                 info.attributes.remove(TROUBLE);
                 info.attributes.extend(trouble(&warnings).map(|trouble| (TROUBLE.to_owned(), trouble)));
                 self.show(Some(info), Some(tools));
@@ -437,6 +444,10 @@ impl Pump {
             }
             Event::Notified(notice) => self.say(notice),
             Event::Warned(warning) => self.warn(warning),
+            Event::TalkEnded => {
+                let reason = LeaveReason::Closed;
+                self.ending.get_or_insert(Ending { reason, farewell: Some(Farewell::Normal) });
+            }
             Event::Closed(reason) => {
                 let reason = LeaveReason::Dismissed(reason);
                 self.ending.get_or_insert(Ending { reason, farewell: Some(Farewell::Normal) });
@@ -586,6 +597,23 @@ impl Drop for Pump {
             let reason = LeaveReason::Broken("the gateway's own task for this board failed".to_owned());
             self.announce(DeviceEvent::Left(self.device.clone(), reason));
         }
+    }
+}
+
+/// Milliseconds of Unix time, as far as they fit: no request id comes again soon, also after a restart of the gateway.
+fn first_id() -> i32 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    i32::try_from(now.as_millis() % i32::MAX.unsigned_abs() as u128).unwrap_or(1)
+}
+
+/// A device without tools is no use, and most likely something is wrong with it.
+fn status(tools: &Toolset) -> Status {
+    if tools.len() > 0 {
+        return Status::Ready;
+    }
+    Status::Limited {
+        state: "no tools".to_owned(),
+        remedy: "the device is connected but lists no tools; restart it, and look at its log".to_owned(),
     }
 }
 

@@ -17,7 +17,8 @@ use tokio_tungstenite::tungstenite::protocol::{CloseFrame, Role, WebSocketConfig
 use tokio_tungstenite::tungstenite::{Error, Message};
 
 use crate::Limits;
-use crate::pipe::{Broken, FAREWELL_BYTES, FAREWELL_TIME, Farewell, Heard, unsent_bytes};
+use crate::frames::Frames;
+use crate::pipe::{Broken, FAREWELL_BYTES, FAREWELL_TIME, Farewell, Heard, read_text, unsent_bytes};
 use crate::stream::Stream;
 
 /// Holds the frames of an ordinary call; longer ones get room of their own and give it back.
@@ -29,7 +30,7 @@ const LARGE: usize = READ_BUFFER;
 
 pub(crate) struct Socket {
     /// `None` only while the buffers are exchanged, or when the connection is over.
-    socket: Option<WebSocketStream<Stream>>,
+    socket: Option<WebSocketStream<Frames>>,
     bounds: Bounds,
     /// Bytes of answers that the board asked for and has not read.
     pub(crate) owed: usize,
@@ -50,8 +51,10 @@ struct Bounds {
 
 impl Socket {
     /// `early` is what came together with the upgrade.
-    pub(crate) async fn new(mut stream: Stream, early: Vec<u8>, limits: &Limits) -> Socket {
+    pub(crate) async fn new(mut stream: Stream, mut early: Vec<u8>, limits: &Limits) -> Socket {
         stream.reset_count(early.len() as u64);
+        let mut stream = Frames::new(stream);
+        stream.mark(&mut early);
         let bounds = Bounds { message_bytes: limits.message_bytes, unsent_bytes: unsent_bytes(limits) };
         let socket = open(stream, early, bounds).await;
         Socket { socket: Some(socket), bounds, owed: 0, taken: 0, dirty: false, swollen: false }
@@ -89,6 +92,7 @@ impl Socket {
         self.swollen |= message.len() > LARGE;
         Poll::Ready(Ok(match message {
             Message::Text(text) => Heard::Text(text),
+            Message::Binary(bytes) if self.socket()?.get_mut().take_is_text() => read_text(bytes),
             Message::Binary(bytes) => Heard::Binary(bytes),
             Message::Close(_) => Heard::Farewell,
             Message::Ping(payload) => {
@@ -105,7 +109,7 @@ impl Socket {
     /// that belongs to a message not yet taken. Fragments and padded lengths make the count on the
     /// wire larger than ours, so they can only prevent this, never fake it.
     pub(crate) fn can_shrink(&self) -> bool {
-        let read = self.socket.as_ref().map(|socket| socket.get_ref().count());
+        let read = self.socket.as_ref().map(|socket| socket.get_ref().stream.count());
         self.swollen && !self.dirty && read == Some(self.taken)
     }
 
@@ -132,7 +136,7 @@ impl Socket {
         let _ = tokio::time::timeout(FAREWELL_TIME, farewell).await;
     }
 
-    fn socket(&mut self) -> Result<&mut WebSocketStream<Stream>, Broken> {
+    fn socket(&mut self) -> Result<&mut WebSocketStream<Frames>, Broken> {
         self.socket.as_mut().ok_or_else(|| Broken::Network("the connection is over".to_owned()))
     }
 
@@ -163,7 +167,7 @@ impl Socket {
     }
 }
 
-async fn open(stream: Stream, early: Vec<u8>, bounds: Bounds) -> WebSocketStream<Stream> {
+async fn open(stream: Frames, early: Vec<u8>, bounds: Bounds) -> WebSocketStream<Frames> {
     let config = WebSocketConfig::default()
         .read_buffer_size(READ_BUFFER)
         .write_buffer_size(WRITE_BUFFER)

@@ -56,6 +56,16 @@ impl Dialer {
         }
     }
 
+    /// Whether it dials over MQTT.
+    pub fn is_mqtt(&self) -> bool {
+        match &self.0 {
+            #[cfg(feature = "websocket")]
+            Way::WebSocket(_) => false,
+            #[cfg(feature = "mqtt")]
+            Way::Mqtt(_) => true,
+        }
+    }
+
     /// Dials from this address of the machine.
     pub fn from_source(mut self, source: IpAddr) -> Dialer {
         match &mut self.0 {

@@ -3,10 +3,11 @@
 //! How it dials, says hello and dials again is `sinew_runner`'s part; here its messages get lost, late,
 //! garbled or doubled on the way.
 
+use std::collections::VecDeque;
 use std::time::Duration;
 
 use sinew_runner::{Account, Dialer, Firmware, HangUp, Identity, RunError};
-use sinew_tool::Value;
+use sinew_tool::{Value, json};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
@@ -17,6 +18,8 @@ use crate::ota::{self, Told};
 
 /// A reboot takes a moment.
 const REBOOT_TIME: Duration = Duration::from_millis(300);
+/// Ids that a strict board remembers, as Espressif's engine does.
+const SEEN_IDS: usize = 64;
 /// How often a board looks whether its errand is done.
 const ERRAND_LOOK: Duration = Duration::from_millis(10);
 
@@ -84,7 +87,8 @@ async fn live(config: BoardConfig, way: Way, shutdown: CancellationToken) -> Res
         client_id: config.client_id.clone(),
         trust: config.trust.clone(),
     };
-    let firmware = Unlucky::new(board, dice, sender);
+    let mut firmware = Unlucky::new(board, dice, sender);
+    firmware.seen_ids = config.luck.strict_ids.then(VecDeque::new);
     let identity =
         |token| Identity { hardware_id: config.hardware_id.clone(), client_id: config.client_id.clone(), token };
     let subscribe = config.subscribes.then(|| "devices/p2p/any".to_owned());
@@ -114,6 +118,7 @@ async fn live(config: BoardConfig, way: Way, shutdown: CancellationToken) -> Res
             },
         },
     };
+    firmware.wakes = config.luck.wake && dialer.is_mqtt();
     dialer.run(firmware, identity, shutdown).await
 }
 
@@ -127,6 +132,12 @@ struct Unlucky {
     late: Vec<(Duration, Text)>,
     cut: bool,
     sender: Sender,
+    /// The last ids of requests, where the board refuses to see one twice.
+    seen_ids: Option<VecDeque<i64>>,
+    /// A wake word is heard as soon as the board is connected.
+    wakes: bool,
+    /// The name of the conversation under way, as the gateway's hello gave it.
+    conversation: Option<String>,
     errand: Option<UnderWay>,
     /// When it was last looked whether the errand is done.
     looked: Duration,
@@ -146,6 +157,9 @@ impl Unlucky {
             late: Vec::new(),
             cut: false,
             sender,
+            seen_ids: None,
+            wakes: false,
+            conversation: None,
             errand: None,
             looked: Duration::ZERO,
         }
@@ -159,6 +173,12 @@ impl Unlucky {
 
     /// The answers of the board itself; one that waits for an errand comes later.
     fn answer(&mut self, now: Duration, text: &str) -> Vec<String> {
+        if let Some(refusal) = self.refuse_seen_id(text) {
+            return vec![refusal];
+        }
+        if let Some(said) = self.converse(text) {
+            return vec![said];
+        }
         let mut answers = self.board.handle_text(now, text);
         if let Some(errand) = self.board.take_errand()
             && !answers.is_empty()
@@ -167,6 +187,43 @@ impl Unlucky {
             self.errand = Some(UnderWay::start(errand, self.sender.clone(), held_back));
         }
         answers
+    }
+
+    /// What a strict board says to a request whose id it has seen.
+    fn refuse_seen_id(&mut self, text: &str) -> Option<String> {
+        let seen = self.seen_ids.as_mut()?;
+        let message: Value = serde_json::from_str(text).ok()?;
+        let id = message["payload"]["id"].as_i64()?;
+        if seen.contains(&id) {
+            let error = json!({"code": -32600, "message": "duplicate request id in session"});
+            let payload = json!({"jsonrpc": "2.0", "id": id, "error": error});
+            return Some(json!({"session_id": "", "type": "mcp", "payload": payload}).to_string());
+        }
+        if seen.len() == SEEN_IDS {
+            seen.pop_front();
+        }
+        seen.push_back(id);
+        None
+    }
+
+    /// The other half of a conversation: a hello opens it, and a goodbye that names it ends it.
+    fn converse(&mut self, text: &str) -> Option<String> {
+        if !self.wakes {
+            return None;
+        }
+        let message: Value = serde_json::from_str(text).ok()?;
+        let session = message["session_id"].as_str().unwrap_or_default();
+        match message["type"].as_str()? {
+            "hello" => {
+                self.conversation = Some(session.to_owned());
+                Some(json!({"session_id": session, "type": "listen", "state": "start", "mode": "auto"}).to_string())
+            }
+            "goodbye" if self.conversation.as_deref() == Some(session) => {
+                self.conversation = None;
+                Some(json!({"session_id": session, "type": "goodbye"}).to_string())
+            }
+            _ => None,
+        }
     }
 
     /// What arrives of the board's words.
@@ -212,7 +269,7 @@ impl Firmware for Unlucky {
         if self.dice.is_none() {
             return self.answer(now, text);
         }
-        if !self.greeted {
+        if !self.greeted && !self.wakes {
             self.greeted = is_hello(text);
             return self.hear(now, text);
         }
@@ -244,6 +301,11 @@ impl Firmware for Unlucky {
             }
         }
         let mut news = self.board.handle_time(now);
+        if self.wakes && !self.greeted {
+            self.greeted = true;
+            let hello = json!({"type": "hello", "version": 3, "transport": "udp", "features": {"mcp": true}});
+            news.push(hello.to_string());
+        }
         if let Some(answer) = self.errand.as_mut().and_then(UnderWay::finish) {
             self.errand = None;
             news.push(answer);

@@ -16,6 +16,10 @@ pub struct Luck {
     pub garbled: f64,
     pub doubled: f64,
     pub disconnect: f64,
+    /// The board refuses a request id that is among the last 64 it saw, on whichever connection, as Espressif's engine does.
+    pub strict_ids: bool,
+    /// The board hears its wake word when it has connected over MQTT, though nobody speaks, and starts a conversation.
+    pub wake: bool,
 }
 
 /// What becomes of one message.
@@ -112,6 +116,15 @@ impl FromStr for Luck {
     fn from_str(text: &str) -> Result<Luck, String> {
         let mut luck = Luck::default();
         for part in text.split(',').map(str::trim).filter(|part| !part.is_empty()) {
+            let flag = match part {
+                "strict-ids" => Some(&mut luck.strict_ids),
+                "wake" => Some(&mut luck.wake),
+                _ => None,
+            };
+            if let Some(flag) = flag {
+                *flag = true;
+                continue;
+            }
             let (name, value) = part
                 .split_once('=')
                 .ok_or_else(|| format!("`{part}` is no misfortune; write it as name=chance, for example lost=0.05"))?;
@@ -129,7 +142,7 @@ impl FromStr for Luck {
                 "disconnect" => luck.disconnect = chance,
                 _ => {
                     return Err(format!(
-                        "{name} is no misfortune; there are lost, late, garbled, doubled and disconnect, and a seed"
+                        "{name} is no misfortune; there are lost, late, garbled, doubled, disconnect, strict-ids and wake, and a seed"
                     ));
                 }
             }
@@ -148,7 +161,9 @@ impl fmt::Display for Luck {
         self.chances()
             .iter()
             .filter(|(_, chance)| *chance > 0.0)
-            .try_for_each(|(name, chance)| write!(f, ",{name}={chance}"))
+            .try_for_each(|(name, chance)| write!(f, ",{name}={chance}"))?;
+        let flags = [(self.strict_ids, "strict-ids"), (self.wake, "wake")];
+        flags.iter().filter(|(is_set, _)| *is_set).try_for_each(|(_, name)| write!(f, ",{name}"))
     }
 }
 
@@ -156,12 +171,14 @@ impl fmt::Display for Luck {
 mod tests {
     use super::*;
 
-    const ROUGH: &str = "seed=7,lost=0.05,late=0.1,garbled=0.01,doubled=0.02,disconnect=0.01";
+    const ROUGH: &str = "seed=7,lost=0.05,late=0.1,garbled=0.01,doubled=0.02,disconnect=0.01,strict-ids,wake";
 
     #[test]
     fn luck_is_written_as_it_is_read() {
         let luck: Luck = ROUGH.parse().expect("well written");
-        assert_eq!(luck, Luck { seed: 7, lost: 0.05, late: 0.1, garbled: 0.01, doubled: 0.02, disconnect: 0.01 });
+        let (strict_ids, wake) = (true, true);
+        let (lost, late, garbled, doubled, disconnect) = (0.05, 0.1, 0.01, 0.02, 0.01);
+        assert_eq!(luck, Luck { seed: 7, lost, late, garbled, doubled, disconnect, strict_ids, wake });
         assert_eq!(luck.to_string(), ROUGH);
         assert_eq!("".parse(), Ok(Luck::default()));
     }

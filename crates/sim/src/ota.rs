@@ -26,7 +26,7 @@ pub(crate) async fn ask(config: &BoardConfig) -> Result<Told, RunError> {
     loop {
         let settings = post(config, &config.url).await?.1;
         if settings["mqtt"].is_object() {
-            return Ok(mqtt(&settings["mqtt"], &config.url));
+            return mqtt(&settings["mqtt"], &config.url);
         }
         let text = |name: &str| settings["websocket"][name].as_str().map(str::to_owned);
         if let Some(url) = text("url") {
@@ -75,7 +75,7 @@ async fn post(config: &BoardConfig, url: &str) -> Result<(u16, Value), RunError>
     Ok((status, serde_json::from_slice(&answer).unwrap_or_default()))
 }
 
-fn mqtt(section: &Value, url: &str) -> Told {
+fn mqtt(section: &Value, url: &str) -> Result<Told, RunError> {
     let text = |name: &str| section[name].as_str().unwrap_or_default().to_owned();
     // Firmware tells by the port whether to speak TLS; a virtual board asks as it was asked itself, so that it
     // can be tried on any port.
@@ -89,5 +89,12 @@ fn mqtt(section: &Value, url: &str) -> Told {
         presence: None,
         keepalive: section["keepalive"].as_u64().and_then(|seconds| u16::try_from(seconds).ok()).unwrap_or(240),
     };
-    Told::Mqtt { url: format!("{scheme}://{}", text("endpoint")), account }
+    let endpoint = text("endpoint");
+    // As firmware reads it: everything up to the first colon is the host, the rest a number.
+    let (host, port) = endpoint.split_once(':').unwrap_or((&endpoint, "8883"));
+    if port.parse::<u16>().is_err() {
+        let why = format!("firmware cannot read the MQTT endpoint `{endpoint}`: it ends the host at the first colon");
+        return Err(RunError::Refused { url: url.to_owned(), status: None, why });
+    }
+    Ok(Told::Mqtt { url: format!("{scheme}://{host}:{port}"), account })
 }

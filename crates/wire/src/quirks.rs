@@ -11,6 +11,9 @@ use sinew_tool::{Content, ErrorKind, Outcome, ToolError};
 
 use crate::raw::{is_word, items, pick, string};
 
+/// A tool of firmware that never answers, because the board restarts.
+pub(crate) const REBOOT: &str = "self.reboot";
+
 /// An error as the board says it.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Fault {
@@ -90,6 +93,13 @@ impl Fault {
         self.message.starts_with("Unknown tool")
     }
 
+    /// The board saw the id of the request before, perhaps on another connection, and did nothing. Espressif's engine
+    /// remembers its last 64.
+    pub fn is_seen_id(&self) -> bool {
+        let message = self.message.to_ascii_lowercase();
+        message.contains("duplicate") && message.contains("id")
+    }
+
     /// The firmware has no codes, only these sentences.
     fn kind(&self) -> ErrorKind {
         const ABOUT_ARGUMENTS: [&str; 4] =
@@ -103,17 +113,17 @@ impl Fault {
         }
     }
 
-    pub fn into_error(self, tool: &str) -> ToolError {
+    pub fn into_error(self, tool: &str, noun: &str) -> ToolError {
         if let Some(standard) = ToolError::from_object(&self.data) {
             return standard;
         }
         let said = reason(&self.message);
         let message = match self.kind() {
-            ErrorKind::InvalidArguments => format!("the board refuses the arguments of `{tool}`: {said}"),
+            ErrorKind::InvalidArguments => format!("{noun} refuses the arguments of `{tool}`: {said}"),
             _ if self.is_unknown_tool() => format!(
-                "the board no longer knows `{tool}` although it listed it ({said}); its tools are being listed again, look at the new list"
+                "{noun} no longer knows `{tool}` although it listed it ({said}); its tools are being listed again, look at the new list"
             ),
-            _ => format!("the board could not do `{tool}`: {said}"),
+            _ => format!("{noun} could not do `{tool}`: {said}"),
         };
         let mut details = Map::new();
         if let Some(code) = self.code {
@@ -167,7 +177,7 @@ const ITEMS: usize = 64;
 const TREE_BYTES: usize = 256 << 10;
 
 /// Reads the `result` of a `tools/call`, whatever its shape.
-pub(crate) fn read_outcome(raw: &RawValue, tool: &str) -> Result<Outcome, ToolError> {
+pub(crate) fn read_outcome(raw: &RawValue, tool: &str, noun: &str) -> Result<Outcome, ToolError> {
     let text = raw.get();
     let names = ["content", "isError", "structuredContent", "_meta"];
     let [content, is_error, structured, meta] = match pick(text, names) {
@@ -179,8 +189,8 @@ pub(crate) fn read_outcome(raw: &RawValue, tool: &str) -> Result<Outcome, ToolEr
     let content = match content {
         None => Vec::new(),
         Some(content) => match items(content.get(), ITEMS) {
-            Ok(items) => items.into_iter().map(|item| read_item(item, tool)).collect::<Result<_, _>>()?,
-            Err(_) => vec![read_item(content, tool)?],
+            Ok(items) => items.into_iter().map(|item| read_item(item, tool, noun)).collect::<Result<_, _>>()?,
+            Err(_) => vec![read_item(content, tool, noun)?],
         },
     };
     let structured =
@@ -194,7 +204,7 @@ pub(crate) fn read_outcome(raw: &RawValue, tool: &str) -> Result<Outcome, ToolEr
     };
     let outcome = Outcome { content, structured, meta };
     let failed = is_error.is_some_and(|flag| flag.get() == "true" || is_word(flag, "true"));
-    if failed { Err(failure(outcome, tool)) } else { Ok(outcome) }
+    if failed { Err(failure(outcome, tool, noun)) } else { Ok(outcome) }
 }
 
 fn bare_outcome(raw: &RawValue) -> Outcome {
@@ -206,12 +216,12 @@ fn bare_outcome(raw: &RawValue) -> Outcome {
 }
 
 /// A result that says `isError`.
-fn failure(outcome: Outcome, tool: &str) -> ToolError {
+fn failure(outcome: Outcome, tool: &str, noun: &str) -> ToolError {
     if let Some(standard) = outcome.structured.as_ref().and_then(ToolError::from_object) {
         return standard;
     }
     let said = reason(&outcome.joined_text());
-    let error = ToolError::new(ErrorKind::ActionFailed, format!("the board could not do `{tool}`: {said}"));
+    let error = ToolError::new(ErrorKind::ActionFailed, format!("{noun} could not do `{tool}`: {said}"));
     error.with_details(outcome.structured.unwrap_or_default())
 }
 
@@ -222,7 +232,7 @@ fn object_in(text: &str) -> Option<Value> {
     candidate.then(|| serde_json::from_str(trimmed).ok())?
 }
 
-fn read_item(item: &RawValue, tool: &str) -> Result<Content, ToolError> {
+fn read_item(item: &RawValue, tool: &str, noun: &str) -> Result<Content, ToolError> {
     let as_it_is = |raw: &RawValue| string(raw).unwrap_or_else(|| raw.get().to_owned());
     let names = ["type", "text", "image", "data", "mimeType", "width", "height"];
     let Ok([Some(kind), text, image, picture @ ..]) = pick(item.get(), names) else {
@@ -235,7 +245,7 @@ fn read_item(item: &RawValue, tool: &str) -> Result<Content, ToolError> {
         let picture = image.map_or_else(|| read_picture(picture), read_nested_picture);
         return picture.ok_or_else(|| {
             let message =
-                format!("the board answered `{tool}`, but its picture is not base64 in `data`; mend its firmware");
+                format!("{noun} answered `{tool}`, but its picture is not base64 in `data`; fix its firmware");
             ToolError::new(ErrorKind::BadAnswer, message)
         });
     }
@@ -283,11 +293,11 @@ mod tests {
     use super::*;
 
     fn outcome(result: Value) -> Result<Outcome, ToolError> {
-        read_outcome(&serde_json::value::to_raw_value(&result).unwrap(), "t")
+        read_outcome(&serde_json::value::to_raw_value(&result).unwrap(), "t", "the board")
     }
 
     fn fault(error: Value) -> ToolError {
-        Fault::read(&serde_json::value::to_raw_value(&error).unwrap()).into_error("t")
+        Fault::read(&serde_json::value::to_raw_value(&error).unwrap()).into_error("t", "the board")
     }
 
     #[test]

@@ -28,7 +28,6 @@ use std::time::Duration;
 use sinew_tool::{Admission, Device, DeviceEvent, DeviceInfo, LeaveReason, Reach, Status, json};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, sleep, sleep_until};
-use tokio_tungstenite::tungstenite::Utf8Bytes;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -45,7 +44,7 @@ use self::lane::Post;
 use crate::flood::Bucket;
 use crate::hall::{Boards, Hall, Met};
 use crate::handle::{BoardDevice, Command, Parcel};
-use crate::pipe::Pipe;
+use crate::pipe::{Pipe, read_text};
 use crate::pump::Pump;
 use crate::roster::Turned;
 use crate::{board_family, greeting};
@@ -236,11 +235,8 @@ impl Desk {
             return;
         };
         let size = u32::try_from(message.payload.len()).unwrap_or(u32::MAX);
-        let Ok(text) = Utf8Bytes::try_from(message.payload) else {
-            return self.trouble(&device, "it published something that is not UTF-8; JSON was expected");
-        };
         let Ok(room) = self.room.clone().acquire_many_owned(size).await else { return };
-        let parcel = Parcel { text, _room: room };
+        let parcel = Parcel { heard: read_text(message.payload), _room: room };
         let is_heard = device.commands.push_within(Box::new(Command::Heard(parcel)), WAITING_TEXTS);
         if !is_heard && !device.commands.is_closed() {
             self.trouble(&device, "it says more than can be listened to; some of it was dropped");

@@ -11,7 +11,6 @@ use std::time::Duration;
 use sinew_tool::{Admission, DeviceId, DeviceInfo, DeviceKey, LeaveReason, Status, json};
 use tokio::sync::Semaphore;
 use tokio::time::{Instant, sleep, sleep_until};
-use tokio_tungstenite::tungstenite::Utf8Bytes;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -22,7 +21,7 @@ use super::words::{self, Server, Side, wish};
 use super::{Address, KEEP_ALIVE};
 use crate::hall::{Boards, Hall, Met};
 use crate::handle::{BoardDevice, Command, Parcel};
-use crate::pipe::Pipe;
+use crate::pipe::{Pipe, read_text};
 use crate::provider;
 use crate::pump::Pump;
 
@@ -286,12 +285,11 @@ impl Talk<'_> {
                     Packet::Publish(message) => {
                         pause.reset();
                         let size = u32::try_from(message.payload.len()).unwrap_or(u32::MAX);
-                        let Ok(text) = Utf8Bytes::try_from(message.payload) else { continue };
-                        if message.topic == self.rpc && is_farewell(&text) {
+                        if message.topic == self.rpc && is_farewell(&message.payload) {
                             return Ok(Ended::Final);
                         }
                         let Ok(room) = room.clone().acquire_many_owned(size).await else { continue };
-                        let parcel = Box::new(Command::Heard(Parcel { text, _room: room }));
+                        let parcel = Box::new(Command::Heard(Parcel { heard: read_text(message.payload), _room: room }));
                         self.device.commands.push_within(parcel, WAITING_TEXTS);
                     }
                     _ => {}
@@ -312,8 +310,9 @@ impl Talk<'_> {
     }
 }
 
-fn is_farewell(text: &str) -> bool {
-    text.len() < 256 && words::method(text).as_deref() == Some("notifications/disconnected")
+fn is_farewell(text: &[u8]) -> bool {
+    let is_said = |text: &str| words::method(text).as_deref() == Some("notifications/disconnected");
+    text.len() < 256 && std::str::from_utf8(text).is_ok_and(is_said)
 }
 
 pub(super) async fn open(

@@ -9,10 +9,9 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
-use tokio_tungstenite::tungstenite::Utf8Bytes;
 
 use super::codec::{Packet, Problem, Reader, Version, Writer};
-use crate::pipe::{Broken, FAREWELL_BYTES, FAREWELL_TIME, Farewell, Heard};
+use crate::pipe::{Broken, FAREWELL_BYTES, FAREWELL_TIME, Farewell, Heard, read_text};
 use crate::stream::Stream;
 
 /// Firmware sends no more than 8 KiB at once; what is longer comes in pieces.
@@ -149,14 +148,7 @@ impl Link {
                 if let Some(id) = id {
                     self.writer.acknowledge(id, out);
                 }
-                match Utf8Bytes::try_from(payload) {
-                    Ok(text) => self.heard.push_back(Heard::Text(text)),
-                    Err(_) => {
-                        let what = "the board published something that is not UTF-8; JSON was expected".to_owned();
-                        self.broken = Some(Broken::Rule(Farewell::NotText, what));
-                    }
-                }
-                return;
+                return self.heard.push_back(read_text(payload));
             }
             Packet::Disconnect => return self.heard.push_back(Heard::Farewell),
             Packet::Ping => self.writer.pong(out),

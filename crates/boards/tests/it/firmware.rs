@@ -5,7 +5,7 @@ use sinew_sim::board::{BoardConfig, Kind};
 use sinew_sim::firmware::Blueprint;
 use sinew_tool::{DeviceEvent, ErrorKind};
 
-use crate::support::{House, answered, call};
+use crate::support::{House, Played, answered, call};
 
 fn blueprint() -> Blueprint {
     let mut tools: Vec<_> = (0..60)
@@ -41,4 +41,32 @@ async fn firmware_is_served_over_websocket_and_mqtt_with_and_without_a_subscript
         let said = house.close().await;
         assert!(!said.iter().any(|event| matches!(event, DeviceEvent::Said(..))), "nothing to complain of");
     }
+}
+
+#[tokio::test]
+async fn a_board_that_refuses_ids_it_has_seen_has_its_tools_on_every_connection() {
+    let mut house = House::open().await;
+    let luck = "strict-ids".parse().expect("luck");
+    house.switch_on(BoardConfig { luck, ..house.board("aa:bb:cc:dd:ee:01", Kind::Companion) });
+    for _ in 0..3 {
+        let device = house.joined().await;
+        assert!(device.tools().len() > 0);
+        answered(call(&device, "self.get_device_status", json!({}))).await.expect("a status");
+        // The same board again takes its place, and is pushed out in turn.
+        drop(Played::knock(&house.url(), "aa:bb:cc:dd:ee:01").await);
+        house.left().await;
+    }
+    house.close().await;
+}
+
+#[tokio::test]
+async fn a_false_wake_word_over_mqtt_does_not_stream_for_ever() {
+    let mut house = House::open().await;
+    let luck = "wake".parse().expect("luck");
+    house.switch_on(BoardConfig { luck, url: house.mqtt_url(), ..house.board("aa:bb:cc:dd:ee:01", Kind::Relay) });
+    let device = house.joined().await;
+    house.said("listen").await;
+    house.said("goodbye").await;
+    answered(call(&device, "self.get_relays", json!({}))).await.expect("its tools stay");
+    house.close().await;
 }

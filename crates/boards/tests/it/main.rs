@@ -10,6 +10,7 @@ mod broker;
 mod calls;
 mod door;
 mod firmware;
+mod line;
 mod luck;
 mod mcp_mqtt;
 mod mosquitto;

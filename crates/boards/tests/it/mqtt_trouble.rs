@@ -55,14 +55,6 @@ async fn publishes_of_wrong_quality_size_or_kind_end_the_connection_with_a_reaso
         assert!(why.contains("10000 bytes"), "{why}");
         assert_eq!(code, (version == 5).then_some(0x95));
         house.close().await;
-
-        let mut house = House::open().await;
-        let (mut client, witness) = with_witness(&mut house, version).await;
-        client.publish(0, &[0xff, 0xfe]).await;
-        let (why, code) = ended(&mut house, &mut client, &witness).await;
-        assert!(why.contains("UTF-8"), "{why}");
-        assert_eq!(code, (version == 5).then_some(0x99));
-        house.close().await;
     }
 }
 

@@ -81,7 +81,7 @@ async fn a_provider_joins_as_a_device_and_its_tools_can_be_called() {
         (info.family.name.as_str(), info.name.as_str(), info.version.as_str()),
         ("provider", "Weather Server", "3.1")
     );
-    assert_eq!(info.admission, device_token("weather"));
+    assert_eq!(info.admission, device_token("provider:weather"));
     assert_eq!(device.tools().len(), 2);
 
     let pending = call(&device, "weather.now", json!({"a": 1}));

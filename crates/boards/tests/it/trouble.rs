@@ -3,12 +3,13 @@
 use std::time::Duration;
 
 use futures_util::SinkExt;
-use serde_json::json;
+use serde_json::{Value, json};
 use sinew_tool::{DeviceEvent, ErrorKind, LeaveReason};
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::protocol::frame::Frame;
 use tokio_tungstenite::tungstenite::protocol::frame::coding::{Data, OpCode};
 
+use crate::mqtt::Client;
 use crate::support::{House, answered, call, soon};
 
 #[tokio::test]
@@ -70,15 +71,32 @@ async fn an_error_as_firmware_writes_it_is_understood() {
 }
 
 #[tokio::test]
-async fn text_that_is_not_utf8_closes_the_connection_with_the_reason() {
+async fn answers_that_are_not_utf8_are_read_as_far_as_they_can_be() {
     let mut house = House::open().await;
-    let (mut played, _) = house.played("aa").await;
-    let frame = Frame::message(vec![0xff, 0xfe, 0x80], OpCode::Data(Data::Text), true);
+    let (mut played, device) = house.played("aa").await;
+    let mut client = Client::admitted(&house, "bb").await;
+    client.introduce().await;
+    let over_mqtt = house.joined().await;
+    let answer = |id: &Value| {
+        let text = json!({"type": "mcp", "payload": {"jsonrpc": "2.0", "id": id, "result": {"content": [{"type": "text", "text": "caf#"}]}}});
+        text.to_string()
+            .into_bytes()
+            .into_iter()
+            .map(|byte| if byte == b'#' { 0xe9 } else { byte })
+            .collect::<Vec<u8>>()
+    };
+    let pending = call(&device, "echo", json!({}));
+    let request = played.asked("tools/call").await;
+    let frame = Frame::message(answer(&request["id"]), OpCode::Data(Data::Text), true);
     played.socket.send(Message::Frame(frame)).await.expect("sent");
-    let (code, reason) = played.closed().await.expect("a reason");
-    assert_eq!(code, 1007);
-    assert!(reason.contains("UTF-8"), "{reason}");
-    assert!(matches!(house.left().await.1, LeaveReason::Dismissed(_)));
+    assert_eq!(answered(pending).await.expect("an answer").joined_text(), "caf\u{fffd}");
+    assert!(house.said("warning").await.body["message"].as_str().is_some_and(|why| why.contains("UTF-8")));
+
+    let pending = call(&over_mqtt, "echo", json!({}));
+    let request = client.asked("tools/call").await;
+    client.publish(0, &answer(&request["payload"]["id"])).await;
+    assert_eq!(answered(pending).await.expect("an answer").joined_text(), "caf\u{fffd}");
+    assert!(house.said("warning").await.body["message"].as_str().is_some_and(|why| why.contains("UTF-8")));
     house.close().await;
 }
 

@@ -14,11 +14,19 @@ pub(super) struct Flight {
     pub what: What,
 }
 
-/// `again` is true for the second try.
+/// `again` is true for the second try. `text` is the request up to its id.
 pub(super) enum What {
     Initialize { again: bool },
     Page { again: bool },
-    Call { ticket: Ticket, tool: Box<str> },
+    Call { ticket: Ticket, tool: Box<str>, text: Box<str>, again: bool },
+}
+
+impl What {
+    pub fn is_again(&self) -> bool {
+        match self {
+            What::Initialize { again } | What::Page { again } | What::Call { again, .. } => *again,
+        }
+    }
 }
 
 /// A call that waits for its turn.
@@ -49,15 +57,22 @@ pub(super) struct Flights {
     /// Requests given up not long ago, to tell a late answer from a doubled one.
     abandoned: VecDeque<i32>,
     next_id: i32,
+    /// Requests of this session.
+    launched: u32,
     next_ticket: u64,
 }
+
+/// So far ids jump after one that the board has seen before: further than such engines remember.
+const JUMP: i32 = 1000;
 
 /// Enough to recognise late answers of a slow board; it costs nothing while no call is given up.
 const ABANDONED: usize = 16;
 
 impl Flights {
-    pub fn new() -> Flights {
-        Flights { current: None, queue: VecDeque::new(), abandoned: VecDeque::new(), next_id: 1, next_ticket: 1 }
+    pub fn new(first_id: i32) -> Flights {
+        let next_id = first_id.max(1);
+        let (queue, abandoned) = (VecDeque::new(), VecDeque::new());
+        Flights { current: None, queue, abandoned, next_id, launched: 0, next_ticket: 1 }
     }
 
     pub fn ticket(&mut self) -> Ticket {
@@ -69,8 +84,15 @@ impl Flights {
     pub fn launch(&mut self, what: What, asked: Moment, deadline: Moment) -> i32 {
         let id = self.next_id;
         self.next_id = id.checked_add(1).unwrap_or(1);
+        self.launched = self.launched.saturating_add(1);
         self.current = Some(Flight { id, asked, deadline, what });
         id
+    }
+
+    /// The board saw the last id before, on another connection.
+    pub fn jump(&mut self) {
+        self.next_id = self.next_id.checked_add(JUMP).unwrap_or(JUMP);
+        self.launched = self.launched.saturating_add(JUMP.unsigned_abs());
     }
 
     pub fn claim(&mut self, id: i64) -> Owner {
@@ -83,7 +105,13 @@ impl Flights {
             self.abandoned.remove(index);
             return Owner::Late;
         }
-        if (1..i64::from(self.next_id)).contains(&id) { Owner::Duplicate } else { Owner::Stray }
+        if self.is_past(id) { Owner::Duplicate } else { Owner::Stray }
+    }
+
+    /// Whether this session has used the id; ids go round at their end.
+    fn is_past(&self, id: i64) -> bool {
+        let age = (i64::from(self.next_id) - id).rem_euclid(i64::from(i32::MAX));
+        (1..=i64::from(i32::MAX)).contains(&id) && (1..=i64::from(self.launched)).contains(&age)
     }
 
     /// The flight is given up; an answer to it will be late.
@@ -137,15 +165,34 @@ mod tests {
 
     #[test]
     fn ids_stay_positive_and_turn_round_at_the_end() {
-        let mut flights = Flights::new();
-        flights.next_id = i32::MAX;
+        let mut flights = Flights::new(i32::MAX);
         let mut launch = || flights.launch(What::Page { again: false }, Moment(0), Moment(1));
         assert_eq!([launch(), launch(), launch()], [i32::MAX, 1, 2]);
+        assert!(matches!(flights.claim(i64::from(i32::MAX)), Owner::Duplicate));
+        assert!(matches!(flights.claim(3), Owner::Stray));
+    }
+
+    #[test]
+    fn sixteen_requests_given_up_are_remembered_and_no_more() {
+        let mut flights = Flights::new(1);
+        for _ in 0..17 {
+            flights.launch(What::Page { again: false }, Moment(0), Moment(1));
+            flights.abandon();
+        }
+        assert!(matches!(flights.claim(1), Owner::Duplicate), "the oldest is forgotten");
+        assert!((2..=17).all(|id| matches!(flights.claim(id), Owner::Late)));
+    }
+
+    #[test]
+    fn a_first_id_that_is_not_positive_is_one() {
+        for first in [0, -5] {
+            assert_eq!(Flights::new(first).launch(What::Page { again: false }, Moment(0), Moment(1)), 1);
+        }
     }
 
     #[test]
     fn an_answer_is_mine_then_double_and_after_giving_up_late_then_double() {
-        let mut flights = Flights::new();
+        let mut flights = Flights::new(i32::MAX - 1);
         let id = i64::from(flights.launch(What::Initialize { again: false }, Moment(0), Moment(1)));
         assert!(matches!(flights.claim(id), Owner::Flight(_)));
         assert!(matches!(flights.claim(id), Owner::Duplicate));
@@ -153,7 +200,7 @@ mod tests {
         assert!(flights.abandon().is_some());
         assert!(matches!(flights.claim(id), Owner::Late));
         assert!(matches!(flights.claim(id), Owner::Duplicate));
-        for never_asked in [0, -1, 77, i64::MAX] {
+        for never_asked in [0, -1, 2, 77, i64::from(i32::MAX) - 2, i64::MAX] {
             assert!(matches!(flights.claim(never_asked), Owner::Stray));
         }
     }

@@ -28,6 +28,9 @@ pub use session::Session;
 pub struct Config {
     /// Our name for this session; the board learns it from our hello.
     pub session_id: String,
+    /// The id of the first request; 1 where it is not positive. Some engines refuse an id that they saw lately, also on
+    /// an earlier connection, so it should be another for each session, for example from the clock.
+    pub first_id: i32,
     pub transport: Transport,
     pub vision: Option<Vision>,
     /// Messages travel as they are, without the envelope and without a hello: the other end is a tool
@@ -58,6 +61,8 @@ pub struct Limits {
     pub queue: usize,
     /// How long the board may take over `initialize` and over each page; each is asked twice.
     pub setup_time: Duration,
+    /// How long a conversation over a WebSocket may go on without a call: firmware streams its microphone meanwhile.
+    pub talk_time: Duration,
 }
 
 impl Default for Limits {
@@ -71,6 +76,7 @@ impl Default for Limits {
             list_bytes: 256 << 10,
             queue: 64,
             setup_time: Duration::from_secs(10),
+            talk_time: Duration::from_secs(60),
         }
     }
 }
@@ -105,6 +111,8 @@ pub enum Event {
     Notified(Notice),
     /// Something was wrong and has been worked around, or left out. For the log.
     Warned(String),
+    /// The board talks to nobody; the connection, which exists for the conversation, should be closed in order.
+    TalkEnded,
     /// The session is over, and why. Nothing but answers to new calls comes after this.
     Closed(String),
 }

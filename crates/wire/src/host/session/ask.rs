@@ -7,9 +7,9 @@ use serde_json::{Value, json};
 use sinew_tool::{Args, ErrorKind, ToolError};
 
 use super::{Phase, Session};
-use crate::host::flight::{Waiting, What};
+use crate::host::flight::{Flight, Waiting, What};
 use crate::host::listing::Listing;
-use crate::host::{Event, Output, Ready};
+use crate::host::{Event, Moment, Output, Ready};
 use crate::quirks::{Fault, clip};
 use crate::words::{PROTOCOL_VERSION, Transport};
 
@@ -20,6 +20,10 @@ const RELIST_GAP: Duration = Duration::from_millis(250);
 /// chosen for the work itself; with less than a quarter of it an answer in time is unlikely, and the
 /// caller would be left not knowing whether the call had its effect, where now it knows that it had none.
 const USEFUL_PART: u32 = 4;
+
+/// Over MQTT a conversation is ended so long after it began: nobody here answers speech, and the microphone would stream
+/// on. Time enough for firmware to open it.
+const TALK_OVER_MQTT: Duration = Duration::from_secs(3);
 
 const NO_MCP: &str =
     "the board does not offer MCP or does not answer it, so it has no tools; its firmware must offer `features.mcp`";
@@ -70,7 +74,7 @@ impl Session {
         let mut listing = Listing::new();
         if let Some(fault) = fault {
             // Firmware keeps no state between requests, so its tools may be listed all the same.
-            listing.warn(format!("the board refuses `initialize`: {}", clip(&fault.message)));
+            listing.warn(format!("{} refuses `initialize`: {}", self.noun(), clip(&fault.message)));
         }
         let info = said.get("serverInfo").unwrap_or(&Value::Null);
         let text = |key: &str| info.get(key).and_then(Value::as_str).map(clip).unwrap_or_default();
@@ -90,15 +94,30 @@ impl Session {
         }
     }
 
+    /// The board refused a request because it saw the id before; nothing was done, so it is asked again under another.
+    pub(super) fn ask_under_another_id(&mut self, flight: Flight) {
+        self.flights.jump();
+        match flight.what {
+            What::Initialize { .. } => self.send_initialize(true),
+            What::Page { .. } => self.send_page(true),
+            What::Call { ticket, tool, text, .. } => {
+                let what = What::Call { ticket, tool, text, again: true };
+                self.launch_call(what, flight.asked, flight.deadline);
+            }
+        }
+    }
+
     /// `initialize` or a page got no usable answer: asked once more, then given up.
     pub(super) fn setup_unanswered(&mut self, what: What, why: &str) {
         let nothing_read = self.listing.as_ref().is_none_or(|listing| listing.is_empty());
         match what {
             What::Initialize { again: false } => self.send_initialize(true),
-            What::Initialize { again: true } => self.give_up(format!("the board does not answer `initialize`: {why}")),
+            What::Initialize { again: true } => {
+                self.give_up(format!("{} does not answer `initialize`: {why}", self.noun()));
+            }
             What::Page { again: false } => self.send_page(true),
             What::Page { again: true } if self.phase == Phase::Opening && nothing_read => {
-                self.give_up(format!("the board does not answer `tools/list`: {why}"));
+                self.give_up(format!("{} does not answer `tools/list`: {why}", self.noun()));
             }
             What::Page { again: true } => self.break_listing(why),
             What::Call { .. } => {}
@@ -132,8 +151,11 @@ impl Session {
     }
 
     fn finish_listing(&mut self) {
-        let Some(listing) = self.listing.take() else { return };
+        let Some(mut listing) = self.listing.take() else { return };
         self.relist_after = self.now + RELIST_GAP;
+        if listing.is_empty() {
+            listing.warn(format!("{} lists no tools", self.noun()));
+        }
         let (tools, warnings) = listing.finish();
         let former = self.tools.replace(tools.digest());
         if self.phase == Phase::Opening {
@@ -174,22 +196,29 @@ impl Session {
     }
 
     fn send_call(&mut self) {
-        let (ticket, tool, mut text, asked, deadline) = loop {
+        let (ticket, tool, text, asked, deadline) = loop {
             let Some(Waiting { ticket, tool, text, asked, deadline }) = self.flights.dequeue() else { return };
             let budget = deadline.since(asked);
             if deadline.since(self.now) >= budget / USEFUL_PART {
                 break (ticket, tool, text, asked, deadline);
             }
             let message = format!(
-                "`{tool}` was not sent; the board was busy the whole time, and of {:.1} s too little is left for an answer; try again later",
+                "`{tool}` was not sent; {} was busy the whole time, and of {:.1} s too little is left for an answer; try again later",
+                self.noun(),
                 budget.as_secs_f32()
             );
             self.answer(ticket, Err(ToolError::new(ErrorKind::Busy, message)));
         };
-        let id = self.flights.launch(What::Call { ticket, tool }, asked, deadline);
+        self.stats.calls += 1;
+        self.launch_call(What::Call { ticket, tool, text: text.into(), again: false }, asked, deadline);
+    }
+
+    fn launch_call(&mut self, call: What, asked: Moment, deadline: Moment) {
+        let What::Call { text, .. } = &call else { return };
+        let mut text = String::from(&**text);
+        let id = self.flights.launch(call, asked, deadline);
         text.push_str(&id.to_string());
         let text = self.whole(text);
-        self.stats.calls += 1;
         self.out.push_back(Output::Send(text));
     }
 
@@ -200,12 +229,13 @@ impl Session {
         let refuse = |kind, message: String| Err(ToolError::new(kind, message));
         match self.phase {
             Phase::Closed => {
-                return refuse(ErrorKind::DeviceAway, format!("the board is not connected; `{tool}` was not sent"));
+                let message = format!("{} is not connected; `{tool}` was not sent", self.noun());
+                return refuse(ErrorKind::DeviceAway, message);
             }
             Phase::Plain => return refuse(ErrorKind::Unsupported, NO_MCP.to_owned()),
             _ if queued >= self.config.limits.queue => {
                 let message =
-                    format!("{queued} calls wait for this board already; `{tool}` was not sent, try again later");
+                    format!("{queued} calls wait for {} already; `{tool}` was not sent, try again later", self.noun());
                 return refuse(ErrorKind::Busy, message);
             }
             _ => {}
@@ -222,6 +252,40 @@ impl Session {
             return refuse(ErrorKind::TooLarge, message);
         }
         Ok(text)
+    }
+
+    // ---- conversations ----
+
+    /// The board said hello over MQTT, or streams its microphone over a WebSocket.
+    pub(super) fn talk(&mut self) {
+        if self.talk_ends.is_none() && !self.config.bare {
+            let time = match self.config.transport {
+                Transport::Udp => TALK_OVER_MQTT,
+                Transport::WebSocket => self.config.limits.talk_time,
+            };
+            self.talk_ends = Some(self.now + time);
+        }
+    }
+
+    pub(super) fn end_talk(&mut self) {
+        if self.talk_ends.take_if(|end| *end <= self.now).is_none() || self.phase == Phase::Closed {
+            return;
+        }
+        if self.config.transport == Transport::WebSocket {
+            return self.out.push_back(Output::Event(Event::TalkEnded));
+        }
+        if !std::mem::replace(&mut self.alerted, true) {
+            let alert = json!({
+                "type": "alert",
+                "status": "Sinew",
+                "message": "There is no voice service here. The tools of this board work.",
+                "emotion": "neutral",
+            });
+            self.out.push_back(Output::Send(alert.to_string()));
+        }
+        let goodbye = json!({"type": "goodbye", "session_id": self.config.session_id});
+        self.out.push_back(Output::Send(goodbye.to_string()));
+        self.greeted = false;
     }
 
     // ---- courtesies ----

@@ -91,7 +91,7 @@ impl Session {
     fn hear_empty(&mut self, frame: &Frame<'_>, problem: &str) {
         self.garbled(problem);
         let id = frame.id.and_then(|id| quirks::read_id(id.get()));
-        let problem = "the answer has neither `result` nor `error`; look at the board's state before trying again";
+        let problem = "the answer has neither `result` nor `error`; look at its state before trying again";
         self.spoil(id, ErrorKind::BadAnswer, problem);
     }
 
@@ -107,7 +107,7 @@ impl Session {
         self.spoil(
             quirks::find_id(text),
             ErrorKind::BadAnswer,
-            "the answer arrived broken; look at the board's state before trying again",
+            "the answer arrived broken; look at its state before trying again",
         );
     }
 
@@ -117,8 +117,9 @@ impl Session {
             return;
         }
         match self.flights.current.take().map(|flight| flight.what) {
-            Some(What::Call { ticket, tool }) => {
-                self.answer(ticket, Err(ToolError::new(kind, format!("the board answered `{tool}`, but {problem}"))));
+            Some(What::Call { ticket, tool, .. }) => {
+                let message = format!("{} answered `{tool}`, but {problem}", self.noun());
+                self.answer(ticket, Err(ToolError::new(kind, message)));
             }
             Some(setup) => self.setup_unanswered(setup, problem),
             None => {}
@@ -164,6 +165,9 @@ impl Session {
         })));
         self.out.push_back(Output::Reply(self.our_hello()));
         self.greeted = true;
+        if self.config.transport == Transport::Udp {
+            self.talk();
+        }
         match self.phase {
             Phase::Silent | Phase::Plain if mcp => self.become_capable(),
             Phase::Silent => self.become_plain(),
@@ -186,6 +190,11 @@ impl Session {
         let is_goodbye = kind == "goodbye";
         let ends = is_goodbye && self.config.transport == Transport::WebSocket;
         self.greeted &= !is_goodbye;
+        match kind.as_str() {
+            "goodbye" => self.talk_ends = None,
+            "listen" => self.talk(),
+            _ => {}
+        }
         self.notice(kind, text, |mut body| {
             if let Some(members) = body.as_object_mut() {
                 members.shift_remove("type");
@@ -229,20 +238,26 @@ impl Session {
             Owner::Stray => return self.stats.stray_answers += 1,
         };
         self.stats.answers += 1;
+        if let Err(fault) = &answer
+            && fault.is_seen_id()
+            && !flight.what.is_again()
+        {
+            return self.ask_under_another_id(flight);
+        }
         match (flight.what, answer) {
-            (What::Call { ticket, tool }, Ok(result)) => {
-                let outcome = quirks::read_outcome(result, &tool);
+            (What::Call { ticket, tool, .. }, Ok(result)) => {
+                let outcome = quirks::read_outcome(result, &tool, self.noun());
                 self.answer(ticket, outcome);
             }
-            (What::Call { ticket, tool }, Err(fault)) => {
+            (What::Call { ticket, tool, .. }, Err(fault)) => {
                 self.relist |= fault.is_unknown_tool();
-                self.answer(ticket, Err(fault.into_error(&tool)));
+                self.answer(ticket, Err(fault.into_error(&tool, self.noun())));
             }
             (What::Initialize { .. }, Ok(result)) => self.initialized(tree(result), None),
             (What::Initialize { .. }, Err(fault)) => self.initialized(Value::Null, Some(fault)),
             (What::Page { .. }, Ok(page)) => self.listed(page),
             (What::Page { .. }, Err(fault)) => {
-                self.break_listing(&format!("the board says `{}`", clip(&fault.message)))
+                self.break_listing(&format!("{} says `{}`", self.noun(), clip(&fault.message)))
             }
         }
     }

@@ -12,7 +12,7 @@ use sinew_tool::{Args, Digest, ErrorKind, Outcome, ToolError};
 
 use super::flight::{Flight, Flights, Waiting, What};
 use super::listing::Listing;
-use super::{Config, Event, Moment, Output, Stats, Ticket};
+use super::{Config, Event, Moment, Output, Stats, Ticket, Transport};
 use crate::quirks;
 
 /// One connected board. See the [module](super) for how to drive it.
@@ -29,6 +29,10 @@ pub struct Session {
     name_and_version: Option<Box<(String, String)>>,
     /// A conversation is under way: the board has heard our hello, and over MQTT said no goodbye since.
     greeted: bool,
+    /// When the conversation under way ends: over MQTT soon after the hello, over a WebSocket after a time without a call.
+    talk_ends: Option<Moment>,
+    /// The board was shown once that nobody talks here.
+    alerted: bool,
     /// No call is sent, because earlier texts have not left yet.
     held: bool,
     /// The tool list is to be read again.
@@ -63,12 +67,14 @@ const WARNINGS_PER_MINUTE: u32 = 30;
 impl Session {
     pub fn new(config: Config, now: Moment) -> Session {
         Session {
+            flights: Flights::new(config.first_id),
             config,
             phase: Phase::Silent,
-            flights: Flights::new(),
             listing: None,
             name_and_version: None,
             greeted: false,
+            talk_ends: None,
+            alerted: false,
             held: false,
             relist: false,
             relist_after: now,
@@ -103,25 +109,34 @@ impl Session {
             return;
         }
         match quirks::binary_json(bytes) {
-            None => self.stats.audio_frames += 1,
+            None => {
+                self.stats.audio_frames += 1;
+                self.talk();
+            }
             Some(json) => match std::str::from_utf8(json) {
                 Ok(text) => self.handle_text(self.now, text),
-                Err(_) => self.garbled("a binary frame is marked as JSON but is not UTF-8"),
+                Err(_) => self.handle_lossy(self.now, &String::from_utf8_lossy(json)),
             },
         }
+    }
+
+    /// The board sent text that is not UTF-8, and what could not be read of it was replaced. Firmware passes names of
+    /// networks on as they are.
+    pub fn handle_lossy(&mut self, now: Moment, text: &str) {
+        self.now = self.now.max(now);
+        self.warn("a message was not UTF-8; what could not be read of it was replaced".to_owned());
+        self.handle_text(now, text);
     }
 
     /// Time has passed.
     pub fn handle_time(&mut self, now: Moment) {
         self.now = self.now.max(now);
+        self.end_talk();
         while let Some(waiting) = self.flights.expired(self.now) {
             let waited = self.now.since(waiting.asked).as_secs_f32();
-            let cause = if self.phase == Phase::Open {
-                "behind other calls to this board"
-            } else {
-                "for the board to be ready"
-            };
-            let message = format!("`{}` waited {waited:.1} s {cause} and was not sent; try again later", waiting.tool);
+            let cause = if self.phase == Phase::Open { "behind other calls to" } else { "for" };
+            let (tool, noun) = (&waiting.tool, self.noun());
+            let message = format!("`{tool}` waited {waited:.1} s {cause} {noun} and was not sent; try again later");
             self.answer(waiting.ticket, Err(ToolError::new(ErrorKind::Busy, message)));
         }
         if self.flights.current.as_ref().is_some_and(|flight| flight.deadline <= self.now)
@@ -130,10 +145,17 @@ impl Session {
             self.stats.timeouts += 1;
             let took = flight.deadline.since(flight.asked).as_secs_f32();
             match flight.what {
-                What::Call { ticket, tool } => {
+                What::Call { ticket, tool, .. } => {
                     self.call_off(flight.id, "no answer in time");
+                    let noun = self.noun();
+                    let hint = match self.config.transport {
+                        Transport::WebSocket if !self.config.bare => {
+                            " (firmware sends no answer over 65,535 bytes over a WebSocket)"
+                        }
+                        _ => "",
+                    };
                     let message = format!(
-                        "the board gave no answer to `{tool}` within {took:.1} s; it may still be busy with it, look before trying again"
+                        "{noun} gave no answer to `{tool}` within {took:.1} s; it may still be busy with it{hint}, look before trying again"
                     );
                     self.answer(ticket, Err(ToolError::new(ErrorKind::Timeout, message)));
                 }
@@ -150,6 +172,9 @@ impl Session {
         match self.call_text(tool, args) {
             Ok(text) => {
                 let deadline = self.now + budget;
+                if self.talk_ends.is_some() && self.config.transport == Transport::WebSocket {
+                    self.talk_ends = Some(self.now + self.config.limits.talk_time.max(budget));
+                }
                 self.flights.enqueue(Waiting { ticket, tool: tool.into(), text, asked: self.now, deadline });
                 self.advance();
             }
@@ -203,11 +228,22 @@ impl Session {
         self.out = VecDeque::new();
         let may_list = self.relist && self.phase == Phase::Open && self.flights.current.is_none();
         let relist_at = may_list.then_some(self.relist_after);
-        Output::Wait(self.flights.deadline().into_iter().chain(relist_at).min())
+        let talk_ends = self.talk_ends.filter(|_| self.phase != Phase::Closed);
+        Output::Wait(self.flights.deadline().into_iter().chain(relist_at).chain(talk_ends).min())
     }
 
     pub fn stats(&self) -> Stats {
         self.stats
+    }
+
+    /// Whether the owner waits for an answer of the board, and not only for time to pass.
+    pub fn is_asking(&self) -> bool {
+        self.flights.current.is_some() || self.flights.queued() > 0 || self.relist
+    }
+
+    /// What the other end is called in errors.
+    fn noun(&self) -> &'static str {
+        if self.config.bare { "the tool provider" } else { "the board" }
     }
 
     fn answer(&mut self, ticket: Ticket, answer: Result<Outcome, ToolError>) {
@@ -253,14 +289,19 @@ impl Session {
         }
         self.phase = Phase::Closed;
         self.listing = None;
-        if let Some(Flight { what: What::Call { ticket, tool }, .. }) = self.flights.abandon() {
-            let message =
-                format!("the board went away while it was busy with `{tool}`{cause}; look before trying again");
-            self.answer(ticket, Err(ToolError::new(ErrorKind::DeviceLost, message)));
+        let noun = self.noun();
+        if let Some(Flight { what: What::Call { ticket, tool, .. }, .. }) = self.flights.abandon() {
+            let message = format!("{noun} went away while it was busy with `{tool}`{cause}; look before trying again");
+            let answer = match &*tool {
+                // Firmware restarts without an answer.
+                quirks::REBOOT => Ok(Outcome::text("The board went away to restart.")),
+                _ => Err(ToolError::new(ErrorKind::DeviceLost, message)),
+            };
+            self.answer(ticket, answer);
         }
         while let Some(waiting) = self.flights.dequeue() {
             let message =
-                format!("the board went away before `{}` was sent{cause}; try again once it is back", waiting.tool);
+                format!("{noun} went away before `{}` was sent{cause}; try again once it is back", waiting.tool);
             self.answer(waiting.ticket, Err(ToolError::new(ErrorKind::DeviceAway, message)));
         }
         self.out.push_back(Output::Event(Event::Closed(why)));

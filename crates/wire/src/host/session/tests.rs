@@ -476,8 +476,9 @@ fn noise_is_counted_and_warned_about() {
     desk.session.handle_binary(&[&[0, 2, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1][..], &[0xff]].concat());
     desk.drain();
     assert_eq!(desk.session.stats().garbled_frames, 11);
-    assert_eq!(desk.warnings(), 11);
-    assert_eq!(desk.events.len(), 11);
+    // What is not UTF-8 is told too.
+    assert_eq!(desk.warnings(), 12);
+    assert_eq!(desk.events.len(), 12);
 }
 
 #[test]
@@ -638,4 +639,139 @@ fn a_provider_is_spoken_to_without_envelope_and_without_hello() {
     // An envelope is no message here, whatever is in it.
     desk.says(json!({"type": "mcp", "payload": {"jsonrpc": "2.0", "id": 1, "method": "ping"}}));
     assert_eq!((desk.sent.len(), desk.session.stats().garbled_frames), (6, 1));
+}
+
+// ---- ids ----
+
+#[test]
+fn requests_are_numbered_from_the_first_id_on() {
+    let mut desk = Desk::new(Config { first_id: 5000, ..Config::default() });
+    desk.says(json!({"type": "hello", "features": {"mcp": true}}));
+    desk.answers(5000, json!({}));
+    desk.answers(5001, json!({"tools": [{"name": "a"}]}));
+    let ticket = desk.call("a");
+    desk.answers(5002, json!({"content": []}));
+    assert_eq!(desk.kinds(), [(ticket, None)]);
+}
+
+#[test]
+fn a_request_whose_id_was_seen_is_asked_once_more_under_another() {
+    let seen = "duplicate request id in session";
+    let mut desk = Desk::new(Config::default());
+    desk.says(json!({"type": "hello", "features": {"mcp": true}}));
+    desk.refuses(1, seen);
+    desk.answers(1002, json!({}));
+    desk.refuses(1003, seen);
+    desk.answers(2004, json!({"tools": [{"name": "a"}]}));
+    assert_eq!(desk.tools(), Some(vec!["a"]));
+    desk.sent.clear();
+    let ticket = desk.call("a");
+    desk.refuses(2005, seen);
+    assert_eq!(desk.sent[1]["payload"]["params"], desk.sent[0]["payload"]["params"]);
+    desk.answers(3006, json!({"content": []}));
+    assert_eq!(desk.kinds(), [(ticket, None)]);
+
+    // Refused again, the caller learns of it.
+    let ticket = desk.call("a");
+    desk.refuses(3007, seen);
+    desk.refuses(4008, seen);
+    assert_eq!(desk.kinds(), [(ticket, Some(ErrorKind::ActionFailed))]);
+}
+
+#[test]
+fn a_board_that_lists_no_tools_is_a_reason_to_warn() {
+    let mut desk = Desk::new(Config::default());
+    desk.says(json!({"type": "hello", "features": {"mcp": true}}));
+    desk.answers(1, json!({}));
+    desk.answers(2, json!({"tools": []}));
+    let warned = |event: &Event| matches!(event, Event::Ready(ready) if ready.warnings.len() == 1);
+    assert!(desk.events.iter().any(warned), "{:?}", desk.events);
+}
+
+// ---- conversations ----
+
+#[test]
+fn a_conversation_over_mqtt_is_ended_with_its_name_and_one_alert() {
+    let mut desk = Desk::new(Config { session_id: "s9".to_owned(), transport: Transport::Udp, ..Config::default() });
+    desk.session.begin(Moment(0));
+    desk.drain();
+    desk.answers(1, json!({}));
+    desk.answers(2, json!({"tools": [{"name": "a"}]}));
+    desk.sent.clear();
+    for (second, kinds) in [(0, vec!["alert", "goodbye"]), (10, vec!["goodbye"])] {
+        desk.at(second);
+        desk.says(json!({"type": "hello", "version": 3, "transport": "udp", "features": {"mcp": true}}));
+        desk.sent.clear();
+        desk.at(second + 2);
+        assert!(desk.sent.iter().all(|sent| sent["type"] == "mcp"), "{:?}", desk.sent);
+        desk.sent.clear();
+        desk.at(second + 3);
+        let said: Vec<&Value> = desk.sent.iter().filter(|sent| sent["type"] != "mcp").collect();
+        assert_eq!(said.iter().map(|said| said["type"].as_str().unwrap()).collect::<Vec<_>>(), kinds);
+        assert_eq!(said.last().unwrap()["session_id"], "s9");
+        desk.sent.clear();
+    }
+}
+
+#[test]
+fn a_conversation_that_the_board_ends_is_not_ended_again() {
+    let mut desk = Desk::new(Config { transport: Transport::Udp, ..Config::default() });
+    desk.says(json!({"type": "hello", "transport": "udp"}));
+    desk.says(json!({"type": "goodbye"}));
+    desk.sent.clear();
+    desk.at(60);
+    assert!(desk.sent.is_empty());
+}
+
+#[test]
+fn a_board_that_streams_over_a_websocket_without_a_call_is_to_be_let_go() {
+    let ended = |desk: &Desk| desk.events.contains(&Event::TalkEnded);
+    let mut desk = Desk::ready(Config::default());
+    desk.at(600);
+    assert!(!ended(&desk), "a board that does not talk stays");
+    desk.session.handle_binary(&[0; 40]);
+    desk.says(json!({"type": "listen", "state": "start"}));
+    desk.at(659);
+    assert!(!ended(&desk));
+    let ticket = desk.call("a");
+    desk.answers(3, json!({"content": []}));
+    assert_eq!(desk.kinds(), [(ticket, None)]);
+    desk.at(718);
+    assert!(!ended(&desk), "a call goes on");
+    desk.at(719);
+    assert!(ended(&desk));
+}
+
+#[test]
+fn a_reboot_is_done_when_the_board_goes_away() {
+    let mut desk = Desk::ready(Config::default());
+    let (reboot, waiting) = (desk.call("self.reboot"), desk.call("a"));
+    desk.session.close(Moment(0));
+    desk.drain();
+    assert_eq!(desk.kinds(), [(reboot, None), (waiting, Some(ErrorKind::DeviceAway))]);
+}
+
+#[test]
+fn text_that_is_not_utf8_is_read_as_far_as_it_can_be() {
+    let mut desk = Desk::ready(Config::default());
+    let ticket = desk.call("a");
+    let answer = b"{\"type\":\"mcp\",\"payload\":{\"jsonrpc\":\"2.0\",\"id\":3,\"result\":{\"content\":[{\"type\":\"text\",\"text\":\"caf\xe9\"}]}}}";
+    desk.session.handle_lossy(Moment(0), &String::from_utf8_lossy(answer));
+    desk.drain();
+    assert_eq!(desk.warnings(), 1);
+    assert_eq!(desk.kinds(), [(ticket, None)]);
+}
+
+#[test]
+fn calls_are_kept_back_while_held_and_refused_as_not_sent_in_time() {
+    let mut desk = Desk::ready(Config::default());
+    desk.session.hold(Moment(0), true);
+    let (expired, sent) = (desk.call("a"), desk.session.call(Moment(0), "a", &Args::new(), 4 * BUDGET));
+    desk.at(31);
+    assert!(desk.sent.is_empty());
+    assert_eq!(desk.kinds(), [(expired, Some(ErrorKind::Busy))]);
+    desk.session.hold(Moment(31 * SECOND), false);
+    desk.drain();
+    desk.answers(3, json!({"content": []}));
+    assert_eq!(desk.kinds(), [(sent, None)]);
 }
