@@ -18,6 +18,9 @@ pub struct Device {
     /// The name that an administrator gave it.
     #[serde(default)]
     pub name: Option<String>,
+    /// The labels that administrators gave it.
+    #[serde(default)]
+    pub labels: Vec<String>,
     /// What it is recognised by.
     #[serde(default)]
     pub key: String,
@@ -77,6 +80,15 @@ impl Device {
 pub struct Rename {
     /// An empty name removes the one it has.
     pub name: String,
+}
+
+/// Labels to add to a device and to remove from it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Labels {
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub add: Vec<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub remove: Vec<String>,
 }
 
 /// What differs from the tools that were agreed on.

@@ -13,7 +13,9 @@ mod tools;
 
 use serde_json::{Map, Value};
 
-pub use devices::{Accept, Approve, Board, Boards, Change, Changes, Device, Devices, Event, Events, Held, Rename};
+pub use devices::{
+    Accept, Approve, Board, Boards, Change, Changes, Device, Devices, Event, Events, Held, Labels, Rename,
+};
 pub use document::document;
 pub use health::{Failure, Health, Problem, Ready, Reason};
 pub use routes::{Access, Method, Operation, Parameter, ROUTES, Route, find};

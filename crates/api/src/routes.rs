@@ -2,8 +2,8 @@
 
 use crate::document::{Body, body};
 use crate::{
-    Accept, Approve, Audit, Board, Boards, Call, CallResult, Changes, Device, Devices, Events, Health, MadeToken,
-    NewToken, Ready, Rename, Token, Tokens, Tools,
+    Accept, Approve, Audit, Board, Boards, Call, CallResult, Changes, Device, Devices, Events, Health, Labels,
+    MadeToken, NewToken, Ready, Rename, Token, Tokens, Tools,
 };
 
 /// What a request must prove. How it does so is the guard's business: by a bearer token today; a browser session that
@@ -77,6 +77,7 @@ pub enum Operation {
     Document,
     Devices,
     Rename,
+    Label,
     Forget,
     Changes,
     Pin,
@@ -150,6 +151,9 @@ pub const ROUTES: &[Route] = &[
     route(Operation::Devices, Get, "/api/v1/devices", Client, "the devices").gives(body::<Devices>()),
     route(Operation::Rename, Post, "/api/v1/devices/{id}/rename", Admin, "name a device; an empty name removes it")
         .takes(body::<Rename>())
+        .gives(body::<Device>()),
+    route(Operation::Label, Post, "/api/v1/devices/{id}/labels", Admin, "add labels to a device, or remove some")
+        .takes(body::<Labels>())
         .gives(body::<Device>()),
     route(Operation::Forget, Post, "/api/v1/devices/{id}/forget", Admin, "forget a device that is away")
         .gives(body::<Device>()),

@@ -6,14 +6,14 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use sinew_gateway::{Gateway, Principal, Role, Shape};
+use sinew_gateway::{Gateway, Principal, Request, Role, Shape};
 use sinew_phones::image::{Finish, Raster, finish};
 use sinew_phones::tree::xml;
 use sinew_phones::{
     About, Image, Phone, PhoneDevice, PhoneError, Profile, Screen, Stroke, Tree, Work, reference_tools,
 };
 use sinew_sim::phone::{Clock, Lock, Setup, VirtualPhone};
-use sinew_tool::{DeviceEvent, Outcome, Silent, Tool};
+use sinew_tool::{DeviceEvent, Outcome, Tool};
 
 use crate::Error;
 use crate::Plan;
@@ -172,7 +172,7 @@ impl House {
     async fn call(&self, phone: &str, tool: &str, args: Value) -> Result<Outcome, Error> {
         let args = args.as_object().cloned().unwrap_or_default();
         let who = Principal::new("bench", Role::Client);
-        let called = self.gateway.call_on(who, phone, tool, args, Arc::new(Silent), None, "bench").await;
+        let called = self.gateway.call_on(phone, Request::new(who, tool, args, "bench")).await;
         called.map_err(|error| unwell(format!("`{tool}` failed: {error}")))
     }
 

@@ -241,6 +241,10 @@ pub enum DevicesVerb {
     },
     /// Forget a device that is away: its name, its pin and its tools
     Forget(OneDevice),
+    /// Give a device labels; a call to `label:NAME` goes to all devices with that label
+    Label(Labels),
+    /// Remove labels from a device
+    Unlabel(Labels),
     /// Agree on a device's tools as they are; from then on they change in the open, or are held back
     Pin(OneDevice),
     /// Let a device change its tools as it likes again
@@ -255,6 +259,19 @@ pub enum DevicesVerb {
         #[arg(long)]
         tool: Option<String>,
     },
+}
+
+#[derive(Args, Debug)]
+pub struct Labels {
+    /// Id or name of the device
+    pub device: String,
+
+    /// Labels: letters a-z, digits and hyphens
+    #[arg(required = true)]
+    pub labels: Vec<String>,
+
+    #[command(flatten)]
+    pub reach: Reach,
 }
 
 #[derive(Args, Debug)]
@@ -354,7 +371,7 @@ pub struct Tools {
 
 #[derive(Args, Debug)]
 pub struct Call {
-    /// Id or name of the device
+    /// Id or name of the device, or label:NAME for all devices with a label
     pub device: String,
 
     /// Name of the tool

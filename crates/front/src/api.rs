@@ -12,11 +12,11 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use sinew_api::{
-    Accept, Approve, Audit, Boards, Devices, Failure, MadeToken, NewToken, Rename, TokenRole, Tokens, Tools,
+    Accept, Approve, Audit, Boards, Devices, Failure, Labels, MadeToken, NewToken, Rename, TokenRole, Tokens, Tools,
 };
-use sinew_gateway::{Change, Principal, Request as Call, Role, Shape};
+use sinew_gateway::{Change, Label, Principal, Request as Call, Role, Shape};
 use sinew_tool::error::{Actor, Retry};
-use sinew_tool::{ErrorKind, Silent, ToolError};
+use sinew_tool::{ErrorKind, ToolError};
 
 use crate::body::{TOO_SLOW, Unread};
 use crate::hall::Hall;
@@ -77,6 +77,15 @@ pub(crate) async fn rename(State(hall): State<Arc<Hall>>, Path(id): Path<String>
         hall.gateway.rename(&id, &name).map(words::device)
     };
     answer(renamed.await)
+}
+
+pub(crate) async fn label(State(hall): State<Arc<Hall>>, Path(id): Path<String>, request: Request) -> Response<Body> {
+    let labelled = async {
+        let Labels { add, remove } = body(&hall, request).await?;
+        let parse = |labels: Vec<String>| labels.iter().map(|label| Label::parse(label)).collect::<Result<Vec<_>, _>>();
+        hall.gateway.label(&id, &parse(add)?, &parse(remove)?).map(words::device)
+    };
+    answer(labelled.await)
 }
 
 /// What is held back of a device's tools, and why.
@@ -142,13 +151,10 @@ pub(crate) async fn call(State(hall): State<Arc<Hall>>, Who(who): Who, request: 
         let _running = hall.calls.token();
         let who = (*who).clone();
         let budget = wanted.timeout_ms.map(Duration::from_millis);
-        let (tool, args, caller) = (wanted.tool, wanted.arguments, Arc::new(Silent));
+        let request = Call { budget, ..Call::new(who, wanted.tool, wanted.arguments, "api") };
         let outcome = match wanted.device {
-            Some(device) => hall.gateway.call_on(who, &device, &tool, args, caller, budget, "api").await,
-            None => {
-                let request = Call { who, name: tool, args, shape: Shape::Folded, caller, budget, door: "api" };
-                hall.gateway.call(request).await
-            }
+            Some(device) => hall.gateway.call_on(&device, request).await,
+            None => hall.gateway.call(request).await,
         };
         outcome.map(words::result)
     };

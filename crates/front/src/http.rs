@@ -102,6 +102,7 @@ fn handler(operation: Operation, hall: &Arc<Hall>, endpoint: &Arc<Endpoint>) -> 
         Operation::Document => get(api::document),
         Operation::Devices => get(api::devices),
         Operation::Rename => post(api::rename),
+        Operation::Label => post(api::label),
         Operation::Forget => post(api::forget),
         Operation::Changes => get(api::changes),
         Operation::Pin => post(api::pin),

@@ -9,6 +9,7 @@ pub(crate) fn device(view: DeviceView) -> Device {
     Device {
         id: view.id.as_str().to_owned(),
         name: view.name,
+        labels: view.labels.iter().map(|label| label.to_string()).collect(),
         key: view.key.0,
         family: view.family.name.to_string(),
         admitted_by: Some(view.admission.word().to_string()),

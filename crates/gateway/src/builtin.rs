@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use sinew_schema::Meter;
 use sinew_tool::{Args, ErrorKind, Hints, Outcome, Tool, ToolError};
 
+use crate::call::drop_nulls;
 use crate::check::Check;
 use crate::gateway::Gateway;
 use crate::prepare::ROOM;
@@ -80,16 +81,25 @@ pub(crate) fn find(name: &str, spec_tools: bool) -> Option<&'static BuiltIn> {
 
 impl BuiltIn {
     pub(crate) async fn run(&self, gateway: &Gateway, args: Args) -> Result<Outcome, ToolError> {
-        let args = Value::Object(args);
-        // These schemas are ours, and none takes more than a few steps for each argument.
-        let verdict = self.input.arguments(&self.tool.name, &args, &mut Meter::new(MAX_WORK));
-        verdict.map_err(|error| ToolError::new(ErrorKind::InvalidArguments, error.to_string()))??;
+        let mut args = Value::Object(args);
+        if let Err(error) = self.check(&args) {
+            if !drop_nulls(&self.tool, &mut args) {
+                return Err(error);
+            }
+            self.check(&args)?;
+        }
         match self.tool.name.as_str() {
             LIST_DEVICES => Ok(list_devices(gateway)),
             specification::VALIDATE => aside(move || specification::validate(&args)).await,
             specification::COMPARE => aside(move || specification::compare(&args)).await,
             _ => get_device_events(gateway, &args).await,
         }
+    }
+
+    fn check(&self, args: &Value) -> Result<(), ToolError> {
+        // These schemas are ours, and none takes more than a few steps for each argument.
+        let verdict = self.input.arguments(&self.tool.name, args, &mut Meter::new(MAX_WORK));
+        verdict.map_err(|error| ToolError::new(ErrorKind::InvalidArguments, error.to_string()))?
     }
 }
 
@@ -110,6 +120,9 @@ fn line(entry: &Arc<Entry>) -> Value {
     let mut line = json!({"id": entry.id.as_str()});
     if let Some(name) = &entry.name {
         line["name"] = json!(**name);
+    }
+    if !entry.labels.is_empty() {
+        line["labels"] = json!(entry.labels);
     }
     line["kind"] = json!(entry.kind());
     line["state"] = json!(state);

@@ -7,10 +7,12 @@ use std::time::Duration;
 
 use serde_json::Value;
 use sinew_schema::{Exhausted, Meter};
-use sinew_tool::{Args, Call, Caller, Content, Device, ErrorKind, Outcome, Status, ToolError};
+use sinew_tool::{Args, Call, Caller, Content, Device, ErrorKind, Outcome, Silent, Status, Tool, ToolError};
 use tokio::time::Instant;
 
+use crate::fan::Fan;
 use crate::gateway::Gateway;
+use crate::onward::AsCaller;
 use crate::principal::{Principal, Role};
 use crate::record::{Record, weigh, weigh_value};
 use crate::route::{self, Target, Wish};
@@ -27,11 +29,11 @@ const SLACK: Duration = Duration::from_millis(250);
 /// Longer than any call; a clock can still count it.
 const LONGEST: Duration = Duration::from_secs(365 * 86_400);
 
-/// One call by public name.
+/// One call.
 #[derive(Clone)]
 pub struct Request {
     pub who: Principal,
-    /// The public name, as listed in `shape`.
+    /// The tool's public name, as listed in `shape`.
     pub name: String,
     pub args: Args,
     pub shape: Shape,
@@ -42,31 +44,42 @@ pub struct Request {
     pub door: &'static str,
 }
 
+impl Request {
+    /// A call by folded public name, with the usual budget and a caller who listens to nothing but the answer.
+    pub fn new(who: Principal, name: impl Into<String>, args: Args, door: &'static str) -> Request {
+        Request { who, name: name.into(), args, shape: Shape::Folded, caller: Arc::new(Silent), budget: None, door }
+    }
+}
+
 impl Gateway {
     /// Calls a tool by its public name. Dropping the future gives the call up.
     pub async fn call(&self, request: Request) -> Result<Outcome, ToolError> {
-        let Request { who, name, args, shape, caller, budget, door } = request;
-        let mut record = Record::open(self.store(), &who, door, &name, &args);
-        let wish = Wish::Public { name: &name, shape };
-        let result = self.conduct(&mut record, &who, wish, args, caller, budget).await;
-        record.close(result).await
+        self.start(None, request, 0).await
     }
 
-    /// Calls a tool of a device that is named by id or speaking name. `tool` is the device's own name
-    /// for it, or its folded public one.
-    #[allow(clippy::too_many_arguments, reason = "the parts of a call, each named once")]
-    pub async fn call_on(
+    /// Calls a tool of a device that is given by id or speaking name, or of all devices with a label (`label:NAME`).
+    /// `request.name` is the device's own name for the tool, or its folded public one.
+    pub async fn call_on(&self, device: &str, request: Request) -> Result<Outcome, ToolError> {
+        self.start(Some(device), request, 0).await
+    }
+
+    /// `depth` counts the calls that this one is part of.
+    pub(crate) async fn start(&self, device: Option<&str>, request: Request, depth: u8) -> Result<Outcome, ToolError> {
+        match Fan::find(&self.snapshot(), device, &request) {
+            None => self.call_one(device, request, depth).await,
+            // Boxed, because every other call would carry its size along.
+            Some(fan) => Box::pin(self.fan_out(fan, request, depth)).await,
+        }
+    }
+
+    pub(crate) async fn call_one(
         &self,
-        who: Principal,
-        device: &str,
-        tool: &str,
-        args: Args,
-        caller: Arc<dyn Caller>,
-        budget: Option<Duration>,
-        door: &'static str,
+        device: Option<&str>,
+        request: Request,
+        depth: u8,
     ) -> Result<Outcome, ToolError> {
-        let mut record = Record::open(self.store(), &who, door, tool, &args);
-        let result = self.conduct(&mut record, &who, Wish::On { device, tool }, args, caller, budget).await;
+        let mut record = Record::open(self.store(), &request.who, request.door, &request.name, &request.args);
+        let result = self.conduct(&mut record, device, request, depth).await;
         record.close(result).await
     }
 
@@ -74,21 +87,24 @@ impl Gateway {
     async fn conduct(
         &self,
         record: &mut Record,
-        who: &Principal,
-        wish: Wish<'_>,
-        mut args: Args,
-        caller: Arc<dyn Caller>,
-        budget: Option<Duration>,
+        device: Option<&str>,
+        request: Request,
+        depth: u8,
     ) -> Result<Outcome, ToolError> {
+        let Request { who, name, mut args, shape, caller, budget, door } = request;
         if let Role::Device(_) = who.role {
             let message = "a device token opens the device door only; use a client token to call tools";
             return Err(ToolError::new(ErrorKind::PermissionDenied, message));
         }
         // What cannot be recorded is not done.
         self.store().health.check()?;
+        let wish = match device {
+            Some(device) => Wish::On { device, tool: &name },
+            None => Wish::Public { name: &name, shape },
+        };
         let snapshot = self.snapshot();
         let holder =
-            match route::find(&snapshot, wish, &mut args, self.sees_user_tools(who), self.settings().spec_tools)? {
+            match route::find(&snapshot, wish, &mut args, self.sees_user_tools(&who), self.settings().spec_tools)? {
                 Target::BuiltIn(built_in) => return built_in.run(self, args).await,
                 Target::Device(holder) => holder,
             };
@@ -104,23 +120,34 @@ impl Gateway {
 
         let from = who.name.clone();
         let left = ends.saturating_duration_since(Instant::now());
-        let call = Call { tool: holder.offered.tool.name.clone(), args, budget: left, from, caller };
+        let onward = Arc::new(AsCaller { gateway: self.clone(), who, door, caller: caller.clone(), ends, depth });
+        let call = Call { tool: holder.offered.tool.name.clone(), args, budget: left, from, caller, onward };
         record.note_sent();
         let answer = async { self.judge(holder, send(device.as_ref(), call).await.map_err(tidy)?).await };
         let answer = tokio::time::timeout_at(ends + SLACK, answer).await;
         answer.map_err(|_| too_slow(holder, budget))?
     }
 
+    /// Whether the arguments are what the tool asks for. An explicit `null` for an optional argument counts as absent
+    /// where its schema does not allow it.
     async fn check(&self, holder: Holder<'_>, args: Args) -> Result<Args, ToolError> {
-        let (check, tool) = (holder.offered.input.clone(), holder.offered.tool.name.clone());
-        let turn = &holder.entry.traffic.checks;
-        let check = move |args: &Value, meter: &mut Meter| check.arguments(&tool, args, meter);
-        let (args, verdict) = self.validation().check(turn, Value::Object(args), check).await;
-        verdict.map_err(|_| too_much_to_check(holder))??;
+        let (mut args, mut verdict) = self.check_once(holder, Value::Object(args)).await?;
+        if verdict.is_err() && drop_nulls(&holder.offered.tool, &mut args) {
+            (args, verdict) = self.check_once(holder, args).await?;
+        }
+        verdict?;
         match args {
             Value::Object(args) => Ok(args),
             _ => Ok(Args::new()),
         }
+    }
+
+    async fn check_once(&self, holder: Holder<'_>, args: Value) -> Result<(Value, Result<(), ToolError>), ToolError> {
+        let (check, tool) = (holder.offered.input.clone(), holder.offered.tool.name.clone());
+        let turn = &holder.entry.traffic.checks;
+        let check = move |args: &Value, meter: &mut Meter| check.arguments(&tool, args, meter);
+        let (args, verdict) = self.validation().check(turn, args, check).await;
+        Ok((args, verdict.map_err(|_| too_much_to_check(holder))?))
     }
 
     /// The answer must be of a size to pass on, and what the tool's output schema promises.
@@ -167,6 +194,15 @@ impl Gateway {
             ),
         ))
     }
+}
+
+/// Whether there were any.
+pub(crate) fn drop_nulls(tool: &Tool, args: &mut Value) -> bool {
+    let (Some(args), Some(properties)) = (args.as_object_mut(), tool.properties()) else { return false };
+    let required = tool.required();
+    let before = args.len();
+    args.retain(|name, value| !value.is_null() || !properties.contains_key(name) || required.contains(&name.as_str()));
+    args.len() < before
 }
 
 /// Whether the device can be asked now.

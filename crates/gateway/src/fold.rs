@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use sinew_tool::{Digest, Tool};
 
 use crate::builtin;
+use crate::fan;
 use crate::names;
 use crate::offer::{Offer, Offered};
 use crate::schema;
@@ -18,11 +19,30 @@ use crate::view::{PublicTool, ToolList};
 
 /// The folded form; shared by snapshots while the same offers are listed in the same order.
 pub(crate) struct Fold {
-    /// Each offer, and whether a device that has it is listed.
-    offers: Vec<(Arc<Offer>, bool)>,
+    offers: Vec<Shared>,
     by_public: BTreeMap<Arc<str>, Vec<Variant>>,
     /// Without and with the tools meant for people.
     lists: [OnceLock<Arc<ToolList>>; 2],
+}
+
+/// What devices offer that have the same tools.
+struct Shared {
+    offer: Arc<Offer>,
+    /// Whether any of the devices is listed, and whether any has a label.
+    is_listed: bool,
+    is_labelled: bool,
+}
+
+impl Shared {
+    fn of(group: &Group) -> Shared {
+        Shared { offer: group.offer.clone(), is_listed: !group.listed.is_empty(), is_labelled: group.labelled }
+    }
+
+    fn is_of(&self, group: &Group) -> bool {
+        Arc::ptr_eq(&self.offer, &group.offer)
+            && self.is_listed != group.listed.is_empty()
+            && self.is_labelled == group.labelled
+    }
 }
 
 /// A tool of an offer; the devices that have it are the group's.
@@ -34,10 +54,10 @@ pub(crate) struct Variant {
 
 impl Fold {
     pub(crate) fn new(groups: &[Group]) -> Fold {
-        let offers: Vec<_> = groups.iter().map(|group| (group.offer.clone(), !group.listed.is_empty())).collect();
+        let offers: Vec<Shared> = groups.iter().map(Shared::of).collect();
         let mut by_public: BTreeMap<Arc<str>, Vec<Variant>> = BTreeMap::new();
-        for (group, (offer, _)) in offers.iter().enumerate() {
-            for (tool, offered) in offer.tools.iter().enumerate() {
+        for (group, shared) in offers.iter().enumerate() {
+            for (tool, offered) in shared.offer.tools.iter().enumerate() {
                 by_public.entry(offered.public.clone()).or_default().push(Variant { group, tool });
             }
         }
@@ -45,10 +65,7 @@ impl Fold {
     }
 
     pub(crate) fn is_of(&self, groups: &[Group]) -> bool {
-        self.offers.len() == groups.len()
-            && self.offers.iter().zip(groups).all(|((offer, is_listed), group)| {
-                Arc::ptr_eq(offer, &group.offer) && *is_listed != group.listed.is_empty()
-            })
+        self.offers.len() == groups.len() && self.offers.iter().zip(groups).all(|(shared, group)| shared.is_of(group))
     }
 
     pub(crate) fn variants(&self, public: &str) -> &[Variant] {
@@ -60,12 +77,14 @@ impl Fold {
         let list = self.lists[usize::from(sees_user_tools)].get_or_init(|| {
             // Where descriptions differ, the first device's wins: groups are in the order of ids.
             let first = |variants: &Vec<Variant>| {
-                variants.iter().find_map(|variant| {
-                    let (offer, is_listed) = &self.offers[variant.group];
+                let shown = variants.iter().find_map(|variant| {
+                    let Shared { offer, is_listed, .. } = &self.offers[variant.group];
                     Some(&offer.tools[variant.tool]).filter(|offered| *is_listed && offered.is_seen(sees_user_tools))
-                })
+                })?;
+                let is_labelled = variants.iter().any(|variant| self.offers[variant.group].is_labelled);
+                Some(folded(shown, is_labelled))
             };
-            let mut tools: Vec<PublicTool> = self.by_public.values().filter_map(first).map(folded).collect();
+            let mut tools: Vec<PublicTool> = self.by_public.values().filter_map(first).collect();
             tools.extend(builtin::tools(spec_tools));
             tools.sort_by(|one, two| one.name.cmp(&two.name));
             let digest = Digest::of(&tools.iter().map(|public| public.tool.to_json()).collect());
@@ -75,11 +94,15 @@ impl Fold {
     }
 }
 
-fn folded(offered: &Offered) -> PublicTool {
+fn folded(offered: &Offered, is_labelled: bool) -> PublicTool {
+    let mut output_schema = offered.tool.output_schema.clone();
+    if is_labelled {
+        output_schema = output_schema.as_ref().map(fan::output_schema);
+    }
     let input_schema = Arc::new(schema::with_selector(&offered.tool.input_schema, &offered.selector));
     PublicTool {
         name: offered.public.to_string(),
-        tool: Tool { name: offered.public.to_string(), input_schema, ..offered.tool.clone() },
+        tool: Tool { name: offered.public.to_string(), input_schema, output_schema, ..offered.tool.clone() },
         own_name: offered.tool.name.clone(),
         device: None,
         selector: Some(offered.selector.clone()),

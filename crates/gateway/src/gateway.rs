@@ -8,6 +8,7 @@ use tokio::sync::broadcast;
 use crate::directory;
 use crate::identity::unknown_device;
 use crate::instructions::instructions;
+use crate::labels::Label;
 use crate::lobby::Lobby;
 use crate::lock::Lock;
 use crate::pins::Pins;
@@ -148,6 +149,11 @@ impl Gateway {
     /// only after a time. Its tokens stay; with one of them it can come back as a new device.
     pub fn forget(&self, device: &str) -> Result<DeviceView, ToolError> {
         self.inner.registry.forget(device)
+    }
+
+    /// Adds labels to a device and removes others.
+    pub fn label(&self, device: &str, add: &[Label], remove: &[Label]) -> Result<DeviceView, ToolError> {
+        self.inner.registry.label(device, add, remove)
     }
 
     /// Agrees on the tools a device has now: from here on they change in the open, or are held back.

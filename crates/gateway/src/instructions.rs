@@ -10,6 +10,9 @@ use crate::text::clean_line;
 
 const OURS: &str = "Tools here act on physical devices. Where several devices have a tool, name one in `device` (`on_device` where `device` means something else); list_devices shows ids, names and states. Devices come and go: an error of type DeviceAway can be tried again later. After Timeout or DeviceLost look at the device's state first, the action may have happened.";
 
+/// Said where some device has a label.
+const LABELS: &str = " Some devices have labels (see list_devices): `device: \"label:NAME\"` calls all devices with that label and answers for each of them.";
+
 /// Eight voices: what more devices say can be read from each of them.
 const MOST_VOICES: usize = 8;
 
@@ -21,6 +24,9 @@ pub(crate) fn instructions(snapshot: &Snapshot) -> String {
     let mut text = OURS.to_owned();
     let here = || snapshot.devices.iter().filter(|entry| matches!(entry.presence, Presence::Here(_)));
     let (quoted, others): (Vec<_>, Vec<_>) = here().partition(|entry| entry.info.family.words == WordsTrust::Quoted);
+    if snapshot.devices.iter().any(|entry| !entry.labels.is_empty()) {
+        text.push_str(LABELS);
+    }
     let mut told: BTreeMap<String, Vec<&str>> = BTreeMap::new();
     for entry in others {
         if let Some(words) = entry.instructions() {

@@ -10,6 +10,7 @@ use tokio::sync::Semaphore;
 use tokio::time::Instant;
 
 use crate::fold::{Fold, Unfold};
+use crate::labels::Label;
 use crate::offer::{Offer, Offered};
 use crate::pins::Held;
 use crate::prepare::Withdrawn;
@@ -38,6 +39,8 @@ pub(crate) struct Group {
     pub listed: Vec<u32>,
     /// Away for longer.
     pub absent: Vec<u32>,
+    /// Whether any of them has a label.
+    pub labelled: bool,
 }
 
 /// One known device.
@@ -46,6 +49,7 @@ pub(crate) struct Entry {
     pub id: DeviceId,
     /// The speaking name.
     pub name: Option<Arc<str>>,
+    pub labels: Arc<[Label]>,
     pub info: Arc<DeviceInfo>,
     pub offer: Arc<Offer>,
     pub pinned: bool,
@@ -114,7 +118,12 @@ impl Snapshot {
         let mut ends: Option<Instant> = None;
         for (place, entry) in devices.iter().enumerate() {
             let group = *places.entry(Arc::as_ptr(&entry.offer)).or_insert_with(|| {
-                groups.push(Group { offer: entry.offer.clone(), listed: Vec::new(), absent: Vec::new() });
+                groups.push(Group {
+                    offer: entry.offer.clone(),
+                    listed: Vec::new(),
+                    absent: Vec::new(),
+                    labelled: false,
+                });
                 groups.len() - 1
             });
             let is_listed = match entry.presence {
@@ -127,6 +136,7 @@ impl Snapshot {
                     in_grace
                 }
             };
+            groups[group].labelled |= !entry.labels.is_empty();
             let members = if is_listed { &mut groups[group].listed } else { &mut groups[group].absent };
             members.push(place as u32);
         }
@@ -257,6 +267,7 @@ impl Entry {
         DeviceView {
             id: self.id.clone(),
             name: self.name.as_deref().map(str::to_owned),
+            labels: self.labels.to_vec(),
             key: self.info.key.clone(),
             family: self.info.family.clone(),
             kind: self.kind(),

@@ -6,6 +6,8 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use sinew_tool::{Admission, DeviceId, DeviceKey, Digest, Family, Tool};
 
+use crate::labels::Label;
+
 /// The form in which a client sees the tools.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Shape {
@@ -22,6 +24,8 @@ pub struct DeviceView {
     pub id: DeviceId,
     /// The speaking name, where somebody gave one.
     pub name: Option<String>,
+    /// Sorted; set by administrators.
+    pub labels: Vec<Label>,
     pub key: DeviceKey,
     pub family: Family,
     /// What the device calls itself, for example the board's name.
@@ -57,6 +61,7 @@ impl DeviceView {
         let mut object = json!({
             "id": self.id.as_str(),
             "name": self.name,
+            "labels": self.labels,
             "key": self.key.0,
             "family": self.family.name,
             "admitted_by": self.admission.word(),

@@ -3,8 +3,9 @@
 
 use std::ops::Index;
 
+use serde::de::{Deserialize, Deserializer};
 use serde::ser::{Serialize, SerializeMap, Serializer};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Attributes {
@@ -76,6 +77,13 @@ impl Serialize for Attributes {
             map.serialize_entry(name, value)?;
         }
         map.end()
+    }
+}
+
+impl<'de> Deserialize<'de> for Attributes {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Attributes, D::Error> {
+        let pairs = Map::<String, Value>::deserialize(deserializer)?;
+        Ok(pairs.into_iter().collect())
     }
 }
 

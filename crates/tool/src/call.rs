@@ -5,10 +5,12 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::device::BoxFuture;
 use crate::error::{ErrorKind, ToolError};
+use crate::outcome::Outcome;
 
 /// The arguments of a call, by name.
 pub type Args = Map<String, Value>;
@@ -26,12 +28,21 @@ pub struct Call {
     /// whom, never for deciding.
     pub from: String,
     pub caller: Arc<dyn Caller>,
+    /// For devices that are made of other tools: calls those as whoever made this call.
+    pub onward: Arc<dyn Onward>,
 }
 
 impl Call {
     /// A call whose caller listens to nothing but the answer.
     pub fn new(tool: impl Into<String>, args: Args) -> Call {
-        Call { tool: tool.into(), args, budget: Duration::from_secs(30), from: String::new(), caller: Arc::new(Silent) }
+        Call {
+            tool: tool.into(),
+            args,
+            budget: Duration::from_secs(30),
+            from: String::new(),
+            caller: Arc::new(Silent),
+            onward: Arc::new(Silent),
+        }
     }
 }
 
@@ -62,8 +73,15 @@ pub trait Caller: Send + Sync {
     fn ask(&self, questions: BTreeMap<String, Question>) -> BoxFuture<'_, Result<BTreeMap<String, Answer>, ToolError>>;
 }
 
+/// Calls other tools with the rights of the caller, within what is left of the caller's time.
+pub trait Onward: Send + Sync {
+    /// Calls a tool by its folded public name. To cancel the call, its future is dropped.
+    fn call(&self, tool: &str, args: Args) -> BoxFuture<'_, Result<Outcome, ToolError>>;
+}
+
 /// What can be asked of a caller. Parameters are those of the MCP request of that name.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Question {
     /// A form for the person: a message and a flat JSON Schema of what is wanted.
     Form { message: String, schema: Value },
@@ -79,7 +97,8 @@ pub enum Question {
 pub type Answer = Value;
 
 /// Syslog's eight levels, as MCP uses them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum LogLevel {
     Debug,
     Info,
@@ -91,7 +110,7 @@ pub enum LogLevel {
     Emergency,
 }
 
-/// A caller that listens to nothing but the answer.
+/// A caller that listens to nothing but the answer, and a way onward that leads nowhere.
 pub struct Silent;
 
 impl Caller for Silent {
@@ -106,5 +125,12 @@ impl Caller for Silent {
                 "the device wants to ask a question, and this way of calling cannot carry one; call it through an MCP client that supports elicitation",
             ))
         })
+    }
+}
+
+impl Onward for Silent {
+    fn call(&self, tool: &str, _: Args) -> BoxFuture<'_, Result<Outcome, ToolError>> {
+        let message = format!("`{tool}` cannot be called from here: this call did not come through a gateway");
+        Box::pin(std::future::ready(Err(ToolError::new(ErrorKind::Unsupported, message))))
     }
 }

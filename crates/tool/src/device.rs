@@ -1,10 +1,12 @@
 //! All that the gateway knows of anything with tools.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
 use crate::admission::Admission;
@@ -36,16 +38,18 @@ pub trait Device: Send + Sync {
 }
 
 /// A picture of a device, which can be read as `device://<id>/<name>`.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Picture {
     /// `photo` or `screen`.
-    pub name: &'static str,
-    pub mime_type: &'static str,
+    pub name: Cow<'static, str>,
+    pub mime_type: Cow<'static, str>,
+    #[serde(with = "crate::form::base64")]
     pub bytes: Arc<[u8]>,
 }
 
 /// The identity a family gives a device, the same each time it comes: `board:aa:bb:cc:dd:ee:01`.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
 pub struct DeviceKey(pub String);
 
 impl fmt::Display for DeviceKey {
@@ -55,7 +59,8 @@ impl fmt::Display for DeviceKey {
 }
 
 /// The identity people and models use: `[a-z0-9-]{1,24}`, minted once by the gateway.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+#[serde(transparent)]
 pub struct DeviceId(Arc<str>);
 
 impl DeviceId {
@@ -93,8 +98,15 @@ impl fmt::Display for DeviceId {
     }
 }
 
+impl<'de> Deserialize<'de> for DeviceId {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<DeviceId, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        DeviceId::parse(&text).ok_or_else(|| serde::de::Error::custom("a device id must be [a-z0-9-]{1,24}"))
+    }
+}
+
 /// What a device says of itself. Untrusted, like everything a device says.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct DeviceInfo {
     pub key: DeviceKey,
     /// What the gateway should try first as the id, for example `board-ddee01`.
@@ -113,7 +125,8 @@ pub struct DeviceInfo {
 }
 
 /// Whether a connected device can be used.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Status {
     Ready,
     /// Connected, but not usable: `state` is a word for tables (`no MCP`, `unauthorized`), `remedy`
@@ -142,14 +155,15 @@ pub enum DeviceEvent {
 pub type Announce = Arc<dyn Fn(DeviceEvent) + Send + Sync>;
 
 /// Something a device said without being asked.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Notice {
     /// For a JSON-RPC notification its method; for another message its type.
     pub topic: String,
     pub body: Value,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum LeaveReason {
     /// The device said goodbye or closed the connection in order.
     Closed,

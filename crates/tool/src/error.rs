@@ -7,15 +7,17 @@
 
 use std::fmt;
 
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Value, json};
 
 /// Why a call, or a request that never became one, failed.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ToolError {
     pub kind: ErrorKind,
     /// Names the thing, the expectation and the remedy.
     pub message: String,
     /// Machine-readable particulars, for example the argument at fault. Null when there are none.
+    #[serde(default, skip_serializing_if = "Value::is_null")]
     pub details: Value,
 }
 
@@ -137,6 +139,20 @@ impl ErrorKind {
 
     pub fn from_error_type(word: &str) -> Option<ErrorKind> {
         TABLE.iter().find(|row| row.error_type == word).map(|row| row.kind)
+    }
+}
+
+impl Serialize for ErrorKind {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.row().error_type)
+    }
+}
+
+impl<'de> Deserialize<'de> for ErrorKind {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<ErrorKind, D::Error> {
+        let word = String::deserialize(deserializer)?;
+        // A newer gateway may know more kinds; whatever it was, the call failed.
+        Ok(ErrorKind::from_error_type(&word).unwrap_or(ErrorKind::ActionFailed))
     }
 }
 

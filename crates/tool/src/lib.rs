@@ -14,6 +14,7 @@ pub mod digest;
 pub mod error;
 pub mod family;
 pub mod finding;
+pub mod form;
 pub mod manifest;
 pub mod near;
 pub mod outcome;
@@ -23,7 +24,7 @@ pub mod tool;
 
 pub use admission::{Admission, Admit, Applicant, Bearer, Enrol, Enrolment, TokenId};
 pub use attributes::Attributes;
-pub use call::{Answer, Args, Call, Caller, LogLevel, Question, Silent};
+pub use call::{Answer, Args, Call, Caller, LogLevel, Onward, Question, Silent};
 pub use device::{
     Announce, BoxFuture, Device, DeviceEvent, DeviceId, DeviceInfo, DeviceKey, LeaveReason, Notice, Picture, Status,
 };

@@ -2,20 +2,24 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 /// The answer of a device that did what it was asked.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Outcome {
     pub content: Vec<Content>,
     /// The answer as JSON, where the tool speaks JSON.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::form::present")]
     pub structured: Option<Value>,
     /// Further members for the result's `_meta`.
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub meta: Map<String, Value>,
 }
 
 /// One item of an answer. Binary data stays in base64, as every door sends it.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Content {
     Text(String),
     Image { data: String, mime_type: String, size: Option<(u32, u32)> },
@@ -24,7 +28,8 @@ pub enum Content {
     Link { uri: String, name: String, mime_type: Option<String> },
 }
 
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum ResourceBody {
     Text(String),
     Blob(String),

@@ -34,7 +34,7 @@ impl Gallery {
     /// Keeps a picture in place of the last one of its name.
     pub(crate) fn keep(&self, key: &DeviceKey, picture: Picture) {
         let mut kept = self.kept();
-        kept.remove(key, picture.name);
+        kept.remove(key, &picture.name);
         kept.last += 1;
         kept.count += 1;
         kept.bytes += picture.bytes.len();
@@ -42,12 +42,13 @@ impl Gallery {
         kept.pictures.entry(key.clone()).or_default().push((number, picture));
         while kept.bytes > BYTES || kept.count > PICTURES {
             let all = kept.pictures.iter().flat_map(|(key, all)| all.iter().map(move |one| (key, one)));
-            let Some((key, name)) =
-                all.min_by_key(|(_, (number, _))| *number).map(|(key, (_, picture))| (key.clone(), picture.name))
+            let Some((key, name)) = all
+                .min_by_key(|(_, (number, _))| *number)
+                .map(|(key, (_, picture))| (key.clone(), picture.name.clone()))
             else {
                 return;
             };
-            kept.remove(&key, name);
+            kept.remove(&key, &name);
         }
     }
 
@@ -74,7 +75,7 @@ mod tests {
     use super::*;
 
     fn picture(name: &'static str, bytes: usize) -> Picture {
-        Picture { name, mime_type: "image/jpeg", bytes: vec![0; bytes].into() }
+        Picture { name: name.into(), mime_type: "image/jpeg".into(), bytes: vec![0; bytes].into() }
     }
 
     #[test]

@@ -148,7 +148,7 @@ async fn receive(
         return Err(bad("the question is too long"));
     }
     let question = String::from_utf8_lossy(question).into_owned();
-    Ok((question, Picture { name, mime_type, bytes: file.into() }))
+    Ok((question, Picture { name: name.into(), mime_type: mime_type.into(), bytes: file.into() }))
 }
 
 /// What a file is, whatever it is called.

@@ -18,7 +18,14 @@ pub async fn run(args: Call, show: Show) -> Result<(), Failure> {
     let arguments = match &args.json {
         Some(text) => whole(text)?,
         None if args.arguments.is_empty() => Map::new(),
-        None => typed(&args.arguments, &schema(&mut client, &args.device, &args.tool).await?)?,
+        None => match args.device.trim().strip_prefix("label:") {
+            Some(label) => match schema_of_label(&mut client, label, &args.tool).await? {
+                Some(schema) => typed(&args.arguments, &schema)?,
+                // The gateway says what is wrong with the label.
+                None => Map::new(),
+            },
+            None => typed(&args.arguments, &schema(&mut client, &args.device, &args.tool).await?)?,
+        },
     };
     let mut request = json!({"device": args.device, "tool": args.tool, "arguments": arguments});
     if let Some(timeout) = args.timeout {
@@ -150,6 +157,19 @@ fn whole(text: &str) -> Result<Map<String, Value>, Failure> {
         Ok(_) => Err(usage("--json must be one JSON object, for example --json '{\"volume\": 40}'".to_owned())),
         Err(error) => Err(usage(format!("--json is not JSON: {error}"))),
     }
+}
+
+/// The schema of a tool that any device with the label has.
+async fn schema_of_label(client: &mut Client, label: &str, tool: &str) -> Result<Option<Value>, Failure> {
+    let label = label.to_ascii_lowercase();
+    let answer = client.get("/api/v1/devices").await?;
+    let has_label = |device: &&Value| list(device, "labels").iter().any(|known| *known == label.as_str());
+    for device in list(&answer, "devices").iter().filter(has_label) {
+        if let Ok(schema) = schema(client, text(device, "id"), tool).await {
+            return Ok(Some(schema));
+        }
+    }
+    Ok(None)
 }
 
 async fn schema(client: &mut Client, device: &str, tool: &str) -> Result<Value, Failure> {

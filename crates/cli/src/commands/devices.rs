@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{ago, list, pins, text};
-use crate::args::{Devices, DevicesVerb, OneDevice, Reach};
+use crate::args::{Devices, DevicesVerb, Labels, OneDevice, Reach};
 use crate::client::{Target, encode};
 use crate::failure::Failure;
 use crate::show::{Ink, Show, Table, clean, print, print_json};
@@ -15,6 +15,8 @@ pub async fn run(args: Devices, show: Show) -> Result<(), Failure> {
     match args.verb {
         Some(DevicesVerb::Rename { device, name, reach }) => rename(&device, &name, &reach, show).await,
         Some(DevicesVerb::Forget(one)) => forget(&one, show).await,
+        Some(DevicesVerb::Label(labels)) => label(&labels, "add", show).await,
+        Some(DevicesVerb::Unlabel(labels)) => label(&labels, "remove", show).await,
         Some(DevicesVerb::Pin(one)) => pins::pin(&one, show).await,
         Some(DevicesVerb::Unpin(one)) => pins::unpin(&one, show).await,
         Some(DevicesVerb::Changes(one)) => pins::changes(&one, show).await,
@@ -34,7 +36,8 @@ async fn all(reach: &Reach, show: Show) -> Result<(), Failure> {
         print("No device has come yet. Connect a virtual one with `sinew sim board`.\n");
         return Ok(());
     }
-    let mut table = Table::new(["DEVICE", "NAME", "KIND", "VERSION", "STATE", "SINCE", "TOOLS", "ADMITTED BY"]);
+    let mut table =
+        Table::new(["DEVICE", "NAME", "LABELS", "KIND", "VERSION", "STATE", "SINCE", "TOOLS", "ADMITTED BY"]);
     for device in devices {
         let cell = |key: &str| (None, text(device, key).to_owned());
         let state = text(device, "state");
@@ -47,6 +50,7 @@ async fn all(reach: &Reach, show: Show) -> Result<(), Failure> {
         table.row([
             (Some(Ink::Bold), text(device, "id").to_owned()),
             cell("name"),
+            (None, labels(device)),
             cell("kind"),
             cell("version"),
             (Some(ink_of(state)), state.to_owned()),
@@ -104,6 +108,25 @@ async fn forget(one: &OneDevice, show: Show) -> Result<(), Failure> {
         print(&format!("{id} is forgotten. A token that was made for it still works: see `sinew token list`.\n"));
     }
     Ok(())
+}
+
+async fn label(args: &Labels, change: &str, show: Show) -> Result<(), Failure> {
+    let path = format!("/api/v1/devices/{}/labels", encode(&args.device));
+    let answer = Target::find(&args.reach)?.connect().await?.post(&path, &json!({ change: args.labels })).await?;
+    if show.json() {
+        print_json(&answer);
+    } else {
+        let id = clean(text(&answer, "id"));
+        print(&match labels(&answer).as_str() {
+            "" => format!("{id} has no labels\n"),
+            labels => format!("{id} has the labels {}\n", clean(labels)),
+        });
+    }
+    Ok(())
+}
+
+fn labels(device: &Value) -> String {
+    list(device, "labels").iter().filter_map(Value::as_str).collect::<Vec<_>>().join(", ")
 }
 
 pub fn ink_of(state: &str) -> Ink {

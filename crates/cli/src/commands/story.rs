@@ -4,9 +4,9 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use sinew_gateway::{Gateway, Principal, Role};
+use sinew_gateway::{Gateway, Principal, Request, Role};
 use sinew_phones::{PhoneDevice, Profile};
-use sinew_tool::{Device, DeviceEvent, Outcome, Silent};
+use sinew_tool::{Device, DeviceEvent, Outcome};
 
 use super::demo;
 use crate::failure::{Failure, Kind};
@@ -77,7 +77,7 @@ async fn tell(gateway: &Gateway, phone: &str, show: Show) -> Result<Vec<Value>, 
     let mut told = Vec::new();
     for (index, step) in steps().into_iter().enumerate() {
         let args = step.args.as_object().cloned().unwrap_or_default();
-        let call = gateway.call_on(who.clone(), phone, step.tool, args, Arc::new(Silent), None, "story");
+        let call = gateway.call_on(phone, Request::new(who.clone(), step.tool, args, "story"));
         let answer = said(&call.await?);
         if !show.json() {
             let line = format!("{:>2}. {}", index + 1, step.says);

@@ -50,6 +50,29 @@ fn a_call_with_key_and_value_changes_the_board() {
 }
 
 #[test]
+fn devices_are_labelled_and_called_by_label() {
+    let house = House::demo();
+    let labelled = house.run(&["devices", "label", BOARD, "Kitchen", "ci"]).ok().out;
+    assert!(labelled.contains("ci, kitchen"), "{labelled}");
+    house.run(&["devices", "label", "board-ddee02", "kitchen"]).ok();
+    assert!(house.run(&["devices"]).ok().out.contains("ci, kitchen"));
+    assert_eq!(house.json(&["devices"])["devices"][0]["labels"], json!(["ci", "kitchen"]));
+
+    let answer = house.json(&["call", "label:kitchen", "self.audio_speaker.set_volume", "volume=41"]);
+    assert_eq!(answer["structuredContent"]["succeeded"], 2, "{answer}");
+    let shown = house.run(&["call", "label:kitchen", "self.get_device_status"]).ok().out;
+    assert!(shown.contains("board-ddee01: ok") && shown.contains("board-ddee02: ok"), "{shown}");
+    assert_eq!(shown.matches("\"volume\":41").count(), 2, "{shown}");
+
+    let odd = house.run(&["devices", "label", BOARD, "küche"]);
+    assert!(odd.code != 0 && odd.err.contains("letters a-z"), "{}", odd.err);
+    let nobody = house.run(&["call", "label:attic", "self.audio_speaker.set_volume", "volume=41"]);
+    assert!(nobody.code != 0 && nobody.err.contains("0 devices have the label"), "{}", nobody.err);
+    let none = house.run(&["devices", "unlabel", BOARD, "kitchen", "ci"]).ok().out;
+    assert!(none.contains("no labels"), "{none}");
+}
+
+#[test]
 fn a_photo_is_shown_as_size_and_type_and_saved_on_request() {
     let house = House::demo();
     let photo = ["call", BOARD, "self.camera.take_photo", "question=what?"];

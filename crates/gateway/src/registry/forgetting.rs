@@ -1,7 +1,7 @@
 //! Forgetting devices: by a person, after a long absence, or to make room.
 //!
 //! Absence is counted in the time that gateways ran on this store, not by the wall clock: a gateway that was off for
-//! months, or whose clock jumps, forgets nobody for it. What a person named or pinned is forgotten by a person only. The
+//! months, or whose clock jumps, forgets nobody for it. What a person named, labelled or pinned is forgotten by a person only. The
 //! id of a forgotten device rests like its public names: for a time only the same device gets it back, so that nobody
 //! takes its place unnoticed.
 
@@ -210,9 +210,9 @@ impl Writer {
     }
 }
 
-/// Whether a device may be forgotten without a person: it is away, and nobody named or pinned it.
+/// Whether a device may be forgotten without a person: it is away, and nobody named, labelled or pinned it.
 fn can_go(entry: &Entry) -> bool {
-    matches!(entry.presence, Presence::Away(_)) && entry.name.is_none() && !entry.pinned
+    matches!(entry.presence, Presence::Away(_)) && entry.name.is_none() && !entry.pinned && entry.labels.is_empty()
 }
 
 fn millis(duration: Duration) -> i64 {

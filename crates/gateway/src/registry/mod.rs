@@ -16,6 +16,7 @@ use serde_json::json;
 use sinew_tool::{DeviceEvent, DeviceId, Notice, ToolError};
 use tokio::sync::watch;
 
+use crate::labels::Label;
 use crate::pins::{Pins, Turn};
 use crate::prepare::Workshop;
 use crate::settings::Settings;
@@ -114,11 +115,23 @@ impl Registry {
     }
 
     pub(crate) fn rename(&self, device: &str, name: &str) -> Result<DeviceView, ToolError> {
+        self.change(|writer| writer.rename(device, name))
+    }
+
+    pub(crate) fn label(&self, device: &str, add: &[Label], remove: &[Label]) -> Result<DeviceView, ToolError> {
+        self.change(|writer| writer.label(device, add, remove))
+    }
+
+    /// A change that somebody asked for, who waits until it is on disk.
+    fn change(
+        &self,
+        change: impl FnOnce(&mut Writer) -> Result<(DeviceView, Commit), ToolError>,
+    ) -> Result<DeviceView, ToolError> {
         let (view, commit) = {
             let mut writer = self.lock();
-            let renamed = writer.rename(device, name)?;
+            let changed = change(&mut writer)?;
             self.version.fetch_add(1, Ordering::AcqRel);
-            renamed
+            changed
         };
         self.tell();
         commit.wait()?;

@@ -16,6 +16,7 @@ use super::forgetting::Forgetting;
 use super::now;
 use crate::builtin;
 use crate::identity;
+use crate::labels::{self, Label};
 use crate::names::{NameBook, NameChange};
 use crate::offer::{self, Offer, Offers};
 use crate::pins::{Held, Pins, Turn};
@@ -130,6 +131,7 @@ impl Writer {
         };
         let Some(id) = id else { return false };
         let name = known.as_ref().and_then(|entry| entry.name.clone());
+        let labels = known.as_ref().map(|entry| entry.labels.clone()).unwrap_or_default();
         *turn = self.turn(&id, known.as_deref(), &info, &prepared.toolset);
         let withdrawn = prepared.withdrawn.clone();
         let Admitted { offer, pinned, held, warnings } = self.admit(known.as_deref(), &info, prepared, &withdrawn);
@@ -142,6 +144,7 @@ impl Writer {
         self.keep(Entry {
             id: id.clone(),
             name,
+            labels,
             info,
             offer,
             pinned,
@@ -271,11 +274,18 @@ impl Writer {
         names.retain(|_, id| *id != entry.id);
         names.extend(name.iter().map(|name| (name.to_lowercase(), entry.id.clone())));
         self.names = Arc::new(names);
-        let renamed = Arc::new(Entry { name: name.map(Arc::from), ..(*entry).clone() });
-        let commit = self.store.write_awaited(Write::Device(row(&renamed)));
-        let view = renamed.view();
-        self.devices.insert(renamed.id.clone(), renamed);
-        Ok((view, commit))
+        Ok(self.keep_awaited(Entry { name: name.map(Arc::from), ..(*entry).clone() }))
+    }
+
+    pub(super) fn label(
+        &mut self,
+        device: &str,
+        add: &[Label],
+        remove: &[Label],
+    ) -> Result<(DeviceView, Commit), ToolError> {
+        let entry = self.find(device)?;
+        let labels = labels::changed(&entry.labels, add, remove)?;
+        Ok(self.keep_awaited(Entry { labels, ..(*entry).clone() }))
     }
 
     pub(super) fn agree(
@@ -406,6 +416,13 @@ impl Writer {
         (!tools.is_empty()).then(|| Turn { id: id.clone(), before, after: tools.clone(), was_held, held: None })
     }
 
+    fn keep_awaited(&mut self, entry: Entry) -> (DeviceView, Commit) {
+        let commit = self.store.write_awaited(Write::Device(row(&entry)));
+        let view = entry.view();
+        self.devices.insert(entry.id.clone(), Arc::new(entry));
+        (view, commit)
+    }
+
     fn keep(&mut self, entry: Entry) {
         self.store.write(Write::Device(row(&entry)));
         self.devices.insert(entry.id.clone(), Arc::new(entry));
@@ -439,6 +456,7 @@ impl Writer {
         let entry = Entry {
             id: row.id.clone(),
             name: row.name.map(Arc::from),
+            labels: row.labels.into(),
             info: Arc::new(info),
             offer,
             pinned,
@@ -466,6 +484,7 @@ fn row(entry: &Entry) -> DeviceRow {
         key: view.key,
         id: view.id,
         name: view.name,
+        labels: view.labels,
         family: view.family,
         admission: view.admission,
         kind: view.kind,

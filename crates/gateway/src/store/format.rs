@@ -66,6 +66,8 @@ const STEPS: &[Step] = &[
     // 5: until when a token is valid, and when it was last used.
     "ALTER TABLE tokens ADD COLUMN expires_at INTEGER;
      ALTER TABLE tokens ADD COLUMN last_use INTEGER;",
+    // 6: labels, a JSON list.
+    "ALTER TABLE devices ADD COLUMN labels TEXT NOT NULL DEFAULT '[]';",
 ];
 
 /// The format this code reads and writes, in SQLite's `user_version`.

@@ -8,6 +8,7 @@ use rusqlite::{Connection, params};
 use serde_json::{Value, json};
 use sinew_tool::{Admission, DeviceId, DeviceKey, Family, FamilyName, Reach, Tool, Toolset, WordsTrust};
 
+use crate::labels::Label;
 use crate::names::{Minted, NameChange};
 use crate::pins::TOOLS_CHANGED;
 
@@ -68,6 +69,7 @@ pub(crate) struct DeviceRow {
     pub key: DeviceKey,
     pub id: DeviceId,
     pub name: Option<String>,
+    pub labels: Vec<Label>,
     pub family: Family,
     pub admission: Admission,
     pub kind: String,
@@ -142,8 +144,8 @@ impl Write {
             Write::Device(row) => {
                 let attributes = serde_json::to_string(&row.attributes).unwrap_or_else(|_| "{}".to_owned());
                 let mut insert = db.prepare_cached(
-                    "INSERT OR REPLACE INTO devices (key, id, name, family, kind, version, instructions, attributes, toolset, since, away, words, reach, admission, left_at)
-                     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                    "INSERT OR REPLACE INTO devices (key, id, name, family, kind, version, instructions, attributes, toolset, since, away, words, reach, admission, left_at, labels)
+                     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 )?;
                 insert.execute(params![
                     row.key.0,
@@ -160,7 +162,8 @@ impl Write {
                     json!(row.family.words).to_string(),
                     json!(row.family.reach).to_string(),
                     json!(row.admission).to_string(),
-                    row.left_at
+                    row.left_at,
+                    json!(row.labels).to_string()
                 ])?;
             }
             Write::Forget(RestingId { id, key, since }) => {
@@ -243,7 +246,7 @@ pub(super) fn load(db: &mut Connection, is_pinned: &dyn Fn(&DeviceKey) -> bool) 
     let db = &*db;
     let devices = collect(
         db,
-        "SELECT key, id, name, family, kind, version, instructions, attributes, toolset, since, away, words, reach, admission, left_at FROM devices",
+        "SELECT key, id, name, family, kind, version, instructions, attributes, toolset, since, away, words, reach, admission, left_at, labels FROM devices",
         |row| {
             let attributes: String = row.get(7)?;
             Ok(DeviceId::parse(&row.get::<_, String>(1)?).map(|id| {
@@ -255,6 +258,7 @@ pub(super) fn load(db: &mut Connection, is_pinned: &dyn Fn(&DeviceKey) -> bool) 
                     name: row.get(2)?,
                     family: family(&text(3)?, &text(11)?, &text(12)?),
                     admission: serde_json::from_str(&text(13)?).unwrap_or(Admission::Local),
+                    labels: serde_json::from_str(&text(15)?).unwrap_or_default(),
                     kind: row.get(4)?,
                     version: row.get(5)?,
                     instructions: row.get(6)?,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use sinew_gateway::{Gateway, Principal, Role, Settings};
-use sinew_tool::{Content, ErrorKind, Outcome, Silent, Status, Tool, ToolError, json};
+use sinew_tool::{Content, ErrorKind, Outcome, Status, Tool, ToolError, json};
 use tokio::sync::{Notify, Semaphore};
 
 use crate::fake::*;
@@ -35,11 +35,11 @@ async fn a_device_and_its_tool_can_be_called_by_any_of_their_names() {
     gateway.rename("board-0001", "Desk").unwrap();
     for device in ["board-0001", "desk"] {
         for tool in ["self.get_device_status", "self_get_device_status"] {
-            gateway.call_on(client(), device, tool, args(json!({})), Arc::new(Silent), None, "test").await.unwrap();
+            gateway.call_on(device, request(tool, json!({}))).await.unwrap();
         }
     }
     assert_eq!(board.count(), 4);
-    let on = |device, tool| gateway.call_on(client(), device, tool, args(json!({})), Arc::new(Silent), None, "test");
+    let on = |device, tool| gateway.call_on(device, request(tool, json!({})));
     assert_eq!(on("attic", "x").await.unwrap_err().kind, ErrorKind::UnknownDevice);
     assert_eq!(on("desk", "x").await.unwrap_err().kind, ErrorKind::UnknownTool);
     assert_eq!(outcomes(&gateway).await, ["ok", "ok", "ok", "ok", "DeviceNotFound", "ToolNotFound"]);

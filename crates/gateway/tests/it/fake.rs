@@ -9,7 +9,7 @@ use std::time::Duration;
 use sinew_gateway::{Gateway, Principal, Request, Role, Settings, Shape};
 use sinew_tool::{
     Admission, Args, BoxFuture, Call, Device, DeviceEvent, DeviceInfo, DeviceKey, ErrorKind, Family, FamilyName,
-    LeaveReason, Notice, Outcome, Reach, Silent, Status, Tool, ToolError, Toolset, Value, WordsTrust, json,
+    LeaveReason, Notice, Outcome, Reach, Status, Tool, ToolError, Toolset, Value, WordsTrust, json,
 };
 use tokio::sync::{Notify, Semaphore};
 
@@ -218,15 +218,7 @@ pub fn args(value: Value) -> Args {
 }
 
 pub fn request(name: &str, arguments: Value) -> Request {
-    Request {
-        who: client(),
-        name: name.to_owned(),
-        args: args(arguments),
-        shape: Shape::Folded,
-        caller: Arc::new(Silent),
-        budget: None,
-        door: "test",
-    }
+    Request::new(client(), name, args(arguments), "test")
 }
 
 pub async fn call(gateway: &Gateway, name: &str, arguments: Value) -> Result<Value, ToolError> {

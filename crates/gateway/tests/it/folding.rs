@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use proptest::prelude::*;
-use sinew_gateway::{Gateway, Shape};
+use sinew_gateway::{Gateway, Request, Shape};
 use sinew_tool::{ErrorKind, Tool, Value, json};
 
 use crate::fake::*;
@@ -166,10 +166,10 @@ async fn a_tool_for_people_is_unknown_to_clients_and_plain_to_people() {
     let unknown = call(&gateway, "rebooz", json!({})).await.unwrap_err();
     assert_eq!(hidden.kind, ErrorKind::UnknownTool);
     assert_eq!(hidden.message.replace("reboot", "rebooz"), unknown.message);
-    let silent = || std::sync::Arc::new(sinew_tool::Silent);
-    let on = gateway.call_on(client(), "board-0001", "reboot", args(json!({})), silent(), None, "test").await;
+    let on = gateway.call_on("board-0001", request("reboot", json!({}))).await;
     assert_eq!(on.unwrap_err().kind, ErrorKind::UnknownTool);
-    gateway.call_on(admin(), "board-0001", "reboot", args(json!({})), silent(), None, "test").await.unwrap();
+    let by_admin = Request { who: admin(), ..request("reboot", json!({})) };
+    gateway.call_on("board-0001", by_admin).await.unwrap();
 }
 
 #[tokio::test]

@@ -1,9 +1,7 @@
 //! Tools that change: told when nobody minds, held back when they were agreed on.
 
-use std::sync::Arc;
-
 use sinew_gateway::{Gateway, Settings};
-use sinew_tool::{DeviceEvent, ErrorKind, Silent, Tool, ToolError, Value, Version, json};
+use sinew_tool::{DeviceEvent, ErrorKind, Tool, ToolError, Value, Version, json};
 
 use crate::fake::*;
 
@@ -43,8 +41,7 @@ fn held(gateway: &Gateway) -> Vec<String> {
 }
 
 async fn switch(gateway: &Gateway) -> Result<(), ToolError> {
-    let called = gateway.call_on(client(), BOARD, "relay", args(json!({"on": true})), Arc::new(Silent), None, "test");
-    called.await.map(drop)
+    gateway.call_on(BOARD, request("relay", json!({"on": true}))).await.map(drop)
 }
 
 #[tokio::test]
