@@ -85,9 +85,9 @@ mod tests {
         gallery.keep(&key, picture("photo", 1));
         gallery.keep(&key, picture("screen", 2));
         gallery.keep(&key, picture("photo", 3));
-        let mut sizes: Vec<_> = gallery.of(&key).iter().map(|one| (one.name, one.bytes.len())).collect();
+        let mut sizes: Vec<_> = gallery.of(&key).iter().map(|one| (one.name.to_string(), one.bytes.len())).collect();
         sizes.sort_unstable();
-        assert_eq!(sizes, [("photo", 3), ("screen", 2)]);
+        assert_eq!(sizes, [("photo".to_owned(), 3), ("screen".to_owned(), 2)]);
         assert!(gallery.of(&DeviceKey("board:b".to_owned())).is_empty());
     }
 

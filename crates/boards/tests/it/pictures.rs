@@ -60,7 +60,7 @@ async fn a_photo_comes_back_as_text_and_picture_and_stays_as_a_resource() {
         assert_eq!(said["success"], true);
         assert_eq!(mime_type, "image/jpeg");
         let [kept] = &device.pictures()[..] else { panic!("one picture") };
-        assert_eq!((kept.name, kept.mime_type), ("photo", "image/jpeg"));
+        assert_eq!((&*kept.name, &*kept.mime_type), ("photo", "image/jpeg"));
         assert_eq!(&kept.bytes[..], &picture.bytes().expect("base64")[..]);
         let second = photo(&device).await;
         assert_eq!(second.content.len(), 2, "one picture an answer");
