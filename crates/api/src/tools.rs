@@ -29,7 +29,7 @@ pub struct Tool {
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Call {
-    /// Id or name of the device; without it, `tool` is a name of the list.
+    /// Id or name of the device, or `label:NAME` for all devices with a label; without it, `tool` is a name of the list.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub device: Option<String>,
     pub tool: String,
