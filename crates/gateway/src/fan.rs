@@ -128,7 +128,7 @@ impl Gateway {
 
     /// What all devices answer together must be of a size to pass on, like the answer of one.
     fn within(&self, size: usize, outcome: Outcome) -> Result<Outcome, ToolError> {
-        let max = self.settings().max_outcome;
+        let max = self.settings().max_result;
         if size <= max {
             return Ok(outcome);
         }

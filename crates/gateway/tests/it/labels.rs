@@ -163,7 +163,7 @@ async fn devices_of_a_label_are_called_a_few_at_a_time() {
 
 #[tokio::test]
 async fn the_answers_of_all_devices_together_are_bounded() {
-    let settings = sinew_gateway::Settings { max_outcome: 1_000, ..Default::default() };
+    let settings = sinew_gateway::Settings { max_result: 1_000, ..Default::default() };
     let gateway = Gateway::open(settings).unwrap();
     for number in 1..=3 {
         let answer = Outcome::text("x".repeat(400));
