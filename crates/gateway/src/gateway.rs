@@ -20,14 +20,14 @@ use crate::store::{Cursor, Store};
 use crate::text::clean_line;
 use crate::tokens::{self, Tokens};
 use crate::validation::Validation;
-use crate::view::{AuditRecord, DeviceView, EventPage, Shape, ToolList};
+use crate::view::{AuditFilter, AuditRecord, DeviceView, EventPage, Shape, ToolList};
 use crate::watch::Watch;
 
 /// Events told at once to a reader who does not listen at the moment; beyond it the reader is told
 /// that everybody may have said something.
 const TOLD_EVENTS: usize = 256;
 
-/// Calls of one answer at most: while the store reads, it writes nothing.
+/// Calls of one answer at most, which is some megabytes.
 const MAX_CALLS: usize = 10_000;
 
 /// Decides who may ask which device to keep which promise, and remembers that it happened.
@@ -231,7 +231,12 @@ impl Gateway {
 
     /// The newest calls, newest first; at most 10,000.
     pub async fn audit(&self, limit: usize) -> Result<Vec<AuditRecord>, ToolError> {
-        self.inner.store.newest_calls(limit.min(MAX_CALLS)).await
+        self.find_calls(AuditFilter::default(), limit).await
+    }
+
+    /// The newest calls that fit, newest first; at most 10,000.
+    pub async fn find_calls(&self, filter: AuditFilter, limit: usize) -> Result<Vec<AuditRecord>, ToolError> {
+        self.inner.store.newest_calls(filter, limit.min(MAX_CALLS)).await
     }
 
     /// Why calls cannot be recorded and are refused, while that is so.

@@ -51,5 +51,5 @@ pub use principal::{Principal, Role};
 pub use settings::{MAX_DEVICE_EVENTS, OpenError, Settings};
 pub use snapshot::Snapshot;
 pub use tokens::{TokenView, Tokens};
-pub use view::{AuditRecord, DeviceView, Event, EventPage, PublicTool, Shape, ToolList};
+pub use view::{AuditFilter, AuditRecord, DeviceView, Event, EventPage, PublicTool, Shape, ToolList};
 pub use watch::{Change, Watch};

@@ -138,6 +138,17 @@ pub struct EventPage {
     pub dropped: u64,
 }
 
+/// Which calls are asked for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct AuditFilter {
+    /// The id of the device that was called.
+    pub device: Option<String>,
+    /// The name of the caller.
+    pub principal: Option<String>,
+    /// Only calls before the one with this id: the last of a page leads to the next.
+    pub before: Option<i64>,
+}
+
 /// One call, as it was remembered.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct AuditRecord {

@@ -7,7 +7,7 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 use serde_json::Value;
 use sinew_tool::DeviceId;
 
-use crate::view::{AuditRecord, Event, EventPage};
+use crate::view::{AuditFilter, AuditRecord, Event, EventPage};
 
 /// Where a reader of events stands. Opaque to callers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,12 +43,22 @@ impl FromStr for Cursor {
     }
 }
 
-pub(super) fn newest_calls(db: &Connection, limit: usize) -> rusqlite::Result<Vec<AuditRecord>> {
-    let mut select = db.prepare_cached(
+/// The newest calls that fit, newest first.
+pub(super) fn newest_calls(db: &Connection, filter: &AuditFilter, limit: usize) -> rusqlite::Result<Vec<AuditRecord>> {
+    let mut select = db.prepare_cached(&calls_sql(filter))?;
+    let AuditFilter { device, principal, before } = filter;
+    let before = before.unwrap_or(i64::MAX);
+    select.query_map(params![as_limit(limit), before, device, principal], call)?.collect()
+}
+
+/// Only what is asked for stands in the question: `?3 IS NULL OR device = ?3` would read the whole table.
+fn calls_sql(filter: &AuditFilter) -> String {
+    let device = if filter.device.is_some() { "AND device = ?3" } else { "AND ?3 IS NULL" };
+    let principal = if filter.principal.is_some() { "AND principal = ?4" } else { "AND ?4 IS NULL" };
+    format!(
         "SELECT id, at, principal, door, device, tool, name, args_digest, args, outcome, duration_us, bytes
-         FROM audit ORDER BY id DESC LIMIT ?",
-    )?;
-    select.query_map([as_limit(limit)], call)?.collect()
+         FROM audit WHERE id < ?2 {device} {principal} ORDER BY id DESC LIMIT ?1"
+    )
 }
 
 fn call(row: &Row<'_>) -> rusqlite::Result<AuditRecord> {
@@ -132,6 +142,24 @@ fn as_limit(limit: usize) -> i64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn calls_of_a_device_are_found_by_an_index_and_others_from_the_newest_on() {
+        let db = Connection::open_in_memory().unwrap();
+        super::super::format::create(&db).unwrap();
+        let plan = |filter: AuditFilter| -> String {
+            let sql = format!("EXPLAIN QUERY PLAN {}", calls_sql(&filter));
+            let values = params![10, i64::MAX, filter.device, filter.principal];
+            db.query_row(&sql, values, |row| row.get(3)).unwrap()
+        };
+        let one = || Some("x".to_owned());
+        let of_device = plan(AuditFilter { device: one(), ..AuditFilter::default() });
+        assert!(of_device.contains("audit_of_device"), "{of_device}");
+        for filter in [AuditFilter { principal: one(), ..AuditFilter::default() }, AuditFilter::default()] {
+            let from_the_newest = plan(filter);
+            assert!(from_the_newest.contains("PRIMARY KEY"), "{from_the_newest}");
+        }
+    }
 
     #[test]
     fn cursors_are_read_back_and_nonsense_is_not() {

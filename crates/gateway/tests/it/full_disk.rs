@@ -41,6 +41,7 @@ fn on_a_full_disk_no_call_is_made_unrecorded_and_it_heals_by_itself() {
     let mut until = |seen: &mut Vec<Line>, outcome: &str, count: usize| {
         let start = seen.len();
         while seen[start..].iter().filter(|line| line.outcome == outcome).count() < count {
+            assert!(seen.len() - start < 20_000, "no call ended with {outcome}");
             let line = lines.next().expect("the child ended").unwrap();
             // The test harness prints to the same pipe.
             if let Some((outcome, executed)) = line.strip_prefix("call ").and_then(|line| line.split_once(' ')) {

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use rusqlite::Connection;
-use sinew_gateway::{Gateway, OpenError, Settings};
+use sinew_gateway::{AuditFilter, Gateway, OpenError, Settings};
 use tempfile::TempDir;
 
 use crate::fake::*;
@@ -115,12 +115,12 @@ async fn a_half_migrated_store_is_refused_and_its_copy_is_whole() {
     let dir = old_state();
     // The index of the first step is there, and the format number is still the old one.
     let half = Connection::open(db(&dir)).unwrap();
-    half.execute_batch("CREATE INDEX audit_of_principal ON audit (principal, id)").unwrap();
+    half.execute_batch("CREATE INDEX audit_of_device ON audit (device, id)").unwrap();
     drop(half);
     let error = refused(&dir);
     assert!(matches!(error, OpenError::Migration { found: 1, .. }), "{error}");
     assert_eq!(format(&db(&dir)), 1);
-    Connection::open(db(&dir)).unwrap().execute_batch("DROP INDEX audit_of_principal").unwrap();
+    Connection::open(db(&dir)).unwrap().execute_batch("DROP INDEX audit_of_device").unwrap();
     assert_eq!(try_open(dir.path()).unwrap().devices().len(), 8);
 }
 
@@ -196,4 +196,20 @@ async fn calls_that_end_alone_make_room_for_themselves_too() {
     }
     let kept = gateway.audit(10_000).await.unwrap().len();
     assert!((100..=1_100).contains(&kept), "{kept}");
+}
+
+#[tokio::test]
+async fn calls_are_found_by_device_and_caller_page_by_page() {
+    let dir = old_state();
+    let gateway = try_open(dir.path()).unwrap();
+    let find = async |device: Option<&str>, principal: Option<&str>, before, limit| {
+        let (device, principal) = (device.map(str::to_owned), principal.map(str::to_owned));
+        let records = gateway.find_calls(AuditFilter { device, principal, before }, limit).await.unwrap();
+        records.iter().map(|record| record.id).collect::<Vec<_>>()
+    };
+    assert_eq!(find(Some("board-ddee01"), None, None, 10).await, [11, 6, 3, 2]);
+    assert_eq!(find(Some("board-ddee01"), Some("Claude Desktop"), None, 10).await, [11, 3]);
+    assert_eq!(find(None, Some("Ada"), None, 10).await, [4]);
+    assert_eq!(find(None, None, Some(5), 3).await, [4, 3, 2]);
+    assert!(find(Some("nobody"), None, None, 10).await.is_empty());
 }
