@@ -11,6 +11,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use http::{Method, Request, StatusCode};
 use http_body_util::{BodyExt, Limited};
 use hyper::body::Incoming;
+use sinew_tool::text::clean_line;
 use sinew_tool::{Applicant, Enrol, Enrolment, Value, json};
 
 use crate::greeting::{self, Answer, Newcomer};
@@ -135,22 +136,17 @@ async fn apply(request: Request<Incoming>, address: SocketAddr) -> Result<Applic
         // Firmware joins names of networks unescaped and in any encoding into it; the headers suffice then.
         serde_json::from_slice(&body.to_bytes()).unwrap_or_default()
     };
-    let text = |value: &Value| value.as_str().filter(|text| !text.is_empty()).map(clean);
+    let text = |value: &Value| value.as_str().filter(|text| !text.is_empty()).map(|text| clean_line(text, 64));
     // `User-Agent` is BOARD/VERSION.
     let (agent_kind, agent_version) = agent.split_once('/').unwrap_or((&agent, ""));
     let kind = text(&body["board"]["type"]).or_else(|| text(&body["board"]["name"]));
     Ok(Applicant {
         hardware_id: newcomer.hardware_id,
         secret: client_id,
-        kind: kind.unwrap_or_else(|| clean(agent_kind)),
-        version: text(&body["application"]["version"]).unwrap_or_else(|| clean(agent_version)),
+        kind: kind.unwrap_or_else(|| clean_line(agent_kind, 64)),
+        version: text(&body["application"]["version"]).unwrap_or_else(|| clean_line(agent_version, 64)),
         address: address.ip(),
     })
-}
-
-/// Short, and without anything that could do harm on a screen.
-fn clean(text: &str) -> String {
-    text.chars().filter(|character| character.is_ascii_graphic() || *character == ' ').take(64).collect()
 }
 
 fn mqtt_section(applicant: &Applicant, token: &str, reach: &Reach, port: u16) -> Value {

@@ -6,6 +6,8 @@ use std::io::{IsTerminal, Write};
 use std::time::Duration;
 
 use serde_json::Value;
+/// Text of foreign origin, safe for a terminal.
+pub use sinew_tool::text::clean_all as clean;
 
 use crate::args::{Cli, Output};
 use crate::failure::Failure;
@@ -157,19 +159,6 @@ pub fn print_json(value: &Value) {
     print(&format!("{value:#}\n"));
 }
 
-/// Text of foreign origin, safe for a terminal: control characters other than newline and tab become visible.
-pub fn clean(text: &str) -> String {
-    text.chars()
-        .map(|character| match character {
-            '\n' | '\t' => character,
-            _ if character.is_control() => char::REPLACEMENT_CHARACTER,
-            // Bidirectional overrides can make a line read as something else.
-            '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => char::REPLACEMENT_CHARACTER,
-            _ => character,
-        })
-        .collect()
-}
-
 fn one_line(text: &str) -> String {
     clean(&text.split_whitespace().collect::<Vec<_>>().join(" "))
 }
@@ -226,6 +215,6 @@ mod tests {
 
     #[test]
     fn what_a_device_says_cannot_steer_the_terminal() {
-        assert_eq!(clean("a\x1b[2Jb\u{202e}c\n"), "a\u{fffd}[2Jb\u{fffd}c\n");
+        assert_eq!(clean("a\x1b[2Jb\u{202e}c\0\n"), "abc\u{fffd}\n");
     }
 }

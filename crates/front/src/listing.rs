@@ -57,7 +57,7 @@ impl Form {
 }
 
 fn wrong(key: &str, choices: &str, given: &str) -> String {
-    format!("`{key}` in the address is `{choices}`, not `{}`", crate::inspect::clip(given))
+    format!("`{key}` in the address is `{choices}`, not `{}`", sinew_tool::text::clip(given))
 }
 
 /// A tool list, put into MCP's words once.

@@ -48,7 +48,7 @@ pub(crate) fn is_known(hall: &Hall, uri: &str) -> bool {
 }
 
 pub(crate) fn unknown(uri: &str) -> ErrorData {
-    let message = format!("no resource `{}`; `resources/list` shows those there are", crate::inspect::clip(uri));
+    let message = format!("no resource `{}`; `resources/list` shows those there are", sinew_tool::text::clip(uri));
     let mut error = translate::to_protocol_error(&ToolError::new(ErrorKind::UnknownResource, message));
     if let Some(Value::Object(object)) = &mut error.data {
         object.insert("uri".to_owned(), json!(uri));

@@ -12,6 +12,7 @@ use http::header::CONTENT_TYPE;
 use http::{Response, StatusCode};
 use serde_json::{Map, Value, json};
 use sinew_gateway::{Principal, PublicTool, Request as Call, Shape, ToolList};
+use sinew_tool::text::clip;
 use sinew_tool::{Content, ErrorKind, Outcome, Schema, Silent, ToolError};
 
 use crate::hall::Hall;
@@ -90,7 +91,7 @@ fn parse(body: &[u8]) -> Result<Map<String, Value>, Box<(Value, ToolError)>> {
         Some(Value::String(version)) if version == "2.0" => {}
         Some(version) => {
             let version = version.as_str().map_or_else(|| version.to_string(), str::to_owned);
-            return Err(invalid(id, format!("Unsupported JSON-RPC version: {}", inspect::clip(&version))));
+            return Err(invalid(id, format!("Unsupported JSON-RPC version: {}", clip(&version))));
         }
         None => return Err(invalid(id, "Missing 'jsonrpc'. Expected: \"2.0\"".to_owned())),
     }
@@ -114,7 +115,7 @@ async fn dispatch(hall: &Hall, who: &Principal, message: &Map<String, Value>) ->
         })),
         "tools/list" => Ok(tools(hall, who)),
         "tools/call" => call(hall, who, params).await,
-        method => Err(ToolError::new(ErrorKind::UnknownMethod, format!("Method not found: {}", inspect::clip(method)))),
+        method => Err(ToolError::new(ErrorKind::UnknownMethod, format!("Method not found: {}", clip(method)))),
     }
 }
 
@@ -140,7 +141,7 @@ async fn call(hall: &Hall, who: &Principal, params: Option<&Map<String, Value>>)
         Ok(outcome) => Ok(shown(outcome)),
         // The reference calls an unknown tool an unknown method.
         Err(error) if error.kind == ErrorKind::UnknownTool => {
-            Err(ToolError { message: format!("Method not found: {}", inspect::clip(name)), ..error })
+            Err(ToolError { message: format!("Method not found: {}", clip(name)), ..error })
         }
         Err(error) => Err(error),
     }

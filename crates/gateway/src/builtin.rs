@@ -4,6 +4,7 @@ use std::sync::{Arc, LazyLock};
 
 use serde_json::{Value, json};
 use sinew_schema::Meter;
+use sinew_tool::text::clean_line;
 use sinew_tool::{Args, ErrorKind, Hints, Outcome, Tool, ToolError};
 
 use crate::call::drop_nulls;
@@ -12,7 +13,6 @@ use crate::gateway::Gateway;
 use crate::prepare::ROOM;
 use crate::snapshot::Entry;
 use crate::specification;
-use crate::text::clean_line;
 use crate::view::PublicTool;
 
 const LIST_DEVICES: &str = "list_devices";

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 use sinew_schema::{Exhausted, Meter};
+use sinew_tool::text::clean;
 use sinew_tool::{Args, Call, Caller, Content, Device, ErrorKind, Outcome, Silent, Status, Tool, ToolError};
 use tokio::time::Instant;
 
@@ -17,7 +18,6 @@ use crate::principal::{Principal, Role};
 use crate::record::{Record, weigh, weigh_value};
 use crate::route::{self, Target, Wish};
 use crate::snapshot::{Holder, Presence};
-use crate::text::clean;
 use crate::view::Shape;
 
 /// The longest error message of a device that is passed on; a screen full.

@@ -2,9 +2,8 @@
 
 use serde_json::{Value, json};
 use sinew_schema::{Cost, Exhausted, Failure, Invalid, Meter, Rejection, Step, Validator};
+use sinew_tool::text::clean_line;
 use sinew_tool::{ErrorKind, Schema, ToolError};
-
-use crate::text::clean_line;
 
 /// A compiled schema. Shared by all tools with the same schema.
 pub(crate) struct Check {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use futures_util::{StreamExt, stream};
 use serde_json::{Value, json};
+use sinew_tool::text::clean_line;
 use sinew_tool::{Content, ErrorKind, Outcome, Schema, ToolError};
 
 use crate::call::Request;
@@ -13,7 +14,6 @@ use crate::onward::Part;
 use crate::principal::Role;
 use crate::record::{Record, weigh};
 use crate::snapshot::{Entry, Snapshot};
-use crate::text::clean_line;
 use crate::view::Shape;
 
 /// Devices of one call at most: a household's worth, and an answer that a model can still read.

@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+use sinew_tool::text::clean_line;
 use sinew_tool::{Announce, DeviceEvent, DeviceId, Digest, ErrorKind, Picture, ToolError, Value, json};
 use tokio::sync::broadcast;
 
@@ -17,7 +18,6 @@ use crate::registry::{Agreement, Registry};
 use crate::settings::{MAX_DEVICE_EVENTS, OpenError, Settings};
 use crate::snapshot::{Holder, Presence, Snapshot};
 use crate::store::{Cursor, Store};
-use crate::text::clean_line;
 use crate::tokens::{self, Tokens};
 use crate::validation::Validation;
 use crate::view::{AuditFilter, AuditRecord, DeviceView, EventPage, Shape, ToolList};

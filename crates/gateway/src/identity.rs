@@ -55,7 +55,7 @@ pub(crate) fn name_taken(name: &str, holder: &DeviceId) -> ToolError {
 }
 
 pub(crate) fn unknown_device<'a>(text: &str, known: impl Iterator<Item = &'a Arc<Entry>>) -> ToolError {
-    let text = crate::text::clean_line(text, 64);
+    let text = sinew_tool::text::clean_line(text, 64);
     let mut known = known.map(|entry| entry.title());
     let shown: Vec<String> = known.by_ref().take(10).collect();
     let more = if known.next().is_some() { ", …" } else { "" };

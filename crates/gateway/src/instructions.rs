@@ -4,9 +4,9 @@
 use std::collections::BTreeMap;
 
 use sinew_tool::WordsTrust;
+use sinew_tool::text::clean_line;
 
 use crate::snapshot::{Entry, Presence, Snapshot};
-use crate::text::clean_line;
 
 const OURS: &str = "Tools here act on physical devices. Where several devices have a tool, name one in `device` (`on_device` where `device` means something else); list_devices shows ids, names and states. Devices come and go: an error of type DeviceAway can be tried again later. After Timeout or DeviceLost look at the device's state first, the action may have happened.";
 

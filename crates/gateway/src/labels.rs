@@ -5,9 +5,8 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::json;
+use sinew_tool::text::clean_line;
 use sinew_tool::{ErrorKind, ToolError};
-
-use crate::text::clean_line;
 
 /// Enough for rooms, owners and purposes; more would be a database.
 const MAX_LABELS: usize = 16;

@@ -36,7 +36,6 @@ mod settings;
 mod snapshot;
 mod specification;
 mod store;
-mod text;
 mod tokens;
 mod validation;
 mod view;

@@ -13,12 +13,12 @@ use hmac::{Hmac, KeyInit, Mac};
 use serde::Serialize;
 use serde_json::json;
 use sha2::Sha256;
+use sinew_tool::text::clean_line;
 use sinew_tool::{Applicant, Enrol, Enrolment, ErrorKind, ToolError};
 use tokio::time::Instant;
 
 use crate::gateway::Gateway;
 use crate::registry::now;
-use crate::text::clean_line;
 use crate::tokens::Tokens;
 
 /// Boards that wait at once, and from one address; a household has fewer.

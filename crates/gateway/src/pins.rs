@@ -11,10 +11,10 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use sinew_spec::compare::{Bump, Change, diff};
 use sinew_spec::lock::{self, Decision, Lock, Verdict};
+use sinew_tool::text::clean_line;
 use sinew_tool::{DeviceId, DeviceInfo, DeviceKey, Notice, Tool, Toolset};
 
 use crate::settings::OpenError;
-use crate::text::clean_line;
 
 /// The largest lock that is read: ten thousand tools.
 const MAX_LOCK: u64 = 64 << 20;

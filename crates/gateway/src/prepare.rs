@@ -9,12 +9,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use serde_json::{Value, json};
 use sinew_schema::{Cost, Invalid};
+use sinew_tool::text::{clean, clean_line};
 use sinew_tool::{Digest, Tool, Toolset};
 
 use crate::bounds;
 use crate::check::Check;
 use crate::schema;
-use crate::text::{clean, clean_line};
 
 /// Tools of one device. Phones have 29; a device with more than this is not a device.
 const MAX_TOOLS: usize = 512;

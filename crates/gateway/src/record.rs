@@ -6,13 +6,13 @@ use std::time::Instant;
 
 use sha2::{Digest as _, Sha256};
 use sinew_tool::outcome::ResourceBody;
+use sinew_tool::text::{clean_line, cut};
 use sinew_tool::{Args, Content, ErrorKind, Outcome, ToolError, Value};
 
 use crate::principal::Principal;
 use crate::registry::now;
 use crate::snapshot::Holder;
 use crate::store::{AuditRow, Store};
-use crate::text::{clean_line, cut};
 
 /// The arguments that are kept of a call; enough to see what was asked, and no place for files.
 const MAX_ARGS: usize = 1 << 10;

@@ -1,12 +1,12 @@
 //! From a name and arguments to one device and one of its tools.
 
 use serde_json::{Value, json};
+use sinew_tool::text::clean_line;
 use sinew_tool::{Args, ErrorKind, ToolError};
 
 use crate::builtin::{self, BuiltIn};
 use crate::identity::unknown_device;
 use crate::snapshot::{Holder, Snapshot};
-use crate::text::clean_line;
 use crate::view::Shape;
 
 /// What the caller asks for.

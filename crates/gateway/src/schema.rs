@@ -4,6 +4,7 @@
 use std::collections::HashSet;
 
 use serde_json::{Map, Value, json};
+use sinew_tool::text::clean_json;
 
 use crate::bounds;
 
@@ -80,7 +81,8 @@ pub(crate) fn with_selector(input: &Value, selector: &str) -> Value {
 
 fn mend(schema: &Value, warnings: &mut Vec<String>) -> Result<Value, String> {
     bounds::size(schema)?;
-    let mut mended = schema.clone();
+    // All names and texts alike, so that what refers to each other still does.
+    let mut mended = clean_json(schema);
     Mender { headers: HashSet::new(), anchors: HashSet::new(), warnings }.root(&mut mended);
     Ok(mended)
 }
@@ -213,6 +215,21 @@ mod tests {
         assert_eq!((listed["$defs"]["a"]["$anchor"].as_str(), warnings), (Some("here"), 0));
         assert!(listed["$defs"]["b"].get("$anchor").is_none(), "the second of a name");
         assert!(listed["$defs"]["c"].get("$anchor").is_none(), "not a plain name");
+    }
+
+    #[test]
+    fn hidden_text_is_taken_out_of_names_descriptions_and_choices() {
+        let (schema, _) = mended(json!({
+            "type": "object",
+            "properties": {"mo\u{200b}de": {"description": "a\u{e0041}b", "enum": ["o\u{ad}n", "👩‍👧"]}},
+            "required": ["mo\u{200b}de"],
+        }));
+        let expected = json!({
+            "type": "object",
+            "properties": {"mode": {"description": "ab", "enum": ["on", "👩‍👧"]}},
+            "required": ["mode"],
+        });
+        assert_eq!(schema, expected);
     }
 
     #[test]

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use serde_json::Value;
+use sinew_tool::text::{clean, clean_line};
 use sinew_tool::{Device, DeviceId, DeviceInfo, Status, Toolset};
 use tokio::sync::Semaphore;
 use tokio::time::Instant;
@@ -14,7 +15,6 @@ use crate::labels::Label;
 use crate::offer::{Offer, Offered};
 use crate::pins::Held;
 use crate::prepare::Withdrawn;
-use crate::text::{clean, clean_line};
 use crate::view::DeviceView;
 
 pub struct Snapshot {

@@ -15,6 +15,7 @@ use arc_swap::ArcSwap;
 use serde::Serialize;
 use serde_json::json;
 use sha2::{Digest as _, Sha256};
+use sinew_tool::text::clean_line;
 use sinew_tool::{Admission, Admit, Bearer, DeviceId, DeviceKey, ErrorKind, TokenId, ToolError};
 use subtle::ConstantTimeEq;
 use tokio::sync::watch;
@@ -24,7 +25,6 @@ use crate::principal::{Principal, Role};
 use crate::registry::{Registry, now};
 use crate::settings::OpenError;
 use crate::store::{Store, TokenRow, Write};
-use crate::text::clean_line;
 
 /// The id of the gateway's own token in lists.
 const OWN: &str = "gateway";

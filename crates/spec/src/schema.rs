@@ -7,6 +7,7 @@
 use std::borrow::Cow;
 
 use serde_json::Value;
+use sinew_tool::text::clip;
 
 /// A schema with more parts than this is refused: no model could read it.
 const MAX_NODES: usize = 20_000;
@@ -251,17 +252,6 @@ fn children(root: &Value, part: &Value, value: &Value, depth: usize, budget: &mu
         Value::Object(map) => map.values().try_for_each(|child| estimate(root, part, child, depth + 1, budget)),
         _ => Some(()),
     }
-}
-
-/// Messages quote what they speak of; a quote must not be longer than the message.
-pub fn clip(text: &str) -> String {
-    const LONGEST: usize = 200;
-    if text.chars().count() <= LONGEST {
-        return text.to_owned();
-    }
-    let mut short: String = text.chars().take(LONGEST).collect();
-    short.push('…');
-    short
 }
 
 #[cfg(test)]

@@ -20,6 +20,7 @@ pub mod near;
 pub mod outcome;
 pub mod portable;
 pub mod settings;
+pub mod text;
 pub mod tool;
 
 pub use admission::{Admission, Admit, Applicant, Bearer, Enrol, Enrolment, TokenId};

@@ -1,5 +1,7 @@
 //! What a manifest says: the app, and its components with their filters and meta-data.
 
+use sinew_tool::text::clean_line;
+
 use super::element::{Element, Value};
 use super::{ApkError, MAX_MANIFEST};
 
@@ -105,7 +107,7 @@ impl Manifest {
         if &*root.name != "manifest" {
             return Err(ApkError::NotAnApk(format!(
                 "the manifest's root is <{}>, not <manifest>",
-                shorten(&root.name)
+                clean_line(&root.name, 60)
             )));
         }
         let mut budget = Budget(MAX_TEXT);
@@ -300,10 +302,6 @@ fn protection(value: &Value) -> String {
         },
         other => other.to_text().unwrap_or_default(),
     }
-}
-
-pub(super) fn shorten(text: &str) -> String {
-    text.chars().take(60).collect()
 }
 
 /// How much text may still be copied.

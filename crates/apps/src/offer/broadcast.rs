@@ -2,10 +2,11 @@
 
 use serde_json::Value;
 use sinew_tool::Tool;
+use sinew_tool::text::clip;
 
 use super::MAX_TOOLS;
 use super::bundle::{bundle_text, texts};
-use super::finding::{clip, error, warning};
+use super::finding::{error, warning};
 use super::provider::parameters;
 use crate::rules;
 use sinew_tool::finding::Finding;

@@ -36,12 +36,3 @@ impl About for Finding {
         self.at(Place::Line(line as usize))
     }
 }
-
-/// The beginning of a foreign text, for a message.
-pub fn clip(text: &str) -> String {
-    let mut clipped: String = text.chars().take(80).map(|one| if one.is_control() { ' ' } else { one }).collect();
-    if text.chars().nth(80).is_some() {
-        clipped.push('…');
-    }
-    clipped
-}

@@ -6,8 +6,9 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 use sinew_tool::Tool;
+use sinew_tool::text::clip;
 
-use super::finding::{advice, clip, error, warning};
+use super::finding::{advice, error, warning};
 use super::{AppTool, Form, MAX_TOOLS};
 use crate::rules;
 use sinew_tool::finding::Finding;

@@ -7,8 +7,9 @@
 use serde_json::Value;
 use sinew_tool::Tool;
 use sinew_tool::manifest::Manifest as Advertised;
+use sinew_tool::text::clip;
 
-use super::finding::{About, advice, clip, error, warning};
+use super::finding::{About, advice, error, warning};
 use super::{AppTool, Form, Offer, Words};
 use crate::apk::{self, Component, Meta};
 use crate::rules;

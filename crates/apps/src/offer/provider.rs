@@ -3,9 +3,10 @@
 
 use serde_json::{Map, Value, json};
 use sinew_tool::Tool;
+use sinew_tool::text::clip;
 
 use super::bundle::texts;
-use super::finding::{About, clip, error, warning};
+use super::finding::{About, error, warning};
 use super::mmcp::is_object_schema;
 use super::{Ask, Form, MAX_TOOLS, Offer};
 use crate::apk::Component;

@@ -13,6 +13,7 @@ use http::{HeaderValue, Request, Uri};
 use http_body_util::{BodyExt, Full, Limited};
 use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
+use sinew_tool::text::clip;
 use sinew_tool::{Picture, Value, json};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
@@ -142,10 +143,6 @@ fn spoken(content: &Value) -> Option<String> {
         }
         _ => None,
     }
-}
-
-fn clip(text: &str) -> &str {
-    &text[..text.floor_char_boundary(200)]
 }
 
 fn client_config() -> Result<ClientConfig, String> {

@@ -9,6 +9,7 @@ use std::sync::atomic::AtomicU32;
 use std::time::Duration;
 
 use serde_json::json;
+use sinew_tool::text::clean_line;
 use sinew_tool::{Device, DeviceId, DeviceInfo, DeviceKey, ErrorKind, Notice, Status, ToolError, Toolset};
 use tokio::time::Instant;
 
@@ -24,7 +25,6 @@ use crate::prepare::{Prepared, Withdrawn, Workshop};
 use crate::settings::Settings;
 use crate::snapshot::{Entry, Presence, Traffic};
 use crate::store::{Commit, DeviceRow, EventRow, Loaded, Pending, Store, Write};
-use crate::text::clean_line;
 use crate::view::DeviceView;
 
 /// Events of one device that may wait for the store; a flood beyond it is counted, not kept.

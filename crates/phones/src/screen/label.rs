@@ -3,6 +3,8 @@
 
 use std::fmt;
 
+use sinew_tool::text::clean_all;
+
 use super::Kind;
 use crate::tree::Node;
 
@@ -20,17 +22,16 @@ pub struct Label {
 }
 
 impl Label {
-    /// One line of harmless characters: no controls, no direction marks, no quotes that would end it.
+    /// One line of harmless characters, without quotes that would end it.
     pub fn of(text: &str) -> Label {
         let mut label = Label::default();
         let mut length = 0;
+        let text = clean_all(text);
         let mut characters = text.chars();
         for character in characters.by_ref() {
             let character = match character {
                 '"' => '\'',
-                '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}' => continue,
                 _ if character.is_whitespace() => ' ',
-                _ if character.is_control() => continue,
                 _ => character,
             };
             if character != ' ' || !(length == 0 || label.text.ends_with(' ')) {

@@ -158,7 +158,7 @@ fn a_budget_is_kept_and_what_is_missing_is_counted() {
 #[test]
 fn hostile_labels_stay_one_harmless_line() {
     let shown = |text: &str| Label::of(text).to_string();
-    assert_eq!(shown("a\u{202e}b\n\n\tc\u{7} \"d\""), "\"ab c 'd'\"");
+    assert_eq!(shown("a\u{202e}b\n\n\tc\u{e0041}\u{200b} \"d\" 👩‍👧"), "\"ab c 'd' 👩‍👧\"");
     assert_eq!(shown("  \n "), "\"\"");
     assert_eq!(shown(&"x".repeat(5000)), format!("\"{}\"+4920", "x".repeat(80)));
     assert_eq!(shown(&"x".repeat(80)), format!("\"{}\"", "x".repeat(80)));

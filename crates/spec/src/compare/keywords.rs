@@ -5,11 +5,11 @@ use std::collections::HashSet;
 
 use serde_json::{Map, Number, Value};
 use sinew_tool::Digest;
+use sinew_tool::text::clip;
 
 use super::Impact;
 use super::schema::{ANYTHING, Direction, Effect, Walker};
 use super::{combined, members};
-use crate::schema::clip;
 
 /// The kinds of values, as bits: null, boolean, integer, other number, string, array, object.
 pub type Kinds = u8;

@@ -5,11 +5,11 @@ use std::collections::{BTreeSet, HashMap};
 
 use serde_json::{Map, Value};
 use sinew_tool::Digest;
+use sinew_tool::text::clip;
 
 use super::Impact;
 use super::keywords::{get, is_annotation};
 use super::schema::{ANYTHING, Direction, Effect, Walker};
-use crate::schema::clip;
 
 type Names<'a> = BTreeSet<&'a str>;
 

@@ -15,10 +15,10 @@ use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write as _;
 
 use serde_json::{Value, json};
+use sinew_tool::text::clip;
 use sinew_tool::{Audience, Digest, Tool, Version};
 
 use crate::read::prose::one_line;
-use crate::schema::clip;
 use schema::{Direction, deltas};
 
 /// What a change does to those who rely on the tool.

@@ -1,10 +1,10 @@
 //! Advice: what meets the standard and would still be better otherwise.
 
 use serde_json::Value;
+use sinew_tool::text::clip;
 
 use super::{Bench, rules};
 use crate::model::{Section, ToolSpec};
-use crate::schema::clip;
 
 pub fn check(bench: &mut Bench<'_>, tool: &ToolSpec) {
     split(bench, tool);

@@ -5,8 +5,9 @@ use serde_json::Value;
 use super::{Bench, rules, schemas};
 use crate::json::{self, Kind, Node, SlipKind};
 use crate::model::{Section, ToolSpec};
-use crate::schema::{Checker, clip};
+use crate::schema::Checker;
 use sinew_tool::finding::{Edit, Span};
+use sinew_tool::text::clip;
 
 pub fn check(bench: &mut Bench<'_>, tool: &ToolSpec, input: Option<&Checker<'_>>, output: Option<&Checker<'_>>) {
     let near = tool.places.near(Section::Examples);

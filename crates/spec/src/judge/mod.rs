@@ -114,7 +114,7 @@ pub fn tell_repeated(documents: &[(&str, &Document)], findings: &mut [Findings],
             let document = documents[index].1;
             let Some(tool) = document.tools.iter().find(|tool| tool.name == name) else { continue };
             let span = tool.places.name.unwrap_or(tool.places.heading);
-            let message = format!("`{}` is already the name of a tool in {first}", crate::schema::clip(&name));
+            let message = format!("`{}` is already the name of a tool in {first}", sinew_tool::text::clip(&name));
             let finding = Finding::new(&rules::NAME_DUPLICATE, message)
                 .with_severity(severity)
                 .at(document.lines.place(&document.text, span))

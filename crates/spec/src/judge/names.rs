@@ -1,10 +1,11 @@
 //! Invocation names: stated, legal, stable, unique, and short enough for real clients.
 
+use sinew_tool::text::clip;
+
 use std::collections::HashMap;
 
 use super::{Bench, placeholders, rules};
 use crate::model::{Section, ToolSpec};
-use crate::schema::clip;
 
 /// As the protocol allows.
 const LONGEST: usize = 128;

@@ -6,9 +6,10 @@ use super::{Bench, rules};
 use crate::json::{Slip, SlipKind};
 use crate::model::{Section, ToolSpec};
 use crate::read::places::Side;
-use crate::schema::{Checker, clip};
+use crate::schema::Checker;
 use sinew_tool::finding::Rule;
 use sinew_tool::finding::{Edit, Span};
+use sinew_tool::text::clip;
 
 /// Judges the schemas; answers with what checks values against input and output, where they can.
 pub fn check<'a>(bench: &mut Bench<'_>, tool: &'a ToolSpec) -> (Option<Checker<'a>>, Option<Checker<'a>>) {

@@ -10,8 +10,9 @@ use crate::print::code;
 use crate::read::places::{Required, Side, Table};
 use crate::read::table::Column;
 use crate::read::{rows, table, types};
-use crate::schema::{clip, resolve};
+use crate::schema::resolve;
 use sinew_tool::finding::Edit;
+use sinew_tool::text::clip;
 
 pub fn check(bench: &mut Bench<'_>, tool: &ToolSpec) {
     for (side, section) in [(&tool.places.input, Section::Input), (&tool.places.output, Section::Output)] {

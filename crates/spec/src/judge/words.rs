@@ -3,8 +3,8 @@
 use super::{Bench, rules};
 use crate::model::{Section, ToolSpec, read_version};
 use crate::read::prose;
-use crate::schema::clip;
 use sinew_tool::finding::Edit;
+use sinew_tool::text::clip;
 
 pub fn check(bench: &mut Bench<'_>, tool: &ToolSpec) {
     description(bench, tool);

@@ -111,8 +111,8 @@ fn not_read(start: &Start) -> Problem {
     let message = format!(
         "`{}` looks like a tool and was not read: nothing below it describes parameters or a result; add the eight \
          sections, a table of parameters or a JSON Schema, and write the heading as `## Tool: `{}``",
-        crate::schema::clip(&start.name),
-        crate::schema::clip(&start.name)
+        sinew_tool::text::clip(&start.name),
+        sinew_tool::text::clip(&start.name)
     );
     Problem { rule: &rules::TOOL_UNREAD, span: start.words, message }
 }

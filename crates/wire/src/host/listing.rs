@@ -2,10 +2,10 @@
 
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
+use sinew_tool::text::clip;
 use sinew_tool::{Tool, Toolset};
 
 use super::Limits;
-use crate::quirks::clip;
 
 /// A tool list while it is being read.
 pub(super) struct Listing {

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use super::{FileReport, Source, escape_markup};
 use crate::finding::{Finding, Linter, Severity};
+use crate::text::clean_all;
 
 pub fn json(files: &[FileReport<'_>]) -> Value {
     let finding = |finding: &Finding| {
@@ -133,7 +134,7 @@ fn uri(path: &str) -> String {
 }
 
 pub fn github(files: &[FileReport<'_>]) -> String {
-    let message = |text: &str| printable(text).replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A");
+    let message = |text: &str| clean_all(text).replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A");
     let property = |text: &str| message(text).replace(':', "%3A").replace(',', "%2C");
     let mut page = String::new();
     for file in files {
@@ -192,12 +193,6 @@ pub fn junit(linter: &Linter, files: &[FileReport<'_>]) -> String {
     page
 }
 
-/// XML has no way to write most control characters, and a log takes them for commands.
-fn printable(text: &str) -> String {
-    let is_fit = |c: char| matches!(c, '\n' | '\t') || !c.is_control() && !matches!(c, '\u{fffe}' | '\u{ffff}');
-    text.chars().map(|c| if is_fit(c) { c } else { '\u{fffd}' }).collect()
-}
-
 fn xml(text: &str) -> String {
-    escape_markup(&printable(text))
+    escape_markup(&clean_all(text))
 }

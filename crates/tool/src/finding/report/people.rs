@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 
 use super::{FileReport, Source, cut};
 use crate::finding::{Finding, Severity};
+use crate::text::{clean_line, visible};
 
 /// Lines are shown this wide at most, around the place that is meant.
 const WIDTH: usize = 110;
@@ -19,7 +20,7 @@ pub fn people(files: &[FileReport<'_>], color: bool) -> String {
             show(&mut page, file, finding, paint);
         }
         if file.findings.more() > 0 {
-            let _ = writeln!(page, "{}: {}\n", clean(file.path), cut(file));
+            let _ = writeln!(page, "{}: {}\n", clean_line(file.path, usize::MAX), cut(file));
         }
     }
     page.push_str(&by_rule(files, paint));
@@ -30,12 +31,12 @@ pub fn people(files: &[FileReport<'_>], color: bool) -> String {
 
 fn show(page: &mut String, file: &FileReport<'_>, finding: &Finding, paint: Paint) {
     let head = format!("{}[{}]", finding.severity.word(), finding.rule.id);
-    let _ = writeln!(page, "{}: {}", paint.severity(finding.severity, &head), clean(&finding.message));
+    let _ = writeln!(page, "{}: {}", paint.severity(finding.severity, &head), clean_line(&finding.message, usize::MAX));
     let line = finding.place.line();
     let number = line.map(|line| line.to_string()).unwrap_or_default();
     let margin = " ".repeat(number.len());
     let position: String = [line, finding.place.column()].iter().flatten().map(|number| format!(":{number}")).collect();
-    let _ = writeln!(page, "{margin}{} {}{position}", paint.dim("-->"), clean(file.path));
+    let _ = writeln!(page, "{margin}{} {}{position}", paint.dim("-->"), clean_line(file.path, usize::MAX));
     if let Some((shown, indent, marks)) = excerpt(file, finding) {
         let bar = paint.dim("|");
         let _ = writeln!(page, "{margin} {bar}");
@@ -79,20 +80,6 @@ fn window(line: &str, before: usize, length: usize) -> (String, usize, usize) {
         shown.push('…');
     }
     (shown, indent, marks)
-}
-
-/// Control characters must not reach a terminal, nor may a document reorder the line it is shown in.
-fn visible(character: char) -> char {
-    match character {
-        '\t' => ' ',
-        '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => '\u{fffd}',
-        c if c.is_control() => '\u{fffd}',
-        c => c,
-    }
-}
-
-fn clean(text: &str) -> String {
-    text.chars().map(visible).collect()
 }
 
 /// How many columns of a terminal a text takes: East Asian characters take two, marks none.
@@ -196,6 +183,6 @@ mod tests {
 
     #[test]
     fn a_document_cannot_paint_the_terminal() {
-        assert_eq!(clean("a\u{1b}[31mb\u{202e}c"), "a\u{fffd}[31mb\u{fffd}c");
+        assert_eq!(clean_line("a\u{1b}[31mb\u{202e}c\0", 9), "abc\u{fffd}");
     }
 }

@@ -4,13 +4,14 @@ use std::time::Duration;
 
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
+use sinew_tool::text::clip;
 use sinew_tool::{Args, ErrorKind, ToolError};
 
 use super::{Phase, Session};
 use crate::host::flight::{Flight, Waiting, What};
 use crate::host::listing::Listing;
 use crate::host::{Event, Moment, Output, Ready};
-use crate::quirks::{Fault, clip};
+use crate::quirks::Fault;
 use crate::words::{PROTOCOL_VERSION, Transport};
 
 /// Between two readings of the tool list.

@@ -2,12 +2,13 @@
 
 use serde_json::Value;
 use serde_json::value::RawValue;
+use sinew_tool::text::clip;
 use sinew_tool::{ErrorKind, Notice, ToolError};
 
 use super::{Phase, Session, UNPOLLED};
 use crate::host::flight::{Owner, What};
 use crate::host::{Event, Hello, Output, Transport};
-use crate::quirks::{self, Fault, clip, tree};
+use crate::quirks::{self, Fault, tree};
 use crate::raw::{is_word, pick_all, present, string};
 
 /// The members that matter; `null` counts as absent, except for a result. An envelope and a bare JSON-RPC
