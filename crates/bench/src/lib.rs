@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 use tokio::net::TcpListener;
 
-pub use report::{Figure, Report, Target};
+pub use report::{Figure, PROFILE, Report, Target};
 
 use load::{percentile, unwell};
 use process::{Process, Scratch, TOKEN};

@@ -2,6 +2,9 @@
 
 use serde_json::{Value, json};
 
+/// The Cargo profile of this build. Published figures are those of `dist`.
+pub const PROFILE: &str = env!("SINEW_PROFILE");
+
 /// One measured number.
 pub struct Figure {
     pub key: &'static str,
@@ -77,7 +80,7 @@ impl Report {
             (figure.key.to_owned(), entry)
         });
         let figures: serde_json::Map<_, _> = figures.collect();
-        json!({"version": env!("CARGO_PKG_VERSION"), "figures": figures, "skipped": self.skipped})
+        json!({"version": env!("CARGO_PKG_VERSION"), "profile": PROFILE, "figures": figures, "skipped": self.skipped})
     }
 }
 

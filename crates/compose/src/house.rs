@@ -11,12 +11,12 @@ use sinew_front::tls::TlsIdentity;
 use sinew_gateway::{Gateway, OpenError, Shape};
 use sinew_phones::adb;
 use tokio::net::{TcpListener, TcpSocket, UdpSocket};
-use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use crate::board_doors::{self, Mqtt, Plan};
 use crate::brokers;
 use crate::error::{Error, ErrorKind};
+use crate::group::Group;
 use crate::state::{self, Doors};
 
 /// Everything a gateway of ours can be told.
@@ -67,8 +67,10 @@ pub struct House {
     pub boards_elsewhere: Option<String>,
     /// The doors that are open to the network without TLS.
     pub in_the_clear: Vec<&'static str>,
-    pub shutdown: CancellationToken,
-    tasks: JoinSet<std::io::Result<()>>,
+    /// What takes calls.
+    clients: Group,
+    /// What carries them to devices; it outlasts the clients, so that calls under way are answered.
+    devices: Group,
 }
 
 impl House {
@@ -98,8 +100,7 @@ impl House {
         };
         let hosts = hosts(&settings);
         let identity = identity(&settings, &hosts)?;
-        let shutdown = CancellationToken::new();
-        let mut tasks = JoinSet::new();
+        let (mut client_tasks, mut device_tasks) = (Group::default(), Group::default());
 
         let clients_tls = identity.clone().filter(|_| settings.tls);
         let boards_tls = identity.clone().filter(|_| settings.devices_tls).map(|identity| identity.server_config());
@@ -132,43 +133,44 @@ impl House {
         };
         let io = |error: std::io::Error| Error::new(ErrorKind::Io, error.to_string());
         let all_boards = board_doors::boards(&gateway, plan).map_err(io)?;
-        tasks.spawn(board_doors::end_revoked(gateway.clone(), all_boards.clone(), shutdown.clone()));
-        tasks.spawn(sinew_boards::http::run(boards, all_boards.clone(), shutdown.clone()));
+        device_tasks.spawn(|shutdown| board_doors::end_revoked(gateway.clone(), all_boards.clone(), shutdown));
+        device_tasks.spawn(|shutdown| sinew_boards::http::run(boards, all_boards.clone(), shutdown));
         if let Some(Mqtt { listener, sound }) = mqtt {
-            tasks.spawn(sinew_boards::mqtt::run(listener, sound, all_boards.clone(), shutdown.clone()));
+            device_tasks.spawn(|shutdown| sinew_boards::mqtt::run(listener, sound, all_boards.clone(), shutdown));
         }
 
         let mut clients_settings = settings.clients;
         clients_settings.allowed_hosts.extend(hosts.iter().cloned());
         let front = Front { gateway: gateway.clone(), settings: clients_settings };
-        tasks.spawn(sinew_front::http::run(clients, front.clone(), clients_tls, shutdown.clone()));
+        client_tasks.spawn(|shutdown| sinew_front::http::run(clients, front.clone(), clients_tls, shutdown));
 
         for brokers::Plan { boards, servers, offer } in settings.brokers {
             let address = boards.address.clone();
-            tasks.spawn(broker::run(boards, all_boards.clone(), shutdown.clone()));
+            device_tasks.spawn(|shutdown| broker::run(boards, all_boards.clone(), shutdown));
             if let Some(filter) = servers {
                 let (gateways, boards) = (offer.is_none(), all_boards.clone());
-                tasks.spawn(broker::follow_servers(address.clone(), filter, gateways, boards, shutdown.clone()));
+                let address = address.clone();
+                device_tasks.spawn(|shutdown| broker::follow_servers(address, filter, gateways, boards, shutdown));
             }
             if let Some((offering, shape)) = offer {
-                let open = brokers::pipes(front.clone(), shape, shutdown.clone());
-                tasks.spawn(broker::offer(address, offering, open, shutdown.clone()));
+                let open = brokers::pipes(front.clone(), shape, client_tasks.shutdown().clone());
+                client_tasks.spawn(|shutdown| broker::offer(address, offering, open, shutdown));
             }
         }
 
         for (address, shape) in settings.endpoints {
-            tasks.spawn(dialout::serve(front.clone(), address, shape, shutdown.clone()));
+            client_tasks.spawn(|shutdown| dialout::serve(front.clone(), address, shape, shutdown));
         }
 
         if let Some(offer) = settings.phones {
             match adb::Server::from_env() {
-                Ok(server) => {
-                    let following = adb::run(server, offer, gateway.announce(), shutdown.clone());
-                    tasks.spawn(async move {
+                Ok(server) => device_tasks.spawn(|shutdown| {
+                    let following = adb::run(server, offer, gateway.announce(), shutdown);
+                    async move {
                         following.await;
                         Ok(())
-                    });
-                }
+                    }
+                }),
                 Err(error) => tracing::warn!("phones are not followed: {error}"),
             }
         }
@@ -180,43 +182,54 @@ impl House {
         let in_the_clear =
             in_the_clear(settings.listen, settings.tls, settings.devices, settings.mqtt, settings.devices_tls);
         let directory = settings.state;
-        Ok(House { gateway, front, doors, directory, elsewhere, boards_elsewhere, in_the_clear, shutdown, tasks })
+        let (clients, devices) = (client_tasks, device_tasks);
+        Ok(House { gateway, front, doors, directory, elsewhere, boards_elsewhere, in_the_clear, clients, devices })
     }
 
-    /// Runs something for as long as the house does.
-    pub fn spawn(&mut self, work: impl Future<Output = std::io::Result<()>> + Send + 'static) {
-        self.tasks.spawn(work);
+    /// Cancelled when no more calls are taken.
+    pub fn shutdown(&self) -> &CancellationToken {
+        self.clients.shutdown()
     }
 
-    /// Serves until `stop` returns, or a door fails. `stop` is called again while the doors close; when it returns
-    /// then, nothing is waited for any more.
+    /// Runs another way for calls to come in.
+    pub fn spawn_client<F>(&mut self, start: impl FnOnce(CancellationToken) -> F)
+    where
+        F: Future<Output = std::io::Result<()>> + Send + 'static,
+    {
+        self.clients.spawn(start);
+    }
+
+    /// Runs a device of our own.
+    pub fn spawn_device<F>(&mut self, start: impl FnOnce(CancellationToken) -> F)
+    where
+        F: Future<Output = std::io::Result<()>> + Send + 'static,
+    {
+        self.devices.spawn(start);
+    }
+
+    /// Serves until `stop` returns, or a listener fails. `stop` is called again while the listeners close; when it
+    /// returns then, nothing is waited for any more.
     pub async fn run(mut self, mut stop: impl AsyncFnMut()) -> Result<(), Error> {
         let failed = tokio::select! {
             () = stop() => None,
-            () = self.shutdown.cancelled() => None,
-            Some(ended) = self.tasks.join_next() => Some(match ended {
-                Ok(Ok(())) => "a door closed by itself".to_owned(),
-                Ok(Err(error)) => format!("a door failed: {error}"),
-                Err(error) => format!("a door's task died: {error}"),
-            }),
+            () = self.clients.shutdown().clone().cancelled_owned() => None,
+            what = self.clients.failed() => Some(what),
+            what = self.devices.failed() => Some(what),
         };
         self.close(stop()).await;
         failed.map_or(Ok(()), |what| Err(Error::new(ErrorKind::Io, what)))
     }
 
-    /// Closes the doors, waits until calls under way are answered or `hurry` is ready, and puts everything on disk.
+    /// Takes no more calls, waits until those under way are answered, their time to drain is over or `hurry` is ready,
+    /// then lets the devices go and puts everything on disk.
     pub async fn close(mut self, hurry: impl Future<Output = ()>) {
-        self.shutdown.cancel();
         state::remove_doors(&self.directory);
-        let joined = async {
-            while let Some(ended) = self.tasks.join_next().await {
-                if let Ok(Err(error)) = ended {
-                    tracing::warn!("while closing: {error}");
-                }
-            }
+        let stopped = async {
+            self.clients.stop().await;
+            self.devices.stop().await;
         };
         tokio::select! {
-            () = joined => {}
+            () = stopped => {}
             () = hurry => {}
         }
         self.gateway.close().await;

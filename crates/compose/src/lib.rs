@@ -8,6 +8,7 @@ pub mod board_doors;
 pub mod brokers;
 pub mod config;
 mod error;
+mod group;
 pub mod house;
 pub mod state;
 

@@ -1,7 +1,8 @@
 //! What a virtual camera sees: a little landscape, drawn by code, with readable text on it.
 
 use font8x8::legacy::BASIC_LEGACY;
-use jpeg_encoder::{ColorType, Encoder, EncodingError};
+use sinew_phones::PhoneError;
+use sinew_phones::image::{Depth, Raster};
 
 pub const WIDTH: usize = 320;
 pub const HEIGHT: usize = 240;
@@ -25,10 +26,10 @@ pub struct Scene {
 
 impl Scene {
     /// The picture as JPEG, [`WIDTH`] by [`HEIGHT`].
-    pub fn to_jpeg(&self) -> Result<Vec<u8>, EncodingError> {
-        let mut jpeg = Vec::new();
-        Encoder::new(&mut jpeg, QUALITY).encode(&self.draw(), WIDTH as u16, HEIGHT as u16, ColorType::Rgb)?;
-        Ok(jpeg)
+    pub fn to_jpeg(&self) -> Result<Vec<u8>, PhoneError> {
+        let (width, height) = (WIDTH as u32, HEIGHT as u32);
+        let raster = Raster { width, height, pixels: self.draw(), depth: Depth::Rgb };
+        Ok(raster.to_jpeg(QUALITY)?.bytes)
     }
 
     fn draw(&self) -> Vec<u8> {

@@ -1,7 +1,7 @@
 //! `sinew bench`: measures, and shows the figures with their targets.
 
 use serde_json::json;
-use sinew_bench::{Bench, Options, Peer, Report, Target};
+use sinew_bench::{Bench, Options, PROFILE, Peer, Report, Target};
 
 use crate::args::{self, BenchPeer, PeerKind};
 use crate::failure::Failure;
@@ -51,7 +51,8 @@ fn to_text(report: &Report, show: Show) -> String {
         ]);
     }
     let skipped: String = report.skipped.iter().map(|why| format!("not measured: {why}\n")).collect();
-    show.table(&table) + &skipped
+    let hint = if PROFILE == "dist" { "" } else { "; published figures are of `cargo build --profile dist`" };
+    show.table(&table) + &skipped + &format!("profile: {PROFILE}{hint}\n")
 }
 
 /// Three digits that mean something.
@@ -88,6 +89,7 @@ mod tests {
         let text = to_text(&report, Show::plain());
         assert!(text.contains("12346 calls/s  ≥ 12000  met"), "{text}");
         assert!(text.contains("9.50 KiB       ≤ 8.00   missed"), "{text}");
-        assert!(text.ends_with("not measured: weight, because there is no balance\n"), "{text}");
+        assert!(text.contains("not measured: weight, because there is no balance\n"), "{text}");
+        assert!(text.lines().last().is_some_and(|line| line.starts_with("profile: ")), "{text}");
     }
 }

@@ -105,8 +105,7 @@ fn connect_boards(house: &mut House) -> Result<(), Failure> {
             trust: trust.clone(),
             ..BoardConfig::new(&house.doors.devices_url, hardware_id, kind)
         };
-        let shutdown = house.shutdown.clone();
-        house.spawn(async move { board::run(config, shutdown).await.map_err(std::io::Error::other) });
+        house.spawn_device(|shutdown| async { board::run(config, shutdown).await.map_err(std::io::Error::other) });
     }
     Ok(())
 }

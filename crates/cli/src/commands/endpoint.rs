@@ -41,8 +41,8 @@ pub async fn run(args: Endpoint, show: Show) -> Result<(), Failure> {
         }
         Place::Here(mut house, mut stop) => {
             announce(&address, &house.doors.url, show);
-            let (front, shutdown) = (house.front.clone(), house.shutdown.clone());
-            house.spawn(dialout::serve(front, address, shape(args.unfolded), shutdown));
+            let front = house.front.clone();
+            house.spawn_client(|shutdown| dialout::serve(front, address, shape(args.unfolded), shutdown));
             Ok(house.run(async || stop.wait().await).await?)
         }
     }

@@ -105,7 +105,7 @@ async fn serve(mut house: House, mut stop: StopSignal, args: &Stdio) -> Result<(
     let shape = shape(args.unfolded);
     let principal = Principal::new("stdio", Role::Client);
     let session =
-        sinew_front::stdio::run(house.front.clone(), principal, shape, stdin(), stdout(), house.shutdown.clone());
+        sinew_front::stdio::run(house.front.clone(), principal, shape, stdin(), stdout(), house.shutdown().clone());
     tokio::select! {
         _ = session => {}
         () = stop.wait() => {}

@@ -32,6 +32,7 @@ fn a_quick_benchmark_prints_every_figure() {
     ] {
         assert!(figures["figures"][key]["value"].is_number(), "{key} is missing in {figures:#}");
     }
+    assert!(figures["profile"].as_str().is_some_and(|profile| !profile.is_empty()), "{figures:#}");
     let adb = figures["skipped"].to_string().contains("adb is not there");
     for key in ["apps_cold_ms", "apps_warm_ms", "apps_again_ms"] {
         assert!(adb || figures["figures"][key]["value"].is_number(), "{key} is missing in {figures:#}");

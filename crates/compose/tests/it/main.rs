@@ -1,0 +1,5 @@
+//! A gateway with its listeners, in this process.
+
+#![allow(clippy::panic)]
+
+mod stopping;
