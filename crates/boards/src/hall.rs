@@ -20,12 +20,13 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::handle::BoardDevice;
+use crate::handshakes::{Handshake, Handshakes};
 use crate::pipe::Pipe;
 use crate::pump::Pump;
 use crate::roster::{Place, Roster, Turned};
 use crate::stream::Stream;
 use crate::vision::gallery::Gallery;
-use crate::{Door, Reach, vision};
+use crate::{Door, Limits, Reach, vision};
 
 /// After a failed accept, usually for want of file descriptors, others get time to close some.
 pub(crate) const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
@@ -199,6 +200,11 @@ impl Hall {
     }
 }
 
+/// Why a connection ended that others had to be let in for.
+pub(crate) fn made_room() -> io::Error {
+    io::Error::new(io::ErrorKind::TimedOut, "it said nothing, and made room for another connection")
+}
+
 /// What we could not make sense of is worth a line for whoever sets a board up; a network that fails is not.
 fn tell_apart(address: SocketAddr, error: &io::Error) {
     match error.kind() {
@@ -215,21 +221,22 @@ fn hex(bytes: &[u8]) -> String {
 /// a task of its own. Returns when the last of them has been told and has left.
 pub(crate) async fn admit_all<F, M>(listener: TcpListener, hall: Arc<Hall>, shutdown: CancellationToken, meet: F)
 where
-    F: Fn(TcpStream, SocketAddr, Arc<Hall>) -> M + Clone + Send + 'static,
+    F: Fn(TcpStream, SocketAddr, Arc<Hall>, Handshake) -> M + Clone + Send + 'static,
     M: Future<Output = io::Result<Option<Met>>> + Send + 'static,
 {
-    let gate = Arc::new(Semaphore::new(hall.door.limits.handshakes));
+    let Limits { handshakes, handshakes_of_one, .. } = hall.door.limits;
+    let handshakes = Handshakes::new(handshakes, handshakes_of_one);
     let tracker = TaskTracker::new();
     let accepting = async {
         loop {
-            let Ok(permit) = gate.clone().acquire_owned().await else { return };
             match listener.accept().await {
                 Ok((tcp, address)) => {
                     let (hall, shutdown, meet) = (hall.clone(), shutdown.clone(), meet.clone());
+                    let handshake = handshakes.begin(address.ip());
                     // Both halves are boxed so that the first leaves no room behind in the task of the second.
                     let meeting = Box::pin(async move {
-                        let met = shutdown.run_until_cancelled(meet(tcp, address, hall.clone())).await;
-                        drop(permit);
+                        let met = meet(tcp, address, hall.clone(), handshake);
+                        let met = shutdown.run_until_cancelled(met).await;
                         let met = met?.inspect_err(|error| tell_apart(address, error)).ok()??;
                         Some(Pump::new(met, hall).run())
                     });

@@ -6,11 +6,13 @@
 
 use std::convert::Infallible;
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use http::{Method, Request};
+use http::header::{HOST, ORIGIN};
+use http::uri::Authority;
+use http::{HeaderMap, Method, Request, StatusCode, Uri};
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
@@ -22,7 +24,8 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::greeting::{self, Answer, Newcomer};
-use crate::hall::{Boards, Hall, Met, admit_all};
+use crate::hall::{self, Boards, Hall, Met, admit_all};
+use crate::handshakes::Handshake;
 use crate::pipe::Pipe;
 use crate::roster::Place;
 use crate::socket::Socket;
@@ -34,38 +37,54 @@ const REQUEST_BYTES: usize = 8192;
 
 /// Serves boards until `shutdown`; returns when the last of them has been told and has left.
 pub async fn run(listener: TcpListener, boards: Boards, shutdown: CancellationToken) -> io::Result<()> {
-    admit_all(listener, boards.hall, shutdown, |tcp, address, hall| async move { meet(tcp, address, &hall).await })
-        .await;
+    admit_all(listener, boards.hall, shutdown, |tcp, address, hall, handshake| async move {
+        meet(tcp, address, &hall, handshake).await
+    })
+    .await;
     Ok(())
 }
 
 /// What an upgrade leaves behind: the connection to be, and who is on it.
 type Admitted = Mutex<Option<(OnUpgrade, DeviceInfo, Place)>>;
 
-/// How long a connection may still take. Whoever turns out to have good reasons gets more.
-pub(crate) struct Patience(Mutex<Instant>);
+/// How long a connection may still take.
+pub(crate) struct Patience {
+    end: Mutex<Instant>,
+    handshake: Mutex<Option<Handshake>>,
+    evicted: CancellationToken,
+}
 
 impl Patience {
-    pub(crate) fn extend(&self, time: Duration) {
-        let mut end = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        *end = (*end).max(Instant::now() + time);
+    fn new(time: Duration, handshake: Handshake) -> Patience {
+        let evicted = handshake.end.clone();
+        Patience { end: Mutex::new(Instant::now() + time), handshake: Mutex::new(Some(handshake)), evicted }
     }
 
-    async fn run_out(&self) {
+    /// Somebody known has good reasons: it gets more time, and makes room for nobody.
+    pub(crate) fn extend(&self, time: Duration) {
+        let mut end = self.end.lock().unwrap_or_else(PoisonError::into_inner);
+        *end = (*end).max(Instant::now() + time);
+        self.handshake.lock().unwrap_or_else(PoisonError::into_inner).take();
+    }
+
+    async fn run_out(&self) -> io::Error {
         loop {
-            let end = *self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            let end = *self.end.lock().unwrap_or_else(PoisonError::into_inner);
             if end <= Instant::now() {
-                return;
+                return io::Error::other("it took too long");
             }
-            tokio::time::sleep_until(end).await;
+            tokio::select! {
+                () = tokio::time::sleep_until(end) => {}
+                () = self.evicted.cancelled() => return hall::made_room(),
+            }
         }
     }
 }
 
 /// From the first byte to the WebSocket. `None` where the request was answered and nobody stays.
-async fn meet(tcp: TcpStream, address: SocketAddr, hall: &Arc<Hall>) -> io::Result<Option<Met>> {
+async fn meet(tcp: TcpStream, address: SocketAddr, hall: &Arc<Hall>, handshake: Handshake) -> io::Result<Option<Met>> {
     let admitted: Admitted = Mutex::new(None);
-    let patience = Patience(Mutex::new(Instant::now() + hall.door.limits.handshake_time));
+    let patience = Patience::new(hall.door.limits.handshake_time, handshake);
     let service = service_fn(|request: Request<Incoming>| async {
         Ok::<_, Infallible>(answer(request, address, hall, &patience, &admitted).await)
     });
@@ -79,7 +98,7 @@ async fn meet(tcp: TcpStream, address: SocketAddr, hall: &Arc<Hall>) -> io::Resu
     };
     tokio::select! {
         ended = conversation => ended?,
-        () = patience.run_out() => return Err(io::Error::other("it took too long")),
+        why = patience.run_out() => return Err(why),
     }
 
     let Some((upgrade, info, place)) = admitted.into_inner().unwrap_or_else(PoisonError::into_inner) else {
@@ -100,6 +119,13 @@ async fn answer(
     patience: &Patience,
     admitted: &Admitted,
 ) -> Answer {
+    if is_of_a_page(request.headers(), hall) {
+        tracing::warn!(%address, "refused a request of a web page at the boards' listener");
+        return *greeting::refusal(
+            StatusCode::FORBIDDEN,
+            "this address is for boards and tool providers, not for web pages",
+        );
+    }
     let (method, path) = (request.method(), request.uri().path());
     match path {
         _ if path.trim_end_matches('/') == bootstrap::PATH.trim_end_matches('/') => {
@@ -110,6 +136,23 @@ async fn answer(
         vision::UPLOAD if method == Method::POST => vision::upload(request, hall, patience).await,
         _ => upgrade(request, address, hall, admitted).unwrap_or_else(|refusal| *refusal),
     }
+}
+
+/// Whether a browser sends this on behalf of a web page. Nothing here is for browsers; programs that name an origin name
+/// the address they dial, which is ours by number or by the name boards are told.
+fn is_of_a_page(headers: &HeaderMap, hall: &Hall) -> bool {
+    if headers.contains_key("sec-fetch-site") {
+        return true;
+    }
+    let Some(origin) = headers.get(ORIGIN) else { return false };
+    let authority = origin.to_str().ok().and_then(|origin| origin.parse::<Uri>().ok()?.into_parts().authority);
+    let host = headers.get(HOST).and_then(|host| host.to_str().ok()?.parse::<Authority>().ok());
+    let (Some(authority), Some(host)) = (authority, host) else { return true };
+    let name = host.host().trim_matches(['[', ']']);
+    let is_ours = name.parse::<IpAddr>().is_ok()
+        || name.eq_ignore_ascii_case("localhost")
+        || hall.door.reach.as_ref().is_some_and(|reach| reach.host.eq_ignore_ascii_case(name));
+    !is_ours || !authority.as_str().eq_ignore_ascii_case(host.as_str())
 }
 
 fn upgrade(

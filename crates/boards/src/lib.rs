@@ -23,6 +23,7 @@ mod frames;
 mod greeting;
 mod hall;
 mod handle;
+mod handshakes;
 pub mod http;
 mod integers;
 mod line;
@@ -85,8 +86,10 @@ pub struct Reach {
 sinew_tool::settings! {
     /// What a door bears before it says no.
     pub struct Limits {
-        /// Connections that have not yet said who they are. Further ones wait in the system's queue.
-        pub handshakes: usize = 256, within 1..=100_000;
+        /// Connections that have not yet said who they are. Beyond it, the one that has waited longest makes room.
+        pub handshakes: usize = 1024, within 1..=100_000;
+        /// Such connections from one address, or from one /64 of IPv6.
+        pub handshakes_of_one: usize = 128, within 1..=100_000;
         /// Seconds that such a connection may take: as long as a board itself waits for our hello.
         pub handshake_time: Duration = Duration::from_secs(10), within 1..=600;
         /// Seconds a connected board may take to send its first message.

@@ -47,9 +47,12 @@ pub async fn run(
 ) -> io::Result<()> {
     let hall = boards.hall;
     let swallowing = shutdown.run_until_cancelled(swallow(&sound, &hall));
-    let admitting = hall::admit_all(listener, hall.clone(), shutdown.clone(), |tcp, address, hall| async move {
-        tokio::time::timeout(hall.door.limits.handshake_time, meet(tcp, address, &hall)).await?
-    });
+    let admitting =
+        hall::admit_all(listener, hall.clone(), shutdown.clone(), |tcp, address, hall, handshake| async move {
+            let meeting = tokio::time::timeout(hall.door.limits.handshake_time, meet(tcp, address, &hall));
+            let met = handshake.end.run_until_cancelled(meeting).await;
+            met.unwrap_or_else(|| Ok(Err(hall::made_room())))?
+        });
     let (_, ()) = tokio::join!(swallowing, admitting);
     Ok(())
 }

@@ -292,3 +292,51 @@ async fn a_ping_of_the_board_is_answered() {
     }
     house.close().await;
 }
+
+#[tokio::test]
+async fn connections_that_say_nothing_make_room_for_boards() {
+    let mut house = House::open_with(|door| {
+        door.limits.handshakes = 8;
+        door.limits.handshakes_of_one = 4;
+        door.limits.handshake_time = Duration::from_secs(3600);
+        door.limits.hello_time = Duration::from_secs(3600);
+    })
+    .await;
+    let mut silent = Vec::new();
+    for _ in 0..50 {
+        silent.push(TcpStream::connect(house.address).await.expect("open"));
+        silent.push(TcpStream::connect(house.mqtt).await.expect("open"));
+    }
+    house.played("aa").await;
+    let config = BoardConfig { url: house.mqtt_url(), ..house.board("aa:bb:cc:dd:ee:01", Kind::Relay) };
+    house.switch_on(config);
+    house.joined().await;
+    let mut first = silent.swap_remove(0);
+    assert_eq!(soon(first.read(&mut [0; 8])).await.unwrap_or(0), 0, "the oldest was closed");
+    house.close().await;
+}
+
+#[tokio::test]
+async fn web_pages_are_refused_and_programs_that_name_their_address_are_not() {
+    let house = House::open().await;
+    let host = house.address.to_string();
+    let own = format!("http://{host}");
+    let status = async |headers: &[(&str, &str)]| {
+        let mut all = vec![("Device-Id", "aa"), ("Authorization", "Bearer gateway-secret")];
+        all.extend(headers);
+        house.request_as(&host, "GET", "/xiaozhi/v1/", &all, b"").await.0
+    };
+    for page in [
+        [("Origin", "https://evil.example")],
+        [("Origin", "null")],
+        [("Origin", "http://127.0.0.1:1")],
+        [("Sec-Fetch-Site", "same-origin")],
+    ] {
+        assert_eq!(status(&page).await, 403, "{page:?}");
+    }
+    assert_eq!(status(&[]).await, 426, "a board, but no WebSocket");
+    assert_eq!(status(&[("Origin", own.as_str())]).await, 426);
+    let rebound = [("Origin", "http://evil.example:80"), ("Device-Id", "aa")];
+    assert_eq!(house.request_as("evil.example:80", "GET", "/xiaozhi/v1/", &rebound, b"").await.0, 403);
+    house.close().await;
+}

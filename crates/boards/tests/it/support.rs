@@ -102,8 +102,20 @@ impl House {
 
     /// A plain HTTP request at the boards' port; gives status and body.
     pub async fn request(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) -> (u16, String) {
+        self.request_as("x", method, path, headers, body).await
+    }
+
+    /// The same under this name of the host.
+    pub async fn request_as(
+        &self,
+        host: &str,
+        method: &str,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: &[u8],
+    ) -> (u16, String) {
         let mut tcp = TcpStream::connect(self.address).await.expect("open");
-        let mut head = format!("{method} {path} HTTP/1.1\r\nHost: x\r\nContent-Length: {}\r\n", body.len());
+        let mut head = format!("{method} {path} HTTP/1.1\r\nHost: {host}\r\nContent-Length: {}\r\n", body.len());
         headers.iter().for_each(|(name, value)| head.push_str(&format!("{name}: {value}\r\n")));
         head.push_str("\r\n");
         tcp.write_all(head.as_bytes()).await.expect("sent");
