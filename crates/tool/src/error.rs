@@ -236,6 +236,45 @@ mod tests {
         }
     }
 
+    /// Clients act on these columns, so no row changes unnoticed.
+    #[test]
+    fn codes_exits_retries_and_actors_are_a_contract() {
+        let row = |row: &Row| {
+            let mcp = match row.mcp {
+                McpForm::Protocol(code) => code,
+                McpForm::Result => 0,
+            };
+            format!("{} {} {mcp} {} {:?} {:?}", row.error_type, row.code, row.exit, row.retry, row.actor)
+        };
+        let rows: Vec<String> = TABLE.iter().map(row).collect();
+        let expected = [
+            "ParseError -32700 -32700 65 No Caller",
+            "InvalidRequest -32600 -32600 65 No Caller",
+            "MethodNotFound -32601 -32601 64 No Caller",
+            "ToolNotFound -32601 -32602 66 No Caller",
+            "ValidationError -32602 0 64 No Caller",
+            "DeviceNotFound -32602 0 66 No Caller",
+            "DeviceNeeded -32602 0 64 No Caller",
+            "ResourceNotFound -32602 -32602 66 No Caller",
+            "InvalidCursor -32602 -32602 64 No Caller",
+            "InternalError -32603 0 70 LookFirst Sinew",
+            "PermissionDenied -32001 0 77 No Operator",
+            "ElementNotFound -32002 0 66 No Caller",
+            "ActionFailed -32003 0 1 LookFirst Device",
+            "Timeout -32004 0 75 LookFirst Device",
+            "DeviceAway -32003 0 69 Later Device",
+            "DeviceLost -32003 0 69 LookFirst Device",
+            "Busy -32003 0 75 Later Caller",
+            "BadAnswer -32003 0 76 LookFirst Device",
+            "TooLarge -32602 0 64 No Caller",
+            "Cancelled -32003 0 75 LookFirst Caller",
+            "InputRequired -32003 0 77 Later Caller",
+            "Unsupported -32003 0 69 No Operator",
+            "NotRecorded -32003 0 75 Later Operator",
+        ];
+        assert_eq!(rows, expected);
+    }
+
     #[test]
     fn no_failure_exits_with_success() {
         assert!(TABLE.iter().all(|row| row.exit != 0));

@@ -57,6 +57,31 @@ async fn wrong_arguments_never_reach_the_device() {
 }
 
 #[tokio::test]
+async fn an_explicit_null_for_an_optional_argument_counts_as_absent() {
+    let gateway = gateway();
+    let schema = json!({
+        "type": "object",
+        "required": ["on"],
+        "additionalProperties": false,
+        "properties": {
+            "on": {"type": "boolean"},
+            "level": {"type": "integer"},
+            "note": {"type": ["string", "null"]},
+        },
+    });
+    let board = join(&gateway, Fake::new(1, [Tool::new("set", "", schema)]));
+    let sent = || board.args.lock().unwrap().clone();
+    call(&gateway, "set", json!({"on": true, "level": null})).await.unwrap();
+    assert_eq!(sent(), Some(args(json!({"on": true}))));
+    call(&gateway, "set", json!({"on": true, "note": null})).await.unwrap();
+    assert_eq!(sent(), Some(args(json!({"on": true, "note": null}))), "a null that the schema allows is passed on");
+    for wrong in [json!({"on": null}), json!({"on": true, "other": null}), json!({"on": true, "level": "high"})] {
+        assert_eq!(call_kind(&gateway, "set", wrong).await, ErrorKind::InvalidArguments);
+    }
+    call(&gateway, "get_device_events", json!({"device": null, "limit": null})).await.unwrap();
+}
+
+#[tokio::test]
 async fn a_device_token_calls_nothing_and_sees_nothing() {
     let gateway = gateway();
     let board = join(&gateway, Fake::board(1));
