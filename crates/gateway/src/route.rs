@@ -107,8 +107,8 @@ fn folded<'s>(
     }
 }
 
-/// The one device that has the tool. Devices that are away for long count only where nobody else has
-/// it.
+/// The one device that has the tool, or the one of several that is ready. Devices that are away for long count only
+/// where nobody else has it.
 fn only_one<'s>(
     snapshot: &'s Snapshot,
     name: &str,
@@ -117,6 +117,11 @@ fn only_one<'s>(
 ) -> Result<Holder<'s>, ToolError> {
     let (listed, absent) = snapshot.holders(name, sees_user_tools);
     let mut holders = if listed.is_empty() { absent } else { listed };
+    // Where one is ready and the others are not, a call to any other one could only fail.
+    let mut ready = holders.iter().filter(|holder| holder.entry.is_ready());
+    if let (Some(only), None) = (ready.next(), ready.next()) {
+        return Ok(*only);
+    }
     if let [holder] = holders.as_slice() {
         return Ok(*holder);
     }

@@ -227,6 +227,11 @@ impl Entry {
         Some(format!("`{}` is not offered{more}: {why}; simplify its schemas", clean_line(tool, 64)))
     }
 
+    /// Whether a call can reach it.
+    pub(crate) fn is_ready(&self) -> bool {
+        matches!((&self.presence, &self.info.status), (Presence::Here(_), Status::Ready))
+    }
+
     /// All tools as the device gave them, also those that are not offered.
     pub(crate) fn toolset(&self) -> &Arc<Toolset> {
         &self.offer.prepared.toolset
