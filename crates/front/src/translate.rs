@@ -57,17 +57,26 @@ pub(crate) fn to_result(outcome: Outcome) -> CallToolResult {
 /// result that says so. `declares_output`: the tool has an output schema, which clients also hold
 /// against error results.
 pub(crate) fn to_failure(error: &ToolError, declares_output: bool) -> Result<CallToolResult, ErrorData> {
-    let object = error.to_object();
+    let object = numbered(error);
     match error.kind.row().mcp {
         McpForm::Protocol(code) => Err(ErrorData::new(ErrorCode(code), error.message.clone(), Some(object))),
         McpForm::Result => {
-            let content = vec![ContentBlock::text(error.message.clone()), ContentBlock::text(object.to_string())];
-            let mut result = CallToolResult::error(content);
+            let mut result = CallToolResult::error(vec![ContentBlock::text(error.message.clone())]);
             result.meta = Some(meta(ERROR_KEY, object.clone()));
             result.structured_content = (!declares_output).then_some(object);
             Ok(result)
         }
     }
+}
+
+/// The standard failure object, with the number that the error has at `/mcp/v1` among its details.
+fn numbered(error: &ToolError) -> Value {
+    let mut object = error.to_object();
+    let details = object.as_object_mut().map(|members| members.entry("error_details").or_insert_with(|| json!({})));
+    if let Some(Value::Object(details)) = details {
+        details.insert("code".to_owned(), json!(error.kind.row().code));
+    }
+    object
 }
 
 /// An error where no result can carry it, as with lists and resources.
@@ -144,15 +153,15 @@ mod tests {
             let error = ToolError::new(row.kind, "it failed").with_details(json!({"why": 1}));
             match (row.mcp, to_failure(&error, false)) {
                 (McpForm::Protocol(code), Err(spoken)) => {
-                    assert_eq!((spoken.code.0, spoken.data), (code, Some(error.to_object())));
+                    assert_eq!((spoken.code.0, spoken.data), (code, Some(numbered(&error))));
                 }
                 (McpForm::Result, Ok(result)) => {
                     let result = serde_json::to_value(result).expect("JSON");
                     assert_eq!(result["isError"], true);
                     assert_eq!(result["content"][0]["text"], "it failed");
-                    assert_eq!(result["content"][1]["text"], error.to_object().to_string());
-                    assert_eq!(result["_meta"][ERROR_KEY], error.to_object());
-                    assert_eq!(result["structuredContent"], error.to_object());
+                    assert_eq!(result["content"].as_array().map(Vec::len), Some(1), "the message stands once");
+                    assert_eq!(result["_meta"][ERROR_KEY]["error_details"], json!({"why": 1, "code": row.code}));
+                    assert_eq!(result["structuredContent"], result["_meta"][ERROR_KEY]);
                 }
                 (form, spoken) => panic!("{:?}: {form:?} became {spoken:?}", row.kind),
             }
