@@ -321,11 +321,21 @@ pub enum PhonesVerb {
         #[command(flatten)]
         reach: Reach,
     },
-    /// Connect a phone on the network, through this machine's adb server
+    /// Connect a phone on the network, through this machine's adb server; a gateway connects it again where it is lost
     Connect {
         /// The phone's address, as it shows under Wireless debugging
         #[arg(value_name = "IP:PORT")]
         address: String,
+        #[command(flatten)]
+        state: State,
+    },
+    /// Disconnect a phone on the network, and do not connect it again
+    Disconnect {
+        /// The phone's address, as `sinew phones` shows it under SERIAL
+        #[arg(value_name = "IP:PORT")]
+        address: String,
+        #[command(flatten)]
+        state: State,
     },
     /// Install the companion app on a phone, for tools of apps that answer as activities do; asks first
     InstallCompanion(InstallCompanion),

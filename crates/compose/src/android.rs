@@ -1,12 +1,13 @@
-//! Where the files that `android/build` makes are looked for: the agent and the companion app.
+//! Whether phones get an agent, and where the companion app is looked for.
 
 use std::path::{Path, PathBuf};
 
-use sinew_phones::{AgentFiles, AgentSource};
+use sinew_phones::AgentSource;
+use sinew_phones::agent::COMPANION_FILE;
 use sinew_tool::settings::{Deserializer, Error, Setting, Visitor};
 use sinew_tool::{Value, json};
 
-/// Whether phones get an agent, and where its files are.
+/// Whether phones get an agent: the one that is part of the program, or that of a folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Agent {
     Switch(bool),
@@ -14,18 +15,11 @@ pub enum Agent {
 }
 
 impl Agent {
-    pub fn source(&self, state: &Path) -> AgentSource {
-        if *self == Agent::Switch(false) {
-            return AgentSource::Off;
-        }
-        self.find(state).map_or_else(AgentSource::Missing, AgentSource::Files)
-    }
-
-    /// The files, also where the agent is switched off; or where they were looked for.
-    pub fn find(&self, state: &Path) -> Result<AgentFiles, String> {
+    pub fn source(&self) -> AgentSource {
         match self {
-            Agent::Folder(folder) => AgentFiles::find([folder]),
-            Agent::Switch(_) => AgentFiles::find(&folders(state)),
+            Agent::Switch(false) => AgentSource::Off,
+            Agent::Switch(true) => AgentSource::Embedded,
+            Agent::Folder(folder) => AgentSource::Folder(folder.clone()),
         }
     }
 }
@@ -75,12 +69,20 @@ impl Visitor<'_> for SwitchOrFolder {
     }
 }
 
-/// Beside the program, where cargo and `android/build` both work on one folder, and in the state
-/// directory. Never the current folder: what lies there is not ours to run.
-fn folders(state: &Path) -> Vec<PathBuf> {
+/// The companion app: of the folder given, or beside the program, where cargo and `android/build` both work on one
+/// folder, or in the state directory. Never of the current folder: what lies there is not ours to install.
+pub fn companion(folder: Option<&Path>, state: &Path) -> Result<PathBuf, String> {
     let program = std::env::current_exe().ok().and_then(|program| Some(program.parent()?.to_owned()));
     let beside = program.iter().flat_map(|folder| [folder.join("android"), folder.join("../android")]);
-    beside.chain([state.join("android")]).collect()
+    let folders: Vec<PathBuf> = match folder {
+        Some(folder) => vec![folder.to_owned()],
+        None => beside.chain([state.join("android")]).collect(),
+    };
+    let found = folders.iter().map(|folder| folder.join(COMPANION_FILE)).find(|file| file.is_file());
+    found.ok_or_else(|| {
+        let looked: Vec<String> = folders.iter().map(|folder| folder.display().to_string()).collect();
+        format!("no {COMPANION_FILE} in {}; build it with android/build", looked.join(", "))
+    })
 }
 
 #[cfg(test)]
@@ -88,17 +90,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_not_found_says_where_it_was_looked_for_and_how_to_build_it() {
+    fn a_companion_that_is_not_found_says_where_it_was_looked_for_and_how_to_build_it() {
         let state = std::env::temp_dir().join(format!("sinew-android-{}", std::process::id()));
-        let at = Agent::Folder(state.join("android"));
-        let missing = at.find(&state).expect_err("nothing is there");
+        let folder = state.join("android");
+        let missing = companion(Some(&folder), &state).expect_err("nothing is there");
         assert!(missing.contains("android/build") && missing.contains("sinew-android-"), "{missing}");
-        assert!(matches!(at.source(&state), AgentSource::Missing(_)));
-        assert_eq!(Agent::Switch(false).source(&state), AgentSource::Off);
-        std::fs::create_dir_all(state.join("android")).expect("made");
-        std::fs::write(state.join("android/agent.jar"), "x").expect("written");
-        assert!(matches!(at.source(&state), AgentSource::Files(files) if files.agent.ends_with("agent.jar")));
-        assert!(folders(&state).contains(&state.join("android")));
+        std::fs::create_dir_all(&folder).expect("made");
+        std::fs::write(folder.join(COMPANION_FILE), "x").expect("written");
+        assert_eq!(companion(None, &state), Ok(folder.join(COMPANION_FILE)));
         std::fs::remove_dir_all(state).expect("removed");
+    }
+
+    #[test]
+    fn the_agent_is_inside_unless_the_configuration_says_otherwise() {
+        assert_eq!(Agent::Switch(true).source(), AgentSource::Embedded);
+        assert_eq!(Agent::Switch(false).source(), AgentSource::Off);
+        assert_eq!(Agent::Folder("built".into()).source(), AgentSource::Folder("built".into()));
     }
 }

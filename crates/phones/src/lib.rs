@@ -17,7 +17,7 @@ pub mod touch;
 pub mod tree;
 
 pub use access::{Access, AdbAccess, Extension};
-pub use agent::{Agent, AgentError, AgentFiles, AgentSource, Companion, Standby};
+pub use agent::{Agent, AgentError, AgentSource, Companion, Standby};
 pub use device::{LimitedPhone, PhoneDevice};
 pub use logs::{LogLevel, LogLine, LogQuery, LogTime, Logs};
 pub use phone::{About, App, Capabilities, Foreground, Image, Phone, PhoneError, Screen, Work};

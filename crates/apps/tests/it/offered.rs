@@ -10,7 +10,7 @@ use crate::calls::{args, call, json_of, text};
 use crate::guests::{self, advertiser, guest, provider};
 use crate::tracked::{Tracked, built};
 use sinew_phones::adb::Offer;
-use sinew_phones::{AgentFiles, AgentSource, Profile};
+use sinew_phones::{AgentSource, Profile};
 use sinew_sim::phone::guest::{Guest, PartKind, Reaction};
 use sinew_sim::phone::{AgentEnd, Android, Setup};
 use sinew_tool::{Call, Device, ErrorKind, Status, Value, json};
@@ -149,9 +149,8 @@ async fn providers_are_listed_without_the_agent_and_called_with_it_only() {
 #[tokio::test]
 async fn the_weather_is_asked_for_through_the_agent_itself() {
     for android in [Android::V9, Android::V15] {
-        let (Some(jar), Some(host)) = (built("agent.jar"), built("agent-host.jar")) else { return };
-        let files = AgentFiles::at(jar.parent().unwrap()).unwrap();
-        let offer = Offer { agent: AgentSource::Files(files), ..offer() };
+        let Some(host) = built("agent-host.jar") else { return };
+        let offer = Offer { agent: AgentSource::Embedded, ..offer() };
         let Some(mut bench) = Tracked::open(Setup { android, ..Setup::default() }, offer).await else { return };
         bench.handset.set_agent(Some(AgentEnd::Java(host)));
         bench.handset.install(guests::weather("com.example.weather"));

@@ -4,8 +4,7 @@ use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
 
 use serde_json::{Value, json};
-use sinew_compose::android::Agent;
-use sinew_compose::state;
+use sinew_compose::{android, state};
 use sinew_phones::adb::{self, AdbPhone, Server};
 use sinew_phones::agent::CompanionError;
 use sinew_phones::{Companion, Phone, PhoneError};
@@ -52,9 +51,8 @@ pub async fn install(args: &InstallCompanion, server: &Server, show: Show) -> Re
 }
 
 fn read(args: &InstallCompanion) -> Result<(PathBuf, Vec<u8>), Failure> {
-    let folder = args.files.clone().map_or(Agent::Switch(true), Agent::Folder);
     let state = state::directory(args.reach.state.state.as_deref())?;
-    let path = folder.find(&state).map_err(|why| Failure::new(Kind::Config, why))?.companion;
+    let path = android::companion(args.files.as_deref(), &state).map_err(|why| Failure::new(Kind::Config, why))?;
     let unusable = |why: String| {
         Failure::new(Kind::Config, format!("{} cannot be used ({why}); build it with android/build", path.display()))
     };

@@ -10,7 +10,7 @@ use sinew_compose::board_doors::{guess_host, ota_url};
 use sinew_compose::brokers::Section;
 use sinew_compose::config::Config;
 use sinew_compose::state::{self, Running};
-use sinew_phones::agent::CompanionError;
+use sinew_phones::agent::{AGENT_FILE, CompanionError};
 
 use super::{companion, list, text};
 use crate::args::{Doctor, Reach};
@@ -60,7 +60,7 @@ pub async fn run(args: Doctor, show: Show) -> Result<(), Failure> {
         checks.push(self::broker(broker).await);
     }
     checks.push(adb().await);
-    checks.push(agent(&config.phones.agent, &place));
+    checks.push(agent(&config.phones.agent));
     checks.extend(companions().await);
 
     let faults = checks.iter().filter(|check| check.verdict == Verdict::Fault).count();
@@ -311,24 +311,39 @@ async fn adb() -> Check {
     const NAME: &str = "adb";
     match tokio::process::Command::new("adb").arg("version").output().await {
         Ok(output) if output.status.success() => {
-            let version = String::from_utf8_lossy(&output.stdout);
-            Check::well(NAME, version.lines().next().unwrap_or_default().to_owned())
+            Check::well(NAME, adb_version(&String::from_utf8_lossy(&output.stdout)))
         }
         _ => Check::note(NAME, "not found; only phones need it", "install it, for example with: apt install adb"),
     }
 }
 
-/// The files of the part that runs on phones.
-fn agent(setting: &Agent, state: &Path) -> Check {
+/// adb prints the version of its protocol first, the same for years, and its own in the second line.
+fn adb_version(text: &str) -> String {
+    let mut lines = text.lines();
+    let protocol = lines.next().unwrap_or_default();
+    match lines.next().and_then(|line| line.trim().strip_prefix("Version ")) {
+        Some(version) => format!("{version} ({protocol})"),
+        None => protocol.to_owned(),
+    }
+}
+
+/// The part that runs on phones.
+fn agent(setting: &Agent) -> Check {
     const NAME: &str = "agent";
-    match (setting.find(state), setting) {
-        (Ok(files), Agent::Switch(false)) => Check::well(NAME, format!("{}, switched off", files.agent.display())),
-        (Ok(files), _) => Check::well(NAME, format!("{}; phones get it when it is needed", files.agent.display())),
-        (Err(why), _) => Check::note(
-            NAME,
-            "not built: phones have no multi-touch, no clipboard, and only the text of a US keyboard",
-            why,
-        ),
+    match setting {
+        Agent::Switch(true) => Check::well(NAME, "inside this program; phones get it when it is needed".to_owned()),
+        Agent::Switch(false) => Check::well(NAME, "switched off in the configuration".to_owned()),
+        Agent::Folder(folder) => {
+            let file = folder.join(AGENT_FILE);
+            match file.is_file() {
+                true => Check::well(NAME, format!("{}; phones get it when it is needed", file.display())),
+                false => Check::note(
+                    NAME,
+                    format!("{} is missing: phones have no multi-touch and no clipboard", file.display()),
+                    "build it with android/build, or set `agent = true` under [phones] for the one inside this program",
+                ),
+            }
+        }
     }
 }
 

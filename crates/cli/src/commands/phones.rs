@@ -1,32 +1,63 @@
 //! `sinew phones`: which phones are there, what keeps one from being used, and how one on the network comes.
 
 use serde_json::{Value, json};
+use sinew_compose::state;
 use sinew_phones::PhoneError;
-use sinew_phones::adb::{self, AdbError, Server, track};
+use sinew_phones::adb::remembered::with_port;
+use sinew_phones::adb::{self, AdbError, Remembered, Server, track};
 use sinew_tool::ToolError;
 
 use super::devices::ink_of;
 use super::{companion, list, text};
-use crate::args::{Phones, PhonesVerb, Reach};
+use crate::args::{Phones, PhonesVerb, Reach, State};
 use crate::client::Target;
-use crate::failure::Failure;
+use crate::failure::{Failure, Kind};
 use crate::show::{Ink, Show, Table, clean, print, print_json};
 
 pub async fn run(args: Phones, show: Show) -> Result<(), Failure> {
     let answer = match &args.verb {
         None => return all(&args.reach, show).await,
         Some(PhonesVerb::Apps { reach }) => return apps(reach, show).await,
-        Some(PhonesVerb::Connect { address }) => server().await?.connect_phone(address).await,
+        Some(PhonesVerb::Connect { address, state }) => connect(address, &remembered(state)?).await,
+        Some(PhonesVerb::Disconnect { address, state }) => disconnect(address, &remembered(state)?).await,
         Some(PhonesVerb::InstallCompanion(args)) => return companion::install(args, &server().await?, show).await,
-        Some(PhonesVerb::Pair { address, code }) => server().await?.pair(address, code).await,
+        Some(PhonesVerb::Pair { address, code }) => server().await?.pair(address, code).await.map_err(failure),
     };
-    let answer = answer.map_err(failure)?;
+    let answer = answer?;
     if show.json() {
         print_json(&json!({"adb": answer}));
     } else {
         print(&format!("{}\n", clean(answer.trim())));
     }
     Ok(())
+}
+
+/// What a gateway on this state directory connects again.
+fn remembered(state: &State) -> Result<Remembered, Failure> {
+    Ok(Remembered::in_state(&state::directory(state.state.as_deref())?))
+}
+
+async fn connect(address: &str, remembered: &Remembered) -> Result<String, Failure> {
+    let address = with_port(address);
+    let answer = server().await?.connect_phone(&address).await.map_err(failure)?;
+    remembered.add(&address).map_err(|error| unkept(&address, &error))?;
+    Ok(answer)
+}
+
+/// Forgets the phone before it is disconnected, so that a running gateway does not connect it in between.
+async fn disconnect(address: &str, remembered: &Remembered) -> Result<String, Failure> {
+    let address = with_port(address);
+    let was_remembered = remembered.remove(&address).map_err(|error| unkept(&address, &error))?;
+    match server().await?.disconnect_phone(&address).await {
+        Ok(answer) => Ok(answer),
+        // One that is away is not in adb's list; that it is not connected again is what was asked for.
+        Err(AdbError::Refused(_)) if was_remembered => Ok(format!("{address} is not connected again")),
+        Err(error) => Err(failure(error)),
+    }
+}
+
+fn unkept(address: &str, error: &std::io::Error) -> Failure {
+    Failure::new(Kind::Io, format!("cannot write down {address} in the state directory: {error}"))
 }
 
 /// The gateway's phones; where no gateway runs, what adb sees.
@@ -82,7 +113,13 @@ async fn all(reach: &Reach, show: Show) -> Result<(), Failure> {
 /// The apps that the gateway found on its phones.
 async fn apps(reach: &Reach, show: Show) -> Result<(), Failure> {
     let answer = Target::find(reach)?.connect().await?.get("/api/v1/devices").await?;
-    let apps: Vec<&Value> = list(&answer, "devices").iter().filter(|device| text(device, "family") == "app").collect();
+    let devices = list(&answer, "devices");
+    let apps: Vec<&Value> = devices.iter().filter(|device| text(device, "family") == "app").collect();
+    let phone_of = |serial: &str| {
+        let is_meant =
+            |device: &&Value| text(device, "family") == "phone" && text(&device["attributes"], "serial") == serial;
+        devices.iter().find(is_meant).map_or(serial, |phone| text(phone, "id")).to_owned()
+    };
     if show.json() {
         print_json(&json!({"apps": apps}));
         return Ok(());
@@ -99,7 +136,7 @@ async fn apps(reach: &Reach, show: Show) -> Result<(), Failure> {
             (Some(Ink::Bold), text(app, "id").to_owned()),
             (None, text(attributes, "package").to_owned()),
             (None, text(app, "version").to_owned()),
-            (None, text(attributes, "phone").to_owned()),
+            (None, phone_of(text(attributes, "phone"))),
             (Some(ink_of(state)), state.to_owned()),
             (None, app.get("tools").map(Value::to_string).unwrap_or_default()),
             (None, forms.join(" ")),

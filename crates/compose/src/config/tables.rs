@@ -74,8 +74,8 @@ sinew_tool::settings! {
         pub enabled: bool = true;
         /// Which tools: `full`, or `compact` with the dozen that matter most.
         pub profile: Profile = Profile::Full;
-        /// The part of Sinew that runs on the phone: `false`, `true` where its files are beside `sinew` or in the state
-        /// directory, or their folder, relative to the file.
+        /// The part of Sinew that runs on the phone: `true` for the one inside the program, `false`, or a folder with an
+        /// `agent.jar` that `android/build` made (relative to the file).
         pub agent: Agent = Agent::Switch(true);
         /// The tools that apps on the phones offer, see `docs/apps.md`.
         pub apps: Apps = Apps::default();
@@ -134,7 +134,12 @@ impl Apps {
 impl Phones {
     pub fn offer(&self, state: &Path) -> Option<adb::Offer> {
         let extension = self.apps.settings(state).map(|settings| Arc::new(settings) as Arc<dyn Extension>);
-        self.enabled.then(|| adb::Offer { profile: self.profile, agent: self.agent.source(state), extension })
+        self.enabled.then(|| adb::Offer {
+            profile: self.profile,
+            agent: self.agent.source(),
+            extension,
+            remembered: Some(adb::Remembered::in_state(state)),
+        })
     }
 }
 

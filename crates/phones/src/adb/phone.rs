@@ -115,6 +115,22 @@ impl AdbPhone {
         }
     }
 
+    /// `am force-stop` says nothing also of an app that is not there, so the package is looked for in the same command.
+    async fn stop_app(&self, package: &str) -> Result<(), PhoneError> {
+        let look = Command::new("pm path").arg(package).literal("| grep -q package: || echo sinew-no-app");
+        let stop = Command::new("am force-stop").arg(package);
+        let output = self.run(&look.then(stop.clone()), Limits::seconds(15)).await?;
+        match output.stdout.starts_with(b"sinew-no-app") {
+            true => Err(self.unknown_app(package)),
+            false => self.require_silence(&stop, &output),
+        }
+    }
+
+    fn unknown_app(&self, package: &str) -> PhoneError {
+        let serial = &self.about.serial;
+        PhoneError::Invalid(format!("phone {serial} has no app '{package}'; list_apps shows those it has"))
+    }
+
     async fn start_app(&self, package: &str) -> Result<(), PhoneError> {
         let resolve = Command::new(
             "cmd package resolve-activity --brief -a android.intent.action.MAIN -c android.intent.category.LAUNCHER",
@@ -207,7 +223,7 @@ impl Phone for AdbPhone {
     }
 
     fn close_app<'a>(&'a self, package: &'a str) -> Work<'a, ()> {
-        Box::pin(async move { self.act(&Command::new("am force-stop").arg(package), Limits::seconds(15)).await })
+        Box::pin(self.stop_app(package))
     }
 
     fn open_url<'a>(&'a self, url: &'a str) -> Work<'a, ()> {

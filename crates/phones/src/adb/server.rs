@@ -241,7 +241,7 @@ impl Server {
 }
 
 /// A phone's address as it may stand in a request.
-fn checked(address: &str) -> Result<&str, AdbError> {
+pub(super) fn checked(address: &str) -> Result<&str, AdbError> {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b".:-_[]%".contains(&byte);
     match !address.is_empty() && address.len() <= 255 && address.bytes().all(plain) {
         true => Ok(address),

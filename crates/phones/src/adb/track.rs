@@ -6,9 +6,11 @@ use std::time::Duration;
 
 use sinew_tool::{Announce, Device, DeviceEvent, LeaveReason};
 use tokio::task::JoinSet;
+use tokio::time::Instant;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::phone::AdbPhone;
+use super::remembered::Remembered;
 use super::server::{AdbError, Server, read_block};
 use crate::access::{AdbAccess, Extension};
 use crate::agent::{AgentSource, Standby};
@@ -79,12 +81,14 @@ pub struct Offer {
     pub agent: AgentSource,
     /// What runs beside each phone.
     pub extension: Option<Arc<dyn Extension>>,
+    /// The network phones that are connected again where the adb server has lost them.
+    pub remembered: Option<Remembered>,
 }
 
 impl Offer {
     /// With the commands that every Android has, and nothing else.
     pub fn shell(profile: Profile) -> Offer {
-        Offer { profile, agent: AgentSource::Off, extension: None }
+        Offer { profile, agent: AgentSource::Off, extension: None, remembered: None }
     }
 }
 
@@ -97,6 +101,7 @@ pub async fn run(server: Server, offer: Offer, announce: Announce, shutdown: Can
         phones: HashMap::new(),
         models: HashMap::new(),
         opening: JoinSet::new(),
+        missing: HashMap::new(),
         extensions: JoinSet::new(),
     };
     // One second at first, half a minute when adb stays away.
@@ -111,6 +116,8 @@ pub async fn run(server: Server, offer: Offer, announce: Announce, shutdown: Can
             Err(error) => tracing::debug!(%error, "phones cannot be followed at the moment"),
         }
         tracker.leave_all("the adb server went away");
+        // A server that comes again knows none of them, so all are asked for at once.
+        tracker.missing.clear();
         tokio::select! {
             () = shutdown.cancelled() => break,
             () = tokio::time::sleep(pause) => pause = (pause * 2).min(Duration::from_secs(30)),
@@ -130,6 +137,8 @@ struct Tracker {
     models: HashMap<String, String>,
     /// Phones that are being asked who they are, waited for or connected anew.
     opening: JoinSet<News>,
+    /// Remembered phones that the server does not list, by address.
+    missing: HashMap<String, Missing>,
     /// The extensions of phones; each ends with its phone.
     extensions: JoinSet<()>,
 }
@@ -140,7 +149,21 @@ enum News {
     Settled(Entry),
     /// What became of it comes in the server's next list.
     Reconnected,
+    /// A remembered phone was asked for.
+    Asked(String),
 }
+
+/// A phone that is being connected again: when next, after which pause.
+struct Missing {
+    next: Instant,
+    pause: Duration,
+    is_asked: bool,
+}
+
+/// Between two attempts to connect a remembered phone: short at first, for an adb server that was restarted, and a
+/// minute for a phone that is switched off.
+const FIRST_PAUSE: Duration = Duration::from_secs(5);
+const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 
 struct Known {
     entry: Entry,
@@ -176,12 +199,14 @@ impl Tracker {
                     let answer = list(&self.server).await;
                     // A block that waits is older news than the answer, and would undo it.
                     if let Ok(entries) = answer && blocks.is_empty() {
+                        self.connect_missing(&entries);
                         self.see(entries);
                     }
                 }
                 Some(news) = self.opening.join_next() => match news {
                     Ok(News::Opened(entry, phone)) => self.opened(entry, *phone),
                     Ok(News::Settled(entry)) => self.settled(entry),
+                    Ok(News::Asked(address)) => self.asked(&address),
                     Ok(News::Reconnected) | Err(_) => {}
                 },
                 Some(_) = self.extensions.join_next() => {}
@@ -214,7 +239,9 @@ impl Tracker {
                 None
             } else {
                 let Some((state, remedy)) = remedy(&entry.state) else { continue };
-                if state == "offline" && entry.serial.contains(':') {
+                let is_remembered =
+                    self.offer.remembered.as_ref().is_some_and(|kept| kept.addresses().contains(&entry.serial));
+                if state == "offline" && entry.serial.contains(':') && !is_remembered {
                     self.reconnect(entry.serial.clone());
                 }
                 if self.about(&entry).model.is_empty() {
@@ -229,6 +256,43 @@ impl Tracker {
                 }
             };
             self.phones.insert(entry.serial.clone(), Known { entry, device, _extension: None });
+        }
+    }
+
+    /// Asks the server for the remembered phones that it does not list.
+    fn connect_missing(&mut self, listed: &[Entry]) {
+        let Some(remembered) = &self.offer.remembered else { return };
+        let addresses = remembered.addresses();
+        let state = |address: &String| listed.iter().find(|entry| entry.serial == *address).map(|entry| &*entry.state);
+        // The server keeps a network phone as offline for ever once its connection broke.
+        let is_listed = |address: &String| state(address).is_some_and(|state| state != "offline");
+        self.missing.retain(|address, _| addresses.contains(address) && !is_listed(address));
+        let now = Instant::now();
+        for address in addresses.into_iter().filter(|address| !is_listed(address)) {
+            let missing = self.missing.entry(address.clone());
+            let missing = missing.or_insert(Missing { next: now, pause: FIRST_PAUSE, is_asked: false });
+            if missing.is_asked || missing.next > now {
+                continue;
+            }
+            missing.is_asked = true;
+            let (server, is_offline) = (self.server.clone(), state(&address).is_some());
+            self.opening.spawn(async move {
+                if is_offline {
+                    let _ = server.disconnect_phone(&address).await;
+                }
+                if let Err(error) = server.connect_phone(&address).await {
+                    tracing::debug!(phone = %address, %error, "a network phone is not reachable");
+                }
+                News::Asked(address)
+            });
+        }
+    }
+
+    fn asked(&mut self, address: &str) {
+        if let Some(missing) = self.missing.get_mut(address) {
+            missing.is_asked = false;
+            missing.next = Instant::now() + missing.pause;
+            missing.pause = (missing.pause * 2).min(LONGEST_PAUSE);
         }
     }
 

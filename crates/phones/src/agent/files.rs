@@ -1,39 +1,48 @@
-//! The files that `android/build` makes, and where they are looked for.
+//! Where the agent comes from.
 
-use std::path::{Path, PathBuf};
+use std::borrow::Cow;
+use std::path::PathBuf;
+
+use super::error::AgentError;
 
 pub const AGENT_FILE: &str = "agent.jar";
 pub const COMPANION_FILE: &str = "companion.apk";
 
-/// A folder that `android/build` has filled.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct AgentFiles {
-    pub agent: PathBuf,
-    pub companion: PathBuf,
-}
+/// The agent as `android/build` makes it. `android/compare` checks that these are the bytes of its source.
+const EMBEDDED: &[u8] = include_bytes!("../../built/agent.jar");
 
-impl AgentFiles {
-    /// The files of a folder; `None` where the agent is not in it.
-    pub fn at(folder: &Path) -> Option<AgentFiles> {
-        let files = AgentFiles { agent: folder.join(AGENT_FILE), companion: folder.join(COMPANION_FILE) };
-        files.agent.is_file().then_some(files)
-    }
+/// The built agent has some 30 KB; more than this is another file.
+const MOST_BYTES: u64 = 8 << 20;
 
-    /// The first folder that has them.
-    pub fn find<'a>(folders: impl IntoIterator<Item = &'a PathBuf> + Clone) -> Result<AgentFiles, String> {
-        folders.clone().into_iter().find_map(|folder| AgentFiles::at(folder)).ok_or_else(|| {
-            let looked: Vec<String> = folders.into_iter().map(|folder| folder.display().to_string()).collect();
-            format!("no {AGENT_FILE} in {}; build it with android/build", looked.join(", "))
-        })
-    }
-}
-
-/// Whether phones get an agent.
+/// Whether phones get an agent, and which.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AgentSource {
     /// Switched off: shell commands alone.
     Off,
-    Files(AgentFiles),
-    /// Wanted, but not found; why, and what to do.
-    Missing(String),
+    /// The one that is part of this program.
+    Embedded,
+    /// The `agent.jar` of a folder that `android/build` filled. It is read at every start, so a new one is used as
+    /// soon as it is there.
+    Folder(PathBuf),
 }
+
+impl AgentSource {
+    pub(super) async fn jar(&self) -> Result<Cow<'static, [u8]>, AgentError> {
+        let folder = match self {
+            AgentSource::Off => return Err(AgentError::Absent(OFF.to_owned())),
+            AgentSource::Embedded => return Ok(Cow::Borrowed(EMBEDDED)),
+            AgentSource::Folder(folder) => folder,
+        };
+        let file = folder.join(AGENT_FILE);
+        let unusable = |why: String| {
+            AgentError::Absent(format!("{} cannot be used ({why}); build it with android/build", file.display()))
+        };
+        let size = tokio::fs::metadata(&file).await.map_err(|error| unusable(error.to_string()))?.len();
+        if size > MOST_BYTES {
+            return Err(unusable(format!("it has {size} bytes")));
+        }
+        tokio::fs::read(&file).await.map(Cow::Owned).map_err(|error| unusable(error.to_string()))
+    }
+}
+
+const OFF: &str = "the agent is switched off; set `agent = true` under [phones] in the configuration";

@@ -18,7 +18,7 @@ pub mod tree;
 
 pub use companion::{ActivityAnswer, ActivityCall, Companion, CompanionError};
 pub use error::{AgentError, Refusal};
-pub use files::{AGENT_FILE, AgentFiles, AgentSource, COMPANION_FILE};
+pub use files::{AGENT_FILE, AgentSource, COMPANION_FILE};
 pub use hello::Hello;
 pub use link::Agent;
 pub use standby::Standby;

@@ -78,17 +78,13 @@ impl Standby {
         if let Some(agent) = self.running() {
             return Ok(agent);
         }
-        let files = match &self.shared.source {
-            AgentSource::Off => return Err(AgentError::Absent(OFF.to_owned())),
-            AgentSource::Missing(why) => return Err(AgentError::Absent(why.clone())),
-            AgentSource::Files(files) => files,
-        };
+        let jar = self.shared.source.jar().await?;
         let _one = self.shared.starting.lock().await;
         if let Some(agent) = self.running() {
             return Ok(agent);
         }
         self.shared.bury()?;
-        match Agent::start(&self.shared.transport, files).await {
+        match Agent::start(&self.shared.transport, &jar).await {
             Ok(agent) => {
                 self.welcome(&agent);
                 Ok(agent)
@@ -127,10 +123,8 @@ impl Standby {
         if let Some(agent) = self.running() {
             return agent.hello().version.clone();
         }
-        match &self.shared.source {
-            AgentSource::Off => return "off".to_owned(),
-            AgentSource::Missing(why) => return format!("absent: {why}"),
-            AgentSource::Files(_) => {}
+        if self.shared.source == AgentSource::Off {
+            return "off".to_owned();
         }
         let state = self.shared.lock();
         let ended = state.agent.as_ref().and_then(|(agent, _)| agent.ended());
@@ -140,8 +134,6 @@ impl Standby {
         }
     }
 }
-
-const OFF: &str = "the agent is switched off; set `agent = true` under [phones] in the configuration";
 
 impl Shared {
     fn lock(&self) -> MutexGuard<'_, State> {

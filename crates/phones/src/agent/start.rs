@@ -5,7 +5,6 @@ use std::time::Duration;
 use tokio::time::timeout;
 
 use super::error::AgentError;
-use super::files::AgentFiles;
 use super::hello::Hello;
 use super::link::{Agent, Lines};
 use crate::adb::Transport;
@@ -15,9 +14,6 @@ use crate::adb::program::Output;
 /// Where the agent lies on the phone. The shell user may read there, apps may not.
 const PLACE: &str = "/data/local/tmp/sinew-agent.jar";
 
-/// The built agent has some 30 KB; more than this is another file.
-const MOST_BYTES: u64 = 8 << 20;
-
 /// A slow phone takes seconds to start a program of Java; who waits for it has half a minute for all.
 const HELLO: Duration = Duration::from_secs(10);
 
@@ -26,17 +22,9 @@ const MOST_NOISE: usize = 64;
 
 impl Agent {
     /// Brings the agent to the phone, starts it, and hears who it is.
-    pub async fn start(transport: &Transport, files: &AgentFiles) -> Result<Agent, AgentError> {
-        let shown = files.agent.display();
-        let unreadable =
-            |why: String| AgentError::Absent(format!("{shown} cannot be used ({why}); build it with android/build"));
-        let size = tokio::fs::metadata(&files.agent).await.map_err(|error| unreadable(error.to_string()))?.len();
-        if size > MOST_BYTES {
-            return Err(unreadable(format!("it has {size} bytes")));
-        }
-        let jar = tokio::fs::read(&files.agent).await.map_err(|error| unreadable(error.to_string()))?;
+    pub async fn start(transport: &Transport, jar: &[u8]) -> Result<Agent, AgentError> {
         // 0444: since Android 14 a dex file that its reader may write is not loaded.
-        transport.push(&jar, PLACE, 0o444, Duration::from_secs(10)).await?;
+        transport.push(jar, PLACE, 0o444, Duration::from_secs(10)).await?;
         // `exec`, so that the shell does not stand between the stream and the program.
         let command = match transport.shell_v2 {
             true => Command::new("CLASSPATH=/data/local/tmp/sinew-agent.jar exec app_process / sinew.agent.Main"),

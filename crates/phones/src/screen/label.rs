@@ -128,12 +128,13 @@ pub fn state(node: &Node) -> Label {
     }
 }
 
-/// What a field holds. An empty field shows its hint, which is not its content.
+/// What a field holds, with its line breaks as `\n`. An empty field shows its hint, which is not its content.
 pub fn content(node: &Node) -> Label {
     let text = node.text.as_deref().unwrap_or_default();
     match node.hint.as_deref() {
         Some(hint) if hint == text => Label::default(),
         _ if node.password => Label::of(&"•".repeat(text.chars().take(8).count())),
+        _ if text.contains('\n') => Label::of(&text.replace('\n', "\\n")),
         _ => Label::of(text),
     }
 }

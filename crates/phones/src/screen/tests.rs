@@ -44,7 +44,7 @@ fn a_row_is_one_line_with_its_labels_and_its_switch() {
     ]);
     assert_eq!(
         text(&tree),
-        "app app\ne1 switch \"Wi-Fi, Home\" on @50,10\ne2 field=\"Ada 'L'\" focus @50,40\ne3 text \"Hello\" @50,70"
+        "app app\ne1 switch \"Wi-Fi, Home\" on @50,10\ne2 field=\"Ada 'L'\\n\" focus @50,40\ne3 text \"Hello\" @50,70"
     );
 }
 

@@ -103,6 +103,11 @@ async fn serve(
                     list.changed().await.ok()?;
                 }
             }
+            connect if connect.starts_with("host:connect:") => {
+                commands.lock().ok()?.push(connect.to_owned());
+                stream.write_all(b"OKAY").await.ok()?;
+                return block(&mut stream, "connected to it").await;
+            }
             "host:devices-l" => {
                 let answer = *asked.lock().ok()?;
                 stream.write_all(if answer.is_some() { b"OKAY" } else { b"FAIL" }).await.ok()?;
@@ -138,7 +143,10 @@ async fn a_phone_says_who_it_is_and_does_what_it_is_told() {
     text(&phone, "open_notifications", json!({})).await;
     assert_eq!(adb.commands.lock().unwrap().last().unwrap(), &if_awake("cmd statusbar expand-notifications"));
     text(&phone, "close_app", json!({"app": "a.b"})).await;
-    assert_eq!(adb.commands.lock().unwrap().last().unwrap(), "am force-stop 'a.b'");
+    assert_eq!(
+        adb.commands.lock().unwrap().last().unwrap(),
+        "pm path 'a.b' | grep -q package: || echo sinew-no-app; am force-stop 'a.b'"
+    );
 }
 
 #[tokio::test]
@@ -339,4 +347,30 @@ async fn phones_that_come_and_go_are_announced() {
     shutdown.cancel();
     running.await.unwrap();
     assert!(events.recv().await.unwrap().starts_with("phone:P1 left"));
+}
+
+#[tokio::test]
+async fn a_remembered_phone_that_the_server_does_not_list_is_connected_again() {
+    let state = tempfile::tempdir().unwrap();
+    let remembered = adb::Remembered::in_state(state.path());
+    remembered.add("P1").unwrap();
+    remembered.add("10.0.0.2:5555").unwrap();
+    let adb = adb(&[WHO, SIZE]).await;
+    *adb.asked.lock().unwrap() = Some("P1 device model:Pixel_8 transport_id:1\n");
+    let offer = adb::Offer { remembered: Some(remembered), ..adb::Offer::shell(Profile::Full) };
+    let (announce, mut events) = told();
+    let shutdown = CancellationToken::new();
+    let running = tokio::spawn(adb::run(adb.server.clone(), offer, announce, shutdown.clone()));
+    assert_eq!(events.recv().await.unwrap(), "phone:P1 joined: ready");
+    let asked = |adb: &Adb| {
+        adb.commands.lock().unwrap().iter().filter(|command| command.contains("connect")).cloned().collect()
+    };
+    let mut connects: Vec<String> = Vec::new();
+    while connects.is_empty() {
+        tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+        connects = asked(&adb);
+    }
+    assert_eq!(connects, ["host:connect:10.0.0.2:5555"], "P1 is there already");
+    shutdown.cancel();
+    running.await.unwrap();
 }

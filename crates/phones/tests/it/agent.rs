@@ -11,16 +11,15 @@ use crate::common::tracked::{Tracked, built};
 use crate::common::{failure, json_of, text};
 use sinew_phones::adb::{AdbPhone, Offer};
 use sinew_phones::agent::{ActivityAnswer, ActivityCall, Companion, CompanionError};
-use sinew_phones::{AgentFiles, AgentSource, Phone, Profile, Standby};
+use sinew_phones::{AgentSource, Phone, Profile, Standby};
 use sinew_sim::phone::guest::{Part, PartKind, Reaction, Request};
 use sinew_sim::phone::{AgentEnd, Android, Denial, Guest, Played, Setup};
 use sinew_tool::{Device, json};
 
 /// A phone that runs the agent itself.
 async fn with_java(android: Android) -> Option<Tracked> {
-    let files = AgentFiles::at(built("agent.jar")?.parent()?)?;
     let host = built("agent-host.jar")?;
-    let offer = Offer { agent: AgentSource::Files(files), ..Offer::shell(Profile::Full) };
+    let offer = Offer { agent: AgentSource::Embedded, ..Offer::shell(Profile::Full) };
     let bench = Tracked::open(Setup { android, ..Setup::default() }, offer).await?;
     bench.handset.set_agent(Some(AgentEnd::Java(host)));
     Some(bench)
@@ -33,8 +32,7 @@ async fn with_played(
 ) -> Option<(Tracked, tempfile::TempDir)> {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("agent.jar"), "a jar").unwrap();
-    let files = AgentFiles::at(folder.path()).unwrap();
-    let offer = Offer { agent: AgentSource::Files(files), ..Offer::shell(Profile::Full) };
+    let offer = Offer { agent: AgentSource::Folder(folder.path().to_owned()), ..Offer::shell(Profile::Full) };
     let bench = Tracked::open(Setup::default(), offer).await?;
     let played = Played { hello: hello.to_owned(), react: Arc::new(react) };
     bench.handset.set_agent(Some(AgentEnd::Played(played)));
@@ -149,8 +147,7 @@ async fn providers_are_called_with_real_bundles() {
     let providers = [("com.guest.tools".to_owned(), provider)].into();
     bench.handset.install(Guest { package: "com.guest".to_owned(), providers, ..Guest::default() });
     let shell = AdbPhone::open(&bench.server, &bench.address).await.unwrap();
-    let files = AgentFiles::at(built("agent.jar").unwrap().parent().unwrap()).unwrap();
-    let standby = Standby::new(shell.transport().clone(), AgentSource::Files(files));
+    let standby = Standby::new(shell.transport().clone(), AgentSource::Embedded);
     let agent = standby.agent().await.unwrap();
     let limit = Duration::from_secs(20);
     let extras =
@@ -182,11 +179,11 @@ async fn without_an_agent_the_shell_does_what_it_can_and_the_reason_is_told() {
     let (code, message) = failure(&*phone, "get_clipboard", json!({})).await;
     assert!(code == -32001 && message.contains("no Java"), "{message}");
 
-    let offer =
-        Offer { agent: AgentSource::Missing("build it with android/build".to_owned()), ..Offer::shell(Profile::Full) };
+    // No file is there at first, and it is noticed when it comes.
+    let folder = tempfile::tempdir().unwrap();
+    let offer = Offer { agent: AgentSource::Folder(folder.path().to_owned()), ..Offer::shell(Profile::Full) };
     let Some(mut bench) = Tracked::open(Setup::default(), offer).await else { return };
     let phone = bench.phone().await;
-    assert_eq!(agent_of(&*phone), "absent: build it with android/build");
     assert!(text(&*phone, "get_screen", json!({})).await.starts_with("app "));
     let (_, message) = failure(&*phone, "set_clipboard", json!({"text": "x"})).await;
     assert!(message.contains("android/build"), "{message}");
