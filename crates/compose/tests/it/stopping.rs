@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use sinew_compose::config::{Config, MqttDoor};
 use sinew_compose::{House, Overrides};
-use sinew_gateway::{Principal, Role};
+use sinew_gateway::{Principal, Request, Role};
 use sinew_runner::device::{Board, ToolSpec};
 use sinew_runner::{CancellationToken, Dialer, Identity, Trust};
-use sinew_tool::{Args, Silent};
+use sinew_tool::Args;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
@@ -110,15 +110,8 @@ async fn a_call_under_way_is_answered_after_the_stop_and_new_ones_are_not_taken(
     soon("closing", closing).await.expect("closed");
     board.abort();
 
-    let late = gateway.call_on(
-        Principal::new("late", Role::Client),
-        &id,
-        "self.wait",
-        Args::new(),
-        Arc::new(Silent),
-        None,
-        "test",
-    );
+    let request = Request::new(Principal::new("late", Role::Client), "self.wait", Args::new(), "test");
+    let late = gateway.call_on(&id, request);
     assert!(soon("a late call", late).await.is_err(), "nothing is called any more");
     assert!(was_called.try_recv().is_err(), "the board was called once");
 }
