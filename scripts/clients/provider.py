@@ -26,8 +26,8 @@ if sys.argv[1:] == ["serve"]:
 
 import websockets
 
-URL, TOKEN, BIN, STATE, DEVICES = (
-    os.environ[name] for name in ("SINEW_URL", "SINEW_TOKEN", "SINEW_BIN", "SINEW_STATE", "SINEW_DEVICES_URL")
+URL, TOKEN, OWN_TOKEN, BIN, STATE, DEVICES = (
+    os.environ[name] for name in ("SINEW_URL", "SINEW_TOKEN", "SINEW_OWN_TOKEN", "SINEW_BIN", "SINEW_STATE", "SINEW_DEVICES_URL")
 )
 failed = 0
 
@@ -70,7 +70,7 @@ async def check(what, run):
 
 
 async def main():
-    url = DEVICES.replace("/xiaozhi/v1/", "/mcp/") + "?token=" + TOKEN
+    url = DEVICES.replace("/xiaozhi/v1/", "/mcp/") + "?token=" + OWN_TOKEN
     piping = asyncio.create_task(pipe(url))
 
     async def state():

@@ -70,6 +70,12 @@ impl Device {
         self.state == "ready"
     }
 
+    /// The texts of an attribute that is a list.
+    pub fn attribute_list(&self, name: &str) -> Vec<&str> {
+        let list = self.attributes.get(name).and_then(Value::as_array);
+        list.into_iter().flatten().filter_map(Value::as_str).collect()
+    }
+
     /// An attribute that is a text; empty where there is none.
     pub fn attribute(&self, name: &str) -> &str {
         self.attributes.get(name).and_then(Value::as_str).unwrap_or_default()

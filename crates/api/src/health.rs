@@ -25,6 +25,8 @@ pub struct Ready {
 pub enum Reason {
     /// It ends its work and takes no new calls.
     Stopping,
+    /// Calls cannot be recorded, so none are carried out.
+    NotRecording,
     /// Too many bytes of answers wait for clients to read them.
     Busy,
 }

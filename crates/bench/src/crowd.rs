@@ -121,7 +121,7 @@ async fn joined(address: SocketAddr, first: u32, count: u32) -> Result<(), Error
     let patience = Instant::now() + PATIENCE;
     for number in first..first + count {
         let path = format!("/api/v1/events?limit=1&device=board-{number:06x}");
-        while let Err(failure) = client.get(&path).await {
+        while let Err(failure) = client.get::<sinew_api::Events>(&path).await {
             if Instant::now() > patience {
                 return Err(unwell(format!("board {number} did not join: {failure}")));
             }

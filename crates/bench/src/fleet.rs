@@ -132,7 +132,8 @@ async fn gathered(address: SocketAddr, groups: &[(u32, u32)]) -> Result<Instant,
     let mut since = Instant::now();
     let mut client = load::Connection::open(address).await?;
     for number in groups.iter().flat_map(|(first, count)| *first..first + count) {
-        if client.get(&format!("/api/v1/events?limit=1&device=board-{number:06x}")).await.is_err() {
+        if client.get::<sinew_api::Events>(&format!("/api/v1/events?limit=1&device=board-{number:06x}")).await.is_err()
+        {
             joined(address, number, 1).await?;
             since = Instant::now();
         }
@@ -158,9 +159,8 @@ fn failures(key: &'static str, label: &str, tally: &Tally) -> Figure {
 
 /// How many boards are ready.
 async fn ready(address: SocketAddr) -> Result<usize, Error> {
-    let answer = load::Connection::open(address).await?.get("/api/v1/devices").await?;
-    let devices = answer["devices"].as_array().map(Vec::as_slice).unwrap_or_default();
-    Ok(devices.iter().filter(|device| device["state"] == "ready").count())
+    let answer: sinew_api::Devices = load::Connection::open(address).await?.get("/api/v1/devices").await?;
+    Ok(answer.devices.iter().filter(|device| device.is_ready()).count())
 }
 
 /// Looks twice a second; a list of them all is work for the gateway, too.

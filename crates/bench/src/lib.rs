@@ -312,7 +312,7 @@ async fn joined(address: SocketAddr, first: u32, count: u32) -> Result<(), Error
     let patience = Instant::now() + Duration::from_secs(60);
     for number in first..first + count {
         let path = format!("/api/v1/events?limit=1&device=board-{number:06x}");
-        while let Err(failure) = client.get(&path).await {
+        while let Err(failure) = client.get::<sinew_api::Events>(&path).await {
             if Instant::now() > patience {
                 return Err(unwell(format!("board {number} did not join: {failure}")));
             }
@@ -328,7 +328,7 @@ async fn settled(address: SocketAddr) -> Result<(), Error> {
     let mut client = load::Connection::open(address).await?;
     for _ in 0..40 {
         tokio::time::sleep(Duration::from_millis(50)).await;
-        client.get("/api/v1/events?limit=1").await?;
+        client.get::<sinew_api::Events>("/api/v1/events?limit=1").await?;
     }
     Ok(())
 }
@@ -350,13 +350,9 @@ async fn ready_boards(address: SocketAddr, count: u32) -> Result<Vec<String>, Er
     let mut client = load::Connection::open(address).await?;
     let patience = Instant::now() + Duration::from_secs(60);
     let ids = loop {
-        let answer = client.get("/api/v1/devices").await?;
-        let devices = answer["devices"].as_array().map(Vec::as_slice).unwrap_or_default();
-        let ready: Vec<String> = devices
-            .iter()
-            .filter(|device| device["state"] == "ready")
-            .filter_map(|device| device["id"].as_str().map(str::to_owned))
-            .collect();
+        let answer: sinew_api::Devices = client.get("/api/v1/devices").await?;
+        let ready = answer.devices.into_iter().filter(|device| device.is_ready());
+        let ready: Vec<String> = ready.map(|device| device.id).collect();
         if ready.len() >= count as usize {
             break ready;
         }

@@ -4,7 +4,7 @@
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-use serde_json::Value;
+use serde::de::DeserializeOwned;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
@@ -157,7 +157,7 @@ impl Connection {
     }
 
     /// What a path of the measured gateway's API answers.
-    pub async fn get(&mut self, path: &str) -> Result<Value, Error> {
+    pub async fn get<A: DeserializeOwned>(&mut self, path: &str) -> Result<A, Error> {
         let request = format!("GET {path} HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {TOKEN}\r\n\r\n", self.address);
         let body = self.read(request.as_bytes()).await?;
         if !self.buffer.starts_with(b"HTTP/1.1 200") {

@@ -200,6 +200,10 @@ pub struct Stdio {
     #[arg(long)]
     pub unfolded: bool,
 
+    /// Name of the client; its token and its calls in the audit have this name. Without it, the client's own name is used
+    #[arg(long, value_name = "NAME", value_parser = named)]
+    pub client: Option<String>,
+
     #[command(flatten)]
     pub reach: Reach,
 }

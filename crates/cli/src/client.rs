@@ -1,6 +1,7 @@
 //! The command line's way to a running gateway: one HTTP/1.1 connection, in the clear or over TLS with a
 //! pinned certificate.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,7 +10,10 @@ use http::{Method, Request, StatusCode, Uri, header};
 use http_body_util::{BodyExt, Full, Limited};
 use hyper::client::conn::http1::{self, SendRequest};
 use hyper_util::rt::TokioIo;
+use serde::Serialize;
+use serde::de::{DeserializeOwned, IgnoredAny};
 use serde_json::Value;
+use sinew_api::Problem;
 use sinew_compose::state;
 use sinew_tool::ToolError;
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -32,6 +36,8 @@ pub struct Target {
     pub url: Uri,
     pub token: Option<String>,
     pub fingerprint: Option<Fingerprint>,
+    /// The state directory whose gateway's own token this is.
+    pub own_token_of: Option<PathBuf>,
 }
 
 pub struct Client {
@@ -67,7 +73,8 @@ impl Target {
     /// The gateway that `--url` names.
     pub fn named(reach: &Reach) -> Result<Option<Target>, Failure> {
         let Some(url) = &reach.url else { return Ok(None) };
-        let mut target = Target { url: parse_url(url)?, token: reach.token.clone(), fingerprint: None };
+        let mut target =
+            Target { url: parse_url(url)?, token: reach.token.clone(), fingerprint: None, own_token_of: None };
         target.fingerprint = reach.fingerprint.as_deref().map(Fingerprint::parse).transpose()?;
         // The same gateway as the one on our own state directory: its token and certificate are known.
         let directory = state::directory(reach.state.state.as_deref())?;
@@ -90,7 +97,12 @@ impl Target {
             url: parse_url(&running.doors.url)?,
             token: Some(reach.token.clone().unwrap_or_else(|| running.doors.token.clone())),
             fingerprint: fingerprint.map(Fingerprint::parse).transpose()?,
+            own_token_of: reach.token.is_none().then(|| running.directory.clone()),
         })
+    }
+
+    pub fn with_token(&self, token: String) -> Target {
+        Target { token: Some(token), own_token_of: None, ..self.clone() }
     }
 
     pub async fn connect(&self) -> Result<Client, Failure> {
@@ -121,17 +133,22 @@ impl Target {
         if !tls {
             return Ok(Box::new(stream));
         }
-        let Some(fingerprint) = &self.fingerprint else {
-            return Err(Failure::new(
-                Kind::Config,
-                format!("https://{authority} needs --fingerprint; the gateway prints it when it starts"),
-            ));
+        let config = match &self.fingerprint {
+            Some(fingerprint) => pin::client_config(fingerprint.clone())?,
+            None => pin::system_config()?,
         };
-        let connector = TlsConnector::from(Arc::new(pin::client_config(fingerprint.clone())?));
+        let connector = TlsConnector::from(Arc::new(config));
         let name = rustls::pki_types::ServerName::try_from(host)
             .map_err(|_| Failure::new(Kind::Usage, format!("{authority} is not a host name")))?;
         let stream = connector.connect(name, stream).await.map_err(|error| {
             match error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>()) {
+                Some(rustls::Error::InvalidCertificate(_)) if self.fingerprint.is_none() => Failure::new(
+                    Kind::NoGateway,
+                    format!(
+                        "the certificate at https://{authority} is not signed by an authority that this system trusts; \
+                         give its SHA-256 with --fingerprint, which the gateway prints when it starts"
+                    ),
+                ),
                 Some(rustls::Error::InvalidCertificate(_)) => Failure::new(
                     Kind::NoGateway,
                     format!(
@@ -150,20 +167,21 @@ impl Target {
 }
 
 impl Client {
-    pub async fn get(&mut self, path: &str) -> Result<Value, Failure> {
-        self.send(Method::GET, path, None).await
+    pub async fn get<A: DeserializeOwned>(&mut self, path: &str) -> Result<A, Failure> {
+        self.send(Method::GET, path, Bytes::new()).await
     }
 
-    pub async fn post(&mut self, path: &str, body: &Value) -> Result<Value, Failure> {
-        self.send(Method::POST, path, Some(body)).await
+    pub async fn post<A: DeserializeOwned>(&mut self, path: &str, body: &impl Serialize) -> Result<A, Failure> {
+        let body = serde_json::to_vec(body)
+            .map_err(|error| Failure::new(Kind::Usage, format!("cannot ask for {path}: {error}")))?;
+        self.send(Method::POST, path, body.into()).await
     }
 
-    pub async fn delete(&mut self, path: &str) -> Result<Value, Failure> {
-        self.send(Method::DELETE, path, None).await
+    pub async fn delete<A: DeserializeOwned>(&mut self, path: &str) -> Result<A, Failure> {
+        self.send(Method::DELETE, path, Bytes::new()).await
     }
 
-    async fn send(&mut self, method: Method, path: &str, body: Option<&Value>) -> Result<Value, Failure> {
-        let body = body.map(|body| Bytes::from(body.to_string())).unwrap_or_default();
+    async fn send<A: DeserializeOwned>(&mut self, method: Method, path: &str, body: Bytes) -> Result<A, Failure> {
         let request = self
             .request(method, path)
             .header(header::CONTENT_TYPE, "application/json")
@@ -178,7 +196,7 @@ impl Client {
     }
 
     /// Turns the connection into a stream of newline-delimited MCP.
-    pub async fn upgrade(mut self, path: &str) -> Result<impl Stream, Failure> {
+    pub async fn upgrade(mut self, path: &str) -> Result<impl Stream + use<>, Failure> {
         let request = self
             .request(Method::GET, path)
             .header(header::CONNECTION, "Upgrade")
@@ -191,9 +209,9 @@ impl Client {
             let status = answer.status();
             let body = Limited::new(answer.into_body(), MAX_ANSWER).collect().await;
             let body = body.map(|body| body.to_bytes()).unwrap_or_default();
-            return match read_answer(status, &body) {
-                Err(failure) => Err(failure),
-                Ok(_) => Err(Failure::new(Kind::Io, format!("the gateway did not open the stream: HTTP {status}"))),
+            return match read_answer::<IgnoredAny>(status, &body) {
+                Err(failure) if !status.is_success() => Err(failure),
+                _ => Err(Failure::new(Kind::Io, format!("the gateway did not open the stream: HTTP {status}"))),
             };
         }
         hyper::upgrade::on(answer).await.map(TokioIo::new).map_err(|error| self.broken(&error))
@@ -220,12 +238,14 @@ impl Client {
     }
 }
 
-fn read_answer(status: StatusCode, body: &[u8]) -> Result<Value, Failure> {
-    let value: Option<Value> = if body.is_empty() { Some(Value::Null) } else { serde_json::from_slice(body).ok() };
+fn read_answer<A: DeserializeOwned>(status: StatusCode, body: &[u8]) -> Result<A, Failure> {
     if status.is_success() {
-        return value
-            .ok_or_else(|| Failure::new(Kind::Io, "the gateway's answer is not JSON; is this a Sinew gateway?"));
+        return serde_json::from_slice(body).map_err(|error| {
+            let message = format!("the gateway's answer cannot be read ({error}); is this a Sinew gateway?");
+            Failure::new(Kind::Io, message)
+        });
     }
+    let value: Option<Value> = serde_json::from_slice(body).ok();
     if status == StatusCode::UNAUTHORIZED {
         return Err(Failure::new(
             Kind::TokenRefused,
@@ -237,7 +257,7 @@ fn read_answer(status: StatusCode, body: &[u8]) -> Result<Value, Failure> {
         return Err(error.into());
     }
     // A refusal before any protocol began has a sentence of its own.
-    let message = value.as_ref().and_then(|value| value.get("message")?.as_str()).map(str::to_owned);
+    let message = value.and_then(|value| serde_json::from_value::<Problem>(value).ok()).map(|problem| problem.message);
     let kind = if status == StatusCode::FORBIDDEN { Kind::TokenRefused } else { Kind::Io };
     Err(Failure::new(kind, message.unwrap_or_else(|| format!("the gateway answered HTTP {status}"))))
 }
@@ -287,13 +307,14 @@ mod tests {
         assert!(parse_url("http://127.0.0.1:7300").is_ok());
         assert!(parse_url("https://[::1]:7300/").is_ok());
         for wrong in ["127.0.0.1:7300", "ftp://x", "http://", "", "http://a b"] {
-            assert_eq!(parse_url(wrong).map_err(|failure| failure.exit), Err(64), "{wrong:?}");
+            assert_eq!(parse_url(wrong).map_err(|failure| failure.exit), Err(2), "{wrong:?}");
         }
     }
 
     #[test]
     fn a_failure_of_the_gateway_keeps_its_row() {
         let object = ToolError::new(sinew_tool::ErrorKind::Timeout, "too slow").to_object();
+        let read_answer = read_answer::<Value>;
         let failure = read_answer(StatusCode::GATEWAY_TIMEOUT, object.to_string().as_bytes()).expect_err("a failure");
         assert_eq!((failure.exit, failure.error_type), (75, "Timeout"));
         assert_eq!(read_answer(StatusCode::UNAUTHORIZED, b"").map_err(|failure| failure.exit), Err(77));

@@ -64,6 +64,34 @@ fn the_example_is_valid() {
     Config::parse(EXAMPLE).and_then(|config| config.check()).expect("valid");
 }
 
+#[test]
+fn the_document_of_the_interface_is_fresh() {
+    check("api.json", &format!("{:#}\n", sinew_api::document()));
+}
+
+#[test]
+fn the_table_of_routes_is_fresh() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/http.md");
+    let page = fs::read_to_string(path).expect("the page is there");
+    let (before, rest) = page.split_once(ROUTES_BEGIN).expect("the page has a place for the table");
+    let (_, after) = rest.split_once(ROUTES_END).expect("the table ends");
+    check("http.md", &format!("{before}{ROUTES_BEGIN}{}{ROUTES_END}{after}", routes()));
+}
+
+const ROUTES_BEGIN: &str = "<!-- routes -->\n";
+const ROUTES_END: &str = "<!-- end of routes -->";
+
+fn routes() -> String {
+    let mut table = String::from("| method and path | what | token |\n|---|---|---|\n");
+    for route in sinew_api::ROUTES.iter().filter(|route| route.path.starts_with("/api/")) {
+        let parameters: Vec<String> = route.parameters.iter().map(|one| format!("`?{}=`", one.name)).collect();
+        let parameters = if parameters.is_empty() { String::new() } else { format!("; {}", parameters.join(", ")) };
+        let (method, access) = (route.method.word(), route.access.word());
+        let _ = writeln!(table, "| {method} `{}` | {}{parameters} | {access} |", route.path, route.about);
+    }
+    table
+}
+
 fn check(name: &str, expected: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs").join(name);
     if std::env::var_os("UPDATE_DOCS").is_some() {

@@ -47,7 +47,7 @@ pub const KINDS: &[(Kind, &str, u8, &str)] = &[
     (Kind::DoorTaken, "DoorTaken", 69, "An address cannot be listened on."),
     (Kind::Config, "ConfigError", 78, "A setting, file or combination of flags that cannot work."),
     (Kind::Io, "IoError", 74, "Reading or writing failed."),
-    (Kind::Usage, "UsageError", 64, "An argument of the command is wrong."),
+    (Kind::Usage, "UsageError", 2, "An argument of the command is wrong."),
     (
         Kind::Unwell,
         "ChecksFailed",

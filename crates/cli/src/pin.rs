@@ -1,11 +1,15 @@
-//! Trust by fingerprint: a certificate is right when its SHA-256 is the one expected, whoever signed it.
+//! Which certificates are trusted: the one whose SHA-256 is expected, whoever signed it, else those of public
+//! authorities.
 
 use std::sync::Arc;
 
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature};
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
-use rustls::{CertificateError, ClientConfig, DigitallySignedStruct, Error, SignatureScheme};
+use rustls::{
+    CertificateError, ClientConfig, ConfigBuilder, DigitallySignedStruct, Error, RootCertStore, SignatureScheme,
+    WantsVerifier,
+};
 use sha2::{Digest, Sha256};
 
 use crate::failure::{Failure, Kind};
@@ -40,10 +44,21 @@ impl Fingerprint {
 pub fn client_config(fingerprint: Fingerprint) -> Result<ClientConfig, Failure> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let pinned = Pinned { fingerprint, provider: provider.clone() };
-    let builder = ClientConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
-        .map_err(|error| Failure::new(Kind::Io, format!("TLS cannot be set up: {error}")))?;
+    let builder = builder(provider)?;
     Ok(builder.dangerous().with_custom_certificate_verifier(Arc::new(pinned)).with_no_client_auth())
+}
+
+/// Trust in the authorities of the operating system; `SSL_CERT_FILE` names others.
+pub fn system_config() -> Result<ClientConfig, Failure> {
+    let mut roots = RootCertStore::empty();
+    roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+    let builder = builder(Arc::new(rustls::crypto::ring::default_provider()))?;
+    Ok(builder.with_root_certificates(roots).with_no_client_auth())
+}
+
+fn builder(provider: Arc<CryptoProvider>) -> Result<ConfigBuilder<ClientConfig, WantsVerifier>, Failure> {
+    let builder = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
+    builder.map_err(|error| Failure::new(Kind::Io, format!("TLS cannot be set up: {error}")))
 }
 
 #[derive(Debug)]

@@ -5,7 +5,7 @@ use std::future::Future;
 use std::io::{IsTerminal, Write};
 use std::time::Duration;
 
-use serde_json::Value;
+use serde::Serialize;
 /// Text of foreign origin, safe for a terminal.
 pub use sinew_tool::text::clean_all as clean;
 
@@ -155,8 +155,9 @@ pub fn print(text: &str) {
     let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
 }
 
-pub fn print_json(value: &Value) {
-    print(&format!("{value:#}\n"));
+pub fn print_json(value: &impl Serialize) {
+    let text = serde_json::to_string_pretty(value).unwrap_or_else(|error| format!("cannot be shown: {error}"));
+    print(&format!("{text}\n"));
 }
 
 fn one_line(text: &str) -> String {

@@ -11,8 +11,8 @@ use crate::show::{Ink, Show, Table, clean};
 pub struct Page {
     pub title: String,
     pub doors: Doors,
-    /// Shown on the page where it is a demo's; a real gateway's stays in its file.
-    pub show_token: bool,
+    /// A client's token, where one was made for the page.
+    pub token: Option<String>,
     pub directory: String,
     /// Names and addresses under which other machines reach the gateway.
     pub elsewhere: Vec<String>,
@@ -48,8 +48,8 @@ impl Page {
             "state": self.directory,
             "pid": std::process::id(),
         });
-        if self.show_token {
-            page["token"] = json!(self.doors.token);
+        if let Some(token) = &self.token {
+            page["token"] = json!(token);
         }
         let devices =
             self.devices.iter().map(|device| json!({"id": device.id, "kind": device.kind, "tools": device.tools}));
@@ -66,10 +66,9 @@ impl Page {
         for url in self.urls_elsewhere() {
             fact("", &url);
         }
-        if self.show_token {
-            fact("Token", &self.doors.token);
-        } else {
-            fact("Token", &format!("in {}", Path::new(&self.directory).join("token").display()));
+        match &self.token {
+            Some(token) => fact("Token", &format!("{token} (for a client)")),
+            None => fact("Token", &format!("made for each client with `{} token new --client NAME`", self.program)),
         }
         fact("Boards' door", &self.doors.devices_url);
         for url in self.boards_elsewhere.iter().chain(&self.doors.mqtt_url) {
@@ -148,7 +147,7 @@ impl Page {
         let http = json!({"mcpServers": {"sinew": {
             "type": "http",
             "url": format!("{}/mcp", self.doors.url),
-            "headers": {"Authorization": format!("Bearer {}", self.doors.token)},
+            "headers": {"Authorization": format!("Bearer {}", self.token.as_deref().unwrap_or("TOKEN"))},
         }}});
         section(
             show,
@@ -205,7 +204,7 @@ mod tests {
                 fingerprint: Some("AB:CD".to_owned()),
                 token: "snw_secret".to_owned(),
             },
-            show_token: true,
+            token: Some("snw_client".to_owned()),
             directory: "/state/demo".to_owned(),
             elsewhere: vec!["192.168.1.5".to_owned(), "fd00::1".to_owned()],
             boards_elsewhere: Some("ws://192.168.1.5:7301/xiaozhi/v1/".to_owned()),
@@ -227,7 +226,7 @@ mod tests {
             "https://127.0.0.1:7300/mcp",
             "https://192.168.1.5:7300/mcp",
             "https://[fd00::1]:7300/mcp",
-            "snw_secret",
+            "snw_client",
             "ws://192.168.1.5:7301/xiaozhi/v1/",
             "the tokens of boards travel in the clear",
             "mqtt://127.0.0.1:7302",
@@ -237,7 +236,7 @@ mod tests {
             "sinew call board-ddee01 self.audio_speaker.set_volume volume=40",
             "\"mcpServers\"",
             "\"stdio\"",
-            "Bearer snw_secret",
+            "Bearer snw_client",
             "Ctrl-C",
         ] {
             assert!(text.contains(part), "{part} is missing in {text}");
@@ -245,10 +244,11 @@ mod tests {
     }
 
     #[test]
-    fn a_real_gateways_token_is_not_printed() {
-        let page = Page { show_token: false, devices: Vec::new(), ..page() };
-        assert!(!page.to_text(Show::plain()).contains("snw_secret"));
-        assert!(!page.to_json().to_string().contains("snw_secret"));
+    fn the_gateways_own_token_is_not_printed() {
+        for page in [page(), Page { token: None, ..page() }, Page { token: None, devices: Vec::new(), ..page() }] {
+            assert!(!page.to_text(Show::plain()).contains("snw_secret"));
+            assert!(!page.to_json().to_string().contains("snw_secret"));
+        }
     }
 
     #[test]

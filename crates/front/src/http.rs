@@ -127,7 +127,11 @@ async fn health() -> Response<Body> {
 }
 
 async fn ready(State(hall): State<Arc<Hall>>) -> Response<Body> {
-    let faults = [(hall.drain.is_cancelled(), Reason::Stopping), (hall.answers.is_spent(), Reason::Busy)];
+    let faults = [
+        (hall.drain.is_cancelled(), Reason::Stopping),
+        (hall.gateway.store_problem().is_some(), Reason::NotRecording),
+        (hall.answers.is_spent(), Reason::Busy),
+    ];
     let reasons: Vec<Reason> = faults.into_iter().filter(|(is_so, _)| *is_so).map(|(_, reason)| reason).collect();
     let status = if reasons.is_empty() { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
     reply::value(status, &json!(Ready { ready: reasons.is_empty(), reasons }))

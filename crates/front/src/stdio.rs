@@ -31,9 +31,14 @@ where
 {
     let hall = Hall::new(front)?;
     let stop = CancellationToken::new();
-    let mut serving = std::pin::pin!(serve(&hall, Arc::new(who), shape.into(), "stdio", reader, writer, stop.clone()));
+    let who = Arc::new(who);
+    let mut serving = std::pin::pin!(serve(&hall, who.clone(), shape.into(), "stdio", reader, writer, stop.clone()));
     let served = tokio::select! {
         served = &mut serving => served,
+        () = hall.gateway.tokens().revoked(&who) => {
+            stop.cancel();
+            serving.await
+        }
         () = shutdown.cancelled() => {
             hall.drain.cancel();
             hall.calls.close();

@@ -29,8 +29,15 @@ pub(crate) fn device(view: DeviceView) -> Device {
 }
 
 pub(crate) fn board(waiting: Waiting) -> Board {
-    let Waiting { code, hardware_id, kind, version, address, since } = waiting;
-    Board { code, hardware_id, kind, version, address: address.to_string(), since, more: Default::default() }
+    Board {
+        code: waiting.code,
+        hardware_id: waiting.hardware_id,
+        kind: waiting.kind,
+        version: waiting.version,
+        address: waiting.address.to_string(),
+        since: waiting.since,
+        more: Default::default(),
+    }
 }
 
 /// A tool of a list; where all are of one device, also by the name that device knows it by.

@@ -1,8 +1,8 @@
 //! `sinew boards`: who asks to be let in, and letting them in.
 
-use serde_json::{Value, json};
+use sinew_api as api;
 
-use super::{ago, list, text};
+use super::ago;
 use crate::args::{Boards, BoardsVerb, Reach};
 use crate::client::Target;
 use crate::failure::Failure;
@@ -16,27 +16,25 @@ pub async fn run(args: Boards, show: Show) -> Result<(), Failure> {
 }
 
 async fn all(reach: &Reach, show: Show) -> Result<(), Failure> {
-    let answer = Target::find(reach)?.connect().await?.get("/api/v1/boards").await?;
+    let answer: api::Boards = Target::find(reach)?.connect().await?.get("/api/v1/boards").await?;
     if show.json() {
         print_json(&answer);
         return Ok(());
     }
-    let boards = list(&answer, "boards");
+    let boards = &answer.boards;
     if boards.is_empty() {
         print("No board waits for approval. `sinew devices` shows those that were let in.\n");
         return Ok(());
     }
     let mut table = Table::new(["CODE", "HARDWARE ID", "KIND", "VERSION", "ADDRESS", "SINCE"]);
     for board in boards {
-        let cell = |key: &str| (None, text(board, key).to_owned());
-        let since = board.get("since").and_then(Value::as_i64).map(ago).unwrap_or_default();
         table.row([
-            (Some(Ink::Bold), text(board, "code").to_owned()),
-            cell("hardware_id"),
-            cell("kind"),
-            cell("version"),
-            cell("address"),
-            (None, since),
+            (Some(Ink::Bold), board.code.clone()),
+            (None, board.hardware_id.clone()),
+            (None, board.kind.clone()),
+            (None, board.version.clone()),
+            (None, board.address.clone()),
+            (None, ago(board.since)),
         ]);
     }
     print(&show.table(&table));
@@ -45,11 +43,12 @@ async fn all(reach: &Reach, show: Show) -> Result<(), Failure> {
 }
 
 async fn approve(code: &str, reach: &Reach, show: Show) -> Result<(), Failure> {
-    let answer = Target::find(reach)?.connect().await?.post("/api/v1/boards/approve", &json!({"code": code})).await?;
+    let request = api::Approve { code: code.to_owned() };
+    let answer: api::Board = Target::find(reach)?.connect().await?.post("/api/v1/boards/approve", &request).await?;
     if show.json() {
         print_json(&answer);
     } else {
-        let id = clean(text(&answer, "hardware_id"));
+        let id = clean(&answer.hardware_id);
         print(&format!("{id} is let in. It connects by itself within a few seconds.\n"));
     }
     Ok(())

@@ -4,10 +4,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
+use sinew_api::{self as api, CallResult};
 use sinew_tool::near::nearest;
 use sinew_tool::{Content, ErrorKind, ToolError};
 
-use super::{list, text, tools};
+use super::tools;
 use crate::args::Call;
 use crate::client::{Client, Target, encode};
 use crate::failure::{Failure, Kind};
@@ -27,12 +28,14 @@ pub async fn run(args: Call, show: Show) -> Result<(), Failure> {
             None => typed(&args.arguments, &schema(&mut client, &args.device, &args.tool).await?)?,
         },
     };
-    let mut request = json!({"device": args.device, "tool": args.tool, "arguments": arguments});
-    if let Some(timeout) = args.timeout {
-        request["timeout_ms"] = json!(timeout.as_millis() as u64);
-    }
+    let request = api::Call {
+        device: Some(args.device.clone()),
+        tool: args.tool.clone(),
+        arguments,
+        timeout_ms: args.timeout.map(|timeout| timeout.as_millis() as u64),
+    };
     let waiting = format!("waiting for {}", args.device);
-    let mut answer = show.waiting(&waiting, client.post("/api/v1/call", &request)).await?;
+    let mut answer: CallResult = show.waiting(&waiting, client.post("/api/v1/call", &request)).await?;
     let stem = format!("{}-{}", plain(&args.device), plain(&args.tool));
     let shown = items(&mut answer, args.save.as_deref(), &stem)?;
     if show.json() {
@@ -54,15 +57,12 @@ enum Shown {
 }
 
 /// What to show of each content item. With a folder, binary data moves from the answer into files.
-fn items(answer: &mut Value, folder: Option<&Path>, stem: &str) -> Result<Vec<Shown>, Failure> {
+fn items(answer: &mut CallResult, folder: Option<&Path>, stem: &str) -> Result<Vec<Shown>, Failure> {
     let mut shown = Vec::new();
-    let structured = answer.get("structuredContent").cloned();
-    let content = answer.get_mut("content").and_then(Value::as_array_mut).map(std::mem::take).unwrap_or_default();
-    let mut kept = Vec::new();
-    for mut item in content {
-        let Some(content) = Content::from_json(&item) else {
-            shown.push(Shown::Thing(format!("content of an unknown type: {}", text(&item, "type"))));
-            kept.push(item);
+    for item in &mut answer.content {
+        let Some(content) = Content::from_json(item) else {
+            let kind = item.get("type").and_then(Value::as_str).unwrap_or_default();
+            shown.push(Shown::Thing(format!("content of an unknown type: {kind}")));
             continue;
         };
         match (&content, content.bytes()) {
@@ -77,7 +77,7 @@ fn items(answer: &mut Value, folder: Option<&Path>, stem: &str) -> Result<Vec<Sh
                 if let Some(folder) = folder {
                     let path = save(folder, stem, extension(mime), &data)?;
                     line.push_str(&format!(", saved to {}", path.display()));
-                    strip(&mut item, &path);
+                    strip(item, &path);
                 } else {
                     line.push_str("; --save DIR writes it to a file");
                 }
@@ -86,11 +86,9 @@ fn items(answer: &mut Value, folder: Option<&Path>, stem: &str) -> Result<Vec<Sh
             (Content::Link { uri, .. }, _) => shown.push(Shown::Thing(uri.clone())),
             _ => shown.push(Shown::Thing(item.to_string())),
         }
-        kept.push(item);
     }
-    answer["content"] = Value::Array(kept);
     if shown.is_empty() {
-        shown.extend(structured.map(|structured| Shown::Text(format!("{structured:#}"))));
+        shown.extend(answer.structured.iter().map(|structured| Shown::Text(format!("{structured:#}"))));
     }
     Ok(shown)
 }
@@ -175,17 +173,17 @@ async fn schema_of_label(client: &mut Client, label: &str, tool: &str) -> Result
 async fn schema(client: &mut Client, device: &str, tool: &str) -> Result<Value, Failure> {
     let tools = tools::of_device(client, device).await?;
     // The device's own name and the public one differ in characters that the public one cannot have.
-    if let Some(entry) = tools.iter().find(|entry| plain(text(entry, "name")) == plain(tool)) {
-        return Ok(entry["inputSchema"].clone());
+    if let Some(entry) = tools.iter().find(|entry| plain(&entry.name) == plain(tool)) {
+        return Ok(entry.input_schema.clone());
     }
     // A public name may also carry a suffix.
-    let public = client.get("/api/v1/tools?shape=folded").await?;
-    if let Some(entry) = list(&public, "tools").iter().find(|entry| text(entry, "name") == tool) {
-        return Ok(entry["inputSchema"].clone());
+    let public: api::Tools = client.get("/api/v1/tools?shape=folded").await?;
+    if let Some(entry) = public.tools.into_iter().find(|entry| entry.name == tool) {
+        return Ok(entry.input_schema);
     }
-    let changes = client.get(&format!("/api/v1/devices/{}/changes", encode(device))).await?;
-    let is_held = list(&changes, "quarantined").iter().any(|held| text(held, "tool") == tool);
-    let names: Vec<_> = tools.iter().map(|entry| text(entry, "name")).collect();
+    let changes: api::Changes = client.get(&format!("/api/v1/devices/{}/changes", encode(device))).await?;
+    let is_held = changes.quarantined.iter().any(|held| held.tool == tool);
+    let names: Vec<_> = tools.iter().map(|entry| entry.name.as_str()).collect();
     let message = match is_held {
         true => format!(
             "`{tool}` of {device} is held back, because it changed against what was agreed; `sinew devices changes \
@@ -321,12 +319,12 @@ mod tests {
     fn binary_content_moves_into_files_that_are_never_written_over() {
         let folder = std::env::temp_dir().join(format!("sinew-call-{}", std::process::id()));
         let image = Content::image(b"abc", "image/png", Some((2, 1))).to_json();
-        let mut answer = json!({"content": [image, image]});
+        let mut answer = CallResult { content: vec![image.clone(), image], structured: None, more: Default::default() };
         items(&mut answer, Some(&folder), "b-photo").expect("saved");
         assert_eq!(fs::read(folder.join("b-photo-1.png")).expect("written"), b"abc");
         assert_eq!(fs::read(folder.join("b-photo-2.png")).expect("written"), b"abc");
-        assert!(answer["content"][1].get("data").is_none());
-        assert!(text(&answer["content"][1], "saved").ends_with("b-photo-2.png"));
+        assert!(answer.content[1].get("data").is_none());
+        assert!(answer.content[1]["saved"].as_str().unwrap_or_default().ends_with("b-photo-2.png"));
         fs::remove_dir_all(folder).expect("removed");
     }
 

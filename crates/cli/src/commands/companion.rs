@@ -3,14 +3,14 @@
 use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
 
-use serde_json::{Value, json};
+use serde_json::json;
+use sinew_api::{Device, Devices};
 use sinew_compose::{android, state};
 use sinew_phones::adb::{self, AdbPhone, Server};
 use sinew_phones::agent::CompanionError;
 use sinew_phones::{Companion, Phone, PhoneError};
 use sinew_tool::ToolError;
 
-use super::{list, text};
 use crate::args::{InstallCompanion, Reach};
 use crate::client::Target;
 use crate::failure::{Failure, Kind};
@@ -71,9 +71,9 @@ async fn find(device: &str, server: &Server, reach: &Reach) -> Result<String, Fa
         return Ok(device.to_owned());
     }
     let known = known(reach).await;
-    let is_meant = |phone: &&Value| text(phone, "id") == device || text(phone, "name") == device;
+    let is_meant = |phone: &&Device| phone.id == device || phone.name.as_deref() == Some(device);
     if let Some(phone) = known.iter().find(is_meant) {
-        return Ok(text(&phone["attributes"], "serial").to_owned());
+        return Ok(phone.attribute("serial").to_owned());
     }
     let there: Vec<&str> = entries.iter().map(|entry| entry.serial.as_str()).collect();
     let there = if there.is_empty() { "none".to_owned() } else { there.join(", ") };
@@ -81,10 +81,10 @@ async fn find(device: &str, server: &Server, reach: &Reach) -> Result<String, Fa
 }
 
 /// The phones of a gateway, where one runs.
-async fn known(reach: &Reach) -> Vec<Value> {
-    let asked = async { Target::find(reach)?.connect().await?.get("/api/v1/devices").await };
+async fn known(reach: &Reach) -> Vec<Device> {
+    let asked = async { Target::find(reach)?.connect().await?.get::<Devices>("/api/v1/devices").await };
     let Ok(answer) = asked.await else { return Vec::new() };
-    list(&answer, "devices").iter().filter(|device| text(device, "family") == "phone").cloned().collect()
+    answer.devices.into_iter().filter(|device| device.family == "phone").collect()
 }
 
 /// Goes on only with a yes from somebody at a terminal.

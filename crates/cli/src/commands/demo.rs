@@ -13,9 +13,10 @@ use sinew_sim::board::{self, BoardConfig, Kind as BoardKind};
 use sinew_sim::phone::{Lock, PhoneConfig, Stand, VirtualPhone};
 use sinew_tool::DeviceEvent;
 
-use super::{list, story, text, tools};
+use super::{story, tools};
 use crate::args::{Demo, Reach};
 use crate::client::Target;
+use crate::clients;
 use crate::failure::{Failure, Kind};
 use crate::show::{Show, print};
 use crate::startpage::{self, Device, Page};
@@ -48,6 +49,7 @@ pub async fn run(args: Demo, show: Show) -> Result<(), Failure> {
         house.close(stop.wait()).await;
         return Err(failure);
     }
+    let (token, _) = clients::token(&house.gateway, &house.directory, "start page")?;
     let page = Page {
         title: format!(
             "Sinew {} is running, with {} virtual boards and a virtual phone.",
@@ -55,7 +57,7 @@ pub async fn run(args: Demo, show: Show) -> Result<(), Failure> {
             BOARDS.len()
         ),
         doors: house.doors.clone(),
-        show_token: true,
+        token: Some(token),
         directory: house.directory.display().to_string(),
         elsewhere: house.elsewhere.clone(),
         boards_elsewhere: house.boards_elsewhere.clone(),
@@ -136,14 +138,14 @@ async fn devices(house: &House) -> Result<Vec<Device>, Failure> {
     let running =
         state::Running { directory: house.directory.clone(), pid: std::process::id(), doors: house.doors.clone() };
     let mut client = Target::of_running(&running, &Reach::default())?.connect().await?;
-    let answer = client.get("/api/v1/devices").await?;
+    let answer: sinew_api::Devices = client.get("/api/v1/devices").await?;
     let mut devices = Vec::new();
-    for device in list(&answer, "devices").iter().filter(|device| text(device, "state") == "ready") {
-        let tools = tools::of_device(&mut client, text(device, "id")).await?;
+    for device in answer.devices.into_iter().filter(|device| device.is_ready()) {
+        let tools = tools::of_device(&mut client, &device.id).await?;
         devices.push(Device {
-            id: text(device, "id").to_owned(),
-            kind: text(device, "kind").to_owned(),
-            tools: tools.iter().map(|tool| text(tool, "name").to_owned()).collect(),
+            id: device.id,
+            kind: device.kind,
+            tools: tools.into_iter().map(|tool| tool.name).collect(),
         });
     }
     Ok(devices)

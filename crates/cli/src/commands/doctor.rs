@@ -5,6 +5,7 @@ use std::net::{SocketAddr, TcpListener};
 use std::path::Path;
 
 use serde_json::{Value, json};
+use sinew_api::Devices;
 use sinew_compose::android::Agent;
 use sinew_compose::board_doors::{guess_host, ota_url};
 use sinew_compose::brokers::Section;
@@ -12,7 +13,7 @@ use sinew_compose::config::Config;
 use sinew_compose::state::{self, Running};
 use sinew_phones::agent::{AGENT_FILE, CompanionError};
 
-use super::{companion, list, text};
+use super::companion;
 use crate::args::{Doctor, Reach};
 use crate::client::Target;
 use crate::failure::{Failure, Kind};
@@ -158,7 +159,7 @@ async fn gateway(running: Option<&Running>, reach: &Reach) -> Check {
     };
     let asked = async {
         let target = target?;
-        target.connect().await?.get("/api/v1/devices").await?;
+        target.connect().await?.get::<Devices>("/api/v1/devices").await?;
         Ok::<_, Failure>(target.url)
     };
     match asked.await {
@@ -178,23 +179,24 @@ async fn devices(running: &Running, reach: &Reach) -> Vec<Check> {
     const NAME: &str = "devices";
     let asked = async {
         let mut client = Target::of_running(running, reach)?.connect().await?;
-        client.get("/api/v1/devices").await
+        client.get::<Devices>("/api/v1/devices").await
     };
     let Ok(answer) = asked.await else { return Vec::new() };
-    let devices = list(&answer, "devices");
-    let ready = devices.iter().filter(|device| text(device, "state") == "ready").count();
+    let devices = &answer.devices;
+    let ready = devices.iter().filter(|device| device.is_ready()).count();
     let mut checks = vec![Check::well(NAME, format!("{ready} ready of {} known", devices.len()))];
     for device in devices {
-        let state = text(device, "state");
+        let state = device.state.as_str();
         if !matches!(state, "ready" | "away") {
-            checks.push(Check::note(NAME, format!("{} is {state}", text(device, "id")), text(device, "remedy")));
+            let remedy = device.remedy.as_deref().unwrap_or_default();
+            checks.push(Check::note(NAME, format!("{} is {state}", device.id), remedy));
         }
-        if let Some(why) = text(&device["attributes"], "agent").strip_prefix("absent: ") {
-            let message = format!("{} is used without the agent", text(device, "id"));
+        if let Some(why) = device.attribute("agent").strip_prefix("absent: ") {
+            let message = format!("{} is used without the agent", device.id);
             checks.push(Check::note(NAME, message, why));
         }
     }
-    let trials = devices.iter().filter(|device| text(device, "admitted_by") == "gateway token").count();
+    let trials = devices.iter().filter(|device| device.admitted_by.as_deref() == Some("gateway token")).count();
     if trials > 0 {
         let message = format!("{trials} came in with the gateway's own token");
         checks.push(Check::note(NAME, message, "give each a token of its own: sinew token new --device ID"));

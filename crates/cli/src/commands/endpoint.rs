@@ -10,6 +10,7 @@ use tokio_util::sync::CancellationToken;
 use super::stdio::{Place, find_or_open, stream_path};
 use crate::args::Endpoint;
 use crate::client::Target;
+use crate::clients;
 use crate::failure::{Failure, Kind};
 use crate::show::{Show, print};
 use crate::stop::StopSignal;
@@ -21,12 +22,13 @@ pub async fn run(args: Endpoint, show: Show) -> Result<(), Failure> {
             let mut stop = StopSignal::new()?;
             let path = stream_path(args.unfolded);
             // Tried once beforehand: a refused token is a failure, not something to try again for ever.
-            drop(target.connect().await?.upgrade(path).await?);
+            let client = format!("endpoint {address}");
+            drop(clients::open(&target, &client, path).await?);
             announce(&address, &target.url.to_string(), show);
             let shutdown = CancellationToken::new();
             // Found anew for every connection: a gateway that was restarted may be elsewhere.
             let open = || async {
-                let stream = async { Target::find(&args.reach)?.connect().await?.upgrade(path).await };
+                let stream = async { clients::open(&Target::find(&args.reach)?, &client, path).await };
                 stream.await.map_err(std::io::Error::other)
             };
             let mut running = std::pin::pin!(dialout::run(&address, open, shutdown.clone()));

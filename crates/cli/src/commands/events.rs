@@ -2,9 +2,8 @@
 
 use std::collections::VecDeque;
 
-use serde_json::{Value, json};
+use sinew_api as api;
 
-use super::{list, text};
 use crate::args::Events;
 use crate::client::{Client, Target, encode};
 use crate::failure::Failure;
@@ -18,7 +17,7 @@ const WAIT_MS: u32 = 25_000;
 
 pub async fn run(args: Events, show: Show) -> Result<(), Failure> {
     let mut client = Target::find(&args.reach)?.connect().await?;
-    let mut reader = Reader { device: args.device.clone(), cursor: None };
+    let mut reader = Reader { device: args.device.clone(), cursor: None, dropped: 0 };
     // Pages run from the oldest on; the newest are kept.
     let mut past = VecDeque::new();
     loop {
@@ -31,7 +30,8 @@ pub async fn run(args: Events, show: Show) -> Result<(), Failure> {
         }
     }
     if show.json() && !args.follow {
-        print_json(&json!({"events": past, "next": reader.cursor}));
+        let next = reader.cursor.unwrap_or_default();
+        print_json(&api::Events { events: past.into(), next, dropped: reader.dropped });
         return Ok(());
     }
     if past.is_empty() && !args.follow {
@@ -51,10 +51,12 @@ pub async fn run(args: Events, show: Show) -> Result<(), Failure> {
 struct Reader {
     device: Option<String>,
     cursor: Option<String>,
+    /// Events that are gone.
+    dropped: u64,
 }
 
 impl Reader {
-    async fn page(&mut self, client: &mut Client, wait_ms: u32) -> Result<Vec<Value>, Failure> {
+    async fn page(&mut self, client: &mut Client, wait_ms: u32) -> Result<Vec<api::Event>, Failure> {
         let mut path = format!("/api/v1/events?limit={PAGE}&wait_ms={wait_ms}");
         if let Some(device) = &self.device {
             path.push_str(&format!("&device={}", encode(device)));
@@ -62,29 +64,29 @@ impl Reader {
         if let Some(cursor) = &self.cursor {
             path.push_str(&format!("&since={}", encode(cursor)));
         }
-        let page = client.get(&path).await?;
-        self.cursor = Some(text(&page, "next").to_owned());
-        let dropped = page.get("dropped").and_then(Value::as_u64).unwrap_or_default();
+        let api::Events { events, next, dropped } = client.get(&path).await?;
+        self.cursor = Some(next);
+        self.dropped += dropped;
         if dropped > 0 {
             tracing::warn!("{dropped} events are gone: more came than are kept");
         }
-        Ok(list(&page, "events").to_vec())
+        Ok(events)
     }
 }
 
 /// One event: a line of JSON for scripts, or time, device, topic and body for people.
-fn line(event: &Value, show: Show) -> String {
+fn line(event: &api::Event, show: Show) -> String {
     if show.json() {
-        return format!("{event}\n");
+        return serde_json::to_string(event).map(|line| line + "\n").unwrap_or_default();
     }
-    let at = event.get("at").and_then(Value::as_i64).and_then(|at| jiff::Timestamp::from_millisecond(at).ok());
+    let at = jiff::Timestamp::from_millisecond(event.at).ok();
     let at = at.map(|at| at.to_zoned(jiff::tz::TimeZone::system()).strftime("%Y-%m-%d %H:%M:%S").to_string());
-    let body = event.get("body").filter(|body| !body.is_null()).map(Value::to_string).unwrap_or_default();
+    let body = if event.body.is_null() { String::new() } else { event.body.to_string() };
     format!(
         "{}  {}  {}  {}\n",
         show.paint(Ink::Dim, &at.unwrap_or_default()),
-        show.paint(Ink::Bold, &clean(text(event, "device"))),
-        show.paint(Ink::Accent, &clean(text(event, "topic"))),
+        show.paint(Ink::Bold, &clean(&event.device)),
+        show.paint(Ink::Accent, &clean(&event.topic)),
         clean(&body),
     )
 }

@@ -22,6 +22,7 @@ mod token;
 mod tools;
 
 use clap::CommandFactory;
+use serde::Serialize;
 
 use crate::args::{Cli, Verb};
 use crate::failure::Failure;
@@ -67,12 +68,6 @@ fn ago(at: i64) -> String {
     }
 }
 
-/// The text under a key, empty where there is none.
-fn text<'a>(value: &'a serde_json::Value, key: &str) -> &'a str {
-    value.get(key).and_then(serde_json::Value::as_str).unwrap_or_default()
-}
-
-/// The array under a key, empty where there is none.
-fn list<'a>(value: &'a serde_json::Value, key: &str) -> &'a [serde_json::Value] {
-    value.get(key).and_then(serde_json::Value::as_array).map(Vec::as_slice).unwrap_or_default()
-}
+/// A request that says nothing more than its path does.
+#[derive(Serialize)]
+struct Empty {}

@@ -1,14 +1,15 @@
 //! `sinew phones`: which phones are there, what keeps one from being used, and how one on the network comes.
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
+use sinew_api::{self as api, Device};
 use sinew_compose::state;
 use sinew_phones::PhoneError;
 use sinew_phones::adb::remembered::with_port;
 use sinew_phones::adb::{self, AdbError, Remembered, Server, track};
 use sinew_tool::ToolError;
 
+use super::companion;
 use super::devices::ink_of;
-use super::{companion, list, text};
 use crate::args::{Phones, PhonesVerb, Reach, State};
 use crate::client::Target;
 use crate::failure::{Failure, Kind};
@@ -64,9 +65,9 @@ fn unkept(address: &str, error: &std::io::Error) -> Failure {
 async fn all(reach: &Reach, show: Show) -> Result<(), Failure> {
     let (phones, from) = match Target::find(reach) {
         Ok(target) => {
-            let answer = target.connect().await?.get("/api/v1/devices").await?;
-            let phones = list(&answer, "devices").iter().filter(|device| text(device, "family") == "phone");
-            (phones.cloned().collect::<Vec<_>>(), "gateway")
+            let answer: api::Devices = target.connect().await?.get("/api/v1/devices").await?;
+            let phones = answer.devices.into_iter().filter(|device| device.family == "phone");
+            (phones.collect::<Vec<_>>(), "gateway")
         }
         Err(none) if none.error_type == "NoGateway" && reach.url.is_none() => {
             let entries = adb::list(&server().await?).await.map_err(failure)?;
@@ -87,21 +88,19 @@ async fn all(reach: &Reach, show: Show) -> Result<(), Failure> {
     }
     let mut table = Table::new(["PHONE", "NAME", "KIND", "ANDROID", "STATE", "SERIAL"]);
     for phone in &phones {
-        let state = text(phone, "state");
         table.row([
-            (Some(Ink::Bold), text(phone, "id").to_owned()),
-            (None, text(phone, "name").to_owned()),
-            (None, text(phone, "kind").to_owned()),
-            (None, text(phone, "version").to_owned()),
-            (Some(ink_of(state)), state.to_owned()),
-            (None, text(&phone["attributes"], "serial").to_owned()),
+            (Some(Ink::Bold), phone.id.clone()),
+            (None, phone.name.clone().unwrap_or_default()),
+            (None, phone.kind.clone()),
+            (None, phone.version.clone()),
+            (Some(ink_of(&phone.state)), phone.state.clone()),
+            (None, phone.attribute("serial").to_owned()),
         ]);
     }
     print(&show.table(&table));
     for phone in &phones {
-        let (state, remedy) = (text(phone, "state"), text(phone, "remedy"));
-        if !remedy.is_empty() && state != "away" {
-            print(&format!("{}: {}\n", clean(text(phone, "id")), clean(remedy)));
+        if let Some(remedy) = phone.remedy.as_deref().filter(|_| phone.state != "away") {
+            print(&format!("{}: {}\n", clean(&phone.id), clean(remedy)));
         }
     }
     if from == "adb" {
@@ -112,13 +111,11 @@ async fn all(reach: &Reach, show: Show) -> Result<(), Failure> {
 
 /// The apps that the gateway found on its phones.
 async fn apps(reach: &Reach, show: Show) -> Result<(), Failure> {
-    let answer = Target::find(reach)?.connect().await?.get("/api/v1/devices").await?;
-    let devices = list(&answer, "devices");
-    let apps: Vec<&Value> = devices.iter().filter(|device| text(device, "family") == "app").collect();
+    let api::Devices { devices } = Target::find(reach)?.connect().await?.get("/api/v1/devices").await?;
+    let apps: Vec<&Device> = devices.iter().filter(|device| device.family == "app").collect();
     let phone_of = |serial: &str| {
-        let is_meant =
-            |device: &&Value| text(device, "family") == "phone" && text(&device["attributes"], "serial") == serial;
-        devices.iter().find(is_meant).map_or(serial, |phone| text(phone, "id")).to_owned()
+        let is_meant = |device: &&Device| device.family == "phone" && device.attribute("serial") == serial;
+        devices.iter().find(is_meant).map_or(serial, |phone| phone.id.as_str()).to_owned()
     };
     if show.json() {
         print_json(&json!({"apps": apps}));
@@ -130,45 +127,42 @@ async fn apps(reach: &Reach, show: Show) -> Result<(), Failure> {
     }
     let mut table = Table::new(["APP", "PACKAGE", "VERSION", "PHONE", "STATE", "TOOLS", "FORMS"]);
     for app in &apps {
-        let (state, attributes) = (text(app, "state"), &app["attributes"]);
-        let forms: Vec<&str> = list(attributes, "forms").iter().filter_map(Value::as_str).collect();
         table.row([
-            (Some(Ink::Bold), text(app, "id").to_owned()),
-            (None, text(attributes, "package").to_owned()),
-            (None, text(app, "version").to_owned()),
-            (None, phone_of(text(attributes, "phone"))),
-            (Some(ink_of(state)), state.to_owned()),
-            (None, app.get("tools").map(Value::to_string).unwrap_or_default()),
-            (None, forms.join(" ")),
+            (Some(Ink::Bold), app.id.clone()),
+            (None, app.attribute("package").to_owned()),
+            (None, app.version.clone()),
+            (None, phone_of(app.attribute("phone"))),
+            (Some(ink_of(&app.state)), app.state.clone()),
+            (None, app.tools.to_string()),
+            (None, app.attribute_list("forms").join(" ")),
         ]);
     }
     print(&show.table(&table));
     for app in &apps {
-        for finding in list(&app["attributes"], "findings").iter().filter_map(Value::as_str) {
-            print(&format!("{}: {}\n", clean(text(app, "id")), clean(finding)));
+        for finding in app.attribute_list("findings") {
+            print(&format!("{}: {}\n", clean(&app.id), clean(finding)));
         }
     }
     Ok(())
 }
 
 /// A line of adb's list in the words of the gateway; the serial stands for the id that a gateway would give.
-fn seen(entry: &track::Entry) -> Value {
+fn seen(entry: &track::Entry) -> Device {
     let trouble = track::remedy(&entry.state);
     let state = match (&trouble, entry.state.as_str()) {
         (Some((state, _)), _) => state,
         (None, "device") => "ready",
         (None, passing) => passing,
     };
-    let mut phone = json!({
-        "id": entry.serial,
-        "kind": entry.model.replace('_', " "),
-        "state": state,
-        "attributes": {"serial": entry.serial},
-    });
-    if let Some((_, remedy)) = trouble {
-        phone["remedy"] = json!(remedy);
+    Device {
+        id: entry.serial.clone(),
+        family: "phone".to_owned(),
+        kind: entry.model.replace('_', " "),
+        state: state.to_owned(),
+        attributes: Map::from_iter([("serial".to_owned(), Value::from(entry.serial.as_str()))]),
+        remedy: trouble.map(|(_, remedy)| remedy.to_owned()),
+        ..Device::default()
     }
-    phone
 }
 
 async fn server() -> Result<Server, Failure> {

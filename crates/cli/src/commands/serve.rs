@@ -19,7 +19,7 @@ pub async fn run(args: Serve, show: Show) -> Result<(), Failure> {
     let page = Page {
         title: format!("Sinew {} is running.", env!("CARGO_PKG_VERSION")),
         doors: house.doors.clone(),
-        show_token: false,
+        token: None,
         directory: house.directory.display().to_string(),
         elsewhere: house.elsewhere.clone(),
         boards_elsewhere: house.boards_elsewhere.clone(),

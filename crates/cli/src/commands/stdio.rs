@@ -10,17 +10,20 @@ use std::time::Duration;
 use sinew_compose::config::{MqttDoor, shape};
 use sinew_compose::state;
 use sinew_compose::{Config, ErrorKind, House, Overrides};
-use sinew_gateway::{Principal, Role};
-use tokio::io::{AsyncWriteExt, copy, stdin, stdout};
+use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWriteExt, BufReader, copy, stdin, stdout};
 
 use super::demo;
 use crate::args::{Reach, Stdio};
 use crate::client::Target;
+use crate::clients;
 use crate::failure::{Failure, Kind};
 use crate::stop::StopSignal;
 
 /// Two clients may start at once; the one that comes second waits for the first one's doors.
 const PATIENCE: Duration = Duration::from_secs(10);
+
+/// What is read of the first message to find the client's name; a longer one is passed on all the same.
+const FIRST_MESSAGE: u64 = 64 << 10;
 
 /// The gateway that a client needs.
 pub enum Place {
@@ -31,7 +34,7 @@ pub enum Place {
 
 pub async fn run(args: Stdio) -> Result<(), Failure> {
     match find_or_open(&args.reach, args.demo).await? {
-        Place::Running(target) => pump(&target, args.unfolded).await,
+        Place::Running(target) => pump(&target, &args).await,
         Place::Here(house, stop) => serve(*house, stop, &args).await,
     }
 }
@@ -64,12 +67,13 @@ pub fn stream_path(unfolded: bool) -> &'static str {
 
 /// Bytes to the gateway and back. The end of input is passed on, and what is still to come is waited for; a
 /// gateway that ends first has gone away under its client.
-async fn pump(target: &Target, unfolded: bool) -> Result<(), Failure> {
-    let stream = target.connect().await?.upgrade(stream_path(unfolded)).await?;
+async fn pump(target: &Target, args: &Stdio) -> Result<(), Failure> {
+    let (client, mut input) = introduced(args.client.as_deref()).await?;
+    let stream = clients::open(target, &client, stream_path(args.unfolded)).await?;
     let (mut from, mut to) = tokio::io::split(stream);
     let finished = AtomicBool::new(false);
     let inward = async {
-        let ended = copy(&mut stdin(), &mut to).await;
+        let ended = copy(&mut input, &mut to).await;
         finished.store(ended.is_ok(), Ordering::Relaxed);
         let _ = to.shutdown().await;
         match ended {
@@ -103,15 +107,34 @@ async fn serve(mut house: House, mut stop: StopSignal, args: &Stdio) -> Result<(
         demo::connect(&mut house).await?;
     }
     let shape = shape(args.unfolded);
-    let principal = Principal::new("stdio", Role::Client);
-    let session =
-        sinew_front::stdio::run(house.front.clone(), principal, shape, stdin(), stdout(), house.shutdown().clone());
-    tokio::select! {
-        _ = session => {}
-        () = stop.wait() => {}
-    }
+    let session = async {
+        let (client, input) = introduced(args.client.as_deref()).await?;
+        let (_, who) = clients::token(&house.gateway, &house.directory, &client)?;
+        let shutdown = house.shutdown().clone();
+        let served = sinew_front::stdio::run(house.front.clone(), who, shape, input, stdout(), shutdown).await;
+        served.map_err(|error| Failure::new(Kind::Io, error.to_string()))
+    };
+    let served = tokio::select! {
+        served = session => served,
+        () = stop.wait() => Ok(()),
+    };
     house.close(stop.wait()).await;
-    Ok(())
+    served
+}
+
+/// The name of the client and what it says. Where no name was given, its first message is read for one.
+async fn introduced(named: Option<&str>) -> Result<(String, impl AsyncRead + Unpin + Send + use<>), Failure> {
+    let mut input = BufReader::new(stdin());
+    let mut first = Vec::new();
+    let client = match named {
+        Some(client) => client.to_owned(),
+        None => {
+            let read = (&mut input).take(FIRST_MESSAGE).read_until(b'\n', &mut first).await;
+            read.map_err(|error| Failure::new(Kind::Io, format!("standard input cannot be read: {error}")))?;
+            clients::name(&first)
+        }
+    };
+    Ok((client, std::io::Cursor::new(first).chain(input)))
 }
 
 /// A gateway at the usual addresses, or at free ones where something else holds those.

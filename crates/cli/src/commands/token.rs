@@ -1,8 +1,8 @@
 //! `sinew token`: who may come in through which door.
 
-use serde_json::{Value, json};
+use sinew_api::{self as api, NewToken, TokenRole};
 
-use super::{ago, list, text};
+use super::ago;
 use crate::args::{NewRole, Reach, Token, TokenVerb};
 use crate::client::{Target, encode};
 use crate::failure::Failure;
@@ -18,17 +18,16 @@ pub async fn run(args: Token, show: Show) -> Result<(), Failure> {
 
 async fn new(role: NewRole, reach: &Reach, show: Show) -> Result<(), Failure> {
     let request = match (role.device, role.client, role.admin) {
-        (Some(device), _, _) => json!({"role": "device", "device": device, "label": device}),
-        (_, Some(client), _) => json!({"role": "client", "label": client}),
-        (_, _, admin) => json!({"role": "admin", "label": admin}),
+        (Some(device), _, _) => NewToken { role: TokenRole::Device, label: device.clone(), device: Some(device) },
+        (_, Some(client), _) => NewToken { role: TokenRole::Client, label: client, device: None },
+        (_, _, admin) => NewToken { role: TokenRole::Admin, label: admin.unwrap_or_default(), device: None },
     };
-    let answer = Target::find(reach)?.connect().await?.post("/api/v1/tokens", &request).await?;
+    let answer: api::MadeToken = Target::find(reach)?.connect().await?.post("/api/v1/tokens", &request).await?;
     if show.json() {
         print_json(&answer);
         return Ok(());
     }
-    if request["role"] == "device" {
-        let key = text(&answer, "device");
+    if let Some(key) = answer.about.device.as_deref() {
         let whom = match key.split_once(':') {
             Some(("board", id)) => format!("the board with the hardware id {id}"),
             Some(("provider", name)) => format!("the tool provider {name}"),
@@ -39,29 +38,28 @@ async fn new(role: NewRole, reach: &Reach, show: Show) -> Result<(), Failure> {
     // The token alone on standard output, so that TOKEN=$(sinew token new …) works.
     eprintln!(
         "Token {} for the {} {}; it is shown only now:",
-        text(&answer, "id"),
-        text(&request, "role"),
-        clean(text(&request, "label"))
+        answer.about.id,
+        answer.about.role,
+        clean(&request.label)
     );
-    print(&format!("{}\n", text(&answer, "token")));
+    print(&format!("{}\n", answer.token));
     Ok(())
 }
 
 async fn all(reach: &Reach, show: Show) -> Result<(), Failure> {
-    let answer = Target::find(reach)?.connect().await?.get("/api/v1/tokens").await?;
+    let answer: api::Tokens = Target::find(reach)?.connect().await?.get("/api/v1/tokens").await?;
     if show.json() {
         print_json(&answer);
         return Ok(());
     }
-    let tokens = list(&answer, "tokens");
     let mut table = Table::new(["TOKEN", "ROLE", "FOR", "DEVICE", "MADE"]);
-    for token in tokens {
-        let made = token.get("created").and_then(Value::as_i64).filter(|made| *made > 0).map(ago).unwrap_or_default();
+    for token in &answer.tokens {
+        let made = if token.created > 0 { ago(token.created) } else { String::new() };
         table.row([
-            (Some(Ink::Bold), text(token, "id").to_owned()),
-            (None, text(token, "role").to_owned()),
-            (None, text(token, "label").to_owned()),
-            (None, text(token, "device").to_owned()),
+            (Some(Ink::Bold), token.id.clone()),
+            (None, token.role.clone()),
+            (None, token.label.clone()),
+            (None, token.device.clone().unwrap_or_default()),
             (None, made),
         ]);
     }
@@ -70,7 +68,8 @@ async fn all(reach: &Reach, show: Show) -> Result<(), Failure> {
 }
 
 async fn revoke(id: &str, reach: &Reach, show: Show) -> Result<(), Failure> {
-    let answer = Target::find(reach)?.connect().await?.delete(&format!("/api/v1/tokens/{}", encode(id))).await?;
+    let answer: api::Token =
+        Target::find(reach)?.connect().await?.delete(&format!("/api/v1/tokens/{}", encode(id))).await?;
     if show.json() {
         print_json(&answer);
     } else {

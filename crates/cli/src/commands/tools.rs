@@ -1,8 +1,8 @@
 //! `sinew tools`: what can be called.
 
-use serde_json::{Value, json};
+use serde_json::Value;
+use sinew_api as api;
 
-use super::{list, text};
 use crate::args::Tools;
 use crate::client::{Client, Target, encode};
 use crate::failure::Failure;
@@ -14,11 +14,11 @@ pub async fn run(args: Tools, show: Show) -> Result<(), Failure> {
         Some(device) => of_device(&mut client, device).await?,
         None => {
             let shape = if args.unfolded { "unfolded" } else { "folded" };
-            list(&client.get(&format!("/api/v1/tools?shape={shape}")).await?, "tools").to_vec()
+            client.get::<api::Tools>(&format!("/api/v1/tools?shape={shape}")).await?.tools
         }
     };
     if show.json() {
-        print_json(&json!({"tools": tools}));
+        print_json(&api::Tools { tools });
         return Ok(());
     }
     if tools.is_empty() {
@@ -28,9 +28,9 @@ pub async fn run(args: Tools, show: Show) -> Result<(), Failure> {
     let mut table = Table::new(["TOOL", "ARGUMENTS", "DESCRIPTION"]);
     for tool in &tools {
         table.row([
-            (Some(Ink::Bold), text(tool, "name").to_owned()),
-            (None, arguments(&tool["inputSchema"])),
-            (None, text(tool, "description").to_owned()),
+            (Some(Ink::Bold), tool.name.clone()),
+            (None, arguments(&tool.input_schema)),
+            (None, tool.description.clone()),
         ]);
     }
     print(&show.table(&table));
@@ -38,21 +38,19 @@ pub async fn run(args: Tools, show: Show) -> Result<(), Failure> {
 }
 
 /// The tools of one device under the names the device itself knows them by, as `sinew call` takes them.
-pub async fn of_device(client: &mut Client, device: &str) -> Result<Vec<Value>, Failure> {
-    let answer = client.get(&format!("/api/v1/tools?device={}", encode(device))).await?;
-    let mut tools = list(&answer, "tools").to_vec();
-    for tool in &mut tools {
-        let own = tool.as_object_mut().and_then(|tool| tool.shift_remove("own_name"));
-        if let Some(name) = own {
-            tool["name"] = name;
+pub async fn of_device(client: &mut Client, device: &str) -> Result<Vec<api::Tool>, Failure> {
+    let mut answer: api::Tools = client.get(&format!("/api/v1/tools?device={}", encode(device))).await?;
+    for tool in &mut answer.tools {
+        if let Some(name) = tool.own_name.take() {
+            tool.name = name;
         }
     }
-    Ok(tools)
+    Ok(answer.tools)
 }
 
 /// `volume: integer 0–100, name?: string`; a question mark means that the argument may be left out.
 pub fn arguments(schema: &Value) -> String {
-    let required = list(schema, "required");
+    let required = schema.get("required").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
     let properties = schema.get("properties").and_then(Value::as_object);
     let described = properties.into_iter().flatten().map(|(name, property)| {
         let optional = if required.iter().any(|required| required == name) { "" } else { "?" };

@@ -164,7 +164,7 @@ fn virtual_phones_come_through_the_real_adb() {
     assert!(is_built || std::env::var_os("SINEW_TEST_ALL").is_none(), "run android/build");
     if is_built {
         let unasked = install(&[built]);
-        assert!(unasked.code == 64 && unasked.err.contains("--yes"), "{}", unasked.err);
+        assert!(unasked.code == 2 && unasked.err.contains("--yes"), "{}", unasked.err);
         assert!(ours(&["doctor"]).out.contains(&format!("sinew phones install-companion {first}")));
         assert!(install(&[built, "--yes"]).ok().out.starts_with("Companion 0.1.0 is on "));
         assert!(ours(&["doctor"]).out.contains(&format!("version 0.1.0 on {first}")));

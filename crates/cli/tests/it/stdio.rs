@@ -50,6 +50,12 @@ impl Client {
         }
     }
 
+    /// Waits for the end of what the gateway says.
+    fn ended(&mut self) -> bool {
+        while !self.process.line().is_empty() {}
+        true
+    }
+
     fn names(&mut self) -> Vec<String> {
         let tools = self.ask("tools/list", json!({}));
         tools["tools"]
@@ -130,4 +136,35 @@ fn stdio_reports_a_refused_token_and_writes_nothing_but_protocol() {
     assert_eq!(refused.code, 77, "{refused:?}");
     assert_eq!(refused.out, "");
     assert!(refused.err.contains("--token"), "{}", refused.err);
+}
+
+#[test]
+fn every_client_has_a_token_of_its_own_and_loses_only_that() {
+    let house = House::serve();
+    let mut named = Client::start(sinew(house.state.path()).args(["stdio", "--client", "desk"]));
+    let mut unnamed = Client::start(sinew(house.state.path()).arg("stdio"));
+    for client in [&mut named, &mut unnamed] {
+        client.ask("tools/call", json!({"name": "list_devices", "arguments": {}}));
+    }
+    let tokens = house.json(&["token", "list"]);
+    let labels = |tokens: &Value| -> Vec<String> {
+        let clients = tokens["tokens"].as_array().expect("tokens").iter().filter(|token| token["role"] == "client");
+        clients.map(|token| token["label"].as_str().expect("a label").to_owned()).collect()
+    };
+    assert_eq!(labels(&tokens), ["desk", "test"], "one for each, by flag and by the client's own name");
+    let (_, audit) = house.http("GET", "/api/v1/audit", Some(&house.own_token()), "");
+    let audit: Value = serde_json::from_str(&audit).expect("JSON");
+    let callers: Vec<&Value> =
+        audit["records"].as_array().expect("records").iter().map(|it| &it["principal"]).collect();
+    assert_eq!(callers, [&json!("test"), &json!("desk")]);
+
+    drop(unnamed);
+    let mut again = Client::start(sinew(house.state.path()).arg("stdio"));
+    assert_eq!(labels(&house.json(&["token", "list"])).len(), 2, "the token is kept");
+    let desk = tokens["tokens"].as_array().expect("tokens").iter().find(|token| token["label"] == "desk");
+    house.run(&["token", "revoke", desk.expect("it is there")["id"].as_str().expect("an id")]).ok();
+    assert!(named.ended(), "a revoked token ends its client");
+    again.ask("ping", json!({}));
+    Client::start(sinew(house.state.path()).args(["stdio", "--client", "desk"]));
+    assert_eq!(labels(&house.json(&["token", "list"])), ["test", "desk"], "a new one is made where it was revoked");
 }

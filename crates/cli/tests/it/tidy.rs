@@ -18,8 +18,8 @@ const USES: &[(&str, &[&str])] = &[
     ("runner", &["wire"]),
     ("sim", &["tool", "wire", "phones", "apps", "runner"]),
     ("compose", &["tool", "spec", "gateway", "boards", "phones", "apps", "front"]),
-    ("bench", &["tool", "wire", "gateway", "phones", "apps", "front", "sim"]),
-    ("cli", &["tool", "spec", "gateway", "boards", "phones", "apps", "front", "sim", "compose", "bench"]),
+    ("bench", &["tool", "api", "wire", "gateway", "phones", "apps", "front", "sim"]),
+    ("cli", &["tool", "api", "spec", "gateway", "boards", "phones", "apps", "front", "sim", "compose", "bench"]),
 ];
 
 /// Which crates may keep a third party, so that it can be exchanged in one room.

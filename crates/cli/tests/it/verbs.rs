@@ -126,15 +126,15 @@ fn failures_have_the_exit_codes_of_the_table() {
     let volume = "self.audio_speaker.set_volume";
     assert_eq!(codes(&["call", "nobody", "x"]), (66, "DeviceNotFound".to_owned()));
     assert_eq!(codes(&["call", BOARD, "no_such_tool"]), (66, "ToolNotFound".to_owned()));
-    assert_eq!(codes(&["call", BOARD, volume, "volume=loud"]), (64, "UsageError".to_owned()));
-    assert_eq!(codes(&["call", BOARD, volume, "volum=40"]), (64, "UsageError".to_owned()));
+    assert_eq!(codes(&["call", BOARD, volume, "volume=loud"]), (2, "UsageError".to_owned()));
+    assert_eq!(codes(&["call", BOARD, volume, "volum=40"]), (2, "UsageError".to_owned()));
     assert_eq!(codes(&["call", BOARD, volume, "volume=400"]), (64, "ValidationError".to_owned()));
     assert_eq!(codes(&["call", BOARD, volume]), (64, "ValidationError".to_owned()));
     assert_eq!(codes(&["call", BOARD, "self.screen.set_theme", "theme=pink"]), (1, "ActionFailed".to_owned()));
-    assert_eq!(codes(&["call", BOARD, volume, "--json", "[]"]), (64, "UsageError".to_owned()));
+    assert_eq!(codes(&["call", BOARD, volume, "--json", "[]"]), (2, "UsageError".to_owned()));
     assert_eq!(codes(&["devices", "--token", "wrong-token-0123456789"]), (77, "TokenRefused".to_owned()));
     assert_eq!(codes(&["devices", "--url", "http://127.0.0.1:1"]), (69, "NoGateway".to_owned()));
-    assert_eq!(codes(&["devices", "--url", "nonsense"]), (64, "UsageError".to_owned()));
+    assert_eq!(codes(&["devices", "--url", "nonsense"]), (2, "UsageError".to_owned()));
     assert_eq!(codes(&["devcies"]), (2, "UsageError".to_owned()));
     assert_eq!(codes(&["call"]), (2, "UsageError".to_owned()));
     assert_eq!(codes(&["spec", "diff", "--frmat"]), (2, "UsageError".to_owned()));
@@ -176,7 +176,7 @@ fn a_virtual_board_dials_no_nonsense() {
     for wrong in [["--connect", "nonsense"], ["--connect", "http://x"], ["--broker", "ws://x"], ["--ota", "https:///"]]
     {
         let refused = run(sinew(state.path()).args(["sim", "board"]).args(wrong));
-        assert_eq!((refused.code, refused.out.as_str()), (64, ""), "{wrong:?}: {refused:?}");
+        assert_eq!((refused.code, refused.out.as_str()), (2, ""), "{wrong:?}: {refused:?}");
         assert!(refused.err.contains(wrong[0]) && refused.err.contains("://HOST"), "{refused:?}");
     }
 }

@@ -1,6 +1,7 @@
 //! Tokens, and where a request may come from.
 
 use serde_json::json;
+use sinew_api::{Access, Method, ROUTES};
 use sinew_front::Settings;
 use sinew_gateway::Role;
 use sinew_tool::Tool;
@@ -29,6 +30,26 @@ async fn no_door_opens_without_a_token() {
         assert_eq!(reply.json(), json!({"error": "unauthorized", "message": message}), "{path}");
     }
     assert_eq!(client.get("/health").await.json()["status"], "healthy");
+    let ready = client.get("/ready").await;
+    assert_eq!((ready.status.as_u16(), ready.json()), (200, json!({"ready": true, "reasons": []})));
+    assert_eq!(client.get("/api/v1/openapi.json").await.json()["openapi"], "3.1.0");
+}
+
+#[tokio::test]
+async fn every_route_wants_what_the_table_says() {
+    let house = House::new().await;
+    let (_, token) = house.gateway.tokens().create(Role::Client, "guest").unwrap();
+    let (nobody, client) = (house.client().with_token(None), house.client().with_token(Some(&token)));
+    for route in ROUTES {
+        let method = if route.method == Method::Any { "GET" } else { route.method.word() };
+        let path = route.path.replace("{id}", "nothing");
+        let status = async |client: &Client| client.send(method, &path, &[], "{}").await.status.as_u16();
+        let refused = (status(&nobody).await == 401, status(&client).await == 403);
+        let expected = (route.access != Access::Open, route.access == Access::Admin);
+        assert_eq!(refused, expected, "{method} {path}");
+        let own = status(&house.client()).await;
+        assert!(!matches!(own, 401 | 403 | 405), "{method} {path}: {own}");
+    }
 }
 
 #[tokio::test]

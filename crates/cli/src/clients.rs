@@ -1,0 +1,144 @@
+//! The tokens of clients that this program serves: one for each, made when it is first needed and kept in the state
+//! directory, so that every client has a name of its own in the audit and none has the gateway's own token.
+
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+use serde_json::json;
+use sinew_api::{MadeToken, NewToken, TokenRole};
+use sinew_gateway::{Gateway, Principal, Role};
+use sinew_tool::Digest;
+
+use crate::client::{Stream, Target};
+use crate::failure::{Failure, Kind};
+
+const FOLDER: &str = "clients";
+/// A client that does not say its name.
+const NAMELESS: &str = "stdio";
+
+/// Opens a stream of MCP lines for a client, with a token of its own where the target has the gateway's.
+pub async fn open(target: &Target, client: &str, path: &str) -> Result<impl Stream + use<>, Failure> {
+    let Some(directory) = &target.own_token_of else { return target.connect().await?.upgrade(path).await };
+    if let Some(token) = kept(directory, client) {
+        match target.with_token(token).connect().await?.upgrade(path).await {
+            // It was revoked or has expired, or the state is a new one.
+            Err(failure) if failure.error_type == "TokenRefused" => {}
+            opened => return opened,
+        }
+    }
+    let request = NewToken { role: TokenRole::Client, label: client.to_owned(), device: None };
+    let made: MadeToken = target.connect().await?.post("/api/v1/tokens", &request).await?;
+    keep(directory, client, &made.token)?;
+    target.with_token(made.token).connect().await?.upgrade(path).await
+}
+
+/// The token of a client of a gateway in this process.
+pub fn token(gateway: &Gateway, directory: &Path, client: &str) -> Result<(String, Principal), Failure> {
+    let tokens = gateway.tokens();
+    if let Some(token) = kept(directory, client)
+        && let Some(who) = tokens.check(&token)
+    {
+        return Ok((token, who));
+    }
+    let (_, token) = tokens.create(Role::Client, client)?;
+    keep(directory, client, &token)?;
+    let who = tokens.check(&token).ok_or_else(|| Failure::new(Kind::Io, "the new token is not accepted"))?;
+    Ok((token, who))
+}
+
+/// The name that a client gives itself in its first message.
+pub fn name(line: &[u8]) -> String {
+    #[derive(Default, Deserialize)]
+    #[serde(default)]
+    struct Message {
+        params: Params,
+    }
+    #[derive(Default, Deserialize)]
+    #[serde(default, rename_all = "camelCase")]
+    struct Params {
+        client_info: Info,
+        #[serde(rename = "_meta")]
+        meta: Meta,
+    }
+    #[derive(Default, Deserialize)]
+    #[serde(default)]
+    struct Meta {
+        #[serde(rename = "io.modelcontextprotocol/clientInfo")]
+        client_info: Info,
+    }
+    #[derive(Default, Deserialize)]
+    #[serde(default)]
+    struct Info {
+        name: String,
+    }
+    let Params { client_info, meta } = serde_json::from_slice::<Message>(line).unwrap_or_default().params;
+    let names = [client_info.name, meta.client_info.name, NAMELESS.to_owned()];
+    let name = names.iter().map(|name| name.trim()).find(|name| !name.is_empty()).unwrap_or_default();
+    name.chars().take(64).collect()
+}
+
+fn kept(directory: &Path, client: &str) -> Option<String> {
+    let text = fs::read_to_string(file(directory, client)).ok()?;
+    Some(text.trim().to_owned()).filter(|token| !token.is_empty())
+}
+
+/// Readable by the owner alone.
+fn keep(directory: &Path, client: &str, token: &str) -> Result<(), Failure> {
+    let path = file(directory, client);
+    let write = || -> std::io::Result<()> {
+        let mut folder = fs::DirBuilder::new();
+        folder.recursive(true);
+        let mut options = fs::OpenOptions::new();
+        options.write(true).create(true).truncate(true);
+        #[cfg(unix)]
+        {
+            std::os::unix::fs::DirBuilderExt::mode(&mut folder, 0o700);
+            std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        }
+        folder.create(directory.join(FOLDER))?;
+        let beside = path.with_extension("new");
+        writeln!(options.open(&beside)?, "{token}")?;
+        fs::rename(&beside, &path)
+    };
+    write().map_err(|error| Failure::new(Kind::Io, format!("cannot write {}: {error}", path.display())))
+}
+
+/// A client chooses its name, so only plain characters of it reach the file system; the digest keeps names apart.
+fn file(directory: &Path, client: &str) -> PathBuf {
+    let plain: String = client.chars().filter(char::is_ascii_alphanumeric).take(32).collect();
+    let digest = Digest::of(&json!(client)).hex();
+    directory.join(FOLDER).join(format!("{plain}-{}", &digest[..12]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_client_is_called_as_it_says() {
+        let said = |message: serde_json::Value| name(message.to_string().as_bytes());
+        assert_eq!(said(json!({"method": "initialize", "params": {"clientInfo": {"name": " Desk "}}})), "Desk");
+        let meta = json!({"io.modelcontextprotocol/clientInfo": {"name": "modern"}});
+        assert_eq!(said(json!({"params": {"_meta": meta}})), "modern");
+        for odd in [json!([]), json!({"params": 5}), json!({"params": {"clientInfo": {"name": 7}}}), json!({})] {
+            assert_eq!(said(odd), "stdio");
+        }
+        assert_eq!(said(json!({"params": {"clientInfo": {"name": "ü".repeat(500)}}})).chars().count(), 64);
+    }
+
+    #[test]
+    fn a_token_is_kept_for_each_name_and_never_leaves_the_folder() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let names = ["a", "A", "../../a", "a/b", ""];
+        for name in names {
+            keep(folder.path(), name, &format!("snw_{name}")).expect("kept");
+        }
+        for name in names {
+            assert_eq!(kept(folder.path(), name), Some(format!("snw_{name}")));
+        }
+        assert_eq!(fs::read_dir(folder.path().join(FOLDER)).expect("a folder").count(), names.len());
+        assert_eq!(kept(folder.path(), "other"), None);
+    }
+}
