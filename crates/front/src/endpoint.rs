@@ -96,8 +96,8 @@ impl Endpoint {
         let (mut visit, mut opening) = (None, None);
         match &session {
             Some(session) => match self.sessions.visit(session, who, glance.request_id()) {
-                Ok(visited) => visit = Some(visited),
-                Err(NoVisit::Unknown) => return no_session(),
+                Ok(visited) => visit = visited,
+                Err(NoVisit::Foreign) => return no_session(),
                 Err(NoVisit::SameId) => {
                     let refusal = inspect::Refusal::new(ErrorKind::InvalidRequest, inspect::SAME_ID);
                     return refused(StatusCode::BAD_REQUEST, inspect::Refusal { id: id_of(&bytes), ..refusal });
@@ -165,7 +165,7 @@ pub(crate) async fn handle(State(endpoint): State<Arc<Endpoint>>, request: Reque
     let ends = request.method() == Method::DELETE;
     let visit = match session_of(request.headers()).map(|session| endpoint.sessions.visit(session, &who, None)) {
         Some(Err(_)) => return no_session(),
-        Some(Ok(visit)) => Some(visit),
+        Some(Ok(visit)) => visit,
         None => None,
     };
     let (parts, _) = request.into_parts();

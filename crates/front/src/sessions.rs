@@ -55,8 +55,8 @@ pub(crate) struct Visit {
 
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum NoVisit {
-    /// Another caller's, or nobody's.
-    Unknown,
+    /// Another caller began the session.
+    Foreign,
     /// A request with this id is open.
     SameId,
 }
@@ -97,22 +97,25 @@ impl Sessions {
         Ok(opening)
     }
 
-    /// Notes a request or stream of a session.
+    /// Notes a request or stream of a session. `None` where there is no such session, which rmcp says then.
     pub(crate) fn visit(
         self: &Arc<Self>,
         session: &str,
         who: &Principal,
         id: Option<String>,
-    ) -> Result<Visit, NoVisit> {
+    ) -> Result<Option<Visit>, NoVisit> {
         let mut book = self.book();
-        let seat = book.open.get_mut(session).filter(|seat| seat.owner.id == who.id).ok_or(NoVisit::Unknown)?;
+        let Some(seat) = book.open.get_mut(session) else { return Ok(None) };
+        if seat.owner.id != who.id {
+            return Err(NoVisit::Foreign);
+        }
         if let Some(id) = &id
             && !seat.ids.insert(id.clone())
         {
             return Err(NoVisit::SameId);
         }
         seat.busy += 1;
-        Ok(Visit { sessions: self.clone(), session: session.to_owned(), id })
+        Ok(Some(Visit { sessions: self.clone(), session: session.to_owned(), id }))
     }
 
     /// Ends the sessions whose callers are `gone`.
@@ -199,11 +202,11 @@ mod tests {
         let first = open(&sessions, &ada).await.expect("a place");
         tokio::time::advance(Duration::from_secs(1)).await;
         let second = open(&sessions, &ada).await.expect("a place");
-        let stream = sessions.visit(&first, &ada, None).map_err(|_| "gone").expect("it is there");
+        let stream = sessions.visit(&first, &ada, None);
         let third = open(&sessions, &ada).await.expect("the second makes room");
-        let is_there = |session: &str| sessions.visit(session, &ada, None).is_ok();
+        let is_there = |session: &str| sessions.visit(session, &ada, None).is_ok_and(|visit| visit.is_some());
         assert_eq!((is_there(&first), is_there(&second), is_there(&third)), (true, false, true));
-        let _other = sessions.visit(&third, &ada, None).map_err(|_| "gone").expect("it is there");
+        let _other = sessions.visit(&third, &ada, None);
         assert!(open(&sessions, &ada).await.is_err_and(|why| why.contains("this token")));
         drop(stream);
         open(&sessions, &ada).await.expect("the first makes room");
@@ -234,6 +237,6 @@ mod tests {
         drop(first);
         assert!(visit("1").is_ok());
         let stranger = Principal::new("eve", Role::Client);
-        assert_eq!(sessions.visit(&session, &stranger, None).map(drop), Err(NoVisit::Unknown));
+        assert_eq!(sessions.visit(&session, &stranger, None).map(drop), Err(NoVisit::Foreign));
     }
 }

@@ -14,9 +14,9 @@ fn a_device_token_opens_only_the_boards_door_and_only_for_its_device() {
     let token = made.out.trim().to_owned();
     let nameless = house.run(&["token", "new", "--client", " "]);
     assert!(nameless.code == 2 && nameless.err.contains("a name is needed"), "{nameless:?}");
-    assert_eq!(house.http("GET", "/api/v1/devices", Some(&token), "").0, 401);
+    assert_eq!(house.http("GET", "/api/v1/devices", Some(&token), "").0, 403);
     let initialize = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{}}"#;
-    assert_eq!(house.http("POST", "/mcp", Some(&token), initialize).0, 401);
+    assert_eq!(house.http("POST", "/mcp", Some(&token), initialize).0, 403);
 
     let board = |first: &str, token: &str| {
         let mut command = sinew(house.state.path());
@@ -68,7 +68,7 @@ fn a_revoked_token_opens_nothing_and_no_list_shows_a_secret() {
 fn a_gateway_can_be_given_its_token() {
     let state = tempfile::tempdir().expect("a folder");
     let house = House::open("demo", state, &["--token", "a-token-of-my-own"]);
-    assert_eq!(house.page["token"], "a-token-of-my-own");
+    assert_ne!(house.page["token"], "a-token-of-my-own", "a client gets a token of its own");
     house.run(&["devices"]).ok();
     assert_eq!(house.http("GET", "/api/v1/devices", Some("a-token-of-my-own"), "").0, 200);
 }
