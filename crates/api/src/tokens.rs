@@ -22,6 +22,12 @@ pub struct Token {
     pub device: Option<String>,
     /// Milliseconds of Unix time; 0 for the gateway's own.
     pub created: i64,
+    /// From when on it opens nothing, in milliseconds of Unix time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expires: Option<i64>,
+    /// When it was last used, in milliseconds of Unix time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_use: Option<i64>,
     #[serde(flatten)]
     pub more: More,
 }
@@ -43,6 +49,9 @@ pub struct NewToken {
     /// The device of a device token, and of no other.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub device: Option<String>,
+    /// How long it is valid, in seconds; without an end where it is missing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expires_in_s: Option<u64>,
 }
 
 /// A new token. Its text is shown this once.

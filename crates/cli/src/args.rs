@@ -440,6 +440,9 @@ pub enum TokenVerb {
     New {
         #[command(flatten)]
         role: NewRole,
+        /// How long the token is valid, for example 12h or 30d [default: without an end]
+        #[arg(long, value_name = "TIME", value_parser = validity)]
+        expires: Option<Duration>,
         #[command(flatten)]
         reach: Reach,
     },
@@ -689,6 +692,22 @@ fn duration(text: &str) -> Result<Duration, String> {
     Ok(Duration::from_secs_f64(seconds))
 }
 
+/// How long a token is valid.
+fn validity(text: &str) -> Result<Duration, String> {
+    let wrong = || "expected a time such as 12h or 30d, of at most 3650d".to_owned();
+    let digits = text.trim_end_matches(|character: char| character.is_ascii_alphabetic());
+    let number: u64 = digits.parse().map_err(|_| wrong())?;
+    let unit = match &text[digits.len()..] {
+        "s" => 1,
+        "m" => 60,
+        "h" => 3600,
+        "d" => 86_400,
+        _ => return Err(wrong()),
+    };
+    let seconds = number.checked_mul(unit).filter(|seconds| (1..=3650 * 86_400).contains(seconds)).ok_or_else(wrong)?;
+    Ok(Duration::from_secs(seconds))
+}
+
 fn android(text: &str) -> Result<Android, String> {
     Android::parse(text).ok_or_else(|| "expected 9, 11, 13 or 15".to_owned())
 }
@@ -715,6 +734,10 @@ mod tests {
 
     #[test]
     fn times_have_units() {
+        assert_eq!(validity("30d"), Ok(Duration::from_secs(30 * 86_400)));
+        for wrong in ["", "30", "0d", "d", "-1d", "1w", "99999999999999999999d", "4000d"] {
+            assert!(validity(wrong).is_err(), "{wrong}");
+        }
         assert_eq!(duration("500ms"), Ok(Duration::from_millis(500)));
         assert_eq!(duration("10s"), Ok(Duration::from_secs(10)));
         assert_eq!(duration("1.5"), Ok(Duration::from_millis(1500)));

@@ -28,7 +28,7 @@ pub async fn open(target: &Target, client: &str, path: &str) -> Result<impl Stre
             opened => return opened,
         }
     }
-    let request = NewToken { role: TokenRole::Client, label: client.to_owned(), device: None };
+    let request = NewToken { role: TokenRole::Client, label: client.to_owned(), device: None, expires_in_s: None };
     let made: MadeToken = target.connect().await?.post("/api/v1/tokens", &request).await?;
     keep(directory, client, &made.token)?;
     target.with_token(made.token).connect().await?.upgrade(path).await

@@ -3,7 +3,7 @@
 //! Who may use which route is in the table of `sinew_api`; the guard has checked it before a handler runs.
 
 use std::sync::{Arc, LazyLock};
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use axum::body::Body;
 use axum::extract::{FromRequestParts, Path, Request, State};
@@ -192,7 +192,7 @@ pub(crate) async fn tokens(State(hall): State<Arc<Hall>>) -> Response<Body> {
 
 pub(crate) async fn new_token(State(hall): State<Arc<Hall>>, request: Request) -> Response<Body> {
     let made = async {
-        let NewToken { role, label, device } = body(&hall, request).await?;
+        let NewToken { role, label, device, expires_in_s } = body(&hall, request).await?;
         let role = match (role, device) {
             (TokenRole::Client, None) => Role::Client,
             (TokenRole::Admin, None) => Role::Admin,
@@ -202,10 +202,17 @@ pub(crate) async fn new_token(State(hall): State<Arc<Hall>>, request: Request) -
                 return Err(ToolError::new(ErrorKind::InvalidArguments, message));
             }
         };
-        let (view, token) = hall.gateway.tokens().create(role, &label)?;
+        let expires = expires_in_s.map(|seconds| unix_ms().saturating_add(seconds.saturating_mul(1000)));
+        let expires = expires.map(|at| i64::try_from(at).unwrap_or(i64::MAX));
+        let (view, token) = hall.gateway.tokens().create_until(role, &label, expires)?;
         Ok(MadeToken { about: words::token(view), token })
     };
     answer(made.await)
+}
+
+fn unix_ms() -> u64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(now.as_millis()).unwrap_or(u64::MAX)
 }
 
 pub(crate) async fn revoke_token(State(hall): State<Arc<Hall>>, Path(id): Path<String>) -> Response<Body> {

@@ -78,6 +78,8 @@ pub(crate) fn token(view: TokenView) -> Token {
         label: view.label,
         device: view.device,
         created: view.created,
+        expires: view.expires,
+        last_use: view.last_use,
         more: Default::default(),
     }
 }

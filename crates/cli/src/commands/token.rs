@@ -1,5 +1,7 @@
 //! `sinew token`: who may come in through which door.
 
+use std::time::Duration;
+
 use sinew_api::{self as api, NewToken, TokenRole};
 
 use super::ago;
@@ -10,18 +12,19 @@ use crate::show::{Ink, Show, Table, clean, print, print_json};
 
 pub async fn run(args: Token, show: Show) -> Result<(), Failure> {
     match args.verb {
-        TokenVerb::New { role, reach } => new(role, &reach, show).await,
+        TokenVerb::New { role, expires, reach } => new(role, expires, &reach, show).await,
         TokenVerb::List { reach } => all(&reach, show).await,
         TokenVerb::Revoke { id, reach } => revoke(&id, &reach, show).await,
     }
 }
 
-async fn new(role: NewRole, reach: &Reach, show: Show) -> Result<(), Failure> {
-    let request = match (role.device, role.client, role.admin) {
-        (Some(device), _, _) => NewToken { role: TokenRole::Device, label: device.clone(), device: Some(device) },
-        (_, Some(client), _) => NewToken { role: TokenRole::Client, label: client, device: None },
-        (_, _, admin) => NewToken { role: TokenRole::Admin, label: admin.unwrap_or_default(), device: None },
+async fn new(role: NewRole, expires: Option<Duration>, reach: &Reach, show: Show) -> Result<(), Failure> {
+    let (role, label, device) = match (role.device, role.client, role.admin) {
+        (Some(device), _, _) => (TokenRole::Device, device.clone(), Some(device)),
+        (_, Some(client), _) => (TokenRole::Client, client, None),
+        (_, _, admin) => (TokenRole::Admin, admin.unwrap_or_default(), None),
     };
+    let request = NewToken { role, label, device, expires_in_s: expires.map(|time| time.as_secs()) };
     let answer: api::MadeToken = Target::find(reach)?.connect().await?.post("/api/v1/tokens", &request).await?;
     if show.json() {
         print_json(&answer);
@@ -52,7 +55,7 @@ async fn all(reach: &Reach, show: Show) -> Result<(), Failure> {
         print_json(&answer);
         return Ok(());
     }
-    let mut table = Table::new(["TOKEN", "ROLE", "FOR", "DEVICE", "MADE"]);
+    let mut table = Table::new(["TOKEN", "ROLE", "FOR", "DEVICE", "MADE", "LAST USE", "EXPIRES"]);
     for token in &answer.tokens {
         let made = if token.created > 0 { ago(token.created) } else { String::new() };
         table.row([
@@ -61,10 +64,18 @@ async fn all(reach: &Reach, show: Show) -> Result<(), Failure> {
             (None, token.label.clone()),
             (None, token.device.clone().unwrap_or_default()),
             (None, made),
+            (None, token.last_use.map(ago).unwrap_or_default()),
+            (None, token.expires.map(day).unwrap_or_default()),
         ]);
     }
     print(&show.table(&table));
     Ok(())
+}
+
+/// `2026-11-30 14:05`, from milliseconds of Unix time.
+fn day(at: i64) -> String {
+    let at = jiff::Timestamp::from_millisecond(at).map(|at| at.to_zoned(jiff::tz::TimeZone::system()));
+    at.map(|at| at.strftime("%Y-%m-%d %H:%M").to_string()).unwrap_or_default()
 }
 
 async fn revoke(id: &str, reach: &Reach, show: Show) -> Result<(), Failure> {

@@ -72,3 +72,18 @@ fn a_gateway_can_be_given_its_token() {
     house.run(&["devices"]).ok();
     assert_eq!(house.http("GET", "/api/v1/devices", Some("a-token-of-my-own"), "").0, 200);
 }
+
+#[test]
+fn a_token_may_expire_and_its_last_use_is_shown() {
+    let house = House::serve();
+    let made = house.json(&["token", "new", "--client", "guest", "--expires", "30d"]);
+    let days = (made["expires"].as_i64().expect("a time") - made["created"].as_i64().expect("a time")) / 86_400_000;
+    assert!((29..=30).contains(&days), "{made}");
+    assert_eq!(house.run(&["token", "new", "--client", "x", "--expires", "soon"]).code, 2);
+    let token = made["token"].as_str().expect("a token");
+    assert_eq!(house.http("GET", "/api/v1/devices", Some(token), "").0, 200);
+    let list = house.json(&["token", "list"]);
+    let guest = list["tokens"].as_array().expect("tokens").iter().find(|token| token["id"] == made["id"]);
+    assert!(guest.is_some_and(|guest| guest["last_use"].is_i64()), "{list}");
+    assert!(house.run(&["token", "list"]).ok().out.contains("LAST USE"));
+}
