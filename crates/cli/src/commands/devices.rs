@@ -17,10 +17,10 @@ pub async fn run(args: Devices, show: Show) -> Result<(), Failure> {
         Some(DevicesVerb::Forget(one)) => forget(&one, show).await,
         Some(DevicesVerb::Label(labels)) => {
             label(&labels, api::Labels { add: labels.labels.clone(), remove: Vec::new() }, show).await
-        },
+        }
         Some(DevicesVerb::Unlabel(labels)) => {
             label(&labels, api::Labels { add: Vec::new(), remove: labels.labels.clone() }, show).await
-        },
+        }
         Some(DevicesVerb::Pin(one)) => pins::pin(&one, show).await,
         Some(DevicesVerb::Unpin(one)) => pins::unpin(&one, show).await,
         Some(DevicesVerb::Changes(one)) => pins::changes(&one, show).await,
