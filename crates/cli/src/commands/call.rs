@@ -160,10 +160,9 @@ fn whole(text: &str) -> Result<Map<String, Value>, Failure> {
 /// The schema of a tool that any device with the label has.
 async fn schema_of_label(client: &mut Client, label: &str, tool: &str) -> Result<Option<Value>, Failure> {
     let label = label.to_ascii_lowercase();
-    let answer = client.get("/api/v1/devices").await?;
-    let has_label = |device: &&Value| list(device, "labels").iter().any(|known| *known == label.as_str());
-    for device in list(&answer, "devices").iter().filter(has_label) {
-        if let Ok(schema) = schema(client, text(device, "id"), tool).await {
+    let answer: api::Devices = client.get("/api/v1/devices").await?;
+    for device in answer.devices.iter().filter(|device| device.labels.contains(&label)) {
+        if let Ok(schema) = schema(client, &device.id, tool).await {
             return Ok(Some(schema));
         }
     }
