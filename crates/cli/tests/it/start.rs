@@ -17,7 +17,7 @@ fn the_demo_prints_everything_a_newcomer_needs() {
         "board-ddee01",
         "board-ddee04",
         "virtual-phone",
-        "35: ",
+        ": capture_screenshot, ",
         " call virtual-phone get_screen ",
         "set_volume",
         "take_photo",
