@@ -608,7 +608,7 @@ fn first_id() -> i32 {
 
 /// A device without tools is no use, and most likely something is wrong with it.
 fn status(tools: &Toolset) -> Status {
-    if tools.len() > 0 {
+    if !tools.is_empty() {
         return Status::Ready;
     }
     Status::Limited {

@@ -140,7 +140,7 @@ impl Pins {
         }
         let verdicts: Vec<Verdict> =
             verdicts.into_iter().filter(|verdict| verdict.decision == Decision::Quarantined).collect();
-        let held = (!verdicts.is_empty()).then(|| Held { verdicts });
+        let held = (!verdicts.is_empty()).then_some(Held { verdicts });
         (held, has_changed)
     }
 

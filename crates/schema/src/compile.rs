@@ -431,15 +431,17 @@ impl<'a> Reader<'_, 'a> {
     }
 
     fn combined(&mut self, rules: &mut Vec<Rule>) -> Result<(), Invalid> {
-        let kinds: [(&'static str, fn(Vec<NodeId>) -> Rule); 3] =
-            [("allOf", Rule::AllOf), ("anyOf", Rule::AnyOf), ("oneOf", Rule::OneOf)];
-        for (word, rule) in kinds {
+        for word in ["allOf", "anyOf", "oneOf"] {
             if self.members.contains_key(word) {
                 let nodes = self.schemas(word)?;
                 if nodes.is_empty() {
                     return Err(self.wrong(format!("`{word}` is empty")));
                 }
-                rules.push(rule(nodes));
+                rules.push(match word {
+                    "allOf" => Rule::AllOf(nodes),
+                    "anyOf" => Rule::AnyOf(nodes),
+                    _ => Rule::OneOf(nodes),
+                });
             }
         }
         rules.extend(self.schema("not")?.map(Rule::Not));

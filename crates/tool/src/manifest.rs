@@ -31,7 +31,7 @@ impl ProtocolVersion {
     fn stated(manifest: &Value) -> Result<ProtocolVersion, String> {
         let keys = ["protocolVersion", "protocol_version", "mMCP_version", "version"];
         let stated = |key: &&str| manifest.get(*key).is_some_and(|value| !value.is_null());
-        let Some(key) = keys.into_iter().find(|key| stated(&key)) else { return Ok(ProtocolVersion::CURRENT) };
+        let Some(key) = keys.into_iter().find(|key| stated(key)) else { return Ok(ProtocolVersion::CURRENT) };
         let version = match &manifest[key] {
             Value::String(text) => text.parse(),
             Value::Number(number) => number.to_string().parse(),

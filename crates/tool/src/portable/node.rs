@@ -126,10 +126,8 @@ impl<'a> Rewriter<'a> {
         if self.direction == Direction::Output {
             return described(Map::new(), level, &[]);
         }
-        let kind = match level.members.get("type").and_then(Value::as_str) {
-            Some(kind @ ("string" | "integer" | "number" | "boolean" | "array")) => kind,
-            _ => "object",
-        };
+        let is_simple = |kind: &&str| ["string", "integer", "number", "boolean", "array"].contains(kind);
+        let kind = level.members.get("type").and_then(Value::as_str).filter(is_simple).unwrap_or("object");
         let mut members = Map::new();
         members.insert("type".to_owned(), json!(kind));
         match kind {
