@@ -3,6 +3,7 @@
 use std::net::IpAddr;
 
 /// A name or address, with a port or without.
+#[expect(clippy::ptr_arg, reason = "a setting is checked as it is declared")]
 pub(crate) fn check_hosts(hosts: &Vec<String>) -> Result<(), String> {
     hosts.iter().find(|host| !is_host_and_port(host)).map_or(Ok(()), |host| {
         Err(format!(
@@ -12,6 +13,7 @@ pub(crate) fn check_hosts(hosts: &Vec<String>) -> Result<(), String> {
 }
 
 /// A scheme, a host and a port where it is not the scheme's own.
+#[expect(clippy::ptr_arg, reason = "a setting is checked as it is declared")]
 pub(crate) fn check_origins(origins: &Vec<String>) -> Result<(), String> {
     let is_origin = |origin: &&String| {
         // Browser extensions have schemes of their own.

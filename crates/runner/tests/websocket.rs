@@ -107,7 +107,6 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Gateway<S> {
     }
 }
 
-#[expect(clippy::result_large_err, reason = "the callback's type is the library's")]
 async fn accept(stream: TcpStream) -> Gateway<TcpStream> {
     let check = |request: &Request, response: Response| -> Result<Response, ErrorResponse> {
         let header = |name: &str| request.headers().get(name).map(|value| value.to_str().unwrap());

@@ -1,5 +1,7 @@
 //! The tools of apps: their APKs, their authors' rules, and apps on a virtual phone.
 
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a failed expectation ends a test")]
+
 mod apk;
 mod app_authors;
 #[path = "../../../phones/tests/it/common/calls.rs"]

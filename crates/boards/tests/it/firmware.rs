@@ -50,7 +50,7 @@ async fn a_board_that_refuses_ids_it_has_seen_has_its_tools_on_every_connection(
     house.switch_on(BoardConfig { luck, ..house.board("aa:bb:cc:dd:ee:01", Kind::Companion) });
     for _ in 0..3 {
         let device = house.joined().await;
-        assert!(device.tools().len() > 0);
+        assert!(!device.tools().is_empty());
         answered(call(&device, "self.get_device_status", json!({}))).await.expect("a status");
         // The same board again takes its place, and is pushed out in turn.
         drop(Played::knock(&house.url(), "aa:bb:cc:dd:ee:01").await);

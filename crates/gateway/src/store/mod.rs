@@ -340,8 +340,10 @@ mod tests {
         for reads in [false, true] {
             let reader = store.clone();
             let reading = tokio::spawn(async move {
-                while reads {
-                    reader.newest_calls(AuditFilter::default(), 100_000).await.unwrap();
+                if reads {
+                    loop {
+                        reader.newest_calls(AuditFilter::default(), 100_000).await.unwrap();
+                    }
                 }
             });
             let mut costs = Vec::new();

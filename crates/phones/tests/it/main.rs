@@ -1,5 +1,7 @@
 //! Phones and their tools: on paper, on the virtual phone, and through the real adb server.
 
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a failed expectation ends a test")]
+
 mod adb;
 mod agent;
 mod common;

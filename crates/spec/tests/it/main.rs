@@ -1,5 +1,7 @@
 //! Specifications as people write them: read, checked, printed and compared.
 
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a failed expectation ends a test")]
+
 mod compare;
 mod corpus;
 mod hostile;
