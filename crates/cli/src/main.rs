@@ -33,6 +33,10 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 const USAGE: u8 = 2;
 
 fn main() -> ExitCode {
+    // Before the arguments: clap would refuse an empty variable without its name.
+    if let Err(failure) = check_environment() {
+        return refuse(&failure);
+    }
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => return misread(&error),
@@ -50,10 +54,7 @@ fn main() -> ExitCode {
 
 /// Help and version are answers; everything else is a failure, told as every other one is.
 fn misread(error: &clap::Error) -> ExitCode {
-    let words: Vec<std::ffi::OsString> = std::env::args_os().skip(1).collect();
-    let wants_json =
-        words.iter().any(|word| word == "--output=json") || words.windows(2).any(|pair| pair == ["--output", "json"]);
-    if !error.use_stderr() || !wants_json {
+    if !error.use_stderr() || !wants_json() {
         let _ = error.print();
         return ExitCode::from(if error.use_stderr() { USAGE } else { 0 });
     }
@@ -62,13 +63,25 @@ fn misread(error: &clap::Error) -> ExitCode {
     let end = ["\n\nUsage:", "\n\nFor more information"].iter().filter_map(|tail| text.find(tail)).min();
     let reason = text[..end.unwrap_or(text.len())].trim();
     let reason = reason.strip_prefix("error: ").unwrap_or(reason);
-    let failure = Failure { exit: USAGE, ..Failure::new(Kind::Usage, reason) };
-    show::print(&format!("{:#}\n", failure.to_object()));
+    refuse(&Failure { exit: USAGE, ..Failure::new(Kind::Usage, reason) })
+}
+
+/// Whether JSON is wanted, as far as can be seen of a command line that is not understood.
+fn wants_json() -> bool {
+    let words: Vec<std::ffi::OsString> = std::env::args_os().skip(1).collect();
+    words.iter().any(|word| word == "--output=json") || words.windows(2).any(|pair| pair == ["--output", "json"])
+}
+
+fn refuse(failure: &Failure) -> ExitCode {
+    if wants_json() {
+        show::print(&format!("{:#}\n", failure.to_object()));
+    } else {
+        eprintln!("error: {failure}");
+    }
     ExitCode::from(failure.exit)
 }
 
 fn run(cli: Cli, show: Show) -> Result<(), Failure> {
-    check_environment()?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()

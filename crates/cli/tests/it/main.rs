@@ -7,6 +7,7 @@ mod apps;
 mod bench;
 mod boards;
 mod brokers;
+mod config;
 mod endpoint;
 mod firmware;
 mod house;
