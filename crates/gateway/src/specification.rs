@@ -31,7 +31,7 @@ pub(crate) fn tools() -> [Tool; 2] {
     }}));
     let compare = Tool::new(
         COMPARE,
-        "Compare two tool specifications: each change as breaking, additive or cosmetic, and the version it needs.",
+        "Compare two tool specifications: each change as breaking, undecided, additive or cosmetic, and the version it needs.",
         json!({"type": "object", "properties": {"old": text, "new": text}, "required": ["old", "new"]}),
     )
     .with_output_schema(json!({"type": "object", "properties": {
@@ -67,7 +67,7 @@ pub(crate) fn validate(args: &Value) -> Result<Outcome, ToolError> {
 
 pub(crate) fn compare(args: &Value) -> Result<Outcome, ToolError> {
     let (old, new) = (readable(args, "old")?, readable(args, "new")?);
-    let comparison = compare::diff(&old.to_tools(), &new.to_tools());
+    let comparison = compare::diff_documents(&old, &new);
     let total = comparison.changes.len();
     let mut answer = comparison.to_json();
     for key in ["changes", "versions"] {

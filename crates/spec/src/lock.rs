@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value, json};
 use sinew_tool::{Tool, Version};
 
-use crate::compare::{Bump, Change, Impact, diff_tool};
+use crate::compare::{Bump, Change, diff_tool};
 use crate::model::read_version;
 
 /// The version of the file's own form.
@@ -159,7 +159,7 @@ fn decide(entry: &Entry, now: &Tool, old_version: &str, new_version: &str, chang
         Some((old, new)) => format!("the version went from {old} to {new}"),
         None => "there is no version to go by".to_owned(),
     };
-    if let Some(change) = changes.iter().find(|change| change.impact == Impact::Breaking)
+    if let Some(change) = changes.iter().find(|change| change.impact.may_break())
         && !grew(Bump::Major)
     {
         let why = format!("a breaking change without a new major version ({}): {}", stayed(), change.message);

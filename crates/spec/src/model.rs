@@ -85,6 +85,8 @@ pub struct ToolSpec {
     pub security: String,
     /// Further sections the author added: heading and text.
     pub extra: Vec<(String, String)>,
+    /// Members of a `tools/list` entry that have no section, such as `execution`.
+    pub unknown: Map<String, Value>,
     pub places: Places,
 }
 
@@ -125,6 +127,7 @@ impl PartialEq for ToolSpec {
                 == (&other.title, &other.version, other.hints, other.audience)
             && (&self.input, &self.output, self.input_known) == (&other.input, &other.output, other.input_known)
             && (&self.examples, &self.extra) == (&other.examples, &other.extra)
+            && self.unknown == other.unknown
     }
 }
 
@@ -213,6 +216,25 @@ pub(crate) fn no_arguments() -> Value {
     json!({"type": "object", "properties": {}})
 }
 
+/// The error codes that a text lists: words in code or bold type that begin an item or a table row.
+pub(crate) fn error_codes(text: &str) -> Vec<String> {
+    const FIELDS: &[&str] =
+        &["error", "error_type", "error_message", "error_details", "status", "error_code", "message"];
+    let code = |line: &str| {
+        let body = line.trim_start_matches(|c: char| c.is_whitespace() || c.is_ascii_digit() || "-*+|.)>".contains(c));
+        let mark = if body.len() < line.trim_start().len() || body.starts_with('`') { body } else { return None };
+        let word = mark.trim_start_matches(['`', '*', '"']);
+        let end =
+            word.find(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.'))).unwrap_or(word.len());
+        let (name, after) = word.split_at(end);
+        let marked = mark.len() > word.len() && after.starts_with(['`', '*', '"']);
+        let shaped = name.contains('_') || name.chars().skip(1).any(|c| c.is_ascii_uppercase());
+        (marked && shaped && !FIELDS.contains(&name.to_lowercase().as_str())).then(|| name.to_owned())
+    };
+    // Bold type keeps its asterisks from being taken for bullets.
+    text.replace("**", "`").lines().filter_map(|line| code(line)).collect()
+}
+
 /// A semantic version as people write it: `1.2.3`, `v1.2.3`, `1.2`, `1`.
 pub(crate) fn read_version(text: &str) -> Option<Version> {
     let text = text.trim().trim_start_matches(['v', 'V']);
@@ -235,6 +257,9 @@ fn read_idempotency(text: &str) -> Option<Idempotent> {
     let answer = stated.unwrap_or_else(|| plain.trim().to_owned());
     let word = answer.split(|c: char| !c.is_alphabetic()).next().unwrap_or_default();
     match word {
+        "yes" | "no" if answer.starts_with("yes and no") || answer.starts_with("no and yes") => {
+            Some(Idempotent::Sometimes)
+        }
         // The blank form offers its choices: `Yes/No/Partially`.
         "yes" if answer.starts_with("yes/no") => None,
         "yes" | "true" if answer.contains(" if ") && answer.contains(" no") => Some(Idempotent::Sometimes),
@@ -266,6 +291,8 @@ mod tests {
             ("- **Idempotent**: Depends on operation", Some(Sometimes)),
             ("- **Idempotent**: Partially", Some(Sometimes)),
             ("- **Idempotent**: Yes/No/Partially", None),
+            ("Yes and no.", Some(Sometimes)),
+            ("Depends, see the code.", Some(Sometimes)),
             ("This tool is not idempotent.", Some(No)),
             ("The tool is idempotent.", Some(Yes)),
             ("Yes.", Some(Yes)),
@@ -274,6 +301,13 @@ mod tests {
         ] {
             assert_eq!(read_idempotency(text), expected, "{text:?}");
         }
+    }
+
+    #[test]
+    fn error_codes_are_found_in_lists_and_tables() {
+        let text =
+            "- `FileNotFound`: none.\n* **ValidationError** - bad\n| `IO_ERROR` | disk |\n1. `status`: x\nplain `Word`";
+        assert_eq!(error_codes(text), ["FileNotFound", "ValidationError", "IO_ERROR"]);
     }
 
     #[test]

@@ -22,12 +22,21 @@ fn is_only(schema: &Value, key: &str) -> bool {
 /// Compares the combinators of two schemas. `alone` as for [`Walker::walk`].
 pub fn compare<'a>(walker: &mut Walker<'a, '_>, old: &'a Value, new: &'a Value, alone: bool) {
     all_of(walker, old, new, alone);
+    if exclusive_to_any(walker, old, new, alone) {
+        return rest(walker, old, new);
+    }
     for key in ["anyOf", "oneOf"] {
         match (list(old, key), list(new, key)) {
             (None, None) => {}
-            (None, Some(_)) => walker.below(&[key], |walker| {
-                walker.tell("alternatives-added", Effect::Narrows, "one of several alternatives must fit now");
-            }),
+            (None, Some(two)) => {
+                // Whatever was accepted before fits one of them.
+                let fits = key == "anyOf" && two.iter().any(|branch| implies(walker, old, branch));
+                if !fits {
+                    walker.below(&[key], |walker| {
+                        walker.tell("alternatives-added", Effect::Narrows, "one of several alternatives must fit now");
+                    });
+                }
+            }
             (Some(_), None) => walker.below(&[key], |walker| {
                 walker.tell("alternatives-removed", Effect::Widens, "none of the alternatives need fit now");
             }),
@@ -37,6 +46,10 @@ pub fn compare<'a>(walker: &mut Walker<'a, '_>, old: &'a Value, new: &'a Value, 
             }
         }
     }
+    rest(walker, old, new);
+}
+
+fn rest<'a>(walker: &mut Walker<'a, '_>, old: &'a Value, new: &'a Value) {
     match (get(old, "not"), get(new, "not")) {
         (None, None) => {}
         (None, Some(_)) => walker.tell("not-changed", Effect::Narrows, "something is excluded now"),
@@ -45,7 +58,7 @@ pub fn compare<'a>(walker: &mut Walker<'a, '_>, old: &'a Value, new: &'a Value, 
             (false, false) => {}
             (true, false) => walker.tell("not-changed", Effect::Widens, "less is excluded now"),
             (false, true) => walker.tell("not-changed", Effect::Narrows, "more is excluded now"),
-            (true, true) => walker.tell("not-changed", Effect::Differs, "something else is excluded now"),
+            (true, true) => walker.tell("not-changed", Effect::Unknown, "something else is excluded now"),
         },
     }
     match (get(old, "if"), get(new, "if")) {
@@ -58,12 +71,68 @@ pub fn compare<'a>(walker: &mut Walker<'a, '_>, old: &'a Value, new: &'a Value, 
                 walker.below(&[key], |walker| walker.walk(pair.0, pair.1, false));
             }
         }
-        _ => walker.tell("condition-changed", Effect::Differs, "a condition changed"),
+        _ => walker.tell("condition-changed", Effect::Unknown, "a condition changed"),
     }
+}
+
+/// `oneOf` that became `anyOf`, or the reverse: the same alternatives, of which several may fit now or
+/// no longer. Answers whether that is what happened.
+fn exclusive_to_any<'a>(walker: &mut Walker<'a, '_>, old: &'a Value, new: &'a Value, alone: bool) -> bool {
+    for (from, to, effect, message) in [
+        ("oneOf", "anyOf", Effect::Widens, "several of the alternatives may fit now"),
+        ("anyOf", "oneOf", Effect::Narrows, "only one of the alternatives may fit now"),
+    ] {
+        let (Some(one), Some(two)) = (list(old, from), list(new, to)) else { continue };
+        if list(old, to).is_some() || list(new, from).is_some() {
+            continue;
+        }
+        let faces: Vec<&Value> = one.iter().map(|branch| walker.old_face(branch)).collect();
+        let apart = disjoint(&faces);
+        let alone = alone && is_only(old, from) && is_only(new, to);
+        walker.below(&[to], |walker| {
+            if !apart {
+                walker.tell("alternatives-changed", effect, message);
+            }
+            alternatives(walker, one, two, false, alone);
+        });
+        return true;
+    }
+    false
+}
+
+/// Whether every value that a schema accepts is accepted by a branch, as far as can be seen at once:
+/// each keyword of the branch is asked for by the schema as well.
+fn implies<'a>(walker: &mut Walker<'a, '_>, schema: &'a Value, branch: &'a Value) -> bool {
+    let members = match branch {
+        Value::Bool(open) => return *open,
+        Value::Object(members) => members,
+        _ => return false,
+    };
+    members.iter().all(|(key, asked)| match key.as_str() {
+        key if is_annotation(key) => true,
+        "type" => kinds(schema) & !kinds(branch) == 0,
+        "required" => {
+            let needed: HashSet<&str> = crate::model::required(schema).into_iter().collect();
+            crate::model::required(branch).iter().all(|name| needed.contains(name))
+        }
+        "properties" => asked.as_object().is_some_and(|asked| {
+            asked.iter().all(|(name, after)| {
+                let before = crate::model::properties(schema).and_then(|known| known.get(name));
+                before.is_some_and(|before| !walker.try_pair(before, after, true, true).0)
+            })
+        }),
+        key => get(schema, key).is_some_and(|own| own == asked && walker.same(own, asked)),
+    })
 }
 
 fn all_of<'a>(walker: &mut Walker<'a, '_>, old: &'a Value, new: &'a Value, alone: bool) {
     let (one, two) = (list(old, "allOf").unwrap_or_default(), list(new, "allOf").unwrap_or_default());
+    let reordered = one.len() == two.len()
+        && one.iter().all(|part| two.iter().any(|other| walker.same(part, other)))
+        && two.iter().all(|part| one.iter().any(|other| walker.same(other, part)));
+    if reordered {
+        return;
+    }
     if one.len() == two.len() {
         let alone = alone && one.len() == 1 && is_only(old, "allOf") && is_only(new, "allOf");
         for (index, (before, after)) in one.iter().zip(two).enumerate() {
@@ -89,7 +158,7 @@ const MAX_PAIRS: usize = 400;
 fn alternatives<'a>(walker: &mut Walker<'a, '_>, one: &'a [Value], two: &'a [Value], exclusive: bool, alone: bool) {
     if one.len() * two.len() > MAX_PAIRS {
         if one.len() != two.len() || !one.iter().zip(two).all(|(before, after)| walker.same(before, after)) {
-            walker.tell("alternatives-changed", Effect::Differs, "too many alternatives to compare");
+            walker.tell("alternatives-changed", Effect::Unknown, "too many alternatives to compare");
         }
         return;
     }
@@ -121,11 +190,11 @@ fn alternatives<'a>(walker: &mut Walker<'a, '_>, one: &'a [Value], two: &'a [Val
         // Where alternatives may overlap, a wider one can push values out that another one accepted.
         let faces: Vec<&Value> = two.iter().map(|branch| walker.new_face(branch)).collect();
         if !disjoint(&faces) {
-            walker.tell("alternatives-changed", Effect::Narrows, "alternatives that may overlap changed");
+            walker.tell("alternatives-changed", Effect::MayNarrow, "alternatives that may overlap changed");
         }
         let faces: Vec<&Value> = one.iter().map(|branch| walker.old_face(branch)).collect();
         if !disjoint(&faces) {
-            walker.tell("alternatives-changed", Effect::Widens, "alternatives that may have overlapped changed");
+            walker.tell("alternatives-changed", Effect::MayWiden, "alternatives that may have overlapped changed");
         }
     }
 }

@@ -8,6 +8,7 @@ use sinew_tool::Digest;
 use sinew_tool::text::clip;
 
 use super::Impact;
+use super::rewrite::divides;
 use super::schema::{ANYTHING, Direction, Effect, Walker};
 use super::{combined, members};
 
@@ -45,6 +46,56 @@ pub fn is_annotation(key: &str) -> bool {
     ) || key.starts_with("x-")
 }
 
+/// Whether a keyword decides which values are accepted. All others are words.
+fn is_assertion(key: &str) -> bool {
+    matches!(
+        key,
+        "type"
+            | "enum"
+            | "const"
+            | "multipleOf"
+            | "minimum"
+            | "maximum"
+            | "exclusiveMinimum"
+            | "exclusiveMaximum"
+            | "minLength"
+            | "maxLength"
+            | "pattern"
+            | "format"
+            | "items"
+            | "prefixItems"
+            | "additionalItems"
+            | "minItems"
+            | "maxItems"
+            | "uniqueItems"
+            | "contains"
+            | "minContains"
+            | "maxContains"
+            | "properties"
+            | "patternProperties"
+            | "additionalProperties"
+            | "propertyNames"
+            | "required"
+            | "minProperties"
+            | "maxProperties"
+            | "dependencies"
+            | "dependentRequired"
+            | "dependentSchemas"
+            | "unevaluatedProperties"
+            | "unevaluatedItems"
+            | "allOf"
+            | "anyOf"
+            | "oneOf"
+            | "not"
+            | "if"
+            | "then"
+            | "else"
+            | "$ref"
+            | "$dynamicRef"
+            | "$recursiveRef"
+    )
+}
+
 /// Compares two schemas that are objects or `true`; references have been followed already.
 pub fn compare<'a>(walker: &mut Walker<'a, '_>, old: &'a Value, new: &'a Value, alone: bool) {
     let (before, after) = (kinds(old), kinds(new));
@@ -69,13 +120,30 @@ pub fn compare<'a>(walker: &mut Walker<'a, '_>, old: &'a Value, new: &'a Value, 
         members::compare(walker, old, new, alone);
     }
     combined::compare(walker, old, new, alone);
-    for key in ["unevaluatedProperties", "unevaluatedItems", "$dynamicRef", "$recursiveRef", "dependencies"] {
-        if get(old, key).is_some() || get(new, key).is_some() {
-            let message = format!("`{key}` depends on everything around it, which changed");
-            walker.tell("schema-changed", Effect::Differs, message);
+    for key in ["unevaluatedProperties", "unevaluatedItems"] {
+        unevaluated(walker, old, new, key);
+    }
+    for key in ["$dynamicRef", "$recursiveRef", "dependencies"] {
+        let (one, two) = (get(old, key), get(new, key));
+        if one != two || one.is_some_and(|value| !walker.same(value, value)) {
+            walker.tell("schema-changed", Effect::Unknown, format!("`{key}` changed, or what it leads to"));
         }
     }
     annotations(walker, old, new);
+}
+
+/// What is asked of everything that no other keyword describes. The same question asked beside other
+/// changes is told by those changes.
+fn unevaluated<'a>(walker: &mut Walker<'a, '_>, old: &'a Value, new: &'a Value, key: &'static str) {
+    let (one, two) = (get(old, key).unwrap_or(&ANYTHING), get(new, key).unwrap_or(&ANYTHING));
+    walker.below(&[key], |walker| match (one, two) {
+        (Value::Bool(false), Value::Bool(false)) => {}
+        (_, Value::Bool(false)) => {
+            walker.tell("object-closed", Effect::Narrows, "what is not described is refused now")
+        }
+        (Value::Bool(false), _) => walker.tell("object-opened", Effect::Widens, "what is not described is allowed now"),
+        _ => walker.walk(one, two, false),
+    });
 }
 
 pub fn get<'a>(schema: &'a Value, key: &str) -> Option<&'a Value> {
@@ -108,7 +176,7 @@ pub fn kinds(schema: &Value) -> Kinds {
     stated & chosen
 }
 
-fn kind_of(value: &Value) -> Kinds {
+pub fn kind_of(value: &Value) -> Kinds {
     match value {
         Value::Null => 1,
         Value::Bool(_) => 2,
@@ -261,11 +329,13 @@ fn multiple(walker: &mut Walker<'_, '_>, old: &Value, new: &Value) {
     let effect = match (one, two) {
         (None, _) => Effect::Narrows,
         (_, None) => Effect::Widens,
-        (Some(one), Some(two)) => match (one.as_u64().filter(|n| *n > 0), two.as_u64().filter(|n| *n > 0)) {
-            (Some(one), Some(two)) if two % one == 0 => Effect::Narrows,
-            (Some(one), Some(two)) if one % two == 0 => Effect::Widens,
+        (Some(Value::Number(one)), Some(Value::Number(two))) => match (divides(one, two), divides(two, one)) {
+            (Some(true), Some(true)) => return,
+            (Some(true), _) => Effect::Narrows,
+            (_, Some(true)) => Effect::Widens,
             _ => Effect::Differs,
         },
+        _ => Effect::Unknown,
     };
     walker.tell("step-changed", effect, "`multipleOf` changed");
 }
@@ -307,6 +377,8 @@ fn text(walker: &mut Walker<'_, '_>, old: &Value, new: &Value, key: &str) {
         (Some(one), None) => {
             walker.tell(kind, Effect::Widens, format!("`{key}` {} is no longer asked for", clip(&one.to_string())))
         }
+        // Whether one pattern accepts all that another does is a proof of its own.
+        _ if key == "pattern" => walker.tell(kind, Effect::Unknown, "`pattern` changed"),
         _ => walker.tell(kind, Effect::Differs, format!("`{key}` changed")),
     }
 }
@@ -321,7 +393,7 @@ fn arrays<'a>(walker: &mut Walker<'a, '_>, old: &'a Value, new: &'a Value) {
     let (one, two) = (get(old, "items").unwrap_or(&ANYTHING), get(new, "items").unwrap_or(&ANYTHING));
     if one.is_array() || two.is_array() || get(old, "additionalItems") != get(new, "additionalItems") {
         if one != two || get(old, "additionalItems") != get(new, "additionalItems") {
-            walker.tell("items-changed", Effect::Differs, "`items` as a list cannot be compared; use `prefixItems`");
+            walker.tell("items-changed", Effect::Unknown, "`items` as a list cannot be compared; use `prefixItems`");
         }
         return;
     }
@@ -337,7 +409,7 @@ fn arrays<'a>(walker: &mut Walker<'a, '_>, old: &'a Value, new: &'a Value) {
     contains(walker, old, new);
 }
 
-fn contains(walker: &mut Walker<'_, '_>, old: &Value, new: &Value) {
+fn contains<'a>(walker: &mut Walker<'a, '_>, old: &'a Value, new: &'a Value) {
     match (get(old, "contains"), get(new, "contains")) {
         (None, None) => {}
         (None, Some(_)) => walker.tell("items-changed", Effect::Narrows, "an item of a certain kind must be there now"),
@@ -362,8 +434,21 @@ fn contains(walker: &mut Walker<'_, '_>, old: &Value, new: &Value) {
             moved(walker, ("items-changed", "items-changed"), Some(least_new.cmp(&least_old)), "`minContains`");
             moved(walker, ("items-changed", "items-changed"), Some(inward(most_old, most_new)), "`maxContains`");
         }
-        _ => walker.tell("items-changed", Effect::Differs, "`contains` changed"),
+        (Some(one), Some(two)) => contained(walker, old, new, one, two),
     }
+}
+
+/// Another kind of item must be there: where it is a wider one, less is asked.
+fn contained<'a>(walker: &mut Walker<'a, '_>, old: &'a Value, new: &'a Value, one: &'a Value, two: &'a Value) {
+    let counts = ["minContains", "maxContains"].iter().any(|key| get(old, key).is_some() || get(new, key).is_some());
+    let effect = match walker.try_pair(one, two, true, true) {
+        (false, false) => return,
+        _ if counts => Effect::Unknown,
+        (false, true) => Effect::Widens,
+        (true, false) => Effect::Narrows,
+        (true, true) => Effect::Unknown,
+    };
+    walker.tell("items-changed", effect, "`contains` changed");
 }
 
 fn annotations(walker: &mut Walker<'_, '_>, old: &Value, new: &Value) {
@@ -400,13 +485,19 @@ fn annotations(walker: &mut Walker<'_, '_>, old: &Value, new: &Value) {
             walker.tell("words-changed", Effect::Says, format!("the {key} changed"));
         }
     }
-    let quiet =
-        |key: &str| is_annotation(key) && !matches!(key, "description" | "title" | "default" | "$defs" | "definitions");
+    let quiet = |key: &str| {
+        !is_assertion(key) && !matches!(key, "description" | "title" | "default" | "$defs" | "definitions" | "$ref")
+    };
     let none = Map::new();
     let (one, two) = (old.as_object().unwrap_or(&none), new.as_object().unwrap_or(&none));
-    let changed = one.iter().filter(|(key, value)| quiet(key) && two.get(*key) != Some(value)).count();
-    let added = two.keys().filter(|key| quiet(key) && !one.contains_key(*key)).count();
-    if changed + added > 0 {
-        walker.tell("annotation-changed", Effect::Says, "examples or other remarks changed");
+    let changed = one.iter().filter(|(key, value)| quiet(key) && two.get(*key) != Some(value)).map(|(key, _)| key);
+    let added = two.keys().filter(|key| quiet(key) && !one.contains_key(*key));
+    let (known, unknown): (Vec<&String>, Vec<&String>) = changed.chain(added).partition(|key| is_annotation(key));
+    // Models read keywords that nobody knows, too: they are words like a description.
+    for (kind, keys) in [("annotation-changed", known), ("words-changed", unknown)] {
+        let shown: Vec<String> = keys.iter().take(5).map(|key| format!("`{}`", clip(key))).collect();
+        if !shown.is_empty() {
+            walker.tell(kind, Effect::Says, format!("{} changed", shown.join(", ")));
+        }
     }
 }

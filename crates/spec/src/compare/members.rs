@@ -85,7 +85,7 @@ fn patterns<'a>(walker: &mut Walker<'a, '_>, old: &'a Value, new: &'a Value) -> 
 fn tell_pattern(walker: &mut Walker<'_, '_>, pattern: &str, what: &str) {
     walker.below(&["patternProperties"], |walker| {
         let message = format!("the rule for members named like `{}` {what}", clip(pattern));
-        walker.tell("pattern-changed", Effect::Differs, message);
+        walker.tell("pattern-changed", Effect::Unknown, message);
     });
 }
 
@@ -106,6 +106,12 @@ fn properties<'a>(
         let shown = clip(name);
         if let Some(after) = two.get(name) {
             walker.below(&["properties", name], |walker| walker.walk(before, after, true));
+        } else if *before == Value::Bool(false) {
+            if get(new, "additionalProperties") != Some(&Value::Bool(false)) {
+                walker.below(&["properties", name], |walker| {
+                    walker.tell("object-opened", Effect::Widens, format!("`{shown}` is no longer refused"));
+                });
+            }
         } else if let Some(to) = renamed.get(name.as_str()) {
             walker.below(&["properties", name], |walker| {
                 let message = format!("the {noun} `{shown}` was renamed to `{}`", clip(to));
@@ -119,12 +125,21 @@ fn properties<'a>(
             });
         }
     }
-    let rest = get(old, "additionalProperties");
+    // Where nothing unevaluated is allowed, nothing additional is.
+    let rest = get(old, "additionalProperties").or_else(|| get(old, "unevaluatedProperties"));
     // The standard calls a new optional parameter additive; that is true of callers who send only
     // what is described, if nothing else describes the same object.
     let lone = alone && !walker.strict && !patterns && !has_combinators(old) && !has_combinators(new);
     for (name, after) in two.iter().filter(|(name, _)| !one.contains_key(*name)) {
         if renamed.values().any(|to| to == name) {
+            continue;
+        }
+        if *after == Value::Bool(false) {
+            if rest != Some(&Value::Bool(false)) {
+                walker.below(&["properties", name], |walker| {
+                    walker.tell("object-closed", Effect::Narrows, format!("`{}` is refused now", clip(name)));
+                });
+            }
             continue;
         }
         let is_needed = needed.contains(name.as_str());

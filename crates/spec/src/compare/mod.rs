@@ -1,23 +1,28 @@
 //! Comparing: what a change means for callers, and which version it needs.
 //!
 //! Inputs may widen and outputs may narrow; everything else breaks somebody. `schema` walks two JSON
-//! Schemas side by side, `plain` brings those that mean the same to the same form, `keywords`, `members` and `combined` know what each keyword allows; this
-//! file knows tools, names, hints and versions. What cannot be told is called breaking: a promise is
-//! kept when that can be shown.
+//! Schemas side by side, `plain` and `rewrite` bring those that mean the same to the same form,
+//! `keywords`, `members` and `combined` know what each keyword allows, `texts` compares what documents
+//! say beyond their schemas; this file knows tools, names, hints and versions. What only a costly proof
+//! would tell is undecided, which needs the same version as a breaking change.
 
 mod combined;
 mod keywords;
 mod members;
 mod plain;
+mod rewrite;
 mod schema;
+mod texts;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::fmt::Write as _;
 
 use serde_json::{Value, json};
 use sinew_tool::text::clip;
 use sinew_tool::{Audience, Digest, Tool, Version};
 
+use crate::model::ToolSpec;
+use crate::read::Document;
 use crate::read::prose::one_line;
 use schema::{Direction, deltas};
 
@@ -28,6 +33,8 @@ pub enum Impact {
     Cosmetic,
     /// Something more is possible.
     Additive,
+    /// Only a costly proof would tell whether somebody's call fails.
+    Undecided,
     /// Somebody's call or reading may fail.
     Breaking,
 }
@@ -37,8 +44,14 @@ impl Impact {
         match self {
             Impact::Cosmetic => "cosmetic",
             Impact::Additive => "additive",
+            Impact::Undecided => "undecided",
             Impact::Breaking => "breaking",
         }
+    }
+
+    /// Whether callers may fail, for all that is known.
+    pub fn may_break(self) -> bool {
+        self >= Impact::Undecided
     }
 }
 
@@ -67,7 +80,7 @@ impl Bump {
             None => Bump::None,
             Some(Impact::Cosmetic) => Bump::Patch,
             Some(Impact::Additive) => Bump::Minor,
-            Some(Impact::Breaking) => Bump::Major,
+            Some(Impact::Undecided | Impact::Breaking) => Bump::Major,
         }
     }
 
@@ -122,7 +135,33 @@ pub struct Comparison {
     pub versions: Vec<VersionCheck>,
 }
 
+impl VersionCheck {
+    fn new(tool: &str, bump: Bump, old: Version, declared: Version) -> VersionCheck {
+        let (required, enough) = (bump.next(&old), bump.admits(&old, &declared));
+        VersionCheck { tool: tool.to_owned(), bump, old, declared, required, enough }
+    }
+}
+
 impl Comparison {
+    /// Orders the changes, and states the version that all of them together need.
+    fn sort(&mut self) {
+        self.changes.sort_by(|one, two| {
+            (&one.tool, two.impact, &one.path, one.kind).cmp(&(&two.tool, one.impact, &two.path, two.kind))
+        });
+        self.bump = Bump::of(self.changes.iter().map(|change| change.impact).max());
+    }
+
+    fn changes_of<'a>(&'a self, tool: &'a str) -> impl Iterator<Item = &'a Change> {
+        self.changes.iter().filter(move |change| change.tool == tool)
+    }
+
+    /// Changes that may break callers and that no version announces. A tool that is gone has no version
+    /// of its own to announce it.
+    pub fn unannounced(&self) -> impl Iterator<Item = &Change> {
+        let announced = |tool: &str| self.versions.iter().any(|check| check.tool == tool && check.enough);
+        self.changes.iter().filter(move |change| change.impact.may_break() && !announced(&change.tool))
+    }
+
     /// The tools whose declared version is too small.
     pub fn too_small(&self) -> impl Iterator<Item = &VersionCheck> {
         self.versions.iter().filter(|check| !check.enough)
@@ -191,6 +230,32 @@ impl Change {
     }
 }
 
+/// Everything that changed between two documents: their tools, and what only documents say.
+pub fn diff_documents(old: &Document, new: &Document) -> Comparison {
+    let mut comparison = diff(&old.to_tools(), &new.to_tools());
+    let mut after: BTreeMap<&str, &ToolSpec> = BTreeMap::new();
+    for spec in new.tools.iter().rev() {
+        after.insert(&spec.name, spec);
+    }
+    let mut seen = HashSet::new();
+    for spec in old.tools.iter().filter(|spec| seen.insert(spec.name.as_str())) {
+        let Some(next) = after.get(spec.name.as_str()) else { continue };
+        let found = texts::diff(spec, next);
+        if found.is_empty() {
+            continue;
+        }
+        let gravest = found.iter().map(|change| change.impact).max();
+        comparison.changes.extend(found);
+        let bump = Bump::of(comparison.changes_of(&spec.name).map(|change| change.impact).max().max(gravest));
+        comparison.versions.retain(|check| check.tool != spec.name);
+        let (one, two) = (spec.to_tool().version, next.to_tool().version);
+        comparison.versions.push(VersionCheck::new(&spec.name, bump, one, two));
+    }
+    comparison.versions.sort_by(|one, two| one.tool.cmp(&two.tool));
+    comparison.sort();
+    comparison
+}
+
 /// Everything that changed between two sets of tools.
 pub fn diff(old: &[Tool], new: &[Tool]) -> Comparison {
     let index = |tools: &[Tool]| -> BTreeMap<String, Tool> {
@@ -206,18 +271,11 @@ pub fn diff(old: &[Tool], new: &[Tool]) -> Comparison {
             let found = diff_tool(tool, next);
             let bump = Bump::of(found.iter().map(|change| change.impact).max());
             if bump != Bump::None {
-                versions.push(VersionCheck {
-                    tool: name.clone(),
-                    bump,
-                    old: tool.version.clone(),
-                    declared: next.version.clone(),
-                    required: bump.next(&tool.version),
-                    enough: bump.admits(&tool.version, &next.version),
-                });
+                versions.push(VersionCheck::new(name, bump, tool.version.clone(), next.version.clone()));
             }
             changes.extend(found);
         } else if let Some(to) = renamed.get(name.as_str()) {
-            let message = format!("renamed to `{}`; a name stays for as long as the tool lives", clip(to));
+            let message = format!("the tool is gone; it looks renamed to `{}`", clip(to));
             changes.push(change(name, "/name", "tool-renamed", Impact::Breaking, message));
         } else {
             changes.push(change(name, "", "tool-removed", Impact::Breaking, "the tool is gone"));
@@ -226,10 +284,9 @@ pub fn diff(old: &[Tool], new: &[Tool]) -> Comparison {
     for name in after.keys().filter(|name| !before.contains_key(*name) && !renamed.values().any(|to| to == name)) {
         changes.push(change(name, "", "tool-added", Impact::Additive, "a new tool"));
     }
-    changes.sort_by(|one, two| {
-        (&one.tool, two.impact, &one.path, one.kind).cmp(&(&two.tool, one.impact, &two.path, two.kind))
-    });
-    Comparison { bump: Bump::of(changes.iter().map(|change| change.impact).max()), changes, versions }
+    let mut comparison = Comparison { bump: Bump::None, changes, versions };
+    comparison.sort();
+    comparison
 }
 
 fn change(
@@ -261,7 +318,42 @@ fn renamed_tools<'a>(
             renamed.insert(name.as_str(), *only);
         }
     }
+    let went: Vec<&str> = before
+        .keys()
+        .map(String::as_str)
+        .filter(|name| !after.contains_key(*name) && !renamed.contains_key(name))
+        .collect();
+    let came: Vec<&str> = after
+        .keys()
+        .map(String::as_str)
+        .filter(|name| !before.contains_key(*name) && !renamed.values().any(|to| to == name))
+        .collect();
+    // Beyond this many, tools were replaced rather than renamed.
+    if went.len() * came.len() <= 400 {
+        for name in went {
+            let mut alike = came
+                .iter()
+                .filter(|to| !renamed.values().any(|taken| taken == *to))
+                .filter(|to| before.get(name).zip(after.get(**to)).is_some_and(|(old, new)| looks_renamed(old, new)));
+            if let (Some(to), None) = (alike.next(), alike.next()) {
+                renamed.insert(name, *to);
+            }
+        }
+    }
     renamed
+}
+
+/// Whether two tools are one under two names: the same arguments with other words, or the same words
+/// with other arguments. A tool that takes nothing has nothing to be known by.
+fn looks_renamed(old: &Tool, new: &Tool) -> bool {
+    let names = |tool: &Tool| -> BTreeSet<String> {
+        tool.properties().into_iter().flatten().map(|(name, _)| name.clone()).collect()
+    };
+    let (one, two) = (names(old), names(new));
+    let same_arguments = one.len() >= 2 && one == two;
+    let same_words =
+        old.description.split_whitespace().count() >= 4 && one_line(&old.description) == one_line(&new.description);
+    same_arguments || same_words
 }
 
 /// What changed about one tool.

@@ -1,28 +1,86 @@
 //! One way of saying it: schemas that mean the same are brought to the same form. Generators change
 //! their minds about the form (`allOf` around a reference, a list of types instead of alternatives),
-//! and nobody's call changes with it.
+//! and nobody's call changes with it. The rewrites of one schema are in `rewrite`.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
-use super::keywords::is_annotation;
+use super::rewrite;
+use crate::schema::resolve;
 
-/// The schema in its plain form. Left as it is where a reference points into the middle of it, which
-/// would lead elsewhere afterwards.
+/// Parts that replacing references may make of one schema.
+const MAX_PARTS: usize = 20_000;
+/// References followed into each other.
+const MAX_CHAIN: usize = 32;
+
+/// The schema in its plain form: references that do not lead back to themselves are replaced by what
+/// they lead to, and every part is rewritten.
 pub fn plain(schema: &Value) -> Value {
-    if points_inside(schema) { schema.clone() } else { tidy(schema) }
+    let mut budget = MAX_PARTS;
+    match inlined(schema, schema, &mut Vec::new(), &mut budget) {
+        Some(whole) => tidy(&whole),
+        // Too large without its references: only what no reference points into may change its form.
+        None if points_inside(schema) => schema.clone(),
+        None => tidy(schema),
+    }
 }
 
-/// Whether there may be anything to bring to another form.
-pub fn has_forms(schema: &Value) -> bool {
-    match schema {
-        Value::Object(members) => {
-            members.iter().any(|(key, value)| matches!(key.as_str(), "allOf" | "anyOf" | "oneOf") || has_forms(value))
+/// Keywords that hold data, where a `$ref` is nobody's reference.
+fn is_data(key: &str) -> bool {
+    matches!(key, "enum" | "const" | "default" | "examples" | "example")
+}
+
+/// The schema without references; `None` where that would be too large. A reference that leads back
+/// to itself stays as it is.
+fn inlined<'a>(root: &'a Value, part: &'a Value, chain: &mut Vec<&'a str>, budget: &mut usize) -> Option<Value> {
+    *budget = budget.checked_sub(1)?;
+    match part {
+        Value::Array(items) => {
+            items.iter().map(|item| inlined(root, item, chain, budget)).collect::<Option<Vec<_>>>().map(Value::Array)
         }
-        Value::Array(items) => items.iter().any(has_forms),
+        Value::Object(members) => {
+            let mut whole = Map::new();
+            for (key, member) in members {
+                let member = if is_data(key) { member.clone() } else { inlined(root, member, chain, budget)? };
+                whole.insert(key.clone(), member);
+            }
+            let Some(reference) = members.get("$ref").and_then(Value::as_str) else {
+                return Some(Value::Object(whole));
+            };
+            let target = resolve(root, reference).filter(|_| !chain.contains(&reference) && chain.len() < MAX_CHAIN);
+            let Some(target) = target else { return Some(Value::Object(whole)) };
+            if is_recursive(root, target, reference, &mut Vec::new()) {
+                return Some(Value::Object(whole));
+            }
+            chain.push(reference);
+            let target = inlined(root, target, chain, budget);
+            chain.pop();
+            whole.shift_remove("$ref");
+            Some(rewrite::both(whole, target?))
+        }
+        other => Some(other.clone()),
+    }
+}
+
+/// Whether a reference can be reached from what it leads to.
+fn is_recursive<'a>(root: &'a Value, part: &'a Value, reference: &str, seen: &mut Vec<&'a str>) -> bool {
+    match part {
+        Value::Array(items) => items.iter().any(|item| is_recursive(root, item, reference, seen)),
+        Value::Object(members) => members.iter().any(|(key, member)| match (key.as_str(), member) {
+            ("$dynamicRef" | "$recursiveRef", _) => true,
+            ("$ref", Value::String(next)) if next == reference || next == "#" => true,
+            ("$ref", Value::String(next)) if seen.contains(&next.as_str()) => false,
+            ("$ref", Value::String(next)) => {
+                seen.push(next);
+                resolve(root, next).is_some_and(|target| is_recursive(root, target, reference, seen))
+            }
+            (key, _) if is_data(key) => false,
+            _ => is_recursive(root, member, reference, seen),
+        }),
         _ => false,
     }
 }
 
+/// Whether a reference points into the middle of the schema.
 fn points_inside(schema: &Value) -> bool {
     match schema {
         Value::Object(members) => members.iter().any(|(key, value)| match (key.as_str(), value) {
@@ -39,14 +97,12 @@ fn points_inside(schema: &Value) -> bool {
 
 fn tidy(schema: &Value) -> Value {
     let Value::Object(members) = schema else { return schema.clone() };
-    let map_of_schemas =
-        |key: &str| matches!(key, "properties" | "patternProperties" | "$defs" | "definitions" | "dependentSchemas");
     let tidied = members.iter().map(|(key, value)| {
         let value = match value {
-            Value::Object(inner) if map_of_schemas(key) => {
+            Value::Object(inner) if holds_schemas_by_name(key) => {
                 inner.iter().map(|(name, schema)| (name.clone(), tidy(schema))).collect()
             }
-            Value::Array(items) if matches!(key.as_str(), "allOf" | "anyOf" | "oneOf" | "prefixItems") => {
+            Value::Array(items) if matches!(key.as_str(), "allOf" | "anyOf" | "oneOf" | "prefixItems" | "items") => {
                 items.iter().map(tidy).collect()
             }
             Value::Object(_) if holds_a_schema(key) => tidy(value),
@@ -54,16 +110,18 @@ fn tidy(schema: &Value) -> Value {
         };
         (key.clone(), value)
     });
-    let mut members: Map<String, Value> = tidied.collect();
-    exclusive(&mut members);
-    kinds(&mut members);
-    Value::Object(alone(members))
+    rewrite::all(tidied.collect())
+}
+
+fn holds_schemas_by_name(key: &str) -> bool {
+    matches!(key, "properties" | "patternProperties" | "$defs" | "definitions" | "dependentSchemas" | "dependencies")
 }
 
 fn holds_a_schema(key: &str) -> bool {
     matches!(
         key,
         "items"
+            | "additionalItems"
             | "additionalProperties"
             | "propertyNames"
             | "contains"
@@ -74,84 +132,4 @@ fn holds_a_schema(key: &str) -> bool {
             | "unevaluatedProperties"
             | "unevaluatedItems"
     )
-}
-
-/// A combinator of one schema with nothing but remarks beside it is that schema; the remarks outside
-/// are the nearer ones.
-fn alone(mut members: Map<String, Value>) -> Map<String, Value> {
-    let mut asserting = members.keys().filter(|key| !is_annotation(key));
-    let (Some(key), None) = (asserting.next().cloned(), asserting.next()) else { return members };
-    if !matches!(key.as_str(), "allOf" | "anyOf" | "oneOf") {
-        return members;
-    }
-    match members.get(&key).and_then(Value::as_array).map(Vec::as_slice) {
-        Some([Value::Object(only)]) if !only.contains_key("$id") => {
-            let mut whole = only.clone();
-            members.shift_remove(&key);
-            whole.extend(members);
-            whole
-        }
-        _ => members,
-    }
-}
-
-/// Where no value can be of two kinds at once, exactly one of the alternatives is any of them.
-fn exclusive(members: &mut Map<String, Value>) {
-    let Some(branches) = members.get("oneOf").and_then(Value::as_array) else { return };
-    if !members.contains_key("anyOf") && distinct_types(branches).is_some() {
-        let branches = members.shift_remove("oneOf").unwrap_or_default();
-        members.insert("anyOf".to_owned(), branches);
-    }
-}
-
-/// Alternatives that are told apart by their type alone are a list of types, each with the keywords
-/// that only that type heeds. Only where nothing else stands beside them: `additionalProperties` of a
-/// branch must not meet the `properties` outside it.
-fn kinds(members: &mut Map<String, Value>) {
-    if members.keys().any(|key| key != "anyOf" && !is_annotation(key)) {
-        return;
-    }
-    let Some(branches) = members.get("anyOf").and_then(Value::as_array) else { return };
-    let Some(types) = distinct_types(branches).filter(|types| types.len() > 1) else { return };
-    let own = |branch: &Value, kind: &str| {
-        branch.as_object().is_some_and(|branch| branch.keys().all(|key| key == "type" || is_heeded_by(key, kind)))
-    };
-    let mut merged = Map::new();
-    for (branch, kind) in branches.iter().zip(&types) {
-        if !own(branch, kind) {
-            return;
-        }
-        merged.extend(branch.as_object().into_iter().flatten().map(|(key, value)| (key.clone(), value.clone())));
-    }
-    merged.insert("type".to_owned(), json!(types));
-    members.shift_remove("anyOf");
-    members.extend(merged);
-}
-
-/// The type of each branch, where each names one and no two overlap.
-fn distinct_types(branches: &[Value]) -> Option<Vec<String>> {
-    let types: Vec<String> =
-        branches.iter().map(|branch| branch.get("type")?.as_str().map(str::to_owned)).collect::<Option<_>>()?;
-    let same = |one: &str, two: &str| {
-        let number = |word: &str| if word == "integer" { "number" } else { word }.to_owned();
-        number(one) == number(two)
-    };
-    let apart = (0..types.len()).all(|i| (0..i).all(|j| !same(&types[i], &types[j])));
-    (apart && types.len() <= 7).then_some(types)
-}
-
-/// Whether a keyword says something of values of this type and of no others.
-fn is_heeded_by(key: &str, kind: &str) -> bool {
-    match kind {
-        "string" => matches!(key, "minLength" | "maxLength" | "pattern" | "format"),
-        "integer" | "number" => {
-            matches!(key, "minimum" | "maximum" | "exclusiveMinimum" | "exclusiveMaximum" | "multipleOf")
-        }
-        "array" => matches!(key, "items" | "prefixItems" | "minItems" | "maxItems" | "uniqueItems"),
-        "object" => matches!(
-            key,
-            "properties" | "required" | "additionalProperties" | "propertyNames" | "minProperties" | "maxProperties"
-        ),
-        _ => false,
-    }
 }

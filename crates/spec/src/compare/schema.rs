@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use super::Impact;
 use super::keywords;
-use super::plain::{has_forms, plain};
+use super::plain::plain;
 use crate::schema::resolve;
 
 /// Steps for one pair of schemas; beyond that they are called too complex, hence breaking.
@@ -36,8 +36,12 @@ pub enum Direction {
 pub enum Effect {
     Narrows,
     Widens,
-    /// Either or both; it cannot be told.
+    /// In both directions.
     Differs,
+    /// Perhaps; only a costly proof would tell.
+    MayNarrow,
+    MayWiden,
+    Unknown,
     /// Not at all: words only.
     Says,
 }
@@ -46,7 +50,9 @@ impl Effect {
     fn impact(self, direction: Direction) -> Impact {
         match (self, direction) {
             (Effect::Says, _) => Impact::Cosmetic,
-            (Effect::Widens, Direction::Input) | (Effect::Narrows, Direction::Output) => Impact::Additive,
+            (Effect::Widens | Effect::MayWiden, Direction::Input)
+            | (Effect::Narrows | Effect::MayNarrow, Direction::Output) => Impact::Additive,
+            (Effect::Unknown | Effect::MayNarrow | Effect::MayWiden, _) => Impact::Undecided,
             _ => Impact::Breaking,
         }
     }
@@ -68,7 +74,7 @@ pub fn deltas(old: &Value, new: &Value, direction: Direction) -> Vec<Delta> {
     }
     let found = walked(old, new, direction, MAX_STEPS);
     let gravest = |deltas: &[Delta]| deltas.iter().map(|delta| delta.impact).max();
-    if gravest(&found) <= Some(Impact::Cosmetic) || !has_forms(old) && !has_forms(new) {
+    if gravest(&found) <= Some(Impact::Cosmetic) {
         return found;
     }
     // Either comparison proves what it does not tell, so the milder one is right.
@@ -77,8 +83,11 @@ pub fn deltas(old: &Value, new: &Value, direction: Direction) -> Vec<Delta> {
 }
 
 fn walked(old: &Value, new: &Value, direction: Direction, mut budget: usize) -> Vec<Delta> {
-    let roots = Roots { old, new, refs: has_reference(old) || has_reference(new) };
+    let changed = changed_references(old, new);
+    let roots = Roots { old, new, changed: &changed };
     let mut walker = Walker::new(roots, direction, &mut budget);
+    // A reference to the whole leads to the pair that is being compared.
+    walker.seen.insert(pair_of(old, new, true));
     walker.walk(old, new, true);
     walker.deltas
 }
@@ -90,8 +99,8 @@ pub static ANYTHING: Value = Value::Bool(true);
 struct Roots<'a> {
     old: &'a Value,
     new: &'a Value,
-    /// Whether any reference occurs: without one, equal texts are equal schemas.
-    refs: bool,
+    /// References that lead to something else now. Equal texts without one of them are equal schemas.
+    changed: &'a HashSet<&'a str>,
 }
 
 pub struct Walker<'a, 'b> {
@@ -146,7 +155,7 @@ impl<'a, 'b> Walker<'a, 'b> {
 
     /// Whether two schemas are the same text and mean the same.
     pub fn same(&self, old: &Value, new: &Value) -> bool {
-        old == new && (!self.roots.refs || !has_reference(old))
+        old == new && (self.roots.changed.is_empty() || !refers(old, self.roots.changed))
     }
 
     /// In which directions a pair may have moved, without telling anything: `(narrows, widens)`.
@@ -160,9 +169,9 @@ impl<'a, 'b> Walker<'a, 'b> {
             trial.depth = self.depth + 1;
             trial.strict = self.strict || strict;
             trial.walk(old, new, alone);
-            let moved = |effects: [Effect; 2]| trial.deltas.iter().any(|delta| effects.contains(&delta.effect));
-            narrows = moved([Effect::Narrows, Effect::Differs]);
-            widens = moved([Effect::Widens, Effect::Differs]);
+            let moved = |effects: [Effect; 4]| trial.deltas.iter().any(|delta| effects.contains(&delta.effect));
+            narrows = moved([Effect::Narrows, Effect::MayNarrow, Effect::Differs, Effect::Unknown]);
+            widens = moved([Effect::Widens, Effect::MayWiden, Effect::Differs, Effect::Unknown]);
         }
         (narrows, widens)
     }
@@ -175,7 +184,7 @@ impl<'a, 'b> Walker<'a, 'b> {
         }
         if *self.budget == 0 || self.depth > MAX_DEPTH {
             if self.deltas.last().is_none_or(|last| last.kind != "too-complex") {
-                self.tell("too-complex", Effect::Differs, "too complex to compare; taken for breaking");
+                self.tell("too-complex", Effect::Unknown, "too complex to compare");
             }
             return;
         }
@@ -194,7 +203,7 @@ impl<'a, 'b> Walker<'a, 'b> {
                 return self.tell("schema-closed", Effect::Narrows, "nothing is accepted any more");
             }
             (Value::Object(_) | Value::Bool(true), Value::Object(_) | Value::Bool(true)) => {}
-            _ => return self.tell("schema-changed", Effect::Differs, "this is not a schema that can be compared"),
+            _ => return self.tell("schema-changed", Effect::Unknown, "this is not a schema that can be compared"),
         }
         let reference = |schema: &'a Value| schema.get("$ref").and_then(Value::as_str);
         match (reference(old), reference(new)) {
@@ -221,7 +230,7 @@ impl<'a, 'b> Walker<'a, 'b> {
                 } else {
                     self.tell(
                         "reference-changed",
-                        Effect::Differs,
+                        Effect::Unknown,
                         "a reference with conditions beside it was added or removed",
                     );
                 }
@@ -236,15 +245,18 @@ impl<'a, 'b> Walker<'a, 'b> {
         let (Some(before), Some(after)) = (before, after) else {
             // A reference that leads nowhere on both sides means the same nothing.
             if one != two || before.is_some() != after.is_some() {
-                self.tell("reference-changed", Effect::Differs, "a reference that cannot be followed changed");
+                self.tell("reference-changed", Effect::Unknown, "a reference that cannot be followed changed");
             }
             return;
         };
-        let pair = (std::ptr::from_ref(before) as usize, std::ptr::from_ref(after) as usize, alone);
-        if self.seen.insert(pair) {
+        let pair = pair_of(before, after, alone);
+        // What is being compared with siblings beside it may be taken for the same without them.
+        let seen = self.seen.contains(&pair) || !alone && self.seen.contains(&pair_of(before, after, true));
+        if !seen {
+            self.seen.insert(pair);
             self.walk(before, after, alone);
         } else if self.strict {
-            self.tell("too-complex", Effect::Differs, "a recursive schema under a negation cannot be compared");
+            self.tell("too-complex", Effect::Unknown, "a recursive schema under a negation cannot be compared");
         }
     }
 
@@ -255,6 +267,90 @@ impl<'a, 'b> Walker<'a, 'b> {
 
     pub fn new_face(&self, schema: &'a Value) -> &'a Value {
         face(self.roots.new, schema)
+    }
+}
+
+fn pair_of(old: &Value, new: &Value, alone: bool) -> (usize, usize, bool) {
+    (std::ptr::from_ref(old) as usize, std::ptr::from_ref(new) as usize, alone)
+}
+
+/// The references that lead to something else now, directly or by way of others.
+fn changed_references<'a>(old: &'a Value, new: &'a Value) -> HashSet<&'a str> {
+    let mut all = HashSet::new();
+    references(old, &mut all);
+    references(new, &mut all);
+    // Where a dynamic reference leads depends on the way to it.
+    let dynamic = |root: &Value| has_key(root, "$dynamicRef") || has_key(root, "$recursiveRef");
+    if (dynamic(old) || dynamic(new)) && anchors(old) != anchors(new) {
+        return all;
+    }
+    let targets = |reference: &str| (resolve(old, reference), resolve(new, reference));
+    let mut changed: HashSet<&str> =
+        all.iter().copied().filter(|reference| targets(reference).0 != targets(reference).1).collect();
+    loop {
+        let more: Vec<&str> = all
+            .iter()
+            .copied()
+            .filter(|reference| !changed.contains(reference))
+            .filter(|reference| targets(reference).0.is_some_and(|target| refers(target, &changed)))
+            .collect();
+        if more.is_empty() {
+            return changed;
+        }
+        changed.extend(more);
+    }
+}
+
+fn is_reference(key: &str) -> bool {
+    matches!(key, "$ref" | "$dynamicRef" | "$recursiveRef")
+}
+
+fn references<'a>(schema: &'a Value, found: &mut HashSet<&'a str>) {
+    match schema {
+        Value::Object(members) => {
+            for (key, value) in members {
+                match value {
+                    Value::String(reference) if is_reference(key) => {
+                        found.insert(reference);
+                    }
+                    _ => references(value, found),
+                }
+            }
+        }
+        Value::Array(items) => items.iter().for_each(|item| references(item, found)),
+        _ => {}
+    }
+}
+
+fn has_key(schema: &Value, wanted: &str) -> bool {
+    match schema {
+        Value::Object(members) => members.iter().any(|(key, value)| key == wanted || has_key(value, wanted)),
+        Value::Array(items) => items.iter().any(|item| has_key(item, wanted)),
+        _ => false,
+    }
+}
+
+/// Every schema that a dynamic reference may lead to.
+fn anchors(schema: &Value) -> Vec<&Value> {
+    match schema {
+        Value::Object(members) => {
+            let own = ["$dynamicAnchor", "$recursiveAnchor"].iter().any(|key| members.contains_key(*key));
+            own.then_some(schema).into_iter().chain(members.values().flat_map(anchors)).collect()
+        }
+        Value::Array(items) => items.iter().flat_map(anchors).collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// Whether one of these references occurs.
+fn refers(schema: &Value, references: &HashSet<&str>) -> bool {
+    match schema {
+        Value::Object(members) => members.iter().any(|(key, value)| match value {
+            Value::String(reference) if is_reference(key) => references.contains(reference.as_str()),
+            _ => refers(value, references),
+        }),
+        Value::Array(items) => items.iter().any(|item| refers(item, references)),
+        _ => false,
     }
 }
 
@@ -277,15 +373,4 @@ fn count(value: &Value, limit: usize) -> usize {
         _ => {}
     }
     total
-}
-
-fn has_reference(schema: &Value) -> bool {
-    match schema {
-        Value::Object(members) => members.iter().any(|(key, value)| {
-            matches!(key.as_str(), "$ref" | "$dynamicRef" | "$recursiveRef") && value.is_string()
-                || has_reference(value)
-        }),
-        Value::Array(items) => items.iter().any(has_reference),
-        _ => false,
-    }
 }

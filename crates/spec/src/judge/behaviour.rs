@@ -1,10 +1,13 @@
 //! What a caller must be able to rely on: telling success from failure, the shape of errors, what a
 //! second call does, and what could go wrong.
 
+use std::collections::HashSet;
+
 use serde_json::Value;
 
 use super::{Bench, rules};
-use crate::model::{Idempotent, Section, ToolSpec, properties};
+use crate::model::{Idempotent, Section, ToolSpec, error_codes, properties};
+use crate::schema::clip;
 
 pub fn check(bench: &mut Bench<'_>, tool: &ToolSpec) {
     if let Some(output) = &tool.output {
@@ -14,6 +17,7 @@ pub fn check(bench: &mut Bench<'_>, tool: &ToolSpec) {
         let message = "the result is described in words only; give a table or a JSON Schema, with `status`";
         bench.tell(&rules::OUTPUT_UNDESCRIBED, tool.places.near(Section::Output), message);
     }
+    errors(bench, tool);
     idempotency(bench, tool);
     security(bench, tool);
 }
@@ -49,6 +53,14 @@ fn status(bench: &mut Bench<'_>, tool: &ToolSpec, output: &Value) {
     };
     let span = tool.places.output.place("/properties/status").unwrap_or(near);
     let words = status_words(status);
+    let is_free = status.get("enum").is_none()
+        && status.get("const").is_none()
+        && status.get("type").is_some_and(|kind| kind == "string");
+    if is_free && words.len() > 1 {
+        let message =
+            format!("`status` is any string, and its description lists {}; make them an enum", words.join(", "));
+        bench.tell(&rules::STATUS_VALUES, span, message);
+    }
     if !words.is_empty() && !words.iter().any(|word| is_failure(word)) {
         let message = format!("`status` names no value for failure, only {}", words.join(", "));
         bench.tell(&rules::OUTPUT_STATUS, span, message);
@@ -69,7 +81,38 @@ fn status_words(status: &Value) -> Vec<String> {
     quoted.map(|word| word.trim().to_owned()).filter(|word| !word.is_empty()).collect()
 }
 
+/// Whether the section on errors says anything a caller could act on.
+fn errors(bench: &mut Bench<'_>, tool: &ToolSpec) {
+    let Some(place) = tool.places.section(Section::Errors).filter(|place| place.is_filled) else { return };
+    let codes = error_codes(&tool.errors);
+    let mut seen = HashSet::new();
+    for code in codes.iter().filter(|code| !seen.insert(code.as_str())) {
+        bench.tell(&rules::ERROR_REPEATED, place.words, format!("the error `{}` is described twice", clip(code)));
+    }
+    let words = tool.errors.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).count();
+    let typed = tool
+        .output
+        .as_ref()
+        .and_then(|output| field(output, "error_type"))
+        .is_some_and(|kind| kind.get("enum").is_some());
+    let says_why = ["because", "cannot fail", "never fails", "no error", "pure"]
+        .iter()
+        .any(|why| tool.errors.to_lowercase().contains(why))
+        && words >= 5;
+    let mentions_code = tool.errors.contains('`') || tool.errors.contains('"');
+    // A sentence that names no code and explains nothing is no help; a long text may describe errors in prose.
+    if codes.is_empty() && !typed && !says_why && (words < 8 || !mentions_code && words < 15) {
+        let message =
+            "no error is named; list the codes a caller may see, each with its cause, or say why nothing can fail";
+        bench.tell(&rules::ERRORS_UNSTATED, place.words, message);
+    }
+}
+
 fn error_shape(bench: &mut Bench<'_>, tool: &ToolSpec, output: &Value) {
+    // A missing section is told once.
+    if tool.places.section(Section::Errors).is_none() {
+        return;
+    }
     let nested = field(output, "error").and_then(properties);
     let prose = [&tool.errors, &tool.output_notes, &bench.document.intro];
     let has = |name: &str| {
@@ -99,6 +142,16 @@ fn idempotency(bench: &mut Bench<'_>, tool: &ToolSpec) {
         bench.tell(&rules::IDEMPOTENCY_UNSTATED, near, message);
         return;
     };
+    let explained = explanation(&tool.idempotency).len();
+    if explained < 3 && answer == Idempotent::Sometimes {
+        let message = "the answer is evasive; say on what it depends, and what a second call does in each case";
+        bench.tell(&rules::IDEMPOTENCY_UNSTATED, near, message);
+        return;
+    }
+    if explained < 3 && tool.hints.read_only != Some(true) {
+        let message = "the answer is not explained; say what a second call with the same arguments does";
+        bench.tell(&rules::IDEMPOTENCY_UNEXPLAINED, near, message);
+    }
     let conflict = match (answer, tool.hints.idempotent, tool.hints.read_only) {
         (Idempotent::Yes, Some(false), _) => Some("the section says Yes, the hints say `idempotentHint=false`"),
         (Idempotent::No, Some(true), _) => Some("the section says No, the hints say `idempotentHint=true`"),
@@ -110,6 +163,47 @@ fn idempotency(bench: &mut Bench<'_>, tool: &ToolSpec) {
     if let Some(message) = conflict {
         bench.tell(&rules::IDEMPOTENCY_CONFLICT, near, message);
     }
+}
+
+/// The words that explain the answer, without the answer itself and references to elsewhere.
+fn explanation(text: &str) -> Vec<String> {
+    const ANSWERS: &[&str] = &[
+        "idempotent",
+        "idempotency",
+        "explanation",
+        "yes",
+        "no",
+        "not",
+        "partially",
+        "partly",
+        "depends",
+        "conditionally",
+        "sometimes",
+        "it",
+        "is",
+        "this",
+        "tool",
+        "the",
+        "see",
+        "code",
+        "and",
+        "on",
+        "a",
+        "documentation",
+        "docs",
+        "of",
+        "course",
+        "generally",
+        "usually",
+        "maybe",
+        "varies",
+        "n",
+        "tbd",
+        "here",
+    ];
+    let plain = text.replace("see the code", " ").to_lowercase();
+    let words = plain.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+    words.filter(|word| !ANSWERS.contains(word)).map(str::to_owned).collect()
 }
 
 /// Hints that contradict each other or the name.
@@ -177,6 +271,53 @@ const TOUCHES: &[(&str, &[&str])] = &[
     ),
 ];
 
+/// Whether a text consists of phrases that fit every tool and protect none.
+fn is_empty_words(text: &str) -> bool {
+    const PHRASES: &[&str] = &[
+        "standard security practices apply",
+        "follow security best practices",
+        "security best practices",
+        "best practices should be followed",
+        "best practices",
+        "use with caution",
+        "use with care",
+        "be careful",
+        "should be used responsibly",
+        "ensure proper permissions",
+        "ensure proper access control",
+        "validate all inputs",
+        "validate inputs",
+        "validate input",
+        "input validation",
+        "inputs are validated",
+        "sanitize inputs",
+        "handle sensitive data with care",
+        "handle data securely",
+        "as appropriate",
+        "as needed",
+        "where applicable",
+        "no known security issues",
+        "no special considerations",
+        "no specific security considerations",
+        "security is important",
+        "take appropriate measures",
+        "appropriate security measures",
+        "this tool is safe",
+        "the tool is secure",
+        "is safe to use",
+        "data is handled securely",
+        "use at your own risk",
+    ];
+    let mut plain: String = text.to_lowercase().chars().map(|c| if c.is_alphanumeric() { c } else { ' ' }).collect();
+    plain = plain.split_whitespace().collect::<Vec<_>>().join(" ");
+    let before = plain.len();
+    for phrase in PHRASES {
+        plain = plain.replace(phrase, " ");
+    }
+    let left = plain.split_whitespace().filter(|word| word.len() > 3).count();
+    plain.len() < before && left < 5
+}
+
 fn security(bench: &mut Bench<'_>, tool: &ToolSpec) {
     let Some(place) = tool.places.section(Section::Security).filter(|place| place.is_filled) else { return };
     let said: Vec<&str> =
@@ -189,7 +330,7 @@ fn security(bench: &mut Bench<'_>, tool: &ToolSpec) {
             || plain.starts_with("not applicable")
     };
     // A sentence that protects anything names it; below eight words nobody has.
-    if !dismissed && said.len() >= 8 {
+    if !dismissed && said.len() >= 8 && !is_empty_words(&tool.security) {
         return;
     }
     let names = tool.parameters().map(|(name, _)| name.as_str());

@@ -9,10 +9,12 @@ mod advice;
 mod behaviour;
 mod examples;
 mod fix;
+mod hidden;
 mod names;
 mod placeholders;
 pub(crate) mod rules;
 mod schemas;
+mod shapes;
 mod structure;
 mod tables;
 mod words;
@@ -174,6 +176,7 @@ impl<'a> Bench<'a> {
         }
         names::check(self, tool);
         schemas::parameters(self, tool);
+        shapes::check(self, tool);
         words::check(self, tool);
         behaviour::hints(self, tool);
         advice::check(self, tool);

@@ -286,6 +286,98 @@ with "max_lines": {"type": "integer"}"#,
             bad: r#"| `n` | `integer` | — | `3` |"#,
             good: r#"| `n` | `integer` | How many files were read. | `3` |"#,
         }
+        FIELD_EXAMPLE {
+            severity: Advice, fixable: false,
+            title: "Every field of the result has an example value",
+            why: "One value says more about a result than its type.",
+            bad: r#"| `text` | `string` | The lines of the file. | — |"#,
+            good: r#"| `text` | `string` | The lines of the file. | `"import os"` |"#,
+        }
+        ARRAY_ITEMS {
+            severity: Warning, fixable: false,
+            title: "An array says what it holds",
+            why: "Without `items` a caller has to guess, and anything is accepted.",
+            bad: r#""tags": {"type": "array"}"#,
+            good: r#""tags": {"type": "array", "items": {"type": "string"}}"#,
+        }
+        OBJECT_MEMBERS {
+            severity: Warning, fixable: false,
+            title: "An object says what it holds",
+            why: "Without `properties` a caller has to guess. A map has `additionalProperties` with a schema.",
+            bad: r#""options": {"type": "object"}"#,
+            good: r#""options": {"type": "object", "properties": {"depth": {"type": "integer", "description": "How deep."}}}"#,
+        }
+        NESTED_DESCRIPTION {
+            severity: Advice, fixable: false,
+            title: "Members of objects inside a schema are described",
+            why: "What a caller has to fill in or read is described at every depth, not only at the first.",
+            bad: r#""range": {"type": "object", "properties": {"from": {"type": "integer"}}}"#,
+            good: r#""range": {"type": "object", "properties": {"from": {"type": "integer", "description": "First line."}}}"#,
+        }
+        SCHEMA_MISSING {
+            severity: Advice, fixable: false,
+            title: "A JSON Schema stands beside the tables",
+            why: "A table has no room for ranges, patterns and nested objects; programs check by the schema. `sinew spec render` writes it.",
+            bad: r#"### 3. Input Schema (Parameters)
+
+| Parameter Name | Type | Required | Description | Example Value |"#,
+            good: r#"### 3. Input Schema (Parameters)
+
+| Parameter Name | Type | Required | Description | Example Value |
+
+**JSON Schema:** followed by a block of JSON"#,
+        }
+        EXAMPLE_TYPE {
+            severity: Warning, fixable: false,
+            title: "The example value in a table is of the type beside it",
+            why: "A caller copies the example.",
+            bad: r#"| `max_lines` | `integer` | No | At most this many lines. | `"ten"` |"#,
+            good: r#"| `max_lines` | `integer` | No | At most this many lines. | `10` |"#,
+        }
+        STATUS_VALUES {
+            severity: Advice, fixable: false,
+            title: "The values of `status` are an enum",
+            why: "Values that only the description lists cannot be checked.",
+            bad: r#"| `status` | `string` | "success" or "failure". | `"success"` |"#,
+            good: r#"| `status` | `enum["success", "failure"]` | Whether it worked. | `"success"` |"#,
+        }
+        ERRORS_UNSTATED {
+            severity: Warning, fixable: false,
+            title: "Error handling names the errors",
+            why: "A caller that can tell errors apart can act on them. Where nothing can fail, say why.",
+            bad: r#"### 5. Error Handling
+
+None."#,
+            good: r#"### 5. Error Handling
+
+- `FileNotFound`: there is no such file below the workspace."#,
+        }
+        ERROR_REPEATED {
+            severity: Warning, fixable: false,
+            title: "Every error code is described once",
+            why: "Of two descriptions of one code one is out of date.",
+            bad: r#"- `FileNotFound`: no such file.
+- `FileNotFound`: the folder is empty."#,
+            good: r#"- `FileNotFound`: no such file.
+- `FolderEmpty`: the folder is empty."#,
+        }
+        IDEMPOTENCY_UNEXPLAINED {
+            severity: Advice, fixable: false,
+            title: "Idempotency is explained",
+            why: "What happens on a second call with the same arguments: the same effect, a second effect, or an error.",
+            bad: r#"- **Idempotent**: No"#,
+            good: r#"- **Idempotent**: No
+- **Explanation**: every call appends a line."#,
+        }
+        TITLE_MISSING {
+            severity: Warning, fixable: false,
+            title: "The document has a title",
+            why: "Readers, tables of contents and rendered pages name the document by it.",
+            bad: r#"## Tool: `read_file`"#,
+            good: r#"# Files - MCP Tool Specification
+
+## Tool: `read_file`"#,
+        }
         OUTPUT_UNDESCRIBED {
             severity: Warning, fixable: false,
             title: "The result is described for programs",

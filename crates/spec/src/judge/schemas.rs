@@ -88,32 +88,62 @@ pub fn slips(bench: &mut Bench<'_>, rule: &'static Rule, slips: &[Slip]) {
 }
 
 pub fn parameters(bench: &mut Bench<'_>, tool: &ToolSpec) {
-    let markdown = bench.is_markdown();
-    let places = tool.places.input.members();
     let near = tool.places.near(Section::Input);
-    for (name, property) in tool.parameters() {
-        let span = places.get(name.as_str()).copied().unwrap_or(near);
-        let shown = clip(name);
-        if !described(property) {
-            let message =
-                format!("the parameter `{shown}` has no description; say what it means, its unit and what is allowed");
-            bench.tell(&rules::PARAMETER_DESCRIPTION, span, message);
-        }
-        if markdown && crate::print::example(property).is_none() {
-            bench.tell(&rules::PARAMETER_EXAMPLE, span, format!("the parameter `{shown}` has no example value"));
-        }
-    }
-    if !markdown {
+    let input = Listed { side: &tool.places.input, near, noun: "parameter", members: tool.parameters().collect() };
+    input.tell(
+        bench,
+        &rules::PARAMETER_DESCRIPTION,
+        described,
+        "description; say what it means, its unit and what is allowed",
+    );
+    if !bench.is_markdown() {
         return;
     }
-    let places = tool.places.output.members();
+    input.tell(bench, &rules::PARAMETER_EXAMPLE, has_example, "example value");
     let near = tool.places.near(Section::Output);
-    for (name, property) in tool.fields() {
-        if !described(property) {
-            let span = places.get(name.as_str()).copied().unwrap_or(near);
-            bench.tell(&rules::FIELD_DESCRIPTION, span, format!("the field `{}` has no description", clip(name)));
-        }
+    let output = Listed { side: &tool.places.output, near, noun: "field", members: tool.fields().collect() };
+    output.tell(bench, &rules::FIELD_DESCRIPTION, described, "description");
+    output.tell(bench, &rules::FIELD_EXAMPLE, has_example, "example value");
+    let places = &tool.places;
+    let tabled = places.input.table.is_some() || places.output.table.is_some();
+    if tabled && places.input.schema.is_none() && places.output.schema.is_none() {
+        let message = "neither the input nor the output has a JSON Schema beside its table";
+        bench.tell(&rules::SCHEMA_MISSING, places.near(Section::Input), message);
     }
+}
+
+/// The parameters of a tool or the fields of its result.
+struct Listed<'a> {
+    side: &'a Side,
+    near: Span,
+    noun: &'static str,
+    members: Vec<(&'a String, &'a Value)>,
+}
+
+impl Listed<'_> {
+    /// One finding for one cause: where more than a few members lack the same, they are named together.
+    fn tell(&self, bench: &mut Bench<'_>, rule: &'static Rule, has: fn(&Value) -> bool, what: &str) {
+        const APART: usize = 3;
+        let places = self.side.members();
+        let without: Vec<&str> =
+            self.members.iter().filter(|(_, schema)| !has(schema)).map(|(name, _)| name.as_str()).collect();
+        let span = |name: &str| places.get(name).copied().unwrap_or(self.near);
+        let noun = self.noun;
+        if without.len() <= APART {
+            for name in without {
+                bench.tell(rule, span(name), format!("the {noun} `{}` has no {what}", clip(name)));
+            }
+            return;
+        }
+        let shown: Vec<String> = without.iter().take(5).map(|name| format!("`{}`", clip(name))).collect();
+        let more = if without.len() > 5 { format!(" and {} more", without.len() - 5) } else { String::new() };
+        let message = format!("{} {noun}s have no {what}: {}{more}", without.len(), shown.join(", "));
+        bench.tell(rule, span(without[0]), message);
+    }
+}
+
+fn has_example(property: &Value) -> bool {
+    crate::print::example(property).is_some()
 }
 
 fn described(property: &Value) -> bool {

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use super::{Bench, placeholders, rules};
+use super::{Bench, hidden, placeholders, rules};
 use crate::model::{Section, ToolSpec};
 use sinew_tool::finding::{Edit, Span};
 
@@ -14,8 +14,12 @@ pub fn document(bench: &mut Bench<'_>) {
                        or say that the module exposes no MCP tools";
         bench.tell(&rules::NO_TOOLS, Span::default(), message);
     }
+    if bench.is_markdown() && !document.tools.is_empty() && document.title.as_deref().is_none_or(str::is_empty) {
+        let message = "the document has no title; begin it with `# NAME - MCP Tool Specification`";
+        bench.tell(&rules::TITLE_MISSING, Span::default(), message);
+    }
     line_endings(bench);
-    hidden_text(bench);
+    hidden::check(bench);
 }
 
 fn line_endings(bench: &mut Bench<'_>) {
@@ -32,24 +36,6 @@ fn line_endings(bench: &mut Bench<'_>) {
     let whole = Span::new(0, text.len());
     let message = format!("line endings are mixed ({plain} LF, {windows} CRLF, {lone} CR); most are {kind}");
     bench.tell_fixable(&rules::LINE_ENDINGS, Span::at(first), message, Some(Edit { span: whole, replacement: even }));
-}
-
-/// Characters that show nothing and change what a person sees: right-to-left letters are welcome,
-/// invisible commands to reverse text are not.
-fn hidden_text(bench: &mut Bench<'_>) {
-    let hides = |c: char| matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{200b}' | '\u{2060}' | '\u{feff}' | '\u{e0000}'..='\u{e007f}');
-    let text = bench.text();
-    if text.is_ascii() {
-        return;
-    }
-    for (at, character) in text.char_indices().filter(|(_, character)| hides(*character)).take(20) {
-        let span = Span::new(at, at + character.len_utf8());
-        let message = format!(
-            "the invisible character U+{:04X} hides or reorders text; a reader sees something else than a model",
-            character as u32
-        );
-        bench.tell(&rules::HIDDEN_TEXT, span, message);
-    }
 }
 
 pub fn sections(bench: &mut Bench<'_>, tool: &ToolSpec) {

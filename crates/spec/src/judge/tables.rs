@@ -138,6 +138,14 @@ fn agreement(bench: &mut Bench<'_>, side: &Side, table: &Table, schema: &Value, 
             let message = format!("`{shown}` is {} in the table and {} in the JSON Schema", words(one), words(two));
             bench.tell(&rules::TABLE_SCHEMA, cell.span, message);
         }
+        let written =
+            side.schema.as_ref().and_then(|node| node.get("properties")?.get(name)?.get("description")?.as_str());
+        if let (Some(words), Some(cell)) = (written, &row.description)
+            && cell.said().is_some_and(|said| super::shapes::contradict(said, words))
+        {
+            let message = format!("table and JSON Schema describe `{shown}` differently");
+            bench.tell(&rules::TABLE_SCHEMA, cell.span, message);
+        }
         let clear = matches!(row.required(), Required::Yes | Required::No);
         let differs = table_required.contains(name.as_str()) != schema_required.contains(name.as_str());
         if section == Section::Input && clear && differs {

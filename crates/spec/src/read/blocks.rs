@@ -123,6 +123,10 @@ fn leaves(text: &str, lines: &[Span]) -> Vec<Leaf> {
             Event::End(TagEnd::List(_) | TagEnd::Item) => containers -= 1,
             Event::Start(Tag::Heading { level, .. }) if containers == 0 => {
                 let (first, last) = whole();
+                // The line that divides a table from what follows does not underline its last row.
+                if lines[first..last].iter().any(|line| is_delimiter(line.of(text))) {
+                    continue;
+                }
                 heading = Some((leaves.len(), Span::at(usize::MAX)));
                 let text = Span::at(lines[first].end);
                 leaves.push(Leaf {
@@ -398,6 +402,7 @@ mod tests {
         assert_eq!(shape("Title\n=====\n\nTool: `x`\n---------\ntext"), "h1(Title); h2(Tool: `x`);p1");
         assert_eq!(shape("<pre>\n# no heading\n\n## none\n</pre>\n# A"), "html;h1(A)");
         assert_eq!(shape("- item\n\n  # in the item\n\n# B"), "p1; p1; h1(B)");
+        assert_eq!(shape("| a | b |\n|---|---|\n| 1 |\n---\ntext"), "t3; p1");
         assert_eq!(shape("> # quoted\n\n# C"), "p1; h1(C)");
     }
 

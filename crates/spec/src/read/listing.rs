@@ -1,7 +1,9 @@
 //! The JSON forms: a `tools/list` answer, a manifest, an array of tools, a single tool.
 
+use serde_json::{Map, Value};
 use sinew_tool::{Manifest, Tool};
 
+use super::names::FURTHER;
 use super::places::Places;
 use super::{Document, Format, Problem};
 use crate::json::{self, Kind, Node};
@@ -80,7 +82,36 @@ fn spec(tool: &Tool, entry: &Node) -> ToolSpec {
     places.input.schema = schema.cloned();
     places.output.schema = entry.get("outputSchema").cloned();
     spec.places = places;
+    spec.unknown = unknown(&entry.to_value());
+    if !spec.unknown.is_empty() {
+        let body = serde_json::to_string_pretty(&spec.unknown).unwrap_or_default();
+        spec.extra.push((FURTHER.to_owned(), format!("```json\n{body}\n```")));
+    }
     spec
+}
+
+/// What an entry says and no section holds.
+fn unknown(entry: &Value) -> Map<String, Value> {
+    const KNOWN: &[&str] = &[
+        "name",
+        "title",
+        "description",
+        "inputSchema",
+        "parameters",
+        "outputSchema",
+        "version",
+        "annotations",
+        "_meta",
+    ];
+    const HINTS: &[&str] = &["readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint", "audience"];
+    let members = |key: &str| entry.get(key).and_then(Value::as_object).into_iter().flatten();
+    let own = entry.as_object().into_iter().flatten().filter(|(key, _)| !KNOWN.contains(&key.as_str()));
+    let own = own.map(|(key, value)| (key.clone(), value.clone()));
+    let hints = members("annotations").filter(|(key, _)| !HINTS.contains(&key.as_str()));
+    let meta = members("_meta").filter(|(key, _)| *key != sinew_tool::tool::VERSION_KEY);
+    own.chain(hints.map(|(key, value)| (format!("annotations.{key}"), value.clone())))
+        .chain(meta.map(|(key, value)| (format!("_meta.{key}"), value.clone())))
+        .collect()
 }
 
 #[cfg(test)]

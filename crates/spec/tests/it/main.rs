@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a failed expectation ends a test")]
 
+mod changes;
 mod compare;
 mod corpus;
 mod hostile;

@@ -18,6 +18,39 @@ const BREAKS: &[(&str, &str, &str)] = &[
     ("unfilled", "Returns the text of one file", "[Brief description of what the tool does] {{What it holds.}}"),
     ("no-tools", "## Tool: `files.read_text`", "## Reading"),
     ("tool-unread", "Tools that", "## `list_files`\n\nLists them.\n\nTools that"),
+    ("field-example", "`\"import os\"`", "—"),
+    (
+        "array-items",
+        "    \"max_lines\": {",
+        "    \"tags\": {\"type\": \"array\", \"description\": \"x\"},\n    \"max_lines\": {",
+    ),
+    (
+        "object-members",
+        "    \"max_lines\": {",
+        "    \"tags\": {\"type\": \"object\", \"description\": \"x\"},\n    \"max_lines\": {",
+    ),
+    (
+        "nested-description",
+        "    \"max_lines\": {",
+        "    \"tags\": {\"type\": \"object\", \"properties\": {\"a\": {\"type\": \"string\"}}},\n    \"max_lines\": {",
+    ),
+    ("example-type", "| `100` |", "| `\"ten\"` |"),
+    (
+        "status-values",
+        "`enum[\"success\", \"failure\"]` | Whether the file was read.",
+        "`string` | \"success\" or \"failure\".",
+    ),
+    ("error-repeated", "`ValidationError`: ", "`FileNotFound`: "),
+    ("title-missing", "# ", "Title "),
+    (
+        "table-schema",
+        "The file to read, relative to the workspace. | `\"src",
+        "Colour that the lamps should show. | `\"src",
+    ),
+    ("hidden-text", "Tools that", "Tools&#8203;that"),
+    ("hidden-text", "\"The file to read", "\"The \\u2060file to read"),
+    ("idempotency-unstated", "Yes\n- **Explanation**: reading changes nothing.", "Depends, see the code."),
+    ("idempotency-unstated", "Yes\n- **Explanation**: reading changes nothing.", "Yes and no."),
     ("not-text", "Tools that", "Tools\0that"),
     ("unclosed", "Tools that", "~~~text\nTools that"),
     ("line-endings", "Tools that", "Tools\r\nthat"),
@@ -109,6 +142,21 @@ fn rules_that_need_more_than_one_change_speak_too() {
 
     let at = GOOD.find("- Paths are").unwrap();
     assert!(found(&format!("{}- Validate.\n", &GOOD[..at])).contains("security-boilerplate"));
+    let empty = "- Validate all inputs. Follow security best practices. Use with caution, as needed.\n";
+    assert_eq!(found(&format!("{}{empty}", &GOOD[..at])), BTreeSet::from(["security-boilerplate"]));
+
+    let errors = GOOD.find("- `FileNotFound`").unwrap()..GOOD.find("### 6.").unwrap();
+    let silent = format!("{}None.\n\n{}", &GOOD[..errors.start], &GOOD[errors.end..]);
+    assert_eq!(found(&silent), BTreeSet::from(["errors-unstated"]));
+
+    let schema = GOOD.find("**JSON Schema:**").unwrap()..GOOD.find("### 4.").unwrap();
+    let bare = format!("{}{}", &GOOD[..schema.start], &GOOD[schema.end..]);
+    assert!(found(&bare).contains("schema-missing"));
+
+    let brief = GOOD
+        .replace("\n- **Explanation**: reading changes nothing.", "")
+        .replace("`readOnlyHint=true`", "`openWorldHint=false`");
+    assert_eq!(found(&brief), BTreeSet::from(["idempotency-unexplained"]));
 
     let long = GOOD.replace("Returns the text", &format!("{} Returns the text", "Background. ".repeat(200)));
     assert_eq!(found(&long), BTreeSet::from(["description-long"]));
@@ -133,6 +181,9 @@ fn every_rule_is_tried() {
         "name-duplicate",
         "output-schema-invalid",
         "security-boilerplate",
+        "errors-unstated",
+        "schema-missing",
+        "idempotency-unexplained",
         "description-long",
         "split-tool",
         "too-large",

@@ -33,11 +33,18 @@ pub enum SpecVerb {
         #[arg(short = 'o', long = "out", value_name = "FILE")]
         out: Option<PathBuf>,
     },
-    /// Tell what changed, and which version that needs
+    /// Compare two versions of specifications or tool lists
+    #[command(after_help = DIFF_EXITS)]
     Diff(Diff),
     /// Write down the tools of a repository as agreed, or check them against that
     Lock(Lock),
 }
+
+const DIFF_EXITS: &str = "\
+Exit codes:
+  0  nothing that may break callers, or the versions announce it
+  1  a breaking or undecided change that no version announces
+  2  the documents could not be compared";
 
 #[derive(Args, Debug)]
 pub struct Lint {
@@ -126,8 +133,20 @@ pub struct Diff {
     #[arg(long, value_name = "VERSION", requires = "old_version")]
     pub new_version: Option<String>,
 
+    /// Exit 0 even with changes of this class that no version announces
+    #[arg(long, value_enum, value_name = "CLASS")]
+    pub allow: Option<Allow>,
+
     #[command(flatten)]
     pub reach: Reach,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Allow {
+    /// Changes of which only a costly proof would tell what they do
+    Undecided,
+    /// Those, and changes that break callers
+    Breaking,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

@@ -6,7 +6,7 @@ use serde_json::json;
 use sinew_spec::compare::{self, Comparison, Impact};
 use sinew_tool::Version;
 
-use super::args::{Diff, DiffFormat};
+use super::args::{Allow, Diff, DiffFormat};
 use super::source::Source;
 use crate::failure::{Failure, Kind};
 use crate::show::{Ink, Show, clean, print, print_json};
@@ -14,7 +14,7 @@ use crate::show::{Ink, Show, clean, print, print_json};
 pub async fn run(args: Diff, show: Show) -> Result<(), Failure> {
     let old = Source::named(&args.old, &args.reach).await?.readable()?;
     let new = Source::named(&args.new, &args.reach).await?.readable()?;
-    let comparison = compare::diff(&old.document.to_tools(), &new.document.to_tools());
+    let comparison = compare::diff_documents(&old.document, &new.document);
     let package = match (&args.old_version, &args.new_version) {
         (Some(old), Some(new)) => Some(Package::check(&comparison, version(old)?, version(new)?)),
         _ => None,
@@ -40,8 +40,15 @@ pub async fn run(args: Diff, show: Show) -> Result<(), Failure> {
         }
         DiffFormat::Text => print(&people(&comparison, package.as_ref(), show)),
     }
-    let too_small = comparison.too_small().next().is_some() || package.is_some_and(|package| !package.enough);
-    if too_small { Err(Failure::told(Kind::Unwell)) } else { Ok(()) }
+    let allowed = |impact: Impact| match args.allow {
+        None => !impact.may_break(),
+        Some(Allow::Undecided) => impact <= Impact::Undecided,
+        Some(Allow::Breaking) => true,
+    };
+    // The package's version announces whatever is in it.
+    let announced = package.is_some_and(|package| package.enough);
+    let fails = !announced && comparison.unannounced().any(|change| !allowed(change.impact));
+    if fails { Err(Failure::told(Kind::Unwell)) } else { Ok(()) }
 }
 
 /// The version of all the tools together.
@@ -65,7 +72,7 @@ impl Package {
 }
 
 fn version(text: &str) -> Result<Version, Failure> {
-    let wrong = || Failure::new(Kind::Usage, format!("`{text}` is no semantic version; write it as 1.2.3"));
+    let wrong = || Failure::new(Kind::Usage, format!("`{text}` is not a semantic version; write it as 1.2.3"));
     Version::parse(text.trim_start_matches('v')).map_err(|_| wrong())
 }
 
@@ -106,10 +113,11 @@ pub fn changes(changes: &[compare::Change], show: Show) -> String {
         }
         let ink = match change.impact {
             Impact::Breaking => Ink::Bad,
+            Impact::Undecided => Ink::Warn,
             Impact::Additive => Ink::Good,
             Impact::Cosmetic => Ink::Dim,
         };
-        let word = format!("{:<8}", change.impact.word());
+        let word = format!("{:<9}", change.impact.word());
         let path = if change.path.is_empty() { String::new() } else { format!("{}: ", clean(&change.path)) };
         let _ = writeln!(page, "  {}  {path}{}", show.paint(ink, &word), clean(&change.message));
     }

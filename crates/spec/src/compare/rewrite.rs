@@ -1,0 +1,633 @@
+//! Rewrites of one schema whose parts are in plain form already. Each keeps exactly the values that
+//! were accepted before.
+
+use std::collections::HashSet;
+
+use serde_json::{Map, Number, Value, json};
+use sinew_tool::Digest;
+
+use super::keywords::{allowed, is_annotation, kind_of, kinds as kinds_of, order};
+
+type Members = Map<String, Value>;
+
+/// All rewrites, until nothing changes: one makes room for another.
+pub fn all(mut members: Members) -> Value {
+    for _ in 0..4 {
+        let before = members.clone();
+        members = match once(members) {
+            Value::Object(members) => members,
+            other => return other,
+        };
+        if members == before {
+            break;
+        }
+    }
+    Value::Object(members)
+}
+
+fn once(mut members: Members) -> Value {
+    tuples(&mut members);
+    dependencies(&mut members);
+    idle(&mut members);
+    unevaluated(&mut members);
+    integers(&mut members);
+    if negation(&mut members) {
+        return Value::Bool(false);
+    }
+    all_of(&mut members);
+    alternatives(&mut members);
+    choices(&mut members);
+    exclusive(&mut members);
+    kinds(&mut members);
+    let members = alone(members);
+    if is_never(&members) { Value::Bool(false) } else { Value::Object(members) }
+}
+
+fn is_true(schema: &Value) -> bool {
+    match schema {
+        Value::Bool(open) => *open,
+        Value::Object(members) => members.keys().all(|key| is_annotation(key)),
+        _ => false,
+    }
+}
+
+/// Two schemas of which both must hold.
+pub fn both(members: Members, other: Value) -> Value {
+    if members.keys().all(|key| is_annotation(key))
+        && let Value::Object(mut whole) = other
+    {
+        // The remarks beside a reference are nearer than those of what it leads to.
+        whole.extend(members);
+        return Value::Object(whole);
+    }
+    let mut members = members;
+    let list = members.entry("allOf").or_insert_with(|| json!([]));
+    if let Some(list) = list.as_array_mut() {
+        list.push(other);
+    }
+    Value::Object(members)
+}
+
+/// `items` as a list, of older drafts, is `prefixItems`; what followed it is `items`.
+fn tuples(members: &mut Members) {
+    if members.get("items").is_some_and(Value::is_array) && !members.contains_key("prefixItems") {
+        let items = members.shift_remove("items").unwrap_or_default();
+        members.insert("prefixItems".to_owned(), items);
+        if let Some(rest) = members.shift_remove("additionalItems") {
+            members.insert("items".to_owned(), rest);
+        }
+    } else if !members.get("items").is_some_and(Value::is_array) {
+        // Beside one schema for all items it says nothing.
+        members.shift_remove("additionalItems");
+    }
+    if members.get("items").is_some_and(is_true) {
+        members.shift_remove("items");
+    }
+    if members.get("prefixItems").and_then(Value::as_array).is_some_and(Vec::is_empty) {
+        members.shift_remove("prefixItems");
+    }
+}
+
+/// `dependencies` by what its members are, and a dependent schema that only requires as `dependentRequired`.
+fn dependencies(members: &mut Members) {
+    let mut required = take_map(members, "dependentRequired");
+    let mut schemas = take_map(members, "dependentSchemas");
+    for (name, value) in take_map(members, "dependencies") {
+        let into = if value.is_array() { &mut required } else { &mut schemas };
+        if into.contains_key(&name) {
+            // Stated twice: leave the older spelling alone.
+            members.entry("dependencies").or_insert_with(|| json!({}))[&name] = value;
+        } else {
+            into.insert(name, value);
+        }
+    }
+    let names: Vec<String> = schemas.keys().cloned().collect();
+    for name in names {
+        let only = schemas[&name].as_object().filter(|inner| inner.len() == 1).and_then(|inner| inner.get("required"));
+        if let Some(list) = only.cloned().filter(|_| !required.contains_key(&name)) {
+            schemas.shift_remove(&name);
+            required.insert(name, list);
+        } else if is_true(&schemas[&name]) {
+            schemas.shift_remove(&name);
+        }
+    }
+    required.retain(|_, list| list.as_array().is_none_or(|list| !list.is_empty()));
+    for (key, map) in [("dependentRequired", required), ("dependentSchemas", schemas)] {
+        if !map.is_empty() {
+            members.insert(key.to_owned(), Value::Object(map));
+        }
+    }
+}
+
+fn take_map(members: &mut Members, key: &str) -> Members {
+    match members.get(key) {
+        Some(Value::Object(_)) => match members.shift_remove(key) {
+            Some(Value::Object(map)) => map,
+            _ => Map::new(),
+        },
+        _ => Map::new(),
+    }
+}
+
+/// Keywords that say nothing as they stand.
+fn idle(members: &mut Members) {
+    let conditional = members.contains_key("if");
+    if !conditional {
+        members.shift_remove("then");
+        members.shift_remove("else");
+    }
+    for key in ["then", "else"] {
+        if members.get(key).is_some_and(is_true) {
+            members.shift_remove(key);
+        }
+    }
+    // What `if` evaluates counts where `unevaluated…` asks.
+    let asks = members.keys().any(|key| key.starts_with("unevaluated"));
+    if conditional && !asks && !members.contains_key("then") && !members.contains_key("else") {
+        members.shift_remove("if");
+    }
+    let is = |members: &Members, key: &str, number: u64| members.get(key).and_then(Value::as_u64) == Some(number);
+    if !members.contains_key("contains") {
+        members.shift_remove("minContains");
+        members.shift_remove("maxContains");
+    } else if is(members, "minContains", 1) {
+        members.shift_remove("minContains");
+    } else if is(members, "minContains", 0) && !members.contains_key("maxContains") && !asks {
+        members.shift_remove("contains");
+        members.shift_remove("minContains");
+    }
+    let names = members.get("propertyNames");
+    let only_strings = |schema: &Value| {
+        schema.as_object().is_some_and(|inner| {
+            inner.iter().all(|(key, value)| is_annotation(key) || key == "type" && value == "string")
+        })
+    };
+    if names.is_some_and(|names| is_true(names) || only_strings(names)) {
+        members.shift_remove("propertyNames");
+    }
+    for key in ["minLength", "minItems", "minProperties"] {
+        if is(members, key, 0) {
+            members.shift_remove(key);
+        }
+    }
+    if members.get("uniqueItems") == Some(&Value::Bool(false)) {
+        members.shift_remove("uniqueItems");
+    }
+    for key in ["required", "allOf"] {
+        if members.get(key).and_then(Value::as_array).is_some_and(Vec::is_empty) {
+            members.shift_remove(key);
+        }
+    }
+}
+
+/// Where nothing else evaluates members, unevaluated ones are additional ones.
+fn unevaluated(members: &mut Members) {
+    let evaluates = ["$ref", "$dynamicRef", "allOf", "anyOf", "oneOf", "not", "if", "dependentSchemas", "dependencies"];
+    if evaluates.iter().any(|key| members.contains_key(*key)) {
+        return;
+    }
+    if !members.contains_key("additionalProperties")
+        && let Some(rest) = members.shift_remove("unevaluatedProperties")
+    {
+        members.insert("additionalProperties".to_owned(), rest);
+    }
+    if !members.contains_key("items")
+        && !members.contains_key("contains")
+        && let Some(rest) = members.shift_remove("unevaluatedItems")
+    {
+        members.insert("items".to_owned(), rest);
+    }
+}
+
+/// Limits and steps of whole numbers.
+fn integers(members: &mut Members) {
+    let types = members.get("type");
+    let whole = types.is_some_and(|kind| kind == "integer")
+        || types.and_then(Value::as_array).is_some_and(|names| {
+            names.iter().any(|name| name == "integer") && !names.iter().any(|name| name == "number")
+        });
+    if !whole {
+        return;
+    }
+    if members.get("multipleOf").and_then(Value::as_f64) == Some(1.0) {
+        members.shift_remove("multipleOf");
+    }
+    for (plain, exclusive, is_lower) in [("minimum", "exclusiveMinimum", true), ("maximum", "exclusiveMaximum", false)]
+    {
+        let numbers = [(plain, false), (exclusive, true)].map(|(key, shut)| limit(members.get(key), shut, is_lower));
+        let [Some(one), Some(two)] = numbers else { continue };
+        let tightest = match (one, two) {
+            (None, other) | (other, None) => other,
+            (Some(one), Some(two)) => Some(if is_lower { one.max(two) } else { one.min(two) }),
+        };
+        members.shift_remove(exclusive);
+        if let Some(tightest) = tightest {
+            members.insert(plain.to_owned(), json!(tightest));
+        }
+    }
+}
+
+/// A limit as the outermost whole number inside it: the outer `None` where it is not a number that fits.
+fn limit(value: Option<&Value>, shut: bool, is_lower: bool) -> Option<Option<i64>> {
+    let Some(value) = value else { return Some(None) };
+    if let Some(number) = value.as_i64() {
+        let step = if is_lower { 1 } else { -1 };
+        return Some(Some(if shut { number.checked_add(step)? } else { number }));
+    }
+    // Beyond this, floats skip whole numbers.
+    let number = value.as_f64().filter(|number| number.abs() < 9e15)?;
+    let inner = if is_lower { number.ceil() } else { number.floor() };
+    let on_it = inner == number && shut;
+    let step = if is_lower { 1.0 } else { -1.0 };
+    Some(Some((inner + if on_it { step } else { 0.0 }) as i64))
+}
+
+/// Negations of nothing, of everything and of negations; answers whether nothing is accepted at all.
+fn negation(members: &mut Members) -> bool {
+    let Some(not) = members.get("not") else { return false };
+    if is_true(not) {
+        return true;
+    }
+    if *not == Value::Bool(false) {
+        members.shift_remove("not");
+        return false;
+    }
+    let inner = not.as_object().filter(|inner| inner.len() == 1).and_then(|inner| inner.get("not")).cloned();
+    if let Some(inner) = inner {
+        members.shift_remove("not");
+        if let Value::Object(whole) = both(std::mem::take(members), inner) {
+            *members = whole;
+        }
+    }
+    false
+}
+
+/// Conditions that must all hold: nested lists flattened, what can be said outside moved there, the
+/// rest in one order.
+fn all_of(members: &mut Members) {
+    let Some(Value::Array(list)) = members.shift_remove("allOf") else { return };
+    let mut parts: Vec<Value> = Vec::new();
+    for part in list {
+        match part {
+            Value::Object(inner) if inner.len() == 1 && inner.get("allOf").is_some_and(Value::is_array) => {
+                parts.extend(inner["allOf"].as_array().into_iter().flatten().cloned());
+            }
+            other => parts.push(other),
+        }
+    }
+    let mut rest: Vec<Value> = Vec::new();
+    for part in parts {
+        if is_true(&part) {
+            continue;
+        }
+        match part {
+            Value::Object(inner) if mergeable(members, &inner) => merge(members, inner),
+            other => rest.push(other),
+        }
+    }
+    rest.sort_by_cached_key(Value::to_string);
+    rest.dedup();
+    if !rest.is_empty() {
+        members.insert("allOf".to_owned(), Value::Array(rest));
+    }
+}
+
+/// Keywords whose meaning depends on their neighbours: they move only where there are none.
+const NEIGHBOURLY: &[&str] = &[
+    "additionalProperties",
+    "patternProperties",
+    "unevaluatedProperties",
+    "unevaluatedItems",
+    "items",
+    "prefixItems",
+    "contains",
+    "minContains",
+    "maxContains",
+    "if",
+    "then",
+    "else",
+    "$ref",
+    "$dynamicRef",
+    "$recursiveRef",
+    "$id",
+    "not",
+    "anyOf",
+    "oneOf",
+    "allOf",
+    "enum",
+    "const",
+];
+
+fn mergeable(outer: &Members, inner: &Members) -> bool {
+    let has = |members: &Members, key: &str| members.contains_key(key);
+    let closed = |members: &Members| {
+        ["additionalProperties", "patternProperties", "unevaluatedProperties"].iter().any(|key| has(members, key))
+    };
+    // Members described here must not become known to a neighbour that refuses unknown ones.
+    let objects = ["properties", "additionalProperties", "patternProperties", "unevaluatedProperties"];
+    let moves_objects = objects.iter().any(|key| has(inner, key));
+    let object_conflict = moves_objects
+        && (closed(outer) || closed(inner) && objects.iter().any(|key| has(outer, key)))
+        || has(outer, "unevaluatedProperties")
+        || has(outer, "unevaluatedItems");
+    let arrays = ["items", "prefixItems", "unevaluatedItems", "contains", "minContains", "maxContains"];
+    let array_conflict = arrays.iter().any(|key| has(inner, key)) && arrays.iter().any(|key| has(outer, key));
+    let conditions = ["if", "then", "else"];
+    let condition_conflict =
+        conditions.iter().any(|key| has(inner, key)) && conditions.iter().any(|key| has(outer, key));
+    !object_conflict
+        && !array_conflict
+        && !condition_conflict
+        && !has(inner, "$id")
+        && inner.iter().all(|(key, value)| match outer.get(key) {
+            None => true,
+            Some(other) if other == value => true,
+            Some(other) => {
+                joined(key, other, value).is_some() || is_annotation(key) && !NEIGHBOURLY.contains(&key.as_str())
+            }
+        })
+}
+
+fn merge(outer: &mut Members, inner: Members) {
+    for (key, value) in inner {
+        let merged = match outer.get(&key) {
+            None => value,
+            // Remarks outside are the nearer ones.
+            Some(_) if is_annotation(&key) => continue,
+            Some(other) if *other == value => continue,
+            Some(other) => match joined(&key, other, &value) {
+                Some(joined) => joined,
+                None => continue,
+            },
+        };
+        outer.insert(key, merged);
+    }
+}
+
+/// One value of a keyword that asks for what two ask for together.
+fn joined(key: &str, one: &Value, two: &Value) -> Option<Value> {
+    let number = |inner: std::cmp::Ordering| -> Option<Value> {
+        let (Value::Number(first), Value::Number(second)) = (one, two) else { return None };
+        Some(if order(first, second)? == inner { one.clone() } else { two.clone() })
+    };
+    match key {
+        "minimum" | "exclusiveMinimum" | "minLength" | "minItems" | "minProperties" => {
+            number(std::cmp::Ordering::Greater)
+        }
+        "maximum" | "exclusiveMaximum" | "maxLength" | "maxItems" | "maxProperties" => number(std::cmp::Ordering::Less),
+        "required" => {
+            let mut names: Vec<Value> = one.as_array()?.clone();
+            names.extend(
+                two.as_array()?.iter().filter(|name| !one.as_array().is_some_and(|list| list.contains(name))).cloned(),
+            );
+            Some(Value::Array(names))
+        }
+        "properties" => {
+            let mut whole = one.as_object()?.clone();
+            for (name, schema) in two.as_object()? {
+                let joined = match whole.shift_remove(name) {
+                    None => schema.clone(),
+                    Some(other) if other == *schema => other,
+                    Some(Value::Object(members)) => match both(members, schema.clone()) {
+                        Value::Object(members) => all(members),
+                        other => other,
+                    },
+                    Some(Value::Bool(true)) => schema.clone(),
+                    Some(other) => other,
+                };
+                whole.insert(name.clone(), joined);
+            }
+            Some(Value::Object(whole))
+        }
+        "uniqueItems" => Some(json!(one == true || two == true)),
+        "type" => {
+            let of = |value: &Value| kinds_of(&json!({ "type": value }));
+            match (of(one) & of(two) == of(one), of(one) & of(two) == of(two)) {
+                (true, _) => Some(one.clone()),
+                (_, true) => Some(two.clone()),
+                _ => None,
+            }
+        }
+        "dependentRequired" => {
+            let mut whole = one.as_object()?.clone();
+            for (name, list) in two.as_object()? {
+                let joined = match whole.get(name) {
+                    Some(other) => self::joined("required", other, list)?,
+                    None => list.clone(),
+                };
+                whole.insert(name.clone(), joined);
+            }
+            Some(Value::Object(whole))
+        }
+        _ => None,
+    }
+}
+
+/// Alternatives: one that accepts everything makes the rest idle, impossible and repeated ones go.
+fn alternatives(members: &mut Members) {
+    let asks = members.keys().any(|key| key.starts_with("unevaluated"));
+    if let Some(Value::Array(list)) = members.get("anyOf") {
+        if !list.is_empty() && list.iter().any(is_true) && !asks {
+            members.shift_remove("anyOf");
+        } else {
+            let mut flat: Vec<Value> = Vec::new();
+            for branch in list {
+                let inner = branch
+                    .as_object()
+                    .filter(|inner| inner.len() == 1)
+                    .and_then(|inner| inner.get("anyOf")?.as_array());
+                match inner {
+                    Some(inner) => flat.extend(inner.iter().cloned()),
+                    None => flat.push(branch.clone()),
+                }
+            }
+            if flat.iter().any(|branch| *branch != Value::Bool(false)) {
+                flat.retain(|branch| *branch != Value::Bool(false));
+            }
+            let mut seen: Vec<Value> = Vec::new();
+            flat.retain(|branch| {
+                let is_new = !seen.contains(branch);
+                if is_new && seen.len() < 64 {
+                    seen.push(branch.clone());
+                }
+                is_new
+            });
+            members.insert("anyOf".to_owned(), Value::Array(flat));
+        }
+    }
+    if let Some(Value::Array(list)) = members.get_mut("oneOf")
+        && list.iter().any(|branch| *branch != Value::Bool(false))
+    {
+        list.retain(|branch| *branch != Value::Bool(false));
+    }
+}
+
+/// The values of a schema that is nothing but a choice; a type that says no more than the values is idle.
+fn listed(schema: &Value) -> Option<Vec<&Value>> {
+    let members = schema.as_object()?;
+    let plain = members.iter().all(|(key, _)| matches!(key.as_str(), "const" | "enum" | "type") || is_annotation(key));
+    let values = allowed(schema).filter(|_| plain)?;
+    let kinds = kinds_of(&json!({"type": members.get("type").cloned().unwrap_or_else(|| {
+        json!(["null", "boolean", "number", "string", "array", "object"])
+    })}));
+    values.iter().all(|value| kind_of(value) & kinds != 0).then_some(values)
+}
+
+/// A choice is an `enum`, however it was written; both booleans are the type.
+fn choices(members: &mut Members) {
+    for key in ["oneOf", "anyOf"] {
+        let Some(Value::Array(list)) = members.get(key) else { continue };
+        let branches: Option<Vec<Vec<&Value>>> = list.iter().map(listed).collect();
+        let Some(branches) = branches.filter(|branches| !branches.is_empty()) else { continue };
+        let values: Vec<Value> = branches.into_iter().flatten().cloned().collect();
+        let distinct: HashSet<Digest> = values.iter().map(Digest::of).collect();
+        let repeats = distinct.len() < values.len();
+        if members.contains_key("enum") || members.contains_key("const") || repeats && key == "oneOf" {
+            continue;
+        }
+        members.shift_remove(key);
+        members.insert("enum".to_owned(), Value::Array(values));
+    }
+    if !members.contains_key("enum")
+        && let Some(only) = members.shift_remove("const")
+    {
+        members.insert("enum".to_owned(), json!([only]));
+    }
+    let whole = Value::Object(members.clone());
+    let Some(values) = listed_here(&whole) else { return };
+    let has = |wanted: bool| values.iter().any(|value| **value == wanted);
+    let rest = values.iter().all(|value| value.is_boolean() || value.is_null());
+    if has(true) && has(false) && rest {
+        let kind =
+            if values.iter().any(|value| value.is_null()) { json!(["boolean", "null"]) } else { json!("boolean") };
+        members.shift_remove("enum");
+        members.insert("type".to_owned(), kind);
+    } else if members.contains_key("type") {
+        members.shift_remove("type");
+    }
+}
+
+/// The values of `enum`, where each of them is of the stated type.
+fn listed_here(schema: &Value) -> Option<Vec<&Value>> {
+    let members = schema.as_object()?;
+    let values = members.get("enum")?.as_array()?;
+    let kinds = members.get("type").map_or(u8::MAX, |kind| kinds_of(&json!({ "type": kind })));
+    values.iter().all(|value| kind_of(value) & kinds != 0).then(|| values.iter().collect())
+}
+
+/// A combinator of one schema with nothing but remarks beside it is that schema; the remarks outside
+/// are the nearer ones.
+fn alone(mut members: Members) -> Members {
+    let mut asserting = members.keys().filter(|key| !is_annotation(key));
+    let (Some(key), None) = (asserting.next().cloned(), asserting.next()) else { return members };
+    if !matches!(key.as_str(), "allOf" | "anyOf" | "oneOf") {
+        return members;
+    }
+    match members.get(&key).and_then(Value::as_array).map(Vec::as_slice) {
+        Some([Value::Object(only)]) if !only.contains_key("$id") => {
+            let mut whole = only.clone();
+            members.shift_remove(&key);
+            whole.extend(members);
+            whole
+        }
+        _ => members,
+    }
+}
+
+/// Whether a list of alternatives or choices is empty, or all of it impossible.
+fn is_never(members: &Members) -> bool {
+    let impossible = |key: &str| {
+        members
+            .get(key)
+            .and_then(Value::as_array)
+            .is_some_and(|list| list.iter().all(|part| *part == Value::Bool(false)))
+    };
+    impossible("anyOf")
+        || impossible("oneOf")
+        || members.get("allOf").and_then(Value::as_array).is_some_and(|list| list.contains(&Value::Bool(false)))
+        || members.get("enum").and_then(Value::as_array).is_some_and(Vec::is_empty)
+}
+
+/// Where no value can be of two kinds at once, exactly one of the alternatives is any of them.
+fn exclusive(members: &mut Members) {
+    let Some(branches) = members.get("oneOf").and_then(Value::as_array) else { return };
+    if !members.contains_key("anyOf") && distinct_types(branches).is_some() {
+        let branches = members.shift_remove("oneOf").unwrap_or_default();
+        members.insert("anyOf".to_owned(), branches);
+    }
+}
+
+/// Alternatives that are told apart by their type alone are a list of types, each with the keywords
+/// that only that type heeds. Only where nothing else stands beside them: `additionalProperties` of a
+/// branch must not meet the `properties` outside it.
+fn kinds(members: &mut Members) {
+    if members.keys().any(|key| key != "anyOf" && !is_annotation(key)) {
+        return;
+    }
+    let Some(branches) = members.get("anyOf").and_then(Value::as_array) else { return };
+    let Some(types) = distinct_types(branches).filter(|types| types.len() > 1) else { return };
+    let own = |branch: &Value, kind: &str| {
+        branch.as_object().is_some_and(|branch| branch.keys().all(|key| key == "type" || is_heeded_by(key, kind)))
+    };
+    let mut merged = Map::new();
+    for (branch, kind) in branches.iter().zip(&types) {
+        if !own(branch, kind) {
+            return;
+        }
+        merged.extend(branch.as_object().into_iter().flatten().map(|(key, value)| (key.clone(), value.clone())));
+    }
+    merged.insert("type".to_owned(), json!(types));
+    members.shift_remove("anyOf");
+    members.extend(merged);
+}
+
+/// The type of each branch, where each names one and no two overlap.
+fn distinct_types(branches: &[Value]) -> Option<Vec<String>> {
+    let types: Vec<String> =
+        branches.iter().map(|branch| branch.get("type")?.as_str().map(str::to_owned)).collect::<Option<_>>()?;
+    let same = |one: &str, two: &str| {
+        let number = |word: &str| if word == "integer" { "number" } else { word }.to_owned();
+        number(one) == number(two)
+    };
+    let apart = (0..types.len()).all(|i| (0..i).all(|j| !same(&types[i], &types[j])));
+    (apart && types.len() <= 7).then_some(types)
+}
+
+/// Whether a keyword says something of values of this type and of no others.
+fn is_heeded_by(key: &str, kind: &str) -> bool {
+    match kind {
+        "string" => matches!(key, "minLength" | "maxLength" | "pattern" | "format"),
+        "integer" | "number" => {
+            matches!(key, "minimum" | "maximum" | "exclusiveMinimum" | "exclusiveMaximum" | "multipleOf")
+        }
+        "array" => matches!(key, "items" | "prefixItems" | "minItems" | "maxItems" | "uniqueItems"),
+        "object" => matches!(
+            key,
+            "properties" | "required" | "additionalProperties" | "propertyNames" | "minProperties" | "maxProperties"
+        ),
+        _ => false,
+    }
+}
+
+/// Whether one step divides another without rest, exactly, also for decimals: `0.5` divides `1.5`.
+pub fn divides(step: &Number, other: &Number) -> Option<bool> {
+    let scaled = |number: &Number| -> Option<(i128, u32)> {
+        let text = number.to_string();
+        let (digits, exponent) = match text.split_once(['e', 'E']) {
+            Some((digits, exponent)) => (digits.to_owned(), exponent.parse::<i32>().ok()?),
+            None => (text, 0),
+        };
+        let (whole, fraction) = digits.split_once('.').unwrap_or((&digits, ""));
+        let value = format!("{whole}{fraction}").parse::<i128>().ok()?;
+        let places = i32::try_from(fraction.len()).ok()? - exponent;
+        match u32::try_from(places) {
+            Ok(places) => Some((value, places)),
+            Err(_) => Some((value.checked_mul(10i128.checked_pow(places.unsigned_abs())?)?, 0)),
+        }
+    };
+    let ((one, places), (two, others)) = (scaled(step)?, scaled(other)?);
+    let most = places.max(others);
+    let one = one.checked_mul(10i128.checked_pow(most - places)?)?;
+    let two = two.checked_mul(10i128.checked_pow(most - others)?)?;
+    (one > 0).then(|| two % one == 0)
+}

@@ -1,0 +1,188 @@
+//! Shapes inside schemas: arrays with items, objects with members, a description for every member, and
+//! examples of the right type.
+
+use serde_json::{Map, Value};
+
+use super::{Bench, rules};
+use crate::model::{Section, ToolSpec};
+use crate::read::places::{Row, Side};
+use crate::read::table::Cell;
+use crate::read::{prose, types};
+use crate::schema::clip;
+use sinew_tool::finding::{Rule, Span};
+
+/// Deeper than any schema that people read.
+const MAX_DEPTH: usize = 12;
+/// A finding names this many places and counts the rest.
+const SHOWN: usize = 5;
+
+pub fn check(bench: &mut Bench<'_>, tool: &ToolSpec) {
+    let places = &tool.places;
+    side(bench, &places.input, Some(&tool.input), places.near(Section::Input));
+    side(bench, &places.output, tool.output.as_ref(), places.near(Section::Output));
+    if bench.is_markdown() {
+        cells(bench, &places.input);
+        cells(bench, &places.output);
+    }
+}
+
+/// What is missing inside a schema, by JSON pointer.
+#[derive(Default)]
+struct Missing {
+    items: Vec<String>,
+    members: Vec<String>,
+    descriptions: Vec<String>,
+}
+
+fn side(bench: &mut Bench<'_>, side: &Side, schema: Option<&Value>, near: Span) {
+    // Only where a schema was written out: a type cell has no room for more.
+    let Some(schema) = schema.filter(|_| side.schema.is_some()) else { return };
+    let mut missing = Missing::default();
+    look(schema, &mut String::new(), 0, &mut missing);
+    let tables: [(&'static Rule, &[String], &str); 3] = [
+        (&rules::ARRAY_ITEMS, &missing.items, "has no `items`; say what the array holds"),
+        (&rules::OBJECT_MEMBERS, &missing.members, "has no `properties`; say what the object holds"),
+        (&rules::NESTED_DESCRIPTION, &missing.descriptions, "has no description"),
+    ];
+    for (rule, pointers, what) in tables {
+        let Some(first) = pointers.first() else { continue };
+        let shown: Vec<String> = pointers.iter().take(SHOWN).map(|pointer| format!("`{}`", clip(pointer))).collect();
+        let more = if pointers.len() > SHOWN { format!(" and {} more", pointers.len() - SHOWN) } else { String::new() };
+        let span = side.place(first).unwrap_or(near);
+        bench.tell(rule, span, format!("{}{more} {what}", shown.join(", ")));
+    }
+}
+
+fn look(schema: &Value, pointer: &mut String, depth: usize, missing: &mut Missing) {
+    let Value::Object(members) = schema else { return };
+    if depth > MAX_DEPTH {
+        return;
+    }
+    let has = |keys: &[&str]| keys.iter().any(|key| members.contains_key(*key));
+    let elsewhere = has(&["$ref", "allOf", "anyOf", "oneOf", "enum", "const", "if"]);
+    let is = |kind: &str| members.get("type").is_some_and(|own| own == kind);
+    if is("array") && !has(&["items", "prefixItems", "contains"]) && !elsewhere {
+        missing.items.push(pointer.clone());
+    }
+    let shaped = ["properties", "patternProperties", "additionalProperties", "propertyNames", "maxProperties"];
+    if is("object") && depth > 0 && !has(&shaped) && !elsewhere {
+        missing.members.push(pointer.clone());
+    }
+    let length = pointer.len();
+    for (name, member) in members.get("properties").and_then(Value::as_object).into_iter().flatten() {
+        pointer.push_str("/properties/");
+        pointer.push_str(&name.replace('~', "~0").replace('/', "~1"));
+        // Those of the first level have rules of their own.
+        if depth > 0 && !is_described(member) {
+            missing.descriptions.push(pointer.clone());
+        }
+        look(member, pointer, depth + 1, missing);
+        pointer.truncate(length);
+    }
+    if let Some(items) = members.get("items").filter(|items| items.is_object()) {
+        pointer.push_str("/items");
+        look(items, pointer, depth + 1, missing);
+        pointer.truncate(length);
+    }
+}
+
+fn is_described(schema: &Value) -> bool {
+    let Value::Object(members) = schema else { return true };
+    members.contains_key("description") || members.contains_key("$ref") || members.contains_key("const")
+}
+
+/// Example cells that are not values of the type beside them.
+fn cells(bench: &mut Bench<'_>, side: &Side) {
+    for row in side.table.iter().flat_map(|table| &table.rows) {
+        if let Some((cell, expected)) = wrong_example(row) {
+            let message =
+                format!("the example {} of `{}` is not of the type {expected}", clip(&cell.text), clip(&row.name));
+            bench.tell(&rules::EXAMPLE_TYPE, cell.span, message);
+        }
+    }
+}
+
+fn wrong_example(row: &Row) -> Option<(&Cell, String)> {
+    let kind = row.kind.as_ref()?;
+    let cell = row.example.as_ref()?;
+    let said = cell.said()?;
+    let schema = types::read(&kind.text)?.schema;
+    let types: Vec<&str> = match schema.get("type") {
+        Some(Value::String(name)) => vec![name],
+        Some(Value::Array(names)) => names.iter().filter_map(Value::as_str).collect(),
+        _ => return None,
+    };
+    // Only a cell that is one value can be a wrong one; "`a` or `b`" is a sentence.
+    let raw = prose::uncode(said)?.trim();
+    let value: Value = match (serde_json::from_str(raw), raw) {
+        (Ok(value), _) => value,
+        (Err(_), "True" | "False") => Value::Bool(true),
+        (Err(_), "None") => Value::Null,
+        (Err(_), _) => Value::String(raw.to_owned()),
+    };
+    // A bare word in code is a string, and so is a number where a string is asked for.
+    let fits = types.iter().any(|name| match (*name, &value) {
+        ("string", Value::String(_) | Value::Number(_)) => true,
+        ("integer", Value::Number(number)) => number.as_f64().is_some_and(|number| number.fract() == 0.0),
+        ("number", Value::Number(_)) | ("boolean", Value::Bool(_)) | ("null", Value::Null) => true,
+        ("array", Value::Array(_)) | ("object", Value::Object(_)) => true,
+        // `[...]` and `{…}` stand for something longer.
+        ("array" | "object", Value::String(text)) => text.contains("...") || text.contains('…'),
+        _ => false,
+    });
+    (!fits).then(|| (cell, types.join(" or ")))
+}
+
+const NEGATIONS: &[&str] = &["not", "never", "without", "no"];
+
+/// Whether two descriptions of one thing contradict each other: other numbers, one of them negated, or
+/// hardly a word in common.
+pub fn contradict(one: &str, two: &str) -> bool {
+    let words = |text: &str| -> Map<String, Value> {
+        let plain = text.replace(['`', '*', '_'], " ").to_lowercase();
+        plain
+            .split(|c: char| !c.is_alphanumeric() && c != '.')
+            .map(|word| word.trim_matches('.').trim_end_matches('s').to_owned())
+            .filter(|word| {
+                word.len() > 3 || NEGATIONS.contains(&word.as_str()) || word.bytes().any(|byte| byte.is_ascii_digit())
+            })
+            .map(|word| (word, Value::Null))
+            .collect()
+    };
+    let (first, second) = (words(one), words(two));
+    if first.len() < 3 || second.len() < 3 {
+        return false;
+    }
+    let numbers = |words: &Map<String, Value>| -> Vec<String> {
+        words.keys().filter(|word| word.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.')).cloned().collect()
+    };
+    let (left, right) = (numbers(&first), numbers(&second));
+    let other_numbers = !left.is_empty() && !right.is_empty() && left.iter().all(|number| !right.contains(number));
+    let negated = |words: &Map<String, Value>| NEGATIONS.iter().any(|word| words.contains_key(*word));
+    let shared = first.keys().filter(|word| second.contains_key(*word)).count();
+    let fewer = first.len().min(second.len());
+    other_numbers || shared * 5 < fewer || shared * 2 >= fewer && negated(&first) != negated(&second)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn descriptions_contradict_by_numbers_negation_or_subject() {
+        for (one, two) in [
+            ("How many lines to return, 1 to 100.", "How many lines to return, 5 to 500."),
+            ("Whether hidden files are listed.", "Whether hidden files are not listed."),
+            ("The path of the file to read.", "Colour that lamps should show."),
+        ] {
+            assert!(contradict(one, two), "{one} / {two}");
+        }
+        for (one, two) in [
+            ("The path of the file to read.", "Path to the file which is read."),
+            ("Optional maximum number of lines to process.", "Maximum number of lines."),
+            ("The user.", "Who it is."),
+        ] {
+            assert!(!contradict(one, two), "{one} / {two}");
+        }
+    }
+}

@@ -1,0 +1,368 @@
+//! A table of pairs of schemas and how they are related, each compared in four ways: as a parameter and
+//! as a field of the result, forwards and backwards.
+
+use serde_json::{Value, json};
+use sinew_spec::compare::{Impact, diff};
+use sinew_tool::Tool;
+
+/// How the second schema is related to the first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Second {
+    /// Accepts the same values.
+    Same,
+    /// Accepts all that the first does, and more.
+    Wider,
+    /// Neither accepts all that the other does.
+    Other,
+}
+
+use Second::{Other, Same, Wider};
+
+/// `$defs` of a schema are those of the whole.
+const PAIRS: &[(Second, &str, &str)] = &[
+    // The same in other words.
+    (Same, r#"{"enum": ["a", "b"]}"#, r#"{"oneOf": [{"const": "a"}, {"const": "b"}]}"#),
+    (
+        Same,
+        r#"{"type": "string", "enum": ["a", "b"]}"#,
+        r#"{"oneOf": [{"const": "a", "title": "A"}, {"const": "b", "title": "B"}]}"#,
+    ),
+    (
+        Same,
+        r#"{"enum": ["a", "b"]}"#,
+        r#"{"anyOf": [{"type": "string", "const": "b"}, {"const": "a", "description": "x"}]}"#,
+    ),
+    (Same, r#"{"enum": ["a", "b", "c"]}"#, r#"{"anyOf": [{"enum": ["a", "b"]}, {"const": "c"}]}"#),
+    (Same, r#"{"const": 5}"#, r#"{"enum": [5]}"#),
+    (Same, r#"{"type": "boolean"}"#, r#"{"enum": [true, false]}"#),
+    (Same, r#"{"type": "boolean"}"#, r#"{"type": "boolean", "enum": [false, true]}"#),
+    (Same, r#"{"type": ["boolean", "null"]}"#, r#"{"enum": [true, false, null]}"#),
+    (Same, r#"{"allOf": [{"minLength": 2}, {"maxLength": 5}]}"#, r#"{"allOf": [{"maxLength": 5}, {"minLength": 2}]}"#),
+    (Same, r#"{"allOf": [{"minLength": 2}, {"maxLength": 5}]}"#, r#"{"minLength": 2, "maxLength": 5}"#),
+    (
+        Same,
+        r#"{"allOf": [{"allOf": [{"minimum": 1}]}, {"maximum": 9}]}"#,
+        r#"{"allOf": [{"minimum": 1}, {"maximum": 9}]}"#,
+    ),
+    (
+        Same,
+        r#"{"type": "object", "properties": {"a": {"type": "string"}, "b": {"type": "integer"}}, "required": ["a", "b"]}"#,
+        r#"{"allOf": [{"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]}, {"properties": {"b": {"type": "integer"}}, "required": ["b"]}]}"#,
+    ),
+    (
+        Same,
+        r#"{"type": "integer", "minimum": 1, "maximum": 9}"#,
+        r#"{"allOf": [{"type": "integer"}, {"minimum": 1}, {"maximum": 9}]}"#,
+    ),
+    (Same, r#"{"minimum": 3}"#, r#"{"allOf": [{"minimum": 1}, {"minimum": 3}]}"#),
+    (Same, r#"{"type": "integer"}"#, r#"{"type": "integer", "multipleOf": 1}"#),
+    (Same, r#"{"type": "integer"}"#, r#"{"type": "integer", "multipleOf": 1.0}"#),
+    (
+        Same,
+        r#"{"type": "array", "items": [{"type": "string"}, {"type": "integer"}]}"#,
+        r#"{"type": "array", "prefixItems": [{"type": "string"}, {"type": "integer"}]}"#,
+    ),
+    (
+        Same,
+        r#"{"type": "array", "items": [{"type": "string"}], "additionalItems": false}"#,
+        r#"{"type": "array", "prefixItems": [{"type": "string"}], "items": false}"#,
+    ),
+    (
+        Same,
+        r#"{"type": "object", "dependencies": {"a": ["b"]}}"#,
+        r#"{"type": "object", "dependentRequired": {"a": ["b"]}}"#,
+    ),
+    (
+        Same,
+        r#"{"type": "object", "dependencies": {"a": ["b"]}}"#,
+        r#"{"type": "object", "dependentSchemas": {"a": {"required": ["b"]}}}"#,
+    ),
+    (
+        Same,
+        r#"{"type": "object", "dependentRequired": {"a": ["b"]}}"#,
+        r#"{"type": "object", "dependentSchemas": {"a": {"required": ["b"]}}}"#,
+    ),
+    (
+        Same,
+        r#"{"type": "object", "dependencies": {"a": {"minProperties": 2}}}"#,
+        r#"{"type": "object", "dependentSchemas": {"a": {"minProperties": 2}}}"#,
+    ),
+    (Same, r#"{"type": "string", "if": {"minLength": 3}}"#, r#"{"type": "string"}"#),
+    (Same, r#"{"type": "string", "if": {"minLength": 3}, "then": {}}"#, r#"{"type": "string"}"#),
+    (Same, r#"{"type": "string", "then": {"minLength": 3}}"#, r#"{"type": "string"}"#),
+    (Same, r#"{"type": "array", "contains": {"type": "string"}, "minContains": 0}"#, r#"{"type": "array"}"#),
+    (
+        Same,
+        r#"{"type": "array", "contains": {"type": "string"}, "minContains": 1}"#,
+        r#"{"type": "array", "contains": {"type": "string"}}"#,
+    ),
+    (Same, r#"{"not": {"not": {"type": "string"}}}"#, r#"{"type": "string"}"#),
+    (Same, r#"{"type": "string", "not": {"not": {"minLength": 2}}}"#, r#"{"type": "string", "minLength": 2}"#),
+    (
+        Same,
+        r#"{"type": "object", "properties": {"a": {"type": "string"}}, "unevaluatedProperties": false}"#,
+        r#"{"type": "object", "properties": {"a": {"type": "string"}}, "additionalProperties": false}"#,
+    ),
+    (
+        Same,
+        r#"{"type": "object", "unevaluatedProperties": {"type": "integer"}}"#,
+        r#"{"type": "object", "additionalProperties": {"type": "integer"}}"#,
+    ),
+    (Same, r#"{"type": "object", "propertyNames": {"type": "string"}}"#, r#"{"type": "object"}"#),
+    (Same, r#"{"type": "object", "propertyNames": {}}"#, r#"{"type": "object"}"#),
+    (Same, r#"{"type": "integer", "exclusiveMinimum": 0}"#, r#"{"type": "integer", "minimum": 1}"#),
+    (Same, r#"{"type": "integer", "exclusiveMaximum": 10}"#, r#"{"type": "integer", "maximum": 9}"#),
+    (
+        Same,
+        r#"{"type": "integer", "minimum": 0.5, "maximum": 9.5}"#,
+        r#"{"type": "integer", "minimum": 1, "maximum": 9}"#,
+    ),
+    (
+        Same,
+        r#"{"type": "integer", "exclusiveMinimum": 0, "exclusiveMaximum": 3}"#,
+        r#"{"type": "integer", "minimum": 1, "maximum": 2}"#,
+    ),
+    (
+        Same,
+        r#"{"type": "object", "properties": {"a": false}}"#,
+        r#"{"type": "object", "properties": {"a": {"not": {}}}}"#,
+    ),
+    (Same, r#"{"not": {}}"#, r#"{"not": true}"#),
+    (
+        Same,
+        r##"{"$ref": "#/$defs/s", "maxLength": 5, "$defs": {"s": {"type": "string", "minLength": 2}}}"##,
+        r#"{"type": "string", "minLength": 2, "maxLength": 5}"#,
+    ),
+    (
+        Same,
+        r##"{"allOf": [{"$ref": "#/$defs/s"}], "description": "x", "$defs": {"s": {"type": "string"}}}"##,
+        r#"{"type": "string", "description": "x"}"#,
+    ),
+    (
+        Same,
+        r##"{"$ref": "#/$defs/s", "$defs": {"s": {"type": "string"}}}"##,
+        r##"{"$ref": "#/$defs/t", "$defs": {"t": {"type": "string"}}}"##,
+    ),
+    (Same, r#"{"anyOf": [{"type": "string"}, {"type": "null"}]}"#, r#"{"type": ["string", "null"]}"#),
+    (
+        Same,
+        r#"{"oneOf": [{"type": "string", "maxLength": 3}, {"type": "integer"}]}"#,
+        r#"{"anyOf": [{"type": "integer"}, {"type": "string", "maxLength": 3}]}"#,
+    ),
+    (Same, r#"{"type": "array", "items": {}, "minItems": 0, "uniqueItems": false}"#, r#"{"type": "array"}"#),
+    (Same, r#"{"type": "object", "additionalProperties": true, "required": []}"#, r#"{"type": "object"}"#),
+    (
+        Same,
+        r#"{"type": "string", "description": "one"}"#,
+        r#"{"type": "string", "description": "two", "examples": ["x"]}"#,
+    ),
+    (Same, r#"{"type": "string", "x-widget": "a"}"#, r#"{"type": "string", "markdownDescription": "b"}"#),
+    (
+        Same,
+        r#"{"anyOf": [{"anyOf": [{"minLength": 1}, {"minimum": 1}]}, {"minItems": 1}]}"#,
+        r#"{"anyOf": [{"minLength": 1}, {"minimum": 1}, {"minItems": 1}]}"#,
+    ),
+    (
+        Same,
+        r#"{"type": "string", "anyOf": [{"minLength": 2}, {"minLength": 2}]}"#,
+        r#"{"type": "string", "minLength": 2}"#,
+    ),
+    // Widened.
+    (Wider, r#"{"anyOf": [{"type": "string"}]}"#, r#"{"anyOf": [{"type": "string"}, {}]}"#),
+    (Wider, r#"{"oneOf": [{"minimum": 1}, {"maximum": 5}]}"#, r#"{"anyOf": [{"minimum": 1}, {"maximum": 5}]}"#),
+    (Wider, r#"{"type": "number", "multipleOf": 1}"#, r#"{"type": "number", "multipleOf": 0.5}"#),
+    (Wider, r#"{"type": "number", "multipleOf": 0.5}"#, r#"{"type": "number", "multipleOf": 0.1}"#),
+    (Wider, r#"{"type": "integer", "multipleOf": 6}"#, r#"{"type": "integer", "multipleOf": 3}"#),
+    (
+        Wider,
+        r#"{"type": "object", "required": ["a", "b"]}"#,
+        r#"{"type": "object", "anyOf": [{"required": ["a"]}, {"required": ["b"]}]}"#,
+    ),
+    (
+        Wider,
+        r#"{"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a", "b"]}"#,
+        r#"{"type": "object", "properties": {"a": {"type": "string"}}, "anyOf": [{"required": ["a"]}, {"required": ["b"]}]}"#,
+    ),
+    (Wider, r#"{"type": "object", "properties": {"a": false}}"#, r#"{"type": "object", "properties": {}}"#),
+    (Wider, r#"{"type": "string"}"#, r#"{"type": ["string", "null"]}"#),
+    (Wider, r#"{"type": "integer"}"#, r#"{"type": "number"}"#),
+    (Wider, r#"{"enum": ["a"]}"#, r#"{"enum": ["a", "b"]}"#),
+    (Wider, r#"{"oneOf": [{"const": "a"}, {"const": "b"}]}"#, r#"{"enum": ["a", "b", "c"]}"#),
+    (Wider, r#"{"type": "string", "maxLength": 5}"#, r#"{"type": "string", "maxLength": 9}"#),
+    (Wider, r#"{"type": "string", "pattern": "^a$"}"#, r#"{"type": "string"}"#),
+    (Wider, r#"{"type": "string", "format": "date"}"#, r#"{"type": "string"}"#),
+    (Wider, r#"{"type": "array", "items": {"type": "integer"}}"#, r#"{"type": "array", "items": {"type": "number"}}"#),
+    (Wider, r#"{"type": "array", "maxItems": 2}"#, r#"{"type": "array"}"#),
+    (Wider, r#"{"type": "array", "uniqueItems": true}"#, r#"{"type": "array"}"#),
+    (Wider, r#"{"type": "object", "additionalProperties": false}"#, r#"{"type": "object"}"#),
+    (
+        Wider,
+        r#"{"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]}"#,
+        r#"{"type": "object", "properties": {"a": {"type": "string"}}}"#,
+    ),
+    (Wider, r#"{"not": {"minLength": 2}, "type": "string"}"#, r#"{"type": "string"}"#),
+    (
+        Wider,
+        r#"{"anyOf": [{"type": "string"}, {"type": "integer"}]}"#,
+        r#"{"anyOf": [{"type": "string"}, {"type": "integer"}, {"type": "object"}]}"#,
+    ),
+    (
+        Wider,
+        r#"{"allOf": [{"minLength": 2}, {"maxLength": 5}], "type": "string"}"#,
+        r#"{"minLength": 2, "type": "string"}"#,
+    ),
+    (
+        Wider,
+        r##"{"oneOf": [{"$ref": "#/$defs/a"}, {"$ref": "#/$defs/b"}], "$defs": {"a": {"type": "string", "maxLength": 3}, "b": {"type": "integer"}}}"##,
+        r##"{"oneOf": [{"$ref": "#/$defs/a"}, {"$ref": "#/$defs/b"}], "$defs": {"a": {"type": "string", "maxLength": 9}, "b": {"type": "integer"}}}"##,
+    ),
+    (
+        Wider,
+        r#"{"type": "object", "dependentRequired": {"a": ["b", "c"]}}"#,
+        r#"{"type": "object", "dependentRequired": {"a": ["b"]}}"#,
+    ),
+    (Wider, r#"{"type": "array", "contains": {"type": "string"}}"#, r#"{"type": "array"}"#),
+    (Wider, r#"{"const": 1}"#, r#"{"type": "integer"}"#),
+    // Untouched parts beside something that widened.
+    (
+        Wider,
+        r##"{"type": "object", "properties": {"f": {"oneOf": [{"$ref": "#/$defs/a"}, {"$ref": "#/$defs/b"}]}, "n": {"type": "integer", "maximum": 5}}, "$defs": {"a": {"minimum": 1}, "b": {"maximum": 9}}}"##,
+        r##"{"type": "object", "properties": {"f": {"oneOf": [{"$ref": "#/$defs/a"}, {"$ref": "#/$defs/b"}]}, "n": {"type": "integer", "maximum": 9}}, "$defs": {"a": {"minimum": 1}, "b": {"maximum": 9}}}"##,
+    ),
+    (
+        Wider,
+        r#"{"type": "object", "properties": {"n": {"maximum": 5}}, "unevaluatedProperties": false}"#,
+        r#"{"type": "object", "properties": {"n": {"maximum": 9}}, "unevaluatedProperties": false}"#,
+    ),
+    (
+        Wider,
+        r#"{"type": "object", "allOf": [{"properties": {"a": {"type": "string"}}}], "properties": {"n": {"maximum": 5}}, "unevaluatedProperties": false}"#,
+        r#"{"type": "object", "allOf": [{"properties": {"a": {"type": "string"}}}], "properties": {"n": {"maximum": 9}}, "unevaluatedProperties": false}"#,
+    ),
+    (
+        Wider,
+        r#"{"type": "object", "properties": {"n": {"maximum": 5}}, "dependencies": {"a": ["b"]}}"#,
+        r#"{"type": "object", "properties": {"n": {"maximum": 9}}, "dependencies": {"a": ["b"]}}"#,
+    ),
+    (
+        Wider,
+        r##"{"type": "object", "properties": {"t": {"$dynamicRef": "#node"}, "n": {"maximum": 5}}, "$defs": {"node": {"$dynamicAnchor": "node", "type": "object"}}}"##,
+        r##"{"type": "object", "properties": {"t": {"$dynamicRef": "#node"}, "n": {"maximum": 9}}, "$defs": {"node": {"$dynamicAnchor": "node", "type": "object"}}}"##,
+    ),
+    (
+        Wider,
+        r##"{"type": "object", "properties": {"f": {"$ref": "#/$defs/filter"}, "n": {"maximum": 5}}, "$defs": {"filter": {"anyOf": [{"type": "string"}, {"type": "object", "properties": {"and": {"type": "array", "items": {"$ref": "#/$defs/filter"}}}}]}}}"##,
+        r##"{"type": "object", "properties": {"f": {"$ref": "#/$defs/filter"}, "n": {"maximum": 9}}, "$defs": {"filter": {"anyOf": [{"type": "string"}, {"type": "object", "properties": {"and": {"type": "array", "items": {"$ref": "#/$defs/filter"}}}}]}}}"##,
+    ),
+    (
+        Wider,
+        r##"{"oneOf": [{"type": "object", "properties": {"k": {"const": "a"}, "n": {"maximum": 5}}, "required": ["k"]}, {"type": "object", "properties": {"k": {"const": "b"}}, "required": ["k"]}]}"##,
+        r##"{"oneOf": [{"type": "object", "properties": {"k": {"const": "a"}, "n": {"maximum": 9}}, "required": ["k"]}, {"type": "object", "properties": {"k": {"const": "b"}}, "required": ["k"]}]}"##,
+    ),
+    // Neither.
+    (Other, r#"{"type": "string"}"#, r#"{"type": "integer"}"#),
+    (Other, r#"{"enum": ["a", "b"]}"#, r#"{"enum": ["b", "c"]}"#),
+    (Other, r#"{"type": "integer", "multipleOf": 2}"#, r#"{"type": "integer", "multipleOf": 3}"#),
+    (Other, r#"{"type": "integer", "minimum": 1, "maximum": 5}"#, r#"{"type": "integer", "minimum": 3, "maximum": 9}"#),
+    (Other, r#"{"type": "string", "format": "date"}"#, r#"{"type": "string", "format": "uri"}"#),
+    (Other, r#"{"type": "string", "pattern": "^a$"}"#, r#"{"type": "string", "pattern": "^b$"}"#),
+    (Other, r#"{"type": "object", "required": ["a"]}"#, r#"{"type": "object", "required": ["b"]}"#),
+    (Other, r#"{"oneOf": [{"const": "a"}, {"const": "b"}]}"#, r#"{"oneOf": [{"const": "a"}, {"const": "c"}]}"#),
+    (
+        Other,
+        r#"{"type": "array", "prefixItems": [{"type": "string"}]}"#,
+        r#"{"type": "array", "prefixItems": [{"type": "integer"}]}"#,
+    ),
+    (Other, r#"{"type": "array", "items": {"type": "string"}}"#, r#"{"type": "array", "items": {"type": "boolean"}}"#),
+    (
+        Other,
+        r#"{"anyOf": [{"type": "string"}, {"type": "integer"}]}"#,
+        r#"{"anyOf": [{"type": "string"}, {"type": "boolean"}]}"#,
+    ),
+    (Other, r#"{"type": ["string", "null"]}"#, r#"{"type": ["string", "boolean"]}"#),
+    (
+        Other,
+        r##"{"$ref": "#/$defs/s", "$defs": {"s": {"type": "string"}}}"##,
+        r##"{"$ref": "#/$defs/s", "$defs": {"s": {"type": "integer"}}}"##,
+    ),
+    (
+        Other,
+        r##"{"type": "array", "items": {"$ref": "#/$defs/s"}, "$defs": {"s": {"type": "object", "required": ["a"]}}}"##,
+        r##"{"type": "array", "items": {"$ref": "#/$defs/s"}, "$defs": {"s": {"type": "object", "required": ["b"]}}}"##,
+    ),
+    (
+        Other,
+        r#"{"type": "object", "dependencies": {"a": ["b"]}}"#,
+        r#"{"type": "object", "dependentRequired": {"a": ["c"]}}"#,
+    ),
+    (Other, r#"{"allOf": [{"type": "string"}, {"minLength": 2}]}"#, r#"{"type": "integer"}"#),
+];
+
+fn wrap(schema: &str, is_input: bool) -> Tool {
+    let mut schema: Value = serde_json::from_str(schema).expect("a schema of the table");
+    let definitions = schema.as_object_mut().and_then(|members| members.remove("$defs"));
+    let mut whole = json!({"type": "object", "properties": {"x": schema}, "required": ["x"]});
+    if let Some(definitions) = definitions {
+        whole["$defs"] = definitions;
+    }
+    let open = json!({"type": "object"});
+    match is_input {
+        true => Tool::new("t", "d", whole),
+        false => Tool::new("t", "d", open).with_output_schema(whole),
+    }
+}
+
+/// Whether going from the first schema to the second may break somebody.
+fn breaks(second: Second, is_input: bool, backwards: bool) -> bool {
+    match second {
+        Same => false,
+        Wider => is_input == backwards,
+        Other => true,
+    }
+}
+
+#[test]
+fn changes_are_called_what_they_are() {
+    let (mut breaking, mut missed) = (0, Vec::new());
+    let (mut harmless, mut false_alarms) = (0, Vec::new());
+    let mut undecided = Vec::new();
+    for (second, one, two) in PAIRS {
+        for (is_input, backwards) in [(true, false), (true, true), (false, false), (false, true)] {
+            let (old, new) = if backwards { (two, one) } else { (one, two) };
+            let found = diff(&[wrap(old, is_input)], &[wrap(new, is_input)]);
+            let gravest = found.changes.iter().map(|change| change.impact).max();
+            let case = format!(
+                "{old}\n -> {new}\n ({}) {gravest:?} {:?}",
+                if is_input { "input" } else { "output" },
+                found.changes
+            );
+            if gravest == Some(Impact::Undecided) {
+                undecided.push(case.clone());
+            }
+            if breaks(*second, is_input, backwards) {
+                breaking += 1;
+                if gravest < Some(Impact::Undecided) {
+                    missed.push(case);
+                }
+            } else {
+                harmless += 1;
+                let same_is_more =
+                    *second == Same && gravest > Some(Impact::Cosmetic) && gravest != Some(Impact::Undecided);
+                if gravest == Some(Impact::Breaking) || same_is_more {
+                    false_alarms.push(case);
+                }
+            }
+        }
+    }
+    let total = breaking + harmless;
+    println!(
+        "{total} cases: {breaking} breaking, {} missed; {harmless} harmless, {} called breaking; {} undecided",
+        missed.len(),
+        false_alarms.len(),
+        undecided.len()
+    );
+    assert!(total >= 300, "{total}");
+    assert!(missed.is_empty(), "{}", missed.join("\n\n"));
+    assert!(false_alarms.len() * 100 <= harmless * 3, "{}", false_alarms.join("\n\n"));
+    assert!(undecided.len() * 100 <= total * 5, "{} undecided:\n{}", undecided.len(), undecided.join("\n\n"));
+}
