@@ -105,11 +105,23 @@ impl Target {
         Target { token: Some(token), own_token_of: None, ..self.clone() }
     }
 
+    /// An MCP server that is no gateway of ours.
+    pub fn of_server(url: &str, token: Option<&str>, fingerprint: Option<&str>) -> Result<Target, Failure> {
+        let fingerprint = fingerprint.map(Fingerprint::parse).transpose()?;
+        Ok(Target { url: parse_url(url)?, token: token.map(str::to_owned), fingerprint, own_token_of: None })
+    }
+
+    /// An open connection, for other protocols than the gateway's.
+    pub async fn stream(&self) -> Result<Box<dyn Stream>, Failure> {
+        let authority = self.url.authority().map(ToString::to_string).unwrap_or_default();
+        tokio::time::timeout(CONNECT, self.open(&authority))
+            .await
+            .map_err(|_| unreachable(&self.url, "it does not take the connection"))?
+    }
+
     pub async fn connect(&self) -> Result<Client, Failure> {
         let authority = self.url.authority().map(ToString::to_string).unwrap_or_default();
-        let stream = tokio::time::timeout(CONNECT, self.open(&authority))
-            .await
-            .map_err(|_| unreachable(&self.url, "it does not take the connection"))??;
+        let stream = self.stream().await?;
         let (sender, connection) =
             http1::handshake(TokioIo::new(stream)).await.map_err(|error| unreachable(&self.url, error))?;
         tokio::spawn(async move {

@@ -47,7 +47,7 @@ fn relay(description: &str, version: &str, required: &[&str]) -> Value {
 const SAYS: &str = "Switches one relay of the board on or off and answers with its new state.";
 
 fn case(name: &str) -> String {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../spec/tests/cases").join(name);
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../spec/tests/it/cases").join(name);
     fs::read_to_string(path).expect("a case")
 }
 
@@ -100,7 +100,7 @@ fn what_can_be_mended_is_mended_in_the_file() {
     };
     assert!(fixable(&before) > 0, "{before:#}");
     let mended = desk.spec(&["lint", "a.md", "--fix", "--format", "json"]).ok();
-    assert!(mended.err.contains("mended"), "{mended:?}");
+    assert!(mended.err.contains("fixed"), "{mended:?}");
     assert_eq!(fixable(&mended.json()), 0);
     assert!(!desk.read("a.md").contains("`str`"));
     assert_eq!(fs::read_dir(desk.0.path()).expect("a folder").count(), 1, "nothing is left beside it");
@@ -126,6 +126,53 @@ fn rules_are_switched_in_the_repositorys_sinew_toml() {
     );
     desk.put("other.toml", "");
     assert_eq!(desk.spec(&["lint", "list.json", "--config", "other.toml"]).code, 1);
+}
+
+#[test]
+fn known_findings_are_left_out_and_only_what_fails_is_shown() {
+    let desk = Desk::new();
+    let name = "MCP_TOOL_SPECIFICATION.md";
+    desk.put(name, case("read_file.md").replace("`integer`", "`int`"));
+    let advice = desk.spec(&["lint", ".", "--format", "json"]).ok().out;
+    assert!(advice.contains("type-alias"), "{advice}");
+    desk.put("known.json", &advice);
+    assert!(!desk.spec(&["lint", ".", "--baseline", "known.json"]).ok().out.contains("type-alias"));
+    assert!(!desk.spec(&["lint", ".", "--min-severity", "warning"]).ok().out.contains("type-alias"));
+    assert_eq!(desk.spec(&["lint", ".", "--quiet"]).ok().out, "");
+    assert_eq!(desk.spec(&["lint", ".", "--baseline", "nowhere.json"]).code, 2);
+    let diff = desk.spec(&["lint", ".", "--fix", "--dry-run"]).ok().out;
+    assert!(diff.contains("-| `max_lines` | `int`") && diff.contains("+| `max_lines` | `integer`"), "{diff}");
+    assert!(desk.read(name).contains("`int`"), "a dry run changes nothing");
+}
+
+#[test]
+fn the_nearest_configuration_sets_rules_by_path_and_a_comment_by_tool() {
+    let desk = Desk::new();
+    let aliased = case("read_file.md").replace("`integer`", "`int`");
+    desk.put("sinew.toml", "[spec.rules]\ntype-alias = \"error\"\n[[spec.overrides]]\npaths = [\"old/**\"]\nrules = { type-alias = \"off\" }\n");
+    desk.put("new/MCP_TOOL_SPECIFICATION.md", &aliased);
+    desk.put("old/deep/MCP_TOOL_SPECIFICATION.md", &aliased);
+    assert_eq!(desk.spec(&["lint", "new"]).code, 1);
+    desk.spec(&["lint", "old"]).ok();
+    let ignored = aliased.replace(
+        "## Tool: `files.read_text`\n",
+        "## Tool: `files.read_text`\n\n<!-- sinew: ignore type-alias because of history -->\n",
+    );
+    desk.put("new/MCP_TOOL_SPECIFICATION.md", ignored);
+    desk.spec(&["lint", "new"]).ok();
+}
+
+#[test]
+fn a_tool_is_added_and_a_blank_form_is_not_locked() {
+    let desk = Desk::new();
+    desk.put("tools.md", case("read_file.md"));
+    desk.spec(&["add", "relay_switch", "tools.md"]).ok();
+    let tools = desk.spec(&["lint", "tools.md", "--format", "json"]).json()["files"][0]["tools"].clone();
+    assert_eq!(tools, json!(["files.read_text", "relay_switch"]));
+    assert_eq!(desk.spec(&["add", "relay_switch", "tools.md"]).code, 2);
+    let refused = desk.spec(&["lock", "tools.md"]);
+    assert_eq!(refused.code, 2, "{refused:?}");
+    assert!(!desk.0.path().join("sinew.lock").exists());
 }
 
 #[test]
@@ -206,7 +253,11 @@ fn a_version_that_is_too_small_fails_and_one_that_is_enough_does_not() {
     let enough = desk.spec(&["diff", "old.json", "major.json", "--format", "markdown"]).ok().out;
     assert!(enough.contains("**major**"), "{enough}");
     desk.put("none.json", list(json!([])));
-    let unmeasured = desk.spec(&["diff", "old.json", "none.json"]).ok().out;
+    let gone = desk.spec(&["diff", "old.json", "none.json"]);
+    assert_eq!(gone.code, 1, "{gone:?}");
+    desk.spec(&["diff", "old.json", "none.json", "--allow", "breaking"]).ok();
+    assert_eq!(desk.spec(&["diff", "old.json", "none.json", "--allow", "undecided"]).code, 1);
+    let unmeasured = gone.out;
     assert!(unmeasured.contains("major") && unmeasured.contains("--old-version"), "{unmeasured}");
     let package = ["diff", "old.json", "none.json", "--old-version", "1.0.0", "--new-version"];
     assert_eq!(desk.spec(&[&package[..], &["1.1.0"]].concat()).code, 1);
@@ -275,6 +326,10 @@ fn a_live_device_is_judged_printed_and_compared() {
         "no section is left empty: {page}"
     );
     assert_eq!(house.run(&["spec", "diff", "device:board-ddee01", "device:board-ddee02"]).ok().out, "No changes.\n");
+    let url = format!("{}/mcp", house.url());
+    let written = house.run(&["spec", "from", &url, "--token", &house.own_token()]).ok().out;
+    assert!(written.contains("## Tool: `"), "{written}");
+    assert_ne!(house.run(&["spec", "from", "http://127.0.0.1:1/mcp"]).code, 0);
     assert_ne!(house.run(&["spec", "diff", "device:board-ddee01", "device:board-nowhere"]).code, 0);
 }
 
@@ -329,8 +384,14 @@ fn the_example_configuration_loads_and_the_workflow_says_what_the_program_unders
     for words in verbs.iter().filter(|words| words[0] != "diff") {
         desk.spec(words).ok();
     }
+    let versions = ["--old-version", "1.0.0", "--new-version", "1.0.0"];
+    let meant = |word: &str| match word {
+        word if word.contains("file") => vec!["MCP_TOOL_SPECIFICATION.md"],
+        word if word.contains("versions") => versions.to_vec(),
+        _ => Vec::new(),
+    };
     let diff: Vec<&str> =
-        verbs[1].iter().map(|word| if word.contains("file") { "MCP_TOOL_SPECIFICATION.md" } else { word }).collect();
+        verbs[1].iter().flat_map(|word| if word.contains('$') { meant(word) } else { vec![*word] }).collect();
     let text = fs::File::open(desk.0.path().join("MCP_TOOL_SPECIFICATION.md")).expect("a file");
     let same = run(sinew(desk.0.path()).current_dir(desk.0.path()).arg("spec").args(diff).stdin(text)).ok().out;
     assert_eq!(same, "No changes.\n");

@@ -58,7 +58,7 @@ sinew_tool::settings! {
         pub endpoints: Vec<Endpoint> = Vec::new();
         /// MQTT brokers behind which boards are found, see `docs/boards.md`.
         pub brokers: Vec<brokers::Section> = Vec::new();
-        /// How `sinew spec` checks tool specifications. It reads the `sinew.toml` of the current folder.
+        /// How `sinew spec` checks tool specifications. It reads the nearest `sinew.toml` in a file's folder or above it.
         pub spec: Option<Spec> = None;
     }
 }

@@ -152,10 +152,33 @@ sinew_tool::settings! {
         pub name_length: usize = judge::Config::default().name_length, within 1..=1_000;
         /// Tokens that a description may have.
         pub description_tokens: usize = judge::Config::default().description_tokens, within 1..=100_000;
+        /// Other rules for some files; the last that fits wins.
+        pub overrides: Vec<Override> = Vec::new();
+    }
+}
+
+sinew_tool::settings! {
+    /// Rules for the files that one of the patterns fits.
+    pub struct Override {
+        /// Patterns relative to the folder of the configuration: `*` and `?` stand for anything but `/`, `**` also for
+        /// folders.
+        pub paths: Vec<String> = Vec::new();
+        /// `off`, `advice`, `warning` or `error` by rule.
+        pub rules: BTreeMap<String, String> = BTreeMap::new(), check |rules| judged(rules).map(drop);
     }
 }
 
 impl Spec {
+    /// The rules for a file, named relative to the configuration's folder.
+    pub fn rules_for(&self, path: &str) -> Result<judge::Config, String> {
+        let mut config = self.rules()?;
+        let fits = |one: &&Override| one.paths.iter().any(|pattern| matches(pattern.as_bytes(), path.as_bytes()));
+        for (id, level) in self.overrides.iter().filter(fits).flat_map(|one| &one.rules) {
+            config.set(id, level)?;
+        }
+        Ok(config)
+    }
+
     pub fn rules(&self) -> Result<judge::Config, String> {
         let mut config = judged(&self.rules)?;
         config.name_length = self.name_length;
@@ -170,6 +193,24 @@ fn judged(rules: &BTreeMap<String, String>) -> Result<judge::Config, String> {
         config.set(id, level)?;
     }
     Ok(config)
+}
+
+/// Whether a pattern fits a path.
+fn matches(pattern: &[u8], path: &[u8]) -> bool {
+    match pattern {
+        [] => path.is_empty(),
+        [b'*', b'*', b'/', rest @ ..] => {
+            let folders = (0..path.len()).filter(|at| path[*at] == b'/').map(|at| at + 1);
+            std::iter::once(0).chain(folders).any(|at| matches(rest, &path[at..]))
+        }
+        [b'*', b'*', rest @ ..] => (0..=path.len()).any(|at| matches(rest, &path[at..])),
+        [b'*', rest @ ..] => {
+            let end = path.iter().position(|byte| *byte == b'/').unwrap_or(path.len());
+            (0..=end).any(|at| matches(rest, &path[at..]))
+        }
+        [b'?', rest @ ..] => path.first().is_some_and(|byte| *byte != b'/') && matches(rest, &path[1..]),
+        [first, rest @ ..] => path.first() == Some(first) && matches(rest, &path[1..]),
+    }
 }
 
 /// Where boards speak MQTT, if anywhere.

@@ -2,13 +2,15 @@
 //! their minds about the form (`allOf` around a reference, a list of types instead of alternatives),
 //! and nobody's call changes with it. The rewrites of one schema are in `rewrite`.
 
+use std::collections::HashSet;
+
 use serde_json::{Map, Value};
 
 use super::rewrite;
 use crate::schema::resolve;
 
 /// Parts that replacing references may make of one schema.
-const MAX_PARTS: usize = 20_000;
+const MAX_PARTS: usize = 50_000;
 /// References followed into each other.
 const MAX_CHAIN: usize = 32;
 
@@ -48,7 +50,7 @@ fn inlined<'a>(root: &'a Value, part: &'a Value, chain: &mut Vec<&'a str>, budge
             };
             let target = resolve(root, reference).filter(|_| !chain.contains(&reference) && chain.len() < MAX_CHAIN);
             let Some(target) = target else { return Some(Value::Object(whole)) };
-            if is_recursive(root, target, reference, &mut Vec::new()) {
+            if is_recursive(root, target, reference, &mut HashSet::new(), budget) {
                 return Some(Value::Object(whole));
             }
             chain.push(reference);
@@ -62,19 +64,27 @@ fn inlined<'a>(root: &'a Value, part: &'a Value, chain: &mut Vec<&'a str>, budge
 }
 
 /// Whether a reference can be reached from what it leads to.
-fn is_recursive<'a>(root: &'a Value, part: &'a Value, reference: &str, seen: &mut Vec<&'a str>) -> bool {
+fn is_recursive<'a>(
+    root: &'a Value,
+    part: &'a Value,
+    reference: &str,
+    seen: &mut HashSet<&'a str>,
+    budget: &mut usize,
+) -> bool {
+    // Without the means to find out, it stays a reference.
+    let Some(left) = budget.checked_sub(1) else { return true };
+    *budget = left;
     match part {
-        Value::Array(items) => items.iter().any(|item| is_recursive(root, item, reference, seen)),
+        Value::Array(items) => items.iter().any(|item| is_recursive(root, item, reference, seen, budget)),
         Value::Object(members) => members.iter().any(|(key, member)| match (key.as_str(), member) {
             ("$dynamicRef" | "$recursiveRef", _) => true,
             ("$ref", Value::String(next)) if next == reference || next == "#" => true,
-            ("$ref", Value::String(next)) if seen.contains(&next.as_str()) => false,
             ("$ref", Value::String(next)) => {
-                seen.push(next);
-                resolve(root, next).is_some_and(|target| is_recursive(root, target, reference, seen))
+                seen.insert(next)
+                    && resolve(root, next).is_some_and(|target| is_recursive(root, target, reference, seen, budget))
             }
             (key, _) if is_data(key) => false,
-            _ => is_recursive(root, member, reference, seen),
+            _ => is_recursive(root, member, reference, seen, budget),
         }),
         _ => false,
     }

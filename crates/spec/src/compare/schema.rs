@@ -8,7 +8,7 @@
 //! One exception is made on purpose, because the standard makes it: a new optional parameter is
 //! additive, although an open object would have accepted anything under that name before.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use serde_json::Value;
 
@@ -284,21 +284,26 @@ fn changed_references<'a>(old: &'a Value, new: &'a Value) -> HashSet<&'a str> {
     if (dynamic(old) || dynamic(new)) && anchors(old) != anchors(new) {
         return all;
     }
-    let targets = |reference: &str| (resolve(old, reference), resolve(new, reference));
-    let mut changed: HashSet<&str> =
-        all.iter().copied().filter(|reference| targets(reference).0 != targets(reference).1).collect();
-    loop {
-        let more: Vec<&str> = all
-            .iter()
-            .copied()
-            .filter(|reference| !changed.contains(reference))
-            .filter(|reference| targets(reference).0.is_some_and(|target| refers(target, &changed)))
-            .collect();
-        if more.is_empty() {
-            return changed;
+    let mut holders: HashMap<&str, Vec<&str>> = HashMap::new();
+    let mut changed: HashSet<&str> = HashSet::new();
+    let mut open: Vec<&str> = Vec::new();
+    for reference in all {
+        let (before, after) = (resolve(old, reference), resolve(new, reference));
+        if before != after {
+            open.push(reference);
+            continue;
         }
-        changed.extend(more);
+        let mut inside = HashSet::new();
+        before.into_iter().for_each(|target| references(target, &mut inside));
+        inside.into_iter().for_each(|other| holders.entry(other).or_default().push(reference));
     }
+    // What leads to something that changed has changed.
+    while let Some(reference) = open.pop() {
+        if changed.insert(reference) {
+            open.extend(holders.get(reference).into_iter().flatten());
+        }
+    }
+    changed
 }
 
 fn is_reference(key: &str) -> bool {

@@ -10,11 +10,13 @@ mod behaviour;
 mod examples;
 mod fix;
 mod hidden;
+mod ignores;
 mod names;
 mod placeholders;
 pub(crate) mod rules;
 mod schemas;
 mod shapes;
+pub mod standard;
 mod structure;
 mod tables;
 mod words;
@@ -79,6 +81,7 @@ pub fn lint(document: &Document, config: &Config) -> Findings {
             bench.judge_tool(tool);
         }
     }
+    ignores::apply(&mut bench);
     let mut findings = bench.findings;
     findings.sort();
     findings

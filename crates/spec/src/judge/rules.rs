@@ -16,7 +16,7 @@ pub fn rules_page() -> String {
          <!-- Printed from the code; a test checks that it is fresh. -->\n\n\
          What `sinew spec lint` checks, and why. `sinew spec explain RULE` prints one of these. A configuration may turn a \
          rule off or change its severity.\n\n";
-    format!("{head}{}", LINTER.reference())
+    format!("{head}{}\n{}", super::standard::table(), LINTER.reference())
 }
 
 sinew_tool::rules! {
@@ -100,6 +100,20 @@ Reads a file."#,
             why: "Characters that reverse text or have no width show a person one thing and a model another. Letters of right-to-left scripts are welcome; invisible commands are not.",
             bad: r#"`read\u202Efile`"#,
             good: r#"`read_file`"#,
+        }
+        IGNORE_INVALID {
+            severity: Error, fixable: false,
+            title: "An ignore names a rule and a reason",
+            why: "An exception without a reason outlives its cause.",
+            bad: r#"<!-- sinew: ignore split-tool -->"#,
+            good: r#"<!-- sinew: ignore split-tool because the device has one entry point -->"#,
+        }
+        IGNORE_UNUSED {
+            severity: Advice, fixable: false,
+            title: "An ignore leaves something out",
+            why: "One that leaves nothing out hides the next finding of its kind.",
+            bad: r#"<!-- sinew: ignore split-tool because of the past --> where nothing is found"#,
+            good: r#"no comment at all"#,
         }
         LIST_NOT_JSON {
             severity: Error, fixable: false,
@@ -301,7 +315,7 @@ with "max_lines": {"type": "integer"}"#,
             good: r#""tags": {"type": "array", "items": {"type": "string"}}"#,
         }
         OBJECT_MEMBERS {
-            severity: Warning, fixable: false,
+            severity: Advice, fixable: false,
             title: "An object says what it holds",
             why: "Without `properties` a caller has to guess. A map has `additionalProperties` with a schema.",
             bad: r#""options": {"type": "object"}"#,

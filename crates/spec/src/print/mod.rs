@@ -17,7 +17,7 @@ use sinew_tool::Audience;
 pub use html::render_html;
 pub use keep::{Rendered, render_document};
 pub use sample::sample;
-pub use template::{TEMPLATE, new_from_template};
+pub use template::{TEMPLATE, new_from_template, tool_from_template};
 
 use crate::model::{self, Section, ToolSpec};
 use crate::read::side::{NO_PARAMETERS, SCHEMA_LABEL};
@@ -138,6 +138,11 @@ fn fields(schema: &Value, is_input: bool) -> Option<String> {
         });
     }
     Some(rows.join("\n"))
+}
+
+/// Plain text as Markdown that is read back as the same text.
+pub fn prose(text: &str) -> String {
+    prose::from_text(text)
 }
 
 /// An example the schema itself gives.

@@ -9,3 +9,9 @@ pub fn new_from_template(name: &str) -> String {
     let name: String = name.chars().filter(|c| !c.is_control() && !matches!(c, '`' | '{' | '}')).collect();
     TEMPLATE.replace("{{tool_name}}", name.trim())
 }
+
+/// The part of the template that stands for one tool.
+pub fn tool_from_template(name: &str) -> String {
+    let whole = new_from_template(name);
+    whole.find("\n## Tool:").map_or(whole.clone(), |start| whole[start + 1..].to_owned())
+}

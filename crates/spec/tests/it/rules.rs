@@ -175,6 +175,54 @@ fn rules_that_need_more_than_one_change_speak_too() {
 }
 
 #[test]
+fn a_finding_is_left_out_with_a_reason_for_one_tool_only() {
+    let with = |comment: &str| {
+        let text = GOOD.replace("| `100` |", "| — |");
+        text.replace("- **Version**: 1.0.2", &format!("<!-- {comment} -->\n\n- **Version**: 1.0.2"))
+    };
+    let ignored = with("sinew: ignore parameter-example because the device documents it");
+    assert_eq!(found(&ignored), BTreeSet::new());
+    assert_eq!(
+        found(&with("sinew: ignore parameter-example")),
+        BTreeSet::from(["ignore-invalid", "parameter-example"])
+    );
+    assert_eq!(
+        found(&with("sinew: ignore no-such-rule because of it")),
+        BTreeSet::from(["ignore-invalid", "parameter-example"])
+    );
+    assert_eq!(
+        found(&with("sinew: ignore split-tool because of it")),
+        BTreeSet::from(["ignore-unused", "parameter-example"])
+    );
+    let second = GOOD[GOOD.find("## Tool:").unwrap()..]
+        .replace("files.read_text", "files.read_more")
+        .replace("| `100` |", "| — |");
+    assert_eq!(found(&format!("{ignored}\n---\n\n{second}")), BTreeSet::from(["parameter-example"]));
+    let list = |comment: &str| {
+        format!(
+            r#"{{"tools": [{{"name": "set", "$comment": "{comment}", "description": "Sets the level of one lamp.", "inputSchema": {{"type": "object", "properties": {{"x": {{"type": "string"}}}}}}}}]}}"#
+        )
+    };
+    assert_eq!(found(&list("none")), BTreeSet::from(["parameter-description"]));
+    assert_eq!(found(&list("sinew: ignore parameter-description because x says it")), BTreeSet::new());
+}
+
+#[test]
+fn every_rule_stands_in_the_table_of_the_standard_or_is_about_the_checks_themselves() {
+    let named: BTreeSet<&str> = judge::standard::SENTENCES
+        .iter()
+        .flat_map(|(_, _, checked)| match checked {
+            judge::standard::Checked::By(rules) => *rules,
+            judge::standard::Checked::Not(_) => &[],
+        })
+        .map(|rule| rule.id)
+        .collect();
+    let rest: Vec<&str> = RULES.iter().map(|rule| rule.id).filter(|id| !named.contains(id)).collect();
+    assert_eq!(rest, ["ignore-invalid", "ignore-unused"]);
+    assert!(judge::standard::SENTENCES.len() > 30);
+}
+
+#[test]
 fn every_rule_is_tried() {
     let mut tried: BTreeSet<&str> = BREAKS.iter().map(|(rule, _, _)| *rule).collect();
     tried.extend([
@@ -182,6 +230,8 @@ fn every_rule_is_tried() {
         "output-schema-invalid",
         "security-boilerplate",
         "errors-unstated",
+        "ignore-invalid",
+        "ignore-unused",
         "schema-missing",
         "idempotency-unexplained",
         "description-long",

@@ -127,6 +127,11 @@ impl Findings {
         self.more
     }
 
+    /// Counts further findings that were not kept.
+    pub fn count_more(&mut self, more: usize) {
+        self.more += more;
+    }
+
     /// In the order of their places, and of one place the gravest first.
     pub fn sort(&mut self) {
         self.list.sort_by(|one, two| one.order().cmp(&two.order()));

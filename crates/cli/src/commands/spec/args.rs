@@ -14,7 +14,7 @@ pub struct Spec {
 
 #[derive(Subcommand, Debug)]
 pub enum SpecVerb {
-    /// Judge specifications, tool lists, manifests or a device
+    /// Check specifications, tool lists, manifests or a device
     Lint(Lint),
     /// Explain a rule, with a bad and a good example
     Explain {
@@ -33,6 +33,15 @@ pub enum SpecVerb {
         #[arg(short = 'o', long = "out", value_name = "FILE")]
         out: Option<PathBuf>,
     },
+    /// Add the blank form of one more tool to a specification
+    Add {
+        /// Invocation name of the tool
+        tool: String,
+        /// The specification
+        file: PathBuf,
+    },
+    /// Print the specification of the tools that a running MCP server offers
+    From(From),
     /// Compare two versions of specifications or tool lists
     #[command(after_help = DIFF_EXITS)]
     Diff(Diff),
@@ -52,11 +61,31 @@ pub struct Lint {
     #[arg(value_name = "PATH", required_unless_present = "device")]
     pub paths: Vec<PathBuf>,
 
-    /// Mend what can be mended safely, in the files themselves
+    /// Fix what can be fixed safely, in the files themselves
     #[arg(long)]
     pub fix: bool,
 
-    /// Let warnings fail too
+    /// With --fix: change no file, print what would change as a diff
+    #[arg(long, requires = "fix")]
+    pub dry_run: bool,
+
+    /// Report only what is not in this file, which `lint --format json` wrote
+    #[arg(long, value_name = "FILE")]
+    pub baseline: Option<PathBuf>,
+
+    /// Print only findings that fail the command, and nothing where there are none
+    #[arg(short, long)]
+    pub quiet: bool,
+
+    /// Print only findings of this severity or worse
+    #[arg(long, value_enum, value_name = "SEVERITY")]
+    pub min_severity: Option<Threshold>,
+
+    /// File name of standard input, for reports and for the rules of its folder
+    #[arg(long, value_name = "NAME")]
+    pub stdin_name: Option<PathBuf>,
+
+    /// Fail on warnings too
     #[arg(long)]
     pub strict: bool,
 
@@ -64,7 +93,7 @@ pub struct Lint {
     #[arg(long, value_enum)]
     pub format: Option<LintFormat>,
 
-    /// Also judge the tools of this device, by id or name; none of them is called
+    /// Also check the tools of this device, by id or name; none of them is called
     #[arg(long)]
     pub device: Option<String>,
 
@@ -77,9 +106,34 @@ pub struct Lint {
 
 #[derive(Args, Debug)]
 pub struct RulesFile {
-    /// Configuration whose section [spec] sets the rules [default: sinew.toml in this folder]
+    /// Configuration whose section [spec] sets the rules [default: sinew.toml in the file's folder or above it]
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
+}
+
+#[derive(Args, Debug)]
+pub struct From {
+    /// Address of the server, as clients use it: http://127.0.0.1:8080/mcp
+    pub url: String,
+
+    /// Token used to authenticate
+    #[arg(long, env = "SINEW_SERVER_TOKEN", hide_env_values = true)]
+    pub token: Option<String>,
+
+    /// Fingerprint of the server's own certificate, for https
+    #[arg(long)]
+    pub fingerprint: Option<String>,
+
+    /// Write to this file
+    #[arg(short = 'o', long = "out", value_name = "FILE")]
+    pub out: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Threshold {
+    Advice,
+    Warning,
+    Error,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

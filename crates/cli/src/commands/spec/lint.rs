@@ -1,46 +1,80 @@
-//! `sinew spec lint`: what is wrong, where, and mended where that is safe.
+//! `sinew spec lint`: check specifications, and fix what can be fixed safely.
 
+use std::collections::HashMap;
 use std::fs;
 use std::path::Path;
 
+use serde_json::Value;
+use sinew_spec::Document;
 use sinew_spec::judge::{self, Config, LINTER};
-use sinew_tool::finding::Findings;
 use sinew_tool::finding::report::{self, FileReport, Style};
+use sinew_tool::finding::{Finding, Findings, Severity};
 
-use super::args::{Lint, LintFormat};
+use super::args::{Lint, LintFormat, Threshold};
+use super::rules::Rules;
 use super::source::{self, Source};
-use super::{rules, unwritable};
+use super::{patch, unwritable};
 use crate::failure::{Failure, Kind};
 use crate::show::{Show, clean, print};
 
 pub async fn run(args: Lint, show: Show) -> Result<(), Failure> {
-    let config = rules::configured(&args.rules)?;
+    let mut rules = Rules::new(&args.rules);
     let mut sources = Vec::new();
     for path in source::files(&args.paths)? {
-        sources.push(Source::read(&path)?);
+        sources.push(Source::read_as(&path, args.stdin_name.as_deref())?);
     }
     if let Some(device) = &args.device {
         sources.push(Source::device(device, &args.reach).await?);
     }
+    let configs = sources.iter().map(|source| rules.of(&source.path)).collect::<Result<Vec<Config>, Failure>>()?;
     if args.fix {
-        for source in &mut sources {
-            mend(source, &config)?;
+        for (source, config) in sources.iter_mut().zip(&configs) {
+            fix(source, config, args.dry_run)?;
+        }
+        if args.dry_run {
+            return Ok(());
         }
     }
-    let mut findings: Vec<Findings> = sources.iter().map(|source| judge::lint(&source.document, &config)).collect();
+    let checked = sources.iter().zip(&configs).map(|(source, config)| judge::lint(&source.document, config));
+    let mut findings: Vec<Findings> = checked.collect();
     let documents: Vec<_> = sources.iter().map(|source| (source.path.as_str(), &source.document)).collect();
-    judge::tell_repeated(&documents, &mut findings, &config);
-
-    let reports: Vec<FileReport<'_>> = sources
-        .iter()
-        .zip(&findings)
-        .map(|(source, findings)| source.document.report(&source.path, findings))
-        .collect();
-    print(&report::render(style(args.format, show), &LINTER, &reports));
-    if report::fails(&reports, args.strict) { Err(Failure::told(Kind::Unwell)) } else { Ok(()) }
+    judge::tell_repeated(&documents, &mut findings, &configs.first().cloned().unwrap_or_default());
+    if let Some(file) = &args.baseline {
+        let mut known = Baseline::read(file)?;
+        for (source, findings) in sources.iter().zip(&mut findings) {
+            findings.retain(|finding| !known.takes(&source.path, finding));
+        }
+    }
+    let fails = {
+        let reports = reports(&sources, &findings);
+        report::fails(&reports, args.strict)
+    };
+    let least = least(&args);
+    findings.iter_mut().for_each(|findings| findings.retain(|finding| finding.severity >= least));
+    let reports = reports(&sources, &findings);
+    let style = style(args.format, show);
+    if !(args.quiet && reports.iter().all(|report| report.findings.is_empty())) {
+        print(&report::render(style, &LINTER, &reports));
+    }
+    if fails { Err(Failure::told(Kind::Unwell)) } else { Ok(()) }
 }
 
-pub(in crate::commands) fn style(format: Option<LintFormat>, show: Show) -> Style {
+fn reports<'a>(sources: &'a [Source], findings: &'a [Findings]) -> Vec<FileReport<'a>> {
+    sources.iter().zip(findings).map(|(source, findings)| source.document.report(&source.path, findings)).collect()
+}
+
+/// The mildest findings that are shown. With `--quiet` those that fail the command.
+fn least(args: &Lint) -> Severity {
+    let asked = match args.min_severity {
+        Some(Threshold::Error) => Severity::Error,
+        Some(Threshold::Warning) => Severity::Warning,
+        Some(Threshold::Advice) | None => Severity::Advice,
+    };
+    let failing = if args.strict { Severity::Warning } else { Severity::Error };
+    if args.quiet { asked.max(failing) } else { asked }
+}
+
+pub fn style(format: Option<LintFormat>, show: Show) -> Style {
     match format {
         Some(LintFormat::Sarif) => Style::Sarif,
         Some(LintFormat::Github) => Style::Github,
@@ -51,21 +85,65 @@ pub(in crate::commands) fn style(format: Option<LintFormat>, show: Show) -> Styl
     }
 }
 
-fn mend(source: &mut Source, config: &Config) -> Result<(), Failure> {
-    let (Some(file), Some(text)) = (&source.file, &source.text) else { return Ok(()) };
+/// Findings that are known already: what `lint --format json` printed, each as often as it was found. Places do
+/// not count, because they move with every edit.
+struct Baseline {
+    known: HashMap<(String, String, String, String), usize>,
+}
+
+impl Baseline {
+    fn read(file: &Path) -> Result<Baseline, Failure> {
+        let wrong = |what: String| {
+            let message = format!(
+                "{}: {what}; write a baseline with `sinew spec lint --format json PATH > FILE`",
+                file.display()
+            );
+            Failure::new(Kind::Usage, message)
+        };
+        let text = fs::read_to_string(file).map_err(|error| wrong(error.to_string()))?;
+        let report: Value = serde_json::from_str(&text).map_err(|error| wrong(error.to_string()))?;
+        let files = report["files"].as_array().ok_or_else(|| wrong("there is no `files` in it".to_owned()))?;
+        let mut known = HashMap::new();
+        for file in files {
+            for finding in file["findings"].as_array().into_iter().flatten() {
+                let word = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+                let key =
+                    (word(&file["path"]), word(&finding["rule"]), word(&finding["tool"]), word(&finding["message"]));
+                *known.entry(key).or_insert(0) += 1;
+            }
+        }
+        Ok(Baseline { known })
+    }
+
+    /// Whether a finding is known, once for each time it was found.
+    fn takes(&mut self, path: &str, finding: &Finding) -> bool {
+        let tool = finding.tool.clone().unwrap_or_default();
+        let key = (path.to_owned(), finding.rule.id.to_owned(), tool, finding.message.clone());
+        let left = self.known.get_mut(&key).filter(|left| **left > 0);
+        left.map(|left| *left -= 1).is_some()
+    }
+}
+
+fn fix(source: &mut Source, config: &Config, dry_run: bool) -> Result<(), Failure> {
+    let Some(text) = &source.text else { return Ok(()) };
     let fixed = judge::fix(text, config);
+    if dry_run {
+        print(&patch::unified(&clean(&source.path), text, &fixed.text));
+        return Ok(());
+    }
+    let Some(file) = &source.file else { return Ok(()) };
     if fixed.edits == 0 {
         return Ok(());
     }
     replace(file, &fixed.text).map_err(|error| unwritable(file, &error))?;
-    eprintln!("{}: {} mended", clean(&source.path), fixed.edits);
-    source.document = sinew_spec::Document::parse(&fixed.text);
+    eprintln!("{}: {} fixed", clean(&source.path), fixed.edits);
+    source.document = Document::parse(&fixed.text);
     source.text = Some(fixed.text);
     Ok(())
 }
 
 /// Puts the new text in the old one's place at once, so that nobody ever finds half of it.
-fn replace(file: &Path, text: &str) -> std::io::Result<()> {
+pub fn replace(file: &Path, text: &str) -> std::io::Result<()> {
     let file = fs::canonicalize(file)?;
     let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let beside = file.with_file_name(format!(".{name}.{}.new", std::process::id()));

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 use sinew_spec::compare::Change;
+use sinew_spec::judge;
 use sinew_spec::lock::{self, Decision, Lock as Agreed, Verdict};
 
 use super::args::Lock;
@@ -24,6 +25,7 @@ pub fn run(args: Lock, show: Show) -> Result<(), Failure> {
     let home = home(&args.file);
     for path in source::files(&args.paths)? {
         let source = Source::read(&path)?.readable()?;
+        refuse_blank(&source)?;
         let (key, tools) = (key(&home, &path), source.document.to_tools());
         judged.push((key.clone(), lock::check(&agreed, &key, &args.package_version, &tools)));
         agreed.record(&key, &args.package_version, &tools, Some(true));
@@ -57,6 +59,14 @@ fn key(home: &Path, path: &Path) -> String {
     let whole = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let near = whole.strip_prefix(home).unwrap_or(&whole);
     near.to_string_lossy().replace('\\', "/")
+}
+
+/// Nobody can have agreed on a form that is not filled in.
+fn refuse_blank(source: &Source) -> Result<(), Failure> {
+    let findings = judge::lint(&source.document, &judge::Config::default());
+    let Some(blank) = findings.iter().find(|finding| finding.rule.id == "unfilled") else { return Ok(()) };
+    let line = blank.place.line().map(|line| format!(":{line}")).unwrap_or_default();
+    Err(Failure::new(Kind::Usage, format!("{}{line}: {}; fill them in before locking", source.path, blank.message)))
 }
 
 /// Locked specifications below the folders that are no longer there. The lock may hold devices too.

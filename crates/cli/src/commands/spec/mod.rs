@@ -1,14 +1,17 @@
-//! `sinew spec`: tool specifications read, judged, printed, compared and locked. One file a verb.
+//! `sinew spec`: read, check, print, compare and lock tool specifications. One file a verb.
 //!
 //! Made for CI: exit code 0 means nothing to complain of, 1 that something was found, 2 that the
 //! question could not be answered as it was put.
 
+mod add;
 pub mod args;
 mod diff;
 mod explain;
+mod from;
 pub(super) mod lint;
 mod lock;
 mod new;
+mod patch;
 mod render;
 mod rules;
 pub mod source;
@@ -26,6 +29,8 @@ pub async fn run(args: Spec, show: Show) -> Result<(), Failure> {
         SpecVerb::Rules => rules::run(show),
         SpecVerb::Render(args) => render::run(args).await,
         SpecVerb::New { name, out } => new::run(&name, out.as_deref()),
+        SpecVerb::Add { tool, file } => add::run(&tool, &file),
+        SpecVerb::From(args) => from::run(args).await,
         SpecVerb::Diff(args) => diff::run(args, show).await,
         SpecVerb::Lock(args) => lock::run(args, show),
     };

@@ -9,22 +9,27 @@ use sinew_spec::print::new_from_template;
 use super::{put, unwritable};
 use crate::failure::{Failure, Kind};
 
-pub fn run(name: &str, out: Option<&Path>) -> Result<(), Failure> {
-    // What MCP allows in a name.
+/// Refuses what MCP does not allow as a name.
+pub fn checked_name(name: &str) -> Result<(), Failure> {
     let fits = (1..=128).contains(&name.len())
         && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-.".contains(&byte));
-    if !fits {
-        let message = format!("`{name}` is no tool name; use 1 to 128 letters, digits, `_`, `-` and `.`");
-        return Err(Failure::new(Kind::Usage, message));
+    if fits {
+        return Ok(());
     }
+    let message = format!("`{name}` is not a valid tool name; use 1 to 128 letters, digits, `_`, `-` and `.`");
+    Err(Failure::new(Kind::Usage, message))
+}
+
+pub fn run(name: &str, out: Option<&Path>) -> Result<(), Failure> {
+    checked_name(name)?;
     let text = new_from_template(name);
     let Some(path) = out else { return put(&text, None) };
     let opened = OpenOptions::new().write(true).create_new(true).open(path);
     let mut file = opened.map_err(|error| match error.kind() {
         ErrorKind::AlreadyExists => {
             let message = format!(
-                "{} exists already and is left as it is; name another file, or add the tool to it by hand from \
-                 `sinew spec new {name}`",
+                "{} exists already and is left as it is; add the tool to it with `sinew spec add {name} {}`",
+                path.display(),
                 path.display()
             );
             Failure::new(Kind::Usage, message)

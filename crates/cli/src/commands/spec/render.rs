@@ -41,7 +41,7 @@ pub async fn run(args: Render) -> Result<(), Failure> {
 
 /// A live tool says nothing of these sections: what holds behind every gateway is printed, and the blank form's
 /// questions where only the tool's author knows.
-fn complete(tool: &mut ToolSpec) {
+pub fn complete(tool: &mut ToolSpec) {
     let fill = |section: &mut String, text: String| {
         if section.is_empty() {
             *section = text;

@@ -1,9 +1,10 @@
-//! `sinew spec rules`: the rules and how loudly they speak here.
+//! `sinew spec rules`: the rules and their severities here.
 
-use std::path::Path;
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
-use sinew_compose::config::Config;
+use sinew_compose::config::{Config, Spec};
 use sinew_spec::judge::{self, RULES};
 use sinew_tool::finding::Severity;
 
@@ -15,7 +16,7 @@ use crate::show::{Ink, Show, Table, print, print_json};
 const FILE: &str = "sinew.toml";
 
 pub fn run(show: Show) -> Result<(), Failure> {
-    let config = configured(&RulesFile { config: None })?;
+    let config = Rules::new(&RulesFile { config: None }).of("MCP_TOOL_SPECIFICATION.md")?;
     let level = |rule| config.severity(rule).map_or("off", Severity::word);
     if show.json() {
         let rules: Vec<Value> = RULES
@@ -44,13 +45,42 @@ pub fn run(show: Show) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The rules as the named configuration sets them, or the one in this folder, or as they are.
-pub fn configured(file: &RulesFile) -> Result<judge::Config, Failure> {
-    let path = match &file.config {
-        Some(path) => path.as_path(),
-        None if Path::new(FILE).is_file() => Path::new(FILE),
-        None => return Ok(judge::Config::default()),
-    };
-    let spec = Config::load(path)?.spec.unwrap_or_default();
-    spec.rules().map_err(|what| Failure::new(Kind::Config, format!("{}: {what}", path.display())))
+/// The rules for each file: as the named configuration sets them, else as the nearest `sinew.toml` in the file's
+/// folder or above it does.
+pub struct Rules {
+    named: Option<PathBuf>,
+    /// What was read, by file.
+    read: HashMap<PathBuf, Spec>,
+}
+
+impl Rules {
+    pub fn new(file: &RulesFile) -> Rules {
+        Rules { named: file.config.clone(), read: HashMap::new() }
+    }
+
+    pub fn of(&mut self, path: &str) -> Result<judge::Config, Failure> {
+        let Some(file) = self.named.clone().or_else(|| nearest(Path::new(path))) else {
+            return Ok(judge::Config::default());
+        };
+        if !self.read.contains_key(&file) {
+            let spec = Config::load(&file)?.spec.unwrap_or_default();
+            self.read.insert(file.clone(), spec);
+        }
+        let (file_path, whole) =
+            (std::path::absolute(&file).unwrap_or_default(), std::path::absolute(path).unwrap_or_default());
+        let inside = file_path.parent().and_then(|home| whole.strip_prefix(home).ok()).unwrap_or(&whole);
+        let inside = inside.to_string_lossy().replace('\\', "/");
+        let rules = self.read[&file].rules_for(&inside);
+        rules.map_err(|what| Failure::new(Kind::Config, format!("{}: {what}", file.display())))
+    }
+}
+
+/// The configuration in a file's folder or the nearest above it.
+fn nearest(path: &Path) -> Option<PathBuf> {
+    let whole = std::path::absolute(path).ok()?;
+    let found = whole.ancestors().skip(1).map(|folder| folder.join(FILE)).find(|file| file.is_file())?;
+    // Shown as it was asked for, where it lies in this folder.
+    let here = std::env::current_dir().ok();
+    let short = here.and_then(|here| found.strip_prefix(here).ok().map(Path::to_owned));
+    Some(short.unwrap_or(found))
 }

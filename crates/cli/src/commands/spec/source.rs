@@ -30,6 +30,11 @@ pub struct Source {
 
 impl Source {
     pub fn read(path: &Path) -> Result<Source, Failure> {
+        Source::read_as(path, None)
+    }
+
+    /// Reads a file, or standard input under the name it has in reports.
+    pub fn read_as(path: &Path, stdin_name: Option<&Path>) -> Result<Source, Failure> {
         let unreadable =
             |error: std::io::Error| Failure::new(Kind::Usage, format!("cannot read {}: {error}", path.display()));
         // One byte more than is allowed tells that there are too many, however many there are.
@@ -50,7 +55,11 @@ impl Source {
         };
         let text = if bytes.len() as u64 >= most { None } else { String::from_utf8(bytes).ok() };
         let file = (!is_input).then(|| path.to_owned());
-        let path = if is_input { "standard input".to_owned() } else { path.to_string_lossy().into_owned() };
+        let path = match (is_input, stdin_name) {
+            (true, None) => "standard input".to_owned(),
+            (true, Some(name)) => name.to_string_lossy().into_owned(),
+            (false, _) => path.to_string_lossy().into_owned(),
+        };
         Ok(Source { path, file, document, text })
     }
 

@@ -1,0 +1,27 @@
+//! `sinew spec add`: the blank form of one more tool, at the end of a document.
+
+use std::path::Path;
+
+use sinew_spec::print::tool_from_template;
+
+use super::lint::replace;
+use super::new::checked_name;
+use super::source::Source;
+use super::unwritable;
+use crate::failure::{Failure, Kind};
+
+pub fn run(name: &str, file: &Path) -> Result<(), Failure> {
+    checked_name(name)?;
+    let source = Source::read(file)?.readable()?;
+    let refuse = |what: &str| Err(Failure::new(Kind::Usage, format!("{}: {what}", file.display())));
+    let Some(text) = source.text.as_deref().filter(|_| source.document.format == sinew_spec::Format::Markdown) else {
+        return refuse("only a Markdown specification can have a tool added");
+    };
+    if source.document.tools.iter().any(|tool| tool.name == name) {
+        return refuse(&format!("there is a tool `{name}` already"));
+    }
+    let ending = if text.contains("\r\n") { "\r\n" } else { "\n" };
+    let added = format!("{}\n\n---\n\n{}", text.trim_end(), tool_from_template(name));
+    let added = if ending == "\n" { added } else { added.replace("\r\n", "\n").replace('\n', ending) };
+    replace(file, &added).map_err(|error| unwritable(file, &error))
+}
