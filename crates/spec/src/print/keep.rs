@@ -31,24 +31,25 @@ pub fn render_document(title: &str, document: &Document) -> Rendered {
     }
     let source = document.text.as_str();
     let (blocks, _) = blocks::cut(source);
-    let within = |span: Span| blocks.iter().filter(move |block| span.contains(block.span.start));
+    // A tool begins at the words of its heading, its heading's block before them.
+    let within =
+        |span: Span| blocks.iter().filter(move |block| block.span.end > span.start && block.span.start < span.end);
     let tools: Vec<ToolSpec> = document
         .tools
         .iter()
         .map(|tool| {
-            let printed = words(&render_tool(tool)).collect();
+            let printed = Printed::new(&render_tool(tool));
             let missing = join(within(tool.places.whole).flat_map(|block| leftovers(source, block, &printed)));
             with_further(tool, missing)
         })
         .collect();
     let first = document.tools.first().map_or(source.len(), |tool| tool.places.whole.start);
-    let head = words(&format!("{title}\n{}", document.intro)).collect();
-    let intro = join(
-        std::iter::once(document.intro.clone())
-            .chain(within(Span::new(0, first)).flat_map(|block| leftovers(source, block, &head))),
-    );
+    let head = Printed::new(&format!("{title}\n{}", document.intro));
+    let intro = join(std::iter::once(document.intro.clone()).chain(
+        blocks.iter().take_while(|block| block.span.end <= first).flat_map(|block| leftovers(source, block, &head)),
+    ));
     let mut text = render_markdown(title, &intro, &tools);
-    let known: HashSet<String> = words(&text).collect();
+    let known = Printed::new(&text);
     let owned = |block: &Block| document.tools.iter().any(|tool| tool.places.whole.contains(block.span.start));
     let outside = blocks.iter().filter(|block| block.span.start >= first && !owned(block));
     let further = join(
@@ -61,7 +62,7 @@ pub fn render_document(title: &str, document: &Document) -> Rendered {
     if !further.is_empty() {
         text.push_str(&format!("\n---\n\n## {}\n\n{further}\n", names::FURTHER));
     }
-    let printed: HashSet<String> = words(&text).collect();
+    let printed = Printed::new(&text);
     let lost = blocks.iter().flat_map(|block| {
         let line = document.lines.position(source, block.span.start).line;
         missing(source, block, &printed).into_iter().map(move |word| (line, word))
@@ -83,14 +84,27 @@ fn with_further(tool: &ToolSpec, missing: String) -> ToolSpec {
     tool
 }
 
+/// The words of what was printed, alone and in their order.
+struct Printed {
+    words: HashSet<String>,
+    phrase: String,
+}
+
+impl Printed {
+    fn new(text: &str) -> Printed {
+        let all: Vec<String> = words(text).collect();
+        Printed { phrase: all.join(" "), words: all.into_iter().collect() }
+    }
+}
+
 /// The words of a text: runs of letters and digits.
 fn words(text: &str) -> impl Iterator<Item = String> + '_ {
     text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).map(str::to_lowercase)
 }
 
 /// The parts of a block that were not printed, as they may stand in another section.
-fn leftovers(source: &str, block: &Block, printed: &HashSet<String>) -> Vec<String> {
-    let kept = |text: &str| significant(text).all(|word| printed.contains(&word));
+fn leftovers(source: &str, block: &Block, printed: &Printed) -> Vec<String> {
+    let kept = |text: &str| significant(text).all(|word| printed.words.contains(&word));
     match &block.kind {
         BlockKind::Prose(lines) => lines
             .iter()
@@ -106,13 +120,15 @@ fn leftovers(source: &str, block: &Block, printed: &HashSet<String>) -> Vec<Stri
 }
 
 /// The words of a block that were not printed.
-fn missing(source: &str, block: &Block, printed: &HashSet<String>) -> Vec<String> {
-    let lost = |text: &str| -> Vec<String> { significant(text).filter(|word| !printed.contains(word)).collect() };
+fn missing(source: &str, block: &Block, printed: &Printed) -> Vec<String> {
+    let lost = |text: &str| -> Vec<String> { significant(text).filter(|word| !printed.words.contains(word)).collect() };
     match &block.kind {
         BlockKind::Heading { text, .. } => {
             let words = text.of(source);
             let is_structure = names::section(words).is_some() || names::is_further(words);
-            if is_structure { Vec::new() } else { lost(tool_words(words)) }
+            // The words of a heading belong together; each of them alone may stand anywhere.
+            let phrase = self::words(tool_words(words)).collect::<Vec<_>>().join(" ");
+            if is_structure || printed.phrase.contains(&phrase) { Vec::new() } else { vec![phrase] }
         }
         BlockKind::Prose(lines) => lines.iter().flat_map(|line| lost(said(line.of(source)))).collect(),
         BlockKind::Table(rows) => table_words(source, rows).iter().flat_map(|cell| lost(cell)).collect(),

@@ -103,8 +103,9 @@ fn tool_starts(text: &str, blocks: &[Block]) -> (Vec<Start>, Vec<Problem>) {
     (starts, unread)
 }
 
+/// Whether a block begins what belongs to no tool. Inside a tool the same words are a section of it.
 fn is_further(text: &str, block: &Block) -> bool {
-    matches!(block.kind, BlockKind::Heading { text: words, .. } if names::is_further(words.of(text)))
+    matches!(block.kind, BlockKind::Heading { level: 1 | 2, text: words } if names::is_further(words.of(text)))
 }
 
 fn not_read(start: &Start) -> Problem {
@@ -135,7 +136,7 @@ fn looks_like_a_tool(text: &str, blocks: &[Block]) -> bool {
             body.contains("inputSchema") || body.contains("parameters:") || body.contains("\"parameters\"")
         }
         // A list of parameters.
-        BlockKind::Prose(lines) if lines.iter().any(|line| super::rows::read_bullet(text, *line).is_some()) => true,
+        BlockKind::Prose(lines) if side::is_list(text, lines) => true,
         BlockKind::Prose(lines) => lines.iter().any(|line| {
             names::bold(line.of(text).trim_start()).is_some_and(|(words, _)| names::section(words).is_some())
         }),
@@ -159,6 +160,9 @@ fn assemble(text: &str, start: &Start, body: &[Block], end: usize) -> ToolSpec {
     if input.is_empty() {
         let lone = side::take_lone_table(text, &mut parts.lead).or_else(|| side::take_lone_table(text, purpose));
         input.extend(lone);
+        if input.is_empty() && entry.is_none() {
+            input.extend(side::take_lone_list(text, &mut parts.lead));
+        }
     }
     let tail = std::mem::take(purpose);
     let mut said = std::mem::take(&mut parts.lead);

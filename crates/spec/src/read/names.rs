@@ -119,6 +119,7 @@ pub fn bold(line: &str) -> Option<(&str, &str)> {
     let (words, rest) = rest.split_once("**")?;
     match words.strip_suffix(':') {
         Some(words) => Some((words, rest.trim_start())),
+        None if rest.trim().is_empty() => Some((words, "")),
         None => Some((words, rest.trim_start().strip_prefix(':')?.trim_start())),
     }
 }
@@ -213,6 +214,7 @@ mod tests {
     fn bold_words_may_stand_for_a_heading() {
         assert_eq!(bold("**Returns:** `status`"), Some(("Returns", "`status`")));
         assert_eq!(bold("**Parameters**:"), Some(("Parameters", "")));
+        assert_eq!(bold("**Parameters**"), Some(("Parameters", "")));
         assert_eq!(bold("**Note** this"), None);
         assert_eq!(bold("- **Note**: this"), Some(("Note", "this")));
     }

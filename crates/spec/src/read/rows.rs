@@ -93,7 +93,17 @@ fn described(text: &str, line: Span, name: &str, rest: &str) -> Option<Row> {
             (&rest[..end], &rest[end..])
         }
     };
-    let parts: Vec<&str> = split_parts(about);
+    // `string (required)` says both.
+    let parts: Vec<&str> = split_parts(about)
+        .into_iter()
+        .flat_map(|part| {
+            let inner = part.trim_end().strip_suffix(')').and_then(|part| part.rsplit_once('('));
+            match inner.filter(|(_, inside)| split_parts(inside).iter().any(|word| requirement(word).is_some())) {
+                Some((kind, inside)) => std::iter::once(kind).chain(split_parts(inside)).collect(),
+                None => vec![part],
+            }
+        })
+        .collect();
     let says = |part: &str| requirement(part).is_some();
     let kind = parts.iter().copied().find(|part| !says(part) && types::read(part).is_some());
     let needed = parts.iter().copied().find(|part| says(part));

@@ -140,6 +140,19 @@ pub fn take_lone_table(text: &str, pieces: &mut Vec<Piece>) -> Option<Piece> {
     Some(piece)
 }
 
+/// Whether lines list parameters, as bullets or as a definition list.
+pub fn is_list(text: &str, lines: &[Span]) -> bool {
+    lines.iter().any(|line| rows::read_bullet(text, *line).is_some())
+        || lines.windows(2).any(|pair| rows::read_definition(text, pair[0], pair[1]).is_some())
+}
+
+/// Takes the prose that lists parameters out of running text, for tools that have no section for it.
+pub fn take_lone_list(text: &str, pieces: &mut Vec<Piece>) -> Vec<Piece> {
+    let (lists, rest) = std::mem::take(pieces).into_iter().partition(|piece| is_list(text, piece.lines()));
+    *pieces = rest;
+    lists
+}
+
 fn remove(pieces: &mut Vec<Piece>, index: usize) {
     pieces.remove(index);
     if let Some(next) = pieces.get_mut(index) {

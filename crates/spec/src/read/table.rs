@@ -77,7 +77,15 @@ pub fn escape(text: &str) -> String {
 /// The meaning of the header's columns, where the table describes parameters or fields: it must
 /// name things and give a type or a description.
 pub fn columns(header: &[Cell]) -> Option<Vec<Column>> {
-    let columns: Vec<Column> = header.iter().map(|cell| column(&cell.text)).collect();
+    let mut columns: Vec<Column> = header.iter().map(|cell| column(&cell.text)).collect();
+    // Whatever it is called, the last column of a table of names and types describes them.
+    if columns.contains(&Column::Name)
+        && columns.contains(&Column::Type)
+        && !columns.contains(&Column::Description)
+        && let Some(last) = columns.last_mut().filter(|last| **last == Column::Other)
+    {
+        *last = Column::Description;
+    }
     let has = |column: Column| columns.contains(&column);
     (has(Column::Name) && (has(Column::Type) || has(Column::Description))).then_some(columns)
 }

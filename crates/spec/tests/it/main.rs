@@ -5,6 +5,7 @@
 mod changes;
 mod compare;
 mod corpus;
+mod forms;
 mod hostile;
 mod report;
 mod rules;

@@ -1,0 +1,98 @@
+//! Tools as people write them down without the template.
+
+use sinew_spec::judge::{self, Config};
+use sinew_spec::{Document, print};
+
+const TEXT: &str = "\
+Weather Tools
+=============
+
+Available Tools
+---------------
+
+### get_forecast
+
+- **Description**: Gets the forecast for a city.
+- **Parameters**:
+  - `city` (string, required): Name of the city
+  - `days` (int, optional, default: 3): How many days
+- **Idempotent**: Yes
+
+### set_alarm
+
+Sets an alarm (v1.1.9).
+
+**Parameters**
+
+```json
+{\"time\": \"string (required) - ISO time\", \"label\": {\"type\": \"string\"}}
+```
+
+### list_alarms
+
+`filter`
+: string, optional. Only alarms that match.
+
+### wait_some
+
+| Arg | Kind | Unit | What |
+|---|---|---|---|
+| `delay` | int | seconds | Before the start |
+
+### delete_alarm
+
+Deletes an alarm for good.
+
+## Changelog
+
+- zebra
+";
+
+#[test]
+fn lists_maps_definitions_and_other_columns_are_read() {
+    let document = Document::parse(TEXT);
+    let tools: Vec<(&str, Vec<&str>)> = document
+        .tools
+        .iter()
+        .map(|tool| (tool.name.as_str(), tool.parameters().map(|(name, _)| name.as_str()).collect()))
+        .collect();
+    assert_eq!(
+        tools,
+        [
+            ("get_forecast", vec!["city", "days"]),
+            ("set_alarm", vec!["time", "label"]),
+            ("list_alarms", vec!["filter"]),
+            ("wait_some", vec!["delay"]),
+        ]
+    );
+    assert_eq!(document.tools[0].input["required"], serde_json::json!(["city"]));
+    assert_eq!(document.tools[0].input["properties"]["days"]["default"], 3);
+    assert_eq!(document.tools[0].idempotency, "- **Idempotent**: Yes");
+    assert_eq!(document.tools[1].version.as_deref(), Some("v1.1.9"));
+    assert_eq!(document.tools[1].input["required"], serde_json::json!(["time"]));
+    assert_eq!(document.tools[3].input["properties"]["delay"]["description"], "Before the start");
+    let unread: Vec<usize> = judge::lint(&document, &Config::default())
+        .iter()
+        .filter(|finding| finding.rule.id == "tool-unread")
+        .filter_map(|finding| finding.place.line())
+        .collect();
+    assert_eq!(unread, [TEXT.lines().position(|line| line.contains("delete_alarm")).unwrap() + 1]);
+}
+
+#[test]
+fn what_has_no_place_is_printed_as_it_stood() {
+    let document = Document::parse(TEXT);
+    let rendered = print::render_document("Weather Tools", &document);
+    assert!(rendered.lost.is_empty(), "{:?}", rendered.lost);
+    for kept in ["zebra", "seconds", "Unit", "Deletes an alarm for good."] {
+        assert!(rendered.text.contains(kept), "{kept}: {}", rendered.text);
+    }
+    assert!(!rendered.text.contains("takes no parameters"), "{}", rendered.text);
+    assert!(!rendered.text.contains("**get_forecast**"), "{}", rendered.text);
+    let heading =
+        "# T\n\n## Tool: `x` (v2.0.1), for lamps\n\nSwitches lamps on.\n\n<!-- ask Ann -->\n\n### Odd one\n\ntext\n";
+    let rendered = print::render_document("T", &Document::parse(heading));
+    assert!(rendered.lost.is_empty() && rendered.text.contains("for lamps") && rendered.text.contains("ask Ann"));
+    let again = print::render_document("T", &Document::parse(&rendered.text));
+    assert_eq!(again.text, rendered.text);
+}
