@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::{Change, Impact, change};
 use crate::model::{ToolSpec, error_codes};
 use crate::read::prose::one_line;
-use crate::schema::clip;
+use sinew_tool::text::clip;
 
 /// Changes of one tool that its schemas do not show.
 pub fn diff(old: &ToolSpec, new: &ToolSpec) -> Vec<Change> {

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::{Bench, rules};
 use crate::model::{Idempotent, Section, ToolSpec, error_codes, properties};
-use crate::schema::clip;
+use sinew_tool::text::clip;
 
 pub fn check(bench: &mut Bench<'_>, tool: &ToolSpec) {
     if let Some(output) = &tool.output {

@@ -5,8 +5,8 @@
 //! for the whole document.
 
 use super::{Bench, rule, rules};
-use crate::schema::clip;
 use sinew_tool::finding::{Finding, Findings, Rule, Span};
+use sinew_tool::text::clip;
 
 const MARK: &str = "sinew: ignore";
 /// More than this is not a document with exceptions.

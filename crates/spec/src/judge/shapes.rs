@@ -8,8 +8,8 @@ use crate::model::{Section, ToolSpec};
 use crate::read::places::{Row, Side};
 use crate::read::table::Cell;
 use crate::read::{prose, types};
-use crate::schema::clip;
 use sinew_tool::finding::{Rule, Span};
+use sinew_tool::text::clip;
 
 /// Deeper than any schema that people read.
 const MAX_DEPTH: usize = 12;
