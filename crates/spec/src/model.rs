@@ -232,7 +232,7 @@ pub(crate) fn error_codes(text: &str) -> Vec<String> {
         (marked && shaped && !FIELDS.contains(&name.to_lowercase().as_str())).then(|| name.to_owned())
     };
     // Bold type keeps its asterisks from being taken for bullets.
-    text.replace("**", "`").lines().filter_map(|line| code(line)).collect()
+    text.replace("**", "`").lines().filter_map(code).collect()
 }
 
 /// A semantic version as people write it: `1.2.3`, `v1.2.3`, `1.2`, `1`.

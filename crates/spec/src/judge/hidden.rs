@@ -102,7 +102,7 @@ fn json_escapes(text: &str) -> impl Iterator<Item = (Span, char)> + '_ {
             code => (code, 6),
         };
         let character = char::from_u32(code).filter(|character| hides(*character) && *character != '\u{fe0f}')?;
-        (slashes % 2 == 0).then_some((Span::new(at, at + length), character))
+        slashes.is_multiple_of(2).then_some((Span::new(at, at + length), character))
     })
 }
 
