@@ -7,8 +7,8 @@ use crate::inspect::Refusal;
 
 /// Values of one message: a call with a matrix of 300 by 300 numbers still fits.
 const MAX_VALUES: usize = 100_000;
-/// Bytes that one value takes while a message is read and handled, with the copies made on the way; measured on
-/// arrays of numbers at `/mcp`.
+/// Bytes that one value takes while a message is read and handled, with the copies made on the way. An
+/// estimate: a body of 3.8 MB that was an array of zeros once took 580 MB at `/mcp`.
 const VALUE: usize = 320;
 
 /// Takes from the memory for requests what a message becomes.

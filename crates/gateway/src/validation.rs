@@ -9,7 +9,7 @@ use tokio::sync::Semaphore;
 use crate::check::Verdict;
 use crate::record::weigh_value;
 
-/// What is checked at once, on the thread that serves all calls: some 100 µs.
+/// What is checked at once, on the thread that serves all calls: an estimated 100 µs.
 const AT_ONCE: u64 = 5_000;
 /// What any value may take: some milliseconds.
 const AT_LEAST: u64 = 200_000;
