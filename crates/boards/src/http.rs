@@ -145,6 +145,11 @@ fn is_of_a_page(headers: &HeaderMap, hall: &Hall) -> bool {
         return true;
     }
     let Some(origin) = headers.get(ORIGIN) else { return false };
+    // WebSocket libraries for microcontrollers send these by default: embedded-websocket the first, arduinoWebSockets
+    // the second.
+    if ["", "file://"].iter().any(|unnamed| origin.as_bytes() == unnamed.as_bytes()) {
+        return false;
+    }
     let authority = origin.to_str().ok().and_then(|origin| origin.parse::<Uri>().ok()?.into_parts().authority);
     let host = headers.get(HOST).and_then(|host| host.to_str().ok()?.parse::<Authority>().ok());
     let (Some(authority), Some(host)) = (authority, host) else { return true };
