@@ -335,7 +335,10 @@ async fn web_pages_are_refused_and_programs_that_name_their_address_are_not() {
         assert_eq!(status(&page).await, 403, "{page:?}");
     }
     assert_eq!(status(&[]).await, 426, "a board, but no WebSocket");
-    assert_eq!(status(&[("Origin", own.as_str())]).await, 426);
+    // Programs: one that names our address, and what libraries for microcontrollers send.
+    for origin in [own.as_str(), "", "file://"] {
+        assert_eq!(status(&[("Origin", origin)]).await, 426, "{origin:?}");
+    }
     let rebound = [("Origin", "http://evil.example:80"), ("Device-Id", "aa")];
     assert_eq!(house.request_as("evil.example:80", "GET", "/xiaozhi/v1/", &rebound, b"").await.0, 403);
     house.close().await;
