@@ -119,9 +119,11 @@ that are no accessibility tools. The passphrase is `sesame`. The clock never com
 ## Over adb
 
 It listens as adbd does, over TCP and without authentication, so the real `adb connect` works, and with it programs that \
-use adb: adbutils, and mobile-mcp but for its list of apps, which runs Java on the phone. `shell`, `exec` and `sync` are \
-served; ports are refused. The shell is an interpreter of its own (quotes, pipes, lists, groups, redirections, `$(…)`; no \
-loops, no globs) and never runs a command of the host. Pinch, clipboard and text beyond a US keyboard cannot be done by a \
+use adb: adbutils, and mobile-mcp but for its list of apps, which runs Java on the phone. `shell`, `exec` (with it `adb install`, \
+streamed), `sync`, `framebuffer:`, `tcpip:` and `reverse:` (listed; nothing on the phone connects) are served; ports are \
+refused. The shell is an interpreter of its own (quotes, pipes, lists, groups, redirections, `$(…)`, `$((…))`, `if`, `for`, \
+`while`, patterns `*` and `?` for files; no functions, no `case`) and never runs a command of the host; `sed`, `awk` and \
+`find` know what scripts for phones use. `screenrecord` is not there. Pinch, clipboard and text beyond a US keyboard cannot be done by a \
 stock shell, and here they cannot either.
 
 It runs no Java, but for one program where it is told to: Sinew's agent, the same classes that run on phones, on a JVM \

@@ -15,7 +15,7 @@ mod sync;
 mod tests;
 
 use std::io;
-use std::sync::MutexGuard;
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
@@ -28,6 +28,8 @@ use files::Files;
 #[derive(Clone)]
 struct Device {
     handset: Handset,
+    /// What `adb reverse` asked for: the phone's port, and the host's.
+    reversed: Arc<Mutex<Vec<(String, String)>>>,
 }
 
 impl Device {
@@ -38,7 +40,7 @@ impl Device {
 
 /// Serves one phone to whoever connects, until told to stop.
 pub async fn run(listener: TcpListener, handset: Handset, shutdown: CancellationToken) -> io::Result<()> {
-    let device = Device { handset };
+    let device = Device { handset, reversed: Arc::default() };
     let tasks = TaskTracker::new();
     loop {
         let accepted = tokio::select! {

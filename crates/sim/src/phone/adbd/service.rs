@@ -1,5 +1,7 @@
 //! What a stream can be opened to: a shell, a raw command, file transfer.
 
+use std::sync::PoisonError;
+
 use super::Device;
 use super::connection::{Closed, Stream};
 use super::shell::{Live, Shell};
@@ -19,8 +21,12 @@ pub enum Service {
         pty: bool,
     },
     Sync,
+    /// The screen as it is: a header and its pixels.
+    Framebuffer,
+    /// `adb reverse`: connections from the phone to the host. They are listed; nothing on this phone opens one.
+    Reverse(String),
     /// Services that answer one line and end.
-    Say(&'static str),
+    Say(String),
     /// The phone starts again.
     Reboot,
 }
@@ -42,12 +48,23 @@ pub fn find(name: &str) -> Option<Service> {
         }
         "exec" => Some(Service::Plain { command: rest.to_owned(), pty: false }),
         "sync" => Some(Service::Sync),
-        "root" => Some(Service::Say("adbd cannot run as root in production builds\n")),
-        "unroot" => Some(Service::Say("adbd not running as root\n")),
-        "remount" => Some(Service::Say("Not running as root. Try \"adb root\" first.\n")),
+        "framebuffer" => Some(Service::Framebuffer),
+        "reverse" => Some(Service::Reverse(rest.to_owned())),
+        "root" => say("adbd cannot run as root in production builds\n"),
+        "unroot" => say("adbd not running as root\n"),
+        "remount" => say("Not running as root. Try \"adb root\" first.\n"),
+        "tcpip" => match rest.parse::<u16>() {
+            Ok(port) if port > 0 => say(&format!("restarting in TCP mode port: {port}\n")),
+            _ => say("invalid port\n"),
+        },
+        "usb" => say("restarting in USB mode\n"),
         "reboot" => Some(Service::Reboot),
         _ => None,
     }
+}
+
+fn say(text: &str) -> Option<Service> {
+    Some(Service::Say(text.to_owned()))
 }
 
 pub async fn run(service: Service, stream: &mut Stream, device: &Device) {
@@ -65,6 +82,8 @@ pub async fn run(service: Service, stream: &mut Stream, device: &Device) {
             Shell::new(device.handset.clone()).serve(&command, &mut live).await
         }
         Service::Sync => sync::serve(stream, device).await,
+        Service::Framebuffer => stream.write(&framebuffer(device)).await,
+        Service::Reverse(request) => stream.write(&reverse(&request, device)).await,
         Service::Say(text) => stream.write(text.as_bytes()).await,
         Service::Reboot => {
             device.handset.restart();
@@ -72,6 +91,57 @@ pub async fn run(service: Service, stream: &mut Stream, device: &Device) {
         }
     };
 }
+
+/// Version 1 of the header: depth, size, width, height, and where each colour stands; then the pixels.
+fn framebuffer(device: &Device) -> Vec<u8> {
+    let (width, height, pixels) = device.handset.with(|machine| {
+        let canvas = machine.paint();
+        (canvas.width as u32, canvas.height as u32, canvas.bytes().to_vec())
+    });
+    // Red, blue, green, alpha: offset and length in bits.
+    let colours = [0, 8, 16, 8, 8, 8, 24, 8];
+    let header = [1, 32, pixels.len() as u32, width, height].into_iter().chain(colours);
+    header.flat_map(u32::to_le_bytes).chain(pixels).collect()
+}
+
+/// What `adb reverse` is answered: OKAY or FAIL, and a text with its length where one belongs.
+fn reverse(request: &str, device: &Device) -> Vec<u8> {
+    let block = |text: &str| format!("{:04x}{text}", text.len());
+    let fail = |why: &str| format!("FAIL{}", block(why)).into_bytes();
+    let mut list = device.reversed.lock().unwrap_or_else(PoisonError::into_inner);
+    match request.split_once(':').unwrap_or((request, "")) {
+        ("list-forward", _) => {
+            let lines: String = list.iter().map(|(from, to)| format!("(reverse) {from} {to}\n")).collect();
+            block(&lines).into_bytes()
+        }
+        ("forward", pair) => {
+            let (keeps, pair) = pair.strip_prefix("norebind:").map_or((false, pair), |pair| (true, pair));
+            let Some((from, to)) = pair.split_once(';') else { return fail("bad forward") };
+            let known = list.iter().position(|(known, _)| known == from);
+            match known {
+                Some(_) if keeps => return fail("cannot rebind existing socket"),
+                Some(at) => drop(list.remove(at)),
+                None if list.len() >= MOST_REVERSED => return fail("too many"),
+                None => {}
+            }
+            list.push((from.to_owned(), to.to_owned()));
+            b"OKAY".to_vec()
+        }
+        ("killforward-all", _) => {
+            list.clear();
+            b"OKAY".to_vec()
+        }
+        ("killforward", from) => {
+            let before = list.len();
+            list.retain(|(known, _)| known != from);
+            if list.len() < before { b"OKAY".to_vec() } else { fail(&format!("listener '{from}' not found")) }
+        }
+        _ => fail("unknown request"),
+    }
+}
+
+/// More ports than any program asks for.
+const MOST_REVERSED: usize = 100;
 
 #[cfg(test)]
 mod tests {

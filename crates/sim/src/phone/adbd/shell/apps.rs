@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::input::{exception, missing_argument};
 use super::{Io, Shell};
 use crate::phone::act::App;
 use crate::phone::android::Android;
@@ -74,7 +75,7 @@ impl<'a> Intent<'a> {
             Some((scheme, rest)) if android >= Android::V11 && rest.contains('/') => {
                 format!("dat={scheme}://{}/...", rest.split('/').next().unwrap_or_default())
             }
-            _ => format!("dat={data}"),
+            _ => format!("dat={}", veiled(data)),
         }));
         words.extend(self.package.map(|package| format!("pkg={package}")));
         words.extend(self.component.map(|component| format!("cmp={}", short(component))));
@@ -113,6 +114,17 @@ enum Target<'a> {
     Nothing,
 }
 
+/// Numbers and addresses of people are not shown.
+fn veiled(data: &str) -> String {
+    match data.split_once(':') {
+        Some((scheme @ ("tel" | "sip" | "sms" | "smsto" | "mailto"), rest)) => {
+            let veil = |ch: char| if "-@.".contains(ch) { ch } else { 'x' };
+            format!("{scheme}:{}", rest.chars().map(veil).collect::<String>())
+        }
+        _ => data.to_owned(),
+    }
+}
+
 /// `pkg/pkg.Cls` as `pkg/.Cls`, which is how Android prints it.
 fn short(component: &str) -> String {
     match component.split_once('/') {
@@ -127,6 +139,8 @@ fn short(component: &str) -> String {
 impl Shell {
     pub(super) async fn am(&self, args: &[&str], io: &mut Io<'_, '_>) -> u8 {
         match args {
+            [command @ ("start" | "start-activity")] => exception(command, "No intent supplied", io),
+            [command @ ("force-stop" | "kill" | "stop-app")] => missing_argument(command, command, io),
             ["start" | "start-activity", rest @ ..] if self.companion_start(&Intent::read(rest), io) => 0,
             ["start" | "start-activity", rest @ ..] => self.start(&Intent::read(rest), io),
             ["force-stop" | "kill" | "stop-app", .., package] => {

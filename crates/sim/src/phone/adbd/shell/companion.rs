@@ -1,5 +1,5 @@
 //! The companion on a virtual phone: where its app is installed, it calls activities of installed apps and
-//! keeps their answers until they are read. Also `pm install`, which brings it.
+//! keeps their answers until they are read. Also `pm install`, from a file or streamed, which brings it.
 
 use std::sync::Arc;
 
@@ -14,10 +14,15 @@ use crate::phone::guest::{Guest, Part, PartKind, Reaction, Request};
 pub(super) const COMPANION: &str = "sinew.companion";
 
 impl Shell {
-    /// `pm install PATH`: an APK that was pushed, under the name it gives itself. Its parts answer nothing.
+    /// `pm install PATH` or `pm install -S SIZE`: an APK under the name it gives itself. Its parts answer nothing.
     pub(super) async fn install(&self, args: &[&str], io: &mut Io<'_, '_>) -> u8 {
+        // `-S SIZE`: the bytes come with the command, as `adb install` sends them.
+        let size = args.iter().position(|arg| *arg == "-S").and_then(|at| args.get(at + 1)?.parse().ok());
         let path = args.iter().rev().find(|arg| arg.starts_with('/'));
-        let bytes = path.and_then(|path| self.read_file(path).ok());
+        let bytes = match (size, path) {
+            (Some(size), None) => io.read_exact(size).await,
+            (_, path) => path.and_then(|path| self.read_file(path).ok()),
+        };
         let Some(bytes) = bytes else {
             io.error("Error: Unable to open file: does not exist or cannot be read");
             return 1;

@@ -1,6 +1,7 @@
 //! Commands on files.
 
 use super::super::files::{DIRECTORY, FileError, Stat};
+use super::expand::glob_fits;
 use super::{Io, Shell};
 use crate::phone::log::wall_clock;
 
@@ -22,6 +23,7 @@ impl Shell {
                 0
             }
             "chmod" => 0,
+            "find" => self.find_files(args, io),
             "mv" | "cp" => self.copy(name, &paths, io),
             _ => {
                 let mut code = 0;
@@ -45,6 +47,52 @@ impl Shell {
         }
     }
 
+    /// `find [PATH…] [-maxdepth N] [-name PATTERN] [-type f|d]`.
+    fn find_files(&self, args: &[&str], io: &mut Io<'_, '_>) -> u8 {
+        let at = args.iter().position(|arg| arg.starts_with('-')).unwrap_or(args.len());
+        let (paths, tests) = args.split_at(at);
+        let paths = if paths.is_empty() { &["."][..] } else { paths };
+        let (mut depth, mut name, mut kind) = (usize::MAX, None, None);
+        let mut tests = tests.iter();
+        while let Some(test) = tests.next() {
+            let value = tests.next().copied();
+            match (*test, value) {
+                ("-maxdepth", Some(value)) => depth = value.parse().unwrap_or(usize::MAX),
+                ("-name", Some(value)) => name = Some(value),
+                ("-type", Some(value)) => kind = Some(value),
+                _ => {
+                    io.error(format!("find: bad arg '{test}'"));
+                    return 1;
+                }
+            }
+        }
+        let mut code = 0;
+        for path in paths {
+            if self.files().stat(&self.path(path)).is_err() {
+                io.error(format!("find: '{path}': No such file or directory"));
+                code = 1;
+                continue;
+            }
+            let mut open = vec![((*path).to_owned(), 0)];
+            while let Some((here, level)) = open.pop() {
+                let Ok(stat) = self.files().stat(&self.path(&here)) else { continue };
+                let is_folder = stat.mode & DIRECTORY == DIRECTORY;
+                let last = here.rsplit('/').next().unwrap_or_default();
+                let fits =
+                    name.is_none_or(|name| glob_fits(name, last)) && kind.is_none_or(|kind| (kind == "d") == is_folder);
+                if fits {
+                    io.line(&here);
+                }
+                if is_folder && level < depth {
+                    let names = self.files().list(&self.path(&here)).unwrap_or_default();
+                    let parent = here.trim_end_matches('/');
+                    open.extend(names.into_iter().rev().map(|name| (format!("{parent}/{name}"), level + 1)));
+                }
+            }
+        }
+        code
+    }
+
     fn touch_file(&self, path: &str) -> Result<(), FileError> {
         let data = self.files().read(path).map(|file| file.data.clone()).unwrap_or_default();
         let time = self.handset.with(|machine| (machine.epoch() / 1000) as u32);
@@ -56,6 +104,9 @@ impl Shell {
             io.error(format!("{name}: Needs 2 arguments"));
             return 1;
         };
+        if from == "/dev/null" {
+            return u8::from(self.store(to, Vec::new(), false, io).is_err());
+        }
         let found = self.files().read(from).cloned();
         let done = found.and_then(|file| {
             let folder = self.files().stat(to).is_ok_and(|stat| stat.mode & DIRECTORY != 0);

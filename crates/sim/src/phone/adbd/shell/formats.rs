@@ -67,7 +67,7 @@ pub const FORMATS: &[Format] = &[
     row("input swipe 5 5 5 5 600; echo $?", "0", Described("AOSP InputShellCommand")),
     row("input text 'gr\u{fc}n'", "Attempt to get length of null array", Described("AOSP sendText")),
     row("input keyevent KEYCODE_BACK; echo $?", "0", Described("AOSP InputShellCommand")),
-    row("input nonsense", "Usage: input", Assumed),
+    row("input nonsense", "Unknown command: nonsense", Described("AOSP InputShellCommand")),
     row("logcat -d -t 1", "--------- beginning of main", Assumed),
     row("logcat -d -v brief", "I/SystemServer( 1203): ", Described("patterns of adbutils")),
     row("am start -W -n com.android.settings/.Settings", "Complete", Assumed),

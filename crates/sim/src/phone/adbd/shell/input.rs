@@ -137,6 +137,9 @@ impl Shell {
                 0
             }
             ("press" | "roll" | "scroll", _) => 0,
+            _ if android >= Android::V13 && KNOWN.contains(command) => {
+                missing_argument(command, rest.last().unwrap_or(command), io)
+            }
             _ => usage(android, command, io),
         }
     }
@@ -185,7 +188,12 @@ fn find_key(name: &str) -> u32 {
     NAMES.iter().find(|(own, _)| *own == name).map_or(0, |(_, code)| *code)
 }
 
+/// What the command says of a line that it cannot read. Since Android 13 it is a shell command of the system server,
+/// which answers as all of those do.
 fn usage(android: Android, command: &str, io: &mut Io<'_, '_>) -> u8 {
+    if android >= Android::V13 {
+        return modern_usage(command, io);
+    }
     let known = ["tap", "swipe", "text", "keyevent", "draganddrop", "motionevent", "press", "roll"].contains(&command);
     match (command.is_empty(), known) {
         (true, _) => {}
@@ -195,6 +203,35 @@ fn usage(android: Android, command: &str, io: &mut Io<'_, '_>) -> u8 {
     let text = "Usage: input [<source>] [-d DISPLAY_ID] <command> [<arg>...]\n\nThe commands and default sources are:\n      text <string> (Default: touchscreen)\n      keyevent [--longpress] <key code number or name> ... (Default: keyboard)\n      tap <x> <y> (Default: touchscreen)\n      swipe <x1> <y1> <x2> <y2> [duration(ms)] (Default: touchscreen)\n      draganddrop <x1> <y1> <x2> <y2> [duration(ms)] (Default: touchscreen)";
     io.error(text);
     if android < Android::V11 { 0 } else { 255 }
+}
+
+const KNOWN: [&str; 9] =
+    ["tap", "swipe", "text", "keyevent", "draganddrop", "motionevent", "press", "roll", "keycombination"];
+
+fn modern_usage(command: &str, io: &mut Io<'_, '_>) -> u8 {
+    if command.is_empty() {
+        io.line("Usage: input [<source>] [-d DISPLAY_ID] <command> [<arg>...]\n\nThe sources are: ");
+        SOURCES.iter().for_each(|source| io.line(format!("      {source}")));
+        io.line("\n[-d DISPLAY_ID]: specify the display ID.\n      (Default: -1 for key event, 0 for motion event if not specified.)\n\nThe commands and default sources are:\n      text <string> (Default: keyboard)\n      keyevent [--longpress|--duration <duration to hold key down in ms>] [--doubletap] [--async] [--delay <duration between keycodes in ms>] <key code number or name> ... (Default: keyboard)\n      tap <x> <y> (Default: touchscreen)\n      swipe <x1> <y1> <x2> <y2> [duration(ms)] (Default: touchscreen)\n      draganddrop <x1> <y1> <x2> <y2> [duration(ms)] (Default: touchscreen)\n      press (Default: trackball)\n      roll <dx> <dy> (Default: trackball)\n      motionevent <DOWN|UP|MOVE|CANCEL> <x> <y> (Default: touchscreen)\n      keycombination [-t duration(ms)] <key code 1> <key code 2> ... (Default: keyboard, the key order is important here.)");
+        return 0;
+    }
+    if !KNOWN.contains(&command) {
+        io.line(format!("Unknown command: {command}"));
+        return 0;
+    }
+    missing_argument(command, command, io)
+}
+
+/// The exception of a shell command that wants one more argument.
+pub(super) fn missing_argument(command: &str, after: &str, io: &mut Io<'_, '_>) -> u8 {
+    exception(command, &format!("Argument expected after \"{after}\""), io)
+}
+
+pub(super) fn exception(command: &str, message: &str, io: &mut Io<'_, '_>) -> u8 {
+    io.error(format!("\nException occurred while executing '{command}':"));
+    io.error(format!("java.lang.IllegalArgumentException: {message}"));
+    io.error("\tat com.android.modules.utils.BasicShellCommandHandler.exec(BasicShellCommandHandler.java:97)");
+    255
 }
 
 /// What vendors say who forbid input from adb.

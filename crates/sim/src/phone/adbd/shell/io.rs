@@ -45,6 +45,22 @@ impl Io<'_, '_> {
         Ok(())
     }
 
+    /// Exactly so many bytes; `None` where fewer come, or more than a line may print are asked for. Who streams a file
+    /// waits for the answer with the stream open, so its end is not waited for.
+    pub async fn read_exact(&mut self, size: usize) -> Option<Vec<u8>> {
+        if size > MOST_OUTPUT {
+            return None;
+        }
+        let mut all = self.stdin.take().unwrap_or_default();
+        while let Some(live) = &mut self.live
+            && all.len() < size
+        {
+            all.extend(live.read().await?);
+        }
+        all.truncate(size);
+        (all.len() == size).then_some(all)
+    }
+
     /// Everything that comes in, to its end.
     pub async fn read_all(&mut self) -> Vec<u8> {
         if let Some(stdin) = self.stdin.take() {

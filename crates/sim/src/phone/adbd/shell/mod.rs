@@ -10,6 +10,7 @@ mod chaos;
 mod companion;
 mod disk;
 mod dumpsys;
+mod expand;
 pub mod formats;
 mod guests;
 mod input;
@@ -20,12 +21,15 @@ mod packages;
 mod parse;
 mod props;
 mod screen;
+#[cfg(test)]
+mod scripts;
+mod stream;
+mod sum;
 mod system;
 mod text;
 mod words;
 
 use std::collections::BTreeMap;
-use std::fmt::Write;
 use std::sync::MutexGuard;
 use std::time::Duration;
 
@@ -40,10 +44,13 @@ use super::connection::Closed;
 use super::files::Files;
 use crate::phone::android::Android;
 use crate::phone::handset::Handset;
-use parse::{Body, Command, Join, List, Piece, Pipeline, Redirect, Word};
+use parse::{Body, Command, Join, List, Pipeline, Redirect};
 
 /// A command line is never longer on Android.
 const LONGEST_LINE: usize = 128 * 1024;
+
+/// A script that goes round more often does not end.
+const MOST_ROUNDS: usize = 100_000;
 
 pub struct Shell {
     handset: Handset,
@@ -51,6 +58,8 @@ pub struct Shell {
     folder: String,
     last: u8,
     exiting: bool,
+    /// Rounds that loops have made since the line began.
+    rounds: usize,
     /// The variable of that name, which the next command alone was given.
     class_path: Option<String>,
 }
@@ -69,7 +78,7 @@ impl Shell {
             ("TMPDIR", "/data/local/tmp"),
         ];
         let variables = variables.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
-        Shell { handset, variables, folder: "/".to_owned(), last: 0, exiting: false, class_path: None }
+        Shell { handset, variables, folder: "/".to_owned(), last: 0, exiting: false, rounds: 0, class_path: None }
     }
 
     fn files(&self) -> MutexGuard<'_, Files> {
@@ -148,6 +157,7 @@ impl Shell {
             io.error("/system/bin/sh: command line too long");
             return Ok(1);
         }
+        self.rounds = 0;
         match parse::parse(line) {
             Ok(list) => self.list(&list, io).await,
             Err(trouble) => {
@@ -205,8 +215,7 @@ impl Shell {
         for redirect in &command.redirects {
             if let Redirect::Input(from) = redirect {
                 let path = self.expand(from).await;
-                let read = if path == "/dev/null" { Ok(Vec::new()) } else { self.read_file(&path) };
-                match read {
+                match self.read_file(&path) {
                     Ok(data) => inner.stdin = Some(data),
                     Err(trouble) => {
                         io.error(format!("/system/bin/sh: can't open {path}: {trouble}"));
@@ -239,6 +248,9 @@ impl Shell {
 
     fn read_file(&self, path: &str) -> Result<Vec<u8>, &'static str> {
         let path = self.path(path);
+        if path == "/dev/null" {
+            return Ok(Vec::new());
+        }
         self.files().read(&path).map(|file| file.data.clone()).map_err(super::files::FileError::text)
     }
 
@@ -270,10 +282,44 @@ impl Shell {
     async fn body(&mut self, body: &Body, io: &mut Io<'_, '_>) -> Result<u8, Closed> {
         match body {
             Body::Group(list) => self.list(list, io).await,
+            Body::If { branches, otherwise } => {
+                for (condition, body) in branches {
+                    if self.list(condition, io).await? == 0 {
+                        return self.list(body, io).await;
+                    }
+                }
+                self.list(otherwise, io).await
+            }
+            Body::While { condition, until, body } => {
+                let mut code = 0;
+                while !self.exiting && (self.list(condition, io).await? == 0) != *until {
+                    code = self.list(body, io).await?;
+                    if !self.may_go_on() {
+                        io.error("/system/bin/sh: the loop does not end");
+                        return Ok(1);
+                    }
+                }
+                Ok(code)
+            }
+            Body::For { name, words, body } => {
+                let mut values = Vec::new();
+                for word in words {
+                    values.extend(self.expand_all(word).await);
+                }
+                let mut code = 0;
+                for value in values {
+                    if self.exiting || !self.may_go_on() {
+                        break;
+                    }
+                    self.variables.insert(name.clone(), value);
+                    code = self.list(body, io).await?;
+                }
+                Ok(code)
+            }
             Body::Simple { assigned, words } => {
                 let mut args = Vec::with_capacity(words.len());
                 for word in words {
-                    args.push(self.expand(word).await);
+                    args.extend(self.expand_all(word).await);
                 }
                 for (name, value) in assigned {
                     let value = self.expand(value).await;
@@ -292,26 +338,10 @@ impl Shell {
         }
     }
 
-    async fn expand(&mut self, word: &Word) -> String {
-        let mut text = String::new();
-        for piece in word {
-            match piece {
-                Piece::Text(plain) => text.push_str(plain),
-                Piece::Variable(name) => match name.as_str() {
-                    "?" => {
-                        let _ = write!(text, "{}", self.last);
-                    }
-                    "$" => text.push_str("4711"),
-                    name => text.push_str(self.variables.get(name).map_or("", String::as_str)),
-                },
-                Piece::Output(list) => {
-                    let mut inner = Io::quiet(Some(Vec::new()));
-                    let _ = self.list(list, &mut inner).await;
-                    text.push_str(String::from_utf8_lossy(&inner.out).trim_end_matches('\n'));
-                }
-            }
-        }
-        text
+    /// Counts the rounds of all loops of a line: one that waits in vain ends.
+    fn may_go_on(&mut self) -> bool {
+        self.rounds += 1;
+        self.rounds <= MOST_ROUNDS
     }
 
     /// Every command there is.
@@ -331,7 +361,7 @@ impl Shell {
             "app_process" | "app_process64" => return self.app_process(args, io).await,
             "logcat" => return self.logcat(args, io).await,
             "cat" | "grep" | "egrep" | "fgrep" | "head" | "tail" | "wc" | "sort" | "uniq" | "base64" | "md5sum"
-            | "tr" | "cut" | "xargs" => return self.filter(name, args, io).await,
+            | "tr" | "cut" | "xargs" | "sed" | "awk" => return self.filter(name, args, io).await,
             "sh" => match args {
                 ["-c", line, ..] => {
                     let list = parse::parse(line).unwrap_or_default();
@@ -364,9 +394,8 @@ impl Shell {
             },
             "ime" => self.ime(args, io),
             "svc" => self.svc(args),
-            "ls" | "rm" | "mkdir" | "rmdir" | "stat" | "mv" | "cp" | "touch" | "dd" | "du" | "df" | "chmod" => {
-                self.disk(name, args, io)
-            }
+            "ls" | "rm" | "mkdir" | "rmdir" | "stat" | "mv" | "cp" | "touch" | "dd" | "du" | "df" | "chmod"
+            | "find" => self.disk(name, args, io),
             _ => match self.plain(name, args, io) {
                 Some(code) => code,
                 None => {

@@ -1,6 +1,6 @@
-//! Reads a command line as the phone's shell does: quotes, pipes, lists, groups, redirections.
+//! Reads a command line as the phone's shell does: quotes, pipes, lists, groups, redirections, `if`, `for`, `while`.
 //!
-//! Loops, functions and globs are not spoken here; no adb program that was looked at needs them.
+//! Functions and `case` are not spoken here; no adb program that was looked at needs them.
 
 use super::words::{Token, tokens, unexpected};
 
@@ -10,9 +10,20 @@ pub type Word = Vec<Piece>;
 #[derive(Clone, Debug, PartialEq)]
 pub enum Piece {
     Text(String),
-    Variable(String),
+    /// `*`, `?` or `[` outside of quotes.
+    Pattern(char),
+    /// `$name`; what stands outside of quotes is split into words.
+    Variable {
+        name: String,
+        quoted: bool,
+    },
     /// `$(…)`
-    Output(List),
+    Output {
+        list: List,
+        quoted: bool,
+    },
+    /// `$((…))`
+    Arithmetic(String),
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -33,8 +44,27 @@ pub enum Redirect {
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum Body {
-    Simple { assigned: Vec<(String, Word)>, words: Vec<Word> },
+    Simple {
+        assigned: Vec<(String, Word)>,
+        words: Vec<Word>,
+    },
     Group(List),
+    /// Conditions with what is done where they hold, and what is done where none does.
+    If {
+        branches: Vec<(List, List)>,
+        otherwise: List,
+    },
+    /// `while`, or `until` where the condition must fail.
+    While {
+        condition: List,
+        until: bool,
+        body: List,
+    },
+    For {
+        name: String,
+        words: Vec<Word>,
+        body: List,
+    },
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -65,18 +95,17 @@ pub const DEEPEST: usize = 16;
 
 /// Reads a whole line, or tells what mksh would complain about.
 pub fn parse(text: &str) -> Result<List, String> {
-    let mut parser = Parser { tokens: tokens(text, 0)?, at: 0 };
-    let list = parser.list(None, 0)?;
-    match parser.peek() {
-        None => Ok(list),
-        Some(token) => Err(unexpected(token)),
-    }
+    nested(text, 0)
 }
 
 /// The list inside a substitution.
 pub fn nested(text: &str, depth: usize) -> Result<List, String> {
-    let mut parser = Parser { tokens: tokens(text, depth + 1)?, at: 0 };
-    parser.list(None, depth + 1)
+    let mut parser = Parser { tokens: tokens(text, depth)?, at: 0 };
+    let list = parser.list(&[], depth)?.0;
+    match parser.peek() {
+        None => Ok(list),
+        Some(token) => Err(unexpected(token)),
+    }
 }
 
 struct Parser {
@@ -95,24 +124,23 @@ impl Parser {
         hit
     }
 
-    fn list(&mut self, end: Option<&str>, depth: usize) -> Result<List, String> {
+    /// Commands up to one of the signs or words that end them, and which one that was; to the end of the text where
+    /// none is given.
+    fn list(&mut self, ends: &[&'static str], depth: usize) -> Result<(List, &'static str), String> {
         let mut list = List::new();
         let mut join = Join::Always;
         loop {
             while self.next_is("\n") || (list.is_empty() && self.next_is(";")) {}
-            match self.peek() {
-                None if join != Join::Always => return Err("syntax error: unexpected EOF".to_owned()),
-                None if end.is_none() => return Ok(list),
-                None => return Err("syntax error: unexpected EOF".to_owned()),
-                Some(Token::Sign(sign)) if Some(*sign) == end => {
-                    self.at += 1;
-                    return Ok(list);
-                }
-                Some(Token::Word(word)) if end == Some("}") && is_plain(word, "}") => {
-                    self.at += 1;
-                    return Ok(list);
-                }
-                Some(_) => {}
+            if let Some(end) = self.end(ends) {
+                return if join == Join::Always {
+                    Ok((list, end))
+                } else {
+                    Err(format!("syntax error: unexpected '{end}'"))
+                };
+            }
+            if self.peek().is_none() {
+                let is_whole = ends.is_empty() && join == Join::Always;
+                return if is_whole { Ok((list, "")) } else { Err("syntax error: unexpected EOF".to_owned()) };
             }
             let mut pipeline = self.pipeline(depth)?;
             pipeline.join = join;
@@ -122,13 +150,29 @@ impl Parser {
                 Some(Token::Sign("||")) => Join::IfNot,
                 // What is sent to the background is simply done first.
                 Some(Token::Sign(";" | "&" | "\n")) => Join::Always,
-                Some(Token::Sign(sign)) if Some(*sign) == end => Join::Always,
+                Some(Token::Sign(sign)) if ends.contains(sign) => {
+                    join = Join::Always;
+                    continue;
+                }
                 Some(token) => return Err(unexpected(token)),
-                None => Join::Always,
+                None => {
+                    join = Join::Always;
+                    continue;
+                }
             };
-            let ended = matches!(self.peek(), Some(Token::Sign(sign)) if Some(*sign) == end);
-            self.at += usize::from(!ended);
+            self.at += 1;
         }
+    }
+
+    /// The sign or word here that ends a list, taken.
+    fn end(&mut self, ends: &[&'static str]) -> Option<&'static str> {
+        let end = ends.iter().copied().find(|end| match self.peek() {
+            Some(Token::Sign(sign)) => sign == end,
+            Some(Token::Word(word)) => is_plain(word, end),
+            None => false,
+        })?;
+        self.at += 1;
+        Some(end)
     }
 
     fn pipeline(&mut self, depth: usize) -> Result<Pipeline, String> {
@@ -145,14 +189,17 @@ impl Parser {
         if depth > DEEPEST {
             return Err("syntax error: nested too deeply".to_owned());
         }
-        let braced = matches!(self.peek(), Some(Token::Word(word)) if is_plain(word, "{"));
-        let body = if self.next_is("(") {
-            Some(Body::Group(self.list(Some(")"), depth + 1)?))
-        } else if braced {
-            self.at += 1;
-            Some(Body::Group(self.list(Some("}"), depth + 1)?))
-        } else {
-            None
+        let body = match self.end(&["(", "{", "if", "while", "until", "for"]) {
+            Some("(") => Some(Body::Group(self.list(&[")"], depth + 1)?.0)),
+            Some("{") => Some(Body::Group(self.list(&["}"], depth + 1)?.0)),
+            Some("if") => Some(self.conditional(depth + 1)?),
+            Some("for") => Some(self.counted(depth + 1)?),
+            Some(word) => {
+                let condition = self.list(&["do"], depth + 1)?.0;
+                let body = self.list(&["done"], depth + 1)?.0;
+                Some(Body::While { condition, until: word == "until", body })
+            }
+            None => None,
         };
         let mut words = Vec::new();
         let mut redirects = Vec::new();
@@ -192,6 +239,54 @@ impl Parser {
         }
         Ok(Command { body: Body::Simple { assigned, words }, redirects })
     }
+
+    /// After `if`.
+    fn conditional(&mut self, depth: usize) -> Result<Body, String> {
+        let mut branches = Vec::new();
+        loop {
+            let condition = self.list(&["then"], depth)?.0;
+            let (body, end) = self.list(&["elif", "else", "fi"], depth)?;
+            branches.push((condition, body));
+            match end {
+                "elif" => {}
+                "else" => {
+                    let otherwise = self.list(&["fi"], depth)?.0;
+                    return Ok(Body::If { branches, otherwise });
+                }
+                _ => return Ok(Body::If { branches, otherwise: List::new() }),
+            }
+        }
+    }
+
+    /// After `for`: a name, `in`, words, and the body.
+    fn counted(&mut self, depth: usize) -> Result<Body, String> {
+        let name = match self.peek() {
+            Some(Token::Word(word)) => match word.as_slice() {
+                [Piece::Text(name)] if is_name(name) => name.clone(),
+                _ => return Err("syntax error: bad for loop variable".to_owned()),
+            },
+            other => return Err(other.map_or("syntax error: unexpected EOF".to_owned(), unexpected)),
+        };
+        self.at += 1;
+        let mut words = Vec::new();
+        if self.end(&["in"]).is_some() {
+            while let Some(Token::Word(word)) = self.peek() {
+                words.push(word.clone());
+                self.at += 1;
+            }
+        }
+        while self.next_is(";") || self.next_is("\n") {}
+        if self.end(&["do"]).is_none() {
+            return Err(self.peek().map_or("syntax error: unexpected EOF".to_owned(), unexpected));
+        }
+        let body = self.list(&["done"], depth)?.0;
+        Ok(Body::For { name, words, body })
+    }
+}
+
+fn is_name(text: &str) -> bool {
+    text.starts_with(|ch: char| ch.is_ascii_alphabetic() || ch == '_')
+        && text.chars().all(|ch| ch.is_ascii_alphanumeric() || ch == '_')
 }
 
 fn is_plain(word: &Word, text: &str) -> bool {
@@ -202,9 +297,7 @@ fn is_plain(word: &Word, text: &str) -> bool {
 fn assignment(word: &Word) -> Option<(String, Word)> {
     let Some(Piece::Text(first)) = word.first() else { return None };
     let (name, value) = first.split_once('=')?;
-    let named = name.starts_with(|ch: char| ch.is_ascii_alphabetic() || ch == '_')
-        && name.chars().all(|ch| ch.is_ascii_alphanumeric() || ch == '_');
-    named.then(|| {
+    is_name(name).then(|| {
         let mut rest = vec![Piece::Text(value.to_owned())];
         rest.extend(word[1..].iter().cloned());
         (name.to_owned(), rest)
@@ -232,6 +325,9 @@ mod tests {
                 .map(|command| match &command.body {
                     Body::Group(list) => format!("({} inside)", list.len()),
                     Body::Simple { words, .. } => words.iter().map(flat).collect::<Vec<_>>().join(" "),
+                    Body::If { branches, otherwise } => format!("(if {} else {})", branches.len(), otherwise.len()),
+                    Body::While { until, body, .. } => format!("(while {until} {})", body.len()),
+                    Body::For { name, words, body } => format!("(for {name} {} {})", words.len(), body.len()),
                 })
                 .collect();
             out.push_str(&commands.join(" | "));
@@ -242,8 +338,10 @@ mod tests {
     fn flat(word: &Word) -> String {
         let piece = |piece: &Piece| match piece {
             Piece::Text(text) => text.clone(),
-            Piece::Variable(name) => format!("${name}"),
-            Piece::Output(list) => format!("$({})", list.len()),
+            Piece::Pattern(sign) => sign.to_string(),
+            Piece::Variable { name, .. } => format!("${name}"),
+            Piece::Output { list, .. } => format!("$({})", list.len()),
+            Piece::Arithmetic(text) => format!("$(({text}))"),
         };
         format!("<{}>", word.iter().map(piece).collect::<String>())
     }
@@ -259,6 +357,8 @@ mod tests {
             ("(a && b) && c", "(2 inside) && <c>"),
             ("(a; b) | c", "(2 inside) | <c>"),
             ("{ a; b; }", "(2 inside)"),
+            ("a && b || { c; }", "<a> && <b> || (1 inside)"),
+            ("(a && b)", "(2 inside)"),
             ("kill $(pidof x) `y`", "<kill> <$(1)> <$(1)>"),
             ("echo ''", "<echo> <>"),
             ("echo X$?", "<echo> <X$?>"),
@@ -266,6 +366,11 @@ mod tests {
             ("a # b", "<a>"),
             ("CLASSPATH=/x app_process / M", "<app_process> </> <M>"),
             ("rm -f '/a' >/dev/null 2>&1; ls", "<rm> <-f> </a> ; <ls>"),
+            ("if a; then b; elif c; then d; else e; f; fi; g", "(if 2 else 2) ; <g>"),
+            ("while a && b; do c; d; done | e", "(while false 2) | <e>"),
+            ("until a\ndo b\ndone", "(while true 1)"),
+            ("for f in a b *.txt; do echo $f; done", "(for f 3 1)"),
+            ("echo if then $((1 + (2 * x)))", "<echo> <if> <then> <$((1 + (2 * x)))>"),
             ("", ""),
         ] {
             assert_eq!(shown(text), expect, "{text}");
@@ -274,7 +379,27 @@ mod tests {
 
     #[test]
     fn what_is_no_line_is_refused_without_a_panic() {
-        for text in ["'", "\"", "a |", "| a", "a && ", "(", ")", "a > ", "$(", "${", "`", "a ;; b", "{ a", "&& a"] {
+        for text in [
+            "'",
+            "\"",
+            "a |",
+            "| a",
+            "a && ",
+            "(",
+            ")",
+            "a > ",
+            "$(",
+            "${",
+            "`",
+            "a ;; b",
+            "{ a",
+            "&& a",
+            "if a",
+            "if a; then b",
+            "for 1 in a; do b; done",
+            "while a; done",
+            "$((1",
+        ] {
             assert!(parse(text).is_err(), "{text}");
         }
         assert!(parse(&"(".repeat(5000)).is_err());

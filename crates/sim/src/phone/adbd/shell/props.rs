@@ -192,6 +192,7 @@ impl Shell {
                 self.handset.with(|machine| machine.show_panel(panel));
                 0
             }
+            "package" if rest.first() == Some(&"install") => self.install(rest, io).await,
             "package" => self.pm(rest, io),
             "activity" => self.am(rest, io).await,
             "app_function" if self.handset.guests().iter().any(|guest| guest.functions.is_some()) => {

@@ -127,7 +127,11 @@ impl Shell {
                 0
             }
             ["user-rotation" | "set-user-rotation", rest @ ..] => rotate(machine, rest, io),
-            _ => {
+            [command, ..] => {
+                io.line(format!("Unknown command: {command}"));
+                255
+            }
+            [] => {
                 io.error("Window manager (window) commands:");
                 io.error("  size [reset|WxH|WdpxHdp] [-d DISPLAY_ID]\n  density [reset|DENSITY] [-d DISPLAY_ID]\n  dismiss-keyguard\n  user-rotation [-d DISPLAY_ID] [free|lock] [rotation]");
                 255

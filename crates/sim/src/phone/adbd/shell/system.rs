@@ -174,8 +174,20 @@ impl Shell {
             ["-d", path] => self.files().list(&self.path(path)).is_ok(),
             ["-z", text] => text.is_empty(),
             ["-n", text] | [text] => !text.is_empty(),
-            [a, "=" | "==" | "-eq", b] => a == b,
-            [a, "!=" | "-ne", b] => a != b,
+            [a, "=" | "==", b] => a == b,
+            [a, "!=", b] => a != b,
+            [a, comparison, b] => match (a.parse::<i64>(), b.parse::<i64>()) {
+                (Ok(a), Ok(b)) => match *comparison {
+                    "-eq" => a == b,
+                    "-ne" => a != b,
+                    "-lt" => a < b,
+                    "-le" => a <= b,
+                    "-gt" => a > b,
+                    "-ge" => a >= b,
+                    _ => false,
+                },
+                _ => false,
+            },
             _ => false,
         };
         u8::from(!holds)

@@ -4,7 +4,7 @@ use base64::Engine;
 use regex_lite::{Regex, RegexBuilder};
 
 use super::super::connection::Closed;
-use super::{Io, Shell};
+use super::{Io, Shell, stream};
 
 impl Shell {
     pub(super) async fn filter(&mut self, name: &str, args: &[&str], io: &mut Io<'_, '_>) -> Result<u8, Closed> {
@@ -62,6 +62,8 @@ struct Plan<'a> {
     bytes: bool,
     before: usize,
     after: usize,
+    /// What separates the fields of `awk`.
+    separator: Option<&'a str>,
     words: Vec<&'a str>,
     files: Vec<&'a str>,
 }
@@ -74,6 +76,7 @@ impl<'a> Plan<'a> {
         let takes_words = match name {
             "grep" | "egrep" | "fgrep" => 1,
             "tr" => 2,
+            "sed" | "awk" => 1,
             _ => 0,
         };
         while let Some(arg) = args.next() {
@@ -92,6 +95,8 @@ impl<'a> Plan<'a> {
                     "head" | "tail" => "nc",
                     "cut" => "dfc",
                     "sort" => "kt",
+                    "sed" => "e",
+                    "awk" => "Fv",
                     _ => "",
                 };
                 if !valued.contains(letter) {
@@ -102,6 +107,8 @@ impl<'a> Plan<'a> {
                 let value = if rest.is_empty() { args.next().copied()? } else { rest };
                 match letter {
                     'e' | 'd' | 'f' | 't' | 'k' => plan.words.push(value),
+                    'F' => plan.separator = Some(value),
+                    'v' => {}
                     'A' => plan.after = value.parse().ok()?,
                     'B' => plan.before = value.parse().ok()?,
                     'C' => (plan.before, plan.after) = (value.parse().ok()?, value.parse().ok()?),
@@ -187,6 +194,20 @@ impl<'a> Plan<'a> {
                     }
                 } else {
                     engine.encode(input).as_bytes().chunks(76).for_each(|line| io.line(String::from_utf8_lossy(line)));
+                }
+            }
+            "sed" | "awk" => {
+                let script = self.words.join("\n");
+                let edited = match name {
+                    "sed" => stream::sed(&script, &text(), self.has('n'), self.has('E') || self.has('r')),
+                    _ => stream::awk(&script, &text(), self.separator),
+                };
+                match edited {
+                    Ok(text) => io.bytes(text.as_bytes()),
+                    Err(trouble) => {
+                        io.error(format!("{name}: {trouble}"));
+                        return 1;
+                    }
                 }
             }
             // Nobody checks the digest of a file that only this phone has.

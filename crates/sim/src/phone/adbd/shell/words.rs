@@ -86,7 +86,7 @@ fn word(text: &str, depth: usize) -> Result<(Word, &str), String> {
                 }
             }
             '$' => {
-                let (piece, after) = dollar(after, depth)?;
+                let (piece, after) = dollar(after, depth, quoted)?;
                 match piece {
                     Some(piece) => {
                         flush(&mut plain, &mut word);
@@ -99,7 +99,7 @@ fn word(text: &str, depth: usize) -> Result<(Word, &str), String> {
             '`' => {
                 let end = after.find('`').ok_or("no closing quote")?;
                 flush(&mut plain, &mut word);
-                word.push(Piece::Output(nested(&after[..end], depth)?));
+                word.push(Piece::Output { list: nested(&after[..end], depth + 1)?, quoted });
                 rest = &after[end + 1..];
             }
             _ if quoted => {
@@ -107,6 +107,11 @@ fn word(text: &str, depth: usize) -> Result<(Word, &str), String> {
                 rest = after;
             }
             _ if ch.is_whitespace() || ";|&()<>".contains(ch) => break,
+            '*' | '?' | '[' => {
+                flush(&mut plain, &mut word);
+                word.push(Piece::Pattern(ch));
+                rest = after;
+            }
             _ => {
                 plain.push(ch);
                 rest = after;
@@ -121,8 +126,8 @@ fn word(text: &str, depth: usize) -> Result<(Word, &str), String> {
 }
 
 /// What follows a dollar sign.
-fn dollar(text: &str, depth: usize) -> Result<(Option<Piece>, &str), String> {
-    let variable = |name: &str| Some(Piece::Variable(name.to_owned()));
+fn dollar(text: &str, depth: usize, quoted: bool) -> Result<(Option<Piece>, &str), String> {
+    let variable = |name: &str| Some(Piece::Variable { name: name.to_owned(), quoted });
     if let Some(inside) = text.strip_prefix('(') {
         let mut level = 1;
         for (at, ch) in inside.char_indices() {
@@ -132,7 +137,13 @@ fn dollar(text: &str, depth: usize) -> Result<(Option<Piece>, &str), String> {
                 _ => 0,
             };
             if level == 0 {
-                return Ok((Some(Piece::Output(nested(&inside[..at], depth)?)), &inside[at + 1..]));
+                let (inside, after) = (&inside[..at], &inside[at + 1..]);
+                let sum = inside.strip_prefix('(').and_then(|inside| inside.strip_suffix(')'));
+                let piece = match sum {
+                    Some(sum) => Piece::Arithmetic(sum.to_owned()),
+                    None => Piece::Output { list: nested(inside, depth + 1)?, quoted },
+                };
+                return Ok((Some(piece), after));
             }
         }
         return Err("syntax error: unmatched '('".to_owned());
