@@ -169,6 +169,7 @@ fn assemble(text: &str, start: &Start, body: &[Block], end: usize) -> ToolSpec {
     said.extend(tail.into_iter().enumerate().map(|(index, piece)| Piece { gap: piece.gap || index == 0, ..piece }));
     spec.purpose = prose_of(text, &said);
 
+    take_meta(text, name, &mut spec, false);
     let stated = name.iter().find_map(|piece| invocation_name(text, piece));
     spec.places.name = stated.as_ref().map(|(_, span)| *span);
     spec.name = stated.map_or_else(|| start.name.clone(), |(name, _)| name);
@@ -240,8 +241,11 @@ fn stated_version(text: &str, start: &Start, said: &[Piece], spec: &mut ToolSpec
     });
     let found = inline.or_else(|| {
         let words = start.words.of(text);
-        let (value, at) = meta::bare_version(words)?;
-        Some((value.to_owned(), Span::new(start.words.start + at, start.words.start + at + value.len())))
+        // A name in backticks is a name, whatever it looks like.
+        let name_end = prose::first_code(words).and_then(|name| Some(words.find(name)? + name.len())).unwrap_or(0);
+        let (value, at) = meta::bare_version(&words[name_end..])?;
+        let at = start.words.start + name_end + at;
+        Some((value.to_owned(), Span::new(at, at + value.len())))
     });
     if let Some((value, span)) = found {
         spec.version = Some(value);

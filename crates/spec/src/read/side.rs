@@ -111,18 +111,24 @@ pub fn read(text: &str, pieces: &[Piece], entry: Option<&Entry>, which: Which) -
         }
         removed = taken;
     }
-    if place.table.is_none() && place.schema.is_none() && entry.is_none() {
+    let defined = entry.and_then(|entry| match which {
+        Which::Input => entry.node.get("inputSchema").or_else(|| entry.node.get("parameters")),
+        Which::Output => entry.node.get("outputSchema"),
+    });
+    if place.table.is_none() && place.schema.is_none() && defined.is_none() {
         take_lists(text, &mut rest, &mut place);
-    }
-    if let (None, Some(entry)) = (&place.schema, entry) {
-        let node = match which {
-            Which::Input => entry.node.get("inputSchema").or_else(|| entry.node.get("parameters")),
-            Which::Output => entry.node.get("outputSchema"),
+        // What stood in one paragraph with a list can be one of our own lines, which are no notes.
+        let is_ours = |piece: &Piece| match piece.lines() {
+            [only] => is_label(text, &[*only]) || says_none(only.of(text)),
+            _ => false,
         };
-        place.schema = node.cloned();
-        if place.schema.is_some() {
-            place.slips.extend(entry.slips.iter().copied());
+        while let Some(index) = rest.iter().position(is_ours) {
+            remove(&mut rest, index);
         }
+    }
+    if let (None, Some(schema), Some(entry)) = (&place.schema, defined, entry) {
+        place.schema = Some(schema.clone());
+        place.slips.extend(entry.slips.iter().copied());
     }
     let notes = prose_of(text, &rest);
     SideReading { schema: merge(&place), notes, place }
