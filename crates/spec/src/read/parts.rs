@@ -40,7 +40,7 @@ pub fn prose_of(text: &str, pieces: &[Piece]) -> String {
                 let lines: Vec<String> = lines.iter().map(|line| kept_line(text, *line)).collect();
                 prose.push_str(&lines.join("\n"));
             }
-            BlockKind::Heading { .. } => prose.push_str(even(piece.span.of(text)).trim()),
+            BlockKind::Heading { .. } => prose.push_str(&kept_heading(even(piece.span.of(text)).trim())),
             BlockKind::Fence { .. } | BlockKind::Html => prose.push_str(&even(piece.span.of(text))),
             BlockKind::Comment => {}
         }
@@ -54,6 +54,12 @@ fn kept_line(text: &str, line: Span) -> String {
     let begins_line = line.start == 0 || matches!(text.as_bytes()[line.start - 1], b'\n' | b'\r');
     let words = line.of(text).trim_end();
     if begins_line && !blocks::opens(words) { words.to_owned() } else { prose::from_text(words) }
+}
+
+/// The same for a heading, whose words may stand on several lines above one of hyphens.
+fn kept_heading(heading: &str) -> String {
+    let kept = |line: &str| if blocks::opens(line) { prose::from_text(line) } else { line.to_owned() };
+    heading.split('\n').map(kept).collect::<Vec<_>>().join("\n")
 }
 
 pub fn even(text: &str) -> String {
