@@ -37,9 +37,10 @@ fn every_tool_that_real_firmware_declares_is_listed_with_a_legal_name_and_called
     let Some(declared) = declared() else { return };
     assert_eq!(declared.values().map(Vec::len).sum::<usize>(), 151);
     let common = Blueprint::read("common", &declared["main/mcp_server.cc"]).expect("fine");
-    let state = tempfile::tempdir().expect("a folder");
-    let config = state.path().join("config.toml");
+    let folder = tempfile::tempdir().expect("a folder");
+    let config = folder.path().join("config.toml");
     std::fs::write(&config, "user-tools = true\n").expect("written");
+    let state = tempfile::tempdir().expect("a folder");
     let house = House::open("serve", state, &["--config", config.to_str().expect("UTF-8")]);
 
     // One board a source file, by turns over WebSocket and MQTT.

@@ -90,12 +90,14 @@ impl Level {
             "maximum" | "exclusiveMaximum" | "maxLength" | "maxItems" | "maxProperties" => {
                 limit(known, member, |known, new| new < known);
             }
-            "type" => *known = common_types(known, member),
+            "type" => match common_types(known, member) {
+                Some(common) => *known = common,
+                None => self.is_impossible = true,
+            },
             "enum" => {
                 let (Value::Array(known), Value::Array(new)) = (known, member) else { return };
-                if known.iter().any(|value| new.contains(value)) {
-                    known.retain(|value| new.contains(value));
-                }
+                known.retain(|value| new.contains(value));
+                self.is_impossible |= known.is_empty();
             }
             _ => self.words.push(
                 words::keyword(keyword, member).unwrap_or_else(|| format!("Also {keyword}: {}.", words::value(member))),
@@ -129,7 +131,8 @@ fn limit(known: &mut Value, new: &Value, is_tighter: impl Fn(f64, f64) -> bool) 
     }
 }
 
-fn common_types(one: &Value, two: &Value) -> Value {
+/// The types that both allow; `None` where they have none in common.
+fn common_types(one: &Value, two: &Value) -> Option<Value> {
     let list = |value: &Value| match value {
         Value::Array(all) => all.clone(),
         other => vec![other.clone()],
@@ -138,7 +141,7 @@ fn common_types(one: &Value, two: &Value) -> Value {
     let has = |all: &[Value], kind: &Value| all.contains(kind) || (kind == "integer" && all.contains(&json!("number")));
     let mut common: Vec<Value> = one.iter().filter(|kind| has(&two, kind)).cloned().collect();
     common.extend(two.iter().filter(|kind| has(&one, kind) && !one.contains(kind)).cloned());
-    if common.is_empty() { json!(one) } else { json!(common) }
+    (!common.is_empty()).then(|| json!(common))
 }
 
 /// The part of the document that a local reference names.
