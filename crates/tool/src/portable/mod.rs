@@ -12,6 +12,7 @@
 
 mod branch;
 mod check;
+mod kind;
 mod node;
 #[cfg(test)]
 mod tests;

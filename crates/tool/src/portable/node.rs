@@ -4,7 +4,9 @@ use serde_json::{Map, Value, json};
 
 use super::branch::Level;
 use super::check::{ARRAY_BOUNDS, KEPT};
-use super::{Direction, Portable, words};
+use super::kind::{concerns, is_of, kinds, values};
+use super::words::{self, described, form, joined_texts, say};
+use super::{Direction, Portable};
 
 /// Parts of the result. References that are written out multiply; beyond this the rest is said in words.
 const MOST_PARTS: usize = 2_000;
@@ -64,7 +66,7 @@ impl<'a> Rewriter<'a> {
             if levels.is_empty() {
                 continue;
             }
-            if forms.iter().any(|form| *form != forms[0]) || levels.len() > 1 {
+            if levels.len() > 1 {
                 let which = if keyword == "oneOf" { "Exactly one" } else { "At least one" };
                 sentences.push(format!("{which} of these forms: {}.", forms.join("; ")));
             }
@@ -370,162 +372,4 @@ impl<'a> Rewriter<'a> {
             self.simplified.push(format!("{path}: {what}"));
         }
     }
-}
-
-/// The types that fit, `null` among them; none where anything does.
-fn kinds(level: &Level, direction: Direction) -> Vec<&'static str> {
-    const ALL: [&str; 7] = ["object", "array", "string", "integer", "number", "boolean", "null"];
-    let known = |word: &str| ALL.into_iter().find(|kind| *kind == word);
-    let mut kinds: Vec<&str> = match level.members.get("type") {
-        Some(Value::String(kind)) => known(kind).into_iter().collect(),
-        Some(Value::Array(all)) => all.iter().filter_map(Value::as_str).filter_map(known).collect(),
-        _ => Vec::new(),
-    };
-    let of_value = |value: &Value| ALL.into_iter().find(|kind| is_of(value, kind));
-    if let Some(values) = values(level) {
-        let mut of_values: Vec<&str> = values.iter().filter_map(of_value).collect();
-        of_values.sort_unstable();
-        of_values.dedup();
-        let fits =
-            |kind: &&str| kinds.is_empty() || kinds.contains(kind) || (*kind == "integer" && kinds.contains(&"number"));
-        let narrowed: Vec<&str> = of_values.into_iter().filter(fits).collect();
-        if !narrowed.is_empty() {
-            kinds = narrowed;
-        }
-    }
-    // Without a type every keyword lets other kinds of values pass, so only an input may be narrowed to what they mean.
-    if kinds.is_empty() && direction == Direction::Input {
-        let implied = ["object", "array", "string", "number"]
-            .into_iter()
-            .find(|kind| level.members.keys().any(|keyword| belongs_to(keyword) == Some(kind)));
-        kinds.extend(implied);
-    }
-    if kinds.contains(&"number") {
-        kinds.retain(|kind| *kind != "integer");
-    }
-    kinds.dedup();
-    kinds
-}
-
-/// The kind of value that a keyword speaks of.
-fn belongs_to(keyword: &str) -> Option<&'static str> {
-    Some(match keyword {
-        "properties"
-        | "required"
-        | "additionalProperties"
-        | "patternProperties"
-        | "propertyNames"
-        | "minProperties"
-        | "maxProperties"
-        | "dependentRequired"
-        | "dependentSchemas"
-        | "dependencies"
-        | "unevaluatedProperties" => "object",
-        "items" | "prefixItems" | "additionalItems" | "contains" | "minContains" | "maxContains" | "minItems"
-        | "maxItems" | "uniqueItems" | "unevaluatedItems" => "array",
-        "minLength" | "maxLength" | "pattern" | "format" => "string",
-        "minimum" | "maximum" | "exclusiveMinimum" | "exclusiveMaximum" | "multipleOf" => "number",
-        _ => return None,
-    })
-}
-
-fn concerns(keyword: &str, kind: &str) -> bool {
-    match belongs_to(keyword) {
-        Some("number") => matches!(kind, "number" | "integer"),
-        // Some say `format` of numbers too.
-        Some("string") if keyword == "format" => matches!(kind, "string" | "number" | "integer"),
-        Some(other) => other == kind,
-        None => true,
-    }
-}
-
-/// The values of `enum` and `const`.
-fn values(level: &Level) -> Option<Vec<Value>> {
-    match (level.members.get("const"), level.members.get("enum")) {
-        (Some(one), _) => Some(vec![one.clone()]),
-        (None, Some(Value::Array(values))) => Some(values.clone()),
-        _ => None,
-    }
-}
-
-fn is_of(value: &Value, kind: &str) -> bool {
-    match kind {
-        "object" => value.is_object(),
-        "array" => value.is_array(),
-        "string" => value.is_string(),
-        "integer" => value.is_i64() || value.is_u64() || value.as_f64().is_some_and(|number| number.fract() == 0.0),
-        "number" => value.is_number(),
-        "boolean" => value.is_boolean(),
-        _ => value.is_null(),
-    }
-}
-
-/// What a form at the root asks for: its required members, with their value where only one is possible.
-fn form(level: &Level) -> String {
-    let required = level.members.get("required").and_then(Value::as_array);
-    let properties = level.members.get("properties").and_then(Value::as_object);
-    let only_value = |name: &str| properties?.get(name)?.get("const").map(words::value);
-    let parts: Vec<String> = required
-        .into_iter()
-        .flatten()
-        .filter_map(Value::as_str)
-        .map(|name| match only_value(name) {
-            Some(value) => format!("`{name}` = {value}"),
-            None => format!("`{name}`"),
-        })
-        .collect();
-    match (parts.is_empty(), properties) {
-        (false, _) => parts.join(" with "),
-        (true, Some(properties)) if !properties.is_empty() => {
-            format!("any of {}", words::names(properties.keys().map(String::as_str)))
-        }
-        _ => "nothing in particular".to_owned(),
-    }
-}
-
-/// Several lists of texts are one list.
-fn joined_texts(parts: &[Value]) -> Option<Value> {
-    let mut texts: Vec<Value> = Vec::new();
-    for part in parts {
-        let is_plain =
-            part.as_object()?.keys().all(|key| matches!(key.as_str(), "type" | "enum" | "description" | "title"));
-        for text in part.get("enum")?.as_array().filter(|_| is_plain)? {
-            if !texts.contains(text) {
-                texts.push(text.clone());
-            }
-        }
-    }
-    let mut joined = Map::from_iter([("type".to_owned(), json!("string")), ("enum".to_owned(), Value::Array(texts))]);
-    let mut said: Vec<&str> = Vec::new();
-    for part in parts {
-        let text = part.get("description").and_then(Value::as_str).filter(|text| !said.contains(text));
-        said.extend(text);
-    }
-    if !said.is_empty() {
-        joined.insert("description".to_owned(), json!(said.join(" ")));
-    }
-    Some(Value::Object(joined))
-}
-
-/// Adds the title, the description and the sentences.
-fn described(mut members: Map<String, Value>, level: &Level, sentences: &[String]) -> Value {
-    if let Some(title @ Value::String(_)) = level.members.get("title") {
-        members.insert("title".to_owned(), title.clone());
-    }
-    if let Some(description @ Value::String(_)) = level.members.get("description") {
-        members.insert("description".to_owned(), description.clone());
-    }
-    let mut schema = Value::Object(members);
-    sentences.iter().for_each(|sentence| say(&mut schema, sentence));
-    schema
-}
-
-/// Adds a sentence to a description.
-fn say(schema: &mut Value, sentence: &str) {
-    let text = match schema.get("description").and_then(Value::as_str) {
-        Some(text) if text.contains(sentence) => return,
-        Some(text) if !text.trim().is_empty() => format!("{} {sentence}", text.trim_end()),
-        _ => sentence.to_owned(),
-    };
-    schema["description"] = json!(text);
 }
