@@ -4,16 +4,16 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::More;
+use crate::UnknownFields;
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Devices {
-    pub devices: Vec<Device>,
+    pub devices: Vec<DeviceSummary>,
 }
 
 /// A device that the gateway knows, connected or not.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Device {
+pub struct DeviceSummary {
     pub id: String,
     /// The name that an administrator gave it.
     #[serde(default)]
@@ -21,7 +21,7 @@ pub struct Device {
     /// The labels that administrators gave it.
     #[serde(default)]
     pub labels: Vec<String>,
-    /// What it is recognised by.
+    /// The key by which the gateway recognises it, such as a hardware address.
     #[serde(default)]
     pub key: String,
     /// `board`, `phone`, `app` or another family.
@@ -40,7 +40,7 @@ pub struct Device {
     /// How many tools it offers.
     #[serde(default)]
     pub tools: usize,
-    /// Whether its tools were agreed on.
+    /// Whether its tools are pinned.
     #[serde(default)]
     pub pinned: bool,
     /// How many of its tools are held back.
@@ -49,34 +49,34 @@ pub struct Device {
     /// Since when it is in this state, in milliseconds of Unix time.
     #[serde(default)]
     pub since: i64,
-    /// What its family has to say about it.
+    /// Facts that its family reports about it.
     #[serde(default)]
     pub attributes: Map<String, Value>,
     /// What can be done about a state that is not `ready`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub remedy: Option<String>,
-    /// What the device tells models about itself.
+    /// Text from the device about how to use it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub instructions: Option<String>,
     /// What is wrong with its tools.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
     #[serde(flatten)]
-    pub more: More,
+    pub more: UnknownFields,
 }
 
-impl Device {
+impl DeviceSummary {
     pub fn is_ready(&self) -> bool {
         self.state == "ready"
     }
 
-    /// The texts of an attribute that is a list.
+    /// The texts of an attribute that is a list; empty when it is missing.
     pub fn attribute_list(&self, name: &str) -> Vec<&str> {
         let list = self.attributes.get(name).and_then(Value::as_array);
         list.into_iter().flatten().filter_map(Value::as_str).collect()
     }
 
-    /// An attribute that is a text; empty where there is none.
+    /// The text of an attribute; empty when it is missing or not a text.
     pub fn attribute(&self, name: &str) -> &str {
         self.attributes.get(name).and_then(Value::as_str).unwrap_or_default()
     }
@@ -84,7 +84,7 @@ impl Device {
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Rename {
-    /// An empty name removes the one it has.
+    /// The new name. An empty name removes the current one.
     pub name: String,
 }
 
@@ -97,32 +97,32 @@ pub struct Labels {
     pub remove: Vec<String>,
 }
 
-/// What differs from the tools that were agreed on.
+/// How the tools of a device differ from the pinned ones.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Changes {
     pub id: String,
     pub pinned: bool,
     /// Tools that are held back.
-    pub quarantined: Vec<Held>,
-    /// Tools that were agreed on and that the device no longer has.
+    pub quarantined: Vec<QuarantinedTool>,
+    /// Pinned tools that the device no longer has.
     pub gone: Vec<String>,
     #[serde(flatten)]
-    pub more: More,
+    pub more: UnknownFields,
 }
 
 /// A tool that is held back.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Held {
+pub struct QuarantinedTool {
     pub tool: String,
     pub why: String,
-    pub changes: Vec<Change>,
+    pub changes: Vec<ToolChange>,
     #[serde(flatten)]
-    pub more: More,
+    pub more: UnknownFields,
 }
 
 /// One change of a tool.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Change {
+pub struct ToolChange {
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub tool: String,
     #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -135,25 +135,25 @@ pub struct Change {
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub message: String,
     #[serde(flatten)]
-    pub more: More,
+    pub more: UnknownFields,
 }
 
-/// Which of the tools that are held back to accept.
+/// Which tools that are held back to accept.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Accept {
-    /// One tool; all where it is missing.
+    /// One tool. Without it, all are accepted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool: Option<String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Boards {
-    pub boards: Vec<Board>,
+pub struct WaitingBoards {
+    pub boards: Vec<WaitingBoard>,
 }
 
 /// A board that waits for approval.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Board {
+pub struct WaitingBoard {
     pub code: String,
     pub hardware_id: String,
     /// What the board says it is.
@@ -163,7 +163,7 @@ pub struct Board {
     /// Milliseconds of Unix time.
     pub since: i64,
     #[serde(flatten)]
-    pub more: More,
+    pub more: UnknownFields,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -174,17 +174,17 @@ pub struct Approve {
 /// A page of events.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Events {
-    pub events: Vec<Event>,
-    /// The cursor to go on from.
+    pub events: Vec<EventRecord>,
+    /// The cursor of the next page.
     pub next: String,
-    /// Events after the cursor that are gone, because too many came.
+    /// How many events after the cursor were dropped because too many arrived.
     #[serde(default)]
     pub dropped: u64,
 }
 
-/// Something a device sent, or the gateway about it (topics `sinew/…`).
+/// An event that a device sent, or that the gateway reports about it (topics `sinew/…`).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Event {
+pub struct EventRecord {
     pub seq: u64,
     /// Milliseconds of Unix time.
     pub at: i64,

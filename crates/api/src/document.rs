@@ -5,12 +5,12 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 
 use crate::routes::{Access, Parameter, ParameterKind, ROUTES, Route};
-use crate::{Failure, Method, Problem};
+use crate::{Method, RefusedRequest, RequestFailure};
 
-/// Gives the schema of a body.
-pub type Body = fn(&mut SchemaGenerator) -> Schema;
+/// Returns the schema of a request or answer body.
+pub type BodySchema = fn(&mut SchemaGenerator) -> Schema;
 
-pub(crate) const fn body<T: JsonSchema>() -> Body {
+pub(crate) const fn body<T: JsonSchema>() -> BodySchema {
     |schemas| schemas.subschema_for::<T>()
 }
 
@@ -22,7 +22,7 @@ pub fn document() -> Value {
     let mut paths: Map<String, Value> = Map::new();
     for route in ROUTES.iter().filter(|route| route.answer.is_some() && route.method != Method::Any) {
         let entry = paths.entry(route.path).or_insert_with(|| json!({}));
-        entry[route.method.word().to_ascii_lowercase()] = operation(route, &mut schemas);
+        entry[route.method.as_str().to_ascii_lowercase()] = operation(route, &mut schemas);
     }
     json!({
         "openapi": "3.1.0",
@@ -43,7 +43,7 @@ fn operation(route: &Route, schemas: &mut SchemaGenerator) -> Value {
     let mut operation = json!({
         "operationId": id(route),
         "summary": route.about,
-        "x-sinew-access": route.access.word(),
+        "x-sinew-access": route.access.as_str(),
         "security": match route.access {
             Access::Open => json!([]),
             Access::Client | Access::Admin => json!([{"token": []}]),
@@ -64,11 +64,11 @@ fn operation(route: &Route, schemas: &mut SchemaGenerator) -> Value {
     operation
 }
 
-/// What any request may be answered with when it fails.
+/// The answers that any failed request may get.
 fn failures(schemas: &mut SchemaGenerator) -> Value {
-    let problem = schemas.subschema_for::<Problem>();
-    let failure = schemas.subschema_for::<Failure>();
-    let ready = schemas.subschema_for::<crate::Ready>();
+    let problem = schemas.subschema_for::<RefusedRequest>();
+    let failure = schemas.subschema_for::<RequestFailure>();
+    let ready = schemas.subschema_for::<crate::Readiness>();
     content("The request was refused or failed.", json!({"anyOf": [problem, failure, ready]}))
 }
 
@@ -107,14 +107,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_reference_of_the_document_leads_somewhere() {
+    fn every_reference_in_the_document_resolves() {
         let document = document();
         let text = document.to_string();
         for part in text.split("\"$ref\":\"#").skip(1) {
             let place = part.split('"').next().expect("a text");
             assert!(document.pointer(place).is_some(), "{place}");
         }
-        assert!(text.contains("#/components/schemas/Device"));
+        assert!(text.contains("#/components/schemas/DeviceSummary"));
         assert_eq!(document["paths"]["/api/v1/tokens/{id}"]["delete"]["parameters"][0]["name"], "id");
         assert_eq!(document["paths"]["/api/v1/devices"]["get"]["x-sinew-access"], "client");
     }

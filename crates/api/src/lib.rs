@@ -1,8 +1,8 @@
-//! The HTTP interface of a gateway, typed once: the requests and answers of `/api/v1`, the table of all routes, and
-//! who may use each.
+//! The HTTP interface of a gateway: the requests and answers of `/api/v1`, the table of all routes, and who may use
+//! each.
 //!
-//! The gateway's endpoints answer with these types, the command line and the benchmark read them, and the OpenAPI
-//! document is made of them. Nothing here opens a socket.
+//! The gateway answers with these types, the command line and the benchmark read them, and the OpenAPI document is
+//! generated from them. Nothing here opens a socket.
 
 mod devices;
 mod document;
@@ -14,13 +14,14 @@ mod tools;
 use serde_json::{Map, Value};
 
 pub use devices::{
-    Accept, Approve, Board, Boards, Change, Changes, Device, Devices, Event, Events, Held, Labels, Rename,
+    Accept, Approve, Changes, DeviceSummary, Devices, EventRecord, Events, Labels, QuarantinedTool, Rename, ToolChange,
+    WaitingBoard, WaitingBoards,
 };
 pub use document::document;
-pub use health::{Failure, Health, Problem, Ready, Reason};
+pub use health::{HealthStatus, NotReadyReason, Readiness, RefusedRequest, RequestFailure};
 pub use routes::{Access, Method, Operation, Parameter, ROUTES, Route, find};
-pub use tokens::{Audit, MadeToken, NewToken, Record, Token, TokenRole, Tokens};
-pub use tools::{Call, CallResult, Tool, Tools};
+pub use tokens::{Audit, AuditEntry, CreatedToken, NewToken, Token, TokenList, TokenRole};
+pub use tools::{CallRequest, CallResult, ListedTool, Tools};
 
-/// Fields that this version does not know; a newer gateway may send some.
-pub type More = Map<String, Value>;
+/// Fields that this version does not know. A newer gateway may send some.
+pub type UnknownFields = Map<String, Value>;

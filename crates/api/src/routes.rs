@@ -1,25 +1,25 @@
-//! The table of all routes of the HTTP interface. The guard, the documentation and the OpenAPI document come from it.
+//! The table of all HTTP routes. The guard, the documentation and the OpenAPI document are made from it.
 
-use crate::document::{Body, body};
+use crate::document::{BodySchema, body};
 use crate::{
-    Accept, Approve, Audit, Board, Boards, Call, CallResult, Changes, Device, Devices, Events, Health, Labels,
-    MadeToken, NewToken, Ready, Rename, Token, Tokens, Tools,
+    Accept, Approve, Audit, CallRequest, CallResult, Changes, CreatedToken, DeviceSummary, Devices, Events,
+    HealthStatus, Labels, NewToken, Readiness, Rename, Token, TokenList, Tools, WaitingBoard, WaitingBoards,
 };
 
-/// What a request must prove. How it does so is the guard's business: by a bearer token today; a browser session that
-/// stands for a person is another way to prove the same.
+/// Who may use a route. How a request proves it is up to the guard: by a bearer token today, later perhaps by a
+/// browser session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
-    /// Nothing: the answer is no secret.
+    /// Anybody: the answer is not secret.
     Open,
-    /// That it comes from a client or an administrator.
+    /// Clients and administrators.
     Client,
-    /// That it comes from an administrator.
+    /// Administrators.
     Admin,
 }
 
 impl Access {
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Access::Open => "none",
             Access::Client => "client",
@@ -33,12 +33,12 @@ pub enum Method {
     Get,
     Post,
     Delete,
-    /// The path has a protocol of its own that uses several methods.
+    /// The path uses several methods, as its own protocol says.
     Any,
 }
 
 impl Method {
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Method::Get => "GET",
             Method::Post => "POST",
@@ -63,7 +63,7 @@ pub enum ParameterKind {
     OneOf(&'static [&'static str]),
 }
 
-/// What a route does; each is handled by one function of the front.
+/// What a route does. Each has one handler in `sinew-front`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operation {
     Mcp,
@@ -97,15 +97,15 @@ pub enum Operation {
 pub struct Route {
     pub operation: Operation,
     pub method: Method,
-    /// With `{id}` where a value stands.
+    /// With placeholders such as `{id}`.
     pub path: &'static str,
     pub access: Access,
     /// What it does, in a line.
     pub about: &'static str,
     pub parameters: &'static [Parameter],
-    pub request: Option<Body>,
-    /// `None` where the answer belongs to another protocol.
-    pub answer: Option<Body>,
+    pub request: Option<BodySchema>,
+    /// `None` when the answer belongs to another protocol.
+    pub answer: Option<BodySchema>,
 }
 
 const fn parameter(name: &'static str, kind: ParameterKind, about: &'static str) -> Parameter {
@@ -121,11 +121,11 @@ impl Route {
         Route { parameters, ..self }
     }
 
-    const fn takes(self, request: Body) -> Route {
+    const fn takes(self, request: BodySchema) -> Route {
         Route { request: Some(request), ..self }
     }
 
-    const fn gives(self, answer: Body) -> Route {
+    const fn gives(self, answer: BodySchema) -> Route {
         Route { answer: Some(answer), ..self }
     }
 }
@@ -136,7 +136,7 @@ const LIMIT: Parameter = parameter("limit", ParameterKind::Number, "how many at 
 use Access::{Admin, Client, Open};
 use Method::{Any, Delete, Get, Post};
 
-/// Every route. Paths that are not here answer 404 to those who have a token.
+/// Every route. Other paths answer 404 to requests with a valid token.
 pub const ROUTES: &[Route] = &[
     route(Operation::Mcp, Any, "/mcp", Client, "MCP over Streamable HTTP"),
     route(Operation::McpStream, Get, "/mcp/stream", Client, "MCP as lines, after an upgrade of the connection"),
@@ -144,30 +144,31 @@ pub const ROUTES: &[Route] = &[
     route(Operation::RestCall, Post, "/mcp/v1/tools/call", Client, "JSON-RPC without a session"),
     route(Operation::RestList, Get, "/mcp/v1/tools/list", Client, "the tools, as JSON-RPC lists them"),
     route(Operation::RestListPosted, Post, "/mcp/v1/tools/list", Client, "JSON-RPC without a session"),
-    route(Operation::Health, Get, "/health", Open, "whether the gateway is alive").gives(body::<Health>()),
-    route(Operation::Ready, Get, "/ready", Open, "whether it can carry out calls; 503 where not")
-        .gives(body::<Ready>()),
+    route(Operation::Health, Get, "/health", Open, "whether the gateway is alive").gives(body::<HealthStatus>()),
+    route(Operation::Ready, Get, "/ready", Open, "whether it can make calls; 503 if not").gives(body::<Readiness>()),
     route(Operation::Document, Get, "/api/v1/openapi.json", Open, "this interface as an OpenAPI document"),
     route(Operation::Devices, Get, "/api/v1/devices", Client, "the devices").gives(body::<Devices>()),
     route(Operation::Rename, Post, "/api/v1/devices/{id}/rename", Admin, "name a device; an empty name removes it")
         .takes(body::<Rename>())
-        .gives(body::<Device>()),
+        .gives(body::<DeviceSummary>()),
     route(Operation::Label, Post, "/api/v1/devices/{id}/labels", Admin, "add labels to a device, or remove some")
         .takes(body::<Labels>())
-        .gives(body::<Device>()),
+        .gives(body::<DeviceSummary>()),
     route(Operation::Forget, Post, "/api/v1/devices/{id}/forget", Admin, "forget a device that is away")
-        .gives(body::<Device>()),
+        .gives(body::<DeviceSummary>()),
     route(Operation::Changes, Get, "/api/v1/devices/{id}/changes", Client, "which of its tools are held back, and why")
         .gives(body::<Changes>()),
-    route(Operation::Pin, Post, "/api/v1/devices/{id}/pin", Admin, "agree on its tools").gives(body::<Device>()),
-    route(Operation::Unpin, Post, "/api/v1/devices/{id}/unpin", Admin, "end the agreement").gives(body::<Device>()),
+    route(Operation::Pin, Post, "/api/v1/devices/{id}/pin", Admin, "pin its tools").gives(body::<DeviceSummary>()),
+    route(Operation::Unpin, Post, "/api/v1/devices/{id}/unpin", Admin, "unpin its tools")
+        .gives(body::<DeviceSummary>()),
     route(Operation::Accept, Post, "/api/v1/devices/{id}/accept", Admin, "accept a tool that is held back, or all")
         .takes(body::<Accept>())
-        .gives(body::<Device>()),
-    route(Operation::Boards, Get, "/api/v1/boards", Admin, "boards that wait for approval").gives(body::<Boards>()),
+        .gives(body::<DeviceSummary>()),
+    route(Operation::Boards, Get, "/api/v1/boards", Admin, "boards that wait for approval")
+        .gives(body::<WaitingBoards>()),
     route(Operation::Approve, Post, "/api/v1/boards/approve", Admin, "approve a board")
         .takes(body::<Approve>())
-        .gives(body::<Board>()),
+        .gives(body::<WaitingBoard>()),
     route(Operation::Tools, Get, "/api/v1/tools", Client, "the tools, or those of one device")
         .with(&[
             DEVICE,
@@ -179,7 +180,7 @@ pub const ROUTES: &[Route] = &[
         ])
         .gives(body::<Tools>()),
     route(Operation::Call, Post, "/api/v1/call", Client, "call a tool")
-        .takes(body::<Call>())
+        .takes(body::<CallRequest>())
         .gives(body::<CallResult>()),
     route(Operation::Events, Get, "/api/v1/events", Client, "events sent by devices, oldest first")
         .with(&[
@@ -189,18 +190,18 @@ pub const ROUTES: &[Route] = &[
             parameter("wait_ms", ParameterKind::Number, "how long to wait for an event, up to 55000"),
         ])
         .gives(body::<Events>()),
-    route(Operation::Tokens, Get, "/api/v1/tokens", Admin, "the tokens").gives(body::<Tokens>()),
+    route(Operation::Tokens, Get, "/api/v1/tokens", Admin, "the tokens").gives(body::<TokenList>()),
     route(Operation::NewToken, Post, "/api/v1/tokens", Admin, "make a token")
         .takes(body::<NewToken>())
-        .gives(body::<MadeToken>()),
+        .gives(body::<CreatedToken>()),
     route(Operation::RevokeToken, Delete, "/api/v1/tokens/{id}", Admin, "revoke a token").gives(body::<Token>()),
     route(Operation::Audit, Get, "/api/v1/audit", Admin, "the newest calls").with(&[LIMIT]).gives(body::<Audit>()),
 ];
 
-/// The route of a request: its method, and the path of the table that fits.
+/// The route for a method and a path of this table.
 pub fn find(method: &str, path: &str) -> Option<&'static Route> {
     let method = if method == "HEAD" { "GET" } else { method };
-    let fits = |route: &&Route| route.path == path && (route.method == Any || route.method.word() == method);
+    let fits = |route: &&Route| route.path == path && (route.method == Any || route.method.as_str() == method);
     ROUTES.iter().find(fits)
 }
 
@@ -209,7 +210,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_route_is_there_once() {
+    fn every_route_is_listed_once() {
         for (place, route) in ROUTES.iter().enumerate() {
             let same = |other: &Route| {
                 other.operation == route.operation || (other.path == route.path && other.method == route.method)
@@ -219,13 +220,13 @@ mod tests {
     }
 
     #[test]
-    fn only_what_is_no_secret_is_open() {
+    fn only_routes_without_secrets_are_open() {
         let open: Vec<&str> = ROUTES.iter().filter(|route| route.access == Open).map(|route| route.path).collect();
         assert_eq!(open, ["/health", "/ready", "/api/v1/openapi.json"]);
     }
 
     #[test]
-    fn what_changes_the_gateway_needs_an_administrator() {
+    fn routes_that_change_the_gateway_need_an_administrator() {
         for route in ROUTES.iter().filter(|route| route.path.starts_with("/api/") && route.method != Get) {
             assert_eq!(route.access == Admin, route.operation != Operation::Call, "{}", route.path);
         }

@@ -3,10 +3,10 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::More;
+use crate::UnknownFields;
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Tokens {
+pub struct TokenList {
     pub tokens: Vec<Token>,
 }
 
@@ -20,19 +20,19 @@ pub struct Token {
     /// The device that a device token is for.
     #[serde(default)]
     pub device: Option<String>,
-    /// Milliseconds of Unix time; 0 for the gateway's own.
+    /// When it was created, in milliseconds of Unix time; 0 for the gateway's own token.
     pub created: i64,
-    /// From when on it opens nothing, in milliseconds of Unix time.
+    /// When it stops being valid, in milliseconds of Unix time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires: Option<i64>,
     /// When it was last used, in milliseconds of Unix time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_use: Option<i64>,
     #[serde(flatten)]
-    pub more: More,
+    pub more: UnknownFields,
 }
 
-/// What a new token opens.
+/// What a new token may be used for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum TokenRole {
@@ -46,17 +46,17 @@ pub struct NewToken {
     pub role: TokenRole,
     #[serde(default)]
     pub label: String,
-    /// The device of a device token, and of no other.
+    /// The device that a device token is for. Only for the role `device`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub device: Option<String>,
-    /// How long it is valid, in seconds; without an end where it is missing.
+    /// How long it is valid, in seconds. Without it the token does not expire.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_in_s: Option<u64>,
 }
 
-/// A new token. Its text is shown this once.
+/// A new token. Its text is shown only once.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct MadeToken {
+pub struct CreatedToken {
     #[serde(flatten)]
     pub about: Token,
     pub token: String,
@@ -64,12 +64,12 @@ pub struct MadeToken {
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Audit {
-    pub records: Vec<Record>,
+    pub records: Vec<AuditEntry>,
 }
 
 /// One call, as it was recorded.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Record {
+pub struct AuditEntry {
     pub id: i64,
     /// When the call came, in milliseconds of Unix time.
     pub at: i64,
@@ -91,5 +91,5 @@ pub struct Record {
     /// Bytes of the answer.
     pub bytes: i64,
     #[serde(flatten)]
-    pub more: More,
+    pub more: UnknownFields,
 }

@@ -4,43 +4,43 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::More;
+use crate::UnknownFields;
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Tools {
-    pub tools: Vec<Tool>,
+    pub tools: Vec<ListedTool>,
 }
 
 /// A tool, as MCP lists it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Tool {
+pub struct ListedTool {
     pub name: String,
     #[serde(default)]
     pub description: String,
     #[serde(rename = "inputSchema")]
     pub input_schema: Value,
-    /// The name its device knows it by, where the tools of one device were asked for.
+    /// The name of the tool on its device. Only in lists of one device.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub own_name: Option<String>,
     /// Title, output schema, annotations and whatever else MCP has.
     #[serde(flatten)]
-    pub more: More,
+    pub more: UnknownFields,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Call {
+pub struct CallRequest {
     /// Id or name of the device, or `label:NAME` for all devices with a label; without it, `tool` is a name of the list.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub device: Option<String>,
     pub tool: String,
     #[serde(default)]
     pub arguments: Map<String, Value>,
-    /// How long the call may take.
+    /// How long the call may take, in milliseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_ms: Option<u64>,
 }
 
-/// What a call brought.
+/// The result of a call.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CallResult {
     /// Content items, as MCP has them.
@@ -48,5 +48,5 @@ pub struct CallResult {
     #[serde(default, rename = "structuredContent", skip_serializing_if = "Option::is_none")]
     pub structured: Option<Value>,
     #[serde(flatten)]
-    pub more: More,
+    pub more: UnknownFields,
 }

@@ -13,7 +13,7 @@ use hyper_util::rt::TokioIo;
 use serde::Serialize;
 use serde::de::{DeserializeOwned, IgnoredAny};
 use serde_json::Value;
-use sinew_api::Problem;
+use sinew_api::RefusedRequest;
 use sinew_compose::state;
 use sinew_tool::ToolError;
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -269,7 +269,8 @@ fn read_answer<A: DeserializeOwned>(status: StatusCode, body: &[u8]) -> Result<A
         return Err(error.into());
     }
     // A refusal before any protocol began has a sentence of its own.
-    let message = value.and_then(|value| serde_json::from_value::<Problem>(value).ok()).map(|problem| problem.message);
+    let message =
+        value.and_then(|value| serde_json::from_value::<RefusedRequest>(value).ok()).map(|problem| problem.message);
     let kind = if status == StatusCode::FORBIDDEN { Kind::TokenRefused } else { Kind::Io };
     Err(Failure::new(kind, message.unwrap_or_else(|| format!("the gateway answered HTTP {status}"))))
 }

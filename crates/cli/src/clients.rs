@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 use serde_json::json;
-use sinew_api::{MadeToken, NewToken, TokenRole};
+use sinew_api::{CreatedToken, NewToken, TokenRole};
 use sinew_gateway::{Gateway, Principal, Role};
 use sinew_tool::Digest;
 
@@ -29,7 +29,7 @@ pub async fn open(target: &Target, client: &str, path: &str) -> Result<impl Stre
         }
     }
     let request = NewToken { role: TokenRole::Client, label: client.to_owned(), device: None, expires_in_s: None };
-    let made: MadeToken = target.connect().await?.post("/api/v1/tokens", &request).await?;
+    let made: CreatedToken = target.connect().await?.post("/api/v1/tokens", &request).await?;
     keep(directory, client, &made.token)?;
     target.with_token(made.token).connect().await?.upgrade(path).await
 }

@@ -86,7 +86,7 @@ fn routes() -> String {
     for route in sinew_api::ROUTES.iter().filter(|route| route.path.starts_with("/api/")) {
         let parameters: Vec<String> = route.parameters.iter().map(|one| format!("`?{}=`", one.name)).collect();
         let parameters = if parameters.is_empty() { String::new() } else { format!("; {}", parameters.join(", ")) };
-        let (method, access) = (route.method.word(), route.access.word());
+        let (method, access) = (route.method.as_str(), route.access.as_str());
         let _ = writeln!(table, "| {method} `{}` | {}{parameters} | {access} |", route.path, route.about);
     }
     table

@@ -12,7 +12,8 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use sinew_api::{
-    Accept, Approve, Audit, Boards, Devices, Failure, Labels, MadeToken, NewToken, Rename, TokenRole, Tokens, Tools,
+    Accept, Approve, Audit, CallRequest, CreatedToken, Devices, Labels, NewToken, Rename, RequestFailure, TokenList,
+    TokenRole, Tools, WaitingBoards,
 };
 use sinew_gateway::{Change, Label, Principal, Request as Call, Role, Shape};
 use sinew_tool::error::{Actor, Retry};
@@ -116,7 +117,7 @@ pub(crate) async fn accept(State(hall): State<Arc<Hall>>, Path(id): Path<String>
 
 /// The boards that wait for approval.
 pub(crate) async fn boards(State(hall): State<Arc<Hall>>) -> Response<Body> {
-    answer(Ok(Boards { boards: hall.gateway.waiting().into_iter().map(words::board).collect() }))
+    answer(Ok(WaitingBoards { boards: hall.gateway.waiting().into_iter().map(words::board).collect() }))
 }
 
 pub(crate) async fn approve(State(hall): State<Arc<Hall>>, request: Request) -> Response<Body> {
@@ -147,7 +148,7 @@ pub(crate) async fn tools(State(hall): State<Arc<Hall>>, Who(who): Who, query: Q
 
 pub(crate) async fn call(State(hall): State<Arc<Hall>>, Who(who): Who, request: Request) -> Response<Body> {
     let called = async {
-        let wanted: sinew_api::Call = body(&hall, request).await?;
+        let wanted: CallRequest = body(&hall, request).await?;
         let _running = hall.calls.token();
         let who = (*who).clone();
         let budget = wanted.timeout_ms.map(Duration::from_millis);
@@ -187,7 +188,7 @@ pub(crate) async fn events(State(hall): State<Arc<Hall>>, query: Query) -> Respo
 }
 
 pub(crate) async fn tokens(State(hall): State<Arc<Hall>>) -> Response<Body> {
-    answer(Ok(Tokens { tokens: hall.gateway.tokens().list().into_iter().map(words::token).collect() }))
+    answer(Ok(TokenList { tokens: hall.gateway.tokens().list().into_iter().map(words::token).collect() }))
 }
 
 pub(crate) async fn new_token(State(hall): State<Arc<Hall>>, request: Request) -> Response<Body> {
@@ -205,7 +206,7 @@ pub(crate) async fn new_token(State(hall): State<Arc<Hall>>, request: Request) -
         let expires = expires_in_s.map(|seconds| unix_ms().saturating_add(seconds.saturating_mul(1000)));
         let expires = expires.map(|at| i64::try_from(at).unwrap_or(i64::MAX));
         let (view, token) = hall.gateway.tokens().create_until(role, &label, expires)?;
-        Ok(MadeToken { about: words::token(view), token })
+        Ok(CreatedToken { about: words::token(view), token })
     };
     answer(made.await)
 }
@@ -248,7 +249,7 @@ fn answer(answer: Result<impl Serialize, ToolError>) -> Response<Body> {
             Err(_) => reply::empty(StatusCode::INTERNAL_SERVER_ERROR),
         },
         Err(error) => {
-            let failure = Failure { error: error.to_object(), code: error.kind.row().code };
+            let failure = RequestFailure { error: error.to_object(), code: error.kind.row().code };
             let body = serde_json::to_vec(&failure).unwrap_or_default();
             reply::json_body(status(error.kind), body)
         }

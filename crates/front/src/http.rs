@@ -14,7 +14,7 @@ use hyper::service::{Service, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use serde_json::json;
-use sinew_api::{Health, Operation, ROUTES, Ready, Reason, Route};
+use sinew_api::{HealthStatus, NotReadyReason, Operation, ROUTES, Readiness, Route};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Notify, Semaphore};
@@ -123,18 +123,19 @@ fn handler(operation: Operation, hall: &Arc<Hall>, endpoint: &Arc<Endpoint>) -> 
 
 async fn health() -> Response<Body> {
     let [status, version, server] = ["healthy", env!("CARGO_PKG_VERSION"), "running"].map(str::to_owned);
-    reply::value(StatusCode::OK, &json!(Health { status, version, server }))
+    reply::value(StatusCode::OK, &json!(HealthStatus { status, version, server }))
 }
 
 async fn ready(State(hall): State<Arc<Hall>>) -> Response<Body> {
     let faults = [
-        (hall.drain.is_cancelled(), Reason::Stopping),
-        (hall.gateway.store_problem().is_some(), Reason::NotRecording),
-        (hall.answers.is_spent(), Reason::Busy),
+        (hall.drain.is_cancelled(), NotReadyReason::Stopping),
+        (hall.gateway.store_problem().is_some(), NotReadyReason::NotRecording),
+        (hall.answers.is_spent(), NotReadyReason::Busy),
     ];
-    let reasons: Vec<Reason> = faults.into_iter().filter(|(is_so, _)| *is_so).map(|(_, reason)| reason).collect();
+    let reasons: Vec<NotReadyReason> =
+        faults.into_iter().filter(|(is_so, _)| *is_so).map(|(_, reason)| reason).collect();
     let status = if reasons.is_empty() { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
-    reply::value(status, &json!(Ready { ready: reasons.is_empty(), reasons }))
+    reply::value(status, &json!(Readiness { ready: reasons.is_empty(), reasons }))
 }
 
 async fn nowhere() -> Response<Body> {

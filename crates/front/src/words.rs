@@ -1,12 +1,12 @@
 //! What the gateway shows, in the words of `/api/v1`.
 
 use serde_json::Value;
-use sinew_api::{Board, CallResult, Device, Event, Events, Record, Token, Tool};
+use sinew_api::{AuditEntry, CallResult, DeviceSummary, EventRecord, Events, ListedTool, Token, WaitingBoard};
 use sinew_gateway::{AuditRecord, DeviceView, EventPage, PublicTool, TokenView, Waiting};
 use sinew_tool::Outcome;
 
-pub(crate) fn device(view: DeviceView) -> Device {
-    Device {
+pub(crate) fn device(view: DeviceView) -> DeviceSummary {
+    DeviceSummary {
         id: view.id.as_str().to_owned(),
         name: view.name,
         labels: view.labels.iter().map(|label| label.to_string()).collect(),
@@ -28,8 +28,8 @@ pub(crate) fn device(view: DeviceView) -> Device {
     }
 }
 
-pub(crate) fn board(waiting: Waiting) -> Board {
-    Board {
+pub(crate) fn board(waiting: Waiting) -> WaitingBoard {
+    WaitingBoard {
         code: waiting.code,
         hardware_id: waiting.hardware_id,
         kind: waiting.kind,
@@ -41,7 +41,7 @@ pub(crate) fn board(waiting: Waiting) -> Board {
 }
 
 /// A tool of a list; where all are of one device, also by the name that device knows it by.
-pub(crate) fn tool(public: &PublicTool, with_own_name: bool) -> Tool {
+pub(crate) fn tool(public: &PublicTool, with_own_name: bool) -> ListedTool {
     let mut more = match public.tool.to_json() {
         Value::Object(listed) => listed,
         _ => Default::default(),
@@ -49,7 +49,7 @@ pub(crate) fn tool(public: &PublicTool, with_own_name: bool) -> Tool {
     for typed in ["name", "description", "inputSchema"] {
         more.shift_remove(typed);
     }
-    Tool {
+    ListedTool {
         name: public.name.clone(),
         description: public.tool.description.clone(),
         input_schema: (*public.tool.input_schema).clone(),
@@ -66,7 +66,7 @@ pub(crate) fn result(outcome: Outcome) -> CallResult {
 pub(crate) fn events(page: EventPage) -> Events {
     let event = |event: sinew_gateway::Event| {
         let sinew_gateway::Event { seq, at, device, topic, body } = event;
-        Event { seq, at, device, topic, body }
+        EventRecord { seq, at, device, topic, body }
     };
     Events { events: page.events.into_iter().map(event).collect(), next: page.next, dropped: page.dropped }
 }
@@ -84,8 +84,8 @@ pub(crate) fn token(view: TokenView) -> Token {
     }
 }
 
-pub(crate) fn record(record: AuditRecord) -> Record {
-    Record {
+pub(crate) fn record(record: AuditRecord) -> AuditEntry {
+    AuditEntry {
         id: record.id,
         at: record.at,
         principal: record.principal,

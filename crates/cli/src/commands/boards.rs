@@ -16,7 +16,7 @@ pub async fn run(args: Boards, show: Show) -> Result<(), Failure> {
 }
 
 async fn all(reach: &Reach, show: Show) -> Result<(), Failure> {
-    let answer: api::Boards = Target::find(reach)?.connect().await?.get("/api/v1/boards").await?;
+    let answer: api::WaitingBoards = Target::find(reach)?.connect().await?.get("/api/v1/boards").await?;
     if show.json() {
         print_json(&answer);
         return Ok(());
@@ -44,7 +44,8 @@ async fn all(reach: &Reach, show: Show) -> Result<(), Failure> {
 
 async fn approve(code: &str, reach: &Reach, show: Show) -> Result<(), Failure> {
     let request = api::Approve { code: code.to_owned() };
-    let answer: api::Board = Target::find(reach)?.connect().await?.post("/api/v1/boards/approve", &request).await?;
+    let answer: api::WaitingBoard =
+        Target::find(reach)?.connect().await?.post("/api/v1/boards/approve", &request).await?;
     if show.json() {
         print_json(&answer);
     } else {

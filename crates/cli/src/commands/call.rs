@@ -28,7 +28,7 @@ pub async fn run(args: Call, show: Show) -> Result<(), Failure> {
             None => typed(&args.arguments, &schema(&mut client, &args.device, &args.tool).await?)?,
         },
     };
-    let request = api::Call {
+    let request = api::CallRequest {
         device: Some(args.device.clone()),
         tool: args.tool.clone(),
         arguments,

@@ -4,7 +4,7 @@ use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
 
 use serde_json::json;
-use sinew_api::{Device, Devices};
+use sinew_api::{DeviceSummary, Devices};
 use sinew_compose::{android, state};
 use sinew_phones::adb::{self, AdbPhone, Server};
 use sinew_phones::agent::CompanionError;
@@ -71,7 +71,7 @@ async fn find(device: &str, server: &Server, reach: &Reach) -> Result<String, Fa
         return Ok(device.to_owned());
     }
     let known = known(reach).await;
-    let is_meant = |phone: &&Device| phone.id == device || phone.name.as_deref() == Some(device);
+    let is_meant = |phone: &&DeviceSummary| phone.id == device || phone.name.as_deref() == Some(device);
     if let Some(phone) = known.iter().find(is_meant) {
         return Ok(phone.attribute("serial").to_owned());
     }
@@ -81,7 +81,7 @@ async fn find(device: &str, server: &Server, reach: &Reach) -> Result<String, Fa
 }
 
 /// The phones of a gateway, where one runs.
-async fn known(reach: &Reach) -> Vec<Device> {
+async fn known(reach: &Reach) -> Vec<DeviceSummary> {
     let asked = async { Target::find(reach)?.connect().await?.get::<Devices>("/api/v1/devices").await };
     let Ok(answer) = asked.await else { return Vec::new() };
     answer.devices.into_iter().filter(|device| device.family == "phone").collect()

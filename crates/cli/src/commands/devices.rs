@@ -85,7 +85,7 @@ async fn all(reach: &Reach, show: Show) -> Result<(), Failure> {
 async fn rename(device: &str, name: &str, reach: &Reach, show: Show) -> Result<(), Failure> {
     let path = format!("/api/v1/devices/{}/rename", encode(device));
     let request = api::Rename { name: name.to_owned() };
-    let answer: api::Device = Target::find(reach)?.connect().await?.post(&path, &request).await?;
+    let answer: api::DeviceSummary = Target::find(reach)?.connect().await?.post(&path, &request).await?;
     if show.json() {
         print_json(&answer);
     } else {
@@ -101,7 +101,7 @@ async fn rename(device: &str, name: &str, reach: &Reach, show: Show) -> Result<(
 
 async fn forget(one: &OneDevice, show: Show) -> Result<(), Failure> {
     let path = format!("/api/v1/devices/{}/forget", encode(&one.device));
-    let answer: api::Device = Target::find(&one.reach)?.connect().await?.post(&path, &Empty {}).await?;
+    let answer: api::DeviceSummary = Target::find(&one.reach)?.connect().await?.post(&path, &Empty {}).await?;
     if show.json() {
         print_json(&answer);
     } else {
@@ -113,7 +113,7 @@ async fn forget(one: &OneDevice, show: Show) -> Result<(), Failure> {
 
 async fn label(args: &Labels, change: api::Labels, show: Show) -> Result<(), Failure> {
     let path = format!("/api/v1/devices/{}/labels", encode(&args.device));
-    let answer: api::Device = Target::find(&args.reach)?.connect().await?.post(&path, &change).await?;
+    let answer: api::DeviceSummary = Target::find(&args.reach)?.connect().await?.post(&path, &change).await?;
     if show.json() {
         print_json(&answer);
     } else {

@@ -56,7 +56,7 @@ struct Reader {
 }
 
 impl Reader {
-    async fn page(&mut self, client: &mut Client, wait_ms: u32) -> Result<Vec<api::Event>, Failure> {
+    async fn page(&mut self, client: &mut Client, wait_ms: u32) -> Result<Vec<api::EventRecord>, Failure> {
         let mut path = format!("/api/v1/events?limit={PAGE}&wait_ms={wait_ms}");
         if let Some(device) = &self.device {
             path.push_str(&format!("&device={}", encode(device)));
@@ -75,7 +75,7 @@ impl Reader {
 }
 
 /// One event: a line of JSON for scripts, or time, device, topic and body for people.
-fn line(event: &api::Event, show: Show) -> String {
+fn line(event: &api::EventRecord, show: Show) -> String {
     if show.json() {
         return serde_json::to_string(event).map(|line| line + "\n").unwrap_or_default();
     }

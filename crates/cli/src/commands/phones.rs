@@ -1,7 +1,7 @@
 //! `sinew phones`: which phones are there, what keeps one from being used, and how one on the network comes.
 
 use serde_json::{Map, Value, json};
-use sinew_api::{self as api, Device};
+use sinew_api::{self as api, DeviceSummary};
 use sinew_compose::state;
 use sinew_phones::PhoneError;
 use sinew_phones::adb::remembered::with_port;
@@ -112,9 +112,9 @@ async fn all(reach: &Reach, show: Show) -> Result<(), Failure> {
 /// The apps that the gateway found on its phones.
 async fn apps(reach: &Reach, show: Show) -> Result<(), Failure> {
     let api::Devices { devices } = Target::find(reach)?.connect().await?.get("/api/v1/devices").await?;
-    let apps: Vec<&Device> = devices.iter().filter(|device| device.family == "app").collect();
+    let apps: Vec<&DeviceSummary> = devices.iter().filter(|device| device.family == "app").collect();
     let phone_of = |serial: &str| {
-        let is_meant = |device: &&Device| device.family == "phone" && device.attribute("serial") == serial;
+        let is_meant = |device: &&DeviceSummary| device.family == "phone" && device.attribute("serial") == serial;
         devices.iter().find(is_meant).map_or(serial, |phone| phone.id.as_str()).to_owned()
     };
     if show.json() {
@@ -147,21 +147,21 @@ async fn apps(reach: &Reach, show: Show) -> Result<(), Failure> {
 }
 
 /// A line of adb's list in the words of the gateway; the serial stands for the id that a gateway would give.
-fn seen(entry: &track::Entry) -> Device {
+fn seen(entry: &track::Entry) -> DeviceSummary {
     let trouble = track::remedy(&entry.state);
     let state = match (&trouble, entry.state.as_str()) {
         (Some((state, _)), _) => state,
         (None, "device") => "ready",
         (None, passing) => passing,
     };
-    Device {
+    DeviceSummary {
         id: entry.serial.clone(),
         family: "phone".to_owned(),
         kind: entry.model.replace('_', " "),
         state: state.to_owned(),
         attributes: Map::from_iter([("serial".to_owned(), Value::from(entry.serial.as_str()))]),
         remedy: trouble.map(|(_, remedy)| remedy.to_owned()),
-        ..Device::default()
+        ..DeviceSummary::default()
     }
 }
 

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use serde::{Deserialize, Serialize};
 use serde_json::json;
-use sinew_api::{self as api, Accept, Change, Changes, Device};
+use sinew_api::{self as api, Accept, Changes, DeviceSummary, ToolChange};
 
 use super::{Empty, ago};
 use crate::args::OneDevice;
@@ -50,7 +50,7 @@ pub async fn changes(one: &OneDevice, show: Show) -> Result<(), Failure> {
     tell(&answer, show, says)
 }
 
-async fn post(one: &OneDevice, verb: &str, body: &impl Serialize) -> Result<Device, Failure> {
+async fn post(one: &OneDevice, verb: &str, body: &impl Serialize) -> Result<DeviceSummary, Failure> {
     let path = format!("/api/v1/devices/{}/{verb}", encode(&one.device));
     Target::find(&one.reach)?.connect().await?.post(&path, body).await
 }
@@ -68,11 +68,11 @@ fn tell(answer: &impl Serialize, show: Show, says: String) -> Result<(), Failure
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Told {
-    changes: Vec<Change>,
+    changes: Vec<ToolChange>,
     released: Vec<String>,
 }
 
-fn people(answer: &Changes, last: Option<&api::Event>, show: Show) -> String {
+fn people(answer: &Changes, last: Option<&api::EventRecord>, show: Show) -> String {
     let id = clean(&answer.id);
     let mut page = match answer.pinned {
         true => format!("{id} is pinned: its tools change in the open, or are held back.\n"),
@@ -113,7 +113,7 @@ fn people(answer: &Changes, last: Option<&api::Event>, show: Show) -> String {
     page
 }
 
-fn lines(changes: &[Change], with_tool: bool, show: Show) -> String {
+fn lines(changes: &[ToolChange], with_tool: bool, show: Show) -> String {
     let mut page = String::new();
     for change in changes {
         let ink = match change.impact.as_str() {

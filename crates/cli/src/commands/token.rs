@@ -25,7 +25,7 @@ async fn new(role: NewRole, expires: Option<Duration>, reach: &Reach, show: Show
         (_, _, admin) => (TokenRole::Admin, admin.unwrap_or_default(), None),
     };
     let request = NewToken { role, label, device, expires_in_s: expires.map(|time| time.as_secs()) };
-    let answer: api::MadeToken = Target::find(reach)?.connect().await?.post("/api/v1/tokens", &request).await?;
+    let answer: api::CreatedToken = Target::find(reach)?.connect().await?.post("/api/v1/tokens", &request).await?;
     if show.json() {
         print_json(&answer);
         return Ok(());
@@ -50,7 +50,7 @@ async fn new(role: NewRole, expires: Option<Duration>, reach: &Reach, show: Show
 }
 
 async fn all(reach: &Reach, show: Show) -> Result<(), Failure> {
-    let answer: api::Tokens = Target::find(reach)?.connect().await?.get("/api/v1/tokens").await?;
+    let answer: api::TokenList = Target::find(reach)?.connect().await?.get("/api/v1/tokens").await?;
     if show.json() {
         print_json(&answer);
         return Ok(());

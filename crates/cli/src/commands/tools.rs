@@ -38,7 +38,7 @@ pub async fn run(args: Tools, show: Show) -> Result<(), Failure> {
 }
 
 /// The tools of one device under the names the device itself knows them by, as `sinew call` takes them.
-pub async fn of_device(client: &mut Client, device: &str) -> Result<Vec<api::Tool>, Failure> {
+pub async fn of_device(client: &mut Client, device: &str) -> Result<Vec<api::ListedTool>, Failure> {
     let mut answer: api::Tools = client.get(&format!("/api/v1/tools?device={}", encode(device))).await?;
     for tool in &mut answer.tools {
         if let Some(name) = tool.own_name.take() {
