@@ -8,7 +8,7 @@ use std::task::{Context, Poll, Waker};
 
 use libfuzzer_sys::fuzz_target;
 use sinew_apps::apk::{self, ApkError, ReadAt};
-use sinew_apps::offer::{self, Words};
+use sinew_apps::offer::{self, ProtocolNames};
 use sinew_tool::BoxFuture;
 
 /// Sees that nobody asks for what is not there, or for the same again and again.
@@ -32,13 +32,13 @@ impl ReadAt for Watched<'_> {
 fuzz_target!(|input: &[u8]| {
     let bytes = input.to_vec();
     let source = Watched { bytes: &bytes, read: AtomicU64::new(0) };
-    let _ = at_once(offer::read(&source, &Words::default()));
+    let _ = at_once(offer::read(&source, &ProtocolNames::default()));
     let _ = at_once(apk::read_code(&bytes, &["execute_tool"]));
     for id in [0x7f01_0000, 0x7f02_0001, 0x0001_0000, u32::MAX] {
         let _ = at_once(apk::look_up(&bytes, id));
     }
     let archive = stored(&[("AndroidManifest.xml", input), ("classes.dex", input), ("META-INF/A.RSA", input)]);
-    let _ = at_once(offer::read(&archive, &Words::default()));
+    let _ = at_once(offer::read(&archive, &ProtocolNames::default()));
     let _ = at_once(apk::read_code(&archive, &["execute_tool"]));
 });
 

@@ -2,18 +2,18 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use sinew_apps::apk::{Manifest, parse_binary_xml, text};
+use sinew_apps::apk::{AndroidManifest, parse_binary_xml, source_xml};
 use sinew_apps::lint::lint;
-use sinew_apps::offer::{Words, offers};
+use sinew_apps::offer::{ProtocolNames, offers};
 
 fuzz_target!(|input: &[u8]| {
     if let Ok(root) = parse_binary_xml(input) {
-        judge(Manifest::from_element(&root).ok());
+        judge(AndroidManifest::from_element(&root).ok());
     }
     if let Ok(source) = std::str::from_utf8(input) {
-        judge(text::parse_manifest(source).ok());
+        judge(source_xml::parse_manifest(source).ok());
         let quoted = source.replace('&', "&amp;").replace('<', "&lt;").replace('"', "&quot;");
-        judge(text::parse_manifest(&advertising(&quoted)).ok());
+        judge(source_xml::parse_manifest(&advertising(&quoted)).ok());
     }
 });
 
@@ -26,9 +26,9 @@ fn advertising(value: &str) -> String {
     )
 }
 
-fn judge(manifest: Option<Manifest>) {
+fn judge(manifest: Option<AndroidManifest>) {
     let Some(manifest) = manifest else { return };
-    let words = Words::default();
+    let words = ProtocolNames::default();
     let offer = offers(&manifest, &words);
     let findings = lint(&manifest, &offer, &words, Some(&[]));
     assert!(findings.iter().all(|finding| !finding.message.is_empty()), "{findings:?}");

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use sinew_apps::apk::{ApkError, ApkFile, ReadAt};
-use sinew_apps::offer::{self, Words};
+use sinew_apps::offer::{self, ProtocolNames};
 use sinew_tool::BoxFuture;
 
 struct Counted {
@@ -36,7 +36,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
             let started = Instant::now();
             let source =
                 Counted { file: ApkFile::open(Path::new(&path))?, bytes: AtomicU64::new(0), reads: AtomicU64::new(0) };
-            let (_, offer) = offer::read(&source, &Words::default()).await?;
+            let (_, offer) = offer::read(&source, &ProtocolNames::default()).await?;
             best = best.min(started.elapsed().as_secs_f64() * 1000.0);
             let (bytes, reads) = (source.bytes.into_inner(), source.reads.into_inner());
             let share = bytes as f64 * 100.0 / source.file.len() as f64;

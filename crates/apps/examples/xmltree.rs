@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use sinew_apps::apk::{ApkFile, Element, Value, read_tree};
+use sinew_apps::apk::{ApkFile, XmlElement, XmlValue, read_tree};
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -14,17 +14,17 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-fn show(element: &Element, depth: usize) {
+fn show(element: &XmlElement, depth: usize) {
     let indent = "  ".repeat(depth);
     println!("{indent}E: {} (line={})", element.name, element.line);
     for attribute in &element.attributes {
         let value = match &attribute.value {
-            Value::Text(text) => format!("{:?}", text),
-            Value::Reference(id) => format!("@0x{id:x}"),
-            Value::Number(number) => format!("(number)0x{:x}", *number as u32),
-            Value::Bool(truth) => format!("(bool){truth}"),
-            Value::Named(name) => format!("@{name}"),
-            Value::Other { kind, data } => format!("(type 0x{kind:x})0x{data:x}"),
+            XmlValue::Text(text) => format!("{:?}", text),
+            XmlValue::Reference(id) => format!("@0x{id:x}"),
+            XmlValue::Number(number) => format!("(number)0x{:x}", *number as u32),
+            XmlValue::Bool(truth) => format!("(bool){truth}"),
+            XmlValue::Named(name) => format!("@{name}"),
+            XmlValue::Other { kind, data } => format!("(type 0x{kind:x})0x{data:x}"),
         };
         let prefix = if attribute.android { "android:" } else { "" };
         println!("{indent}  A: {prefix}{}={value}", attribute.name);

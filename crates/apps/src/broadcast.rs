@@ -6,7 +6,7 @@ use sinew_phones::adb::shell::Output;
 
 /// What a receiver left behind.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Answer {
+pub struct BroadcastResult {
     /// 0 where nobody set one.
     pub code: i64,
     pub data: Option<String>,
@@ -22,7 +22,7 @@ pub fn command(action: &str, component: &str, extras: &[(&str, &str)]) -> Comman
 
 /// Reads `Broadcast completed: result=-1, data="…", extras: Bundle[…]`. The data is printed as it is,
 /// quotes and lines included, so it ends at the last quote that can end it.
-pub fn parse(output: &Output) -> Result<Answer, PhoneError> {
+pub fn parse(output: &Output) -> Result<BroadcastResult, PhoneError> {
     let text = String::from_utf8_lossy(&output.stdout);
     let Some((_, rest)) = text.split_once("Broadcast completed: result=") else {
         return Err(refusal(&output.text()));
@@ -30,7 +30,7 @@ pub fn parse(output: &Output) -> Result<Answer, PhoneError> {
     let end = rest.find(|character: char| !character.is_ascii_digit() && character != '-').unwrap_or(rest.len());
     let (code, rest) = rest.split_at(end);
     let code = code.parse().unwrap_or_default();
-    let Some(data) = rest.strip_prefix(", data=\"") else { return Ok(Answer { code, data: None }) };
+    let Some(data) = rest.strip_prefix(", data=\"") else { return Ok(BroadcastResult { code, data: None }) };
     let data = data.strip_suffix('\n').unwrap_or(data);
     let data = data.strip_suffix('\r').unwrap_or(data);
     let end = match data.strip_suffix('"') {
@@ -39,7 +39,7 @@ pub fn parse(output: &Output) -> Result<Answer, PhoneError> {
             PhoneError::Failed("the phone's answer to the broadcast ends in the middle of the data".to_owned())
         })?,
     };
-    Ok(Answer { code, data: Some(data[..end].to_owned()) })
+    Ok(BroadcastResult { code, data: Some(data[..end].to_owned()) })
 }
 
 fn refusal(text: &str) -> PhoneError {
@@ -57,7 +57,7 @@ fn refusal(text: &str) -> PhoneError {
 mod tests {
     use super::*;
 
-    fn answer(text: &str) -> Result<Answer, PhoneError> {
+    fn answer(text: &str) -> Result<BroadcastResult, PhoneError> {
         parse(&Output { stdout: text.as_bytes().to_vec(), ..Output::default() })
     }
 

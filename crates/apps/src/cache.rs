@@ -8,41 +8,41 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 use sinew_tool::Digest;
 
-use crate::offer::Words;
-use crate::packages::Installed;
+use crate::offer::ProtocolNames;
+use crate::packages::InstalledPackage;
 
 /// The packages of one phone that offer nothing.
 #[derive(Debug, Default)]
-pub struct Cache {
-    empty: BTreeSet<Installed>,
+pub struct PackageCache {
+    empty: BTreeSet<InstalledPackage>,
     file: Option<PathBuf>,
-    /// What was looked for: with other words, other packages offer something.
-    words: String,
+    /// What was looked for: with other names, other packages offer something.
+    names: String,
     dirty: bool,
 }
 
 /// A file larger than this was not written here: five thousand packages with their paths.
-const MOST_BYTES: u64 = 4 << 20;
+const MAX_FILE: u64 = 4 << 20;
 
-impl Cache {
-    /// What was kept of a phone. A file that is missing, damaged or for other words is as none.
-    pub fn open(folder: Option<&Path>, serial: &str, words: &Words) -> Cache {
-        let words = Digest::of(&json!(format!("{words:?}"))).hex();
+impl PackageCache {
+    /// What was kept of a phone. A file that is missing, damaged or for other names is as none.
+    pub fn open(folder: Option<&Path>, serial: &str, names: &ProtocolNames) -> PackageCache {
+        let names = Digest::of(&json!(format!("{names:?}"))).hex();
         let file = folder.map(|folder| folder.join(format!("{}.json", Digest::of(&json!(serial)).hex())));
-        let empty = file.as_deref().and_then(|file| load(file, &words)).unwrap_or_default();
-        Cache { empty, file, words, dirty: false }
+        let empty = file.as_deref().and_then(|file| load(file, &names)).unwrap_or_default();
+        PackageCache { empty, file, names, dirty: false }
     }
 
-    pub fn holds(&self, package: &Installed) -> bool {
+    pub fn holds(&self, package: &InstalledPackage) -> bool {
         self.empty.contains(package)
     }
 
-    pub fn insert(&mut self, package: Installed) {
+    pub fn insert(&mut self, package: InstalledPackage) {
         self.dirty |= self.empty.insert(package);
     }
 
     /// Forgets what is not installed any more, and writes the rest down where something changed.
-    pub fn keep(&mut self, installed: &[Installed]) {
+    pub fn keep(&mut self, installed: &[InstalledPackage]) {
         let before = self.empty.len();
         self.empty.retain(|package| installed.binary_search(package).is_ok());
         self.dirty |= before != self.empty.len();
@@ -56,7 +56,7 @@ impl Cache {
 
     fn write(&self, file: &Path) -> io::Result<()> {
         let rows: Vec<Value> = self.empty.iter().map(|one| json!([one.package, one.version_code, one.path])).collect();
-        let text = json!({"words": self.words, "empty": rows}).to_string();
+        let text = json!({"words": self.names, "empty": rows}).to_string();
         if let Some(folder) = file.parent() {
             std::fs::create_dir_all(folder)?;
         }
@@ -66,16 +66,16 @@ impl Cache {
     }
 }
 
-fn load(file: &Path, words: &str) -> Option<BTreeSet<Installed>> {
-    if std::fs::metadata(file).ok()?.len() > MOST_BYTES {
+fn load(file: &Path, names: &str) -> Option<BTreeSet<InstalledPackage>> {
+    if std::fs::metadata(file).ok()?.len() > MAX_FILE {
         return None;
     }
     let kept: Value = serde_json::from_slice(&std::fs::read(file).ok()?).ok()?;
-    if kept["words"] != words {
+    if kept["words"] != names {
         return None;
     }
     let row = |row: &Value| {
-        Some(Installed {
+        Some(InstalledPackage {
             package: row[0].as_str()?.to_owned(),
             version_code: row[1].as_u64()?,
             path: row[2].as_str()?.to_owned(),
@@ -88,27 +88,27 @@ fn load(file: &Path, words: &str) -> Option<BTreeSet<Installed>> {
 mod tests {
     use super::*;
 
-    fn package(name: &str, version_code: u64) -> Installed {
-        Installed { package: name.to_owned(), path: format!("/data/app/{name}/base.apk"), version_code }
+    fn package(name: &str, version_code: u64) -> InstalledPackage {
+        InstalledPackage { package: name.to_owned(), path: format!("/data/app/{name}/base.apk"), version_code }
     }
 
     #[test]
     fn what_offers_nothing_is_known_the_next_time_until_it_is_updated_or_looked_at_with_other_words() {
         let folder = tempfile::tempdir().unwrap();
-        let words = Words::default();
-        let open = |words: &Words| Cache::open(Some(folder.path()), "a/b:1", words);
-        let mut cache = open(&words);
+        let names = ProtocolNames::default();
+        let open = |names: &ProtocolNames| PackageCache::open(Some(folder.path()), "a/b:1", names);
+        let mut cache = open(&names);
         cache.insert(package("a", 1));
         cache.insert(package("b", 1));
         cache.keep(&[package("a", 1), package("b", 2)]);
-        let cache = open(&words);
+        let cache = open(&names);
         assert!(cache.holds(&package("a", 1)) && !cache.holds(&package("a", 2)) && !cache.holds(&package("b", 1)));
-        assert!(!open(&Words { advertise: "other".to_owned(), ..words.clone() }).holds(&package("a", 1)));
-        assert!(!Cache::open(Some(folder.path()), "other", &words).holds(&package("a", 1)));
+        assert!(!open(&ProtocolNames { advertise: "other".to_owned(), ..names.clone() }).holds(&package("a", 1)));
+        assert!(!PackageCache::open(Some(folder.path()), "other", &names).holds(&package("a", 1)));
         let file = std::fs::read_dir(folder.path()).unwrap().next().unwrap().unwrap().path();
         for damaged in ["", "{", "[]", "{\"words\": 5}"] {
             std::fs::write(&file, damaged).unwrap();
-            assert!(!open(&words).holds(&package("a", 1)), "{damaged}");
+            assert!(!open(&names).holds(&package("a", 1)), "{damaged}");
         }
     }
 }

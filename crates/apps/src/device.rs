@@ -10,11 +10,11 @@ use sinew_tool::{
     Outcome, Reach, Status, ToolError, Toolset, WordsTrust,
 };
 
-use crate::function::Skills;
+use crate::app_function::AppFunctionSupport;
 use crate::invoke::{NO_SERVICE, invoke};
 use crate::offer::finding::error;
-use crate::offer::{AppTool, Form, Offer};
-use crate::packages::Installed;
+use crate::offer::{AppOffer, AppTool, OfferKind};
+use crate::packages::InstalledPackage;
 use crate::rules;
 use sinew_phones::Access;
 use sinew_tool::finding::{Finding, Severity};
@@ -28,31 +28,31 @@ pub struct AppDevice {
     package: String,
     /// Activities take the phone's screen one after the other.
     screen: Arc<tokio::sync::Mutex<()>>,
-    state: RwLock<State>,
+    state: RwLock<OfferState>,
 }
 
-struct State {
+struct OfferState {
     info: Arc<DeviceInfo>,
     tools: Arc<Toolset>,
     by_name: BTreeMap<String, Arc<AppTool>>,
-    skills: Skills,
+    support: AppFunctionSupport,
 }
 
 impl AppDevice {
     pub fn new(
         access: Arc<dyn Access>,
         screen: Arc<tokio::sync::Mutex<()>>,
-        installed: &Installed,
-        offer: Offer,
-        skills: Skills,
+        installed: &InstalledPackage,
+        offer: AppOffer,
+        support: AppFunctionSupport,
     ) -> AppDevice {
-        let state = State::new(&access.about().serial, installed, offer, skills);
+        let state = OfferState::new(&access.about().serial, installed, offer, support);
         AppDevice { access, package: installed.package.clone(), screen, state: RwLock::new(state) }
     }
 
     /// Takes up what the app offers now; whether that is something else than before.
-    pub fn update(&self, installed: &Installed, offer: Offer, skills: Skills) -> bool {
-        let next = State::new(&self.access.about().serial, installed, offer, skills);
+    pub fn update(&self, installed: &InstalledPackage, offer: AppOffer, support: AppFunctionSupport) -> bool {
+        let next = OfferState::new(&self.access.about().serial, installed, offer, support);
         let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
         let has_changed = state.info != next.info || state.tools.digest() != next.tools.digest();
         *state = next;
@@ -71,25 +71,25 @@ impl AppDevice {
         state.by_name.clear();
     }
 
-    fn find(&self, name: &str) -> Option<(Arc<AppTool>, Skills)> {
+    fn find(&self, name: &str) -> Option<(Arc<AppTool>, AppFunctionSupport)> {
         let state = self.state.read().unwrap_or_else(PoisonError::into_inner);
-        Some((state.by_name.get(name)?.clone(), state.skills))
+        Some((state.by_name.get(name)?.clone(), state.support))
     }
 }
 
-impl State {
-    fn new(serial: &str, installed: &Installed, mut offer: Offer, skills: Skills) -> State {
+impl OfferState {
+    fn new(serial: &str, installed: &InstalledPackage, mut offer: AppOffer, support: AppFunctionSupport) -> OfferState {
         withhold(installed, &mut offer);
         let by_name: BTreeMap<String, Arc<AppTool>> =
             offer.tools.iter().map(|tool| (tool.tool.name.clone(), Arc::new(tool.clone()))).collect();
         let tools = Toolset::new(offer.tools.iter().map(|tool| tool.tool.clone()));
         let info = info(serial, installed, &offer);
-        State { info: Arc::new(info), tools: Arc::new(tools), by_name, skills }
+        OfferState { info: Arc::new(info), tools: Arc::new(tools), by_name, support }
     }
 }
 
 /// Takes out what must not or cannot be offered, and says why.
-fn withhold(installed: &Installed, offer: &mut Offer) {
+fn withhold(installed: &InstalledPackage, offer: &mut AppOffer) {
     if offer.package != installed.package {
         let said: String = offer.package.chars().take(80).collect();
         let message = format!(
@@ -100,9 +100,9 @@ fn withhold(installed: &Installed, offer: &mut Offer) {
         offer.instructions = None;
         offer.findings.insert(0, error(&rules::PACKAGE_DIFFERS, message));
     }
-    let services = offer.tools.iter().filter(|tool| tool.form == Form::Service).count();
+    let services = offer.tools.iter().filter(|tool| tool.kind == OfferKind::Service).count();
     if services > 0 {
-        offer.tools.retain(|tool| tool.form != Form::Service);
+        offer.tools.retain(|tool| tool.kind != OfferKind::Service);
         offer.findings.push(error(&rules::NOT_CALLABLE, format!("{services} tools are not offered: {NO_SERVICE}")));
     }
 }
@@ -110,7 +110,7 @@ fn withhold(installed: &Installed, offer: &mut Offer) {
 /// Anybody can write an app, and it can be reached however its phone can.
 const FAMILY: Family = Family::new(FamilyName::of("app"), WordsTrust::Quoted, Reach::SeveralGateways);
 
-fn info(serial: &str, installed: &Installed, offer: &Offer) -> DeviceInfo {
+fn info(serial: &str, installed: &InstalledPackage, offer: &AppOffer) -> DeviceInfo {
     let worst = offer.findings.iter().max_by_key(|finding| finding.severity);
     let status = match (offer.tools.is_empty(), worst) {
         (false, _) => Status::Ready,
@@ -120,11 +120,11 @@ fn info(serial: &str, installed: &Installed, offer: &Offer) -> DeviceInfo {
         },
     };
     let mut components: Vec<String> = offer.tools.iter().map(|tool| tool.component.clone()).collect();
-    components.extend(offer.asks.iter().map(|ask| ask.component.clone()));
+    components.extend(offer.queries.iter().map(|ask| ask.component.clone()));
     components.retain(|name| !name.is_empty());
     components.sort();
     components.dedup();
-    let mut forms: Vec<&str> = offer.tools.iter().map(|tool| tool.form.word()).collect();
+    let mut forms: Vec<&str> = offer.tools.iter().map(|tool| tool.kind.word()).collect();
     forms.sort_unstable();
     forms.dedup();
     let findings: Vec<String> =
@@ -158,7 +158,7 @@ fn state_word(finding: &Finding) -> &'static str {
     match finding.rule {
         rule if *rule == rules::PROTOCOL_VERSION => "incompatible",
         rule if *rule == rules::PACKAGE_DIFFERS => "refused",
-        rule if rules::ASKED_IN_VAIN.contains(&rule) => "failing",
+        rule if rules::QUERY_FAILED.contains(&rule) => "failing",
         _ if finding.severity == Severity::Error => "unusable",
         _ => "no tools",
     }
@@ -183,17 +183,17 @@ impl Device for AppDevice {
 
     fn call(&self, call: Call) -> BoxFuture<'_, Result<Outcome, ToolError>> {
         Box::pin(async move {
-            let Some((tool, skills)) = self.find(&call.tool) else {
+            let Some((tool, support)) = self.find(&call.tool) else {
                 let message = format!("{} has no tool `{}` any more; list the tools again", self.package, call.tool);
                 return Err(ToolError::new(ErrorKind::UnknownTool, message));
             };
             let started = tokio::time::Instant::now();
-            let _turn = match tool.form {
-                Form::Activity => Some(self.screen.lock().await),
+            let _turn = match tool.kind {
+                OfferKind::Activity => Some(self.screen.lock().await),
                 _ => None,
             };
             let limit = call.budget.saturating_sub(MARGIN).saturating_sub(started.elapsed());
-            invoke(&*self.access, &self.package, &tool, skills, &call.args, limit).await
+            invoke(&*self.access, &self.package, &tool, support, &call.args, limit).await
         })
     }
 }

@@ -5,33 +5,33 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use sinew_tool::{Args, ErrorKind, Outcome, ToolError};
 
+use crate::app_function::{self, AppFunctionSupport, FunctionResult};
 use crate::arguments::to_texts;
-use crate::function::{self, Returned, Skills};
-use crate::offer::{AppTool, Form};
-use crate::{broadcast, function::execute_command};
+use crate::offer::{AppTool, OfferKind};
+use crate::{app_function::execute_command, broadcast};
 use sinew_phones::Access;
 use sinew_phones::PhoneError;
 use sinew_phones::adb::shell::Limits;
 use sinew_phones::agent::{ActivityAnswer, ActivityCall, AgentError, CompanionError, Refusal};
 
 /// More than an app can send through Android at once, and room for escapes.
-const MOST_ANSWER: usize = 8 << 20;
+const MAX_ANSWER: usize = 8 << 20;
 
 /// Calls a tool. The arguments fit its schema already. Nothing is tried twice that may have happened.
 pub async fn invoke(
     access: &dyn Access,
     package: &str,
     tool: &AppTool,
-    skills: Skills,
+    support: AppFunctionSupport,
     args: &Args,
     limit: Duration,
 ) -> Result<Outcome, ToolError> {
-    let called = match tool.form {
-        Form::Activity => activity(access, package, tool, args, limit).await,
-        Form::Broadcast => receiver(access, package, tool, args, limit).await,
-        Form::Provider | Form::ProviderMany => provider(access, tool, args, limit).await,
-        Form::AppFunction => app_function(access, package, tool, skills, args, limit).await,
-        Form::Service => Err(ToolError::new(ErrorKind::Unsupported, NO_SERVICE)),
+    let called = match tool.kind {
+        OfferKind::Activity => activity(access, package, tool, args, limit).await,
+        OfferKind::Broadcast => receiver(access, package, tool, args, limit).await,
+        OfferKind::Provider | OfferKind::ProviderMany => provider(access, tool, args, limit).await,
+        OfferKind::AppFunction => app_function(access, package, tool, support, args, limit).await,
+        OfferKind::Service => Err(ToolError::new(ErrorKind::Unsupported, NO_SERVICE)),
     };
     called.map_err(|error| {
         let message = format!("{} of {package}: {}", tool.tool.name, error.message);
@@ -108,14 +108,14 @@ async fn receiver(
     let parameters = Value::Object(args.clone()).to_string();
     let extras = [("tool", tool.tool.name.as_str()), ("params", parameters.as_str())];
     let command = broadcast::command(tool.action.as_deref().unwrap_or_default(), &component, &extras);
-    let output = access.run(&command, Limits { time: limit, bytes: MOST_ANSWER }).await?;
+    let output = access.run(&command, Limits { time: limit, bytes: MAX_ANSWER }).await?;
     match broadcast::parse(&output)? {
-        broadcast::Answer { data: Some(data), .. } => Ok(Outcome::text(data)),
-        broadcast::Answer { code: 0, data: None } => {
+        broadcast::BroadcastResult { data: Some(data), .. } => Ok(Outcome::text(data)),
+        broadcast::BroadcastResult { code: 0, data: None } => {
             let message = "nobody answered the broadcast: the app crashed, or its receiver is gone or switched off";
             Err(ToolError::new(ErrorKind::ActionFailed, message))
         }
-        broadcast::Answer { .. } => Ok(empty("the app answered without data")),
+        broadcast::BroadcastResult { .. } => Ok(empty("the app answered without data")),
     }
 }
 
@@ -181,19 +181,19 @@ async fn app_function(
     access: &dyn Access,
     package: &str,
     tool: &AppTool,
-    skills: Skills,
+    support: AppFunctionSupport,
     args: &Args,
     limit: Duration,
 ) -> Result<Outcome, ToolError> {
     let function = tool.function.as_deref().unwrap_or_default();
     let parameters = Value::Object(args.clone()).to_string();
-    let command = execute_command(package, function, &parameters, skills, limit);
-    let output = access.run(&command, Limits { time: limit, bytes: MOST_ANSWER }).await?;
-    Ok(match function::parse(&output.text(), tool.tool.output_schema.as_deref())? {
-        Returned::Nothing => empty("the function ended well and returned nothing"),
-        Returned::Text(text) | Returned::Json(Value::String(text)) => Outcome::text(text),
-        Returned::Json(object @ Value::Object(_)) => Outcome::json(object),
-        Returned::Json(value) => Outcome::text(value.to_string()),
+    let command = execute_command(package, function, &parameters, support, limit);
+    let output = access.run(&command, Limits { time: limit, bytes: MAX_ANSWER }).await?;
+    Ok(match app_function::parse(&output.text(), tool.tool.output_schema.as_deref())? {
+        FunctionResult::Nothing => empty("the function ended well and returned nothing"),
+        FunctionResult::Text(text) | FunctionResult::Json(Value::String(text)) => Outcome::text(text),
+        FunctionResult::Json(object @ Value::Object(_)) => Outcome::json(object),
+        FunctionResult::Json(value) => Outcome::text(value.to_string()),
     })
 }
 

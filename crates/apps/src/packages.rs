@@ -6,7 +6,7 @@ use sinew_phones::adb::command::Command;
 
 /// A package as the phone lists it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Installed {
+pub struct InstalledPackage {
     pub package: String,
     /// The base APK, which holds the manifest.
     pub path: String,
@@ -14,7 +14,7 @@ pub struct Installed {
     pub version_code: u64,
 }
 
-impl Installed {
+impl InstalledPackage {
     /// Whether somebody put it there after the phone was made, or updated it. Everything else lies on
     /// partitions that are read-only.
     pub fn is_added(&self) -> bool {
@@ -23,7 +23,7 @@ impl Installed {
 }
 
 /// The longest list that is read: phones have some hundreds of packages.
-pub const MOST_PACKAGES: usize = 5_000;
+pub const MAX_PACKAGES: usize = 5_000;
 
 /// Lists every package. Phones before Android 8 do not know the second option and list without it.
 pub fn list_command() -> Command {
@@ -31,20 +31,20 @@ pub fn list_command() -> Command {
 }
 
 /// `package:/data/app/~~x==/a.b-y==/base.apk=a.b versionCode:12`; the path may hold `=` itself.
-pub fn parse(text: &str) -> Vec<Installed> {
-    let mut found: Vec<Installed> = text.lines().take(MOST_PACKAGES).filter_map(line).collect();
+pub fn parse(text: &str) -> Vec<InstalledPackage> {
+    let mut found: Vec<InstalledPackage> = text.lines().take(MAX_PACKAGES).filter_map(line).collect();
     found.sort();
     found.dedup_by(|one, two| one.package == two.package);
     found
 }
 
-fn line(line: &str) -> Option<Installed> {
+fn line(line: &str) -> Option<InstalledPackage> {
     let rest = line.trim().strip_prefix("package:")?;
     let (place, words) = rest.split_once(' ').unwrap_or((rest, ""));
     let (path, package) = place.rsplit_once('=')?;
     let version = words.split_whitespace().find_map(|word| word.strip_prefix("versionCode:"));
     let fits = is_package(package) && path.starts_with('/') && path.len() <= 1024 && !path.contains(char::is_control);
-    fits.then(|| Installed {
+    fits.then(|| InstalledPackage {
         package: package.to_owned(),
         path: path.to_owned(),
         version_code: version.and_then(|code| code.parse().ok()).unwrap_or_default(),

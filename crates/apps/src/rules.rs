@@ -7,7 +7,7 @@ use sinew_tool::finding::{Linter, Rule};
 pub static LINTER: Linter = Linter { name: "sinew app", page: "docs/app-rules.md", rules: RULES };
 
 /// What is said of an app that was asked and did not answer as it should.
-pub static ASKED_IN_VAIN: [&Rule; 5] =
+pub static QUERY_FAILED: [&Rule; 5] =
     [&PROVIDER_SILENT, &PROVIDER_ANSWER, &BROADCAST_SILENT, &BROADCAST_ANSWER, &FUNCTIONS_ANSWER];
 
 /// The rule of that id.
@@ -248,7 +248,7 @@ sinew_tool::rules! {
         CALLER_CHECK {
             severity: Warning, fixable: false,
             title: r#"The code checks who calls"#,
-            why: r#"What is exported can be called by any app on the phone, not only by the host a person chose. Of an APK the code is searched for a call that asks; of a manifest this is a reminder."#,
+            why: r#"What is exported can be called by any app on the phone, not only by the host a person chose. Of an APK the code is searched for a call that queries; of a manifest this is a reminder."#,
             bad: r#"override fun call(method: String, arg: String?, extras: Bundle?): Bundle =
     execute(extras)"#,
             good: r#"override fun call(method: String, arg: String?, extras: Bundle?): Bundle {
@@ -322,7 +322,7 @@ sinew_tool::rules! {
         SCHEMA_WHOLE {
             severity: Warning, fixable: false,
             title: "tool_input_schema holds the properties alone",
-            why: "The protocol asks for the properties of the schema, not for the schema around them. This gateway reads both.",
+            why: "The protocol queries for the properties of the schema, not for the schema around them. This gateway reads both.",
             bad: r#"{"type": "object", "properties": {"location": {"type": "string"}}}"#,
             good: r#"{"location": {"type": "string"}}"#,
         }

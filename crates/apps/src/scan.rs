@@ -5,43 +5,47 @@ use std::sync::Arc;
 use tokio::task::JoinSet;
 
 use crate::apk::ApkError;
-use crate::ask;
-use crate::file::{self, PhoneFile};
 use crate::offer::finding;
-use crate::offer::{self, Offer, Words};
-use crate::packages::Installed;
+use crate::offer::{self, AppOffer, ProtocolNames};
+use crate::packages::InstalledPackage;
+use crate::phone_file::{self, PhoneFile};
+use crate::query;
 use crate::rules;
 use sinew_phones::Access;
 
 /// Questions to one phone at the same time. More make it slower, not faster: it has eight cores, and
 /// each question is a process.
-const SIDE_BY_SIDE: usize = 8;
+const MAX_PARALLEL: usize = 8;
 
 /// Packages whose ends are held at once, 64 KB each.
-const HELD: usize = 256;
+const MAX_HELD: usize = 256;
 
 /// What an APK offers, before anybody was asked.
-pub type Found = Result<Arc<Offer>, ApkError>;
+pub type ScannedOffer = Result<Arc<AppOffer>, ApkError>;
 
 /// Reads the APKs of some packages.
-pub async fn read(access: &Arc<dyn Access>, packages: Vec<Installed>, words: &Words) -> Vec<(Installed, Found)> {
-    let words = Arc::new(words.clone());
+pub async fn read(
+    access: &Arc<dyn Access>,
+    packages: Vec<InstalledPackage>,
+    names: &ProtocolNames,
+) -> Vec<(InstalledPackage, ScannedOffer)> {
+    let names = Arc::new(names.clone());
     let mut found = Vec::with_capacity(packages.len());
-    for held in packages.chunks(HELD) {
-        let groups = held.chunks(file::TOGETHER).map(|group| {
+    for held in packages.chunks(MAX_HELD) {
+        let groups = held.chunks(phone_file::FILES_PER_COMMAND).map(|group| {
             let (access, group) = (access.clone(), group.to_vec());
             async move {
                 let paths: Vec<&str> = group.iter().map(|one| one.path.as_str()).collect();
-                let files = file::open(&access, &paths).await;
+                let files = phone_file::open(&access, &paths).await;
                 group.into_iter().zip(files).collect::<Vec<_>>()
             }
         });
-        let files: Vec<(Installed, Result<PhoneFile, ApkError>)> =
+        let files: Vec<(InstalledPackage, Result<PhoneFile, ApkError>)> =
             side_by_side(groups.collect()).await.into_iter().flatten().collect();
         let readings = files.into_iter().map(|(installed, file)| {
-            let words = words.clone();
+            let names = names.clone();
             async move {
-                let read = async { Ok(Arc::new(offer::read(&file?, &words).await?.1)) };
+                let read = async { Ok(Arc::new(offer::read(&file?, &names).await?.1)) };
                 (installed, read.await)
             }
         });
@@ -54,21 +58,21 @@ pub async fn read(access: &Arc<dyn Access>, packages: Vec<Installed>, words: &Wo
 /// to answer keeps nobody waiting.
 pub async fn ask(
     access: &Arc<dyn Access>,
-    found: Vec<(Installed, Found)>,
-    words: &Words,
-    tell: impl FnMut((Installed, Found, Offer)),
+    found: Vec<(InstalledPackage, ScannedOffer)>,
+    names: &ProtocolNames,
+    tell: impl FnMut((InstalledPackage, ScannedOffer, AppOffer)),
 ) {
-    let words = Arc::new(words.clone());
+    let names = Arc::new(names.clone());
     let askings = found.into_iter().map(|(installed, found)| {
-        let (access, words) = (access.clone(), words.clone());
+        let (access, names) = (access.clone(), names.clone());
         async move {
             let mut offer = match &found {
-                Ok(offer) => Offer::clone(offer),
+                Ok(offer) => AppOffer::clone(offer),
                 Err(error) => unreadable(&installed, error),
             };
             // An app that lies about its name is not asked for more.
             if offer.package == installed.package {
-                ask::complete(&*access, &mut offer, &words).await;
+                query::complete(&*access, &mut offer, &names).await;
             }
             (installed, found, offer)
         }
@@ -78,28 +82,28 @@ pub async fn ask(
 
 /// Whether an app's offer is worth telling. Most have none. Android installed the app, so an APK that
 /// makes no sense here is meant to, and is told; one that adb may not read is not.
-pub fn is_something(found: &Found) -> bool {
+pub fn is_something(found: &ScannedOffer) -> bool {
     match found {
-        Ok(offer) => !(offer.tools.is_empty() && offer.asks.is_empty() && offer.findings.is_empty()),
+        Ok(offer) => !(offer.tools.is_empty() && offer.queries.is_empty() && offer.findings.is_empty()),
         Err(error) => !matches!(error, ApkError::Unreadable(_)),
     }
 }
 
 /// Whether asking the app went wrong, so that asking again may help.
-pub fn is_failing(offer: &Offer) -> bool {
-    offer.findings.iter().any(|finding| rules::ASKED_IN_VAIN.contains(&finding.rule))
+pub fn is_failing(offer: &AppOffer) -> bool {
+    offer.findings.iter().any(|finding| rules::QUERY_FAILED.contains(&finding.rule))
 }
 
-fn unreadable(installed: &Installed, error: &ApkError) -> Offer {
+fn unreadable(installed: &InstalledPackage, error: &ApkError) -> AppOffer {
     let message = format!("what the app offers is not known: {error}");
-    Offer {
+    AppOffer {
         package: installed.package.clone(),
         version_name: String::new(),
         version_code: installed.version_code,
         certificate: None,
         instructions: None,
         tools: Vec::new(),
-        asks: Vec::new(),
+        queries: Vec::new(),
         findings: vec![finding::error(&rules::APK, message)],
     }
 }
@@ -113,7 +117,7 @@ async fn side_by_side<T: Send + 'static>(work: Vec<impl Future<Output = T> + Sen
 
 async fn each<T: Send + 'static>(work: Vec<impl Future<Output = T> + Send + 'static>, mut tell: impl FnMut(T)) {
     let mut work = work.into_iter();
-    let mut running: JoinSet<T> = work.by_ref().take(SIDE_BY_SIDE).collect();
+    let mut running: JoinSet<T> = work.by_ref().take(MAX_PARALLEL).collect();
     while let Some(ended) = running.join_next().await {
         // One that panicked is missing, which no caller mistakes for an answer.
         if let Ok(one) = ended {

@@ -4,7 +4,7 @@ use std::process::Stdio;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use sinew_apps::{Follower, Settings};
+use sinew_apps::{AppWatcher, WatchSettings};
 use sinew_phones::adb::{AdbPhone, Server};
 use sinew_phones::{AdbAccess, AgentSource, Phone, Standby};
 use sinew_sim::phone::{Clock, Handset, Setup, adbd, guest, shopping};
@@ -62,13 +62,14 @@ pub async fn measure(plan: &Plan, scratch: &Scratch, report: &mut Report) -> Res
         let phone = open(&server, &address).await?;
         let agent = Standby::new(phone.transport().clone(), AgentSource::Off);
         let access = Arc::new(AdbAccess::new(phone.about(), phone.transport().clone(), agent));
-        let settings = Settings { cache: Some(scratch.folder(&format!("apps-{round}"))), ..Settings::default() };
+        let settings =
+            WatchSettings { cache: Some(scratch.folder(&format!("apps-{round}"))), ..WatchSettings::default() };
         let (send, mut heard) = tokio::sync::mpsc::unbounded_channel();
         let announce: Announce = Arc::new(move |event| drop(send.send(event)));
-        let mut first = Follower::new(access.clone(), settings.clone(), announce.clone());
+        let mut first = AppWatcher::new(access.clone(), settings.clone(), announce.clone());
         cold.push(timed(&mut first).await?);
         again.push(timed(&mut first).await?);
-        warm.push(timed(&mut Follower::new(access, settings, announce)).await?);
+        warm.push(timed(&mut AppWatcher::new(access, settings, announce)).await?);
         for _ in 0..2 {
             if !matches!(heard.try_recv(), Ok(DeviceEvent::Joined(_))) {
                 return Err(failed("its one app with tools was not found".to_owned()));
@@ -101,8 +102,8 @@ async fn open(server: &Server, address: &str) -> Result<AdbPhone, Error> {
 }
 
 /// Milliseconds of one look.
-async fn timed(follower: &mut Follower) -> Result<f64, Error> {
+async fn timed(follower: &mut AppWatcher) -> Result<f64, Error> {
     let started = Instant::now();
-    follower.look().await.map_err(|error| unwell(format!("the apps of a phone: {error}")))?;
+    follower.refresh().await.map_err(|error| unwell(format!("the apps of a phone: {error}")))?;
     Ok(started.elapsed().as_secs_f64() * 1e3)
 }

@@ -6,26 +6,26 @@ use std::sync::Arc;
 pub const MAX_DEPTH: usize = 64;
 
 #[derive(Clone, Debug, PartialEq)]
-pub struct Element {
+pub struct XmlElement {
     pub name: Arc<str>,
-    pub attributes: Vec<Attribute>,
-    pub children: Vec<Element>,
+    pub attributes: Vec<XmlAttribute>,
+    pub children: Vec<XmlElement>,
     /// In the source, counted from 1.
     pub line: u32,
 }
 
 #[derive(Clone, Debug, PartialEq)]
-pub struct Attribute {
+pub struct XmlAttribute {
     /// Without a prefix.
     pub name: Arc<str>,
     /// Whether it is one of Android's.
     pub android: bool,
-    pub value: Value,
+    pub value: XmlValue,
 }
 
 /// What an attribute or a resource holds.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Value {
+pub enum XmlValue {
     Text(Arc<str>),
     Number(i32),
     Bool(bool),
@@ -40,39 +40,39 @@ pub enum Value {
     },
 }
 
-impl Element {
+impl XmlElement {
     /// An attribute in Android's namespace.
-    pub fn android(&self, name: &str) -> Option<&Value> {
+    pub fn android(&self, name: &str) -> Option<&XmlValue> {
         self.attributes.iter().find(|one| one.android && &*one.name == name).map(|one| &one.value)
     }
 
     /// An attribute without a namespace.
-    pub fn plain(&self, name: &str) -> Option<&Value> {
+    pub fn plain(&self, name: &str) -> Option<&XmlValue> {
         self.attributes.iter().find(|one| !one.android && &*one.name == name).map(|one| &one.value)
     }
 
-    pub fn children_named<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a Element> {
+    pub fn children_named<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a XmlElement> {
         self.children.iter().filter(move |child| &*child.name == name)
     }
 }
 
-impl Value {
+impl XmlValue {
     /// The text, also of what is not text, as Android would show it. A reference has none.
     pub fn to_text(&self) -> Option<String> {
         match self {
-            Value::Text(text) => Some(text.to_string()),
-            Value::Number(number) => Some(number.to_string()),
-            Value::Bool(truth) => Some(truth.to_string()),
-            Value::Other { kind: 0x04, data } => Some(f32::from_bits(*data).to_string()),
-            Value::Reference(_) | Value::Named(_) | Value::Other { .. } => None,
+            XmlValue::Text(text) => Some(text.to_string()),
+            XmlValue::Number(number) => Some(number.to_string()),
+            XmlValue::Bool(truth) => Some(truth.to_string()),
+            XmlValue::Other { kind: 0x04, data } => Some(f32::from_bits(*data).to_string()),
+            XmlValue::Reference(_) | XmlValue::Named(_) | XmlValue::Other { .. } => None,
         }
     }
 
     pub fn to_bool(&self) -> Option<bool> {
         match self {
-            Value::Bool(truth) => Some(*truth),
-            Value::Number(number) => Some(*number != 0),
-            Value::Text(text) => match text.trim() {
+            XmlValue::Bool(truth) => Some(*truth),
+            XmlValue::Number(number) => Some(*number != 0),
+            XmlValue::Text(text) => match text.trim() {
                 "true" | "TRUE" | "True" => Some(true),
                 "false" | "FALSE" | "False" => Some(false),
                 _ => None,
@@ -83,13 +83,13 @@ impl Value {
 
     pub fn to_number(&self) -> Option<u32> {
         match self {
-            Value::Number(number) => Some(*number as u32),
-            Value::Text(text) => text.trim().parse().ok(),
+            XmlValue::Number(number) => Some(*number as u32),
+            XmlValue::Text(text) => text.trim().parse().ok(),
             _ => None,
         }
     }
 
     pub fn is_reference(&self) -> bool {
-        matches!(self, Value::Reference(_) | Value::Named(_))
+        matches!(self, XmlValue::Reference(_) | XmlValue::Named(_))
     }
 }

@@ -2,7 +2,7 @@
 
 use sinew_tool::text::clean_line;
 
-use super::element::{Element, Value};
+use super::element::{XmlElement, XmlValue};
 use super::{ApkError, MAX_MANIFEST};
 
 /// Components may share one long string; this is what all texts of a manifest together may take.
@@ -10,7 +10,7 @@ const MAX_TEXT: usize = 4 * MAX_MANIFEST;
 
 /// An app's manifest.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Manifest {
+pub struct AndroidManifest {
     pub package: String,
     pub version_name: String,
     pub version_code: u64,
@@ -23,7 +23,7 @@ pub struct Manifest {
     /// The permissions it declares, with their protection level as it is written (`normal` where it is not).
     pub declared: Vec<(String, String)>,
     /// What it says of the app as a whole.
-    pub meta: Vec<Meta>,
+    pub meta: Vec<MetaData>,
     pub components: Vec<Component>,
     /// The name of the split, where this is only a part of an app.
     pub split: Option<String>,
@@ -42,15 +42,15 @@ pub struct Component {
     pub kind: ComponentKind,
     /// The whole name of its class.
     pub name: String,
-    /// As it is written; [`Manifest::is_exported`] knows what its absence means.
+    /// As it is written; [`AndroidManifest::is_exported`] knows what its absence means.
     pub exported: Option<bool>,
     pub enabled: bool,
     /// What a caller must hold; of a provider, to read.
     pub permission: Option<String>,
     /// Only providers have any.
     pub authorities: Vec<String>,
-    pub filters: Vec<Filter>,
-    pub meta: Vec<Meta>,
+    pub filters: Vec<IntentFilter>,
+    pub meta: Vec<MetaData>,
     /// In the source, counted from 1.
     pub line: u32,
     /// Its authorities, where a resource holds them.
@@ -58,7 +58,7 @@ pub struct Component {
 }
 
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Filter {
+pub struct IntentFilter {
     pub actions: Vec<String>,
     pub categories: Vec<String>,
     pub mime_types: Vec<String>,
@@ -67,16 +67,16 @@ pub struct Filter {
 
 /// A `<meta-data>` or `<property>`.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Meta {
+pub struct MetaData {
     pub name: String,
     /// `android:value`; a reference that was resolved is what it refers to.
-    pub value: Option<Value>,
+    pub value: Option<XmlValue>,
     /// Whether the value came from a string resource: quotes are written another way there.
     pub from_resource: bool,
     /// `android:resource`, as it is written.
-    pub resource: Option<Value>,
+    pub resource: Option<XmlValue>,
     /// The XML file that `android:resource` names, where it was read.
-    pub file: Option<Element>,
+    pub file: Option<XmlElement>,
     pub line: u32,
 }
 
@@ -101,22 +101,22 @@ impl ComponentKind {
     }
 }
 
-impl Manifest {
+impl AndroidManifest {
     /// Reads `<manifest>`, of an APK or of a source.
-    pub fn from_element(root: &Element) -> Result<Manifest, ApkError> {
+    pub fn from_element(root: &XmlElement) -> Result<AndroidManifest, ApkError> {
         if &*root.name != "manifest" {
             return Err(ApkError::NotAnApk(format!(
                 "the manifest's root is <{}>, not <manifest>",
                 clean_line(&root.name, 60)
             )));
         }
-        let mut budget = Budget(MAX_TEXT);
+        let mut budget = TextBudget(MAX_TEXT);
         let package = budget.text(root.plain("package"))?.unwrap_or_default();
-        let number = |name: &str| root.android(name).and_then(Value::to_number).unwrap_or_default();
+        let number = |name: &str| root.android(name).and_then(XmlValue::to_number).unwrap_or_default();
         let sdk = root.children_named("uses-sdk").next();
-        let level = |name: &str| sdk.and_then(|sdk| sdk.android(name)).and_then(Value::to_number);
+        let level = |name: &str| sdk.and_then(|sdk| sdk.android(name)).and_then(XmlValue::to_number);
         let min_sdk = level("minSdkVersion").unwrap_or(1);
-        let mut manifest = Manifest {
+        let mut manifest = AndroidManifest {
             version_name: budget.text(root.android("versionName"))?.unwrap_or_default(),
             version_code: u64::from(number("versionCodeMajor")) << 32 | u64::from(number("versionCode")),
             certificate_sha256: None,
@@ -140,7 +140,7 @@ impl Manifest {
         let Some(application) = root.children_named("application").next() else { return Ok(manifest) };
         manifest.meta = meta(application, &mut budget)?;
         let whole = application.android("permission");
-        let enabled = application.android("enabled").and_then(Value::to_bool).unwrap_or(true);
+        let enabled = application.android("enabled").and_then(XmlValue::to_bool).unwrap_or(true);
         for element in &application.children {
             let Some(kind) = ComponentKind::from_tag(&element.name) else { continue };
             let mut component = component(kind, element, &manifest.package, &mut budget)?;
@@ -185,7 +185,7 @@ impl Component {
         self.filters.iter().any(|filter| filter.actions.iter().any(|one| one == action))
     }
 
-    pub fn meta(&self, name: &str) -> Option<&Meta> {
+    pub fn meta(&self, name: &str) -> Option<&MetaData> {
         self.meta.iter().find(|meta| meta.name == name)
     }
 
@@ -195,9 +195,9 @@ impl Component {
 
     /// The resources it names, each once.
     pub(super) fn references(&self) -> Vec<u32> {
-        let of_meta = |meta: &Meta| {
-            let id = |value: &Option<Value>| match value {
-                Some(Value::Reference(id)) => Some(*id),
+        let of_meta = |meta: &MetaData| {
+            let id = |value: &Option<XmlValue>| match value {
+                Some(XmlValue::Reference(id)) => Some(*id),
                 _ => None,
             };
             [id(&meta.value), id(&meta.resource)]
@@ -210,17 +210,17 @@ impl Component {
     }
 
     pub(super) fn names_a_file(&self, id: u32) -> bool {
-        self.meta.iter().any(|meta| meta.resource == Some(Value::Reference(id)))
+        self.meta.iter().any(|meta| meta.resource == Some(XmlValue::Reference(id)))
     }
 
     /// Puts a resource's value where its reference stands.
-    pub(super) fn put(&mut self, id: u32, value: &Value, file: Option<Element>) {
+    pub(super) fn put(&mut self, id: u32, value: &XmlValue, file: Option<XmlElement>) {
         for meta in &mut self.meta {
-            if meta.value == Some(Value::Reference(id)) {
+            if meta.value == Some(XmlValue::Reference(id)) {
                 meta.value = Some(value.clone());
                 meta.from_resource = true;
             }
-            if meta.resource == Some(Value::Reference(id)) {
+            if meta.resource == Some(XmlValue::Reference(id)) {
                 meta.file = file.clone();
             }
         }
@@ -234,11 +234,11 @@ impl Component {
 
 fn component(
     kind: ComponentKind,
-    element: &Element,
+    element: &XmlElement,
     package: &str,
-    budget: &mut Budget,
+    budget: &mut TextBudget,
 ) -> Result<Component, ApkError> {
-    let truth = |name: &str| element.android(name).and_then(Value::to_bool);
+    let truth = |name: &str| element.android(name).and_then(XmlValue::to_bool);
     let name = budget.text(element.android("name"))?.unwrap_or_default();
     let permission = match (kind, element.android("readPermission")) {
         (ComponentKind::Provider, Some(read)) => Some(read),
@@ -247,7 +247,7 @@ fn component(
     let authorities = element.android("authorities");
     let mut filters = Vec::new();
     for filter in element.children_named("intent-filter") {
-        let mut found = Filter { line: filter.line, ..Filter::default() };
+        let mut found = IntentFilter { line: filter.line, ..IntentFilter::default() };
         for child in &filter.children {
             match &*child.name {
                 "action" => found.actions.extend(budget.text(child.android("name"))?),
@@ -260,7 +260,7 @@ fn component(
     }
     Ok(Component {
         kind,
-        name: Manifest::full_name(package, &name),
+        name: AndroidManifest::full_name(package, &name),
         exported: truth("exported"),
         enabled: truth("enabled").unwrap_or(true),
         permission: budget.text(permission)?.filter(|name| !name.is_empty()),
@@ -269,19 +269,19 @@ fn component(
         meta: meta(element, budget)?,
         line: element.line,
         authorities_reference: match authorities {
-            Some(Value::Reference(id)) => Some(*id),
+            Some(XmlValue::Reference(id)) => Some(*id),
             _ => None,
         },
     })
 }
 
-fn meta(element: &Element, budget: &mut Budget) -> Result<Vec<Meta>, ApkError> {
+fn meta(element: &XmlElement, budget: &mut TextBudget) -> Result<Vec<MetaData>, ApkError> {
     let mut found = Vec::new();
     for child in element.children.iter().filter(|child| matches!(&*child.name, "meta-data" | "property")) {
         let Some(name) = budget.text(child.android("name"))? else { continue };
         // Values are shared, not copied.
         let (value, resource) = (child.android("value").cloned(), child.android("resource").cloned());
-        found.push(Meta { name, value, from_resource: false, resource, file: None, line: child.line });
+        found.push(MetaData { name, value, from_resource: false, resource, file: None, line: child.line });
     }
     Ok(found)
 }
@@ -291,9 +291,9 @@ fn split_authorities(text: &str) -> Vec<String> {
 }
 
 /// The base level of a permission; what is added to it (privileged, preinstalled) does not matter to callers.
-fn protection(value: &Value) -> String {
+fn protection(value: &XmlValue) -> String {
     match value {
-        Value::Number(number) => match number & 0xf {
+        XmlValue::Number(number) => match number & 0xf {
             0 => "normal".to_owned(),
             1 => "dangerous".to_owned(),
             2 | 3 => "signature".to_owned(),
@@ -305,11 +305,11 @@ fn protection(value: &Value) -> String {
 }
 
 /// How much text may still be copied.
-struct Budget(usize);
+struct TextBudget(usize);
 
-impl Budget {
-    fn text(&mut self, value: Option<&Value>) -> Result<Option<String>, ApkError> {
-        let Some(text) = value.and_then(Value::to_text) else { return Ok(None) };
+impl TextBudget {
+    fn text(&mut self, value: Option<&XmlValue>) -> Result<Option<String>, ApkError> {
+        let Some(text) = value.and_then(XmlValue::to_text) else { return Ok(None) };
         let left = self.0.checked_sub(text.len());
         self.0 = left.ok_or_else(|| ApkError::Refused(format!("the manifest's texts exceed {MAX_TEXT} bytes")))?;
         Ok(Some(text))

@@ -1,29 +1,29 @@
 //! APKs: what an app says of itself, read from the few ranges of the file that hold it.
 //!
 //! [`source`] is where bytes come from, `zip` finds entries, `binary` and [`text`] read the two
-//! forms of a manifest into [`Element`]s, `resources` looks up references, `signature` names the
+//! forms of a manifest into [`XmlElement`]s, `resources` looks up references, `signature` names the
 //! signer, `code` knows the words of its code, and [`manifest`] is the result. What an app offers to models is judged elsewhere, in
 //! [`crate::offer`]. Every byte is taken for hostile: sizes, depths and counts have bounds.
 
-mod binary;
+mod binary_xml;
 mod bytes;
-mod code;
+mod dex;
 mod element;
 pub mod manifest;
 mod resources;
 mod signature;
 pub mod source;
-pub mod text;
+pub mod source_xml;
 mod zip;
 
-pub use code::read_code;
-pub use element::{Attribute, Element, Value};
-pub use manifest::{Component, ComponentKind, Filter, Manifest, Meta};
+pub use dex::read_code;
+pub use element::{XmlAttribute, XmlElement, XmlValue};
+pub use manifest::{AndroidManifest, Component, ComponentKind, IntentFilter, MetaData};
 pub use source::{ApkFile, ReadAt};
 
-use resources::Table;
-use source::Window;
-use zip::Directory;
+use resources::ResourceTable;
+use source::RangeCache;
+use zip::ZipDirectory;
 
 /// Real manifests have up to about one megabyte.
 pub const MAX_MANIFEST: usize = 4 << 20;
@@ -55,39 +55,39 @@ impl ApkError {
 pub async fn read_manifest(
     source: &dyn ReadAt,
     wanted: &(dyn Fn(&Component) -> bool + Sync),
-) -> Result<Manifest, ApkError> {
-    let mut window = Window::new(source);
+) -> Result<AndroidManifest, ApkError> {
+    let mut window = RangeCache::new(source);
     let directory = zip::read_directory(&mut window).await?;
     let certificate = signature::certificate(&mut window, &directory).await?;
     let root = read_xml(&mut window, &directory, "AndroidManifest.xml").await?;
-    let mut manifest = Manifest::from_element(&root)?;
+    let mut manifest = AndroidManifest::from_element(&root)?;
     manifest.certificate_sha256 = certificate;
     resolve(&mut window, &directory, &mut manifest, wanted).await?;
     Ok(manifest)
 }
 
 /// The binary XML of an entry, for comparing what is read here with what others read.
-pub async fn read_tree(source: &dyn ReadAt, entry: &str) -> Result<Element, ApkError> {
-    let mut window = Window::new(source);
+pub async fn read_tree(source: &dyn ReadAt, entry: &str) -> Result<XmlElement, ApkError> {
+    let mut window = RangeCache::new(source);
     let directory = zip::read_directory(&mut window).await?;
     read_xml(&mut window, &directory, entry).await
 }
 
 /// One value of a resource table that is at hand; `None` where the table does not have it.
-pub async fn look_up(table: &dyn ReadAt, id: u32) -> Result<Option<Value>, ApkError> {
-    Table::open(Window::new(table), 0, table.len()).await?.look_up(id).await
+pub async fn look_up(table: &dyn ReadAt, id: u32) -> Result<Option<XmlValue>, ApkError> {
+    ResourceTable::open(RangeCache::new(table), 0, table.len()).await?.look_up(id).await
 }
 
 /// Binary XML that lies in memory.
-pub fn parse_binary_xml(bytes: &[u8]) -> Result<Element, ApkError> {
-    binary::parse(bytes)
+pub fn parse_binary_xml(bytes: &[u8]) -> Result<XmlElement, ApkError> {
+    binary_xml::parse(bytes)
 }
 
-async fn read_xml(window: &mut Window<'_>, directory: &Directory, name: &str) -> Result<Element, ApkError> {
+async fn read_xml(window: &mut RangeCache<'_>, directory: &ZipDirectory, name: &str) -> Result<XmlElement, ApkError> {
     let entry = directory.find(name)?;
     let entry = entry.ok_or_else(|| ApkError::NotAnApk(format!("the archive has no {name}")))?;
     let bytes = zip::read_entry(window, directory, entry, MAX_MANIFEST).await?;
-    binary::parse(&bytes).map_err(|error| match error {
+    binary_xml::parse(&bytes).map_err(|error| match error {
         ApkError::Damaged(what) => ApkError::Damaged(format!("{name}: {what}")),
         ApkError::Refused(what) => ApkError::Refused(format!("{name}: {what}")),
         other => other,
@@ -95,9 +95,9 @@ async fn read_xml(window: &mut Window<'_>, directory: &Directory, name: &str) ->
 }
 
 async fn resolve(
-    window: &mut Window<'_>,
-    directory: &Directory,
-    manifest: &mut Manifest,
+    window: &mut RangeCache<'_>,
+    directory: &ZipDirectory,
+    manifest: &mut AndroidManifest,
     wanted: &(dyn Fn(&Component) -> bool + Sync),
 ) -> Result<(), ApkError> {
     let needs = |component: &Component| component.has_references() && wanted(component);
@@ -108,10 +108,10 @@ async fn resolve(
     let inflated;
     let mut table = if entry.is_stored() {
         let at = zip::data_offset(window, directory, entry).await?;
-        Table::open(Window::new(window.source()), at, entry.size).await?
+        ResourceTable::open(RangeCache::new(window.source()), at, entry.size).await?
     } else {
         inflated = zip::read_entry(window, directory, entry, MAX_TABLE).await?;
-        Table::open(Window::new(&inflated), 0, inflated.len() as u64).await?
+        ResourceTable::open(RangeCache::new(&inflated), 0, inflated.len() as u64).await?
     };
     for index in 0..manifest.components.len() {
         if !needs(&manifest.components[index]) {
@@ -119,7 +119,7 @@ async fn resolve(
         }
         for id in manifest.components[index].references() {
             let Some(value) = table.look_up(id).await? else { continue };
-            let Value::Text(path) = &value else {
+            let XmlValue::Text(path) = &value else {
                 manifest.components[index].put(id, &value, None);
                 continue;
             };

@@ -4,10 +4,10 @@
 //! several configurations the default one answers, else the first that has the entry.
 
 use super::ApkError;
-use super::binary::{PoolLayout, decode_string, string_extent};
+use super::binary_xml::{PoolLayout, decode_string, string_extent};
 use super::bytes::{place_at, u16_at, u32_at};
-use super::element::Value;
-use super::source::Window;
+use super::element::XmlValue;
+use super::source::RangeCache;
 
 const TABLE: u16 = 0x0002;
 const POOL: u16 = 0x0001;
@@ -26,30 +26,30 @@ const MAX_STRING: usize = 1 << 20;
 /// A type's head with the largest configuration known.
 const TYPE_HEAD: usize = 20 + 64;
 
-pub struct Table<'a> {
-    window: Window<'a>,
+pub struct ResourceTable<'a> {
+    window: RangeCache<'a>,
     base: u64,
     size: u64,
     pool: u64,
-    packages: Vec<Package>,
+    packages: Vec<PackageChunk>,
 }
 
-struct Package {
+struct PackageChunk {
     id: u8,
     /// Chunks lie in `start..end`, from the table's beginning.
     start: u64,
     end: u64,
 }
 
-struct Head {
+struct ChunkHeader {
     kind: u16,
     header: u64,
     size: u64,
 }
 
-impl<'a> Table<'a> {
-    pub async fn open(window: Window<'a>, base: u64, size: u64) -> Result<Table<'a>, ApkError> {
-        let mut table = Table { window, base, size, pool: 0, packages: Vec::new() };
+impl<'a> ResourceTable<'a> {
+    pub async fn open(window: RangeCache<'a>, base: u64, size: u64) -> Result<ResourceTable<'a>, ApkError> {
+        let mut table = ResourceTable { window, base, size, pool: 0, packages: Vec::new() };
         if size <= SMALL {
             table.window.get(base, size as usize).await?;
         }
@@ -66,7 +66,11 @@ impl<'a> Table<'a> {
                     let id = u32_at(table.get(at, 12).await?, 8).unwrap_or_default();
                     // A table of one app has one package; shared libraries add a few.
                     if table.packages.len() < 256 {
-                        table.packages.push(Package { id: id as u8, start: at + chunk.header, end: at + chunk.size });
+                        table.packages.push(PackageChunk {
+                            id: id as u8,
+                            start: at + chunk.header,
+                            end: at + chunk.size,
+                        });
                     }
                 }
                 _ => {}
@@ -77,15 +81,15 @@ impl<'a> Table<'a> {
     }
 
     /// What the resource holds. `None` where the table does not have it: another package's, or too complex.
-    pub async fn look_up(&mut self, id: u32) -> Result<Option<Value>, ApkError> {
+    pub async fn look_up(&mut self, id: u32) -> Result<Option<XmlValue>, ApkError> {
         let mut id = id;
         for _ in 0..MAX_HOPS {
             match self.entry(id).await? {
                 Some((0x01 | 0x07, next)) => id = next,
-                Some((0x03, index)) => return Ok(self.string(index).await?.map(|text| Value::Text(text.into()))),
-                Some((0x10 | 0x11, data)) => return Ok(Some(Value::Number(data as i32))),
-                Some((0x12, data)) => return Ok(Some(Value::Bool(data != 0))),
-                Some((kind, data)) => return Ok(Some(Value::Other { kind, data })),
+                Some((0x03, index)) => return Ok(self.string(index).await?.map(|text| XmlValue::Text(text.into()))),
+                Some((0x10 | 0x11, data)) => return Ok(Some(XmlValue::Number(data as i32))),
+                Some((0x12, data)) => return Ok(Some(XmlValue::Bool(data != 0))),
+                Some((kind, data)) => return Ok(Some(XmlValue::Other { kind, data })),
                 None => return Ok(None),
             }
         }
@@ -120,7 +124,7 @@ impl<'a> Table<'a> {
         Ok(second)
     }
 
-    async fn value_in(&mut self, at: u64, chunk: &Head, index: u16) -> Result<Option<(u8, u32)>, ApkError> {
+    async fn value_in(&mut self, at: u64, chunk: &ChunkHeader, index: u16) -> Result<Option<(u8, u32)>, ApkError> {
         let Some(place) = self.entry_place(at, chunk, index).await? else { return Ok(None) };
         const COMPLEX: u16 = 1;
         const COMPACT: u16 = 8;
@@ -144,7 +148,7 @@ impl<'a> Table<'a> {
     }
 
     /// Where the entry lies in its type's chunk; types have their entries in one of three forms.
-    async fn entry_place(&mut self, at: u64, chunk: &Head, index: u16) -> Result<Option<u64>, ApkError> {
+    async fn entry_place(&mut self, at: u64, chunk: &ChunkHeader, index: u16) -> Result<Option<u64>, ApkError> {
         const SPARSE: u8 = 1;
         const SHORT: u8 = 2;
         if chunk.size < 20 {
@@ -196,12 +200,12 @@ impl<'a> Table<'a> {
     }
 
     /// The head of the chunk at `at`, which must end by `end`.
-    async fn head(&mut self, at: u64, end: u64) -> Result<Head, ApkError> {
+    async fn head(&mut self, at: u64, end: u64) -> Result<ChunkHeader, ApkError> {
         let bytes = self.get(at, 8).await?;
         let (kind, header, size) = (u16_at(bytes, 0), u16_at(bytes, 2), u32_at(bytes, 4));
         match (kind, header.map(u64::from), size.map(u64::from)) {
             (Some(kind), Some(header), Some(size)) if header >= 8 && size >= header && at + size <= end => {
-                Ok(Head { kind, header, size })
+                Ok(ChunkHeader { kind, header, size })
             }
             _ => Err(ApkError::damaged("resources.arsc breaks off")),
         }

@@ -6,8 +6,8 @@ use sha2::{Digest as _, Sha256};
 
 use super::ApkError;
 use super::bytes::{place_at, u32_at, u64_at};
-use super::source::Window;
-use super::zip::{self, Directory};
+use super::source::RangeCache;
+use super::zip::{self, ZipDirectory};
 
 const MAGIC: &[u8; 16] = b"APK Sig Block 42";
 /// Size and magic, which stand at the block's end.
@@ -20,7 +20,7 @@ const SCHEMES: [u32; 3] = [0x1b93_ad61, 0xf053_68c0, 0x7109_871a];
 const MAX_PKCS7: usize = 1 << 20;
 
 /// The SHA-256 digest of the signer's certificate, in hexadecimal; `None` where nobody signed.
-pub async fn certificate(window: &mut Window<'_>, directory: &Directory) -> Result<Option<String>, ApkError> {
+pub async fn certificate(window: &mut RangeCache<'_>, directory: &ZipDirectory) -> Result<Option<String>, ApkError> {
     let digest = |certificate: &[u8]| {
         let bytes = Sha256::digest(certificate);
         bytes.iter().map(|byte| format!("{byte:02x}")).collect()
@@ -42,7 +42,7 @@ pub async fn certificate(window: &mut Window<'_>, directory: &Directory) -> Resu
 }
 
 /// The block before the directory, without its sizes and magic.
-async fn signing_block(window: &mut Window<'_>, directory: &Directory) -> Result<Option<Vec<u8>>, ApkError> {
+async fn signing_block(window: &mut RangeCache<'_>, directory: &ZipDirectory) -> Result<Option<Vec<u8>>, ApkError> {
     if directory.start < FOOTER {
         return Ok(None);
     }

@@ -66,14 +66,14 @@ impl ReadAt for ApkFile {
 }
 
 /// What was read is kept, so that nothing is fetched twice.
-pub(super) struct Window<'a> {
+pub(super) struct RangeCache<'a> {
     source: &'a dyn ReadAt,
     held: Vec<(u64, Vec<u8>)>,
 }
 
-impl<'a> Window<'a> {
-    pub fn new(source: &'a dyn ReadAt) -> Window<'a> {
-        Window { source, held: Vec::new() }
+impl<'a> RangeCache<'a> {
+    pub fn new(source: &'a dyn ReadAt) -> RangeCache<'a> {
+        RangeCache { source, held: Vec::new() }
     }
 
     pub fn source(&self) -> &'a dyn ReadAt {
@@ -97,7 +97,7 @@ impl<'a> Window<'a> {
         self.get_ahead(offset, length, 0).await
     }
 
-    /// As [`Window::get`]; where it must be fetched, at least `ahead` bytes come along for later.
+    /// As [`RangeCache::get`]; where it must be fetched, at least `ahead` bytes come along for later.
     pub async fn get_ahead(&mut self, offset: u64, length: usize, ahead: usize) -> Result<&[u8], ApkError> {
         let missing = || ApkError::damaged(format!("bytes {offset} to {offset} + {length} lie beyond its end"));
         offset.checked_add(length as u64).filter(|end| *end <= self.len()).ok_or_else(missing)?;

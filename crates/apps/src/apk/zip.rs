@@ -7,7 +7,7 @@ use miniz_oxide::inflate::decompress_to_vec_with_limit;
 
 use super::ApkError;
 use super::bytes::{u16_at, u32_at, u64_at};
-use super::source::Window;
+use super::source::RangeCache;
 
 const END: u32 = 0x0605_4b50;
 const END_LENGTH: u64 = 22;
@@ -26,13 +26,13 @@ const MAX_DIRECTORY: u64 = 16 << 20;
 /// Local headers of manifest and resources carry a few bytes of padding.
 const LOCAL_SLACK: usize = 64;
 
-pub struct Directory {
+pub struct ZipDirectory {
     /// Where it begins in the file; the entries lie before it.
     pub start: u64,
-    pub entries: Vec<Entry>,
+    pub entries: Vec<ZipEntry>,
 }
 
-pub struct Entry {
+pub struct ZipEntry {
     pub name: Vec<u8>,
     method: u16,
     compressed: u64,
@@ -40,14 +40,14 @@ pub struct Entry {
     offset: u64,
 }
 
-impl Entry {
+impl ZipEntry {
     pub fn is_stored(&self) -> bool {
         self.method == 0
     }
 }
 
-impl Directory {
-    pub fn find(&self, name: &str) -> Result<Option<&Entry>, ApkError> {
+impl ZipDirectory {
+    pub fn find(&self, name: &str) -> Result<Option<&ZipEntry>, ApkError> {
         let mut found = self.entries.iter().filter(|entry| entry.name == name.as_bytes());
         let first = found.next();
         match found.next() {
@@ -57,7 +57,7 @@ impl Directory {
     }
 
     fn refuse_overlaps(&self) -> Result<(), ApkError> {
-        let mut spans: Vec<(u64, u64, &Entry)> = Vec::with_capacity(self.entries.len());
+        let mut spans: Vec<(u64, u64, &ZipEntry)> = Vec::with_capacity(self.entries.len());
         for entry in &self.entries {
             let length = (LOCAL_LENGTH + entry.name.len()) as u64 + entry.compressed;
             let end = entry.offset.checked_add(length).filter(|end| *end <= self.start);
@@ -79,13 +79,13 @@ impl Directory {
 }
 
 /// Where the directory lies, as the end record says.
-struct End {
+struct EndRecord {
     entries: u64,
     size: u64,
     start: u64,
 }
 
-pub async fn read_directory(window: &mut Window<'_>) -> Result<Directory, ApkError> {
+pub async fn read_directory(window: &mut RangeCache<'_>) -> Result<ZipDirectory, ApkError> {
     let end = find_end(window).await?;
     if end.size > MAX_DIRECTORY {
         return Err(ApkError::Refused(format!(
@@ -98,7 +98,7 @@ pub async fn read_directory(window: &mut Window<'_>) -> Result<Directory, ApkErr
     let length = (before + end.size) as usize;
     let bytes = window.get(end.start - before, length).await?;
     let mut rest = &bytes[before as usize..];
-    let mut directory = Directory { start: end.start, entries: Vec::new() };
+    let mut directory = ZipDirectory { start: end.start, entries: Vec::new() };
     while !rest.is_empty() && (directory.entries.len() as u64) < end.entries {
         let (entry, length) = read_central(rest).ok_or_else(|| ApkError::damaged("its directory breaks off"))?;
         directory.entries.push(entry);
@@ -112,7 +112,7 @@ pub async fn read_directory(window: &mut Window<'_>) -> Result<Directory, ApkErr
     Ok(directory)
 }
 
-async fn find_end(window: &mut Window<'_>) -> Result<End, ApkError> {
+async fn find_end(window: &mut RangeCache<'_>) -> Result<EndRecord, ApkError> {
     let length = window.len();
     let no_zip = || ApkError::NotAnApk("it has no end of a zip archive".to_owned());
     if length < END_LENGTH {
@@ -132,7 +132,7 @@ async fn find_end(window: &mut Window<'_>) -> Result<End, ApkError> {
         return Err(no_zip());
     };
     let place = base + at as u64;
-    let mut end = End { entries: entries.into(), size: size.into(), start: start.into() };
+    let mut end = EndRecord { entries: entries.into(), size: size.into(), start: start.into() };
     if entries == u16::MAX || size == u32::MAX || start == u32::MAX {
         end = find_end_64(window, place).await?.unwrap_or(end);
     }
@@ -142,7 +142,7 @@ async fn find_end(window: &mut Window<'_>) -> Result<End, ApkError> {
     Ok(end)
 }
 
-async fn find_end_64(window: &mut Window<'_>, place: u64) -> Result<Option<End>, ApkError> {
+async fn find_end_64(window: &mut RangeCache<'_>, place: u64) -> Result<Option<EndRecord>, ApkError> {
     let Some(at) = place.checked_sub(20) else { return Ok(None) };
     let locator = window.get(at, 20).await?;
     if u32_at(locator, 0) != Some(LOCATOR_64) {
@@ -151,13 +151,13 @@ async fn find_end_64(window: &mut Window<'_>, place: u64) -> Result<Option<End>,
     let at = u64_at(locator, 8).unwrap_or(u64::MAX);
     let record = window.get(at, 56).await?;
     match (u32_at(record, 0), u64_at(record, 32), u64_at(record, 40), u64_at(record, 48)) {
-        (Some(END_64), Some(entries), Some(size), Some(start)) => Ok(Some(End { entries, size, start })),
+        (Some(END_64), Some(entries), Some(size), Some(start)) => Ok(Some(EndRecord { entries, size, start })),
         _ => Err(ApkError::damaged("its zip64 end record is none")),
     }
 }
 
 /// One entry of the directory, and the bytes it takes there.
-fn read_central(bytes: &[u8]) -> Option<(Entry, usize)> {
+fn read_central(bytes: &[u8]) -> Option<(ZipEntry, usize)> {
     if u32_at(bytes, 0) != Some(CENTRAL) {
         return None;
     }
@@ -175,7 +175,7 @@ fn read_central(bytes: &[u8]) -> Option<(Entry, usize)> {
             (*field, large) = (u64_at(value, 0)?, rest);
         }
     }
-    Some((Entry { name, method, compressed, size, offset }, length))
+    Some((ZipEntry { name, method, compressed, size, offset }, length))
 }
 
 /// The zip64 field among an entry's extras.
@@ -191,7 +191,11 @@ fn wide_fields(mut extra: &[u8]) -> &[u8] {
 }
 
 /// Where the data of an entry begins: the local header has its own idea of the extras' length.
-pub async fn data_offset(window: &mut Window<'_>, directory: &Directory, entry: &Entry) -> Result<u64, ApkError> {
+pub async fn data_offset(
+    window: &mut RangeCache<'_>,
+    directory: &ZipDirectory,
+    entry: &ZipEntry,
+) -> Result<u64, ApkError> {
     let shown = String::from_utf8_lossy(&entry.name).into_owned();
     let length = LOCAL_LENGTH + entry.name.len();
     // Small entries come whole with their header.
@@ -210,9 +214,9 @@ pub async fn data_offset(window: &mut Window<'_>, directory: &Directory, entry: 
 
 /// The content of an entry, if it has at most `limit` bytes.
 pub async fn read_entry(
-    window: &mut Window<'_>,
-    directory: &Directory,
-    entry: &Entry,
+    window: &mut RangeCache<'_>,
+    directory: &ZipDirectory,
+    entry: &ZipEntry,
     limit: usize,
 ) -> Result<Vec<u8>, ApkError> {
     let shown = String::from_utf8_lossy(&entry.name).into_owned();

@@ -2,9 +2,9 @@
 
 use sinew_tool::finding::{Finding, Findings};
 
-use crate::apk::{Component, Manifest};
-use crate::offer::finding::{About, advice, error, warning};
-use crate::offer::{Form, Words, form_of};
+use crate::apk::{AndroidManifest, Component};
+use crate::offer::finding::{ComponentFinding, advice, error, warning};
+use crate::offer::{OfferKind, ProtocolNames, offer_kind};
 use crate::rules;
 
 const PROTOCOL: &[&str] =
@@ -27,20 +27,20 @@ pub fn code_words() -> Vec<&'static str> {
     [PROTOCOL, CALLER].concat()
 }
 
-pub fn check(manifest: &Manifest, words: &Words, code: Option<&[&str]>, findings: &mut Findings) {
-    let offering = |component: &&Component| form_of(component, words).is_some() && manifest.is_exported(component);
+pub fn check(manifest: &AndroidManifest, names: &ProtocolNames, code: Option<&[&str]>, findings: &mut Findings) {
+    let offering = |component: &&Component| offer_kind(component, names).is_some() && manifest.is_exported(component);
     for component in manifest.components.iter().filter(offering) {
-        let Some(form) = form_of(component, words) else { continue };
-        let mut tell = |finding: Finding| findings.push(finding.about(component));
+        let Some(kind) = offer_kind(component, names) else { continue };
+        let mut tell = |finding: Finding| findings.push(finding.in_component(component));
         if component.permission.is_none() {
-            caller(component, form, code, &mut tell);
+            caller(component, kind, code, &mut tell);
         }
         let Some(code) = code else { continue };
         let lacks = |word: &&&str| !code.contains(*word);
-        let needed: &[&str] = match form {
-            Form::Provider | Form::ProviderMany => &["get_tool_info", "execute_tool", "tool_arguments"],
-            Form::Activity => &["tool_name", "parameters", "result"],
-            Form::Broadcast | Form::Service | Form::AppFunction => &[],
+        let needed: &[&str] = match kind {
+            OfferKind::Provider | OfferKind::ProviderMany => &["get_tool_info", "execute_tool", "tool_arguments"],
+            OfferKind::Activity => &["tool_name", "parameters", "result"],
+            OfferKind::Broadcast | OfferKind::Service | OfferKind::AppFunction => &[],
         };
         if let Some(word) = needed.iter().find(lacks) {
             let message = format!(
@@ -48,7 +48,7 @@ pub fn check(manifest: &Manifest, words: &Words, code: Option<&[&str]>, findings
                 component.name
             );
             tell(error(&rules::PROTOCOL_WORDS, message));
-        } else if matches!(form, Form::Provider | Form::ProviderMany) && !code.contains(&"error_message") {
+        } else if matches!(kind, OfferKind::Provider | OfferKind::ProviderMany) && !code.contains(&"error_message") {
             let message = format!(
                 "the app's code does not hold the word `error_message`; when a tool of {} fails, nobody learns why",
                 component.name
@@ -58,8 +58,8 @@ pub fn check(manifest: &Manifest, words: &Words, code: Option<&[&str]>, findings
     }
 }
 
-fn caller(component: &Component, form: Form, code: Option<&[&str]>, tell: &mut dyn FnMut(Finding)) {
-    if form == Form::AppFunction {
+fn caller(component: &Component, kind: OfferKind, code: Option<&[&str]>, tell: &mut dyn FnMut(Finding)) {
+    if kind == OfferKind::AppFunction {
         return;
     }
     let name = &component.name;

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use sinew_tool::finding::{Finding, Findings};
 
-use crate::apk::{Component, ComponentKind, Manifest};
-use crate::offer::finding::{About, error, warning};
-use crate::offer::{Form, Words, form_of};
+use crate::apk::{AndroidManifest, Component, ComponentKind};
+use crate::offer::finding::{ComponentFinding, error, warning};
+use crate::offer::{OfferKind, ProtocolNames, offer_kind};
 use crate::rules;
 
 /// Since this level an exported component with a filter must say so, or the app is not installed.
@@ -16,43 +16,43 @@ const MUST_FIT: u32 = 33;
 const VIEW: &str = "android.intent.action.VIEW";
 const DEFAULT: &str = "android.intent.category.DEFAULT";
 
-pub fn check(manifest: &Manifest, words: &Words, findings: &mut Findings) {
+pub fn check(manifest: &AndroidManifest, names: &ProtocolNames, findings: &mut Findings) {
     for component in &manifest.components {
-        let mut tell = |finding: Finding| findings.push(finding.about(component));
-        let Some(form) = form_of(component, words) else {
-            near_miss(component, words, &mut tell);
+        let mut tell = |finding: Finding| findings.push(finding.in_component(component));
+        let Some(kind) = offer_kind(component, names) else {
+            near_miss(component, names, &mut tell);
             continue;
         };
         if component.exported.is_none() && manifest.is_exported(component) {
             said_nothing(manifest, component, &mut tell);
         }
-        match form {
-            Form::Activity => activity(manifest, component, words, &mut tell),
-            Form::Broadcast if !component.has_action(&words.invoke) => {
-                let message = format!("the receiver {} hears the discovery but not {}", component.name, words.invoke);
+        match kind {
+            OfferKind::Activity => activity(manifest, component, names, &mut tell),
+            OfferKind::Broadcast if !component.has_action(&names.invoke) => {
+                let message = format!("the receiver {} hears the discovery but not {}", component.name, names.invoke);
                 tell(error(&rules::CALL_ACTION, message));
             }
-            Form::Provider => {
+            OfferKind::Provider => {
                 let fits = component.filters.iter().any(|filter| {
-                    filter.mime_types.contains(&words.provider_type) && filter.actions.iter().any(|one| one == VIEW)
+                    filter.mime_types.contains(&names.provider_type) && filter.actions.iter().any(|one| one == VIEW)
                 });
                 if !fits {
                     let message = format!(
                         "the filter with {} lacks the action {VIEW}, so other hosts do not find the provider",
-                        words.provider_type
+                        names.provider_type
                     );
                     tell(error(&rules::FILTER, message));
                 }
                 authority(manifest, component, &mut tell);
             }
-            Form::ProviderMany => authority(manifest, component, &mut tell),
-            Form::Broadcast | Form::Service | Form::AppFunction => {}
+            OfferKind::ProviderMany => authority(manifest, component, &mut tell),
+            OfferKind::Broadcast | OfferKind::Service | OfferKind::AppFunction => {}
         }
     }
     repeated_authorities(manifest, findings);
 }
 
-fn said_nothing(manifest: &Manifest, component: &Component, tell: &mut dyn FnMut(Finding)) {
+fn said_nothing(manifest: &AndroidManifest, component: &Component, tell: &mut dyn FnMut(Finding)) {
     let (kind, name) = (component.kind.word(), &component.name);
     let target = manifest.target_sdk;
     tell(if target >= MUST_SAY_EXPORTED {
@@ -67,8 +67,8 @@ fn said_nothing(manifest: &Manifest, component: &Component, tell: &mut dyn FnMut
     });
 }
 
-fn activity(manifest: &Manifest, component: &Component, words: &Words, tell: &mut dyn FnMut(Finding)) {
-    let call = &words.call;
+fn activity(manifest: &AndroidManifest, component: &Component, names: &ProtocolNames, tell: &mut dyn FnMut(Finding)) {
+    let call = &names.call;
     if !component.has_action(call) {
         let message = format!(
             "no filter of {} has the action {call}, so calls that do not name the component do not arrive",
@@ -82,7 +82,7 @@ fn activity(manifest: &Manifest, component: &Component, words: &Words, tell: &mu
         });
     }
     for filter in &component.filters {
-        let ours = filter.actions.iter().any(|action| action == call || *action == words.advertise);
+        let ours = filter.actions.iter().any(|action| action == call || *action == names.advertise);
         if ours && !filter.categories.iter().any(|category| category == DEFAULT) {
             let message =
                 format!("the filter lacks the category {DEFAULT}, without which intents do not find an activity");
@@ -91,7 +91,7 @@ fn activity(manifest: &Manifest, component: &Component, words: &Words, tell: &mu
     }
 }
 
-fn authority(manifest: &Manifest, component: &Component, tell: &mut dyn FnMut(Finding)) {
+fn authority(manifest: &AndroidManifest, component: &Component, tell: &mut dyn FnMut(Finding)) {
     for authority in &component.authorities {
         let inside =
             authority.strip_prefix(&manifest.package).is_some_and(|rest| rest.starts_with('.') || rest.is_empty());
@@ -106,7 +106,7 @@ fn authority(manifest: &Manifest, component: &Component, tell: &mut dyn FnMut(Fi
     }
 }
 
-fn repeated_authorities(manifest: &Manifest, findings: &mut Findings) {
+fn repeated_authorities(manifest: &AndroidManifest, findings: &mut Findings) {
     let mut owners: BTreeMap<&str, &Component> = BTreeMap::new();
     for component in &manifest.components {
         for authority in &component.authorities {
@@ -117,25 +117,25 @@ fn repeated_authorities(manifest: &Manifest, findings: &mut Findings) {
                     "the authority {authority} belongs to {} already; Android gives it to one provider",
                     first.name
                 );
-                findings.push(error(&rules::AUTHORITY_REPEATED, message).about(component));
+                findings.push(error(&rules::AUTHORITY_REPEATED, message).in_component(component));
             }
         }
     }
 }
 
 /// Components that look as if they were meant to offer tools.
-fn near_miss(component: &Component, words: &Words, tell: &mut dyn FnMut(Finding)) {
+fn near_miss(component: &Component, names: &ProtocolNames, tell: &mut dyn FnMut(Finding)) {
     let name = &component.name;
-    if component.meta(&words.manifest).is_some() {
+    if component.meta(&names.manifest).is_some() {
         let message =
-            format!("{name} has meta-data `{}` but no filter with the action {}", words.manifest, words.advertise);
+            format!("{name} has meta-data `{}` but no filter with the action {}", names.manifest, names.advertise);
         return tell(error(&rules::FILTER, message));
     }
     for filter in &component.filters {
         if let Some(mime) = filter.mime_types.iter().find(|mime| mime.to_ascii_lowercase().contains("mcp")) {
             let message = match component.kind {
                 ComponentKind::Provider => {
-                    format!("the MIME type {mime} is not {}, by which tools are found", words.provider_type)
+                    format!("the MIME type {mime} is not {}, by which tools are found", names.provider_type)
                 }
                 kind => format!(
                     "{name} has the MIME type {mime}, but it is a {}; tools of that type are found at providers",
@@ -146,12 +146,12 @@ fn near_miss(component: &Component, words: &Words, tell: &mut dyn FnMut(Finding)
         }
         if let Some(action) = filter.actions.iter().find(|action| resembles(action)) {
             let known = [
-                &words.advertise,
-                &words.call,
-                &words.discovery,
-                &words.invoke,
-                &words.provider_action,
-                &words.service,
+                &names.advertise,
+                &names.call,
+                &names.discovery,
+                &names.invoke,
+                &names.provider_action,
+                &names.service,
             ];
             let message = match known.into_iter().find(|known| *known == action) {
                 Some(_) => format!("{name} has the action {action}, which says nothing at a {}", component.kind.word()),
@@ -168,7 +168,7 @@ fn near_miss(component: &Component, words: &Words, tell: &mut dyn FnMut(Finding)
     {
         let message = format!(
             "the provider {name} has no filter with the MIME type {}, by which tools are found",
-            words.provider_type
+            names.provider_type
         );
         tell(error(&rules::FILTER, message));
     }

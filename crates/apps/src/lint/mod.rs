@@ -12,16 +12,16 @@ pub use code::code_words;
 
 use sinew_tool::finding::Findings;
 
-use crate::apk::Manifest;
-use crate::offer::{Offer, Words};
+use crate::apk::AndroidManifest;
+use crate::offer::{AppOffer, ProtocolNames};
 
 /// Judges an app: what [`crate::offer::offers`] found, and what its author could do better. `code` holds
 /// those of [`code_words`] that stand in the app's code; `None` where the code is not at hand.
-pub fn lint(manifest: &Manifest, offer: &Offer, words: &Words, code: Option<&[&str]>) -> Findings {
+pub fn lint(manifest: &AndroidManifest, offer: &AppOffer, names: &ProtocolNames, code: Option<&[&str]>) -> Findings {
     let mut findings: Findings = offer.findings.iter().cloned().collect();
-    manifest::check(manifest, words, &mut findings);
+    manifest::check(manifest, names, &mut findings);
     tools::check(manifest, offer, &mut findings);
-    code::check(manifest, words, code, &mut findings);
+    code::check(manifest, names, code, &mut findings);
     findings.sort();
     findings
 }

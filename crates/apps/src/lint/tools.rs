@@ -5,9 +5,9 @@ use sinew_tool::Tool;
 
 use sinew_tool::finding::{Finding, Findings, Place};
 
-use crate::apk::Manifest;
+use crate::apk::AndroidManifest;
 use crate::offer::finding::{advice, error, warning};
-use crate::offer::{AppTool, Form, Offer};
+use crate::offer::{AppOffer, AppTool, OfferKind};
 use crate::rules;
 
 /// Names that say nothing, as they are or with `my` or a number.
@@ -21,7 +21,7 @@ const FEWEST_WORDS: usize = 4;
 /// Clients allow 64 characters.
 const LONGEST_NAME: usize = 64;
 
-pub fn check(manifest: &Manifest, offer: &Offer, findings: &mut Findings) {
+pub fn check(manifest: &AndroidManifest, offer: &AppOffer, findings: &mut Findings) {
     for app_tool in &offer.tools {
         let line = manifest.components.iter().find(|one| one.name == app_tool.component).map(|one| one.line);
         let mut tell = |finding: Finding| {
@@ -32,7 +32,7 @@ pub fn check(manifest: &Manifest, offer: &Offer, findings: &mut Findings) {
         description(&app_tool.tool, &mut tell);
         schema(app_tool, &mut tell);
     }
-    let activity = offer.tools.iter().any(|tool| tool.form == Form::Activity);
+    let activity = offer.tools.iter().any(|tool| tool.kind == OfferKind::Activity);
     if activity && offer.instructions.is_none() {
         findings.push(advice(
             &rules::INSTRUCTIONS,

@@ -13,7 +13,7 @@ use sinew_tool::finding::Finding;
 
 /// What a receiver said.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Broadcast {
+pub struct ReceiverTools {
     pub instructions: Option<String>,
     pub tools: Vec<Tool>,
     /// Tools that could not be read, and why.
@@ -21,7 +21,7 @@ pub struct Broadcast {
 }
 
 /// The tools in the answer to the discovery broadcast, as `am broadcast` prints it.
-pub fn broadcast_tools(text: &str) -> Result<Broadcast, Finding> {
+pub fn broadcast_tools(text: &str) -> Result<ReceiverTools, Finding> {
     let refused = |message: String| error(&rules::BROADCAST_ANSWER, message);
     let extras = text.find("extras: ").map(|at| &text[at..]);
     let extras =
@@ -46,13 +46,13 @@ fn names_by_keys(bundle: &Value) -> Vec<String> {
     keys.filter_map(|key| key.strip_suffix(".description")).map(str::to_owned).collect()
 }
 
-fn tools(bundle: &Value, names: Vec<String>) -> Result<Broadcast, Finding> {
+fn tools(bundle: &Value, names: Vec<String>) -> Result<ReceiverTools, Finding> {
     if names.is_empty() {
         return Err(error(&rules::BROADCAST_ANSWER, "the receiver's answer to the discovery names no `tools`"));
     }
     let text = |key: &str| bundle.get(key).and_then(Value::as_str);
     let instructions = text("instructions").map(str::to_owned);
-    let mut answer = Broadcast { instructions, tools: Vec::new(), findings: Vec::new() };
+    let mut answer = ReceiverTools { instructions, tools: Vec::new(), findings: Vec::new() };
     if names.len() > MAX_TOOLS {
         let message = format!("the receiver has {} tools; the first {MAX_TOOLS} are offered", names.len());
         answer.findings.push(warning(&rules::TOO_MANY, message));
@@ -80,7 +80,7 @@ mod tests {
     #[test]
     fn tools_stand_in_the_printed_extras() {
         let text = "Broadcasting: Intent { act=com.example.ACTION_MMCP_DISCOVERY flg=0x400000 }\n\
-            Broadcast completed: result=-1, data=\"x\", extras: Bundle[{weather.parameters={\"location\":\"string\", \"days\":\"int\"}, \
+            ReceiverTools completed: result=-1, data=\"x\", extras: Bundle[{weather.parameters={\"location\":\"string\", \"days\":\"int\"}, \
             tools=[weather, hello], hello.parameters={}, weather.description=Gives weather, location=here is no key, \
             instructions=Weather and greetings, hello.description=Says hello}]\n";
         let answer = broadcast_tools(text).unwrap();
@@ -97,14 +97,14 @@ mod tests {
 
     #[test]
     fn a_list_that_was_not_printed_is_found_by_its_descriptions() {
-        let text = "Broadcast completed: result=0, extras: Bundle[{tools=[Ljava.lang.String;@1f2e, a.description=A, a.parameters={}}]";
+        let text = "ReceiverTools completed: result=0, extras: Bundle[{tools=[Ljava.lang.String;@1f2e, a.description=A, a.parameters={}}]";
         assert_eq!(broadcast_tools(text).unwrap().tools[0].name, "a");
     }
 
     #[test]
     fn an_answer_without_tools_says_why() {
         let reason = |text: &str| broadcast_tools(text).unwrap_err().message;
-        assert!(reason("Broadcast completed: result=0").contains("without result extras"));
+        assert!(reason("ReceiverTools completed: result=0").contains("without result extras"));
         assert!(reason("result=0, extras: Bundle[mParcelledData.dataSize=300]").contains("agent"));
         assert!(reason("result=0, extras: Bundle[{}]").contains("names no `tools`"));
         let odd = broadcast_tools("extras: Bundle[{tools=[a], a.description=A, a.parameters=text}]").unwrap();

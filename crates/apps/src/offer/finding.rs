@@ -18,16 +18,16 @@ pub fn advice(rule: &'static Rule, message: impl Into<String>) -> Finding {
 }
 
 /// What a finding about an app is about.
-pub trait About {
+pub trait ComponentFinding {
     /// A component, and the line where it stands unless another one is known.
-    fn about(self, component: &Component) -> Self;
+    fn in_component(self, component: &Component) -> Self;
 
     /// A line of the manifest's source, counted from 1.
     fn on_line(self, line: u32) -> Self;
 }
 
-impl About for Finding {
-    fn about(self, component: &Component) -> Finding {
+impl ComponentFinding for Finding {
+    fn in_component(self, component: &Component) -> Finding {
         let place = if self.place == Place::Whole { Place::Line(component.line as usize) } else { self.place };
         self.of_component(component.name.clone()).at(place)
     }

@@ -9,13 +9,13 @@ use sinew_tool::Tool;
 use sinew_tool::text::clip;
 
 use super::finding::{advice, error, warning};
-use super::{AppTool, Form, MAX_TOOLS};
+use super::{AppTool, MAX_TOOLS, OfferKind};
 use crate::rules;
 use sinew_tool::finding::Finding;
 
 /// References to shared types that refer to each other end here.
 const MAX_DEPTH: usize = 12;
-/// Types branch; a list that describes more of them for one function is built to exhaust its reader.
+/// TypeReader branch; a list that describes more of them for one function is built to exhaust its reader.
 const MAX_TYPES: usize = 2000;
 
 /// The functions of one package.
@@ -84,8 +84,8 @@ fn read_package(package: &str, entries: &Value) -> PackageFunctions {
                 }
                 let function = Some(id.to_owned());
                 let component = String::new();
-                let form = Form::AppFunction;
-                found.tools.push(AppTool { tool, form, component, authority: None, action: None, function });
+                let kind = OfferKind::AppFunction;
+                found.tools.push(AppTool { tool, kind, component, authority: None, action: None, function });
             }
             Err(what) => {
                 let message = format!("function `{}` is left out: {what}", clip(id));
@@ -112,7 +112,7 @@ fn is_enabled(about: &Value, runtime: Option<&Value>) -> bool {
 }
 
 fn read_function(id: &str, about: &Value, shared: &BTreeMap<&str, &Value>) -> Result<Tool, String> {
-    let mut types = Types { shared, left: MAX_TYPES };
+    let mut types = TypeReader { shared, left: MAX_TYPES };
     let (mut properties, mut required) = (Map::new(), Vec::new());
     for parameter in items(about, "parameters") {
         let Some(name) = text(parameter, "name") else { continue };
@@ -163,12 +163,12 @@ fn clean(name: &str) -> String {
         .collect()
 }
 
-struct Types<'a> {
+struct TypeReader<'a> {
     shared: &'a BTreeMap<&'a str, &'a Value>,
     left: usize,
 }
 
-impl Types<'_> {
+impl TypeReader<'_> {
     fn schema(&mut self, data: &Value, depth: usize) -> Result<Value, String> {
         self.left = self.left.checked_sub(1).ok_or("has too many types")?;
         let depth = depth.checked_sub(1).ok_or("has types that nest without end")?;

@@ -9,24 +9,24 @@ use sinew_tool::Tool;
 use sinew_tool::manifest::Manifest as Advertised;
 use sinew_tool::text::clip;
 
-use super::finding::{About, advice, error, warning};
-use super::{AppTool, Form, Offer, Words};
-use crate::apk::{self, Component, Meta};
+use super::finding::{ComponentFinding, advice, error, warning};
+use super::{AppOffer, AppTool, OfferKind, ProtocolNames};
+use crate::apk::{self, Component, MetaData};
 use crate::rules;
 use sinew_tool::finding::Finding;
 
 /// Larger than what any model would read.
 const MAX_JSON: usize = 1 << 20;
 
-pub fn activity(component: &Component, words: &Words, offer: &mut Offer) {
-    let at = |finding: Finding| finding.about(component);
-    let Some(meta) = component.meta(&words.manifest) else {
-        let message = format!("{} advertises tools but has no meta-data `{}`", component.name, words.manifest);
+pub fn activity(component: &Component, names: &ProtocolNames, offer: &mut AppOffer) {
+    let at = |finding: Finding| finding.in_component(component);
+    let Some(meta) = component.meta(&names.manifest) else {
+        let message = format!("{} advertises tools but has no meta-data `{}`", component.name, names.manifest);
         return offer.findings.push(at(error(&rules::MANIFEST_MISSING, message)));
     };
     let text = match &meta.value {
-        Some(apk::Value::Text(text)) => text,
-        other => return offer.findings.push(at(unreadable(other.as_ref(), meta, words))),
+        Some(apk::XmlValue::Text(text)) => text,
+        other => return offer.findings.push(at(unreadable(other.as_ref(), meta, names))),
     };
     let value = match parse(text, meta.from_resource) {
         Ok((value, None)) => value,
@@ -45,10 +45,10 @@ pub fn activity(component: &Component, words: &Words, offer: &mut Offer) {
             for tool in advertised.tools {
                 offer.add(AppTool {
                     tool,
-                    form: Form::Activity,
+                    kind: OfferKind::Activity,
                     component: component.name.clone(),
                     authority: None,
-                    action: Some(words.call.clone()),
+                    action: Some(names.call.clone()),
                     function: None,
                 });
             }
@@ -58,16 +58,16 @@ pub fn activity(component: &Component, words: &Words, offer: &mut Offer) {
     offer.findings.extend(findings.into_iter().map(|finding| at(finding.on_line(meta.line))));
 }
 
-fn unreadable(value: Option<&apk::Value>, meta: &Meta, words: &Words) -> Finding {
-    let name = &words.manifest;
+fn unreadable(value: Option<&apk::XmlValue>, meta: &MetaData, names: &ProtocolNames) -> Finding {
+    let name = &names.manifest;
     let finding = match value {
-        Some(apk::Value::Named(reference)) => {
+        Some(apk::XmlValue::Named(reference)) => {
             let message = format!(
                 "meta-data `{name}` refers to @{reference}, which is not in the manifest; inspect the built APK to see the tools"
             );
             advice(&rules::MANIFEST_ELSEWHERE, message)
         }
-        Some(apk::Value::Reference(id)) => {
+        Some(apk::XmlValue::Reference(id)) => {
             let message = format!(
                 "meta-data `{name}` refers to the resource 0x{id:08x}, which the APK does not have as a string"
             );

@@ -1,7 +1,7 @@
 //! What an app offers to models, in whichever form it does, as one kind of tool with its origin.
 //!
 //! [`read`] reads an APK and [`offers`] judges its manifest; nothing is asked of a phone. Tools that
-//! only the running app can name stand among the [`Offer::asks`]: what it answers is read by
+//! only the running app can name stand among the [`AppOffer::queries`]: what it answers is read by
 //! [`provider_tools`], [`broadcast_tools`] and [`app_functions`]. Nothing is dropped in silence:
 //! what is not offered has a [`Finding`] that says why.
 
@@ -15,23 +15,23 @@ mod service;
 
 use sinew_tool::Tool;
 
-pub use broadcast::{Broadcast, broadcast_tools};
+pub use broadcast::{ReceiverTools, broadcast_tools};
 pub use bundle::{bundle_text, texts};
 pub use functions::{PackageFunctions, app_functions};
-pub use provider::{Provided, provider_tools};
+pub use provider::{ProviderTools, provider_tools};
 
 use sinew_tool::finding::Finding;
 
-use crate::apk::{self, ApkError, Component, ComponentKind, Manifest, ReadAt};
+use crate::apk::{self, AndroidManifest, ApkError, Component, ComponentKind, ReadAt};
 use crate::rules;
-use finding::{About, error, warning};
+use finding::{ComponentFinding, error, warning};
 
 /// More tools than this no app has use for, and no model could choose from.
 pub const MAX_TOOLS: usize = 128;
 
 /// How an app offers tools.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Form {
+pub enum OfferKind {
     /// mMCP: an activity whose meta-data hold the tools.
     Activity,
     /// mMCP as it was shipped later: a receiver of ordered broadcasts that tells its tools when asked.
@@ -46,29 +46,29 @@ pub enum Form {
     AppFunction,
 }
 
-impl Form {
+impl OfferKind {
     pub fn word(self) -> &'static str {
         match self {
-            Form::Activity => "activity",
-            Form::Broadcast => "broadcast",
-            Form::Provider => "provider",
-            Form::ProviderMany => "provider-many",
-            Form::Service => "service",
-            Form::AppFunction => "app-function",
+            OfferKind::Activity => "activity",
+            OfferKind::Broadcast => "broadcast",
+            OfferKind::Provider => "provider",
+            OfferKind::ProviderMany => "provider-many",
+            OfferKind::Service => "service",
+            OfferKind::AppFunction => "app-function",
         }
     }
 }
 
 /// The names by which apps are recognised. Some of the protocols are young and may still move.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Words {
+pub struct ProtocolNames {
     /// Action of activities that advertise tools.
     pub advertise: String,
     /// Action of the intent that calls such a tool.
     pub call: String,
     /// Name of the meta-data that holds the tools.
     pub manifest: String,
-    /// Action of the broadcast that asks for tools.
+    /// Action of the broadcast that queries for tools.
     pub discovery: String,
     /// Action of the broadcast that calls one.
     pub invoke: String,
@@ -82,9 +82,9 @@ pub struct Words {
     pub functions: String,
 }
 
-impl Default for Words {
-    fn default() -> Words {
-        Words {
+impl Default for ProtocolNames {
+    fn default() -> ProtocolNames {
+        ProtocolNames {
             advertise: "com.example.mMCP.ACTION_TOOL_ADVERTISE".to_owned(),
             call: "com.example.mMCP.ACTION_TOOL_CALL".to_owned(),
             manifest: "mMCP_manifest".to_owned(),
@@ -100,7 +100,7 @@ impl Default for Words {
 
 /// What one app offers.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Offer {
+pub struct AppOffer {
     pub package: String,
     pub version_name: String,
     pub version_code: u64,
@@ -109,7 +109,7 @@ pub struct Offer {
     /// What the app says of itself, as it stands; nobody vouches for it.
     pub instructions: Option<String>,
     pub tools: Vec<AppTool>,
-    pub asks: Vec<Ask>,
+    pub queries: Vec<ToolQuery>,
     pub findings: Vec<Finding>,
 }
 
@@ -117,7 +117,7 @@ pub struct Offer {
 #[derive(Clone, Debug, PartialEq)]
 pub struct AppTool {
     pub tool: Tool,
-    pub form: Form,
+    pub kind: OfferKind,
     /// The whole name of the component's class; empty for app functions, which Android finds.
     pub component: String,
     /// Of a provider.
@@ -130,9 +130,9 @@ pub struct AppTool {
 
 /// A component whose tools are known only by asking it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Ask {
+pub struct ToolQuery {
     /// A provider may turn out to be of the other form.
-    pub form: Form,
+    pub kind: OfferKind,
     pub component: String,
     pub authority: Option<String>,
     /// What the asking broadcast is sent with.
@@ -140,64 +140,69 @@ pub struct Ask {
 }
 
 /// Reads an APK and what it offers. Of the file, only the ranges needed for that are read.
-pub async fn read(source: &dyn ReadAt, words: &Words) -> Result<(Manifest, Offer), ApkError> {
-    let wanted = |component: &Component| form_of(component, words).is_some();
+pub async fn read(source: &dyn ReadAt, names: &ProtocolNames) -> Result<(AndroidManifest, AppOffer), ApkError> {
+    let wanted = |component: &Component| offer_kind(component, names).is_some();
     let manifest = apk::read_manifest(source, &wanted).await?;
-    let offer = offers(&manifest, words);
+    let offer = offers(&manifest, names);
     Ok((manifest, offer))
 }
 
 /// The form in which a component offers tools, by its filters.
-pub fn form_of(component: &Component, words: &Words) -> Option<Form> {
-    let is_typed = || component.filters.iter().any(|filter| filter.mime_types.contains(&words.provider_type));
+pub fn offer_kind(component: &Component, names: &ProtocolNames) -> Option<OfferKind> {
+    let is_typed = || component.filters.iter().any(|filter| filter.mime_types.contains(&names.provider_type));
     match component.kind {
-        ComponentKind::Activity if component.has_action(&words.advertise) => Some(Form::Activity),
-        ComponentKind::Receiver if component.has_action(&words.discovery) => Some(Form::Broadcast),
-        ComponentKind::Provider if is_typed() => Some(Form::Provider),
-        ComponentKind::Provider if component.has_action(&words.provider_action) => Some(Form::ProviderMany),
-        ComponentKind::Service if component.has_action(&words.service) => Some(Form::Service),
-        ComponentKind::Service if component.has_action(&words.functions) => Some(Form::AppFunction),
+        ComponentKind::Activity if component.has_action(&names.advertise) => Some(OfferKind::Activity),
+        ComponentKind::Receiver if component.has_action(&names.discovery) => Some(OfferKind::Broadcast),
+        ComponentKind::Provider if is_typed() => Some(OfferKind::Provider),
+        ComponentKind::Provider if component.has_action(&names.provider_action) => Some(OfferKind::ProviderMany),
+        ComponentKind::Service if component.has_action(&names.service) => Some(OfferKind::Service),
+        ComponentKind::Service if component.has_action(&names.functions) => Some(OfferKind::AppFunction),
         _ => None,
     }
 }
 
 /// What the manifest offers.
-pub fn offers(manifest: &Manifest, words: &Words) -> Offer {
-    let mut offer = Offer {
+pub fn offers(manifest: &AndroidManifest, names: &ProtocolNames) -> AppOffer {
+    let mut offer = AppOffer {
         package: manifest.package.clone(),
         version_name: manifest.version_name.clone(),
         version_code: manifest.version_code,
         certificate: manifest.certificate_sha256.clone(),
         instructions: None,
         tools: Vec::new(),
-        asks: Vec::new(),
+        queries: Vec::new(),
         findings: Vec::new(),
     };
     for component in &manifest.components {
-        let Some(form) = form_of(component, words) else { continue };
+        let Some(kind) = offer_kind(component, names) else { continue };
         if let Some(obstacle) = obstacle(manifest, component) {
             offer.findings.push(obstacle);
             continue;
         }
         if let Some(permission) = &component.permission
-            && form != Form::AppFunction
+            && kind != OfferKind::AppFunction
         {
             let message = format!(
                 "callers of {} need {permission}, which the gateway does not hold; calls will be refused",
                 component.name
             );
-            offer.findings.push(warning(&rules::PERMISSION, message).about(component));
+            offer.findings.push(warning(&rules::PERMISSION, message).in_component(component));
         }
-        match form {
-            Form::Activity => mmcp::activity(component, words, &mut offer),
-            Form::Service => service::capabilities(component, words, &mut offer),
-            Form::Provider | Form::ProviderMany => provider::ask(component, form, &mut offer),
-            Form::Broadcast => {
-                let action = Some(words.discovery.clone());
-                offer.asks.push(Ask { form, component: component.name.clone(), authority: None, action });
+        match kind {
+            OfferKind::Activity => mmcp::activity(component, names, &mut offer),
+            OfferKind::Service => service::capabilities(component, names, &mut offer),
+            OfferKind::Provider | OfferKind::ProviderMany => provider::ask(component, kind, &mut offer),
+            OfferKind::Broadcast => {
+                let action = Some(names.discovery.clone());
+                offer.queries.push(ToolQuery { kind, component: component.name.clone(), authority: None, action });
             }
-            Form::AppFunction => {
-                offer.asks.push(Ask { form, component: component.name.clone(), authority: None, action: None });
+            OfferKind::AppFunction => {
+                offer.queries.push(ToolQuery {
+                    kind,
+                    component: component.name.clone(),
+                    authority: None,
+                    action: None,
+                });
             }
         }
     }
@@ -205,21 +210,21 @@ pub fn offers(manifest: &Manifest, words: &Words) -> Offer {
 }
 
 /// What keeps everybody from the component.
-fn obstacle(manifest: &Manifest, component: &Component) -> Option<Finding> {
+fn obstacle(manifest: &AndroidManifest, component: &Component) -> Option<Finding> {
     if !component.enabled {
         let message = format!("{} is disabled, so its tools are not offered", component.name);
-        return Some(warning(&rules::DISABLED, message).about(component));
+        return Some(warning(&rules::DISABLED, message).in_component(component));
     }
     if !manifest.is_exported(component) {
         let (kind, name) = (component.kind.word(), &component.name);
         let message =
             format!("the {kind} {name} is not exported, so nobody can reach its tools; set android:exported=\"true\"");
-        return Some(error(&rules::NOT_EXPORTED, message).about(component));
+        return Some(error(&rules::NOT_EXPORTED, message).in_component(component));
     }
     None
 }
 
-impl Offer {
+impl AppOffer {
     /// Adds a tool, unless the app has one of that name or too many already.
     pub fn add(&mut self, tool: AppTool) {
         let name = &tool.tool.name;

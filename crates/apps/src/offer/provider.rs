@@ -6,35 +6,35 @@ use sinew_tool::Tool;
 use sinew_tool::text::clip;
 
 use super::bundle::texts;
-use super::finding::{About, error, warning};
+use super::finding::{ComponentFinding, error, warning};
 use super::mmcp::is_object_schema;
-use super::{Ask, Form, MAX_TOOLS, Offer};
+use super::{AppOffer, MAX_TOOLS, OfferKind, ToolQuery};
 use crate::apk::Component;
 use crate::rules;
 use sinew_tool::finding::Finding;
 
 /// What a provider said.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Provided {
-    /// [`Form::Provider`] or [`Form::ProviderMany`], by what was said.
-    pub form: Form,
+pub struct ProviderTools {
+    /// [`OfferKind::Provider`] or [`OfferKind::ProviderMany`], by what was said.
+    pub kind: OfferKind,
     pub tools: Vec<Tool>,
     /// What was read with a loss.
     pub findings: Vec<Finding>,
 }
 
-pub fn ask(component: &Component, form: Form, offer: &mut Offer) {
+pub fn ask(component: &Component, kind: OfferKind, offer: &mut AppOffer) {
     let Some(authority) = component.authorities.first() else {
         let message = format!("the provider {} has no authority, so nobody can call it", component.name);
-        return offer.findings.push(error(&rules::AUTHORITY_MISSING, message).about(component));
+        return offer.findings.push(error(&rules::AUTHORITY_MISSING, message).in_component(component));
     };
     let authority = Some(authority.clone());
-    offer.asks.push(Ask { form, component: component.name.clone(), authority, action: None });
+    offer.queries.push(ToolQuery { kind, component: component.name.clone(), authority, action: None });
 }
 
 /// The tools in the answer to `get_tool_info`, a bundle in the agent's JSON; null where the provider
 /// answered null.
-pub fn provider_tools(bundle: &Value) -> Result<Provided, Finding> {
+pub fn provider_tools(bundle: &Value) -> Result<ProviderTools, Finding> {
     let refused = |message: String| error(&rules::PROVIDER_ANSWER, message);
     let Some(bundle) = bundle.as_object() else {
         return Err(refused("the provider answered null to get_tool_info".to_owned()));
@@ -55,7 +55,7 @@ pub fn provider_tools(bundle: &Value) -> Result<Provided, Finding> {
     }
 }
 
-fn one_tool(bundle: &Map<String, Value>) -> Result<Provided, Finding> {
+fn one_tool(bundle: &Map<String, Value>) -> Result<ProviderTools, Finding> {
     let refused = |message: String| error(&rules::PROVIDER_ANSWER, message);
     let text = |key: &str| {
         let text = bundle.get(key).and_then(|value| value.as_str().or_else(|| value.get("charsequence")?.as_str()));
@@ -102,7 +102,7 @@ fn one_tool(bundle: &Map<String, Value>) -> Result<Provided, Finding> {
         }
         false => described(schema.clone(), required),
     };
-    Ok(Provided { form: Form::Provider, tools: vec![Tool::new(name, description, schema)], findings })
+    Ok(ProviderTools { kind: OfferKind::Provider, tools: vec![Tool::new(name, description, schema)], findings })
 }
 
 /// A parameter may be called `type` or `properties`, but hardly both, with these values.
@@ -133,7 +133,7 @@ fn described(mut properties: Map<String, Value>, required: Vec<String>) -> Value
     with_required(schema, required)
 }
 
-fn many_tools(many: &Value) -> Result<Provided, Finding> {
+fn many_tools(many: &Value) -> Result<ProviderTools, Finding> {
     let refused = |message: String| error(&rules::PROVIDER_ANSWER, message);
     let parsed: Value = match many {
         Value::String(text) => serde_json::from_str(text)
@@ -169,7 +169,7 @@ fn many_tools(many: &Value) -> Result<Provided, Finding> {
         let description = entry.get("description").and_then(Value::as_str).unwrap_or_default();
         tools.push(Tool::new(name, description, described(properties, required)));
     }
-    Ok(Provided { form: Form::ProviderMany, tools, findings })
+    Ok(ProviderTools { kind: OfferKind::ProviderMany, tools, findings })
 }
 
 /// The input's class ends in its kind: `…ToolInput.StringInput`.
@@ -223,7 +223,7 @@ mod tests {
     #[test]
     fn the_weather_tool_of_the_provider_guide_becomes_a_json_schema() {
         let answer = provider_tools(&weather()).unwrap();
-        assert_eq!((answer.form, answer.findings.len()), (Form::Provider, 0));
+        assert_eq!((answer.kind, answer.findings.len()), (OfferKind::Provider, 0));
         let tool = &answer.tools[0];
         assert_eq!(
             (tool.name.as_str(), tool.description.as_str()),
@@ -297,7 +297,7 @@ mod tests {
             "list_notes": {"description": "Lists notes", "inputs": []},
         }});
         let answer = provider_tools(&json!({"success": true, "tool": many.to_string()})).unwrap();
-        assert_eq!(answer.form, Form::ProviderMany);
+        assert_eq!(answer.kind, OfferKind::ProviderMany);
         let names: Vec<&str> = answer.tools.iter().map(|tool| tool.name.as_str()).collect();
         assert_eq!(names, ["add_note", "list_notes"]);
         assert_eq!(answer.tools[0].required(), ["text"]);

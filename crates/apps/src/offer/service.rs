@@ -3,25 +3,25 @@
 use serde_json::{Map, Value, json};
 use sinew_tool::{ProtocolVersion, Tool};
 
-use super::finding::{About, advice, error, warning};
+use super::finding::{ComponentFinding, advice, error, warning};
 use super::provider::json_type;
-use super::{AppTool, Form, Offer, Words};
-use crate::apk::{self, Component, Element};
+use super::{AppOffer, AppTool, OfferKind, ProtocolNames};
+use crate::apk::{self, Component, XmlElement};
 use crate::rules;
 use sinew_tool::finding::Finding;
 
 const CAPABILITIES: &str = "mobile.mcp.tool.capabilities";
 const DESCRIPTION: &str = "mobile.mcp.tool.description";
 
-pub fn capabilities(component: &Component, words: &Words, offer: &mut Offer) {
-    let at = |finding: Finding| finding.about(component);
+pub fn capabilities(component: &Component, names: &ProtocolNames, offer: &mut AppOffer) {
+    let at = |finding: Finding| finding.in_component(component);
     let Some(meta) = component.meta(CAPABILITIES) else {
-        let message = format!("{} offers {} but has no meta-data `{CAPABILITIES}`", component.name, words.service);
+        let message = format!("{} offers {} but has no meta-data `{CAPABILITIES}`", component.name, names.service);
         return offer.findings.push(at(error(&rules::MANIFEST_MISSING, message)));
     };
     let Some(file) = &meta.file else {
         let finding = match &meta.resource {
-            Some(apk::Value::Named(name)) => {
+            Some(apk::XmlValue::Named(name)) => {
                 let message = format!("`{CAPABILITIES}` refers to @{name}; inspect the built APK to see the tools");
                 advice(&rules::MANIFEST_ELSEWHERE, message)
             }
@@ -62,20 +62,20 @@ pub fn capabilities(component: &Component, words: &Words, offer: &mut Offer) {
         }
         offer.add(AppTool {
             tool,
-            form: Form::Service,
+            kind: OfferKind::Service,
             component: component.name.clone(),
             authority: None,
-            action: Some(words.service.clone()),
+            action: Some(names.service.clone()),
             function: None,
         });
     }
 }
 
-fn attribute(element: &Element, name: &str) -> Option<String> {
-    element.plain(name).or_else(|| element.android(name)).and_then(apk::Value::to_text)
+fn attribute(element: &XmlElement, name: &str) -> Option<String> {
+    element.plain(name).or_else(|| element.android(name)).and_then(apk::XmlValue::to_text)
 }
 
-fn parameters(part: &Element) -> Value {
+fn parameters(part: &XmlElement) -> Value {
     let (mut properties, mut required) = (Map::new(), Vec::new());
     for parameter in part.children_named("param") {
         let Some(name) = attribute(parameter, "name") else { continue };

@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 
 use sinew_tool::{Manifest, ProtocolVersion, Tool};
 
-use super::offer::Words;
+use super::offer::ProtocolNames;
 
 const INTENT: &str = include_str!("intent.kt");
 const PROVIDER: &str = include_str!("provider.kt");
@@ -45,7 +45,7 @@ const KEYWORDS: &[&str] = &[
 
 /// The protocol that the app is to speak.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Shape {
+pub enum ScaffoldKind {
     /// An activity with its tools in the meta-data.
     Intent,
     /// A content provider for each tool.
@@ -54,19 +54,19 @@ pub enum Shape {
 
 /// A file of the beginning.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Draft {
+pub struct ScaffoldFile {
     pub name: &'static str,
     pub text: String,
 }
 
 /// Writes the manifest and the code. `instructions` are what the app says of itself.
 pub fn scaffold(
-    shape: Shape,
+    shape: ScaffoldKind,
     package: &str,
     instructions: &str,
     tools: &[Tool],
-    words: &Words,
-) -> Result<Vec<Draft>, String> {
+    names: &ProtocolNames,
+) -> Result<Vec<ScaffoldFile>, String> {
     if !is_package(package) {
         return Err(format!(
             "`{package}` is no package; use at least two words of letters and digits with a dot between, such as com.example.notes"
@@ -77,16 +77,16 @@ pub fn scaffold(
     }
     let tools = named(tools);
     let (component, code) = match shape {
-        Shape::Intent => (activity(instructions, &tools, words), intent_code(package, &tools, words)),
-        Shape::Provider => (providers(package, &tools, words), provider_code(package, &tools, words)),
+        ScaffoldKind::Intent => (activity(instructions, &tools, names), intent_code(package, &tools, names)),
+        ScaffoldKind::Provider => (providers(package, &tools, names), provider_code(package, &tools, names)),
     };
     let manifest = format!(
         "<?xml version=\"1.0\" encoding=\"utf-8\"?>\n\
          <manifest xmlns:android=\"http://schemas.android.com/apk/res/android\"\n    package=\"{package}\">\n\n\
          \x20   <application>\n{component}    </application>\n</manifest>\n"
     );
-    let name = if shape == Shape::Intent { "ToolActivity.kt" } else { "McpToolProvider.kt" };
-    Ok(vec![Draft { name: "AndroidManifest.xml", text: manifest }, Draft { name, text: code }])
+    let name = if shape == ScaffoldKind::Intent { "ToolActivity.kt" } else { "McpToolProvider.kt" };
+    Ok(vec![ScaffoldFile { name: "AndroidManifest.xml", text: manifest }, ScaffoldFile { name, text: code }])
 }
 
 fn is_package(package: &str) -> bool {
@@ -98,13 +98,13 @@ fn is_package(package: &str) -> bool {
 }
 
 /// A tool, and a word for it that is unique and that Kotlin takes: `ReadFile`.
-struct Named<'a> {
+struct NamedTool<'a> {
     tool: &'a Tool,
     word: String,
 }
 
-fn named(tools: &[Tool]) -> Vec<Named<'_>> {
-    let mut named: Vec<Named<'_>> = Vec::new();
+fn named(tools: &[Tool]) -> Vec<NamedTool<'_>> {
+    let mut named: Vec<NamedTool<'_>> = Vec::new();
     for tool in tools {
         let parts = tool.name.split(|one: char| !one.is_ascii_alphanumeric()).filter(|part| !part.is_empty());
         let mut word: String = parts.map(|part| part[..1].to_ascii_uppercase() + &part[1..]).collect();
@@ -114,17 +114,17 @@ fn named(tools: &[Tool]) -> Vec<Named<'_>> {
         let taken = |word: &str| named.iter().any(|other| other.word.eq_ignore_ascii_case(word));
         let free = (2..).map(|number| format!("{word}{number}")).find(|word| !taken(word));
         let word = if taken(&word) { free.unwrap_or_default() } else { word };
-        named.push(Named { tool, word });
+        named.push(NamedTool { tool, word });
     }
     named
 }
 
-fn activity(instructions: &str, tools: &[Named<'_>], words: &Words) -> String {
+fn activity(instructions: &str, tools: &[NamedTool<'_>], names: &ProtocolNames) -> String {
     let tools = tools.iter().map(|named| named.tool.clone()).collect();
     let manifest =
         Manifest { instructions: instructions.to_owned(), tools, protocol_version: ProtocolVersion::CURRENT };
     let json = serde_json::to_string_pretty(&manifest.to_json()).unwrap_or_default();
-    let Words { advertise, call, manifest, .. } = words;
+    let ProtocolNames { advertise, call, manifest, .. } = names;
     format!(
         r#"        <!-- Calls take no notice of a turned screen: Android would begin them again. -->
         <activity
@@ -167,9 +167,9 @@ fn attribute(text: &str) -> String {
     safe
 }
 
-fn providers(package: &str, tools: &[Named<'_>], words: &Words) -> String {
+fn providers(package: &str, tools: &[NamedTool<'_>], names: &ProtocolNames) -> String {
     let mut text = String::new();
-    for Named { word, .. } in tools {
+    for NamedTool { word, .. } in tools {
         let _ = write!(
             text,
             r#"        <provider
@@ -183,15 +183,15 @@ fn providers(package: &str, tools: &[Named<'_>], words: &Words) -> String {
         </provider>
 "#,
             word.to_ascii_lowercase(),
-            words.provider_type
+            names.provider_type
         );
     }
     text
 }
 
-fn intent_code(package: &str, tools: &[Named<'_>], words: &Words) -> String {
+fn intent_code(package: &str, tools: &[NamedTool<'_>], names: &ProtocolNames) -> String {
     let (mut branches, mut methods, mut schemas) = (String::new(), String::new(), String::new());
-    for Named { tool, word } in tools {
+    for NamedTool { tool, word } in tools {
         let name = literal(&tool.name);
         let method = word[..1].to_ascii_lowercase() + &word[1..];
         let method = if KEYWORDS.contains(&method.as_str()) { format!("{method}Tool") } else { method };
@@ -204,14 +204,14 @@ fn intent_code(package: &str, tools: &[Named<'_>], words: &Words) -> String {
         let _ =
             writeln!(schemas, "            {name} to JSONObject(\n{},\n            ),", raw(tool, "                "));
     }
-    let code = INTENT.replace("@PACKAGE@", &kotlin_package(package)).replace("@CALL@", &words.call);
+    let code = INTENT.replace("@PACKAGE@", &kotlin_package(package)).replace("@CALL@", &names.call);
     let code = code.replace("@BRANCHES@\n", &branches).replace("@METHODS@\n", &methods);
     code.replace("@SCHEMAS@\n", &schemas) + ARGUMENTS
 }
 
-fn provider_code(package: &str, tools: &[Named<'_>], words: &Words) -> String {
+fn provider_code(package: &str, tools: &[NamedTool<'_>], names: &ProtocolNames) -> String {
     let mut classes = String::new();
-    for Named { tool, word } in tools {
+    for NamedTool { tool, word } in tools {
         let _ = writeln!(
             classes,
             "class {word}Provider : McpToolProvider(\n    name = {},\n    description = {},\n    schema =\n{},\n) {{\n    \
@@ -222,7 +222,7 @@ fn provider_code(package: &str, tools: &[Named<'_>], words: &Words) -> String {
             unwritten(tool)
         );
     }
-    let code = PROVIDER.replace("@PACKAGE@", &kotlin_package(package)).replace("@TYPE@", &words.provider_type);
+    let code = PROVIDER.replace("@PACKAGE@", &kotlin_package(package)).replace("@TYPE@", &names.provider_type);
     code.replace("@CLASSES@\n", &classes) + ARGUMENTS
 }
 
@@ -231,9 +231,9 @@ fn unwritten(tool: &Tool) -> String {
 }
 
 fn kotlin_package(package: &str) -> String {
-    let words =
+    let names =
         package.split('.').map(|word| if KEYWORDS.contains(&word) { format!("`{word}`") } else { word.to_owned() });
-    words.collect::<Vec<_>>().join(".")
+    names.collect::<Vec<_>>().join(".")
 }
 
 /// A Kotlin string on one line.

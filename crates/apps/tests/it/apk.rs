@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use crate::recipes::{Recipe, run};
 use sinew_apps::apk::{ApkError, ComponentKind, ReadAt, read_manifest};
-use sinew_apps::offer::{self, Form, Offer, Words};
+use sinew_apps::offer::{self, AppOffer, OfferKind, ProtocolNames};
 use sinew_tool::finding::Severity;
 use sinew_tool::{BoxFuture, json};
 
@@ -35,8 +35,8 @@ impl ReadAt for Counted {
     }
 }
 
-async fn offered(recipe: Recipe) -> Offer {
-    offer::read(&recipe.build(), &Words::default()).await.unwrap().1
+async fn offered(recipe: Recipe) -> AppOffer {
+    offer::read(&recipe.build(), &ProtocolNames::default()).await.unwrap().1
 }
 
 const PDF_ACTIVITY: &str = r#"
@@ -82,7 +82,7 @@ async fn the_manifest_of_the_mmcp_specification_is_read_from_an_apk() {
     );
     assert_eq!(found.instructions.as_deref(), Some("This app provides PDF processing capabilities"));
     let [tool] = found.tools.as_slice() else { panic!("one tool: {found:?}") };
-    assert_eq!((tool.tool.name.as_str(), tool.form), ("pdf_tool", Form::Activity));
+    assert_eq!((tool.tool.name.as_str(), tool.kind), ("pdf_tool", OfferKind::Activity));
     assert_eq!(tool.component, "com.example.app.ToolAdvertiserActivity");
     assert_eq!(tool.action.as_deref(), Some("com.example.mMCP.ACTION_TOOL_CALL"));
     assert_eq!(tool.tool.required(), ["path", "operation"]);
@@ -201,7 +201,7 @@ async fn capabilities_of_a_service_stand_in_an_xml_file() {
     let found = offered(Recipe::of_components(service).resource("xml/capabilities.xml", capabilities)).await;
     assert_eq!(found.instructions.as_deref(), Some("Alarms"));
     let [alarm] = found.tools.as_slice() else { panic!("{found:?}") };
-    assert_eq!((alarm.tool.name.as_str(), alarm.form), ("set_alarm", Form::Service));
+    assert_eq!((alarm.tool.name.as_str(), alarm.kind), ("set_alarm", OfferKind::Service));
     assert_eq!(alarm.tool.required(), ["hour"]);
     assert_eq!(alarm.tool.input_schema["properties"]["hour"], json!({"type": "integer", "description": "0 to 23"}));
     assert_eq!(found.findings[0].rule.id, "tool-shape");
@@ -249,7 +249,7 @@ async fn of_a_large_apk_few_bytes_are_read() {
     }
     let source = Counted::new(recipe.build());
     assert!(source.len() > 25_000_000);
-    let (_, found) = offer::read(&source, &Words::default()).await.unwrap();
+    let (_, found) = offer::read(&source, &ProtocolNames::default()).await.unwrap();
     assert_eq!(found.tools[0].tool.name, "far");
     let read = source.read.load(Ordering::Relaxed);
     assert!(read * 100 < source.len() * 3, "{read} of {} bytes", source.len());

@@ -7,9 +7,9 @@ use std::path::Path;
 use crate::recipes::{Recipe, build_with_aapt2};
 use sinew_apps::apk;
 use sinew_apps::lint::{code_words, lint};
-use sinew_apps::offer::{self, Words};
+use sinew_apps::offer::{self, ProtocolNames};
 use sinew_apps::rules::{RULES, rules_page};
-use sinew_apps::scaffold::{Shape, scaffold};
+use sinew_apps::scaffold::{ScaffoldKind, scaffold};
 use sinew_tool::finding::{Finding, Findings, Severity};
 use sinew_tool::{Tool, Value, json};
 
@@ -19,8 +19,8 @@ fn judge_for(target: u32, components: &str, code: Option<&[&str]>) -> Findings {
         "<manifest xmlns:android=\"http://schemas.android.com/apk/res/android\" package=\"com.example.app\">\n\
          <uses-sdk android:targetSdkVersion=\"{target}\"/>\n<application>\n{components}\n</application></manifest>"
     );
-    let manifest = apk::text::parse_manifest(&text).unwrap();
-    let words = Words::default();
+    let manifest = apk::source_xml::parse_manifest(&text).unwrap();
+    let words = ProtocolNames::default();
     lint(&manifest, &offer::offers(&manifest, &words), &words, code)
 }
 
@@ -225,9 +225,9 @@ fn hard_tools() -> Vec<Tool> {
 
 #[tokio::test]
 async fn tools_survive_scaffolding_and_packaging() {
-    let words = Words::default();
+    let words = ProtocolNames::default();
     let tools = hard_tools();
-    let drafts = scaffold(Shape::Intent, "com.example.in.app", "It's \"mine\"", &tools, &words).unwrap();
+    let drafts = scaffold(ScaffoldKind::Intent, "com.example.in.app", "It's \"mine\"", &tools, &words).unwrap();
     let (manifest, found) = offer::read(&Recipe::new(&*drafts[0].text).build(), &words).await.unwrap();
     assert_eq!(found.findings, []);
     assert_eq!(found.instructions.as_deref(), Some("It's \"mine\""));
@@ -236,7 +236,7 @@ async fn tools_survive_scaffolding_and_packaging() {
     let (_, other) = offer::read(&build_with_aapt2(&drafts[0].text), &words).await.unwrap();
     assert_eq!(other.tools, found.tools);
     // The source says the same as the APK.
-    let source = apk::text::parse_manifest(&drafts[0].text).unwrap();
+    let source = apk::source_xml::parse_manifest(&drafts[0].text).unwrap();
     assert_eq!(offer::offers(&source, &words).tools, found.tools);
     let findings = lint(&manifest, &found, &words, Some(&code_words()));
     assert!(findings.iter().all(|finding| finding.severity == Severity::Advice), "{findings:?}");
@@ -244,10 +244,10 @@ async fn tools_survive_scaffolding_and_packaging() {
 
 #[tokio::test]
 async fn a_scaffolded_provider_is_found_under_an_authority_for_each_tool() {
-    let words = Words::default();
-    let drafts = scaffold(Shape::Provider, "com.example.app", "", &hard_tools(), &words).unwrap();
+    let words = ProtocolNames::default();
+    let drafts = scaffold(ScaffoldKind::Provider, "com.example.app", "", &hard_tools(), &words).unwrap();
     let (manifest, found) = offer::read(&Recipe::new(&*drafts[0].text).build(), &words).await.unwrap();
-    let authorities: Vec<&str> = found.asks.iter().filter_map(|ask| ask.authority.as_deref()).collect();
+    let authorities: Vec<&str> = found.queries.iter().filter_map(|ask| ask.authority.as_deref()).collect();
     assert_eq!(
         authorities,
         ["com.example.app.mcp.readfile", "com.example.app.mcp.readfile2", "com.example.app.mcp.return"]
@@ -257,9 +257,9 @@ async fn a_scaffolded_provider_is_found_under_an_authority_for_each_tool() {
 
 #[test]
 fn scaffolded_code_knows_the_words_of_its_protocol() {
-    let words = Words::default();
+    let words = ProtocolNames::default();
     let code = |shape| scaffold(shape, "com.example.in.app", "x", &hard_tools(), &words).unwrap().remove(1).text;
-    let (intent, provider) = (code(Shape::Intent), code(Shape::Provider));
+    let (intent, provider) = (code(ScaffoldKind::Intent), code(ScaffoldKind::Provider));
     for part in [
         "\"tool_name\"",
         "\"parameters\"",
@@ -291,9 +291,9 @@ fn scaffolded_code_knows_the_words_of_its_protocol() {
 
 #[test]
 fn a_scaffold_needs_tools_and_a_package() {
-    let words = Words::default();
-    assert!(scaffold(Shape::Intent, "com.example.app", "", &[], &words).is_err());
+    let words = ProtocolNames::default();
+    assert!(scaffold(ScaffoldKind::Intent, "com.example.app", "", &[], &words).is_err());
     for package in ["app", "com..app", "com.1app", "com.example.app\"", "", ".a.b", "com.exämple"] {
-        assert!(scaffold(Shape::Intent, package, "", &hard_tools(), &words).is_err(), "{package}");
+        assert!(scaffold(ScaffoldKind::Intent, package, "", &hard_tools(), &words).is_err(), "{package}");
     }
 }

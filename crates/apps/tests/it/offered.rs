@@ -16,7 +16,8 @@ use sinew_sim::phone::{AgentEnd, Android, Setup};
 use sinew_tool::{Call, Device, ErrorKind, Status, Value, json};
 
 fn offer() -> Offer {
-    let settings = sinew_apps::Settings { interval: Duration::from_millis(50), ..sinew_apps::Settings::default() };
+    let settings =
+        sinew_apps::WatchSettings { interval: Duration::from_millis(50), ..sinew_apps::WatchSettings::default() };
     Offer { extension: Some(Arc::new(settings)), agent: AgentSource::Off, ..Offer::shell(Profile::Full) }
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use sinew_apps::Follower;
+use sinew_apps::AppWatcher;
 use sinew_compose::House;
 use sinew_compose::config::{Config, Phones};
 use sinew_compose::state;
@@ -79,8 +79,8 @@ pub fn config() -> Config {
 pub async fn connect(house: &mut House) -> Result<(), Failure> {
     let phone = phone().await?;
     house.gateway.apply(DeviceEvent::Joined(Arc::new(PhoneDevice::new(phone.clone(), Profile::Full))));
-    let mut apps = Follower::new(Arc::new(phone), sinew_apps::Settings::default(), house.gateway.announce());
-    apps.look().await.map_err(|error| Failure::new(Kind::Io, error.to_string()))?;
+    let mut apps = AppWatcher::new(Arc::new(phone), sinew_apps::WatchSettings::default(), house.gateway.announce());
+    apps.refresh().await.map_err(|error| Failure::new(Kind::Io, error.to_string()))?;
     connect_boards(house)?;
     wait_for_boards(house).await
 }

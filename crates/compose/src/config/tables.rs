@@ -7,7 +7,7 @@ use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use sinew_apps::offer::Words;
+use sinew_apps::offer::ProtocolNames;
 use sinew_boards::{Backend, Limits, Offer, Pictures};
 use sinew_front::dialout::Address;
 use sinew_phones::{Extension, Profile, adb};
@@ -111,23 +111,23 @@ sinew_tool::settings! {
 }
 
 impl Apps {
-    pub fn settings(&self, state: &Path) -> Option<sinew_apps::Settings> {
-        let mut words = Words::default();
-        for (word, own) in [
-            (&mut words.advertise, &self.advertise),
-            (&mut words.call, &self.call),
-            (&mut words.manifest, &self.manifest),
-            (&mut words.discovery, &self.discovery),
-            (&mut words.invoke, &self.invoke),
-            (&mut words.provider_type, &self.provider_type),
-            (&mut words.provider_action, &self.provider_action),
-            (&mut words.service, &self.service),
-            (&mut words.functions, &self.functions),
+    pub fn settings(&self, state: &Path) -> Option<sinew_apps::WatchSettings> {
+        let mut names = ProtocolNames::default();
+        for (name, own) in [
+            (&mut names.advertise, &self.advertise),
+            (&mut names.call, &self.call),
+            (&mut names.manifest, &self.manifest),
+            (&mut names.discovery, &self.discovery),
+            (&mut names.invoke, &self.invoke),
+            (&mut names.provider_type, &self.provider_type),
+            (&mut names.provider_action, &self.provider_action),
+            (&mut names.service, &self.service),
+            (&mut names.functions, &self.functions),
         ] {
-            own.iter().for_each(|own| word.clone_from(own));
+            own.iter().for_each(|own| name.clone_from(own));
         }
         let (interval, cache) = (self.interval, Some(state.join("apps")));
-        self.enabled.then_some(sinew_apps::Settings { words, interval, cache })
+        self.enabled.then_some(sinew_apps::WatchSettings { names, interval, cache })
     }
 }
 

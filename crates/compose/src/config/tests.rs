@@ -1,6 +1,6 @@
 //! What a file may say, what is refused, and where the refusal points.
 
-use sinew_apps::offer::Words;
+use sinew_apps::offer::ProtocolNames;
 use sinew_phones::Profile;
 
 use super::*;
@@ -178,9 +178,9 @@ fn phones_are_followed_unless_told_otherwise() {
     assert!(agent("[phones]\nagent = 5").is_err_and(|why| why.message.contains("android/build")));
     let apps = |text: &str| {
         let settings = parse(text).map(|config| config.phones.apps.settings(Path::new("/nonexistent")));
-        settings.map(|settings| settings.map(|apps| (apps.interval.as_secs(), apps.words.advertise)))
+        settings.map(|settings| settings.map(|apps| (apps.interval.as_secs(), apps.names.advertise)))
     };
-    assert_eq!(apps(""), Ok(Some((15, Words::default().advertise))));
+    assert_eq!(apps(""), Ok(Some((15, ProtocolNames::default().advertise))));
     assert_eq!(apps("[phones.apps]\nadvertise = 'x'\ninterval = 3"), Ok(Some((3, "x".to_owned()))));
     assert_eq!(apps("[phones.apps]\nenabled = false"), Ok(None));
     assert!(apps("[phones.apps]\ninterval = 0").is_err_and(|why| why.message.contains("interval")));

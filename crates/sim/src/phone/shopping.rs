@@ -55,7 +55,7 @@ pub fn shopping() -> Guest {
 mod tests {
     use super::*;
     use crate::phone::{Clock, Setup, VirtualPhone};
-    use sinew_apps::{Follower, Settings};
+    use sinew_apps::{AppWatcher, WatchSettings};
     use sinew_tool::{Call, Device, DeviceEvent, json};
 
     #[tokio::test]
@@ -69,7 +69,7 @@ mod tests {
                 heard.lock().unwrap().push(device);
             }
         });
-        Follower::new(Arc::new(phone), Settings::default(), announce).look().await.unwrap();
+        AppWatcher::new(Arc::new(phone), WatchSettings::default(), announce).refresh().await.unwrap();
         let app = found.lock().unwrap().pop().unwrap();
         assert_eq!(app.info().suggested_id, "sinew-shopping");
         let call = async |tool: &str, args: Value| {

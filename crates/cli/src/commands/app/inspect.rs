@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 use sinew_apps::offer::finding::advice;
-use sinew_apps::offer::{Ask, Form, Words};
+use sinew_apps::offer::{OfferKind, ProtocolNames, ToolQuery};
 use sinew_apps::rules;
 use sinew_tool::finding::Finding;
 
@@ -15,9 +15,9 @@ use crate::show::{Ink, Show, Table, clean, print, print_json};
 
 pub async fn run(path: &Path, show: Show) -> Result<(), Failure> {
     let file = file(path)?;
-    let Seen { offer, .. } = read(&file, &Words::default(), false).await?;
+    let Seen { offer, .. } = read(&file, &ProtocolNames::default(), false).await?;
     let mut findings = offer.findings.clone();
-    findings.extend(offer.asks.iter().map(asked));
+    findings.extend(offer.queries.iter().map(asked));
     let version = match offer.version_name.is_empty() {
         true => offer.version_code.to_string(),
         false => offer.version_name.clone(),
@@ -25,7 +25,7 @@ pub async fn run(path: &Path, show: Show) -> Result<(), Failure> {
     if show.json() {
         let tool = |tool: &sinew_apps::offer::AppTool| {
             json!({
-                "name": tool.tool.name, "form": tool.form.word(), "component": tool.component,
+                "name": tool.tool.name, "form": tool.kind.word(), "component": tool.component,
                 "schema": *tool.tool.input_schema,
             })
         };
@@ -54,7 +54,7 @@ pub async fn run(path: &Path, show: Show) -> Result<(), Failure> {
         for tool in &offer.tools {
             table.row([
                 (Some(Ink::Bold), clean(&tool.tool.name)),
-                (None, tool.form.word().to_owned()),
+                (None, tool.kind.word().to_owned()),
                 (Some(Ink::Dim), clean(&tool.component)),
                 (None, clean(&tool.tool.description)),
             ]);
@@ -71,15 +71,15 @@ pub async fn run(path: &Path, show: Show) -> Result<(), Failure> {
 }
 
 /// What only the running app knows is said to be so.
-fn asked(ask: &Ask) -> Finding {
+fn asked(ask: &ToolQuery) -> Finding {
     let component = &ask.component;
-    let message = match (ask.form, &ask.authority) {
-        (Form::Provider | Form::ProviderMany, Some(authority)) => {
+    let message = match (ask.kind, &ask.authority) {
+        (OfferKind::Provider | OfferKind::ProviderMany, Some(authority)) => {
             format!(
                 "the provider {component} names its tools when it is asked at {authority}; install the app to see them"
             )
         }
-        (Form::AppFunction, _) => {
+        (OfferKind::AppFunction, _) => {
             format!("{component} has app functions, which Android lists where the app is installed")
         }
         _ => format!("the receiver {component} names its tools when it is asked; install the app to see them"),

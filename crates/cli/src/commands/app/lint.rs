@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use sinew_apps::lint::lint;
-use sinew_apps::offer::Words;
+use sinew_apps::offer::ProtocolNames;
 use sinew_apps::rules::LINTER;
 use sinew_tool::finding::report::{self, FileReport, Source};
 use sinew_tool::finding::{Findings, Lines};
@@ -44,10 +44,10 @@ pub async fn run(args: Lint, show: Show) -> Result<(), Failure> {
 }
 
 async fn check(path: &Path) -> Result<Checked, Failure> {
-    let words = Words::default();
+    let names = ProtocolNames::default();
     let file = file(path)?;
-    let seen = read(&file, &words, true).await?;
-    let findings = lint(&seen.manifest, &seen.offer, &words, seen.code.as_deref());
+    let seen = read(&file, &names, true).await?;
+    let findings = lint(&seen.manifest, &seen.offer, &names, seen.code.as_deref());
     let lines = seen.text.as_deref().map(Lines::new);
     Ok(Checked { path: file.display().to_string(), seen, lines, findings })
 }

@@ -13,9 +13,9 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use serde_json::json;
-use sinew_apps::apk::{self, ApkError, ApkFile, Manifest};
+use sinew_apps::apk::{self, AndroidManifest, ApkError, ApkFile};
 use sinew_apps::lint::code_words;
-use sinew_apps::offer::{self, Offer, Words};
+use sinew_apps::offer::{self, AppOffer, ProtocolNames};
 use sinew_apps::rules::{RULES, rule};
 use sinew_tool::finding::{Finding, Severity};
 use sinew_tool::near::nearest;
@@ -37,8 +37,8 @@ pub async fn run(args: App, show: Show) -> Result<(), Failure> {
 
 /// What was read of an app.
 struct Seen {
-    manifest: Manifest,
-    offer: Offer,
+    manifest: AndroidManifest,
+    offer: AppOffer,
     /// The source of a manifest; an APK has none.
     text: Option<String>,
     /// Those words of the protocols that its code holds; `None` where there is no code to look at.
@@ -58,7 +58,7 @@ fn file(path: &Path) -> Result<PathBuf, Failure> {
 }
 
 /// Reads an APK or a source manifest.
-async fn read(path: &Path, words: &Words, with_code: bool) -> Result<Seen, Failure> {
+async fn read(path: &Path, names: &ProtocolNames, with_code: bool) -> Result<Seen, Failure> {
     let unreadable =
         |error: std::io::Error| Failure::new(Kind::Usage, format!("cannot read {}: {error}", path.display()));
     let refused = |error: ApkError| Failure::new(Kind::Usage, format!("{}: {error}", path.display()));
@@ -66,7 +66,7 @@ async fn read(path: &Path, words: &Words, with_code: bool) -> Result<Seen, Failu
     File::open(path).and_then(|file| file.take(2).read_to_end(&mut start)).map_err(unreadable)?;
     if start == b"PK" {
         let source = ApkFile::open(path).map_err(unreadable)?;
-        let (manifest, offer) = offer::read(&source, words).await.map_err(refused)?;
+        let (manifest, offer) = offer::read(&source, names).await.map_err(refused)?;
         let code = match with_code {
             true => apk::read_code(&source, &code_words()).await.map_err(refused)?,
             false => None,
@@ -83,8 +83,8 @@ async fn read(path: &Path, words: &Words, with_code: bool) -> Result<Seen, Failu
             let message = format!("{} is no APK, and no AndroidManifest.xml in UTF-8 either", path.display());
             Failure::new(Kind::Usage, message)
         })?;
-    let manifest = apk::text::parse_manifest(&text).map_err(refused)?;
-    let offer = offer::offers(&manifest, words);
+    let manifest = apk::source_xml::parse_manifest(&text).map_err(refused)?;
+    let offer = offer::offers(&manifest, names);
     Ok(Seen { manifest, offer, text: Some(text), code: None })
 }
 

@@ -5,8 +5,8 @@ use std::io::Write;
 use std::path::Path;
 
 use serde_json::{Map, Value, json};
-use sinew_apps::offer::Words;
-use sinew_apps::scaffold::{Draft, Shape, scaffold};
+use sinew_apps::offer::ProtocolNames;
+use sinew_apps::scaffold::{ScaffoldFile, ScaffoldKind, scaffold};
 
 use super::args::{Scaffold, ScaffoldForm};
 use crate::commands::spec::source::Source;
@@ -16,11 +16,11 @@ use crate::show::{Show, print, print_json};
 pub fn run(args: Scaffold, show: Show) -> Result<(), Failure> {
     let source = Source::read(&args.spec)?.readable()?;
     let shape = match args.form {
-        ScaffoldForm::Intent => Shape::Intent,
-        ScaffoldForm::Provider => Shape::Provider,
+        ScaffoldForm::Intent => ScaffoldKind::Intent,
+        ScaffoldForm::Provider => ScaffoldKind::Provider,
     };
     let instructions = source.document.intro.trim();
-    let drafts = scaffold(shape, &args.package, instructions, &source.document.to_tools(), &Words::default())
+    let drafts = scaffold(shape, &args.package, instructions, &source.document.to_tools(), &ProtocolNames::default())
         .map_err(|what| Failure::new(Kind::Usage, format!("{}: {what}", source.path)))?;
     match &args.out {
         Some(folder) => write(folder, &drafts),
@@ -40,7 +40,7 @@ pub fn run(args: Scaffold, show: Show) -> Result<(), Failure> {
 }
 
 /// Files that are there stay: they may hold an author's work.
-fn write(folder: &Path, drafts: &[Draft]) -> Result<(), Failure> {
+fn write(folder: &Path, drafts: &[ScaffoldFile]) -> Result<(), Failure> {
     let unwritable = |path: &Path, error: std::io::Error| {
         Failure::new(Kind::Io, format!("cannot write {}: {error}", path.display()))
     };

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use super::Manifest;
-use super::element::{Attribute, Element, MAX_DEPTH, Value};
+use super::AndroidManifest;
+use super::element::{MAX_DEPTH, XmlAttribute, XmlElement, XmlValue};
 use super::{ApkError, MAX_MANIFEST};
 
 const ANDROID: &str = "http://schemas.android.com/apk/res/android";
@@ -14,9 +14,9 @@ const MAX_NODES: u32 = 200_000;
 const TARGET: u32 = 35;
 
 /// Reads a source manifest.
-pub fn parse_manifest(text: &str) -> Result<Manifest, ApkError> {
+pub fn parse_manifest(text: &str) -> Result<AndroidManifest, ApkError> {
     let root = parse(text)?;
-    let mut manifest = Manifest::from_element(&root)?;
+    let mut manifest = AndroidManifest::from_element(&root)?;
     if !root.children_named("uses-sdk").any(|sdk| sdk.android("targetSdkVersion").is_some()) {
         manifest.target_sdk = TARGET;
     }
@@ -24,7 +24,7 @@ pub fn parse_manifest(text: &str) -> Result<Manifest, ApkError> {
 }
 
 /// Reads a source as the phone would see it, after the packager.
-pub fn parse(text: &str) -> Result<Element, ApkError> {
+pub fn parse(text: &str) -> Result<XmlElement, ApkError> {
     if text.len() > MAX_MANIFEST {
         let length = text.len();
         return Err(ApkError::Refused(format!("the manifest has {length} bytes; at most {MAX_MANIFEST} are read")));
@@ -32,21 +32,21 @@ pub fn parse(text: &str) -> Result<Element, ApkError> {
     let options = roxmltree::ParsingOptions { nodes_limit: MAX_NODES, ..roxmltree::ParsingOptions::default() };
     let document = roxmltree::Document::parse_with_options(text, options)
         .map_err(|error| ApkError::NotAnApk(format!("the manifest is not XML: {error}")))?;
-    let lines = Lines::new(text);
+    let lines = LineStarts::new(text);
     read(document.root_element(), &lines, 0)
 }
 
-fn read(node: roxmltree::Node<'_, '_>, lines: &Lines, depth: usize) -> Result<Element, ApkError> {
+fn read(node: roxmltree::Node<'_, '_>, lines: &LineStarts, depth: usize) -> Result<XmlElement, ApkError> {
     if depth >= MAX_DEPTH {
         return Err(ApkError::Refused(format!("its elements nest deeper than {MAX_DEPTH}")));
     }
-    let attributes = node.attributes().map(|one| Attribute {
+    let attributes = node.attributes().map(|one| XmlAttribute {
         name: one.name().into(),
         android: one.namespace() == Some(ANDROID),
         value: value(one.value()),
     });
     let children = node.children().filter(roxmltree::Node::is_element).map(|child| read(child, lines, depth + 1));
-    Ok(Element {
+    Ok(XmlElement {
         name: node.tag_name().name().into(),
         attributes: attributes.collect(),
         children: children.collect::<Result<_, _>>()?,
@@ -54,10 +54,10 @@ fn read(node: roxmltree::Node<'_, '_>, lines: &Lines, depth: usize) -> Result<El
     })
 }
 
-fn value(text: &str) -> Value {
+fn value(text: &str) -> XmlValue {
     match text.strip_prefix('@').filter(|name| !name.is_empty() && !name.contains(char::is_whitespace)) {
-        Some(name) => Value::Named(name.trim_start_matches('+').into()),
-        None => Value::Text(unescape(text)),
+        Some(name) => XmlValue::Named(name.trim_start_matches('+').into()),
+        None => XmlValue::Text(unescape(text)),
     }
 }
 
@@ -89,11 +89,11 @@ fn unescape(text: &str) -> Arc<str> {
 }
 
 /// Where lines begin.
-struct Lines(Vec<usize>);
+struct LineStarts(Vec<usize>);
 
-impl Lines {
-    fn new(text: &str) -> Lines {
-        Lines(text.match_indices('\n').map(|(at, _)| at).collect())
+impl LineStarts {
+    fn new(text: &str) -> LineStarts {
+        LineStarts(text.match_indices('\n').map(|(at, _)| at).collect())
     }
 
     fn of(&self, offset: usize) -> u32 {
@@ -111,10 +111,10 @@ mod tests {
                     <application a:label='@string/name' label='plain' a:value='one\\n\\\"two\\\" \\u00e9 &lt;'/></manifest>";
         let root = parse(text).unwrap();
         let application = &root.children[0];
-        assert_eq!((application.line, root.plain("package")), (3, Some(&Value::Text("x.y".into()))));
-        assert_eq!(application.android("label"), Some(&Value::Named("string/name".into())));
-        assert_eq!(application.plain("label"), Some(&Value::Text("plain".into())));
-        assert_eq!(application.android("value"), Some(&Value::Text("one\n\"two\" é <".into())));
+        assert_eq!((application.line, root.plain("package")), (3, Some(&XmlValue::Text("x.y".into()))));
+        assert_eq!(application.android("label"), Some(&XmlValue::Named("string/name".into())));
+        assert_eq!(application.plain("label"), Some(&XmlValue::Text("plain".into())));
+        assert_eq!(application.android("value"), Some(&XmlValue::Text("one\n\"two\" é <".into())));
     }
 
     #[test]

@@ -6,7 +6,9 @@ use serde_json::Value;
 
 use crate::broadcast;
 use crate::offer::finding::error;
-use crate::offer::{AppTool, Ask, Form, Offer, Words, broadcast_tools, bundle_text, provider_tools};
+use crate::offer::{
+    AppOffer, AppTool, OfferKind, ProtocolNames, ToolQuery, broadcast_tools, bundle_text, provider_tools,
+};
 use crate::rules;
 use sinew_phones::Access;
 use sinew_phones::PhoneError;
@@ -16,7 +18,7 @@ use sinew_phones::agent::AgentError;
 use sinew_tool::finding::Finding;
 
 /// An app that was not running must start first.
-const PATIENCE: Duration = Duration::from_secs(10);
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The keys of both generations of provider answers.
 const KEYS: [&str; 7] =
@@ -24,13 +26,13 @@ const KEYS: [&str; 7] =
 
 /// Asks everything an offer leaves open, and adds the answers to it: tools, or findings that say why
 /// there are none. AppFunctions are listed by the phone, not by the app, and are not asked for here.
-pub async fn complete(access: &dyn Access, offer: &mut Offer, words: &Words) {
-    for ask in offer.asks.clone() {
+pub async fn complete(access: &dyn Access, offer: &mut AppOffer, names: &ProtocolNames) {
+    for ask in offer.queries.clone() {
         let component = ask.component.clone();
-        let asked = match ask.form {
-            Form::Provider | Form::ProviderMany => provider(access, ask, offer).await,
-            Form::Broadcast => receiver(access, ask, offer, words).await,
-            Form::Activity | Form::Service | Form::AppFunction => Ok(()),
+        let asked = match ask.kind {
+            OfferKind::Provider | OfferKind::ProviderMany => provider(access, ask, offer).await,
+            OfferKind::Broadcast => receiver(access, ask, offer, names).await,
+            OfferKind::Activity | OfferKind::Service | OfferKind::AppFunction => Ok(()),
         };
         if let Err(mut finding) = asked {
             finding.component = Some(component);
@@ -39,7 +41,7 @@ pub async fn complete(access: &dyn Access, offer: &mut Offer, words: &Words) {
     }
 }
 
-async fn provider(access: &dyn Access, ask: Ask, offer: &mut Offer) -> Result<(), Finding> {
+async fn provider(access: &dyn Access, ask: ToolQuery, offer: &mut AppOffer) -> Result<(), Finding> {
     let authority = ask.authority.clone().unwrap_or_default();
     let bundle = tool_info(access, &authority).await.map_err(|why| {
         error(&rules::PROVIDER_SILENT, format!("the provider {authority} did not tell its tools: {why}"))
@@ -48,7 +50,7 @@ async fn provider(access: &dyn Access, ask: Ask, offer: &mut Offer) -> Result<()
     for tool in provided.tools {
         offer.add(AppTool {
             tool,
-            form: provided.form,
+            kind: provided.kind,
             component: ask.component.clone(),
             authority: Some(authority.clone()),
             action: None,
@@ -71,7 +73,7 @@ async fn tool_info(access: &dyn Access, authority: &str) -> Result<Value, String
     {
         return Ok(bundle.clone());
     }
-    match access.provider_call(authority, "get_tool_info", &Value::Null, PATIENCE).await {
+    match access.provider_call(authority, "get_tool_info", &Value::Null, ANSWER_TIMEOUT).await {
         Ok(bundle) => Ok(bundle),
         Err(AgentError::Absent(why)) => match printed {
             Some(Ok(bundle)) => Ok(bundle),
@@ -85,7 +87,7 @@ async fn tool_info(access: &dyn Access, authority: &str) -> Result<Value, String
 /// The outer error: there is no answer. The inner one: there is, but it cannot be read.
 async fn printed_info(access: &dyn Access, authority: &str) -> Result<Result<Value, String>, PhoneError> {
     let command = Command::new("content call --uri").arg(format!("content://{authority}"));
-    let limits = Limits { time: PATIENCE, bytes: 4 << 20 };
+    let limits = Limits { time: ANSWER_TIMEOUT, bytes: 4 << 20 };
     let output = access.run(&command.literal("--method get_tool_info"), limits).await?;
     let text = output.text();
     if text.contains("Result: null") {
@@ -103,10 +105,15 @@ async fn printed_info(access: &dyn Access, authority: &str) -> Result<Result<Val
     })
 }
 
-async fn receiver(access: &dyn Access, ask: Ask, offer: &mut Offer, words: &Words) -> Result<(), Finding> {
+async fn receiver(
+    access: &dyn Access,
+    ask: ToolQuery,
+    offer: &mut AppOffer,
+    names: &ProtocolNames,
+) -> Result<(), Finding> {
     let component = format!("{}/{}", offer.package, ask.component);
-    let command = broadcast::command(ask.action.as_deref().unwrap_or(&words.discovery), &component, &[]);
-    let limits = Limits { time: PATIENCE, bytes: 4 << 20 };
+    let command = broadcast::command(ask.action.as_deref().unwrap_or(&names.discovery), &component, &[]);
+    let limits = Limits { time: ANSWER_TIMEOUT, bytes: 4 << 20 };
     let silent = |why: String| {
         error(&rules::BROADCAST_SILENT, format!("the receiver {component} did not tell its tools: {why}"))
     };
@@ -116,10 +123,10 @@ async fn receiver(access: &dyn Access, ask: Ask, offer: &mut Offer, words: &Word
     for tool in told.tools {
         offer.add(AppTool {
             tool,
-            form: Form::Broadcast,
+            kind: OfferKind::Broadcast,
             component: ask.component.clone(),
             authority: None,
-            action: Some(words.invoke.clone()),
+            action: Some(names.invoke.clone()),
             function: None,
         });
     }

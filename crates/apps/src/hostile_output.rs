@@ -2,11 +2,11 @@
 
 use proptest::prelude::*;
 
-use crate::function::{self, Skills};
-use crate::{broadcast, file, packages};
+use crate::app_function::{self, AppFunctionSupport};
+use crate::{broadcast, packages, phone_file};
 use sinew_phones::adb::shell::Output;
 
-/// Words that the readers look for, so that chance gets past the first check.
+/// ProtocolNames that the readers look for, so that chance gets past the first check.
 const WORDS: &[&str] = &[
     "sinew-file ",
     "3\n",
@@ -41,9 +41,9 @@ proptest! {
         let text = words.concat();
         let _ = packages::parse(&text);
         let _ = packages::parse_query(&text);
-        let _ = Skills::parse(&text);
-        let _ = function::parse(&text, None);
-        prop_assert_eq!(file::split(text.as_bytes(), count).len(), count);
+        let _ = AppFunctionSupport::parse(&text);
+        let _ = app_function::parse(&text, None);
+        prop_assert_eq!(phone_file::split(text.as_bytes(), count).len(), count);
         let _ = broadcast::parse(&Output { stdout: text.into_bytes(), ..Output::default() });
     }
 }

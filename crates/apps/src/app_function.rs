@@ -10,7 +10,7 @@ use sinew_phones::adb::command::Command;
 
 /// What this build's command can do, read from its help: builds of one Android version differ.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Skills {
+pub struct AppFunctionSupport {
     pub list: bool,
     pub timeout: bool,
 }
@@ -20,9 +20,9 @@ pub fn help_command() -> Command {
     Command::new("cmd app_function help 2>&1")
 }
 
-impl Skills {
-    pub fn parse(help: &str) -> Skills {
-        Skills { list: help.contains("list-app-functions"), timeout: help.contains("--timeout-duration") }
+impl AppFunctionSupport {
+    pub fn parse(help: &str) -> AppFunctionSupport {
+        AppFunctionSupport { list: help.contains("list-app-functions"), timeout: help.contains("--timeout-duration") }
     }
 }
 
@@ -31,10 +31,16 @@ pub fn list_command() -> Command {
 }
 
 /// The phone gives up a second before we do, so that its own word arrives.
-pub fn execute_command(package: &str, function: &str, parameters: &str, skills: Skills, limit: Duration) -> Command {
+pub fn execute_command(
+    package: &str,
+    function: &str,
+    parameters: &str,
+    support: AppFunctionSupport,
+    limit: Duration,
+) -> Command {
     let command = Command::new("cmd app_function execute-app-function --package").arg(package);
     let command = command.literal("--function").arg(function).literal("--parameters").arg(parameters);
-    match skills.timeout {
+    match support.timeout {
         true => command.literal("--timeout-duration").arg(limit.as_secs().saturating_sub(1).max(1)),
         false => command,
     }
@@ -45,36 +51,36 @@ const RETURNED: &str = "androidAppfunctionsReturnValue";
 
 /// What came back: the JSON that was returned, or text of a build that prints no JSON.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Returned {
+pub enum FunctionResult {
     Nothing,
     Json(Value),
     Text(String),
 }
 
 /// Reads what a call printed. `schema` is what the function says it returns.
-pub fn parse(text: &str, schema: Option<&Value>) -> Result<Returned, ToolError> {
+pub fn parse(text: &str, schema: Option<&Value>) -> Result<FunctionResult, ToolError> {
     let text = text.trim();
     // Some builds print an empty document, forget that they did, and wait in vain for another.
     if text.starts_with("{}") {
-        return Ok(Returned::Nothing);
+        return Ok(FunctionResult::Nothing);
     }
     if let Some(trouble) = trouble(text) {
         return Err(trouble);
     }
     if let Some(rest) = text.strip_prefix("App function executed successfully.") {
         return Ok(match rest.trim().trim_start_matches("Function return:").trim() {
-            "" => Returned::Nothing,
-            rest => Returned::Text(rest.to_owned()),
+            "" => FunctionResult::Nothing,
+            rest => FunctionResult::Text(rest.to_owned()),
         });
     }
     let start = text.find(['{', '[']).unwrap_or(text.len());
     match serde_json::Deserializer::from_str(&text[start..]).into_iter::<Value>().next() {
         Some(Ok(Value::Object(mut object))) => Ok(match object.remove(RETURNED) {
-            Some(value) => Returned::Json(unwrapped(value, schema)),
-            None if object.is_empty() => Returned::Nothing,
-            None => Returned::Json(unwrapped(Value::Object(object), schema)),
+            Some(value) => FunctionResult::Json(unwrapped(value, schema)),
+            None if object.is_empty() => FunctionResult::Nothing,
+            None => FunctionResult::Json(unwrapped(Value::Object(object), schema)),
         }),
-        Some(Ok(value)) => Ok(Returned::Json(unwrapped(value, schema))),
+        Some(Ok(value)) => Ok(FunctionResult::Json(unwrapped(value, schema))),
         _ => {
             let said: String = text.lines().next().unwrap_or("nothing").chars().take(200).collect();
             Err(ToolError::new(ErrorKind::BadAnswer, format!("`cmd app_function` printed no JSON but: {said}")))
@@ -155,19 +161,19 @@ mod tests {
     #[test]
     fn what_every_build_prints_is_read() {
         let value = |text: &str| parse(text, None).unwrap();
-        assert_eq!(value("{\"androidAppfunctionsReturnValue\": [true]}"), Returned::Json(json!(true)));
+        assert_eq!(value("{\"androidAppfunctionsReturnValue\": [true]}"), FunctionResult::Json(json!(true)));
         let nested = r#"{ "androidAppfunctionsReturnValue": [ {"id": ["n1"], "tags": ["a", "b"]} ] }"#;
-        assert_eq!(value(nested), Returned::Json(json!({"id": "n1", "tags": ["a", "b"]})));
+        assert_eq!(value(nested), FunctionResult::Json(json!({"id": "n1", "tags": ["a", "b"]})));
         let schema =
             json!({"type": "object", "properties": {"tags": {"type": ["array", "null"], "items": {"type": "string"}}}});
         let one = r#"{ "androidAppfunctionsReturnValue": [ {"id": ["n1"], "tags": ["a"]} ] }"#;
-        assert_eq!(parse(one, Some(&schema)), Ok(Returned::Json(json!({"id": "n1", "tags": ["a"]}))));
-        assert_eq!(value("{}\nTimed out"), Returned::Nothing);
-        assert_eq!(value("Invalid user ID: x Using current user.\n{}\n"), Returned::Nothing);
-        assert_eq!(value("[{\"a\": [1]}]"), Returned::Json(json!({"a": 1})));
+        assert_eq!(parse(one, Some(&schema)), Ok(FunctionResult::Json(json!({"id": "n1", "tags": ["a"]}))));
+        assert_eq!(value("{}\nTimed out"), FunctionResult::Nothing);
+        assert_eq!(value("Invalid user ID: x Using current user.\n{}\n"), FunctionResult::Nothing);
+        assert_eq!(value("[{\"a\": [1]}]"), FunctionResult::Json(json!({"a": 1})));
         let plain = "App function executed successfully.\nFunction return:\nGenericDocument {\n}";
-        assert_eq!(value(plain), Returned::Text("GenericDocument {\n}".to_owned()));
-        assert_eq!(value("App function executed successfully."), Returned::Nothing);
+        assert_eq!(value(plain), FunctionResult::Text("GenericDocument {\n}".to_owned()));
+        assert_eq!(value("App function executed successfully."), FunctionResult::Nothing);
     }
 
     #[test]
@@ -194,9 +200,11 @@ mod tests {
 
     #[test]
     fn a_function_is_called_in_one_quoted_line() {
-        let skills = Skills::parse("  list-app-functions [--user U]\n  execute-app-function … [--timeout-duration S]");
-        assert_eq!(skills, Skills { list: true, timeout: true });
-        let line = execute_command("a.b", "a.B#go", "{\"t\":\"it's\"}", skills, Duration::from_secs(30));
+        let support = AppFunctionSupport::parse(
+            "  list-app-functions [--user U]\n  execute-app-function … [--timeout-duration S]",
+        );
+        assert_eq!(support, AppFunctionSupport { list: true, timeout: true });
+        let line = execute_command("a.b", "a.B#go", "{\"t\":\"it's\"}", support, Duration::from_secs(30));
         assert_eq!(
             line.line(),
             "cmd app_function execute-app-function --package 'a.b' --function 'a.B#go' --parameters '{\"t\":\"it'\\''s\"}' --timeout-duration '29'"

@@ -15,7 +15,7 @@ use sinew_phones::adb::shell::Limits;
 const END: u64 = 64 << 10;
 
 /// Files of one question: with their ends about two megabytes.
-pub const TOGETHER: usize = 32;
+pub const FILES_PER_COMMAND: usize = 32;
 
 /// Stands before each file in the answer.
 const MARK: &[u8] = b"sinew-file ";
@@ -24,7 +24,7 @@ const MARK: &[u8] = b"sinew-file ";
 const BLOCK: u64 = 4096;
 
 /// One read at most: a resource table of the largest apps.
-const MOST: u64 = 64 << 20;
+const MAX_READ: u64 = 64 << 20;
 
 /// A file on a phone.
 pub struct PhoneFile {
@@ -88,7 +88,7 @@ pub(super) fn split(mut rest: &[u8], count: usize) -> Vec<Result<(u64, Vec<u8>),
 impl PhoneFile {
     /// Bytes that lie before the end that is held.
     async fn fetch(&self, offset: u64, length: u64) -> Result<Vec<u8>, ApkError> {
-        if length > MOST {
+        if length > MAX_READ {
             return Err(ApkError::Refused(format!("{length} bytes of it would have to be read at once")));
         }
         let (first, last) = (offset / BLOCK, (offset + length).div_ceil(BLOCK));

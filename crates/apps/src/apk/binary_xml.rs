@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use super::bytes::{place_at, u16_at, u32_at};
-use super::element::{Attribute, Element, MAX_DEPTH, Value};
+use super::element::{MAX_DEPTH, XmlAttribute, XmlElement, XmlValue};
 use super::{ApkError, MAX_MANIFEST};
 
 const XML: u16 = 0x0003;
@@ -39,7 +39,7 @@ const ATTRIBUTES: &[(u32, &str)] = &[
     (0x0101_0576, "versionCodeMajor"),
 ];
 
-pub fn parse(bytes: &[u8]) -> Result<Element, ApkError> {
+pub fn parse(bytes: &[u8]) -> Result<XmlElement, ApkError> {
     let broken = || ApkError::damaged("its binary XML breaks off");
     if u16_at(bytes, 0) != Some(XML) {
         return Err(ApkError::damaged("it is not binary XML"));
@@ -47,7 +47,7 @@ pub fn parse(bytes: &[u8]) -> Result<Element, ApkError> {
     let header = u16_at(bytes, 2).map(usize::from).filter(|header| *header >= 8).ok_or_else(broken)?;
     let size = place_at(bytes, 4).ok_or_else(broken)?;
     let mut rest = bytes.get(header..size).ok_or_else(broken)?;
-    let mut reader = Reader::default();
+    let mut reader = XmlReader::default();
     while !rest.is_empty() {
         let (chunk, behind) = split_chunk(rest).ok_or_else(broken)?;
         reader.take(chunk)?;
@@ -75,18 +75,18 @@ fn split_chunk(rest: &[u8]) -> Option<(Chunk<'_>, &[u8])> {
 }
 
 #[derive(Default)]
-struct Reader<'a> {
-    pool: Pool<'a>,
+struct XmlReader<'a> {
+    pool: StringPool<'a>,
     ids: Vec<u32>,
-    open: Vec<Element>,
-    root: Option<Element>,
+    open: Vec<XmlElement>,
+    root: Option<XmlElement>,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> XmlReader<'a> {
     fn take(&mut self, chunk: Chunk<'a>) -> Result<(), ApkError> {
         let broken = || ApkError::damaged("an element of its binary XML breaks off");
         match chunk.kind {
-            POOL if self.pool.bytes.is_empty() => self.pool = Pool::new(chunk.bytes).ok_or_else(broken)?,
+            POOL if self.pool.bytes.is_empty() => self.pool = StringPool::new(chunk.bytes).ok_or_else(broken)?,
             RESOURCE_MAP => {
                 let ids = chunk.bytes.get(chunk.header..).unwrap_or_default();
                 self.ids = ids.chunks_exact(4).filter_map(|id| u32_at(id, 0)).collect();
@@ -114,13 +114,17 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    fn element(&mut self, chunk: &Chunk<'_>) -> Result<Option<Element>, ApkError> {
+    fn element(&mut self, chunk: &Chunk<'_>) -> Result<Option<XmlElement>, ApkError> {
         let Some(body) = chunk.bytes.get(chunk.header..) else { return Ok(None) };
         let (Some(line), Some(name)) = (u32_at(chunk.bytes, 8), u32_at(body, 4)) else { return Ok(None) };
         let fields = [u16_at(body, 8), u16_at(body, 10), u16_at(body, 12)].map(|field| field.map(usize::from));
         let [Some(start), Some(size), Some(count)] = fields else { return Ok(None) };
-        let mut element =
-            Element { name: self.pool.get(name)?, attributes: Vec::with_capacity(count), children: Vec::new(), line };
+        let mut element = XmlElement {
+            name: self.pool.get(name)?,
+            attributes: Vec::with_capacity(count),
+            children: Vec::new(),
+            line,
+        };
         let Some(table) = body.get(start..).filter(|table| size >= 20 && table.len() >= size * count) else {
             return Ok((count == 0).then_some(element));
         };
@@ -131,7 +135,7 @@ impl<'a> Reader<'a> {
         Ok(Some(element))
     }
 
-    fn attribute(&mut self, row: &[u8]) -> Result<Option<Attribute>, ApkError> {
+    fn attribute(&mut self, row: &[u8]) -> Result<Option<XmlAttribute>, ApkError> {
         let fields = (u32_at(row, 0), u32_at(row, 4), u32_at(row, 8), row.get(15), u32_at(row, 16));
         let (Some(namespace), Some(name), Some(raw), Some(&kind), Some(data)) = fields else { return Ok(None) };
         let known = self.ids.get(name as usize).and_then(|id| ATTRIBUTES.iter().find(|(known, _)| known == id));
@@ -145,22 +149,22 @@ impl<'a> Reader<'a> {
         };
         let value = match kind {
             // The packager types every attribute; outside Android's namespace the words as written count.
-            _ if !android && raw != NONE && kind != 0x01 => Value::Text(self.pool.get(raw)?),
-            0x03 => Value::Text(self.pool.get(data)?),
-            0x01 | 0x07 => Value::Reference(data),
-            0x10 | 0x11 => Value::Number(data as i32),
-            0x12 => Value::Bool(data != 0),
+            _ if !android && raw != NONE && kind != 0x01 => XmlValue::Text(self.pool.get(raw)?),
+            0x03 => XmlValue::Text(self.pool.get(data)?),
+            0x01 | 0x07 => XmlValue::Reference(data),
+            0x10 | 0x11 => XmlValue::Number(data as i32),
+            0x12 => XmlValue::Bool(data != 0),
             // A value that was never given a type is the text it was written as.
-            0x00 if raw != NONE => Value::Text(self.pool.get(raw)?),
-            _ => Value::Other { kind, data },
+            0x00 if raw != NONE => XmlValue::Text(self.pool.get(raw)?),
+            _ => XmlValue::Other { kind, data },
         };
-        Ok(Some(Attribute { name, android, value }))
+        Ok(Some(XmlAttribute { name, android, value }))
     }
 }
 
 /// The strings of a file, each decoded when it is first asked for and then shared.
 #[derive(Default)]
-struct Pool<'a> {
+struct StringPool<'a> {
     bytes: &'a [u8],
     layout: PoolLayout,
     decoded: std::collections::HashMap<u32, Arc<str>>,
@@ -192,9 +196,9 @@ impl PoolLayout {
     }
 }
 
-impl<'a> Pool<'a> {
-    fn new(bytes: &'a [u8]) -> Option<Pool<'a>> {
-        Some(Pool { bytes, layout: PoolLayout::read(bytes)?, ..Pool::default() })
+impl<'a> StringPool<'a> {
+    fn new(bytes: &'a [u8]) -> Option<StringPool<'a>> {
+        Some(StringPool { bytes, layout: PoolLayout::read(bytes)?, ..StringPool::default() })
     }
 
     fn known(&mut self, name: &'static str) -> Arc<str> {

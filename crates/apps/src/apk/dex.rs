@@ -4,7 +4,7 @@
 //! holds a word does not prove that it uses it well; that it lacks one proves that it does not.
 
 use super::bytes::{place_at, u32_at};
-use super::source::Window;
+use super::source::RangeCache;
 use super::zip;
 use super::{ApkError, ReadAt};
 
@@ -15,18 +15,19 @@ const MAX_FILES: usize = 100;
 
 /// Which of the words stand in the app's code; `None` where it has no code.
 pub async fn read_code(source: &dyn ReadAt, words: &[&'static str]) -> Result<Option<Vec<&'static str>>, ApkError> {
-    let mut window = Window::new(source);
+    let mut window = RangeCache::new(source);
     let directory = zip::read_directory(&mut window).await?;
     let is_dex = |name: &[u8]| name.starts_with(b"classes") && name.ends_with(b".dex");
-    let files: Vec<&zip::Entry> =
+    let files: Vec<&zip::ZipEntry> =
         directory.entries.iter().filter(|entry| is_dex(&entry.name)).take(MAX_FILES).collect();
     if files.is_empty() {
         return Ok(None);
     }
     let mut found: Vec<&'static str> = Vec::new();
     for entry in files {
-        let bytes = zip::read_entry(&mut Window::new(source), &directory, entry, MAX_DEX).await?;
-        let strings = Strings::read(&bytes).ok_or_else(|| ApkError::damaged("a dex file has no table of strings"))?;
+        let bytes = zip::read_entry(&mut RangeCache::new(source), &directory, entry, MAX_DEX).await?;
+        let strings =
+            DexStrings::read(&bytes).ok_or_else(|| ApkError::damaged("a dex file has no table of strings"))?;
         for word in words {
             if !found.contains(word) && strings.contains(word) {
                 found.push(word);
@@ -36,18 +37,18 @@ pub async fn read_code(source: &dyn ReadAt, words: &[&'static str]) -> Result<Op
     Ok(Some(found))
 }
 
-struct Strings<'a> {
+struct DexStrings<'a> {
     bytes: &'a [u8],
     count: usize,
     table: usize,
 }
 
-impl<'a> Strings<'a> {
-    fn read(bytes: &'a [u8]) -> Option<Strings<'a>> {
+impl<'a> DexStrings<'a> {
+    fn read(bytes: &'a [u8]) -> Option<DexStrings<'a>> {
         let is_dex = bytes.starts_with(b"dex\n");
         let (count, table) = (place_at(bytes, 0x38)?, place_at(bytes, 0x3c)?);
         let end = table.checked_add(count.checked_mul(4)?)?;
-        (is_dex && end <= bytes.len()).then_some(Strings { bytes, count, table })
+        (is_dex && end <= bytes.len()).then_some(DexStrings { bytes, count, table })
     }
 
     fn contains(&self, word: &str) -> bool {
