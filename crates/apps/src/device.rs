@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use sinew_tool::{
     Admission, Attributes, BoxFuture, Call, Device, DeviceId, DeviceInfo, DeviceKey, ErrorKind, Family, FamilyName,
-    Outcome, Reach, Status, ToolError, Toolset, WordsTrust,
+    Outcome, Reach, Status, TextTrust, ToolError, Toolset,
 };
 
 use crate::app_function::AppFunctionSupport;
@@ -108,7 +108,7 @@ fn withhold(installed: &InstalledPackage, offer: &mut AppOffer) {
 }
 
 /// Anybody can write an app, and it can be reached however its phone can.
-const FAMILY: Family = Family::new(FamilyName::of("app"), WordsTrust::Quoted, Reach::SeveralGateways);
+const FAMILY: Family = Family::new(FamilyName::of("app"), TextTrust::Quoted, Reach::SeveralGateways);
 
 fn info(serial: &str, installed: &InstalledPackage, offer: &AppOffer) -> DeviceInfo {
     let worst = offer.findings.iter().max_by_key(|finding| finding.severity);

@@ -14,7 +14,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use sinew_tool::{Admit, Announce, Family, FamilyName, WordsTrust};
+use sinew_tool::{Admit, Announce, Family, FamilyName, TextTrust};
 
 pub mod bootstrap;
 pub mod broker;
@@ -45,7 +45,7 @@ pub use vision::{Backend, Pictures};
 
 /// Boards that dial in or come through a broker.
 pub(crate) fn board_family(reach: sinew_tool::Reach) -> Family {
-    Family::new(FamilyName::of("board"), WordsTrust::Attributed, reach)
+    Family::new(FamilyName::of("board"), TextTrust::Attributed, reach)
 }
 
 /// What a door for boards needs to know of the house around it.

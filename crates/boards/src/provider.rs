@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use http::Request;
 use http::header::AUTHORIZATION;
 use sinew_tool::{
-    Args, Bearer, DeviceId, DeviceInfo, DeviceKey, Family, FamilyName, Reach, Status, Tool, Value, WordsTrust, json,
+    Args, Bearer, DeviceId, DeviceInfo, DeviceKey, Family, FamilyName, Reach, Status, TextTrust, Tool, Value, json,
 };
 
 use crate::greeting::{self, Answer};
@@ -90,7 +90,7 @@ impl Claim {
 
 /// Some dial in, others are reached through a broker that other gateways may use as well.
 pub(crate) fn family() -> Family {
-    Family::new(FamilyName::of(FAMILY), WordsTrust::Attributed, Reach::SeveralGateways)
+    Family::new(FamilyName::of(FAMILY), TextTrust::Attributed, Reach::SeveralGateways)
 }
 
 pub(crate) fn is_provider(info: &DeviceInfo) -> bool {

@@ -70,7 +70,7 @@ pub fn find_running(directory: &Path) -> Option<Running> {
 
 /// The gateway on exactly this directory. One that is still starting has no doors yet.
 pub fn running(directory: &Path) -> Option<Running> {
-    let lock = sinew_gateway::running(directory)?;
+    let lock = sinew_gateway::running_gateway(directory)?;
     let doors: Doors = serde_json::from_slice(&fs::read(directory.join(DOORS)).ok()?).ok()?;
     // A file left behind by a gateway that was killed tells of other doors.
     (lock.url.as_deref() == Some(&doors.url)).then(|| Running { directory: directory.to_owned(), pid: lock.pid, doors })

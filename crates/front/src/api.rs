@@ -15,7 +15,7 @@ use sinew_api::{
     Accept, Approve, Audit, CallRequest, CreatedToken, Devices, Labels, NewToken, Rename, RequestFailure, TokenList,
     TokenRole, Tools, WaitingBoards,
 };
-use sinew_gateway::{Change, Label, Principal, Request as Call, Role, Shape};
+use sinew_gateway::{Label, Principal, Request as Call, Role, Shape, Update};
 use sinew_tool::error::{Actor, Retry};
 use sinew_tool::{ErrorKind, ToolError};
 
@@ -176,7 +176,7 @@ pub(crate) async fn events(State(hall): State<Arc<Hall>>, query: Query) -> Respo
                 return Ok(words::events(page));
             }
             let something =
-                async { while !matches!(watch.next().await, Change::Event { .. } | Change::Devices { .. }) {} };
+                async { while !matches!(watch.next().await, Update::Event { .. } | Update::Devices { .. }) {} };
             tokio::select! {
                 () = something => {}
                 () = tokio::time::sleep_until(late) => {}

@@ -5,7 +5,7 @@ use std::sync::{Arc, PoisonError};
 use rmcp::RoleServer;
 use rmcp::model::ResourceUpdatedNotificationParam;
 use rmcp::service::{Peer, SubscriptionContext, SubscriptionSink};
-use sinew_gateway::{Change, Principal, Shape};
+use sinew_gateway::{Principal, Shape, Update};
 use tokio::sync::broadcast;
 use tokio_util::sync::CancellationToken;
 
@@ -83,7 +83,7 @@ struct Watcher {
 }
 
 enum Seen {
-    Gateway(Change),
+    Gateway(Update),
     Extra(ExtraChange),
 }
 
@@ -111,15 +111,15 @@ impl Watcher {
         match seen {
             Seen::Extra(ExtraChange::Tools) => vec![News::Tools],
             Seen::Extra(ExtraChange::Prompts) => vec![News::Prompts],
-            Seen::Gateway(Change::Tools) => vec![News::Tools],
-            Seen::Gateway(Change::Devices { changed, is_list }) => {
+            Seen::Gateway(Update::Tools) => vec![News::Tools],
+            Seen::Gateway(Update::Devices { changed, is_list }) => {
                 let devices = uris.filter(|uri| {
                     resources::about(&self.hall, uri)
                         .is_some_and(|about| !about.events && changed.contains(&about.device.id))
                 });
                 is_list.then_some(News::Resources).into_iter().chain(devices.cloned().map(News::Updated)).collect()
             }
-            Seen::Gateway(Change::Event { device }) => uris
+            Seen::Gateway(Update::Event { device }) => uris
                 .filter(|uri| {
                     resources::about(&self.hall, uri).is_some_and(|about| about.events && about.device.id == device)
                 })

@@ -42,7 +42,7 @@ pub(crate) fn to_tool(
         tool.hints.open_world,
     );
     listed.annotations = (hints != ToolAnnotations::new()).then_some(hints);
-    listed.meta = tool.told_version().map(|version| meta(VERSION_KEY, json!(version.to_string())));
+    listed.meta = tool.explicit_version().map(|version| meta(VERSION_KEY, json!(version.to_string())));
     listed
 }
 

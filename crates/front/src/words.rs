@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 use sinew_api::{AuditEntry, CallResult, DeviceSummary, EventRecord, Events, ListedTool, Token, WaitingBoard};
-use sinew_gateway::{AuditRecord, DeviceView, EventPage, PublicTool, TokenView, Waiting};
+use sinew_gateway::{AuditRecord, DeviceView, EventPage, PendingBoard, PublicTool, TokenView};
 use sinew_tool::Outcome;
 
 pub(crate) fn device(view: DeviceView) -> DeviceSummary {
@@ -28,7 +28,7 @@ pub(crate) fn device(view: DeviceView) -> DeviceSummary {
     }
 }
 
-pub(crate) fn board(waiting: Waiting) -> WaitingBoard {
+pub(crate) fn board(waiting: PendingBoard) -> WaitingBoard {
     WaitingBoard {
         code: waiting.code,
         hardware_id: waiting.hardware_id,
@@ -64,8 +64,8 @@ pub(crate) fn result(outcome: Outcome) -> CallResult {
 }
 
 pub(crate) fn events(page: EventPage) -> Events {
-    let event = |event: sinew_gateway::Event| {
-        let sinew_gateway::Event { seq, at, device, topic, body } = event;
+    let event = |event: sinew_gateway::StoredEvent| {
+        let sinew_gateway::StoredEvent { seq, at, device, topic, body } = event;
         EventRecord { seq, at, device, topic, body }
     };
     Events { events: page.events.into_iter().map(event).collect(), next: page.next, dropped: page.dropped }

@@ -8,10 +8,10 @@ use sinew_tool::text::clean_line;
 use sinew_tool::{Args, ErrorKind, Hints, Outcome, Tool, ToolError};
 
 use crate::call::drop_nulls;
-use crate::check::Check;
+use crate::check::CompiledSchema;
 use crate::gateway::Gateway;
-use crate::prepare::ROOM;
-use crate::snapshot::Entry;
+use crate::prepare::SCHEMA_BUDGET;
+use crate::snapshot::DeviceEntry;
 use crate::specification;
 use crate::view::PublicTool;
 
@@ -29,7 +29,7 @@ const MAX_WORK: u64 = 5_000;
 
 pub(crate) struct BuiltIn {
     tool: Tool,
-    input: Check,
+    input: CompiledSchema,
     /// Whether it is there only where the settings say so.
     is_extra: bool,
 }
@@ -57,7 +57,7 @@ static TOOLS: LazyLock<Vec<BuiltIn>> = LazyLock::new(|| {
     let extra = specification::tools().map(|tool| (tool, true));
     let built_in = |(tool, is_extra): (Tool, bool)| {
         let tool = tool.with_hints(Hints::reading());
-        let input = Check::new(tool.input_schema.clone(), ROOM).ok()?;
+        let input = CompiledSchema::new(tool.input_schema.clone(), SCHEMA_BUDGET).ok()?;
         Some(BuiltIn { input, tool, is_extra })
     };
     usual.into_iter().chain(extra).filter_map(built_in).collect()
@@ -115,7 +115,7 @@ fn list_devices(gateway: &Gateway) -> Outcome {
     Outcome::json(json!({ "devices": devices }))
 }
 
-fn line(entry: &Arc<Entry>) -> Value {
+fn line(entry: &Arc<DeviceEntry>) -> Value {
     let (state, remedy) = entry.state();
     let mut line = json!({"id": entry.id.as_str()});
     if let Some(name) = &entry.name {

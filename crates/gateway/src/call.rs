@@ -11,12 +11,12 @@ use sinew_tool::text::clean;
 use sinew_tool::{Args, Call, Caller, Content, Device, ErrorKind, Outcome, Silent, Status, Tool, ToolError};
 use tokio::time::Instant;
 
-use crate::fan::Fan;
 use crate::gateway::Gateway;
-use crate::onward::AsCaller;
+use crate::label_call::LabelCall;
+use crate::nested::AsCaller;
 use crate::principal::{Principal, Role};
-use crate::record::{Record, weigh, weigh_value};
-use crate::route::{self, Target, Wish};
+use crate::record::{CallRecord, weigh, weigh_value};
+use crate::route::{self, RequestedTool, Target};
 use crate::snapshot::{Holder, Presence};
 use crate::view::Shape;
 
@@ -65,10 +65,10 @@ impl Gateway {
 
     /// `depth` counts the calls that this one is part of.
     pub(crate) async fn start(&self, device: Option<&str>, request: Request, depth: u8) -> Result<Outcome, ToolError> {
-        match Fan::find(&self.snapshot(), device, &request) {
+        match LabelCall::find(&self.snapshot(), device, &request) {
             None => self.call_one(device, request, depth).await,
             // Boxed, because every other call would carry its size along.
-            Some(fan) => Box::pin(self.fan_out(fan, request, depth)).await,
+            Some(label_call) => Box::pin(self.call_label(label_call, request, depth)).await,
         }
     }
 
@@ -78,7 +78,7 @@ impl Gateway {
         request: Request,
         depth: u8,
     ) -> Result<Outcome, ToolError> {
-        let mut record = Record::open(self.store(), &request.who, request.door, &request.name, &request.args);
+        let mut record = CallRecord::open(self.store(), &request.who, request.door, &request.name, &request.args);
         let result = self.conduct(&mut record, device, request, depth).await;
         record.close(result).await
     }
@@ -86,7 +86,7 @@ impl Gateway {
     /// Find, check, decide, queue, send.
     async fn conduct(
         &self,
-        record: &mut Record,
+        record: &mut CallRecord,
         device: Option<&str>,
         request: Request,
         depth: u8,
@@ -98,13 +98,14 @@ impl Gateway {
         }
         // What cannot be recorded is not done.
         self.store().health.check()?;
-        let wish = match device {
-            Some(device) => Wish::On { device, tool: &name },
-            None => Wish::Public { name: &name, shape },
+        let requested = match device {
+            Some(device) => RequestedTool::On { device, tool: &name },
+            None => RequestedTool::Public { name: &name, shape },
         };
         let snapshot = self.snapshot();
         let holder =
-            match route::find(&snapshot, wish, &mut args, self.sees_user_tools(&who), self.settings().spec_tools)? {
+            match route::find(&snapshot, requested, &mut args, self.sees_user_tools(&who), self.settings().spec_tools)?
+            {
                 Target::BuiltIn(built_in) => return built_in.run(self, args).await,
                 Target::Device(holder) => holder,
             };
@@ -120,8 +121,8 @@ impl Gateway {
 
         let from = who.name.clone();
         let left = ends.saturating_duration_since(Instant::now());
-        let onward = Arc::new(AsCaller { gateway: self.clone(), who, door, caller: caller.clone(), ends, depth });
-        let call = Call { tool: holder.offered.tool.name.clone(), args, budget: left, from, caller, onward };
+        let nested = Arc::new(AsCaller { gateway: self.clone(), who, door, caller: caller.clone(), ends, depth });
+        let call = Call { tool: holder.offered.tool.name.clone(), args, budget: left, from, caller, nested };
         record.note_sent();
         let answer = async { self.judge(holder, send(device.as_ref(), call).await.map_err(tidy)?).await };
         let answer = tokio::time::timeout_at(ends + SLACK, answer).await;

@@ -6,24 +6,24 @@ use sinew_tool::text::clean_line;
 use sinew_tool::{ErrorKind, Schema, ToolError};
 
 /// A compiled schema. Shared by all tools with the same schema.
-pub(crate) struct Check {
+pub(crate) struct CompiledSchema {
     schema: Schema,
     /// Why the schema does not compile, where it does not; then everything fits.
     validator: Result<Validator, String>,
 }
 
 /// `Err` where finding out takes more work than the meter allows.
-pub(crate) type Verdict<E> = Result<Result<(), E>, Exhausted>;
+pub(crate) type CheckResult<E> = Result<Result<(), E>, Exhausted>;
 
-impl Check {
+impl CompiledSchema {
     /// Compiles a schema. The error says that it needs more than `room`, or that checking it would never end.
-    pub(crate) fn new(schema: Schema, room: Cost) -> Result<Check, Invalid> {
+    pub(crate) fn new(schema: Schema, room: Cost) -> Result<CompiledSchema, Invalid> {
         let validator = match Validator::compile(&schema, room) {
             Ok(validator) => Ok(validator),
             Err(wrong @ Invalid::Wrong { .. }) => Err(clean_line(&wrong.to_string(), 200)),
             Err(invalid) => return Err(invalid),
         };
-        Ok(Check { schema, validator })
+        Ok(CompiledSchema { schema, validator })
     }
 
     /// Why the schema cannot be used for checking.
@@ -45,7 +45,7 @@ impl Check {
     }
 
     /// Checks the arguments of a call.
-    pub(crate) fn arguments(&self, tool: &str, args: &Value, meter: &mut Meter) -> Verdict<ToolError> {
+    pub(crate) fn arguments(&self, tool: &str, args: &Value, meter: &mut Meter) -> CheckResult<ToolError> {
         self.first_failure(args, meter, |failure| {
             let (parameter, issue) = explain(&self.schema, tool, failure);
             let subject = match parameter.as_str() {
@@ -58,14 +58,19 @@ impl Check {
     }
 
     /// Checks an answer; the fault in one sentence.
-    pub(crate) fn answer(&self, tool: &str, answer: &Value, meter: &mut Meter) -> Verdict<String> {
+    pub(crate) fn answer(&self, tool: &str, answer: &Value, meter: &mut Meter) -> CheckResult<String> {
         self.first_failure(answer, meter, |failure| {
             let (path, issue) = explain(&self.schema, tool, failure);
             if path.is_empty() { format!("it {issue}") } else { format!("`{path}` {issue}") }
         })
     }
 
-    fn first_failure<E>(&self, value: &Value, meter: &mut Meter, tell: impl FnOnce(&Failure<'_>) -> E) -> Verdict<E> {
+    fn first_failure<E>(
+        &self,
+        value: &Value,
+        meter: &mut Meter,
+        tell: impl FnOnce(&Failure<'_>) -> E,
+    ) -> CheckResult<E> {
         let Ok(validator) = &self.validator else { return Ok(Ok(())) };
         match validator.check(value, meter) {
             Ok(()) => Ok(Ok(())),
@@ -237,10 +242,10 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::prepare::ROOM;
+    use crate::prepare::SCHEMA_BUDGET;
 
-    fn compiled(schema: Value) -> Check {
-        Check::new(Arc::new(schema), ROOM).unwrap()
+    fn compiled(schema: Value) -> CompiledSchema {
+        CompiledSchema::new(Arc::new(schema), SCHEMA_BUDGET).unwrap()
     }
 
     fn check(schema: Value, args: Value) -> Result<(), ToolError> {

@@ -10,35 +10,35 @@ use serde_json::{Value, json};
 use sinew_tool::{Digest, Tool};
 
 use crate::builtin;
-use crate::fan;
+use crate::label_call;
 use crate::names;
 use crate::offer::{Offer, Offered};
 use crate::schema;
-use crate::snapshot::{Group, Snapshot};
+use crate::snapshot::{OfferGroup, Snapshot};
 use crate::view::{PublicTool, ToolList};
 
-/// The folded form; shared by snapshots while the same offers are listed in the same order.
+/// The folded form; listed by snapshots while the same offers are listed in the same order.
 pub(crate) struct Fold {
-    offers: Vec<Shared>,
+    offers: Vec<ListedOffer>,
     by_public: BTreeMap<Arc<str>, Vec<Variant>>,
     /// Without and with the tools meant for people.
     lists: [OnceLock<Arc<ToolList>>; 2],
 }
 
 /// What devices offer that have the same tools.
-struct Shared {
+struct ListedOffer {
     offer: Arc<Offer>,
     /// Whether any of the devices is listed, and whether any has a label.
     is_listed: bool,
     is_labelled: bool,
 }
 
-impl Shared {
-    fn of(group: &Group) -> Shared {
-        Shared { offer: group.offer.clone(), is_listed: !group.listed.is_empty(), is_labelled: group.labelled }
+impl ListedOffer {
+    fn of(group: &OfferGroup) -> ListedOffer {
+        ListedOffer { offer: group.offer.clone(), is_listed: !group.listed.is_empty(), is_labelled: group.labelled }
     }
 
-    fn is_of(&self, group: &Group) -> bool {
+    fn is_of(&self, group: &OfferGroup) -> bool {
         Arc::ptr_eq(&self.offer, &group.offer)
             && self.is_listed != group.listed.is_empty()
             && self.is_labelled == group.labelled
@@ -53,19 +53,19 @@ pub(crate) struct Variant {
 }
 
 impl Fold {
-    pub(crate) fn new(groups: &[Group]) -> Fold {
-        let offers: Vec<Shared> = groups.iter().map(Shared::of).collect();
+    pub(crate) fn new(groups: &[OfferGroup]) -> Fold {
+        let offers: Vec<ListedOffer> = groups.iter().map(ListedOffer::of).collect();
         let mut by_public: BTreeMap<Arc<str>, Vec<Variant>> = BTreeMap::new();
-        for (group, shared) in offers.iter().enumerate() {
-            for (tool, offered) in shared.offer.tools.iter().enumerate() {
+        for (group, listed) in offers.iter().enumerate() {
+            for (tool, offered) in listed.offer.tools.iter().enumerate() {
                 by_public.entry(offered.public.clone()).or_default().push(Variant { group, tool });
             }
         }
         Fold { offers, by_public, lists: Default::default() }
     }
 
-    pub(crate) fn is_of(&self, groups: &[Group]) -> bool {
-        self.offers.len() == groups.len() && self.offers.iter().zip(groups).all(|(shared, group)| shared.is_of(group))
+    pub(crate) fn is_of(&self, groups: &[OfferGroup]) -> bool {
+        self.offers.len() == groups.len() && self.offers.iter().zip(groups).all(|(listed, group)| listed.is_of(group))
     }
 
     pub(crate) fn variants(&self, public: &str) -> &[Variant] {
@@ -78,7 +78,7 @@ impl Fold {
             // Where descriptions differ, the first device's wins: groups are in the order of ids.
             let first = |variants: &Vec<Variant>| {
                 let shown = variants.iter().find_map(|variant| {
-                    let Shared { offer, is_listed, .. } = &self.offers[variant.group];
+                    let ListedOffer { offer, is_listed, .. } = &self.offers[variant.group];
                     Some(&offer.tools[variant.tool]).filter(|offered| *is_listed && offered.is_seen(sees_user_tools))
                 })?;
                 let is_labelled = variants.iter().any(|variant| self.offers[variant.group].is_labelled);
@@ -97,7 +97,7 @@ impl Fold {
 fn folded(offered: &Offered, is_labelled: bool) -> PublicTool {
     let mut output_schema = offered.tool.output_schema.clone();
     if is_labelled {
-        output_schema = output_schema.as_ref().map(fan::output_schema);
+        output_schema = output_schema.as_ref().map(label_call::output_schema);
     }
     let input_schema = Arc::new(schema::with_selector(&offered.tool.input_schema, &offered.selector));
     PublicTool {

@@ -6,17 +6,17 @@ use sinew_tool::text::clean_line;
 use sinew_tool::{Announce, DeviceEvent, DeviceId, Digest, ErrorKind, Picture, ToolError, Value, json};
 use tokio::sync::broadcast;
 
+use crate::approvals::ApprovalQueue;
 use crate::directory;
 use crate::identity::unknown_device;
 use crate::instructions::instructions;
 use crate::labels::Label;
-use crate::lobby::Lobby;
-use crate::lock::Lock;
 use crate::pins::Pins;
 use crate::principal::{Principal, Role};
 use crate::registry::{Agreement, Registry};
 use crate::settings::{MAX_DEVICE_EVENTS, OpenError, Settings};
 use crate::snapshot::{Holder, Presence, Snapshot};
+use crate::state_guard::StateGuard;
 use crate::store::{Cursor, Store};
 use crate::tokens::{self, Tokens};
 use crate::validation::Validation;
@@ -42,11 +42,11 @@ struct Inner {
     registry: Arc<Registry>,
     validation: Validation,
     tokens: Tokens,
-    lobby: Lobby,
+    approvals: ApprovalQueue,
     events: broadcast::Sender<DeviceId>,
     store: Arc<Store>,
     /// Let go of last, when the store is on disk.
-    lock: Mutex<Option<Lock>>,
+    lock: Mutex<Option<StateGuard>>,
 }
 
 impl Gateway {
@@ -56,12 +56,12 @@ impl Gateway {
         let lock = match dir {
             Some(dir) => {
                 directory::make_private(dir)?;
-                Some(Lock::take(dir, settings.url.as_deref())?)
+                Some(StateGuard::take(dir, settings.url.as_deref())?)
             }
             None => None,
         };
         let own = tokens::own(settings.token.as_deref(), dir)?;
-        let lobby = Lobby::new(tokens::secret(dir, "bootstrap-key")?);
+        let approvals = ApprovalQueue::new(tokens::secret(dir, "bootstrap-key")?);
         let events = broadcast::Sender::new(TOLD_EVENTS);
         let pins = settings.lock.clone().or_else(|| dir.map(|dir| dir.join("sinew.lock")));
         let pins = Pins::open(pins)?;
@@ -78,7 +78,7 @@ impl Gateway {
                 registry,
                 validation: Validation::new(),
                 tokens,
-                lobby,
+                approvals,
                 events,
                 store,
                 lock: Mutex::new(lock),
@@ -218,7 +218,7 @@ impl Gateway {
         self.watch_as(&Principal::new("watch", Role::Admin), Shape::Folded)
     }
 
-    /// Like [`Gateway::watch`], where [`Change::Tools`](crate::Change::Tools) speaks of exactly the
+    /// Like [`Gateway::watch`], where [`Update::Tools`](crate::Update::Tools) speaks of exactly the
     /// list this caller sees.
     pub fn watch_as(&self, who: &Principal, shape: Shape) -> Watch {
         let versions = self.inner.registry.subscribe();
@@ -252,7 +252,7 @@ impl Gateway {
     /// Writes the address into the lock file, once it is known.
     pub fn set_url(&self, url: &str) {
         if let Some(lock) = self.lock().as_mut()
-            && let Err(error) = lock.tell(Some(url))
+            && let Err(error) = lock.write_owner(Some(url))
         {
             tracing::warn!(%error, "the address could not be written into the lock file");
         }
@@ -265,8 +265,8 @@ impl Gateway {
         drop(self.lock().take());
     }
 
-    pub(crate) fn lobby(&self) -> &Lobby {
-        &self.inner.lobby
+    pub(crate) fn approvals(&self) -> &ApprovalQueue {
+        &self.inner.approvals
     }
 
     pub(crate) fn validation(&self) -> &Validation {
@@ -291,7 +291,7 @@ impl Gateway {
         self.inner.settings.user_tools || who.role == Role::Admin
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Option<Lock>> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, Option<StateGuard>> {
         self.inner.lock.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -6,7 +6,7 @@ use serde_json::json;
 use sinew_tool::{DeviceId, DeviceInfo, Digest, ErrorKind, ToolError};
 use unicode_general_category::{GeneralCategory as Category, get_general_category as category};
 
-use crate::snapshot::Entry;
+use crate::snapshot::DeviceEntry;
 
 /// Long enough for "the lamp above the workbench", short enough for a table.
 const MAX_NAME: usize = 40;
@@ -54,7 +54,7 @@ pub(crate) fn name_taken(name: &str, holder: &DeviceId) -> ToolError {
     .with_details(json!({"parameter_name": "name", "issue": issue}))
 }
 
-pub(crate) fn unknown_device<'a>(text: &str, known: impl Iterator<Item = &'a Arc<Entry>>) -> ToolError {
+pub(crate) fn unknown_device<'a>(text: &str, known: impl Iterator<Item = &'a Arc<DeviceEntry>>) -> ToolError {
     let text = sinew_tool::text::clean_line(text, 64);
     let mut known = known.map(|entry| entry.title());
     let shown: Vec<String> = known.by_ref().take(10).collect();
@@ -71,7 +71,7 @@ pub(crate) fn unknown_device<'a>(text: &str, known: impl Iterator<Item = &'a Arc
 mod tests {
     use std::collections::HashSet;
 
-    use sinew_tool::{Admission, DeviceKey, Family, FamilyName, Reach, Status, WordsTrust};
+    use sinew_tool::{Admission, DeviceKey, Family, FamilyName, Reach, Status, TextTrust};
 
     use super::*;
 
@@ -79,7 +79,7 @@ mod tests {
         DeviceInfo {
             key: DeviceKey(key.to_owned()),
             suggested_id: suggested_id.to_owned(),
-            family: Family::new(FamilyName::of("board"), WordsTrust::Attributed, Reach::OneLink),
+            family: Family::new(FamilyName::of("board"), TextTrust::Attributed, Reach::OneLink),
             admission: Admission::Local,
             name: String::new(),
             version: String::new(),

@@ -3,10 +3,10 @@
 
 use std::collections::BTreeMap;
 
-use sinew_tool::WordsTrust;
+use sinew_tool::TextTrust;
 use sinew_tool::text::clean_line;
 
-use crate::snapshot::{Entry, Presence, Snapshot};
+use crate::snapshot::{DeviceEntry, Presence, Snapshot};
 
 const OURS: &str = "Tools here act on physical devices. Where several devices have a tool, name one in `device` (`on_device` where `device` means something else); list_devices shows ids, names and states. Devices come and go: an error of type DeviceAway can be tried again later. After Timeout or DeviceLost look at the device's state first, the action may have happened.";
 
@@ -23,7 +23,7 @@ const MAX_QUOTATIONS: usize = 2_000;
 pub(crate) fn instructions(snapshot: &Snapshot) -> String {
     let mut text = OURS.to_owned();
     let here = || snapshot.devices.iter().filter(|entry| matches!(entry.presence, Presence::Here(_)));
-    let (quoted, others): (Vec<_>, Vec<_>) = here().partition(|entry| entry.info.family.words == WordsTrust::Quoted);
+    let (quoted, others): (Vec<_>, Vec<_>) = here().partition(|entry| entry.info.family.words == TextTrust::Quoted);
     if snapshot.devices.iter().any(|entry| !entry.labels.is_empty()) {
         text.push_str(LABELS);
     }
@@ -42,7 +42,7 @@ pub(crate) fn instructions(snapshot: &Snapshot) -> String {
 }
 
 /// What anybody may have written is advertising, and marked so.
-fn quotations<'a>(entries: impl Iterator<Item = &'a Entry>) -> String {
+fn quotations<'a>(entries: impl Iterator<Item = &'a DeviceEntry>) -> String {
     let lines: Vec<String> = entries
         .filter_map(|entry| Some((entry, entry.instructions()?)))
         .map(|(entry, words)| format!("\n- {}: \"{}\"", entry.id, clean_line(&words, MAX_QUOTATION).replace('"', "'")))

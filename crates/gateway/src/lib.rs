@@ -9,22 +9,21 @@
 //! `route`, `validation` and `record`; `store` remembers; boards that nobody knows wait in the
 //! `lobby`.
 
+mod approvals;
 mod bounds;
 mod builtin;
 mod call;
 mod check;
 mod directory;
-mod fan;
 mod fold;
 mod gateway;
 mod identity;
 mod instructions;
+mod label_call;
 mod labels;
-mod lobby;
-mod lock;
 mod names;
+mod nested;
 mod offer;
-mod onward;
 mod pins;
 mod prepare;
 mod principal;
@@ -35,20 +34,21 @@ mod schema;
 mod settings;
 mod snapshot;
 mod specification;
+mod state_guard;
 mod store;
 mod tokens;
 mod validation;
 mod view;
 mod watch;
 
+pub use approvals::PendingBoard;
 pub use call::Request;
 pub use gateway::Gateway;
 pub use labels::Label;
-pub use lobby::Waiting;
-pub use lock::{Running, running};
 pub use principal::{Principal, Role};
 pub use settings::{MAX_DEVICE_EVENTS, OpenError, Settings};
 pub use snapshot::Snapshot;
+pub use state_guard::{RunningGateway, running_gateway};
 pub use tokens::{TokenView, Tokens};
-pub use view::{AuditFilter, AuditRecord, DeviceView, Event, EventPage, PublicTool, Shape, ToolList};
-pub use watch::{Change, Watch};
+pub use view::{AuditFilter, AuditRecord, DeviceView, EventPage, PublicTool, Shape, StoredEvent, ToolList};
+pub use watch::{Update, Watch};

@@ -46,9 +46,9 @@ pub(crate) enum NameChange {
 
 pub(crate) struct NameBook {
     /// Names of the folded form, by tool name and input-schema digest.
-    folded: Book,
+    folded: NameTable,
     /// The tool's part of unfolded names, by tool name alone: the device's part tells schemas apart.
-    words: Book,
+    words: NameTable,
     /// How many names count for each device.
     owned: HashMap<DeviceKey, usize>,
     /// Names that one device may own by minting, and names of each kind in all.
@@ -57,7 +57,7 @@ pub(crate) struct NameBook {
 }
 
 #[derive(Default)]
-struct Book {
+struct NameTable {
     minted: HashMap<(String, String), Slot>,
     taken: HashSet<Arc<str>>,
 }
@@ -69,7 +69,7 @@ struct Slot {
 }
 
 /// A public name, and whether it is a computed one.
-pub(crate) struct Named {
+pub(crate) struct PublicName {
     pub name: Arc<str>,
     pub is_computed: bool,
 }
@@ -77,7 +77,7 @@ pub(crate) struct Named {
 impl NameBook {
     /// A book that never mints the reserved names, with what was minted before.
     pub(crate) fn new(reserved: &[&str], quota: usize, minted: impl IntoIterator<Item = Minted>) -> NameBook {
-        let (folded, words, owned) = (Book::default(), Book::default(), HashMap::new());
+        let (folded, words, owned) = (NameTable::default(), NameTable::default(), HashMap::new());
         let mut book = NameBook { folded, words, owned, quota, capacity: MAX_NAMES };
         book.folded.taken.extend(reserved.iter().map(|name| Arc::from(*name)));
         for Minted { tool, digest, name, owner, resting } in minted {
@@ -98,12 +98,12 @@ impl NameBook {
         tool: &str,
         input: Digest,
         changes: &mut Vec<NameChange>,
-    ) -> Named {
+    ) -> PublicName {
         self.find_or_mint(owner, (tool.to_owned(), input.hex()), input, changes)
     }
 
     /// The tool's part of its unfolded name.
-    pub(crate) fn word(&mut self, owner: &DeviceKey, tool: &str, changes: &mut Vec<NameChange>) -> Named {
+    pub(crate) fn word(&mut self, owner: &DeviceKey, tool: &str, changes: &mut Vec<NameChange>) -> PublicName {
         self.find_or_mint(owner, (tool.to_owned(), String::new()), Digest::of(&json!(tool)), changes)
     }
 
@@ -113,7 +113,7 @@ impl NameBook {
         key: (String, String),
         digest: Digest,
         changes: &mut Vec<NameChange>,
-    ) -> Named {
+    ) -> PublicName {
         let owned = self.owned_by(owner);
         let book = if key.1.is_empty() { &mut self.words } else { &mut self.folded };
         if let Some(slot) = book.minted.get_mut(&key) {
@@ -122,14 +122,14 @@ impl NameBook {
                 (slot.owner, slot.resting) = (Some(owner.clone()), None);
                 changes.push(NameChange::Keep(slot.to_minted(&key)));
             }
-            return Named { name: slot.name.clone(), is_computed: false };
+            return PublicName { name: slot.name.clone(), is_computed: false };
         }
         // Tools whose different names become one when made plain may share a schema too, hence the
         // digest over both.
         let both = Digest::of(&json!([key.0, key.1]));
         let plain = plain(&key.0);
         if owned >= self.quota || book.minted.len() >= self.capacity {
-            return Named { name: with_suffix(&plain, &both.short(COMPUTED)).into(), is_computed: true };
+            return PublicName { name: with_suffix(&plain, &both.short(COMPUTED)).into(), is_computed: true };
         }
         let suffixes = [digest.short(6), both.short(8), both.short(16), both.short(COMPUTED)];
         let mut candidates =
@@ -143,7 +143,7 @@ impl NameBook {
         book.taken.insert(name.clone());
         changes.push(NameChange::Keep(slot.to_minted(&key)));
         book.minted.insert(key, slot);
-        Named { name, is_computed: false }
+        PublicName { name, is_computed: false }
     }
 
     pub(crate) fn owned_by(&self, device: &DeviceKey) -> usize {

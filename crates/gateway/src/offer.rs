@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use sinew_tool::{Audience, DeviceKey, Digest, Tool, Toolset};
 
 use crate::names::{NameBook, NameChange};
-use crate::prepare::{Prepared, Ready, forget_the_dead};
+use crate::prepare::{PreparedTool, PreparedToolset, forget_the_dead};
 
 /// Warnings kept of one toolset; the rest would say the same.
 const MAX_WARNINGS: usize = 20;
@@ -18,7 +18,7 @@ const MAX_WARNINGS: usize = 20;
 /// A toolset, ready to be listed and called.
 pub(crate) struct Offer {
     /// All tools of the device, also those that are not offered.
-    pub prepared: Arc<Prepared>,
+    pub prepared: Arc<PreparedToolset>,
     /// Equal digests, equal offers.
     pub digest: Digest,
     pub tools: Vec<Offered>,
@@ -32,13 +32,13 @@ pub(crate) struct Offered {
     pub public: Arc<str>,
     /// The tool's part of the name in the unfolded form.
     pub word: Arc<str>,
-    pub ready: Arc<Ready>,
+    pub ready: Arc<PreparedTool>,
 }
 
 impl Deref for Offered {
-    type Target = Ready;
+    type Target = PreparedTool;
 
-    fn deref(&self) -> &Ready {
+    fn deref(&self) -> &PreparedTool {
         &self.ready
     }
 }
@@ -63,7 +63,7 @@ impl Offer {
 
 /// What admission brought, besides the offer itself.
 #[derive(Default)]
-pub(crate) struct News {
+pub(crate) struct OfferNotes {
     /// The toolset was not known before.
     pub is_new: bool,
     pub names: Vec<NameChange>,
@@ -85,9 +85,9 @@ impl Offers {
     pub(crate) fn admit(
         &mut self,
         owner: &DeviceKey,
-        prepared: &Arc<Prepared>,
+        prepared: &Arc<PreparedToolset>,
         is_out: impl Fn(&str) -> bool,
-    ) -> (Arc<Offer>, News) {
+    ) -> (Arc<Offer>, OfferNotes) {
         let out: Vec<&str> =
             prepared.ready.iter().map(|ready| ready.tool.name.as_str()).filter(|name| is_out(name)).collect();
         let digest = match out.as_slice() {
@@ -95,14 +95,14 @@ impl Offers {
             out => Digest::of(&json!([prepared.toolset.digest().hex(), out])),
         };
         if let Some(offer) = self.known.get(&digest).and_then(Weak::upgrade) {
-            return (offer, News::default());
+            return (offer, OfferNotes::default());
         }
-        let mut news = News { is_new: true, warnings: prepared.warnings.clone(), ..News::default() };
+        let mut notes = OfferNotes { is_new: true, warnings: prepared.warnings.clone(), ..OfferNotes::default() };
         let mut tools = Vec::with_capacity(prepared.ready.len());
         let mut long_names = 0;
         for ready in prepared.ready.iter().filter(|ready| !out.contains(&ready.tool.name.as_str())) {
-            let public = self.names.public(owner, &ready.tool.name, ready.digest, &mut news.names);
-            let word = self.names.word(owner, &ready.tool.name, &mut news.names);
+            let public = self.names.public(owner, &ready.tool.name, ready.digest, &mut notes.names);
+            let word = self.names.word(owner, &ready.tool.name, &mut notes.names);
             long_names += usize::from(public.is_computed || word.is_computed);
             tools.push(Offered { public: public.name, word: word.name, ready: ready.clone() });
         }
@@ -112,14 +112,14 @@ impl Offers {
                 "{long_names} tools have long public names: it has had {owned} different tools, which is its quota of \
                  names, or all names are in use; `sinew devices forget` gives the names of a device back"
             );
-            news.warnings.insert(0, text);
+            notes.warnings.insert(0, text);
         }
-        news.warnings.truncate(MAX_WARNINGS);
-        let warnings = news.warnings.clone();
+        notes.warnings.truncate(MAX_WARNINGS);
+        let warnings = notes.warnings.clone();
         let offer = Arc::new(Offer { prepared: prepared.clone(), digest, tools, warnings });
         forget_the_dead(&mut self.known);
         self.known.insert(digest, Arc::downgrade(&offer));
-        (offer, news)
+        (offer, notes)
     }
 
     /// Forgets an offer that no device has any more, so that whoever brings it next owns its names.

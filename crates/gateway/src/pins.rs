@@ -32,12 +32,12 @@ pub(crate) struct Pins {
 
 /// The tools of a device that are held back.
 #[derive(Debug)]
-pub(crate) struct Held {
+pub(crate) struct HeldTools {
     /// Why, for each.
     pub verdicts: Vec<Verdict>,
 }
 
-impl Held {
+impl HeldTools {
     pub(crate) fn holds(&self, tool: &str) -> bool {
         self.verdicts.iter().any(|verdict| verdict.tool == tool)
     }
@@ -122,7 +122,7 @@ impl Pins {
 
     /// Judges the tools a device brings, and takes over what it may change. Says what is held back, and
     /// whether the lock is another now.
-    pub(crate) fn judge(&mut self, info: &DeviceInfo, tools: &Arc<Toolset>) -> (Option<Held>, bool) {
+    pub(crate) fn judge(&mut self, info: &DeviceInfo, tools: &Arc<Toolset>) -> (Option<HeldTools>, bool) {
         // A device that has none at the moment, such as a locked phone, has not dropped them.
         if tools.is_empty() || !self.is_pinned(&info.key) {
             return (None, false);
@@ -140,7 +140,7 @@ impl Pins {
         }
         let verdicts: Vec<Verdict> =
             verdicts.into_iter().filter(|verdict| verdict.decision == Decision::Quarantined).collect();
-        let held = (!verdicts.is_empty()).then_some(Held { verdicts });
+        let held = (!verdicts.is_empty()).then_some(HeldTools { verdicts });
         (held, has_changed)
     }
 
@@ -166,16 +166,16 @@ fn read(file: &Path) -> Result<Lock, OpenError> {
 }
 
 /// What happened to a device's tools, to be told outside the registry's lock: comparing takes a while.
-pub(crate) struct Turn {
+pub(crate) struct ToolsetChange {
     pub id: DeviceId,
     pub before: Arc<Toolset>,
     pub after: Arc<Toolset>,
     /// What was held back until now, and what is from here on.
-    pub was_held: Option<Arc<Held>>,
-    pub held: Option<Arc<Held>>,
+    pub was_held: Option<Arc<HeldTools>>,
+    pub held: Option<Arc<HeldTools>>,
 }
 
-impl Turn {
+impl ToolsetChange {
     /// The event, where anything changed. The words of tools that are held back are not in it: a model
     /// may read events.
     pub(crate) fn notice(&self) -> Option<Notice> {
@@ -184,8 +184,8 @@ impl Turn {
             true => Vec::new(),
             false => diff(&list(&self.before), &list(&self.after)).changes,
         };
-        let is_held = |held: &Option<Arc<Held>>, tool: &str| held.as_ref().is_some_and(|held| held.holds(tool));
-        let verdicts = |held: &'_ Option<Arc<Held>>| held.iter().flat_map(|held| held.verdicts.clone()).collect();
+        let is_held = |held: &Option<Arc<HeldTools>>, tool: &str| held.as_ref().is_some_and(|held| held.holds(tool));
+        let verdicts = |held: &'_ Option<Arc<HeldTools>>| held.iter().flat_map(|held| held.verdicts.clone()).collect();
         let (mut caught, mut released): (Vec<Verdict>, Vec<Verdict>) = (verdicts(&self.held), verdicts(&self.was_held));
         caught.retain(|verdict| !is_held(&self.was_held, &verdict.tool));
         released.retain(|verdict| !is_held(&self.held, &verdict.tool) && self.after.find(&verdict.tool).is_some());

@@ -1,7 +1,7 @@
 //! What a device offers, checked and compiled, before it is named.
 //!
 //! This runs outside the registry's lock and takes time in proportion to the text; the automata of patterns
-//! are made when they are first used. All schemas of a device share one [`ROOM`]: a tool that does not fit
+//! are made when they are first used. All schemas of a device share one [`SCHEMA_BUDGET`]: a tool that does not fit
 //! into what is left is withdrawn, and the others stay.
 
 use std::collections::{BTreeMap, HashMap};
@@ -13,7 +13,7 @@ use sinew_tool::text::{clean, clean_line};
 use sinew_tool::{Digest, Tool, Toolset};
 
 use crate::bounds;
-use crate::check::Check;
+use crate::check::CompiledSchema;
 use crate::schema;
 
 /// Tools of one device. Phones have 29; a device with more than this is not a device.
@@ -24,17 +24,17 @@ const MAX_DESCRIPTION: usize = 8_192;
 
 /// All schemas of one device together: about 2 MB compiled. The largest toolsets known have 1,500 schemas
 /// and a dozen patterns.
-pub(crate) const ROOM: Cost =
+pub(crate) const SCHEMA_BUDGET: Cost =
     Cost { schemas: 10_000, patterns: 256, pattern_bytes: 32 << 10, pattern_states: 32 << 10, properties: 64 };
 /// The text of all schemas of one device.
 const MAX_SCHEMAS: usize = 1 << 20;
 
 /// All tools of a device.
-pub(crate) struct Prepared {
+pub(crate) struct PreparedToolset {
     /// As the device gave it.
     pub toolset: Arc<Toolset>,
     /// The tools that can be offered, in the device's order.
-    pub ready: Vec<Arc<Ready>>,
+    pub ready: Vec<Arc<PreparedTool>>,
     /// Why the others cannot, by name.
     pub withdrawn: Arc<Withdrawn>,
     pub warnings: Vec<String>,
@@ -44,43 +44,43 @@ pub(crate) struct Prepared {
 pub(crate) type Withdrawn = BTreeMap<String, String>;
 
 /// A tool that can be listed and called.
-pub(crate) struct Ready {
+pub(crate) struct PreparedTool {
     /// The tool under its own name, with corrected schemas.
     pub tool: Tool,
     /// The digest of the input schema as the device gave it.
     pub digest: Digest,
     /// The argument that selects the device in the folded form.
     pub selector: String,
-    pub input: Arc<Check>,
-    pub output: Option<Arc<Check>>,
+    pub input: Arc<CompiledSchema>,
+    pub output: Option<Arc<CompiledSchema>>,
 }
 
 /// What was prepared and is still in use, so that equal devices and equal schemas share it.
 #[derive(Default)]
-pub(crate) struct Workshop {
-    toolsets: Mutex<HashMap<Digest, Weak<Prepared>>>,
-    checks: Mutex<HashMap<Digest, Weak<Check>>>,
+pub(crate) struct ToolPreparer {
+    toolsets: Mutex<HashMap<Digest, Weak<PreparedToolset>>>,
+    checks: Mutex<HashMap<Digest, Weak<CompiledSchema>>>,
 }
 
 /// What one device may still take.
-struct Room {
+struct SchemaBudget {
     cost: Cost,
     bytes: usize,
 }
 
-impl Workshop {
-    pub(crate) fn prepare(&self, toolset: &Arc<Toolset>) -> Arc<Prepared> {
+impl ToolPreparer {
+    pub(crate) fn prepare(&self, toolset: &Arc<Toolset>) -> Arc<PreparedToolset> {
         if let Some(prepared) = lock(&self.toolsets).get(&toolset.digest()).and_then(Weak::upgrade) {
             return prepared;
         }
-        let mut room = Room { cost: ROOM, bytes: MAX_SCHEMAS };
+        let mut budget = SchemaBudget { cost: SCHEMA_BUDGET, bytes: MAX_SCHEMAS };
         let (mut ready, mut withdrawn, mut warnings) = (Vec::new(), Withdrawn::new(), Vec::new());
         if toolset.len() > MAX_TOOLS {
             warnings.push(format!("it has {} tools; only the first {MAX_TOOLS} are offered", toolset.len()));
         }
         for tool in toolset.iter().take(MAX_TOOLS) {
             let mut faults = Vec::new();
-            match self.ready(tool, &mut room, &mut faults) {
+            match self.ready(tool, &mut budget, &mut faults) {
                 Ok(tool) => ready.push(Arc::new(tool)),
                 Err(why) => {
                     faults.push(format!("it is not offered: {why}"));
@@ -91,7 +91,7 @@ impl Workshop {
             warnings.extend(faults.into_iter().map(|fault| format!("tool `{name}`: {fault}")));
         }
         let withdrawn = Arc::new(withdrawn);
-        let prepared = Arc::new(Prepared { toolset: toolset.clone(), ready, withdrawn, warnings });
+        let prepared = Arc::new(PreparedToolset { toolset: toolset.clone(), ready, withdrawn, warnings });
         let mut toolsets = lock(&self.toolsets);
         forget_the_dead(&mut toolsets);
         toolsets.insert(toolset.digest(), Arc::downgrade(&prepared));
@@ -99,25 +99,30 @@ impl Workshop {
     }
 
     /// The error is why the tool cannot be offered.
-    fn ready(&self, tool: &Tool, room: &mut Room, warnings: &mut Vec<String>) -> Result<Ready, String> {
+    fn ready(
+        &self,
+        tool: &Tool,
+        budget: &mut SchemaBudget,
+        warnings: &mut Vec<String>,
+    ) -> Result<PreparedTool, String> {
         if tool.name.len() > MAX_NAME {
             return Err(format!("its name is longer than {MAX_NAME} bytes"));
         }
         let listed = schema::input(&tool.input_schema, warnings);
         let selector = schema::selector(&listed);
-        let input = match self.check(listed, room)? {
+        let input = match self.check(listed, budget)? {
             Some(check) => check,
             None => {
                 warnings
                     .push("its input schema refers to itself without end; its arguments are not checked".to_owned());
-                self.check(json!({"type": "object"}), room)?.ok_or("its input schema cannot be checked")?
+                self.check(json!({"type": "object"}), budget)?.ok_or("its input schema cannot be checked")?
             }
         };
         if let Some(fault) = input.fault() {
             warnings.push(format!("its arguments are not checked, because its input schema is not valid: {fault}"));
         }
         let output = match tool.output_schema.as_ref().and_then(|schema| schema::output(schema, warnings)) {
-            Some(schema) => self.output(schema, room, warnings)?,
+            Some(schema) => self.output(schema, budget, warnings)?,
             None => None,
         };
         let checks = std::iter::once(&input).chain(&output);
@@ -128,11 +133,16 @@ impl Workshop {
         tool.description = clean(&tool.description, MAX_DESCRIPTION);
         tool.input_schema = input.schema().clone();
         tool.output_schema = output.as_ref().map(|output| output.schema().clone());
-        Ok(Ready { tool, digest, selector, input, output })
+        Ok(PreparedTool { tool, digest, selector, input, output })
     }
 
-    fn output(&self, schema: Value, room: &mut Room, warnings: &mut Vec<String>) -> Result<Option<Arc<Check>>, String> {
-        let fault = match self.check(schema, room)? {
+    fn output(
+        &self,
+        schema: Value,
+        budget: &mut SchemaBudget,
+        warnings: &mut Vec<String>,
+    ) -> Result<Option<Arc<CompiledSchema>>, String> {
+        let fault = match self.check(schema, budget)? {
             None => "it refers to itself without end".to_owned(),
             Some(check) => match check.fault() {
                 None => return Ok(Some(check)),
@@ -144,8 +154,8 @@ impl Workshop {
     }
 
     /// The check of a schema; `None` where checking would never end.
-    fn check(&self, schema: Value, room: &mut Room) -> Result<Option<Arc<Check>>, String> {
-        room.bytes = room
+    fn check(&self, schema: Value, budget: &mut SchemaBudget) -> Result<Option<Arc<CompiledSchema>>, String> {
+        budget.bytes = budget
             .bytes
             .checked_sub(bounds::size(&schema).unwrap_or_default())
             .ok_or_else(|| format!("the schemas of this device are larger than {} KiB together", MAX_SCHEMAS >> 10))?;
@@ -153,7 +163,7 @@ impl Workshop {
         let known = lock(&self.checks).get(&digest).and_then(Weak::upgrade);
         let check = match known {
             Some(check) => check,
-            None => match Check::new(Arc::new(schema), room.cost) {
+            None => match CompiledSchema::new(Arc::new(schema), budget.cost) {
                 Ok(check) => {
                     let check = Arc::new(check);
                     let mut checks = lock(&self.checks);
@@ -165,7 +175,7 @@ impl Workshop {
                 Err(Invalid::Wrong { .. } | Invalid::Endless { .. }) => return Ok(None),
             },
         };
-        room.cost = room.cost.minus(check.cost()).map_err(too_costly)?;
+        budget.cost = budget.cost.minus(check.cost()).map_err(too_costly)?;
         Ok(Some(check))
     }
 }
@@ -265,8 +275,8 @@ mod tests {
         }
     }
 
-    fn prepare(tools: impl IntoIterator<Item = Tool>) -> Arc<Prepared> {
-        Workshop::default().prepare(&Arc::new(Toolset::new(tools)))
+    fn prepare(tools: impl IntoIterator<Item = Tool>) -> Arc<PreparedToolset> {
+        ToolPreparer::default().prepare(&Arc::new(Toolset::new(tools)))
     }
 
     fn with_input(name: impl Into<String>, schema: Value) -> Tool {
@@ -275,10 +285,10 @@ mod tests {
 
     #[test]
     fn equal_toolsets_are_prepared_once_and_equal_schemas_compiled_once() {
-        let workshop = Workshop::default();
+        let preparer = ToolPreparer::default();
         let tool = |name: &str| with_input(name, json!({"type": "object", "properties": {"a": {"type": "string"}}}));
-        let one = workshop.prepare(&Arc::new(Toolset::new([tool("x"), tool("y")])));
-        let two = workshop.prepare(&Arc::new(Toolset::new([tool("x"), tool("y")])));
+        let one = preparer.prepare(&Arc::new(Toolset::new([tool("x"), tool("y")])));
+        let two = preparer.prepare(&Arc::new(Toolset::new([tool("x"), tool("y")])));
         assert!(Arc::ptr_eq(&one, &two));
         assert!(Arc::ptr_eq(&one.ready[0].input, &one.ready[1].input));
     }
@@ -351,7 +361,7 @@ mod tests {
                 sum += ready.input.cost();
                 sum
             });
-            assert!(ROOM.minus(cost).is_ok());
+            assert!(SCHEMA_BUDGET.minus(cost).is_ok());
         }
     }
 

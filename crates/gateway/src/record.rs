@@ -17,15 +17,15 @@ use crate::store::{AuditRow, Store};
 /// The arguments that are kept of a call; enough to see what was asked, and no place for files.
 const MAX_ARGS: usize = 1 << 10;
 
-pub(crate) struct Record {
+pub(crate) struct CallRecord {
     store: Arc<Store>,
     started: Instant,
     /// `None` once the record is closed.
     row: Option<AuditRow>,
 }
 
-impl Record {
-    pub(crate) fn open(store: Arc<Store>, who: &Principal, door: &'static str, name: &str, args: &Args) -> Record {
+impl CallRecord {
+    pub(crate) fn open(store: Arc<Store>, who: &Principal, door: &'static str, name: &str, args: &Args) -> CallRecord {
         let mut tee = Tee { hash: Sha256::new(), head: Vec::new() };
         // Neither half of the tee fails.
         let _ = serde_json::to_writer(&mut tee, args);
@@ -44,7 +44,7 @@ impl Record {
             bytes: 0,
             is_sent: false,
         };
-        Record { store, started: Instant::now(), row: Some(row) }
+        CallRecord { store, started: Instant::now(), row: Some(row) }
     }
 
     /// Notes whom the call is for.
@@ -85,7 +85,7 @@ impl Record {
     }
 }
 
-impl Drop for Record {
+impl Drop for CallRecord {
     fn drop(&mut self) {
         let duration_us = self.elapsed();
         if let Some(row) = self.row.take() {

@@ -11,7 +11,7 @@ use crate::view::Shape;
 
 /// What the caller asks for.
 #[derive(Clone, Copy)]
-pub(crate) enum Wish<'a> {
+pub(crate) enum RequestedTool<'a> {
     /// A tool by the public name of one form.
     Public { name: &'a str, shape: Shape },
     /// A tool of a device, both named by the caller.
@@ -26,13 +26,13 @@ pub(crate) enum Target<'s> {
 /// Finds what is meant. In the folded form the selecting argument is taken out of `args`.
 pub(crate) fn find<'s>(
     snapshot: &'s Snapshot,
-    wish: Wish<'_>,
+    requested: RequestedTool<'_>,
     args: &mut Args,
     sees_user_tools: bool,
     spec_tools: bool,
 ) -> Result<Target<'s>, ToolError> {
-    match wish {
-        Wish::On { device, tool } => {
+    match requested {
+        RequestedTool::On { device, tool } => {
             let entry = snapshot.entry(device).ok_or_else(|| unknown_device(device, snapshot.devices.iter()))?;
             let offered = entry.offer.find(tool).filter(|offered| offered.is_seen(sees_user_tools));
             let offered = offered.ok_or_else(|| {
@@ -49,7 +49,7 @@ pub(crate) fn find<'s>(
             })?;
             Ok(Target::Device(Holder { entry, offered }))
         }
-        Wish::Public { name, shape } => {
+        RequestedTool::Public { name, shape } => {
             if let Some(built_in) = builtin::find(name, spec_tools) {
                 return Ok(Target::BuiltIn(built_in));
             }

@@ -13,7 +13,7 @@ use tokio::time::Instant;
 use crate::fold::{Fold, Unfold};
 use crate::labels::Label;
 use crate::offer::{Offer, Offered};
-use crate::pins::Held;
+use crate::pins::HeldTools;
 use crate::prepare::Withdrawn;
 use crate::view::DeviceView;
 
@@ -21,11 +21,11 @@ pub struct Snapshot {
     /// Counts the changes that led here.
     pub(crate) version: u64,
     /// Sorted by id.
-    pub(crate) devices: Vec<Arc<Entry>>,
+    pub(crate) devices: Vec<Arc<DeviceEntry>>,
     /// Lower-case speaking names.
     names: Arc<HashMap<String, DeviceId>>,
     /// Devices by what they offer, in the order of each offer's first device.
-    pub(crate) groups: Vec<Group>,
+    pub(crate) groups: Vec<OfferGroup>,
     pub(crate) fold: Arc<Fold>,
     unfold: OnceLock<Unfold>,
     /// When the next grace ends, and with it the truth of this snapshot.
@@ -33,7 +33,7 @@ pub struct Snapshot {
 }
 
 /// The devices that offer the same; places in [`Snapshot::devices`].
-pub(crate) struct Group {
+pub(crate) struct OfferGroup {
     pub offer: Arc<Offer>,
     /// Present, or away and in grace: their tools are listed.
     pub listed: Vec<u32>,
@@ -45,7 +45,7 @@ pub(crate) struct Group {
 
 /// One known device.
 #[derive(Clone)]
-pub(crate) struct Entry {
+pub(crate) struct DeviceEntry {
     pub id: DeviceId,
     /// The speaking name.
     pub name: Option<Arc<str>>,
@@ -53,7 +53,7 @@ pub(crate) struct Entry {
     pub info: Arc<DeviceInfo>,
     pub offer: Arc<Offer>,
     pub pinned: bool,
-    pub held: Option<Arc<Held>>,
+    pub held: Option<Arc<HeldTools>>,
     /// Tools that are not offered, because they cost too much.
     pub withdrawn: Arc<Withdrawn>,
     pub presence: Presence,
@@ -81,7 +81,7 @@ pub(crate) struct Traffic {
 }
 
 /// A place in a device's queue; dropping it frees the place.
-pub(crate) struct Place(Arc<Traffic>);
+pub(crate) struct CallSlot(Arc<Traffic>);
 
 impl Default for Traffic {
     fn default() -> Traffic {
@@ -90,14 +90,14 @@ impl Default for Traffic {
 }
 
 impl Traffic {
-    pub(crate) fn enter(self: &Arc<Traffic>, max: usize) -> Option<Place> {
+    pub(crate) fn enter(self: &Arc<Traffic>, max: usize) -> Option<CallSlot> {
         let before = self.calls.fetch_add(1, Ordering::Relaxed);
-        let place = Place(self.clone());
+        let place = CallSlot(self.clone());
         ((before as usize) < max).then_some(place)
     }
 }
 
-impl Drop for Place {
+impl Drop for CallSlot {
     fn drop(&mut self) {
         self.0.calls.fetch_sub(1, Ordering::Relaxed);
     }
@@ -108,17 +108,17 @@ impl Snapshot {
     /// offered, so that the fiftieth equal board costs next to nothing.
     pub(crate) fn build(
         version: u64,
-        devices: Vec<Arc<Entry>>,
+        devices: Vec<Arc<DeviceEntry>>,
         names: Arc<HashMap<String, DeviceId>>,
         before: Option<&Snapshot>,
     ) -> Snapshot {
         let now = Instant::now();
-        let mut groups: Vec<Group> = Vec::new();
+        let mut groups: Vec<OfferGroup> = Vec::new();
         let mut places: HashMap<*const Offer, usize> = HashMap::new();
         let mut ends: Option<Instant> = None;
         for (place, entry) in devices.iter().enumerate() {
             let group = *places.entry(Arc::as_ptr(&entry.offer)).or_insert_with(|| {
-                groups.push(Group {
+                groups.push(OfferGroup {
                     offer: entry.offer.clone(),
                     listed: Vec::new(),
                     absent: Vec::new(),
@@ -153,7 +153,7 @@ impl Snapshot {
     }
 
     /// A device by id or speaking name.
-    pub(crate) fn entry(&self, text: &str) -> Option<&Arc<Entry>> {
+    pub(crate) fn entry(&self, text: &str) -> Option<&Arc<DeviceEntry>> {
         let text = text.trim().to_lowercase();
         let by_id = |id: &str| self.devices.binary_search_by(|entry| entry.id.as_str().cmp(id)).ok();
         let place = by_id(&text).or_else(|| by_id(self.names.get(&text)?.as_str()))?;
@@ -194,11 +194,11 @@ impl Snapshot {
 /// A device and the tool it was asked for.
 #[derive(Clone, Copy)]
 pub(crate) struct Holder<'s> {
-    pub entry: &'s Arc<Entry>,
+    pub entry: &'s Arc<DeviceEntry>,
     pub offered: &'s Offered,
 }
 
-impl Entry {
+impl DeviceEntry {
     /// The word for tables, and what a person can do about it.
     pub(crate) fn state(&self) -> (String, Option<String>) {
         match (&self.presence, &self.info.status) {

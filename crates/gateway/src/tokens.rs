@@ -38,7 +38,7 @@ pub struct Tokens {
     own: String,
     own_hash: [u8; 32],
     rows: ArcSwap<Vec<TokenRow>>,
-    /// Held while the rows are changed.
+    /// HeldTools while the rows are changed.
     changing: Mutex<()>,
     store: Arc<Store>,
     registry: Arc<Registry>,

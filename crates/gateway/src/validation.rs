@@ -6,7 +6,7 @@ use serde_json::Value;
 use sinew_schema::{Exhausted, Meter};
 use tokio::sync::Semaphore;
 
-use crate::check::Verdict;
+use crate::check::CheckResult;
 use crate::record::weigh_value;
 
 /// What is checked at once, on the thread that serves all calls: an estimated 100 µs.
@@ -38,8 +38,8 @@ impl Validation {
         &self,
         turn: &Arc<Semaphore>,
         value: Value,
-        check: impl Fn(&Value, &mut Meter) -> Verdict<E> + Send + 'static,
-    ) -> (Value, Verdict<E>) {
+        check: impl Fn(&Value, &mut Meter) -> CheckResult<E> + Send + 'static,
+    ) -> (Value, CheckResult<E>) {
         if let Ok(verdict) = check(&value, &mut Meter::new(AT_ONCE)) {
             return (value, Ok(verdict));
         }

@@ -120,7 +120,7 @@ pub struct PublicTool {
 
 /// Something a device said, or the gateway about it (topics `sinew/…`).
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Event {
+pub struct StoredEvent {
     pub seq: u64,
     /// Milliseconds of Unix time.
     pub at: i64,
@@ -131,7 +131,7 @@ pub struct Event {
 
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct EventPage {
-    pub events: Vec<Event>,
+    pub events: Vec<StoredEvent>,
     /// The cursor to go on from; opaque. Always present, also when nothing came.
     pub next: String,
     /// Events after the cursor that are gone, because too many came.

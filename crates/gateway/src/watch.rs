@@ -11,12 +11,12 @@ use tokio::time::{Instant, sleep_until};
 
 use crate::gateway::Gateway;
 use crate::principal::Principal;
-use crate::snapshot::{Entry, Snapshot};
+use crate::snapshot::{DeviceEntry, Snapshot};
 use crate::view::Shape;
 
 /// What changed. Changes that come close together are told as one.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Change {
+pub enum Update {
     /// The tool list reads differently now.
     Tools,
     /// These devices came, went, or changed what they say of themselves. `is_list` tells whether the list
@@ -40,7 +40,7 @@ pub struct Watch {
     seen: Arc<Snapshot>,
     /// When the changes since the first untold one are looked at together.
     due: Option<Instant>,
-    untold: VecDeque<Change>,
+    untold: VecDeque<Update>,
 }
 
 impl Watch {
@@ -57,7 +57,7 @@ impl Watch {
     }
 
     /// Waits for the next change. Dropping the future loses nothing.
-    pub async fn next(&mut self) -> Change {
+    pub async fn next(&mut self) -> Update {
         loop {
             if let Some(change) = self.untold.pop_front() {
                 return change;
@@ -81,7 +81,7 @@ impl Watch {
         let tools = self.gateway.list(&self.who, self.shape).digest;
         if tools != self.tools {
             self.tools = tools;
-            self.untold.push_back(Change::Tools);
+            self.untold.push_back(Update::Tools);
         }
         let before = std::mem::replace(&mut self.seen, self.gateway.snapshot());
         self.untold.extend(compare(&before.devices, &self.seen.devices));
@@ -102,12 +102,12 @@ impl Watch {
             // Whose events were missed is not known, so everybody's may be new.
             devices.extend(self.gateway.snapshot().devices.iter().map(|entry| entry.id.clone()));
         }
-        self.untold.extend(devices.into_iter().map(|device| Change::Event { device }));
+        self.untold.extend(devices.into_iter().map(|device| Update::Event { device }));
     }
 }
 
 /// What became of the devices; both lists are sorted by id.
-fn compare(before: &[Arc<Entry>], after: &[Arc<Entry>]) -> Option<Change> {
+fn compare(before: &[Arc<DeviceEntry>], after: &[Arc<DeviceEntry>]) -> Option<Update> {
     let (mut changed, mut is_list) = (Vec::new(), false);
     let (mut before, mut after) = (before.iter().peekable(), after.iter().peekable());
     loop {
@@ -132,5 +132,5 @@ fn compare(before: &[Arc<Entry>], after: &[Arc<Entry>]) -> Option<Change> {
             (None, None) => {}
         }
     }
-    (!changed.is_empty()).then_some(Change::Devices { changed, is_list })
+    (!changed.is_empty()).then_some(Update::Devices { changed, is_list })
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::json;
 use sinew_tool::{
     Admission, BoxFuture, Call, Device, DeviceId, DeviceInfo, DeviceKey, ErrorKind, Family, FamilyName, Outcome, Reach,
-    Status, ToolError, Toolset, WordsTrust,
+    Status, TextTrust, ToolError, Toolset,
 };
 
 use crate::phone::{About, Phone};
@@ -100,7 +100,7 @@ impl Device for LimitedPhone {
 }
 
 /// Whoever can reach the adb server of a phone, or its address in the network, can use it.
-const FAMILY: Family = Family::new(FamilyName::of("phone"), WordsTrust::Attributed, Reach::SeveralGateways);
+const FAMILY: Family = Family::new(FamilyName::of("phone"), TextTrust::Attributed, Reach::SeveralGateways);
 
 fn info(about: &About, status: Status) -> DeviceInfo {
     let name = if about.model.is_empty() { about.serial.clone() } else { about.model.replace('_', " ") };

@@ -5,7 +5,7 @@ use std::ops::AddAssign;
 
 use serde_json::{Map, Number, Value};
 
-use crate::node::{Bound, Kind, Members, Node, NodeId, PatternId, Rule, Rules, Types, Validator};
+use crate::node::{Assertion, Assertions, Bound, Members, Node, NodeId, NodeKind, PatternId, Types, Validator};
 use crate::pattern::{Pattern, Unusable};
 
 /// What compiled schemas take, in memory and in time.
@@ -131,7 +131,7 @@ impl<'a> Compiler<'a> {
         }
         self.charge(Cost { schemas: 1, ..Cost::default() })?;
         let id = NodeId(self.validator.nodes.len() as u32);
-        self.validator.nodes.push(Node { parent, step: step.into(), kind: Kind::Anything });
+        self.validator.nodes.push(Node { parent, step: step.into(), kind: NodeKind::Anything });
         self.known.insert(schema, id);
         self.open.push((id, schema));
         Ok(id)
@@ -147,11 +147,11 @@ impl<'a> Compiler<'a> {
         Invalid::Wrong { at: self.validator.pointer(id), what: what.into() }
     }
 
-    fn kind(&mut self, id: NodeId, schema: &'a Value) -> Result<Kind, Invalid> {
+    fn kind(&mut self, id: NodeId, schema: &'a Value) -> Result<NodeKind, Invalid> {
         match schema {
-            Value::Bool(true) => Ok(Kind::Anything),
-            Value::Bool(false) => Ok(Kind::Nothing),
-            Value::Object(members) => Reader { compiler: self, id, members }.rules().map(Kind::Rules),
+            Value::Bool(true) => Ok(NodeKind::Anything),
+            Value::Bool(false) => Ok(NodeKind::Nothing),
+            Value::Object(members) => Reader { compiler: self, id, members }.rules().map(NodeKind::Assertions),
             _ => Err(self.wrong(id, "a schema is an object, `true` or `false`")),
         }
     }
@@ -228,16 +228,16 @@ impl Node {
     /// The schemas that are applied to the same value.
     fn same_value(&self) -> impl Iterator<Item = NodeId> + '_ {
         let rules = match &self.kind {
-            Kind::Rules(rules) => rules.rules.as_slice(),
-            Kind::Anything | Kind::Nothing => &[],
+            NodeKind::Assertions(rules) => rules.rules.as_slice(),
+            NodeKind::Anything | NodeKind::Nothing => &[],
         };
         rules.iter().flat_map(|rule| match rule {
-            Rule::Reference(node) | Rule::Not(node) => vec![*node],
-            Rule::AllOf(nodes) | Rule::AnyOf(nodes) | Rule::OneOf(nodes) => nodes.clone(),
-            Rule::If { condition, then, otherwise } => {
+            Assertion::Reference(node) | Assertion::Not(node) => vec![*node],
+            Assertion::AllOf(nodes) | Assertion::AnyOf(nodes) | Assertion::OneOf(nodes) => nodes.clone(),
+            Assertion::If { condition, then, otherwise } => {
                 [Some(*condition), *then, *otherwise].into_iter().flatten().collect()
             }
-            Rule::DependentSchemas(nodes) => nodes.iter().map(|(_, node)| *node).collect(),
+            Assertion::DependentSchemas(nodes) => nodes.iter().map(|(_, node)| *node).collect(),
             _ => Vec::new(),
         })
     }
@@ -251,13 +251,13 @@ struct Reader<'c, 'a> {
 }
 
 impl<'a> Reader<'_, 'a> {
-    fn rules(mut self) -> Result<Rules, Invalid> {
-        let mut rules = Rules::default();
+    fn rules(mut self) -> Result<Assertions, Invalid> {
+        let mut rules = Assertions::default();
         self.definitions()?;
         for word in ["$ref", "$dynamicRef", "$recursiveRef"] {
             if let Some(reference) = self.text(word)? {
                 let target = self.compiler.target(self.id, reference)?;
-                rules.rules.push(Rule::Reference(target));
+                rules.rules.push(Assertion::Reference(target));
                 if self.compiler.dialect <= Dialect::Draft6And7 {
                     // Up to draft 7 nothing beside a reference counts.
                     return Ok(rules);
@@ -298,21 +298,21 @@ impl<'a> Reader<'_, 'a> {
         }
     }
 
-    fn values(&mut self, rules: &mut Vec<Rule>) -> Result<(), Invalid> {
+    fn values(&mut self, rules: &mut Vec<Assertion>) -> Result<(), Invalid> {
         if let Some(constant) = self.members.get("const")
             && self.compiler.dialect > Dialect::Draft4
         {
-            rules.push(Rule::Const(constant.clone()));
+            rules.push(Assertion::Const(constant.clone()));
         }
         if let Some(choices) = self.array("enum")? {
             let texts = choices.iter().filter_map(Value::as_str).map(Box::from).collect();
             let others = choices.iter().filter(|choice| !choice.is_string()).cloned().collect();
-            rules.push(Rule::Enum { texts, others });
+            rules.push(Assertion::Enum { texts, others });
         }
         Ok(())
     }
 
-    fn numbers(&mut self, rules: &mut Vec<Rule>) -> Result<(), Invalid> {
+    fn numbers(&mut self, rules: &mut Vec<Assertion>) -> Result<(), Invalid> {
         let is_old = self.compiler.dialect == Dialect::Draft4;
         let sides = [
             ("minimum", "exclusiveMinimum", Bound::AtLeast, Bound::Above),
@@ -322,37 +322,37 @@ impl<'a> Reader<'_, 'a> {
             let excludes = is_old && self.flag(exclusive)?;
             if let Some(limit) = self.number(plain)? {
                 let bound = if excludes { beyond } else { at };
-                rules.push(Rule::Bound { keyword: plain, bound, limit });
+                rules.push(Assertion::Bound { keyword: plain, bound, limit });
             }
             if let Some(limit) = if is_old { None } else { self.number(exclusive)? } {
-                rules.push(Rule::Bound { keyword: exclusive, bound: beyond, limit });
+                rules.push(Assertion::Bound { keyword: exclusive, bound: beyond, limit });
             }
         }
         if let Some(step) = self.number("multipleOf")? {
             if step.as_f64().is_none_or(|step| step <= 0.0) {
                 return Err(self.wrong("`multipleOf` is not above 0"));
             }
-            rules.push(Rule::MultipleOf(step));
+            rules.push(Assertion::MultipleOf(step));
         }
         Ok(())
     }
 
-    fn texts(&mut self, rules: &mut Vec<Rule>) -> Result<(), Invalid> {
+    fn texts(&mut self, rules: &mut Vec<Assertion>) -> Result<(), Invalid> {
         for (keyword, bound) in [("minLength", Bound::AtLeast), ("maxLength", Bound::AtMost)] {
-            rules.extend(self.count(keyword)?.map(|limit| Rule::Length { keyword, bound, limit }));
+            rules.extend(self.count(keyword)?.map(|limit| Assertion::Length { keyword, bound, limit }));
         }
         if let Some(source) = self.text("pattern")? {
-            rules.extend(self.compiler.pattern(self.id, source)?.map(Rule::Pattern));
+            rules.extend(self.compiler.pattern(self.id, source)?.map(Assertion::Pattern));
         }
         Ok(())
     }
 
-    fn arrays(&mut self, rules: &mut Vec<Rule>) -> Result<(), Invalid> {
+    fn arrays(&mut self, rules: &mut Vec<Assertion>) -> Result<(), Invalid> {
         for (keyword, bound) in [("minItems", Bound::AtLeast), ("maxItems", Bound::AtMost)] {
-            rules.extend(self.count(keyword)?.map(|limit| Rule::ItemCount { keyword, bound, limit }));
+            rules.extend(self.count(keyword)?.map(|limit| Assertion::ItemCount { keyword, bound, limit }));
         }
         if self.flag("uniqueItems")? {
-            rules.push(Rule::UniqueItems);
+            rules.push(Assertion::UniqueItems);
         }
         let is_old = self.compiler.dialect < Dialect::Draft2020;
         let has_tuple = is_old && self.members.get("items").is_some_and(Value::is_array);
@@ -363,7 +363,7 @@ impl<'a> Reader<'_, 'a> {
         let prefix = if is_old && !has_tuple { Vec::new() } else { self.schemas(prefix_keyword)? };
         let rest = self.schema(rest_keyword)?;
         if !prefix.is_empty() || rest.is_some() {
-            rules.push(Rule::Items { prefix, prefix_keyword, rest, rest_keyword });
+            rules.push(Assertion::Items { prefix, prefix_keyword, rest, rest_keyword });
         }
         if self.compiler.dialect > Dialect::Draft4
             && let Some(node) = self.schema("contains")?
@@ -371,18 +371,18 @@ impl<'a> Reader<'_, 'a> {
             let counts = self.compiler.dialect >= Dialect::Draft2019;
             let min = if counts { self.count("minContains")?.unwrap_or(1) } else { 1 };
             let max = if counts { self.count("maxContains")? } else { None };
-            rules.push(Rule::Contains { node, min, max });
+            rules.push(Assertion::Contains { node, min, max });
         }
         Ok(())
     }
 
-    fn objects(&mut self, rules: &mut Vec<Rule>) -> Result<(), Invalid> {
+    fn objects(&mut self, rules: &mut Vec<Assertion>) -> Result<(), Invalid> {
         for (keyword, bound) in [("minProperties", Bound::AtLeast), ("maxProperties", Bound::AtMost)] {
-            rules.extend(self.count(keyword)?.map(|limit| Rule::MemberCount { keyword, bound, limit }));
+            rules.extend(self.count(keyword)?.map(|limit| Assertion::MemberCount { keyword, bound, limit }));
         }
         if self.members.contains_key("required") {
             let names = self.names("required", self.members.get("required"))?;
-            rules.push(Rule::Required(names));
+            rules.push(Assertion::Required(names));
         }
         let mut members = Members { additional: self.schema("additionalProperties")?, ..Members::default() };
         members.named =
@@ -395,15 +395,15 @@ impl<'a> Reader<'_, 'a> {
             }
         }
         if members.additional.is_some() || !members.named.is_empty() || !members.patterns.is_empty() {
-            rules.push(Rule::Members(members));
+            rules.push(Assertion::Members(members));
         }
         if self.compiler.dialect > Dialect::Draft4 {
-            rules.extend(self.schema("propertyNames")?.map(Rule::PropertyNames));
+            rules.extend(self.schema("propertyNames")?.map(Assertion::PropertyNames));
         }
         self.dependencies(rules)
     }
 
-    fn dependencies(&mut self, rules: &mut Vec<Rule>) -> Result<(), Invalid> {
+    fn dependencies(&mut self, rules: &mut Vec<Assertion>) -> Result<(), Invalid> {
         let (mut required, mut schemas) = (Vec::new(), Vec::new());
         if self.compiler.dialect >= Dialect::Draft2019 {
             for (name, wanted) in self.object("dependentRequired")?.into_iter().flatten() {
@@ -422,15 +422,15 @@ impl<'a> Reader<'_, 'a> {
             }
         }
         if !required.is_empty() {
-            rules.push(Rule::DependentRequired(required));
+            rules.push(Assertion::DependentRequired(required));
         }
         if !schemas.is_empty() {
-            rules.push(Rule::DependentSchemas(schemas));
+            rules.push(Assertion::DependentSchemas(schemas));
         }
         Ok(())
     }
 
-    fn combined(&mut self, rules: &mut Vec<Rule>) -> Result<(), Invalid> {
+    fn combined(&mut self, rules: &mut Vec<Assertion>) -> Result<(), Invalid> {
         for word in ["allOf", "anyOf", "oneOf"] {
             if self.members.contains_key(word) {
                 let nodes = self.schemas(word)?;
@@ -438,18 +438,18 @@ impl<'a> Reader<'_, 'a> {
                     return Err(self.wrong(format!("`{word}` is empty")));
                 }
                 rules.push(match word {
-                    "allOf" => Rule::AllOf(nodes),
-                    "anyOf" => Rule::AnyOf(nodes),
-                    _ => Rule::OneOf(nodes),
+                    "allOf" => Assertion::AllOf(nodes),
+                    "anyOf" => Assertion::AnyOf(nodes),
+                    _ => Assertion::OneOf(nodes),
                 });
             }
         }
-        rules.extend(self.schema("not")?.map(Rule::Not));
+        rules.extend(self.schema("not")?.map(Assertion::Not));
         if self.compiler.dialect >= Dialect::Draft6And7
             && let Some(condition) = self.schema("if")?
         {
             let (then, otherwise) = (self.schema("then")?, self.schema("else")?);
-            rules.push(Rule::If { condition, then, otherwise });
+            rules.push(Assertion::If { condition, then, otherwise });
         }
         Ok(())
     }

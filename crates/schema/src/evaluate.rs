@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 use crate::equality::{all_differ, compare, equal, is_multiple};
 use crate::meter::{Exhausted, Meter};
-use crate::node::{Kind, Members, NodeId, Rule, Rules, Validator};
+use crate::node::{Assertion, Assertions, Members, NodeId, NodeKind, Validator};
 
 /// Schemas within schemas while one value is checked; each is a frame or two on the stack. A value nests at
 /// most 128 deep, and few schemas take more than three steps for each level of it.
@@ -43,7 +43,7 @@ pub enum Step<'v> {
 impl Validator {
     /// Checks a value; the first failure ends it.
     pub fn check<'v>(&self, value: &'v Value, meter: &mut Meter) -> Result<(), Rejection<'v>> {
-        let mut check = Check { validator: self, meter, depth: 0, trials: 0, path: Vec::new(), failure: None };
+        let mut check = Evaluation { validator: self, meter, depth: 0, trials: 0, path: Vec::new(), failure: None };
         match check.node(NodeId(0), value, None) {
             Ok(true) => Ok(()),
             Ok(false) => {
@@ -55,7 +55,7 @@ impl Validator {
     }
 }
 
-struct Check<'c, 'v> {
+struct Evaluation<'c, 'v> {
     validator: &'c Validator,
     meter: &'c mut Meter,
     depth: usize,
@@ -66,12 +66,12 @@ struct Check<'c, 'v> {
 }
 
 /// Which parts of one value the rules have looked at; for `unevaluatedItems` and `unevaluatedProperties`.
-struct Seen {
+struct Evaluated {
     parts: Vec<u64>,
 }
 
-impl Seen {
-    fn of(value: &Value, meter: &mut Meter) -> Result<Seen, Exhausted> {
+impl Evaluated {
+    fn of(value: &Value, meter: &mut Meter) -> Result<Evaluated, Exhausted> {
         let parts = match value {
             Value::Array(items) => items.len(),
             Value::Object(members) => members.len(),
@@ -79,7 +79,7 @@ impl Seen {
         };
         let words = parts.div_ceil(64);
         meter.spend(1 + words as u64)?;
-        Ok(Seen { parts: vec![0; words] })
+        Ok(Evaluated { parts: vec![0; words] })
     }
 
     fn add(&mut self, part: usize) {
@@ -90,21 +90,21 @@ impl Seen {
         self.parts[part / 64] & (1 << (part % 64)) != 0
     }
 
-    fn add_all(&mut self, other: &Seen) {
+    fn add_all(&mut self, other: &Evaluated) {
         self.parts.iter_mut().zip(&other.parts).for_each(|(mine, theirs)| *mine |= theirs);
     }
 }
 
 type Fits = Result<bool, Exhausted>;
 
-impl<'v> Check<'_, 'v> {
-    fn node(&mut self, id: NodeId, value: &'v Value, seen: Option<&mut Seen>) -> Fits {
+impl<'v> Evaluation<'_, 'v> {
+    fn node(&mut self, id: NodeId, value: &'v Value, seen: Option<&mut Evaluated>) -> Fits {
         self.meter.spend(1)?;
         let validator = self.validator;
         let rules = match &validator.nodes[id.index()].kind {
-            Kind::Anything => return Ok(true),
-            Kind::Nothing => return Ok(self.fail(id, "", value)),
-            Kind::Rules(rules) => rules,
+            NodeKind::Anything => return Ok(true),
+            NodeKind::Nothing => return Ok(self.fail(id, "", value)),
+            NodeKind::Assertions(rules) => rules,
         };
         if self.depth >= MAX_DEPTH {
             return Err(Exhausted);
@@ -115,7 +115,7 @@ impl<'v> Check<'_, 'v> {
         fits
     }
 
-    fn rules(&mut self, id: NodeId, rules: &Rules, value: &'v Value, outer: Option<&mut Seen>) -> Fits {
+    fn rules(&mut self, id: NodeId, rules: &Assertions, value: &'v Value, outer: Option<&mut Evaluated>) -> Fits {
         if let Some(types) = rules.types
             && !types.has(value, self.validator.floats_are_integers)
         {
@@ -124,7 +124,7 @@ impl<'v> Check<'_, 'v> {
         if rules.unevaluated_items.is_none() && rules.unevaluated_properties.is_none() {
             return self.each(id, &rules.rules, value, outer);
         }
-        let mut seen = Seen::of(value, self.meter)?;
+        let mut seen = Evaluated::of(value, self.meter)?;
         let fits =
             self.each(id, &rules.rules, value, Some(&mut seen))? && self.unevaluated(id, rules, value, &mut seen)?;
         if let Some(outer) = outer {
@@ -133,7 +133,7 @@ impl<'v> Check<'_, 'v> {
         Ok(fits)
     }
 
-    fn each(&mut self, id: NodeId, rules: &[Rule], value: &'v Value, mut seen: Option<&mut Seen>) -> Fits {
+    fn each(&mut self, id: NodeId, rules: &[Assertion], value: &'v Value, mut seen: Option<&mut Evaluated>) -> Fits {
         for rule in rules {
             self.meter.spend(1)?;
             if !self.rule(id, rule, value, seen.as_deref_mut())? {
@@ -143,10 +143,10 @@ impl<'v> Check<'_, 'v> {
         Ok(true)
     }
 
-    fn rule(&mut self, id: NodeId, rule: &Rule, value: &'v Value, mut seen: Option<&mut Seen>) -> Fits {
+    fn rule(&mut self, id: NodeId, rule: &Assertion, value: &'v Value, mut seen: Option<&mut Evaluated>) -> Fits {
         let (keyword, fits) = match (rule, value) {
-            (Rule::Const(constant), _) => ("const", equal(constant, value, self.meter)?),
-            (Rule::Enum { texts, others }, _) => {
+            (Assertion::Const(constant), _) => ("const", equal(constant, value, self.meter)?),
+            (Assertion::Enum { texts, others }, _) => {
                 let fits = match value {
                     Value::String(text) => {
                         self.meter.spend_length(text.len())?;
@@ -156,37 +156,37 @@ impl<'v> Check<'_, 'v> {
                 };
                 ("enum", fits)
             }
-            (Rule::Bound { keyword, bound, limit }, Value::Number(number)) => {
+            (Assertion::Bound { keyword, bound, limit }, Value::Number(number)) => {
                 let order = compare(number, limit);
                 (*keyword, order.is_some_and(|order| bound.admits(&order, &std::cmp::Ordering::Equal)))
             }
-            (Rule::MultipleOf(step), Value::Number(number)) => ("multipleOf", is_multiple(number, step)),
-            (Rule::Length { keyword, bound, limit }, Value::String(text)) => {
+            (Assertion::MultipleOf(step), Value::Number(number)) => ("multipleOf", is_multiple(number, step)),
+            (Assertion::Length { keyword, bound, limit }, Value::String(text)) => {
                 self.meter.spend_length(text.len())?;
                 (*keyword, bound.admits(&(text.chars().count() as u64), limit))
             }
-            (Rule::Pattern(pattern), Value::String(text)) => {
+            (Assertion::Pattern(pattern), Value::String(text)) => {
                 ("pattern", self.validator.patterns[pattern.0 as usize].is_match(text, self.meter)?)
             }
-            (Rule::ItemCount { keyword, bound, limit }, Value::Array(items)) => {
+            (Assertion::ItemCount { keyword, bound, limit }, Value::Array(items)) => {
                 (*keyword, bound.admits(&(items.len() as u64), limit))
             }
-            (Rule::UniqueItems, Value::Array(items)) => ("uniqueItems", all_differ(items, self.meter)?),
-            (Rule::Items { prefix, prefix_keyword, rest, rest_keyword }, Value::Array(items)) => {
+            (Assertion::UniqueItems, Value::Array(items)) => ("uniqueItems", all_differ(items, self.meter)?),
+            (Assertion::Items { prefix, prefix_keyword, rest, rest_keyword }, Value::Array(items)) => {
                 return self.items(id, items, prefix, prefix_keyword, *rest, rest_keyword, value, seen);
             }
-            (Rule::Contains { node, min, max }, Value::Array(items)) => {
+            (Assertion::Contains { node, min, max }, Value::Array(items)) => {
                 ("contains", self.contains(*node, items, *min, *max, seen)?)
             }
-            (Rule::MemberCount { keyword, bound, limit }, Value::Object(members)) => {
+            (Assertion::MemberCount { keyword, bound, limit }, Value::Object(members)) => {
                 (*keyword, bound.admits(&(members.len() as u64), limit))
             }
-            (Rule::Required(names), Value::Object(members)) => return self.required(id, names, members, value),
-            (Rule::Members(rule), Value::Object(members)) => return self.members(id, rule, members, value, seen),
-            (Rule::PropertyNames(node), Value::Object(members)) => {
+            (Assertion::Required(names), Value::Object(members)) => return self.required(id, names, members, value),
+            (Assertion::Members(rule), Value::Object(members)) => return self.members(id, rule, members, value, seen),
+            (Assertion::PropertyNames(node), Value::Object(members)) => {
                 return self.property_names(id, *node, members, value);
             }
-            (Rule::DependentRequired(all), Value::Object(members)) => {
+            (Assertion::DependentRequired(all), Value::Object(members)) => {
                 for (name, wanted) in all {
                     self.meter.spend(1)?;
                     if members.contains_key(&**name) && !self.required(id, wanted, members, value)? {
@@ -195,7 +195,7 @@ impl<'v> Check<'_, 'v> {
                 }
                 return Ok(true);
             }
-            (Rule::DependentSchemas(all), Value::Object(members)) => {
+            (Assertion::DependentSchemas(all), Value::Object(members)) => {
                 for (name, node) in all {
                     self.meter.spend(1)?;
                     if members.contains_key(&**name) && !self.node(*node, value, seen.as_deref_mut())? {
@@ -204,8 +204,8 @@ impl<'v> Check<'_, 'v> {
                 }
                 return Ok(true);
             }
-            (Rule::Reference(node), _) => return self.node(*node, value, seen),
-            (Rule::AllOf(nodes), _) => {
+            (Assertion::Reference(node), _) => return self.node(*node, value, seen),
+            (Assertion::AllOf(nodes), _) => {
                 for node in nodes {
                     if !self.node(*node, value, seen.as_deref_mut())? {
                         return Ok(false);
@@ -213,10 +213,10 @@ impl<'v> Check<'_, 'v> {
                 }
                 return Ok(true);
             }
-            (Rule::AnyOf(nodes), _) => ("anyOf", self.count_fitting(nodes, value, seen, 1)? > 0),
-            (Rule::OneOf(nodes), _) => ("oneOf", self.count_fitting(nodes, value, seen, 2)? == 1),
-            (Rule::Not(node), _) => ("not", !self.attempt(*node, value, None)?),
-            (Rule::If { condition, then, otherwise }, _) => {
+            (Assertion::AnyOf(nodes), _) => ("anyOf", self.count_fitting(nodes, value, seen, 1)? > 0),
+            (Assertion::OneOf(nodes), _) => ("oneOf", self.count_fitting(nodes, value, seen, 2)? == 1),
+            (Assertion::Not(node), _) => ("not", !self.attempt(*node, value, None)?),
+            (Assertion::If { condition, then, otherwise }, _) => {
                 let next = if self.attempt(*condition, value, seen.as_deref_mut())? { then } else { otherwise };
                 return next.map_or(Ok(true), |node| self.node(node, value, seen));
             }
@@ -226,12 +226,12 @@ impl<'v> Check<'_, 'v> {
     }
 
     /// Checks without noting a failure; what was seen counts only if it fits.
-    fn attempt(&mut self, node: NodeId, value: &'v Value, seen: Option<&mut Seen>) -> Fits {
+    fn attempt(&mut self, node: NodeId, value: &'v Value, seen: Option<&mut Evaluated>) -> Fits {
         self.trials += 1;
         let fits = match seen {
             None => self.node(node, value, None),
             Some(seen) => {
-                let mut here = Seen::of(value, self.meter)?;
+                let mut here = Evaluated::of(value, self.meter)?;
                 let fits = self.node(node, value, Some(&mut here));
                 if fits == Ok(true) {
                     seen.add_all(&here);
@@ -248,7 +248,7 @@ impl<'v> Check<'_, 'v> {
         &mut self,
         nodes: &[NodeId],
         value: &'v Value,
-        mut seen: Option<&mut Seen>,
+        mut seen: Option<&mut Evaluated>,
         enough: usize,
     ) -> Result<usize, Exhausted> {
         let mut count = 0;
@@ -288,7 +288,7 @@ impl<'v> Check<'_, 'v> {
         rest: Option<NodeId>,
         rest_keyword: &'static str,
         value: &'v Value,
-        mut seen: Option<&mut Seen>,
+        mut seen: Option<&mut Evaluated>,
     ) -> Fits {
         for (place, item) in items.iter().enumerate() {
             let (node, keyword) = match prefix.get(place) {
@@ -317,7 +317,7 @@ impl<'v> Check<'_, 'v> {
         items: &'v [Value],
         min: u64,
         max: Option<u64>,
-        mut seen: Option<&mut Seen>,
+        mut seen: Option<&mut Evaluated>,
     ) -> Fits {
         let mut count = 0;
         for (place, item) in items.iter().enumerate() {
@@ -347,7 +347,7 @@ impl<'v> Check<'_, 'v> {
         rule: &Members,
         members: &'v Map<String, Value>,
         value: &'v Value,
-        mut seen: Option<&mut Seen>,
+        mut seen: Option<&mut Evaluated>,
     ) -> Fits {
         for (place, (name, member)) in members.iter().enumerate() {
             self.meter.spend_length(name.len())?;
@@ -389,7 +389,7 @@ impl<'v> Check<'_, 'v> {
             // The name becomes a value of its own for as long as it is checked.
             let text = Value::String(name.clone());
             let fits = {
-                let mut inner = Check {
+                let mut inner = Evaluation {
                     validator: self.validator,
                     meter: self.meter,
                     depth: self.depth,
@@ -407,7 +407,7 @@ impl<'v> Check<'_, 'v> {
     }
 
     /// What no other rule has looked at.
-    fn unevaluated(&mut self, id: NodeId, rules: &Rules, value: &'v Value, seen: &mut Seen) -> Fits {
+    fn unevaluated(&mut self, id: NodeId, rules: &Assertions, value: &'v Value, seen: &mut Evaluated) -> Fits {
         match (value, rules.unevaluated_items, rules.unevaluated_properties) {
             (Value::Array(items), Some(node), _) => {
                 for (place, item) in items.iter().enumerate() {
@@ -445,7 +445,7 @@ impl<'v> Check<'_, 'v> {
     }
 
     fn forbids(&self, node: NodeId) -> bool {
-        matches!(self.validator.nodes[node.index()].kind, Kind::Nothing)
+        matches!(self.validator.nodes[node.index()].kind, NodeKind::Nothing)
     }
 
     /// Notes a failure, where one counts; always `false`.

@@ -61,22 +61,22 @@ pub(crate) struct Node {
     pub parent: Option<NodeId>,
     /// The part of the JSON pointer from the parent to here.
     pub step: Box<str>,
-    pub kind: Kind,
+    pub kind: NodeKind,
 }
 
 #[derive(Debug)]
-pub(crate) enum Kind {
+pub(crate) enum NodeKind {
     /// `true`
     Anything,
     /// `false`
     Nothing,
-    Rules(Rules),
+    Assertions(Assertions),
 }
 
 #[derive(Debug, Default)]
-pub(crate) struct Rules {
+pub(crate) struct Assertions {
     pub types: Option<Types>,
-    pub rules: Vec<Rule>,
+    pub rules: Vec<Assertion>,
     /// Applied last: to what the other rules have not looked at.
     pub unevaluated_items: Option<NodeId>,
     pub unevaluated_properties: Option<NodeId>,
@@ -119,7 +119,7 @@ fn is_integer(number: &Number, floats_are_integers: bool) -> bool {
 }
 
 #[derive(Debug)]
-pub(crate) enum Rule {
+pub(crate) enum Assertion {
     Const(Value),
     Enum { texts: HashSet<Box<str>>, others: Vec<Value> },
     Bound { keyword: &'static str, bound: Bound, limit: Number },

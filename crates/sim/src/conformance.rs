@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use sinew_tool::outcome::ResourceBody;
 use sinew_tool::{
     Admission, Attributes, BoxFuture, Call, Content, Device, DeviceInfo, DeviceKey, ErrorKind, Family, FamilyName,
-    LogLevel, Outcome, Reach, Status, Tool, ToolError, Toolset, WordsTrust,
+    LogLevel, Outcome, Reach, Status, TextTrust, Tool, ToolError, Toolset,
 };
 
 use crate::conformance_ask;
@@ -57,7 +57,7 @@ fn info() -> DeviceInfo {
     DeviceInfo {
         key: DeviceKey("sim:conformance".to_owned()),
         suggested_id: "conformance".to_owned(),
-        family: Family::new(FamilyName::of("board"), WordsTrust::Attributed, Reach::OneLink),
+        family: Family::new(FamilyName::of("board"), TextTrust::Attributed, Reach::OneLink),
         admission: Admission::Local,
         name: "conformance fixture".to_owned(),
         version: env!("CARGO_PKG_VERSION").to_owned(),

@@ -176,7 +176,7 @@ fn decide(entry: &Entry, now: &Tool, old_version: &str, new_version: &str, chang
 
 /// The versions to measure by: the tool's own where it tells one, else its owner's.
 fn versions(old: &Tool, new: &Tool, old_owner: &str, new_owner: &str) -> Option<(Version, Version)> {
-    if old.told_version().is_some() || new.told_version().is_some() {
+    if old.explicit_version().is_some() || new.explicit_version().is_some() {
         return Some((old.version.clone(), new.version.clone()));
     }
     Some((read_version(old_owner)?, read_version(new_owner)?))

@@ -29,7 +29,7 @@ pub struct Call {
     pub from: String,
     pub caller: Arc<dyn Caller>,
     /// For devices that are made of other tools: calls those as whoever made this call.
-    pub onward: Arc<dyn Onward>,
+    pub nested: Arc<dyn NestedCalls>,
 }
 
 impl Call {
@@ -41,7 +41,7 @@ impl Call {
             budget: Duration::from_secs(30),
             from: String::new(),
             caller: Arc::new(Silent),
-            onward: Arc::new(Silent),
+            nested: Arc::new(Silent),
         }
     }
 }
@@ -74,7 +74,7 @@ pub trait Caller: Send + Sync {
 }
 
 /// Calls other tools with the rights of the caller, within what is left of the caller's time.
-pub trait Onward: Send + Sync {
+pub trait NestedCalls: Send + Sync {
     /// Calls a tool by its folded public name. To cancel the call, its future is dropped.
     fn call(&self, tool: &str, args: Args) -> BoxFuture<'_, Result<Outcome, ToolError>>;
 }
@@ -110,7 +110,7 @@ pub enum LogLevel {
     Emergency,
 }
 
-/// A caller that listens to nothing but the answer, and a way onward that leads nowhere.
+/// A caller that listens to nothing but the answer, and a way nested that leads nowhere.
 pub struct Silent;
 
 impl Caller for Silent {
@@ -128,7 +128,7 @@ impl Caller for Silent {
     }
 }
 
-impl Onward for Silent {
+impl NestedCalls for Silent {
     fn call(&self, tool: &str, _: Args) -> BoxFuture<'_, Result<Outcome, ToolError>> {
         let message = format!("`{tool}` cannot be called from here: this call did not come through a gateway");
         Box::pin(std::future::ready(Err(ToolError::new(ErrorKind::Unsupported, message))))

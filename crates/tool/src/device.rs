@@ -43,7 +43,7 @@ pub struct Picture {
     /// `photo` or `screen`.
     pub name: Cow<'static, str>,
     pub mime_type: Cow<'static, str>,
-    #[serde(with = "crate::form::base64")]
+    #[serde(with = "crate::wire_form::base64")]
     pub bytes: Arc<[u8]>,
 }
 

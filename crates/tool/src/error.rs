@@ -79,7 +79,7 @@ pub enum McpForm {
 
 /// One row of the table.
 #[derive(Clone, Copy, Debug)]
-pub struct Row {
+pub struct ErrorRow {
     pub kind: ErrorKind,
     /// The word in `error_type`.
     pub error_type: &'static str,
@@ -96,7 +96,7 @@ pub struct Row {
 macro_rules! table {
     ($($kind:ident $word:literal $code:literal $mcp:expr, $exit:literal $retry:ident $actor:ident $meaning:literal;)*) => {
         /// Every kind exactly once, in the order of [`ErrorKind`].
-        pub const TABLE: &[Row] = &[$(Row {
+        pub const TABLE: &[ErrorRow] = &[$(ErrorRow {
             kind: ErrorKind::$kind, error_type: $word, code: $code, mcp: $mcp, exit: $exit,
             retry: Retry::$retry, actor: Actor::$actor, meaning: $meaning,
         }),*];
@@ -132,7 +132,7 @@ table! {
 }
 
 impl ErrorKind {
-    pub fn row(self) -> &'static Row {
+    pub fn row(self) -> &'static ErrorRow {
         // The table is in the enum's order; a test holds it there.
         &TABLE[self as usize]
     }
@@ -239,7 +239,7 @@ mod tests {
     /// Clients act on these columns, so no row changes unnoticed.
     #[test]
     fn codes_exits_retries_and_actors_are_a_contract() {
-        let row = |row: &Row| {
+        let row = |row: &ErrorRow| {
             let mcp = match row.mcp {
                 McpForm::Protocol(code) => code,
                 McpForm::Result => 0,

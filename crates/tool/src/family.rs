@@ -12,12 +12,12 @@ use serde::{Deserialize, Deserializer, Serialize};
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Family {
     pub name: FamilyName,
-    pub words: WordsTrust,
+    pub words: TextTrust,
     pub reach: Reach,
 }
 
 impl Family {
-    pub const fn new(name: FamilyName, words: WordsTrust, reach: Reach) -> Family {
+    pub const fn new(name: FamilyName, words: TextTrust, reach: Reach) -> Family {
         Family { name, words, reach }
     }
 }
@@ -25,7 +25,7 @@ impl Family {
 /// How far the text that devices of a family send is trusted. It is never trusted as much as the user's own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum WordsTrust {
+pub enum TextTrust {
     /// The owner of the gateway chose the device: its text is shown to models under its name.
     Attributed,
     /// Anybody may have written it: its text is shown in short quotations that are marked as such.
@@ -107,7 +107,7 @@ mod tests {
 
     #[test]
     fn a_family_comes_back_from_json_as_it_was() {
-        let kiln = Family::new(FamilyName::of("kiln"), WordsTrust::Quoted, Reach::SeveralGateways);
+        let kiln = Family::new(FamilyName::of("kiln"), TextTrust::Quoted, Reach::SeveralGateways);
         let text = json!(kiln).to_string();
         assert_eq!(text, r#"{"name":"kiln","words":"quoted","reach":"several_gateways"}"#);
         assert_eq!(serde_json::from_str::<Family>(&text).unwrap(), kiln);

@@ -14,24 +14,24 @@ pub mod digest;
 pub mod error;
 pub mod family;
 pub mod finding;
-pub mod form;
 pub mod manifest;
-pub mod near;
 pub mod outcome;
 pub mod portable;
 pub mod settings;
+pub mod spelling;
 pub mod text;
 pub mod tool;
+pub mod wire_form;
 
 pub use admission::{Admission, Admit, Applicant, Bearer, Enrol, Enrolment, TokenId};
 pub use attributes::Attributes;
-pub use call::{Answer, Args, Call, Caller, LogLevel, Onward, Question, Silent};
+pub use call::{Answer, Args, Call, Caller, LogLevel, NestedCalls, Question, Silent};
 pub use device::{
     Announce, BoxFuture, Device, DeviceEvent, DeviceId, DeviceInfo, DeviceKey, LeaveReason, Notice, Picture, Status,
 };
 pub use digest::Digest;
 pub use error::{ErrorKind, ToolError};
-pub use family::{Family, FamilyName, Reach, WordsTrust};
+pub use family::{Family, FamilyName, Reach, TextTrust};
 pub use manifest::{Manifest, ProtocolVersion};
 pub use outcome::{Content, Outcome};
 pub use tool::{Audience, Effect, Hints, Schema, Tool, Toolset};

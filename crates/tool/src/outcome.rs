@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 pub struct Outcome {
     pub content: Vec<Content>,
     /// The answer as JSON, where the tool speaks JSON.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::form::present")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::wire_form::present")]
     pub structured: Option<Value>,
     /// Further members for the result's `_meta`.
     #[serde(default, skip_serializing_if = "Map::is_empty")]

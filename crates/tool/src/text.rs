@@ -22,10 +22,10 @@ pub enum Treatment {
 }
 
 /// A row of the table: code points from and to, and what happens to them.
-pub type Row = (u32, u32, Treatment, &'static str);
+pub type TreatmentRow = (u32, u32, Treatment, &'static str);
 
 /// Everything that is not simply kept, by code point.
-pub const TABLE: &[Row] = {
+pub const TABLE: &[TreatmentRow] = {
     use Treatment::{Kept, KeptInPlace, LineBreak, Removed, Shown};
     &[
         (0x0000, 0x0008, Shown, "control characters"),

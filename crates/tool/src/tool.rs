@@ -149,7 +149,7 @@ impl Tool {
     }
 
     /// The version where it tells something: 1.0.0 is what everybody assumes.
-    pub fn told_version(&self) -> Option<&Version> {
+    pub fn explicit_version(&self) -> Option<&Version> {
         (self.version != Version::new(1, 0, 0)).then_some(&self.version)
     }
 
@@ -186,7 +186,7 @@ impl Tool {
         if !annotations.is_empty() {
             entry["annotations"] = Value::Object(annotations);
         }
-        if let Some(version) = self.told_version() {
+        if let Some(version) = self.explicit_version() {
             entry["_meta"] = json!({ VERSION_KEY: version.to_string() });
         }
         entry

@@ -8,7 +8,7 @@ use serde_json::json;
 use sinew_boards::{Boards, Door, Line};
 use sinew_tool::{
     Admission, Args, Call, DeviceEvent, DeviceInfo, DeviceKey, Family, FamilyName, LeaveReason, Reach, Status,
-    WordsTrust,
+    TextTrust,
 };
 use sinew_wire::device::{Board, Property, Reply, ToolSpec};
 use tokio::sync::mpsc;
@@ -37,7 +37,7 @@ fn info(id: &str) -> DeviceInfo {
     DeviceInfo {
         key: DeviceKey(format!("bench:{id}")),
         suggested_id: id.to_owned(),
-        family: Family::new(FamilyName::of("bench"), WordsTrust::Attributed, Reach::OneLink),
+        family: Family::new(FamilyName::of("bench"), TextTrust::Attributed, Reach::OneLink),
         admission: Admission::Local,
         name: String::new(),
         version: String::new(),

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
 use sinew_api::{self as api, CallResult};
-use sinew_tool::near::nearest;
+use sinew_tool::spelling::nearest;
 use sinew_tool::{Content, ErrorKind, ToolError};
 
 use super::tools;

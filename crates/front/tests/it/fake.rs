@@ -9,7 +9,7 @@ use sinew_front::{Front, Settings, TlsIdentity};
 use sinew_gateway::Gateway;
 use sinew_tool::{
     Admission, BoxFuture, Call, Content, Device, DeviceEvent, DeviceInfo, DeviceKey, ErrorKind, Family, FamilyName,
-    LogLevel, Notice, Outcome, Question, Reach, Status, Tool, ToolError, Toolset, Version, WordsTrust,
+    LogLevel, Notice, Outcome, Question, Reach, Status, TextTrust, Tool, ToolError, Toolset, Version,
 };
 use tokio::net::TcpListener;
 use tokio::sync::{Mutex, mpsc};
@@ -54,7 +54,7 @@ impl Fake {
         let info = DeviceInfo {
             key: DeviceKey(format!("board:{key}")),
             suggested_id: key.to_owned(),
-            family: Family::new(FamilyName::of("board"), WordsTrust::Attributed, Reach::OneLink),
+            family: Family::new(FamilyName::of("board"), TextTrust::Attributed, Reach::OneLink),
             admission: Admission::OwnToken,
             name: "fake".to_owned(),
             version: "1.0".to_owned(),

@@ -13,9 +13,9 @@ use serde_json::json;
 use sinew_tool::{DeviceId, DeviceKey, ErrorKind, Notice, ToolError};
 use tokio::time::Instant;
 
-use super::writer::Writer;
+use super::writer::RegistryWriter;
 use crate::settings::Settings;
-use crate::snapshot::{Entry, Presence};
+use crate::snapshot::{DeviceEntry, Presence};
 use crate::store::{Commit, RestingId, Write};
 use crate::view::DeviceView;
 
@@ -76,7 +76,7 @@ impl Forgetting {
     }
 }
 
-impl Writer {
+impl RegistryWriter {
     /// Forgets a device because a person says so.
     pub(super) fn forget(&mut self, device: &str) -> Result<(DeviceView, Vec<Commit>), ToolError> {
         let entry = self.find(device)?;
@@ -118,7 +118,7 @@ impl Writer {
         let mut gone = Vec::new();
         let after = millis(self.forgetting.after);
         if after > 0 {
-            let is_over = |entry: &&Arc<Entry>| can_go(entry) && running - entry.left_at >= after;
+            let is_over = |entry: &&Arc<DeviceEntry>| can_go(entry) && running - entry.left_at >= after;
             gone.extend(self.devices.values().filter(is_over).cloned());
         }
         for entry in &gone {
@@ -150,7 +150,7 @@ impl Writer {
         self.keep_names(changes);
     }
 
-    fn drop_device(&mut self, entry: &Arc<Entry>, why: &str) -> Commit {
+    fn drop_device(&mut self, entry: &Arc<DeviceEntry>, why: &str) -> Commit {
         tracing::info!(device = %entry.id, "device forgotten: {why}");
         let body = json!({"why": why, "name": entry.name.as_deref()});
         self.tell(&entry.id, Notice { topic: FORGOTTEN.to_owned(), body });
@@ -168,7 +168,7 @@ impl Writer {
         commit
     }
 
-    fn give_names_back(&mut self, entry: &Entry) {
+    fn give_names_back(&mut self, entry: &DeviceEntry) {
         if !self.devices.values().any(|other| Arc::ptr_eq(&other.offer, &entry.offer)) {
             self.offers.forget(&entry.offer);
         }
@@ -211,7 +211,7 @@ impl Writer {
 }
 
 /// Whether a device may be forgotten without a person: it is away, and nobody named, labelled or pinned it.
-fn can_go(entry: &Entry) -> bool {
+fn can_go(entry: &DeviceEntry) -> bool {
     matches!(entry.presence, Presence::Away(_)) && entry.name.is_none() && !entry.pinned && entry.labels.is_empty()
 }
 

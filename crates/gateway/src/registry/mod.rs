@@ -17,52 +17,52 @@ use sinew_tool::{DeviceEvent, DeviceId, Notice, ToolError};
 use tokio::sync::watch;
 
 use crate::labels::Label;
-use crate::pins::{Pins, Turn};
-use crate::prepare::Workshop;
+use crate::pins::{Pins, ToolsetChange};
+use crate::prepare::ToolPreparer;
 use crate::settings::Settings;
 use crate::snapshot::{Snapshot, Traffic};
-use crate::store::{Commit, Loaded, Store};
+use crate::store::{Commit, Store, StoredState};
 use crate::view::DeviceView;
 pub(crate) use writer::Agreement;
-use writer::Writer;
+use writer::RegistryWriter;
 
 pub(crate) struct Registry {
-    writer: Mutex<Writer>,
+    writer: Mutex<RegistryWriter>,
     version: AtomicU64,
     current: ArcSwap<Snapshot>,
     /// Tells the version to those who wait for a change.
     told: watch::Sender<u64>,
-    workshop: Workshop,
+    preparer: ToolPreparer,
 }
 
 impl Registry {
     /// Takes up where the last gateway on this store stopped: everything known, everybody away.
-    pub(crate) fn new(loaded: Loaded, store: Arc<Store>, pins: Pins, settings: &Settings) -> Registry {
-        let workshop = Workshop::default();
-        let writer = Writer::new(loaded, store, pins, settings, &workshop);
+    pub(crate) fn new(loaded: StoredState, store: Arc<Store>, pins: Pins, settings: &Settings) -> Registry {
+        let preparer = ToolPreparer::default();
+        let writer = RegistryWriter::new(loaded, store, pins, settings, &preparer);
         let first = Snapshot::build(0, writer.entries(), writer.names.clone(), None);
         Registry {
             writer: Mutex::new(writer),
             version: AtomicU64::new(0),
             current: ArcSwap::from_pointee(first),
             told: watch::Sender::new(0),
-            workshop,
+            preparer,
         }
     }
 
     pub(crate) fn apply(&self, event: DeviceEvent) {
         // What a device says of itself is asked and checked before the lock is taken: families have locks
         // too, and nobody waits while schemas are compiled.
-        let mut turn = None;
-        let has_forgotten = self.write(Writer::tidy);
+        let mut toolset_change = None;
+        let has_forgotten = self.write(RegistryWriter::tidy);
         let has_changed = match event {
             DeviceEvent::Joined(device) => {
-                let (info, tools) = (device.info(), self.workshop.prepare(&device.tools()));
-                self.write(|writer| writer.join(device, info, &tools, &mut turn))
+                let (info, tools) = (device.info(), self.preparer.prepare(&device.tools()));
+                self.write(|writer| writer.join(device, info, &tools, &mut toolset_change))
             }
             DeviceEvent::Changed(device) => {
-                let (info, tools) = (device.info(), self.workshop.prepare(&device.tools()));
-                self.write(|writer| writer.change(&device, info, &tools, &mut turn))
+                let (info, tools) = (device.info(), self.preparer.prepare(&device.tools()));
+                self.write(|writer| writer.change(&device, info, &tools, &mut toolset_change))
             }
             DeviceEvent::Said(device, notice) => {
                 let info = device.info();
@@ -84,7 +84,9 @@ impl Registry {
             self.tell();
         }
         // Comparing tools takes a while, so nobody waits for it.
-        if let Some((id, notice)) = turn.and_then(|turn: Turn| Some((turn.id.clone(), turn.notice()?))) {
+        if let Some((id, notice)) = toolset_change
+            .and_then(|toolset_change: ToolsetChange| Some((toolset_change.id.clone(), toolset_change.notice()?)))
+        {
             self.lock().tell(&id, notice);
         }
     }
@@ -125,7 +127,7 @@ impl Registry {
     /// A change that somebody asked for, who waits until it is on disk.
     fn change(
         &self,
-        change: impl FnOnce(&mut Writer) -> Result<(DeviceView, Commit), ToolError>,
+        change: impl FnOnce(&mut RegistryWriter) -> Result<(DeviceView, Commit), ToolError>,
     ) -> Result<DeviceView, ToolError> {
         let (view, commit) = {
             let mut writer = self.lock();
@@ -200,7 +202,7 @@ impl Registry {
         snapshot.version == self.version.load(Ordering::Acquire) && !snapshot.is_over()
     }
 
-    fn write(&self, change: impl FnOnce(&mut Writer) -> bool) -> bool {
+    fn write(&self, change: impl FnOnce(&mut RegistryWriter) -> bool) -> bool {
         let mut writer = self.lock();
         let has_changed = change(&mut writer);
         if has_changed {
@@ -209,7 +211,7 @@ impl Registry {
         has_changed
     }
 
-    fn lock(&self) -> MutexGuard<'_, Writer> {
+    fn lock(&self) -> MutexGuard<'_, RegistryWriter> {
         self.writer.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -20,11 +20,11 @@ use crate::identity;
 use crate::labels::{self, Label};
 use crate::names::{NameBook, NameChange};
 use crate::offer::{self, Offer, Offers};
-use crate::pins::{Held, Pins, Turn};
-use crate::prepare::{Prepared, Withdrawn, Workshop};
+use crate::pins::{HeldTools, Pins, ToolsetChange};
+use crate::prepare::{PreparedToolset, ToolPreparer, Withdrawn};
 use crate::settings::Settings;
-use crate::snapshot::{Entry, Presence, Traffic};
-use crate::store::{Commit, DeviceRow, EventRow, Loaded, Pending, Store, Write};
+use crate::snapshot::{DeviceEntry, Presence, Traffic};
+use crate::store::{Commit, DeviceRow, EventRow, PendingEvent, Store, StoredState, Write};
 use crate::view::DeviceView;
 
 /// Events of one device that may wait for the store; a flood beyond it is counted, not kept.
@@ -49,12 +49,12 @@ pub(crate) enum Agreement<'a> {
 struct Admitted {
     offer: Arc<Offer>,
     pinned: bool,
-    held: Option<Arc<Held>>,
+    held: Option<Arc<HeldTools>>,
     warnings: Vec<String>,
 }
 
-pub(super) struct Writer {
-    pub(super) devices: BTreeMap<DeviceId, Arc<Entry>>,
+pub(super) struct RegistryWriter {
+    pub(super) devices: BTreeMap<DeviceId, Arc<DeviceEntry>>,
     pub(super) by_key: HashMap<DeviceKey, DeviceId>,
     /// Lower-case speaking names.
     pub(super) names: Arc<HashMap<String, DeviceId>>,
@@ -69,17 +69,17 @@ pub(super) struct Writer {
     own_events: Arc<AtomicU32>,
 }
 
-impl Writer {
+impl RegistryWriter {
     /// Takes up where the last gateway on this store stopped: everything known, everybody away.
     pub(super) fn new(
-        mut loaded: Loaded,
+        mut loaded: StoredState,
         store: Arc<Store>,
         pins: Pins,
         settings: &Settings,
-        workshop: &Workshop,
-    ) -> Writer {
+        preparer: &ToolPreparer,
+    ) -> RegistryWriter {
         let nths = loaded.nths.into_iter();
-        let mut writer = Writer {
+        let mut writer = RegistryWriter {
             devices: BTreeMap::new(),
             by_key: HashMap::new(),
             names: Arc::default(),
@@ -95,13 +95,13 @@ impl Writer {
         for row in loaded.devices {
             let toolset = loaded.toolsets.get(&row.toolset).cloned().unwrap_or_default();
             let told = loaded.held.remove(&row.id).unwrap_or_default();
-            writer.restore(row, &workshop.prepare(&toolset), &told);
+            writer.restore(row, &preparer.prepare(&toolset), &told);
         }
         writer.rest_unowned_names();
         writer
     }
 
-    pub(super) fn entries(&self) -> Vec<Arc<Entry>> {
+    pub(super) fn entries(&self) -> Vec<Arc<DeviceEntry>> {
         self.devices.values().cloned().collect()
     }
 
@@ -109,8 +109,8 @@ impl Writer {
         &mut self,
         device: Arc<dyn Device>,
         info: Arc<DeviceInfo>,
-        prepared: &Arc<Prepared>,
-        turn: &mut Option<Turn>,
+        prepared: &Arc<PreparedToolset>,
+        toolset_change: &mut Option<ToolsetChange>,
     ) -> bool {
         if info.key.0.is_empty() || info.key.0.len() > MAX_KEY {
             tracing::warn!(
@@ -132,16 +132,16 @@ impl Writer {
         let Some(id) = id else { return false };
         let name = known.as_ref().and_then(|entry| entry.name.clone());
         let labels = known.as_ref().map(|entry| entry.labels.clone()).unwrap_or_default();
-        *turn = self.turn(&id, known.as_deref(), &info, &prepared.toolset);
+        *toolset_change = self.toolset_change(&id, known.as_deref(), &info, &prepared.toolset);
         let withdrawn = prepared.withdrawn.clone();
         let Admitted { offer, pinned, held, warnings } = self.admit(known.as_deref(), &info, prepared, &withdrawn);
         self.by_key.insert(info.key.clone(), id.clone());
-        if let Some(turn) = turn {
-            turn.held.clone_from(&held);
+        if let Some(toolset_change) = toolset_change {
+            toolset_change.held.clone_from(&held);
         }
         let (presence, traffic) = (Presence::Here(device), Arc::new(Traffic::default()));
         let (since, left_at) = (now(), 0);
-        self.keep(Entry {
+        self.keep(DeviceEntry {
             id: id.clone(),
             name,
             labels,
@@ -163,21 +163,21 @@ impl Writer {
         &mut self,
         device: &Arc<dyn Device>,
         info: Arc<DeviceInfo>,
-        prepared: &Arc<Prepared>,
-        turn: &mut Option<Turn>,
+        prepared: &Arc<PreparedToolset>,
+        toolset_change: &mut Option<ToolsetChange>,
     ) -> bool {
         let Some(entry) = self.current(device, &info.key) else { return false };
-        *turn = self.turn(&entry.id, Some(&entry), &info, &prepared.toolset);
+        *toolset_change = self.toolset_change(&entry.id, Some(&entry), &info, &prepared.toolset);
         // The same tools again are not a new chance for those that were withdrawn.
         let is_same = entry.toolset().digest() == prepared.toolset.digest();
         let withdrawn = if is_same { &entry.withdrawn } else { &prepared.withdrawn }.clone();
         let Admitted { offer, pinned, held, warnings } = self.admit(Some(&entry), &info, prepared, &withdrawn);
-        if let Some(turn) = turn {
-            turn.held.clone_from(&held);
+        if let Some(toolset_change) = toolset_change {
+            toolset_change.held.clone_from(&held);
         }
         let since = if info.status == entry.info.status { entry.since } else { now() };
         let id = entry.id.clone();
-        self.keep(Entry { info, offer, pinned, held, withdrawn, since, ..(*entry).clone() });
+        self.keep(DeviceEntry { info, offer, pinned, held, withdrawn, since, ..(*entry).clone() });
         self.warn(&id, warnings);
         true
     }
@@ -191,7 +191,7 @@ impl Writer {
         let withdrawn = Arc::new(withdrawn);
         let Admitted { offer, pinned, held, .. } =
             self.admit(Some(&entry), &entry.info, &entry.offer.prepared, &withdrawn);
-        self.keep(Entry { offer, pinned, held, withdrawn, ..(*entry).clone() });
+        self.keep(DeviceEntry { offer, pinned, held, withdrawn, ..(*entry).clone() });
         self.warn(id, vec![format!("tool `{}` is not offered any more: {why}", clean_line(tool, 64))]);
         true
     }
@@ -200,7 +200,7 @@ impl Writer {
         let Some(entry) = self.current(device, key) else { return false };
         let presence = Presence::Away(Instant::now() + self.grace);
         let left_at = self.forgetting.running();
-        self.keep(Entry { presence, since: now(), left_at, ..(*entry).clone() });
+        self.keep(DeviceEntry { presence, since: now(), left_at, ..(*entry).clone() });
         true
     }
 
@@ -236,7 +236,7 @@ impl Writer {
         let nth = self.nths.entry(id.clone()).or_default();
         *nth += 1;
         // The numbers are used up whether or not the event is kept: the gap is how a reader learns.
-        let Some(pending) = Pending::enter(waiting, MAX_WAITING_EVENTS) else { return };
+        let Some(pending) = PendingEvent::enter(waiting, MAX_WAITING_EVENTS) else { return };
         let body = serde_json::to_string(&notice.body).unwrap_or_default();
         let body = match body.len() {
             0..=MAX_EVENT_BODY => body,
@@ -274,7 +274,7 @@ impl Writer {
         names.retain(|_, id| *id != entry.id);
         names.extend(name.iter().map(|name| (name.to_lowercase(), entry.id.clone())));
         self.names = Arc::new(names);
-        Ok(self.keep_awaited(Entry { name: name.map(Arc::from), ..(*entry).clone() }))
+        Ok(self.keep_awaited(DeviceEntry { name: name.map(Arc::from), ..(*entry).clone() }))
     }
 
     pub(super) fn label(
@@ -285,7 +285,7 @@ impl Writer {
     ) -> Result<(DeviceView, Commit), ToolError> {
         let entry = self.find(device)?;
         let labels = labels::changed(&entry.labels, add, remove)?;
-        Ok(self.keep_awaited(Entry { labels, ..(*entry).clone() }))
+        Ok(self.keep_awaited(DeviceEntry { labels, ..(*entry).clone() }))
     }
 
     pub(super) fn agree(
@@ -322,7 +322,7 @@ impl Writer {
         let commit = self.pins.to_file().map(|(path, text)| self.store.file(path, text));
         let (prepared, withdrawn) = (entry.offer.prepared.clone(), entry.withdrawn.clone());
         let Admitted { offer, pinned, held, .. } = self.admit(None, &info, &prepared, &withdrawn);
-        let entry = Entry { offer, pinned, held, ..(*entry).clone() };
+        let entry = DeviceEntry { offer, pinned, held, ..(*entry).clone() };
         let view = entry.view();
         self.keep(entry);
         Ok((view, commit))
@@ -334,7 +334,7 @@ impl Writer {
         Ok(self.pins.gone(&entry.info.key, entry.toolset()))
     }
 
-    pub(super) fn find(&self, device: &str) -> Result<Arc<Entry>, ToolError> {
+    pub(super) fn find(&self, device: &str) -> Result<Arc<DeviceEntry>, ToolError> {
         let text = device.trim().to_lowercase();
         let id = DeviceId::parse(&text).filter(|id| self.devices.contains_key(id));
         let id = id.or_else(|| self.names.get(&text).cloned());
@@ -355,7 +355,7 @@ impl Writer {
     }
 
     /// The entry of this very stay; `None` for a stay that was replaced.
-    fn current(&self, device: &Arc<dyn Device>, key: &DeviceKey) -> Option<Arc<Entry>> {
+    fn current(&self, device: &Arc<dyn Device>, key: &DeviceKey) -> Option<Arc<DeviceEntry>> {
         let entry = self.by_key.get(key).and_then(|id| self.devices.get(id))?;
         match &entry.presence {
             Presence::Here(here) if std::ptr::addr_eq(Arc::as_ptr(here), Arc::as_ptr(device)) => Some(entry.clone()),
@@ -365,14 +365,14 @@ impl Writer {
 
     fn admit(
         &mut self,
-        known: Option<&Entry>,
+        known: Option<&DeviceEntry>,
         info: &DeviceInfo,
-        prepared: &Arc<Prepared>,
+        prepared: &Arc<PreparedToolset>,
         withdrawn: &Withdrawn,
     ) -> Admitted {
         let tools = &prepared.toolset;
         let pinned = self.pins.is_pinned(&info.key);
-        let is_as_before = |entry: &&Entry| {
+        let is_as_before = |entry: &&DeviceEntry| {
             entry.pinned && entry.info.version == info.version && entry.toolset().digest() == tools.digest()
         };
         let held = match known.filter(is_as_before) {
@@ -387,12 +387,12 @@ impl Writer {
         };
         let is_held = |tool: &str| held.as_ref().is_some_and(|held| held.holds(tool));
         let is_out = |tool: &str| is_held(tool) || withdrawn.contains_key(tool);
-        let (offer, news) = self.offers.admit(&info.key, prepared, is_out);
-        if let Some(text) = news.is_new.then(|| offer::to_text(tools)).flatten() {
+        let (offer, notes) = self.offers.admit(&info.key, prepared, is_out);
+        if let Some(text) = notes.is_new.then(|| offer::to_text(tools)).flatten() {
             self.store.write(Write::Toolset { digest: tools.digest().hex(), tools: text });
         }
-        self.keep_names(news.names);
-        Admitted { offer, pinned, held, warnings: news.warnings }
+        self.keep_names(notes.names);
+        Admitted { offer, pinned, held, warnings: notes.warnings }
     }
 
     /// A name is on disk before anybody sees it. Names are minted when a tool is new, which is rare enough to wait for
@@ -407,30 +407,42 @@ impl Writer {
 
     /// What may have changed about a device's tools: against what it had, or for a pinned one that is
     /// new here, against what was agreed. A device without tools has lost nothing for good.
-    fn turn(&self, id: &DeviceId, known: Option<&Entry>, info: &DeviceInfo, tools: &Arc<Toolset>) -> Option<Turn> {
+    fn toolset_change(
+        &self,
+        id: &DeviceId,
+        known: Option<&DeviceEntry>,
+        info: &DeviceInfo,
+        tools: &Arc<Toolset>,
+    ) -> Option<ToolsetChange> {
         let before = match known {
             Some(entry) if !entry.toolset().is_empty() => entry.toolset().clone(),
             _ => Arc::new(self.pins.agreed(&info.key)?),
         };
         let was_held = known.and_then(|entry| entry.held.clone());
-        (!tools.is_empty()).then(|| Turn { id: id.clone(), before, after: tools.clone(), was_held, held: None })
+        (!tools.is_empty()).then(|| ToolsetChange {
+            id: id.clone(),
+            before,
+            after: tools.clone(),
+            was_held,
+            held: None,
+        })
     }
 
-    fn keep_awaited(&mut self, entry: Entry) -> (DeviceView, Commit) {
+    fn keep_awaited(&mut self, entry: DeviceEntry) -> (DeviceView, Commit) {
         let commit = self.store.write_awaited(Write::Device(row(&entry)));
         let view = entry.view();
         self.devices.insert(entry.id.clone(), Arc::new(entry));
         (view, commit)
     }
 
-    fn keep(&mut self, entry: Entry) {
+    fn keep(&mut self, entry: DeviceEntry) {
         self.store.write(Write::Device(row(&entry)));
         self.devices.insert(entry.id.clone(), Arc::new(entry));
     }
 
     /// `told` names what the last event about the device's tools called held back: the lock may have
     /// been edited since.
-    fn restore(&mut self, row: DeviceRow, prepared: &Arc<Prepared>, told: &[String]) {
+    fn restore(&mut self, row: DeviceRow, prepared: &Arc<PreparedToolset>, told: &[String]) {
         // A device that was here when the last gateway ended has had no chance to leave: its grace
         // begins now.
         let since = if row.away { row.since } else { now() };
@@ -453,7 +465,7 @@ impl Writer {
             Arc::make_mut(&mut self.names).insert(name.to_lowercase(), row.id.clone());
         }
         self.by_key.insert(row.key, row.id.clone());
-        let entry = Entry {
+        let entry = DeviceEntry {
             id: row.id.clone(),
             name: row.name.map(Arc::from),
             labels: row.labels.into(),
@@ -472,13 +484,14 @@ impl Writer {
         self.devices.insert(id.clone(), Arc::new(entry));
         if held.as_ref().is_some_and(|held| held.names() != told) {
             let tools = prepared.toolset.clone();
-            let turn = Turn { id: id.clone(), before: tools.clone(), after: tools, was_held: None, held };
-            turn.notice().into_iter().for_each(|notice| self.tell(&id, notice));
+            let toolset_change =
+                ToolsetChange { id: id.clone(), before: tools.clone(), after: tools, was_held: None, held };
+            toolset_change.notice().into_iter().for_each(|notice| self.tell(&id, notice));
         }
     }
 }
 
-fn row(entry: &Entry) -> DeviceRow {
+fn row(entry: &DeviceEntry) -> DeviceRow {
     let view = entry.view();
     DeviceRow {
         key: view.key,

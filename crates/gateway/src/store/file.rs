@@ -13,24 +13,24 @@ use crate::settings::OpenError;
 
 /// Where a store lives: a file, or memory that all connections of this process to it share.
 #[derive(Clone, Debug)]
-pub(super) enum Place {
+pub(super) enum StoreLocation {
     File(PathBuf),
     Memory(String),
 }
 
-impl Place {
-    pub(super) fn new(file: Option<&Path>) -> Place {
+impl StoreLocation {
+    pub(super) fn new(file: Option<&Path>) -> StoreLocation {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         match file {
-            Some(file) => Place::File(file.to_owned()),
-            None => Place::Memory(format!("file:/sinew-{}?vfs=memdb", NEXT.fetch_add(1, Ordering::Relaxed))),
+            Some(file) => StoreLocation::File(file.to_owned()),
+            None => StoreLocation::Memory(format!("file:/sinew-{}?vfs=memdb", NEXT.fetch_add(1, Ordering::Relaxed))),
         }
     }
 
     fn path(&self) -> &Path {
         match self {
-            Place::File(file) => file,
-            Place::Memory(_) => Path::new(":memory:"),
+            StoreLocation::File(file) => file,
+            StoreLocation::Memory(_) => Path::new(":memory:"),
         }
     }
 
@@ -58,28 +58,28 @@ impl Place {
 }
 
 /// Opens the store for writing; creates it where there is none.
-pub(super) fn open(place: &Place) -> Result<Connection, OpenError> {
-    let refused = |error: rusqlite::Error| place.refused(&error);
-    let db = match place {
-        Place::Memory(uri) => {
+pub(super) fn open(location: &StoreLocation) -> Result<Connection, OpenError> {
+    let refused = |error: rusqlite::Error| location.refused(&error);
+    let db = match location {
+        StoreLocation::Memory(uri) => {
             let db = Connection::open(uri).map_err(refused)?;
             format::create(&db).map_err(refused)?;
             db
         }
-        Place::File(file) => open_file(place, file)?,
+        StoreLocation::File(file) => open_file(location, file)?,
     };
     prepare(&db).map_err(refused)?;
     Ok(db)
 }
 
 /// Opens the store a second time, for reading only: a long question then delays no commit.
-pub(super) fn open_reader(place: &Place) -> Result<Connection, OpenError> {
+pub(super) fn open_reader(location: &StoreLocation) -> Result<Connection, OpenError> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let db = match place {
-        Place::File(file) => Connection::open_with_flags(file, flags),
-        Place::Memory(uri) => Connection::open_with_flags(uri, flags),
+    let db = match location {
+        StoreLocation::File(file) => Connection::open_with_flags(file, flags),
+        StoreLocation::Memory(uri) => Connection::open_with_flags(uri, flags),
     };
-    let refused = |error: rusqlite::Error| place.refused(&error);
+    let refused = |error: rusqlite::Error| location.refused(&error);
     let db = db.map_err(refused)?;
     db.execute_batch("PRAGMA query_only = ON; PRAGMA cache_size = -512; PRAGMA temp_store = MEMORY;")
         .map_err(refused)?;
@@ -90,36 +90,36 @@ pub(super) fn open_reader(place: &Place) -> Result<Connection, OpenError> {
 /// 5 s: longer than any commit or checkpoint takes; the lock file keeps other gateways out.
 const BUSY: std::time::Duration = std::time::Duration::from_secs(5);
 
-fn open_file(place: &Place, file: &Path) -> Result<Connection, OpenError> {
+fn open_file(location: &StoreLocation, file: &Path) -> Result<Connection, OpenError> {
     let failed = |what, source| OpenError::Io { what, path: file.to_owned(), source };
     let length = match std::fs::metadata(file) {
-        Ok(about) if about.len() == 0 => return Err(place.damaged("it is empty")),
+        Ok(about) if about.len() == 0 => return Err(location.damaged("it is empty")),
         Ok(about) => about.len(),
         Err(error) if error.kind() == IoErrorKind::NotFound => {
-            create(place, file)?;
+            create(location, file)?;
             0
         }
         Err(error) => return Err(failed("open the store", error)),
     };
     make_private(file).map_err(|source| failed("protect the store", source))?;
-    let refused = |error: rusqlite::Error| place.refused(&error);
+    let refused = |error: rusqlite::Error| location.refused(&error);
     let db = Connection::open(file).map_err(refused)?;
     let found: i64 = db.query_row("PRAGMA user_version", [], |row| row.get(0)).map_err(refused)?;
     match found {
-        ..1 => return Err(place.damaged("it has no format number, so it was not written by Sinew")),
+        ..1 => return Err(location.damaged("it has no format number, so it was not written by Sinew")),
         found if found > format::CURRENT => {
             return Err(OpenError::Newer { path: file.to_owned(), found, known: format::CURRENT });
         }
         found => {
-            check_pages(place, &db, length)?;
+            check_pages(location, &db, length)?;
             if found < format::CURRENT {
-                migrate(place, file, &db, found)?;
+                migrate(location, file, &db, found)?;
             }
         }
     }
     match format::missing(&db).map_err(refused)? {
         None => Ok(db),
-        Some(column) => Err(place.damaged(format!("{column} is missing"))),
+        Some(column) => Err(location.damaged(format!("{column} is missing"))),
     }
 }
 
@@ -129,16 +129,16 @@ const CHECKED_WHOLE: u64 = 32 << 20;
 
 /// Looks for damaged pages: such a store would fail later, in the middle of a call or of a name. In a large store the
 /// pages of old calls are left out; they are found when they are read.
-fn check_pages(place: &Place, db: &Connection, length: u64) -> Result<(), OpenError> {
+fn check_pages(location: &StoreLocation, db: &Connection, length: u64) -> Result<(), OpenError> {
     let tables = match length <= CHECKED_WHOLE {
         true => Ok(vec!["1".to_owned()]),
         false => tables_to_check(db),
     };
-    for table in tables.map_err(|error| place.refused(&error))? {
+    for table in tables.map_err(|error| location.refused(&error))? {
         let check = db.query_row(&format!("PRAGMA quick_check({table})"), [], |row| row.get::<_, String>(0));
-        let check = check.map_err(|error| place.refused(&error))?;
+        let check = check.map_err(|error| location.refused(&error))?;
         if check != "ok" {
-            return Err(place.damaged(check.replace('\n', " ")));
+            return Err(location.damaged(check.replace('\n', " ")));
         }
     }
     Ok(())
@@ -150,11 +150,11 @@ fn tables_to_check(db: &Connection) -> rusqlite::Result<Vec<String>> {
 }
 
 /// A new store gets its name when it is complete: whatever interrupts this, no half of a store is left behind.
-fn create(place: &Place, file: &Path) -> Result<(), OpenError> {
+fn create(location: &StoreLocation, file: &Path) -> Result<(), OpenError> {
     let failed = |what| move |source| OpenError::Io { what, path: file.to_owned(), source };
     // SQLite would discard the log of a store whose file is gone.
     if std::fs::metadata(beside(file, "-wal")).is_ok_and(|log| log.len() > 0) {
-        return Err(place.damaged("its log gateway.db-wal is there, but the file itself is gone"));
+        return Err(location.damaged("its log gateway.db-wal is there, but the file itself is gone"));
     }
     let new = beside(file, ".new");
     for stale in [new.clone(), beside(&new, "-journal"), beside(&new, "-wal")] {
@@ -165,14 +165,14 @@ fn create(place: &Place, file: &Path) -> Result<(), OpenError> {
         format::create(&db)?;
         db.close().map_err(|(_, error)| error)
     });
-    made.map_err(|error| place.refused(&error))?;
+    made.map_err(|error| location.refused(&error))?;
     std::fs::rename(&new, file).map_err(failed("create the store"))
 }
 
 /// Changes the format, after a copy of the store as it was is on disk beside it.
-fn migrate(place: &Place, file: &Path, db: &Connection, found: i64) -> Result<(), OpenError> {
+fn migrate(location: &StoreLocation, file: &Path, db: &Connection, found: i64) -> Result<(), OpenError> {
     let copy = beside(file, &format!(".format-{found}"));
-    keep_copy(db, &copy).map_err(|error| place.refused(&error))?;
+    keep_copy(db, &copy).map_err(|error| location.refused(&error))?;
     format::migrate(db, found).map_err(|error| OpenError::Migration {
         path: file.to_owned(),
         found,
@@ -258,9 +258,9 @@ mod tests {
     #[test]
     fn in_a_large_store_every_table_but_the_audit_is_checked() {
         let dir = tempfile::tempdir().unwrap();
-        let place = Place::new(Some(&dir.path().join("gateway.db")));
-        let Place::File(file) = &place else { panic!("a file was asked for") };
-        create(&place, file).unwrap();
+        let location = StoreLocation::new(Some(&dir.path().join("gateway.db")));
+        let StoreLocation::File(file) = &location else { panic!("a file was asked for") };
+        create(&location, file).unwrap();
         let whole = std::fs::read(file).unwrap();
         let roots = "SELECT name, rootpage FROM sqlite_master WHERE type = 'table'";
         let roots: Vec<(String, usize)> = {
@@ -273,7 +273,7 @@ mod tests {
             let mut bytes = whole.clone();
             bytes[(page - 1) * 4_096..page * 4_096].fill(0xa5);
             std::fs::write(file, bytes).unwrap();
-            let checked = check_pages(&place, &Connection::open(file).unwrap(), CHECKED_WHOLE + 1);
+            let checked = check_pages(&location, &Connection::open(file).unwrap(), CHECKED_WHOLE + 1);
             assert_eq!(checked.is_err(), table != "audit", "{table}");
         }
     }

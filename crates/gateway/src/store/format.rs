@@ -1,6 +1,6 @@
 //! The tables, and the steps by which the format of an older version becomes this one.
 //!
-//! To change the format, append a [`Step`] to [`STEPS`]: SQL that changes the tables of the format before it. Never edit
+//! To change the format, append a [`Migration`] to [`MIGRATIONS`]: SQL that changes the tables of the format before it. Never edit
 //! [`FIRST`] or a step that was released. Nothing else is needed: a new store is made of [`FIRST`] and all steps, an old
 //! one is copied and gets the steps it lacks in one transaction (`file.rs`), and `tests/it/upgrade.rs` runs them on a
 //! state directory of 0.1.0. A column of an existing table must be nullable or have a default.
@@ -33,10 +33,10 @@ pub(super) const FIRST: &str = "
 ";
 
 /// SQL that leads from one format to the next.
-type Step = &'static str;
+type Migration = &'static str;
 
 /// The first leads from format 1 to format 2, and so on.
-const STEPS: &[Step] = &[
+const MIGRATIONS: &[Migration] = &[
     // 2: the audit is read by device. One by caller would cost each commit as much again, and callers are few.
     "CREATE INDEX audit_of_device ON audit (device, id);",
     // 3: what a family is trusted with and how a device was admitted, as JSON. 0.1.0 had four families, knew their word
@@ -70,7 +70,7 @@ const STEPS: &[Step] = &[
 ];
 
 /// The format this code reads and writes, in SQLite's `user_version`.
-pub(super) const CURRENT: i64 = 1 + STEPS.len() as i64;
+pub(super) const CURRENT: i64 = 1 + MIGRATIONS.len() as i64;
 
 /// Makes the tables in an empty database.
 pub(super) fn create(db: &Connection) -> rusqlite::Result<()> {
@@ -86,7 +86,7 @@ pub(super) fn migrate(db: &Connection, from: i64) -> rusqlite::Result<()> {
 }
 
 fn run_steps(db: &Connection, from: i64) -> rusqlite::Result<()> {
-    let missing = STEPS.iter().skip(usize::try_from(from - 1).unwrap_or(0));
+    let missing = MIGRATIONS.iter().skip(usize::try_from(from - 1).unwrap_or(0));
     missing.into_iter().try_for_each(|step| db.execute_batch(step))?;
     db.pragma_update(None, "user_version", CURRENT)
 }

@@ -7,7 +7,7 @@ use rusqlite::ErrorCode;
 use sinew_tool::{ErrorKind, ToolError};
 
 #[derive(Default)]
-pub(crate) struct Health {
+pub(crate) struct StoreHealth {
     has_failed: AtomicBool,
     problem: Mutex<String>,
     changed: OnceLock<Listener>,
@@ -16,7 +16,7 @@ pub(crate) struct Health {
 /// Learns of a problem, or that it is over.
 type Listener = Box<dyn Fn(Option<&str>) + Send + Sync>;
 
-impl Health {
+impl StoreHealth {
     pub(crate) fn has_failed(&self) -> bool {
         self.has_failed.load(Ordering::Acquire)
     }

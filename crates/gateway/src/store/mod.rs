@@ -26,14 +26,14 @@ use sinew_tool::{DeviceId, DeviceKey, ErrorKind, ToolError};
 use tokio::sync::{broadcast, oneshot};
 
 pub(crate) use read::Cursor;
-pub(crate) use rows::{AuditRow, DeviceRow, EventRow, Loaded, Pending, RestingId, TokenRow, Write};
+pub(crate) use rows::{AuditRow, DeviceRow, EventRow, PendingEvent, RestingId, StoredState, TokenRow, Write};
 
 use crate::settings::{OpenError, Settings};
 use crate::view::{AuditFilter, AuditRecord, EventPage};
-use file::Place;
-use health::Health;
-use reader::Reader;
-use writer::{Desk, Job, Writer};
+use file::StoreLocation;
+use health::StoreHealth;
+use reader::StoreReader;
+use writer::{Job, SharedWriter, StoreWriter};
 
 /// Events that may wait for the store, of all devices together. More than the store writes in 100 ms
 /// would only be delay.
@@ -41,13 +41,13 @@ const MAX_WAITING_EVENTS: usize = 4_096;
 
 pub(crate) struct Store {
     jobs: Sender<Job>,
-    desk: Desk,
+    writer: SharedWriter,
     /// Jobs on their way to the thread; nobody overtakes them.
     waiting: Arc<AtomicUsize>,
     thread: Mutex<Option<JoinHandle<()>>>,
     waiting_events: Arc<AtomicUsize>,
-    reader: Reader,
-    pub(crate) health: Arc<Health>,
+    reader: StoreReader,
+    pub(crate) health: Arc<StoreHealth>,
 }
 
 /// A change on its way to the disk.
@@ -67,29 +67,29 @@ impl Store {
         settings: &Settings,
         told: broadcast::Sender<DeviceId>,
         is_pinned: &dyn Fn(&DeviceKey) -> bool,
-    ) -> Result<(Store, Loaded), OpenError> {
-        let place = Place::new(file);
-        let mut db = file::open(&place)?;
-        let refused = |error: rusqlite::Error| place.refused(&error);
+    ) -> Result<(Store, StoredState), OpenError> {
+        let location = StoreLocation::new(file);
+        let mut db = file::open(&location)?;
+        let refused = |error: rusqlite::Error| location.refused(&error);
         let loaded = rows::load(&mut db, is_pinned).map_err(refused)?;
         let waiting_events = Arc::new(AtomicUsize::new(0));
-        let health = Arc::new(Health::default());
-        let writer = Writer::new(db, settings, told, waiting_events.clone(), health.clone()).map_err(refused)?;
-        let reader = Reader::start(file::open_reader(&place)?).map_err(started(file))?;
-        let desk = Arc::new(Mutex::new(Some(writer)));
+        let health = Arc::new(StoreHealth::default());
+        let writer = StoreWriter::new(db, settings, told, waiting_events.clone(), health.clone()).map_err(refused)?;
+        let reader = StoreReader::start(file::open_reader(&location)?).map_err(started(file))?;
+        let writer = Arc::new(Mutex::new(Some(writer)));
         let (jobs, inbox) = channel();
         let waiting = Arc::new(AtomicUsize::new(0));
-        let (for_desk, for_waiting) = (desk.clone(), waiting.clone());
+        let (for_writer, for_waiting) = (writer.clone(), waiting.clone());
         let thread = std::thread::Builder::new()
             .name("sinew-store".to_owned())
-            .spawn(move || writer::run(&for_desk, &inbox, &for_waiting));
+            .spawn(move || writer::run(&for_writer, &inbox, &for_waiting));
         let thread = Mutex::new(Some(thread.map_err(started(file))?));
-        Ok((Store { jobs, desk, waiting, thread, waiting_events, reader, health }, loaded))
+        Ok((Store { jobs, writer, waiting, thread, waiting_events, reader, health }, loaded))
     }
 
     /// Writes a call down and waits until that is committed.
     pub(crate) async fn audit(&self, row: AuditRow) -> Result<(), ToolError> {
-        let alone = match self.desk.try_lock() {
+        let alone = match self.writer.try_lock() {
             Ok(mut held) if self.waiting.load(Ordering::Acquire) == 0 => {
                 held.as_mut().and_then(|writer| writer.write_alone(&row))
             }

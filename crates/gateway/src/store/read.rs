@@ -7,7 +7,7 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 use serde_json::Value;
 use sinew_tool::DeviceId;
 
-use crate::view::{AuditFilter, AuditRecord, Event, EventPage};
+use crate::view::{AuditFilter, AuditRecord, EventPage, StoredEvent};
 
 /// Where a reader of events stands. Opaque to callers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -95,7 +95,7 @@ pub(super) fn events(
         }
         None => "SELECT seq, at, device, topic, body, seq FROM events WHERE seq > ?1 ORDER BY seq LIMIT ?2",
     })?;
-    let rows: Vec<(Event, u64)> = match device {
+    let rows: Vec<(StoredEvent, u64)> = match device {
         Some(device) => {
             select.query_map(params![from, as_limit(limit), device.as_str()], event)?.collect::<Result<_, _>>()?
         }
@@ -123,9 +123,9 @@ fn nth_at(db: &Connection, device: &DeviceId, seq: u64) -> rusqlite::Result<Opti
     select.query_row(params![device.as_str(), seq], |row| row.get(0)).optional()
 }
 
-fn event(row: &Row<'_>) -> rusqlite::Result<(Event, u64)> {
+fn event(row: &Row<'_>) -> rusqlite::Result<(StoredEvent, u64)> {
     let body: String = row.get(4)?;
-    let event = Event {
+    let event = StoredEvent {
         seq: row.get(0)?,
         at: row.get(1)?,
         device: row.get(2)?,

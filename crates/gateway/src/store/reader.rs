@@ -7,51 +7,51 @@ use std::thread::JoinHandle;
 use rusqlite::{Connection, InterruptHandle};
 use tokio::sync::oneshot;
 
-type Question = Box<dyn FnOnce(&Connection) + Send>;
+type Query = Box<dyn FnOnce(&Connection) + Send>;
 
-pub(super) struct Reader {
-    thread: Mutex<Option<(Sender<Question>, JoinHandle<()>)>>,
+pub(super) struct StoreReader {
+    thread: Mutex<Option<(Sender<Query>, JoinHandle<()>)>>,
     interrupt: InterruptHandle,
 }
 
-impl Reader {
-    pub(super) fn start(db: Connection) -> std::io::Result<Reader> {
-        let (questions, inbox) = channel();
+impl StoreReader {
+    pub(super) fn start(db: Connection) -> std::io::Result<StoreReader> {
+        let (queries, inbox) = channel();
         let interrupt = db.get_interrupt_handle();
         let thread = std::thread::Builder::new().name("sinew-reader".to_owned());
         let thread = thread.spawn(move || run(&db, &inbox))?;
-        Ok(Reader { thread: Mutex::new(Some((questions, thread))), interrupt })
+        Ok(StoreReader { thread: Mutex::new(Some((queries, thread))), interrupt })
     }
 
     /// `None` once the store is closed.
     pub(super) async fn ask<T: Send + 'static>(
         &self,
-        question: impl FnOnce(&Connection) -> T + Send + 'static,
+        query: impl FnOnce(&Connection) -> T + Send + 'static,
     ) -> Option<T> {
         let (reply, answer) = oneshot::channel();
         let ask = move |db: &Connection| {
-            let _ = reply.send(question(db));
+            let _ = reply.send(query(db));
         };
         self.send(Box::new(ask))?;
         answer.await.ok()
     }
 
-    fn send(&self, question: Question) -> Option<()> {
+    fn send(&self, query: Query) -> Option<()> {
         let held = self.thread.lock().unwrap_or_else(PoisonError::into_inner);
-        held.as_ref()?.0.send(question).ok()
+        held.as_ref()?.0.send(query).ok()
     }
 
     /// Ends what is being read and lets go of the file, which the last checkpoint needs for itself.
     pub(super) fn close(&self) {
         let held = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
-        if let Some((questions, thread)) = held {
-            drop(questions);
+        if let Some((queries, thread)) = held {
+            drop(queries);
             self.interrupt.interrupt();
             let _ = thread.join();
         }
     }
 }
 
-fn run(db: &Connection, inbox: &Receiver<Question>) {
-    inbox.iter().for_each(|question| question(db));
+fn run(db: &Connection, inbox: &Receiver<Query>) {
+    inbox.iter().for_each(|query| query(db));
 }

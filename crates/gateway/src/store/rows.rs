@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicI64, AtomicU32, Ordering};
 
 use rusqlite::{Connection, params};
 use serde_json::{Value, json};
-use sinew_tool::{Admission, DeviceId, DeviceKey, Family, FamilyName, Reach, Tool, Toolset, WordsTrust};
+use sinew_tool::{Admission, DeviceId, DeviceKey, Family, FamilyName, Reach, TextTrust, Tool, Toolset};
 
 use crate::labels::Label;
 use crate::names::{Minted, NameChange};
@@ -40,25 +40,25 @@ pub(crate) struct EventRow {
     pub device: DeviceId,
     pub topic: String,
     pub body: String,
-    /// Held until the event is written.
-    pub _pending: Pending,
+    /// HeldTools until the event is written.
+    pub _pending: PendingEvent,
 }
 
 /// One waiting event of a device; counted until it is dropped.
 #[derive(Debug)]
-pub(crate) struct Pending(Arc<AtomicU32>);
+pub(crate) struct PendingEvent(Arc<AtomicU32>);
 
-impl Pending {
+impl PendingEvent {
     /// `None` when the device already has `max` of them.
-    pub(crate) fn enter(count: &Arc<AtomicU32>, max: u32) -> Option<Pending> {
+    pub(crate) fn enter(count: &Arc<AtomicU32>, max: u32) -> Option<PendingEvent> {
         // Counted first and refused afterwards: the guard takes it back either way.
         let before = count.fetch_add(1, Ordering::Relaxed);
-        let pending = Pending(count.clone());
+        let pending = PendingEvent(count.clone());
         (before < max).then_some(pending)
     }
 }
 
-impl Drop for Pending {
+impl Drop for PendingEvent {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::Relaxed);
     }
@@ -224,7 +224,7 @@ impl Write {
 
 /// Everything the gateway needs to go on where it stopped.
 #[derive(Default)]
-pub(crate) struct Loaded {
+pub(crate) struct StoredState {
     pub devices: Vec<DeviceRow>,
     /// By digest in hex, as the devices name them.
     pub toolsets: HashMap<String, Arc<Toolset>>,
@@ -241,7 +241,7 @@ pub(crate) struct Loaded {
     pub held: HashMap<DeviceId, Vec<String>>,
 }
 
-pub(super) fn load(db: &mut Connection, is_pinned: &dyn Fn(&DeviceKey) -> bool) -> rusqlite::Result<Loaded> {
+pub(super) fn load(db: &mut Connection, is_pinned: &dyn Fn(&DeviceKey) -> bool) -> rusqlite::Result<StoredState> {
     db.execute("DELETE FROM toolsets WHERE digest NOT IN (SELECT toolset FROM devices)", [])?;
     let db = &*db;
     let devices = collect(
@@ -316,7 +316,7 @@ pub(super) fn load(db: &mut Connection, is_pinned: &dyn Fn(&DeviceKey) -> bool) 
     )?;
     let nths =
         collect(db, "SELECT device, max(nth) FROM events GROUP BY device", |row| Ok((row.get(0)?, row.get(1)?)))?;
-    Ok(Loaded {
+    Ok(StoredState {
         devices,
         toolsets: toolsets.into_iter().collect(),
         names,
@@ -343,7 +343,7 @@ fn last_held(db: &Connection, device: &DeviceId) -> rusqlite::Result<Vec<String>
 fn family(name: &str, words: &str, reach: &str) -> Family {
     Family {
         name: FamilyName::parse(name).unwrap_or(FamilyName::of("device")),
-        words: serde_json::from_str(words).unwrap_or(WordsTrust::Quoted),
+        words: serde_json::from_str(words).unwrap_or(TextTrust::Quoted),
         reach: serde_json::from_str(reach).unwrap_or(Reach::SeveralGateways),
     }
 }

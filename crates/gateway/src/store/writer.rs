@@ -11,7 +11,7 @@ use rusqlite::{Connection, OptionalExtension, params};
 use sinew_tool::DeviceId;
 use tokio::sync::{broadcast, oneshot};
 
-use super::health::{Health, is_about_content};
+use super::health::{StoreHealth, is_about_content};
 use super::rows::{AuditRow, EventRow, Write};
 use crate::settings::{MAX_DEVICE_EVENTS, Settings};
 
@@ -74,9 +74,9 @@ impl Job {
 }
 
 /// The writer, for whoever holds it; `None` once the store is closed.
-pub(super) type Desk = Arc<Mutex<Option<Writer>>>;
+pub(super) type SharedWriter = Arc<Mutex<Option<StoreWriter>>>;
 
-pub(super) struct Writer {
+pub(super) struct StoreWriter {
     db: Connection,
     last_commit: Instant,
     /// Commits that are in the log and not in the file.
@@ -90,22 +90,22 @@ pub(super) struct Writer {
     kept: HashMap<String, usize>,
     kept_in_all: usize,
     since_prune: i64,
-    health: Arc<Health>,
+    health: Arc<StoreHealth>,
     /// What could not be written, and how much of it was more than is kept.
     unwritten: Vec<Job>,
     lost: usize,
     last_probe: Instant,
 }
 
-impl Writer {
+impl StoreWriter {
     pub(super) fn new(
         db: Connection,
         settings: &Settings,
         told: broadcast::Sender<DeviceId>,
         waiting_events: Arc<AtomicUsize>,
-        health: Arc<Health>,
-    ) -> rusqlite::Result<Writer> {
-        let mut writer = Writer {
+        health: Arc<StoreHealth>,
+    ) -> rusqlite::Result<StoreWriter> {
+        let mut writer = StoreWriter {
             db,
             last_commit: Instant::now(),
             unmoved: 0,
@@ -214,7 +214,7 @@ impl Writer {
         }
         self.last_probe = Instant::now();
         let unwritten = std::mem::take(&mut self.unwritten);
-        let take_room = |writer: &mut Writer| {
+        let take_room = |writer: &mut StoreWriter| {
             let mut insert = writer
                 .db
                 .prepare_cached("INSERT OR REPLACE INTO counters (name, value) VALUES ('probe', zeroblob(?))")?;
@@ -222,7 +222,7 @@ impl Writer {
             drop(insert);
             writer.write(&unwritten)
         };
-        let give_room = |writer: &mut Writer| {
+        let give_room = |writer: &mut StoreWriter| {
             writer.db.prepare_cached("DELETE FROM counters WHERE name = 'probe'")?.execute([]).map(drop)
         };
         if let Err(error) = self.transact(take_room) {
@@ -241,7 +241,7 @@ impl Writer {
         self.health.recover();
     }
 
-    fn commit(&mut self, write: impl FnOnce(&mut Writer) -> rusqlite::Result<()>) -> Committed {
+    fn commit(&mut self, write: impl FnOnce(&mut StoreWriter) -> rusqlite::Result<()>) -> Committed {
         let written = self.transact(write).map_err(|error| {
             match is_about_content(&error) {
                 true => tracing::error!(%error, "the store refused what was to be written"),
@@ -257,7 +257,7 @@ impl Writer {
         written
     }
 
-    fn transact(&mut self, write: impl FnOnce(&mut Writer) -> rusqlite::Result<()>) -> rusqlite::Result<()> {
+    fn transact(&mut self, write: impl FnOnce(&mut StoreWriter) -> rusqlite::Result<()>) -> rusqlite::Result<()> {
         self.db.prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
         let written = write(self).and_then(|()| self.db.prepare_cached("COMMIT")?.execute([]).map(drop));
         if written.is_err() {
@@ -372,13 +372,13 @@ impl Writer {
 
 /// The thread of the store. Takes everything that waits, writes it in one transaction, and moves the log in quiet
 /// moments.
-pub(super) fn run(desk: &Desk, inbox: &Receiver<Job>, waiting: &AtomicUsize) {
+pub(super) fn run(shared: &SharedWriter, inbox: &Receiver<Job>, waiting: &AtomicUsize) {
     let mut batch = Vec::new();
     let mut has_log = false;
     loop {
         // Without a log to move or a probe to make there is nothing to wake up for.
         let first = inbox.recv_timeout(if has_log { QUIET } else { Duration::MAX });
-        let mut held = desk.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut held = shared.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(writer) = held.as_mut() else { return };
         writer.probe();
         match first {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use sinew_gateway::{Gateway, Settings};
-use sinew_tool::{Admission, DeviceEvent, ErrorKind, Family, FamilyName, LeaveReason, Reach, WordsTrust, json};
+use sinew_tool::{Admission, DeviceEvent, ErrorKind, Family, FamilyName, LeaveReason, Reach, TextTrust, json};
 
 use crate::fake::*;
 
@@ -116,7 +116,7 @@ async fn no_device_speaks_in_anothers_name() {
     join(&gateway, Fake::board(1).with_info(|info| info.instructions = Some(words.to_owned())));
     for number in 2..30 {
         let app = Fake::board(number).with_info(|info| {
-            info.family = Family::new(FamilyName::of("app"), WordsTrust::Quoted, Reach::OneLink);
+            info.family = Family::new(FamilyName::of("app"), TextTrust::Quoted, Reach::OneLink);
             info.suggested_id = format!("app-{number:02}");
             info.instructions = Some(format!("{words}{}", "z".repeat(500)));
         });

@@ -9,7 +9,7 @@ use std::time::Duration;
 use sinew_gateway::{Gateway, Principal, Request, Role, Settings, Shape};
 use sinew_tool::{
     Admission, Args, BoxFuture, Call, Device, DeviceEvent, DeviceInfo, DeviceKey, ErrorKind, Family, FamilyName,
-    LeaveReason, Notice, Outcome, Reach, Status, Tool, ToolError, Toolset, Value, WordsTrust, json,
+    LeaveReason, Notice, Outcome, Reach, Status, TextTrust, Tool, ToolError, Toolset, Value, json,
 };
 use tokio::sync::{Notify, Semaphore};
 
@@ -46,7 +46,7 @@ impl Fake {
         let info = DeviceInfo {
             key: DeviceKey(format!("board:{mac}")),
             suggested_id: format!("board-{number:04}"),
-            family: Family::new(FamilyName::of("board"), WordsTrust::Attributed, Reach::OneLink),
+            family: Family::new(FamilyName::of("board"), TextTrust::Attributed, Reach::OneLink),
             admission: Admission::OwnToken,
             name: "bench".to_owned(),
             version: "1.2.3".to_owned(),

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a failed expectation ends a test")]
 
+mod approvals;
 mod calls;
 mod coming_and_going;
 mod costly;
@@ -12,7 +13,6 @@ mod forgetting;
 mod full_disk;
 mod killed;
 mod labels;
-mod lobby;
 mod memory;
 mod new_family;
 mod pins;

@@ -1,6 +1,6 @@
 //! What is still known after a restart.
 
-use sinew_gateway::{Gateway, OpenError, Role, Settings, Shape, running};
+use sinew_gateway::{Gateway, OpenError, Role, Settings, Shape, running_gateway};
 use sinew_tool::{ErrorKind, Tool, json};
 
 use crate::fake::*;
@@ -62,14 +62,14 @@ async fn a_state_directory_has_one_owner_at_a_time() {
     let dir = tempfile::tempdir().unwrap();
     let gateway = gateway_in(dir.path());
     gateway.set_url("http://127.0.0.1:7300/mcp");
-    let seen = running(dir.path()).unwrap();
+    let seen = running_gateway(dir.path()).unwrap();
     assert_eq!((seen.pid, seen.url.as_deref()), (std::process::id(), Some("http://127.0.0.1:7300/mcp")));
     let refusal = Gateway::open(Settings { state_dir: Some(dir.path().to_owned()), ..Settings::default() });
     let error = refusal.err().unwrap();
     assert!(matches!(error, OpenError::InUse { .. }));
     assert!(error.to_string().contains("http://127.0.0.1:7300/mcp"), "{error}");
     gateway.close().await;
-    assert_eq!(running(dir.path()), None);
+    assert_eq!(running_gateway(dir.path()), None);
     drop(gateway_in(dir.path()));
 }
 

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use sinew_gateway::{DeviceView, Gateway, Settings, Shape};
 use sinew_tool::{
     Admission, Args, BoxFuture, Call, Device, DeviceEvent, DeviceInfo, DeviceKey, Effect, ErrorKind, Family,
-    FamilyName, LeaveReason, Outcome, Reach, Status, Tool, ToolError, Toolset, WordsTrust, json,
+    FamilyName, LeaveReason, Outcome, Reach, Status, TextTrust, Tool, ToolError, Toolset, json,
 };
 
 use crate::fake::{admin, args, call, client, gateway_in, names};
 
-const KILNS: Family = Family::new(FamilyName::of("kiln"), WordsTrust::Quoted, Reach::SeveralGateways);
+const KILNS: Family = Family::new(FamilyName::of("kiln"), TextTrust::Quoted, Reach::SeveralGateways);
 
 /// A kiln, and a routine that fires it by calling the kiln's own tool as its caller.
 struct Kiln {
@@ -48,11 +48,11 @@ impl Device for Kiln {
         Box::pin(async move {
             match call.tool.as_str() {
                 "fire twice" => {
-                    call.onward.call("fire", Args::new()).await?;
-                    call.onward.call("fire", Args::new()).await
+                    call.nested.call("fire", Args::new()).await?;
+                    call.nested.call("fire", Args::new()).await
                 }
-                "fire for ever" => call.onward.call("fire_for_ever", Args::new()).await,
-                "reboot all" => call.onward.call("reboot", Args::new()).await,
+                "fire for ever" => call.nested.call("fire_for_ever", Args::new()).await,
+                "reboot all" => call.nested.call("reboot", Args::new()).await,
                 _ => Ok(Outcome::json(json!({"by": call.from}))),
             }
         })

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use sinew_gateway::{Gateway, Role, Settings, Shape};
-use sinew_tool::{Admission, Admit, Applicant, Enrol, Enrolment, ErrorKind, Reach, TokenId, WordsTrust};
+use sinew_tool::{Admission, Admit, Applicant, Enrol, Enrolment, ErrorKind, Reach, TextTrust, TokenId};
 use tempfile::TempDir;
 
 use crate::fake::*;
@@ -76,9 +76,9 @@ async fn devices_of_0_1_0_keep_ids_names_families_and_tools() {
         assert_eq!(admissions[5..], [Admission::Local, Admission::Local, token("5ae96168")]);
         assert!(devices.iter().all(|device| !device.attributes.contains_key("admitted_by")));
         let trust: Vec<_> = devices.iter().map(|device| (device.family.words, device.family.reach)).collect();
-        assert_eq!(trust[..5], [(WordsTrust::Attributed, Reach::OneLink); 5]);
-        assert_eq!(trust[5], (WordsTrust::Quoted, Reach::SeveralGateways));
-        assert_eq!(trust[6..], [(WordsTrust::Attributed, Reach::SeveralGateways); 2]);
+        assert_eq!(trust[..5], [(TextTrust::Attributed, Reach::OneLink); 5]);
+        assert_eq!(trust[5], (TextTrust::Quoted, Reach::SeveralGateways));
+        assert_eq!(trust[6..], [(TextTrust::Attributed, Reach::SeveralGateways); 2]);
         assert_eq!(devices[5].attributes["package"], "dev.sinew.shopping");
         assert!(devices[6].instructions.as_ref().unwrap().starts_with("Phone tools:"));
         assert_eq!(gateway.find_device("GATE").unwrap().id.as_str(), "board-ddee03");

@@ -29,7 +29,7 @@ struct Active {
     added: Vec<u32>,
 }
 
-struct Run<'a, 'm> {
+struct Simulation<'a, 'm> {
     program: &'a Program,
     text: &'a str,
     meter: &'m mut Meter,
@@ -46,7 +46,7 @@ fn run(
     meter: &mut Meter,
 ) -> Result<bool, Exhausted> {
     meter.spend_length(program.states.len())?;
-    let mut run = Run { program, text, meter, open: Vec::new() };
+    let mut run = Simulation { program, text, meter, open: Vec::new() };
     let mut active = Active { list: Vec::new(), added: vec![0; program.states.len()] };
     let mut before: Vec<u32> = Vec::new();
     let (mut place, mut step) = (from, 0_u32);
@@ -80,7 +80,7 @@ fn run(
     }
 }
 
-impl Run<'_, '_> {
+impl Simulation<'_, '_> {
     /// Adds a state and all that it leads to without a character; whether the match is among them.
     fn add(&mut self, active: &mut Active, state: u32, place: usize, step: u32) -> Result<bool, Exhausted> {
         let mut is_found = false;

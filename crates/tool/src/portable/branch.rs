@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::words;
+use super::sentences;
 
 /// One level of a schema, with its references and `allOf` folded in.
 #[derive(Clone, Debug, Default)]
@@ -100,7 +100,8 @@ impl Level {
                 self.is_impossible |= known.is_empty();
             }
             _ => self.words.push(
-                words::keyword(keyword, member).unwrap_or_else(|| format!("Also {keyword}: {}.", words::value(member))),
+                sentences::keyword(keyword, member)
+                    .unwrap_or_else(|| format!("Also {keyword}: {}.", sentences::value(member))),
             ),
         }
     }

@@ -14,9 +14,9 @@ mod branch;
 mod check;
 mod kind;
 mod node;
+mod sentences;
 #[cfg(test)]
 mod tests;
-mod words;
 
 use serde_json::Value;
 

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use super::branch::Level;
 use super::check::{ARRAY_BOUNDS, KEPT};
 use super::kind::{concerns, is_of, kinds, values};
-use super::words::{self, described, form, joined_texts, say};
+use super::sentences::{self, described, form, joined_texts, say};
 use super::{Direction, Portable};
 
 /// Parts of the result. References that are written out multiply; beyond this the rest is said in words.
@@ -23,7 +23,7 @@ pub(super) struct Rewriter<'a> {
 }
 
 /// Where the rewriter is.
-struct Place<'a> {
+struct SchemaPath<'a> {
     path: &'a str,
     depth: usize,
     trail: &'a [String],
@@ -38,7 +38,7 @@ impl<'a> Rewriter<'a> {
         let level = Level::read(self.root, self.root, &["#".to_owned()]);
         let (level, mut words) = self.fold_alternatives(level);
         words.extend(level.words.iter().cloned());
-        let place = Place { path: "", depth: 0, trail: &level.trail };
+        let place = SchemaPath { path: "", depth: 0, trail: &level.trail };
         let (mut schema, more) = self.object(&level, &place);
         words.extend(more);
         words.extend(self.keywords_in_words(&level, "object", &place));
@@ -107,7 +107,7 @@ impl<'a> Rewriter<'a> {
     }
 
     /// One part, or `None` where nothing fits it.
-    fn schema(&mut self, schema: &Value, place: &Place<'_>) -> Option<Value> {
+    fn schema(&mut self, schema: &Value, place: &SchemaPath<'_>) -> Option<Value> {
         self.parts += 1;
         let level = Level::read(self.root, schema, place.trail);
         if level.is_impossible {
@@ -120,7 +120,7 @@ impl<'a> Rewriter<'a> {
             self.note(place.path, "nested too deep");
             return Some(self.cut(&level));
         }
-        Some(self.level(&level, &Place { trail: &level.trail, ..*place }))
+        Some(self.level(&level, &SchemaPath { trail: &level.trail, ..*place }))
     }
 
     /// What stands where a schema goes on in a circle, or too deep.
@@ -140,7 +140,7 @@ impl<'a> Rewriter<'a> {
         described(members, level, &["Nested in the same way as its parent.".to_owned()])
     }
 
-    fn level(&mut self, level: &Level, place: &Place<'_>) -> Value {
+    fn level(&mut self, level: &Level, place: &SchemaPath<'_>) -> Value {
         for keyword in ["anyOf", "oneOf"] {
             if let Some(Value::Array(branches)) = level.members.get(keyword) {
                 return self.alternatives(level, keyword, branches, place);
@@ -175,11 +175,11 @@ impl<'a> Rewriter<'a> {
         }
     }
 
-    fn alternatives(&mut self, level: &Level, keyword: &str, branches: &[Value], place: &Place<'_>) -> Value {
+    fn alternatives(&mut self, level: &Level, keyword: &str, branches: &[Value], place: &SchemaPath<'_>) -> Value {
         let mut levels: Vec<Level> = branches.iter().map(|branch| level.with(self.root, branch)).collect();
         if keyword == "anyOf" && level.members.contains_key("oneOf") {
             // Both at once cannot be said; the other one is said in words.
-            let other = words::value(&level.members["oneOf"]);
+            let other = sentences::value(&level.members["oneOf"]);
             levels.iter_mut().for_each(|level| level.words.push(format!("And exactly one of: {other}.")));
         }
         levels.retain(|level| !level.is_impossible);
@@ -195,7 +195,7 @@ impl<'a> Rewriter<'a> {
             self.parts += 1;
             let part = match one.is_circle || self.parts > MOST_PARTS || place.depth > DEEPEST {
                 true => self.cut(one),
-                false => self.level(one, &Place { path: place.path, depth: place.depth + 1, trail: &one.trail }),
+                false => self.level(one, &SchemaPath { path: place.path, depth: place.depth + 1, trail: &one.trail }),
             };
             match part.get("anyOf").and_then(Value::as_array) {
                 Some(inner) => parts.extend(inner.iter().cloned()),
@@ -220,7 +220,7 @@ impl<'a> Rewriter<'a> {
         }
     }
 
-    fn typed(&mut self, level: &Level, kind: &str, place: &Place<'_>) -> Value {
+    fn typed(&mut self, level: &Level, kind: &str, place: &SchemaPath<'_>) -> Value {
         let (mut members, mut sentences) = match kind {
             "object" => self.object(level, place),
             "array" => self.array(level, place),
@@ -229,7 +229,7 @@ impl<'a> Rewriter<'a> {
         };
         if let Some(values) = values(level).filter(|_| kind != "string") {
             let fitting: Vec<Value> = values.into_iter().filter(|value| is_of(value, kind)).collect();
-            sentences.push(format!("One of: {}.", words::values(&fitting)));
+            sentences.push(format!("One of: {}.", sentences::values(&fitting)));
             self.note(place.path, "enum of other things than texts");
         }
         if let Some(default) = level.members.get("default").filter(|_| self.direction == Direction::Input) {
@@ -238,7 +238,7 @@ impl<'a> Rewriter<'a> {
                     members.insert("default".to_owned(), default.clone());
                 }
                 false if default.is_null() => {}
-                false => sentences.push(format!("Default: {}.", words::value(default))),
+                false => sentences.push(format!("Default: {}.", sentences::value(default))),
             }
         }
         if let Some(header @ Value::String(_)) = level.members.get("x-mcp-header") {
@@ -252,21 +252,21 @@ impl<'a> Rewriter<'a> {
         described(members, level, &sentences)
     }
 
-    fn object(&mut self, level: &Level, place: &Place<'_>) -> (Map<String, Value>, Vec<String>) {
+    fn object(&mut self, level: &Level, place: &SchemaPath<'_>) -> (Map<String, Value>, Vec<String>) {
         let required = level.members.get("required").and_then(Value::as_array);
         let required: Vec<&str> = required.into_iter().flatten().filter_map(Value::as_str).collect();
         let mut properties = Map::new();
         let mut sentences = Vec::new();
         for (name, schema) in level.members.get("properties").and_then(Value::as_object).into_iter().flatten() {
             let path = format!("{}/properties/{name}", place.path);
-            let inner = Place { path: &path, depth: place.depth + 1, trail: place.trail };
+            let inner = SchemaPath { path: &path, depth: place.depth + 1, trail: place.trail };
             match self.schema(schema, &inner) {
                 Some(schema) => {
                     properties.insert(name.clone(), schema);
                 }
                 None => {
                     self.note(&path, "false");
-                    sentences.push(format!("Never with {}.", words::names([name.as_str()])));
+                    sentences.push(format!("Never with {}.", sentences::names([name.as_str()])));
                 }
             }
         }
@@ -286,13 +286,13 @@ impl<'a> Rewriter<'a> {
         (members, sentences)
     }
 
-    fn array(&mut self, level: &Level, place: &Place<'_>) -> (Map<String, Value>, Vec<String>) {
+    fn array(&mut self, level: &Level, place: &SchemaPath<'_>) -> (Map<String, Value>, Vec<String>) {
         let mut sentences = Vec::new();
         let path = format!("{}/items", place.path);
-        let inner = Place { path: &path, depth: place.depth + 1, trail: place.trail };
+        let inner = SchemaPath { path: &path, depth: place.depth + 1, trail: place.trail };
         let items = match level.members.get("items") {
             Some(Value::Array(tuple)) => {
-                sentences.extend(words::keyword("prefixItems", &Value::Array(tuple.clone())));
+                sentences.extend(sentences::keyword("prefixItems", &Value::Array(tuple.clone())));
                 None
             }
             // Beside `prefixItems` it speaks of the later items only.
@@ -312,7 +312,7 @@ impl<'a> Rewriter<'a> {
         (members, sentences)
     }
 
-    fn text(&mut self, level: &Level, place: &Place<'_>) -> (Map<String, Value>, Vec<String>) {
+    fn text(&mut self, level: &Level, place: &SchemaPath<'_>) -> (Map<String, Value>, Vec<String>) {
         let mut members = Map::new();
         let mut sentences = Vec::new();
         members.insert("type".to_owned(), json!("string"));
@@ -323,7 +323,7 @@ impl<'a> Rewriter<'a> {
             let mut seen = std::collections::HashSet::new();
             texts.retain(|text| seen.insert(text.clone()));
             match (texts.is_empty(), self.direction) {
-                (true, _) => sentences.push(format!("One of: {}.", words::values(&others))),
+                (true, _) => sentences.push(format!("One of: {}.", sentences::values(&others))),
                 (false, Direction::Output) if !others.is_empty() => {}
                 (false, _) => {
                     members.insert("enum".to_owned(), Value::Array(texts));
@@ -353,7 +353,7 @@ impl<'a> Rewriter<'a> {
     }
 
     /// Keywords that are not kept and mean something for this kind of value, in words.
-    fn keywords_in_words(&mut self, level: &Level, kind: &str, place: &Place<'_>) -> Vec<String> {
+    fn keywords_in_words(&mut self, level: &Level, kind: &str, place: &SchemaPath<'_>) -> Vec<String> {
         let mut sentences = Vec::new();
         for (keyword, member) in &level.members {
             let is_kept = KEPT.contains(&keyword.as_str()) || ARRAY_BOUNDS.contains(&keyword.as_str());
@@ -361,7 +361,7 @@ impl<'a> Rewriter<'a> {
                 continue;
             }
             self.note(place.path, keyword);
-            sentences.extend(words::keyword(keyword, member));
+            sentences.extend(sentences::keyword(keyword, member));
         }
         sentences
     }

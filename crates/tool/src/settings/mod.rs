@@ -10,7 +10,7 @@ use std::path::Path;
 
 use serde_json::{Map, Value, json};
 
-pub use read::{Key, Place, Table, read_table};
+pub use read::{FieldSlot, Key, Table, read_table};
 // For the macros, and for settings with a form of their own.
 #[doc(hidden)]
 pub use serde::Deserializer;
@@ -149,7 +149,7 @@ macro_rules! settings {
                     let mut check: fn(&$type) -> Result<(), String> = |_| Ok(());
                     $(check = |value| $crate::settings::check_range(value, $low, $high);)?
                     $(check = $check;)?
-                    return map.next_value_seed($crate::settings::Place::new(&mut self.$field, name, check));
+                    return map.next_value_seed($crate::settings::FieldSlot::new(&mut self.$field, name, check));
                 })*
                 Ok(())
             }

@@ -7,7 +7,7 @@ use std::marker::PhantomData;
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, Visitor};
 
 use super::Setting;
-use crate::near::nearest;
+use crate::spelling::nearest;
 
 /// A struct whose fields are settings; made by [`settings!`](crate::settings!).
 pub trait Table {
@@ -72,19 +72,19 @@ impl Visitor<'_> for Key {
 }
 
 /// Where a value goes, and what is checked of it.
-pub struct Place<'a, T> {
+pub struct FieldSlot<'a, T> {
     value: &'a mut T,
     name: &'a str,
     check: fn(&T) -> Result<(), String>,
 }
 
-impl<'a, T> Place<'a, T> {
-    pub fn new(value: &'a mut T, name: &'a str, check: fn(&T) -> Result<(), String>) -> Place<'a, T> {
-        Place { value, name, check }
+impl<'a, T> FieldSlot<'a, T> {
+    pub fn new(value: &'a mut T, name: &'a str, check: fn(&T) -> Result<(), String>) -> FieldSlot<'a, T> {
+        FieldSlot { value, name, check }
     }
 }
 
-impl<'de, T: Setting> DeserializeSeed<'de> for Place<'_, T> {
+impl<'de, T: Setting> DeserializeSeed<'de> for FieldSlot<'_, T> {
     type Value = ();
 
     fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<(), D::Error> {

@@ -18,7 +18,7 @@ use sinew_apps::lint::code_words;
 use sinew_apps::offer::{self, AppOffer, ProtocolNames};
 use sinew_apps::rules::{RULES, rule};
 use sinew_tool::finding::{Finding, Severity};
-use sinew_tool::near::nearest;
+use sinew_tool::spelling::nearest;
 
 use crate::failure::{Failure, Kind};
 use crate::show::{Ink, Show, clean, print, print_json};

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 use sinew_spec::judge::{RULES, rule};
-use sinew_tool::near::nearest;
+use sinew_tool::spelling::nearest;
 
 use crate::failure::{Failure, Kind};
 use crate::show::{Show, print, print_json};

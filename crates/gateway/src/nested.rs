@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use sinew_tool::{Answer, Args, BoxFuture, Caller, ErrorKind, LogLevel, Onward, Outcome, Question, ToolError, Value};
+use sinew_tool::{
+    Answer, Args, BoxFuture, Caller, ErrorKind, LogLevel, NestedCalls, Outcome, Question, ToolError, Value,
+};
 use tokio::time::Instant;
 
 use crate::call::Request;
@@ -25,14 +27,14 @@ pub(crate) struct AsCaller {
     pub depth: u8,
 }
 
-impl Onward for AsCaller {
+impl NestedCalls for AsCaller {
     fn call(&self, tool: &str, args: Args) -> BoxFuture<'_, Result<Outcome, ToolError>> {
         let request = Request {
             who: self.who.clone(),
             name: tool.to_owned(),
             args,
             shape: Shape::Folded,
-            caller: Arc::new(Part(self.caller.clone())),
+            caller: Arc::new(PartCaller(self.caller.clone())),
             budget: Some(self.ends.saturating_duration_since(Instant::now())),
             door: self.door,
         };
@@ -50,9 +52,9 @@ impl Onward for AsCaller {
 }
 
 /// The caller of a part: hears its log. Progress is for the whole to report, and a question would not say whose it is.
-pub(crate) struct Part(pub Arc<dyn Caller>);
+pub(crate) struct PartCaller(pub Arc<dyn Caller>);
 
-impl Caller for Part {
+impl Caller for PartCaller {
     fn progress(&self, _: f64, _: Option<f64>, _: Option<&str>) {}
 
     fn log(&self, level: LogLevel, data: Value) {

@@ -17,13 +17,13 @@ const NAME: &str = "gateway.lock";
 
 /// The gateway that holds a state directory.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Running {
+pub struct RunningGateway {
     pub pid: u32,
     pub url: Option<String>,
 }
 
 /// The gateway that runs on this state directory, if one does.
-pub fn running(state_dir: &Path) -> Option<Running> {
+pub fn running_gateway(state_dir: &Path) -> Option<RunningGateway> {
     let mut file = File::open(state_dir.join(NAME)).ok()?;
     match file.try_lock_shared() {
         Err(TryLockError::WouldBlock) => read(&mut file),
@@ -32,12 +32,12 @@ pub fn running(state_dir: &Path) -> Option<Running> {
 }
 
 /// A held state directory; dropping it lets go.
-pub(crate) struct Lock {
+pub(crate) struct StateGuard {
     file: File,
 }
 
-impl Lock {
-    pub(crate) fn take(dir: &Path, url: Option<&str>) -> Result<Lock, OpenError> {
+impl StateGuard {
+    pub(crate) fn take(dir: &Path, url: Option<&str>) -> Result<StateGuard, OpenError> {
         let path = dir.join(NAME);
         let failed = |source| OpenError::Io { what: "open the lock file", path: path.clone(), source };
         let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path);
@@ -47,8 +47,8 @@ impl Lock {
         for _ in 0..5 {
             match file.try_lock() {
                 Ok(()) => {
-                    let mut lock = Lock { file };
-                    lock.tell(url).map_err(failed)?;
+                    let mut lock = StateGuard { file };
+                    lock.write_owner(url).map_err(failed)?;
                     return Ok(lock);
                 }
                 Err(TryLockError::WouldBlock) => thread::sleep(Duration::from_millis(10)),
@@ -61,7 +61,7 @@ impl Lock {
     }
 
     /// Writes down who holds it.
-    pub(crate) fn tell(&mut self, url: Option<&str>) -> std::io::Result<()> {
+    pub(crate) fn write_owner(&mut self, url: Option<&str>) -> std::io::Result<()> {
         let text = json!({"pid": std::process::id(), "url": url}).to_string();
         self.file.seek(SeekFrom::Start(0))?;
         self.file.write_all(text.as_bytes())?;
@@ -69,14 +69,14 @@ impl Lock {
     }
 }
 
-fn read(file: &mut File) -> Option<Running> {
+fn read(file: &mut File) -> Option<RunningGateway> {
     let mut text = String::new();
     file.seek(SeekFrom::Start(0)).ok()?;
     // 4 KiB: a process id and an address, with much room.
     file.take(4096).read_to_string(&mut text).ok()?;
     let value: Value = serde_json::from_str(&text).ok()?;
     let pid = value.get("pid")?.as_u64().and_then(|pid| u32::try_from(pid).ok())?;
-    Some(Running { pid, url: value.get("url").and_then(Value::as_str).map(str::to_owned) })
+    Some(RunningGateway { pid, url: value.get("url").and_then(Value::as_str).map(str::to_owned) })
 }
 
 #[cfg(test)]
@@ -86,25 +86,25 @@ mod tests {
     #[test]
     fn the_second_comer_learns_who_is_there() {
         let dir = tempfile::tempdir().unwrap();
-        assert_eq!(running(dir.path()), None);
-        let mut lock = Lock::take(dir.path(), None).unwrap();
-        lock.tell(Some("http://127.0.0.1:7300")).unwrap();
-        let me = Running { pid: std::process::id(), url: Some("http://127.0.0.1:7300".to_owned()) };
-        assert_eq!(running(dir.path()), Some(me));
-        let refusal = Lock::take(dir.path(), None).err().unwrap().to_string();
+        assert_eq!(running_gateway(dir.path()), None);
+        let mut lock = StateGuard::take(dir.path(), None).unwrap();
+        lock.write_owner(Some("http://127.0.0.1:7300")).unwrap();
+        let me = RunningGateway { pid: std::process::id(), url: Some("http://127.0.0.1:7300".to_owned()) };
+        assert_eq!(running_gateway(dir.path()), Some(me));
+        let refusal = StateGuard::take(dir.path(), None).err().unwrap().to_string();
         assert!(refusal.contains(&std::process::id().to_string()), "{refusal}");
         assert!(refusal.contains("http://127.0.0.1:7300"), "{refusal}");
         drop(lock);
-        assert_eq!(running(dir.path()), None);
-        assert!(Lock::take(dir.path(), None).is_ok());
+        assert_eq!(running_gateway(dir.path()), None);
+        assert!(StateGuard::take(dir.path(), None).is_ok());
     }
 
     #[test]
     fn a_lock_file_full_of_nonsense_is_no_obstacle() {
         let dir = tempfile::tempdir().unwrap();
         std::fs::write(dir.path().join(NAME), [0xff; 9000]).unwrap();
-        assert_eq!(running(dir.path()), None);
-        assert!(Lock::take(dir.path(), Some("x")).is_ok());
-        assert_eq!(running(dir.path()), None);
+        assert_eq!(running_gateway(dir.path()), None);
+        assert!(StateGuard::take(dir.path(), Some("x")).is_ok());
+        assert_eq!(running_gateway(dir.path()), None);
     }
 }

@@ -10,10 +10,10 @@ use sinew_tool::{Content, ErrorKind, Outcome, Schema, ToolError};
 use crate::call::Request;
 use crate::gateway::Gateway;
 use crate::labels::Label;
-use crate::onward::Part;
+use crate::nested::PartCaller;
 use crate::principal::Role;
-use crate::record::{Record, weigh};
-use crate::snapshot::{Entry, Snapshot};
+use crate::record::{CallRecord, weigh};
+use crate::snapshot::{DeviceEntry, Snapshot};
 use crate::view::Shape;
 
 /// Devices of one call at most: a household's worth, and an answer that a model can still read.
@@ -22,27 +22,27 @@ const MAX_MEMBERS: usize = 64;
 const AT_ONCE: usize = 8;
 
 /// A call to a label.
-pub(crate) struct Fan {
+pub(crate) struct LabelCall {
     label: String,
     /// The argument that names the label; `None` where the caller named it apart from the arguments.
     selector: Option<String>,
 }
 
 /// The devices to call, and those with the label that do not have the tool.
-struct Members {
+struct LabelMembers {
     label: Label,
-    called: Vec<Arc<Entry>>,
+    called: Vec<Arc<DeviceEntry>>,
     without: Vec<String>,
 }
 
-impl Fan {
+impl LabelCall {
     /// The label that a call is for; `None` where it is for one device.
-    pub(crate) fn find(snapshot: &Snapshot, device: Option<&str>, request: &Request) -> Option<Fan> {
+    pub(crate) fn find(snapshot: &Snapshot, device: Option<&str>, request: &Request) -> Option<LabelCall> {
         if let Role::Device(_) = request.who.role {
             return None;
         }
         if let Some(device) = device {
-            return Label::selected(device).map(|label| Fan { label: label.to_owned(), selector: None });
+            return Label::selected(device).map(|label| LabelCall { label: label.to_owned(), selector: None });
         }
         // Most calls end here, without a look at the tool.
         let named = |value: &Value| value.as_str().and_then(Label::selected).map(str::to_owned);
@@ -52,12 +52,12 @@ impl Fan {
         let variant = snapshot.fold.variants(&request.name).first()?;
         let selector = &snapshot.groups[variant.group].offer.tools[variant.tool].selector;
         let label = named(request.args.get(selector)?)?;
-        Some(Fan { label, selector: Some(selector.clone()) })
+        Some(LabelCall { label, selector: Some(selector.clone()) })
     }
 
-    fn members(&self, snapshot: &Snapshot, tool: &str, sees_user_tools: bool) -> Result<Members, ToolError> {
+    fn members(&self, snapshot: &Snapshot, tool: &str, sees_user_tools: bool) -> Result<LabelMembers, ToolError> {
         let label = Label::parse(&self.label)?;
-        let has_tool = |entry: &&Arc<Entry>| {
+        let has_tool = |entry: &&Arc<DeviceEntry>| {
             let offered = match self.selector {
                 Some(_) => entry.offer.find_public(tool),
                 None => entry.offer.find(tool),
@@ -75,7 +75,7 @@ impl Fan {
             ),
             _ => {
                 let without = without.into_iter().map(|entry| entry.id.to_string()).collect();
-                return Ok(Members { label, called: called.into_iter().cloned().collect(), without });
+                return Ok(LabelMembers { label, called: called.into_iter().cloned().collect(), without });
             }
         };
         let details = json!({"parameter_name": "device", "issue": problem, "count": called.len()});
@@ -85,18 +85,23 @@ impl Fan {
 }
 
 impl Gateway {
-    pub(crate) async fn fan_out(&self, fan: Fan, request: Request, depth: u8) -> Result<Outcome, ToolError> {
+    pub(crate) async fn call_label(
+        &self,
+        label_call: LabelCall,
+        request: Request,
+        depth: u8,
+    ) -> Result<Outcome, ToolError> {
         let snapshot = self.snapshot();
-        let members = match fan.members(&snapshot, &request.name, self.sees_user_tools(&request.who)) {
+        let members = match label_call.members(&snapshot, &request.name, self.sees_user_tools(&request.who)) {
             Ok(members) => members,
             Err(error) => {
-                let record = Record::open(self.store(), &request.who, request.door, &request.name, &request.args);
+                let record = CallRecord::open(self.store(), &request.who, request.door, &request.name, &request.args);
                 return record.close(Err(error)).await;
             }
         };
         let (whole, total) = (request.caller.clone(), members.called.len() as f64);
         let calls: Vec<_> =
-            members.called.iter().map(|entry| self.call_member(entry.clone(), &fan, &request, depth)).collect();
+            members.called.iter().map(|entry| self.call_member(entry.clone(), &label_call, &request, depth)).collect();
         let mut calls = stream::iter(calls).buffer_unordered(AT_ONCE);
         let (mut answers, mut size) = (Vec::new(), 0);
         while let Some((entry, result)) = calls.next().await {
@@ -112,10 +117,16 @@ impl Gateway {
         join(&members, answers)
     }
 
-    async fn call_member(&self, entry: Arc<Entry>, fan: &Fan, request: &Request, depth: u8) -> Answered {
-        let mut part = Request { caller: Arc::new(Part(request.caller.clone())), ..request.clone() };
+    async fn call_member(
+        &self,
+        entry: Arc<DeviceEntry>,
+        label_call: &LabelCall,
+        request: &Request,
+        depth: u8,
+    ) -> Answered {
+        let mut part = Request { caller: Arc::new(PartCaller(request.caller.clone())), ..request.clone() };
         let id = entry.id.as_str();
-        let device = match &fan.selector {
+        let device = match &label_call.selector {
             Some(selector) => {
                 part.args.insert(selector.clone(), json!(id));
                 None
@@ -139,10 +150,10 @@ impl Gateway {
     }
 }
 
-type Answered = (Arc<Entry>, Result<Outcome, ToolError>);
+type Answered = (Arc<DeviceEntry>, Result<Outcome, ToolError>);
 
 /// One answer of many. It fails only where every device failed.
-fn join(members: &Members, answers: Vec<Answered>) -> Result<Outcome, ToolError> {
+fn join(members: &LabelMembers, answers: Vec<Answered>) -> Result<Outcome, ToolError> {
     let failed = answers.iter().filter(|(_, result)| result.is_err()).count();
     let devices: Vec<Value> = answers.iter().map(line).collect();
     let mut whole = json!({

@@ -10,61 +10,61 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
-use crate::call::{Args, Call, Caller, Onward};
+use crate::call::{Args, Call, Caller, NestedCalls};
 use crate::device::{DeviceInfo, Picture};
 use crate::error::ToolError;
 use crate::outcome::Outcome;
 
 /// A value that gateways send to each other.
-pub trait Form: Serialize + DeserializeOwned {
+pub trait WireForm: Serialize + DeserializeOwned {
     /// The longest text of such a value.
     const MAX_BYTES: usize;
 
-    fn to_text(&self) -> Result<String, FormError> {
-        let text = serde_json::to_string(self).map_err(|error| FormError::Json(error.to_string()))?;
+    fn to_text(&self) -> Result<String, WireFormError> {
+        let text = serde_json::to_string(self).map_err(|error| WireFormError::Json(error.to_string()))?;
         within::<Self>(text.len()).map(|()| text)
     }
 
-    fn from_text(text: &str) -> Result<Self, FormError> {
+    fn from_text(text: &str) -> Result<Self, WireFormError> {
         within::<Self>(text.len())?;
-        serde_json::from_str(text).map_err(|error| FormError::Json(error.to_string()))
+        serde_json::from_str(text).map_err(|error| WireFormError::Json(error.to_string()))
     }
 }
 
-fn within<T: Form>(length: usize) -> Result<(), FormError> {
+fn within<T: WireForm>(length: usize) -> Result<(), WireFormError> {
     match length <= T::MAX_BYTES {
         true => Ok(()),
-        false => Err(FormError::TooLong { length, max: T::MAX_BYTES }),
+        false => Err(WireFormError::TooLong { length, max: T::MAX_BYTES }),
     }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum FormError {
+pub enum WireFormError {
     #[error("the text has {length} bytes; at most {max} are allowed")]
     TooLong { length: usize, max: usize },
     #[error("the text does not have the expected form: {0}")]
     Json(String),
 }
 
-impl Form for CallForm {
+impl WireForm for CallForm {
     /// Arguments may hold a file of some megabytes.
     const MAX_BYTES: usize = 16 << 20;
 }
 
-impl Form for Outcome {
+impl WireForm for Outcome {
     /// More than a gateway passes on from a device by default (16 MiB), with room for escapes.
     const MAX_BYTES: usize = 24 << 20;
 }
 
-impl Form for Picture {
+impl WireForm for Picture {
     const MAX_BYTES: usize = 24 << 20;
 }
 
-impl Form for DeviceInfo {
+impl WireForm for DeviceInfo {
     const MAX_BYTES: usize = 256 << 10;
 }
 
-impl Form for ToolError {
+impl WireForm for ToolError {
     const MAX_BYTES: usize = 256 << 10;
 }
 
@@ -82,9 +82,9 @@ impl CallForm {
         CallForm { tool: call.tool.clone(), args: call.args.clone(), budget: call.budget, from: call.from.clone() }
     }
 
-    pub fn into_call(self, caller: Arc<dyn Caller>, onward: Arc<dyn Onward>) -> Call {
+    pub fn into_call(self, caller: Arc<dyn Caller>, nested: Arc<dyn NestedCalls>) -> Call {
         let CallForm { tool, args, budget, from } = self;
-        Call { tool, args, budget, from, caller, onward }
+        Call { tool, args, budget, from, caller, nested }
     }
 }
 
@@ -120,7 +120,7 @@ mod tests {
     use super::*;
     use crate::outcome::ResourceBody;
     use crate::{
-        Admission, Content, DeviceKey, ErrorKind, Family, FamilyName, Reach, Silent, Status, TokenId, WordsTrust,
+        Admission, Content, DeviceKey, ErrorKind, Family, FamilyName, Reach, Silent, Status, TextTrust, TokenId,
     };
 
     fn value() -> impl Strategy<Value = Value> {
@@ -181,7 +181,7 @@ mod tests {
         let family =
             ("[a-z][a-z0-9-]{0,23}", any::<bool>(), any::<bool>()).prop_map(|(name, quoted, several)| Family {
                 name: FamilyName::parse(&name).unwrap(),
-                words: if quoted { WordsTrust::Quoted } else { WordsTrust::Attributed },
+                words: if quoted { TextTrust::Quoted } else { TextTrust::Attributed },
                 reach: if several { Reach::SeveralGateways } else { Reach::OneLink },
             });
         let status = option::of(any::<(String, String)>()).prop_map(|limited| match limited {
@@ -204,7 +204,7 @@ mod tests {
         )
     }
 
-    fn comes_back<T: Form + PartialEq + std::fmt::Debug>(value: &T) {
+    fn comes_back<T: WireForm + PartialEq + std::fmt::Debug>(value: &T) {
         assert_eq!(T::from_text(&value.to_text().unwrap()).as_ref(), Ok(value));
     }
 
@@ -249,11 +249,11 @@ mod tests {
     #[test]
     fn what_is_too_long_is_neither_written_nor_read() {
         let long = ToolError::new(ErrorKind::Busy, "x".repeat(ToolError::MAX_BYTES));
-        assert!(matches!(long.to_text(), Err(FormError::TooLong { max: ToolError::MAX_BYTES, .. })));
+        assert!(matches!(long.to_text(), Err(WireFormError::TooLong { max: ToolError::MAX_BYTES, .. })));
         let text = format!("{}{}", json!(ToolError::new(ErrorKind::Busy, "x")), " ".repeat(ToolError::MAX_BYTES));
-        assert!(matches!(ToolError::from_text(&text), Err(FormError::TooLong { .. })));
+        assert!(matches!(ToolError::from_text(&text), Err(WireFormError::TooLong { .. })));
         let deep = format!("{}{}", "[".repeat(10_000), "]".repeat(10_000));
         let deep = format!(r#"{{"content":[],"structured":{deep}}}"#);
-        assert!(matches!(Outcome::from_text(&deep), Err(FormError::Json(_))));
+        assert!(matches!(Outcome::from_text(&deep), Err(WireFormError::Json(_))));
     }
 }

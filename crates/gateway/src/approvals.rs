@@ -29,7 +29,7 @@ const FORGET: Duration = Duration::from_secs(300);
 
 /// A board that waits, as lists show it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Waiting {
+pub struct PendingBoard {
     pub code: String,
     pub hardware_id: String,
     /// What the board says it is.
@@ -40,20 +40,20 @@ pub struct Waiting {
     pub since: i64,
 }
 
-pub(crate) struct Lobby {
+pub(crate) struct ApprovalQueue {
     key: String,
-    waiting: Mutex<Vec<Entry>>,
+    waiting: Mutex<Vec<QueuedBoard>>,
 }
 
-struct Entry {
-    view: Waiting,
+struct QueuedBoard {
+    view: PendingBoard,
     secret: String,
     seen: Instant,
 }
 
-impl Lobby {
-    pub(crate) fn new(key: String) -> Lobby {
-        Lobby { key, waiting: Mutex::default() }
+impl ApprovalQueue {
+    pub(crate) fn new(key: String) -> ApprovalQueue {
+        ApprovalQueue { key, waiting: Mutex::default() }
     }
 
     /// The token of a board, under the id of its row.
@@ -68,7 +68,7 @@ impl Lobby {
         Ok(format!("snw_{digits}"))
     }
 
-    fn waiting(&self) -> MutexGuard<'_, Vec<Entry>> {
+    fn waiting(&self) -> MutexGuard<'_, Vec<QueuedBoard>> {
         let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
         waiting.retain(|entry| entry.seen.elapsed() < FORGET);
         waiting
@@ -85,7 +85,7 @@ impl Lobby {
             return Enrolment::Taken;
         }
         let mut waiting = self.waiting();
-        let same = |entry: &&mut Entry| entry.view.hardware_id == *hardware_id && entry.secret == *secret;
+        let same = |entry: &&mut QueuedBoard| entry.view.hardware_id == *hardware_id && entry.secret == *secret;
         if let Some(entry) = waiting.iter_mut().find(same) {
             entry.seen = Instant::now();
             return Enrolment::Pending { code: entry.view.code.clone() };
@@ -94,7 +94,7 @@ impl Lobby {
         let Some(code) = new_code(&waiting).filter(|_| waiting.len() < MOST && of_one < MOST_OF_ONE) else {
             return Enrolment::Full;
         };
-        let view = Waiting {
+        let view = PendingBoard {
             code: code.clone(),
             hardware_id: clean_line(hardware_id, 64),
             kind: clean_line(kind, 64),
@@ -103,11 +103,11 @@ impl Lobby {
             since: now(),
         };
         tracing::info!(%hardware_id, %address, "a board asks to be let in: sinew boards approve {code}");
-        waiting.push(Entry { view, secret: secret.clone(), seen: Instant::now() });
+        waiting.push(QueuedBoard { view, secret: secret.clone(), seen: Instant::now() });
         Enrolment::Pending { code }
     }
 
-    fn approve(&self, tokens: &Tokens, code: &str) -> Result<Waiting, ToolError> {
+    fn approve(&self, tokens: &Tokens, code: &str) -> Result<PendingBoard, ToolError> {
         let entry = {
             let mut waiting = self.waiting();
             let place = waiting.iter().position(|entry| entry.view.code == code.trim());
@@ -127,26 +127,26 @@ impl Lobby {
 
 impl Enrol for Gateway {
     fn enrol(&self, applicant: &Applicant) -> Enrolment {
-        self.lobby().receive(self.tokens(), applicant)
+        self.approvals().receive(self.tokens(), applicant)
     }
 }
 
 impl Gateway {
     /// The boards that wait to be approved, oldest first.
-    pub fn waiting(&self) -> Vec<Waiting> {
-        let mut views: Vec<Waiting> = self.lobby().waiting().iter().map(|entry| entry.view.clone()).collect();
+    pub fn waiting(&self) -> Vec<PendingBoard> {
+        let mut views: Vec<PendingBoard> = self.approvals().waiting().iter().map(|entry| entry.view.clone()).collect();
         views.sort_by_key(|view| view.since);
         views
     }
 
     /// Lets the board with this code in, for good. A token it got earlier stops working.
-    pub fn approve(&self, code: &str) -> Result<Waiting, ToolError> {
-        self.lobby().approve(self.tokens(), code)
+    pub fn approve(&self, code: &str) -> Result<PendingBoard, ToolError> {
+        self.approvals().approve(self.tokens(), code)
     }
 }
 
 /// Six digits that nobody has; `None` where the system gives no random numbers.
-fn new_code(waiting: &[Entry]) -> Option<String> {
+fn new_code(waiting: &[QueuedBoard]) -> Option<String> {
     loop {
         let mut bytes = [0; 4];
         getrandom::fill(&mut bytes).ok()?;
