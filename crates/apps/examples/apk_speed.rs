@@ -1,5 +1,5 @@
-//! How long an APK takes to read, and how much of it is read: best of seven.
-//! `cargo run --release -p sinew-phones --example apk_speed FILE.apk …`
+//! Measures how long reading an APK takes and how many bytes are read: best of seven.
+//! `cargo run --release -p sinew-apps --example apk_speed FILE.apk …`
 
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};

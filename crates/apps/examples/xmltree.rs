@@ -1,5 +1,5 @@
-//! Prints an XML file of an APK as `aapt dump xmltree` does, less what only a packager needs. A script
-//! compares the two on other people's apps: `cargo run -p sinew-phones --example xmltree FILE.apk ENTRY`.
+//! Prints an XML file of an APK as `aapt dump xmltree` does, without what only a packager needs. A script
+//! compares the two on other people's apps: `cargo run -p sinew-apps --example xmltree FILE.apk ENTRY`.
 
 use std::path::Path;
 

@@ -1,5 +1,5 @@
-//! AppFunctions through `cmd app_function`, which Android has since version 16. What it prints differs
-//! between builds, and failures may exit with success, so the text is judged.
+//! AppFunctions through `cmd app_function`, which Android has since version 16. Its output differs between builds,
+//! and failures may exit with 0, so the printed text decides.
 
 use std::time::Duration;
 
@@ -8,15 +8,15 @@ use sinew_tool::{ErrorKind, ToolError};
 
 use sinew_phones::adb::command::Command;
 
-/// What this build's command can do, read from its help: builds of one Android version differ.
+/// What the command of this phone supports, read from its help: builds of one Android version differ.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AppFunctionSupport {
     pub list: bool,
     pub timeout: bool,
 }
 
-/// The help goes to either stream.
-pub fn help_command() -> Command {
+/// Builds differ in the stream to which they print the help.
+pub(crate) fn help_command() -> Command {
     Command::new("cmd app_function help 2>&1")
 }
 
@@ -26,12 +26,12 @@ impl AppFunctionSupport {
     }
 }
 
-pub fn list_command() -> Command {
+pub(crate) fn list_command() -> Command {
     Command::new("cmd app_function list-app-functions")
 }
 
-/// The phone gives up a second before we do, so that its own word arrives.
-pub fn execute_command(
+/// The phone's timeout is a second shorter than ours, so that its own error message arrives.
+pub(crate) fn execute_command(
     package: &str,
     function: &str,
     parameters: &str,
@@ -49,23 +49,23 @@ pub fn execute_command(
 /// The member that holds what the function returned.
 const RETURNED: &str = "androidAppfunctionsReturnValue";
 
-/// What came back: the JSON that was returned, or text of a build that prints no JSON.
+/// What a function returned: JSON, or the text of a build that prints no JSON.
 #[derive(Clone, Debug, PartialEq)]
-pub enum FunctionResult {
+pub(crate) enum FunctionResult {
     Nothing,
     Json(Value),
     Text(String),
 }
 
-/// Reads what a call printed. `schema` is what the function says it returns.
-pub fn parse(text: &str, schema: Option<&Value>) -> Result<FunctionResult, ToolError> {
+/// Reads the output of a call. `schema` is the function's output schema.
+pub(crate) fn parse(text: &str, schema: Option<&Value>) -> Result<FunctionResult, ToolError> {
     let text = text.trim();
-    // Some builds print an empty document, forget that they did, and wait in vain for another.
+    // Some builds print an empty document and then wait for a second one until they time out.
     if text.starts_with("{}") {
         return Ok(FunctionResult::Nothing);
     }
-    if let Some(trouble) = trouble(text) {
-        return Err(trouble);
+    if let Some(failure) = failure(text) {
+        return Err(failure);
     }
     if let Some(rest) = text.strip_prefix("App function executed successfully.") {
         return Ok(match rest.trim().trim_start_matches("Function return:").trim() {
@@ -82,14 +82,14 @@ pub fn parse(text: &str, schema: Option<&Value>) -> Result<FunctionResult, ToolE
         }),
         Some(Ok(value)) => Ok(FunctionResult::Json(unwrapped(value, schema))),
         _ => {
-            let said: String = text.lines().next().unwrap_or("nothing").chars().take(200).collect();
-            Err(ToolError::new(ErrorKind::BadAnswer, format!("`cmd app_function` printed no JSON but: {said}")))
+            let line: String = text.lines().next().unwrap_or("nothing").chars().take(200).collect();
+            Err(ToolError::new(ErrorKind::BadAnswer, format!("`cmd app_function` printed no JSON but: {line}")))
         }
     }
 }
 
-/// Every value is an array there, also one that is alone. The schema tells which are lists; without it
-/// one element is taken for a value that is alone, which is far more often meant.
+/// Every value is printed as an array, also a single one. The schema says which are lists; without a schema, an
+/// array of one element is read as a single value, which is far more common.
 fn unwrapped(value: Value, schema: Option<&Value>) -> Value {
     let is_list = schema.is_some_and(|schema| has_type(schema, "array"));
     match value {
@@ -115,26 +115,26 @@ fn has_type(schema: &Value, wanted: &str) -> bool {
     }
 }
 
-fn trouble(text: &str) -> Option<ToolError> {
+fn failure(text: &str) -> Option<ToolError> {
     let line = |start: &str| text.lines().map(str::trim).find(|line| line.starts_with(start));
     let short = |line: &str| line.chars().take(300).collect::<String>();
     if let Some(failed) = line("Error executing app function:") {
         let (kind, meaning) = match code(failed) {
-            Some(1000) => (ErrorKind::PermissionDenied, "the phone or the app does not let adb call it"),
+            Some(1000) => (ErrorKind::PermissionDenied, "the phone or the app does not permit adb to call it"),
             Some(1001) => (ErrorKind::InvalidArguments, "the app refused the arguments"),
-            Some(1002) => (ErrorKind::PermissionDenied, "the function is switched off on the phone"),
-            Some(1003) => (ErrorKind::ActionFailed, "the app has no such function any more"),
+            Some(1002) => (ErrorKind::PermissionDenied, "the function is disabled on the phone"),
+            Some(1003) => (ErrorKind::ActionFailed, "the app no longer has this function"),
             Some(2002) => (ErrorKind::PermissionDenied, "the phone's policy forbids it"),
             _ => (ErrorKind::ActionFailed, "the app or Android failed"),
         };
         return Some(ToolError::new(kind, format!("{meaning}: {}", short(failed))));
     }
     if line("Timed out").is_some() {
-        let message = "the app did not answer in time; whether it did what was asked is not known";
+        let message = "the app did not answer in time; it is unknown whether the call took effect";
         return Some(ToolError::new(ErrorKind::Timeout, message));
     }
     if text.contains("Can't find service: app_function") || text.contains("No shell command implementation") {
-        let message = "this phone's Android has no `cmd app_function`; it came with Android 16";
+        let message = "this phone's Android has no `cmd app_function`; it needs Android 16 or newer";
         return Some(ToolError::new(ErrorKind::Unsupported, message));
     }
     let complaints = ["Exception: ", "Error: ", "Unknown option", "Failed to convert", "Only allow shell"];
@@ -143,7 +143,7 @@ fn trouble(text: &str) -> Option<ToolError> {
     Some(ToolError::new(kind, format!("`cmd app_function` failed: {}", short(failed))))
 }
 
-/// `… (code 1001). See logcat …`, or of earlier builds `Error executing app function: 1001 - …`.
+/// Reads the code in `… (code 1001). See logcat …`, or in earlier builds `Error executing app function: 1001 - …`.
 fn code(line: &str) -> Option<u32> {
     let digits = match line.rsplit_once("(code ") {
         Some((_, rest)) => rest,
@@ -159,7 +159,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn what_every_build_prints_is_read() {
+    fn the_output_of_every_known_build_is_read() {
         let value = |text: &str| parse(text, None).unwrap();
         assert_eq!(value("{\"androidAppfunctionsReturnValue\": [true]}"), FunctionResult::Json(json!(true)));
         let nested = r#"{ "androidAppfunctionsReturnValue": [ {"id": ["n1"], "tags": ["a", "b"]} ] }"#;

@@ -1,11 +1,11 @@
-//! Arguments as provider tools take them: texts by name.
+//! Arguments in the form that provider tools take: a map of strings.
 
 use serde_json::{Map, Value};
 use sinew_tool::Args;
 
-/// Strings as they are, whole numbers without a fraction, arrays and objects as JSON. A null is left
-/// out: a provider tells what is absent from what is there, and there is no text for nothing.
-pub fn to_texts(args: &Args) -> Map<String, Value> {
+/// Strings unchanged, whole numbers without a fraction, arrays and objects as JSON. A null is left out, because
+/// a map of strings has no other way to express it.
+pub(crate) fn to_texts(args: &Args) -> Map<String, Value> {
     args.iter().filter_map(|(name, value)| Some((name.clone(), Value::String(text(value)?)))).collect()
 }
 

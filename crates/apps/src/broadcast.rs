@@ -1,28 +1,28 @@
-//! Ordered broadcasts through `am broadcast`: asked of one receiver, answered in its result.
+//! Ordered broadcasts to one receiver through `am broadcast`, which prints the receiver's result.
 
 use sinew_phones::PhoneError;
 use sinew_phones::adb::command::Command;
 use sinew_phones::adb::shell::Output;
 
-/// What a receiver left behind.
+/// The result that a receiver set.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct BroadcastResult {
-    /// 0 where nobody set one.
+pub(crate) struct BroadcastResult {
+    /// 0 if the receiver set none.
     pub code: i64,
     pub data: Option<String>,
 }
 
-/// An explicit broadcast with string extras. An app that was stopped is meant too, and does not wait
-/// behind the phone's background work.
-pub fn command(action: &str, component: &str, extras: &[(&str, &str)]) -> Command {
+/// An explicit broadcast with string extras. It also reaches an app that was stopped, and does not wait for the
+/// phone's background work.
+pub(crate) fn command(action: &str, component: &str, extras: &[(&str, &str)]) -> Command {
     let head = Command::new("am broadcast --include-stopped-packages --receiver-foreground -a").arg(action);
     let head = head.literal("-n").arg(component);
     extras.iter().fold(head, |command, (key, value)| command.literal("--es").arg(key).arg(value))
 }
 
-/// Reads `Broadcast completed: result=-1, data="…", extras: Bundle[…]`. The data is printed as it is,
-/// quotes and lines included, so it ends at the last quote that can end it.
-pub fn parse(output: &Output) -> Result<BroadcastResult, PhoneError> {
+/// Reads `Broadcast completed: result=-1, data="…", extras: Bundle[…]`. The data is printed without escaping, so it
+/// ends at the last quote that can end it.
+pub(crate) fn parse(output: &Output) -> Result<BroadcastResult, PhoneError> {
     let text = String::from_utf8_lossy(&output.stdout);
     let Some((_, rest)) = text.split_once("Broadcast completed: result=") else {
         return Err(refusal(&output.text()));
@@ -44,10 +44,10 @@ pub fn parse(output: &Output) -> Result<BroadcastResult, PhoneError> {
 
 fn refusal(text: &str) -> PhoneError {
     let line = text.lines().map(str::trim).find(|line| line.contains("Exception") || line.starts_with("Error"));
-    let line: String = line.unwrap_or("it said nothing that is known").chars().take(300).collect();
+    let line: String = line.unwrap_or("no known error message was printed").chars().take(300).collect();
     match line.contains("SecurityException") || line.contains("Permission Denial") {
         true => PhoneError::Denied(format!(
-            "the phone does not let adb send this broadcast ({line}); the app must export its receiver without a permission"
+            "adb has no permission to send this broadcast ({line}); the app must export its receiver without a permission"
         )),
         false => PhoneError::Failed(format!("`am broadcast` failed: {line}")),
     }
@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_is_told_from_a_failure() {
+    fn a_refusal_is_distinguished_from_a_failure() {
         let denied = answer("Broadcasting: Intent { }\njava.lang.SecurityException: Permission Denial: not allowed\n");
         assert!(matches!(denied, Err(PhoneError::Denied(_))), "{denied:?}");
         assert!(matches!(answer(""), Err(PhoneError::Failed(_))));
@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn extras_are_words_whatever_they_hold() {
+    fn extras_are_quoted_whatever_they_hold() {
         let line = command("A", "a/.B", &[("tool", "x"), ("params", "{\"a\":\"it's\"}")]);
         assert_eq!(
             line.line(),

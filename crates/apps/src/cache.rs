@@ -1,5 +1,5 @@
-//! Which packages offer nothing. That is most of them, and it stays so until one is updated, so their
-//! APKs are not opened again: in memory while a phone is there, in a file for the next time it comes.
+//! The packages without tools. Those are most packages, and they stay so until they are updated, so their APKs are
+//! not read again: remembered in memory while a phone is connected, and in a file for the next connection.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -11,44 +11,44 @@ use sinew_tool::Digest;
 use crate::offer::ProtocolNames;
 use crate::packages::InstalledPackage;
 
-/// The packages of one phone that offer nothing.
+/// The packages of one phone that offer no tools.
 #[derive(Debug, Default)]
-pub struct PackageCache {
+pub(crate) struct PackageCache {
     empty: BTreeSet<InstalledPackage>,
     file: Option<PathBuf>,
-    /// What was looked for: with other names, other packages offer something.
+    /// Digest of the protocol names that were searched for: with other names, other packages offer tools.
     names: String,
     dirty: bool,
 }
 
-/// A file larger than this was not written here: five thousand packages with their paths.
+/// Five thousand packages with their paths; a larger file was not written by this cache.
 const MAX_FILE: u64 = 4 << 20;
 
 impl PackageCache {
-    /// What was kept of a phone. A file that is missing, damaged or for other names is as none.
-    pub fn open(folder: Option<&Path>, serial: &str, names: &ProtocolNames) -> PackageCache {
+    /// Opens the cache of a phone. A file that is missing, damaged or for other names counts as empty.
+    pub(crate) fn open(folder: Option<&Path>, serial: &str, names: &ProtocolNames) -> PackageCache {
         let names = Digest::of(&json!(format!("{names:?}"))).hex();
         let file = folder.map(|folder| folder.join(format!("{}.json", Digest::of(&json!(serial)).hex())));
         let empty = file.as_deref().and_then(|file| load(file, &names)).unwrap_or_default();
         PackageCache { empty, file, names, dirty: false }
     }
 
-    pub fn holds(&self, package: &InstalledPackage) -> bool {
+    pub(crate) fn holds(&self, package: &InstalledPackage) -> bool {
         self.empty.contains(package)
     }
 
-    pub fn insert(&mut self, package: InstalledPackage) {
+    pub(crate) fn insert(&mut self, package: InstalledPackage) {
         self.dirty |= self.empty.insert(package);
     }
 
-    /// Forgets what is not installed any more, and writes the rest down where something changed.
-    pub fn keep(&mut self, installed: &[InstalledPackage]) {
+    /// Removes packages that are no longer installed, and writes the file if something changed.
+    pub(crate) fn keep(&mut self, installed: &[InstalledPackage]) {
         let before = self.empty.len();
         self.empty.retain(|package| installed.binary_search(package).is_ok());
         self.dirty |= before != self.empty.len();
         if let Some(file) = self.file.as_deref().filter(|_| self.dirty) {
             if let Err(error) = self.write(file) {
-                tracing::debug!(%error, file = %file.display(), "what is known of a phone's packages is not kept");
+                tracing::debug!(%error, file = %file.display(), "cannot write the cache of packages without tools");
             }
             self.dirty = false;
         }
@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn what_offers_nothing_is_known_the_next_time_until_it_is_updated_or_looked_at_with_other_words() {
+    fn a_package_without_tools_is_remembered_until_it_is_updated_or_the_names_change() {
         let folder = tempfile::tempdir().unwrap();
         let names = ProtocolNames::default();
         let open = |names: &ProtocolNames| PackageCache::open(Some(folder.path()), "a/b:1", names);

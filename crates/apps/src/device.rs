@@ -19,10 +19,10 @@ use crate::rules;
 use sinew_phones::Access;
 use sinew_tool::finding::{Finding, Severity};
 
-/// Ends a call before the gateway's own clock does, so that the reason arrives.
+/// A call ends this much before the gateway's own timeout, so that the reason arrives.
 const MARGIN: Duration = Duration::from_millis(300);
 
-/// One stay of one app on one phone.
+/// An app on a connected phone.
 pub struct AppDevice {
     access: Arc<dyn Access>,
     package: String,
@@ -50,7 +50,7 @@ impl AppDevice {
         AppDevice { access, package: installed.package.clone(), screen, state: RwLock::new(state) }
     }
 
-    /// Takes up what the app offers now; whether that is something else than before.
+    /// Replaces what the app offers; returns whether it changed.
     pub fn update(&self, installed: &InstalledPackage, offer: AppOffer, support: AppFunctionSupport) -> bool {
         let next = OfferState::new(&self.access.about().serial, installed, offer, support);
         let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
@@ -59,7 +59,7 @@ impl AppDevice {
         has_changed
     }
 
-    /// The app was removed: nothing of it can be called any more.
+    /// Removes all tools, because the app was removed from the phone.
     pub fn clear(&self) {
         let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
         let status = Status::Limited {
@@ -88,12 +88,12 @@ impl OfferState {
     }
 }
 
-/// Takes out what must not or cannot be offered, and says why.
+/// Removes what must not or cannot be offered, with a finding that says why.
 fn withhold(installed: &InstalledPackage, offer: &mut AppOffer) {
     if offer.package != installed.package {
-        let said: String = offer.package.chars().take(80).collect();
+        let named: String = offer.package.chars().take(80).collect();
         let message = format!(
-            "the APK says that it is `{said}`, but the phone has it as `{}`; nothing of it is offered",
+            "the package name in the APK is `{named}`, but the phone lists it as `{}`; none of its tools are offered",
             installed.package
         );
         offer.tools.clear();
@@ -107,7 +107,7 @@ fn withhold(installed: &InstalledPackage, offer: &mut AppOffer) {
     }
 }
 
-/// Anybody can write an app, and it can be reached however its phone can.
+/// Anybody can write an app, so its text is quoted. Several gateways may reach it, as they may reach its phone.
 const FAMILY: Family = Family::new(FamilyName::of("app"), TextTrust::Quoted, Reach::SeveralGateways);
 
 fn info(serial: &str, installed: &InstalledPackage, offer: &AppOffer) -> DeviceInfo {
@@ -115,8 +115,8 @@ fn info(serial: &str, installed: &InstalledPackage, offer: &AppOffer) -> DeviceI
     let status = match (offer.tools.is_empty(), worst) {
         (false, _) => Status::Ready,
         (true, finding) => Status::Limited {
-            state: finding.map_or("no tools", state_word).to_owned(),
-            remedy: finding.map_or_else(|| "the app names no tools".to_owned(), |finding| finding.message.clone()),
+            state: finding.map_or("no tools", state_of).to_owned(),
+            remedy: finding.map_or_else(|| "the app lists no tools".to_owned(), |finding| finding.message.clone()),
         },
     };
     let mut components: Vec<String> = offer.tools.iter().map(|tool| tool.component.clone()).collect();
@@ -124,7 +124,7 @@ fn info(serial: &str, installed: &InstalledPackage, offer: &AppOffer) -> DeviceI
     components.retain(|name| !name.is_empty());
     components.sort();
     components.dedup();
-    let mut forms: Vec<&str> = offer.tools.iter().map(|tool| tool.kind.word()).collect();
+    let mut forms: Vec<&str> = offer.tools.iter().map(|tool| tool.kind.as_str()).collect();
     forms.sort_unstable();
     forms.dedup();
     let findings: Vec<String> =
@@ -134,9 +134,9 @@ fn info(serial: &str, installed: &InstalledPackage, offer: &AppOffer) -> DeviceI
     attributes.insert("package", json!(installed.package));
     attributes.insert("version_code", json!(installed.version_code));
     let lists = [("components", json!(components)), ("forms", json!(forms)), ("findings", json!(findings))];
-    let is_told = |value: &Value| value.as_array().is_some_and(|items| !items.is_empty());
+    let is_filled = |value: &Value| value.as_array().is_some_and(|items| !items.is_empty());
     attributes
-        .extend(lists.into_iter().filter(|(_, value)| is_told(value)).map(|(key, value)| (key.to_owned(), value)));
+        .extend(lists.into_iter().filter(|(_, value)| is_filled(value)).map(|(key, value)| (key.to_owned(), value)));
     if let Some(certificate) = &offer.certificate {
         attributes.insert("certificate", json!(certificate));
     }
@@ -153,8 +153,8 @@ fn info(serial: &str, installed: &InstalledPackage, offer: &AppOffer) -> DeviceI
     }
 }
 
-/// A word for tables.
-fn state_word(finding: &Finding) -> &'static str {
+/// The state of an app without tools, for tables.
+fn state_of(finding: &Finding) -> &'static str {
     match finding.rule {
         rule if *rule == rules::PROTOCOL_VERSION => "incompatible",
         rule if *rule == rules::PACKAGE_DIFFERS => "refused",
@@ -164,7 +164,7 @@ fn state_word(finding: &Finding) -> &'static str {
     }
 }
 
-/// `com.example.pdf` wants to be `example-pdf`: without the first part, and as much from the end as fits.
+/// `com.example.pdf` becomes `example-pdf`: without the first part, and as many of the last parts as fit.
 fn suggested_id(package: &str) -> String {
     let parts: Vec<&str> = package.split('.').collect();
     let fitting = (1..parts.len()).map(|from| parts[from..].join("-")).find(|name| name.len() <= DeviceId::MAX_LENGTH);
@@ -184,11 +184,11 @@ impl Device for AppDevice {
     fn call(&self, call: Call) -> BoxFuture<'_, Result<Outcome, ToolError>> {
         Box::pin(async move {
             let Some((tool, support)) = self.find(&call.tool) else {
-                let message = format!("{} has no tool `{}` any more; list the tools again", self.package, call.tool);
+                let message = format!("{} no longer has the tool `{}`; list the tools again", self.package, call.tool);
                 return Err(ToolError::new(ErrorKind::UnknownTool, message));
             };
             let started = tokio::time::Instant::now();
-            let _turn = match tool.kind {
+            let _screen = match tool.kind {
                 OfferKind::Activity => Some(self.screen.lock().await),
                 _ => None,
             };

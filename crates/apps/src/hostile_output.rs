@@ -1,4 +1,4 @@
-//! Whatever a phone or an app prints, it is read without a panic.
+//! Random output of a phone or an app is read without a panic.
 
 use proptest::prelude::*;
 
@@ -6,8 +6,8 @@ use crate::app_function::{self, AppFunctionSupport};
 use crate::{broadcast, packages, phone_file};
 use sinew_phones::adb::shell::Output;
 
-/// ProtocolNames that the readers look for, so that chance gets past the first check.
-const WORDS: &[&str] = &[
+/// Parts that the parsers look for, so that random output gets past the first check.
+const PARTS: &[&str] = &[
     "sinew-file ",
     "3\n",
     "none\n",
@@ -37,8 +37,8 @@ const WORDS: &[&str] = &[
 
 proptest! {
     #[test]
-    fn nothing_that_is_printed_breaks_a_reader(words in proptest::collection::vec(proptest::sample::select(WORDS), 0..12), count in 0usize..5) {
-        let text = words.concat();
+    fn random_output_never_panics(parts in proptest::collection::vec(proptest::sample::select(PARTS), 0..12), count in 0usize..5) {
+        let text = parts.concat();
         let _ = packages::parse(&text);
         let _ = packages::parse_query(&text);
         let _ = AppFunctionSupport::parse(&text);

@@ -1,4 +1,4 @@
-//! Calling one tool of an app, in whichever form the app offers it.
+//! Calling one tool of an app.
 
 use std::time::Duration;
 
@@ -14,11 +14,11 @@ use sinew_phones::PhoneError;
 use sinew_phones::adb::shell::Limits;
 use sinew_phones::agent::{ActivityAnswer, ActivityCall, AgentError, CompanionError, Refusal};
 
-/// More than an app can send through Android at once, and room for escapes.
+/// More than an app can send through Android at once, with space for escapes.
 const MAX_ANSWER: usize = 8 << 20;
 
-/// Calls a tool. The arguments fit its schema already. Nothing is tried twice that may have happened.
-pub async fn invoke(
+/// Calls a tool with arguments that already match its schema. A call that may have taken effect is never retried.
+pub(crate) async fn invoke(
     access: &dyn Access,
     package: &str,
     tool: &AppTool,
@@ -39,8 +39,8 @@ pub async fn invoke(
     })
 }
 
-/// Why tools of services are listed but not offered.
-pub const NO_SERVICE: &str = "tools of a mobile.mcp.SERVICE answer through a PendingIntent, which nothing on this side of adb can receive; the app can offer them as an mMCP activity or as a content provider too";
+/// Why tools of services are listed as unusable.
+pub(crate) const NO_SERVICE: &str = "tools of a mobile.mcp.SERVICE answer through a PendingIntent, which cannot be received over adb; the app can also offer them as an mMCP activity or as a content provider";
 
 async fn activity(
     access: &dyn Access,
@@ -59,7 +59,7 @@ async fn activity(
         parameters: &parameters,
     };
     let answer = match access.activity_call(&explicit, limit).await {
-        // Nothing was started, so another activity of the app may be: the one that takes the action.
+        // Nothing was started, so it is safe to try the app's activity that handles the action.
         Err(CompanionError::Refused { kind, .. }) if kind == "not_found" => {
             let implicit = ActivityCall { component: None, ..explicit };
             access.activity_call(&implicit, limit).await
@@ -68,14 +68,14 @@ async fn activity(
     };
     match answer.map_err(activity_error)? {
         ActivityAnswer { code: -1, result: Some(text) } => Ok(Outcome::text(text)),
-        ActivityAnswer { code: -1, result: None } => Ok(empty("the activity ended well but left no `result`")),
+        ActivityAnswer { code: -1, result: None } => Ok(empty("the activity succeeded but returned no `result`")),
         ActivityAnswer { code: 0, result: Some(text) } => Err(ToolError::new(ErrorKind::ActionFailed, text)),
         ActivityAnswer { code: 0, result: None } => {
-            let message = "the activity was canceled and gave no reason; it may have crashed, or somebody left it";
+            let message = "the activity was canceled without a reason; it may have crashed, or somebody closed it";
             Err(ToolError::new(ErrorKind::ActionFailed, message))
         }
         ActivityAnswer { code, result } => {
-            let text = result.unwrap_or_else(|| "it gave no reason".to_owned());
+            let text = result.unwrap_or_else(|| "no reason given".to_owned());
             Err(ToolError::new(ErrorKind::ActionFailed, format!("the activity ended with the code {code}: {text}")))
         }
     }
@@ -86,10 +86,12 @@ fn activity_error(error: CompanionError) -> ToolError {
         CompanionError::Refused { kind, message } => {
             let (kind, remedy) = match kind.as_str() {
                 "denied" => (ErrorKind::PermissionDenied, "the app must export the activity without a permission"),
-                "ambiguous" => (ErrorKind::ActionFailed, "the phone would ask a person to choose between apps"),
-                "not_found" => (ErrorKind::ActionFailed, "the app has changed, or its activity is switched off"),
+                "ambiguous" => {
+                    (ErrorKind::ActionFailed, "several apps handle it, and Android would ask the user to choose")
+                }
+                "not_found" => (ErrorKind::ActionFailed, "the app has changed, or its activity is disabled"),
                 "abandoned" => (ErrorKind::ActionFailed, "somebody closed it on the phone, or the app crashed"),
-                _ => (ErrorKind::ActionFailed, "look at the phone before trying again"),
+                _ => (ErrorKind::ActionFailed, "check the phone before you try again"),
             };
             ToolError::new(kind, format!("{message}; {remedy}"))
         }
@@ -112,7 +114,8 @@ async fn receiver(
     match broadcast::parse(&output)? {
         broadcast::BroadcastResult { data: Some(data), .. } => Ok(Outcome::text(data)),
         broadcast::BroadcastResult { code: 0, data: None } => {
-            let message = "nobody answered the broadcast: the app crashed, or its receiver is gone or switched off";
+            let message =
+                "no receiver answered the broadcast: the app crashed, or its receiver was removed or disabled";
             Err(ToolError::new(ErrorKind::ActionFailed, message))
         }
         broadcast::BroadcastResult { .. } => Ok(empty("the app answered without data")),
@@ -129,16 +132,16 @@ async fn provider(access: &dyn Access, tool: &AppTool, args: &Args, limit: Durat
         return Err(odd("the provider answered null where a bundle was expected".to_owned()));
     };
     if let Some(other) = bundle.get("tool_name").and_then(text).filter(|other| other != name) {
-        return Err(odd(format!("the provider answered for another tool, `{other}`")));
+        return Err(odd(format!("the provider returned the result of another tool, `{other}`")));
     }
-    let told = |key: &str| bundle.get(key).and_then(text);
+    let field = |key: &str| bundle.get(key).and_then(text);
     match bundle.get("success") {
-        Some(Value::Bool(true)) => Ok(match told("tool_result") {
+        Some(Value::Bool(true)) => Ok(match field("tool_result") {
             Some(result) => Outcome::text(result),
-            None => empty("the provider says that it succeeded but gave no `tool_result`"),
+            None => empty("the provider succeeded but returned no `tool_result`"),
         }),
         Some(Value::Bool(false)) => {
-            let reason = told("error_message").unwrap_or_else(|| "the app failed and gave no reason".to_owned());
+            let reason = field("error_message").unwrap_or_else(|| "the app failed without a reason".to_owned());
             Err(ToolError::new(ErrorKind::ActionFailed, reason))
         }
         _ => Err(odd("the provider's answer lacks the boolean `success`".to_owned())),
@@ -164,7 +167,7 @@ fn provider_error(error: AgentError) -> ToolError {
     ToolError::new(kind, message)
 }
 
-/// The text of a bundle's value, also where an app put something else than a string.
+/// The text of a bundle's value, also if the app stored something other than a string.
 fn text(value: &Value) -> Option<String> {
     match value {
         Value::Null => None,
@@ -190,14 +193,14 @@ async fn app_function(
     let command = execute_command(package, function, &parameters, support, limit);
     let output = access.run(&command, Limits { time: limit, bytes: MAX_ANSWER }).await?;
     Ok(match app_function::parse(&output.text(), tool.tool.output_schema.as_deref())? {
-        FunctionResult::Nothing => empty("the function ended well and returned nothing"),
+        FunctionResult::Nothing => empty("the function succeeded and returned nothing"),
         FunctionResult::Text(text) | FunctionResult::Json(Value::String(text)) => Outcome::text(text),
         FunctionResult::Json(object @ Value::Object(_)) => Outcome::json(object),
         FunctionResult::Json(value) => Outcome::text(value.to_string()),
     })
 }
 
-/// An outcome without content says why it has none, where a program looks and a model does not stumble.
+/// An outcome without content. The note says why; it is in `_meta`, which models do not see.
 fn empty(note: &str) -> Outcome {
     let mut outcome = Outcome::default();
     outcome.meta.insert("sinew/note".to_owned(), json!(note));

@@ -1,9 +1,11 @@
-//! App tools: what the apps on a phone offer, found, announced and called.
+//! The tools that apps on a phone offer: finding them, announcing the apps as devices, calling them.
 //!
-//! [`offer`] judges what an app says of itself. Around it: [`watch`] keeps the apps of one phone as
-//! devices, `scan` reads many APKs through `file` and queries the apps through `ask`, `packages` and
-//! `cache` choose which, and [`device`] calls a tool through `invoke`. [`sinew_phones::Access`] is the way to the phone.
-//! For the authors of such apps there are [`lint`] and [`scaffold`]; [`rules`] has what both say.
+//! [`offer`] reads what an app declares. [`watch`] keeps the apps of one phone as devices: `packages` and `cache`
+//! choose which APKs to read, `scan` reads them through `phone_file` and queries the apps through `query`, and
+//! [`device`] calls a tool through `invoke`. The phone is reached through [`sinew_phones::Access`] alone.
+//! App authors use [`lint`] and [`scaffold`]; [`rules`] has the rules and their explanations.
+
+#![warn(unreachable_pub)]
 
 pub mod apk;
 mod app_function;

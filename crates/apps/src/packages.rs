@@ -1,4 +1,4 @@
-//! Which packages a phone has, and which of them can matter.
+//! The packages of a phone, and which of them may offer tools.
 
 use std::collections::BTreeSet;
 
@@ -10,28 +10,28 @@ pub struct InstalledPackage {
     pub package: String,
     /// The base APK, which holds the manifest.
     pub path: String,
-    /// 0 where the phone does not tell.
+    /// 0 if the phone does not report it.
     pub version_code: u64,
 }
 
 impl InstalledPackage {
-    /// Whether somebody put it there after the phone was made, or updated it. Everything else lies on
-    /// partitions that are read-only.
+    /// Whether it was installed or updated after the phone was made. Preinstalled packages are on read-only
+    /// partitions.
     pub fn is_added(&self) -> bool {
         ["/data/", "/mnt/"].iter().any(|place| self.path.starts_with(place))
     }
 }
 
 /// The longest list that is read: phones have some hundreds of packages.
-pub const MAX_PACKAGES: usize = 5_000;
+pub(crate) const MAX_PACKAGES: usize = 5_000;
 
-/// Lists every package. Phones before Android 8 do not know the second option and list without it.
-pub fn list_command() -> Command {
+/// Lists every package. Phones before Android 8 do not have the second option and list without it.
+pub(crate) fn list_command() -> Command {
     Command::new("pm list packages -f --show-versioncode 2>/dev/null || pm list packages -f")
 }
 
 /// `package:/data/app/~~x==/a.b-y==/base.apk=a.b versionCode:12`; the path may hold `=` itself.
-pub fn parse(text: &str) -> Vec<InstalledPackage> {
+pub(crate) fn parse(text: &str) -> Vec<InstalledPackage> {
     let mut found: Vec<InstalledPackage> = text.lines().take(MAX_PACKAGES).filter_map(line).collect();
     found.sort();
     found.dedup_by(|one, two| one.package == two.package);
@@ -52,13 +52,13 @@ fn line(line: &str) -> Option<InstalledPackage> {
 }
 
 /// Letters, digits, `_` and dots; Android allows 223 of them.
-pub fn is_package(name: &str) -> bool {
+pub(crate) fn is_package(name: &str) -> bool {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'.';
     (1..=223).contains(&name.len()) && name.bytes().all(plain)
 }
 
-/// Which packages answer to an action, whoever made them.
-pub fn query_command<'a>(activities: &[&'a str], receivers: &[&'a str], services: &[&'a str]) -> Command {
+/// Lists the packages that respond to an action.
+pub(crate) fn query_command<'a>(activities: &[&'a str], receivers: &[&'a str], services: &[&'a str]) -> Command {
     let of = |text: &'static str, actions: &[&'a str]| {
         actions.iter().map(|action| Command::new(text).arg(action)).collect::<Vec<_>>()
     };
@@ -70,8 +70,8 @@ pub fn query_command<'a>(activities: &[&'a str], receivers: &[&'a str], services
     all.into_iter().flatten().reduce(Command::then).unwrap_or_else(|| Command::new(":"))
 }
 
-/// Reads the lines `package/class` of a brief query; phones without the command say something else.
-pub fn parse_query(text: &str) -> BTreeSet<String> {
+/// Reads the lines `package/class` of a brief query; anything else that is printed is ignored.
+pub(crate) fn parse_query(text: &str) -> BTreeSet<String> {
     let lines = text.lines().map(str::trim).filter(|line| !line.contains(' '));
     let packages = lines.filter_map(|line| Some(line.split_once('/')?.0)).filter(|package| is_package(package));
     packages.map(str::to_owned).collect()
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn a_query_gives_the_packages_that_answer() {
+    fn a_query_gives_the_packages_that_respond() {
         let text = "1 activities found:\n  Activity #0:\n    priority=0 preferredOrder=0 match=0x108000 specificIndex=-1 isDefault=true\n    com.a/.Tools\nNo receivers found\n  com.b/com.b.R\nUnknown command: query-services\n";
         assert_eq!(parse_query(text), ["com.a", "com.b"].map(str::to_owned).into());
         let command = query_command(&["A'1"], &["B"], &[]);

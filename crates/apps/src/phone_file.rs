@@ -1,4 +1,4 @@
-//! APKs on a phone, read in ranges: the ends of many with one command, further ranges one by one.
+//! APKs on a phone, read in ranges: one command reads the ends of many files, further ranges are read one by one.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,40 +10,39 @@ use sinew_phones::Access;
 use sinew_phones::adb::command::Command;
 use sinew_phones::adb::shell::Limits;
 
-/// What comes along with the first question. The directory of most APKs lies in it, and of small ones
-/// the whole file.
+/// How much of a file's end the first command returns: it holds the directory of most APKs, and small APKs whole.
 const END: u64 = 64 << 10;
 
-/// Files of one question: with their ends about two megabytes.
-pub const FILES_PER_COMMAND: usize = 32;
+/// Their ends together have about two megabytes.
+pub(crate) const FILES_PER_COMMAND: usize = 32;
 
-/// Stands before each file in the answer.
+/// Precedes each file in the output.
 const MARK: &[u8] = b"sinew-file ";
 
 /// `dd` of every Android reads whole blocks.
 const BLOCK: u64 = 4096;
 
-/// One read at most: a resource table of the largest apps.
+/// The longest single read: a resource table of the largest apps.
 const MAX_READ: u64 = 64 << 20;
 
 /// A file on a phone.
-pub struct PhoneFile {
+pub(crate) struct PhoneFile {
     access: Arc<dyn Access>,
     path: String,
     length: u64,
-    /// Its last bytes.
+    /// The last bytes of the file.
     end: Vec<u8>,
 }
 
-/// Asks for the sizes and ends of some files. One that cannot be read says so; the others are there.
-pub async fn open(access: &Arc<dyn Access>, paths: &[&str]) -> Vec<Result<PhoneFile, ApkError>> {
-    let questions = paths.iter().map(|path| {
+/// Reads the sizes and ends of some files. A file that cannot be read does not affect the others.
+pub(crate) async fn open(access: &Arc<dyn Access>, paths: &[&str]) -> Vec<Result<PhoneFile, ApkError>> {
+    let commands = paths.iter().map(|path| {
         let size = Command::new("echo sinew-file $(stat -c %s").arg(path).literal("2>/dev/null || echo none)");
         size.then(Command::new("tail -c 65536").arg(path).literal("2>/dev/null"))
     });
-    let Some(question) = questions.reduce(Command::then) else { return Vec::new() };
+    let Some(command) = commands.reduce(Command::then) else { return Vec::new() };
     let limits = Limits { time: Duration::from_secs(60), bytes: paths.len() * (END as usize + 64) };
-    let answer = match access.run(&question, limits).await {
+    let answer = match access.run(&command, limits).await {
         Ok(output) => split(&output.stdout, paths.len()),
         Err(error) => vec![Err(ApkError::Unreadable(error.to_string())); paths.len()],
     };
@@ -54,9 +53,9 @@ pub async fn open(access: &Arc<dyn Access>, paths: &[&str]) -> Vec<Result<PhoneF
     answer.into_iter().zip(paths).map(file).collect()
 }
 
-/// A mark, a size, a line's end, and the file's own end, for each file in order.
+/// Splits the output: for each file in order a mark, its size, a line break and its last bytes.
 pub(super) fn split(mut rest: &[u8], count: usize) -> Vec<Result<(u64, Vec<u8>), ApkError>> {
-    let unreadable = || ApkError::Unreadable("the phone does not let adb read it".to_owned());
+    let unreadable = || ApkError::Unreadable("adb has no permission to read it".to_owned());
     let mut found = Vec::with_capacity(count);
     while found.len() < count {
         let head = rest.strip_prefix(MARK).and_then(|rest| {
@@ -80,16 +79,18 @@ pub(super) fn split(mut rest: &[u8], count: usize) -> Vec<Result<(u64, Vec<u8>),
             None => break,
         }
     }
-    let odd = ApkError::Unreadable("the phone's answer cannot be told apart from its neighbours'".to_owned());
+    let odd = ApkError::Unreadable("the phone's output could not be split into files".to_owned());
     found.resize(count, Err(odd));
     found
 }
 
 impl PhoneFile {
-    /// Bytes that lie before the end that is held.
+    /// Reads bytes that lie before the part held in memory.
     async fn fetch(&self, offset: u64, length: u64) -> Result<Vec<u8>, ApkError> {
         if length > MAX_READ {
-            return Err(ApkError::Refused(format!("{length} bytes of it would have to be read at once")));
+            return Err(ApkError::Refused(format!(
+                "it needs a read of {length} bytes; at most {MAX_READ} are read at once"
+            )));
         }
         let (first, last) = (offset / BLOCK, (offset + length).div_ceil(BLOCK));
         let command = Command::new("dd").arg(format!("if={}", self.path)).literal("bs=4096");
@@ -136,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn files_are_told_apart_whatever_they_hold() {
+    fn files_are_split_correctly_whatever_they_hold() {
         assert_eq!(
             sizes(b"sinew-file 3\nabcsinew-file 0\nsinew-file 2\n\n\n", 3),
             [Some((3, 3)), Some((0, 0)), Some((2, 2))]

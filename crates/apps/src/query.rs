@@ -1,4 +1,4 @@
-//! Asking the apps whose tools only they know.
+//! Querying apps whose tools only the running app can list.
 
 use std::time::Duration;
 
@@ -17,16 +17,16 @@ use sinew_phones::adb::shell::Limits;
 use sinew_phones::agent::AgentError;
 use sinew_tool::finding::Finding;
 
-/// An app that was not running must start first.
+/// An app that is not running must start first.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The keys of both generations of provider answers.
 const KEYS: [&str; 7] =
     ["success", "tool", "tool_name", "tool_description", "tool_input_schema", "tool_input_required", "error_message"];
 
-/// Asks everything an offer leaves open, and adds the answers to it: tools, or findings that say why
-/// there are none. AppFunctions are listed by the phone, not by the app, and are not asked for here.
-pub async fn complete(access: &dyn Access, offer: &mut AppOffer, names: &ProtocolNames) {
+/// Runs the open queries of an offer and adds the answers to it: tools, or findings that say why there are none.
+/// AppFunctions are listed by the phone, not by the app, and are not queried here.
+pub(crate) async fn complete(access: &dyn Access, offer: &mut AppOffer, names: &ProtocolNames) {
     for ask in offer.queries.clone() {
         let component = ask.component.clone();
         let asked = match ask.kind {
@@ -44,7 +44,7 @@ pub async fn complete(access: &dyn Access, offer: &mut AppOffer, names: &Protoco
 async fn provider(access: &dyn Access, ask: ToolQuery, offer: &mut AppOffer) -> Result<(), Finding> {
     let authority = ask.authority.clone().unwrap_or_default();
     let bundle = tool_info(access, &authority).await.map_err(|why| {
-        error(&rules::PROVIDER_SILENT, format!("the provider {authority} did not tell its tools: {why}"))
+        error(&rules::PROVIDER_SILENT, format!("the provider {authority} did not list its tools: {why}"))
     })?;
     let provided = provider_tools(&bundle)?;
     for tool in provided.tools {
@@ -61,8 +61,8 @@ async fn provider(access: &dyn Access, ask: ToolQuery, offer: &mut AppOffer) -> 
     Ok(())
 }
 
-/// An agent that runs is asked. Else the shell's own command is, so that looking at a phone leaves
-/// nothing on it; where that answer loses something, the agent is started after all.
+/// Uses the agent if it is running. Otherwise uses the shell, so that listing tools leaves nothing on the phone; the
+/// agent is started only if the shell's output is incomplete.
 async fn tool_info(access: &dyn Access, authority: &str) -> Result<Value, String> {
     let printed = match access.has_agent() {
         true => None,
@@ -84,7 +84,7 @@ async fn tool_info(access: &dyn Access, authority: &str) -> Result<Value, String
     }
 }
 
-/// The outer error: there is no answer. The inner one: there is, but it cannot be read.
+/// The outer error means no answer, the inner one an answer that cannot be read.
 async fn printed_info(access: &dyn Access, authority: &str) -> Result<Result<Value, String>, PhoneError> {
     let command = Command::new("content call --uri").arg(format!("content://{authority}"));
     let limits = Limits { time: ANSWER_TIMEOUT, bytes: 4 << 20 };
@@ -98,7 +98,7 @@ async fn printed_info(access: &dyn Access, authority: &str) -> Result<Result<Val
     }
     let line = |sign: &str| text.lines().map(str::trim).find(|line| line.contains(sign));
     let line = line("Exception").or_else(|| line("Error"));
-    let line: String = line.unwrap_or("it said nothing that is known").chars().take(300).collect();
+    let line: String = line.unwrap_or("no known error message was printed").chars().take(300).collect();
     Err(match line.contains("SecurityException") {
         true => PhoneError::Denied(format!("{line}; the app must export it without a permission")),
         false => PhoneError::Failed(line),
@@ -115,12 +115,12 @@ async fn receiver(
     let command = broadcast::command(ask.action.as_deref().unwrap_or(&names.discovery), &component, &[]);
     let limits = Limits { time: ANSWER_TIMEOUT, bytes: 4 << 20 };
     let silent = |why: String| {
-        error(&rules::BROADCAST_SILENT, format!("the receiver {component} did not tell its tools: {why}"))
+        error(&rules::BROADCAST_SILENT, format!("the receiver {component} did not list its tools: {why}"))
     };
     let output = access.run(&command, limits).await.map_err(|error| silent(error.to_string()))?;
     broadcast::parse(&output).map_err(|error| silent(error.to_string()))?;
-    let told = broadcast_tools(&String::from_utf8_lossy(&output.stdout))?;
-    for tool in told.tools {
+    let listed = broadcast_tools(&String::from_utf8_lossy(&output.stdout))?;
+    for tool in listed.tools {
         offer.add(AppTool {
             tool,
             kind: OfferKind::Broadcast,
@@ -130,7 +130,7 @@ async fn receiver(
             function: None,
         });
     }
-    offer.findings.extend(told.findings);
-    offer.instructions = offer.instructions.take().or(told.instructions);
+    offer.findings.extend(listed.findings);
+    offer.instructions = offer.instructions.take().or(listed.instructions);
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! Looking into many packages at once: what each APK offers, and what the apps say when asked.
+//! Reading many packages in parallel: what each APK offers, and what the apps answer when they are queried.
 
 use std::sync::Arc;
 
@@ -13,18 +13,18 @@ use crate::query;
 use crate::rules;
 use sinew_phones::Access;
 
-/// Questions to one phone at the same time. More make it slower, not faster: it has eight cores, and
-/// each question is a process.
+/// Commands that run on one phone at the same time. Phones have about eight cores and each command is a process, so
+/// more would not be faster.
 const MAX_PARALLEL: usize = 8;
 
-/// Packages whose ends are held at once, 64 KB each.
+/// Packages whose ends are in memory at once, 64 KB each.
 const MAX_HELD: usize = 256;
 
-/// What an APK offers, before anybody was asked.
-pub type ScannedOffer = Result<Arc<AppOffer>, ApkError>;
+/// What an APK offers, before the app was queried.
+pub(crate) type ScannedOffer = Result<Arc<AppOffer>, ApkError>;
 
 /// Reads the APKs of some packages.
-pub async fn read(
+pub(crate) async fn read(
     access: &Arc<dyn Access>,
     packages: Vec<InstalledPackage>,
     names: &ProtocolNames,
@@ -54,48 +54,48 @@ pub async fn read(
     found
 }
 
-/// Asks the apps for what their APKs leave open, and tells of each as soon as it is known: one that is slow
-/// to answer keeps nobody waiting.
-pub async fn ask(
+/// Queries the apps whose APKs leave tools open, and reports each as soon as it is complete: a slow app does not
+/// delay the others.
+pub(crate) async fn ask(
     access: &Arc<dyn Access>,
     found: Vec<(InstalledPackage, ScannedOffer)>,
     names: &ProtocolNames,
-    tell: impl FnMut((InstalledPackage, ScannedOffer, AppOffer)),
+    report: impl FnMut((InstalledPackage, ScannedOffer, AppOffer)),
 ) {
     let names = Arc::new(names.clone());
-    let askings = found.into_iter().map(|(installed, found)| {
+    let queries = found.into_iter().map(|(installed, found)| {
         let (access, names) = (access.clone(), names.clone());
         async move {
             let mut offer = match &found {
                 Ok(offer) => AppOffer::clone(offer),
                 Err(error) => unreadable(&installed, error),
             };
-            // An app that lies about its name is not asked for more.
+            // An APK with another package name than the phone's list is not queried.
             if offer.package == installed.package {
                 query::complete(&*access, &mut offer, &names).await;
             }
             (installed, found, offer)
         }
     });
-    each(askings.collect(), tell).await;
+    each(queries.collect(), report).await;
 }
 
-/// Whether an app's offer is worth telling. Most have none. Android installed the app, so an APK that
-/// makes no sense here is meant to, and is told; one that adb may not read is not.
-pub fn is_something(found: &ScannedOffer) -> bool {
+/// Whether an app is worth showing. Most offer nothing. Android installed the app, so an APK that is damaged or
+/// refused here was probably made so on purpose and is shown; one that adb may not read is not.
+pub(crate) fn is_something(found: &ScannedOffer) -> bool {
     match found {
         Ok(offer) => !(offer.tools.is_empty() && offer.queries.is_empty() && offer.findings.is_empty()),
         Err(error) => !matches!(error, ApkError::Unreadable(_)),
     }
 }
 
-/// Whether asking the app went wrong, so that asking again may help.
-pub fn is_failing(offer: &AppOffer) -> bool {
+/// Whether a query of the app failed, so that a retry may help.
+pub(crate) fn is_failing(offer: &AppOffer) -> bool {
     offer.findings.iter().any(|finding| rules::QUERY_FAILED.contains(&finding.rule))
 }
 
 fn unreadable(installed: &InstalledPackage, error: &ApkError) -> AppOffer {
-    let message = format!("what the app offers is not known: {error}");
+    let message = format!("cannot read what the app offers: {error}");
     AppOffer {
         package: installed.package.clone(),
         version_name: String::new(),
@@ -108,20 +108,20 @@ fn unreadable(installed: &InstalledPackage, error: &ApkError) -> AppOffer {
     }
 }
 
-/// Does all of it, some at a time; what comes back is in the order of its end.
+/// Runs all futures, a few at a time. The results are in the order of completion.
 async fn side_by_side<T: Send + 'static>(work: Vec<impl Future<Output = T> + Send + 'static>) -> Vec<T> {
     let mut done = Vec::with_capacity(work.len());
     each(work, |one| done.push(one)).await;
     done
 }
 
-async fn each<T: Send + 'static>(work: Vec<impl Future<Output = T> + Send + 'static>, mut tell: impl FnMut(T)) {
+async fn each<T: Send + 'static>(work: Vec<impl Future<Output = T> + Send + 'static>, mut done: impl FnMut(T)) {
     let mut work = work.into_iter();
     let mut running: JoinSet<T> = work.by_ref().take(MAX_PARALLEL).collect();
     while let Some(ended) = running.join_next().await {
-        // One that panicked is missing, which no caller mistakes for an answer.
+        // A future that panicked has no result; callers handle missing ones.
         if let Ok(one) = ended {
-            tell(one);
+            done(one);
         }
         if let Some(next) = work.next() {
             running.spawn(next);

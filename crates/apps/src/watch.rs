@@ -1,7 +1,7 @@
-//! The apps of one phone as devices: found when it comes, followed while it stays, gone with it.
+//! The apps of one phone as devices, from the moment the phone connects until it disconnects.
 //!
-//! A phone does not tell adb when an app comes or goes, so its list of packages is asked for again and
-//! again; only what is new in it is refreshed at.
+//! A phone does not notify adb about installed or removed apps, so its list of packages is polled; only new and
+//! updated packages are read.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -20,13 +20,13 @@ use crate::packages::{self, InstalledPackage};
 use crate::scan::{self, ScannedOffer};
 use sinew_phones::adb::shell::{Limits, Output};
 
-/// How the apps of phones are followed.
+/// How the apps of phones are watched.
 #[derive(Clone, Debug)]
 pub struct WatchSettings {
     pub names: ProtocolNames,
-    /// How often a phone is asked for its packages.
+    /// Time between two queries for the phone's packages.
     pub interval: Duration,
-    /// Where it is kept which packages offer nothing.
+    /// Folder of the files that list the packages without tools.
     pub cache: Option<PathBuf>,
 }
 
@@ -36,11 +36,10 @@ impl Default for WatchSettings {
     }
 }
 
-/// Every so many refreshes, apps that failed are asked again, and the phone for its AppFunctions: both
-/// change without a package changing. With the usual interval that is every five minutes.
+/// Every so many refreshes, apps that failed are queried again, and the phone for its AppFunctions: both
+/// change without a package changing. With the default interval that is every five minutes.
 const RETRY_EVERY: u64 = 20;
 
-/// The apps of a phone as devices, for as long as the phone is connected.
 impl Extension for WatchSettings {
     fn run(&self, phone: Arc<dyn Access>, announce: Announce, shutdown: CancellationToken) -> BoxFuture<'static, ()> {
         Box::pin(watch(AppWatcher::new(phone, self.clone(), announce), shutdown))
@@ -54,7 +53,7 @@ async fn watch(mut watcher: AppWatcher, shutdown: CancellationToken) {
             refreshed = watcher.refresh() => refreshed,
         };
         if let Err(error) = refreshed {
-            tracing::debug!(phone = %watcher.access.about().serial, %error, "the apps of a phone were not listed");
+            tracing::debug!(phone = %watcher.access.about().serial, %error, "cannot list the apps of the phone");
         }
         tokio::select! {
             () = shutdown.cancelled() => break,
@@ -64,7 +63,7 @@ async fn watch(mut watcher: AppWatcher, shutdown: CancellationToken) {
     watcher.leave_all();
 }
 
-/// What is known of the apps of one phone.
+/// The known apps of one phone.
 pub struct AppWatcher {
     access: Arc<dyn Access>,
     settings: WatchSettings,
@@ -80,7 +79,7 @@ pub struct AppWatcher {
 
 struct WatchedApp {
     installed: InstalledPackage,
-    /// As the APK says, before the app was asked.
+    /// What the APK declares, before the app was queried.
     found: ScannedOffer,
     failing: bool,
     device: Arc<AppDevice>,
@@ -103,11 +102,11 @@ impl AppWatcher {
         }
     }
 
-    /// Looks once: announces what came, changed and went.
+    /// Reads the phone's apps once and announces what was added, changed and removed.
     pub async fn refresh(&mut self) -> Result<(), PhoneError> {
         let output = self.access.run(&packages::list_command(), Limits::seconds(30).megabytes(4)).await?;
         let listed = packages::parse(&String::from_utf8_lossy(&output.stdout));
-        // A phone has packages; an empty list is a command that failed.
+        // Every phone has packages, so an empty list means that the command failed.
         if listed.is_empty() {
             return Err(PhoneError::Failed("the phone lists no packages".to_owned()));
         }
@@ -136,28 +135,28 @@ impl AppWatcher {
         }
         let read = scan::read(&self.access, fresh, &self.settings.names).await;
         let (some, none): (Vec<_>, Vec<_>) =
-            read.into_iter().partition(|(installed, found)| self.is_worth_telling(installed, found));
+            read.into_iter().partition(|(installed, found)| self.is_worth_showing(installed, found));
         for (installed, found) in none {
-            self.forget(&installed.package, "it offers nothing any more");
+            self.forget(&installed.package, "the app no longer offers tools");
             if found.is_ok() {
                 self.cache.insert(installed);
             }
         }
         again.extend(some);
         let (access, names) = (self.access.clone(), self.settings.names.clone());
-        scan::ask(&access, again, &names, |(installed, found, offer)| self.tell(installed, found, offer)).await;
+        scan::ask(&access, again, &names, |(installed, found, offer)| self.announce_app(installed, found, offer)).await;
         self.cache.keep(&listed);
         self.listed = listed;
         self.refreshes += 1;
         Ok(())
     }
 
-    /// The packages whose manifests can matter: those that somebody installed, and of the phone's own
-    /// those that answer to one of the actions or have functions.
+    /// The packages whose manifests are worth reading: those that a user installed, and of the preinstalled ones
+    /// those that respond to one of the actions or have functions.
     async fn wanted(&self, listed: &[InstalledPackage]) -> Result<Vec<InstalledPackage>, PhoneError> {
         let names = &self.settings.names;
         let query = packages::query_command(&[&names.advertise], &[&names.discovery], &[&names.service]);
-        let answer = patient(self.access.run(&query, Limits::seconds(30)).await)?;
+        let answer = optional_output(self.access.run(&query, Limits::seconds(30)).await)?;
         let answering: BTreeSet<String> = packages::parse_query(&answer);
         let matters = |one: &&InstalledPackage| {
             one.is_added() || answering.contains(&one.package) || self.functions.contains_key(&one.package)
@@ -166,19 +165,20 @@ impl AppWatcher {
         Ok(listed.iter().filter(matters).filter(|one| !is_empty(one)).cloned().collect())
     }
 
-    /// Android 16 lists functions itself; earlier ones have no such command, which is asked for once.
+    /// Android 16 lists functions itself; whether this phone's Android has the command is queried once.
     async fn list_functions(&mut self) -> Result<(), PhoneError> {
         let support = match self.support {
             Some(support) => support,
             None => {
-                let help = patient(self.access.run(&app_function::help_command(), Limits::seconds(15)).await)?;
+                let help = optional_output(self.access.run(&app_function::help_command(), Limits::seconds(15)).await)?;
                 *self.support.insert(AppFunctionSupport::parse(&help))
             }
         };
         if !support.list {
             return Ok(());
         }
-        let text = patient(self.access.run(&app_function::list_command(), Limits::seconds(30).megabytes(8)).await)?;
+        let text =
+            optional_output(self.access.run(&app_function::list_command(), Limits::seconds(30).megabytes(8)).await)?;
         match app_functions(&text) {
             Ok(found) => self.functions = found.into_iter().map(|one| (one.package.clone(), one)).collect(),
             Err(finding) => tracing::warn!(phone = %self.access.about().serial, "{}", finding.message),
@@ -186,12 +186,12 @@ impl AppWatcher {
         Ok(())
     }
 
-    /// Most packages offer nothing. One whose APK is refused or damaged is shown all the same.
-    fn is_worth_telling(&self, installed: &InstalledPackage, found: &ScannedOffer) -> bool {
+    /// Most packages offer nothing. One whose APK is refused or damaged is shown nevertheless.
+    fn is_worth_showing(&self, installed: &InstalledPackage, found: &ScannedOffer) -> bool {
         scan::is_something(found) || self.functions.contains_key(&installed.package)
     }
 
-    fn tell(&mut self, installed: InstalledPackage, found: ScannedOffer, mut offer: AppOffer) {
+    fn announce_app(&mut self, installed: InstalledPackage, found: ScannedOffer, mut offer: AppOffer) {
         if let Some(PackageFunctions { tools, findings, .. }) = self.functions.get(&installed.package) {
             tools.iter().cloned().for_each(|tool| offer.add(tool));
             offer.findings.extend(findings.iter().cloned());
@@ -223,7 +223,7 @@ impl AppWatcher {
         }
     }
 
-    /// Its tools go at once: nobody waits for an app to come back as for a phone.
+    /// Removes the tools at once: unlike a phone, an app is not expected to come back.
     fn forget(&mut self, package: &str, why: &str) {
         if let Some(app) = self.apps.remove(package) {
             app.device.clear();
@@ -234,15 +234,14 @@ impl AppWatcher {
 
     fn leave_all(&mut self) {
         for app in std::mem::take(&mut self.apps).into_values() {
-            let reason = LeaveReason::Broken("the phone went away".to_owned());
+            let reason = LeaveReason::Broken("the phone disconnected".to_owned());
             (self.announce)(DeviceEvent::Left(app.device, reason));
         }
     }
 }
 
-/// What a command said that is not needed for everything else. One that hangs or says too much said nothing;
-/// only a phone that is gone ends the refresh.
-fn patient(output: Result<Output, PhoneError>) -> Result<String, PhoneError> {
+/// The output of a command whose result is optional: a failure counts as no output, unless the phone is gone.
+fn optional_output(output: Result<Output, PhoneError>) -> Result<String, PhoneError> {
     match output {
         Ok(output) => Ok(output.text()),
         Err(gone @ PhoneError::Gone(_)) => Err(gone),

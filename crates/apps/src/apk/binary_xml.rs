@@ -1,11 +1,11 @@
-//! Android's binary XML: chunks of a string pool, a map of attribute ids, and the elements in order.
+//! Android's binary XML: a string pool, a map of attribute ids, and the elements in order.
 //!
-//! Attributes go by their resource id, not by their name: that is what Android reads, and some
-//! packers blank the names. A file that breaks off is refused, not read as far as it goes.
+//! Attributes are identified by their resource id, not by their name: that is what Android does, and some packers
+//! clear the names. A truncated file is refused as a whole.
 
 use std::sync::Arc;
 
-use super::bytes::{place_at, u16_at, u32_at};
+use super::bytes::{offset_at, u16_at, u32_at};
 use super::element::{MAX_DEPTH, XmlAttribute, XmlElement, XmlValue};
 use super::{ApkError, MAX_MANIFEST};
 
@@ -16,7 +16,7 @@ const START_ELEMENT: u16 = 0x0102;
 const END_ELEMENT: u16 = 0x0103;
 const NONE: u32 = u32::MAX;
 const ANDROID: &str = "http://schemas.android.com/apk/res/android";
-/// Strings of a pool may lie on top of each other; this is what all of them together may take.
+/// Strings of a pool may overlap, so the decoded text is bounded, not only the file.
 const MAX_TEXT: usize = 4 * MAX_MANIFEST;
 
 /// The attributes that the manifest is read for.
@@ -39,13 +39,13 @@ const ATTRIBUTES: &[(u32, &str)] = &[
     (0x0101_0576, "versionCodeMajor"),
 ];
 
-pub fn parse(bytes: &[u8]) -> Result<XmlElement, ApkError> {
-    let broken = || ApkError::damaged("its binary XML breaks off");
+pub(super) fn parse(bytes: &[u8]) -> Result<XmlElement, ApkError> {
+    let broken = || ApkError::damaged("its binary XML is truncated");
     if u16_at(bytes, 0) != Some(XML) {
         return Err(ApkError::damaged("it is not binary XML"));
     }
     let header = u16_at(bytes, 2).map(usize::from).filter(|header| *header >= 8).ok_or_else(broken)?;
-    let size = place_at(bytes, 4).ok_or_else(broken)?;
+    let size = offset_at(bytes, 4).ok_or_else(broken)?;
     let mut rest = bytes.get(header..size).ok_or_else(broken)?;
     let mut reader = XmlReader::default();
     while !rest.is_empty() {
@@ -60,7 +60,7 @@ pub fn parse(bytes: &[u8]) -> Result<XmlElement, ApkError> {
     }
 }
 
-/// A chunk: type, length of its header, its bytes.
+/// A chunk: its type, the length of its header, its bytes.
 struct Chunk<'a> {
     kind: u16,
     header: usize,
@@ -69,7 +69,7 @@ struct Chunk<'a> {
 
 fn split_chunk(rest: &[u8]) -> Option<(Chunk<'_>, &[u8])> {
     let (kind, header) = (u16_at(rest, 0)?, usize::from(u16_at(rest, 2)?));
-    let size = place_at(rest, 4).filter(|size| *size >= header.max(8))?;
+    let size = offset_at(rest, 4).filter(|size| *size >= header.max(8))?;
     let (bytes, behind) = rest.split_at_checked(size)?;
     Some((Chunk { kind, header, bytes }, behind))
 }
@@ -84,7 +84,7 @@ struct XmlReader<'a> {
 
 impl<'a> XmlReader<'a> {
     fn take(&mut self, chunk: Chunk<'a>) -> Result<(), ApkError> {
-        let broken = || ApkError::damaged("an element of its binary XML breaks off");
+        let broken = || ApkError::damaged("an element of its binary XML is truncated");
         match chunk.kind {
             POOL if self.pool.bytes.is_empty() => self.pool = StringPool::new(chunk.bytes).ok_or_else(broken)?,
             RESOURCE_MAP => {
@@ -102,13 +102,13 @@ impl<'a> XmlReader<'a> {
                 self.open.push(element);
             }
             END_ELEMENT => {
-                let done = self.open.pop().ok_or_else(|| ApkError::damaged("an element ends that never began"))?;
+                let done = self.open.pop().ok_or_else(|| ApkError::damaged("an element ends that did not start"))?;
                 match self.open.last_mut() {
                     Some(parent) => parent.children.push(done),
                     None => self.root = Some(done),
                 }
             }
-            // Namespaces are known, text says nothing in a manifest, and Android skips what it does not know.
+            // Namespaces are known, text has no meaning in a manifest, and Android skips unknown chunks.
             _ => {}
         }
         Ok(())
@@ -148,13 +148,13 @@ impl<'a> XmlReader<'a> {
             }
         };
         let value = match kind {
-            // The packager types every attribute; outside Android's namespace the words as written count.
+            // The packager gives every attribute a type; outside Android's namespace the original text counts.
             _ if !android && raw != NONE && kind != 0x01 => XmlValue::Text(self.pool.get(raw)?),
             0x03 => XmlValue::Text(self.pool.get(data)?),
             0x01 | 0x07 => XmlValue::Reference(data),
             0x10 | 0x11 => XmlValue::Number(data as i32),
             0x12 => XmlValue::Bool(data != 0),
-            // A value that was never given a type is the text it was written as.
+            // A value without a type is its original text.
             0x00 if raw != NONE => XmlValue::Text(self.pool.get(raw)?),
             _ => XmlValue::Other { kind, data },
         };
@@ -162,7 +162,7 @@ impl<'a> XmlReader<'a> {
     }
 }
 
-/// The strings of a file, each decoded when it is first asked for and then shared.
+/// The strings of a file, each decoded on first use and then shared.
 #[derive(Default)]
 struct StringPool<'a> {
     bytes: &'a [u8],
@@ -172,26 +172,26 @@ struct StringPool<'a> {
     text: usize,
 }
 
-/// The header of a string pool; the resource table has one too.
+/// The header of a string pool. The resource table has one too.
 #[derive(Clone, Copy, Default)]
-pub struct PoolLayout {
+pub(super) struct PoolLayout {
     pub header: usize,
     pub count: u32,
     pub utf8: bool,
-    /// Where the strings begin, from the pool's beginning.
+    /// Offset of the strings from the start of the pool.
     pub strings: usize,
 }
 
 impl PoolLayout {
-    pub const LENGTH: usize = 28;
+    pub(super) const LENGTH: usize = 28;
 
-    pub fn read(header: &[u8]) -> Option<PoolLayout> {
+    pub(super) fn read(header: &[u8]) -> Option<PoolLayout> {
         const UTF8: u32 = 1 << 8;
         Some(PoolLayout {
             header: usize::from(u16_at(header, 2)?),
             count: u32_at(header, 8)?,
             utf8: u32_at(header, 16)? & UTF8 != 0,
-            strings: place_at(header, 20)?,
+            strings: offset_at(header, 20)?,
         })
     }
 }
@@ -228,17 +228,17 @@ impl<'a> StringPool<'a> {
         if index >= self.layout.count {
             return None;
         }
-        let offset = place_at(self.bytes, self.layout.header.checked_add(index as usize * 4)?)?;
+        let offset = offset_at(self.bytes, self.layout.header.checked_add(index as usize * 4)?)?;
         let bytes = self.bytes.get(self.layout.strings.checked_add(offset)?..)?;
         let (start, length) = string_extent(bytes, self.layout.utf8)?;
         Some(decode_string(bytes.get(start..start.checked_add(length)?)?, self.layout.utf8))
     }
 }
 
-/// Where the content of a pool's string begins and how many bytes it has.
-pub fn string_extent(bytes: &[u8], utf8: bool) -> Option<(usize, usize)> {
+/// The offset and length in bytes of the content of a string in a pool.
+pub(super) fn string_extent(bytes: &[u8], utf8: bool) -> Option<(usize, usize)> {
     if utf8 {
-        // Its length in UTF-16 units, then in bytes; each takes a second byte where the first has its high bit set.
+        // The length in UTF-16 units, then in bytes; each takes a second byte if the first has its high bit set.
         let short = |at: usize| {
             let first = *bytes.get(at)?;
             match first & 0x80 {
@@ -259,7 +259,7 @@ pub fn string_extent(bytes: &[u8], utf8: bool) -> Option<(usize, usize)> {
     }
 }
 
-pub fn decode_string(bytes: &[u8], utf8: bool) -> String {
+pub(super) fn decode_string(bytes: &[u8], utf8: bool) -> String {
     if utf8 {
         return match std::str::from_utf8(bytes) {
             Ok(text) => text.to_owned(),

@@ -1,19 +1,19 @@
-//! The strings of an app's code: what its dex files can name at all.
+//! The strings of an app's code, from its dex files.
 //!
-//! A dex file keeps its strings sorted, so a word is found or missed in a few steps. That code
-//! holds a word does not prove that it uses it well; that it lacks one proves that it does not.
+//! A dex file keeps its strings sorted, so a string is found in a few steps. Code that contains a string may still
+//! use it wrongly; code without it cannot use it at all.
 
-use super::bytes::{place_at, u32_at};
+use super::bytes::{offset_at, u32_at};
 use super::source::RangeCache;
 use super::zip;
 use super::{ApkError, ReadAt};
 
-/// One dex file holds at most 65,536 methods, which fits well.
+/// A dex file has at most 65,536 methods, which fit well.
 const MAX_DEX: usize = 64 << 20;
-/// Apps have tens of them, at most.
+/// Real apps have some tens at most.
 const MAX_FILES: usize = 100;
 
-/// Which of the words stand in the app's code; `None` where it has no code.
+/// Which of the words the app's code contains; `None` if the app has no code.
 pub async fn read_code(source: &dyn ReadAt, words: &[&'static str]) -> Result<Option<Vec<&'static str>>, ApkError> {
     let mut window = RangeCache::new(source);
     let directory = zip::read_directory(&mut window).await?;
@@ -46,7 +46,7 @@ struct DexStrings<'a> {
 impl<'a> DexStrings<'a> {
     fn read(bytes: &'a [u8]) -> Option<DexStrings<'a>> {
         let is_dex = bytes.starts_with(b"dex\n");
-        let (count, table) = (place_at(bytes, 0x38)?, place_at(bytes, 0x3c)?);
+        let (count, table) = (offset_at(bytes, 0x38)?, offset_at(bytes, 0x3c)?);
         let end = table.checked_add(count.checked_mul(4)?)?;
         (is_dex && end <= bytes.len()).then_some(DexStrings { bytes, count, table })
     }
@@ -64,7 +64,7 @@ impl<'a> DexStrings<'a> {
         false
     }
 
-    /// The bytes of a string, behind the number of its characters and before the zero at its end.
+    /// The bytes of a string, after the number of its characters and before the final zero.
     fn get(&self, index: usize) -> Option<&'a [u8]> {
         let place = u32_at(self.bytes, self.table + index * 4)? as usize;
         let counted = self.bytes.get(place..)?;

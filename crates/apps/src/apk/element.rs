@@ -1,16 +1,16 @@
-//! A manifest as a tree, whichever form it was written in.
+//! An XML tree, read from either form of a manifest.
 
 use std::sync::Arc;
 
-/// Deeper than any manifest; a deeper one is refused.
-pub const MAX_DEPTH: usize = 64;
+/// Deeper than any real manifest.
+pub(super) const MAX_DEPTH: usize = 64;
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct XmlElement {
     pub name: Arc<str>,
     pub attributes: Vec<XmlAttribute>,
     pub children: Vec<XmlElement>,
-    /// In the source, counted from 1.
+    /// Line in the source, counted from 1.
     pub line: u32,
 }
 
@@ -33,7 +33,7 @@ pub enum XmlValue {
     Reference(u32),
     /// A resource, by its name: `string/tools`. Only a source manifest has these.
     Named(Arc<str>),
-    /// A colour, a dimension, a theme's attribute: nothing a manifest says of tools.
+    /// A colour, a dimension, a theme's attribute: not relevant to tools.
     Other {
         kind: u8,
         data: u32,
@@ -57,7 +57,7 @@ impl XmlElement {
 }
 
 impl XmlValue {
-    /// The text, also of what is not text, as Android would show it. A reference has none.
+    /// The value as text, as Android would show it. A reference has none.
     pub fn to_text(&self) -> Option<String> {
         match self {
             XmlValue::Text(text) => Some(text.to_string()),

@@ -1,11 +1,11 @@
-//! What a manifest says: the app, and its components with their filters and meta-data.
+//! Android manifests: the app, and its components with their filters and meta-data.
 
 use sinew_tool::text::clean_line;
 
 use super::element::{XmlElement, XmlValue};
 use super::{ApkError, MAX_MANIFEST};
 
-/// Components may share one long string; this is what all texts of a manifest together may take.
+/// Components may share one long string, so the sum of all texts of a manifest is bounded.
 const MAX_TEXT: usize = 4 * MAX_MANIFEST;
 
 /// An app's manifest.
@@ -18,14 +18,14 @@ pub struct AndroidManifest {
     pub certificate_sha256: Option<String>,
     pub min_sdk: u32,
     pub target_sdk: u32,
-    /// What the app asks for.
+    /// Permissions that the app requests.
     pub permissions: Vec<String>,
-    /// The permissions it declares, with their protection level as it is written (`normal` where it is not).
+    /// Permissions that the app declares, with their protection level (`normal` if none is written).
     pub declared: Vec<(String, String)>,
-    /// What it says of the app as a whole.
+    /// Meta-data of the app as a whole.
     pub meta: Vec<MetaData>,
     pub components: Vec<Component>,
-    /// The name of the split, where this is only a part of an app.
+    /// The name of the split, if the APK is only a part of an app.
     pub split: Option<String>,
 }
 
@@ -40,20 +40,20 @@ pub enum ComponentKind {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Component {
     pub kind: ComponentKind,
-    /// The whole name of its class.
+    /// The full name of its class.
     pub name: String,
-    /// As it is written; [`AndroidManifest::is_exported`] knows what its absence means.
+    /// As written; [`AndroidManifest::is_exported`] knows the default.
     pub exported: Option<bool>,
     pub enabled: bool,
-    /// What a caller must hold; of a provider, to read.
+    /// The permission that a caller needs; for a provider, to read from it.
     pub permission: Option<String>,
-    /// Only providers have any.
+    /// Empty except for providers.
     pub authorities: Vec<String>,
     pub filters: Vec<IntentFilter>,
     pub meta: Vec<MetaData>,
-    /// In the source, counted from 1.
+    /// Line in the source, counted from 1.
     pub line: u32,
-    /// Its authorities, where a resource holds them.
+    /// The resource that has the authorities, if they are a reference.
     authorities_reference: Option<u32>,
 }
 
@@ -69,13 +69,13 @@ pub struct IntentFilter {
 #[derive(Clone, Debug, PartialEq)]
 pub struct MetaData {
     pub name: String,
-    /// `android:value`; a reference that was resolved is what it refers to.
+    /// `android:value`; a resolved reference is replaced by its value.
     pub value: Option<XmlValue>,
-    /// Whether the value came from a string resource: quotes are written another way there.
+    /// Whether the value came from a string resource, where quotes are escaped differently.
     pub from_resource: bool,
-    /// `android:resource`, as it is written.
+    /// `android:resource`, as written.
     pub resource: Option<XmlValue>,
-    /// The XML file that `android:resource` names, where it was read.
+    /// The XML file that `android:resource` names, if it was read.
     pub file: Option<XmlElement>,
     pub line: u32,
 }
@@ -91,7 +91,7 @@ impl ComponentKind {
         })
     }
 
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             ComponentKind::Activity => "activity",
             ComponentKind::Service => "service",
@@ -102,11 +102,11 @@ impl ComponentKind {
 }
 
 impl AndroidManifest {
-    /// Reads `<manifest>`, of an APK or of a source.
+    /// Reads the element `<manifest>` of an APK or a source.
     pub fn from_element(root: &XmlElement) -> Result<AndroidManifest, ApkError> {
         if &*root.name != "manifest" {
             return Err(ApkError::NotAnApk(format!(
-                "the manifest's root is <{}>, not <manifest>",
+                "the root element of the manifest is <{}>, expected <manifest>",
                 clean_line(&root.name, 60)
             )));
         }
@@ -153,8 +153,8 @@ impl AndroidManifest {
         Ok(manifest)
     }
 
-    /// Whether other apps reach the component. Left out, Android decides: a filter exports, a provider
-    /// was exported until Android 4.2. Since Android 12 an app that leaves it out beside a filter is not installed.
+    /// Whether other apps reach the component. Without `android:exported`, a component with a filter is exported, and
+    /// so was a provider until Android 4.2. Since Android 12 an app with a filter and without it is not installed.
     pub fn is_exported(&self, component: &Component) -> bool {
         component.exported.unwrap_or(match component.kind {
             ComponentKind::Provider => self.target_sdk < 17,
@@ -162,7 +162,7 @@ impl AndroidManifest {
         })
     }
 
-    /// A class name as the manifest means it.
+    /// The full name of a class that the manifest may abbreviate.
     pub fn full_name(package: &str, name: &str) -> String {
         match name.find('.') {
             Some(0) => format!("{package}{name}"),
@@ -193,7 +193,7 @@ impl Component {
         !self.references().is_empty()
     }
 
-    /// The resources it names, each once.
+    /// The resources it refers to, each once.
     pub(super) fn references(&self) -> Vec<u32> {
         let of_meta = |meta: &MetaData| {
             let id = |value: &Option<XmlValue>| match value {
@@ -213,7 +213,7 @@ impl Component {
         self.meta.iter().any(|meta| meta.resource == Some(XmlValue::Reference(id)))
     }
 
-    /// Puts a resource's value where its reference stands.
+    /// Replaces the references to a resource by its value.
     pub(super) fn put(&mut self, id: u32, value: &XmlValue, file: Option<XmlElement>) {
         for meta in &mut self.meta {
             if meta.value == Some(XmlValue::Reference(id)) {
@@ -290,7 +290,7 @@ fn split_authorities(text: &str) -> Vec<String> {
     text.split(';').map(str::trim).filter(|one| !one.is_empty()).map(str::to_owned).collect()
 }
 
-/// The base level of a permission; what is added to it (privileged, preinstalled) does not matter to callers.
+/// The base level of a permission; its flags (privileged, preinstalled) do not matter to callers.
 fn protection(value: &XmlValue) -> String {
     match value {
         XmlValue::Number(number) => match number & 0xf {
@@ -304,7 +304,7 @@ fn protection(value: &XmlValue) -> String {
     }
 }
 
-/// How much text may still be copied.
+/// How many bytes of text may still be copied.
 struct TextBudget(usize);
 
 impl TextBudget {

@@ -1,9 +1,9 @@
-//! APKs: what an app says of itself, read from the few ranges of the file that hold it.
+//! Reading APKs: the manifest, resources, signer and code strings, from the few ranges of the file that hold them.
 //!
-//! [`source`] is where bytes come from, `zip` finds entries, `binary` and [`text`] read the two
-//! forms of a manifest into [`XmlElement`]s, `resources` looks up references, `signature` names the
-//! signer, `code` knows the words of its code, and [`manifest`] is the result. What an app offers to models is judged elsewhere, in
-//! [`crate::offer`]. Every byte is taken for hostile: sizes, depths and counts have bounds.
+//! [`source`] provides the bytes, `zip` finds entries, `binary_xml` and [`source_xml`] read the two forms of a
+//! manifest into [`XmlElement`]s, `resources` looks up references, `signature` names the signer, `dex` searches the
+//! code, and [`manifest`] is the result. [`crate::offer`] decides what an app offers.
+//! Every byte is treated as hostile: sizes, depths and counts are bounded.
 
 mod binary_xml;
 mod bytes;
@@ -27,7 +27,7 @@ use zip::ZipDirectory;
 
 /// Real manifests have up to about one megabyte.
 pub const MAX_MANIFEST: usize = 4 << 20;
-/// A compressed resource table must be held whole; one that is stored is read in ranges.
+/// A compressed resource table must fit into memory; an uncompressed one is read in ranges.
 const MAX_TABLE: usize = 64 << 20;
 
 /// Why an APK cannot be read.
@@ -35,11 +35,11 @@ const MAX_TABLE: usize = 64 << 20;
 pub enum ApkError {
     #[error("the APK could not be read: {0}")]
     Unreadable(String),
-    #[error("this is no APK: {0}")]
+    #[error("not an APK: {0}")]
     NotAnApk(String),
     #[error("the APK is damaged: {0}")]
     Damaged(String),
-    /// Whole, but built to mislead or to exhaust its reader.
+    /// Complete, but built to mislead or to exhaust its reader.
     #[error("the APK is refused: {0}")]
     Refused(String),
 }
@@ -50,8 +50,8 @@ impl ApkError {
     }
 }
 
-/// Reads the manifest of an APK. References to resources are resolved in the components that
-/// `wanted` chooses; where it chooses none, the resources are not read at all.
+/// Reads the manifest of an APK. References to resources are resolved in the components that `wanted` accepts; if it
+/// accepts none, the resources are not read at all.
 pub async fn read_manifest(
     source: &dyn ReadAt,
     wanted: &(dyn Fn(&Component) -> bool + Sync),
@@ -66,19 +66,19 @@ pub async fn read_manifest(
     Ok(manifest)
 }
 
-/// The binary XML of an entry, for comparing what is read here with what others read.
+/// The binary XML of an entry, for comparisons with other readers.
 pub async fn read_tree(source: &dyn ReadAt, entry: &str) -> Result<XmlElement, ApkError> {
     let mut window = RangeCache::new(source);
     let directory = zip::read_directory(&mut window).await?;
     read_xml(&mut window, &directory, entry).await
 }
 
-/// One value of a resource table that is at hand; `None` where the table does not have it.
+/// One value of a resource table; `None` if the table does not have it.
 pub async fn look_up(table: &dyn ReadAt, id: u32) -> Result<Option<XmlValue>, ApkError> {
     ResourceTable::open(RangeCache::new(table), 0, table.len()).await?.look_up(id).await
 }
 
-/// Binary XML that lies in memory.
+/// Reads binary XML in memory.
 pub fn parse_binary_xml(bytes: &[u8]) -> Result<XmlElement, ApkError> {
     binary_xml::parse(bytes)
 }

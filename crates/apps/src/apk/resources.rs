@@ -1,11 +1,11 @@
-//! The resource table: one value by its id, read in ranges from a table that may have megabytes.
+//! The resource table: looks up one value by its id, in a table that may have megabytes.
 //!
-//! Only what a lookup passes is read: the heads of chunks, one offset, one entry, one string. Of
-//! several configurations the default one answers, else the first that has the entry.
+//! A lookup reads only the chunk headers, one offset, one entry and one string. Of several configurations the
+//! default one is used, otherwise the first that has the entry.
 
 use super::ApkError;
 use super::binary_xml::{PoolLayout, decode_string, string_extent};
-use super::bytes::{place_at, u16_at, u32_at};
+use super::bytes::{offset_at, u16_at, u32_at};
 use super::element::XmlValue;
 use super::source::RangeCache;
 
@@ -13,20 +13,20 @@ const TABLE: u16 = 0x0002;
 const POOL: u16 = 0x0001;
 const PACKAGE: u16 = 0x0200;
 const TYPE: u16 = 0x0201;
-/// A table this small comes whole: one round trip instead of several.
+/// A table up to this size is read whole: one round trip instead of several.
 const SMALL: u64 = 128 << 10;
-/// What a short read takes along: the heads of small chunks lie close together.
+/// The smallest read: the headers of small chunks are close together.
 const PAGE: usize = 4 << 10;
 /// Tables of large apps have some thousand chunks.
 const MAX_CHUNKS: usize = 50_000;
-/// A reference to a reference to a reference; more is a circle.
+/// Real references have two or three steps; more indicate a circle.
 const MAX_HOPS: usize = 8;
-/// The longest text that is taken from a resource.
+/// The longest text that is read from a resource.
 const MAX_STRING: usize = 1 << 20;
-/// A type's head with the largest configuration known.
+/// The header of a type with the largest known configuration.
 const TYPE_HEAD: usize = 20 + 64;
 
-pub struct ResourceTable<'a> {
+pub(super) struct ResourceTable<'a> {
     window: RangeCache<'a>,
     base: u64,
     size: u64,
@@ -36,7 +36,7 @@ pub struct ResourceTable<'a> {
 
 struct PackageChunk {
     id: u8,
-    /// Chunks lie in `start..end`, from the table's beginning.
+    /// Its chunks are in `start..end`, counted from the start of the table.
     start: u64,
     end: u64,
 }
@@ -48,14 +48,14 @@ struct ChunkHeader {
 }
 
 impl<'a> ResourceTable<'a> {
-    pub async fn open(window: RangeCache<'a>, base: u64, size: u64) -> Result<ResourceTable<'a>, ApkError> {
+    pub(super) async fn open(window: RangeCache<'a>, base: u64, size: u64) -> Result<ResourceTable<'a>, ApkError> {
         let mut table = ResourceTable { window, base, size, pool: 0, packages: Vec::new() };
         if size <= SMALL {
             table.window.get(base, size as usize).await?;
         }
         let head = table.head(0, size).await?;
         if head.kind != TABLE {
-            return Err(ApkError::damaged("resources.arsc is no resource table"));
+            return Err(ApkError::damaged("resources.arsc is not a resource table"));
         }
         let mut at = head.header;
         while at + 8 <= head.size {
@@ -80,8 +80,8 @@ impl<'a> ResourceTable<'a> {
         Ok(table)
     }
 
-    /// What the resource holds. `None` where the table does not have it: another package's, or too complex.
-    pub async fn look_up(&mut self, id: u32) -> Result<Option<XmlValue>, ApkError> {
+    /// The value of a resource. `None` if it belongs to another package or is a complex value.
+    pub(super) async fn look_up(&mut self, id: u32) -> Result<Option<XmlValue>, ApkError> {
         let mut id = id;
         for _ in 0..MAX_HOPS {
             match self.entry(id).await? {
@@ -110,8 +110,8 @@ impl<'a> ResourceTable<'a> {
             if chunk.kind == TYPE && self.get(at, 9).await?[8] == kind {
                 let length = TYPE_HEAD.min(chunk.size as usize);
                 let head = self.get(at, length).await?;
-                let configuration = place_at(head, 20).unwrap_or_default();
-                // All zeroes behind its size: fits every phone.
+                let configuration = offset_at(head, 20).unwrap_or_default();
+                // Only zeroes after its size: the configuration for every phone.
                 let default = head.iter().skip(24).take(configuration.saturating_sub(4)).all(|byte| *byte == 0);
                 let value = self.value_in(at, &chunk, id as u16).await?;
                 if default && value.is_some() {
@@ -125,11 +125,11 @@ impl<'a> ResourceTable<'a> {
     }
 
     async fn value_in(&mut self, at: u64, chunk: &ChunkHeader, index: u16) -> Result<Option<(u8, u32)>, ApkError> {
-        let Some(place) = self.entry_place(at, chunk, index).await? else { return Ok(None) };
+        let Some(place) = self.entry_offset(at, chunk, index).await? else { return Ok(None) };
         const COMPLEX: u16 = 1;
         const COMPACT: u16 = 8;
         if place + 8 > chunk.size {
-            return Err(ApkError::damaged("a resource lies beyond its type"));
+            return Err(ApkError::damaged("a resource lies outside its type"));
         }
         let head = self.get(at + place, 8).await?;
         let (size, flags) = (u16_at(head, 0).unwrap_or_default(), u16_at(head, 2).unwrap_or_default());
@@ -141,14 +141,14 @@ impl<'a> ResourceTable<'a> {
         }
         let value = place + u64::from(size);
         if value + 8 > chunk.size {
-            return Err(ApkError::damaged("a resource lies beyond its type"));
+            return Err(ApkError::damaged("a resource lies outside its type"));
         }
         let value = self.get(at + value, 8).await?;
         Ok(u32_at(value, 4).map(|data| (value[3], data)))
     }
 
-    /// Where the entry lies in its type's chunk; types have their entries in one of three forms.
-    async fn entry_place(&mut self, at: u64, chunk: &ChunkHeader, index: u16) -> Result<Option<u64>, ApkError> {
+    /// The offset of an entry in its type's chunk. Types store their entries in one of three forms.
+    async fn entry_offset(&mut self, at: u64, chunk: &ChunkHeader, index: u16) -> Result<Option<u64>, ApkError> {
         const SPARSE: u8 = 1;
         const SHORT: u8 = 2;
         if chunk.size < 20 {
@@ -199,7 +199,7 @@ impl<'a> ResourceTable<'a> {
         Ok(Some(decode_string(bytes, layout.utf8)))
     }
 
-    /// The head of the chunk at `at`, which must end by `end`.
+    /// The header of the chunk at `at`, which must end by `end`.
     async fn head(&mut self, at: u64, end: u64) -> Result<ChunkHeader, ApkError> {
         let bytes = self.get(at, 8).await?;
         let (kind, header, size) = (u16_at(bytes, 0), u16_at(bytes, 2), u32_at(bytes, 4));
@@ -207,14 +207,14 @@ impl<'a> ResourceTable<'a> {
             (Some(kind), Some(header), Some(size)) if header >= 8 && size >= header && at + size <= end => {
                 Ok(ChunkHeader { kind, header, size })
             }
-            _ => Err(ApkError::damaged("resources.arsc breaks off")),
+            _ => Err(ApkError::damaged("resources.arsc is truncated")),
         }
     }
 
-    /// Bytes of the table; what lies beyond its end belongs to others.
+    /// Bytes of the table. What lies after its end belongs to other entries of the archive.
     async fn get(&mut self, at: u64, length: usize) -> Result<&[u8], ApkError> {
         if at.checked_add(length as u64).is_none_or(|end| end > self.size) {
-            return Err(ApkError::damaged("resources.arsc breaks off"));
+            return Err(ApkError::damaged("resources.arsc is truncated"));
         }
         self.window.get_ahead(self.base + at, length, PAGE).await
     }

@@ -1,26 +1,29 @@
-//! Who signed: the digest of the signing certificate, from the signing block or from META-INF.
+//! The signer: the digest of the signing certificate, from the signing block or from META-INF.
 //!
-//! Named, not verified: a phone verified the signature when it installed the app.
+//! The signature is not verified here: the phone verified it when it installed the app.
 
 use sha2::{Digest as _, Sha256};
 
 use super::ApkError;
-use super::bytes::{place_at, u32_at, u64_at};
+use super::bytes::{offset_at, u32_at, u64_at};
 use super::source::RangeCache;
 use super::zip::{self, ZipDirectory};
 
 const MAGIC: &[u8; 16] = b"APK Sig Block 42";
-/// Size and magic, which stand at the block's end.
+/// Size and magic, at the end of the block.
 const FOOTER: u64 = 24;
-/// Blocks hold certificates, lineages and stamps: kilobytes.
+/// Blocks have certificates, lineages and stamps, together a few kilobytes.
 const MAX_BLOCK: u64 = 1 << 20;
-/// Schemes 3.1, 3 and 2: where a key was exchanged, the newest scheme has the newest key.
+/// Schemes 3.1, 3 and 2: after a key rotation, the newest scheme has the newest key.
 const SCHEMES: [u32; 3] = [0x1b93_ad61, 0xf053_68c0, 0x7109_871a];
 /// A PKCS #7 file with one certificate has about 1.5 KB.
 const MAX_PKCS7: usize = 1 << 20;
 
-/// The SHA-256 digest of the signer's certificate, in hexadecimal; `None` where nobody signed.
-pub async fn certificate(window: &mut RangeCache<'_>, directory: &ZipDirectory) -> Result<Option<String>, ApkError> {
+/// The SHA-256 digest of the signer's certificate, in hexadecimal; `None` if the APK is not signed.
+pub(super) async fn certificate(
+    window: &mut RangeCache<'_>,
+    directory: &ZipDirectory,
+) -> Result<Option<String>, ApkError> {
     let digest = |certificate: &[u8]| {
         let bytes = Sha256::digest(certificate);
         bytes.iter().map(|byte| format!("{byte:02x}")).collect()
@@ -46,7 +49,7 @@ async fn signing_block(window: &mut RangeCache<'_>, directory: &ZipDirectory) ->
     if directory.start < FOOTER {
         return Ok(None);
     }
-    // Most blocks come whole with their footer.
+    // Most blocks are complete in this one read.
     let before = directory.start.min(zip::BEFORE_DIRECTORY);
     let bytes = window.get(directory.start - before, before as usize).await?;
     let footer = &bytes[(before - FOOTER) as usize..];
@@ -70,7 +73,7 @@ fn find_pair(mut block: &[u8], id: u32) -> Option<&[u8]> {
     None
 }
 
-/// Signers → signer → signed data → (digests, certificates → certificate): each with its length in front.
+/// Signers → signer → signed data → (digests, certificates → certificate), each with its length in front.
 fn certificate_in(signers: &[u8]) -> Option<&[u8]> {
     let signed = prefixed(prefixed(prefixed(signers)?)?)?;
     let digests = prefixed(signed)?;
@@ -78,10 +81,10 @@ fn certificate_in(signers: &[u8]) -> Option<&[u8]> {
 }
 
 fn prefixed(bytes: &[u8]) -> Option<&[u8]> {
-    bytes.get(4..)?.get(..place_at(bytes, 0)?)
+    bytes.get(4..)?.get(..offset_at(bytes, 0)?)
 }
 
-/// The certificate of a PKCS #7 signature that holds one. Of several only a verifier can tell the signer's.
+/// The certificate of a PKCS #7 signature that has exactly one. Of several, only a verifier knows the signer's.
 fn only_certificate(bytes: &[u8]) -> Option<&[u8]> {
     const SEQUENCE: u8 = 0x30;
     const EXPLICIT_0: u8 = 0xa0;

@@ -1,4 +1,4 @@
-//! Where the bytes of an APK come from: a file, memory, or a phone at the end of a cable.
+//! Sources of an APK's bytes: a file, memory, or a phone.
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
@@ -9,7 +9,7 @@ use sinew_tool::BoxFuture;
 
 use super::ApkError;
 
-/// Something that can be read in ranges. Each read may be a round trip to a phone.
+/// A source that can be read in ranges. Each read may be a round trip to a phone.
 pub trait ReadAt: Send + Sync {
     fn len(&self) -> u64;
 
@@ -65,26 +65,26 @@ impl ReadAt for ApkFile {
     }
 }
 
-/// What was read is kept, so that nothing is fetched twice.
+/// Keeps the ranges that were read, so that nothing is fetched twice.
 pub(super) struct RangeCache<'a> {
     source: &'a dyn ReadAt,
     held: Vec<(u64, Vec<u8>)>,
 }
 
 impl<'a> RangeCache<'a> {
-    pub fn new(source: &'a dyn ReadAt) -> RangeCache<'a> {
+    pub(super) fn new(source: &'a dyn ReadAt) -> RangeCache<'a> {
         RangeCache { source, held: Vec::new() }
     }
 
-    pub fn source(&self) -> &'a dyn ReadAt {
+    pub(super) fn source(&self) -> &'a dyn ReadAt {
         self.source
     }
 
-    pub fn len(&self) -> u64 {
+    pub(super) fn len(&self) -> u64 {
         self.source.len()
     }
 
-    pub fn holds(&self, offset: u64, length: usize) -> bool {
+    pub(super) fn holds(&self, offset: u64, length: usize) -> bool {
         self.find(offset, length).is_some()
     }
 
@@ -93,12 +93,12 @@ impl<'a> RangeCache<'a> {
         self.held.iter().position(|(start, bytes)| *start <= offset && end <= *start + bytes.len() as u64)
     }
 
-    pub async fn get(&mut self, offset: u64, length: usize) -> Result<&[u8], ApkError> {
+    pub(super) async fn get(&mut self, offset: u64, length: usize) -> Result<&[u8], ApkError> {
         self.get_ahead(offset, length, 0).await
     }
 
-    /// As [`RangeCache::get`]; where it must be fetched, at least `ahead` bytes come along for later.
-    pub async fn get_ahead(&mut self, offset: u64, length: usize, ahead: usize) -> Result<&[u8], ApkError> {
+    /// As [`RangeCache::get`], but a fetch reads at least `ahead` bytes, for later use.
+    pub(super) async fn get_ahead(&mut self, offset: u64, length: usize, ahead: usize) -> Result<&[u8], ApkError> {
         let missing = || ApkError::damaged(format!("bytes {offset} to {offset} + {length} lie beyond its end"));
         offset.checked_add(length as u64).filter(|end| *end <= self.len()).ok_or_else(missing)?;
         let index = match self.find(offset, length) {
@@ -109,14 +109,16 @@ impl<'a> RangeCache<'a> {
                 let bytes = self.source.read_at(offset, wanted).await?;
                 if bytes.len() != wanted {
                     let got = bytes.len();
-                    return Err(ApkError::Unreadable(format!("{wanted} bytes at {offset} were asked for, {got} came")));
+                    return Err(ApkError::Unreadable(format!(
+                        "{wanted} bytes at {offset} were requested, but {got} arrived"
+                    )));
                 }
                 self.held.push((offset, bytes));
                 self.held.len() - 1
             }
         };
         let (start, bytes) = &self.held[index];
-        // In range: the segment holds it.
+        // In range: `find` checked that this segment covers it.
         let from = (offset - start) as usize;
         Ok(&bytes[from..from + length])
     }

@@ -1,4 +1,4 @@
-//! A manifest as its author writes it: XML text, with the escapes that the packager takes out.
+//! Source manifests: XML text, with the escapes that the packager removes.
 
 use std::sync::Arc;
 
@@ -7,23 +7,23 @@ use super::element::{MAX_DEPTH, XmlAttribute, XmlElement, XmlValue};
 use super::{ApkError, MAX_MANIFEST};
 
 const ANDROID: &str = "http://schemas.android.com/apk/res/android";
-/// As many as a manifest of the largest size could hold in binary form.
+/// As many as the largest manifest could have in binary form.
 const MAX_NODES: u32 = 200_000;
 
-/// What an app is built for today. The build knows it, a source manifest mostly does not.
-const TARGET: u32 = 35;
+/// The usual target API level. The build sets it; most source manifests do not have it.
+const DEFAULT_TARGET: u32 = 35;
 
 /// Reads a source manifest.
 pub fn parse_manifest(text: &str) -> Result<AndroidManifest, ApkError> {
     let root = parse(text)?;
     let mut manifest = AndroidManifest::from_element(&root)?;
     if !root.children_named("uses-sdk").any(|sdk| sdk.android("targetSdkVersion").is_some()) {
-        manifest.target_sdk = TARGET;
+        manifest.target_sdk = DEFAULT_TARGET;
     }
     Ok(manifest)
 }
 
-/// Reads a source as the phone would see it, after the packager.
+/// Reads source XML as the phone would see it after packaging.
 pub fn parse(text: &str) -> Result<XmlElement, ApkError> {
     if text.len() > MAX_MANIFEST {
         let length = text.len();
@@ -61,7 +61,7 @@ fn value(text: &str) -> XmlValue {
     }
 }
 
-/// What aapt and aapt2 leave of an attribute: `\n` becomes a line break, and any other backslash goes.
+/// Unescapes an attribute like aapt and aapt2: `\n` becomes a line break, and other backslashes are removed.
 fn unescape(text: &str) -> Arc<str> {
     if !text.contains('\\') {
         return text.into();
@@ -88,7 +88,7 @@ fn unescape(text: &str) -> Arc<str> {
     plain.into()
 }
 
-/// Where lines begin.
+/// Positions of the line breaks.
 struct LineStarts(Vec<usize>);
 
 impl LineStarts {
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_xml_or_nests_too_deep_is_refused() {
+    fn invalid_xml_and_deep_nesting_are_refused() {
         assert!(matches!(parse("not XML"), Err(ApkError::NotAnApk(_))));
         assert!(parse("<!DOCTYPE x [<!ENTITY a 'b'>]><x>&a;</x>").is_err());
         let deep = "<a>".repeat(100) + &"</a>".repeat(100);

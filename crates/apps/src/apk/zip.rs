@@ -1,7 +1,7 @@
-//! The archive: its directory, and one entry at a time.
+//! The zip archive: its directory, and single entries.
 //!
-//! What Android would read one way and another reader another way is refused: entries that overlap,
-//! two entries of one name, a local header that contradicts the directory.
+//! What Android and other readers would read differently is refused: overlapping entries, two entries of one name,
+//! a local header that contradicts the directory.
 
 use miniz_oxide::inflate::decompress_to_vec_with_limit;
 
@@ -16,23 +16,23 @@ const LOCATOR_64: u32 = 0x0706_4b50;
 const CENTRAL: u32 = 0x0201_4b50;
 const LOCAL: u32 = 0x0403_4b50;
 const LOCAL_LENGTH: usize = 30;
-/// The end record and the longest comment behind it. So a whole small APK, and the directory of many
-/// larger ones, comes with the first read.
+/// The end record and the longest comment after it. The first read thus contains a whole small APK, and the
+/// directory of many larger ones.
 const TAIL: u64 = END_LENGTH + u16::MAX as u64;
-/// The signing block lies before the directory and is mostly smaller than this.
-pub const BEFORE_DIRECTORY: u64 = 12 << 10;
+/// The signing block lies before the directory and is usually smaller than this.
+pub(super) const BEFORE_DIRECTORY: u64 = 12 << 10;
 /// 65,535 entries with long names.
 const MAX_DIRECTORY: u64 = 16 << 20;
-/// Local headers of manifest and resources carry a few bytes of padding.
+/// Local headers of manifest and resources have a few bytes of padding.
 const LOCAL_SLACK: usize = 64;
 
-pub struct ZipDirectory {
-    /// Where it begins in the file; the entries lie before it.
+pub(super) struct ZipDirectory {
+    /// Offset in the file; the entries lie before it.
     pub start: u64,
     pub entries: Vec<ZipEntry>,
 }
 
-pub struct ZipEntry {
+pub(super) struct ZipEntry {
     pub name: Vec<u8>,
     method: u16,
     compressed: u64,
@@ -41,13 +41,13 @@ pub struct ZipEntry {
 }
 
 impl ZipEntry {
-    pub fn is_stored(&self) -> bool {
+    pub(super) fn is_stored(&self) -> bool {
         self.method == 0
     }
 }
 
 impl ZipDirectory {
-    pub fn find(&self, name: &str) -> Result<Option<&ZipEntry>, ApkError> {
+    pub(super) fn find(&self, name: &str) -> Result<Option<&ZipEntry>, ApkError> {
         let mut found = self.entries.iter().filter(|entry| entry.name == name.as_bytes());
         let first = found.next();
         match found.next() {
@@ -78,14 +78,14 @@ impl ZipDirectory {
     }
 }
 
-/// Where the directory lies, as the end record says.
+/// The end record: where the directory is.
 struct EndRecord {
     entries: u64,
     size: u64,
     start: u64,
 }
 
-pub async fn read_directory(window: &mut RangeCache<'_>) -> Result<ZipDirectory, ApkError> {
+pub(super) async fn read_directory(window: &mut RangeCache<'_>) -> Result<ZipDirectory, ApkError> {
     let end = find_end(window).await?;
     if end.size > MAX_DIRECTORY {
         return Err(ApkError::Refused(format!(
@@ -100,7 +100,7 @@ pub async fn read_directory(window: &mut RangeCache<'_>) -> Result<ZipDirectory,
     let mut rest = &bytes[before as usize..];
     let mut directory = ZipDirectory { start: end.start, entries: Vec::new() };
     while !rest.is_empty() && (directory.entries.len() as u64) < end.entries {
-        let (entry, length) = read_central(rest).ok_or_else(|| ApkError::damaged("its directory breaks off"))?;
+        let (entry, length) = read_central(rest).ok_or_else(|| ApkError::damaged("its directory is truncated"))?;
         directory.entries.push(entry);
         rest = &rest[length..];
     }
@@ -114,14 +114,14 @@ pub async fn read_directory(window: &mut RangeCache<'_>) -> Result<ZipDirectory,
 
 async fn find_end(window: &mut RangeCache<'_>) -> Result<EndRecord, ApkError> {
     let length = window.len();
-    let no_zip = || ApkError::NotAnApk("it has no end of a zip archive".to_owned());
+    let no_zip = || ApkError::NotAnApk("it has no zip end record".to_owned());
     if length < END_LENGTH {
         return Err(no_zip());
     }
     let tail = TAIL.min(length);
     let base = length - tail;
     let bytes = window.get(base, tail as usize).await?;
-    // The comment must end where the file ends; a signature inside a comment does not pass for the record.
+    // The comment must end where the file ends, so that a signature inside a comment is not taken for the record.
     let is_end = |at: &usize| {
         u32_at(bytes, *at) == Some(END)
             && u16_at(bytes, at + 20).is_some_and(|comment| at + 22 + usize::from(comment) == bytes.len())
@@ -152,7 +152,7 @@ async fn find_end_64(window: &mut RangeCache<'_>, place: u64) -> Result<Option<E
     let record = window.get(at, 56).await?;
     match (u32_at(record, 0), u64_at(record, 32), u64_at(record, 40), u64_at(record, 48)) {
         (Some(END_64), Some(entries), Some(size), Some(start)) => Ok(Some(EndRecord { entries, size, start })),
-        _ => Err(ApkError::damaged("its zip64 end record is none")),
+        _ => Err(ApkError::damaged("its zip64 end record is invalid")),
     }
 }
 
@@ -190,15 +190,15 @@ fn wide_fields(mut extra: &[u8]) -> &[u8] {
     &[]
 }
 
-/// Where the data of an entry begins: the local header has its own idea of the extras' length.
-pub async fn data_offset(
+/// The offset of an entry's data. The extras in the local header may have another length than in the directory.
+pub(super) async fn data_offset(
     window: &mut RangeCache<'_>,
     directory: &ZipDirectory,
     entry: &ZipEntry,
 ) -> Result<u64, ApkError> {
     let shown = String::from_utf8_lossy(&entry.name).into_owned();
     let length = LOCAL_LENGTH + entry.name.len();
-    // Small entries come whole with their header.
+    // Small entries are read together with their header.
     let whole = usize::try_from(entry.compressed).ok().filter(|size| *size <= TAIL as usize).unwrap_or(0);
     let header = window.get_ahead(entry.offset, length, length + whole + LOCAL_SLACK).await?;
     if u32_at(header, 0) != Some(LOCAL) || header[LOCAL_LENGTH..] != entry.name {
@@ -213,7 +213,7 @@ pub async fn data_offset(
 }
 
 /// The content of an entry, if it has at most `limit` bytes.
-pub async fn read_entry(
+pub(super) async fn read_entry(
     window: &mut RangeCache<'_>,
     directory: &ZipDirectory,
     entry: &ZipEntry,
@@ -234,15 +234,13 @@ pub async fn read_entry(
         0 => data.to_vec(),
         8 => {
             let wrong =
-                |_| ApkError::Refused(format!("{shown} does not inflate to the {size} bytes that the directory tells"));
+                |_| ApkError::Refused(format!("{shown} does not decompress to the {size} bytes in the directory"));
             decompress_to_vec_with_limit(data, size).map_err(wrong)?
         }
         other => return Err(ApkError::Refused(format!("{shown} is compressed with method {other}; APKs use 0 and 8"))),
     };
     match content.len() == size {
         true => Ok(content),
-        false => {
-            Err(ApkError::damaged(format!("{shown} has {} bytes where the directory tells {size}", content.len())))
-        }
+        false => Err(ApkError::damaged(format!("{shown} has {} bytes, but the directory says {size}", content.len()))),
     }
 }

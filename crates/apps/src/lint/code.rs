@@ -1,4 +1,4 @@
-//! What the app's code can name at all: the words of the protocol, and a look at its caller.
+//! Checks of the app's code: whether it contains the strings of its protocol, and whether it checks its caller.
 
 use sinew_tool::finding::{Finding, Findings};
 
@@ -9,7 +9,7 @@ use crate::rules;
 
 const PROTOCOL: &[&str] =
     &["get_tool_info", "execute_tool", "error_message", "tool_arguments", "tool_name", "parameters", "result"];
-/// With these Android tells an app who calls it.
+/// The Android methods by which an app learns who calls it.
 const CALLER: &[&str] = &[
     "getCallingPackage",
     "getCallingUid",
@@ -22,12 +22,12 @@ const CALLER: &[&str] = &[
     "getSentFromUid",
 ];
 
-/// The words that are looked for in the code.
+/// The strings that are searched for in the code.
 pub fn code_words() -> Vec<&'static str> {
     [PROTOCOL, CALLER].concat()
 }
 
-pub fn check(manifest: &AndroidManifest, names: &ProtocolNames, code: Option<&[&str]>, findings: &mut Findings) {
+pub(super) fn check(manifest: &AndroidManifest, names: &ProtocolNames, code: Option<&[&str]>, findings: &mut Findings) {
     let offering = |component: &&Component| offer_kind(component, names).is_some() && manifest.is_exported(component);
     for component in manifest.components.iter().filter(offering) {
         let Some(kind) = offer_kind(component, names) else { continue };
@@ -44,13 +44,13 @@ pub fn check(manifest: &AndroidManifest, names: &ProtocolNames, code: Option<&[&
         };
         if let Some(word) = needed.iter().find(lacks) {
             let message = format!(
-                "the app's code does not hold the word `{word}`, so {} cannot follow the protocol",
+                "the app's code does not contain the string `{word}`, so {} cannot follow the protocol",
                 component.name
             );
             tell(error(&rules::PROTOCOL_WORDS, message));
         } else if matches!(kind, OfferKind::Provider | OfferKind::ProviderMany) && !code.contains(&"error_message") {
             let message = format!(
-                "the app's code does not hold the word `error_message`; when a tool of {} fails, nobody learns why",
+                "the app's code does not contain the string `error_message`, so {} cannot say why a tool failed",
                 component.name
             );
             tell(warning(&rules::ERROR_MESSAGE, message));
@@ -65,12 +65,11 @@ fn caller(component: &Component, kind: OfferKind, code: Option<&[&str]>, tell: &
     let name = &component.name;
     match code {
         None => {
-            let message = format!("any app on the phone can call {name}; see that its code checks the caller");
+            let message = format!("any app on the phone can call {name}; make sure that its code checks the caller");
             tell(advice(&rules::CALLER_CHECK, message));
         }
         Some(code) if !CALLER.iter().any(|word| code.contains(word)) => {
-            let message =
-                format!("any app on the phone can call {name}, and nothing in the app's code asks who its caller is");
+            let message = format!("any app on the phone can call {name}, and the app's code never checks its caller");
             tell(warning(&rules::CALLER_CHECK, message));
         }
         Some(_) => {}

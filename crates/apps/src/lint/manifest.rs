@@ -1,4 +1,4 @@
-//! What the manifest says around the tools: filters, authorities, exporting.
+//! Checks of the manifest: filters, authorities, exported components.
 
 use std::collections::BTreeMap;
 
@@ -9,27 +9,27 @@ use crate::offer::finding::{ComponentFinding, error, warning};
 use crate::offer::{OfferKind, ProtocolNames, offer_kind};
 use crate::rules;
 
-/// Since this level an exported component with a filter must say so, or the app is not installed.
-const MUST_SAY_EXPORTED: u32 = 31;
-/// Since this level an intent reaches a component by name only if it fits one of its filters.
-const MUST_FIT: u32 = 33;
+/// Since this API level Android installs no app with a filter and without `android:exported`.
+const EXPORTED_REQUIRED: u32 = 31;
+/// Since this API level an explicit intent reaches a component only if it matches one of its filters.
+const MATCH_REQUIRED: u32 = 33;
 const VIEW: &str = "android.intent.action.VIEW";
 const DEFAULT: &str = "android.intent.category.DEFAULT";
 
-pub fn check(manifest: &AndroidManifest, names: &ProtocolNames, findings: &mut Findings) {
+pub(super) fn check(manifest: &AndroidManifest, names: &ProtocolNames, findings: &mut Findings) {
     for component in &manifest.components {
         let mut tell = |finding: Finding| findings.push(finding.in_component(component));
         let Some(kind) = offer_kind(component, names) else {
-            near_miss(component, names, &mut tell);
+            probable_mistake(component, names, &mut tell);
             continue;
         };
         if component.exported.is_none() && manifest.is_exported(component) {
-            said_nothing(manifest, component, &mut tell);
+            exported_missing(manifest, component, &mut tell);
         }
         match kind {
             OfferKind::Activity => activity(manifest, component, names, &mut tell),
             OfferKind::Broadcast if !component.has_action(&names.invoke) => {
-                let message = format!("the receiver {} hears the discovery but not {}", component.name, names.invoke);
+                let message = format!("the receiver {} handles the discovery but not {}", component.name, names.invoke);
                 tell(error(&rules::CALL_ACTION, message));
             }
             OfferKind::Provider => {
@@ -38,7 +38,7 @@ pub fn check(manifest: &AndroidManifest, names: &ProtocolNames, findings: &mut F
                 });
                 if !fits {
                     let message = format!(
-                        "the filter with {} lacks the action {VIEW}, so other hosts do not find the provider",
+                        "the filter with {} does not have the action {VIEW}, so other hosts do not find the provider",
                         names.provider_type
                     );
                     tell(error(&rules::FILTER, message));
@@ -52,12 +52,12 @@ pub fn check(manifest: &AndroidManifest, names: &ProtocolNames, findings: &mut F
     repeated_authorities(manifest, findings);
 }
 
-fn said_nothing(manifest: &AndroidManifest, component: &Component, tell: &mut dyn FnMut(Finding)) {
-    let (kind, name) = (component.kind.word(), &component.name);
+fn exported_missing(manifest: &AndroidManifest, component: &Component, tell: &mut dyn FnMut(Finding)) {
+    let (kind, name) = (component.kind.as_str(), &component.name);
     let target = manifest.target_sdk;
-    tell(if target >= MUST_SAY_EXPORTED {
+    tell(if target >= EXPORTED_REQUIRED {
         let message = format!(
-            "the {kind} {name} has a filter but no android:exported; an app for API {target} is not installed like that"
+            "the {kind} {name} has a filter but no android:exported; Android does not install such an app for API {target}"
         );
         error(&rules::EXPORTED_UNSAID, message)
     } else {
@@ -71,12 +71,12 @@ fn activity(manifest: &AndroidManifest, component: &Component, names: &ProtocolN
     let call = &names.call;
     if !component.has_action(call) {
         let message = format!(
-            "no filter of {} has the action {call}, so calls that do not name the component do not arrive",
+            "no filter of {} has the action {call}, so calls without the component's name do not reach it",
             component.name
         );
-        tell(if manifest.target_sdk >= MUST_FIT {
+        tell(if manifest.target_sdk >= MATCH_REQUIRED {
             let target = manifest.target_sdk;
-            error(&rules::CALL_ACTION, format!("{message}, and in an app for API {target} not even those that do"))
+            error(&rules::CALL_ACTION, format!("{message}, nor do calls with its name in an app for API {target}"))
         } else {
             warning(&rules::CALL_ACTION, message)
         });
@@ -85,7 +85,7 @@ fn activity(manifest: &AndroidManifest, component: &Component, names: &ProtocolN
         let ours = filter.actions.iter().any(|action| action == call || *action == names.advertise);
         if ours && !filter.categories.iter().any(|category| category == DEFAULT) {
             let message =
-                format!("the filter lacks the category {DEFAULT}, without which intents do not find an activity");
+                format!("the filter does not have the category {DEFAULT}, so intents do not find the activity");
             tell(warning(&rules::CATEGORY, message).on_line(filter.line));
         }
     }
@@ -98,7 +98,7 @@ fn authority(manifest: &AndroidManifest, component: &Component, tell: &mut dyn F
         // `${applicationId}` is filled in by the build.
         if !inside && !authority.starts_with("${applicationId}") {
             let message = format!(
-                "the authority {authority} does not begin with the package {}; another app may have it, and two apps with one authority cannot be installed together",
+                "the authority {authority} does not start with the package {}; if another app has it, Android does not install yours",
                 manifest.package
             );
             tell(warning(&rules::AUTHORITY, message));
@@ -114,7 +114,7 @@ fn repeated_authorities(manifest: &AndroidManifest, findings: &mut Findings) {
                 && first.name != component.name
             {
                 let message = format!(
-                    "the authority {authority} belongs to {} already; Android gives it to one provider",
+                    "the authority {authority} is already used by {}; Android gives it to one provider only",
                     first.name
                 );
                 findings.push(error(&rules::AUTHORITY_REPEATED, message).in_component(component));
@@ -123,8 +123,8 @@ fn repeated_authorities(manifest: &AndroidManifest, findings: &mut Findings) {
     }
 }
 
-/// Components that look as if they were meant to offer tools.
-fn near_miss(component: &Component, names: &ProtocolNames, tell: &mut dyn FnMut(Finding)) {
+/// Reports components that look as if they were meant to offer tools.
+fn probable_mistake(component: &Component, names: &ProtocolNames, tell: &mut dyn FnMut(Finding)) {
     let name = &component.name;
     if component.meta(&names.manifest).is_some() {
         let message =
@@ -135,11 +135,11 @@ fn near_miss(component: &Component, names: &ProtocolNames, tell: &mut dyn FnMut(
         if let Some(mime) = filter.mime_types.iter().find(|mime| mime.to_ascii_lowercase().contains("mcp")) {
             let message = match component.kind {
                 ComponentKind::Provider => {
-                    format!("the MIME type {mime} is not {}, by which tools are found", names.provider_type)
+                    format!("the MIME type {mime} is not {}, which hosts look for", names.provider_type)
                 }
                 kind => format!(
-                    "{name} has the MIME type {mime}, but it is a {}; tools of that type are found at providers",
-                    kind.word()
+                    "{name} has the MIME type {mime}, but it is a {}; hosts look for that type in providers",
+                    kind.as_str()
                 ),
             };
             return tell(error(&rules::FILTER, message).on_line(filter.line));
@@ -154,9 +154,11 @@ fn near_miss(component: &Component, names: &ProtocolNames, tell: &mut dyn FnMut(
                 &names.service,
             ];
             let message = match known.into_iter().find(|known| *known == action) {
-                Some(_) => format!("{name} has the action {action}, which says nothing at a {}", component.kind.word()),
+                Some(_) => {
+                    format!("{name} has the action {action}, which has no meaning in a {}", component.kind.as_str())
+                }
                 None => {
-                    format!("{name} has the action {action}, which nobody asks for; see whether it is spelled right")
+                    format!("{name} has the action {action}, which no host looks for; check its spelling")
                 }
             };
             return tell(warning(&rules::FILTER, message).on_line(filter.line));
@@ -167,7 +169,7 @@ fn near_miss(component: &Component, names: &ProtocolNames, tell: &mut dyn FnMut(
     if component.kind == ComponentKind::Provider && (meant(last) || component.authorities.iter().any(|one| meant(one)))
     {
         let message = format!(
-            "the provider {name} has no filter with the MIME type {}, by which tools are found",
+            "the provider {name} has no filter with the MIME type {}, which hosts look for",
             names.provider_type
         );
         tell(error(&rules::FILTER, message));

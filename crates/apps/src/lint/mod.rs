@@ -1,8 +1,8 @@
-//! Advice for app authors: what keeps tools from being found or called, and what makes them better.
+//! Checks for app authors: what keeps tools from being found or called, and what makes them better.
 //!
-//! [`crate::rules`] is the list, one row a requirement. What keeps a tool from being offered is found by
-//! [`crate::offer::offers`]; `manifest` adds what Android or other hosts stumble over, `tools` judges names,
-//! descriptions and schemas, `code` what the app's code can name at all.
+//! [`crate::rules`] lists the rules. [`crate::offer::offers`] finds what keeps a tool from being offered;
+//! `manifest` adds what Android or other hosts refuse, `tools` checks names, descriptions and schemas, and `code`
+//! the strings in the app's code.
 
 mod code;
 mod manifest;
@@ -15,8 +15,8 @@ use sinew_tool::finding::Findings;
 use crate::apk::AndroidManifest;
 use crate::offer::{AppOffer, ProtocolNames};
 
-/// Judges an app: what [`crate::offer::offers`] found, and what its author could do better. `code` holds
-/// those of [`code_words`] that stand in the app's code; `None` where the code is not at hand.
+/// Checks an app: the findings of [`crate::offer::offers`], and what its author could improve. `code` has those of
+/// [`code_words`] that the app's code contains; `None` if the code is not available.
 pub fn lint(manifest: &AndroidManifest, offer: &AppOffer, names: &ProtocolNames, code: Option<&[&str]>) -> Findings {
     let mut findings: Findings = offer.findings.iter().cloned().collect();
     manifest::check(manifest, names, &mut findings);

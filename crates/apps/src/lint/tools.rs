@@ -1,4 +1,4 @@
-//! Names, descriptions and schemas: what a model has to choose and to call by.
+//! Checks of names, descriptions and schemas, by which a model chooses and calls tools.
 
 use serde_json::Value;
 use sinew_tool::Tool;
@@ -10,18 +10,18 @@ use crate::offer::finding::{advice, error, warning};
 use crate::offer::{AppOffer, AppTool, OfferKind};
 use crate::rules;
 
-/// Names that say nothing, as they are or with `my` or a number.
+/// Names that say nothing, alone or with `my` or a number.
 const VAGUE: &[&str] = &[
     "action", "api", "app", "call", "command", "demo", "do", "example", "execute", "foo", "func", "function", "get",
     "handle", "helper", "main", "method", "name", "process", "run", "sample", "test", "thing", "tool", "toolname",
     "util",
 ];
-/// A model tells tools apart by what is said of them.
-const FEWEST_WORDS: usize = 4;
+/// A model distinguishes tools by their descriptions.
+const MIN_WORDS: usize = 4;
 /// Clients allow 64 characters.
-const LONGEST_NAME: usize = 64;
+const MAX_NAME: usize = 64;
 
-pub fn check(manifest: &AndroidManifest, offer: &AppOffer, findings: &mut Findings) {
+pub(super) fn check(manifest: &AndroidManifest, offer: &AppOffer, findings: &mut Findings) {
     for app_tool in &offer.tools {
         let line = manifest.components.iter().find(|one| one.name == app_tool.component).map(|one| one.line);
         let mut tell = |finding: Finding| {
@@ -44,9 +44,9 @@ pub fn check(manifest: &AndroidManifest, offer: &AppOffer, findings: &mut Findin
 fn name(tool: &Tool, tell: &mut dyn FnMut(Finding)) {
     let name = &tool.name;
     let fits = |one: char| one.is_ascii_alphanumeric() || "_-.".contains(one);
-    if !name.chars().all(fits) || name.chars().count() > LONGEST_NAME {
+    if !name.chars().all(fits) || name.chars().count() > MAX_NAME {
         let message = format!(
-            "the name `{name}` is not made of up to {LONGEST_NAME} letters, digits, `_`, `-` and `.`; models will see another one"
+            "the name `{name}` does not consist of up to {MAX_NAME} letters, digits, `_`, `-` and `.`; models will see a changed name"
         );
         tell(warning(&rules::NAME_FORM, message));
     }
@@ -60,10 +60,10 @@ fn name(tool: &Tool, tell: &mut dyn FnMut(Finding)) {
 fn description(tool: &Tool, tell: &mut dyn FnMut(Finding)) {
     let (name, words) = (&tool.name, tool.description.split_whitespace().count());
     if words == 0 {
-        tell(error(&rules::DESCRIPTION, format!("`{name}` has no description, so no model knows when to use it")));
-    } else if words < FEWEST_WORDS || tool.description.to_lowercase().starts_with("description of") {
+        tell(error(&rules::DESCRIPTION, format!("`{name}` has no description, so a model cannot know when to use it")));
+    } else if words < MIN_WORDS || tool.description.to_lowercase().starts_with("description of") {
         let message = format!(
-            "the description of `{name}` is too short to tell a model when to use it: {:?}",
+            "the description of `{name}` is too short to explain when to use it: {:?}",
             tool.description.trim()
         );
         tell(warning(&rules::DESCRIPTION, message));
@@ -85,7 +85,7 @@ fn schema(app_tool: &AppTool, tell: &mut dyn FnMut(Finding)) {
     for (parameter, schema) in properties.into_iter().flatten() {
         let says = |key: &str| schema.get(key).is_some();
         if !["type", "enum", "const", "anyOf", "oneOf", "allOf", "$ref"].into_iter().any(says) {
-            let message = format!("parameter `{parameter}` of `{name}` has no type, so nobody can check what is sent");
+            let message = format!("parameter `{parameter}` of `{name}` has no type, so its values cannot be checked");
             tell(warning(&rules::PARAMETER_TYPE, message));
         }
         if schema.get("description").and_then(Value::as_str).is_none_or(|text| text.trim().is_empty()) {

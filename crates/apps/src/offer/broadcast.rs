@@ -1,4 +1,4 @@
-//! Ordered broadcasts: the receiver answers the discovery with its tools in the result's extras.
+//! Ordered broadcasts: the receiver answers the discovery broadcast with its tools in the result's extras.
 
 use serde_json::Value;
 use sinew_tool::Tool;
@@ -11,7 +11,7 @@ use super::provider::parameters;
 use crate::rules;
 use sinew_tool::finding::Finding;
 
-/// What a receiver said.
+/// What a receiver answered.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ReceiverTools {
     pub instructions: Option<String>,
@@ -40,7 +40,7 @@ pub fn broadcast_tools(text: &str) -> Result<ReceiverTools, Finding> {
     tools(&bundle, names)
 }
 
-/// Where the list itself was not printed, every tool still has its description.
+/// The names of the tools that have a description, for Android versions that do not print the list itself.
 fn names_by_keys(bundle: &Value) -> Vec<String> {
     let keys = bundle.as_object().into_iter().flat_map(|bundle| bundle.keys());
     keys.filter_map(|key| key.strip_suffix(".description")).map(str::to_owned).collect()
@@ -48,13 +48,13 @@ fn names_by_keys(bundle: &Value) -> Vec<String> {
 
 fn tools(bundle: &Value, names: Vec<String>) -> Result<ReceiverTools, Finding> {
     if names.is_empty() {
-        return Err(error(&rules::BROADCAST_ANSWER, "the receiver's answer to the discovery names no `tools`"));
+        return Err(error(&rules::BROADCAST_ANSWER, "the receiver's answer to the discovery has no `tools`"));
     }
     let text = |key: &str| bundle.get(key).and_then(Value::as_str);
     let instructions = text("instructions").map(str::to_owned);
     let mut answer = ReceiverTools { instructions, tools: Vec::new(), findings: Vec::new() };
     if names.len() > MAX_TOOLS {
-        let message = format!("the receiver has {} tools; the first {MAX_TOOLS} are offered", names.len());
+        let message = format!("the receiver has {} tools; only the first {MAX_TOOLS} are offered", names.len());
         answer.findings.push(warning(&rules::TOO_MANY, message));
     }
     for name in names.iter().take(MAX_TOOLS).filter(|name| !name.trim().is_empty()) {
@@ -62,7 +62,7 @@ fn tools(bundle: &Value, names: Vec<String>) -> Result<ReceiverTools, Finding> {
         let schema = described.and_then(|text| serde_json::from_str(text).ok()).as_ref().and_then(parameters);
         let Some(schema) = schema else {
             let message =
-                format!("`{0}.parameters` is no JSON object of names and types; `{0}` is left out", clip(name));
+                format!("`{0}.parameters` is not a JSON object of names and types; `{0}` is not offered", clip(name));
             answer.findings.push(error(&rules::SCHEMA_NOT_OBJECT, message).of_tool(name));
             continue;
         };
@@ -78,7 +78,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn tools_stand_in_the_printed_extras() {
+    fn tools_are_read_from_the_printed_extras() {
         let text = "Broadcasting: Intent { act=com.example.ACTION_MMCP_DISCOVERY flg=0x400000 }\n\
             ReceiverTools completed: result=-1, data=\"x\", extras: Bundle[{weather.parameters={\"location\":\"string\", \"days\":\"int\"}, \
             tools=[weather, hello], hello.parameters={}, weather.description=Gives weather, location=here is no key, \
@@ -106,7 +106,7 @@ mod tests {
         let reason = |text: &str| broadcast_tools(text).unwrap_err().message;
         assert!(reason("ReceiverTools completed: result=0").contains("without result extras"));
         assert!(reason("result=0, extras: Bundle[mParcelledData.dataSize=300]").contains("agent"));
-        assert!(reason("result=0, extras: Bundle[{}]").contains("names no `tools`"));
+        assert!(reason("result=0, extras: Bundle[{}]").contains("has no `tools`"));
         let odd = broadcast_tools("extras: Bundle[{tools=[a], a.description=A, a.parameters=text}]").unwrap();
         assert_eq!((odd.tools.len(), odd.findings[0].rule.id), (0, "schema-not-object"));
     }

@@ -1,22 +1,22 @@
-//! Bundles: what an app answers, as the agent gives it or as a shell command prints it.
+//! Bundles: the answers of apps, as JSON from the agent or as text printed by a shell command.
 //!
-//! The agent's JSON loses nothing. The printed form (`Bundle[{key=value, …}]`) has no quoting, so it
-//! is split only at keys that are expected; what Android does not print is marked as `opaque`.
+//! The agent's JSON is complete. The printed form (`Bundle[{key=value, …}]`) has no quoting, so it is split only at
+//! expected keys; what Android does not print is marked as `opaque`.
 
 use serde_json::de::{Deserializer, StreamDeserializer};
 use serde_json::{Map, Value, json};
 
-/// Longer answers than binder carries are none.
+/// More than Android's binder transports.
 const MAX_TEXT: usize = 4 << 20;
 
-/// The strings of an array in the agent's bundle JSON; `None` where it is none.
+/// The strings of an array in the agent's bundle JSON; `None` if the value is not an array.
 pub fn texts(value: &Value) -> Option<Vec<String>> {
     let items = value.get("strings").or_else(|| value.get("list")).or_else(|| value.get("charsequences"));
     let items = items.unwrap_or(value).as_array()?;
     Some(items.iter().filter_map(Value::as_str).map(str::to_owned).collect())
 }
 
-/// Reads a printed bundle into the agent's JSON. `is_key` says which keys may stand in it.
+/// Reads a printed bundle into the agent's JSON. `is_key` says which keys are expected in it.
 ///
 /// ```
 /// use sinew_apps::offer::bundle_text;
@@ -31,7 +31,7 @@ pub fn bundle_text(text: &str, is_key: &dyn Fn(&str) -> bool) -> Result<Value, S
     if text.len() > MAX_TEXT {
         return Err(format!("the answer has {} bytes; at most {MAX_TEXT} are read", text.len()));
     }
-    let start = text.find("Bundle[").ok_or("the answer holds no bundle")?;
+    let start = text.find("Bundle[").ok_or("the answer has no bundle")?;
     let body = &text[start + "Bundle[".len()..];
     if body.starts_with("mParcelledData") {
         return Err("this Android prints only the size of the answer; the agent is needed to read it".to_owned());
@@ -39,7 +39,7 @@ pub fn bundle_text(text: &str, is_key: &dyn Fn(&str) -> bool) -> Result<Value, S
     if body.starts_with("EMPTY_PARCEL") || body.starts_with("{}") {
         return Ok(json!({}));
     }
-    let end = body.rfind("}]").ok_or("the printed bundle breaks off")?;
+    let end = body.rfind("}]").ok_or("the printed bundle ends early")?;
     let inner = body.get(1..end).filter(|_| body.starts_with('{')).ok_or("the printed bundle has no braces")?;
     let mut bundle = Map::new();
     let mut rest = inner;
@@ -51,16 +51,16 @@ pub fn bundle_text(text: &str, is_key: &dyn Fn(&str) -> bool) -> Result<Value, S
     Ok(Value::Object(bundle))
 }
 
-/// A key at the beginning, and what follows its `=`.
+/// The key at the start, and what follows its `=`.
 fn key<'a>(text: &'a str, is_key: &dyn Fn(&str) -> bool) -> Option<(&'a str, &'a str)> {
     let until = text.find(['=', ',', ' ', '{', '['])?;
     let (key, behind) = (&text[..until], text[until..].strip_prefix('=')?);
     is_key(key).then_some((key, behind))
 }
 
-/// The value at the beginning, and what follows the comma behind it.
+/// The value at the start, and what follows the comma after it.
 fn value<'a>(text: &'a str, is_key: &dyn Fn(&str) -> bool) -> (Value, &'a str) {
-    // JSON ends where it ends, whatever it holds.
+    // JSON may contain expected keys itself, so it is skipped as a whole.
     let skip = match text.trim_start().starts_with(['{', '[']) {
         true => json_length(text),
         false => 0,
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_bundle_is_refused() {
+    fn text_without_a_bundle_is_refused() {
         assert!(bundle_text("Result: null", &is_key).is_err());
         assert!(bundle_text("Bundle[{tool_name=a", &is_key).is_err());
         assert!(bundle_text("Bundle[mParcelledData.dataSize=92]", &is_key).is_err());

@@ -1,10 +1,10 @@
-//! Findings about apps: how they name the place they are about.
+//! Findings about apps, and where in the manifest they are.
 
 use sinew_tool::finding::{Finding, Place, Rule, Severity};
 
 use crate::apk::Component;
 
-/// Something that is not offered, or cannot work, whatever the rule is as a rule.
+/// A finding that is an error here, whatever the default severity of its rule.
 pub fn error(rule: &'static Rule, message: impl Into<String>) -> Finding {
     Finding::new(rule, message).with_severity(Severity::Error)
 }
@@ -17,12 +17,12 @@ pub fn advice(rule: &'static Rule, message: impl Into<String>) -> Finding {
     Finding::new(rule, message).with_severity(Severity::Advice)
 }
 
-/// What a finding about an app is about.
+/// Where in an app's manifest a finding is.
 pub trait ComponentFinding {
-    /// A component, and the line where it stands unless another one is known.
+    /// In this component, on its line unless another line is known.
     fn in_component(self, component: &Component) -> Self;
 
-    /// A line of the manifest's source, counted from 1.
+    /// On this line of the manifest's source, counted from 1.
     fn on_line(self, line: u32) -> Self;
 }
 

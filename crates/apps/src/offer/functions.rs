@@ -1,6 +1,6 @@
-//! Android's app functions, as `cmd app_function list-app-functions` lists them.
+//! Android's app functions, as `cmd app_function list-app-functions` prints them.
 //!
-//! The list is JSON in which every member is an array, scalars too; types are numbers.
+//! The list is JSON in which every member is an array, even scalars; types are numbers.
 
 use std::collections::BTreeMap;
 
@@ -13,9 +13,9 @@ use super::{AppTool, MAX_TOOLS, OfferKind};
 use crate::rules;
 use sinew_tool::finding::Finding;
 
-/// References to shared types that refer to each other end here.
+/// Ends references between shared types that refer to each other.
 const MAX_DEPTH: usize = 12;
-/// TypeReader branch; a list that describes more of them for one function is built to exhaust its reader.
+/// A function that needs more types is built to exhaust its reader.
 const MAX_TYPES: usize = 2000;
 
 /// The functions of one package.
@@ -27,7 +27,7 @@ pub struct PackageFunctions {
     pub findings: Vec<Finding>,
 }
 
-/// Reads the list. What stands before the first brace is the command's chatter.
+/// Reads the list. The command may print messages before the first brace.
 pub fn app_functions(text: &str) -> Result<Vec<PackageFunctions>, Finding> {
     let refused = |message: String| error(&rules::FUNCTIONS_ANSWER, message);
     let json = text.find('{').map(|at| &text[at..]);
@@ -37,7 +37,7 @@ pub fn app_functions(text: &str) -> Result<Vec<PackageFunctions>, Finding> {
     let list = match stream.next() {
         Some(Ok(Value::Object(list))) => list,
         Some(Err(error)) => return Err(refused(format!("the list of app functions is not JSON: {error}"))),
-        _ => return Err(refused("the list of app functions is no object".to_owned())),
+        _ => return Err(refused("the list of app functions is not a JSON object".to_owned())),
     };
     Ok(list.iter().map(|(package, entries)| read_package(package, entries)).collect())
 }
@@ -61,19 +61,21 @@ fn read_package(package: &str, entries: &Value) -> PackageFunctions {
             found.findings.push(error(&rules::FUNCTIONS_ANSWER, format!("a function of {package} has no functionId")));
             continue;
         };
-        if text(about, "packageName").is_some_and(|told| told != package) {
-            let message =
-                format!("function `{}` is listed under {package} but names another package; it is left out", clip(id));
+        if text(about, "packageName").is_some_and(|name| name != package) {
+            let message = format!(
+                "function `{}` is listed under {package} but names another package; it is not offered",
+                clip(id)
+            );
             found.findings.push(error(&rules::FUNCTIONS_ANSWER, message));
             continue;
         }
         if !is_enabled(about, find("AppFunctionRuntimeMetadata")) {
-            let message = format!("function `{}` is switched off on this phone", clip(id));
+            let message = format!("function `{}` is disabled on this phone", clip(id));
             found.findings.push(advice(&rules::DISABLED, message));
             continue;
         }
         if found.tools.len() >= MAX_TOOLS {
-            let message = format!("{package} has more than {MAX_TOOLS} functions; the others are left out");
+            let message = format!("{package} has more than {MAX_TOOLS} functions; the rest are not offered");
             found.findings.push(warning(&rules::TOO_MANY, message));
             break;
         }
@@ -88,7 +90,7 @@ fn read_package(package: &str, entries: &Value) -> PackageFunctions {
                 found.tools.push(AppTool { tool, kind, component, authority: None, action: None, function });
             }
             Err(what) => {
-                let message = format!("function `{}` is left out: {what}", clip(id));
+                let message = format!("function `{}` is not offered: {what}", clip(id));
                 found.findings.push(warning(&rules::FUNCTION_TYPE, message));
             }
         }
@@ -96,7 +98,7 @@ fn read_package(package: &str, entries: &Value) -> PackageFunctions {
     found
 }
 
-/// The runtime's word counts, where it has one; the nesting differs between versions of Android.
+/// The runtime state wins over the default; its nesting differs between versions of Android.
 fn is_enabled(about: &Value, runtime: Option<&Value>) -> bool {
     let by_default = first(about, "enabledByDefault").and_then(Value::as_bool).unwrap_or(true);
     let inner = runtime.and_then(|runtime| match runtime.get("enabled") {
@@ -121,7 +123,7 @@ fn read_function(id: &str, about: &Value, shared: &BTreeMap<&str, &Value>) -> Re
         let mut schema = match schema {
             Ok(schema) => schema.unwrap_or_else(|| json!({})),
             Err(what) if needed => return Err(format!("parameter `{}` {what}", clip(name))),
-            // What may be left out is left out.
+            // An optional parameter that cannot be sent is not offered.
             Err(_) => continue,
         };
         if let Some(description) = text(parameter, "description") {
@@ -145,7 +147,7 @@ fn read_function(id: &str, about: &Value, shared: &BTreeMap<&str, &Value>) -> Re
     Ok(tool)
 }
 
-/// `com.example.Notes#create` is `create`.
+/// `com.example.Notes#create` becomes `create`.
 fn short_name(id: &str) -> String {
     let end = id.rsplit(['#', '/', '$']).next().unwrap_or_default();
     let end = if id.contains('#') { end } else { end.rsplit('.').next().unwrap_or_default() };
@@ -196,9 +198,9 @@ impl TypeReader<'_> {
                 let word = if kind == Some(12) { "allOf" } else { "oneOf" };
                 if parts.is_empty() { json!({}) } else { json!({ word: parts }) }
             }
-            Some(2) => return Err("holds bytes, which cannot be sent".to_owned()),
-            Some(13) => return Err("holds an Android object, which cannot be sent".to_owned()),
-            Some(other) => return Err(format!("has the type {other}, which is not known")),
+            Some(2) => return Err("has bytes, which cannot be sent".to_owned()),
+            Some(13) => return Err("has an Android object, which cannot be sent".to_owned()),
+            Some(other) => return Err(format!("has the unknown type {other}")),
             None => json!({}),
         };
         if let Some(description) = text(data, "description") {
@@ -319,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn types_in_a_circle_and_answers_without_a_list_are_told() {
+    fn circular_types_and_answers_without_a_list_are_reported() {
         let circle = json!({"a.b": [
             {"AppFunctionStaticMetadata-a.b": {"functionId": ["x"], "parameters": [
                 {"name": ["p"], "isRequired": [true], "dataTypeMetadata": [{"type": [11], "dataTypeReference": ["T"]}]}]}},

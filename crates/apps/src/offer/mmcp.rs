@@ -1,8 +1,8 @@
-//! mMCP: the JSON in an activity's meta-data, also where the packager damaged it.
+//! mMCP: the JSON in an activity's meta-data, even if the packager damaged it.
 //!
-//! aapt takes backslashes out of attributes, so that what was valid JSON in the source may be none
-//! on the phone: line breaks and quotes stand bare inside strings. In string resources it takes the
-//! quotes themselves. What can be told apart is repaired; the rest is shown to its author.
+//! aapt removes backslashes from attributes, so JSON that is valid in the source may be invalid on the phone: line
+//! breaks and quotes are no longer escaped. From string resources it removes the quotes themselves. What is
+//! unambiguous is repaired; the rest is reported to the author.
 
 use serde_json::Value;
 use sinew_tool::Tool;
@@ -15,10 +15,10 @@ use crate::apk::{self, Component, MetaData};
 use crate::rules;
 use sinew_tool::finding::Finding;
 
-/// Larger than what any model would read.
+/// More than any model would read.
 const MAX_JSON: usize = 1 << 20;
 
-pub fn activity(component: &Component, names: &ProtocolNames, offer: &mut AppOffer) {
+pub(super) fn activity(component: &Component, names: &ProtocolNames, offer: &mut AppOffer) {
     let at = |finding: Finding| finding.in_component(component);
     let Some(meta) = component.meta(&names.manifest) else {
         let message = format!("{} advertises tools but has no meta-data `{}`", component.name, names.manifest);
@@ -63,18 +63,17 @@ fn unreadable(value: Option<&apk::XmlValue>, meta: &MetaData, names: &ProtocolNa
     let finding = match value {
         Some(apk::XmlValue::Named(reference)) => {
             let message = format!(
-                "meta-data `{name}` refers to @{reference}, which is not in the manifest; inspect the built APK to see the tools"
+                "meta-data `{name}` refers to @{reference}, which is not part of the manifest; inspect the built APK to see the tools"
             );
             advice(&rules::MANIFEST_ELSEWHERE, message)
         }
         Some(apk::XmlValue::Reference(id)) => {
-            let message = format!(
-                "meta-data `{name}` refers to the resource 0x{id:08x}, which the APK does not have as a string"
-            );
+            let message =
+                format!("meta-data `{name}` refers to the resource 0x{id:08x}, which is not a string of the APK");
             error(&rules::MANIFEST_MISSING, message)
         }
         None if meta.resource.is_some() => {
-            let message = format!("meta-data `{name}` has android:resource; the tools are read from android:value");
+            let message = format!("meta-data `{name}` has android:resource; put the tools into android:value");
             error(&rules::MANIFEST_MISSING, message)
         }
         _ => error(&rules::MANIFEST_MISSING, format!("meta-data `{name}` has no text in android:value")),
@@ -82,13 +81,13 @@ fn unreadable(value: Option<&apk::XmlValue>, meta: &MetaData, names: &ProtocolNa
     finding.on_line(meta.line)
 }
 
-/// Reads the tools one by one, so that one bad tool does not cost the others.
+/// Reads the tools one by one, so that one invalid tool does not affect the others.
 fn read(value: &Value, findings: &mut Vec<Finding>) -> Result<Advertised, Finding> {
     let mut value = value.clone();
     if let Some(tools) = value.get_mut("tools").and_then(Value::as_array_mut) {
         let mut index = 0;
         tools.retain(|entry| {
-            let kept = judge_entry(entry, index);
+            let kept = check_entry(entry, index);
             index += 1;
             kept.map_err(|finding| findings.push(finding)).is_ok()
         });
@@ -96,21 +95,21 @@ fn read(value: &Value, findings: &mut Vec<Finding>) -> Result<Advertised, Findin
     let advertised = Advertised::from_json(&value).map_err(|what| error(&rules::MANIFEST_SHAPE, what))?;
     if !advertised.protocol_version.is_compatible() {
         let version = advertised.protocol_version;
-        let message = format!("the app speaks mMCP {version}; this gateway speaks 1.x, so its tools are not offered");
+        let message = format!("the app uses mMCP {version}; this gateway supports 1.x, so its tools are not offered");
         return Err(error(&rules::PROTOCOL_VERSION, message));
     }
     Ok(advertised)
 }
 
-fn judge_entry(entry: &Value, index: usize) -> Result<(), Finding> {
+fn check_entry(entry: &Value, index: usize) -> Result<(), Finding> {
     let tool = Tool::from_json(entry)
-        .map_err(|what| error(&rules::TOOL_SHAPE, format!("tools[{index}]: {what}; it is left out")))?;
+        .map_err(|what| error(&rules::TOOL_SHAPE, format!("tools[{index}]: {what}; it is not offered")))?;
     let schema = entry.get("parameters").or_else(|| entry.get("inputSchema"));
     match schema.map(is_object_schema) {
         None | Some(true) => Ok(()),
         Some(false) => {
             let message = format!(
-                "`parameters` of `{}` is no JSON Schema of type object; the tool is left out",
+                "`parameters` of `{}` is not a JSON Schema of type object; the tool is not offered",
                 clip(&tool.name)
             );
             Err(error(&rules::SCHEMA_NOT_OBJECT, message).of_tool(&tool.name))
@@ -118,8 +117,8 @@ fn judge_entry(entry: &Value, index: usize) -> Result<(), Finding> {
     }
 }
 
-/// Arguments travel as an object, so their schema is one of an object.
-pub fn is_object_schema(schema: &Value) -> bool {
+/// Arguments are sent as an object, so their schema must be one of an object.
+pub(super) fn is_object_schema(schema: &Value) -> bool {
     schema.as_object().is_some_and(|schema| match schema.get("type") {
         None => true,
         Some(Value::String(kind)) => kind == "object",
@@ -128,8 +127,8 @@ pub fn is_object_schema(schema: &Value) -> bool {
     })
 }
 
-/// Reads the JSON, repairing what the packager is known to break. A repair is told.
-pub fn parse(text: &str, from_resource: bool) -> Result<(Value, Option<Finding>), Finding> {
+/// Reads the JSON and repairs what the packager is known to break. A repair is reported as a finding.
+pub(super) fn parse(text: &str, from_resource: bool) -> Result<(Value, Option<Finding>), Finding> {
     if text.len() > MAX_JSON {
         let message = format!("the tools have {} bytes of JSON; at most {MAX_JSON} are read", text.len());
         return Err(error(&rules::MANIFEST_SIZE, message));
@@ -139,22 +138,22 @@ pub fn parse(text: &str, from_resource: bool) -> Result<(Value, Option<Finding>)
         Err(problem) => problem,
     };
     if let Ok(value) = serde_json::from_str(&escape_breaks(text)) {
-        let message = "the packager turned \\n into a bare line break inside the JSON; it was repaired here, other readers refuse it: write \\\\n";
+        let message = "the packager turned \\n into an unescaped line break inside the JSON; it was repaired here, but other hosts refuse it: write \\\\n";
         return Ok((value, Some(warning(&rules::JSON_ESCAPES, message))));
     }
     if let Ok(value) = serde_json::from_str(&escape_quotes(&escape_breaks(text))) {
-        let message = "the packager took the backslashes before quotes inside the JSON; it was repaired here, other readers refuse it: write \\\\\\\"";
+        let message = "the packager removed the backslashes before quotes inside the JSON; it was repaired here, but other hosts refuse it: write \\\\\\\"";
         return Ok((value, Some(warning(&rules::JSON_ESCAPES, message))));
     }
     if from_resource && !text.contains('"') {
-        let message = "the packager took all quotes out of the string resource; write each as \\\", or put the JSON into android:value";
+        let message = "the packager removed all quotes from the string resource; write each as \\\", or put the JSON into android:value";
         return Err(error(&rules::JSON_QUOTES, message));
     }
     let near = near(text, &problem);
     Err(error(&rules::JSON_BROKEN, format!("the tools are not JSON: {problem}, near `{near}`")))
 }
 
-/// The text around the place where the JSON breaks.
+/// The text around the position of the syntax error.
 fn near(text: &str, error: &serde_json::Error) -> String {
     let line = text.split('\n').nth(error.line().saturating_sub(1)).unwrap_or_default();
     let mut from = error.column().saturating_sub(30).min(line.len());
@@ -164,7 +163,7 @@ fn near(text: &str, error: &serde_json::Error) -> String {
     clip(&line[from..]).chars().take(60).collect()
 }
 
-/// Control characters inside strings, as JSON wants them.
+/// Escapes line breaks and tabs inside strings.
 fn escape_breaks(text: &str) -> String {
     let mut whole = String::with_capacity(text.len() + 16);
     let (mut inside, mut escaped) = (false, false);
@@ -187,7 +186,7 @@ fn escape_breaks(text: &str) -> String {
     whole
 }
 
-/// A quote ends a string only where something follows that may follow a string.
+/// Escapes quotes inside strings: a quote ends a string only if something follows that may follow a string.
 fn escape_quotes(text: &str) -> String {
     let mut whole = String::with_capacity(text.len() + 16);
     let (mut inside, mut escaped) = (false, false);

@@ -1,9 +1,8 @@
-//! What an app offers to models, in whichever form it does, as one kind of tool with its origin.
+//! The tools that an app offers to models, through any of the supported protocols.
 //!
-//! [`read`] reads an APK and [`offers`] judges its manifest; nothing is asked of a phone. Tools that
-//! only the running app can name stand among the [`AppOffer::queries`]: what it answers is read by
-//! [`provider_tools`], [`broadcast_tools`] and [`app_functions`]. Nothing is dropped in silence:
-//! what is not offered has a [`Finding`] that says why.
+//! [`read`] reads an APK and [`offers`] evaluates its manifest, without access to a phone. Tools that only the
+//! running app can list are in [`AppOffer::queries`]; the answers are read by [`provider_tools`],
+//! [`broadcast_tools`] and [`app_functions`]. Whatever is not offered has a [`Finding`] that says why.
 
 mod broadcast;
 mod bundle;
@@ -26,28 +25,28 @@ use crate::apk::{self, AndroidManifest, ApkError, Component, ComponentKind, Read
 use crate::rules;
 use finding::{ComponentFinding, error, warning};
 
-/// More tools than this no app has use for, and no model could choose from.
+/// No app needs more, and no model could choose among more.
 pub const MAX_TOOLS: usize = 128;
 
-/// How an app offers tools.
+/// The protocol by which an app offers tools.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum OfferKind {
     /// mMCP: an activity whose meta-data hold the tools.
     Activity,
-    /// mMCP as it was shipped later: a receiver of ordered broadcasts that tells its tools when asked.
+    /// The later version of mMCP: a receiver of ordered broadcasts that lists its tools when queried.
     Broadcast,
     /// A content provider with one tool.
     Provider,
     /// A content provider with many tools.
     ProviderMany,
-    /// A service whose capabilities stand in an XML file.
+    /// A service whose capabilities are in an XML file.
     Service,
-    /// Android's own, since Android 16.
+    /// Android's own AppFunctions, since Android 16.
     AppFunction,
 }
 
 impl OfferKind {
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             OfferKind::Activity => "activity",
             OfferKind::Broadcast => "broadcast",
@@ -59,7 +58,7 @@ impl OfferKind {
     }
 }
 
-/// The names by which apps are recognised. Some of the protocols are young and may still move.
+/// The names by which apps are recognised. Settings can change them, because some of the protocols are young.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProtocolNames {
     /// Action of activities that advertise tools.
@@ -68,7 +67,7 @@ pub struct ProtocolNames {
     pub call: String,
     /// Name of the meta-data that holds the tools.
     pub manifest: String,
-    /// Action of the broadcast that queries for tools.
+    /// Action of the broadcast that asks for tools.
     pub discovery: String,
     /// Action of the broadcast that calls one.
     pub invoke: String,
@@ -106,40 +105,40 @@ pub struct AppOffer {
     pub version_code: u64,
     /// SHA-256 of the signing certificate, in hexadecimal.
     pub certificate: Option<String>,
-    /// What the app says of itself, as it stands; nobody vouches for it.
+    /// The app's description of itself, unchecked.
     pub instructions: Option<String>,
     pub tools: Vec<AppTool>,
     pub queries: Vec<ToolQuery>,
     pub findings: Vec<Finding>,
 }
 
-/// A tool and how it is reached.
+/// A tool and how to call it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AppTool {
     pub tool: Tool,
     pub kind: OfferKind,
-    /// The whole name of the component's class; empty for app functions, which Android finds.
+    /// The full name of the component's class; empty for app functions, which Android finds.
     pub component: String,
     /// Of a provider.
     pub authority: Option<String>,
-    /// What the call's intent is sent with.
+    /// Action of the intent that makes the call.
     pub action: Option<String>,
     /// Android's id of an app function.
     pub function: Option<String>,
 }
 
-/// A component whose tools are known only by asking it.
+/// A component that must be queried for its tools.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ToolQuery {
-    /// A provider may turn out to be of the other form.
+    /// A provider may turn out to be of the other provider kind.
     pub kind: OfferKind,
     pub component: String,
     pub authority: Option<String>,
-    /// What the asking broadcast is sent with.
+    /// Action of the broadcast that makes the query.
     pub action: Option<String>,
 }
 
-/// Reads an APK and what it offers. Of the file, only the ranges needed for that are read.
+/// Reads an APK's manifest and what it offers, fetching only the ranges of the file that are needed.
 pub async fn read(source: &dyn ReadAt, names: &ProtocolNames) -> Result<(AndroidManifest, AppOffer), ApkError> {
     let wanted = |component: &Component| offer_kind(component, names).is_some();
     let manifest = apk::read_manifest(source, &wanted).await?;
@@ -147,7 +146,7 @@ pub async fn read(source: &dyn ReadAt, names: &ProtocolNames) -> Result<(Android
     Ok((manifest, offer))
 }
 
-/// The form in which a component offers tools, by its filters.
+/// The protocol by which a component offers tools, according to its filters.
 pub fn offer_kind(component: &Component, names: &ProtocolNames) -> Option<OfferKind> {
     let is_typed = || component.filters.iter().any(|filter| filter.mime_types.contains(&names.provider_type));
     match component.kind {
@@ -191,7 +190,7 @@ pub fn offers(manifest: &AndroidManifest, names: &ProtocolNames) -> AppOffer {
         match kind {
             OfferKind::Activity => mmcp::activity(component, names, &mut offer),
             OfferKind::Service => service::capabilities(component, names, &mut offer),
-            OfferKind::Provider | OfferKind::ProviderMany => provider::ask(component, kind, &mut offer),
+            OfferKind::Provider | OfferKind::ProviderMany => provider::query(component, kind, &mut offer),
             OfferKind::Broadcast => {
                 let action = Some(names.discovery.clone());
                 offer.queries.push(ToolQuery { kind, component: component.name.clone(), authority: None, action });
@@ -209,14 +208,14 @@ pub fn offers(manifest: &AndroidManifest, names: &ProtocolNames) -> AppOffer {
     offer
 }
 
-/// What keeps everybody from the component.
+/// Why nobody can reach the component.
 fn obstacle(manifest: &AndroidManifest, component: &Component) -> Option<Finding> {
     if !component.enabled {
         let message = format!("{} is disabled, so its tools are not offered", component.name);
         return Some(warning(&rules::DISABLED, message).in_component(component));
     }
     if !manifest.is_exported(component) {
-        let (kind, name) = (component.kind.word(), &component.name);
+        let (kind, name) = (component.kind.as_str(), &component.name);
         let message =
             format!("the {kind} {name} is not exported, so nobody can reach its tools; set android:exported=\"true\"");
         return Some(error(&rules::NOT_EXPORTED, message).in_component(component));
@@ -225,17 +224,17 @@ fn obstacle(manifest: &AndroidManifest, component: &Component) -> Option<Finding
 }
 
 impl AppOffer {
-    /// Adds a tool, unless the app has one of that name or too many already.
+    /// Adds a tool, unless the app already has one of that name or too many.
     pub fn add(&mut self, tool: AppTool) {
         let name = &tool.tool.name;
         if self.tools.len() >= MAX_TOOLS {
             if !self.findings.iter().any(|finding| *finding.rule == rules::TOO_MANY) {
-                let message = format!("the app offers more than {MAX_TOOLS} tools; the others are left out");
+                let message = format!("the app offers more than {MAX_TOOLS} tools; the rest are not offered");
                 self.findings.push(warning(&rules::TOO_MANY, message));
             }
         } else if self.tools.iter().any(|other| other.tool.name == *name) {
             let message =
-                format!("the app has a second tool named `{name}` in {}; the first one is offered", tool.component);
+                format!("the app has a second tool named `{name}` in {}; only the first is offered", tool.component);
             self.findings.push(warning(&rules::NAME_REPEATED, message).of_tool(name));
         } else {
             self.tools.push(tool);

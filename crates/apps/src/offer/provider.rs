@@ -1,5 +1,4 @@
-//! Content providers: asked with `get_tool_info`, they answer with one tool in eight keys, or with
-//! many in one.
+//! Content providers: they answer `get_tool_info` with one tool in several keys, or with many tools in one key.
 
 use serde_json::{Map, Value, json};
 use sinew_tool::Tool;
@@ -13,17 +12,17 @@ use crate::apk::Component;
 use crate::rules;
 use sinew_tool::finding::Finding;
 
-/// What a provider said.
+/// What a provider answered.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ProviderTools {
-    /// [`OfferKind::Provider`] or [`OfferKind::ProviderMany`], by what was said.
+    /// [`OfferKind::Provider`] or [`OfferKind::ProviderMany`], according to the answer.
     pub kind: OfferKind,
     pub tools: Vec<Tool>,
-    /// What was read with a loss.
+    /// What could not be read completely.
     pub findings: Vec<Finding>,
 }
 
-pub fn ask(component: &Component, kind: OfferKind, offer: &mut AppOffer) {
+pub(super) fn query(component: &Component, kind: OfferKind, offer: &mut AppOffer) {
     let Some(authority) = component.authorities.first() else {
         let message = format!("the provider {} has no authority, so nobody can call it", component.name);
         return offer.findings.push(error(&rules::AUTHORITY_MISSING, message).in_component(component));
@@ -66,7 +65,7 @@ fn one_tool(bundle: &Map<String, Value>) -> Result<ProviderTools, Finding> {
         return Err(refused("the provider's `tool_name` is empty".to_owned()));
     }
     let mut findings = Vec::new();
-    let mut loss = |rule, message: String| findings.push(warning(rule, message).of_tool(name));
+    let mut warn = |rule, message: String| findings.push(warning(rule, message).of_tool(name));
     let required = match bundle.get("tool_input_required") {
         None => {
             return Err(refused(
@@ -74,9 +73,12 @@ fn one_tool(bundle: &Map<String, Value>) -> Result<ProviderTools, Finding> {
             ));
         }
         Some(value) => texts(value).unwrap_or_else(|| {
-            loss(
+            warn(
                 &rules::REQUIRED_UNREADABLE,
-                format!("which arguments `{}` requires cannot be read here; none is taken as required", clip(name)),
+                format!(
+                    "the required arguments of `{}` cannot be read on this phone; all are treated as optional",
+                    clip(name)
+                ),
             );
             Vec::new()
         }),
@@ -85,16 +87,16 @@ fn one_tool(bundle: &Map<String, Value>) -> Result<ProviderTools, Finding> {
         refused(format!("`tool_input_schema` of `{}` is not JSON: {error}", clip(name))).of_tool(name)
     })?;
     let Some(schema) = schema.as_object() else {
-        let message = format!("`tool_input_schema` of `{}` is no JSON object of parameters", clip(name));
+        let message = format!("`tool_input_schema` of `{}` is not a JSON object of parameters", clip(name));
         return Err(error(&rules::SCHEMA_NOT_OBJECT, message).of_tool(name));
     };
     let schema = match is_whole_schema(schema) {
-        // Not what the protocol says, but what many would write.
+        // Against the protocol, but a common mistake.
         true => {
-            loss(
+            warn(
                 &rules::SCHEMA_WHOLE,
                 format!(
-                    "`tool_input_schema` of `{}` is a whole schema where its properties alone are asked for",
+                    "`tool_input_schema` of `{}` is a complete schema; the protocol expects its properties alone",
                     clip(name)
                 ),
             );
@@ -105,7 +107,7 @@ fn one_tool(bundle: &Map<String, Value>) -> Result<ProviderTools, Finding> {
     Ok(ProviderTools { kind: OfferKind::Provider, tools: vec![Tool::new(name, description, schema)], findings })
 }
 
-/// A parameter may be called `type` or `properties`, but hardly both, with these values.
+/// Parameters may be named `type` or `properties`, but hardly both with these values.
 fn is_whole_schema(schema: &Map<String, Value>) -> bool {
     schema.get("type") == Some(&json!("object")) && schema.get("properties").is_some_and(Value::is_object)
 }
@@ -117,10 +119,10 @@ fn with_required(mut schema: Map<String, Value>, required: Vec<String>) -> Value
     Value::Object(schema)
 }
 
-/// Properties and required names as a JSON Schema. A required name that is not described still is required.
+/// Properties and required names as a JSON Schema. A required name without a description stays required.
 fn described(mut properties: Map<String, Value>, required: Vec<String>) -> Value {
     for (_, property) in &mut properties {
-        // A bare type instead of a schema, and whatever else is none.
+        // The name of a type instead of a schema, or something that is no schema at all.
         if !property.is_object() && !property.is_boolean() {
             *property = json!({"type": json_type(property.as_str().unwrap_or("string"))});
         }
@@ -179,8 +181,8 @@ fn input_type(input: &Value) -> &'static str {
     json_type(kind.strip_suffix("Input").unwrap_or(kind))
 }
 
-/// The type of JSON for a type as programmers name it.
-pub fn json_type(word: &str) -> &'static str {
+/// The JSON type for a type name of a programming language.
+pub(super) fn json_type(word: &str) -> &'static str {
     match word.to_ascii_lowercase().as_str() {
         "int" | "integer" | "long" | "short" => "integer",
         "number" | "float" | "double" => "number",
@@ -191,8 +193,8 @@ pub fn json_type(word: &str) -> &'static str {
     }
 }
 
-/// A map of names to types, or a schema already.
-pub fn parameters(value: &Value) -> Option<Value> {
+/// The schema for a map of names to types, or for a complete schema.
+pub(super) fn parameters(value: &Value) -> Option<Value> {
     let map = value.as_object()?;
     if is_whole_schema(map) && is_object_schema(value) {
         return Some(value.clone());
@@ -256,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_required_is_fine_and_a_lost_list_is_told() {
+    fn an_empty_required_list_is_fine_and_an_unreadable_one_is_reported() {
         let mut bundle = weather();
         bundle["tool_input_required"] = json!({"strings": []});
         assert!(provider_tools(&bundle).unwrap().tools[0].required().is_empty());
@@ -266,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn a_schema_that_is_none_is_refused_and_a_whole_one_is_taken() {
+    fn an_invalid_schema_is_refused_and_a_complete_one_is_accepted() {
         let mut bundle = weather();
         for wrong in ["{", "[]", "\"text\""] {
             bundle["tool_input_schema"] = json!(wrong);

@@ -13,7 +13,7 @@ use sinew_tool::finding::Finding;
 const CAPABILITIES: &str = "mobile.mcp.tool.capabilities";
 const DESCRIPTION: &str = "mobile.mcp.tool.description";
 
-pub fn capabilities(component: &Component, names: &ProtocolNames, offer: &mut AppOffer) {
+pub(super) fn capabilities(component: &Component, names: &ProtocolNames, offer: &mut AppOffer) {
     let at = |finding: Finding| finding.in_component(component);
     let Some(meta) = component.meta(CAPABILITIES) else {
         let message = format!("{} offers {} but has no meta-data `{CAPABILITIES}`", component.name, names.service);
@@ -40,7 +40,7 @@ pub fn capabilities(component: &Component, names: &ProtocolNames, offer: &mut Ap
         Some(Ok(version)) if version.is_compatible() => {}
         Some(Ok(version)) => {
             let message = format!(
-                "the capability file has version {version}; this gateway speaks 1.x, so its tools are not offered"
+                "the capability file has version {version}; this gateway supports 1.x, so its tools are not offered"
             );
             return offer.findings.push(at(error(&rules::PROTOCOL_VERSION, message)));
         }
@@ -51,7 +51,7 @@ pub fn capabilities(component: &Component, names: &ProtocolNames, offer: &mut Ap
     }
     for capability in file.children_named("capability") {
         let Some(id) = attribute(capability, "id").filter(|id| !id.is_empty()) else {
-            offer.findings.push(at(error(&rules::TOOL_SHAPE, "a capability without `id` is left out")));
+            offer.findings.push(at(error(&rules::TOOL_SHAPE, "a capability without `id` is not offered")));
             continue;
         };
         let schema = |part: &str| capability.children_named(part).next().map(parameters);

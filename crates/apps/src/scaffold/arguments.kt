@@ -1,5 +1,5 @@
 
-/** Why a call fails, in words for the model that made it. */
+/** A failed call, with a message for the model that made it. */
 class ToolFailure(override val message: String) : Exception(message)
 
 /** Checks arguments against the part of JSON Schema that tools use. */
@@ -33,7 +33,7 @@ private object Arguments {
 
     private fun checkMembers(schema: JSONObject, value: JSONObject, path: String) {
         for (name in schema.optJSONArray("required")?.items().orEmpty()) {
-            require(value.has(name.toString()), path, "lacks $name")
+            require(value.has(name.toString()), path, "has no $name")
         }
         val properties = schema.optJSONObject("properties") ?: JSONObject()
         for (name in value.keys()) {

@@ -7,11 +7,11 @@ import org.json.JSONArray
 import org.json.JSONException
 import org.json.JSONObject
 
-/** Takes the calls of the tools that the manifest advertises, and answers each with a result. */
+/** Handles calls of the tools that the manifest advertises, and returns a result for each. */
 class ToolActivity : Activity() {
     override fun onCreate(savedInstanceState: Bundle?) {
         super.onCreate(savedInstanceState)
-        // A tool may take longer than Android lets the screen wait.
+        // A tool may take longer than Android allows on the UI thread.
         Thread {
             val (code, text) = answer()
             runOnUiThread {
@@ -22,10 +22,10 @@ class ToolActivity : Activity() {
     }
 
     private fun answer(): Pair<Int, String> = try {
-        // Android names the caller only where a result is asked for, so nobody comes unnamed.
+        // Null unless the caller asked for a result, so an unknown caller is refused too.
         if (callingPackage !in CALLERS) throw ToolFailure("this caller may not use the tools of this app")
         if (intent.action != ACTION_TOOL_CALL) throw ToolFailure("the action must be $ACTION_TOOL_CALL")
-        val name = intent.getStringExtra("tool_name") ?: throw ToolFailure("the call lacks tool_name")
+        val name = intent.getStringExtra("tool_name") ?: throw ToolFailure("the call has no tool_name")
         val parameters = parse(intent.getStringExtra("parameters"))
         RESULT_OK to run(name, parameters)
     } catch (failure: ToolFailure) {
@@ -41,11 +41,11 @@ class ToolActivity : Activity() {
     }
 
     private fun run(name: String, parameters: JSONObject): String {
-        val schema = SCHEMAS[name] ?: throw ToolFailure("there is no tool $name; there are ${SCHEMAS.keys}")
+        val schema = SCHEMAS[name] ?: throw ToolFailure("unknown tool $name; this app has ${SCHEMAS.keys}")
         Arguments.check(schema, parameters, "parameters")
         return when (name) {
 @BRANCHES@
-            else -> throw ToolFailure("there is no tool $name")
+            else -> throw ToolFailure("unknown tool $name")
         }
     }
 
@@ -53,7 +53,7 @@ class ToolActivity : Activity() {
     companion object {
         private const val ACTION_TOOL_CALL = "@CALL@"
 
-        /** Who may call: the companion of the gateway. A package's name is its own only while it is installed. */
+        /** Packages that may call: the gateway's companion. While it is not installed, another app could take its name. */
         private val CALLERS = setOf("sinew.companion")
 
         private val SCHEMAS = mapOf(

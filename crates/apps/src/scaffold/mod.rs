@@ -1,7 +1,7 @@
-//! A beginning for app authors: the manifest and the code of an app that offers given tools.
+//! Generates an app: a manifest and code that offer given tools.
 //!
-//! The Kotlin lies beside this file, as it is written out but for its `@MARKS@`. It checks its
-//! caller and its arguments and tells failures; what the tools do is left to their author.
+//! The Kotlin templates are beside this file, with `@MARKS@` for the parts that vary. The code checks its caller and
+//! its arguments and reports failures; the author writes what the tools do.
 
 use std::fmt::Write as _;
 
@@ -43,7 +43,7 @@ const KEYWORDS: &[&str] = &[
     "while",
 ];
 
-/// The protocol that the app is to speak.
+/// The protocol of the generated app.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ScaffoldKind {
     /// An activity with its tools in the meta-data.
@@ -52,14 +52,14 @@ pub enum ScaffoldKind {
     Provider,
 }
 
-/// A file of the beginning.
+/// A generated file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ScaffoldFile {
     pub name: &'static str,
     pub text: String,
 }
 
-/// Writes the manifest and the code. `instructions` are what the app says of itself.
+/// Generates the manifest and the code. `instructions` describe the app to models.
 pub fn scaffold(
     shape: ScaffoldKind,
     package: &str,
@@ -69,11 +69,11 @@ pub fn scaffold(
 ) -> Result<Vec<ScaffoldFile>, String> {
     if !is_package(package) {
         return Err(format!(
-            "`{package}` is no package; use at least two words of letters and digits with a dot between, such as com.example.notes"
+            "`{package}` is not a valid package name; use two or more parts of letters and digits, joined by dots, such as com.example.notes"
         ));
     }
     if tools.is_empty() {
-        return Err("there is no tool to write code for".to_owned());
+        return Err("there are no tools to generate code for".to_owned());
     }
     let tools = named(tools);
     let (component, code) = match shape {
@@ -97,7 +97,7 @@ fn is_package(package: &str) -> bool {
     package.len() <= 200 && package.contains('.') && package.split('.').all(word)
 }
 
-/// A tool, and a word for it that is unique and that Kotlin takes: `ReadFile`.
+/// A tool with a unique name that is valid in Kotlin, such as `ReadFile`.
 struct NamedTool<'a> {
     tool: &'a Tool,
     word: String,
@@ -126,7 +126,7 @@ fn activity(instructions: &str, tools: &[NamedTool<'_>], names: &ProtocolNames) 
     let json = serde_json::to_string_pretty(&manifest.to_json()).unwrap_or_default();
     let ProtocolNames { advertise, call, manifest, .. } = names;
     format!(
-        r#"        <!-- Calls take no notice of a turned screen: Android would begin them again. -->
+        r#"        <!-- Without configChanges, Android would restart a call when the screen is rotated. -->
         <activity
             android:name=".ToolActivity"
             android:configChanges="keyboard|keyboardHidden|orientation|screenLayout|screenSize|smallestScreenSize|uiMode"
@@ -138,7 +138,7 @@ fn activity(instructions: &str, tools: &[NamedTool<'_>], names: &ProtocolNames) 
                 <action android:name="{call}" />
                 <category android:name="android.intent.category.DEFAULT" />
             </intent-filter>
-            <!-- The packager takes one backslash of two away, so every one stands here twice. -->
+            <!-- The packager removes one of two backslashes, so each is written twice. -->
             <meta-data
                 android:name="{manifest}"
                 android:value='{}' />
@@ -148,7 +148,7 @@ fn activity(instructions: &str, tools: &[NamedTool<'_>], names: &ProtocolNames) 
     )
 }
 
-/// A text as an attribute in single quotes, so that it is whole again behind XML and packager.
+/// Escapes a text for an attribute in single quotes, so that XML parser and packager restore it.
 fn attribute(text: &str) -> String {
     let mut safe = String::with_capacity(text.len() + 32);
     for character in text.chars() {
@@ -156,7 +156,7 @@ fn attribute(text: &str) -> String {
             '\\' => safe.push_str("\\\\"),
             '&' => safe.push_str("&amp;"),
             '<' => safe.push_str("&lt;"),
-            // An apostrophe means something to the packager too.
+            // The packager removes an apostrophe without a backslash.
             '\'' => safe.push_str("\\&apos;"),
             '\u{fffe}' | '\u{ffff}' => {
                 let _ = write!(safe, "\\\\u{:04x}", u32::from(character));
@@ -199,7 +199,7 @@ fn intent_code(package: &str, tools: &[NamedTool<'_>], names: &ProtocolNames) ->
         let _ = writeln!(
             methods,
             "    private fun {method}(parameters: JSONObject): String {{\n        throw ToolFailure({})\n    }}\n",
-            unwritten(tool)
+            not_implemented(tool)
         );
         let _ =
             writeln!(schemas, "            {name} to JSONObject(\n{},\n            ),", raw(tool, "                "));
@@ -219,15 +219,15 @@ fn provider_code(package: &str, tools: &[NamedTool<'_>], names: &ProtocolNames) 
             literal(&tool.name),
             literal(tool.description.trim()),
             raw(tool, "        "),
-            unwritten(tool)
+            not_implemented(tool)
         );
     }
     let code = PROVIDER.replace("@PACKAGE@", &kotlin_package(package)).replace("@TYPE@", &names.provider_type);
     code.replace("@CLASSES@\n", &classes) + ARGUMENTS
 }
 
-fn unwritten(tool: &Tool) -> String {
-    literal(&format!("{} is not written yet", tool.name))
+fn not_implemented(tool: &Tool) -> String {
+    literal(&format!("{} is not implemented yet", tool.name))
 }
 
 fn kotlin_package(package: &str) -> String {
@@ -253,7 +253,7 @@ fn literal(text: &str) -> String {
     safe
 }
 
-/// The schema as a Kotlin string over many lines. JSON never has three quotes in a row; a dollar would begin a template.
+/// The schema as a raw Kotlin string. JSON never has three quotes in a row; a dollar would start a template.
 fn raw(tool: &Tool, indent: &str) -> String {
     let json = serde_json::to_string_pretty(&*tool.input_schema).unwrap_or_default().replace('$', "${'$'}");
     let mut lines: Vec<String> = json.lines().map(|line| format!("{indent}{line}")).collect();

@@ -12,7 +12,7 @@ import org.json.JSONException
 import org.json.JSONObject
 
 @CLASSES@
-/** One tool behind a content provider: tells what it is, and runs when it is asked to. */
+/** A content provider with one tool: describes the tool and runs it. */
 abstract class McpToolProvider(
     private val name: String,
     private val description: String,
@@ -20,7 +20,7 @@ abstract class McpToolProvider(
 ) : ContentProvider() {
     private val schema = JSONObject(schema)
 
-    /** Does the work. The arguments fit the schema. */
+    /** Runs the tool. The arguments match the schema. */
     protected abstract fun run(arguments: JSONObject): String
 
     override fun call(method: String, arg: String?, extras: Bundle?): Bundle = try {
@@ -49,7 +49,7 @@ abstract class McpToolProvider(
     }
 
     private fun execute(extras: Bundle): String {
-        val asked = extras.getString("tool_name") ?: throw ToolFailure("the call lacks tool_name")
+        val asked = extras.getString("tool_name") ?: throw ToolFailure("the call has no tool_name")
         if (asked != name) throw ToolFailure("this provider has the tool $name, not $asked")
         @Suppress("DEPRECATION")
         val given = extras.getSerializable("tool_arguments") as? Map<*, *>
@@ -62,7 +62,7 @@ abstract class McpToolProvider(
         return run(arguments)
     }
 
-    /** All values arrive as strings; the schema knows what they are. */
+    /** All values arrive as strings; the schema has their types. */
     private fun typed(key: String, text: String): Any {
         val type = schema.optJSONObject("properties")?.optJSONObject(key)?.opt("type")
         val value: Any? = try {
@@ -80,7 +80,7 @@ abstract class McpToolProvider(
         return value ?: throw ToolFailure("tool_arguments.$key must be of type $type")
     }
 
-    /** Any app can reach an exported provider: only those named here are answered. */
+    /** Any app can call an exported provider: refuse all except the known callers. */
     private fun requireKnownCaller() {
         val uid = Binder.getCallingUid()
         val known = uid == SHELL || uid == Process.myUid() ||
@@ -101,10 +101,10 @@ abstract class McpToolProvider(
     override fun update(uri: Uri, values: ContentValues?, selection: String?, selectionArgs: Array<out String>?): Int = 0
 
     private companion object {
-        /** The user of adb, as whom a gateway calls. */
+        /** The user of adb, as which the gateway calls. */
         const val SHELL = 2000
 
-        /** Apps that may call as well. */
+        /** Apps that may also call. */
         val CALLERS = setOf<String>()
     }
 }

@@ -107,7 +107,7 @@ async fn tools_behind_a_reference_are_found_in_the_resources() {
 }
 
 #[tokio::test]
-async fn json_that_the_packager_damaged_is_repaired_or_shown() {
+async fn json_that_the_packager_damaged_is_repaired_or_reported() {
     let activity = |json: &str| {
         let value = json.replace('\'', "&apos;");
         PDF_ACTIVITY.split("android:value=").next().unwrap().to_owned() + "android:value='" + &value + "' /></activity>"
@@ -158,7 +158,7 @@ async fn references_in_a_circle_end_and_an_alias_is_followed() {
 }
 
 #[tokio::test]
-async fn components_carry_what_the_manifest_says_of_them() {
+async fn components_have_what_the_manifest_declares() {
     let recipe = Recipe::of_components(
         r#"<provider android:name="McpToolProvider" android:authorities="com.example.app.one;com.example.app.two"
                android:exported="true" android:readPermission="com.example.READ">
@@ -185,7 +185,7 @@ async fn components_carry_what_the_manifest_says_of_them() {
 }
 
 #[tokio::test]
-async fn capabilities_of_a_service_stand_in_an_xml_file() {
+async fn capabilities_of_a_service_are_read_from_an_xml_file() {
     let capabilities = r#"<mobile-mcp-capabilities version="1.0">
         <capability id="set_alarm" description="Sets an alarm" version="1.0">
             <input><param name="hour" type="int" required="true" description="0 to 23"/><param name="label" type="string" required="false"/></input>
@@ -226,7 +226,7 @@ async fn the_signer_is_named_as_apksigner_names_it() {
 }
 
 #[tokio::test]
-async fn of_a_large_apk_few_bytes_are_read() {
+async fn few_bytes_of_a_large_apk_are_read() {
     let mut noise = 1u64;
     let mut asset = || {
         (0..(1 << 20) / 8)

@@ -1,4 +1,4 @@
-//! What app authors get: the rules, and a beginning that keeps them.
+//! What app authors get: the rules, and a generated app that follows them.
 
 #![allow(clippy::panic, clippy::unwrap_used)]
 
@@ -13,8 +13,8 @@ use sinew_apps::scaffold::{ScaffoldKind, scaffold};
 use sinew_tool::finding::{Finding, Findings, Severity};
 use sinew_tool::{Tool, Value, json};
 
-/// Judges a source manifest of `com.example.app` with these components.
-fn judge_for(target: u32, components: &str, code: Option<&[&str]>) -> Findings {
+/// Lints a source manifest of `com.example.app` with these components.
+fn lint_for(target: u32, components: &str, code: Option<&[&str]>) -> Findings {
     let text = format!(
         "<manifest xmlns:android=\"http://schemas.android.com/apk/res/android\" package=\"com.example.app\">\n\
          <uses-sdk android:targetSdkVersion=\"{target}\"/>\n<application>\n{components}\n</application></manifest>"
@@ -24,11 +24,11 @@ fn judge_for(target: u32, components: &str, code: Option<&[&str]>) -> Findings {
     lint(&manifest, &offer::offers(&manifest, &words), &words, code)
 }
 
-fn judge(components: &str) -> Findings {
-    judge_for(29, components, Some(&code_words()))
+fn lint_components(components: &str) -> Findings {
+    lint_for(29, components, Some(&code_words()))
 }
 
-/// The rules that spoke, with their severities.
+/// The rules with findings, and their severities.
 fn said(findings: &[Finding]) -> Vec<(&'static str, Severity)> {
     findings.iter().map(|finding| (finding.rule.id, finding.severity)).collect()
 }
@@ -69,65 +69,68 @@ const TYPED: &str =
     r#"<action android:name="android.intent.action.VIEW"/><data android:mimeType="application/vnd.mcp.tool"/>"#;
 
 #[test]
-fn good_apps_have_nothing_to_hear() {
-    assert_eq!(said(&judge(&activity(&tool(json!({}))))), []);
-    assert_eq!(said(&judge(&provider(EXPORTED, TYPED))), []);
-    assert_eq!(said(&judge(r#"<activity android:name=".Main"/>"#)), []);
+fn good_apps_have_no_findings() {
+    assert_eq!(said(&lint_components(&activity(&tool(json!({}))))), []);
+    assert_eq!(said(&lint_components(&provider(EXPORTED, TYPED))), []);
+    assert_eq!(said(&lint_components(r#"<activity android:name=".Main"/>"#)), []);
 }
 
 #[test]
-fn discovery_troubles_of_providers_are_found() {
+fn discovery_mistakes_of_providers_are_found() {
     use Severity::{Error, Warning};
-    let hidden = judge(&provider(r#"android:authorities="com.example.app.mcptool""#, TYPED));
+    let hidden = lint_components(&provider(r#"android:authorities="com.example.app.mcptool""#, TYPED));
     assert_eq!(said(&hidden), [("not-exported", Error)]);
-    let mistyped = judge(&provider(EXPORTED, &TYPED.replace("mcp.tool", "mcp.tools")));
+    let mistyped = lint_components(&provider(EXPORTED, &TYPED.replace("mcp.tool", "mcp.tools")));
     assert_eq!(said(&mistyped), [("filter", Error)]);
     assert!(mistyped[0].message.contains("application/vnd.mcp.tool"), "{}", mistyped[0].message);
-    let viewless = judge(&provider(EXPORTED, r#"<data android:mimeType="application/vnd.mcp.tool"/>"#));
+    let viewless = lint_components(&provider(EXPORTED, r#"<data android:mimeType="application/vnd.mcp.tool"/>"#));
     assert_eq!(said(&viewless), [("filter", Error)]);
-    let filterless = judge(&format!(r#"<provider android:name=".McpToolProvider" {EXPORTED}/>"#));
+    let filterless = lint_components(&format!(r#"<provider android:name=".McpToolProvider" {EXPORTED}/>"#));
     assert_eq!(said(&filterless), [("filter", Error)]);
-    let foreign = judge(&provider(r#"android:authorities="mcptool" android:exported="true""#, TYPED));
+    let foreign = lint_components(&provider(r#"android:authorities="mcptool" android:exported="true""#, TYPED));
     assert_eq!(said(&foreign), [("authority", Warning)]);
-    let none = judge(&provider(r#"android:exported="true""#, TYPED));
+    let none = lint_components(&provider(r#"android:exported="true""#, TYPED));
     assert_eq!(said(&none), [("authority-missing", Error)]);
-    let twice = judge(&(provider(EXPORTED, TYPED) + &provider(EXPORTED, TYPED).replace(".McpToolProvider", ".Other")));
+    let twice = lint_components(
+        &(provider(EXPORTED, TYPED) + &provider(EXPORTED, TYPED).replace(".McpToolProvider", ".Other")),
+    );
     assert_eq!(said(&twice), [("authority-repeated", Error)]);
-    let guarded = judge(&provider(&format!(r#"{EXPORTED} android:permission="com.example.P""#), TYPED));
+    let guarded = lint_components(&provider(&format!(r#"{EXPORTED} android:permission="com.example.P""#), TYPED));
     assert_eq!(said(&guarded), [("permission", Warning)]);
-    let gradle = judge(&provider(r#"android:authorities="${applicationId}.mcp" android:exported="true""#, TYPED));
+    let gradle =
+        lint_components(&provider(r#"android:authorities="${applicationId}.mcp" android:exported="true""#, TYPED));
     assert_eq!(said(&gradle), []);
 }
 
 #[test]
-fn discovery_troubles_of_activities_are_found() {
+fn discovery_mistakes_of_activities_are_found() {
     use Severity::{Error, Warning};
     let good = activity(&tool(json!({})));
     let silent = good.replace(r#" android:exported="true""#, "");
-    assert_eq!(said(&judge(&silent)), [("exported-unsaid", Warning)]);
-    assert_eq!(said(&judge_for(31, &silent, Some(&code_words()))), [("exported-unsaid", Error)]);
+    assert_eq!(said(&lint_components(&silent)), [("exported-unsaid", Warning)]);
+    assert_eq!(said(&lint_for(31, &silent, Some(&code_words()))), [("exported-unsaid", Error)]);
     let uncalled = good.replace(r#"<action android:name="com.example.mMCP.ACTION_TOOL_CALL"/>"#, "");
-    assert_eq!(said(&judge(&uncalled)), [("call-action", Warning)]);
-    assert_eq!(said(&judge_for(33, &uncalled, Some(&code_words()))), [("call-action", Error)]);
+    assert_eq!(said(&lint_components(&uncalled)), [("call-action", Warning)]);
+    assert_eq!(said(&lint_for(33, &uncalled, Some(&code_words()))), [("call-action", Error)]);
     let unsorted = good.replace(r#"<category android:name="android.intent.category.DEFAULT"/>"#, "");
-    assert_eq!(said(&judge(&unsorted)), [("category", Warning)]);
+    assert_eq!(said(&lint_components(&unsorted)), [("category", Warning)]);
     let misspelled = good.replace("ACTION_TOOL_ADVERTISE", "ACTION_TOOLS_ADVERTISE");
-    assert_eq!(said(&judge(&misspelled)), [("filter", Error)]);
+    assert_eq!(said(&lint_components(&misspelled)), [("filter", Error)]);
     let off = good.replace(r#"android:exported="true""#, r#"android:exported="true" android:enabled="false""#);
-    assert_eq!(said(&judge(&off)), [("disabled", Warning)]);
+    assert_eq!(said(&lint_components(&off)), [("disabled", Warning)]);
     let bare = good.replace("mMCP_manifest", "mMCP_tools");
-    assert_eq!(said(&judge(&bare)), [("manifest-missing", Error)]);
-    let elsewhere = judge(&activity("@string/tools"));
+    assert_eq!(said(&lint_components(&bare)), [("manifest-missing", Error)]);
+    let elsewhere = lint_components(&activity("@string/tools"));
     assert_eq!(said(&elsewhere), [("manifest-elsewhere", Severity::Advice)]);
     assert_eq!(elsewhere[0].place.line(), Some(9), "the line of the meta-data");
     let deaf = r#"<receiver android:name=".R" android:exported="true"><intent-filter><action android:name="com.example.ACTION_MMCP_DISCOVERY"/></intent-filter></receiver>"#;
-    assert_eq!(said(&judge(deaf)), [("call-action", Error)]);
+    assert_eq!(said(&lint_components(deaf)), [("call-action", Error)]);
 }
 
 #[test]
-fn names_descriptions_and_schemas_are_judged() {
+fn names_descriptions_and_schemas_are_checked() {
     use Severity::{Advice, Error, Warning};
-    let of = |changes: Value| said(&judge(&activity(&tool(changes))));
+    let of = |changes: Value| said(&lint_components(&activity(&tool(changes))));
     assert_eq!(of(json!({"name": "my_tool_name"})), [("name-vague", Warning)]);
     assert_eq!(of(json!({"name": "tool2"})), [("name-vague", Warning)]);
     assert_eq!(of(json!({"name": "read PDF file"})), [("name-form", Warning)]);
@@ -142,14 +145,14 @@ fn names_descriptions_and_schemas_are_judged() {
     assert_eq!(of(untyped), [("parameter-type", Warning)]);
     let silent = json!({"parameters": {"type": "object", "properties": {"path": {"type": "string"}}}});
     assert_eq!(of(silent), [("parameter-description", Advice)]);
-    let shy = judge(&activity(&tool(json!({})).replace("Reads PDF files", "")));
+    let shy = lint_components(&activity(&tool(json!({})).replace("Reads PDF files", "")));
     assert_eq!(said(&shy), [("instructions", Advice)]);
 }
 
 #[test]
-fn the_json_itself_is_judged() {
+fn the_json_itself_is_checked() {
     use Severity::Error;
-    let of = |json: &str| said(&judge(&activity(json)));
+    let of = |json: &str| said(&lint_components(&activity(json)));
     assert_eq!(of("{"), [("json-broken", Error)]);
     assert_eq!(of("[]"), [("manifest-shape", Error)]);
     assert_eq!(of("{}"), [("manifest-shape", Error)]);
@@ -176,9 +179,9 @@ fn the_json_itself_is_judged() {
 }
 
 #[test]
-fn code_is_searched_for_what_it_must_know() {
+fn code_is_searched_for_the_strings_of_its_protocol() {
     use Severity::{Advice, Error, Warning};
-    let of = |code: Option<&[&str]>| said(&judge_for(29, &provider(EXPORTED, TYPED), code));
+    let of = |code: Option<&[&str]>| said(&lint_for(29, &provider(EXPORTED, TYPED), code));
     assert_eq!(of(None), [("caller-check", Advice)]);
     let words = ["get_tool_info", "execute_tool", "tool_arguments", "error_message"];
     assert_eq!(of(Some(&words)), [("caller-check", Warning)]);
@@ -206,7 +209,7 @@ fn the_page_of_rules_is_fresh() {
     assert!(found == rules_page(), "docs/app-rules.md is stale; run: UPDATE_DOCS=1 cargo test -p sinew-phones");
 }
 
-/// Tools whose words are hard on XML, on the packager and on Kotlin.
+/// Tools whose text is difficult for XML, the packager and Kotlin.
 fn hard_tools() -> Vec<Tool> {
     let schema = json!({
         "type": "object",
@@ -256,7 +259,7 @@ async fn a_scaffolded_provider_is_found_under_an_authority_for_each_tool() {
 }
 
 #[test]
-fn scaffolded_code_knows_the_words_of_its_protocol() {
+fn generated_code_contains_the_strings_of_its_protocol() {
     let words = ProtocolNames::default();
     let code = |shape| scaffold(shape, "com.example.in.app", "x", &hard_tools(), &words).unwrap().remove(1).text;
     let (intent, provider) = (code(ScaffoldKind::Intent), code(ScaffoldKind::Provider));

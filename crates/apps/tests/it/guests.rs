@@ -1,4 +1,4 @@
-//! Apps that offer tools, each in another form, and how they answer.
+//! Apps that offer tools through each protocol, and how they answer.
 #![allow(dead_code, clippy::panic, clippy::unwrap_used)]
 
 use std::sync::Arc;
@@ -126,7 +126,7 @@ pub fn provider(package: &str, filter: &str, provider: Provider) -> Guest {
     }
 }
 
-/// What the weather example of the provider document tells of itself.
+/// What the weather example of the provider document answers to `get_tool_info`.
 pub fn weather_info() -> Value {
     json!({
         "success": true,

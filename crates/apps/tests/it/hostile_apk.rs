@@ -1,11 +1,11 @@
-//! APKs built to exhaust or mislead their reader: each is refused in words, none takes long or panics.
+//! APKs built to exhaust or mislead their reader: each is refused with a reason, none takes long or panics.
 
 #![allow(clippy::panic, clippy::unwrap_used)]
 
 use proptest::prelude::*;
 use sinew_apps::apk::{ApkError, parse_binary_xml, read_code, read_manifest};
 
-/// An archive written by hand, so that every field can lie.
+/// An archive written by hand, so that every field can be wrong.
 #[derive(Default)]
 struct Archive {
     bytes: Vec<u8>,
@@ -14,7 +14,7 @@ struct Archive {
 }
 
 impl Archive {
-    /// Adds an entry with a local header; returns where that lies.
+    /// Adds an entry with a local header; returns its offset.
     fn add(&mut self, name: &str, method: u16, data: &[u8], size: u32) -> u32 {
         let offset = self.bytes.len() as u32;
         self.bytes.extend(0x0403_4b50u32.to_le_bytes());
@@ -153,7 +153,7 @@ async fn an_archive_written_by_hand_is_read_like_any_other() {
 }
 
 #[tokio::test]
-async fn a_bomb_is_refused_whether_it_tells_its_size_or_not() {
+async fn a_zip_bomb_is_refused_whether_it_declares_its_size_or_not() {
     let bomb = deflated(&vec![0; 50 << 20]);
     assert!(bomb.len() < 100_000);
     let mut honest = Archive::default();
@@ -161,7 +161,7 @@ async fn a_bomb_is_refused_whether_it_tells_its_size_or_not() {
     assert!(refusal(honest.done()).await.contains("at most"));
     let mut lying = Archive::default();
     lying.add(MANIFEST, 8, &bomb, 1000);
-    assert!(refusal(lying.done()).await.contains("does not inflate to the 1000 bytes"));
+    assert!(refusal(lying.done()).await.contains("does not decompress to the 1000 bytes"));
 }
 
 #[tokio::test]
@@ -210,14 +210,14 @@ async fn a_local_header_that_contradicts_the_directory_is_refused() {
 }
 
 #[tokio::test]
-async fn methods_sizes_and_archives_that_are_none_are_refused() {
+async fn unknown_methods_wrong_sizes_and_non_archives_are_refused() {
     let manifest = plain_manifest();
     let mut odd = Archive::default();
     odd.add(MANIFEST, 14, &manifest, manifest.len() as u32);
     assert!(refusal(odd.done()).await.contains("method 14"));
     let mut short = Archive::default();
     short.add(MANIFEST, 0, &manifest, manifest.len() as u32 + 1);
-    assert!(refusal(short.done()).await.contains("bytes where"));
+    assert!(refusal(short.done()).await.contains("but the directory says"));
     assert!(refusal(Archive::default().done()).await.contains("no AndroidManifest.xml"));
     for bytes in [Vec::new(), vec![0; 22], vec![0; 100_000], b"PK".to_vec()] {
         assert!(matches!(read_manifest(&bytes, &|_| true).await, Err(ApkError::NotAnApk(_))));
@@ -225,7 +225,7 @@ async fn methods_sizes_and_archives_that_are_none_are_refused() {
 }
 
 #[tokio::test]
-async fn an_apk_that_breaks_off_anywhere_is_refused() {
+async fn an_apk_truncated_anywhere_is_refused() {
     let manifest = plain_manifest();
     let mut archive = Archive::default();
     archive.add(MANIFEST, 8, &deflated(&manifest), manifest.len() as u32);
@@ -236,7 +236,7 @@ async fn an_apk_that_breaks_off_anywhere_is_refused() {
 }
 
 #[test]
-fn binary_xml_that_breaks_off_anywhere_is_refused() {
+fn binary_xml_truncated_anywhere_is_refused() {
     let whole = plain_manifest();
     assert!(parse_binary_xml(&whole).is_ok());
     for length in 0..whole.len() {
@@ -257,7 +257,7 @@ fn elements_that_nest_without_end_are_refused() {
 }
 
 #[test]
-fn one_long_string_in_many_places_is_held_once() {
+fn one_long_string_in_many_places_is_stored_once() {
     let long = "x".repeat(1_000_000);
     let mut xml = Xml::new(&["manifest", "package", &long]);
     xml.open(0, &[]);
@@ -270,8 +270,8 @@ fn one_long_string_in_many_places_is_held_once() {
 }
 
 #[test]
-fn strings_that_lie_on_top_of_each_other_are_bounded() {
-    // Each string begins inside the former one and reaches to the same end.
+fn overlapping_strings_are_bounded() {
+    // Each string starts inside the previous one and ends at the same byte.
     let mut xml = Xml::new(&[]);
     let count = 20_000u32;
     let body = 1_000_000u32;
@@ -300,7 +300,7 @@ fn strings_that_lie_on_top_of_each_other_are_bounded() {
 }
 
 #[tokio::test]
-async fn code_that_is_no_dex_is_refused_and_none_is_none() {
+async fn invalid_dex_is_refused_and_an_app_without_code_has_none() {
     let manifest = plain_manifest();
     let mut archive = Archive::default();
     archive.add(MANIFEST, 0, &manifest, manifest.len() as u32);

@@ -1,5 +1,5 @@
-//! Apps on a virtual phone that offer tools in every form, through the real adb server: found, called, and
-//! failing in their many ways. The APKs are built here, by the packager that app authors use.
+//! Apps on a virtual phone that offer tools through every protocol, found and called through the real adb server, and
+//! their failures. The APKs are built here, by the packager that app authors use.
 
 #![allow(clippy::unwrap_used, clippy::panic)]
 
@@ -75,7 +75,7 @@ async fn the_pdf_tool_is_found_and_called_through_the_companion() {
 }
 
 #[tokio::test]
-async fn an_action_finds_the_activity_where_the_advertising_one_is_not_there() {
+async fn a_call_falls_back_to_the_action_if_the_advertising_activity_is_missing() {
     let Some(mut bench) = Tracked::open(Setup::default(), offer()).await else { return };
     let react = |_: &sinew_sim::phone::guest::Request| Reaction::ok("by the action");
     let other = guests::part(PartKind::Activity, ".Caller", &[guests::CALL], react);
@@ -86,7 +86,7 @@ async fn an_action_finds_the_activity_where_the_advertising_one_is_not_there() {
 }
 
 #[tokio::test]
-async fn apps_that_come_change_and_go_are_noticed() {
+async fn installed_updated_and_removed_apps_are_noticed() {
     let Some(mut bench) = Tracked::open(Setup::default(), offer()).await else { return };
     bench.phone().await;
     bench.handset.install(guest("com.example.plain", 1, "<activity android:name=\".Main\" />"));
@@ -109,7 +109,7 @@ async fn apps_that_come_change_and_go_are_noticed() {
 }
 
 #[tokio::test]
-async fn broadcast_tools_are_asked_for_and_their_data_comes_back_exactly() {
+async fn receivers_are_queried_and_their_data_is_returned_exactly() {
     let Some(mut bench) = Tracked::open(Setup::default(), offer()).await else { return };
     bench.handset.install(guests::lamp("com.example.lamp"));
     let app = bench.app("com.example.lamp").await;
@@ -148,7 +148,7 @@ async fn providers_are_listed_without_the_agent_and_called_with_it_only() {
 }
 
 #[tokio::test]
-async fn the_weather_is_asked_for_through_the_agent_itself() {
+async fn a_provider_is_called_through_the_real_agent() {
     for android in [Android::V9, Android::V15] {
         let Some(host) = built("agent-host.jar") else { return };
         let offer = Offer { agent: AgentSource::Embedded, ..offer() };
@@ -157,7 +157,7 @@ async fn the_weather_is_asked_for_through_the_agent_itself() {
         bench.handset.install(guests::weather("com.example.weather"));
         bench.handset.install(guests::many("com.example.calendar"));
         let app = bench.app("com.example.weather").await;
-        // Android 9 does not print which arguments are required; the agent is asked after all.
+        // Android 9 does not print which arguments are required; the agent is used instead.
         assert_eq!(app.tools().iter().next().unwrap().required(), ["location"], "{android}");
         let ask = |place: &str| json!({"location": place, "days": 2.0});
         let answer = text(&*app, "get_weather_forecast", ask("Zürich \"1\"\n")).await;
@@ -197,7 +197,7 @@ async fn app_functions_are_listed_by_the_phone_and_called() {
 }
 
 #[tokio::test]
-async fn what_an_app_gets_wrong_is_told_of_that_app_and_the_others_work() {
+async fn mistakes_of_one_app_are_reported_and_the_others_work() {
     let Some(mut bench) = Tracked::open(Setup::default(), offer()).await else { return };
     let handset = &bench.handset;
     let version = r#"{"protocolVersion": "2.0", "tools": []}"#;
@@ -228,15 +228,15 @@ async fn what_an_app_gets_wrong_is_told_of_that_app_and_the_others_work() {
         ("com.bad.version", "incompatible", "2.0"),
         ("com.bad.json", "unusable", "JSON"),
         ("com.bad.liar", "refused", "com.android.bank"),
-        ("com.bad.damaged", "unusable", "what the app offers is not known"),
+        ("com.bad.damaged", "unusable", "cannot read what the app offers"),
         ("com.bad.throws", "failing", "thrown on purpose"),
         ("com.bad.lacks", "failing", "tool_description"),
         ("com.bad.null", "failing", "null"),
         ("com.bad.secret", "unusable", "not exported"),
     ] {
         let app = bench.app(package).await;
-        let (told, remedy) = limited(&*app);
-        assert!(told == state && remedy.contains(why), "{package}: {told}: {remedy}");
+        let (found, remedy) = limited(&*app);
+        assert!(found == state && remedy.contains(why), "{package}: {found}: {remedy}");
         assert!(names(&*app).is_empty() && app.info().instructions.is_none(), "{package}");
     }
 }

@@ -95,7 +95,7 @@ fn what_is_no_app_is_refused_in_words() {
     desk.put("other.xml", "<resources/>");
     for (file, reason) in [
         ("note.txt", "no APK"),
-        ("broken.apk", "no end of a zip archive"),
+        ("broken.apk", "no zip end record"),
         ("other.xml", "<resources>"),
         ("gone.apk", "cannot read"),
         (".", "no AndroidManifest.xml is in"),

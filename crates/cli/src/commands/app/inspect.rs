@@ -25,7 +25,7 @@ pub async fn run(path: &Path, show: Show) -> Result<(), Failure> {
     if show.json() {
         let tool = |tool: &sinew_apps::offer::AppTool| {
             json!({
-                "name": tool.tool.name, "form": tool.kind.word(), "component": tool.component,
+                "name": tool.tool.name, "form": tool.kind.as_str(), "component": tool.component,
                 "schema": *tool.tool.input_schema,
             })
         };
@@ -54,7 +54,7 @@ pub async fn run(path: &Path, show: Show) -> Result<(), Failure> {
         for tool in &offer.tools {
             table.row([
                 (Some(Ink::Bold), clean(&tool.tool.name)),
-                (None, tool.kind.word().to_owned()),
+                (None, tool.kind.as_str().to_owned()),
                 (Some(Ink::Dim), clean(&tool.component)),
                 (None, clean(&tool.tool.description)),
             ]);
