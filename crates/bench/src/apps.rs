@@ -12,9 +12,9 @@ use sinew_tool::{Announce, DeviceEvent};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
+use crate::BenchPlan;
 use crate::Error;
-use crate::Plan;
-use crate::load::{percentile, unwell};
+use crate::load::{bench_error, percentile};
 use crate::process::Scratch;
 use crate::report::{Figure, Report};
 
@@ -24,9 +24,9 @@ const PACKAGES: usize = 200;
 /// Larger than what is read of its end, so that every manifest takes a read of its own.
 const BALLAST: usize = 200 << 10;
 
-pub async fn measure(plan: &Plan, scratch: &Scratch, report: &mut Report) -> Result<(), Error> {
+pub async fn measure(plan: &BenchPlan, scratch: &Scratch, report: &mut Report) -> Result<(), Error> {
     let home = scratch.folder("adb");
-    let io = |error: std::io::Error| unwell(format!("the apps of a phone: {error}"));
+    let io = |error: std::io::Error| bench_error(format!("the apps of a phone: {error}"));
     std::fs::create_dir_all(&home).map_err(io)?;
     let port = TcpListener::bind("127.0.0.1:0").await.and_then(|listener| listener.local_addr()).map_err(io)?.port();
     let mut adb = tokio::process::Command::new("adb");
@@ -40,7 +40,7 @@ pub async fn measure(plan: &Plan, scratch: &Scratch, report: &mut Report) -> Res
     let started = Instant::now();
     while server.version().await.is_err() {
         if started.elapsed() > Duration::from_secs(20) {
-            return Err(unwell("the adb server does not answer"));
+            return Err(bench_error("the adb server does not answer"));
         }
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
@@ -54,7 +54,7 @@ pub async fn measure(plan: &Plan, scratch: &Scratch, report: &mut Report) -> Res
     let shutdown = CancellationToken::new();
     let _ended = shutdown.clone().drop_guard();
     let serving = tokio::spawn(adbd::run(listener, handset, shutdown.clone()));
-    let failed = |error: String| unwell(format!("the apps of a phone: {error}"));
+    let failed = |error: String| bench_error(format!("the apps of a phone: {error}"));
     server.connect_phone(&address).await.map_err(|error| failed(error.to_string()))?;
 
     let (mut cold, mut again, mut warm) = (Vec::new(), Vec::new(), Vec::new());
@@ -95,7 +95,9 @@ async fn open(server: &Server, address: &str) -> Result<AdbPhone, Error> {
     loop {
         match AdbPhone::open(server, address).await {
             Ok(phone) => return Ok(phone),
-            Err(error) if Instant::now() > patience => return Err(unwell(format!("the apps of a phone: {error}"))),
+            Err(error) if Instant::now() > patience => {
+                return Err(bench_error(format!("the apps of a phone: {error}")));
+            }
             Err(_) => tokio::time::sleep(Duration::from_millis(20)).await,
         }
     }
@@ -104,6 +106,6 @@ async fn open(server: &Server, address: &str) -> Result<AdbPhone, Error> {
 /// Milliseconds of one look.
 async fn timed(follower: &mut AppWatcher) -> Result<f64, Error> {
     let started = Instant::now();
-    follower.refresh().await.map_err(|error| unwell(format!("the apps of a phone: {error}")))?;
+    follower.refresh().await.map_err(|error| bench_error(format!("the apps of a phone: {error}")))?;
     Ok(started.elapsed().as_secs_f64() * 1e3)
 }

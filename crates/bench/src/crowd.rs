@@ -13,10 +13,10 @@ use serde_json::json;
 use tokio::process::{Child, Command};
 
 use crate::Error;
-use crate::load::{self, percentile, unwell};
+use crate::load::{self, bench_error, percentile};
 use crate::process::{Process, Scratch, TOKEN};
 use crate::report::{Figure, Report};
-use crate::{PUBLIC_TOOL, Plan, in_thread, request};
+use crate::{BenchPlan, PUBLIC_TOOL, in_thread, request};
 
 /// Those who pay for what all of them share.
 const FIRST: u32 = 32;
@@ -24,7 +24,7 @@ const CONNECTIONS: u32 = 32;
 /// All of them have joined by then, on any machine worth measuring.
 const PATIENCE: Duration = Duration::from_secs(1200);
 
-pub async fn measure(count: u32, plan: &Plan, scratch: &Scratch, report: &mut Report) -> Result<(), Error> {
+pub async fn measure(count: u32, plan: &BenchPlan, scratch: &Scratch, report: &mut Report) -> Result<(), Error> {
     let folder = scratch.folder("crowd");
     let (mut mosquitto, broker) = broker(&folder).await?;
     let gateway = gateway(&folder, &broker, count + FIRST).await?;
@@ -69,10 +69,10 @@ pub async fn measure(count: u32, plan: &Plan, scratch: &Scratch, report: &mut Re
 
 /// A Mosquitto on a free port, and its address.
 async fn broker(folder: &Path) -> Result<(Child, String), Error> {
-    let io = |error: std::io::Error| unwell(format!("{}: {error}", folder.display()));
+    let io = |error: std::io::Error| bench_error(format!("{}: {error}", folder.display()));
     std::fs::create_dir_all(folder).map_err(io)?;
     let free = std::net::TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr());
-    let address = free.map_err(|error| unwell(format!("no free port: {error}")))?;
+    let address = free.map_err(|error| bench_error(format!("no free port: {error}")))?;
     let file = folder.join("mosquitto.conf");
     let text = format!("listener {} 127.0.0.1\nallow_anonymous true\n", address.port());
     std::fs::write(&file, text).map_err(io)?;
@@ -85,11 +85,11 @@ async fn broker(folder: &Path) -> Result<(Child, String), Error> {
         .stderr(Stdio::null())
         .kill_on_drop(true)
         .spawn();
-    let child = started.map_err(|error| unwell(format!("cannot start mosquitto: {error}; install it")))?;
+    let child = started.map_err(|error| bench_error(format!("cannot start mosquitto: {error}; install it")))?;
     let patience = Instant::now() + Duration::from_secs(20);
-    while load::Connection::open(address).await.is_err() {
+    while load::HttpConnection::open(address).await.is_err() {
         if Instant::now() > patience {
-            return Err(unwell("mosquitto does not listen"));
+            return Err(bench_error("mosquitto does not listen"));
         }
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
@@ -101,7 +101,7 @@ async fn gateway(folder: &Path, broker: &str, count: u32) -> Result<Process, Err
     let text = format!(
         "listen = \"127.0.0.1:0\"\ndevices = \"127.0.0.1:0\"\nmqtt = \"off\"\nmax-devices = {count}\n[[brokers]]\nurl = \"{broker}\"\n"
     );
-    std::fs::write(&config, text).map_err(|error| unwell(format!("{}: {error}", config.display())))?;
+    std::fs::write(&config, text).map_err(|error| bench_error(format!("{}: {error}", config.display())))?;
     let (config, state) = (config.display().to_string(), folder.join("state").display().to_string());
     let arguments = ["serve", "--config", &config, "--state", &state, "--token", TOKEN, "--output", "json"];
     Process::start(&arguments).await
@@ -117,13 +117,13 @@ async fn crowd(broker: &str, first: u32, count: u32) -> Result<Process, Error> {
 /// Waits until these boards are known, one small question each, and seldom: while boards join, every answer is made
 /// from a fresh look at all of them.
 async fn joined(address: SocketAddr, first: u32, count: u32) -> Result<(), Error> {
-    let mut client = load::Connection::open(address).await?;
+    let mut client = load::HttpConnection::open(address).await?;
     let patience = Instant::now() + PATIENCE;
     for number in first..first + count {
         let path = format!("/api/v1/events?limit=1&device=board-{number:06x}");
         while let Err(failure) = client.get::<sinew_api::Events>(&path).await {
             if Instant::now() > patience {
-                return Err(unwell(format!("board {number} did not join: {failure}")));
+                return Err(bench_error(format!("board {number} did not join: {failure}")));
             }
             tokio::time::sleep(Duration::from_millis(250)).await;
         }

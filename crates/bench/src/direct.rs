@@ -12,7 +12,7 @@ use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::Message;
 
 use crate::Error;
-use crate::load::unwell;
+use crate::load::bench_error;
 
 /// A board on the other end of a socket, ready to be called.
 pub struct Direct {
@@ -24,10 +24,10 @@ pub struct Direct {
 impl Direct {
     /// Takes the first board that dials in.
     pub async fn accept(listener: &TcpListener) -> Result<Direct, Error> {
-        let (stream, _) = listener.accept().await.map_err(|error| unwell(format!("no board: {error}")))?;
-        stream.set_nodelay(true).map_err(|error| unwell(format!("no board: {error}")))?;
+        let (stream, _) = listener.accept().await.map_err(|error| bench_error(format!("no board: {error}")))?;
+        stream.set_nodelay(true).map_err(|error| bench_error(format!("no board: {error}")))?;
         let socket = tokio_tungstenite::accept_async(stream).await;
-        let socket = socket.map_err(|error| unwell(format!("the board's WebSocket: {error}")))?;
+        let socket = socket.map_err(|error| bench_error(format!("the board's WebSocket: {error}")))?;
         let zero = Instant::now();
         let session = Session::new(Config { session_id: "bench".to_owned(), ..Config::default() }, Moment(0));
         let mut direct = Direct { socket, session, zero };
@@ -43,7 +43,7 @@ impl Direct {
             Event::Answered(answered, answer) if answered == ticket => Some(answer),
             _ => None,
         });
-        answer.await?.map(drop).map_err(|error| unwell(format!("the board failed: {error}")))
+        answer.await?.map(drop).map_err(|error| bench_error(format!("the board failed: {error}")))
     }
 
     /// Sends and receives until the awaited event comes.
@@ -52,7 +52,7 @@ impl Direct {
             match self.session.poll() {
                 Output::Send(text) | Output::Reply(text) => {
                     let sent = self.socket.send(Message::text(text)).await;
-                    sent.map_err(|error| unwell(format!("sending to the board: {error}")))?;
+                    sent.map_err(|error| bench_error(format!("sending to the board: {error}")))?;
                 }
                 Output::Event(event) => {
                     if let Some(found) = wanted(event) {
@@ -61,10 +61,10 @@ impl Direct {
                 }
                 Output::Wait(_) => {
                     let heard = tokio::time::timeout(Duration::from_secs(10), self.socket.next()).await;
-                    match heard.map_err(|_| unwell("the board is silent"))? {
+                    match heard.map_err(|_| bench_error("the board is silent"))? {
                         Some(Ok(Message::Text(text))) => self.session.handle_text(self.now(), text.as_str()),
                         Some(Ok(_)) => {}
-                        _ => return Err(unwell("the board went away")),
+                        _ => return Err(bench_error("the board went away")),
                     }
                 }
             }

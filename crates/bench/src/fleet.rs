@@ -9,10 +9,10 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 
 use crate::Error;
-use crate::load::{self, Tally, percentile, unwell};
+use crate::load::{self, Tally, bench_error, percentile};
 use crate::process::{self, Process, Scratch, TOKEN};
 use crate::report::{Figure, Report};
-use crate::{PUBLIC_TOOL, Plan, in_thread, joined, ready_boards, request, settled};
+use crate::{BenchPlan, PUBLIC_TOOL, in_thread, joined, ready_boards, request, settled};
 
 const SOURCES: [&str; 3] = ["127.0.0.2", "127.0.0.3", "127.0.0.4"];
 const CALLS_PER_SECOND: u32 = 2000;
@@ -21,7 +21,7 @@ const CALLS_MEANWHILE: u32 = 500;
 /// As long as all of them may take to return, and then some.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-pub async fn measure(count: u32, plan: &Plan, scratch: &Scratch, report: &mut Report) -> Result<(), Error> {
+pub async fn measure(count: u32, plan: &BenchPlan, scratch: &Scratch, report: &mut Report) -> Result<(), Error> {
     // Unless it is a quick run, longer than a stay that would count as restless.
     let call_time = plan.time * 4;
     let share = count.div_ceil(3);
@@ -75,7 +75,7 @@ pub async fn measure(count: u32, plan: &Plan, scratch: &Scratch, report: &mut Re
     boards.extend(start(&gateway, &groups[1..]).await?);
     until(address, |ready| ready >= count as usize, dropped).await?;
     let back = dropped.elapsed().as_secs_f64();
-    let tally = meanwhile.await.map_err(|error| unwell(format!("the load generator died: {error}")))??;
+    let tally = meanwhile.await.map_err(|error| bench_error(format!("the load generator died: {error}")))??;
     let many = count - stay;
     report.push(Figure::plain("fleet_gone_s", &format!("{many} of them dropping at once, known after"), gone, "s"));
     report.push(Figure::at_most("fleet_back_s", "and all of them back after", back, "s", 15.0));
@@ -89,7 +89,7 @@ pub async fn measure(count: u32, plan: &Plan, scratch: &Scratch, report: &mut Re
 }
 
 /// Boards on MQTT, each called over a connection of its own.
-pub async fn measure_mqtt(plan: &Plan, scratch: &Scratch, report: &mut Report) -> Result<(), Error> {
+pub async fn measure_mqtt(plan: &BenchPlan, scratch: &Scratch, report: &mut Report) -> Result<(), Error> {
     const BOARDS: u32 = 100;
     let gateway = process::gateway(&scratch.folder("mqtt")).await?;
     let address = gateway.address()?;
@@ -130,7 +130,7 @@ async fn gathered(address: SocketAddr, groups: &[(u32, u32)]) -> Result<Instant,
         joined(address, first + count - 1, 1).await?;
     }
     let mut since = Instant::now();
-    let mut client = load::Connection::open(address).await?;
+    let mut client = load::HttpConnection::open(address).await?;
     for number in groups.iter().flat_map(|(first, count)| *first..first + count) {
         if client.get::<sinew_api::Events>(&format!("/api/v1/events?limit=1&device=board-{number:06x}")).await.is_err()
         {
@@ -149,7 +149,7 @@ fn calls(address: SocketAddr, first: u32, count: u32) -> Vec<Vec<u8>> {
 
 async fn paced(address: SocketAddr, calls: Vec<Vec<u8>>, per_second: u32, time: Duration) -> Result<Tally, Error> {
     let run = tokio::task::spawn_blocking(move || load::run_paced(address, calls, per_second, time));
-    run.await.map_err(|error| unwell(format!("the load generator died: {error}")))?
+    run.await.map_err(|error| bench_error(format!("the load generator died: {error}")))?
 }
 
 fn failures(key: &'static str, label: &str, tally: &Tally) -> Figure {
@@ -159,7 +159,7 @@ fn failures(key: &'static str, label: &str, tally: &Tally) -> Figure {
 
 /// How many boards are ready.
 async fn ready(address: SocketAddr) -> Result<usize, Error> {
-    let answer: sinew_api::Devices = load::Connection::open(address).await?.get("/api/v1/devices").await?;
+    let answer: sinew_api::Devices = load::HttpConnection::open(address).await?.get("/api/v1/devices").await?;
     Ok(answer.devices.iter().filter(|device| device.is_ready()).count())
 }
 
@@ -171,7 +171,7 @@ async fn until(address: SocketAddr, is_so: impl Fn(usize) -> bool, since: Instan
             return Ok(());
         }
         if since.elapsed() > PATIENCE {
-            return Err(unwell(format!("{ready} boards are ready, and it stays so")));
+            return Err(bench_error(format!("{ready} boards are ready, and it stays so")));
         }
         tokio::time::sleep(Duration::from_millis(500)).await;
     }

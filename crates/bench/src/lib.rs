@@ -22,7 +22,7 @@ use tokio::net::TcpListener;
 
 pub use report::{Figure, PROFILE, Report, Target};
 
-use load::{percentile, unwell};
+use load::{bench_error, percentile};
 use process::{Process, Scratch, TOKEN};
 
 /// Why something could not be measured.
@@ -51,7 +51,7 @@ pub struct Options {
     pub crowd: Option<u32>,
 }
 
-struct Plan {
+struct BenchPlan {
     rounds: u32,
     time: Duration,
     boards: u32,
@@ -93,7 +93,7 @@ impl Stage {
 
 /// A run of the benchmark.
 pub struct Bench {
-    plan: Plan,
+    plan: BenchPlan,
     stages: Vec<Stage>,
     scratch: Scratch,
     report: Report,
@@ -102,7 +102,7 @@ pub struct Bench {
 impl Bench {
     pub fn new(options: Options) -> Result<Bench, Error> {
         let Options { quick, rounds, seconds, boards, fleet, crowd } = options;
-        let plan = Plan {
+        let plan = BenchPlan {
             rounds: rounds.unwrap_or(if quick { 1 } else { 5 }).max(1),
             time: Duration::from_secs_f64(seconds.unwrap_or(if quick { 0.2 } else { 3.0 }).clamp(0.05, 600.0)),
             boards: boards.unwrap_or(if quick { 50 } else { 4000 }).max(1),
@@ -160,18 +160,18 @@ impl Peer {
     /// Serves until this process is ended; `announce` gets the address.
     pub async fn serve(self, announce: impl FnOnce(SocketAddr)) -> Result<(), Error> {
         let listener =
-            TcpListener::bind("127.0.0.1:0").await.map_err(|error| unwell(format!("no free port: {error}")))?;
-        announce(listener.local_addr().map_err(|error| unwell(format!("no free port: {error}")))?);
+            TcpListener::bind("127.0.0.1:0").await.map_err(|error| bench_error(format!("no free port: {error}")))?;
+        announce(listener.local_addr().map_err(|error| bench_error(format!("no free port: {error}")))?);
         let shutdown = tokio_util::sync::CancellationToken::new();
         let served = match self {
             Peer::Rmcp => sinew_front::echo::run_rmcp_echo(listener, shutdown).await,
             Peer::Axum => sinew_front::echo::run_axum_echo(listener, shutdown).await,
         };
-        served.map_err(|error| unwell(format!("the yardstick failed: {error}")))
+        served.map_err(|error| bench_error(format!("the yardstick failed: {error}")))
     }
 }
 
-async fn starting(plan: &Plan, scratch: &Scratch, report: &mut Report) -> Result<(), Error> {
+async fn starting(plan: &BenchPlan, scratch: &Scratch, report: &mut Report) -> Result<(), Error> {
     let (mut times, mut sizes) = (Vec::new(), Vec::new());
     for number in 0..plan.starts {
         let (time, resident) = process::start_figures(&scratch.folder(&format!("start-{number}"))).await?;
@@ -189,7 +189,7 @@ async fn starting(plan: &Plan, scratch: &Scratch, report: &mut Report) -> Result
     Ok(())
 }
 
-async fn speed(plan: &Plan, scratch: &Scratch, report: &mut Report) -> Result<(), Error> {
+async fn speed(plan: &BenchPlan, scratch: &Scratch, report: &mut Report) -> Result<(), Error> {
     let gateway = process::gateway(&scratch.folder("speed")).await?;
     let address = gateway.address()?;
     let boards = process::boards(gateway.devices_url(), 1, CONNECTIONS).await?;
@@ -241,18 +241,19 @@ async fn speed(plan: &Plan, scratch: &Scratch, report: &mut Report) -> Result<()
 /// The generator has a thread and a runtime of its own.
 async fn in_thread(address: SocketAddr, requests: Vec<Vec<u8>>, time: Duration) -> Result<load::Tally, Error> {
     let run = tokio::task::spawn_blocking(move || load::run(address, requests, time));
-    run.await.map_err(|error| unwell(format!("the load generator died: {error}")))?
+    run.await.map_err(|error| bench_error(format!("the load generator died: {error}")))?
 }
 
-async fn latency(plan: &Plan, scratch: &Scratch, report: &mut Report) -> Result<(), Error> {
+async fn latency(plan: &BenchPlan, scratch: &Scratch, report: &mut Report) -> Result<(), Error> {
     let gateway = process::gateway(&scratch.folder("latency")).await?;
     let address = gateway.address()?;
     let boards = process::boards(gateway.devices_url(), 1, 1).await?;
     let devices = ready_boards(address, 1).await?;
     let call = request::call(address, TOKEN, PUBLIC_TOOL, json!({"device": devices.first()}));
 
-    let listener = TcpListener::bind("127.0.0.1:0").await.map_err(|error| unwell(format!("no free port: {error}")))?;
-    let door = listener.local_addr().map_err(|error| unwell(format!("no free port: {error}")))?;
+    let listener =
+        TcpListener::bind("127.0.0.1:0").await.map_err(|error| bench_error(format!("no free port: {error}")))?;
+    let door = listener.local_addr().map_err(|error| bench_error(format!("no free port: {error}")))?;
     let url = format!("ws://{door}/xiaozhi/v1/");
     let (board, direct) = tokio::join!(process::boards(&url, 1, 1), direct::Direct::accept(&listener));
     let (board, mut direct) = (board?, direct?);
@@ -285,7 +286,7 @@ async fn latency(plan: &Plan, scratch: &Scratch, report: &mut Report) -> Result<
 }
 
 /// What each further board costs, once the first ones have paid for what all of them share.
-async fn memory(plan: &Plan, scratch: &Scratch, report: &mut Report) -> Result<(), Error> {
+async fn memory(plan: &BenchPlan, scratch: &Scratch, report: &mut Report) -> Result<(), Error> {
     const FIRST: u32 = 32;
     let gateway = process::gateway(&scratch.folder("memory")).await?;
     let address = gateway.address()?;
@@ -308,13 +309,13 @@ async fn memory(plan: &Plan, scratch: &Scratch, report: &mut Report) -> Result<(
 /// Waits until these boards are known, one small question each: a list of all of them would leave its own mark
 /// on the memory that is measured.
 async fn joined(address: SocketAddr, first: u32, count: u32) -> Result<(), Error> {
-    let mut client = load::Connection::open(address).await?;
+    let mut client = load::HttpConnection::open(address).await?;
     let patience = Instant::now() + Duration::from_secs(60);
     for number in first..first + count {
         let path = format!("/api/v1/events?limit=1&device=board-{number:06x}");
         while let Err(failure) = client.get::<sinew_api::Events>(&path).await {
             if Instant::now() > patience {
-                return Err(unwell(format!("board {number} did not join: {failure}")));
+                return Err(bench_error(format!("board {number} did not join: {failure}")));
             }
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
@@ -325,7 +326,7 @@ async fn joined(address: SocketAddr, first: u32, count: u32) -> Result<(), Error
 /// Waits until the joining has left no trace but the boards: the allocator keeps what was freed for a second, and
 /// gives it back only while it is used.
 async fn settled(address: SocketAddr) -> Result<(), Error> {
-    let mut client = load::Connection::open(address).await?;
+    let mut client = load::HttpConnection::open(address).await?;
     for _ in 0..40 {
         tokio::time::sleep(Duration::from_millis(50)).await;
         client.get::<sinew_api::Events>("/api/v1/events?limit=1").await?;
@@ -338,7 +339,7 @@ async fn listing(scratch: &Scratch, report: &mut Report) -> Result<(), Error> {
     let address = gateway.address()?;
     let boards = process::boards(gateway.devices_url(), 1, 50).await?;
     ready_boards(address, 50).await?;
-    let length = load::Connection::open(address).await?.exchange(&request::list(address, TOKEN)).await?;
+    let length = load::HttpConnection::open(address).await?.exchange(&request::list(address, TOKEN)).await?;
     boards.stop().await;
     gateway.stop().await;
     report.push(Figure::at_most("list_bytes", "tools/list with 50 equal boards", length as f64, "bytes", 3000.0));
@@ -347,7 +348,7 @@ async fn listing(scratch: &Scratch, report: &mut Report) -> Result<(), Error> {
 
 /// Waits until so many boards are ready; gives their ids.
 async fn ready_boards(address: SocketAddr, count: u32) -> Result<Vec<String>, Error> {
-    let mut client = load::Connection::open(address).await?;
+    let mut client = load::HttpConnection::open(address).await?;
     let patience = Instant::now() + Duration::from_secs(60);
     let ids = loop {
         let answer: sinew_api::Devices = client.get("/api/v1/devices").await?;
@@ -357,7 +358,7 @@ async fn ready_boards(address: SocketAddr, count: u32) -> Result<Vec<String>, Er
             break ready;
         }
         if Instant::now() > patience {
-            return Err(unwell(format!("only {} of {count} boards joined", ready.len())));
+            return Err(bench_error(format!("only {} of {count} boards joined", ready.len())));
         }
         tokio::time::sleep(Duration::from_millis(100)).await;
     };

@@ -39,11 +39,11 @@ pub fn run(address: SocketAddr, requests: Vec<Vec<u8>>, time: Duration) -> Resul
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
-        .map_err(|error| unwell(format!("no runtime for the load generator: {error}")))?;
+        .map_err(|error| bench_error(format!("no runtime for the load generator: {error}")))?;
     runtime.block_on(async {
         let mut connections = Vec::new();
         for request in requests {
-            connections.push((Connection::open(address).await?, request));
+            connections.push((HttpConnection::open(address).await?, request));
         }
         let started = Instant::now();
         let end = started + time;
@@ -63,7 +63,7 @@ pub fn run(address: SocketAddr, requests: Vec<Vec<u8>>, time: Duration) -> Resul
             .collect();
         let mut tally = Tally::default();
         for task in tasks {
-            let latencies = task.await.map_err(|error| unwell(format!("a connection's task died: {error}")))??;
+            let latencies = task.await.map_err(|error| bench_error(format!("a connection's task died: {error}")))??;
             tally.calls += latencies.len() as u64;
             tally.latencies.extend(latencies);
         }
@@ -81,12 +81,12 @@ pub fn run_paced(address: SocketAddr, requests: Vec<Vec<u8>>, per_second: u32, t
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
-        .map_err(|error| unwell(format!("no runtime for the load generator: {error}")))?;
+        .map_err(|error| bench_error(format!("no runtime for the load generator: {error}")))?;
     let requests = std::sync::Arc::new(requests);
     runtime.block_on(async {
         let mut connections = Vec::new();
         for number in 0..CONNECTIONS {
-            connections.push((number, Connection::open(address).await?));
+            connections.push((number, HttpConnection::open(address).await?));
         }
         let started = tokio::time::Instant::now();
         let total = (f64::from(per_second) * time.as_secs_f64()) as u32;
@@ -116,7 +116,7 @@ pub fn run_paced(address: SocketAddr, requests: Vec<Vec<u8>>, per_second: u32, t
             .collect();
         let mut all = Tally::default();
         for task in tasks {
-            let tally = task.await.map_err(|error| unwell(format!("a connection's task died: {error}")))?;
+            let tally = task.await.map_err(|error| bench_error(format!("a connection's task died: {error}")))?;
             all.calls += tally.latencies.len() as u64;
             all.latencies.extend(tally.latencies);
             all.failures += tally.failures;
@@ -128,17 +128,17 @@ pub fn run_paced(address: SocketAddr, requests: Vec<Vec<u8>>, per_second: u32, t
 }
 
 /// A keep-alive connection and the answer it last read.
-pub struct Connection {
+pub struct HttpConnection {
     address: SocketAddr,
     stream: TcpStream,
     buffer: Vec<u8>,
 }
 
-impl Connection {
-    pub async fn open(address: SocketAddr) -> Result<Connection, Error> {
-        let stream = TcpStream::connect(address).await.map_err(|error| unwell(format!("{address}: {error}")))?;
-        stream.set_nodelay(true).map_err(|error| unwell(format!("{address}: {error}")))?;
-        Ok(Connection { address, stream, buffer: Vec::with_capacity(16 << 10) })
+impl HttpConnection {
+    pub async fn open(address: SocketAddr) -> Result<HttpConnection, Error> {
+        let stream = TcpStream::connect(address).await.map_err(|error| bench_error(format!("{address}: {error}")))?;
+        stream.set_nodelay(true).map_err(|error| bench_error(format!("{address}: {error}")))?;
+        Ok(HttpConnection { address, stream, buffer: Vec::with_capacity(16 << 10) })
     }
 
     /// Whether a request is answered with 200.
@@ -151,7 +151,7 @@ impl Connection {
         let body = self.read(request).await?;
         let body = &self.buffer[body..];
         if !self.buffer.starts_with(b"HTTP/1.1 200") || !is_success(body) {
-            return Err(unwell(format!("the answer is no success: {}", self.sample())));
+            return Err(bench_error(format!("the answer is no success: {}", self.sample())));
         }
         Ok(body.len())
     }
@@ -161,19 +161,19 @@ impl Connection {
         let request = format!("GET {path} HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {TOKEN}\r\n\r\n", self.address);
         let body = self.read(request.as_bytes()).await?;
         if !self.buffer.starts_with(b"HTTP/1.1 200") {
-            return Err(unwell(format!("{path}: {}", self.sample())));
+            return Err(bench_error(format!("{path}: {}", self.sample())));
         }
-        serde_json::from_slice(&self.buffer[body..]).map_err(|error| unwell(format!("{path}: {error}")))
+        serde_json::from_slice(&self.buffer[body..]).map_err(|error| bench_error(format!("{path}: {error}")))
     }
 
     /// Sends a request and reads its answer; says where the body starts.
     async fn read(&mut self, request: &[u8]) -> Result<usize, Error> {
-        self.stream.write_all(request).await.map_err(|error| unwell(format!("sending: {error}")))?;
+        self.stream.write_all(request).await.map_err(|error| bench_error(format!("sending: {error}")))?;
         self.buffer.clear();
         loop {
             let read = self.stream.read_buf(&mut self.buffer).await;
-            if read.map_err(|error| unwell(format!("receiving: {error}")))? == 0 {
-                return Err(unwell(format!("the server closed the connection after {}", self.sample())));
+            if read.map_err(|error| bench_error(format!("receiving: {error}")))? == 0 {
+                return Err(bench_error(format!("the server closed the connection after {}", self.sample())));
             }
             if let Some(body) = whole_body(&self.buffer) {
                 return Ok(body);
@@ -207,7 +207,7 @@ fn find(text: &[u8], part: &[u8]) -> Option<usize> {
     text.windows(part.len()).position(|window| window == part)
 }
 
-pub fn unwell(what: impl Into<String>) -> Error {
+pub fn bench_error(what: impl Into<String>) -> Error {
     Error(what.into())
 }
 

@@ -15,51 +15,51 @@ use sinew_phones::{
 use sinew_sim::phone::{Clock, Lock, Setup, VirtualPhone};
 use sinew_tool::{DeviceEvent, Outcome, Tool};
 
+use crate::BenchPlan;
 use crate::Error;
-use crate::Plan;
-use crate::load::{percentile, unwell};
+use crate::load::{bench_error, percentile};
 use crate::process::Scratch;
 use crate::report::{Figure, Report};
 
 /// The longest of the slow phones' commands, as the shell of a real phone takes it.
 const SLOW: Duration = Duration::from_millis(50);
 
-pub async fn measure(plan: &Plan, scratch: &Scratch, report: &mut Report) -> Result<(), Error> {
+pub async fn measure(plan: &BenchPlan, scratch: &Scratch, report: &mut Report) -> Result<(), Error> {
     calls(plan, report).await?;
     pictures(plan, scratch, report).await?;
     side_by_side(plan, report).await?;
     lists(report)
 }
 
-async fn calls(plan: &Plan, report: &mut Report) -> Result<(), Error> {
+async fn calls(plan: &BenchPlan, report: &mut Report) -> Result<(), Error> {
     let (small, large) = (dump(122), dump(10_000));
-    let parsed = xml::parse(&large).map_err(|error| unwell(format!("the made-up dump: {error}")))?;
-    let house = House::open()?;
-    house.join(Prompt { name: "small", seen: Seen::Dump(small.clone()) });
-    house.join(Prompt { name: "large", seen: Seen::Tree(parsed) });
+    let parsed = xml::parse(&large).map_err(|error| bench_error(format!("the made-up dump: {error}")))?;
+    let gateway = MemoryGateway::open()?;
+    gateway.join(InstantPhone { name: "small", screen: ScreenSource::Dump(small.clone()) });
+    gateway.join(InstantPhone { name: "large", screen: ScreenSource::Tree(parsed) });
 
-    let tap = house.time(plan, "small", "tap", json!({"x": 5, "y": 5})).await?;
+    let tap = gateway.time(plan, "small", "tap", json!({"x": 5, "y": 5})).await?;
     report.push(Figure::at_most("phone_tap_us", "phone: a tap, own cost", tap * 1e3, "µs", 1000.0));
-    let screen = house.time(plan, "small", "get_screen", json!({})).await?;
+    let screen = gateway.time(plan, "small", "get_screen", json!({})).await?;
     let label = format!("phone: get_screen of 122 nodes, {:.0} KB of XML", small.len() as f64 / 1e3);
     report.push(Figure::at_most("phone_screen_ms", &label, screen, "ms", 2.0));
-    let shown = house.call("small", "get_screen", json!({})).await?.joined_text();
+    let shown = gateway.call("small", "get_screen", json!({})).await?.joined_text();
     report.push(Figure::at_most("phone_screen_bytes", "phone: the same, as text", shown.len() as f64, "bytes", 1500.0));
     let wanted = json!({"by": "text", "value": "Entry 1"});
-    let find = house.time(plan, "large", "find_elements", wanted).await?;
+    let find = gateway.time(plan, "large", "find_elements", wanted).await?;
     report.push(Figure::at_most("phone_find_ms", "phone: find_elements in 10,000 nodes", find, "ms", 10.0));
-    house.gateway.close().await;
+    gateway.inner.close().await;
     Ok(())
 }
 
-async fn pictures(plan: &Plan, scratch: &Scratch, report: &mut Report) -> Result<(), Error> {
+async fn pictures(plan: &BenchPlan, scratch: &Scratch, report: &mut Report) -> Result<(), Error> {
     let phone = VirtualPhone::new(Setup { lock: Lock::None, ..Setup::default() }, Clock::Virtual);
-    let failed = |error: PhoneError| unwell(format!("the virtual phone's picture: {error}"));
+    let failed = |error: PhoneError| bench_error(format!("the virtual phone's picture: {error}"));
     phone.open_app("com.android.gallery3d").await.map_err(failed)?;
     let Image::Rgba { width, height, pixels } = phone.screenshot().await.map_err(failed)? else {
-        return Err(unwell("the virtual phone's picture is a file already"));
+        return Err(bench_error("the virtual phone's picture is a file already"));
     };
-    let file = png_of(width, height, &pixels).map_err(|error| unwell(format!("the picture as PNG: {error}")))?;
+    let file = png_of(width, height, &pixels).map_err(|error| bench_error(format!("the picture as PNG: {error}")))?;
     let whole = repeat(plan, || finish(Image::Png(file.clone()), &Finish::default()).map(drop)).map_err(failed)?;
     let raster = Raster::decode(Image::Rgba { width, height, pixels: pixels.clone() }).map_err(failed)?;
     let ours = repeat(plan, || raster.to_jpeg(Finish::default().quality).map(drop)).map_err(failed)?;
@@ -77,7 +77,7 @@ async fn pictures(plan: &Plan, scratch: &Scratch, report: &mut Report) -> Result
 }
 
 /// Milliseconds of libjpeg-turbo's own benchmark, from Debian's libjpeg-turbo-progs.
-async fn turbo(plan: &Plan, path: &Path, width: u32, height: u32, pixels: &[u8]) -> Result<f64, String> {
+async fn turbo(plan: &BenchPlan, path: &Path, width: u32, height: u32, pixels: &[u8]) -> Result<f64, String> {
     let mut picture = format!("P6\n{width} {height}\n255\n").into_bytes();
     picture.extend(pixels.chunks_exact(4).flat_map(|pixel| [pixel[0], pixel[1], pixel[2]]));
     let written = path.parent().map_or(Ok(()), std::fs::create_dir_all).and_then(|()| std::fs::write(path, picture));
@@ -92,20 +92,20 @@ async fn turbo(plan: &Plan, path: &Path, width: u32, height: u32, pixels: &[u8])
     rate.map(|rate: f64| 1e3 / rate).ok_or_else(|| "tjbench told no frame rate".to_owned())
 }
 
-async fn side_by_side(plan: &Plan, report: &mut Report) -> Result<(), Error> {
-    let house = House::open()?;
+async fn side_by_side(plan: &BenchPlan, report: &mut Report) -> Result<(), Error> {
+    let gateway = MemoryGateway::open()?;
     let names = ["slow-1", "slow-2", "slow-3", "slow-4"];
     for name in names {
         let setup = Setup { serial: name.to_owned(), model: name.to_owned(), lock: Lock::None, ..Setup::default() };
         let phone = VirtualPhone::new(setup, Clock::Virtual);
         phone.handset.set_latency(SLOW);
-        house.join(phone);
+        gateway.join(phone);
     }
     // A tap asks for the screen's size and touches; six of them take about half a second.
     let taps = if plan.rounds > 1 { 12 } else { 3 };
     let work = async |name: &str| {
         for _ in 0..taps {
-            house.call(name, "press_home", json!({})).await?;
+            gateway.call(name, "press_home", json!({})).await?;
         }
         Ok::<_, Error>(())
     };
@@ -116,7 +116,7 @@ async fn side_by_side(plan: &Plan, report: &mut Report) -> Result<(), Error> {
     let all = tokio::join!(work(names[0]), work(names[1]), work(names[2]), work(names[3]));
     let four = started.elapsed();
     all.0.and(all.1).and(all.2).and(all.3)?;
-    house.gateway.close().await;
+    gateway.inner.close().await;
     let ratio = 4.0 * one.as_secs_f64() / four.as_secs_f64();
     report.push(Figure::at_least("phones_parallel", "phone: throughput of four slow ones to one", ratio, "", 3.0));
     Ok(())
@@ -124,9 +124,9 @@ async fn side_by_side(plan: &Plan, report: &mut Report) -> Result<(), Error> {
 
 fn lists(report: &mut Report) -> Result<(), Error> {
     let listed = |profile: Profile| {
-        let house = House::open()?;
-        house.join_with(Prompt { name: "listed", seen: Seen::Tree(Tree::default()) }, profile);
-        let list = house.gateway.list(&Principal::new("bench", Role::Client), Shape::Folded);
+        let gateway = MemoryGateway::open()?;
+        gateway.join_with(InstantPhone { name: "listed", screen: ScreenSource::Tree(Tree::default()) }, profile);
+        let list = gateway.inner.list(&Principal::new("bench", Role::Client), Shape::Folded);
         Ok::<_, Error>(
             list.tools
                 .iter()
@@ -151,14 +151,14 @@ fn lists(report: &mut Report) -> Result<(), Error> {
 }
 
 /// A gateway in memory.
-struct House {
-    gateway: Gateway,
+struct MemoryGateway {
+    inner: Gateway,
 }
 
-impl House {
-    fn open() -> Result<House, Error> {
+impl MemoryGateway {
+    fn open() -> Result<MemoryGateway, Error> {
         let gateway = Gateway::open(sinew_gateway::Settings::default());
-        Ok(House { gateway: gateway.map_err(|error| unwell(format!("no gateway: {error}")))? })
+        Ok(MemoryGateway { inner: gateway.map_err(|error| bench_error(format!("no gateway: {error}")))? })
     }
 
     fn join(&self, phone: impl Phone + 'static) {
@@ -166,18 +166,18 @@ impl House {
     }
 
     fn join_with(&self, phone: impl Phone + 'static, profile: Profile) {
-        self.gateway.apply(DeviceEvent::Joined(Arc::new(PhoneDevice::new(phone, profile))));
+        self.inner.apply(DeviceEvent::Joined(Arc::new(PhoneDevice::new(phone, profile))));
     }
 
     async fn call(&self, phone: &str, tool: &str, args: Value) -> Result<Outcome, Error> {
         let args = args.as_object().cloned().unwrap_or_default();
         let who = Principal::new("bench", Role::Client);
-        let called = self.gateway.call_on(phone, Request::new(who, tool, args, "bench")).await;
-        called.map_err(|error| unwell(format!("`{tool}` failed: {error}")))
+        let called = self.inner.call_on(phone, Request::new(who, tool, args, "bench")).await;
+        called.map_err(|error| bench_error(format!("`{tool}` failed: {error}")))
     }
 
     /// The median of many calls, in milliseconds.
-    async fn time(&self, plan: &Plan, phone: &str, tool: &str, args: Value) -> Result<f64, Error> {
+    async fn time(&self, plan: &BenchPlan, phone: &str, tool: &str, args: Value) -> Result<f64, Error> {
         self.call(phone, tool, args.clone()).await?;
         let mut times = Vec::new();
         let end = Instant::now() + plan.time;
@@ -191,7 +191,7 @@ impl House {
 }
 
 /// The median of many runs, in milliseconds.
-fn repeat<E>(plan: &Plan, mut run: impl FnMut() -> Result<(), E>) -> Result<f64, E> {
+fn repeat<E>(plan: &BenchPlan, mut run: impl FnMut() -> Result<(), E>) -> Result<f64, E> {
     let mut times = Vec::new();
     let end = Instant::now() + plan.time;
     while times.len() < 3 || Instant::now() < end {
@@ -203,18 +203,18 @@ fn repeat<E>(plan: &Plan, mut run: impl FnMut() -> Result<(), E>) -> Result<f64,
 }
 
 /// A phone that answers at once.
-struct Prompt {
+struct InstantPhone {
     name: &'static str,
-    seen: Seen,
+    screen: ScreenSource,
 }
 
-enum Seen {
+enum ScreenSource {
     /// What `uiautomator` printed, to be read anew each time.
     Dump(String),
     Tree(Tree),
 }
 
-impl Phone for Prompt {
+impl Phone for InstantPhone {
     fn about(&self) -> About {
         About { serial: self.name.to_owned(), model: self.name.to_owned(), ..About::default() }
     }
@@ -225,9 +225,9 @@ impl Phone for Prompt {
 
     fn tree(&self) -> Work<'_, Tree> {
         Box::pin(async {
-            match &self.seen {
-                Seen::Dump(text) => xml::parse(text).map_err(|error| PhoneError::Failed(error.to_string())),
-                Seen::Tree(tree) => Ok(tree.clone()),
+            match &self.screen {
+                ScreenSource::Dump(text) => xml::parse(text).map_err(|error| PhoneError::Failed(error.to_string())),
+                ScreenSource::Tree(tree) => Ok(tree.clone()),
             }
         })
     }

@@ -11,7 +11,7 @@ use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::{Child, Command};
 
 use crate::Error;
-use crate::load::{Connection, unwell};
+use crate::load::{HttpConnection, bench_error};
 
 /// The token of every gateway that is measured.
 pub const TOKEN: &str = "snw-bench-token-0123456789abcdef";
@@ -30,12 +30,12 @@ impl Process {
     /// Starts this program with other arguments and waits for its first line, which is JSON.
     pub async fn start(arguments: &[&str]) -> Result<Process, Error> {
         let mut child = spawn(arguments)?;
-        let out = child.stdout.take().ok_or_else(|| unwell("a process without standard output"))?;
+        let out = child.stdout.take().ok_or_else(|| bench_error("a process without standard output"))?;
         let mut lines = BufReader::new(out).lines();
         let line = tokio::time::timeout(START, lines.next_line()).await;
         let line = line.ok().and_then(Result::ok).flatten();
         let page = line.and_then(|line| serde_json::from_str(&line).ok());
-        let page = page.ok_or_else(|| unwell(format!("`sinew {}` did not start", arguments.join(" "))))?;
+        let page = page.ok_or_else(|| bench_error(format!("`sinew {}` did not start", arguments.join(" "))))?;
         // Whatever else it says is read away, so that it never waits for us.
         tokio::spawn(async move { while let Ok(Some(_)) = lines.next_line().await {} });
         Ok(Process { child, page })
@@ -44,7 +44,7 @@ impl Process {
     pub fn address(&self) -> Result<SocketAddr, Error> {
         let url = self.page["url"].as_str().unwrap_or_default();
         let address = url.rsplit('/').next().and_then(|address| address.parse().ok());
-        address.ok_or_else(|| unwell(format!("`{url}` is no address")))
+        address.ok_or_else(|| bench_error(format!("`{url}` is no address")))
     }
 
     pub fn devices_url(&self) -> &str {
@@ -66,7 +66,7 @@ impl Process {
 }
 
 fn spawn(arguments: &[&str]) -> Result<Child, Error> {
-    let program = std::env::current_exe().map_err(|error| unwell(format!("where am I? {error}")))?;
+    let program = std::env::current_exe().map_err(|error| bench_error(format!("where am I? {error}")))?;
     Command::new(program)
         .args(arguments)
         .env_remove("SINEW_STATE")
@@ -79,7 +79,7 @@ fn spawn(arguments: &[&str]) -> Result<Child, Error> {
         .stdout(Stdio::piped())
         .kill_on_drop(true)
         .spawn()
-        .map_err(|error| unwell(format!("cannot start `sinew {}`: {error}", arguments.join(" "))))
+        .map_err(|error| bench_error(format!("cannot start `sinew {}`: {error}", arguments.join(" "))))
 }
 
 /// A gateway of its own, on a fresh state directory and free ports.
@@ -123,7 +123,7 @@ pub async fn boards_from(source: &str, url: &str, first: u32, count: u32) -> Res
 /// How long a gateway takes from its start to its first answer, and its memory at rest.
 pub async fn start_figures(state: &Path) -> Result<(f64, u64), Error> {
     let free = std::net::TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr());
-    let address = free.map_err(|error| unwell(format!("no free port: {error}")))?;
+    let address = free.map_err(|error| bench_error(format!("no free port: {error}")))?;
     let (listen, state) = (address.to_string(), state.display().to_string());
     let arguments = [
         "serve",
@@ -144,13 +144,13 @@ pub async fn start_figures(state: &Path) -> Result<(f64, u64), Error> {
     let mut child = spawn(&arguments)?;
     let request = format!("GET /health HTTP/1.1\r\nHost: {address}\r\n\r\n");
     let ready = loop {
-        if let Ok(mut connection) = Connection::open(address).await
+        if let Ok(mut connection) = HttpConnection::open(address).await
             && connection.answers(request.as_bytes()).await
         {
             break started.elapsed();
         }
         if started.elapsed() > START {
-            return Err(unwell("the gateway did not answer /health"));
+            return Err(bench_error("the gateway did not answer /health"));
         }
         tokio::time::sleep(Duration::from_micros(500)).await;
     };
@@ -163,10 +163,10 @@ pub async fn start_figures(state: &Path) -> Result<(f64, u64), Error> {
 
 fn resident(pid: Option<u32>) -> Result<u64, Error> {
     let path = format!("/proc/{}/status", pid.unwrap_or_default());
-    let status = std::fs::read_to_string(&path).map_err(|error| unwell(format!("{path}: {error}")))?;
+    let status = std::fs::read_to_string(&path).map_err(|error| bench_error(format!("{path}: {error}")))?;
     let kibibytes =
         status.lines().find_map(|line| line.strip_prefix("VmRSS:")?.trim().strip_suffix("kB")?.trim().parse().ok());
-    kibibytes.map(|kibibytes: u64| kibibytes * 1024).ok_or_else(|| unwell(format!("{path} tells no VmRSS")))
+    kibibytes.map(|kibibytes: u64| kibibytes * 1024).ok_or_else(|| bench_error(format!("{path} tells no VmRSS")))
 }
 
 /// A folder that is removed with everything in it.
@@ -175,7 +175,7 @@ pub struct Scratch(PathBuf);
 impl Scratch {
     pub fn new() -> Result<Scratch, Error> {
         let path = std::env::temp_dir().join(format!("sinew-bench-{}", std::process::id()));
-        std::fs::create_dir_all(&path).map_err(|error| unwell(format!("{}: {error}", path.display())))?;
+        std::fs::create_dir_all(&path).map_err(|error| bench_error(format!("{}: {error}", path.display())))?;
         Ok(Scratch(path))
     }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use sinew_compose::Overrides;
-use sinew_compose::config::MqttDoor;
+use sinew_compose::config::MqttAddress;
 use sinew_sim::luck::Luck;
 use sinew_sim::phone::{Android, Lock};
 
@@ -17,11 +17,11 @@ use sinew_sim::phone::{Android, Lock};
 #[command(name = "sinew", version, disable_help_subcommand = true, max_term_width = 110)]
 pub struct Cli {
     #[command(subcommand)]
-    pub verb: Verb,
+    pub command: CliCommand,
 
     /// Tables for people, JSON for scripts
-    #[arg(long, global = true, value_enum, default_value_t = Output::Table, help_heading = "Output")]
-    pub output: Output,
+    #[arg(long, global = true, value_enum, default_value_t = OutputFormat::Table, help_heading = "Output")]
+    pub output: OutputFormat,
 
     /// Never colour the output (also: NO_COLOR)
     #[arg(long, global = true, help_heading = "Output")]
@@ -29,57 +29,57 @@ pub struct Cli {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Output {
+pub enum OutputFormat {
     Table,
     Json,
 }
 
 #[derive(Subcommand, Debug)]
-pub enum Verb {
+pub enum CliCommand {
     /// Start a gateway with virtual boards and a virtual phone, and print how to use it
-    Demo(Demo),
+    Demo(DemoArgs),
     /// Start a gateway
-    Serve(Serve),
+    Serve(ServeArgs),
     /// Speak MCP on standard input and output, for clients that start their servers
-    Stdio(Stdio),
+    Stdio(StdioArgs),
     /// Offer the tools at a broker of MCP endpoints, which the gateway dials
-    Endpoint(Endpoint),
+    Endpoint(EndpointArgs),
     /// List the devices, rename one, or agree on its tools
-    Devices(Devices),
+    Devices(DevicesArgs),
     /// List the boards that wait to be let in, or let one in
-    Boards(Boards),
+    Boards(BoardsArgs),
     /// List the phones with their states, or connect one over the network
-    Phones(Phones),
+    Phones(PhonesArgs),
     /// List the tools, of all devices or of one
-    Tools(Tools),
+    Tools(ToolsArgs),
     /// Call a tool on a device
-    Call(Call),
+    Call(CallArgs),
     /// Show what devices said without being asked
-    Events(Events),
+    Events(EventsArgs),
     /// Make, list and revoke tokens
-    Token(Token),
+    Token(TokenArgs),
     /// Tool specifications: judge, print, compare and lock them
     Spec(crate::commands::spec::args::Spec),
     /// Apps that offer tools: inspect, judge and begin them
-    App(crate::commands::app::args::App),
+    App(crate::commands::app::args::AppArgs),
     /// Virtual devices
-    Sim(Sim),
+    Sim(SimArgs),
     /// Check ports, token, certificate, adb and state directory, and say how to mend them
-    Doctor(Doctor),
+    Doctor(DoctorArgs),
     /// Check a configuration file, or print the schema of its settings
-    Config(Config),
+    Config(ConfigArgs),
     /// Measure speed and size on this machine
-    Bench(Bench),
+    Bench(BenchArgs),
     /// Print a completion script for a shell
-    Completions(Completions),
+    Completions(CompletionsArgs),
     /// A yardstick server that `bench` starts
     #[command(hide = true)]
-    BenchPeer(BenchPeer),
+    BenchPeer(BenchPeerArgs),
 }
 
 /// Where a gateway keeps its things.
 #[derive(Args, Debug, Clone, Default)]
-pub struct State {
+pub struct StateArgs {
     /// State directory [default: $XDG_STATE_HOME/sinew or ~/.local/state/sinew]
     #[arg(long, value_name = "DIR", env = "SINEW_STATE", hide_env_values = true)]
     pub state: Option<PathBuf>,
@@ -87,7 +87,7 @@ pub struct State {
 
 /// How a client command reaches the gateway.
 #[derive(Args, Debug, Clone, Default)]
-pub struct Reach {
+pub struct ReachArgs {
     /// The gateway's address [default: the one that runs on the state directory]
     #[arg(long, value_name = "URL", env = "SINEW_URL", hide_env_values = true)]
     pub url: Option<String>,
@@ -101,12 +101,12 @@ pub struct Reach {
     pub fingerprint: Option<String>,
 
     #[command(flatten)]
-    pub state: State,
+    pub state: StateArgs,
 }
 
 /// Where a gateway listens, and how it is protected.
 #[derive(Args, Debug, Clone, Default)]
-pub struct Doors {
+pub struct ListenArgs {
     /// Address of the clients' door: MCP, REST and this command line [default: 127.0.0.1:7300]
     #[arg(long, value_name = "ADDR", value_parser = address)]
     pub listen: Option<SocketAddr>,
@@ -117,14 +117,14 @@ pub struct Doors {
 
     /// Address of the boards' MQTT door, or `off` [default: 127.0.0.1:7302]
     #[arg(long, value_name = "ADDR")]
-    pub mqtt: Option<MqttDoor>,
+    pub mqtt: Option<MqttAddress>,
 
     /// Name or address under which boards reach this machine [default: guessed from the doors and the network]
     #[arg(long, value_name = "HOST")]
     pub advertise: Option<String>,
 
     #[command(flatten)]
-    pub state: State,
+    pub state: StateArgs,
 
     /// The gateway's own token [default: made on first start and kept in the state directory]
     #[arg(long, value_name = "TOKEN", env = "SINEW_TOKEN", hide_env_values = true)]
@@ -151,25 +151,25 @@ pub struct Doors {
     pub insecure_lan: bool,
 }
 
-impl From<&Doors> for Overrides {
-    fn from(doors: &Doors) -> Overrides {
+impl From<&ListenArgs> for Overrides {
+    fn from(args: &ListenArgs) -> Overrides {
         Overrides {
-            listen: doors.listen,
-            devices: doors.devices,
-            mqtt: doors.mqtt,
-            advertise: doors.advertise.clone(),
-            state: doors.state.state.clone(),
-            token: doors.token.clone(),
-            tls: doors.tls,
-            certificate: doors.tls_cert.clone().zip(doors.tls_key.clone()),
-            devices_tls: doors.devices_tls,
-            insecure_lan: doors.insecure_lan,
+            listen: args.listen,
+            devices: args.devices,
+            mqtt: args.mqtt,
+            advertise: args.advertise.clone(),
+            state: args.state.state.clone(),
+            token: args.token.clone(),
+            tls: args.tls,
+            certificate: args.tls_cert.clone().zip(args.tls_key.clone()),
+            devices_tls: args.devices_tls,
+            insecure_lan: args.insecure_lan,
         }
     }
 }
 
 #[derive(Args, Debug)]
-pub struct Demo {
+pub struct DemoArgs {
     /// Tell a story instead: a note is written, a list scrolled and a picture pinched on the virtual phone. It opens
     /// no doors and keeps nothing
     #[arg(long, conflicts_with_all = ["listen", "devices", "mqtt", "advertise", "tls", "tls_cert", "tls_key",
@@ -177,21 +177,21 @@ pub struct Demo {
     pub story: bool,
 
     #[command(flatten)]
-    pub doors: Doors,
+    pub listen: ListenArgs,
 }
 
 #[derive(Args, Debug)]
-pub struct Serve {
+pub struct ServeArgs {
     /// Configuration file; flags override it
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
 
     #[command(flatten)]
-    pub doors: Doors,
+    pub listen: ListenArgs,
 }
 
 #[derive(Args, Debug)]
-pub struct Stdio {
+pub struct StdioArgs {
     /// Start the virtual devices too, when no gateway runs and one is started here
     #[arg(long)]
     pub demo: bool,
@@ -205,11 +205,11 @@ pub struct Stdio {
     pub client: Option<String>,
 
     #[command(flatten)]
-    pub reach: Reach,
+    pub reach: ReachArgs,
 }
 
 #[derive(Args, Debug)]
-pub struct Endpoint {
+pub struct EndpointArgs {
     /// Address of the broker, for example wss://HOST/mcp/?token=TOKEN
     #[arg(value_name = "URL", env = "MCP_ENDPOINT", hide_env_values = true)]
     pub broker: String,
@@ -219,21 +219,21 @@ pub struct Endpoint {
     pub unfolded: bool,
 
     #[command(flatten)]
-    pub reach: Reach,
+    pub reach: ReachArgs,
 }
 
 #[derive(Args, Debug)]
 #[command(args_conflicts_with_subcommands = true)]
-pub struct Devices {
+pub struct DevicesArgs {
     #[command(subcommand)]
-    pub verb: Option<DevicesVerb>,
+    pub command: Option<DevicesCommand>,
 
     #[command(flatten)]
-    pub reach: Reach,
+    pub reach: ReachArgs,
 }
 
 #[derive(Subcommand, Debug)]
-pub enum DevicesVerb {
+pub enum DevicesCommand {
     /// Give a device a speaking name; its id stays valid
     Rename {
         /// Id or present name of the device
@@ -241,24 +241,24 @@ pub enum DevicesVerb {
         /// The new name
         name: String,
         #[command(flatten)]
-        reach: Reach,
+        reach: ReachArgs,
     },
     /// Forget a device that is away: its name, its pin and its tools
-    Forget(OneDevice),
+    Forget(DeviceArgs),
     /// Give a device labels; a call to `label:NAME` goes to all devices with that label
-    Label(Labels),
+    Label(LabelsArgs),
     /// Remove labels from a device
-    Unlabel(Labels),
+    Unlabel(LabelsArgs),
     /// Agree on a device's tools as they are; from then on they change in the open, or are held back
-    Pin(OneDevice),
+    Pin(DeviceArgs),
     /// Let a device change its tools as it likes again
-    Unpin(OneDevice),
+    Unpin(DeviceArgs),
     /// Show how a device's tools changed, and what is held back
-    Changes(OneDevice),
+    Changes(DeviceArgs),
     /// Take what is held back or gone of a device's tools as it is now
     Accept {
         #[command(flatten)]
-        device: OneDevice,
+        device: DeviceArgs,
         /// Only this tool
         #[arg(long)]
         tool: Option<String>,
@@ -266,7 +266,7 @@ pub enum DevicesVerb {
 }
 
 #[derive(Args, Debug)]
-pub struct Labels {
+pub struct LabelsArgs {
     /// Id or name of the device
     pub device: String,
 
@@ -275,55 +275,55 @@ pub struct Labels {
     pub labels: Vec<String>,
 
     #[command(flatten)]
-    pub reach: Reach,
+    pub reach: ReachArgs,
 }
 
 #[derive(Args, Debug)]
-pub struct OneDevice {
+pub struct DeviceArgs {
     /// Id or name of the device
     pub device: String,
 
     #[command(flatten)]
-    pub reach: Reach,
+    pub reach: ReachArgs,
 }
 
 #[derive(Args, Debug)]
 #[command(args_conflicts_with_subcommands = true)]
-pub struct Boards {
+pub struct BoardsArgs {
     #[command(subcommand)]
-    pub verb: Option<BoardsVerb>,
+    pub command: Option<BoardsCommand>,
 
     #[command(flatten)]
-    pub reach: Reach,
+    pub reach: ReachArgs,
 }
 
 #[derive(Subcommand, Debug)]
-pub enum BoardsVerb {
+pub enum BoardsCommand {
     /// Let the board in that shows this code
     Approve {
         /// Six digits, as the board shows them and `sinew boards` lists them
         code: String,
         #[command(flatten)]
-        reach: Reach,
+        reach: ReachArgs,
     },
 }
 
 #[derive(Args, Debug)]
 #[command(args_conflicts_with_subcommands = true)]
-pub struct Phones {
+pub struct PhonesArgs {
     #[command(subcommand)]
-    pub verb: Option<PhonesVerb>,
+    pub command: Option<PhonesCommand>,
 
     #[command(flatten)]
-    pub reach: Reach,
+    pub reach: ReachArgs,
 }
 
 #[derive(Subcommand, Debug)]
-pub enum PhonesVerb {
+pub enum PhonesCommand {
     /// List the apps on the phones that offer tools, and what is wrong with those that do not work
     Apps {
         #[command(flatten)]
-        reach: Reach,
+        reach: ReachArgs,
     },
     /// Connect a phone on the network, through this machine's adb server; a gateway connects it again where it is lost
     Connect {
@@ -331,7 +331,7 @@ pub enum PhonesVerb {
         #[arg(value_name = "IP:PORT")]
         address: String,
         #[command(flatten)]
-        state: State,
+        state: StateArgs,
     },
     /// Disconnect a phone on the network, and do not connect it again
     Disconnect {
@@ -339,10 +339,10 @@ pub enum PhonesVerb {
         #[arg(value_name = "IP:PORT")]
         address: String,
         #[command(flatten)]
-        state: State,
+        state: StateArgs,
     },
     /// Install the companion app on a phone, for tools of apps that answer as activities do; asks first
-    InstallCompanion(InstallCompanion),
+    InstallCompanion(InstallCompanionArgs),
     /// Pair with a phone (Android 11 and later), through this machine's adb server
     Pair {
         /// The address that the phone shows under "Pair device with pairing code"
@@ -354,7 +354,7 @@ pub enum PhonesVerb {
 }
 
 #[derive(Args, Debug)]
-pub struct InstallCompanion {
+pub struct InstallCompanionArgs {
     /// The phone, by its id or name in the gateway, or by its serial
     pub device: String,
 
@@ -367,11 +367,11 @@ pub struct InstallCompanion {
     pub files: Option<PathBuf>,
 
     #[command(flatten)]
-    pub reach: Reach,
+    pub reach: ReachArgs,
 }
 
 #[derive(Args, Debug)]
-pub struct Tools {
+pub struct ToolsArgs {
     /// Only the tools of this device, by id or name
     pub device: Option<String>,
 
@@ -380,11 +380,11 @@ pub struct Tools {
     pub unfolded: bool,
 
     #[command(flatten)]
-    pub reach: Reach,
+    pub reach: ReachArgs,
 }
 
 #[derive(Args, Debug)]
-pub struct Call {
+pub struct CallArgs {
     /// Id or name of the device, or label:NAME for all devices with a label
     pub device: String,
 
@@ -408,11 +408,11 @@ pub struct Call {
     pub save: Option<PathBuf>,
 
     #[command(flatten)]
-    pub reach: Reach,
+    pub reach: ReachArgs,
 }
 
 #[derive(Args, Debug)]
-pub struct Events {
+pub struct EventsArgs {
     /// Only events of this device, by id or name
     pub device: Option<String>,
 
@@ -425,38 +425,38 @@ pub struct Events {
     pub limit: usize,
 
     #[command(flatten)]
-    pub reach: Reach,
+    pub reach: ReachArgs,
 }
 
 #[derive(Args, Debug)]
-pub struct Token {
+pub struct TokenArgs {
     #[command(subcommand)]
-    pub verb: TokenVerb,
+    pub command: TokenCommand,
 }
 
 #[derive(Subcommand, Debug)]
-pub enum TokenVerb {
+pub enum TokenCommand {
     /// Make a token; it is shown once
     New {
         #[command(flatten)]
-        role: NewRole,
+        role: TokenRoleArgs,
         /// How long the token is valid, for example 12h or 30d [default: without an end]
         #[arg(long, value_name = "TIME", value_parser = validity)]
         expires: Option<Duration>,
         #[command(flatten)]
-        reach: Reach,
+        reach: ReachArgs,
     },
     /// List the tokens, without their secrets
     List {
         #[command(flatten)]
-        reach: Reach,
+        reach: ReachArgs,
     },
     /// Revoke a token
     Revoke {
         /// Id of the token, as `token list` shows it
         id: String,
         #[command(flatten)]
-        reach: Reach,
+        reach: ReachArgs,
     },
 }
 
@@ -470,7 +470,7 @@ fn named(text: &str) -> Result<String, String> {
 
 #[derive(Args, Debug)]
 #[group(required = true, multiple = false)]
-pub struct NewRole {
+pub struct TokenRoleArgs {
     /// For a board or a tool provider: opens only the boards' door, and only for the device with this id or hardware id (MAC)
     #[arg(long, value_name = "ID")]
     pub device: Option<String>,
@@ -485,17 +485,17 @@ pub struct NewRole {
 }
 
 #[derive(Args, Debug)]
-pub struct Sim {
+pub struct SimArgs {
     #[command(subcommand)]
-    pub verb: SimVerb,
+    pub command: SimCommand,
 }
 
 #[derive(Subcommand, Debug)]
-pub enum SimVerb {
+pub enum SimCommand {
     /// Connect virtual boards to a gateway
-    Board(SimBoard),
+    Board(SimBoardArgs),
     /// Start virtual phones that the real adb connects to
-    Phone(SimPhone),
+    Phone(SimPhoneArgs),
     /// Serve the fixture device of the official MCP conformance suite, on loopback and without a token
     // It asks for no token, so only builds for tests have it.
     #[cfg(debug_assertions)]
@@ -508,7 +508,7 @@ pub enum SimVerb {
 }
 
 #[derive(Args, Debug)]
-pub struct SimBoard {
+pub struct SimBoardArgs {
     /// How many boards
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     pub count: u32,
@@ -551,7 +551,7 @@ pub struct SimBoard {
     pub source: Option<std::net::IpAddr>,
 
     #[command(flatten)]
-    pub reach: Reach,
+    pub reach: ReachArgs,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -563,7 +563,7 @@ pub enum BoardKind {
 }
 
 #[derive(Args, Debug)]
-pub struct SimPhone {
+pub struct SimPhoneArgs {
     /// Where the first phone waits for adb; further ones on every second port after it. Port 0 takes free ones
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:7355", value_parser = address)]
     pub adb: SocketAddr,
@@ -590,23 +590,23 @@ pub struct SimPhone {
 }
 
 #[derive(Args, Debug)]
-pub struct Doctor {
+pub struct DoctorArgs {
     /// Also check the settings of this configuration file
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
 
     #[command(flatten)]
-    pub reach: Reach,
+    pub reach: ReachArgs,
 }
 
 #[derive(Args, Debug)]
-pub struct Config {
+pub struct ConfigArgs {
     #[command(subcommand)]
-    pub verb: ConfigVerb,
+    pub command: ConfigCommand,
 }
 
 #[derive(Subcommand, Debug)]
-pub enum ConfigVerb {
+pub enum ConfigCommand {
     /// Check a file as `serve` would read it, without starting anything; exits with 2 where something is wrong
     Check {
         /// The configuration file
@@ -617,7 +617,7 @@ pub enum ConfigVerb {
 }
 
 #[derive(Args, Debug)]
-pub struct Bench {
+pub struct BenchArgs {
     /// A short run: the same figures, less exact
     #[arg(long)]
     pub quick: bool,
@@ -646,7 +646,7 @@ pub struct Bench {
 }
 
 #[derive(Args, Debug)]
-pub struct BenchPeer {
+pub struct BenchPeerArgs {
     #[arg(value_enum)]
     pub kind: PeerKind,
 }
@@ -658,7 +658,7 @@ pub enum PeerKind {
 }
 
 #[derive(Args, Debug)]
-pub struct Completions {
+pub struct CompletionsArgs {
     #[arg(value_enum)]
     pub shell: clap_complete::Shell,
 }

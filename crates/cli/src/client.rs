@@ -20,9 +20,9 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 
-use crate::args::Reach;
-use crate::failure::{Failure, Kind};
-use crate::pin::{self, Fingerprint};
+use crate::args::ReachArgs;
+use crate::error::{CliError, CliErrorKind};
+use crate::fingerprint::{self, Fingerprint};
 
 /// 64 MiB: larger than any answer the gateway lets through.
 const MAX_ANSWER: usize = 64 << 20;
@@ -32,7 +32,7 @@ const CONNECT: Duration = Duration::from_secs(10);
 
 /// Where a gateway is and what opens it.
 #[derive(Clone, Debug)]
-pub struct Target {
+pub struct GatewayTarget {
     pub url: Uri,
     pub token: Option<String>,
     pub fingerprint: Option<Fingerprint>,
@@ -40,7 +40,7 @@ pub struct Target {
     pub own_token_of: Option<PathBuf>,
 }
 
-pub struct Client {
+pub struct GatewayClient {
     sender: SendRequest<Full<Bytes>>,
     authority: String,
     token: Option<String>,
@@ -48,78 +48,79 @@ pub struct Client {
 }
 
 /// A stream of either kind.
-pub trait Stream: AsyncRead + AsyncWrite + Unpin + Send {}
-impl<T: AsyncRead + AsyncWrite + Unpin + Send> Stream for T {}
+pub trait ByteStream: AsyncRead + AsyncWrite + Unpin + Send {}
+impl<T: AsyncRead + AsyncWrite + Unpin + Send> ByteStream for T {}
 
-impl Target {
+impl GatewayTarget {
     /// The gateway that is named, else the one that runs on the state directory, else the demo's.
-    pub fn find(reach: &Reach) -> Result<Target, Failure> {
-        if let Some(target) = Target::named(reach)? {
+    pub fn find(reach: &ReachArgs) -> Result<GatewayTarget, CliError> {
+        if let Some(target) = GatewayTarget::named(reach)? {
             return Ok(target);
         }
         let directory = state::directory(reach.state.state.as_deref())?;
         let running = state::find_running(&directory).ok_or_else(|| {
-            Failure::new(
-                Kind::NoGateway,
+            CliError::new(
+                CliErrorKind::NoGateway,
                 format!(
                     "no gateway runs on {}; start one with `sinew demo` or `sinew serve`, or name one with --url",
                     directory.display()
                 ),
             )
         })?;
-        Target::of_running(&running, reach)
+        GatewayTarget::of_running(&running, reach)
     }
 
     /// The gateway that `--url` names.
-    pub fn named(reach: &Reach) -> Result<Option<Target>, Failure> {
+    pub fn named(reach: &ReachArgs) -> Result<Option<GatewayTarget>, CliError> {
         let Some(url) = &reach.url else { return Ok(None) };
         let mut target =
-            Target { url: parse_url(url)?, token: reach.token.clone(), fingerprint: None, own_token_of: None };
+            GatewayTarget { url: parse_url(url)?, token: reach.token.clone(), fingerprint: None, own_token_of: None };
         target.fingerprint = reach.fingerprint.as_deref().map(Fingerprint::parse).transpose()?;
         // The same gateway as the one on our own state directory: its token and certificate are known.
         let directory = state::directory(reach.state.state.as_deref())?;
         if let Some(running) = state::find_running(&directory)
-            && let own = parse_url(&running.doors.url)?
+            && let own = parse_url(&running.addresses.url)?
             && own.authority() == target.url.authority()
         {
             if own.scheme() != target.url.scheme() {
-                let message = format!("`{url}` has the wrong scheme: the gateway there is at {}", running.doors.url);
-                return Err(Failure::new(Kind::Usage, message));
+                let message =
+                    format!("`{url}` has the wrong scheme: the gateway there is at {}", running.addresses.url);
+                return Err(CliError::new(CliErrorKind::Usage, message));
             }
-            return Target::of_running(&running, reach).map(Some);
+            return GatewayTarget::of_running(&running, reach).map(Some);
         }
         Ok(Some(target))
     }
 
-    pub fn of_running(running: &state::Running, reach: &Reach) -> Result<Target, Failure> {
-        let fingerprint = reach.fingerprint.as_deref().or(running.doors.fingerprint.as_deref());
-        Ok(Target {
-            url: parse_url(&running.doors.url)?,
-            token: Some(reach.token.clone().unwrap_or_else(|| running.doors.token.clone())),
+    pub fn of_running(running: &state::LocalGateway, reach: &ReachArgs) -> Result<GatewayTarget, CliError> {
+        let fingerprint = reach.fingerprint.as_deref().or(running.addresses.fingerprint.as_deref());
+        Ok(GatewayTarget {
+            url: parse_url(&running.addresses.url)?,
+            token: Some(reach.token.clone().unwrap_or_else(|| running.addresses.token.clone())),
             fingerprint: fingerprint.map(Fingerprint::parse).transpose()?,
             own_token_of: reach.token.is_none().then(|| running.directory.clone()),
         })
     }
 
-    pub fn with_token(&self, token: String) -> Target {
-        Target { token: Some(token), own_token_of: None, ..self.clone() }
+    pub fn with_token(&self, token: String) -> GatewayTarget {
+        GatewayTarget { token: Some(token), own_token_of: None, ..self.clone() }
     }
 
     /// An MCP server that is no gateway of ours.
-    pub fn of_server(url: &str, token: Option<&str>, fingerprint: Option<&str>) -> Result<Target, Failure> {
+    pub fn of_server(url: &str, token: Option<&str>, fingerprint: Option<&str>) -> Result<GatewayTarget, CliError> {
         let fingerprint = fingerprint.map(Fingerprint::parse).transpose()?;
-        Ok(Target { url: parse_url(url)?, token: token.map(str::to_owned), fingerprint, own_token_of: None })
+        Ok(GatewayTarget { url: parse_url(url)?, token: token.map(str::to_owned), fingerprint, own_token_of: None })
     }
 
     /// An open connection, for other protocols than the gateway's.
-    pub async fn stream(&self) -> Result<Box<dyn Stream>, Failure> {
+    pub async fn stream(&self) -> Result<Box<dyn ByteStream>, CliError> {
         let authority = self.url.authority().map(ToString::to_string).unwrap_or_default();
         tokio::time::timeout(CONNECT, self.open(&authority))
             .await
             .map_err(|_| unreachable(&self.url, "it does not take the connection"))?
     }
 
-    pub async fn connect(&self) -> Result<Client, Failure> {
+    pub async fn connect(&self) -> Result<GatewayClient, CliError> {
         let authority = self.url.authority().map(ToString::to_string).unwrap_or_default();
         let stream = self.stream().await?;
         let (sender, connection) =
@@ -129,14 +130,14 @@ impl Target {
                 tracing::debug!("connection to the gateway: {error}");
             }
         });
-        Ok(Client { sender, authority, token: self.token.clone(), tls: self.is_https() })
+        Ok(GatewayClient { sender, authority, token: self.token.clone(), tls: self.is_https() })
     }
 
     fn is_https(&self) -> bool {
         self.url.scheme_str() == Some("https")
     }
 
-    async fn open(&self, authority: &str) -> Result<Box<dyn Stream>, Failure> {
+    async fn open(&self, authority: &str) -> Result<Box<dyn ByteStream>, CliError> {
         let tls = self.is_https();
         let host = self.url.host().unwrap_or_default().trim_matches(['[', ']']).to_owned();
         let port = self.url.port_u16().unwrap_or(if tls { 443 } else { 80 });
@@ -146,23 +147,23 @@ impl Target {
             return Ok(Box::new(stream));
         }
         let config = match &self.fingerprint {
-            Some(fingerprint) => pin::client_config(fingerprint.clone())?,
-            None => pin::system_config()?,
+            Some(fingerprint) => fingerprint::client_config(fingerprint.clone())?,
+            None => fingerprint::system_config()?,
         };
         let connector = TlsConnector::from(Arc::new(config));
         let name = rustls::pki_types::ServerName::try_from(host)
-            .map_err(|_| Failure::new(Kind::Usage, format!("{authority} is not a host name")))?;
+            .map_err(|_| CliError::new(CliErrorKind::Usage, format!("{authority} is not a host name")))?;
         let stream = connector.connect(name, stream).await.map_err(|error| {
             match error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>()) {
-                Some(rustls::Error::InvalidCertificate(_)) if self.fingerprint.is_none() => Failure::new(
-                    Kind::NoGateway,
+                Some(rustls::Error::InvalidCertificate(_)) if self.fingerprint.is_none() => CliError::new(
+                    CliErrorKind::NoGateway,
                     format!(
                         "the certificate at https://{authority} is not signed by an authority that this system trusts; \
                          give its SHA-256 with --fingerprint, which the gateway prints when it starts"
                     ),
                 ),
-                Some(rustls::Error::InvalidCertificate(_)) => Failure::new(
-                    Kind::NoGateway,
+                Some(rustls::Error::InvalidCertificate(_)) => CliError::new(
+                    CliErrorKind::NoGateway,
                     format!(
                         "the certificate at https://{authority} does not have the fingerprint that was given; the gateway \
                          prints its own when it starts. If it is this one, someone else answers there"
@@ -178,43 +179,44 @@ impl Target {
     }
 }
 
-impl Client {
-    pub async fn get<A: DeserializeOwned>(&mut self, path: &str) -> Result<A, Failure> {
+impl GatewayClient {
+    pub async fn get<A: DeserializeOwned>(&mut self, path: &str) -> Result<A, CliError> {
         self.send(Method::GET, path, Bytes::new()).await
     }
 
-    pub async fn post<A: DeserializeOwned>(&mut self, path: &str, body: &impl Serialize) -> Result<A, Failure> {
+    pub async fn post<A: DeserializeOwned>(&mut self, path: &str, body: &impl Serialize) -> Result<A, CliError> {
         let body = serde_json::to_vec(body)
-            .map_err(|error| Failure::new(Kind::Usage, format!("cannot ask for {path}: {error}")))?;
+            .map_err(|error| CliError::new(CliErrorKind::Usage, format!("cannot ask for {path}: {error}")))?;
         self.send(Method::POST, path, body.into()).await
     }
 
-    pub async fn delete<A: DeserializeOwned>(&mut self, path: &str) -> Result<A, Failure> {
+    pub async fn delete<A: DeserializeOwned>(&mut self, path: &str) -> Result<A, CliError> {
         self.send(Method::DELETE, path, Bytes::new()).await
     }
 
-    async fn send<A: DeserializeOwned>(&mut self, method: Method, path: &str, body: Bytes) -> Result<A, Failure> {
+    async fn send<A: DeserializeOwned>(&mut self, method: Method, path: &str, body: Bytes) -> Result<A, CliError> {
         let request = self
             .request(method, path)
             .header(header::CONTENT_TYPE, "application/json")
             .body(Full::new(body))
-            .map_err(|error| Failure::new(Kind::Usage, format!("cannot ask for {path}: {error}")))?;
+            .map_err(|error| CliError::new(CliErrorKind::Usage, format!("cannot ask for {path}: {error}")))?;
         self.sender.ready().await.map_err(|error| self.broken(&error))?;
         let answer = self.sender.send_request(request).await.map_err(|error| self.broken(&error))?;
         let status = answer.status();
         let body = Limited::new(answer.into_body(), MAX_ANSWER).collect().await;
-        let body = body.map_err(|error| Failure::new(Kind::Io, format!("the gateway's answer broke off: {error}")))?;
+        let body =
+            body.map_err(|error| CliError::new(CliErrorKind::Io, format!("the gateway's answer broke off: {error}")))?;
         read_answer(status, &body.to_bytes())
     }
 
     /// Turns the connection into a stream of newline-delimited MCP.
-    pub async fn upgrade(mut self, path: &str) -> Result<impl Stream + use<>, Failure> {
+    pub async fn upgrade(mut self, path: &str) -> Result<impl ByteStream + use<>, CliError> {
         let request = self
             .request(Method::GET, path)
             .header(header::CONNECTION, "Upgrade")
             .header(header::UPGRADE, "sinew-mcp")
             .body(Full::default())
-            .map_err(|error| Failure::new(Kind::Usage, format!("cannot ask for {path}: {error}")))?;
+            .map_err(|error| CliError::new(CliErrorKind::Usage, format!("cannot ask for {path}: {error}")))?;
         self.sender.ready().await.map_err(|error| self.broken(&error))?;
         let answer = self.sender.send_request(request).await.map_err(|error| self.broken(&error))?;
         if answer.status() != StatusCode::SWITCHING_PROTOCOLS {
@@ -223,13 +225,15 @@ impl Client {
             let body = body.map(|body| body.to_bytes()).unwrap_or_default();
             return match read_answer::<IgnoredAny>(status, &body) {
                 Err(failure) if !status.is_success() => Err(failure),
-                _ => Err(Failure::new(Kind::Io, format!("the gateway did not open the stream: HTTP {status}"))),
+                _ => {
+                    Err(CliError::new(CliErrorKind::Io, format!("the gateway did not open the stream: HTTP {status}")))
+                }
             };
         }
         hyper::upgrade::on(answer).await.map(TokioIo::new).map_err(|error| self.broken(&error))
     }
 
-    fn broken(&self, error: &hyper::Error) -> Failure {
+    fn broken(&self, error: &hyper::Error) -> CliError {
         let authority = &self.authority;
         let message = match error.is_parse() {
             // A TLS server answers a plain request with an alert.
@@ -238,7 +242,7 @@ impl Client {
             ),
             _ => format!("the connection to the gateway broke: {error}"),
         };
-        Failure::new(Kind::NoGateway, message)
+        CliError::new(CliErrorKind::NoGateway, message)
     }
 
     fn request(&self, method: Method, path: &str) -> http::request::Builder {
@@ -250,17 +254,17 @@ impl Client {
     }
 }
 
-fn read_answer<A: DeserializeOwned>(status: StatusCode, body: &[u8]) -> Result<A, Failure> {
+fn read_answer<A: DeserializeOwned>(status: StatusCode, body: &[u8]) -> Result<A, CliError> {
     if status.is_success() {
         return serde_json::from_slice(body).map_err(|error| {
             let message = format!("the gateway's answer cannot be read ({error}); is this a Sinew gateway?");
-            Failure::new(Kind::Io, message)
+            CliError::new(CliErrorKind::Io, message)
         });
     }
     let value: Option<Value> = serde_json::from_slice(body).ok();
     if status == StatusCode::UNAUTHORIZED {
-        return Err(Failure::new(
-            Kind::TokenRefused,
+        return Err(CliError::new(
+            CliErrorKind::TokenRefused,
             "the gateway does not accept the token; give a valid one with --token or SINEW_TOKEN, or use the gateway's \
              own from the file `token` in its state directory",
         ));
@@ -271,14 +275,14 @@ fn read_answer<A: DeserializeOwned>(status: StatusCode, body: &[u8]) -> Result<A
     // A refusal before any protocol began has a sentence of its own.
     let message =
         value.and_then(|value| serde_json::from_value::<RefusedRequest>(value).ok()).map(|problem| problem.message);
-    let kind = if status == StatusCode::FORBIDDEN { Kind::TokenRefused } else { Kind::Io };
-    Err(Failure::new(kind, message.unwrap_or_else(|| format!("the gateway answered HTTP {status}"))))
+    let kind = if status == StatusCode::FORBIDDEN { CliErrorKind::TokenRefused } else { CliErrorKind::Io };
+    Err(CliError::new(kind, message.unwrap_or_else(|| format!("the gateway answered HTTP {status}"))))
 }
 
-fn parse_url(text: &str) -> Result<Uri, Failure> {
+fn parse_url(text: &str) -> Result<Uri, CliError> {
     let wrong = || {
-        Failure::new(
-            Kind::Usage,
+        CliError::new(
+            CliErrorKind::Usage,
             format!("`{text}` is no gateway address; expected http://HOST:PORT or https://HOST:PORT"),
         )
     };
@@ -287,9 +291,9 @@ fn parse_url(text: &str) -> Result<Uri, Failure> {
     fits.then_some(url).ok_or_else(wrong)
 }
 
-fn unreachable(url: &Uri, why: impl std::fmt::Display) -> Failure {
-    Failure::new(
-        Kind::NoGateway,
+fn unreachable(url: &Uri, why: impl std::fmt::Display) -> CliError {
+    CliError::new(
+        CliErrorKind::NoGateway,
         format!("cannot reach a gateway at {url}: {why}; is it running? `sinew doctor` looks closer"),
     )
 }

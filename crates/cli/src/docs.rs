@@ -6,14 +6,14 @@ use std::fs;
 use std::path::Path;
 
 use clap::{Command, CommandFactory};
-use sinew_compose::Config;
+use sinew_compose::GatewayConfig;
 use sinew_compose::config::MOVED;
 use sinew_tool::Value;
 use sinew_tool::error::{Actor, McpForm, Retry, TABLE};
 use sinew_tool::settings::{Field, Setting};
 
 use crate::args::Cli;
-use crate::failure::KINDS;
+use crate::error::KINDS;
 
 #[test]
 fn the_error_page_is_fresh() {
@@ -61,7 +61,7 @@ password-file = "broker-password"
 
 #[test]
 fn the_example_is_valid() {
-    Config::parse(EXAMPLE).and_then(|config| config.check()).expect("valid");
+    GatewayConfig::parse(EXAMPLE).and_then(|config| config.check()).expect("valid");
 }
 
 #[test]
@@ -155,7 +155,7 @@ fn errors() -> String {
          | `/mcp` | 503 | error -32603 | Every session has a stream or a call open, so none makes room for a new one. |\n\
          | every path but `/health` | 503 | `busy` | Too many bytes of answers wait for clients to read them. |\n\n\
          ## Failures of the command line\n\n\
-         These never leave a gateway. A misspelt flag or verb exits with 2. `sinew spec` exits for CI: 0 clean, 1 something\n\
+         These never leave a gateway. A misspelt flag or command exits with 2. `sinew spec` exits for CI: 0 clean, 1 something\n\
          found or a declared version too small, 2 wrong usage, an unreadable file or a wrong configuration.\n\n\
          | error_type | meaning | exit code |\n|---|---|---|\n",
     );
@@ -175,7 +175,7 @@ fn config() -> String {
     );
     page.push_str(EXAMPLE);
     page.push_str("```\n");
-    table("", &Config::fields(), &mut page);
+    table("", &GatewayConfig::fields(), &mut page);
     page.push_str(
         "\n## Keys of older versions\n\n\
          These stood at the top of the file and are still read there.\n\n\
@@ -190,7 +190,7 @@ fn config() -> String {
          | variable | meaning |\n|---|---|\n\
          | `SINEW_STATE` | state directory, as `--state` |\n\
          | `SINEW_URL` | the gateway client commands talk to, as `--url` |\n\
-         | `SINEW_TOKEN` | the token client commands show, and the own token of a gateway that is started, as `--token` |\n\
+         | `SINEW_TOKEN` | the token client commands use, and the own token of a gateway that is started, as `--token` |\n\
          | `SINEW_FINGERPRINT` | the certificate client commands trust, as `--fingerprint` |\n\
          | `SINEW_LOG` | log level, for example `debug` or `info,sinew_boards=trace` |\n\
          | `NO_COLOR` | no colour, as `--no-color` |\n",
@@ -239,7 +239,7 @@ fn values(schema: &Value) -> String {
 fn cli() -> String {
     let mut page = String::from(
         "# Command line\n\n\
-         `--output json` makes every verb print one JSON document (`events --follow` one a line), but for `stdio`, whose\n\
+         `--output json` makes every command print one JSON document (`events --follow` one a line), but for `stdio`, whose\n\
          output is MCP, and `completions`, whose output is a script; a failure is the standard failure object. Exit codes are in [errors.md](errors.md).\n",
     );
     let mut root = Cli::command().term_width(100);
@@ -252,7 +252,7 @@ fn describe(command: &Command, path: &str, page: &mut String) {
     let help = command.clone().render_long_help().to_string();
     let help: String = help.lines().map(|line| format!("{}\n", line.trim_end())).collect();
     let _ = write!(page, "\n## {path}\n\n```text\n{}\n```\n", help.trim());
-    for verb in command.get_subcommands().filter(|verb| !verb.is_hide_set()) {
-        describe(verb, &format!("{path} {}", verb.get_name()), page);
+    for command in command.get_subcommands().filter(|command| !command.is_hide_set()) {
+        describe(command, &format!("{path} {}", command.get_name()), page);
     }
 }

@@ -1,17 +1,17 @@
-//! The one binary: reads the command line, runs the verb, and turns a failure into a message and an
+//! The one binary: reads the command line, runs the command, and turns a failure into a message and an
 //! exit code. The verbs are in [`commands`].
 
 mod args;
 mod client;
-mod clients;
+mod client_tokens;
 mod commands;
 #[cfg(test)]
 mod docs;
-mod failure;
-mod pin;
-mod show;
-mod startpage;
+mod error;
+mod fingerprint;
+mod start_page;
 mod stop;
+mod terminal;
 
 use std::io::IsTerminal;
 use std::process::ExitCode;
@@ -21,9 +21,9 @@ use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 
-use crate::args::{Cli, Verb};
-use crate::failure::{Failure, Kind};
-use crate::show::Show;
+use crate::args::{Cli, CliCommand};
+use crate::error::{CliError, CliErrorKind};
+use crate::terminal::Printer;
 
 /// A call costs a seventh less than with the system's allocator, and a connected board a little less memory.
 #[global_allocator]
@@ -41,12 +41,12 @@ fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(error) => return misread(&error),
     };
-    let show = Show::new(&cli);
+    let printer = Printer::new(&cli);
     log(&cli);
-    match run(cli, show) {
+    match run(cli, printer) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
-            show.failure(&failure);
+            printer.failure(&failure);
             ExitCode::from(failure.exit)
         }
     }
@@ -63,7 +63,7 @@ fn misread(error: &clap::Error) -> ExitCode {
     let end = ["\n\nUsage:", "\n\nFor more information"].iter().filter_map(|tail| text.find(tail)).min();
     let reason = text[..end.unwrap_or(text.len())].trim();
     let reason = reason.strip_prefix("error: ").unwrap_or(reason);
-    refuse(&Failure { exit: USAGE, ..Failure::new(Kind::Usage, reason) })
+    refuse(&CliError { exit: USAGE, ..CliError::new(CliErrorKind::Usage, reason) })
 }
 
 /// Whether JSON is wanted, as far as can be seen of a command line that is not understood.
@@ -72,35 +72,35 @@ fn wants_json() -> bool {
     words.iter().any(|word| word == "--output=json") || words.windows(2).any(|pair| pair == ["--output", "json"])
 }
 
-fn refuse(failure: &Failure) -> ExitCode {
+fn refuse(failure: &CliError) -> ExitCode {
     if wants_json() {
-        show::print(&format!("{:#}\n", failure.to_object()));
+        terminal::print(&format!("{:#}\n", failure.to_object()));
     } else {
         eprintln!("error: {failure}");
     }
     ExitCode::from(failure.exit)
 }
 
-fn run(cli: Cli, show: Show) -> Result<(), Failure> {
+fn run(cli: Cli, printer: Printer) -> Result<(), CliError> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
-        .map_err(|error| Failure::new(Kind::Io, format!("no runtime: {error}")))?;
-    let done = runtime.block_on(commands::run(cli.verb, show));
+        .map_err(|error| CliError::new(CliErrorKind::Io, format!("no runtime: {error}")))?;
+    let done = runtime.block_on(commands::run(cli.command, printer));
     // `stdio` may leave a read of standard input behind, which only the process's end interrupts.
     runtime.shutdown_background();
     done
 }
 
 /// An empty variable is a slip of a script, and would be taken for a value.
-fn check_environment() -> Result<(), Failure> {
+fn check_environment() -> Result<(), CliError> {
     let names = ["SINEW_STATE", "SINEW_URL", "SINEW_TOKEN", "SINEW_FINGERPRINT", "MCP_ENDPOINT"];
     let is_empty = |name: &&&str| std::env::var_os(name).is_some_and(|value| value.is_empty());
     match names.iter().find(is_empty) {
         None => Ok(()),
         Some(name) => {
             let message = format!("the environment variable {name} is empty; give it a value or unset it");
-            Err(Failure { exit: USAGE, ..Failure::new(Kind::Usage, message) })
+            Err(CliError { exit: USAGE, ..CliError::new(CliErrorKind::Usage, message) })
         }
     }
 }
@@ -114,8 +114,8 @@ fn levels(text: &str) -> Option<Targets> {
 /// Logs go to standard error. `SINEW_LOG` sets the level, for example `debug` or `info,sinew_boards=trace`.
 fn log(cli: &Cli) {
     // rmcp warns of every mistake a client makes; those are the client's to hear.
-    let usual = match cli.verb {
-        Verb::Serve(_) | Verb::Endpoint(_) => "info,rmcp=off",
+    let usual = match cli.command {
+        CliCommand::Serve(_) | CliCommand::Endpoint(_) => "info,rmcp=off",
         _ => "warn,rmcp=off",
     };
     let wanted = std::env::var_os("SINEW_LOG").filter(|text| !text.is_empty());

@@ -1,6 +1,6 @@
 //! The signals that end a long-running command.
 
-use crate::failure::{Failure, Kind};
+use crate::error::{CliError, CliErrorKind};
 
 /// Ctrl-C, or what a service manager sends. Listens from when it is made, so that nothing sent
 /// meanwhile ends the process without a word.
@@ -12,12 +12,13 @@ pub struct StopSignal {
 }
 
 impl StopSignal {
-    pub fn new() -> Result<StopSignal, Failure> {
+    pub fn new() -> Result<StopSignal, CliError> {
         #[cfg(unix)]
         {
             use tokio::signal::unix::{SignalKind, signal};
             let listen = |kind| {
-                signal(kind).map_err(|error| Failure::new(Kind::Io, format!("cannot wait for signals: {error}")))
+                signal(kind)
+                    .map_err(|error| CliError::new(CliErrorKind::Io, format!("cannot wait for signals: {error}")))
             };
             Ok(StopSignal { terminate: listen(SignalKind::terminate())?, interrupt: listen(SignalKind::interrupt())? })
         }

@@ -9,22 +9,22 @@ use sinew_tool::{Value, json};
 
 /// Whether phones get an agent: the one that is part of the program, or that of a folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Agent {
+pub enum AgentSetting {
     Switch(bool),
     Folder(PathBuf),
 }
 
-impl Agent {
+impl AgentSetting {
     pub fn source(&self) -> AgentSource {
         match self {
-            Agent::Switch(false) => AgentSource::Off,
-            Agent::Switch(true) => AgentSource::Embedded,
-            Agent::Folder(folder) => AgentSource::Folder(folder.clone()),
+            AgentSetting::Switch(false) => AgentSource::Off,
+            AgentSetting::Switch(true) => AgentSource::Embedded,
+            AgentSetting::Folder(folder) => AgentSource::Folder(folder.clone()),
         }
     }
 }
 
-impl Setting for Agent {
+impl Setting for AgentSetting {
     fn read<'de, D: Deserializer<'de>>(&mut self, from: D) -> Result<(), D::Error> {
         *self = from.deserialize_any(SwitchOrFolder)?;
         Ok(())
@@ -36,13 +36,13 @@ impl Setting for Agent {
 
     fn to_value(&self) -> Value {
         match self {
-            Agent::Switch(on) => json!(on),
-            Agent::Folder(folder) => json!(folder),
+            AgentSetting::Switch(on) => json!(on),
+            AgentSetting::Folder(folder) => json!(folder),
         }
     }
 
     fn settle_in(&mut self, folder: &Path) {
-        if let Agent::Folder(files) = self {
+        if let AgentSetting::Folder(files) = self {
             files.settle_in(folder);
         }
     }
@@ -51,20 +51,20 @@ impl Setting for Agent {
 struct SwitchOrFolder;
 
 impl Visitor<'_> for SwitchOrFolder {
-    type Value = Agent;
+    type Value = AgentSetting;
 
     fn expecting(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
         f.write_str("true, false, or the folder that android/build filled")
     }
 
-    fn visit_bool<E: Error>(self, on: bool) -> Result<Agent, E> {
-        Ok(Agent::Switch(on))
+    fn visit_bool<E: Error>(self, on: bool) -> Result<AgentSetting, E> {
+        Ok(AgentSetting::Switch(on))
     }
 
-    fn visit_str<E: Error>(self, folder: &str) -> Result<Agent, E> {
+    fn visit_str<E: Error>(self, folder: &str) -> Result<AgentSetting, E> {
         match folder.trim() {
             "" => Err(E::custom("an empty folder; name it, or say true or false")),
-            _ => Ok(Agent::Folder(folder.into())),
+            _ => Ok(AgentSetting::Folder(folder.into())),
         }
     }
 }
@@ -103,8 +103,8 @@ mod tests {
 
     #[test]
     fn the_agent_is_inside_unless_the_configuration_says_otherwise() {
-        assert_eq!(Agent::Switch(true).source(), AgentSource::Embedded);
-        assert_eq!(Agent::Switch(false).source(), AgentSource::Off);
-        assert_eq!(Agent::Folder("built".into()).source(), AgentSource::Folder("built".into()));
+        assert_eq!(AgentSetting::Switch(true).source(), AgentSource::Embedded);
+        assert_eq!(AgentSetting::Switch(false).source(), AgentSource::Off);
+        assert_eq!(AgentSetting::Folder("built".into()).source(), AgentSource::Folder("built".into()));
     }
 }

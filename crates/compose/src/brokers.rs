@@ -8,15 +8,15 @@ use sinew_gateway::{Principal, Role, Shape};
 use tokio::io::DuplexStream;
 use tokio_util::sync::CancellationToken;
 
-use crate::config::{Problem, shape};
-use crate::error::{Error, ErrorKind};
+use crate::config::{ConfigProblem, shape};
+use crate::error::{ComposeErrorKind, Error};
 
 /// What a pipe inside this process holds before its writer waits.
 const PIPE: usize = 64 << 10;
 
 sinew_tool::settings! {
     /// An MQTT broker.
-    pub struct Section {
+    pub struct BrokerConfig {
         /// Its address, `mqtt://HOST:PORT` or `mqtts://HOST:PORT`.
         pub url: String = String::new();
         /// The name to log in with.
@@ -44,19 +44,20 @@ sinew_tool::settings! {
 
 /// A broker, ready to compose.
 #[derive(Clone, Debug)]
-pub struct Plan {
+pub struct BrokerPlan {
     pub boards: Broker,
     pub servers: Option<String>,
     pub offer: Option<(Offering, Shape)>,
 }
 
 /// What is wrong with the brokers, each by itself or together.
-pub fn check(brokers: &[Section]) -> Result<(), Problem> {
+pub fn check(brokers: &[BrokerConfig]) -> Result<(), ConfigProblem> {
     for (index, broker) in brokers.iter().enumerate() {
-        let wrong = |why: String| Problem::at(format!("brokers.{index}"), format!("`brokers`: {why}"));
+        let wrong = |why: String| ConfigProblem::at(format!("brokers.{index}"), format!("`brokers`: {why}"));
         broker.check().map_err(wrong)?;
-        let place =
-            |broker: &Section| Address::new(&broker.url, None, None).map(|address| address.to_string().to_lowercase());
+        let place = |broker: &BrokerConfig| {
+            Address::new(&broker.url, None, None).map(|address| address.to_string().to_lowercase())
+        };
         let twin = brokers[..index].iter().any(|other| place(other) == place(broker));
         if twin {
             return Err(wrong(format!("{} is named twice; keep one of them", place(broker).unwrap_or_default())));
@@ -65,7 +66,7 @@ pub fn check(brokers: &[Section]) -> Result<(), Problem> {
     Ok(())
 }
 
-impl Section {
+impl BrokerConfig {
     /// What can be said without reading other files.
     fn check(&self) -> Result<(), String> {
         if self.url.is_empty() {
@@ -95,8 +96,9 @@ impl Section {
 
     pub fn address(&self) -> Result<Address, Error> {
         let read = |path: &Path| {
-            std::fs::read(path)
-                .map_err(|error| Error::new(ErrorKind::Config, format!("cannot read {}: {error}", path.display())))
+            std::fs::read(path).map_err(|error| {
+                Error::new(ComposeErrorKind::Config, format!("cannot read {}: {error}", path.display()))
+            })
         };
         let password = match &self.password_file {
             None => self.password.clone(),
@@ -116,13 +118,13 @@ impl Section {
     }
 
     /// `state` is the folder that makes this gateway another than the next.
-    pub fn plan(&self, state: &Path) -> Result<Plan, Error> {
+    pub fn plan(&self, state: &Path) -> Result<BrokerPlan, Error> {
         let offering = |name: &String| {
             let description = "Sinew: the tools of the boards, phones and apps of this gateway";
             Offering::new(server_id(state), name, description).map_err(wrong)
         };
         let offer = self.offer.as_ref().map(offering).transpose()?;
-        Ok(Plan {
+        Ok(BrokerPlan {
             boards: self.boards()?,
             servers: self.servers.clone(),
             offer: offer.map(|offering| (offering, shape(self.unfolded))),
@@ -164,22 +166,22 @@ fn server_id(state: &Path) -> String {
 }
 
 fn wrong(problem: String) -> Error {
-    Error::new(ErrorKind::Config, format!("`brokers`: {problem}"))
+    Error::new(ComposeErrorKind::Config, format!("`brokers`: {problem}"))
 }
 
 #[cfg(test)]
 mod tests {
-    use crate::config::{Config, Problem};
+    use crate::config::{ConfigProblem, GatewayConfig};
 
-    fn parse(text: &str) -> Result<Config, Problem> {
-        let config = Config::parse(text)?;
+    fn parse(text: &str) -> Result<GatewayConfig, ConfigProblem> {
+        let config = GatewayConfig::parse(text)?;
         config.check()?;
         Ok(config)
     }
 
     #[test]
     fn a_broker_needs_its_address_and_nothing_else() {
-        let config = Config::parse("[[brokers]]\nurl = 'mqtt://b'").expect("valid");
+        let config = GatewayConfig::parse("[[brokers]]\nurl = 'mqtt://b'").expect("valid");
         let broker = config.brokers[0].boards().expect("valid");
         assert_eq!(broker.address.to_string(), "mqtt://b:1883");
         assert_eq!(format!("{:?}", broker.topics.up), "sinew/boards/{device}/up");
@@ -214,7 +216,7 @@ mod tests {
         std::fs::write(folder.path().join("password"), "right\nmore\n").expect("written");
         let file = "[[brokers]]\nurl = 'mqtt://b'\nusername = 'u'\npassword-file = 'password'";
         std::fs::write(folder.path().join("sinew.toml"), file).expect("written");
-        let config = Config::load(&folder.path().join("sinew.toml")).expect("valid");
+        let config = GatewayConfig::load(&folder.path().join("sinew.toml")).expect("valid");
         assert!(config.brokers[0].address().is_ok());
         std::fs::remove_file(folder.path().join("password")).expect("removed");
         assert!(config.brokers[0].address().expect_err("gone").message.contains("password"));

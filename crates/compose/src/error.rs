@@ -4,12 +4,12 @@
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct Error {
-    pub kind: ErrorKind,
+    pub kind: ComposeErrorKind,
     pub message: String,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ErrorKind {
+pub enum ComposeErrorKind {
     /// Another process owns the state directory.
     StateTaken,
     /// An address cannot be listened on.
@@ -21,7 +21,7 @@ pub enum ErrorKind {
 }
 
 impl Error {
-    pub fn new(kind: ErrorKind, message: impl Into<String>) -> Error {
+    pub fn new(kind: ComposeErrorKind, message: impl Into<String>) -> Error {
         Error { kind, message: message.into() }
     }
 }

@@ -10,13 +10,13 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::error::{Error, ErrorKind};
+use crate::error::{ComposeErrorKind, Error};
 
-const DOORS: &str = "doors.json";
+const FILE: &str = "doors.json";
 
 /// How to reach the gateway that runs on a state directory.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Doors {
+pub struct GatewayAddresses {
     /// The clients' door, as this machine reaches it.
     pub url: String,
     /// The boards' door, as this machine reaches it.
@@ -34,10 +34,10 @@ pub struct Doors {
 
 /// A gateway at work.
 #[derive(Clone, Debug)]
-pub struct Running {
+pub struct LocalGateway {
     pub directory: PathBuf,
     pub pid: u32,
-    pub doors: Doors,
+    pub addresses: GatewayAddresses,
 }
 
 /// The state directory: the one given, else XDG's.
@@ -45,17 +45,18 @@ pub fn directory(given: Option<&Path>) -> Result<PathBuf, Error> {
     if let Some(given) = given {
         if given.as_os_str().is_empty() {
             let message = "the state directory is empty; name a folder, or leave it out for the usual one";
-            return Err(Error::new(ErrorKind::Config, message));
+            return Err(Error::new(ComposeErrorKind::Config, message));
         }
-        return std::path::absolute(given)
-            .map_err(|error| Error::new(ErrorKind::Config, format!("state directory {}: {error}", given.display())));
+        return std::path::absolute(given).map_err(|error| {
+            Error::new(ComposeErrorKind::Config, format!("state directory {}: {error}", given.display()))
+        });
     }
     // XDG says that a relative path is invalid and to be ignored.
     let from = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     from("XDG_STATE_HOME")
         .or_else(|| from("HOME").map(|home| home.join(".local/state")))
         .map(|base| base.join("sinew"))
-        .ok_or_else(|| Error::new(ErrorKind::Config, "no home directory to keep state in; give --state DIR"))
+        .ok_or_else(|| Error::new(ComposeErrorKind::Config, "no home directory to keep state in; give --state DIR"))
 }
 
 /// The folder of `sinew demo` inside a state directory.
@@ -64,33 +65,37 @@ pub fn demo(directory: &Path) -> PathBuf {
 }
 
 /// The gateway on this state directory, else the demo inside it.
-pub fn find_running(directory: &Path) -> Option<Running> {
+pub fn find_running(directory: &Path) -> Option<LocalGateway> {
     running(directory).or_else(|| running(&demo(directory)))
 }
 
 /// The gateway on exactly this directory. One that is still starting has no doors yet.
-pub fn running(directory: &Path) -> Option<Running> {
+pub fn running(directory: &Path) -> Option<LocalGateway> {
     let lock = sinew_gateway::running_gateway(directory)?;
-    let doors: Doors = serde_json::from_slice(&fs::read(directory.join(DOORS)).ok()?).ok()?;
-    // A file left behind by a gateway that was killed tells of other doors.
-    (lock.url.as_deref() == Some(&doors.url)).then(|| Running { directory: directory.to_owned(), pid: lock.pid, doors })
+    let addresses: GatewayAddresses = serde_json::from_slice(&fs::read(directory.join(FILE)).ok()?).ok()?;
+    // A file left behind by a gateway that was killed tells of other addresses.
+    (lock.url.as_deref() == Some(&addresses.url)).then(|| LocalGateway {
+        directory: directory.to_owned(),
+        pid: lock.pid,
+        addresses,
+    })
 }
 
 /// Leaves word of the doors for client commands; readable by the owner alone, as it holds the token.
-pub fn write_doors(directory: &Path, doors: &Doors) -> Result<(), Error> {
-    let path = directory.join(DOORS);
+pub fn write_addresses(directory: &Path, addresses: &GatewayAddresses) -> Result<(), Error> {
+    let path = directory.join(FILE);
     let write = || -> std::io::Result<()> {
         let beside = directory.join("doors.json.new");
         let mut options = fs::OpenOptions::new();
         options.write(true).create(true).truncate(true);
         #[cfg(unix)]
         std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        options.open(&beside)?.write_all(&serde_json::to_vec_pretty(doors)?)?;
+        options.open(&beside)?.write_all(&serde_json::to_vec_pretty(addresses)?)?;
         fs::rename(&beside, &path)
     };
-    write().map_err(|error| Error::new(ErrorKind::Io, format!("cannot write {}: {error}", path.display())))
+    write().map_err(|error| Error::new(ComposeErrorKind::Io, format!("cannot write {}: {error}", path.display())))
 }
 
-pub fn remove_doors(directory: &Path) {
-    let _ = fs::remove_file(directory.join(DOORS));
+pub fn remove_addresses(directory: &Path) {
+    let _ = fs::remove_file(directory.join(FILE));
 }

@@ -3,26 +3,26 @@
 use serde_json::json;
 use sinew_bench::{Bench, Options, PROFILE, Peer, Report, Target};
 
-use crate::args::{self, BenchPeer, PeerKind};
-use crate::failure::Failure;
-use crate::show::{Ink, Show, Table, print, print_json};
+use crate::args::{self, BenchPeerArgs, PeerKind};
+use crate::error::CliError;
+use crate::terminal::{Printer, Table, TextStyle, print, print_json};
 
-pub async fn run(args: args::Bench, show: Show) -> Result<(), Failure> {
-    let args::Bench { quick, rounds, seconds, boards, fleet, crowd } = args;
+pub async fn run(args: args::BenchArgs, printer: Printer) -> Result<(), CliError> {
+    let args::BenchArgs { quick, rounds, seconds, boards, fleet, crowd } = args;
     let mut bench = Bench::new(Options { quick, rounds, seconds, boards, fleet, crowd })?;
     for stage in bench.stages() {
-        show.waiting(stage.label(), bench.measure(stage)).await?;
+        printer.waiting(stage.label(), bench.measure(stage)).await?;
     }
     let report = bench.finish();
-    if show.json() {
+    if printer.is_json() {
         print_json(&report.to_json());
     } else {
-        print(&to_text(&report, show));
+        print(&to_text(&report, printer));
     }
     Ok(())
 }
 
-pub async fn peer(args: BenchPeer) -> Result<(), Failure> {
+pub async fn peer(args: BenchPeerArgs) -> Result<(), CliError> {
     let peer = match args.kind {
         PeerKind::Rmcp => Peer::Rmcp,
         PeerKind::Axum => Peer::Axum,
@@ -31,7 +31,7 @@ pub async fn peer(args: BenchPeer) -> Result<(), Failure> {
     Ok(peer.serve(announce).await?)
 }
 
-fn to_text(report: &Report, show: Show) -> String {
+fn to_text(report: &Report, printer: Printer) -> String {
     let mut table = Table::new(["MEASURED", "RESULT", "TARGET", ""]);
     for figure in &report.figures {
         let target = figure.target.map(|target| match target {
@@ -39,20 +39,20 @@ fn to_text(report: &Report, show: Show) -> String {
             Target::AtMost(most) => format!("≤ {}", number(most)),
         });
         let (ink, verdict) = match figure.met() {
-            Some(true) => (Some(Ink::Good), "met"),
-            Some(false) => (Some(Ink::Warn), "missed"),
+            Some(true) => (Some(TextStyle::Good), "met"),
+            Some(false) => (Some(TextStyle::Warn), "missed"),
             None => (None, ""),
         };
         table.row([
             (None, figure.label.clone()),
-            (Some(Ink::Bold), format!("{} {}", number(figure.value), figure.unit)),
+            (Some(TextStyle::Bold), format!("{} {}", number(figure.value), figure.unit)),
             (None, target.unwrap_or_default()),
             (ink, verdict.to_owned()),
         ]);
     }
     let skipped: String = report.skipped.iter().map(|why| format!("not measured: {why}\n")).collect();
     let hint = if PROFILE == "dist" { "" } else { "; published figures are of `cargo build --profile dist`" };
-    show.table(&table) + &skipped + &format!("profile: {PROFILE}{hint}\n")
+    printer.table(&table) + &skipped + &format!("profile: {PROFILE}{hint}\n")
 }
 
 /// Three digits that mean something.
@@ -86,7 +86,7 @@ mod tests {
             ],
             skipped: vec!["weight, because there is no balance".to_owned()],
         };
-        let text = to_text(&report, Show::plain());
+        let text = to_text(&report, Printer::plain());
         assert!(text.contains("12346 calls/s  ≥ 12000  met"), "{text}");
         assert!(text.contains("9.50 KiB       ≤ 8.00   missed"), "{text}");
         assert!(text.contains("not measured: weight, because there is no balance\n"), "{text}");

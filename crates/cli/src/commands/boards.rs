@@ -3,21 +3,21 @@
 use sinew_api as api;
 
 use super::ago;
-use crate::args::{Boards, BoardsVerb, Reach};
-use crate::client::Target;
-use crate::failure::Failure;
-use crate::show::{Ink, Show, Table, clean, print, print_json};
+use crate::args::{BoardsArgs, BoardsCommand, ReachArgs};
+use crate::client::GatewayTarget;
+use crate::error::CliError;
+use crate::terminal::{Printer, Table, TextStyle, clean, print, print_json};
 
-pub async fn run(args: Boards, show: Show) -> Result<(), Failure> {
-    match args.verb {
-        Some(BoardsVerb::Approve { code, reach }) => approve(&code, &reach, show).await,
-        None => all(&args.reach, show).await,
+pub async fn run(args: BoardsArgs, printer: Printer) -> Result<(), CliError> {
+    match args.command {
+        Some(BoardsCommand::Approve { code, reach }) => approve(&code, &reach, printer).await,
+        None => all(&args.reach, printer).await,
     }
 }
 
-async fn all(reach: &Reach, show: Show) -> Result<(), Failure> {
-    let answer: api::WaitingBoards = Target::find(reach)?.connect().await?.get("/api/v1/boards").await?;
-    if show.json() {
+async fn all(reach: &ReachArgs, printer: Printer) -> Result<(), CliError> {
+    let answer: api::WaitingBoards = GatewayTarget::find(reach)?.connect().await?.get("/api/v1/boards").await?;
+    if printer.is_json() {
         print_json(&answer);
         return Ok(());
     }
@@ -29,7 +29,7 @@ async fn all(reach: &Reach, show: Show) -> Result<(), Failure> {
     let mut table = Table::new(["CODE", "HARDWARE ID", "KIND", "VERSION", "ADDRESS", "SINCE"]);
     for board in boards {
         table.row([
-            (Some(Ink::Bold), board.code.clone()),
+            (Some(TextStyle::Bold), board.code.clone()),
             (None, board.hardware_id.clone()),
             (None, board.kind.clone()),
             (None, board.version.clone()),
@@ -37,16 +37,16 @@ async fn all(reach: &Reach, show: Show) -> Result<(), Failure> {
             (None, ago(board.since)),
         ]);
     }
-    print(&show.table(&table));
+    print(&printer.table(&table));
     print("Let one in with: sinew boards approve CODE\n");
     Ok(())
 }
 
-async fn approve(code: &str, reach: &Reach, show: Show) -> Result<(), Failure> {
+async fn approve(code: &str, reach: &ReachArgs, printer: Printer) -> Result<(), CliError> {
     let request = api::Approve { code: code.to_owned() };
     let answer: api::WaitingBoard =
-        Target::find(reach)?.connect().await?.post("/api/v1/boards/approve", &request).await?;
-    if show.json() {
+        GatewayTarget::find(reach)?.connect().await?.post("/api/v1/boards/approve", &request).await?;
+    if printer.is_json() {
         print_json(&answer);
     } else {
         let id = clean(&answer.hardware_id);

@@ -9,13 +9,13 @@ use sinew_tool::spelling::nearest;
 use sinew_tool::{Content, ErrorKind, ToolError};
 
 use super::tools;
-use crate::args::Call;
-use crate::client::{Client, Target, encode};
-use crate::failure::{Failure, Kind};
-use crate::show::{Ink, Show, bytes, clean, print, print_json};
+use crate::args::CallArgs;
+use crate::client::{GatewayClient, GatewayTarget, encode};
+use crate::error::{CliError, CliErrorKind};
+use crate::terminal::{Printer, TextStyle, bytes, clean, print, print_json};
 
-pub async fn run(args: Call, show: Show) -> Result<(), Failure> {
-    let mut client = Target::find(&args.reach)?.connect().await?;
+pub async fn run(args: CallArgs, printer: Printer) -> Result<(), CliError> {
+    let mut client = GatewayTarget::find(&args.reach)?.connect().await?;
     let arguments = match &args.json {
         Some(text) => whole(text)?,
         None if args.arguments.is_empty() => Map::new(),
@@ -35,38 +35,38 @@ pub async fn run(args: Call, show: Show) -> Result<(), Failure> {
         timeout_ms: args.timeout.map(|timeout| timeout.as_millis() as u64),
     };
     let waiting = format!("waiting for {}", args.device);
-    let mut answer: CallResult = show.waiting(&waiting, client.post("/api/v1/call", &request)).await?;
+    let mut answer: CallResult = printer.waiting(&waiting, client.post("/api/v1/call", &request)).await?;
     let stem = format!("{}-{}", plain(&args.device), plain(&args.tool));
     let shown = items(&mut answer, args.save.as_deref(), &stem)?;
-    if show.json() {
+    if printer.is_json() {
         print_json(&answer);
         return Ok(());
     }
     for item in shown {
         match item {
-            Shown::Text(text) => print(&format!("{}\n", clean(&text))),
-            Shown::Thing(what) => print(&format!("{}\n", show.paint(Ink::Dim, &clean(&what)))),
+            ContentLine::Text(text) => print(&format!("{}\n", clean(&text))),
+            ContentLine::Other(what) => print(&format!("{}\n", printer.paint(TextStyle::Dim, &clean(&what)))),
         }
     }
     Ok(())
 }
 
-enum Shown {
+enum ContentLine {
     Text(String),
-    Thing(String),
+    Other(String),
 }
 
 /// What to show of each content item. With a folder, binary data moves from the answer into files.
-fn items(answer: &mut CallResult, folder: Option<&Path>, stem: &str) -> Result<Vec<Shown>, Failure> {
+fn items(answer: &mut CallResult, folder: Option<&Path>, stem: &str) -> Result<Vec<ContentLine>, CliError> {
     let mut shown = Vec::new();
     for item in &mut answer.content {
         let Some(content) = Content::from_json(item) else {
             let kind = item.get("type").and_then(Value::as_str).unwrap_or_default();
-            shown.push(Shown::Thing(format!("content of an unknown type: {kind}")));
+            shown.push(ContentLine::Other(format!("content of an unknown type: {kind}")));
             continue;
         };
         match (&content, content.bytes()) {
-            (Content::Text(text), _) => shown.push(Shown::Text(text.clone())),
+            (Content::Text(text), _) => shown.push(ContentLine::Text(text.clone())),
             (_, Some(data)) => {
                 let mime = mime_type(&content);
                 let size = match &content {
@@ -81,14 +81,14 @@ fn items(answer: &mut CallResult, folder: Option<&Path>, stem: &str) -> Result<V
                 } else {
                     line.push_str("; --save DIR writes it to a file");
                 }
-                shown.push(Shown::Thing(line));
+                shown.push(ContentLine::Other(line));
             }
-            (Content::Link { uri, .. }, _) => shown.push(Shown::Thing(uri.clone())),
-            _ => shown.push(Shown::Thing(item.to_string())),
+            (Content::Link { uri, .. }, _) => shown.push(ContentLine::Other(uri.clone())),
+            _ => shown.push(ContentLine::Other(item.to_string())),
         }
     }
     if shown.is_empty() {
-        shown.extend(answer.structured.iter().map(|structured| Shown::Text(format!("{structured:#}"))));
+        shown.extend(answer.structured.iter().map(|structured| ContentLine::Text(format!("{structured:#}"))));
     }
     Ok(shown)
 }
@@ -112,8 +112,9 @@ fn strip(item: &mut Value, path: &Path) {
 }
 
 /// Never writes over a file: the first free number is taken.
-fn save(folder: &Path, stem: &str, extension: &str, data: &[u8]) -> Result<PathBuf, Failure> {
-    let failed = |path: &Path, error| Failure::new(Kind::Io, format!("cannot write {}: {error}", path.display()));
+fn save(folder: &Path, stem: &str, extension: &str, data: &[u8]) -> Result<PathBuf, CliError> {
+    let failed =
+        |path: &Path, error| CliError::new(CliErrorKind::Io, format!("cannot write {}: {error}", path.display()));
     fs::create_dir_all(folder).map_err(|error| failed(folder, error))?;
     let mut number = 1;
     loop {
@@ -149,7 +150,7 @@ fn plain(text: &str) -> String {
         .collect()
 }
 
-fn whole(text: &str) -> Result<Map<String, Value>, Failure> {
+fn whole(text: &str) -> Result<Map<String, Value>, CliError> {
     match serde_json::from_str(text) {
         Ok(Value::Object(object)) => Ok(object),
         Ok(_) => Err(usage("--json must be one JSON object, for example --json '{\"volume\": 40}'".to_owned())),
@@ -158,7 +159,7 @@ fn whole(text: &str) -> Result<Map<String, Value>, Failure> {
 }
 
 /// The schema of a tool that any device with the label has.
-async fn schema_of_label(client: &mut Client, label: &str, tool: &str) -> Result<Option<Value>, Failure> {
+async fn schema_of_label(client: &mut GatewayClient, label: &str, tool: &str) -> Result<Option<Value>, CliError> {
     let label = label.to_ascii_lowercase();
     let answer: api::Devices = client.get("/api/v1/devices").await?;
     for device in answer.devices.iter().filter(|device| device.labels.contains(&label)) {
@@ -169,7 +170,7 @@ async fn schema_of_label(client: &mut Client, label: &str, tool: &str) -> Result
     Ok(None)
 }
 
-async fn schema(client: &mut Client, device: &str, tool: &str) -> Result<Value, Failure> {
+async fn schema(client: &mut GatewayClient, device: &str, tool: &str) -> Result<Value, CliError> {
     let tools = tools::of_device(client, device).await?;
     // The device's own name and the public one differ in characters that the public one cannot have.
     if let Some(entry) = tools.iter().find(|entry| plain(&entry.name) == plain(tool)) {
@@ -194,7 +195,7 @@ async fn schema(client: &mut Client, device: &str, tool: &str) -> Result<Value, 
 }
 
 /// `key=value` pairs, each value read as the schema types it.
-fn typed(pairs: &[String], schema: &Value) -> Result<Map<String, Value>, Failure> {
+fn typed(pairs: &[String], schema: &Value) -> Result<Map<String, Value>, CliError> {
     let mut arguments = Map::new();
     for pair in pairs {
         let (key, value) = pair
@@ -264,8 +265,8 @@ fn read(value: &str, property: &Value) -> Option<Value> {
     }
 }
 
-fn usage(message: String) -> Failure {
-    Failure::new(Kind::Usage, message)
+fn usage(message: String) -> CliError {
+    CliError::new(CliErrorKind::Usage, message)
 }
 
 #[cfg(test)]

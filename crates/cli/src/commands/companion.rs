@@ -11,15 +11,15 @@ use sinew_phones::agent::CompanionError;
 use sinew_phones::{Companion, Phone, PhoneError};
 use sinew_tool::ToolError;
 
-use crate::args::{InstallCompanion, Reach};
-use crate::client::Target;
-use crate::failure::{Failure, Kind};
-use crate::show::{Show, clean, print, print_json};
+use crate::args::{InstallCompanionArgs, ReachArgs};
+use crate::client::GatewayTarget;
+use crate::error::{CliError, CliErrorKind};
+use crate::terminal::{Printer, clean, print, print_json};
 
 /// The built app has 13 KB; more than this is another file.
 const MOST_BYTES: u64 = 8 << 20;
 
-pub async fn install(args: &InstallCompanion, server: &Server, show: Show) -> Result<(), Failure> {
+pub async fn install(args: &InstallCompanionArgs, server: &Server, printer: Printer) -> Result<(), CliError> {
     let (path, apk) = read(args)?;
     let serial = find(&args.device, server, &args.reach).await?;
     let phone = AdbPhone::open(server, &serial).await.map_err(|error| failure(error.into()))?;
@@ -38,7 +38,7 @@ pub async fn install(args: &InstallCompanion, server: &Server, show: Show) -> Re
         ))?;
     }
     let version = companion.install(&apk).await.map_err(|error| failure(error.into()))?;
-    if show.json() {
+    if printer.is_json() {
         print_json(&json!({"serial": serial, "companion": version, "before": before}));
     } else {
         print(&format!(
@@ -50,11 +50,15 @@ pub async fn install(args: &InstallCompanion, server: &Server, show: Show) -> Re
     Ok(())
 }
 
-fn read(args: &InstallCompanion) -> Result<(PathBuf, Vec<u8>), Failure> {
+fn read(args: &InstallCompanionArgs) -> Result<(PathBuf, Vec<u8>), CliError> {
     let state = state::directory(args.reach.state.state.as_deref())?;
-    let path = android::companion(args.files.as_deref(), &state).map_err(|why| Failure::new(Kind::Config, why))?;
+    let path =
+        android::companion(args.files.as_deref(), &state).map_err(|why| CliError::new(CliErrorKind::Config, why))?;
     let unusable = |why: String| {
-        Failure::new(Kind::Config, format!("{} cannot be used ({why}); build it with android/build", path.display()))
+        CliError::new(
+            CliErrorKind::Config,
+            format!("{} cannot be used ({why}); build it with android/build", path.display()),
+        )
     };
     let size = std::fs::metadata(&path).map_err(|error| unusable(error.to_string()))?.len();
     if size > MOST_BYTES {
@@ -65,7 +69,7 @@ fn read(args: &InstallCompanion) -> Result<(PathBuf, Vec<u8>), Failure> {
 }
 
 /// The serial of a phone that adb sees: the text itself, or what a gateway calls so.
-async fn find(device: &str, server: &Server, reach: &Reach) -> Result<String, Failure> {
+async fn find(device: &str, server: &Server, reach: &ReachArgs) -> Result<String, CliError> {
     let entries = adb::list(server).await.map_err(|error| failure(error.into()))?;
     if entries.iter().any(|entry| entry.serial == device) {
         return Ok(device.to_owned());
@@ -77,21 +81,24 @@ async fn find(device: &str, server: &Server, reach: &Reach) -> Result<String, Fa
     }
     let there: Vec<&str> = entries.iter().map(|entry| entry.serial.as_str()).collect();
     let there = if there.is_empty() { "none".to_owned() } else { there.join(", ") };
-    Err(Failure::new(Kind::Usage, format!("there is no phone `{}`; adb sees: {}", clean(device), clean(&there))))
+    Err(CliError::new(
+        CliErrorKind::Usage,
+        format!("there is no phone `{}`; adb sees: {}", clean(device), clean(&there)),
+    ))
 }
 
 /// The phones of a gateway, where one runs.
-async fn known(reach: &Reach) -> Vec<DeviceSummary> {
-    let asked = async { Target::find(reach)?.connect().await?.get::<Devices>("/api/v1/devices").await };
+async fn known(reach: &ReachArgs) -> Vec<DeviceSummary> {
+    let asked = async { GatewayTarget::find(reach)?.connect().await?.get::<Devices>("/api/v1/devices").await };
     let Ok(answer) = asked.await else { return Vec::new() };
     answer.devices.into_iter().filter(|device| device.family == "phone").collect()
 }
 
 /// Goes on only with a yes from somebody at a terminal.
-fn ask(question: &str) -> Result<(), Failure> {
+fn ask(question: &str) -> Result<(), CliError> {
     if !std::io::stdin().is_terminal() {
         let message = "installing an app needs somebody's consent; run it in a terminal, or add --yes";
-        return Err(Failure::new(Kind::Usage, message));
+        return Err(CliError::new(CliErrorKind::Usage, message));
     }
     let mut stderr = std::io::stderr();
     let _ = write!(stderr, "{question}").and_then(|()| stderr.flush());
@@ -99,7 +106,7 @@ fn ask(question: &str) -> Result<(), Failure> {
     let read = std::io::stdin().read_line(&mut answer);
     match read.is_ok() && matches!(answer.trim().to_lowercase().as_str(), "y" | "yes") {
         true => Ok(()),
-        false => Err(Failure::new(Kind::Usage, "nothing was installed")),
+        false => Err(CliError::new(CliErrorKind::Usage, "nothing was installed")),
     }
 }
 
@@ -116,6 +123,6 @@ pub async fn survey() -> Vec<(String, Result<String, CompanionError>)> {
     found
 }
 
-fn failure(error: PhoneError) -> Failure {
+fn failure(error: PhoneError) -> CliError {
     ToolError::from(error).into()
 }

@@ -4,19 +4,19 @@ use std::path::Path;
 
 use serde_json::json;
 use sinew_compose::config::schema;
-use sinew_compose::{Config as File, Overrides};
+use sinew_compose::{GatewayConfig, Overrides};
 
-use crate::args::{Config, ConfigVerb};
-use crate::failure::Failure;
-use crate::show::{Show, print, print_json};
+use crate::args::{ConfigArgs, ConfigCommand};
+use crate::error::CliError;
+use crate::terminal::{Printer, print, print_json};
 
 /// For scripts and editors, as a misspelt flag.
 const WRONG: u8 = 2;
 
-pub fn run(args: Config, show: Show) -> Result<(), Failure> {
-    match args.verb {
-        ConfigVerb::Check { file } => check(&file, show),
-        ConfigVerb::Schema => {
+pub fn run(args: ConfigArgs, printer: Printer) -> Result<(), CliError> {
+    match args.command {
+        ConfigCommand::Check { file } => check(&file, printer),
+        ConfigCommand::Schema => {
             print_json(&schema());
             Ok(())
         }
@@ -24,9 +24,9 @@ pub fn run(args: Config, show: Show) -> Result<(), Failure> {
 }
 
 /// Loads what `serve` loads, and opens nothing.
-fn check(file: &Path, show: Show) -> Result<(), Failure> {
-    File::settings(file, &Overrides::default()).map_err(|error| Failure { exit: WRONG, ..error.into() })?;
-    if show.json() {
+fn check(file: &Path, printer: Printer) -> Result<(), CliError> {
+    GatewayConfig::settings(file, &Overrides::default()).map_err(|error| CliError { exit: WRONG, ..error.into() })?;
+    if printer.is_json() {
         print_json(&json!({"file": file, "status": "ok"}));
     } else {
         print(&format!("{} is valid.\n", file.display()));

@@ -2,36 +2,36 @@
 
 use sinew_api as api;
 
-use super::{Empty, ago, pins};
-use crate::args::{Devices, DevicesVerb, Labels, OneDevice, Reach};
-use crate::client::{Target, encode};
-use crate::failure::Failure;
-use crate::show::{Ink, Show, Table, clean, print, print_json};
+use super::{EmptyRequest, ago, pins};
+use crate::args::{DeviceArgs, DevicesArgs, DevicesCommand, LabelsArgs, ReachArgs};
+use crate::client::{GatewayTarget, encode};
+use crate::error::CliError;
+use crate::terminal::{Printer, Table, TextStyle, clean, print, print_json};
 
 /// Warnings shown of one device; a broken tool list has one for each tool.
 const MOST_WARNINGS: usize = 3;
 
-pub async fn run(args: Devices, show: Show) -> Result<(), Failure> {
-    match args.verb {
-        Some(DevicesVerb::Rename { device, name, reach }) => rename(&device, &name, &reach, show).await,
-        Some(DevicesVerb::Forget(one)) => forget(&one, show).await,
-        Some(DevicesVerb::Label(labels)) => {
-            label(&labels, api::Labels { add: labels.labels.clone(), remove: Vec::new() }, show).await
+pub async fn run(args: DevicesArgs, printer: Printer) -> Result<(), CliError> {
+    match args.command {
+        Some(DevicesCommand::Rename { device, name, reach }) => rename(&device, &name, &reach, printer).await,
+        Some(DevicesCommand::Forget(one)) => forget(&one, printer).await,
+        Some(DevicesCommand::Label(labels)) => {
+            label(&labels, api::Labels { add: labels.labels.clone(), remove: Vec::new() }, printer).await
         }
-        Some(DevicesVerb::Unlabel(labels)) => {
-            label(&labels, api::Labels { add: Vec::new(), remove: labels.labels.clone() }, show).await
+        Some(DevicesCommand::Unlabel(labels)) => {
+            label(&labels, api::Labels { add: Vec::new(), remove: labels.labels.clone() }, printer).await
         }
-        Some(DevicesVerb::Pin(one)) => pins::pin(&one, show).await,
-        Some(DevicesVerb::Unpin(one)) => pins::unpin(&one, show).await,
-        Some(DevicesVerb::Changes(one)) => pins::changes(&one, show).await,
-        Some(DevicesVerb::Accept { device, tool }) => pins::accept(&device, tool.as_deref(), show).await,
-        None => all(&args.reach, show).await,
+        Some(DevicesCommand::Pin(one)) => pins::pin(&one, printer).await,
+        Some(DevicesCommand::Unpin(one)) => pins::unpin(&one, printer).await,
+        Some(DevicesCommand::Changes(one)) => pins::changes(&one, printer).await,
+        Some(DevicesCommand::Accept { device, tool }) => pins::accept(&device, tool.as_deref(), printer).await,
+        None => all(&args.reach, printer).await,
     }
 }
 
-async fn all(reach: &Reach, show: Show) -> Result<(), Failure> {
-    let answer: api::Devices = Target::find(reach)?.connect().await?.get("/api/v1/devices").await?;
-    if show.json() {
+async fn all(reach: &ReachArgs, printer: Printer) -> Result<(), CliError> {
+    let answer: api::Devices = GatewayTarget::find(reach)?.connect().await?.get("/api/v1/devices").await?;
+    if printer.is_json() {
         print_json(&answer);
         return Ok(());
     }
@@ -47,9 +47,9 @@ async fn all(reach: &Reach, show: Show) -> Result<(), Failure> {
         let tools = if device.pinned { format!("{count}, pinned") } else { count.to_string() };
         // The gateway's own token is for first trials; whoever looks at the table should see that.
         let admitted = device.admitted_by.as_deref().unwrap_or_default();
-        let trial = (admitted == "gateway token").then_some(Ink::Warn);
+        let trial = (admitted == "gateway token").then_some(TextStyle::Warn);
         table.row([
-            (Some(Ink::Bold), device.id.clone()),
+            (Some(TextStyle::Bold), device.id.clone()),
             (None, device.name.clone().unwrap_or_default()),
             (None, device.labels.join(", ")),
             (None, device.kind.clone()),
@@ -60,7 +60,7 @@ async fn all(reach: &Reach, show: Show) -> Result<(), Failure> {
             (trial, admitted.to_owned()),
         ]);
     }
-    print(&show.table(&table));
+    print(&printer.table(&table));
     for device in devices {
         let id = clean(&device.id);
         if let Some(remedy) = device.remedy.as_deref().filter(|_| device.state != "away") {
@@ -82,11 +82,11 @@ async fn all(reach: &Reach, show: Show) -> Result<(), Failure> {
     Ok(())
 }
 
-async fn rename(device: &str, name: &str, reach: &Reach, show: Show) -> Result<(), Failure> {
+async fn rename(device: &str, name: &str, reach: &ReachArgs, printer: Printer) -> Result<(), CliError> {
     let path = format!("/api/v1/devices/{}/rename", encode(device));
     let request = api::Rename { name: name.to_owned() };
-    let answer: api::DeviceSummary = Target::find(reach)?.connect().await?.post(&path, &request).await?;
-    if show.json() {
+    let answer: api::DeviceSummary = GatewayTarget::find(reach)?.connect().await?.post(&path, &request).await?;
+    if printer.is_json() {
         print_json(&answer);
     } else {
         let id = clean(&answer.id);
@@ -99,10 +99,11 @@ async fn rename(device: &str, name: &str, reach: &Reach, show: Show) -> Result<(
     Ok(())
 }
 
-async fn forget(one: &OneDevice, show: Show) -> Result<(), Failure> {
+async fn forget(one: &DeviceArgs, printer: Printer) -> Result<(), CliError> {
     let path = format!("/api/v1/devices/{}/forget", encode(&one.device));
-    let answer: api::DeviceSummary = Target::find(&one.reach)?.connect().await?.post(&path, &Empty {}).await?;
-    if show.json() {
+    let answer: api::DeviceSummary =
+        GatewayTarget::find(&one.reach)?.connect().await?.post(&path, &EmptyRequest {}).await?;
+    if printer.is_json() {
         print_json(&answer);
     } else {
         let id = clean(&answer.id);
@@ -111,10 +112,10 @@ async fn forget(one: &OneDevice, show: Show) -> Result<(), Failure> {
     Ok(())
 }
 
-async fn label(args: &Labels, change: api::Labels, show: Show) -> Result<(), Failure> {
+async fn label(args: &LabelsArgs, change: api::Labels, printer: Printer) -> Result<(), CliError> {
     let path = format!("/api/v1/devices/{}/labels", encode(&args.device));
-    let answer: api::DeviceSummary = Target::find(&args.reach)?.connect().await?.post(&path, &change).await?;
-    if show.json() {
+    let answer: api::DeviceSummary = GatewayTarget::find(&args.reach)?.connect().await?.post(&path, &change).await?;
+    if printer.is_json() {
         print_json(&answer);
     } else {
         let id = clean(&answer.id);
@@ -126,10 +127,10 @@ async fn label(args: &Labels, change: api::Labels, show: Show) -> Result<(), Fai
     Ok(())
 }
 
-pub fn ink_of(state: &str) -> Ink {
+pub fn ink_of(state: &str) -> TextStyle {
     match state {
-        "ready" => Ink::Good,
-        "away" => Ink::Dim,
-        _ => Ink::Warn,
+        "ready" => TextStyle::Good,
+        "away" => TextStyle::Dim,
+        _ => TextStyle::Warn,
     }
 }

@@ -6,37 +6,37 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 use sinew_api::Devices;
-use sinew_compose::android::Agent;
-use sinew_compose::board_doors::{guess_host, ota_url};
-use sinew_compose::brokers::Section;
-use sinew_compose::config::Config;
-use sinew_compose::state::{self, Running};
+use sinew_compose::android::AgentSetting;
+use sinew_compose::board_listeners::{guess_host, ota_url};
+use sinew_compose::brokers::BrokerConfig;
+use sinew_compose::config::GatewayConfig;
+use sinew_compose::state::{self, LocalGateway};
 use sinew_phones::agent::{AGENT_FILE, CompanionError};
 
 use super::companion;
-use crate::args::{Doctor, Reach};
-use crate::client::Target;
-use crate::failure::{Failure, Kind};
-use crate::show::{Ink, Show, clean, print, print_json};
+use crate::args::{DoctorArgs, ReachArgs};
+use crate::client::GatewayTarget;
+use crate::error::{CliError, CliErrorKind};
+use crate::terminal::{Printer, TextStyle, clean, print, print_json};
 
 /// One finding.
-struct Check {
+struct DoctorCheck {
     name: &'static str,
-    verdict: Verdict,
+    result: CheckResult,
     message: String,
     remedy: Option<String>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Verdict {
-    Well,
+enum CheckResult {
+    Ok,
     /// Worth knowing; nothing is broken.
     Note,
-    Fault,
+    Problem,
 }
 
-pub async fn run(args: Doctor, show: Show) -> Result<(), Failure> {
-    let config = args.config.as_deref().map(Config::load).transpose()?.unwrap_or_default();
+pub async fn run(args: DoctorArgs, printer: Printer) -> Result<(), CliError> {
+    let config = args.config.as_deref().map(GatewayConfig::load).transpose()?.unwrap_or_default();
     let given = args.reach.state.state.clone().or(config.state.clone());
     let directory = state::directory(given.as_deref())?;
     let running = state::find_running(&directory);
@@ -64,72 +64,75 @@ pub async fn run(args: Doctor, show: Show) -> Result<(), Failure> {
     checks.push(agent(&config.phones.agent));
     checks.extend(companions().await);
 
-    let faults = checks.iter().filter(|check| check.verdict == Verdict::Fault).count();
-    let all = json!({"checks": checks.iter().map(Check::to_json).collect::<Vec<_>>()});
-    if faults > 0 {
-        if !show.json() {
-            checks.iter().for_each(|check| print(&check.to_text(show)));
+    let problems = checks.iter().filter(|check| check.result == CheckResult::Problem).count();
+    let all = json!({"checks": checks.iter().map(DoctorCheck::to_json).collect::<Vec<_>>()});
+    if problems > 0 {
+        if !printer.is_json() {
+            checks.iter().for_each(|check| print(&check.to_text(printer)));
         }
-        let message =
-            if faults == 1 { "one check found a fault".to_owned() } else { format!("{faults} checks found faults") };
-        return Err(Failure { details: all, ..Failure::new(Kind::Unwell, message) });
+        let message = if problems == 1 {
+            "one check found a problem".to_owned()
+        } else {
+            format!("{problems} checks found problems")
+        };
+        return Err(CliError { details: all, ..CliError::new(CliErrorKind::ChecksFailed, message) });
     }
-    if show.json() {
+    if printer.is_json() {
         print_json(&all);
     } else {
-        checks.iter().for_each(|check| print(&check.to_text(show)));
+        checks.iter().for_each(|check| print(&check.to_text(printer)));
     }
     Ok(())
 }
 
-impl Check {
-    fn well(name: &'static str, message: impl Into<String>) -> Check {
-        Check { name, verdict: Verdict::Well, message: message.into(), remedy: None }
+impl DoctorCheck {
+    fn ok(name: &'static str, message: impl Into<String>) -> DoctorCheck {
+        DoctorCheck { name, result: CheckResult::Ok, message: message.into(), remedy: None }
     }
 
-    fn note(name: &'static str, message: impl Into<String>, remedy: impl Into<String>) -> Check {
-        Check { name, verdict: Verdict::Note, message: message.into(), remedy: Some(remedy.into()) }
+    fn note(name: &'static str, message: impl Into<String>, remedy: impl Into<String>) -> DoctorCheck {
+        DoctorCheck { name, result: CheckResult::Note, message: message.into(), remedy: Some(remedy.into()) }
     }
 
-    fn fault(name: &'static str, message: impl Into<String>, remedy: impl Into<String>) -> Check {
-        Check { name, verdict: Verdict::Fault, message: message.into(), remedy: Some(remedy.into()) }
+    fn problem(name: &'static str, message: impl Into<String>, remedy: impl Into<String>) -> DoctorCheck {
+        DoctorCheck { name, result: CheckResult::Problem, message: message.into(), remedy: Some(remedy.into()) }
     }
 
     fn to_json(&self) -> Value {
-        let verdict = match self.verdict {
-            Verdict::Well => "ok",
-            Verdict::Note => "note",
-            Verdict::Fault => "fault",
+        let result = match self.result {
+            CheckResult::Ok => "ok",
+            CheckResult::Note => "note",
+            CheckResult::Problem => "fault",
         };
-        json!({"name": self.name, "verdict": verdict, "message": self.message, "remedy": self.remedy})
+        json!({"name": self.name, "verdict": result, "message": self.message, "remedy": self.remedy})
     }
 
-    fn to_text(&self, show: Show) -> String {
-        let (ink, sign) = match self.verdict {
-            Verdict::Well => (Ink::Good, "ok   "),
-            Verdict::Note => (Ink::Warn, "note "),
-            Verdict::Fault => (Ink::Bad, "fault"),
+    fn to_text(&self, printer: Printer) -> String {
+        let (ink, sign) = match self.result {
+            CheckResult::Ok => (TextStyle::Good, "ok   "),
+            CheckResult::Note => (TextStyle::Warn, "note "),
+            CheckResult::Problem => (TextStyle::Bad, "fault"),
         };
-        let mut text = format!("{} {:<16} {}\n", show.paint(ink, sign), self.name, clean(&self.message));
+        let mut text = format!("{} {:<16} {}\n", printer.paint(ink, sign), self.name, clean(&self.message));
         if let Some(remedy) = &self.remedy {
-            text.push_str(&format!("{:23}{}\n", "", show.paint(Ink::Dim, &format!("→ {}", clean(remedy)))));
+            text.push_str(&format!("{:23}{}\n", "", printer.paint(TextStyle::Dim, &format!("→ {}", clean(remedy)))));
         }
         text
     }
 }
 
-fn state_directory(directory: &Path) -> Check {
+fn state_directory(directory: &Path) -> DoctorCheck {
     const NAME: &str = "state directory";
     let shown = directory.display();
     let Ok(found) = fs::metadata(directory) else {
-        return Check::note(
+        return DoctorCheck::note(
             NAME,
             format!("{shown} does not exist yet"),
             "the first `sinew serve` or `sinew demo` makes it",
         );
     };
     if !found.is_dir() {
-        return Check::fault(NAME, format!("{shown} is not a directory"), "choose another with --state DIR");
+        return DoctorCheck::problem(NAME, format!("{shown} is not a directory"), "choose another with --state DIR");
     }
     #[cfg(unix)]
     {
@@ -139,113 +142,115 @@ fn state_directory(directory: &Path) -> Check {
         if ours.is_some_and(|ours| ours != found.uid()) {
             let remedy =
                 format!("chown -R \"$(id -un)\" {shown}, or run as that user, or choose another with --state DIR");
-            return Check::fault(NAME, format!("{shown} belongs to user {}", found.uid()), remedy);
+            return DoctorCheck::problem(NAME, format!("{shown} belongs to user {}", found.uid()), remedy);
         }
         if found.mode() & 0o077 != 0 {
             let message = format!("{shown} is open to other users (mode {:o})", found.mode() & 0o777);
-            return Check::fault(NAME, message, format!("chmod 700 {shown}"));
+            return DoctorCheck::problem(NAME, message, format!("chmod 700 {shown}"));
         }
     }
-    Check::well(NAME, shown.to_string())
+    DoctorCheck::ok(NAME, shown.to_string())
 }
 
-async fn gateway(running: Option<&Running>, reach: &Reach) -> Check {
+async fn gateway(running: Option<&LocalGateway>, reach: &ReachArgs) -> DoctorCheck {
     const NAME: &str = "gateway";
-    let target = match (Target::named(reach), running) {
-        (Err(failure), _) => return Check::fault(NAME, failure.message, "correct --url"),
+    let target = match (GatewayTarget::named(reach), running) {
+        (Err(failure), _) => return DoctorCheck::problem(NAME, failure.message, "correct --url"),
         (Ok(Some(target)), _) => Ok(target),
-        (Ok(None), Some(running)) => Target::of_running(running, reach),
-        (Ok(None), None) => return Check::note(NAME, "none runs", "start one with `sinew demo` or `sinew serve`"),
+        (Ok(None), Some(running)) => GatewayTarget::of_running(running, reach),
+        (Ok(None), None) => {
+            return DoctorCheck::note(NAME, "none runs", "start one with `sinew demo` or `sinew serve`");
+        }
     };
     let asked = async {
         let target = target?;
         target.connect().await?.get::<Devices>("/api/v1/devices").await?;
-        Ok::<_, Failure>(target.url)
+        Ok::<_, CliError>(target.url)
     };
     match asked.await {
         Ok(url) => {
             let who = running.map(|running| format!(", process {}", running.pid)).unwrap_or_default();
-            Check::well(NAME, format!("answers at {url}{who}, and accepts the token"))
+            DoctorCheck::ok(NAME, format!("answers at {url}{who}, and accepts the token"))
         }
         Err(failure) if failure.error_type == "TokenRefused" => {
-            Check::fault(NAME, "refuses the token", "unset SINEW_TOKEN, or give a valid one with --token")
+            DoctorCheck::problem(NAME, "refuses the token", "unset SINEW_TOKEN, or give a valid one with --token")
         }
-        Err(failure) => Check::fault(NAME, failure.message, "look at its log; restart it if it hangs"),
+        Err(failure) => DoctorCheck::problem(NAME, failure.message, "look at its log; restart it if it hangs"),
     }
 }
 
 /// Devices that are connected but not usable, with what they need.
-async fn devices(running: &Running, reach: &Reach) -> Vec<Check> {
+async fn devices(running: &LocalGateway, reach: &ReachArgs) -> Vec<DoctorCheck> {
     const NAME: &str = "devices";
     let asked = async {
-        let mut client = Target::of_running(running, reach)?.connect().await?;
+        let mut client = GatewayTarget::of_running(running, reach)?.connect().await?;
         client.get::<Devices>("/api/v1/devices").await
     };
     let Ok(answer) = asked.await else { return Vec::new() };
     let devices = &answer.devices;
     let ready = devices.iter().filter(|device| device.is_ready()).count();
-    let mut checks = vec![Check::well(NAME, format!("{ready} ready of {} known", devices.len()))];
+    let mut checks = vec![DoctorCheck::ok(NAME, format!("{ready} ready of {} known", devices.len()))];
     for device in devices {
         let state = device.state.as_str();
         if !matches!(state, "ready" | "away") {
             let remedy = device.remedy.as_deref().unwrap_or_default();
-            checks.push(Check::note(NAME, format!("{} is {state}", device.id), remedy));
+            checks.push(DoctorCheck::note(NAME, format!("{} is {state}", device.id), remedy));
         }
         if let Some(why) = device.attribute("agent").strip_prefix("absent: ") {
             let message = format!("{} is used without the agent", device.id);
-            checks.push(Check::note(NAME, message, why));
+            checks.push(DoctorCheck::note(NAME, message, why));
         }
     }
     let trials = devices.iter().filter(|device| device.admitted_by.as_deref() == Some("gateway token")).count();
     if trials > 0 {
         let message = format!("{trials} came in with the gateway's own token");
-        checks.push(Check::note(NAME, message, "give each a token of its own: sinew token new --device ID"));
+        checks.push(DoctorCheck::note(NAME, message, "give each a token of its own: sinew token new --device ID"));
     }
     checks
 }
 
 /// The address that boards are told, and what stands in its way.
-fn setup(running: Option<&Running>, config: &Config) -> Check {
+fn setup(running: Option<&LocalGateway>, config: &GatewayConfig) -> DoctorCheck {
     const NAME: &str = "boards' setup";
-    let url = running.and_then(|running| running.doors.ota_url.clone()).unwrap_or_else(|| {
+    let url = running.and_then(|running| running.addresses.ota_url.clone()).unwrap_or_else(|| {
         let doors: Vec<SocketAddr> = [Some(config.devices), config.mqtt.address()].into_iter().flatten().collect();
         let host = config.boards.advertise.clone().unwrap_or_else(|| guess_host(&doors).to_string());
         let reach = sinew_boards::Reach { host, http: config.devices.port(), mqtt: None, sound: None };
         ota_url(&reach, config.devices_tls)
     });
     if url.contains("//127.") || url.contains("//[::1]") {
-        return Check::note(
+        return DoctorCheck::note(
             NAME,
             format!("{url}, which only virtual boards can reach"),
             "for boards on your network: sinew serve --devices 0.0.0.0:7301 --mqtt 0.0.0.0:7302 --insecure-lan",
         );
     }
-    Check::well(NAME, format!("{url} is the OTA address of a board; --advertise names another host"))
+    DoctorCheck::ok(NAME, format!("{url} is the OTA address of a board; --advertise names another host"))
 }
 
-fn port(name: &'static str, flag: &str, address: SocketAddr) -> Check {
+fn port(name: &'static str, flag: &str, address: SocketAddr) -> DoctorCheck {
     match TcpListener::bind(address) {
-        Ok(_) => Check::well(name, format!("{address} is free")),
+        Ok(_) => DoctorCheck::ok(name, format!("{address} is free")),
         Err(error) => {
             let remedy =
                 format!("`ss -ltnp 'sport = :{}'` shows who holds it; or choose another with {flag}", address.port());
-            Check::fault(name, format!("{address} cannot be listened on: {error}"), remedy)
+            DoctorCheck::problem(name, format!("{address} cannot be listened on: {error}"), remedy)
         }
     }
 }
 
-fn token(directory: &Path) -> Check {
+fn token(directory: &Path) -> DoctorCheck {
     const NAME: &str = "token";
     let path = directory.join("token");
     let Ok(found) = fs::metadata(&path) else {
-        return Check::note(NAME, "none yet", "the first start of a gateway makes it");
+        return DoctorCheck::note(NAME, "none yet", "the first start of a gateway makes it");
     };
     #[cfg(unix)]
     {
         use std::os::unix::fs::MetadataExt;
         if found.mode() & 0o077 != 0 {
             let message = format!("{} can be read by other users (mode {:o})", path.display(), found.mode() & 0o777);
-            return Check::fault(
+            return DoctorCheck::problem(
                 NAME,
                 message,
                 format!(
@@ -256,52 +261,58 @@ fn token(directory: &Path) -> Check {
         }
     }
     match fs::read_to_string(&path) {
-        Ok(text) if !text.trim().is_empty() => Check::well(NAME, path.display().to_string()),
-        Ok(_) => Check::fault(
+        Ok(text) if !text.trim().is_empty() => DoctorCheck::ok(NAME, path.display().to_string()),
+        Ok(_) => DoctorCheck::problem(
             NAME,
             format!("{} is empty", path.display()),
             "remove it and restart the gateway for a new one",
         ),
-        Err(error) => Check::fault(NAME, format!("{}: {error}", path.display()), "make it readable for yourself"),
+        Err(error) => {
+            DoctorCheck::problem(NAME, format!("{}: {error}", path.display()), "make it readable for yourself")
+        }
     }
 }
 
-fn certificate(directory: &Path, config: &Config) -> Check {
+fn certificate(directory: &Path, config: &GatewayConfig) -> DoctorCheck {
     const NAME: &str = "certificate";
     if let Some(path) = &config.tls_cert {
         let key = config.tls_key.as_deref().unwrap_or(path);
         return match sinew_front::tls::TlsIdentity::from_files(path, key) {
-            Ok(identity) => Check::well(NAME, format!("{}, SHA-256 {}", path.display(), identity.fingerprint())),
-            Err(error) => Check::fault(NAME, error.to_string(), "correct `tls-cert` and `tls-key`"),
+            Ok(identity) => DoctorCheck::ok(NAME, format!("{}, SHA-256 {}", path.display(), identity.fingerprint())),
+            Err(error) => DoctorCheck::problem(NAME, error.to_string(), "correct `tls-cert` and `tls-key`"),
         };
     }
     let note = fs::read(directory.join("tls.json")).ok().and_then(|note| serde_json::from_slice::<Value>(&note).ok());
     let Some(expires) = note.as_ref().and_then(|note| note.get("expires_unix_seconds")).and_then(Value::as_i64) else {
-        return Check::well(NAME, "none; --tls makes one");
+        return DoctorCheck::ok(NAME, "none; --tls makes one");
     };
     let days = (expires - jiff::Timestamp::now().as_second()) / 86_400;
     if days < 0 {
-        return Check::fault(NAME, "the gateway's own certificate has ended", "restart the gateway for a new one");
+        return DoctorCheck::problem(
+            NAME,
+            "the gateway's own certificate has ended",
+            "restart the gateway for a new one",
+        );
     }
-    Check::well(NAME, format!("the gateway's own, valid for {days} more days"))
+    DoctorCheck::ok(NAME, format!("the gateway's own, valid for {days} more days"))
 }
 
 /// Whether a broker of the configuration welcomes us.
-async fn broker(section: &Section) -> Check {
+async fn broker(section: &BrokerConfig) -> DoctorCheck {
     const NAME: &str = "broker";
     let broker = match section.boards() {
         Ok(broker) => broker,
-        Err(failure) => return Check::fault(NAME, failure.message, "correct `brokers` in the configuration"),
+        Err(failure) => return DoctorCheck::problem(NAME, failure.message, "correct `brokers` in the configuration"),
     };
     match sinew_boards::broker::check(&broker).await {
-        Ok(()) => Check::well(
+        Ok(()) => DoctorCheck::ok(
             NAME,
             format!(
                 "{} welcomes us and takes our subscriptions; whether its access rules let boards through, only a board shows",
                 broker.address
             ),
         ),
-        Err(why) => Check::fault(
+        Err(why) => DoctorCheck::problem(
             NAME,
             format!("{}: {why}", broker.address),
             "see that the broker runs, and that `brokers` in the configuration has its address and credentials",
@@ -309,13 +320,13 @@ async fn broker(section: &Section) -> Check {
     }
 }
 
-async fn adb() -> Check {
+async fn adb() -> DoctorCheck {
     const NAME: &str = "adb";
     match tokio::process::Command::new("adb").arg("version").output().await {
         Ok(output) if output.status.success() => {
-            Check::well(NAME, adb_version(&String::from_utf8_lossy(&output.stdout)))
+            DoctorCheck::ok(NAME, adb_version(&String::from_utf8_lossy(&output.stdout)))
         }
-        _ => Check::note(NAME, "not found; only phones need it", "install it, for example with: apt install adb"),
+        _ => DoctorCheck::note(NAME, "not found; only phones need it", "install it, for example with: apt install adb"),
     }
 }
 
@@ -330,16 +341,18 @@ fn adb_version(text: &str) -> String {
 }
 
 /// The part that runs on phones.
-fn agent(setting: &Agent) -> Check {
+fn agent(setting: &AgentSetting) -> DoctorCheck {
     const NAME: &str = "agent";
     match setting {
-        Agent::Switch(true) => Check::well(NAME, "inside this program; phones get it when it is needed".to_owned()),
-        Agent::Switch(false) => Check::well(NAME, "switched off in the configuration".to_owned()),
-        Agent::Folder(folder) => {
+        AgentSetting::Switch(true) => {
+            DoctorCheck::ok(NAME, "inside this program; phones get it when it is needed".to_owned())
+        }
+        AgentSetting::Switch(false) => DoctorCheck::ok(NAME, "switched off in the configuration".to_owned()),
+        AgentSetting::Folder(folder) => {
             let file = folder.join(AGENT_FILE);
             match file.is_file() {
-                true => Check::well(NAME, format!("{}; phones get it when it is needed", file.display())),
-                false => Check::note(
+                true => DoctorCheck::ok(NAME, format!("{}; phones get it when it is needed", file.display())),
+                false => DoctorCheck::note(
                     NAME,
                     format!("{} is missing: phones have no multi-touch and no clipboard", file.display()),
                     "build it with android/build, or set `agent = true` under [phones] for the one inside this program",
@@ -350,16 +363,16 @@ fn agent(setting: &Agent) -> Check {
 }
 
 /// The companion app on the phones that adb has ready.
-async fn companions() -> Vec<Check> {
+async fn companions() -> Vec<DoctorCheck> {
     const NAME: &str = "companion";
     let check = |(serial, about): (String, Result<String, CompanionError>)| match about {
-        Ok(version) => Check::well(NAME, format!("version {version} on {serial}")),
-        Err(CompanionError::Absent(_)) => Check::note(
+        Ok(version) => DoctorCheck::ok(NAME, format!("version {version} on {serial}")),
+        Err(CompanionError::Absent(_)) => DoctorCheck::note(
             NAME,
             format!("not on {serial}; only tools of apps that answer as activities do need it"),
             format!("sinew phones install-companion {serial}"),
         ),
-        Err(error) => Check::note(
+        Err(error) => DoctorCheck::note(
             NAME,
             format!("on {serial}: {error}"),
             format!("adb -s {serial} shell pm path sinew.companion shows whether it is there"),
@@ -376,7 +389,7 @@ mod tests {
     fn a_taken_port_is_a_fault_with_a_remedy() {
         let holder = TcpListener::bind("127.0.0.1:0").expect("a port");
         let check = port("port", "--listen", holder.local_addr().expect("an address"));
-        assert_eq!(check.verdict, Verdict::Fault);
+        assert_eq!(check.result, CheckResult::Problem);
         assert!(check.remedy.expect("a remedy").contains("--listen"));
     }
 
@@ -388,13 +401,13 @@ mod tests {
         fs::create_dir_all(&directory).expect("made");
         let judged = |mode| {
             fs::set_permissions(&directory, fs::Permissions::from_mode(mode)).expect("set");
-            state_directory(&directory).verdict
+            state_directory(&directory).result
         };
-        assert_eq!(judged(0o755), Verdict::Fault);
-        assert_eq!(judged(0o700), Verdict::Well);
+        assert_eq!(judged(0o755), CheckResult::Problem);
+        assert_eq!(judged(0o700), CheckResult::Ok);
         fs::write(directory.join("token"), "snw_x").expect("written");
         fs::set_permissions(directory.join("token"), fs::Permissions::from_mode(0o644)).expect("set");
-        assert_eq!(token(&directory).verdict, Verdict::Fault);
+        assert_eq!(token(&directory).result, CheckResult::Problem);
         fs::remove_dir_all(directory).expect("removed");
     }
 }

@@ -4,10 +4,10 @@ use std::collections::VecDeque;
 
 use sinew_api as api;
 
-use crate::args::Events;
-use crate::client::{Client, Target, encode};
-use crate::failure::Failure;
-use crate::show::{Ink, Show, clean, print, print_json};
+use crate::args::EventsArgs;
+use crate::client::{GatewayClient, GatewayTarget, encode};
+use crate::error::CliError;
+use crate::terminal::{Printer, TextStyle, clean, print, print_json};
 
 /// The gateway's largest page.
 const PAGE: usize = 1000;
@@ -15,9 +15,9 @@ const PAGE: usize = 1000;
 /// 25 s: shorter than what proxies and firewalls let a silent request live.
 const WAIT_MS: u32 = 25_000;
 
-pub async fn run(args: Events, show: Show) -> Result<(), Failure> {
-    let mut client = Target::find(&args.reach)?.connect().await?;
-    let mut reader = Reader { device: args.device.clone(), cursor: None, dropped: 0 };
+pub async fn run(args: EventsArgs, printer: Printer) -> Result<(), CliError> {
+    let mut client = GatewayTarget::find(&args.reach)?.connect().await?;
+    let mut reader = EventReader { device: args.device.clone(), cursor: None, dropped: 0 };
     // Pages run from the oldest on; the newest are kept.
     let mut past = VecDeque::new();
     loop {
@@ -29,7 +29,7 @@ pub async fn run(args: Events, show: Show) -> Result<(), Failure> {
             break;
         }
     }
-    if show.json() && !args.follow {
+    if printer.is_json() && !args.follow {
         let next = reader.cursor.unwrap_or_default();
         print_json(&api::Events { events: past.into(), next, dropped: reader.dropped });
         return Ok(());
@@ -37,26 +37,26 @@ pub async fn run(args: Events, show: Show) -> Result<(), Failure> {
     if past.is_empty() && !args.follow {
         print("Nothing yet. `sinew events --follow` waits for what comes.\n");
     }
-    past.iter().for_each(|event| print(&line(event, show)));
+    past.iter().for_each(|event| print(&line(event, printer)));
     if !args.follow {
         return Ok(());
     }
     loop {
         for event in reader.page(&mut client, WAIT_MS).await? {
-            print(&line(&event, show));
+            print(&line(&event, printer));
         }
     }
 }
 
-struct Reader {
+struct EventReader {
     device: Option<String>,
     cursor: Option<String>,
     /// Events that are gone.
     dropped: u64,
 }
 
-impl Reader {
-    async fn page(&mut self, client: &mut Client, wait_ms: u32) -> Result<Vec<api::EventRecord>, Failure> {
+impl EventReader {
+    async fn page(&mut self, client: &mut GatewayClient, wait_ms: u32) -> Result<Vec<api::EventRecord>, CliError> {
         let mut path = format!("/api/v1/events?limit={PAGE}&wait_ms={wait_ms}");
         if let Some(device) = &self.device {
             path.push_str(&format!("&device={}", encode(device)));
@@ -75,8 +75,8 @@ impl Reader {
 }
 
 /// One event: a line of JSON for scripts, or time, device, topic and body for people.
-fn line(event: &api::EventRecord, show: Show) -> String {
-    if show.json() {
+fn line(event: &api::EventRecord, printer: Printer) -> String {
+    if printer.is_json() {
         return serde_json::to_string(event).map(|line| line + "\n").unwrap_or_default();
     }
     let at = jiff::Timestamp::from_millisecond(event.at).ok();
@@ -84,9 +84,9 @@ fn line(event: &api::EventRecord, show: Show) -> String {
     let body = if event.body.is_null() { String::new() } else { event.body.to_string() };
     format!(
         "{}  {}  {}  {}\n",
-        show.paint(Ink::Dim, &at.unwrap_or_default()),
-        show.paint(Ink::Bold, &clean(&event.device)),
-        show.paint(Ink::Accent, &clean(&event.topic)),
+        printer.paint(TextStyle::Dim, &at.unwrap_or_default()),
+        printer.paint(TextStyle::Bold, &clean(&event.device)),
+        printer.paint(TextStyle::Accent, &clean(&event.topic)),
         clean(&body),
     )
 }

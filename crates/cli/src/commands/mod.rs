@@ -1,4 +1,4 @@
-//! One file a verb. Each reads its arguments, asks the gateway, and shows the answer.
+//! One file a command. Each reads its arguments, asks the gateway, and shows the answer.
 
 pub mod app;
 mod bench;
@@ -24,34 +24,34 @@ mod tools;
 use clap::CommandFactory;
 use serde::Serialize;
 
-use crate::args::{Cli, Verb};
-use crate::failure::Failure;
-use crate::show::Show;
+use crate::args::{Cli, CliCommand};
+use crate::error::CliError;
+use crate::terminal::Printer;
 
-pub async fn run(verb: Verb, show: Show) -> Result<(), Failure> {
-    match verb {
-        Verb::Demo(args) => demo::run(args, show).await,
-        Verb::Serve(args) => serve::run(args, show).await,
-        Verb::Stdio(args) => stdio::run(args).await,
-        Verb::Endpoint(args) => endpoint::run(args, show).await,
-        Verb::Devices(args) => devices::run(args, show).await,
-        Verb::Boards(args) => boards::run(args, show).await,
-        Verb::Phones(args) => phones::run(args, show).await,
-        Verb::Tools(args) => tools::run(args, show).await,
-        Verb::Call(args) => call::run(args, show).await,
-        Verb::Events(args) => events::run(args, show).await,
-        Verb::Token(args) => token::run(args, show).await,
-        Verb::Spec(args) => spec::run(args, show).await,
-        Verb::App(args) => app::run(args, show).await,
-        Verb::Sim(args) => sim::run(args, show).await,
-        Verb::Doctor(args) => doctor::run(args, show).await,
-        Verb::Config(args) => config::run(args, show),
-        Verb::Bench(args) => bench::run(args, show).await,
-        Verb::BenchPeer(args) => bench::peer(args).await,
-        Verb::Completions(args) => {
+pub async fn run(command: CliCommand, printer: Printer) -> Result<(), CliError> {
+    match command {
+        CliCommand::Demo(args) => demo::run(args, printer).await,
+        CliCommand::Serve(args) => serve::run(args, printer).await,
+        CliCommand::Stdio(args) => stdio::run(args).await,
+        CliCommand::Endpoint(args) => endpoint::run(args, printer).await,
+        CliCommand::Devices(args) => devices::run(args, printer).await,
+        CliCommand::Boards(args) => boards::run(args, printer).await,
+        CliCommand::Phones(args) => phones::run(args, printer).await,
+        CliCommand::Tools(args) => tools::run(args, printer).await,
+        CliCommand::Call(args) => call::run(args, printer).await,
+        CliCommand::Events(args) => events::run(args, printer).await,
+        CliCommand::Token(args) => token::run(args, printer).await,
+        CliCommand::Spec(args) => spec::run(args, printer).await,
+        CliCommand::App(args) => app::run(args, printer).await,
+        CliCommand::Sim(args) => sim::run(args, printer).await,
+        CliCommand::Doctor(args) => doctor::run(args, printer).await,
+        CliCommand::Config(args) => config::run(args, printer),
+        CliCommand::Bench(args) => bench::run(args, printer).await,
+        CliCommand::BenchPeer(args) => bench::peer(args).await,
+        CliCommand::Completions(args) => {
             let mut script = Vec::new();
             clap_complete::generate(args.shell, &mut Cli::command(), "sinew", &mut script);
-            crate::show::print(&String::from_utf8_lossy(&script));
+            crate::terminal::print(&String::from_utf8_lossy(&script));
             Ok(())
         }
     }
@@ -70,4 +70,4 @@ fn ago(at: i64) -> String {
 
 /// A request that says nothing more than its path does.
 #[derive(Serialize)]
-struct Empty {}
+struct EmptyRequest {}

@@ -10,22 +10,24 @@ use sinew_tool::ToolError;
 
 use super::companion;
 use super::devices::ink_of;
-use crate::args::{Phones, PhonesVerb, Reach, State};
-use crate::client::Target;
-use crate::failure::{Failure, Kind};
-use crate::show::{Ink, Show, Table, clean, print, print_json};
+use crate::args::{PhonesArgs, PhonesCommand, ReachArgs, StateArgs};
+use crate::client::GatewayTarget;
+use crate::error::{CliError, CliErrorKind};
+use crate::terminal::{Printer, Table, TextStyle, clean, print, print_json};
 
-pub async fn run(args: Phones, show: Show) -> Result<(), Failure> {
-    let answer = match &args.verb {
-        None => return all(&args.reach, show).await,
-        Some(PhonesVerb::Apps { reach }) => return apps(reach, show).await,
-        Some(PhonesVerb::Connect { address, state }) => connect(address, &remembered(state)?).await,
-        Some(PhonesVerb::Disconnect { address, state }) => disconnect(address, &remembered(state)?).await,
-        Some(PhonesVerb::InstallCompanion(args)) => return companion::install(args, &server().await?, show).await,
-        Some(PhonesVerb::Pair { address, code }) => server().await?.pair(address, code).await.map_err(failure),
+pub async fn run(args: PhonesArgs, printer: Printer) -> Result<(), CliError> {
+    let answer = match &args.command {
+        None => return all(&args.reach, printer).await,
+        Some(PhonesCommand::Apps { reach }) => return apps(reach, printer).await,
+        Some(PhonesCommand::Connect { address, state }) => connect(address, &remembered(state)?).await,
+        Some(PhonesCommand::Disconnect { address, state }) => disconnect(address, &remembered(state)?).await,
+        Some(PhonesCommand::InstallCompanion(args)) => {
+            return companion::install(args, &server().await?, printer).await;
+        }
+        Some(PhonesCommand::Pair { address, code }) => server().await?.pair(address, code).await.map_err(failure),
     };
     let answer = answer?;
-    if show.json() {
+    if printer.is_json() {
         print_json(&json!({"adb": answer}));
     } else {
         print(&format!("{}\n", clean(answer.trim())));
@@ -34,11 +36,11 @@ pub async fn run(args: Phones, show: Show) -> Result<(), Failure> {
 }
 
 /// What a gateway on this state directory connects again.
-fn remembered(state: &State) -> Result<Remembered, Failure> {
+fn remembered(state: &StateArgs) -> Result<Remembered, CliError> {
     Ok(Remembered::in_state(&state::directory(state.state.as_deref())?))
 }
 
-async fn connect(address: &str, remembered: &Remembered) -> Result<String, Failure> {
+async fn connect(address: &str, remembered: &Remembered) -> Result<String, CliError> {
     let address = with_port(address);
     let answer = server().await?.connect_phone(&address).await.map_err(failure)?;
     remembered.add(&address).map_err(|error| unkept(&address, &error))?;
@@ -46,7 +48,7 @@ async fn connect(address: &str, remembered: &Remembered) -> Result<String, Failu
 }
 
 /// Forgets the phone before it is disconnected, so that a running gateway does not connect it in between.
-async fn disconnect(address: &str, remembered: &Remembered) -> Result<String, Failure> {
+async fn disconnect(address: &str, remembered: &Remembered) -> Result<String, CliError> {
     let address = with_port(address);
     let was_remembered = remembered.remove(&address).map_err(|error| unkept(&address, &error))?;
     match server().await?.disconnect_phone(&address).await {
@@ -57,13 +59,13 @@ async fn disconnect(address: &str, remembered: &Remembered) -> Result<String, Fa
     }
 }
 
-fn unkept(address: &str, error: &std::io::Error) -> Failure {
-    Failure::new(Kind::Io, format!("cannot write down {address} in the state directory: {error}"))
+fn unkept(address: &str, error: &std::io::Error) -> CliError {
+    CliError::new(CliErrorKind::Io, format!("cannot write down {address} in the state directory: {error}"))
 }
 
 /// The gateway's phones; where no gateway runs, what adb sees.
-async fn all(reach: &Reach, show: Show) -> Result<(), Failure> {
-    let (phones, from) = match Target::find(reach) {
+async fn all(reach: &ReachArgs, printer: Printer) -> Result<(), CliError> {
+    let (phones, from) = match GatewayTarget::find(reach) {
         Ok(target) => {
             let answer: api::Devices = target.connect().await?.get("/api/v1/devices").await?;
             let phones = answer.devices.into_iter().filter(|device| device.family == "phone");
@@ -75,7 +77,7 @@ async fn all(reach: &Reach, show: Show) -> Result<(), Failure> {
         }
         Err(failure) => return Err(failure),
     };
-    if show.json() {
+    if printer.is_json() {
         print_json(&json!({"from": from, "phones": phones}));
         return Ok(());
     }
@@ -89,7 +91,7 @@ async fn all(reach: &Reach, show: Show) -> Result<(), Failure> {
     let mut table = Table::new(["PHONE", "NAME", "KIND", "ANDROID", "STATE", "SERIAL"]);
     for phone in &phones {
         table.row([
-            (Some(Ink::Bold), phone.id.clone()),
+            (Some(TextStyle::Bold), phone.id.clone()),
             (None, phone.name.clone().unwrap_or_default()),
             (None, phone.kind.clone()),
             (None, phone.version.clone()),
@@ -97,7 +99,7 @@ async fn all(reach: &Reach, show: Show) -> Result<(), Failure> {
             (None, phone.attribute("serial").to_owned()),
         ]);
     }
-    print(&show.table(&table));
+    print(&printer.table(&table));
     for phone in &phones {
         if let Some(remedy) = phone.remedy.as_deref().filter(|_| phone.state != "away") {
             print(&format!("{}: {}\n", clean(&phone.id), clean(remedy)));
@@ -110,14 +112,14 @@ async fn all(reach: &Reach, show: Show) -> Result<(), Failure> {
 }
 
 /// The apps that the gateway found on its phones.
-async fn apps(reach: &Reach, show: Show) -> Result<(), Failure> {
-    let api::Devices { devices } = Target::find(reach)?.connect().await?.get("/api/v1/devices").await?;
+async fn apps(reach: &ReachArgs, printer: Printer) -> Result<(), CliError> {
+    let api::Devices { devices } = GatewayTarget::find(reach)?.connect().await?.get("/api/v1/devices").await?;
     let apps: Vec<&DeviceSummary> = devices.iter().filter(|device| device.family == "app").collect();
     let phone_of = |serial: &str| {
         let is_meant = |device: &&DeviceSummary| device.family == "phone" && device.attribute("serial") == serial;
         devices.iter().find(is_meant).map_or(serial, |phone| phone.id.as_str()).to_owned()
     };
-    if show.json() {
+    if printer.is_json() {
         print_json(&json!({"apps": apps}));
         return Ok(());
     }
@@ -128,7 +130,7 @@ async fn apps(reach: &Reach, show: Show) -> Result<(), Failure> {
     let mut table = Table::new(["APP", "PACKAGE", "VERSION", "PHONE", "STATE", "TOOLS", "FORMS"]);
     for app in &apps {
         table.row([
-            (Some(Ink::Bold), app.id.clone()),
+            (Some(TextStyle::Bold), app.id.clone()),
             (None, app.attribute("package").to_owned()),
             (None, app.version.clone()),
             (None, phone_of(app.attribute("phone"))),
@@ -137,7 +139,7 @@ async fn apps(reach: &Reach, show: Show) -> Result<(), Failure> {
             (None, app.attribute_list("forms").join(" ")),
         ]);
     }
-    print(&show.table(&table));
+    print(&printer.table(&table));
     for app in &apps {
         for finding in app.attribute_list("findings") {
             print(&format!("{}: {}\n", clean(&app.id), clean(finding)));
@@ -165,12 +167,12 @@ fn seen(entry: &track::Entry) -> DeviceSummary {
     }
 }
 
-async fn server() -> Result<Server, Failure> {
+async fn server() -> Result<Server, CliError> {
     let server = Server::from_env().map_err(failure)?;
     server.ensure().await.map_err(failure)?;
     Ok(server)
 }
 
-fn failure(error: AdbError) -> Failure {
+fn failure(error: AdbError) -> CliError {
     ToolError::from(PhoneError::from(error)).into()
 }

@@ -6,57 +6,57 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use sinew_api::{self as api, Accept, Changes, DeviceSummary, ToolChange};
 
-use super::{Empty, ago};
-use crate::args::OneDevice;
-use crate::client::{Target, encode};
-use crate::failure::Failure;
-use crate::show::{Ink, Show, clean, print, print_json};
+use super::{EmptyRequest, ago};
+use crate::args::DeviceArgs;
+use crate::client::{GatewayTarget, encode};
+use crate::error::CliError;
+use crate::terminal::{Printer, TextStyle, clean, print, print_json};
 
-pub async fn pin(one: &OneDevice, show: Show) -> Result<(), Failure> {
-    let answer = post(one, "pin", &Empty {}).await?;
+pub async fn pin(one: &DeviceArgs, printer: Printer) -> Result<(), CliError> {
+    let answer = post(one, "pin", &EmptyRequest {}).await?;
     let says = format!(
         "The {} tools of {} are agreed on. A breaking change without a major version, or words that change in silence, \
          will be held back.\n",
         answer.tools,
         clean(&answer.id)
     );
-    tell(&answer, show, says)
+    tell(&answer, printer, says)
 }
 
-pub async fn unpin(one: &OneDevice, show: Show) -> Result<(), Failure> {
-    let answer = post(one, "unpin", &Empty {}).await?;
+pub async fn unpin(one: &DeviceArgs, printer: Printer) -> Result<(), CliError> {
+    let answer = post(one, "unpin", &EmptyRequest {}).await?;
     let says = format!("{} may change its tools as it likes.\n", clean(&answer.id));
-    tell(&answer, show, says)
+    tell(&answer, printer, says)
 }
 
-pub async fn accept(one: &OneDevice, tool: Option<&str>, show: Show) -> Result<(), Failure> {
+pub async fn accept(one: &DeviceArgs, tool: Option<&str>, printer: Printer) -> Result<(), CliError> {
     let answer = post(one, "accept", &Accept { tool: tool.map(str::to_owned) }).await?;
     let id = clean(&answer.id);
     let says = match tool {
         Some(tool) => format!("`{}` of {id} is agreed on as it is now.\n", clean(tool)),
         None => format!("The tools of {id} are agreed on as they are now.\n"),
     };
-    tell(&answer, show, says)
+    tell(&answer, printer, says)
 }
 
-pub async fn changes(one: &OneDevice, show: Show) -> Result<(), Failure> {
-    let mut client = Target::find(&one.reach)?.connect().await?;
+pub async fn changes(one: &DeviceArgs, printer: Printer) -> Result<(), CliError> {
+    let mut client = GatewayTarget::find(&one.reach)?.connect().await?;
     let device = encode(&one.device);
     let mut answer: Changes = client.get(&format!("/api/v1/devices/{device}/changes")).await?;
     let events: api::Events = client.get(&format!("/api/v1/events?device={device}&limit=1000")).await?;
     let last = events.events.into_iter().rfind(|event| event.topic == "sinew/tools_changed");
-    let says = people(&answer, last.as_ref(), show);
+    let says = people(&answer, last.as_ref(), printer);
     answer.more.insert("last_change".to_owned(), json!(last));
-    tell(&answer, show, says)
+    tell(&answer, printer, says)
 }
 
-async fn post(one: &OneDevice, verb: &str, body: &impl Serialize) -> Result<DeviceSummary, Failure> {
-    let path = format!("/api/v1/devices/{}/{verb}", encode(&one.device));
-    Target::find(&one.reach)?.connect().await?.post(&path, body).await
+async fn post(one: &DeviceArgs, command: &str, body: &impl Serialize) -> Result<DeviceSummary, CliError> {
+    let path = format!("/api/v1/devices/{}/{command}", encode(&one.device));
+    GatewayTarget::find(&one.reach)?.connect().await?.post(&path, body).await
 }
 
-fn tell(answer: &impl Serialize, show: Show, says: String) -> Result<(), Failure> {
-    if show.json() {
+fn tell(answer: &impl Serialize, printer: Printer, says: String) -> Result<(), CliError> {
+    if printer.is_json() {
         print_json(answer);
     } else {
         print(&says);
@@ -67,12 +67,12 @@ fn tell(answer: &impl Serialize, show: Show, says: String) -> Result<(), Failure
 /// The body of an event about changed tools.
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Told {
+struct ToolsChanged {
     changes: Vec<ToolChange>,
     released: Vec<String>,
 }
 
-fn people(answer: &Changes, last: Option<&api::EventRecord>, show: Show) -> String {
+fn people(answer: &Changes, last: Option<&api::EventRecord>, printer: Printer) -> String {
     let id = clean(&answer.id);
     let mut page = match answer.pinned {
         true => format!("{id} is pinned: its tools change in the open, or are held back.\n"),
@@ -82,18 +82,18 @@ fn people(answer: &Changes, last: Option<&api::EventRecord>, show: Show) -> Stri
         let _ = writeln!(
             page,
             "\n{} {}: {}",
-            show.paint(Ink::Bold, &clean(&one.tool)),
-            show.paint(Ink::Bad, "is held back"),
+            printer.paint(TextStyle::Bold, &clean(&one.tool)),
+            printer.paint(TextStyle::Bad, "is held back"),
             clean(&one.why)
         );
-        page.push_str(&lines(&one.changes, false, show));
+        page.push_str(&lines(&one.changes, false, printer));
     }
     for name in &answer.gone {
         let _ = writeln!(
             page,
             "\n{} {}: it was agreed on, and the device does not have it any more",
-            show.paint(Ink::Bold, &clean(name)),
-            show.paint(Ink::Bad, "is gone")
+            printer.paint(TextStyle::Bold, &clean(name)),
+            printer.paint(TextStyle::Bad, "is gone")
         );
     }
     let is_whole = answer.quarantined.is_empty() && answer.gone.is_empty();
@@ -101,31 +101,31 @@ fn people(answer: &Changes, last: Option<&api::EventRecord>, show: Show) -> Stri
         let _ = writeln!(page, "\nTake it as it is now with: sinew devices accept {id}");
     }
     if let Some(last) = last {
-        let told = Told::deserialize(&last.body).unwrap_or_default();
+        let event = ToolsChanged::deserialize(&last.body).unwrap_or_default();
         let _ = writeln!(page, "\nThe last change was told {}:", ago(last.at));
-        page.push_str(&lines(&told.changes, true, show));
-        if !told.released.is_empty() {
-            let _ = writeln!(page, "  No longer held back: {}", clean(&told.released.join(", ")));
+        page.push_str(&lines(&event.changes, true, printer));
+        if !event.released.is_empty() {
+            let _ = writeln!(page, "  No longer held back: {}", clean(&event.released.join(", ")));
         }
     } else if is_whole {
-        page.push_str("No change has been told.\n");
+        page.push_str("No change has been reported.\n");
     }
     page
 }
 
-fn lines(changes: &[ToolChange], with_tool: bool, show: Show) -> String {
+fn lines(changes: &[ToolChange], with_tool: bool, printer: Printer) -> String {
     let mut page = String::new();
     for change in changes {
         let ink = match change.impact.as_str() {
-            "breaking" => Ink::Bad,
-            "additive" => Ink::Good,
-            _ => Ink::Dim,
+            "breaking" => TextStyle::Bad,
+            "additive" => TextStyle::Good,
+            _ => TextStyle::Dim,
         };
         let tool = if with_tool { change.tool.as_str() } else { "" };
         let place = clean(&[tool, &change.path].concat());
         // What is held back is told without its words.
         let says = clean(if change.message.is_empty() { &change.kind } else { &change.message });
-        let _ = writeln!(page, "  {}  {place}: {says}", show.paint(ink, &format!("{:<8}", change.impact)));
+        let _ = writeln!(page, "  {}  {place}: {says}", printer.paint(ink, &format!("{:<8}", change.impact)));
     }
     page
 }

@@ -1,34 +1,34 @@
 //! `sinew serve`: a gateway until it is stopped.
 
-use sinew_compose::{Config, House, Overrides};
+use sinew_compose::{GatewayConfig, GatewayServer, Overrides};
 
-use crate::args::Serve;
-use crate::failure::Failure;
-use crate::show::{Show, print};
-use crate::startpage::{self, Page};
+use crate::args::ServeArgs;
+use crate::error::CliError;
+use crate::start_page::{self, StartPage};
 use crate::stop::StopSignal;
+use crate::terminal::{Printer, print};
 
-pub async fn run(args: Serve, show: Show) -> Result<(), Failure> {
-    let flags = Overrides::from(&args.doors);
+pub async fn run(args: ServeArgs, printer: Printer) -> Result<(), CliError> {
+    let flags = Overrides::from(&args.listen);
     let settings = match &args.config {
-        Some(path) => Config::settings(path, &flags)?,
-        None => Config::default().with(&flags)?,
+        Some(path) => GatewayConfig::settings(path, &flags)?,
+        None => GatewayConfig::default().with(&flags)?,
     };
     let mut stop = StopSignal::new()?;
-    let house = House::open(settings).await?;
-    let page = Page {
+    let server = GatewayServer::open(settings).await?;
+    let page = StartPage {
         title: format!("Sinew {} is running.", env!("CARGO_PKG_VERSION")),
-        doors: house.doors.clone(),
+        addresses: server.addresses.clone(),
         token: None,
-        directory: house.directory.display().to_string(),
-        elsewhere: house.elsewhere.clone(),
-        boards_elsewhere: house.boards_elsewhere.clone(),
-        in_the_clear: house.in_the_clear.clone(),
+        directory: server.directory.display().to_string(),
+        remote_hosts: server.remote_hosts.clone(),
+        remote_boards_url: server.remote_boards_url.clone(),
+        unencrypted: server.unencrypted.clone(),
         devices: Vec::new(),
-        program: startpage::program(),
+        program: start_page::program(),
         state_flag: None,
     };
     // One line, so that whoever started us can read it and go on.
-    print(&if show.json() { format!("{}\n", page.to_json()) } else { page.to_text(show) });
-    Ok(house.run(async || stop.wait().await).await?)
+    print(&if printer.is_json() { format!("{}\n", page.to_json()) } else { page.to_text(printer) });
+    Ok(server.run(async || stop.wait().await).await?)
 }

@@ -11,25 +11,25 @@ use sinew_sim::crowd;
 use sinew_sim::phone::{AgentEnd, Clock, PhoneConfig, Stand};
 use tokio_util::sync::CancellationToken;
 
-use crate::args::{BoardKind, Sim, SimBoard, SimPhone, SimVerb};
-use crate::failure::{Failure, Kind};
-use crate::pin::Fingerprint;
-use crate::show::{Show, print};
+use crate::args::{BoardKind, SimArgs, SimBoardArgs, SimCommand, SimPhoneArgs};
+use crate::error::{CliError, CliErrorKind};
+use crate::fingerprint::Fingerprint;
 use crate::stop::StopSignal;
+use crate::terminal::{Printer, print};
 
-pub async fn run(args: Sim, show: Show) -> Result<(), Failure> {
-    match args.verb {
-        SimVerb::Board(args) => boards(args, show).await,
-        SimVerb::Phone(args) => phones(args, show).await,
+pub async fn run(args: SimArgs, printer: Printer) -> Result<(), CliError> {
+    match args.command {
+        SimCommand::Board(args) => boards(args, printer).await,
+        SimCommand::Phone(args) => phones(args, printer).await,
         #[cfg(debug_assertions)]
-        SimVerb::Conformance { listen } => conformance::run(listen, show).await,
+        SimCommand::Conformance { listen } => conformance::run(listen, printer).await,
     }
 }
 
-async fn boards(args: SimBoard, show: Show) -> Result<(), Failure> {
+async fn boards(args: SimBoardArgs, printer: Printer) -> Result<(), CliError> {
     allow_many_sockets();
     let mut stop = StopSignal::new()?;
-    let door = door(&args)?;
+    let target = target(&args)?;
     let shutdown = CancellationToken::new();
     let mut tasks = tokio::task::JoinSet::new();
     let kind = match args.kind {
@@ -37,15 +37,15 @@ async fn boards(args: SimBoard, show: Show) -> Result<(), Failure> {
         BoardKind::Relay => board::Kind::Relay,
     };
     let last = args.first.checked_add(args.count);
-    let last = last.ok_or_else(|| Failure::new(Kind::Usage, "--first and --count reach beyond 4294967295"))?;
+    let last = last.ok_or_else(|| CliError::new(CliErrorKind::Usage, "--first and --count reach beyond 4294967295"))?;
     let config = |number| BoardConfig {
         behind_broker: args.broker.is_some(),
         username: args.username.clone(),
-        token: door.token.clone(),
+        token: target.token.clone(),
         luck: args.luck.unwrap_or_default(),
         source: args.source,
-        trust: door.trust.clone(),
-        ..BoardConfig::new(&door.url, hardware_id(number), kind)
+        trust: target.trust.clone(),
+        ..BoardConfig::new(&target.url, hardware_id(number), kind)
     };
     if args.crowd {
         tasks.spawn(crowd::run(args.first, args.count, config(args.first), shutdown.clone()));
@@ -55,21 +55,21 @@ async fn boards(args: SimBoard, show: Show) -> Result<(), Failure> {
         }
     }
     let ids = [hardware_id(args.first), hardware_id(last - 1)];
-    print(&if show.json() {
-        format!("{}\n", json!({"url": door.url, "boards": args.count, "first": ids[0], "last": ids[1]}))
+    print(&if printer.is_json() {
+        format!("{}\n", json!({"url": target.url, "boards": args.count, "first": ids[0], "last": ids[1]}))
     } else {
         let who = match args.count {
             1 => format!("1 virtual board ({}) dials", ids[0]),
             count => format!("{count} virtual boards ({} to {}) dial", ids[0], ids[1]),
         };
-        format!("{who} {}; Ctrl-C ends {}.\n", door.url, if args.count == 1 { "it" } else { "them" })
+        format!("{who} {}; Ctrl-C ends {}.\n", target.url, if args.count == 1 { "it" } else { "them" })
     });
     let outcome = tokio::select! {
         () = stop.wait() => Ok(()),
         Some(ended) = tasks.join_next() => match ended {
             Ok(Ok(())) => Ok(()),
-            Ok(Err(error)) => Err(Failure::new(Kind::NoGateway, error.to_string())),
-            Err(error) => Err(Failure::new(Kind::Io, format!("a board died: {error}"))),
+            Ok(Err(error)) => Err(CliError::new(CliErrorKind::NoGateway, error.to_string())),
+            Err(error) => Err(CliError::new(CliErrorKind::Io, format!("a board died: {error}"))),
         },
     };
     shutdown.cancel();
@@ -78,15 +78,18 @@ async fn boards(args: SimBoard, show: Show) -> Result<(), Failure> {
 }
 
 /// The agent for a computer, which the virtual phone may run.
-fn host(folder: &Path) -> Result<AgentEnd, Failure> {
+fn host(folder: &Path) -> Result<AgentEnd, CliError> {
     let jar = folder.join("agent-host.jar");
     match jar.is_file() {
         true => Ok(AgentEnd::Java(jar)),
-        false => Err(Failure::new(Kind::Config, format!("there is no {}; build it with android/build", jar.display()))),
+        false => Err(CliError::new(
+            CliErrorKind::Config,
+            format!("there is no {}; build it with android/build", jar.display()),
+        )),
     }
 }
 
-async fn phones(args: SimPhone, show: Show) -> Result<(), Failure> {
+async fn phones(args: SimPhoneArgs, printer: Printer) -> Result<(), CliError> {
     let mut stop = StopSignal::new()?;
     let config = PhoneConfig {
         adb: Some(args.adb),
@@ -99,10 +102,10 @@ async fn phones(args: SimPhone, show: Show) -> Result<(), Failure> {
     };
     let stand = Stand::open(&config).await;
     let stand = stand.map_err(|error| {
-        Failure::new(Kind::DoorTaken, format!("{error}; choose another address with --adb IP:PORT"))
+        CliError::new(CliErrorKind::AddressTaken, format!("{error}; choose another address with --adb IP:PORT"))
     })?;
     let addresses: Vec<String> = stand.addresses().iter().map(ToString::to_string).collect();
-    print(&if show.json() {
+    print(&if printer.is_json() {
         format!("{}\n", json!({"android": args.android.release(), "phones": addresses}))
     } else {
         let lines: String = addresses.iter().map(|address| format!("  adb connect {address}\n")).collect();
@@ -122,41 +125,41 @@ async fn phones(args: SimPhone, show: Show) -> Result<(), Failure> {
             running.await
         }
     };
-    ran.map_err(|error| Failure::new(Kind::Io, format!("a virtual phone failed: {error}")))
+    ran.map_err(|error| CliError::new(CliErrorKind::Io, format!("a virtual phone failed: {error}")))
 }
 
-struct BoardsDoor {
+struct BoardTarget {
     url: String,
     token: Option<String>,
     trust: Trust,
 }
 
-/// The door that is named, else the running gateway's, with what opens it.
-fn door(args: &SimBoard) -> Result<BoardsDoor, Failure> {
+/// The target that is named, else the running gateway's, with what opens it.
+fn target(args: &SimBoardArgs) -> Result<BoardTarget, CliError> {
     check("--connect", args.connect.as_deref(), &["ws", "wss", "mqtt", "mqtts"])?;
     check("--broker", args.broker.as_deref(), &["mqtt", "mqtts"])?;
     check("--ota", args.ota.as_deref(), &["http", "https"])?;
     let directory = state::directory(args.reach.state.state.as_deref())?;
     let running = state::find_running(&directory);
     let named = args.connect.clone().or_else(|| args.broker.clone()).or_else(|| args.ota.clone());
-    let Some(url) = named.or_else(|| running.as_ref().map(|running| running.doors.devices_url.clone())) else {
-        return Err(Failure::new(
-            Kind::NoGateway,
-            format!("no gateway runs on {}; start one, or name its boards' door with --connect", directory.display()),
+    let Some(url) = named.or_else(|| running.as_ref().map(|running| running.addresses.devices_url.clone())) else {
+        return Err(CliError::new(
+            CliErrorKind::NoGateway,
+            format!("no gateway runs on {}; start one, or name its board listener with --connect", directory.display()),
         ));
     };
-    // Token and certificate of the running gateway go to no other door.
-    let known = running.map(|running| running.doors).filter(|doors| {
-        let own = [Some(&doors.devices_url), doors.mqtt_url.as_ref(), doors.ota_url.as_ref()];
+    // Token and certificate of the running gateway go to no other target.
+    let known = running.map(|running| running.addresses).filter(|addresses| {
+        let own = [Some(&addresses.devices_url), addresses.mqtt_url.as_ref(), addresses.ota_url.as_ref()];
         own.into_iter().flatten().any(|own| *own == url)
     });
-    let token = args.reach.token.clone().or_else(|| known.as_ref().map(|doors| doors.token.clone()));
-    let fingerprint = args.reach.fingerprint.clone().or_else(|| known.and_then(|doors| doors.fingerprint));
-    Ok(BoardsDoor { url, token, trust: trust(fingerprint.as_deref())? })
+    let token = args.reach.token.clone().or_else(|| known.as_ref().map(|addresses| addresses.token.clone()));
+    let fingerprint = args.reach.fingerprint.clone().or_else(|| known.and_then(|addresses| addresses.fingerprint));
+    Ok(BoardTarget { url, token, trust: trust(fingerprint.as_deref())? })
 }
 
 /// Whether an address can be dialled at all, before anything is said of it.
-fn check(flag: &str, url: Option<&str>, schemes: &[&str]) -> Result<(), Failure> {
+fn check(flag: &str, url: Option<&str>, schemes: &[&str]) -> Result<(), CliError> {
     let Some(url) = url else { return Ok(()) };
     let fits = url.split_once("://").is_some_and(|(scheme, rest)| {
         schemes.contains(&scheme) && !rest.is_empty() && !rest.starts_with(['/', ':', '?'])
@@ -165,10 +168,10 @@ fn check(flag: &str, url: Option<&str>, schemes: &[&str]) -> Result<(), Failure>
         return Ok(());
     }
     let forms: Vec<String> = schemes.iter().map(|scheme| format!("{scheme}://HOST")).collect();
-    Err(Failure::new(Kind::Usage, format!("{flag} `{url}` is no address; expected {}", forms.join(" or "))))
+    Err(CliError::new(CliErrorKind::Usage, format!("{flag} `{url}` is no address; expected {}", forms.join(" or "))))
 }
 
-pub fn trust(fingerprint: Option<&str>) -> Result<Trust, Failure> {
+pub fn trust(fingerprint: Option<&str>) -> Result<Trust, CliError> {
     let fingerprint = fingerprint.map(Fingerprint::parse).transpose()?;
     Ok(fingerprint.map_or(Trust::System, |fingerprint| Trust::Fingerprint(fingerprint.bytes())))
 }
@@ -185,23 +188,27 @@ mod conformance {
     use super::*;
 
     /// A gateway in memory, without tokens, with the fixture device of the official suite behind it.
-    pub async fn run(listen: SocketAddr, show: Show) -> Result<(), Failure> {
+    pub async fn run(listen: SocketAddr, printer: Printer) -> Result<(), CliError> {
         if !listen.ip().is_loopback() {
-            return Err(Failure::new(
-                Kind::Config,
+            return Err(CliError::new(
+                CliErrorKind::Config,
                 format!("{listen} is not a loopback address; this server asks for no token and listens nowhere else"),
             ));
         }
         let mut stop = StopSignal::new()?;
-        let gateway = Gateway::open(Settings::default()).map_err(|error| Failure::new(Kind::Io, error.to_string()))?;
+        let gateway =
+            Gateway::open(Settings::default()).map_err(|error| CliError::new(CliErrorKind::Io, error.to_string()))?;
         gateway.apply(DeviceEvent::Joined(sinew_sim::conformance::device()));
         let listener = TcpListener::bind(listen).await;
         let listener = listener.map_err(|error| {
-            Failure::new(Kind::DoorTaken, format!("cannot listen on {listen}: {error}; choose another with --listen"))
+            CliError::new(
+                CliErrorKind::AddressTaken,
+                format!("cannot listen on {listen}: {error}; choose another with --listen"),
+            )
         })?;
-        let address = listener.local_addr().map_err(|error| Failure::new(Kind::Io, error.to_string()))?;
+        let address = listener.local_addr().map_err(|error| CliError::new(CliErrorKind::Io, error.to_string()))?;
         let url = format!("http://{address}");
-        print(&if show.json() {
+        print(&if printer.is_json() {
             format!("{}\n", json!({"url": url, "mcp": format!("{url}/mcp")}))
         } else {
             format!("The conformance fixture is at {url}/mcp; Ctrl-C ends it.\n")
@@ -216,6 +223,6 @@ mod conformance {
         });
         let served = sinew_front::http::run(listener, front, None, shutdown).await;
         gateway.close().await;
-        served.map_err(|error| Failure::new(Kind::Io, error.to_string()))
+        served.map_err(|error| CliError::new(CliErrorKind::Io, error.to_string()))
     }
 }

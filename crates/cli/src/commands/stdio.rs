@@ -7,16 +7,16 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use sinew_compose::config::{MqttDoor, shape};
+use sinew_compose::config::{MqttAddress, shape};
 use sinew_compose::state;
-use sinew_compose::{Config, ErrorKind, House, Overrides};
+use sinew_compose::{ComposeErrorKind, GatewayConfig, GatewayServer, Overrides};
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWriteExt, BufReader, copy, stdin, stdout};
 
 use super::demo;
-use crate::args::{Reach, Stdio};
-use crate::client::Target;
-use crate::clients;
-use crate::failure::{Failure, Kind};
+use crate::args::{ReachArgs, StdioArgs};
+use crate::client::GatewayTarget;
+use crate::client_tokens;
+use crate::error::{CliError, CliErrorKind};
 use crate::stop::StopSignal;
 
 /// Two clients may start at once; the one that comes second waits for the first one's doors.
@@ -26,34 +26,34 @@ const PATIENCE: Duration = Duration::from_secs(10);
 const FIRST_MESSAGE: u64 = 64 << 10;
 
 /// The gateway that a client needs.
-pub enum Place {
-    Running(Target),
+pub enum GatewayLocation {
+    Running(GatewayTarget),
     /// None ran, so this process has opened one.
-    Here(Box<House>, StopSignal),
+    Here(Box<GatewayServer>, StopSignal),
 }
 
-pub async fn run(args: Stdio) -> Result<(), Failure> {
+pub async fn run(args: StdioArgs) -> Result<(), CliError> {
     match find_or_open(&args.reach, args.demo).await? {
-        Place::Running(target) => pump(&target, &args).await,
-        Place::Here(house, stop) => serve(*house, stop, &args).await,
+        GatewayLocation::Running(target) => pump(&target, &args).await,
+        GatewayLocation::Here(server, stop) => serve(*server, stop, &args).await,
     }
 }
 
-pub async fn find_or_open(reach: &Reach, demo: bool) -> Result<Place, Failure> {
-    if let Some(target) = Target::named(reach)? {
-        return Ok(Place::Running(target));
+pub async fn find_or_open(reach: &ReachArgs, demo: bool) -> Result<GatewayLocation, CliError> {
+    if let Some(target) = GatewayTarget::named(reach)? {
+        return Ok(GatewayLocation::Running(target));
     }
     let directory = state::directory(reach.state.state.as_deref())?;
     let own = if demo { state::demo(&directory) } else { directory.clone() };
     let patience = tokio::time::Instant::now() + PATIENCE;
     loop {
         if let Some(running) = state::find_running(&directory) {
-            return Target::of_running(&running, reach).map(Place::Running);
+            return GatewayTarget::of_running(&running, reach).map(GatewayLocation::Running);
         }
         let stop = StopSignal::new()?;
         match open(&own, reach.token.clone(), demo).await {
-            Ok(house) => return Ok(Place::Here(Box::new(house), stop)),
-            Err(error) if error.kind == ErrorKind::StateTaken && tokio::time::Instant::now() < patience => {
+            Ok(server) => return Ok(GatewayLocation::Here(Box::new(server), stop)),
+            Err(error) if error.kind == ComposeErrorKind::StateTaken && tokio::time::Instant::now() < patience => {
                 tokio::time::sleep(Duration::from_millis(50)).await;
             }
             Err(error) => return Err(error.into()),
@@ -67,9 +67,9 @@ pub fn stream_path(unfolded: bool) -> &'static str {
 
 /// Bytes to the gateway and back. The end of input is passed on, and what is still to come is waited for; a
 /// gateway that ends first has gone away under its client.
-async fn pump(target: &Target, args: &Stdio) -> Result<(), Failure> {
+async fn pump(target: &GatewayTarget, args: &StdioArgs) -> Result<(), CliError> {
     let (client, mut input) = introduced(args.client.as_deref()).await?;
-    let stream = clients::open(target, &client, stream_path(args.unfolded)).await?;
+    let stream = client_tokens::open(target, &client, stream_path(args.unfolded)).await?;
     let (mut from, mut to) = tokio::io::split(stream);
     let finished = AtomicBool::new(false);
     let inward = async {
@@ -87,68 +87,68 @@ async fn pump(target: &Target, args: &Stdio) -> Result<(), Failure> {
         out.flush().await.and(ended)
     };
     tokio::select! {
-        error = inward => Err(Failure::new(Kind::Io, format!("standard input or the gateway broke off: {error}"))),
+        error = inward => Err(CliError::new(CliErrorKind::Io, format!("standard input or the gateway broke off: {error}"))),
         ended = outward => match ended {
             Ok(_) if finished.load(Ordering::Relaxed) => Ok(()),
-            Ok(_) => Err(Failure::new(
-                Kind::NoGateway,
+            Ok(_) => Err(CliError::new(
+                CliErrorKind::NoGateway,
                 format!(
                     "the gateway at {} closed the connection; start it again with `sinew serve`, then this client",
                     target.url
                 ),
             )),
-            Err(error) => Err(Failure::new(Kind::Io, format!("the connection to the gateway broke: {error}"))),
+            Err(error) => Err(CliError::new(CliErrorKind::Io, format!("the connection to the gateway broke: {error}"))),
         },
     }
 }
 
-async fn serve(mut house: House, mut stop: StopSignal, args: &Stdio) -> Result<(), Failure> {
+async fn serve(mut server: GatewayServer, mut stop: StopSignal, args: &StdioArgs) -> Result<(), CliError> {
     if args.demo {
-        demo::connect(&mut house).await?;
+        demo::connect(&mut server).await?;
     }
     let shape = shape(args.unfolded);
     let session = async {
         let (client, input) = introduced(args.client.as_deref()).await?;
-        let (_, who) = clients::token(&house.gateway, &house.directory, &client)?;
-        let shutdown = house.shutdown().clone();
-        let served = sinew_front::stdio::run(house.front.clone(), who, shape, input, stdout(), shutdown).await;
-        served.map_err(|error| Failure::new(Kind::Io, error.to_string()))
+        let (_, who) = client_tokens::token(&server.gateway, &server.directory, &client)?;
+        let shutdown = server.shutdown().clone();
+        let served = sinew_front::stdio::run(server.front.clone(), who, shape, input, stdout(), shutdown).await;
+        served.map_err(|error| CliError::new(CliErrorKind::Io, error.to_string()))
     };
     let served = tokio::select! {
         served = session => served,
         () = stop.wait() => Ok(()),
     };
-    house.close(stop.wait()).await;
+    server.close(stop.wait()).await;
     served
 }
 
 /// The name of the client and what it says. Where no name was given, its first message is read for one.
-async fn introduced(named: Option<&str>) -> Result<(String, impl AsyncRead + Unpin + Send + use<>), Failure> {
+async fn introduced(named: Option<&str>) -> Result<(String, impl AsyncRead + Unpin + Send + use<>), CliError> {
     let mut input = BufReader::new(stdin());
     let mut first = Vec::new();
     let client = match named {
         Some(client) => client.to_owned(),
         None => {
             let read = (&mut input).take(FIRST_MESSAGE).read_until(b'\n', &mut first).await;
-            read.map_err(|error| Failure::new(Kind::Io, format!("standard input cannot be read: {error}")))?;
-            clients::name(&first)
+            read.map_err(|error| CliError::new(CliErrorKind::Io, format!("standard input cannot be read: {error}")))?;
+            client_tokens::name(&first)
         }
     };
     Ok((client, std::io::Cursor::new(first).chain(input)))
 }
 
 /// A gateway at the usual addresses, or at free ones where something else holds those.
-async fn open(directory: &Path, token: Option<String>, demo: bool) -> Result<House, sinew_compose::Error> {
-    let config = if demo { demo::config() } else { Config::default() };
+async fn open(directory: &Path, token: Option<String>, demo: bool) -> Result<GatewayServer, sinew_compose::Error> {
+    let config = if demo { demo::config() } else { GatewayConfig::default() };
     let flags = Overrides { token, state: Some(directory.to_owned()), ..Overrides::default() };
-    match House::open(config.clone().with(&flags)?).await {
-        Err(error) if error.kind == ErrorKind::AddressTaken => {
+    match GatewayServer::open(config.clone().with(&flags)?).await {
+        Err(error) if error.kind == ComposeErrorKind::AddressTaken => {
             tracing::warn!("{error}; going on at free ports");
             let free = "127.0.0.1:0".parse().ok();
-            House::open(config.with(&Overrides {
+            GatewayServer::open(config.with(&Overrides {
                 listen: free,
                 devices: free,
-                mqtt: free.map(MqttDoor::At),
+                mqtt: free.map(MqttAddress::At),
                 ..flags
             })?)
             .await

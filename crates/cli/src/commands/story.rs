@@ -9,22 +9,22 @@ use sinew_phones::{PhoneDevice, Profile};
 use sinew_tool::{Device, DeviceEvent, Outcome};
 
 use super::demo;
-use crate::failure::{Failure, Kind};
-use crate::show::{Ink, Show, clean, print, print_json};
+use crate::error::{CliError, CliErrorKind};
+use crate::terminal::{Printer, TextStyle, clean, print, print_json};
 
 /// What is written, and read back at the end.
 const NOTE: &str = "Liebe Zoë,\nשלום עולם\nمرحبا بالعالم\n买牛奶 → 100 % ½ 👩‍💻";
 
 /// One call, and what its answer must hold.
-struct Step {
+struct StoryStep {
     says: &'static str,
     tool: &'static str,
     args: Value,
     brings: &'static str,
 }
 
-fn steps() -> Vec<Step> {
-    let step = |says, tool, args, brings| Step { says, tool, args, brings };
+fn steps() -> Vec<StoryStep> {
+    let step = |says, tool, args, brings| StoryStep { says, tool, args, brings };
     let text = |value: &str| json!({"by": "text", "value": value});
     let id = |value: &str| json!({"by": "resource_id", "value": format!(":id/{value}")});
     let with = |mut base: Value, key: &str, value: &str| {
@@ -52,19 +52,19 @@ fn steps() -> Vec<Step> {
     ]
 }
 
-pub async fn run(show: Show) -> Result<(), Failure> {
+pub async fn run(printer: Printer) -> Result<(), CliError> {
     let gateway = Gateway::open(sinew_gateway::Settings::default())
-        .map_err(|error| Failure::new(Kind::Io, format!("no gateway for the story: {error}")))?;
+        .map_err(|error| CliError::new(CliErrorKind::Io, format!("no gateway for the story: {error}")))?;
     let phone = Arc::new(PhoneDevice::new(demo::phone().await?, Profile::Full));
     let id = phone.info().suggested_id.clone();
     gateway.apply(DeviceEvent::Joined(phone));
-    if !show.json() {
-        print(&format!("\n{}\n\n", show.paint(Ink::Bold, "A note, a list and a map, on a virtual phone.")));
+    if !printer.is_json() {
+        print(&format!("\n{}\n\n", printer.paint(TextStyle::Bold, "A note, a list and a map, on a virtual phone.")));
     }
-    let told = tell(&gateway, &id, show).await;
+    let told = tell(&gateway, &id, printer).await;
     gateway.close().await;
     let told = told?;
-    if show.json() {
+    if printer.is_json() {
         print_json(&json!({"steps": told}));
     } else {
         print("\nThe note came back as it was written.\n");
@@ -72,22 +72,22 @@ pub async fn run(show: Show) -> Result<(), Failure> {
     Ok(())
 }
 
-async fn tell(gateway: &Gateway, phone: &str, show: Show) -> Result<Vec<Value>, Failure> {
+async fn tell(gateway: &Gateway, phone: &str, printer: Printer) -> Result<Vec<Value>, CliError> {
     let who = Principal::new("story", Role::Client);
     let mut told = Vec::new();
     for (index, step) in steps().into_iter().enumerate() {
         let args = step.args.as_object().cloned().unwrap_or_default();
         let call = gateway.call_on(phone, Request::new(who.clone(), step.tool, args, "story"));
         let answer = said(&call.await?);
-        if !show.json() {
+        if !printer.is_json() {
             let line = format!("{:>2}. {}", index + 1, step.says);
-            print(&format!("{}\n", show.paint(Ink::Bold, &line)));
-            print(&format!("    {}\n", show.paint(Ink::Dim, &format!("{} {}", step.tool, step.args))));
+            print(&format!("{}\n", printer.paint(TextStyle::Bold, &line)));
+            print(&format!("    {}\n", printer.paint(TextStyle::Dim, &format!("{} {}", step.tool, step.args))));
             print(&short(&answer));
         }
         if !answer.contains(step.brings) {
             let message = format!("\"{}\" should have brought {:?}, and brought: {answer}", step.says, step.brings);
-            return Err(Failure::new(Kind::Unwell, message));
+            return Err(CliError::new(CliErrorKind::ChecksFailed, message));
         }
         told.push(json!({"says": step.says, "tool": step.tool, "arguments": step.args, "answer": answer}));
     }

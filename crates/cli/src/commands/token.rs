@@ -5,28 +5,34 @@ use std::time::Duration;
 use sinew_api::{self as api, NewToken, TokenRole};
 
 use super::ago;
-use crate::args::{NewRole, Reach, Token, TokenVerb};
-use crate::client::{Target, encode};
-use crate::failure::Failure;
-use crate::show::{Ink, Show, Table, clean, print, print_json};
+use crate::args::{ReachArgs, TokenArgs, TokenCommand, TokenRoleArgs};
+use crate::client::{GatewayTarget, encode};
+use crate::error::CliError;
+use crate::terminal::{Printer, Table, TextStyle, clean, print, print_json};
 
-pub async fn run(args: Token, show: Show) -> Result<(), Failure> {
-    match args.verb {
-        TokenVerb::New { role, expires, reach } => new(role, expires, &reach, show).await,
-        TokenVerb::List { reach } => all(&reach, show).await,
-        TokenVerb::Revoke { id, reach } => revoke(&id, &reach, show).await,
+pub async fn run(args: TokenArgs, printer: Printer) -> Result<(), CliError> {
+    match args.command {
+        TokenCommand::New { role, expires, reach } => new(role, expires, &reach, printer).await,
+        TokenCommand::List { reach } => all(&reach, printer).await,
+        TokenCommand::Revoke { id, reach } => revoke(&id, &reach, printer).await,
     }
 }
 
-async fn new(role: NewRole, expires: Option<Duration>, reach: &Reach, show: Show) -> Result<(), Failure> {
+async fn new(
+    role: TokenRoleArgs,
+    expires: Option<Duration>,
+    reach: &ReachArgs,
+    printer: Printer,
+) -> Result<(), CliError> {
     let (role, label, device) = match (role.device, role.client, role.admin) {
         (Some(device), _, _) => (TokenRole::Device, device.clone(), Some(device)),
         (_, Some(client), _) => (TokenRole::Client, client, None),
         (_, _, admin) => (TokenRole::Admin, admin.unwrap_or_default(), None),
     };
     let request = NewToken { role, label, device, expires_in_s: expires.map(|time| time.as_secs()) };
-    let answer: api::CreatedToken = Target::find(reach)?.connect().await?.post("/api/v1/tokens", &request).await?;
-    if show.json() {
+    let answer: api::CreatedToken =
+        GatewayTarget::find(reach)?.connect().await?.post("/api/v1/tokens", &request).await?;
+    if printer.is_json() {
         print_json(&answer);
         return Ok(());
     }
@@ -49,9 +55,9 @@ async fn new(role: NewRole, expires: Option<Duration>, reach: &Reach, show: Show
     Ok(())
 }
 
-async fn all(reach: &Reach, show: Show) -> Result<(), Failure> {
-    let answer: api::TokenList = Target::find(reach)?.connect().await?.get("/api/v1/tokens").await?;
-    if show.json() {
+async fn all(reach: &ReachArgs, printer: Printer) -> Result<(), CliError> {
+    let answer: api::TokenList = GatewayTarget::find(reach)?.connect().await?.get("/api/v1/tokens").await?;
+    if printer.is_json() {
         print_json(&answer);
         return Ok(());
     }
@@ -59,7 +65,7 @@ async fn all(reach: &Reach, show: Show) -> Result<(), Failure> {
     for token in &answer.tokens {
         let made = if token.created > 0 { ago(token.created) } else { String::new() };
         table.row([
-            (Some(Ink::Bold), token.id.clone()),
+            (Some(TextStyle::Bold), token.id.clone()),
             (None, token.role.clone()),
             (None, token.label.clone()),
             (None, token.device.clone().unwrap_or_default()),
@@ -68,7 +74,7 @@ async fn all(reach: &Reach, show: Show) -> Result<(), Failure> {
             (None, token.expires.map(day).unwrap_or_default()),
         ]);
     }
-    print(&show.table(&table));
+    print(&printer.table(&table));
     Ok(())
 }
 
@@ -78,10 +84,10 @@ fn day(at: i64) -> String {
     at.map(|at| at.strftime("%Y-%m-%d %H:%M").to_string()).unwrap_or_default()
 }
 
-async fn revoke(id: &str, reach: &Reach, show: Show) -> Result<(), Failure> {
+async fn revoke(id: &str, reach: &ReachArgs, printer: Printer) -> Result<(), CliError> {
     let answer: api::Token =
-        Target::find(reach)?.connect().await?.delete(&format!("/api/v1/tokens/{}", encode(id))).await?;
-    if show.json() {
+        GatewayTarget::find(reach)?.connect().await?.delete(&format!("/api/v1/tokens/{}", encode(id))).await?;
+    if printer.is_json() {
         print_json(&answer);
     } else {
         print(&format!("Token {} is revoked.\n", clean(id)));

@@ -3,13 +3,13 @@
 use serde_json::Value;
 use sinew_api as api;
 
-use crate::args::Tools;
-use crate::client::{Client, Target, encode};
-use crate::failure::Failure;
-use crate::show::{Ink, Show, Table, print, print_json};
+use crate::args::ToolsArgs;
+use crate::client::{GatewayClient, GatewayTarget, encode};
+use crate::error::CliError;
+use crate::terminal::{Printer, Table, TextStyle, print, print_json};
 
-pub async fn run(args: Tools, show: Show) -> Result<(), Failure> {
-    let mut client = Target::find(&args.reach)?.connect().await?;
+pub async fn run(args: ToolsArgs, printer: Printer) -> Result<(), CliError> {
+    let mut client = GatewayTarget::find(&args.reach)?.connect().await?;
     let tools = match &args.device {
         Some(device) => of_device(&mut client, device).await?,
         None => {
@@ -17,7 +17,7 @@ pub async fn run(args: Tools, show: Show) -> Result<(), Failure> {
             client.get::<api::Tools>(&format!("/api/v1/tools?shape={shape}")).await?.tools
         }
     };
-    if show.json() {
+    if printer.is_json() {
         print_json(&api::Tools { tools });
         return Ok(());
     }
@@ -28,17 +28,17 @@ pub async fn run(args: Tools, show: Show) -> Result<(), Failure> {
     let mut table = Table::new(["TOOL", "ARGUMENTS", "DESCRIPTION"]);
     for tool in &tools {
         table.row([
-            (Some(Ink::Bold), tool.name.clone()),
+            (Some(TextStyle::Bold), tool.name.clone()),
             (None, arguments(&tool.input_schema)),
             (None, tool.description.clone()),
         ]);
     }
-    print(&show.table(&table));
+    print(&printer.table(&table));
     Ok(())
 }
 
 /// The tools of one device under the names the device itself knows them by, as `sinew call` takes them.
-pub async fn of_device(client: &mut Client, device: &str) -> Result<Vec<api::ListedTool>, Failure> {
+pub async fn of_device(client: &mut GatewayClient, device: &str) -> Result<Vec<api::ListedTool>, CliError> {
     let mut answer: api::Tools = client.get(&format!("/api/v1/tools?device={}", encode(device))).await?;
     for tool in &mut answer.tools {
         if let Some(name) = tool.own_name.take() {

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde_json::json;
 
-use crate::house::{Brought, run, sinew};
+use crate::gateway::{CommandOutput, run, sinew};
 
 struct Desk(tempfile::TempDir);
 
@@ -14,7 +14,7 @@ impl Desk {
         Desk(tempfile::tempdir().expect("a folder"))
     }
 
-    fn app(&self, arguments: &[&str]) -> Brought {
+    fn app(&self, arguments: &[&str]) -> CommandOutput {
         run(sinew(self.0.path()).current_dir(self.0.path()).arg("app").args(arguments))
     }
 

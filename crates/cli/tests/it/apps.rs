@@ -1,4 +1,4 @@
-//! Tools of apps, from an MCP client through the whole house and the real adb to apps on a virtual phone.
+//! Tools of apps, from an MCP client through the whole gateway and the real adb to apps on a virtual phone.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use sinew_sim::phone::{AgentEnd, Clock, Handset, Played, Setup, adbd};
 use tokio_util::sync::CancellationToken;
 
-use crate::house::{House, Process, run};
+use crate::gateway::{Process, TestGateway, run};
 use crate::phones::Adb;
 use crate::stdio::Client;
 
@@ -127,9 +127,9 @@ fn tools_of_apps_are_called_from_an_mcp_client() {
 
 #[test]
 fn the_demo_has_an_app_whose_tools_can_be_tried() {
-    let house = House::demo();
-    let added = house.run(&["call", "sinew-shopping", "add_to_shopping_list", "item=two lemons"]).ok().out;
+    let gateway = TestGateway::demo();
+    let added = gateway.run(&["call", "sinew-shopping", "add_to_shopping_list", "item=two lemons"]).ok().out;
     assert!(added.contains("two lemons is on the list"), "{added}");
-    let list = house.run(&["call", "sinew-shopping", "read_shopping_list"]).ok().out;
+    let list = gateway.run(&["call", "sinew-shopping", "read_shopping_list"]).ok().out;
     assert_eq!(list.trim(), "two lemons");
 }

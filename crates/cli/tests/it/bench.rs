@@ -1,6 +1,6 @@
 //! The benchmark runs and prints every figure; what the figures are is not a matter of tests.
 
-use crate::house::{run, sinew};
+use crate::gateway::{run, sinew};
 
 #[test]
 fn a_quick_benchmark_prints_every_figure() {

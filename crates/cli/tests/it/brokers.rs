@@ -1,4 +1,4 @@
-//! A real broker between the parts of the house: boards behind it, and two gateways that meet there as MCP server and
+//! A real broker between the parts of the gateway: boards behind it, and two gateways that meet there as MCP server and
 //! client.
 
 use std::net::TcpListener;
@@ -9,7 +9,7 @@ use std::time::Duration;
 use serde_json::json;
 use tempfile::TempDir;
 
-use crate::house::{House, Process, run, sinew};
+use crate::gateway::{Process, TestGateway, run, sinew};
 
 struct Mosquitto {
     url: String,
@@ -52,33 +52,33 @@ impl Drop for Mosquitto {
 }
 
 /// A gateway with this in its configuration.
-fn serve(lines: &str) -> House {
+fn serve(lines: &str) -> TestGateway {
     let state = tempfile::tempdir().expect("a folder");
     let file = state.path().join("sinew.toml");
     std::fs::write(&file, lines).expect("written");
     let file = file.to_str().expect("UTF-8").to_owned();
-    House::open("serve", state, &["--config", &file])
+    TestGateway::open("serve", state, &["--config", &file])
 }
 
 #[test]
 fn a_board_behind_a_broker_is_listed_called_and_gone_and_the_doctor_knows_the_broker() {
     let mosquitto = Mosquitto::open();
     let section = format!("[[brokers]]\nurl = \"{}\"\n", mosquitto.url);
-    let house = serve(&section);
+    let gateway = serve(&section);
     let command = ["sim", "board", "--broker", &mosquitto.url, "--kind", "relay", "--first", "7"];
-    let board = Process::start(sinew(house.state.path()).args(command));
-    let device = house.wait_for("02:51:00:00:00:07", "ready");
+    let board = Process::start(sinew(gateway.state.path()).args(command));
+    let device = gateway.wait_for("02:51:00:00:00:07", "ready");
     assert_eq!((&device["id"], &device["admitted_by"]), (&json!("board-000007"), &json!("broker")));
-    let read = house.json(&["call", "board-000007", "self.read_sensors"]);
+    let read = gateway.json(&["call", "board-000007", "self.read_sensors"]);
     assert!(read.to_string().contains("temperature"), "{read}");
     drop(board);
-    house.wait_for("02:51:00:00:00:07", "away");
+    gateway.wait_for("02:51:00:00:00:07", "away");
 
-    let file = house.state.path().join("sinew.toml");
-    let doctor = run(sinew(house.state.path()).args(["doctor", "--config"]).arg(&file));
+    let file = gateway.state.path().join("sinew.toml");
+    let doctor = run(sinew(gateway.state.path()).args(["doctor", "--config"]).arg(&file));
     assert!(doctor.out.contains("welcomes us"), "{doctor:?}");
     drop(mosquitto);
-    let doctor = run(sinew(house.state.path()).args(["doctor", "--config"]).arg(&file));
+    let doctor = run(sinew(gateway.state.path()).args(["doctor", "--config"]).arg(&file));
     assert!(doctor.out.contains("cannot be reached"), "{doctor:?}");
 }
 

@@ -1,6 +1,6 @@
 //! `sinew config`, and the environment that stands in for flags.
 
-use crate::house::{run, sinew};
+use crate::gateway::{run, sinew};
 
 #[test]
 fn a_file_is_checked_as_serve_would_read_it_and_nothing_is_opened() {

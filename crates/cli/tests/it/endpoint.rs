@@ -6,7 +6,7 @@ use std::process::Stdio;
 use serde_json::{Value, json};
 use tokio_tungstenite::tungstenite::{Message, WebSocket, accept};
 
-use crate::house::{House, Process, run, sinew};
+use crate::gateway::{Process, TestGateway, run, sinew};
 
 struct Broker {
     listener: TcpListener,
@@ -49,8 +49,8 @@ fn ask(socket: &mut WebSocket<TcpStream>, id: Value, method: &str, params: Value
 
 #[test]
 fn endpoint_offers_the_tools_of_the_gateway_that_runs() {
-    let (house, broker) = (House::demo(), Broker::new());
-    let mut command = sinew(house.state.path());
+    let (gateway, broker) = (TestGateway::demo(), Broker::new());
+    let mut command = sinew(gateway.state.path());
     command.env("SINEW_LOG", "trace").stderr(Stdio::piped());
     let mut process = Process::start(command.args(["endpoint", &broker.url]));
     let said = process.line();
@@ -82,10 +82,10 @@ fn a_gateway_dials_the_endpoints_of_its_configuration() {
     let (state, broker) = (tempfile::tempdir().expect("a folder"), Broker::new());
     let file = state.path().join("sinew.toml");
     std::fs::write(&file, format!("[[endpoints]]\nurl = \"{}\"\nunfolded = true\n", broker.url)).expect("written");
-    let house = House::open("serve", state, &["--config", file.to_str().expect("UTF-8")]);
+    let gateway = TestGateway::open("serve", state, &["--config", file.to_str().expect("UTF-8")]);
     let (_, names) = broker.provider();
     assert!(names.contains(&"\"list_devices\"".to_owned()), "{names:?}");
-    drop(house);
+    drop(gateway);
 }
 
 #[test]

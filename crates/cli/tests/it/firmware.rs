@@ -1,4 +1,4 @@
-//! The tools that real firmware declares, served by virtual boards and used through the whole house.
+//! The tools that real firmware declares, served by virtual boards and used through the whole gateway.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -8,7 +8,7 @@ use sinew_sim::board::{BoardConfig, Kind, hardware_id, run};
 use sinew_sim::firmware::Blueprint;
 use tokio_util::sync::CancellationToken;
 
-use crate::house::{House, sinew};
+use crate::gateway::{TestGateway, sinew};
 use crate::stdio::Client;
 
 /// Source file, and the tools it declares. They lie beside the repository, where somebody collected them.
@@ -41,10 +41,10 @@ fn every_tool_that_real_firmware_declares_is_listed_with_a_legal_name_and_called
     let config = folder.path().join("config.toml");
     std::fs::write(&config, "user-tools = true\n").expect("written");
     let state = tempfile::tempdir().expect("a folder");
-    let house = House::open("serve", state, &["--config", config.to_str().expect("UTF-8")]);
+    let gateway = TestGateway::open("serve", state, &["--config", config.to_str().expect("UTF-8")]);
 
     // One board a source file, by turns over WebSocket and MQTT.
-    let doors = [house.devices_url().to_owned(), house.page["mqtt_url"].as_str().expect("a door").to_owned()];
+    let doors = [gateway.devices_url().to_owned(), gateway.page["mqtt_url"].as_str().expect("a door").to_owned()];
     let (runtime, shutdown) = (tokio::runtime::Runtime::new().expect("a runtime"), CancellationToken::new());
     let mut expected = BTreeMap::new();
     for (index, (file, tools)) in (1u32..).zip(&declared) {
@@ -53,17 +53,17 @@ fn every_tool_that_real_firmware_declares_is_listed_with_a_legal_name_and_called
         let tools: BTreeSet<String> = blueprint.tools().map(str::to_owned).collect();
         expected.insert(format!("board-{index:06x}"), tools);
         let config = BoardConfig {
-            token: Some(house.own_token()),
+            token: Some(gateway.own_token()),
             blueprint: Some(blueprint),
             ..BoardConfig::new(&doors[index as usize % 2], hardware_id(index), Kind::Companion)
         };
         runtime.spawn(run(config, shutdown.clone()));
     }
     for id in expected.keys() {
-        house.wait_for(id, "ready");
+        gateway.wait_for(id, "ready");
     }
 
-    let mut client = Client::start(sinew(house.state.path()).args(["stdio", "--unfolded"]));
+    let mut client = Client::start(sinew(gateway.state.path()).args(["stdio", "--unfolded"]));
     let (mut found, mut cursor) = (BTreeMap::<String, BTreeSet<String>>::new(), Value::Null);
     loop {
         let params = if cursor.is_null() { json!({}) } else { json!({"cursor": cursor}) };

@@ -1,4 +1,4 @@
-//! The whole house: the real binary, on free ports and a state directory of its own.
+//! The whole gateway: the real binary, on free ports and a state directory of its own.
 
 #![allow(clippy::panic)]
 
@@ -7,11 +7,12 @@ mod apps;
 mod bench;
 mod boards;
 mod brokers;
+mod commands;
 mod config;
 mod endpoint;
 mod firmware;
-mod house;
-mod lasting;
+mod gateway;
+mod persistence;
 mod phones;
 mod pins;
 mod provider;
@@ -19,8 +20,7 @@ mod qemu;
 mod spec;
 mod start;
 mod stdio;
-mod tidy;
 mod tokens;
 mod tool_pages;
 mod upgrade;
-mod verbs;
+mod workspace;

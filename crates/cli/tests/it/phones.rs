@@ -1,4 +1,4 @@
-//! Phones in the house: the story, the reference's door, and real adb with virtual phones behind it.
+//! Phones in the gateway: the story, the reference's door, and real adb with virtual phones behind it.
 
 use std::io::{BufRead, BufReader};
 use std::net::TcpListener;
@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use serde_json::{Value, json};
 use sinew_phones::reference_tools;
 
-use crate::house::{House, PORTS, Process, run, sinew};
+use crate::gateway::{PORTS, Process, TestGateway, run, sinew};
 
 #[test]
 fn the_story_ends_with_the_note_as_it_was_written() {
@@ -29,8 +29,8 @@ fn the_story_ends_with_the_note_as_it_was_written() {
 
 #[test]
 fn the_references_door_lists_the_references_schemas() {
-    let house = House::demo();
-    let (status, body) = house.http("GET", "/mcp/v1/tools/list", Some(&house.own_token()), "");
+    let gateway = TestGateway::demo();
+    let (status, body) = gateway.http("GET", "/mcp/v1/tools/list", Some(&gateway.own_token()), "");
     assert_eq!(status, 200);
     let list: Value = serde_json::from_str(&body).expect("JSON");
     let tools = list["result"]["tools"].as_array().expect("tools");

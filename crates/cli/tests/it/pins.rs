@@ -2,21 +2,21 @@
 
 use serde_json::{Value, json};
 
-use crate::house::{House, Process, sinew};
+use crate::gateway::{Process, TestGateway, sinew};
 
 const BOARD: &str = "board-ddee01";
 const TOOL: &str = "self.audio_speaker.set_volume";
 
-fn names(house: &House, device: &str) -> Vec<Value> {
-    let tools = house.json(&["tools", device]);
+fn names(gateway: &TestGateway, device: &str) -> Vec<Value> {
+    let tools = gateway.json(&["tools", device]);
     tools["tools"].as_array().expect("tools").iter().map(|tool| tool["name"].clone()).collect()
 }
 
 #[test]
 fn a_tool_whose_words_are_not_those_agreed_on_is_held_back_until_it_is_accepted() {
-    let house = House::demo();
-    assert!(house.run(&["devices", "pin", BOARD]).ok().out.contains("agreed on"));
-    let House { state, mut process, .. } = house;
+    let gateway = TestGateway::demo();
+    assert!(gateway.run(&["devices", "pin", BOARD]).ok().out.contains("agreed on"));
+    let TestGateway { state, mut process, .. } = gateway;
     process.kill();
     // As if the board had been agreed on with other words: what it says now was never seen.
     let lock = state.path().join("demo/sinew.lock");
@@ -28,40 +28,40 @@ fn a_tool_whose_words_are_not_those_agreed_on_is_held_back_until_it_is_accepted(
     tool["tool"]["description"] = json!("Set the volume, gently.");
     std::fs::write(&lock, agreed.to_string()).expect("written");
 
-    let house = House::open("demo", state, &[]);
-    let device = house.wait_for(BOARD, "ready");
+    let gateway = TestGateway::open("demo", state, &[]);
+    let device = gateway.wait_for(BOARD, "ready");
     assert_eq!((&device["pinned"], &device["quarantined"]), (&json!(true), &json!(1)));
-    assert!(!names(&house, BOARD).contains(&json!(TOOL)));
-    let refused = house.run(&["call", BOARD, TOOL, "--json", "{\"volume\": 7}"]);
+    assert!(!names(&gateway, BOARD).contains(&json!(TOOL)));
+    let refused = gateway.run(&["call", BOARD, TOOL, "--json", "{\"volume\": 7}"]);
     assert!(refused.code != 0 && refused.err.contains("held back"), "{refused:?}");
-    let typed = house.run(&["call", BOARD, TOOL, "volume=7"]);
+    let typed = gateway.run(&["call", BOARD, TOOL, "volume=7"]);
     assert!(typed.code != 0 && typed.err.contains("held back"), "{typed:?}");
-    assert!(house.run(&["devices"]).ok().out.contains("sinew devices accept"));
-    let changes = house.run(&["devices", "changes", BOARD]).ok().out;
+    assert!(gateway.run(&["devices"]).ok().out.contains("sinew devices accept"));
+    let changes = gateway.run(&["devices", "changes", BOARD]).ok().out;
     assert!(changes.contains("silently") && changes.contains(TOOL) && changes.contains("cosmetic"), "{changes}");
-    house.run(&["devices", "accept", BOARD]).ok();
-    assert!(names(&house, BOARD).contains(&json!(TOOL)));
-    house.run(&["call", BOARD, TOOL, "volume=7"]).ok();
-    assert_ne!(house.run(&["devices", "accept", BOARD]).code, 0, "nothing is left to accept");
-    assert_eq!(house.json(&["devices", "unpin", BOARD])["pinned"], false);
+    gateway.run(&["devices", "accept", BOARD]).ok();
+    assert!(names(&gateway, BOARD).contains(&json!(TOOL)));
+    gateway.run(&["call", BOARD, TOOL, "volume=7"]).ok();
+    assert_ne!(gateway.run(&["devices", "accept", BOARD]).code, 0, "nothing is left to accept");
+    assert_eq!(gateway.json(&["devices", "unpin", BOARD])["pinned"], false);
 }
 
 #[test]
 fn an_unpinned_board_that_comes_back_with_other_tools_is_told() {
-    let house = House::serve();
+    let gateway = TestGateway::serve();
     let mac = "02:51:00:00:00:01";
-    let sim = |kind: &str| Process::start(sinew(house.state.path()).args(["sim", "board", "--kind", kind]));
+    let sim = |kind: &str| Process::start(sinew(gateway.state.path()).args(["sim", "board", "--kind", kind]));
     let mut board = sim("companion");
-    house.wait_for(mac, "ready");
+    gateway.wait_for(mac, "ready");
     board.kill();
-    house.wait_for(mac, "away");
+    gateway.wait_for(mac, "away");
     let _board = sim("relay");
-    let id = house.wait_for(mac, "ready")["id"].as_str().expect("an id").to_owned();
-    let events = house.json(&["events", &id]);
+    let id = gateway.wait_for(mac, "ready")["id"].as_str().expect("an id").to_owned();
+    let events = gateway.json(&["events", &id]);
     let told =
         events["events"].as_array().expect("events").iter().find(|event| event["topic"] == "sinew/tools_changed");
     let body = &told.expect("an event")["body"];
     assert_eq!(body["bump"], "major", "{body:#}");
-    let shown = house.run(&["devices", "changes", &id]).ok().out;
+    let shown = gateway.run(&["devices", "changes", &id]).ok().out;
     assert!(shown.contains("not pinned") && shown.contains("the tool is gone"), "{shown}");
 }

@@ -6,7 +6,7 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 
 use serde_json::Value;
 
-use crate::house::{House, Process, sinew};
+use crate::gateway::{Process, TestGateway, sinew};
 
 const ID: &str = "52:54:00:12:34:56";
 
@@ -78,7 +78,7 @@ fn port(page: &Value) -> String {
 #[test]
 fn an_emulated_microcontroller_is_a_board_like_any_other() {
     let Some(firmware) = firmware() else { return };
-    let gateway = House::serve();
+    let gateway = TestGateway::serve();
     let port = port(&gateway.page);
     let token = gateway.json(&["token", "new", "--device", ID])["token"].as_str().expect("a token").to_owned();
 
@@ -113,14 +113,14 @@ fn an_emulated_microcontroller_is_a_board_like_any_other() {
     board.until("connected");
     gateway.wait_for(&id, "ready");
 
-    let House { state, mut process, .. } = gateway;
+    let TestGateway { state, mut process, .. } = gateway;
     process.kill();
     board.until("disconnected");
     let devices = format!("127.0.0.1:{port}");
     let doors = ["--listen", "127.0.0.1:0", "--devices", &devices, "--mqtt", "off", "--output", "json"];
     let mut process = Process::start(sinew(state.path()).arg("serve").args(doors));
     let page = serde_json::from_str(&process.line()).expect("a page");
-    let gateway = House { state, page, process };
+    let gateway = TestGateway { state, page, process };
     board.until("connected");
     gateway.wait_for(&id, "ready");
     gateway.run(&["call", &id, "self.light.switch", "on=false"]).ok();

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use crate::house::{Brought, House, run, sinew};
+use crate::gateway::{CommandOutput, TestGateway, run, sinew};
 
 /// A folder to work in, as a repository would be.
 struct Desk(tempfile::TempDir);
@@ -25,7 +25,7 @@ impl Desk {
         fs::read_to_string(self.0.path().join(name)).expect("a text")
     }
 
-    fn spec(&self, arguments: &[&str]) -> Brought {
+    fn spec(&self, arguments: &[&str]) -> CommandOutput {
         run(sinew(self.0.path()).current_dir(self.0.path()).arg("spec").args(arguments))
     }
 }
@@ -312,25 +312,25 @@ fn the_blank_form_overwrites_nothing_and_a_misspelt_rule_is_recognised() {
 
 #[test]
 fn a_live_device_is_judged_printed_and_compared() {
-    let house = House::demo();
-    let found = house.run(&["spec", "lint", "--device", "board-ddee01", "--format", "json"]);
+    let gateway = TestGateway::demo();
+    let found = gateway.run(&["spec", "lint", "--device", "board-ddee01", "--format", "json"]);
     let file = &found.json()["files"][0];
     assert!(
         file["tools"].as_array().is_some_and(|tools| tools.contains(&json!("self.audio_speaker.set_volume"))),
         "{file:#}"
     );
-    let page = house.run(&["spec", "render", "--device", "board-ddee01"]).ok().out;
+    let page = gateway.run(&["spec", "render", "--device", "board-ddee01"]).ok().out;
     assert!(page.contains("## Tool: `self.audio_speaker.set_volume`"), "{page}");
     assert!(
         page.contains("- `DeviceAway`: ") && page.contains("- **Idempotent**: {{"),
         "no section is left empty: {page}"
     );
-    assert_eq!(house.run(&["spec", "diff", "device:board-ddee01", "device:board-ddee02"]).ok().out, "No changes.\n");
-    let url = format!("{}/mcp", house.url());
-    let written = house.run(&["spec", "from", &url, "--token", &house.own_token()]).ok().out;
+    assert_eq!(gateway.run(&["spec", "diff", "device:board-ddee01", "device:board-ddee02"]).ok().out, "No changes.\n");
+    let url = format!("{}/mcp", gateway.url());
+    let written = gateway.run(&["spec", "from", &url, "--token", &gateway.own_token()]).ok().out;
     assert!(written.contains("## Tool: `"), "{written}");
-    assert_ne!(house.run(&["spec", "from", "http://127.0.0.1:1/mcp"]).code, 0);
-    assert_ne!(house.run(&["spec", "diff", "device:board-ddee01", "device:board-nowhere"]).code, 0);
+    assert_ne!(gateway.run(&["spec", "from", "http://127.0.0.1:1/mcp"]).code, 0);
+    assert_ne!(gateway.run(&["spec", "diff", "device:board-ddee01", "device:board-nowhere"]).code, 0);
 }
 
 fn example(name: &str) -> std::path::PathBuf {

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::house::{House, PORTS, Process, run, sinew};
+use crate::gateway::{PORTS, Process, TestGateway, run, sinew};
 
 #[test]
 fn the_demo_prints_everything_a_newcomer_needs() {
@@ -51,23 +51,23 @@ fn the_sample_calls_of_the_page_work_as_they_stand() {
 
 #[test]
 fn a_second_gateway_on_the_same_state_says_who_has_it() {
-    let house = House::serve();
-    let second = run(sinew(house.state.path()).arg("serve").args(PORTS));
+    let gateway = TestGateway::serve();
+    let second = run(sinew(gateway.state.path()).arg("serve").args(PORTS));
     assert_eq!(second.code, 75, "{second:?}");
-    assert!(second.err.contains(&house.process.child.id().to_string()), "{}", second.err);
-    assert!(second.err.contains(house.url()), "{}", second.err);
+    assert!(second.err.contains(&gateway.process.child.id().to_string()), "{}", second.err);
+    assert!(second.err.contains(gateway.url()), "{}", second.err);
 }
 
 #[test]
 fn a_taken_port_is_named_with_its_holder_and_the_remedy() {
-    let house = House::serve();
+    let gateway = TestGateway::serve();
     let state = tempfile::tempdir().expect("a folder");
-    let address = house.url().trim_start_matches("http://");
+    let address = gateway.url().trim_start_matches("http://");
     let second = run(sinew(state.path()).args(["serve", "--devices", "127.0.0.1:0", "--listen", address]));
     assert_eq!(second.code, 69, "{second:?}");
     assert!(second.err.contains(address) && second.err.contains("--listen"), "{}", second.err);
     // Nothing is left behind that would keep the next start away.
-    let third = House::open("serve", state, &[]);
+    let third = TestGateway::open("serve", state, &[]);
     assert_eq!(third.json(&["devices"])["devices"], Value::Array(Vec::new()));
 }
 
@@ -103,34 +103,34 @@ fn an_insecure_door_is_warned_of_and_shown_as_others_reach_it() {
 
 #[test]
 fn over_tls_the_client_commands_trust_the_gateways_own_certificate() {
-    let house = House::open("demo", tempfile::tempdir().expect("a folder"), &["--tls", "--devices-tls"]);
-    assert!(house.url().starts_with("https://") && house.devices_url().starts_with("wss://"));
-    assert_eq!(house.json(&["devices"])["devices"].as_array().map(Vec::len), Some(6));
+    let gateway = TestGateway::open("demo", tempfile::tempdir().expect("a folder"), &["--tls", "--devices-tls"]);
+    assert!(gateway.url().starts_with("https://") && gateway.devices_url().starts_with("wss://"));
+    assert_eq!(gateway.json(&["devices"])["devices"].as_array().map(Vec::len), Some(6));
     // From elsewhere the fingerprint is needed, and a wrong one is refused.
     let away = tempfile::tempdir().expect("a folder");
-    let token = house.own_token();
+    let token = gateway.own_token();
     let ask = |fingerprint: &[&str]| {
-        run(sinew(away.path()).args(["devices", "--url", house.url(), "--token", &token]).args(fingerprint))
+        run(sinew(away.path()).args(["devices", "--url", gateway.url(), "--token", &token]).args(fingerprint))
     };
     let unknown = ask(&[]);
     assert!(unknown.code == 69 && unknown.err.contains("--fingerprint"), "{unknown:?}");
-    let certificate = house.state.path().join("demo/tls-cert.pem");
+    let certificate = gateway.state.path().join("demo/tls-cert.pem");
     let trusted = run(sinew(away.path())
-        .args(["devices", "--url", house.url(), "--token", &token])
+        .args(["devices", "--url", gateway.url(), "--token", &token])
         .env("SSL_CERT_FILE", certificate));
     assert_eq!(trusted.code, 0, "an authority of the system vouches for it: {trusted:?}");
     let wrong = ask(&["--fingerprint", &"00".repeat(32)]);
     assert_eq!(wrong.code, 69);
     assert!(wrong.err.contains("does not have the fingerprint"), "{}", wrong.err);
     // The scheme is not guessed, neither here nor from elsewhere.
-    let plain = house.url().replace("https://", "http://");
-    let here = house.run(&["devices", "--url", &plain]);
+    let plain = gateway.url().replace("https://", "http://");
+    let here = gateway.run(&["devices", "--url", &plain]);
     assert_eq!(here.code, 2, "{here:?}");
-    assert!(here.err.contains(house.url()), "{}", here.err);
+    assert!(here.err.contains(gateway.url()), "{}", here.err);
     let there = run(sinew(away.path()).args(["devices", "--url", &plain, "--token", &token]));
     assert_eq!(there.code, 69, "{there:?}");
     assert!(there.err.contains("seems to speak TLS"), "{}", there.err);
-    let fingerprint = house.page["fingerprint"].as_str().expect("a fingerprint");
+    let fingerprint = gateway.page["fingerprint"].as_str().expect("a fingerprint");
     assert_eq!(ask(&["--fingerprint", fingerprint]).code, 0);
 }
 
@@ -155,11 +155,11 @@ fn a_configuration_file_is_read_and_a_wrong_key_is_named() {
 #[cfg(unix)]
 #[test]
 fn a_gateway_that_is_asked_to_stop_ends_in_order() {
-    let mut house = House::demo();
-    let pid = house.process.child.id().to_string();
+    let mut gateway = TestGateway::demo();
+    let pid = gateway.process.child.id().to_string();
     let sent = std::process::Command::new("kill").args(["-TERM", &pid]).status().expect("kill exists");
     assert!(sent.success());
-    let ended = house.process.child.wait().expect("it ends");
+    let ended = gateway.process.child.wait().expect("it ends");
     assert_eq!(ended.code(), Some(0));
-    assert_eq!(house.run(&["devices"]).code, 69, "nobody is there any more");
+    assert_eq!(gateway.run(&["devices"]).code, 69, "nobody is there any more");
 }

@@ -5,7 +5,7 @@ use std::process::{ChildStdin, Stdio};
 
 use serde_json::{Value, json};
 
-use crate::house::{House, Process, run, sinew};
+use crate::gateway::{Process, TestGateway, run, sinew};
 
 /// A client that speaks lines of JSON.
 pub struct Client {
@@ -76,30 +76,30 @@ impl Client {
 
 #[test]
 fn stdio_talks_to_the_gateway_that_runs() {
-    let house = House::demo();
-    let mut client = Client::start(sinew(house.state.path()).arg("stdio"));
+    let gateway = TestGateway::demo();
+    let mut client = Client::start(sinew(gateway.state.path()).arg("stdio"));
     let volume = client.names().into_iter().find(|name| name.ends_with("set_volume")).expect("a tool");
     let result =
         client.ask("tools/call", json!({"name": volume, "arguments": {"device": "board-ddee02", "volume": 33}}));
     assert_ne!(result["isError"], true, "{result}");
     client.quit();
     // It was the same gateway: the command line sees the change.
-    let status = house.run(&["call", "board-ddee02", "self.get_device_status"]).ok().out;
+    let status = gateway.run(&["call", "board-ddee02", "self.get_device_status"]).ok().out;
     assert!(status.contains("\"volume\":33"), "{status}");
 }
 
 #[test]
 fn a_client_that_leaves_takes_nobody_with_it() {
-    let house = House::demo();
-    let mut stays = Client::start(sinew(house.state.path()).arg("stdio"));
-    Client::start(sinew(house.state.path()).arg("stdio")).quit();
+    let gateway = TestGateway::demo();
+    let mut stays = Client::start(sinew(gateway.state.path()).arg("stdio"));
+    Client::start(sinew(gateway.state.path()).arg("stdio")).quit();
     assert!(!stays.names().is_empty());
-    let mut comes = Client::start(sinew(house.state.path()).arg("stdio"));
+    let mut comes = Client::start(sinew(gateway.state.path()).arg("stdio"));
     assert!(!comes.names().is_empty());
     let initialize = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
         "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"},
     }});
-    let (status, _) = house.http("POST", "/mcp", Some(&house.own_token()), &initialize.to_string());
+    let (status, _) = gateway.http("POST", "/mcp", Some(&gateway.own_token()), &initialize.to_string());
     assert_eq!(status, 200);
     comes.quit();
     stays.quit();
@@ -107,8 +107,8 @@ fn a_client_that_leaves_takes_nobody_with_it() {
 
 #[test]
 fn stdio_offers_the_unfolded_form() {
-    let house = House::demo();
-    let mut client = Client::start(sinew(house.state.path()).args(["stdio", "--unfolded"]));
+    let gateway = TestGateway::demo();
+    let mut client = Client::start(sinew(gateway.state.path()).args(["stdio", "--unfolded"]));
     let names = client.names();
     assert!(names.iter().any(|name| name.starts_with("board-ddee01__")), "{names:?}");
     client.quit();
@@ -131,8 +131,8 @@ fn stdio_opens_a_gateway_where_none_runs_and_the_next_client_shares_it() {
 
 #[test]
 fn stdio_reports_a_refused_token_and_writes_nothing_but_protocol() {
-    let house = House::demo();
-    let refused = run(sinew(house.state.path()).args(["stdio", "--token", "wrong-token-0123456789"]));
+    let gateway = TestGateway::demo();
+    let refused = run(sinew(gateway.state.path()).args(["stdio", "--token", "wrong-token-0123456789"]));
     assert_eq!(refused.code, 77, "{refused:?}");
     assert_eq!(refused.out, "");
     assert!(refused.err.contains("--token"), "{}", refused.err);
@@ -140,31 +140,31 @@ fn stdio_reports_a_refused_token_and_writes_nothing_but_protocol() {
 
 #[test]
 fn every_client_has_a_token_of_its_own_and_loses_only_that() {
-    let house = House::serve();
-    let mut named = Client::start(sinew(house.state.path()).args(["stdio", "--client", "desk"]));
-    let mut unnamed = Client::start(sinew(house.state.path()).arg("stdio"));
+    let gateway = TestGateway::serve();
+    let mut named = Client::start(sinew(gateway.state.path()).args(["stdio", "--client", "desk"]));
+    let mut unnamed = Client::start(sinew(gateway.state.path()).arg("stdio"));
     for client in [&mut named, &mut unnamed] {
         client.ask("tools/call", json!({"name": "list_devices", "arguments": {}}));
     }
-    let tokens = house.json(&["token", "list"]);
+    let tokens = gateway.json(&["token", "list"]);
     let labels = |tokens: &Value| -> Vec<String> {
         let clients = tokens["tokens"].as_array().expect("tokens").iter().filter(|token| token["role"] == "client");
         clients.map(|token| token["label"].as_str().expect("a label").to_owned()).collect()
     };
     assert_eq!(labels(&tokens), ["desk", "test"], "one for each, by flag and by the client's own name");
-    let (_, audit) = house.http("GET", "/api/v1/audit", Some(&house.own_token()), "");
+    let (_, audit) = gateway.http("GET", "/api/v1/audit", Some(&gateway.own_token()), "");
     let audit: Value = serde_json::from_str(&audit).expect("JSON");
     let callers: Vec<&Value> =
         audit["records"].as_array().expect("records").iter().map(|it| &it["principal"]).collect();
     assert_eq!(callers, [&json!("test"), &json!("desk")]);
 
     drop(unnamed);
-    let mut again = Client::start(sinew(house.state.path()).arg("stdio"));
-    assert_eq!(labels(&house.json(&["token", "list"])).len(), 2, "the token is kept");
+    let mut again = Client::start(sinew(gateway.state.path()).arg("stdio"));
+    assert_eq!(labels(&gateway.json(&["token", "list"])).len(), 2, "the token is kept");
     let desk = tokens["tokens"].as_array().expect("tokens").iter().find(|token| token["label"] == "desk");
-    house.run(&["token", "revoke", desk.expect("it is there")["id"].as_str().expect("an id")]).ok();
+    gateway.run(&["token", "revoke", desk.expect("it is there")["id"].as_str().expect("an id")]).ok();
     assert!(named.ended(), "a revoked token ends its client");
     again.ask("ping", json!({}));
-    Client::start(sinew(house.state.path()).args(["stdio", "--client", "desk"]));
-    assert_eq!(labels(&house.json(&["token", "list"])), ["test", "desk"], "a new one is made where it was revoked");
+    Client::start(sinew(gateway.state.path()).args(["stdio", "--client", "desk"]));
+    assert_eq!(labels(&gateway.json(&["token", "list"])), ["test", "desk"], "a new one is made where it was revoked");
 }

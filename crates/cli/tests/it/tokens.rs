@@ -1,36 +1,36 @@
 //! Roles: which token opens which door.
 
-use crate::house::{House, Process, run, sinew};
+use crate::gateway::{Process, TestGateway, run, sinew};
 
-fn new(house: &House, role: &str, name: &str) -> String {
-    house.run(&["token", "new", role, name]).ok().out.trim().to_owned()
+fn new(gateway: &TestGateway, role: &str, name: &str) -> String {
+    gateway.run(&["token", "new", role, name]).ok().out.trim().to_owned()
 }
 
 #[test]
 fn a_device_token_opens_only_the_boards_door_and_only_for_its_device() {
-    let house = House::serve();
-    let made = house.run(&["token", "new", "--device", "02:51:00:00:00:01"]).ok();
+    let gateway = TestGateway::serve();
+    let made = gateway.run(&["token", "new", "--device", "02:51:00:00:00:01"]).ok();
     assert!(made.err.contains("bound to the board with the hardware id 02:51:00:00:00:01"), "{}", made.err);
     let token = made.out.trim().to_owned();
-    let nameless = house.run(&["token", "new", "--client", " "]);
+    let nameless = gateway.run(&["token", "new", "--client", " "]);
     assert!(nameless.code == 2 && nameless.err.contains("a name is needed"), "{nameless:?}");
-    assert_eq!(house.http("GET", "/api/v1/devices", Some(&token), "").0, 403);
+    assert_eq!(gateway.http("GET", "/api/v1/devices", Some(&token), "").0, 403);
     let initialize = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{}}"#;
-    assert_eq!(house.http("POST", "/mcp", Some(&token), initialize).0, 403);
+    assert_eq!(gateway.http("POST", "/mcp", Some(&token), initialize).0, 403);
 
     let board = |first: &str, token: &str| {
-        let mut command = sinew(house.state.path());
-        command.args(["sim", "board", "--connect", house.devices_url(), "--first", first, "--token", token]);
+        let mut command = sinew(gateway.state.path());
+        command.args(["sim", "board", "--connect", gateway.devices_url(), "--first", first, "--token", token]);
         command
     };
     let other = run(&mut board("2", &token));
     assert_eq!(other.code, 69, "{other:?}");
     assert!(other.err.contains("refused"), "{}", other.err);
-    let list = house.run(&["token", "list"]).ok().out;
+    let list = gateway.run(&["token", "list"]).ok().out;
     assert!(list.contains("DEVICE") && list.matches("02:51:00:00:00:01").count() == 2, "{list}");
     let mut own = Process::start(&mut board("1", &token));
     own.until("dial");
-    assert_eq!(house.wait_for("02:51:00:00:00:01", "ready")["admitted_by"], "device token");
+    assert_eq!(gateway.wait_for("02:51:00:00:00:01", "ready")["admitted_by"], "device token");
     let wrong = run(&mut board("1", "wrong-token-0123456789"));
     assert_eq!(wrong.code, 69, "{wrong:?}");
     assert!(wrong.err.contains("401"), "{}", wrong.err);
@@ -38,10 +38,10 @@ fn a_device_token_opens_only_the_boards_door_and_only_for_its_device() {
 
 #[test]
 fn a_client_may_call_and_only_an_administrator_may_rename_and_make_tokens() {
-    let house = House::demo();
-    let client = new(&house, "--client", "reader");
-    let admin = new(&house, "--admin", "deputy");
-    let code = |token: &str, arguments: &[&str]| house.run(&[arguments, &["--token", token]].concat()).code;
+    let gateway = TestGateway::demo();
+    let client = new(&gateway, "--client", "reader");
+    let admin = new(&gateway, "--admin", "deputy");
+    let code = |token: &str, arguments: &[&str]| gateway.run(&[arguments, &["--token", token]].concat()).code;
     assert_eq!(code(&client, &["call", "board-ddee01", "self.get_device_status"]), 0);
     assert_eq!(code(&client, &["devices", "rename", "board-ddee01", "x"]), 77);
     assert_eq!(code(&client, &["token", "list"]), 77);
@@ -52,38 +52,38 @@ fn a_client_may_call_and_only_an_administrator_may_rename_and_make_tokens() {
 
 #[test]
 fn a_revoked_token_opens_nothing_and_no_list_shows_a_secret() {
-    let house = House::demo();
-    let made = house.json(&["token", "new", "--client", "guest"]);
+    let gateway = TestGateway::demo();
+    let made = gateway.json(&["token", "new", "--client", "guest"]);
     let (id, token) = (made["id"].as_str().expect("an id"), made["token"].as_str().expect("a token"));
-    let list = house.run(&["token", "list"]).ok().out;
+    let list = gateway.run(&["token", "list"]).ok().out;
     assert!(list.contains(id) && list.contains("guest") && !list.contains(token), "{list}");
-    assert!(!house.json(&["token", "list"]).to_string().contains(token));
-    assert_eq!(house.run(&["devices", "--token", token]).code, 0);
-    house.run(&["token", "revoke", id]).ok();
-    assert_eq!(house.run(&["devices", "--token", token]).code, 77);
-    assert_ne!(house.run(&["token", "revoke", id]).code, 0);
+    assert!(!gateway.json(&["token", "list"]).to_string().contains(token));
+    assert_eq!(gateway.run(&["devices", "--token", token]).code, 0);
+    gateway.run(&["token", "revoke", id]).ok();
+    assert_eq!(gateway.run(&["devices", "--token", token]).code, 77);
+    assert_ne!(gateway.run(&["token", "revoke", id]).code, 0);
 }
 
 #[test]
 fn a_gateway_can_be_given_its_token() {
     let state = tempfile::tempdir().expect("a folder");
-    let house = House::open("demo", state, &["--token", "a-token-of-my-own"]);
-    assert_ne!(house.page["token"], "a-token-of-my-own", "a client gets a token of its own");
-    house.run(&["devices"]).ok();
-    assert_eq!(house.http("GET", "/api/v1/devices", Some("a-token-of-my-own"), "").0, 200);
+    let gateway = TestGateway::open("demo", state, &["--token", "a-token-of-my-own"]);
+    assert_ne!(gateway.page["token"], "a-token-of-my-own", "a client gets a token of its own");
+    gateway.run(&["devices"]).ok();
+    assert_eq!(gateway.http("GET", "/api/v1/devices", Some("a-token-of-my-own"), "").0, 200);
 }
 
 #[test]
 fn a_token_may_expire_and_its_last_use_is_shown() {
-    let house = House::serve();
-    let made = house.json(&["token", "new", "--client", "guest", "--expires", "30d"]);
+    let gateway = TestGateway::serve();
+    let made = gateway.json(&["token", "new", "--client", "guest", "--expires", "30d"]);
     let days = (made["expires"].as_i64().expect("a time") - made["created"].as_i64().expect("a time")) / 86_400_000;
     assert!((29..=30).contains(&days), "{made}");
-    assert_eq!(house.run(&["token", "new", "--client", "x", "--expires", "soon"]).code, 2);
+    assert_eq!(gateway.run(&["token", "new", "--client", "x", "--expires", "soon"]).code, 2);
     let token = made["token"].as_str().expect("a token");
-    assert_eq!(house.http("GET", "/api/v1/devices", Some(token), "").0, 200);
-    let list = house.json(&["token", "list"]);
+    assert_eq!(gateway.http("GET", "/api/v1/devices", Some(token), "").0, 200);
+    let list = gateway.json(&["token", "list"]);
     let guest = list["tokens"].as_array().expect("tokens").iter().find(|token| token["id"] == made["id"]);
     assert!(guest.is_some_and(|guest| guest["last_use"].is_i64()), "{list}");
-    assert!(house.run(&["token", "list"]).ok().out.contains("LAST USE"));
+    assert!(gateway.run(&["token", "list"]).ok().out.contains("LAST USE"));
 }

@@ -6,8 +6,8 @@ use std::path::Path;
 use sinew_tool::settings::{MapAccess, Table, read_table};
 use toml::de::{DeTable, DeValue};
 
-use super::Config;
-use crate::error::{Error, ErrorKind};
+use super::GatewayConfig;
+use crate::error::{ComposeErrorKind, Error};
 
 /// Keys that stood at the top of the file before they had tables, and the tables they are in now. They are still read.
 pub const MOVED: &[(&str, &str)] = &[
@@ -26,57 +26,64 @@ pub const MOVED: &[(&str, &str)] = &[
 
 /// Something wrong in a configuration, and where.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Problem {
-    place: Place,
+pub struct ConfigProblem {
+    place: ConfigPosition,
     pub message: String,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Place {
+enum ConfigPosition {
     /// Keys, and numbers of tables in a list, joined by dots.
     Key(String),
     /// Bytes of the file.
     Bytes(Range<usize>),
 }
 
-impl Problem {
-    pub fn at(key: impl Into<String>, message: impl Into<String>) -> Problem {
-        Problem { place: Place::Key(key.into()), message: message.into() }
+impl ConfigProblem {
+    pub fn at(key: impl Into<String>, message: impl Into<String>) -> ConfigProblem {
+        ConfigProblem { place: ConfigPosition::Key(key.into()), message: message.into() }
     }
 
-    fn of_toml(error: &toml::de::Error) -> Problem {
-        Problem { place: Place::Bytes(error.span().unwrap_or(0..0)), message: error.message().to_owned() }
+    fn of_toml(error: &toml::de::Error) -> ConfigProblem {
+        ConfigProblem {
+            place: ConfigPosition::Bytes(error.span().unwrap_or(0..0)),
+            message: error.message().to_owned(),
+        }
     }
 
     /// The same with the file and the line, where the file has one for it.
     pub fn in_file(self, path: &Path, text: &str) -> Error {
         let start = match &self.place {
-            Place::Bytes(bytes) => Some(bytes.start),
+            ConfigPosition::Bytes(bytes) => Some(bytes.start),
             // A key that has moved may still stand at the top.
-            Place::Key(key) => find(text, key).or_else(|| find(text, key.rsplit('.').next()?)),
+            ConfigPosition::Key(key) => find(text, key).or_else(|| find(text, key.rsplit('.').next()?)),
         };
         let line = start
             .map(|start| text.as_bytes()[..start.min(text.len())].iter().filter(|byte| **byte == b'\n').count() + 1);
         let line = line.map(|line| format!(":{line}")).unwrap_or_default();
-        Error::new(ErrorKind::Config, format!("{}{line}: {}", path.display(), self.message))
+        Error::new(ComposeErrorKind::Config, format!("{}{line}: {}", path.display(), self.message))
     }
 }
 
-impl From<Problem> for Error {
-    fn from(problem: Problem) -> Error {
-        Error::new(ErrorKind::Config, problem.message)
+impl From<ConfigProblem> for Error {
+    fn from(problem: ConfigProblem) -> Error {
+        Error::new(ComposeErrorKind::Config, problem.message)
     }
 }
 
 /// The file as older versions wrote it, and as this one does.
-struct File<'a>(&'a mut Config);
+struct ConfigFile<'a>(&'a mut GatewayConfig);
 
-impl Table for File<'_> {
+impl Table for ConfigFile<'_> {
     const NAMES: &'static [&'static str] = &{
-        let mut names = [""; Config::NAMES.len() + MOVED.len()];
+        let mut names = [""; GatewayConfig::NAMES.len() + MOVED.len()];
         let mut at = 0;
         while at < names.len() {
-            names[at] = if at < Config::NAMES.len() { Config::NAMES[at] } else { MOVED[at - Config::NAMES.len()].0 };
+            names[at] = if at < GatewayConfig::NAMES.len() {
+                GatewayConfig::NAMES[at]
+            } else {
+                MOVED[at - GatewayConfig::NAMES.len()].0
+            };
             at += 1;
         }
         names
@@ -92,16 +99,16 @@ impl Table for File<'_> {
     }
 }
 
-impl Config {
-    pub fn parse(text: &str) -> Result<Config, Problem> {
-        let file = toml::Deserializer::parse(text).map_err(|error| Problem::of_toml(&error))?;
-        let mut config = Config::default();
-        read_table(&mut File(&mut config), file).map_err(|error| Problem::of_toml(&error))?;
+impl GatewayConfig {
+    pub fn parse(text: &str) -> Result<GatewayConfig, ConfigProblem> {
+        let file = toml::Deserializer::parse(text).map_err(|error| ConfigProblem::of_toml(&error))?;
+        let mut config = GatewayConfig::default();
+        read_table(&mut ConfigFile(&mut config), file).map_err(|error| ConfigProblem::of_toml(&error))?;
         for (old, table) in MOVED {
             let key = old.replace('_', "-");
             let moved = format!("{table}.{key}");
             if find(text, &key).is_some() && find(text, &moved).is_some() {
-                return Err(Problem::at(&*key, format!("`{key}` and `{moved}` say the same; keep the second")));
+                return Err(ConfigProblem::at(&*key, format!("`{key}` and `{moved}` say the same; keep the second")));
             }
         }
         Ok(config)

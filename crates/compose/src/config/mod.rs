@@ -17,22 +17,22 @@ use sinew_tool::settings::Setting;
 use sinew_tool::{Value, json};
 
 use crate::brokers;
-use crate::error::{Error, ErrorKind};
-use crate::house::{Certificate, Settings};
+use crate::error::{ComposeErrorKind, Error};
+use crate::server::{CertificateSource, ServerSettings};
 use crate::state;
 
-pub use file::{MOVED, Problem};
-pub use tables::{Apps, Boards, Endpoint, MqttDoor, Phones, Spec, Vision};
+pub use file::{ConfigProblem, MOVED};
+pub use tables::{AppsConfig, BoardsConfig, EndpointConfig, MqttAddress, PhonesConfig, SpecConfig, VisionConfig};
 
 sinew_tool::settings! {
     /// Everything `sinew.toml` can say.
-    pub struct Config {
+    pub struct GatewayConfig {
         /// Address of the listener for clients: MCP, REST, command line.
         pub listen: SocketAddr = SocketAddr::from(([127, 0, 0, 1], 7300));
         /// Address of the listener for boards.
         pub devices: SocketAddr = SocketAddr::from(([127, 0, 0, 1], 7301));
         /// Address of the MQTT listener for boards, or `off`. Sound of boards goes to the UDP port of the same number.
-        pub mqtt: MqttDoor = MqttDoor::At(SocketAddr::from(([127, 0, 0, 1], 7302)));
+        pub mqtt: MqttAddress = MqttAddress::At(SocketAddr::from(([127, 0, 0, 1], 7302)));
         /// State directory: token, names, audit, events. By default `~/.local/state/sinew`. Relative to the file.
         pub state: Option<PathBuf> = None;
         /// Serve clients over HTTPS. Without `tls-cert` the gateway makes a certificate for the machine's addresses.
@@ -50,16 +50,16 @@ sinew_tool::settings! {
         /// How clients are served.
         pub clients: sinew_front::Settings = sinew_front::Settings::default();
         /// How boards are served.
-        pub boards: Boards = Boards::default();
+        pub boards: BoardsConfig = BoardsConfig::default();
         /// Android phones that adb sees. They are found by themselves once an adb server runs, which is started where
         /// `adb` is on the PATH; without adb nothing happens.
-        pub phones: Phones = Phones::default();
+        pub phones: PhonesConfig = PhonesConfig::default();
         /// Brokers of MCP endpoints that the gateway dials to offer its tools there.
-        pub endpoints: Vec<Endpoint> = Vec::new();
+        pub endpoints: Vec<EndpointConfig> = Vec::new();
         /// MQTT brokers behind which boards are found, see `docs/boards.md`.
-        pub brokers: Vec<brokers::Section> = Vec::new();
+        pub brokers: Vec<brokers::BrokerConfig> = Vec::new();
         /// How `sinew spec` checks tool specifications. It reads the nearest `sinew.toml` in a file's folder or above it.
-        pub spec: Option<Spec> = None;
+        pub spec: Option<SpecConfig> = None;
     }
 }
 
@@ -68,7 +68,7 @@ sinew_tool::settings! {
 pub struct Overrides {
     pub listen: Option<SocketAddr>,
     pub devices: Option<SocketAddr>,
-    pub mqtt: Option<MqttDoor>,
+    pub mqtt: Option<MqttAddress>,
     pub advertise: Option<String>,
     pub state: Option<PathBuf>,
     pub token: Option<String>,
@@ -81,7 +81,7 @@ pub struct Overrides {
 
 /// The JSON Schema of the file, for editors. Keys that have moved into tables are marked as deprecated.
 pub fn schema() -> Value {
-    let mut schema = Config::schema();
+    let mut schema = GatewayConfig::schema();
     for (key, table) in MOVED {
         let key = key.replace('_', "-");
         let mut moved = schema["properties"][*table]["properties"][&key].clone();
@@ -99,73 +99,75 @@ pub fn shape(unfolded: bool) -> Shape {
     if unfolded { Shape::Unfolded } else { Shape::Folded }
 }
 
-impl Config {
+impl GatewayConfig {
     /// Reads a file; an error says where in it.
-    pub fn load(path: &Path) -> Result<Config, Error> {
-        let (config, text) = Config::read(path)?;
+    pub fn load(path: &Path) -> Result<GatewayConfig, Error> {
+        let (config, text) = GatewayConfig::read(path)?;
         config.check().map_err(|problem| problem.in_file(path, &text))?;
         Ok(config)
     }
 
     /// Everything that `sinew serve` makes of a file before it opens anything; an error says where in it.
-    pub fn settings(path: &Path, flags: &Overrides) -> Result<Settings, Error> {
-        let (config, text) = Config::read(path)?;
+    pub fn settings(path: &Path, flags: &Overrides) -> Result<ServerSettings, Error> {
+        let (config, text) = GatewayConfig::read(path)?;
         config.check().map_err(|problem| problem.in_file(path, &text))?;
         config.join(flags).map_err(|problem| problem.in_file(path, &text))
     }
 
-    fn read(path: &Path) -> Result<(Config, String), Error> {
-        let text = std::fs::read_to_string(path)
-            .map_err(|error| Error::new(ErrorKind::Config, format!("cannot read {}: {error}", path.display())))?;
-        let mut config = Config::parse(&text).map_err(|problem| problem.in_file(path, &text))?;
+    fn read(path: &Path) -> Result<(GatewayConfig, String), Error> {
+        let text = std::fs::read_to_string(path).map_err(|error| {
+            Error::new(ComposeErrorKind::Config, format!("cannot read {}: {error}", path.display()))
+        })?;
+        let mut config = GatewayConfig::parse(&text).map_err(|problem| problem.in_file(path, &text))?;
         config.settle_in(path.parent().unwrap_or(Path::new("")));
         Ok((config, text))
     }
 
     /// What no setting alone can say.
-    pub fn check(&self) -> Result<(), Problem> {
+    pub fn check(&self) -> Result<(), ConfigProblem> {
         let [present, missing] = match (&self.tls_cert, &self.tls_key) {
             (Some(_), None) => ["tls-cert", "tls-key"],
             (None, Some(_)) => ["tls-key", "tls-cert"],
             _ => ["", ""],
         };
         if !missing.is_empty() {
-            return Err(Problem::at(present, format!("`{present}` needs `{missing}`, which is missing")));
+            return Err(ConfigProblem::at(present, format!("`{present}` needs `{missing}`, which is missing")));
         }
         let gateway = &self.gateway;
         if gateway.call_timeout > gateway.max_call_timeout {
             let message = "`call-timeout` is more than `max-call-timeout`";
-            return Err(Problem::at("gateway.call-timeout", message));
+            return Err(ConfigProblem::at("gateway.call-timeout", message));
         }
         for (index, endpoint) in self.endpoints.iter().enumerate() {
             if endpoint.url.is_empty() {
-                return Err(Problem::at(format!("endpoints.{index}"), "an endpoint needs a `url`"));
+                return Err(ConfigProblem::at(format!("endpoints.{index}"), "an endpoint needs a `url`"));
             }
         }
         brokers::check(&self.brokers)
     }
 
-    fn addresses(&self) -> Result<Vec<(Address, Shape)>, Problem> {
-        let read = |(index, endpoint): (usize, &Endpoint)| {
-            let address = endpoint.url.parse().map_err(|why: String| Problem::at(format!("endpoints.{index}"), why))?;
+    fn addresses(&self) -> Result<Vec<(Address, Shape)>, ConfigProblem> {
+        let read = |(index, endpoint): (usize, &EndpointConfig)| {
+            let address =
+                endpoint.url.parse().map_err(|why: String| ConfigProblem::at(format!("endpoints.{index}"), why))?;
             Ok((address, shape(endpoint.unfolded)))
         };
         self.endpoints.iter().enumerate().map(read).collect()
     }
 
     /// File and flags joined and checked, without a file to point at.
-    pub fn with(self, flags: &Overrides) -> Result<Settings, Error> {
+    pub fn with(self, flags: &Overrides) -> Result<ServerSettings, Error> {
         self.join(flags).map_err(Error::from)
     }
 
-    fn join(self, flags: &Overrides) -> Result<Settings, Problem> {
+    fn join(self, flags: &Overrides) -> Result<ServerSettings, ConfigProblem> {
         let endpoints = self.addresses()?;
-        let pictures = self.boards.pictures().map_err(|why| Problem::at("boards.vision", why))?;
+        let pictures = self.boards.pictures().map_err(|why| ConfigProblem::at("boards.vision", why))?;
         let listen = flags.listen.unwrap_or(self.listen);
         let devices = flags.devices.unwrap_or(self.devices);
         let files = flags.certificate.clone().or(self.tls_cert.zip(self.tls_key));
         if let Some((cert, key)) = &files {
-            TlsIdentity::from_files(cert, key).map_err(|error| Problem::at("tls-cert", error.to_string()))?;
+            TlsIdentity::from_files(cert, key).map_err(|error| ConfigProblem::at("tls-cert", error.to_string()))?;
         }
         let tls = flags.tls || self.tls || files.is_some();
         let devices_tls = flags.devices_tls || self.devices_tls;
@@ -179,14 +181,14 @@ impl Config {
         }
         let advertise = flags.advertise.clone().or(self.boards.advertise.clone());
         hosts::check_advertised(&advertise)
-            .map_err(|why| Problem::at("boards.advertise", format!("`advertise` {why}")))?;
+            .map_err(|why| ConfigProblem::at("boards.advertise", format!("`advertise` {why}")))?;
         let state = state::directory(flags.state.clone().or(self.state).as_deref());
-        let state = state.map_err(|error| Problem::at("state", error.message))?;
-        let plan = |(index, broker): (usize, &brokers::Section)| {
-            broker.plan(&state).map_err(|error| Problem::at(format!("brokers.{index}"), error.message))
+        let state = state.map_err(|error| ConfigProblem::at("state", error.message))?;
+        let plan = |(index, broker): (usize, &brokers::BrokerConfig)| {
+            broker.plan(&state).map_err(|error| ConfigProblem::at(format!("brokers.{index}"), error.message))
         };
         let brokers = self.brokers.iter().enumerate().map(plan).collect::<Result<_, _>>()?;
-        Ok(Settings {
+        Ok(ServerSettings {
             listen,
             devices,
             mqtt,
@@ -198,7 +200,7 @@ impl Config {
             token: flags.token.clone(),
             tls,
             devices_tls,
-            certificate: files.map_or(Certificate::Own, |(cert, key)| Certificate::Files { cert, key }),
+            certificate: files.map_or(CertificateSource::Own, |(cert, key)| CertificateSource::Files { cert, key }),
             gateway: self.gateway,
             clients: self.clients,
             pictures,
@@ -208,7 +210,7 @@ impl Config {
     }
 }
 
-fn check_exposure(key: &str, address: SocketAddr, tls: bool, tls_key: &str, open: bool) -> Result<(), Problem> {
+fn check_exposure(key: &str, address: SocketAddr, tls: bool, tls_key: &str, open: bool) -> Result<(), ConfigProblem> {
     if address.ip().is_loopback() || tls || open {
         return Ok(());
     }
@@ -216,17 +218,17 @@ fn check_exposure(key: &str, address: SocketAddr, tls: bool, tls_key: &str, open
         "--{key} {address} is reachable from the network, and without TLS tokens would travel in the clear; add \
          --{tls_key}, or --insecure-lan if you trust everyone on that network"
     );
-    Err(Problem::at(key, message))
+    Err(ConfigProblem::at(key, message))
 }
 
 /// Two listeners at one address: the second would find it taken, by us.
-fn check_apart(listeners: &[(&str, Option<SocketAddr>)]) -> Result<(), Problem> {
+fn check_apart(listeners: &[(&str, Option<SocketAddr>)]) -> Result<(), ConfigProblem> {
     let same = |one: SocketAddr, other: SocketAddr| one == other && one.port() != 0;
     for (index, (key, address)) in listeners.iter().enumerate() {
         let twin = listeners[..index].iter().find(|(_, other)| address.zip(*other).is_some_and(|(a, b)| same(a, b)));
         if let (Some((other, _)), Some(address)) = (twin, address) {
             let message = format!("--{other} and --{key} are both {address}; give each a port of its own");
-            return Err(Problem::at(*key, message));
+            return Err(ConfigProblem::at(*key, message));
         }
     }
     Ok(())

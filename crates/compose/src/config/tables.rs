@@ -16,11 +16,11 @@ use sinew_tool::settings::{Deserializer, Error, Setting};
 use sinew_tool::{Value, json};
 
 use super::hosts::check_advertised;
-use crate::android::Agent;
+use crate::android::AgentSetting;
 
 sinew_tool::settings! {
     /// How boards are served.
-    pub struct Boards {
+    pub struct BoardsConfig {
         /// Name or address under which boards reach this machine, without scheme or port; guessed by default. `sinew
         /// doctor` shows it.
         pub advertise: Option<String> = None, check check_advertised;
@@ -28,7 +28,7 @@ sinew_tool::settings! {
         pub bootstrap: Offer = Offer::Mqtt;
         /// A model that answers questions about photos, as OpenAI's chat completions. Without it the photo itself goes
         /// to the client.
-        pub vision: Option<Vision> = None, check |vision| pictures(vision.as_ref()).map(drop);
+        pub vision: Option<VisionConfig> = None, check |vision| pictures(vision.as_ref()).map(drop);
         /// What the listeners for boards bear.
         pub limits: Limits = Limits::default();
     }
@@ -36,7 +36,7 @@ sinew_tool::settings! {
 
 sinew_tool::settings! {
     /// A model that looks at photos.
-    pub struct Vision {
+    pub struct VisionConfig {
         /// Where it answers, for example `http://127.0.0.1:11434/v1/chat/completions`.
         pub url: String = String::new();
         /// Its name there.
@@ -46,20 +46,20 @@ sinew_tool::settings! {
     }
 }
 
-impl Boards {
+impl BoardsConfig {
     pub fn pictures(&self) -> Result<Pictures, String> {
         pictures(self.vision.as_ref())
     }
 }
 
-fn pictures(vision: Option<&Vision>) -> Result<Pictures, String> {
-    let Some(Vision { url, model, key }) = vision else { return Ok(Pictures::Attach) };
+fn pictures(vision: Option<&VisionConfig>) -> Result<Pictures, String> {
+    let Some(VisionConfig { url, model, key }) = vision else { return Ok(Pictures::Attach) };
     Backend::new(url, model, key.as_deref()).map(Pictures::Ask)
 }
 
 sinew_tool::settings! {
     /// A broker of MCP endpoints.
-    pub struct Endpoint {
+    pub struct EndpointConfig {
         /// Its address, `wss://HOST/mcp/?token=TOKEN`.
         pub url: String = String::new(), check |url| url.parse::<Address>().map(drop);
         /// Offer every device's tools under names of their own.
@@ -69,22 +69,22 @@ sinew_tool::settings! {
 
 sinew_tool::settings! {
     /// Whether and how the phones that adb sees are offered.
-    pub struct Phones {
+    pub struct PhonesConfig {
         /// Whether phones are offered.
         pub enabled: bool = true;
         /// Which tools: `full`, or `compact` with the dozen that matter most.
         pub profile: Profile = Profile::Full;
         /// The part of Sinew that runs on the phone: `true` for the one inside the program, `false`, or a folder with an
         /// `agent.jar` that `android/build` made (relative to the file).
-        pub agent: Agent = Agent::Switch(true);
+        pub agent: AgentSetting = AgentSetting::Switch(true);
         /// The tools that apps on the phones offer, see `docs/apps.md`.
-        pub apps: Apps = Apps::default();
+        pub apps: AppsConfig = AppsConfig::default();
     }
 }
 
 sinew_tool::settings! {
     /// Whether and how the tools of apps are offered. The names are those by which apps are recognised.
-    pub struct Apps {
+    pub struct AppsConfig {
         /// Whether apps are looked for.
         pub enabled: bool = true;
         /// Seconds between two looks at a phone's packages.
@@ -110,7 +110,7 @@ sinew_tool::settings! {
     }
 }
 
-impl Apps {
+impl AppsConfig {
     pub fn settings(&self, state: &Path) -> Option<sinew_apps::WatchSettings> {
         let mut names = ProtocolNames::default();
         for (name, own) in [
@@ -131,7 +131,7 @@ impl Apps {
     }
 }
 
-impl Phones {
+impl PhonesConfig {
     pub fn offer(&self, state: &Path) -> Option<adb::Offer> {
         let extension = self.apps.settings(state).map(|settings| Arc::new(settings) as Arc<dyn Extension>);
         self.enabled.then(|| adb::Offer {
@@ -145,7 +145,7 @@ impl Phones {
 
 sinew_tool::settings! {
     /// How specifications are checked, for a repository that keeps its `sinew.toml` beside them.
-    pub struct Spec {
+    pub struct SpecConfig {
         /// `off`, `advice`, `warning` or `error` by rule, see `docs/spec-rules.md`.
         pub rules: BTreeMap<String, String> = BTreeMap::new(), check |rules| judged(rules).map(drop);
         /// Characters that a name may have.
@@ -153,13 +153,13 @@ sinew_tool::settings! {
         /// Tokens that a description may have.
         pub description_tokens: usize = judge::Config::default().description_tokens, within 1..=100_000;
         /// Other rules for some files; the last that fits wins.
-        pub overrides: Vec<Override> = Vec::new();
+        pub overrides: Vec<RuleOverride> = Vec::new();
     }
 }
 
 sinew_tool::settings! {
     /// Rules for the files that one of the patterns fits.
-    pub struct Override {
+    pub struct RuleOverride {
         /// Patterns relative to the folder of the configuration: `*` and `?` stand for anything but `/`, `**` also for
         /// folders.
         pub paths: Vec<String> = Vec::new();
@@ -168,11 +168,11 @@ sinew_tool::settings! {
     }
 }
 
-impl Spec {
+impl SpecConfig {
     /// The rules for a file, named relative to the configuration's folder.
     pub fn rules_for(&self, path: &str) -> Result<judge::Config, String> {
         let mut config = self.rules()?;
-        let fits = |one: &&Override| one.paths.iter().any(|pattern| matches(pattern.as_bytes(), path.as_bytes()));
+        let fits = |one: &&RuleOverride| one.paths.iter().any(|pattern| matches(pattern.as_bytes(), path.as_bytes()));
         for (id, level) in self.overrides.iter().filter(fits).flat_map(|one| &one.rules) {
             config.set(id, level)?;
         }
@@ -215,32 +215,32 @@ fn matches(pattern: &[u8], path: &[u8]) -> bool {
 
 /// Where boards speak MQTT, if anywhere.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum MqttDoor {
+pub enum MqttAddress {
     Off,
     At(SocketAddr),
 }
 
-impl MqttDoor {
+impl MqttAddress {
     pub fn address(self) -> Option<SocketAddr> {
         match self {
-            MqttDoor::Off => None,
-            MqttDoor::At(address) => Some(address),
+            MqttAddress::Off => None,
+            MqttAddress::At(address) => Some(address),
         }
     }
 }
 
-impl FromStr for MqttDoor {
+impl FromStr for MqttAddress {
     type Err = String;
 
-    fn from_str(text: &str) -> Result<MqttDoor, String> {
+    fn from_str(text: &str) -> Result<MqttAddress, String> {
         if text == "off" {
-            return Ok(MqttDoor::Off);
+            return Ok(MqttAddress::Off);
         }
-        text.parse().map(MqttDoor::At).map_err(|_| "expected an address such as 127.0.0.1:7302, or `off`".to_owned())
+        text.parse().map(MqttAddress::At).map_err(|_| "expected an address such as 127.0.0.1:7302, or `off`".to_owned())
     }
 }
 
-impl Setting for MqttDoor {
+impl Setting for MqttAddress {
     fn read<'de, D: Deserializer<'de>>(&mut self, from: D) -> Result<(), D::Error> {
         let mut text = String::new();
         text.read(from)?;

@@ -4,10 +4,10 @@ use sinew_apps::offer::ProtocolNames;
 use sinew_phones::Profile;
 
 use super::*;
-use crate::android::Agent;
+use crate::android::AgentSetting;
 
-fn parse(text: &str) -> Result<Config, Problem> {
-    let config = Config::parse(text)?;
+fn parse(text: &str) -> Result<GatewayConfig, ConfigProblem> {
+    let config = GatewayConfig::parse(text)?;
     config.check()?;
     Ok(config)
 }
@@ -18,14 +18,14 @@ fn refusal(text: &str) -> String {
     let path = folder.path().join("sinew.toml");
     std::fs::write(&path, text).expect("written");
     let flags = Overrides { state: Some(folder.path().join("state")), ..Overrides::default() };
-    let error = Config::settings(&path, &flags).expect_err(text);
-    assert_eq!(error.kind, ErrorKind::Config);
+    let error = GatewayConfig::settings(&path, &flags).expect_err(text);
+    assert_eq!(error.kind, ComposeErrorKind::Config);
     error.message.strip_prefix(&folder.path().display().to_string()).expect("the file comes first").to_owned()
 }
 
 #[test]
 fn an_empty_file_is_the_default() {
-    assert_eq!(parse(""), Ok(Config::default()));
+    assert_eq!(parse(""), Ok(GatewayConfig::default()));
 }
 
 #[test]
@@ -93,16 +93,16 @@ fn keys_of_older_versions_mean_the_same_in_their_tables() {
         let old = parse(&format!("{key} = {value}")).expect(&key);
         let new = parse(&format!("[{table}]\n{key} = {value}")).expect(&key);
         assert_eq!(old, new, "{key}");
-        assert_ne!(old, Config::default(), "{key}");
+        assert_ne!(old, GatewayConfig::default(), "{key}");
     }
 }
 
 #[test]
 fn the_defaults_are_within_their_own_ranges_and_can_be_written_down() {
-    let mut table = Config::default().to_value();
+    let mut table = GatewayConfig::default().to_value();
     strip_nulls(&mut table);
     let text = toml::to_string(&table).expect("a table");
-    assert_eq!(parse(&text), Ok(Config::default()), "{text}");
+    assert_eq!(parse(&text), Ok(GatewayConfig::default()), "{text}");
 }
 
 fn strip_nulls(value: &mut sinew_tool::Value) {
@@ -120,7 +120,7 @@ fn every_setting_is_explained() {
             look(&field.inside);
         }
     }
-    look(&Config::fields());
+    look(&GatewayConfig::fields());
 }
 
 #[test]
@@ -129,29 +129,29 @@ fn files_are_relative_to_the_configuration() {
     let path = folder.path().join("sinew.toml");
     let text = "state = 'here'\n[gateway]\nlock = 'tools.lock'\n[phones]\nagent = 'built'\n[[brokers]]\nurl = 'mqtt://b'\nca = 'ca.pem'";
     std::fs::write(&path, text).expect("written");
-    let config = Config::load(&path).expect("valid");
+    let config = GatewayConfig::load(&path).expect("valid");
     assert_eq!(config.state, Some(folder.path().join("here")));
     assert_eq!(config.gateway.lock, Some(folder.path().join("tools.lock")));
-    assert_eq!(config.phones.agent, Agent::Folder(folder.path().join("built")));
+    assert_eq!(config.phones.agent, AgentSetting::Folder(folder.path().join("built")));
     assert_eq!(config.brokers[0].ca, Some(folder.path().join("ca.pem")));
 }
 
 #[test]
 fn listening_beyond_loopback_needs_tls_or_the_word() {
-    let doors = |edit: fn(&mut Overrides)| {
-        let mut doors = Overrides { listen: "0.0.0.0:7300".parse().ok(), ..Overrides::default() };
-        doors.state = Some("/tmp/sinew-none".into());
-        edit(&mut doors);
-        Config::default().with(&doors)
+    let join = |edit: fn(&mut Overrides)| {
+        let mut flags = Overrides { listen: "0.0.0.0:7300".parse().ok(), ..Overrides::default() };
+        flags.state = Some("/tmp/sinew-none".into());
+        edit(&mut flags);
+        GatewayConfig::default().with(&flags)
     };
-    let refused = doors(|_| ()).expect_err("must be refused");
-    assert_eq!(refused.kind, ErrorKind::Config);
+    let refused = join(|_| ()).expect_err("must be refused");
+    assert_eq!(refused.kind, ComposeErrorKind::Config);
     assert!(refused.message.contains("--tls") && refused.message.contains("--insecure-lan"));
-    assert!(doors(|doors| doors.tls = true).is_ok());
-    assert!(doors(|doors| doors.insecure_lan = true).is_ok());
-    let boards = doors(|doors| {
-        doors.tls = true;
-        doors.devices = "0.0.0.0:7301".parse().ok();
+    assert!(join(|flags| flags.tls = true).is_ok());
+    assert!(join(|flags| flags.insecure_lan = true).is_ok());
+    let boards = join(|flags| {
+        flags.tls = true;
+        flags.devices = "0.0.0.0:7301".parse().ok();
     });
     assert!(boards.expect_err("must be refused").message.contains("--devices-tls"));
 }
@@ -173,8 +173,8 @@ fn phones_are_followed_unless_told_otherwise() {
     assert_eq!(profile("[phones]\nprofile = 'compact'"), Ok(Some(Profile::Compact)));
     assert_eq!(profile("phones = { enabled = false }"), Ok(None));
     let agent = |text: &str| parse(text).map(|config| config.phones.agent);
-    assert_eq!(agent("[phones]\nagent = false"), Ok(Agent::Switch(false)));
-    assert_eq!(agent("[phones]\nagent = 'built'"), Ok(Agent::Folder("built".into())));
+    assert_eq!(agent("[phones]\nagent = false"), Ok(AgentSetting::Switch(false)));
+    assert_eq!(agent("[phones]\nagent = 'built'"), Ok(AgentSetting::Folder("built".into())));
     assert!(agent("[phones]\nagent = 5").is_err_and(|why| why.message.contains("android/build")));
     let apps = |text: &str| {
         let settings = parse(text).map(|config| config.phones.apps.settings(Path::new("/nonexistent")));
@@ -191,8 +191,8 @@ fn phones_are_followed_unless_told_otherwise() {
 #[test]
 fn a_flag_wins_over_the_file() {
     let config = parse("listen = '127.0.0.1:1'\ndevices = '127.0.0.1:2'").expect("valid");
-    let mut doors = Overrides { listen: "127.0.0.1:9".parse().ok(), ..Overrides::default() };
-    doors.state = Some("/tmp/sinew-none".into());
-    let settings = config.with(&doors).expect("valid");
+    let mut flags = Overrides { listen: "127.0.0.1:9".parse().ok(), ..Overrides::default() };
+    flags.state = Some("/tmp/sinew-none".into());
+    let settings = config.with(&flags).expect("valid");
     assert_eq!((settings.listen.port(), settings.devices.port()), (9, 2));
 }

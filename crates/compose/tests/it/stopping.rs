@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
 use std::time::Duration;
 
-use sinew_compose::config::{Config, MqttDoor};
-use sinew_compose::{House, Overrides};
+use sinew_compose::config::{GatewayConfig, MqttAddress};
+use sinew_compose::{GatewayServer, Overrides};
 use sinew_gateway::{Principal, Request, Role};
 use sinew_runner::device::{Board, ToolSpec};
 use sinew_runner::{CancellationToken, Dialer, Identity, Trust};
@@ -21,17 +21,21 @@ async fn soon<T>(what: &str, work: impl Future<Output = T>) -> T {
     tokio::time::timeout(Duration::from_secs(60), work).await.unwrap_or_else(|_| panic!("{what} takes too long"))
 }
 
-async fn open(state: &std::path::Path) -> House {
+async fn open(state: &std::path::Path) -> GatewayServer {
     let free = "127.0.0.1:0".parse().expect("an address");
-    let mut config = Config { listen: free, devices: free, mqtt: MqttDoor::Off, ..Config::default() };
+    let mut config = GatewayConfig { listen: free, devices: free, mqtt: MqttAddress::Off, ..GatewayConfig::default() };
     config.phones.enabled = false;
     config.clients.drain = Duration::from_secs(30);
     let flags = Overrides { state: Some(state.to_owned()), ..Overrides::default() };
-    House::open(config.with(&flags).expect("settings")).await.expect("a gateway")
+    GatewayServer::open(config.with(&flags).expect("settings")).await.expect("a gateway")
 }
 
 /// A board with one tool that says when it was called and answers when it is released.
-fn slow_board(house: &House, called: mpsc::Sender<()>, released: mpsc::Receiver<()>) -> tokio::task::JoinHandle<()> {
+fn slow_board(
+    server: &GatewayServer,
+    called: mpsc::Sender<()>,
+    released: mpsc::Receiver<()>,
+) -> tokio::task::JoinHandle<()> {
     let released = std::sync::Mutex::new(released);
     let board = Board::new("slow", "1.0.0").tool(ToolSpec::new("self.wait", "Waits."), move |_| {
         let _ = called.send(());
@@ -39,8 +43,8 @@ fn slow_board(house: &House, called: mpsc::Sender<()>, released: mpsc::Receiver<
         Ok("done".into())
     });
     let mut identity = Identity::new(HARDWARE_ID);
-    identity.token = Some(house.doors.token.clone());
-    let dialer = Dialer::new(&house.doors.devices_url, &Trust::System).expect("an address");
+    identity.token = Some(server.addresses.token.clone());
+    let dialer = Dialer::new(&server.addresses.devices_url, &Trust::System).expect("an address");
     tokio::spawn(async move {
         let _ = dialer.run(board, identity, CancellationToken::new()).await;
     })
@@ -49,11 +53,11 @@ fn slow_board(house: &House, called: mpsc::Sender<()>, released: mpsc::Receiver<
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_call_under_way_is_answered_after_the_stop_and_new_ones_are_not_taken() {
     let state = tempfile::tempdir().expect("a folder");
-    let house = open(state.path()).await;
+    let server = open(state.path()).await;
     let (called, was_called) = mpsc::channel();
     let (release, released) = mpsc::channel();
-    let board = slow_board(&house, called, released);
-    let gateway = house.gateway.clone();
+    let board = slow_board(&server, called, released);
+    let gateway = server.gateway.clone();
     let mut watch = gateway.watch();
     let id = soon("joining", async {
         loop {
@@ -65,12 +69,12 @@ async fn a_call_under_way_is_answered_after_the_stop_and_new_ones_are_not_taken(
     })
     .await;
 
-    let address = house.doors.url.trim_start_matches("http://").to_owned();
+    let address = server.addresses.url.trim_start_matches("http://").to_owned();
     let body = format!("{{\"device\":\"{id}\",\"tool\":\"self.wait\",\"arguments\":{{}}}}");
     let request = format!(
         "POST /api/v1/call HTTP/1.1\r\nHost: {address}\r\nAuthorization: Bearer {}\r\nContent-Type: application/json\r\n\
          Connection: close\r\nContent-Length: {}\r\n\r\n{body}",
-        house.doors.token,
+        server.addresses.token,
         body.len()
     );
     let mut client = TcpStream::connect(&address).await.expect("the listener is open");
@@ -87,9 +91,9 @@ async fn a_call_under_way_is_answered_after_the_stop_and_new_ones_are_not_taken(
 
     let closed = Arc::new(AtomicBool::new(false));
     let has_closed = closed.clone();
-    let shutdown = house.shutdown().clone();
+    let shutdown = server.shutdown().clone();
     let closing = tokio::spawn(async move {
-        house.close(std::future::pending()).await;
+        server.close(std::future::pending()).await;
         has_closed.store(true, Ordering::SeqCst);
     });
     soon("the stop", shutdown.cancelled()).await;

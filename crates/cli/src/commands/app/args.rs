@@ -7,13 +7,13 @@ use clap::{Args, Subcommand, ValueEnum};
 use crate::commands::spec::args::LintFormat;
 
 #[derive(Args, Debug)]
-pub struct App {
+pub struct AppArgs {
     #[command(subcommand)]
-    pub verb: AppVerb,
+    pub command: AppCommand,
 }
 
 #[derive(Subcommand, Debug)]
-pub enum AppVerb {
+pub enum AppCommand {
     /// Show which tools an app offers, and why others are not offered
     Inspect {
         /// An APK, an AndroidManifest.xml, or the folder of an app's source
@@ -21,18 +21,18 @@ pub enum AppVerb {
         file: PathBuf,
     },
     /// Judge an app that offers tools
-    Lint(Lint),
+    Lint(LintArgs),
     /// Explain a rule, with a bad and a good example
     Explain {
         /// Id of the rule, as a finding names it
         rule: String,
     },
     /// Write the beginning of an app that offers specified tools
-    Scaffold(Scaffold),
+    Scaffold(ScaffoldArgs),
 }
 
 #[derive(Args, Debug)]
-pub struct Lint {
+pub struct LintArgs {
     /// APKs, source manifests (AndroidManifest.xml), and folders of apps' source
     #[arg(value_name = "FILE", required = true)]
     pub files: Vec<PathBuf>,
@@ -47,7 +47,7 @@ pub struct Lint {
 }
 
 #[derive(Args, Debug)]
-pub struct Scaffold {
+pub struct ScaffoldArgs {
     /// A tool specification, tool list or manifest; - for standard input
     #[arg(value_name = "SPEC")]
     pub spec: PathBuf,

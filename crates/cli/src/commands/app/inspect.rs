@@ -9,20 +9,20 @@ use sinew_apps::offer::{OfferKind, ProtocolNames, ToolQuery};
 use sinew_apps::rules;
 use sinew_tool::finding::Finding;
 
-use super::{Seen, file, read, shown};
-use crate::failure::Failure;
-use crate::show::{Ink, Show, Table, clean, print, print_json};
+use super::{ParsedApp, file, read, shown};
+use crate::error::CliError;
+use crate::terminal::{Printer, Table, TextStyle, clean, print, print_json};
 
-pub async fn run(path: &Path, show: Show) -> Result<(), Failure> {
+pub async fn run(path: &Path, printer: Printer) -> Result<(), CliError> {
     let file = file(path)?;
-    let Seen { offer, .. } = read(&file, &ProtocolNames::default(), false).await?;
+    let ParsedApp { offer, .. } = read(&file, &ProtocolNames::default(), false).await?;
     let mut findings = offer.findings.clone();
     findings.extend(offer.queries.iter().map(asked));
     let version = match offer.version_name.is_empty() {
         true => offer.version_code.to_string(),
         false => offer.version_name.clone(),
     };
-    if show.json() {
+    if printer.is_json() {
         let tool = |tool: &sinew_apps::offer::AppTool| {
             json!({
                 "name": tool.tool.name, "form": tool.kind.as_str(), "component": tool.component,
@@ -39,7 +39,7 @@ pub async fn run(path: &Path, show: Show) -> Result<(), Failure> {
         }));
         return Ok(());
     }
-    let mut page = format!("{} {}\n", show.paint(Ink::Bold, &clean(&offer.package)), clean(&version));
+    let mut page = format!("{} {}\n", printer.paint(TextStyle::Bold, &clean(&offer.package)), clean(&version));
     if let Some(certificate) = &offer.certificate {
         let _ = writeln!(page, "signed by the certificate {certificate}");
     }
@@ -53,18 +53,18 @@ pub async fn run(path: &Path, show: Show) -> Result<(), Failure> {
         let mut table = Table::new(["TOOL", "FORM", "COMPONENT", "DESCRIPTION"]);
         for tool in &offer.tools {
             table.row([
-                (Some(Ink::Bold), clean(&tool.tool.name)),
+                (Some(TextStyle::Bold), clean(&tool.tool.name)),
                 (None, tool.kind.as_str().to_owned()),
-                (Some(Ink::Dim), clean(&tool.component)),
+                (Some(TextStyle::Dim), clean(&tool.component)),
                 (None, clean(&tool.tool.description)),
             ]);
         }
-        page.push_str(&show.table(&table));
+        page.push_str(&printer.table(&table));
     }
     let path = file.display().to_string();
     for finding in &findings {
         page.push('\n');
-        page.push_str(&shown(finding, &path, show));
+        page.push_str(&shown(finding, &path, printer));
     }
     print(&page);
     Ok(())

@@ -8,22 +8,22 @@ use sinew_apps::rules::LINTER;
 use sinew_tool::finding::report::{self, FileReport, Source};
 use sinew_tool::finding::{Findings, Lines};
 
-use super::args::Lint;
-use super::{Seen, file, read};
+use super::args::LintArgs;
+use super::{ParsedApp, file, read};
 use crate::commands::spec::lint::style;
-use crate::failure::{Failure, Kind};
-use crate::show::{Show, print};
+use crate::error::{CliError, CliErrorKind};
+use crate::terminal::{Printer, print};
 
 /// One file that was checked.
-struct Checked {
+struct LintedApp {
     path: String,
-    seen: Seen,
+    seen: ParsedApp,
     /// Where the lines of a source manifest begin; an APK has none.
     lines: Option<Lines>,
     findings: Findings,
 }
 
-pub async fn run(args: Lint, show: Show) -> Result<(), Failure> {
+pub async fn run(args: LintArgs, printer: Printer) -> Result<(), CliError> {
     let (mut checked, mut unread) = (Vec::new(), None);
     for path in &args.files {
         match check(path).await {
@@ -32,27 +32,27 @@ pub async fn run(args: Lint, show: Show) -> Result<(), Failure> {
             Err(failure) => unread = unread.or(Some(failure)),
         }
     }
-    let reports: Vec<FileReport<'_>> = checked.iter().map(Checked::report).collect();
+    let reports: Vec<FileReport<'_>> = checked.iter().map(LintedApp::report).collect();
     if !reports.is_empty() || unread.is_none() {
-        print(&report::render(style(args.format, show), &LINTER, &reports));
+        print(&report::render(style(args.format, printer), &LINTER, &reports));
     }
     match unread {
         Some(failure) => Err(failure),
-        None if report::fails(&reports, args.strict) => Err(Failure::told(Kind::Unwell)),
+        None if report::fails(&reports, args.strict) => Err(CliError::already_reported(CliErrorKind::ChecksFailed)),
         None => Ok(()),
     }
 }
 
-async fn check(path: &Path) -> Result<Checked, Failure> {
+async fn check(path: &Path) -> Result<LintedApp, CliError> {
     let names = ProtocolNames::default();
     let file = file(path)?;
     let seen = read(&file, &names, true).await?;
     let findings = lint(&seen.manifest, &seen.offer, &names, seen.code.as_deref());
     let lines = seen.text.as_deref().map(Lines::new);
-    Ok(Checked { path: file.display().to_string(), seen, lines, findings })
+    Ok(LintedApp { path: file.display().to_string(), seen, lines, findings })
 }
 
-impl Checked {
+impl LintedApp {
     fn report(&self) -> FileReport<'_> {
         let source = match (&self.seen.text, &self.lines) {
             (Some(text), Some(lines)) => Source::Text { text, lines },

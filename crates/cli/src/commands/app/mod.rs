@@ -1,4 +1,4 @@
-//! `sinew app`: for authors of apps that offer tools. One file a verb.
+//! `sinew app`: for authors of apps that offer tools. One file a command.
 //!
 //! Exit code 0 means nothing to complain of, 1 that something was found, 2 that the question could
 //! not be answered as it was put.
@@ -20,23 +20,23 @@ use sinew_apps::rules::{RULES, rule};
 use sinew_tool::finding::{Finding, Severity};
 use sinew_tool::spelling::nearest;
 
-use crate::failure::{Failure, Kind};
-use crate::show::{Ink, Show, clean, print, print_json};
-use args::{App, AppVerb};
+use crate::error::{CliError, CliErrorKind};
+use crate::terminal::{Printer, TextStyle, clean, print, print_json};
+use args::{AppArgs, AppCommand};
 
-pub async fn run(args: App, show: Show) -> Result<(), Failure> {
-    let done = match args.verb {
-        AppVerb::Inspect { file } => inspect::run(&file, show).await,
-        AppVerb::Lint(args) => lint::run(args, show).await,
-        AppVerb::Explain { rule } => explain(&rule, show),
-        AppVerb::Scaffold(args) => scaffold::run(args, show),
+pub async fn run(args: AppArgs, printer: Printer) -> Result<(), CliError> {
+    let done = match args.command {
+        AppCommand::Inspect { file } => inspect::run(&file, printer).await,
+        AppCommand::Lint(args) => lint::run(args, printer).await,
+        AppCommand::Explain { rule } => explain(&rule, printer),
+        AppCommand::Scaffold(args) => scaffold::run(args, printer),
     };
-    let kinds = [Kind::Usage, Kind::Config, Kind::Io].map(|kind| Failure::new(kind, "").exit);
-    done.map_err(|failure| if kinds.contains(&failure.exit) { Failure { exit: 2, ..failure } } else { failure })
+    let kinds = [CliErrorKind::Usage, CliErrorKind::Config, CliErrorKind::Io].map(|kind| CliError::new(kind, "").exit);
+    done.map_err(|failure| if kinds.contains(&failure.exit) { CliError { exit: 2, ..failure } } else { failure })
 }
 
 /// What was read of an app.
-struct Seen {
+struct ParsedApp {
     manifest: AndroidManifest,
     offer: AppOffer,
     /// The source of a manifest; an APK has none.
@@ -46,22 +46,22 @@ struct Seen {
 }
 
 /// The file that is meant: of a folder, the manifest where Android's tools keep it.
-fn file(path: &Path) -> Result<PathBuf, Failure> {
+fn file(path: &Path) -> Result<PathBuf, CliError> {
     if !path.is_dir() {
         return Ok(path.to_owned());
     }
     let places = ["", "src/main", "app/src/main"].map(|place| path.join(place).join("AndroidManifest.xml"));
     places.into_iter().find(|place| place.is_file()).ok_or_else(|| {
         let message = format!("no AndroidManifest.xml is in {}, its src/main or its app/src/main", path.display());
-        Failure::new(Kind::Usage, format!("{message}; name an APK or a manifest"))
+        CliError::new(CliErrorKind::Usage, format!("{message}; name an APK or a manifest"))
     })
 }
 
 /// Reads an APK or a source manifest.
-async fn read(path: &Path, names: &ProtocolNames, with_code: bool) -> Result<Seen, Failure> {
+async fn read(path: &Path, names: &ProtocolNames, with_code: bool) -> Result<ParsedApp, CliError> {
     let unreadable =
-        |error: std::io::Error| Failure::new(Kind::Usage, format!("cannot read {}: {error}", path.display()));
-    let refused = |error: ApkError| Failure::new(Kind::Usage, format!("{}: {error}", path.display()));
+        |error: std::io::Error| CliError::new(CliErrorKind::Usage, format!("cannot read {}: {error}", path.display()));
+    let refused = |error: ApkError| CliError::new(CliErrorKind::Usage, format!("{}: {error}", path.display()));
     let mut start = Vec::new();
     File::open(path).and_then(|file| file.take(2).read_to_end(&mut start)).map_err(unreadable)?;
     if start == b"PK" {
@@ -71,7 +71,7 @@ async fn read(path: &Path, names: &ProtocolNames, with_code: bool) -> Result<See
             true => apk::read_code(&source, &code_words()).await.map_err(refused)?,
             false => None,
         };
-        return Ok(Seen { manifest, offer, text: None, code });
+        return Ok(ParsedApp { manifest, offer, text: None, code });
     }
     // One byte more than is allowed tells that there are too many.
     let mut bytes = Vec::new();
@@ -81,23 +81,23 @@ async fn read(path: &Path, names: &ProtocolNames, with_code: bool) -> Result<See
     let text =
         text.filter(|text| text.trim_start_matches('\u{feff}').trim_start().starts_with('<')).ok_or_else(|| {
             let message = format!("{} is no APK, and no AndroidManifest.xml in UTF-8 either", path.display());
-            Failure::new(Kind::Usage, message)
+            CliError::new(CliErrorKind::Usage, message)
         })?;
     let manifest = apk::source_xml::parse_manifest(&text).map_err(refused)?;
     let offer = offer::offers(&manifest, names);
-    Ok(Seen { manifest, offer, text: Some(text), code: None })
+    Ok(ParsedApp { manifest, offer, text: Some(text), code: None })
 }
 
-fn explain(id: &str, show: Show) -> Result<(), Failure> {
+fn explain(id: &str, printer: Printer) -> Result<(), CliError> {
     let rule = rule(id).ok_or_else(|| {
         let ids = || RULES.iter().map(|rule| rule.id);
         let hint = match nearest(id, ids()) {
             Some(id) => format!("did you mean `{id}`?"),
             None => format!("there are {}", ids().collect::<Vec<_>>().join(", ")),
         };
-        Failure::new(Kind::Usage, format!("there is no rule `{id}`; {hint}"))
+        CliError::new(CliErrorKind::Usage, format!("there is no rule `{id}`; {hint}"))
     })?;
-    if show.json() {
+    if printer.is_json() {
         print_json(&json!({
             "rule": rule.id, "severity": rule.severity.word(), "title": rule.title, "why": rule.why,
             "bad": rule.bad, "good": rule.good,
@@ -109,14 +109,14 @@ fn explain(id: &str, show: Show) -> Result<(), Failure> {
 }
 
 /// A finding for people: what kind, what, where.
-fn shown(finding: &Finding, path: &str, show: Show) -> String {
+fn shown(finding: &Finding, path: &str, printer: Printer) -> String {
     let ink = match finding.severity {
-        Severity::Error => Ink::Bad,
-        Severity::Warning => Ink::Warn,
-        Severity::Advice => Ink::Accent,
+        Severity::Error => TextStyle::Bad,
+        Severity::Warning => TextStyle::Warn,
+        Severity::Advice => TextStyle::Accent,
     };
     let head = format!("{}[{}]", finding.severity.word(), finding.rule.id);
     let line = finding.place.line().map(|line| format!(":{line}")).unwrap_or_default();
-    let arrow = show.paint(Ink::Dim, "-->").into_owned();
-    format!("{}: {}\n {arrow} {}{line}\n", show.paint(ink, &head), clean(&finding.message), clean(path))
+    let arrow = printer.paint(TextStyle::Dim, "-->").into_owned();
+    format!("{}: {}\n {arrow} {}{line}\n", printer.paint(ink, &head), clean(&finding.message), clean(path))
 }

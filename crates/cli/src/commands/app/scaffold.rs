@@ -8,12 +8,12 @@ use serde_json::{Map, Value, json};
 use sinew_apps::offer::ProtocolNames;
 use sinew_apps::scaffold::{ScaffoldFile, ScaffoldKind, scaffold};
 
-use super::args::{Scaffold, ScaffoldForm};
+use super::args::{ScaffoldArgs, ScaffoldForm};
 use crate::commands::spec::source::Source;
-use crate::failure::{Failure, Kind};
-use crate::show::{Show, print, print_json};
+use crate::error::{CliError, CliErrorKind};
+use crate::terminal::{Printer, print, print_json};
 
-pub fn run(args: Scaffold, show: Show) -> Result<(), Failure> {
+pub fn run(args: ScaffoldArgs, printer: Printer) -> Result<(), CliError> {
     let source = Source::read(&args.spec)?.readable()?;
     let shape = match args.form {
         ScaffoldForm::Intent => ScaffoldKind::Intent,
@@ -21,10 +21,10 @@ pub fn run(args: Scaffold, show: Show) -> Result<(), Failure> {
     };
     let instructions = source.document.intro.trim();
     let drafts = scaffold(shape, &args.package, instructions, &source.document.to_tools(), &ProtocolNames::default())
-        .map_err(|what| Failure::new(Kind::Usage, format!("{}: {what}", source.path)))?;
+        .map_err(|what| CliError::new(CliErrorKind::Usage, format!("{}: {what}", source.path)))?;
     match &args.out {
         Some(folder) => write(folder, &drafts),
-        None if show.json() => {
+        None if printer.is_json() => {
             let files: Map<String, Value> =
                 drafts.iter().map(|draft| (draft.name.to_owned(), json!(draft.text))).collect();
             print_json(&json!({ "files": files }));
@@ -40,15 +40,18 @@ pub fn run(args: Scaffold, show: Show) -> Result<(), Failure> {
 }
 
 /// Files that are there stay: they may hold an author's work.
-fn write(folder: &Path, drafts: &[ScaffoldFile]) -> Result<(), Failure> {
+fn write(folder: &Path, drafts: &[ScaffoldFile]) -> Result<(), CliError> {
     let unwritable = |path: &Path, error: std::io::Error| {
-        Failure::new(Kind::Io, format!("cannot write {}: {error}", path.display()))
+        CliError::new(CliErrorKind::Io, format!("cannot write {}: {error}", path.display()))
     };
     std::fs::create_dir_all(folder).map_err(|error| unwritable(folder, error))?;
     for draft in drafts {
         let path = folder.join(draft.name);
         if path.exists() {
-            return Err(Failure::new(Kind::Io, format!("{} is there already; name another folder", path.display())));
+            return Err(CliError::new(
+                CliErrorKind::Io,
+                format!("{} is there already; name another folder", path.display()),
+            ));
         }
     }
     for draft in drafts {

@@ -4,16 +4,16 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 
-use crate::args::Reach;
+use crate::args::ReachArgs;
 
 #[derive(Args, Debug)]
 pub struct Spec {
     #[command(subcommand)]
-    pub verb: SpecVerb,
+    pub command: SpecCommand,
 }
 
 #[derive(Subcommand, Debug)]
-pub enum SpecVerb {
+pub enum SpecCommand {
     /// Check specifications, tool lists, manifests or a device
     Lint(Lint),
     /// Explain a rule, with a bad and a good example
@@ -101,7 +101,7 @@ pub struct Lint {
     pub rules: RulesFile,
 
     #[command(flatten)]
-    pub reach: Reach,
+    pub reach: ReachArgs,
 }
 
 #[derive(Args, Debug)]
@@ -164,7 +164,7 @@ pub struct Render {
     pub out: Option<PathBuf>,
 
     #[command(flatten)]
-    pub reach: Reach,
+    pub reach: ReachArgs,
 }
 
 #[derive(Args, Debug)]
@@ -192,7 +192,7 @@ pub struct Diff {
     pub allow: Option<Allow>,
 
     #[command(flatten)]
-    pub reach: Reach,
+    pub reach: ReachArgs,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

@@ -8,10 +8,10 @@ use sinew_tool::Version;
 
 use super::args::{Allow, Diff, DiffFormat};
 use super::source::Source;
-use crate::failure::{Failure, Kind};
-use crate::show::{Ink, Show, clean, print, print_json};
+use crate::error::{CliError, CliErrorKind};
+use crate::terminal::{Printer, TextStyle, clean, print, print_json};
 
-pub async fn run(args: Diff, show: Show) -> Result<(), Failure> {
+pub async fn run(args: Diff, printer: Printer) -> Result<(), CliError> {
     let old = Source::named(&args.old, &args.reach).await?.readable()?;
     let new = Source::named(&args.new, &args.reach).await?.readable()?;
     let comparison = compare::diff_documents(&old.document, &new.document);
@@ -19,7 +19,7 @@ pub async fn run(args: Diff, show: Show) -> Result<(), Failure> {
         (Some(old), Some(new)) => Some(Package::check(&comparison, version(old)?, version(new)?)),
         _ => None,
     };
-    let format = args.format.unwrap_or(if show.json() { DiffFormat::Json } else { DiffFormat::Text });
+    let format = args.format.unwrap_or(if printer.is_json() { DiffFormat::Json } else { DiffFormat::Text });
     match format {
         DiffFormat::Json => {
             let mut value = comparison.to_json();
@@ -38,7 +38,7 @@ pub async fn run(args: Diff, show: Show) -> Result<(), Failure> {
                 package.as_ref().filter(|package| !package.enough).map(|package| format!("\n{}\n", package.says()));
             print(&format!("{}{}", comparison.to_markdown(), note.unwrap_or_default()));
         }
-        DiffFormat::Text => print(&people(&comparison, package.as_ref(), show)),
+        DiffFormat::Text => print(&people(&comparison, package.as_ref(), printer)),
     }
     let allowed = |impact: Impact| match args.allow {
         None => !impact.may_break(),
@@ -48,7 +48,7 @@ pub async fn run(args: Diff, show: Show) -> Result<(), Failure> {
     // The package's version announces whatever is in it.
     let announced = package.is_some_and(|package| package.enough);
     let fails = !announced && comparison.unannounced().any(|change| !allowed(change.impact));
-    if fails { Err(Failure::told(Kind::Unwell)) } else { Ok(()) }
+    if fails { Err(CliError::already_reported(CliErrorKind::ChecksFailed)) } else { Ok(()) }
 }
 
 /// The version of all the tools together.
@@ -71,55 +71,57 @@ impl Package {
     }
 }
 
-fn version(text: &str) -> Result<Version, Failure> {
-    let wrong = || Failure::new(Kind::Usage, format!("`{text}` is not a semantic version; write it as 1.2.3"));
+fn version(text: &str) -> Result<Version, CliError> {
+    let wrong = || CliError::new(CliErrorKind::Usage, format!("`{text}` is not a semantic version; write it as 1.2.3"));
     Version::parse(text.trim_start_matches('v')).map_err(|_| wrong())
 }
 
-fn people(comparison: &Comparison, package: Option<&Package>, show: Show) -> String {
+fn people(comparison: &Comparison, package: Option<&Package>, printer: Printer) -> String {
     if comparison.changes.is_empty() {
         return "No changes.\n".to_owned();
     }
-    let mut page = changes(&comparison.changes, show);
-    let _ = writeln!(page, "\nRequired bump: {}", show.paint(Ink::Bold, comparison.bump.word()));
+    let mut page = changes(&comparison.changes, printer);
+    let _ = writeln!(page, "\nRequired bump: {}", printer.paint(TextStyle::Bold, comparison.bump.word()));
     for check in &comparison.versions {
         let (ink, verdict) = if check.enough {
-            (Ink::Good, "is enough".to_owned())
+            (TextStyle::Good, "is enough".to_owned())
         } else {
-            (Ink::Bad, format!("is too small; after {} its changes need {}", check.old, check.required))
+            (TextStyle::Bad, format!("is too small; after {} its changes need {}", check.old, check.required))
         };
-        let _ = writeln!(page, "{}: {}", clean(&check.tool), show.paint(ink, &format!("{} {verdict}", check.declared)));
+        let _ =
+            writeln!(page, "{}: {}", clean(&check.tool), printer.paint(ink, &format!("{} {verdict}", check.declared)));
     }
     if let Some(package) = package {
         let says =
             if package.enough { format!("The package's {} is enough.", package.declared) } else { package.says() };
-        let _ = writeln!(page, "{}", show.paint(if package.enough { Ink::Good } else { Ink::Bad }, &says));
+        let _ =
+            writeln!(page, "{}", printer.paint(if package.enough { TextStyle::Good } else { TextStyle::Bad }, &says));
     } else if comparison.changes.iter().any(|change| matches!(change.kind, "tool-removed" | "tool-renamed")) {
         let says = "A tool that is gone has no version of its own to grow; the package's is checked with --old-version \
                     and --new-version.";
-        let _ = writeln!(page, "{}", show.paint(Ink::Dim, says));
+        let _ = writeln!(page, "{}", printer.paint(TextStyle::Dim, says));
     }
     page
 }
 
 /// Changes, a line each under the tool's name.
-pub fn changes(changes: &[compare::Change], show: Show) -> String {
+pub fn changes(changes: &[compare::Change], printer: Printer) -> String {
     let mut page = String::new();
     let mut tool = None;
     for change in changes {
         if tool != Some(&change.tool) {
             tool = Some(&change.tool);
-            let _ = writeln!(page, "{}", show.paint(Ink::Bold, &clean(&change.tool)));
+            let _ = writeln!(page, "{}", printer.paint(TextStyle::Bold, &clean(&change.tool)));
         }
         let ink = match change.impact {
-            Impact::Breaking => Ink::Bad,
-            Impact::Undecided => Ink::Warn,
-            Impact::Additive => Ink::Good,
-            Impact::Cosmetic => Ink::Dim,
+            Impact::Breaking => TextStyle::Bad,
+            Impact::Undecided => TextStyle::Warn,
+            Impact::Additive => TextStyle::Good,
+            Impact::Cosmetic => TextStyle::Dim,
         };
         let word = format!("{:<9}", change.impact.word());
         let path = if change.path.is_empty() { String::new() } else { format!("{}: ", clean(&change.path)) };
-        let _ = writeln!(page, "  {}  {path}{}", show.paint(ink, &word), clean(&change.message));
+        let _ = writeln!(page, "  {}  {path}{}", printer.paint(ink, &word), clean(&change.message));
     }
     page
 }

@@ -4,16 +4,16 @@ use serde_json::json;
 use sinew_spec::judge::{RULES, rule};
 use sinew_tool::spelling::nearest;
 
-use crate::failure::{Failure, Kind};
-use crate::show::{Show, print, print_json};
+use crate::error::{CliError, CliErrorKind};
+use crate::terminal::{Printer, print, print_json};
 
-pub fn run(id: &str, show: Show) -> Result<(), Failure> {
+pub fn run(id: &str, printer: Printer) -> Result<(), CliError> {
     let rule = rule(id).ok_or_else(|| {
         let meant = nearest(id, RULES.iter().map(|rule| rule.id));
         let hint = meant.map_or("`sinew spec rules` lists them".to_owned(), |id| format!("did you mean `{id}`?"));
-        Failure::new(Kind::Usage, format!("there is no rule `{id}`; {hint}"))
+        CliError::new(CliErrorKind::Usage, format!("there is no rule `{id}`; {hint}"))
     })?;
-    if show.json() {
+    if printer.is_json() {
         print_json(&json!({
             "rule": rule.id,
             "severity": rule.severity.word(),

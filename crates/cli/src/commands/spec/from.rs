@@ -14,8 +14,8 @@ use sinew_spec::{print, read};
 use super::args::From;
 use super::put;
 use super::render::complete;
-use crate::client::Target;
-use crate::failure::{Failure, Kind};
+use crate::client::GatewayTarget;
+use crate::error::{CliError, CliErrorKind};
 
 /// The revision that every server of today still speaks.
 const REVISION: &str = "2025-06-18";
@@ -26,8 +26,8 @@ const MAX_ANSWER: usize = 16 << 20;
 /// A list of more pages turns in circles.
 const MAX_PAGES: usize = 100;
 
-pub async fn run(args: From) -> Result<(), Failure> {
-    let target = Target::of_server(&args.url, args.token.as_deref(), args.fingerprint.as_deref())?;
+pub async fn run(args: From) -> Result<(), CliError> {
+    let target = GatewayTarget::of_server(&args.url, args.token.as_deref(), args.fingerprint.as_deref())?;
     let mut server = Server::connect(target).await?;
     let greeting = server
         .request(
@@ -56,14 +56,14 @@ pub async fn run(args: From) -> Result<(), Failure> {
 
 struct Server {
     sender: SendRequest<Full<Bytes>>,
-    target: Target,
+    target: GatewayTarget,
     session: Option<String>,
     revision: Option<String>,
     last_id: u64,
 }
 
 impl Server {
-    async fn connect(target: Target) -> Result<Server, Failure> {
+    async fn connect(target: GatewayTarget) -> Result<Server, CliError> {
         let stream = target.stream().await?;
         let shaken = http1::handshake(TokioIo::new(stream)).await;
         let (sender, connection) = shaken.map_err(|error| wrong(&target, &error.to_string()))?;
@@ -71,12 +71,12 @@ impl Server {
         Ok(Server { sender, target, session: None, revision: None, last_id: 0 })
     }
 
-    fn wrong(&self, what: &str) -> Failure {
+    fn wrong(&self, what: &str) -> CliError {
         wrong(&self.target, what)
     }
 
     /// All pages of the list.
-    async fn tools(&mut self) -> Result<Vec<Value>, Failure> {
+    async fn tools(&mut self) -> Result<Vec<Value>, CliError> {
         let mut tools = Vec::new();
         let mut params = json!({});
         for _ in 0..MAX_PAGES {
@@ -90,11 +90,11 @@ impl Server {
         Err(self.wrong(&format!("its list of tools has more than {MAX_PAGES} pages")))
     }
 
-    async fn notify(&mut self, method: &str) -> Result<(), Failure> {
+    async fn notify(&mut self, method: &str) -> Result<(), CliError> {
         self.send(&json!({"jsonrpc": "2.0", "method": method})).await.map(drop)
     }
 
-    async fn request(&mut self, method: &str, params: Value) -> Result<Value, Failure> {
+    async fn request(&mut self, method: &str, params: Value) -> Result<Value, CliError> {
         self.last_id += 1;
         let id = self.last_id;
         let asked = async {
@@ -114,7 +114,7 @@ impl Server {
         }
     }
 
-    async fn send(&mut self, body: &Value) -> Result<http::Response<Incoming>, Failure> {
+    async fn send(&mut self, body: &Value) -> Result<http::Response<Incoming>, CliError> {
         let url = &self.target.url;
         let path = url.path_and_query().map_or("/", |path| path.as_str());
         let mut request = Request::builder()
@@ -146,7 +146,7 @@ impl Server {
     }
 
     /// The message with this id, from a plain answer or a stream of events.
-    async fn answer(&self, answer: http::Response<Incoming>, id: u64) -> Result<Value, Failure> {
+    async fn answer(&self, answer: http::Response<Incoming>, id: u64) -> Result<Value, CliError> {
         let streams = text(answer.headers(), "content-type").is_some_and(|kind| kind.starts_with("text/event-stream"));
         let mut body = answer.into_body();
         let mut bytes: Vec<u8> = Vec::new();
@@ -165,8 +165,8 @@ impl Server {
     }
 }
 
-fn wrong(target: &Target, what: &str) -> Failure {
-    Failure::new(Kind::NoGateway, format!("{}: {what}", target.url))
+fn wrong(target: &GatewayTarget, what: &str) -> CliError {
+    CliError::new(CliErrorKind::NoGateway, format!("{}: {what}", target.url))
 }
 
 fn text(headers: &HeaderMap, name: &str) -> Option<String> {

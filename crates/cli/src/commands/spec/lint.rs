@@ -14,10 +14,10 @@ use super::args::{Lint, LintFormat, Threshold};
 use super::rules::Rules;
 use super::source::{self, Source};
 use super::{patch, unwritable};
-use crate::failure::{Failure, Kind};
-use crate::show::{Show, clean, print};
+use crate::error::{CliError, CliErrorKind};
+use crate::terminal::{Printer, clean, print};
 
-pub async fn run(args: Lint, show: Show) -> Result<(), Failure> {
+pub async fn run(args: Lint, printer: Printer) -> Result<(), CliError> {
     let mut rules = Rules::new(&args.rules);
     let mut sources = Vec::new();
     for path in source::files(&args.paths)? {
@@ -26,7 +26,7 @@ pub async fn run(args: Lint, show: Show) -> Result<(), Failure> {
     if let Some(device) = &args.device {
         sources.push(Source::device(device, &args.reach).await?);
     }
-    let configs = sources.iter().map(|source| rules.of(&source.path)).collect::<Result<Vec<Config>, Failure>>()?;
+    let configs = sources.iter().map(|source| rules.of(&source.path)).collect::<Result<Vec<Config>, CliError>>()?;
     if args.fix {
         for (source, config) in sources.iter_mut().zip(&configs) {
             fix(source, config, args.dry_run)?;
@@ -52,11 +52,11 @@ pub async fn run(args: Lint, show: Show) -> Result<(), Failure> {
     let least = least(&args);
     findings.iter_mut().for_each(|findings| findings.retain(|finding| finding.severity >= least));
     let reports = reports(&sources, &findings);
-    let style = style(args.format, show);
+    let style = style(args.format, printer);
     if !(args.quiet && reports.iter().all(|report| report.findings.is_empty())) {
         print(&report::render(style, &LINTER, &reports));
     }
-    if fails { Err(Failure::told(Kind::Unwell)) } else { Ok(()) }
+    if fails { Err(CliError::already_reported(CliErrorKind::ChecksFailed)) } else { Ok(()) }
 }
 
 fn reports<'a>(sources: &'a [Source], findings: &'a [Findings]) -> Vec<FileReport<'a>> {
@@ -74,14 +74,14 @@ fn least(args: &Lint) -> Severity {
     if args.quiet { asked.max(failing) } else { asked }
 }
 
-pub fn style(format: Option<LintFormat>, show: Show) -> Style {
+pub fn style(format: Option<LintFormat>, printer: Printer) -> Style {
     match format {
         Some(LintFormat::Sarif) => Style::Sarif,
         Some(LintFormat::Github) => Style::Github,
         Some(LintFormat::Junit) => Style::Junit,
         Some(LintFormat::Json) => Style::Json,
-        None if show.json() => Style::Json,
-        Some(LintFormat::Text) | None => Style::People { color: show.color },
+        None if printer.is_json() => Style::Json,
+        Some(LintFormat::Text) | None => Style::People { color: printer.color },
     }
 }
 
@@ -92,13 +92,13 @@ struct Baseline {
 }
 
 impl Baseline {
-    fn read(file: &Path) -> Result<Baseline, Failure> {
+    fn read(file: &Path) -> Result<Baseline, CliError> {
         let wrong = |what: String| {
             let message = format!(
                 "{}: {what}; write a baseline with `sinew spec lint --format json PATH > FILE`",
                 file.display()
             );
-            Failure::new(Kind::Usage, message)
+            CliError::new(CliErrorKind::Usage, message)
         };
         let text = fs::read_to_string(file).map_err(|error| wrong(error.to_string()))?;
         let report: Value = serde_json::from_str(&text).map_err(|error| wrong(error.to_string()))?;
@@ -124,7 +124,7 @@ impl Baseline {
     }
 }
 
-fn fix(source: &mut Source, config: &Config, dry_run: bool) -> Result<(), Failure> {
+fn fix(source: &mut Source, config: &Config, dry_run: bool) -> Result<(), CliError> {
     let Some(text) = &source.text else { return Ok(()) };
     let fixed = judge::fix(text, config);
     if dry_run {

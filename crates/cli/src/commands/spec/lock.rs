@@ -13,13 +13,13 @@ use super::args::Lock;
 use super::diff::changes;
 use super::source::{self, FILE_NAME, Source};
 use super::unwritable;
-use crate::failure::{Failure, Kind};
-use crate::show::{Ink, Show, clean, print, print_json};
+use crate::error::{CliError, CliErrorKind};
+use crate::terminal::{Printer, TextStyle, clean, print, print_json};
 
 /// Larger than any repository's tools.
 const MAX_LOCK: u64 = 64 << 20;
 
-pub fn run(args: Lock, show: Show) -> Result<(), Failure> {
+pub fn run(args: Lock, printer: Printer) -> Result<(), CliError> {
     let mut agreed = read(&args)?;
     let mut judged: Vec<(String, Vec<Verdict>)> = Vec::new();
     let home = home(&args.file);
@@ -40,12 +40,12 @@ pub fn run(args: Lock, show: Show) -> Result<(), Failure> {
     if !args.check {
         fs::write(&args.file, agreed.to_text()).map_err(|error| unwritable(&args.file, &error))?;
     }
-    if show.json() {
+    if printer.is_json() {
         print_json(&to_json(&judged, !refused));
     } else {
-        print(&people(&judged, &args, show));
+        print(&people(&judged, &args, printer));
     }
-    if refused { Err(Failure::told(Kind::Unwell)) } else { Ok(()) }
+    if refused { Err(CliError::already_reported(CliErrorKind::ChecksFailed)) } else { Ok(()) }
 }
 
 /// The folder that the paths in a lock are relative to: its own.
@@ -62,11 +62,14 @@ fn key(home: &Path, path: &Path) -> String {
 }
 
 /// Nobody can have agreed on a form that is not filled in.
-fn refuse_blank(source: &Source) -> Result<(), Failure> {
+fn refuse_blank(source: &Source) -> Result<(), CliError> {
     let findings = judge::lint(&source.document, &judge::Config::default());
     let Some(blank) = findings.iter().find(|finding| finding.rule.id == "unfilled") else { return Ok(()) };
     let line = blank.place.line().map(|line| format!(":{line}")).unwrap_or_default();
-    Err(Failure::new(Kind::Usage, format!("{}{line}: {}; fill them in before locking", source.path, blank.message)))
+    Err(CliError::new(
+        CliErrorKind::Usage,
+        format!("{}{line}: {}; fill them in before locking", source.path, blank.message),
+    ))
 }
 
 /// Locked specifications below the folders that are no longer there. The lock may hold devices too.
@@ -81,23 +84,23 @@ fn vanished(agreed: &Agreed, judged: &[(String, Vec<Verdict>)], folders: &[Strin
     agreed.owners.keys().filter(|key| is_file(key) && is_below(key) && !is_here(key)).cloned().collect()
 }
 
-fn read(args: &Lock) -> Result<Agreed, Failure> {
+fn read(args: &Lock) -> Result<Agreed, CliError> {
     let shown = args.file.display();
     match fs::metadata(&args.file) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound && !args.check => return Ok(Agreed::default()),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
             let message = format!("there is no {shown}; make it with `sinew spec lock` and commit it");
-            return Err(Failure::new(Kind::Usage, message));
+            return Err(CliError::new(CliErrorKind::Usage, message));
         }
-        Err(error) => return Err(Failure::new(Kind::Usage, format!("cannot read {shown}: {error}"))),
+        Err(error) => return Err(CliError::new(CliErrorKind::Usage, format!("cannot read {shown}: {error}"))),
         Ok(about) if about.len() > MAX_LOCK => {
-            return Err(Failure::new(Kind::Usage, format!("{shown} is larger than {} MiB", MAX_LOCK >> 20)));
+            return Err(CliError::new(CliErrorKind::Usage, format!("{shown} is larger than {} MiB", MAX_LOCK >> 20)));
         }
         Ok(_) => {}
     }
     let text = fs::read_to_string(&args.file);
-    let text = text.map_err(|error| Failure::new(Kind::Usage, format!("cannot read {shown}: {error}")))?;
-    Agreed::parse(&text).map_err(|what| Failure::new(Kind::Usage, format!("{shown}: {what}")))
+    let text = text.map_err(|error| CliError::new(CliErrorKind::Usage, format!("cannot read {shown}: {error}")))?;
+    Agreed::parse(&text).map_err(|what| CliError::new(CliErrorKind::Usage, format!("{shown}: {what}")))
 }
 
 /// What a repository may not do without a word: change a locked tool as it may not, or drop it.
@@ -118,22 +121,22 @@ fn to_json(judged: &[(String, Vec<Verdict>)], ok: bool) -> Value {
     json!({"ok": ok, "files": judged.iter().map(file).collect::<Vec<_>>()})
 }
 
-fn people(judged: &[(String, Vec<Verdict>)], args: &Lock, show: Show) -> String {
+fn people(judged: &[(String, Vec<Verdict>)], args: &Lock, printer: Printer) -> String {
     let mut page = String::new();
     let mut count = 0;
     for (path, verdicts) in judged {
         count += verdicts.iter().filter(|verdict| verdict.decision != Decision::Gone).count();
         for verdict in verdicts.iter().filter(|verdict| verdict.decision != Decision::Same) {
-            let ink = if is_refused(verdict) { Ink::Bad } else { Ink::Good };
+            let ink = if is_refused(verdict) { TextStyle::Bad } else { TextStyle::Good };
             let _ = writeln!(
                 page,
                 "{}: {} {}: {}",
                 clean(path),
                 clean(&verdict.tool),
-                show.paint(ink, verdict.decision.word()),
+                printer.paint(ink, verdict.decision.word()),
                 clean(&verdict.why)
             );
-            page.push_str(&changes(&verdict.changes, show));
+            page.push_str(&changes(&verdict.changes, printer));
         }
     }
     let file = args.file.display();

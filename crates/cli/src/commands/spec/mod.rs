@@ -1,4 +1,4 @@
-//! `sinew spec`: read, check, print, compare and lock tool specifications. One file a verb.
+//! `sinew spec`: read, check, print, compare and lock tool specifications. One file a command.
 //!
 //! Made for CI: exit code 0 means nothing to complain of, 1 that something was found, 2 that the
 //! question could not be answered as it was put.
@@ -18,28 +18,28 @@ pub mod source;
 
 use std::path::Path;
 
-use crate::failure::{Failure, Kind};
-use crate::show::{Show, print};
-use args::{Spec, SpecVerb};
+use crate::error::{CliError, CliErrorKind};
+use crate::terminal::{Printer, print};
+use args::{Spec, SpecCommand};
 
-pub async fn run(args: Spec, show: Show) -> Result<(), Failure> {
-    let done = match args.verb {
-        SpecVerb::Lint(args) => lint::run(args, show).await,
-        SpecVerb::Explain { rule } => explain::run(&rule, show),
-        SpecVerb::Rules => rules::run(show),
-        SpecVerb::Render(args) => render::run(args).await,
-        SpecVerb::New { name, out } => new::run(&name, out.as_deref()),
-        SpecVerb::Add { tool, file } => add::run(&tool, &file),
-        SpecVerb::From(args) => from::run(args).await,
-        SpecVerb::Diff(args) => diff::run(args, show).await,
-        SpecVerb::Lock(args) => lock::run(args, show),
+pub async fn run(args: Spec, printer: Printer) -> Result<(), CliError> {
+    let done = match args.command {
+        SpecCommand::Lint(args) => lint::run(args, printer).await,
+        SpecCommand::Explain { rule } => explain::run(&rule, printer),
+        SpecCommand::Rules => rules::run(printer),
+        SpecCommand::Render(args) => render::run(args).await,
+        SpecCommand::New { name, out } => new::run(&name, out.as_deref()),
+        SpecCommand::Add { tool, file } => add::run(&tool, &file),
+        SpecCommand::From(args) => from::run(args).await,
+        SpecCommand::Diff(args) => diff::run(args, printer).await,
+        SpecCommand::Lock(args) => lock::run(args, printer),
     };
-    let kinds = [Kind::Usage, Kind::Config, Kind::Io].map(|kind| Failure::new(kind, "").exit);
-    done.map_err(|failure| if kinds.contains(&failure.exit) { Failure { exit: 2, ..failure } } else { failure })
+    let kinds = [CliErrorKind::Usage, CliErrorKind::Config, CliErrorKind::Io].map(|kind| CliError::new(kind, "").exit);
+    done.map_err(|failure| if kinds.contains(&failure.exit) { CliError { exit: 2, ..failure } } else { failure })
 }
 
 /// Writes to a file, or prints where none is named.
-fn put(text: &str, out: Option<&Path>) -> Result<(), Failure> {
+fn put(text: &str, out: Option<&Path>) -> Result<(), CliError> {
     match out {
         Some(path) => std::fs::write(path, text).map_err(|error| unwritable(path, &error)),
         None => {
@@ -49,6 +49,6 @@ fn put(text: &str, out: Option<&Path>) -> Result<(), Failure> {
     }
 }
 
-fn unwritable(path: &Path, error: &std::io::Error) -> Failure {
-    Failure::new(Kind::Io, format!("cannot write {}: {error}", path.display()))
+fn unwritable(path: &Path, error: &std::io::Error) -> CliError {
+    CliError::new(CliErrorKind::Io, format!("cannot write {}: {error}", path.display()))
 }

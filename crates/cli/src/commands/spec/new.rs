@@ -7,20 +7,20 @@ use std::path::Path;
 use sinew_spec::print::new_from_template;
 
 use super::{put, unwritable};
-use crate::failure::{Failure, Kind};
+use crate::error::{CliError, CliErrorKind};
 
 /// Refuses what MCP does not allow as a name.
-pub fn checked_name(name: &str) -> Result<(), Failure> {
+pub fn checked_name(name: &str) -> Result<(), CliError> {
     let fits = (1..=128).contains(&name.len())
         && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-.".contains(&byte));
     if fits {
         return Ok(());
     }
     let message = format!("`{name}` is not a valid tool name; use 1 to 128 letters, digits, `_`, `-` and `.`");
-    Err(Failure::new(Kind::Usage, message))
+    Err(CliError::new(CliErrorKind::Usage, message))
 }
 
-pub fn run(name: &str, out: Option<&Path>) -> Result<(), Failure> {
+pub fn run(name: &str, out: Option<&Path>) -> Result<(), CliError> {
     checked_name(name)?;
     let text = new_from_template(name);
     let Some(path) = out else { return put(&text, None) };
@@ -32,7 +32,7 @@ pub fn run(name: &str, out: Option<&Path>) -> Result<(), Failure> {
                 path.display(),
                 path.display()
             );
-            Failure::new(Kind::Usage, message)
+            CliError::new(CliErrorKind::Usage, message)
         }
         _ => unwritable(path, &error),
     })?;

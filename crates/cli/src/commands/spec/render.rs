@@ -7,10 +7,10 @@ use sinew_tool::ErrorKind;
 use super::args::Render;
 use super::put;
 use super::source::Source;
-use crate::failure::{Failure, Kind};
-use crate::show::clean;
+use crate::error::{CliError, CliErrorKind};
+use crate::terminal::clean;
 
-pub async fn run(args: Render) -> Result<(), Failure> {
+pub async fn run(args: Render) -> Result<(), CliError> {
     let source = match (&args.device, &args.file) {
         (Some(device), _) => Source::device(device, &args.reach).await?,
         (None, file) => Source::read(file.as_deref().unwrap_or(std::path::Path::new("-")))?,
@@ -36,7 +36,7 @@ pub async fn run(args: Render) -> Result<(), Failure> {
     }
     let lost: Vec<String> = rendered.lost.iter().map(|(line, word)| format!("line {line}: {}", clean(word))).collect();
     let message = format!("the canonical form would lose words of {}:\n{}", source.path, lost.join("\n"));
-    Err(Failure::new(Kind::Unwell, message))
+    Err(CliError::new(CliErrorKind::ChecksFailed, message))
 }
 
 /// A live tool says nothing of these sections: what holds behind every gateway is printed, and the blank form's

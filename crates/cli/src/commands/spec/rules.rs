@@ -4,21 +4,21 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
-use sinew_compose::config::{Config, Spec};
+use sinew_compose::config::{GatewayConfig, SpecConfig};
 use sinew_spec::judge::{self, RULES};
 use sinew_tool::finding::Severity;
 
 use super::args::RulesFile;
-use crate::failure::{Failure, Kind};
-use crate::show::{Ink, Show, Table, print, print_json};
+use crate::error::{CliError, CliErrorKind};
+use crate::terminal::{Printer, Table, TextStyle, print, print_json};
 
 /// The configuration a repository keeps beside its specifications.
 const FILE: &str = "sinew.toml";
 
-pub fn run(show: Show) -> Result<(), Failure> {
+pub fn run(printer: Printer) -> Result<(), CliError> {
     let config = Rules::new(&RulesFile { config: None }).of("MCP_TOOL_SPECIFICATION.md")?;
     let level = |rule| config.severity(rule).map_or("off", Severity::word);
-    if show.json() {
+    if printer.is_json() {
         let rules: Vec<Value> = RULES
             .iter()
             .map(|rule| json!({"rule": rule.id, "severity": level(rule), "fixable": rule.fixable, "title": rule.title}))
@@ -29,19 +29,19 @@ pub fn run(show: Show) -> Result<(), Failure> {
     let mut table = Table::new(["RULE", "SEVERITY", "--FIX", "REQUIREMENT"]);
     for rule in RULES {
         let ink = match level(rule) {
-            "error" => Some(Ink::Bad),
-            "warning" => Some(Ink::Warn),
-            _ => Some(Ink::Dim),
+            "error" => Some(TextStyle::Bad),
+            "warning" => Some(TextStyle::Warn),
+            _ => Some(TextStyle::Dim),
         };
         let fixable = if rule.fixable { "yes" } else { "" };
         table.row([
-            (Some(Ink::Bold), rule.id.to_owned()),
+            (Some(TextStyle::Bold), rule.id.to_owned()),
             (ink, level(rule).to_owned()),
             (None, fixable.to_owned()),
             (None, rule.title.to_owned()),
         ]);
     }
-    print(&show.table(&table));
+    print(&printer.table(&table));
     Ok(())
 }
 
@@ -50,7 +50,7 @@ pub fn run(show: Show) -> Result<(), Failure> {
 pub struct Rules {
     named: Option<PathBuf>,
     /// What was read, by file.
-    read: HashMap<PathBuf, Spec>,
+    read: HashMap<PathBuf, SpecConfig>,
 }
 
 impl Rules {
@@ -58,12 +58,12 @@ impl Rules {
         Rules { named: file.config.clone(), read: HashMap::new() }
     }
 
-    pub fn of(&mut self, path: &str) -> Result<judge::Config, Failure> {
+    pub fn of(&mut self, path: &str) -> Result<judge::Config, CliError> {
         let Some(file) = self.named.clone().or_else(|| nearest(Path::new(path))) else {
             return Ok(judge::Config::default());
         };
         if !self.read.contains_key(&file) {
-            let spec = Config::load(&file)?.spec.unwrap_or_default();
+            let spec = GatewayConfig::load(&file)?.spec.unwrap_or_default();
             self.read.insert(file.clone(), spec);
         }
         let (file_path, whole) =
@@ -71,7 +71,7 @@ impl Rules {
         let inside = file_path.parent().and_then(|home| whole.strip_prefix(home).ok()).unwrap_or(&whole);
         let inside = inside.to_string_lossy().replace('\\', "/");
         let rules = self.read[&file].rules_for(&inside);
-        rules.map_err(|what| Failure::new(Kind::Config, format!("{}: {what}", file.display())))
+        rules.map_err(|what| CliError::new(CliErrorKind::Config, format!("{}: {what}", file.display())))
     }
 }
 

@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 use serde_json::json;
 use sinew_spec::{Document, read};
 
-use crate::args::Reach;
-use crate::client::Target;
+use crate::args::ReachArgs;
+use crate::client::GatewayTarget;
 use crate::commands::tools::of_device;
-use crate::failure::{Failure, Kind};
+use crate::error::{CliError, CliErrorKind};
 
 /// What a specification is called in a repository.
 pub const FILE_NAME: &str = "MCP_TOOL_SPECIFICATION.md";
@@ -29,14 +29,15 @@ pub struct Source {
 }
 
 impl Source {
-    pub fn read(path: &Path) -> Result<Source, Failure> {
+    pub fn read(path: &Path) -> Result<Source, CliError> {
         Source::read_as(path, None)
     }
 
     /// Reads a file, or standard input under the name it has in reports.
-    pub fn read_as(path: &Path, stdin_name: Option<&Path>) -> Result<Source, Failure> {
-        let unreadable =
-            |error: std::io::Error| Failure::new(Kind::Usage, format!("cannot read {}: {error}", path.display()));
+    pub fn read_as(path: &Path, stdin_name: Option<&Path>) -> Result<Source, CliError> {
+        let unreadable = |error: std::io::Error| {
+            CliError::new(CliErrorKind::Usage, format!("cannot read {}: {error}", path.display()))
+        };
         // One byte more than is allowed tells that there are too many, however many there are.
         let most = read::MAX_BYTES as u64 + 1;
         let mut bytes = Vec::new();
@@ -64,8 +65,8 @@ impl Source {
     }
 
     /// The tools of a live device, read as the list it would give.
-    pub async fn device(device: &str, reach: &Reach) -> Result<Source, Failure> {
-        let mut client = Target::find(reach)?.connect().await?;
+    pub async fn device(device: &str, reach: &ReachArgs) -> Result<Source, CliError> {
+        let mut client = GatewayTarget::find(reach)?.connect().await?;
         let tools = of_device(&mut client, device).await?;
         let text = format!("{:#}\n", json!({"tools": tools}));
         let document = read::tools_list_json(&text);
@@ -73,7 +74,7 @@ impl Source {
     }
 
     /// A file, standard input, or `device:ID`.
-    pub async fn named(name: &str, reach: &Reach) -> Result<Source, Failure> {
+    pub async fn named(name: &str, reach: &ReachArgs) -> Result<Source, CliError> {
         match name.strip_prefix("device:") {
             Some(device) => Source::device(device, reach).await,
             None => Source::read(Path::new(name)),
@@ -81,16 +82,16 @@ impl Source {
     }
 
     /// Refuses a document of which nothing could be read: what it lacks would look like a change.
-    pub fn readable(self) -> Result<Source, Failure> {
+    pub fn readable(self) -> Result<Source, CliError> {
         let Some(problem) = self.document.unreadable() else { return Ok(self) };
         let start = self.document.lines.position(&self.document.text, problem.span.start);
         let message = format!("cannot read {}:{}:{}: {}", self.path, start.line, start.column, problem.message);
-        Err(Failure::new(Kind::Usage, message))
+        Err(CliError::new(CliErrorKind::Usage, message))
     }
 }
 
 /// The files meant by the paths, each once.
-pub fn files(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
+pub fn files(paths: &[PathBuf]) -> Result<Vec<PathBuf>, CliError> {
     let mut found: Vec<PathBuf> = Vec::new();
     for path in paths {
         if !path.is_dir() {
@@ -98,14 +99,15 @@ pub fn files(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
             continue;
         }
         let before = found.len();
-        walk(path, 0, &mut found)
-            .map_err(|error| Failure::new(Kind::Usage, format!("cannot look into {}: {error}", path.display())))?;
+        walk(path, 0, &mut found).map_err(|error| {
+            CliError::new(CliErrorKind::Usage, format!("cannot look into {}: {error}", path.display()))
+        })?;
         if found.len() == before {
             let message = format!(
                 "there is no {FILE_NAME} below {}; name files, or make one with `sinew spec new`",
                 path.display()
             );
-            return Err(Failure::new(Kind::Usage, message));
+            return Err(CliError::new(CliErrorKind::Usage, message));
         }
     }
     let mut seen = std::collections::HashSet::new();

@@ -9,20 +9,20 @@ use serde::Serialize;
 /// Text of foreign origin, safe for a terminal.
 pub use sinew_tool::text::clean_all as clean;
 
-use crate::args::{Cli, Output};
-use crate::failure::Failure;
+use crate::args::{Cli, OutputFormat};
+use crate::error::CliError;
 
 /// How this run shows things.
 #[derive(Clone, Copy, Debug)]
-pub struct Show {
-    pub output: Output,
+pub struct Printer {
+    pub output: OutputFormat,
     pub color: bool,
     width: Option<usize>,
 }
 
 /// Colours by meaning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ink {
+pub enum TextStyle {
     Bold,
     Dim,
     Good,
@@ -31,35 +31,35 @@ pub enum Ink {
     Accent,
 }
 
-impl Show {
-    pub fn new(cli: &Cli) -> Show {
+impl Printer {
+    pub fn new(cli: &Cli) -> Printer {
         let terminal = std::io::stdout().is_terminal();
         let wanted = !cli.no_color && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
         let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
         let width = terminal.then(terminal_size::terminal_size).flatten().map(|(width, _)| usize::from(width.0));
-        Show { output: cli.output, color: terminal && wanted && !dumb, width }
+        Printer { output: cli.output, color: terminal && wanted && !dumb, width }
     }
 
     #[cfg(test)]
-    pub fn plain() -> Show {
-        Show { output: Output::Table, color: false, width: None }
+    pub fn plain() -> Printer {
+        Printer { output: OutputFormat::Table, color: false, width: None }
     }
 
-    pub fn json(&self) -> bool {
-        self.output == Output::Json
+    pub fn is_json(&self) -> bool {
+        self.output == OutputFormat::Json
     }
 
-    pub fn paint<'a>(&self, ink: Ink, text: &'a str) -> Cow<'a, str> {
+    pub fn paint<'a>(&self, ink: TextStyle, text: &'a str) -> Cow<'a, str> {
         if !self.color {
             return Cow::Borrowed(text);
         }
         let code = match ink {
-            Ink::Bold => "1",
-            Ink::Dim => "2",
-            Ink::Good => "32",
-            Ink::Warn => "33",
-            Ink::Bad => "31",
-            Ink::Accent => "36",
+            TextStyle::Bold => "1",
+            TextStyle::Dim => "2",
+            TextStyle::Good => "32",
+            TextStyle::Warn => "33",
+            TextStyle::Bad => "31",
+            TextStyle::Accent => "36",
         };
         Cow::Owned(format!("\x1b[{code}m{text}\x1b[0m"))
     }
@@ -78,7 +78,7 @@ impl Show {
             widths[columns - 1] = widths[columns - 1].min(terminal.saturating_sub(before).max(16));
         }
         let mut text = String::new();
-        let heads: Vec<_> = table.heads.iter().map(|head| (Some(Ink::Dim), (*head).to_owned())).collect();
+        let heads: Vec<_> = table.heads.iter().map(|head| (Some(TextStyle::Dim), (*head).to_owned())).collect();
         for row in std::iter::once(&heads).chain(&table.rows) {
             for (index, ((ink, cell), width)) in row.iter().zip(&widths).enumerate() {
                 let cell = cut(cell, *width);
@@ -94,23 +94,23 @@ impl Show {
         text
     }
 
-    pub fn failure(&self, failure: &Failure) {
+    pub fn failure(&self, failure: &CliError) {
         if failure.message.is_empty() {
             return;
         }
-        if self.json() {
+        if self.is_json() {
             print(&format!("{:#}\n", failure.to_object()));
             return;
         }
         let color = self.color && std::io::stderr().is_terminal();
-        let show = Show { color, ..*self };
+        let printer = Printer { color, ..*self };
         // The message may quote a device.
-        eprintln!("{} {}", show.paint(Ink::Bad, "error:"), clean(&failure.message));
+        eprintln!("{} {}", printer.paint(TextStyle::Bad, "error:"), clean(&failure.message));
     }
 
     /// Awaits, and says on a terminal's standard error what for and how long once it takes more than a second.
     pub async fn waiting<T>(&self, what: &str, work: impl Future<Output = T>) -> T {
-        if !std::io::stderr().is_terminal() || self.json() {
+        if !std::io::stderr().is_terminal() || self.is_json() {
             return work.await;
         }
         let mut work = std::pin::pin!(work);
@@ -136,7 +136,7 @@ impl Show {
 /// Rows of cells under heads; a cell may have a colour.
 pub struct Table {
     heads: Vec<&'static str>,
-    rows: Vec<Vec<(Option<Ink>, String)>>,
+    rows: Vec<Vec<(Option<TextStyle>, String)>>,
 }
 
 impl Table {
@@ -144,7 +144,7 @@ impl Table {
         Table { heads: heads.into(), rows: Vec::new() }
     }
 
-    pub fn row(&mut self, cells: impl IntoIterator<Item = (Option<Ink>, String)>) {
+    pub fn row(&mut self, cells: impl IntoIterator<Item = (Option<TextStyle>, String)>) {
         self.rows.push(cells.into_iter().map(|(ink, cell)| (ink, one_line(&cell))).collect());
     }
 }
@@ -186,7 +186,7 @@ pub fn bytes(count: usize) -> String {
 mod tests {
     use super::*;
 
-    fn plain(cell: &str) -> (Option<Ink>, String) {
+    fn plain(cell: &str) -> (Option<TextStyle>, String) {
         (None, cell.to_owned())
     }
 
@@ -195,23 +195,23 @@ mod tests {
         let mut table = Table::new(["DEVICE", "TOOLS"]);
         table.row([plain("board-1"), plain("4")]);
         table.row([plain("b"), plain("")]);
-        assert_eq!(Show::plain().table(&table), "DEVICE   TOOLS\nboard-1  4\nb\n");
+        assert_eq!(Printer::plain().table(&table), "DEVICE   TOOLS\nboard-1  4\nb\n");
     }
 
     #[test]
     fn the_last_column_is_cut_to_the_terminal() {
         let mut table = Table::new(["A", "B"]);
         table.row([plain("x"), plain("a long description that does not fit")]);
-        let show = Show { width: Some(20), ..Show::plain() };
-        assert_eq!(show.table(&table), "A  B\nx  a long descripti…\n");
+        let printer = Printer { width: Some(20), ..Printer::plain() };
+        assert_eq!(printer.table(&table), "A  B\nx  a long descripti…\n");
     }
 
     #[test]
     fn colour_goes_around_the_cell_and_not_into_the_width() {
         let mut table = Table::new(["A", "B"]);
-        table.row([(Some(Ink::Good), "x".to_owned()), plain("y")]);
-        let show = Show { color: true, ..Show::plain() };
-        assert!(show.table(&table).ends_with("\x1b[32mx\x1b[0m  y\n"));
+        table.row([(Some(TextStyle::Good), "x".to_owned()), plain("y")]);
+        let printer = Printer { color: true, ..Printer::plain() };
+        assert!(printer.table(&table).ends_with("\x1b[32mx\x1b[0m  y\n"));
     }
 
     #[test]

@@ -10,13 +10,13 @@ use tokio::net::{TcpListener, UdpSocket};
 use tokio_util::sync::CancellationToken;
 
 /// The MQTT door and the port beside it for sound.
-pub struct Mqtt {
+pub struct MqttSockets {
     pub listener: TcpListener,
     pub sound: UdpSocket,
 }
 
 /// What boards are told, and under which conditions.
-pub struct Plan {
+pub struct BoardsPlan {
     pub offer: Offer,
     pub pictures: Pictures,
     pub user_tools: bool,
@@ -26,7 +26,7 @@ pub struct Plan {
 }
 
 /// The boards of a gateway.
-pub fn boards(gateway: &Gateway, plan: Plan) -> io::Result<Boards> {
+pub fn boards(gateway: &Gateway, plan: BoardsPlan) -> io::Result<Boards> {
     Boards::new(Door {
         pictures: Some(plan.pictures),
         bootstrap: Some(Bootstrap { enrol: Arc::new(gateway.clone()), offer: plan.offer }),
@@ -57,12 +57,12 @@ pub async fn end_revoked(gateway: Gateway, boards: Boards, shutdown: Cancellatio
 
 /// The address under which boards find us, where nobody named one: that of a door they can reach, or of the way to the
 /// rest of the network.
-pub fn guess_host(doors: &[SocketAddr]) -> IpAddr {
-    let open = doors.iter().map(SocketAddr::ip).find(|ip| !ip.is_loopback());
+pub fn guess_host(addresses: &[SocketAddr]) -> IpAddr {
+    let open = addresses.iter().map(SocketAddr::ip).find(|ip| !ip.is_loopback());
     match open {
         Some(ip) if ip.is_unspecified() => outward_address().unwrap_or(IpAddr::V4(Ipv4Addr::LOCALHOST)),
         Some(ip) => ip,
-        None => doors.first().map_or(IpAddr::V4(Ipv4Addr::LOCALHOST), SocketAddr::ip),
+        None => addresses.first().map_or(IpAddr::V4(Ipv4Addr::LOCALHOST), SocketAddr::ip),
     }
 }
 
@@ -88,9 +88,9 @@ mod tests {
 
     #[test]
     fn the_address_is_that_of_a_door_boards_can_reach() {
-        let guess = |doors: &[&str]| {
-            let doors: Vec<SocketAddr> = doors.iter().map(|door| door.parse().expect("an address")).collect();
-            guess_host(&doors).to_string()
+        let guess = |addresses: &[&str]| {
+            let addresses: Vec<SocketAddr> = addresses.iter().map(|door| door.parse().expect("an address")).collect();
+            guess_host(&addresses).to_string()
         };
         assert_eq!(guess(&["127.0.0.1:7301"]), "127.0.0.1");
         assert_eq!(guess(&["127.0.0.1:7301", "192.168.1.5:7302"]), "192.168.1.5");

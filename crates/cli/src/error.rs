@@ -6,11 +6,11 @@
 use std::fmt;
 
 use serde_json::{Value, json};
-use sinew_compose::ErrorKind;
+use sinew_compose::ComposeErrorKind;
 use sinew_tool::ToolError;
 
 #[derive(Clone, Debug, PartialEq)]
-pub struct Failure {
+pub struct CliError {
     pub exit: u8,
     pub error_type: &'static str,
     pub message: String,
@@ -19,7 +19,7 @@ pub struct Failure {
 
 /// The failures of the command line itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum CliErrorKind {
     /// No gateway runs, or it cannot be reached.
     NoGateway,
     /// The gateway does not accept the token, or its role is too small.
@@ -27,7 +27,7 @@ pub enum Kind {
     /// Another process owns the state directory.
     StateTaken,
     /// An address cannot be listened on.
-    DoorTaken,
+    AddressTaken,
     /// A setting, file or flag combination that cannot work.
     Config,
     /// Reading or writing failed.
@@ -36,35 +36,40 @@ pub enum Kind {
     Usage,
     /// `doctor` found something that keeps Sinew from working, `bench` could not measure, or `spec` or `app`
     /// found something to complain of.
-    Unwell,
+    ChecksFailed,
 }
 
 /// Word, exit code and meaning of each kind, for `docs/errors.md` too.
-pub const KINDS: &[(Kind, &str, u8, &str)] = &[
-    (Kind::NoGateway, "NoGateway", 69, "No gateway runs, or it cannot be reached."),
-    (Kind::TokenRefused, "TokenRefused", 77, "The gateway does not accept the token, or its role is too small."),
-    (Kind::StateTaken, "StateTaken", 75, "Another process owns the state directory."),
-    (Kind::DoorTaken, "DoorTaken", 69, "An address cannot be listened on."),
-    (Kind::Config, "ConfigError", 78, "A setting, file or combination of flags that cannot work."),
-    (Kind::Io, "IoError", 74, "Reading or writing failed."),
-    (Kind::Usage, "UsageError", 2, "An argument of the command is wrong."),
+pub const KINDS: &[(CliErrorKind, &str, u8, &str)] = &[
+    (CliErrorKind::NoGateway, "NoGateway", 69, "No gateway runs, or it cannot be reached."),
     (
-        Kind::Unwell,
+        CliErrorKind::TokenRefused,
+        "TokenRefused",
+        77,
+        "The gateway does not accept the token, or its role is too small.",
+    ),
+    (CliErrorKind::StateTaken, "StateTaken", 75, "Another process owns the state directory."),
+    (CliErrorKind::AddressTaken, "DoorTaken", 69, "An address cannot be listened on."),
+    (CliErrorKind::Config, "ConfigError", 78, "A setting, file or combination of flags that cannot work."),
+    (CliErrorKind::Io, "IoError", 74, "Reading or writing failed."),
+    (CliErrorKind::Usage, "UsageError", 2, "An argument of the command is wrong."),
+    (
+        CliErrorKind::ChecksFailed,
         "ChecksFailed",
         1,
         "`doctor` found a fault, `bench` could not measure, or `spec` or `app` found something to complain of.",
     ),
 ];
 
-impl Failure {
-    pub fn new(kind: Kind, message: impl Into<String>) -> Failure {
+impl CliError {
+    pub fn new(kind: CliErrorKind, message: impl Into<String>) -> CliError {
         let (_, error_type, exit, _) = KINDS[kind as usize];
-        Failure { exit, error_type, message: message.into(), details: Value::Null }
+        CliError { exit, error_type, message: message.into(), details: Value::Null }
     }
 
     /// A failure that the output has told already; only the exit code is left to give.
-    pub fn told(kind: Kind) -> Failure {
-        Failure::new(kind, "")
+    pub fn already_reported(kind: CliErrorKind) -> CliError {
+        CliError::new(kind, "")
     }
 
     /// What `--output json` prints, in the shape of the standard failure object.
@@ -77,38 +82,38 @@ impl Failure {
     }
 }
 
-impl From<ToolError> for Failure {
-    fn from(error: ToolError) -> Failure {
+impl From<ToolError> for CliError {
+    fn from(error: ToolError) -> CliError {
         let row = error.kind.row();
-        Failure { exit: row.exit, error_type: row.error_type, message: error.message, details: error.details }
+        CliError { exit: row.exit, error_type: row.error_type, message: error.message, details: error.details }
     }
 }
 
-impl From<sinew_compose::Error> for Failure {
-    fn from(error: sinew_compose::Error) -> Failure {
+impl From<sinew_compose::Error> for CliError {
+    fn from(error: sinew_compose::Error) -> CliError {
         let kind = match error.kind {
-            ErrorKind::StateTaken => Kind::StateTaken,
-            ErrorKind::AddressTaken => Kind::DoorTaken,
-            ErrorKind::Config => Kind::Config,
-            ErrorKind::Io => Kind::Io,
+            ComposeErrorKind::StateTaken => CliErrorKind::StateTaken,
+            ComposeErrorKind::AddressTaken => CliErrorKind::AddressTaken,
+            ComposeErrorKind::Config => CliErrorKind::Config,
+            ComposeErrorKind::Io => CliErrorKind::Io,
         };
-        Failure::new(kind, error.message)
+        CliError::new(kind, error.message)
     }
 }
 
-impl From<sinew_bench::Error> for Failure {
-    fn from(error: sinew_bench::Error) -> Failure {
-        Failure::new(Kind::Unwell, error.to_string())
+impl From<sinew_bench::Error> for CliError {
+    fn from(error: sinew_bench::Error) -> CliError {
+        CliError::new(CliErrorKind::ChecksFailed, error.to_string())
     }
 }
 
-impl fmt::Display for Failure {
+impl fmt::Display for CliError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.message)
     }
 }
 
-impl std::error::Error for Failure {}
+impl std::error::Error for CliError {}
 
 #[cfg(test)]
 mod tests {
@@ -120,6 +125,6 @@ mod tests {
             assert_eq!(*kind as usize, index, "{word} stands in the wrong place");
             assert_ne!(*exit, 0);
         }
-        assert_eq!(KINDS.len(), Kind::Unwell as usize + 1);
+        assert_eq!(KINDS.len(), CliErrorKind::ChecksFailed as usize + 1);
     }
 }

@@ -1,4 +1,4 @@
-//! One gateway with its doors, joined: opened together, closed together.
+//! One gateway with its addresses, joined: opened together, closed together.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::{Path, PathBuf};
@@ -13,15 +13,15 @@ use sinew_phones::adb;
 use tokio::net::{TcpListener, TcpSocket, UdpSocket};
 use tokio_util::sync::CancellationToken;
 
-use crate::board_doors::{self, Mqtt, Plan};
+use crate::board_listeners::{self, BoardsPlan, MqttSockets};
 use crate::brokers;
-use crate::error::{Error, ErrorKind};
-use crate::group::Group;
-use crate::state::{self, Doors};
+use crate::error::{ComposeErrorKind, Error};
+use crate::state::{self, GatewayAddresses};
+use crate::tasks::TaskGroup;
 
 /// Everything a gateway of ours can be told.
 #[derive(Clone, Debug)]
-pub struct Settings {
+pub struct ServerSettings {
     pub listen: SocketAddr,
     pub devices: SocketAddr,
     pub mqtt: Option<SocketAddr>,
@@ -32,7 +32,7 @@ pub struct Settings {
     pub token: Option<String>,
     pub tls: bool,
     pub devices_tls: bool,
-    pub certificate: Certificate,
+    pub certificate: CertificateSource,
     pub gateway: sinew_gateway::Settings,
     pub clients: sinew_front::Settings,
     pub limits: Limits,
@@ -40,13 +40,13 @@ pub struct Settings {
     /// Brokers to offer the tools at.
     pub endpoints: Vec<(Address, Shape)>,
     /// MQTT brokers, and what is found and offered there.
-    pub brokers: Vec<brokers::Plan>,
+    pub brokers: Vec<brokers::BrokerPlan>,
     /// How the phones that adb sees are offered; `None` where they are left alone.
     pub phones: Option<adb::Offer>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Certificate {
+pub enum CertificateSource {
     /// Made by the gateway and kept in the state directory.
     Own,
     Files {
@@ -56,25 +56,25 @@ pub enum Certificate {
 }
 
 /// A gateway whose doors are open.
-pub struct House {
+pub struct GatewayServer {
     pub gateway: Gateway,
     pub front: Front,
-    pub doors: state::Doors,
+    pub addresses: state::GatewayAddresses,
     pub directory: PathBuf,
     /// The addresses other machines can use, where the doors are open to them.
-    pub elsewhere: Vec<String>,
+    pub remote_hosts: Vec<String>,
     /// The boards' door as other machines reach it, where it is open to them.
-    pub boards_elsewhere: Option<String>,
+    pub remote_boards_url: Option<String>,
     /// The doors that are open to the network without TLS.
-    pub in_the_clear: Vec<&'static str>,
+    pub unencrypted: Vec<&'static str>,
     /// What takes calls.
-    clients: Group,
+    clients: TaskGroup,
     /// What carries them to devices; it outlasts the clients, so that calls under way are answered.
-    devices: Group,
+    devices: TaskGroup,
 }
 
-impl House {
-    pub async fn open(settings: Settings) -> Result<House, Error> {
+impl GatewayServer {
+    pub async fn open(settings: ServerSettings) -> Result<GatewayServer, Error> {
         allow_many_sockets();
         let gateway = Gateway::open(sinew_gateway::Settings {
             state_dir: Some(settings.state.clone()),
@@ -82,8 +82,8 @@ impl House {
             ..settings.gateway.clone()
         })
         .map_err(open_failure)?;
-        match House::open_doors(gateway.clone(), settings).await {
-            Ok(house) => Ok(house),
+        match GatewayServer::open_listeners(gateway.clone(), settings).await {
+            Ok(server) => Ok(server),
             Err(failure) => {
                 gateway.close().await;
                 Err(failure)
@@ -91,7 +91,7 @@ impl House {
         }
     }
 
-    async fn open_doors(gateway: Gateway, settings: Settings) -> Result<House, Error> {
+    async fn open_listeners(gateway: Gateway, settings: ServerSettings) -> Result<GatewayServer, Error> {
         let clients = listen("--listen", settings.listen, &settings.state)?;
         let boards = listen("--devices", settings.devices, &settings.state)?;
         let mqtt = match settings.mqtt {
@@ -100,12 +100,12 @@ impl House {
         };
         let hosts = hosts(&settings);
         let identity = identity(&settings, &hosts)?;
-        let (mut client_tasks, mut device_tasks) = (Group::default(), Group::default());
+        let (mut client_tasks, mut device_tasks) = (TaskGroup::default(), TaskGroup::default());
 
         let clients_tls = identity.clone().filter(|_| settings.tls);
         let boards_tls = identity.clone().filter(|_| settings.devices_tls).map(|identity| identity.server_config());
         let reach = reach(&settings, &boards, mqtt.as_ref())?;
-        let doors = state::Doors {
+        let addresses = state::GatewayAddresses {
             url: url(if settings.tls { "https" } else { "http" }, local_address(&clients)?, ""),
             devices_url: url(if settings.devices_tls { "wss" } else { "ws" }, local_address(&boards)?, "/xiaozhi/v1/"),
             mqtt_url: match &mqtt {
@@ -115,7 +115,7 @@ impl House {
                 }
                 None => None,
             },
-            ota_url: Some(board_doors::ota_url(&reach, settings.devices_tls)),
+            ota_url: Some(board_listeners::ota_url(&reach, settings.devices_tls)),
             fingerprint: identity.map(|identity| identity.fingerprint().to_owned()),
             token: gateway.tokens().own(),
         };
@@ -123,7 +123,7 @@ impl House {
         let mut limits = settings.limits;
         limits.boards = settings.gateway.max_devices;
         limits.session.queue = settings.gateway.open_calls;
-        let plan = Plan {
+        let plan = BoardsPlan {
             offer: settings.offer,
             pictures: settings.pictures,
             user_tools: settings.gateway.user_tools,
@@ -131,11 +131,11 @@ impl House {
             tls: boards_tls,
             reach,
         };
-        let io = |error: std::io::Error| Error::new(ErrorKind::Io, error.to_string());
-        let all_boards = board_doors::boards(&gateway, plan).map_err(io)?;
-        device_tasks.spawn(|shutdown| board_doors::end_revoked(gateway.clone(), all_boards.clone(), shutdown));
+        let io = |error: std::io::Error| Error::new(ComposeErrorKind::Io, error.to_string());
+        let all_boards = board_listeners::boards(&gateway, plan).map_err(io)?;
+        device_tasks.spawn(|shutdown| board_listeners::end_revoked(gateway.clone(), all_boards.clone(), shutdown));
         device_tasks.spawn(|shutdown| sinew_boards::http::run(boards, all_boards.clone(), shutdown));
-        if let Some(Mqtt { listener, sound }) = mqtt {
+        if let Some(MqttSockets { listener, sound }) = mqtt {
             device_tasks.spawn(|shutdown| sinew_boards::mqtt::run(listener, sound, all_boards.clone(), shutdown));
         }
 
@@ -144,7 +144,7 @@ impl House {
         let front = Front { gateway: gateway.clone(), settings: clients_settings };
         client_tasks.spawn(|shutdown| sinew_front::http::run(clients, front.clone(), clients_tls, shutdown));
 
-        for brokers::Plan { boards, servers, offer } in settings.brokers {
+        for brokers::BrokerPlan { boards, servers, offer } in settings.brokers {
             let address = boards.address.clone();
             device_tasks.spawn(|shutdown| broker::run(boards, all_boards.clone(), shutdown));
             if let Some(filter) = servers {
@@ -175,15 +175,25 @@ impl House {
             }
         }
 
-        state::write_doors(&settings.state, &doors)?;
-        gateway.set_url(&doors.url);
-        let elsewhere = if settings.listen.ip().is_loopback() { Vec::new() } else { hosts };
-        let boards_elsewhere = boards_elsewhere(&doors, settings.devices);
-        let in_the_clear =
-            in_the_clear(settings.listen, settings.tls, settings.devices, settings.mqtt, settings.devices_tls);
+        state::write_addresses(&settings.state, &addresses)?;
+        gateway.set_url(&addresses.url);
+        let remote_hosts = if settings.listen.ip().is_loopback() { Vec::new() } else { hosts };
+        let remote_boards_url = remote_boards_url(&addresses, settings.devices);
+        let unencrypted =
+            unencrypted(settings.listen, settings.tls, settings.devices, settings.mqtt, settings.devices_tls);
         let directory = settings.state;
         let (clients, devices) = (client_tasks, device_tasks);
-        Ok(House { gateway, front, doors, directory, elsewhere, boards_elsewhere, in_the_clear, clients, devices })
+        Ok(GatewayServer {
+            gateway,
+            front,
+            addresses,
+            directory,
+            remote_hosts,
+            remote_boards_url,
+            unencrypted,
+            clients,
+            devices,
+        })
     }
 
     /// Cancelled when no more calls are taken.
@@ -217,13 +227,13 @@ impl House {
             what = self.devices.failed() => Some(what),
         };
         self.close(stop()).await;
-        failed.map_or(Ok(()), |what| Err(Error::new(ErrorKind::Io, what)))
+        failed.map_or(Ok(()), |what| Err(Error::new(ComposeErrorKind::Io, what)))
     }
 
     /// Takes no more calls, waits until those under way are answered, their time to drain is over or `hurry` is ready,
     /// then lets the devices go and puts everything on disk.
     pub async fn close(mut self, hurry: impl Future<Output = ()>) {
-        state::remove_doors(&self.directory);
+        state::remove_addresses(&self.directory);
         let stopped = async {
             self.clients.stop().await;
             self.devices.stop().await;
@@ -244,23 +254,23 @@ pub fn allow_many_sockets() {
 }
 
 /// The MQTT door, and the UDP port of the same number.
-async fn listen_mqtt(address: SocketAddr, directory: &Path) -> Result<Mqtt, Error> {
+async fn listen_mqtt(address: SocketAddr, directory: &Path) -> Result<MqttSockets, Error> {
     let listener = listen("--mqtt", address, directory)?;
     let address = local_address(&listener)?;
     let sound = UdpSocket::bind(address).await.map_err(|error| {
         let message =
             format!("cannot receive UDP on {address}: {error}; choose another port with --mqtt, or --mqtt off");
-        Error::new(ErrorKind::AddressTaken, message)
+        Error::new(ComposeErrorKind::AddressTaken, message)
     })?;
-    Ok(Mqtt { listener, sound })
+    Ok(MqttSockets { listener, sound })
 }
 
 /// Where boards are told to come back to.
-fn reach(settings: &Settings, boards: &TcpListener, mqtt: Option<&Mqtt>) -> Result<Reach, Error> {
+fn reach(settings: &ServerSettings, boards: &TcpListener, mqtt: Option<&MqttSockets>) -> Result<Reach, Error> {
     let http = local_address(boards)?;
     let mqtt = mqtt.map(|mqtt| local_address(&mqtt.listener)).transpose()?;
-    let doors: Vec<SocketAddr> = [Some(http), mqtt].into_iter().flatten().collect();
-    let host = settings.advertise.clone().unwrap_or_else(|| board_doors::guess_host(&doors).to_string());
+    let addresses: Vec<SocketAddr> = [Some(http), mqtt].into_iter().flatten().collect();
+    let host = settings.advertise.clone().unwrap_or_else(|| board_listeners::guess_host(&addresses).to_string());
     let port = mqtt.map(|address| address.port());
     if settings.devices_tls && settings.offer != Offer::WebSocket && port.is_some_and(|port| port != 8883) {
         tracing::warn!(
@@ -283,7 +293,7 @@ fn listen(flag: &str, address: SocketAddr, directory: &Path) -> Result<TcpListen
             _ => error.to_string(),
         };
         Error::new(
-            ErrorKind::AddressTaken,
+            ComposeErrorKind::AddressTaken,
             format!("cannot listen on {address}: {holder}; choose another with {flag} {}:PORT", address.ip()),
         )
     })
@@ -303,7 +313,7 @@ fn bind(address: SocketAddr) -> std::io::Result<TcpListener> {
 }
 
 /// The gateway of ours that listens on a port: on this state directory's parent or sibling, or the default one.
-fn gateway_on(port: u16, directory: &Path) -> Option<state::Running> {
+fn gateway_on(port: u16, directory: &Path) -> Option<state::LocalGateway> {
     let end = format!(":{port}");
     let places = [state::directory(None).ok(), directory.parent().map(Path::to_owned), Some(directory.to_owned())];
     places
@@ -312,7 +322,7 @@ fn gateway_on(port: u16, directory: &Path) -> Option<state::Running> {
         .flat_map(|place| [state::running(&place), state::running(&state::demo(&place))])
         .flatten()
         .find(|running| {
-            let Doors { url, devices_url, mqtt_url, .. } = &running.doors;
+            let GatewayAddresses { url, devices_url, mqtt_url, .. } = &running.addresses;
             let mqtt = mqtt_url.as_ref().is_some_and(|url| url.ends_with(&end));
             url.ends_with(&end) || devices_url.contains(&format!("{end}/")) || mqtt
         })
@@ -320,31 +330,31 @@ fn gateway_on(port: u16, directory: &Path) -> Option<state::Running> {
 
 fn open_failure(error: OpenError) -> Error {
     let kind = match error {
-        OpenError::InUse { .. } => ErrorKind::StateTaken,
-        OpenError::Token { .. } => ErrorKind::Config,
-        _ => ErrorKind::Io,
+        OpenError::InUse { .. } => ComposeErrorKind::StateTaken,
+        OpenError::Token { .. } => ComposeErrorKind::Config,
+        _ => ComposeErrorKind::Io,
     };
     Error::new(kind, error.to_string())
 }
 
-fn identity(settings: &Settings, hosts: &[String]) -> Result<Option<TlsIdentity>, Error> {
+fn identity(settings: &ServerSettings, hosts: &[String]) -> Result<Option<TlsIdentity>, Error> {
     if !settings.tls && !settings.devices_tls {
         return Ok(None);
     }
     let identity = match &settings.certificate {
-        Certificate::Own => TlsIdentity::self_signed(&settings.state, hosts),
-        Certificate::Files { cert, key } => TlsIdentity::from_files(cert, key),
+        CertificateSource::Own => TlsIdentity::self_signed(&settings.state, hosts),
+        CertificateSource::Files { cert, key } => TlsIdentity::from_files(cert, key),
     };
-    identity.map(Some).map_err(|error| Error::new(ErrorKind::Config, error.to_string()))
+    identity.map(Some).map_err(|error| Error::new(ComposeErrorKind::Config, error.to_string()))
 }
 
 /// The names and addresses under which this machine is reached: those configured, and for a door that
 /// is open to the network also the machine's own.
-fn hosts(settings: &Settings) -> Vec<String> {
+fn hosts(settings: &ServerSettings) -> Vec<String> {
     let mut hosts = settings.clients.allowed_hosts.clone();
     hosts.extend(settings.advertise.clone());
-    let doors = [Some(settings.listen), Some(settings.devices), settings.mqtt];
-    for ip in doors.into_iter().flatten().map(|door| door.ip()) {
+    let addresses = [Some(settings.listen), Some(settings.devices), settings.mqtt];
+    for ip in addresses.into_iter().flatten().map(|door| door.ip()) {
         if ip.is_unspecified() {
             let name = gethostname::gethostname().to_string_lossy().to_lowercase();
             // A certificate can only name what is plain ASCII; a machine may be called anything.
@@ -365,13 +375,13 @@ fn hosts(settings: &Settings) -> Vec<String> {
 }
 
 /// The address boards are told to come to for their settings is the same door under the machine's own name.
-fn boards_elsewhere(doors: &state::Doors, address: SocketAddr) -> Option<String> {
-    let setup = doors.ota_url.as_deref().filter(|_| !address.ip().is_loopback())?;
+fn remote_boards_url(addresses: &state::GatewayAddresses, address: SocketAddr) -> Option<String> {
+    let setup = addresses.ota_url.as_deref().filter(|_| !address.ip().is_loopback())?;
     let door = setup.strip_prefix("http")?.strip_suffix("/ota/")?;
-    Some(format!("ws{door}/v1/")).filter(|url| *url != doors.devices_url)
+    Some(format!("ws{door}/v1/")).filter(|url| *url != addresses.devices_url)
 }
 
-fn in_the_clear(
+fn unencrypted(
     clients: SocketAddr,
     clients_tls: bool,
     boards: SocketAddr,
@@ -387,7 +397,7 @@ fn in_the_clear(
 }
 
 fn local_address(listener: &TcpListener) -> Result<SocketAddr, Error> {
-    listener.local_addr().map_err(|error| Error::new(ErrorKind::Io, format!("no local address: {error}")))
+    listener.local_addr().map_err(|error| Error::new(ComposeErrorKind::Io, format!("no local address: {error}")))
 }
 
 /// How this machine itself reaches an address that it listens on.

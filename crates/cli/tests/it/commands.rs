@@ -4,27 +4,27 @@ use std::io::{BufRead, BufReader};
 
 use serde_json::{Value, json};
 
-use crate::house::{House, Process, run, sinew};
+use crate::gateway::{Process, TestGateway, run, sinew};
 
 const BOARD: &str = "board-ddee01";
 
 #[test]
 fn devices_are_listed_for_people_and_for_scripts() {
-    let house = House::demo();
-    let table = house.run(&["devices"]).ok().out;
+    let gateway = TestGateway::demo();
+    let table = gateway.run(&["devices"]).ok().out;
     assert!(table.starts_with("DEVICE"), "{table}");
     assert_eq!(table.lines().filter(|line| line.contains("ready")).count(), 6, "{table}");
     assert!(table.contains("device token") && !table.contains("gateway token"), "{table}");
-    let devices = house.json(&["devices"]);
+    let devices = gateway.json(&["devices"]);
     let first = &devices["devices"][0];
     assert_eq!((&first["id"], &first["state"], &first["family"]), (&json!(BOARD), &json!("ready"), &json!("board")));
 }
 
 #[test]
 fn tools_are_listed_folded_unfolded_and_for_one_device() {
-    let house = House::demo();
+    let gateway = TestGateway::demo();
     let names = |arguments: &[&str]| -> Vec<String> {
-        let tools = house.json(arguments)["tools"].as_array().expect("tools").clone();
+        let tools = gateway.json(arguments)["tools"].as_array().expect("tools").clone();
         tools.iter().map(|tool| tool["name"].as_str().expect("a name").to_owned()).collect()
     };
     let folded = names(&["tools"]);
@@ -34,52 +34,52 @@ fn tools_are_listed_folded_unfolded_and_for_one_device() {
     assert_eq!(unfolded.iter().filter(|name| name.ends_with("set_volume")).count(), 2, "{unfolded:?}");
     let one = names(&["tools", "board-ddee03"]);
     assert!(one.iter().any(|name| name.ends_with("set_relay")) && !one.iter().any(|name| name.ends_with("set_volume")));
-    assert!(house.run(&["tools", BOARD]).ok().out.contains("volume: integer 0–100"));
+    assert!(gateway.run(&["tools", BOARD]).ok().out.contains("volume: integer 0–100"));
 }
 
 #[test]
 fn a_call_with_key_and_value_changes_the_board() {
-    let house = House::demo();
-    house.run(&["call", BOARD, "self.audio_speaker.set_volume", "volume=42"]).ok();
-    let status = house.run(&["call", BOARD, "self.get_device_status"]).ok().out;
+    let gateway = TestGateway::demo();
+    gateway.run(&["call", BOARD, "self.audio_speaker.set_volume", "volume=42"]).ok();
+    let status = gateway.run(&["call", BOARD, "self.get_device_status"]).ok().out;
     assert!(status.contains("\"volume\":42"), "{status}");
-    house.run(&["call", BOARD, "self.audio_speaker.set_volume", "--json", "{\"volume\": 43}"]).ok();
-    let answer = house.json(&["call", BOARD, "self.get_device_status"]);
+    gateway.run(&["call", BOARD, "self.audio_speaker.set_volume", "--json", "{\"volume\": 43}"]).ok();
+    let answer = gateway.json(&["call", BOARD, "self.get_device_status"]);
     let text = answer["content"][0]["text"].as_str().expect("text");
     assert_eq!(serde_json::from_str::<Value>(text).expect("JSON")["audio_speaker"]["volume"], 43);
 }
 
 #[test]
 fn devices_are_labelled_and_called_by_label() {
-    let house = House::demo();
-    let labelled = house.run(&["devices", "label", BOARD, "Kitchen", "ci"]).ok().out;
+    let gateway = TestGateway::demo();
+    let labelled = gateway.run(&["devices", "label", BOARD, "Kitchen", "ci"]).ok().out;
     assert!(labelled.contains("ci, kitchen"), "{labelled}");
-    house.run(&["devices", "label", "board-ddee02", "kitchen"]).ok();
-    assert!(house.run(&["devices"]).ok().out.contains("ci, kitchen"));
-    assert_eq!(house.json(&["devices"])["devices"][0]["labels"], json!(["ci", "kitchen"]));
+    gateway.run(&["devices", "label", "board-ddee02", "kitchen"]).ok();
+    assert!(gateway.run(&["devices"]).ok().out.contains("ci, kitchen"));
+    assert_eq!(gateway.json(&["devices"])["devices"][0]["labels"], json!(["ci", "kitchen"]));
 
-    let answer = house.json(&["call", "label:kitchen", "self.audio_speaker.set_volume", "volume=41"]);
+    let answer = gateway.json(&["call", "label:kitchen", "self.audio_speaker.set_volume", "volume=41"]);
     assert_eq!(answer["structuredContent"]["succeeded"], 2, "{answer}");
-    let shown = house.run(&["call", "label:kitchen", "self.get_device_status"]).ok().out;
+    let shown = gateway.run(&["call", "label:kitchen", "self.get_device_status"]).ok().out;
     assert!(shown.contains("board-ddee01: ok") && shown.contains("board-ddee02: ok"), "{shown}");
     assert_eq!(shown.matches("\"volume\":41").count(), 2, "{shown}");
 
-    let odd = house.run(&["devices", "label", BOARD, "küche"]);
+    let odd = gateway.run(&["devices", "label", BOARD, "küche"]);
     assert!(odd.code != 0 && odd.err.contains("letters a-z"), "{}", odd.err);
-    let nobody = house.run(&["call", "label:attic", "self.audio_speaker.set_volume", "volume=41"]);
+    let nobody = gateway.run(&["call", "label:attic", "self.audio_speaker.set_volume", "volume=41"]);
     assert!(nobody.code != 0 && nobody.err.contains("0 devices have the label"), "{}", nobody.err);
-    let none = house.run(&["devices", "unlabel", BOARD, "kitchen", "ci"]).ok().out;
+    let none = gateway.run(&["devices", "unlabel", BOARD, "kitchen", "ci"]).ok().out;
     assert!(none.contains("no labels"), "{none}");
 }
 
 #[test]
 fn a_photo_is_shown_as_size_and_type_and_saved_on_request() {
-    let house = House::demo();
+    let gateway = TestGateway::demo();
     let photo = ["call", BOARD, "self.camera.take_photo", "question=what?"];
-    let shown = house.run(&photo).ok().out;
+    let shown = gateway.run(&photo).ok().out;
     assert!(shown.contains("image/jpeg") && shown.contains("--save"), "{shown}");
-    let folder = house.state.path().join("photos");
-    let saved = house.run(&[&photo[..], &["--save", folder.to_str().expect("a path")]].concat()).ok().out;
+    let folder = gateway.state.path().join("photos");
+    let saved = gateway.run(&[&photo[..], &["--save", folder.to_str().expect("a path")]].concat()).ok().out;
     assert!(saved.contains("saved to"), "{saved}");
     let file = std::fs::read_dir(&folder).expect("a folder").next().expect("a file").expect("a file").path();
     assert!(std::fs::read(&file).expect("readable").starts_with(&[0xff, 0xd8, 0xff]), "{}", file.display());
@@ -87,37 +87,37 @@ fn a_photo_is_shown_as_size_and_type_and_saved_on_request() {
 
 #[test]
 fn a_speaking_name_works_wherever_a_device_is_named() {
-    let house = House::demo();
-    house.run(&["devices", "rename", BOARD, "Kitchen"]).ok();
-    assert!(house.run(&["devices"]).ok().out.contains("Kitchen"));
-    house.run(&["call", "Kitchen", "self.get_device_status"]).ok();
-    house.run(&["call", BOARD, "self.get_device_status"]).ok();
-    house.run(&["tools", "Kitchen"]).ok();
-    assert_eq!(house.run(&["devices", "rename", "nobody", "x"]).code, 66);
-    let nameless = house.run(&["devices", "rename", BOARD, ""]).ok().out;
+    let gateway = TestGateway::demo();
+    gateway.run(&["devices", "rename", BOARD, "Kitchen"]).ok();
+    assert!(gateway.run(&["devices"]).ok().out.contains("Kitchen"));
+    gateway.run(&["call", "Kitchen", "self.get_device_status"]).ok();
+    gateway.run(&["call", BOARD, "self.get_device_status"]).ok();
+    gateway.run(&["tools", "Kitchen"]).ok();
+    assert_eq!(gateway.run(&["devices", "rename", "nobody", "x"]).code, 66);
+    let nameless = gateway.run(&["devices", "rename", BOARD, ""]).ok().out;
     assert!(nameless.contains(BOARD) && nameless.contains("no name of its own any more"), "{nameless}");
-    assert_eq!(house.run(&["call", "Kitchen", "self.get_device_status"]).code, 66);
+    assert_eq!(gateway.run(&["call", "Kitchen", "self.get_device_status"]).code, 66);
 }
 
 #[test]
 fn events_are_shown_as_they_come() {
-    let house = House::demo();
-    let mut follower = Process::start(sinew(house.state.path()).args(["events", "--follow", BOARD]));
-    house.run(&["call", BOARD, "self.audio_speaker.set_volume", "volume=7"]).ok();
+    let gateway = TestGateway::demo();
+    let mut follower = Process::start(sinew(gateway.state.path()).args(["events", "--follow", BOARD]));
+    gateway.run(&["call", BOARD, "self.audio_speaker.set_volume", "volume=7"]).ok();
     let seen = follower.until("state_changed");
     assert!(seen.contains(BOARD), "{seen}");
-    let past = house.json(&["events", BOARD]);
+    let past = gateway.json(&["events", BOARD]);
     let events = past["events"].as_array().expect("events");
     assert!(events.iter().any(|event| event["body"].to_string().contains("audio_speaker.volume")), "{past:#}");
 }
 
 #[test]
 fn failures_have_the_exit_codes_of_the_table() {
-    let house = House::demo();
+    let gateway = TestGateway::demo();
     let codes = |arguments: &[&str]| {
-        let plain = house.run(arguments);
+        let plain = gateway.run(arguments);
         assert!(plain.err.starts_with("error: "), "{plain:?}");
-        let json = house.run(&[arguments, &["--output", "json"]].concat());
+        let json = gateway.run(&[arguments, &["--output", "json"]].concat());
         assert_eq!(plain.code, json.code);
         let object = json.json();
         assert_eq!(object["status"], "failure");
@@ -138,10 +138,10 @@ fn failures_have_the_exit_codes_of_the_table() {
     assert_eq!(codes(&["devcies"]), (2, "UsageError".to_owned()));
     assert_eq!(codes(&["call"]), (2, "UsageError".to_owned()));
     assert_eq!(codes(&["spec", "diff", "--frmat"]), (2, "UsageError".to_owned()));
-    let misspelt = house.run(&["devcies", "--output=json"]).json();
+    let misspelt = gateway.run(&["devcies", "--output=json"]).json();
     let message = misspelt["error_message"].as_str().expect("a message");
     assert!(message.contains("devcies") && message.contains("devices") && !message.contains("Usage:"), "{message}");
-    assert!(house.run(&["--help", "--output", "json"]).ok().out.contains("Usage:"));
+    assert!(gateway.run(&["--help", "--output", "json"]).ok().out.contains("Usage:"));
 }
 
 #[test]
@@ -183,10 +183,10 @@ fn a_virtual_board_dials_no_nonsense() {
 
 #[test]
 fn the_environment_names_gateway_and_token() {
-    let house = House::demo();
+    let gateway = TestGateway::demo();
     let away = tempfile::tempdir().expect("a folder");
-    let token = house.own_token();
-    let asked = run(sinew(away.path()).arg("devices").env("SINEW_URL", house.url()).env("SINEW_TOKEN", &token));
+    let token = gateway.own_token();
+    let asked = run(sinew(away.path()).arg("devices").env("SINEW_URL", gateway.url()).env("SINEW_TOKEN", &token));
     assert!(asked.ok().out.contains(BOARD));
     let alone = run(sinew(away.path()).arg("devices"));
     assert_eq!(alone.code, 69);
@@ -195,18 +195,18 @@ fn the_environment_names_gateway_and_token() {
 
 #[test]
 fn a_virtual_board_joins_the_running_gateway_and_leaves_it() {
-    let house = House::serve();
-    assert!(house.run(&["devices"]).ok().out.contains("sinew sim board"));
+    let gateway = TestGateway::serve();
+    assert!(gateway.run(&["devices"]).ok().out.contains("sinew sim board"));
     let mut boards =
-        Process::start(sinew(house.state.path()).args(["sim", "board", "--count", "2", "--kind", "relay"]));
+        Process::start(sinew(gateway.state.path()).args(["sim", "board", "--count", "2", "--kind", "relay"]));
     boards.until("dial");
-    let device = house.wait_for("02:51:00:00:00:02", "ready");
+    let device = gateway.wait_for("02:51:00:00:00:02", "ready");
     assert_eq!(device["admitted_by"], "gateway token");
-    assert_eq!(house.json(&["devices"])["devices"].as_array().map(Vec::len), Some(2));
+    assert_eq!(gateway.json(&["devices"])["devices"].as_array().map(Vec::len), Some(2));
     boards.kill();
-    let away = house.wait_for("02:51:00:00:00:02", "away");
+    let away = gateway.wait_for("02:51:00:00:00:02", "away");
     let id = away["id"].as_str().expect("an id");
-    assert_eq!(house.run(&["call", id, "self.read_sensors"]).code, 69, "an away device is worth a later try");
+    assert_eq!(gateway.run(&["call", id, "self.read_sensors"]).code, 69, "an away device is worth a later try");
 }
 
 #[test]
@@ -224,13 +224,13 @@ fn a_virtual_board_that_cannot_dial_says_why() {
 
 #[test]
 fn the_doctor_is_content_with_a_running_demo_and_names_a_fault() {
-    let house = House::demo();
-    let well = house.run(&["doctor"]).ok().out;
+    let gateway = TestGateway::demo();
+    let well = gateway.run(&["doctor"]).ok().out;
     assert!(well.contains("answers at") && well.contains("6 ready of 6 known"), "{well}");
-    let unwell = house.run(&["doctor", "--token", "wrong-token-0123456789"]);
+    let unwell = gateway.run(&["doctor", "--token", "wrong-token-0123456789"]);
     assert_eq!(unwell.code, 1, "{unwell:?}");
     assert!(unwell.out.contains("refuses the token") && unwell.out.contains('→'), "{}", unwell.out);
-    let checks = house.json(&["doctor"]);
+    let checks = gateway.json(&["doctor"]);
     let names: Vec<_> =
         checks["checks"].as_array().expect("checks").iter().map(|check| check["name"].clone()).collect();
     for name in ["state directory", "gateway", "token", "certificate", "adb"] {

@@ -3,48 +3,48 @@
 use std::path::Path;
 
 use serde_json::{Value, json};
-use sinew_compose::state::Doors;
+use sinew_compose::state::GatewayAddresses;
 
-use crate::show::{Ink, Show, Table, clean};
+use crate::terminal::{Printer, Table, TextStyle, clean};
 
 /// All that a start page tells.
-pub struct Page {
+pub struct StartPage {
     pub title: String,
-    pub doors: Doors,
+    pub addresses: GatewayAddresses,
     /// A client's token, where one was made for the page.
     pub token: Option<String>,
     pub directory: String,
     /// Names and addresses under which other machines reach the gateway.
-    pub elsewhere: Vec<String>,
+    pub remote_hosts: Vec<String>,
     /// The boards' door as other machines reach it.
-    pub boards_elsewhere: Option<String>,
+    pub remote_boards_url: Option<String>,
     /// Whose tokens travel over the network in the clear.
-    pub in_the_clear: Vec<&'static str>,
-    pub devices: Vec<Device>,
+    pub unencrypted: Vec<&'static str>,
+    pub devices: Vec<ListedDevice>,
     /// How to call this program from a shell.
     pub program: String,
     /// What a client command needs to find this gateway, empty for the default place.
     pub state_flag: Option<String>,
 }
 
-pub struct Device {
+pub struct ListedDevice {
     pub id: String,
     pub kind: String,
     pub tools: Vec<String>,
 }
 
-impl Page {
+impl StartPage {
     pub fn to_json(&self) -> Value {
         let mut page = json!({
-            "url": self.doors.url,
-            "mcp": format!("{}/mcp", self.doors.url),
-            "devices_url": self.doors.devices_url,
-            "mqtt_url": self.doors.mqtt_url,
-            "ota_url": self.doors.ota_url,
-            "fingerprint": self.doors.fingerprint,
+            "url": self.addresses.url,
+            "mcp": format!("{}/mcp", self.addresses.url),
+            "devices_url": self.addresses.devices_url,
+            "mqtt_url": self.addresses.mqtt_url,
+            "ota_url": self.addresses.ota_url,
+            "fingerprint": self.addresses.fingerprint,
             "mcp_elsewhere": self.urls_elsewhere(),
-            "devices_elsewhere": self.boards_elsewhere,
-            "in_the_clear": self.in_the_clear,
+            "devices_elsewhere": self.remote_boards_url,
+            "in_the_clear": self.unencrypted,
             "state": self.directory,
             "pid": std::process::id(),
         });
@@ -57,12 +57,12 @@ impl Page {
         page
     }
 
-    pub fn to_text(&self, show: Show) -> String {
-        let mut text = format!("\n{}\n\n", show.paint(Ink::Bold, &self.title));
+    pub fn to_text(&self, printer: Printer) -> String {
+        let mut text = format!("\n{}\n\n", printer.paint(TextStyle::Bold, &self.title));
         let mut fact = |name: &str, value: &str| {
-            text.push_str(&format!("{} {value}\n", show.paint(Ink::Dim, &format!("{name:<14}"))))
+            text.push_str(&format!("{} {value}\n", printer.paint(TextStyle::Dim, &format!("{name:<14}"))))
         };
-        fact("MCP endpoint", &show.paint(Ink::Accent, &format!("{}/mcp", self.doors.url)));
+        fact("MCP endpoint", &printer.paint(TextStyle::Accent, &format!("{}/mcp", self.addresses.url)));
         for url in self.urls_elsewhere() {
             fact("", &url);
         }
@@ -70,55 +70,55 @@ impl Page {
             Some(token) => fact("Token", &format!("{token} (for a client)")),
             None => fact("Token", &format!("made for each client with `{} token new --client NAME`", self.program)),
         }
-        fact("Boards' door", &self.doors.devices_url);
-        for url in self.boards_elsewhere.iter().chain(&self.doors.mqtt_url) {
+        fact("Boards' door", &self.addresses.devices_url);
+        for url in self.remote_boards_url.iter().chain(&self.addresses.mqtt_url) {
             fact("", url);
         }
-        if let Some(url) = &self.doors.ota_url {
+        if let Some(url) = &self.addresses.ota_url {
             fact("Boards' setup", &format!("{url} (the OTA address of a board of your own)"));
         }
-        if let Some(fingerprint) = &self.doors.fingerprint {
+        if let Some(fingerprint) = &self.addresses.fingerprint {
             fact("Certificate", &format!("SHA-256 {fingerprint}"));
         }
         fact("State", &self.directory);
-        if !self.in_the_clear.is_empty() {
-            let whose = self.in_the_clear.join(" and ");
+        if !self.unencrypted.is_empty() {
+            let whose = self.unencrypted.join(" and ");
             let warning = format!(
                 "--insecure-lan: the tokens of {whose} travel in the clear; everybody on the network can read and use them"
             );
-            fact("Warning", &show.paint(Ink::Warn, &warning));
+            fact("Warning", &printer.paint(TextStyle::Warn, &warning));
         }
         if !self.devices.is_empty() {
             text.push('\n');
-            text.push_str(&self.table(show));
-            text.push_str(&self.tries(show));
-            text.push_str(&self.client_configurations(show));
+            text.push_str(&self.table(printer));
+            text.push_str(&self.tries(printer));
+            text.push_str(&self.client_configurations(printer));
         }
-        text.push_str(&show.paint(Ink::Dim, "\nCtrl-C stops it.\n"));
+        text.push_str(&printer.paint(TextStyle::Dim, "\nCtrl-C stops it.\n"));
         text
     }
 
     fn urls_elsewhere(&self) -> Vec<String> {
-        let scheme = self.doors.url.split(':').next().unwrap_or("http");
-        let port = self.doors.url.rsplit(':').next().unwrap_or_default();
+        let scheme = self.addresses.url.split(':').next().unwrap_or("http");
+        let port = self.addresses.url.rsplit(':').next().unwrap_or_default();
         let url = |host: &String| match host.contains(':') {
             true => format!("{scheme}://[{host}]:{port}/mcp"),
             false => format!("{scheme}://{host}:{port}/mcp"),
         };
-        self.elsewhere.iter().map(url).collect()
+        self.remote_hosts.iter().map(url).collect()
     }
 
-    fn table(&self, show: Show) -> String {
+    fn table(&self, printer: Printer) -> String {
         let mut table = Table::new(["DEVICE", "KIND", "TOOLS"]);
         for device in &self.devices {
             let cells = [device.kind.clone(), summary(&device.tools)].map(|cell| (None, cell));
-            table.row([(Some(Ink::Good), device.id.clone())].into_iter().chain(cells));
+            table.row([(Some(TextStyle::Good), device.id.clone())].into_iter().chain(cells));
         }
-        show.table(&table)
+        printer.table(&table)
     }
 
     /// Calls that work as they stand: the first device with the tool is taken.
-    fn tries(&self, show: Show) -> String {
+    fn tries(&self, printer: Printer) -> String {
         let program = &self.program;
         let state = self.state_flag.as_ref().map(|state| format!(" --state {state}")).unwrap_or_default();
         let mut lines = vec![format!("{program} devices{state}")];
@@ -136,24 +136,24 @@ impl Page {
             lines.extend(found);
         }
         lines.push(format!("{program} events --follow{state}"));
-        section(show, "Try it in another terminal", &lines.join("\n"))
+        section(printer, "Try it in another terminal", &lines.join("\n"))
     }
 
-    fn client_configurations(&self, show: Show) -> String {
+    fn client_configurations(&self, printer: Printer) -> String {
         let mut args = vec!["stdio".to_owned()];
         args.extend(self.state_flag.iter().flat_map(|state| ["--state".to_owned(), state.clone()]));
         let command = std::env::current_exe().map(|path| path.display().to_string()).unwrap_or("sinew".to_owned());
         let desktop = json!({"mcpServers": {"sinew": {"command": command, "args": args}}});
         let http = json!({"mcpServers": {"sinew": {
             "type": "http",
-            "url": format!("{}/mcp", self.doors.url),
+            "url": format!("{}/mcp", self.addresses.url),
             "headers": {"Authorization": format!("Bearer {}", self.token.as_deref().unwrap_or("TOKEN"))},
         }}});
         section(
-            show,
+            printer,
             "Claude Desktop, and every client that starts its servers (claude_desktop_config.json)",
             &format!("{desktop:#}"),
-        ) + &section(show, "Clients that speak Streamable HTTP", &format!("{http:#}"))
+        ) + &section(printer, "Clients that speak Streamable HTTP", &format!("{http:#}"))
     }
 }
 
@@ -171,9 +171,9 @@ fn summary(tools: &[String]) -> String {
     }
 }
 
-fn section(show: Show, title: &str, body: &str) -> String {
+fn section(printer: Printer, title: &str, body: &str) -> String {
     let body: String = body.lines().map(|line| format!("  {line}\n")).collect();
-    format!("\n{}\n\n{body}", show.paint(Ink::Bold, title))
+    format!("\n{}\n\n{body}", printer.paint(TextStyle::Bold, title))
 }
 
 /// How this program is called from a shell: by its name where that finds it, else by its path.
@@ -193,10 +193,10 @@ pub fn program() -> String {
 mod tests {
     use super::*;
 
-    fn page() -> Page {
-        Page {
+    fn page() -> StartPage {
+        StartPage {
             title: "Sinew is running".to_owned(),
-            doors: Doors {
+            addresses: GatewayAddresses {
                 url: "https://127.0.0.1:7300".to_owned(),
                 devices_url: "ws://127.0.0.1:7301/xiaozhi/v1/".to_owned(),
                 mqtt_url: Some("mqtt://127.0.0.1:7302".to_owned()),
@@ -206,10 +206,10 @@ mod tests {
             },
             token: Some("snw_client".to_owned()),
             directory: "/state/demo".to_owned(),
-            elsewhere: vec!["192.168.1.5".to_owned(), "fd00::1".to_owned()],
-            boards_elsewhere: Some("ws://192.168.1.5:7301/xiaozhi/v1/".to_owned()),
-            in_the_clear: vec!["boards"],
-            devices: vec![Device {
+            remote_hosts: vec!["192.168.1.5".to_owned(), "fd00::1".to_owned()],
+            remote_boards_url: Some("ws://192.168.1.5:7301/xiaozhi/v1/".to_owned()),
+            unencrypted: vec!["boards"],
+            devices: vec![ListedDevice {
                 id: "board-ddee01".to_owned(),
                 kind: "companion".to_owned(),
                 tools: vec!["self.audio_speaker.set_volume".to_owned()],
@@ -221,7 +221,7 @@ mod tests {
 
     #[test]
     fn the_page_tells_everything_a_newcomer_needs() {
-        let text = page().to_text(Show::plain());
+        let text = page().to_text(Printer::plain());
         for part in [
             "https://127.0.0.1:7300/mcp",
             "https://192.168.1.5:7300/mcp",
@@ -245,16 +245,18 @@ mod tests {
 
     #[test]
     fn the_gateways_own_token_is_not_printed() {
-        for page in [page(), Page { token: None, ..page() }, Page { token: None, devices: Vec::new(), ..page() }] {
-            assert!(!page.to_text(Show::plain()).contains("snw_secret"));
+        for page in
+            [page(), StartPage { token: None, ..page() }, StartPage { token: None, devices: Vec::new(), ..page() }]
+        {
+            assert!(!page.to_text(Printer::plain()).contains("snw_secret"));
             assert!(!page.to_json().to_string().contains("snw_secret"));
         }
     }
 
     #[test]
     fn an_unusual_state_directory_is_passed_on() {
-        let page = Page { state_flag: Some("/elsewhere".to_owned()), ..page() };
-        let text = page.to_text(Show::plain());
+        let page = StartPage { state_flag: Some("/elsewhere".to_owned()), ..page() };
+        let text = page.to_text(Printer::plain());
         assert!(text.contains("sinew devices --state /elsewhere"));
         assert!(text.contains("\"--state\""));
     }

@@ -12,16 +12,20 @@ use rustls::{
 };
 use sha2::{Digest, Sha256};
 
-use crate::failure::{Failure, Kind};
+use crate::error::{CliError, CliErrorKind};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fingerprint([u8; 32]);
 
 impl Fingerprint {
     /// 64 hexadecimal digits, with or without colons.
-    pub fn parse(text: &str) -> Result<Fingerprint, Failure> {
-        let wrong =
-            || Failure::new(Kind::Usage, format!("`{text}` is no SHA-256 fingerprint; expected 64 hexadecimal digits"));
+    pub fn parse(text: &str) -> Result<Fingerprint, CliError> {
+        let wrong = || {
+            CliError::new(
+                CliErrorKind::Usage,
+                format!("`{text}` is no SHA-256 fingerprint; expected 64 hexadecimal digits"),
+            )
+        };
         let digits: Vec<u8> = text
             .chars()
             .filter(|character| *character != ':')
@@ -41,33 +45,33 @@ impl Fingerprint {
     }
 }
 
-pub fn client_config(fingerprint: Fingerprint) -> Result<ClientConfig, Failure> {
+pub fn client_config(fingerprint: Fingerprint) -> Result<ClientConfig, CliError> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let pinned = Pinned { fingerprint, provider: provider.clone() };
+    let pinned = FingerprintVerifier { fingerprint, provider: provider.clone() };
     let builder = builder(provider)?;
     Ok(builder.dangerous().with_custom_certificate_verifier(Arc::new(pinned)).with_no_client_auth())
 }
 
 /// Trust in the authorities of the operating system; `SSL_CERT_FILE` names others.
-pub fn system_config() -> Result<ClientConfig, Failure> {
+pub fn system_config() -> Result<ClientConfig, CliError> {
     let mut roots = RootCertStore::empty();
     roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
     let builder = builder(Arc::new(rustls::crypto::ring::default_provider()))?;
     Ok(builder.with_root_certificates(roots).with_no_client_auth())
 }
 
-fn builder(provider: Arc<CryptoProvider>) -> Result<ConfigBuilder<ClientConfig, WantsVerifier>, Failure> {
+fn builder(provider: Arc<CryptoProvider>) -> Result<ConfigBuilder<ClientConfig, WantsVerifier>, CliError> {
     let builder = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
-    builder.map_err(|error| Failure::new(Kind::Io, format!("TLS cannot be set up: {error}")))
+    builder.map_err(|error| CliError::new(CliErrorKind::Io, format!("TLS cannot be set up: {error}")))
 }
 
 #[derive(Debug)]
-struct Pinned {
+struct FingerprintVerifier {
     fingerprint: Fingerprint,
     provider: Arc<CryptoProvider>,
 }
 
-impl ServerCertVerifier for Pinned {
+impl ServerCertVerifier for FingerprintVerifier {
     fn verify_server_cert(
         &self,
         certificate: &CertificateDer<'_>,

@@ -68,7 +68,7 @@ impl Drop for Process {
 }
 
 /// A gateway, and the folder it keeps its things in.
-pub struct House {
+pub struct TestGateway {
     pub state: TempDir,
     pub page: Value,
     pub process: Process,
@@ -76,33 +76,33 @@ pub struct House {
 
 /// What a command brought.
 #[derive(Debug)]
-pub struct Brought {
+pub struct CommandOutput {
     pub code: i32,
     pub out: String,
     pub err: String,
 }
 
-impl Brought {
+impl CommandOutput {
     pub fn json(&self) -> Value {
         serde_json::from_str(&self.out).unwrap_or_else(|error| panic!("{error}: {self:?}"))
     }
 
-    pub fn ok(self) -> Brought {
+    pub fn ok(self) -> CommandOutput {
         assert_eq!(self.code, 0, "{self:?}");
         self
     }
 }
 
-impl House {
-    pub fn demo() -> House {
-        House::open("demo", tempfile::tempdir().expect("a folder"), &[])
+impl TestGateway {
+    pub fn demo() -> TestGateway {
+        TestGateway::open("demo", tempfile::tempdir().expect("a folder"), &[])
     }
 
-    pub fn serve() -> House {
-        House::open("serve", tempfile::tempdir().expect("a folder"), &[])
+    pub fn serve() -> TestGateway {
+        TestGateway::open("serve", tempfile::tempdir().expect("a folder"), &[])
     }
 
-    pub fn open(verb: &str, state: TempDir, flags: &[&str]) -> House {
+    pub fn open(verb: &str, state: TempDir, flags: &[&str]) -> TestGateway {
         let mut process =
             Process::start(sinew(state.path()).arg(verb).args(PORTS).args(["--output", "json"]).args(flags));
         let line = process.line();
@@ -111,10 +111,10 @@ impl House {
             let _ = process.out.read_to_string(&mut rest);
             panic!("no page but {line}{rest}")
         });
-        House { state, page, process }
+        TestGateway { state, page, process }
     }
 
-    pub fn run(&self, arguments: &[&str]) -> Brought {
+    pub fn run(&self, arguments: &[&str]) -> CommandOutput {
         run(sinew(self.state.path()).args(arguments))
     }
 
@@ -173,8 +173,8 @@ impl House {
     }
 }
 
-pub fn run(command: &mut Command) -> Brought {
+pub fn run(command: &mut Command) -> CommandOutput {
     let output = command.output().expect("the program starts");
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("UTF-8");
-    Brought { code: output.status.code().unwrap_or(-1), out: text(output.stdout), err: text(output.stderr) }
+    CommandOutput { code: output.status.code().unwrap_or(-1), out: text(output.stdout), err: text(output.stderr) }
 }

@@ -1,4 +1,4 @@
-//! House rules that are tests: who may depend on whom, and who keeps which third party.
+//! TestGateway rules that are tests: who may depend on whom, and who keeps which third party.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};

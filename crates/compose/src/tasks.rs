@@ -6,12 +6,12 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 #[derive(Default)]
-pub struct Group {
+pub struct TaskGroup {
     shutdown: CancellationToken,
     tasks: JoinSet<io::Result<()>>,
 }
 
-impl Group {
+impl TaskGroup {
     /// Starts what runs until the token it is given is cancelled.
     pub fn spawn<F>(&mut self, start: impl FnOnce(CancellationToken) -> F)
     where

@@ -11,15 +11,15 @@ use sinew_api::{CreatedToken, NewToken, TokenRole};
 use sinew_gateway::{Gateway, Principal, Role};
 use sinew_tool::Digest;
 
-use crate::client::{Stream, Target};
-use crate::failure::{Failure, Kind};
+use crate::client::{ByteStream, GatewayTarget};
+use crate::error::{CliError, CliErrorKind};
 
 const FOLDER: &str = "clients";
 /// A client that does not say its name.
 const NAMELESS: &str = "stdio";
 
 /// Opens a stream of MCP lines for a client, with a token of its own where the target has the gateway's.
-pub async fn open(target: &Target, client: &str, path: &str) -> Result<impl Stream + use<>, Failure> {
+pub async fn open(target: &GatewayTarget, client: &str, path: &str) -> Result<impl ByteStream + use<>, CliError> {
     let Some(directory) = &target.own_token_of else { return target.connect().await?.upgrade(path).await };
     if let Some(token) = kept(directory, client) {
         match target.with_token(token).connect().await?.upgrade(path).await {
@@ -35,7 +35,7 @@ pub async fn open(target: &Target, client: &str, path: &str) -> Result<impl Stre
 }
 
 /// The token of a client of a gateway in this process.
-pub fn token(gateway: &Gateway, directory: &Path, client: &str) -> Result<(String, Principal), Failure> {
+pub fn token(gateway: &Gateway, directory: &Path, client: &str) -> Result<(String, Principal), CliError> {
     let tokens = gateway.tokens();
     if let Some(token) = kept(directory, client)
         && let Some(who) = tokens.check(&token)
@@ -44,7 +44,7 @@ pub fn token(gateway: &Gateway, directory: &Path, client: &str) -> Result<(Strin
     }
     let (_, token) = tokens.create(Role::Client, client)?;
     keep(directory, client, &token)?;
-    let who = tokens.check(&token).ok_or_else(|| Failure::new(Kind::Io, "the new token is not accepted"))?;
+    let who = tokens.check(&token).ok_or_else(|| CliError::new(CliErrorKind::Io, "the new token is not accepted"))?;
     Ok((token, who))
 }
 
@@ -52,28 +52,28 @@ pub fn token(gateway: &Gateway, directory: &Path, client: &str) -> Result<(Strin
 pub fn name(line: &[u8]) -> String {
     #[derive(Default, Deserialize)]
     #[serde(default)]
-    struct Message {
-        params: Params,
+    struct FirstMessage {
+        params: FirstParams,
     }
     #[derive(Default, Deserialize)]
     #[serde(default, rename_all = "camelCase")]
-    struct Params {
-        client_info: Info,
+    struct FirstParams {
+        client_info: ClientInfo,
         #[serde(rename = "_meta")]
-        meta: Meta,
+        meta: FirstMeta,
     }
     #[derive(Default, Deserialize)]
     #[serde(default)]
-    struct Meta {
+    struct FirstMeta {
         #[serde(rename = "io.modelcontextprotocol/clientInfo")]
-        client_info: Info,
+        client_info: ClientInfo,
     }
     #[derive(Default, Deserialize)]
     #[serde(default)]
-    struct Info {
+    struct ClientInfo {
         name: String,
     }
-    let Params { client_info, meta } = serde_json::from_slice::<Message>(line).unwrap_or_default().params;
+    let FirstParams { client_info, meta } = serde_json::from_slice::<FirstMessage>(line).unwrap_or_default().params;
     let names = [client_info.name, meta.client_info.name, NAMELESS.to_owned()];
     let name = names.iter().map(|name| name.trim()).find(|name| !name.is_empty()).unwrap_or_default();
     name.chars().take(64).collect()
@@ -85,7 +85,7 @@ fn kept(directory: &Path, client: &str) -> Option<String> {
 }
 
 /// Readable by the owner alone.
-fn keep(directory: &Path, client: &str, token: &str) -> Result<(), Failure> {
+fn keep(directory: &Path, client: &str, token: &str) -> Result<(), CliError> {
     let path = file(directory, client);
     let write = || -> std::io::Result<()> {
         let mut folder = fs::DirBuilder::new();
@@ -102,7 +102,7 @@ fn keep(directory: &Path, client: &str, token: &str) -> Result<(), Failure> {
         writeln!(options.open(&beside)?, "{token}")?;
         fs::rename(&beside, &path)
     };
-    write().map_err(|error| Failure::new(Kind::Io, format!("cannot write {}: {error}", path.display())))
+    write().map_err(|error| CliError::new(CliErrorKind::Io, format!("cannot write {}: {error}", path.display())))
 }
 
 /// A client chooses its name, so only plain characters of it reach the file system; the digest keeps names apart.
