@@ -3,11 +3,11 @@
 
 use libfuzzer_sys::fuzz_target;
 use serde_json::Value;
-use sinew_wire::device::{Board, Dialect, Property, Reply, ToolSpec};
+use sinew_wire::device::{Board, BoardDialect, Property, Reply, ToolSpec};
 
 fuzz_target!(|input: &[u8]| {
-    let mut standard = board(Dialect::Standard);
-    let mut firmware = board(Dialect::Firmware);
+    let mut standard = board(BoardDialect::Standard);
+    let mut firmware = board(BoardDialect::Firmware);
     for piece in input.split(|byte| *byte == 0xff) {
         let text = String::from_utf8_lossy(piece);
         if let Some(answer) = standard.handle_text(&text) {
@@ -17,7 +17,7 @@ fuzz_target!(|input: &[u8]| {
     }
 });
 
-fn board(dialect: Dialect) -> Board {
+fn board(dialect: BoardDialect) -> Board {
     let spec = ToolSpec::new("t", "A tool")
         .with(Property::integer_or("n", 0..=100, 1))
         .with(Property::boolean_or("b", true))

@@ -7,8 +7,8 @@ use std::error::Error;
 use std::sync::Arc;
 use std::time::Duration;
 
-use sinew_boards::{Boards, Door, http};
-use sinew_sim::board::{BoardConfig, Kind, run_many};
+use sinew_boards::{Boards, HubConfig, http};
+use sinew_sim::board::{BoardConfig, BoardKind, run_many};
 use sinew_tool::{Admission, DeviceEvent, DeviceKey};
 use tokio::net::TcpListener;
 use tokio::sync::mpsc;
@@ -23,7 +23,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
         let (Some(url), Some(count)) = (arguments.next(), arguments.next()) else {
             return Err("boards URL COUNT".into());
         };
-        return Ok(run_many(count.parse()?, BoardConfig::new(url, "", Kind::Companion), shutdown).await?);
+        return Ok(run_many(count.parse()?, BoardConfig::new(url, "", BoardKind::Talking), shutdown).await?);
     }
     let count: usize = first.map_or(Ok(2000), |count| count.parse())?;
 
@@ -31,7 +31,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let url = format!("ws://{}/xiaozhi/v1/", listener.local_addr()?);
     let (sender, mut events) = mpsc::unbounded_channel();
     let admit = Arc::new(|_: Option<&str>, _: &DeviceKey| Some(Admission::OwnToken));
-    let door = Door::new(admit, Arc::new(move |event| drop(sender.send(event))));
+    let door = HubConfig::new(admit, Arc::new(move |event| drop(sender.send(event))));
     let running = tokio::spawn(http::run(listener, Boards::new(door)?, shutdown.clone()));
     let mut devices = Vec::with_capacity(count);
     let before = resident_kib()?;

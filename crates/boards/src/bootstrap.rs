@@ -14,9 +14,9 @@ use hyper::body::Incoming;
 use sinew_tool::text::clean_line;
 use sinew_tool::{Applicant, Enrol, Enrolment, Value, json};
 
-use crate::greeting::{self, Answer, Newcomer};
-use crate::hall::Hall;
-use crate::{Reach, mqtt};
+use crate::hub::BoardHub;
+use crate::identity::{self, BoardIdentity, HttpResponse};
+use crate::{AdvertisedAddress, mqtt};
 
 /// With and without the slash at its end.
 pub(crate) const PATH: &str = "/xiaozhi/ota/";
@@ -35,12 +35,12 @@ const PUBLISH_TOPIC: &str = "device-server";
 #[derive(Clone)]
 pub struct Bootstrap {
     pub enrol: Arc<dyn Enrol>,
-    pub offer: Offer,
+    pub offer: OfferedTransport,
 }
 
 /// Which of the two ways a board is told. Firmware prefers MQTT where both are offered.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Offer {
+pub enum OfferedTransport {
     /// The board stays connected, and its tools can be used at any time.
     #[default]
     Mqtt,
@@ -49,11 +49,11 @@ pub enum Offer {
     Both,
 }
 
-sinew_tool::choices! { Offer { "mqtt" => Offer::Mqtt, "websocket" => Offer::WebSocket, "both" => Offer::Both } }
+sinew_tool::choices! { OfferedTransport { "mqtt" => OfferedTransport::Mqtt, "websocket" => OfferedTransport::WebSocket, "both" => OfferedTransport::Both } }
 
 /// Answers a board that asks for its settings.
-pub(crate) async fn greet(request: Request<Incoming>, address: SocketAddr, hall: &Hall) -> Answer {
-    let (Some(bootstrap), Some(reach)) = (&hall.door.bootstrap, &hall.door.reach) else { return greeting::nothing() };
+pub(crate) async fn greet(request: Request<Incoming>, address: SocketAddr, hub: &BoardHub) -> HttpResponse {
+    let (Some(bootstrap), Some(reach)) = (&hub.config.bootstrap, &hub.config.reach) else { return identity::nothing() };
     let applicant = match apply(request, address).await {
         Ok(applicant) => applicant,
         Err(refusal) => return *refusal,
@@ -68,13 +68,13 @@ pub(crate) async fn greet(request: Request<Incoming>, address: SocketAddr, hall:
             let offer = bootstrap.offer;
             // Firmware ends the host of an MQTT endpoint at its first colon, with brackets or without.
             let mqtt = reach.mqtt.filter(|_| !reach.host.contains(':'));
-            if let (Offer::Mqtt | Offer::Both, Some(port)) = (offer, mqtt) {
+            if let (OfferedTransport::Mqtt | OfferedTransport::Both, Some(port)) = (offer, mqtt) {
                 settings["mqtt"] = mqtt_section(&applicant, &token, reach, port);
             }
-            if offer != Offer::Mqtt || mqtt.is_none() {
-                let scheme = if hall.door.tls.is_some() { "wss" } else { "ws" };
+            if offer != OfferedTransport::Mqtt || mqtt.is_none() {
+                let scheme = if hub.config.tls.is_some() { "wss" } else { "ws" };
                 settings["websocket"] =
-                    json!({"url": hall.url(reach, scheme, greeting::PATH), "token": token, "version": 1});
+                    json!({"url": hub.url(reach, scheme, identity::PATH), "token": token, "version": 1});
             }
         }
         Enrolment::Pending { code } => {
@@ -86,52 +86,52 @@ pub(crate) async fn greet(request: Request<Incoming>, address: SocketAddr, hall:
                 "timeout_ms": ACTIVATION_MS,
             });
         }
-        Enrolment::Full => return greeting::busy("too many boards wait for approval; try again later"),
+        Enrolment::Full => return identity::busy("too many boards wait for approval; try again later"),
         Enrolment::Taken => return *taken(&applicant),
     }
-    greeting::json(StatusCode::OK, &settings)
+    identity::json(StatusCode::OK, &settings)
 }
 
 /// Answers a board that asks whether it was approved.
-pub(crate) async fn activate(request: Request<Incoming>, address: SocketAddr, hall: &Hall) -> Answer {
-    let Some(bootstrap) = &hall.door.bootstrap else { return greeting::nothing() };
+pub(crate) async fn activate(request: Request<Incoming>, address: SocketAddr, hub: &BoardHub) -> HttpResponse {
+    let Some(bootstrap) = &hub.config.bootstrap else { return identity::nothing() };
     let applicant = match apply(request, address).await {
         Ok(applicant) => applicant,
         Err(refusal) => return *refusal,
     };
     match bootstrap.enrol.enrol(&applicant) {
-        Enrolment::Approved { .. } => greeting::json(StatusCode::OK, &json!({"message": "approved"})),
+        Enrolment::Approved { .. } => identity::json(StatusCode::OK, &json!({"message": "approved"})),
         Enrolment::Taken => *taken(&applicant),
         Enrolment::Pending { .. } | Enrolment::Full => {
-            greeting::json(StatusCode::ACCEPTED, &json!({"message": "not approved yet"}))
+            identity::json(StatusCode::ACCEPTED, &json!({"message": "not approved yet"}))
         }
     }
 }
 
-fn taken(applicant: &Applicant) -> Box<Answer> {
+fn taken(applicant: &Applicant) -> Box<HttpResponse> {
     let id = &applicant.hardware_id;
     let message = format!("the Device-Id {id} is the id, name or key of another device; send the board's MAC address");
-    greeting::refusal(StatusCode::FORBIDDEN, &message)
+    identity::refusal(StatusCode::FORBIDDEN, &message)
 }
 
 /// Reads who asks. The body is for people only, and may be missing.
-async fn apply(request: Request<Incoming>, address: SocketAddr) -> Result<Applicant, Box<Answer>> {
+async fn apply(request: Request<Incoming>, address: SocketAddr) -> Result<Applicant, Box<HttpResponse>> {
     let is_get = request.method() == Method::GET;
     if !is_get && request.method() != Method::POST {
-        return Err(greeting::refusal(StatusCode::METHOD_NOT_ALLOWED, "ask with POST, or with GET"));
+        return Err(identity::refusal(StatusCode::METHOD_NOT_ALLOWED, "ask with POST, or with GET"));
     }
-    let newcomer = Newcomer::read_ids(&request)?;
+    let newcomer = BoardIdentity::read_ids(&request)?;
     let Some(client_id) = newcomer.client_id else {
         let message = "the header Client-Id is missing or too long; send the board's own UUID in it";
-        return Err(greeting::refusal(StatusCode::BAD_REQUEST, message));
+        return Err(identity::refusal(StatusCode::BAD_REQUEST, message));
     };
-    let agent = greeting::find_header(request.headers(), "user-agent").unwrap_or_default();
+    let agent = identity::find_header(request.headers(), "user-agent").unwrap_or_default();
     let body = if is_get {
         Value::Null
     } else {
         let body = Limited::new(request.into_body(), BODY_BYTES).collect().await.map_err(|_| {
             let message = format!("the description of the board has more than {BODY_BYTES} bytes, or broke off");
-            greeting::refusal(StatusCode::PAYLOAD_TOO_LARGE, &message)
+            identity::refusal(StatusCode::PAYLOAD_TOO_LARGE, &message)
         })?;
         // Firmware joins names of networks unescaped and in any encoding into it; the headers suffice then.
         serde_json::from_slice(&body.to_bytes()).unwrap_or_default()
@@ -149,11 +149,11 @@ async fn apply(request: Request<Incoming>, address: SocketAddr) -> Result<Applic
     })
 }
 
-fn mqtt_section(applicant: &Applicant, token: &str, reach: &Reach, port: u16) -> Value {
+fn mqtt_section(applicant: &Applicant, token: &str, reach: &AdvertisedAddress, port: u16) -> Value {
     // Colons mean something in client ids elsewhere; what would not be read back as it was stays as it is.
     let id = &applicant.hardware_id;
     let plain = id.replace(':', "_");
-    let plain = if greeting::hardware_id(&plain).as_ref() == Some(id) { &plain } else { id };
+    let plain = if identity::hardware_id(&plain).as_ref() == Some(id) { &plain } else { id };
     json!({
         "endpoint": format!("{}:{port}", reach.host),
         "client_id": format!("GID_sinew@@@{plain}@@@{}", applicant.secret),

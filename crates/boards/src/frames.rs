@@ -10,17 +10,17 @@ use std::task::{Context, Poll};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-use crate::stream::Stream;
+use crate::stream::BoardStream;
 
 /// The bytes under a WebSocket.
-pub(crate) struct Frames {
-    pub(crate) stream: Stream,
-    scanner: Scanner,
+pub(crate) struct TextAsBinary {
+    pub(crate) stream: BoardStream,
+    scanner: FrameScanner,
 }
 
-impl Frames {
-    pub(crate) fn new(stream: Stream) -> Frames {
-        Frames { stream, scanner: Scanner::default() }
+impl TextAsBinary {
+    pub(crate) fn new(stream: BoardStream) -> TextAsBinary {
+        TextAsBinary { stream, scanner: FrameScanner::default() }
     }
 
     /// Marks messages in bytes that were read before.
@@ -42,7 +42,7 @@ const HEADER: usize = 14;
 
 /// Follows the frames in a stream of bytes, however it is cut.
 #[derive(Default)]
-struct Scanner {
+struct FrameScanner {
     header: [u8; HEADER],
     /// Bytes of the header that were seen.
     seen: usize,
@@ -52,7 +52,7 @@ struct Scanner {
     texts: VecDeque<bool>,
 }
 
-impl Scanner {
+impl FrameScanner {
     fn scan(&mut self, mut bytes: &mut [u8]) {
         while !bytes.is_empty() {
             if self.payload > 0 {
@@ -100,7 +100,7 @@ impl Scanner {
     }
 }
 
-impl AsyncRead for Frames {
+impl AsyncRead for TextAsBinary {
     fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         let before = buf.filled().len();
         let result = Pin::new(&mut self.stream).poll_read(cx, buf);
@@ -109,7 +109,7 @@ impl AsyncRead for Frames {
     }
 }
 
-impl AsyncWrite for Frames {
+impl AsyncWrite for TextAsBinary {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
         Pin::new(&mut self.stream).poll_write(cx, buf)
     }
@@ -156,7 +156,7 @@ mod tests {
             .flat_map(|(first, payload)| frame(if first & 0x0f == 1 { first + 1 } else { *first }, *payload))
             .collect();
         for size in [1, 2, 3, 7, 1000, sent.len()] {
-            let mut scanner = Scanner::default();
+            let mut scanner = FrameScanner::default();
             let mut bytes = sent.clone();
             bytes.chunks_mut(size).for_each(|piece| scanner.scan(piece));
             assert!(bytes == expected, "cut into pieces of {size}");

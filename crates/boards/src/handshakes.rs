@@ -11,12 +11,12 @@ use tokio_util::sync::CancellationToken;
 
 #[derive(Clone)]
 pub(crate) struct Handshakes {
-    waiting: Arc<Mutex<VecDeque<Waiting>>>,
-    most: usize,
-    most_of_one: usize,
+    pending: Arc<Mutex<VecDeque<PendingHandshake>>>,
+    max: usize,
+    max_per_network: usize,
 }
 
-struct Waiting {
+struct PendingHandshake {
     network: IpAddr,
     end: CancellationToken,
 }
@@ -29,39 +29,39 @@ pub(crate) struct Handshake {
 }
 
 impl Handshakes {
-    pub(crate) fn new(most: usize, most_of_one: usize) -> Handshakes {
-        Handshakes { waiting: Arc::default(), most: most.max(1), most_of_one: most_of_one.max(1) }
+    pub(crate) fn new(max: usize, max_per_network: usize) -> Handshakes {
+        Handshakes { pending: Arc::default(), max: max.max(1), max_per_network: max_per_network.max(1) }
     }
 
     /// A place for a new connection. Somebody may lose theirs for it.
     pub(crate) fn begin(&self, address: IpAddr) -> Handshake {
         let network = network(address);
         let end = CancellationToken::new();
-        let mut waiting = self.waiting();
-        let of_one = waiting.iter().filter(|other| other.network == network).count();
-        let oldest = match of_one >= self.most_of_one {
-            true => waiting.iter().position(|other| other.network == network),
-            false => (waiting.len() >= self.most).then_some(0),
+        let mut pending = self.pending();
+        let of_network = pending.iter().filter(|other| other.network == network).count();
+        let oldest = match of_network >= self.max_per_network {
+            true => pending.iter().position(|other| other.network == network),
+            false => (pending.len() >= self.max).then_some(0),
         };
-        if let Some(evicted) = oldest.and_then(|index| waiting.remove(index)) {
+        if let Some(evicted) = oldest.and_then(|index| pending.remove(index)) {
             evicted.end.cancel();
         }
-        waiting.push_back(Waiting { network, end: end.clone() });
+        pending.push_back(PendingHandshake { network, end: end.clone() });
         Handshake { all: self.clone(), end }
     }
 
-    fn waiting(&self) -> MutexGuard<'_, VecDeque<Waiting>> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    fn pending(&self) -> MutexGuard<'_, VecDeque<PendingHandshake>> {
+        self.pending.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Drop for Handshake {
     fn drop(&mut self) {
-        self.all.waiting().retain(|waiting| !waiting.is(&self.end));
+        self.all.pending().retain(|pending| !pending.is(&self.end));
     }
 }
 
-impl Waiting {
+impl PendingHandshake {
     fn is(&self, end: &CancellationToken) -> bool {
         self.end == *end
     }

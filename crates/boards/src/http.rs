@@ -23,13 +23,13 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::greeting::{self, Answer, Newcomer};
-use crate::hall::{self, Boards, Hall, Met, admit_all};
 use crate::handshakes::Handshake;
+use crate::hub::{self, AdmittedBoard, BoardHub, Boards, admit_all};
+use crate::identity::{self, BoardIdentity, HttpResponse};
 use crate::pipe::Pipe;
-use crate::roster::Place;
-use crate::socket::Socket;
-use crate::stream::Stream;
+use crate::roster::Registration;
+use crate::socket::BoardSocket;
+use crate::stream::BoardStream;
 use crate::{bootstrap, provider, vision};
 
 /// The smallest buffer hyper allows; the headers of a board take some 400 bytes.
@@ -37,27 +37,27 @@ const REQUEST_BYTES: usize = 8192;
 
 /// Serves boards until `shutdown`; returns when the last of them has been told and has left.
 pub async fn run(listener: TcpListener, boards: Boards, shutdown: CancellationToken) -> io::Result<()> {
-    admit_all(listener, boards.hall, shutdown, |tcp, address, hall, handshake| async move {
-        meet(tcp, address, &hall, handshake).await
+    admit_all(listener, boards.hub, shutdown, |tcp, address, hub, handshake| async move {
+        identify(tcp, address, &hub, handshake).await
     })
     .await;
     Ok(())
 }
 
 /// What an upgrade leaves behind: the connection to be, and who is on it.
-type Admitted = Mutex<Option<(OnUpgrade, DeviceInfo, Place)>>;
+type PendingUpgrade = Mutex<Option<(OnUpgrade, DeviceInfo, Registration)>>;
 
 /// How long a connection may still take.
-pub(crate) struct Patience {
+pub(crate) struct RequestDeadline {
     end: Mutex<Instant>,
     handshake: Mutex<Option<Handshake>>,
     evicted: CancellationToken,
 }
 
-impl Patience {
-    fn new(time: Duration, handshake: Handshake) -> Patience {
+impl RequestDeadline {
+    fn new(time: Duration, handshake: Handshake) -> RequestDeadline {
         let evicted = handshake.end.clone();
-        Patience { end: Mutex::new(Instant::now() + time), handshake: Mutex::new(Some(handshake)), evicted }
+        RequestDeadline { end: Mutex::new(Instant::now() + time), handshake: Mutex::new(Some(handshake)), evicted }
     }
 
     /// Somebody known has good reasons: it gets more time, and makes room for nobody.
@@ -75,21 +75,26 @@ impl Patience {
             }
             tokio::select! {
                 () = tokio::time::sleep_until(end) => {}
-                () = self.evicted.cancelled() => return hall::made_room(),
+                () = self.evicted.cancelled() => return hub::evicted_error(),
             }
         }
     }
 }
 
 /// From the first byte to the WebSocket. `None` where the request was answered and nobody stays.
-async fn meet(tcp: TcpStream, address: SocketAddr, hall: &Arc<Hall>, handshake: Handshake) -> io::Result<Option<Met>> {
-    let admitted: Admitted = Mutex::new(None);
-    let patience = Patience::new(hall.door.limits.handshake_time, handshake);
+async fn identify(
+    tcp: TcpStream,
+    address: SocketAddr,
+    hub: &Arc<BoardHub>,
+    handshake: Handshake,
+) -> io::Result<Option<AdmittedBoard>> {
+    let pending: PendingUpgrade = Mutex::new(None);
+    let deadline = RequestDeadline::new(hub.config.limits.handshake_time, handshake);
     let service = service_fn(|request: Request<Incoming>| async {
-        Ok::<_, Infallible>(answer(request, address, hall, &patience, &admitted).await)
+        Ok::<_, Infallible>(answer(request, address, hub, &deadline, &pending).await)
     });
     let conversation = async {
-        let stream = hall.encrypt(tcp).await?;
+        let stream = hub.encrypt(tcp).await?;
         let connection = http1::Builder::new()
             .max_buf_size(REQUEST_BYTES)
             .serve_connection(TokioIo::new(stream), service)
@@ -98,30 +103,30 @@ async fn meet(tcp: TcpStream, address: SocketAddr, hall: &Arc<Hall>, handshake: 
     };
     tokio::select! {
         ended = conversation => ended?,
-        why = patience.run_out() => return Err(why),
+        why = deadline.run_out() => return Err(why),
     }
 
-    let Some((upgrade, info, place)) = admitted.into_inner().unwrap_or_else(PoisonError::into_inner) else {
+    let Some((upgrade, info, registration)) = pending.into_inner().unwrap_or_else(PoisonError::into_inner) else {
         return Ok(None);
     };
     let upgraded = upgrade.await.map_err(io::Error::other)?;
     let parts = upgraded
-        .downcast::<TokioIo<Stream>>()
+        .downcast::<TokioIo<BoardStream>>()
         .map_err(|_| io::Error::other("the upgraded connection is not the one that came in"))?;
-    let socket = Socket::new(parts.io.into_inner(), parts.read_buf.to_vec(), &hall.door.limits).await;
-    Ok(Some(Met { pipe: Pipe::WebSocket(Box::new(socket)), info, place }))
+    let socket = BoardSocket::new(parts.io.into_inner(), parts.read_buf.to_vec(), &hub.config.limits).await;
+    Ok(Some(AdmittedBoard { pipe: Pipe::WebSocket(Box::new(socket)), info, registration }))
 }
 
 async fn answer(
     request: Request<Incoming>,
     address: SocketAddr,
-    hall: &Hall,
-    patience: &Patience,
-    admitted: &Admitted,
-) -> Answer {
-    if is_of_a_page(request.headers(), hall) {
+    hub: &BoardHub,
+    deadline: &RequestDeadline,
+    pending: &PendingUpgrade,
+) -> HttpResponse {
+    if is_of_a_page(request.headers(), hub) {
         tracing::warn!(%address, "refused a request of a web page at the boards' listener");
-        return *greeting::refusal(
+        return *identity::refusal(
             StatusCode::FORBIDDEN,
             "this address is for boards and tool providers, not for web pages",
         );
@@ -129,18 +134,18 @@ async fn answer(
     let (method, path) = (request.method(), request.uri().path());
     match path {
         _ if path.trim_end_matches('/') == bootstrap::PATH.trim_end_matches('/') => {
-            bootstrap::greet(request, address, hall).await
+            bootstrap::greet(request, address, hub).await
         }
-        bootstrap::ACTIVATE => bootstrap::activate(request, address, hall).await,
-        vision::EXPLAIN if method == Method::POST => vision::explain(request, hall, patience).await,
-        vision::UPLOAD if method == Method::POST => vision::upload(request, hall, patience).await,
-        _ => upgrade(request, address, hall, admitted).unwrap_or_else(|refusal| *refusal),
+        bootstrap::ACTIVATE => bootstrap::activate(request, address, hub).await,
+        vision::EXPLAIN if method == Method::POST => vision::explain(request, hub, deadline).await,
+        vision::UPLOAD if method == Method::POST => vision::upload(request, hub, deadline).await,
+        _ => upgrade(request, address, hub, pending).unwrap_or_else(|refusal| *refusal),
     }
 }
 
 /// Whether a browser sends this on behalf of a web page. Nothing here is for browsers; programs that name an origin name
 /// the address they dial, which is ours by number or by the name boards are told.
-fn is_of_a_page(headers: &HeaderMap, hall: &Hall) -> bool {
+fn is_of_a_page(headers: &HeaderMap, hub: &BoardHub) -> bool {
     if headers.contains_key("sec-fetch-site") {
         return true;
     }
@@ -156,23 +161,23 @@ fn is_of_a_page(headers: &HeaderMap, hall: &Hall) -> bool {
     let name = host.host().trim_matches(['[', ']']);
     let is_ours = name.parse::<IpAddr>().is_ok()
         || name.eq_ignore_ascii_case("localhost")
-        || hall.door.reach.as_ref().is_some_and(|reach| reach.host.eq_ignore_ascii_case(name));
+        || hub.config.reach.as_ref().is_some_and(|reach| reach.host.eq_ignore_ascii_case(name));
     !is_ours || !authority.as_str().eq_ignore_ascii_case(host.as_str())
 }
 
 fn upgrade(
     mut request: Request<Incoming>,
     address: SocketAddr,
-    hall: &Hall,
-    admitted: &Admitted,
-) -> Result<Answer, Box<Answer>> {
-    let (answer, info, place) = if provider::is_for(request.uri().path()) {
-        provider::receive(&request, address, hall)?
+    hub: &BoardHub,
+    pending: &PendingUpgrade,
+) -> Result<HttpResponse, Box<HttpResponse>> {
+    let (answer, info, registration) = if provider::is_for(request.uri().path()) {
+        provider::receive(&request, address, hub)?
     } else {
-        receive(&request, address, hall)?
+        receive(&request, address, hub)?
     };
     let upgrade = hyper::upgrade::on(&mut request);
-    *admitted.lock().unwrap_or_else(PoisonError::into_inner) = Some((upgrade, info, place));
+    *pending.lock().unwrap_or_else(PoisonError::into_inner) = Some((upgrade, info, registration));
     Ok(answer)
 }
 
@@ -180,15 +185,17 @@ fn upgrade(
 fn receive(
     request: &Request<Incoming>,
     address: SocketAddr,
-    hall: &Hall,
-) -> Result<(Answer, DeviceInfo, Place), Box<Answer>> {
-    let newcomer = Newcomer::read(request)?;
-    let key = greeting::key(&newcomer.hardware_id);
-    let Some(admission) = hall.door.admit.admit(newcomer.token(), &key) else {
-        hall.refuse(&key, address);
-        return Err(greeting::unauthorized(&greeting::wrong_token(&newcomer)));
+    hub: &BoardHub,
+) -> Result<(HttpResponse, DeviceInfo, Registration), Box<HttpResponse>> {
+    let newcomer = BoardIdentity::read(request)?;
+    let key = identity::key(&newcomer.hardware_id);
+    let Some(admission) = hub.config.admit.admit(newcomer.token(), &key) else {
+        hub.refuse(&key, address);
+        return Err(identity::unauthorized(&identity::wrong_token(&newcomer)));
     };
-    let answer = greeting::accept(request)?;
-    let place = hall.enter(&key, &admission).map_err(|turned| greeting::turn_away(turned, &hall.door.limits))?;
-    Ok((answer, newcomer.to_info("websocket", address, admission), place))
+    let answer = identity::accept(request)?;
+    let registration = hub
+        .register(&key, &admission)
+        .map_err(|refused| identity::registration_refused(refused, &hub.config.limits))?;
+    Ok((answer, newcomer.to_info("websocket", address, admission), registration))
 }

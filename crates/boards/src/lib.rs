@@ -1,7 +1,7 @@
 //! Family 1: boards.
 //!
 //! A board knocks at [`http`], where it upgrades to a WebSocket, or at [`mqtt`]; is judged by what it says of
-//! itself (`greeting`), and gets a task of its own (`pump`) that owns the protocol state
+//! itself (`identity`), and gets a task of its own (`pump`) that owns the protocol state
 //! (`sinew_wire::host::Session`) and the connection (`pipe`). What the gateway sees of it is a [`BoardDevice`]
 //! (`handle`), announced as a `DeviceEvent`. The `roster` knows who is connected, so that a board that
 //! returns replaces itself, through whichever door. At [`http`] boards also ask for their settings
@@ -9,7 +9,7 @@
 //! boards do and speak plain MCP. Boards behind a broker of MQTT are found there ([`broker`]).
 //!
 //! The board dialect is not here (see `sinew_wire`), and neither is any decision about who may call
-//! what: admission is asked of whoever opens the [`Door`].
+//! what: admission is asked of whoever opens the [`HubConfig`].
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,13 +18,12 @@ use sinew_tool::{Admit, Announce, Family, FamilyName, TextTrust};
 
 pub mod bootstrap;
 pub mod broker;
-mod flood;
+mod device;
 mod frames;
-mod greeting;
-mod hall;
-mod handle;
 mod handshakes;
 pub mod http;
+mod hub;
+mod identity;
 mod integers;
 mod line;
 pub mod mqtt;
@@ -35,11 +34,12 @@ mod queue;
 mod roster;
 mod socket;
 mod stream;
+mod token_bucket;
 pub mod vision;
 
-pub use bootstrap::{Bootstrap, Offer};
-pub use hall::Boards;
-pub use handle::BoardDevice;
+pub use bootstrap::{Bootstrap, OfferedTransport};
+pub use device::BoardDevice;
+pub use hub::Boards;
 pub use line::Line;
 pub use vision::{Backend, Pictures};
 
@@ -50,7 +50,7 @@ pub(crate) fn board_family(reach: sinew_tool::Reach) -> Family {
 
 /// What a door for boards needs to know of the house around it.
 #[derive(Clone)]
-pub struct Door {
+pub struct HubConfig {
     pub admit: Arc<dyn Admit>,
     pub announce: Announce,
     /// What becomes of photos; without it, and without `reach`, boards are told of no place to send them.
@@ -59,23 +59,32 @@ pub struct Door {
     pub bootstrap: Option<Bootstrap>,
     /// Whether tools that firmware marks as user-only are listed too.
     pub user_tools: bool,
-    pub limits: Limits,
+    pub limits: BoardLimits,
     pub tls: Option<Arc<tokio_rustls::rustls::ServerConfig>>,
     /// Where boards reach this gateway, for what they are told to come back to.
-    pub reach: Option<Reach>,
+    pub reach: Option<AdvertisedAddress>,
 }
 
-impl Door {
+impl HubConfig {
     /// A door for boards that were set up by hand: no bootstrap, no pictures, no TLS.
-    pub fn new(admit: Arc<dyn Admit>, announce: Announce) -> Door {
-        let limits = Limits::default();
-        Door { admit, announce, pictures: None, bootstrap: None, user_tools: false, limits, tls: None, reach: None }
+    pub fn new(admit: Arc<dyn Admit>, announce: Announce) -> HubConfig {
+        let limits = BoardLimits::default();
+        HubConfig {
+            admit,
+            announce,
+            pictures: None,
+            bootstrap: None,
+            user_tools: false,
+            limits,
+            tls: None,
+            reach: None,
+        }
     }
 }
 
 /// Name or address of this machine as boards know it, and the ports behind it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Reach {
+pub struct AdvertisedAddress {
     pub host: String,
     pub http: u16,
     pub mqtt: Option<u16>,
@@ -85,7 +94,7 @@ pub struct Reach {
 
 sinew_tool::settings! {
     /// What a door bears before it says no.
-    pub struct Limits {
+    pub struct BoardLimits {
         /// Connections that have not yet said who they are. Beyond it, the one that has waited longest makes room.
         pub handshakes: usize = 1024, within 1..=100_000;
         /// Such connections from one address, or from one /64 of IPv6.

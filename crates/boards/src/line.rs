@@ -18,8 +18,8 @@ use std::task::{Context, Poll, ready};
 
 use sinew_tool::DeviceInfo;
 
-use crate::hall::{Boards, Met};
-use crate::pipe::{self, Broken, Heard, Pipe};
+use crate::hub::{AdmittedBoard, Boards};
+use crate::pipe::{self, Pipe, PipeError, Received};
 use crate::pump::Pump;
 
 /// Carries messages between a device and the gateway. It keeps their borders, and bounds what it keeps itself.
@@ -43,16 +43,17 @@ impl Boards {
     /// Serves a device over a line until it leaves, its token is revoked, the same device comes again or
     /// [`Boards::close`] is called. It is announced once it has listed its tools. Fails where it gets no place.
     pub async fn serve_line(&self, info: DeviceInfo, line: impl Line + 'static) -> Result<(), String> {
-        let hall = &self.hall;
-        let place = hall.enter(&info.key, &info.admission).map_err(|turned| turned.reason(&hall.door.limits))?;
-        let pipe = Pipe::Line(Box::new(LinePipe { line: Box::new(line), owed: 0, is_flushed: true }));
-        Pump::new(Met { pipe, info, place }, hall.clone()).run().await;
+        let hub = &self.hub;
+        let registration =
+            hub.register(&info.key, &info.admission).map_err(|refused| refused.reason(&hub.config.limits))?;
+        let pipe = Pipe::Line(Box::new(LinePipe { line: Box::new(line), unread: 0, is_flushed: true }));
+        Pump::new(AdmittedBoard { pipe, info, registration }, hub.clone()).run().await;
         Ok(())
     }
 
     /// Ends every connection, and admits no device any more.
     pub fn close(&self) {
-        self.hall.roster.close();
+        self.hub.roster.close();
     }
 }
 
@@ -60,7 +61,7 @@ impl Boards {
 pub(crate) struct LinePipe {
     line: Box<dyn Line>,
     /// Bytes of answers that the device asked for and has not read.
-    pub(crate) owed: usize,
+    pub(crate) unread: usize,
     is_flushed: bool,
 }
 
@@ -69,25 +70,25 @@ impl LinePipe {
         self.line.longest_message()
     }
 
-    pub(crate) fn send(&mut self, text: String) -> Result<(), Broken> {
+    pub(crate) fn send(&mut self, text: String) -> Result<(), PipeError> {
         self.is_flushed = false;
         self.line.send(text).map_err(broken)
     }
 
-    pub(crate) fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Broken>> {
+    pub(crate) fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), PipeError>> {
         if !self.is_flushed {
             ready!(self.line.poll_flush(cx)).map_err(broken)?;
-            (self.is_flushed, self.owed) = (true, 0);
+            (self.is_flushed, self.unread) = (true, 0);
         }
         Poll::Ready(Ok(()))
     }
 
-    pub(crate) fn poll_hear(&mut self, cx: &mut Context<'_>) -> Poll<Result<Heard, Broken>> {
+    pub(crate) fn poll_receive(&mut self, cx: &mut Context<'_>) -> Poll<Result<Received, PipeError>> {
         let message = ready!(self.line.poll_receive(cx)).map_err(broken)?;
-        Poll::Ready(Ok(message.map_or(Heard::Farewell, pipe::read_text)))
+        Poll::Ready(Ok(message.map_or(Received::Close, pipe::read_text)))
     }
 }
 
-fn broken(error: io::Error) -> Broken {
-    Broken::Network(error.to_string())
+fn broken(error: io::Error) -> PipeError {
+    PipeError::Network(error.to_string())
 }

@@ -14,9 +14,9 @@ use sinew_tool::{
     Args, Bearer, DeviceId, DeviceInfo, DeviceKey, Family, FamilyName, Reach, Status, TextTrust, Tool, Value, json,
 };
 
-use crate::greeting::{self, Answer};
-use crate::hall::Hall;
-use crate::roster::Place;
+use crate::hub::BoardHub;
+use crate::identity::{self, HttpResponse};
+use crate::roster::Registration;
 
 /// With and without the slash at its end.
 pub(crate) const PATH: &str = "/mcp/";
@@ -30,21 +30,21 @@ pub(crate) fn is_for(path: &str) -> bool {
 pub(crate) fn receive<B>(
     request: &Request<B>,
     address: SocketAddr,
-    hall: &Hall,
-) -> Result<(Answer, DeviceInfo, Place), Box<Answer>> {
-    let claim = greeting::find_parameter(request, "token")
-        .or_else(|| greeting::find_parameter(request, AUTHORIZATION.as_str()))
-        .and_then(|token| greeting::bare_token(&token))
-        .and_then(|token| hall.door.admit.find_bearer(&token))
-        .and_then(|bearer| Some((bearer.admission(), Claim::of(bearer)?)));
+    hub: &BoardHub,
+) -> Result<(HttpResponse, DeviceInfo, Registration), Box<HttpResponse>> {
+    let claim = identity::find_parameter(request, "token")
+        .or_else(|| identity::find_parameter(request, AUTHORIZATION.as_str()))
+        .and_then(|token| identity::bare_token(&token))
+        .and_then(|token| hub.config.admit.find_bearer(&token))
+        .and_then(|bearer| Some((bearer.admission(), ProviderIdentity::of(bearer)?)));
     let Some((admission, claim)) = claim else {
         tracing::warn!(%address, "a tool provider was refused: its token does not fit");
         let message = format!(
             "a token that fits is missing: a tool provider dials {PATH}?token=TOKEN with a token of its own (sinew token new --device NAME), or with the gateway's"
         );
-        return Err(greeting::unauthorized(&message));
+        return Err(identity::unauthorized(&message));
     };
-    let answer = greeting::accept(request)?;
+    let answer = identity::accept(request)?;
     let mut info = DeviceInfo {
         key: DeviceKey(String::new()),
         suggested_id: String::new(),
@@ -60,29 +60,31 @@ pub(crate) fn receive<B>(
             .collect(),
     };
     let key = match claim {
-        Claim::Named(name) => christen(&mut info, &name),
+        ProviderIdentity::Named(name) => set_identity(&mut info, &name),
         // Nobody can be told by it, so nobody is replaced by it.
-        Claim::Nameless => DeviceKey(format!("{FAMILY} {}", NAMELESS.fetch_add(1, Ordering::Relaxed))),
+        ProviderIdentity::Nameless => DeviceKey(format!("{FAMILY} {}", NAMELESS.fetch_add(1, Ordering::Relaxed))),
     };
-    let place = hall.enter(&key, &admission).map_err(|turned| greeting::turn_away(turned, &hall.door.limits))?;
-    Ok((answer, info, place))
+    let registration = hub
+        .register(&key, &admission)
+        .map_err(|refused| identity::registration_refused(refused, &hub.config.limits))?;
+    Ok((answer, info, registration))
 }
 
 /// As whom a token admits a provider.
-enum Claim {
+enum ProviderIdentity {
     Named(String),
     /// The gateway's own token: the provider is known by the name it gives itself.
     Nameless,
 }
 
-impl Claim {
+impl ProviderIdentity {
     /// A token that was made for a device of another family, or for a provider that does not dial in, admits nobody.
-    fn of(bearer: Bearer) -> Option<Claim> {
+    fn of(bearer: Bearer) -> Option<ProviderIdentity> {
         match bearer {
-            Bearer::Any => Some(Claim::Nameless),
+            Bearer::Any => Some(ProviderIdentity::Nameless),
             Bearer::Device { key: DeviceKey(key), .. } => {
                 let name = key.strip_prefix(FAMILY)?.strip_prefix(':')?;
-                (id(name) == name).then(|| Claim::Named(name.to_owned()))
+                (id(name) == name).then(|| ProviderIdentity::Named(name.to_owned()))
             }
         }
     }
@@ -106,7 +108,7 @@ pub(crate) fn is_nameless(info: &DeviceInfo) -> bool {
 }
 
 /// Gives a provider its identity.
-pub(crate) fn christen(info: &mut DeviceInfo, name: &str) -> DeviceKey {
+pub(crate) fn set_identity(info: &mut DeviceInfo, name: &str) -> DeviceKey {
     let id = id(name);
     info.key = DeviceKey(format!("{FAMILY}:{id}"));
     info.attributes.insert("hardware_id".to_owned(), json!(id));
@@ -157,7 +159,7 @@ mod tests {
             ("天气", "provider"),
             ("", "provider"),
         ] {
-            assert_eq!(christen(&mut info, name).0, format!("provider:{id}"), "{name}");
+            assert_eq!(set_identity(&mut info, name).0, format!("provider:{id}"), "{name}");
             assert_eq!((info.suggested_id.as_str(), &info.attributes["hardware_id"]), (id, &json!(id)));
         }
         assert!(!is_nameless(&info));
@@ -165,11 +167,11 @@ mod tests {
 
     #[test]
     fn a_token_of_another_family_admits_no_provider() {
-        let named = |key: &str| match Claim::of(Bearer::Device {
+        let named = |key: &str| match ProviderIdentity::of(Bearer::Device {
             token: TokenId::parse("t").unwrap(),
             key: DeviceKey(key.to_owned()),
         }) {
-            Some(Claim::Named(name)) => Some(name),
+            Some(ProviderIdentity::Named(name)) => Some(name),
             _ => None,
         };
         assert_eq!(named("provider:weather").as_deref(), Some("weather"));

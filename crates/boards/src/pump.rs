@@ -18,18 +18,18 @@ use sinew_wire::host::{Config, Event, Output, Session, Ticket, Transport};
 use tokio::sync::oneshot;
 use tokio::time::Sleep;
 
-use crate::flood::Bucket;
-use crate::hall::{Hall, Met};
-use crate::handle::{BoardDevice, Command};
-use crate::pipe::{Broken, Farewell, Heard, Pipe, Vigil};
-use crate::roster::{Lost, Place};
-use crate::{Limits, integers, provider};
+use crate::device::{BoardCommand, BoardDevice};
+use crate::hub::{AdmittedBoard, BoardHub};
+use crate::pipe::{CloseReason, Liveness, Pipe, PipeError, Received};
+use crate::roster::{Registration, RegistrationEnd};
+use crate::token_bucket::TokenBucket;
+use crate::{BoardLimits, integers, provider};
 
 /// Unanswered pings after which a board counts as gone.
-const MISSES: u32 = 2;
+const MAX_MISSED_PINGS: u32 = 2;
 /// As long as a provider may take over each question at the start: its process may have to be started first.
 const PROVIDER_TIME: Duration = Duration::from_secs(30);
-/// What a board may say before it is announced; kept for the gateway, and bounded.
+/// What a board may notify before it is announced; kept for the gateway, and bounded.
 const EARLY_NOTICES: usize = 16;
 /// The particular under which people read what is wrong with a board.
 const TROUBLE: &str = "trouble";
@@ -45,13 +45,13 @@ const PICTURES: usize = 2;
 const SNAPSHOT: &str = "self.screen.snapshot";
 
 pub(crate) struct Pump {
-    hall: Arc<Hall>,
-    place: Place,
+    hub: Arc<BoardHub>,
+    registration: Registration,
     pipe: Pipe,
     session: Session,
     device: Arc<BoardDevice>,
     /// Calls the session has and has not answered.
-    open: Vec<Open>,
+    pending: Vec<PendingCall>,
     /// Pictures that came while the call in flight was on its way.
     pictures: Vec<Picture>,
     sleep: Pin<Box<Sleep>>,
@@ -61,7 +61,7 @@ pub(crate) struct Pump {
     /// When the session wants to be woken.
     session_due: Option<Moment>,
     started: Moment,
-    last_heard: Moment,
+    last_received: Moment,
     pings_unanswered: u32,
     /// What was sent has not left yet: the board does not read.
     stalled: bool,
@@ -69,26 +69,26 @@ pub(crate) struct Pump {
     unread_since: Option<Moment>,
     greeted: bool,
     /// A provider, and no board.
-    bare: bool,
+    is_provider: bool,
     joined: bool,
-    early: Vec<Notice>,
-    notices: Bucket,
+    early_notices: Vec<Notice>,
+    notices: TokenBucket,
     notices_dropped: u64,
     /// Dropped notices that the gateway has not heard of.
-    untold: u64,
+    unreported: u64,
     ending: Option<Ending>,
 }
 
-struct Open {
+struct PendingCall {
     ticket: Ticket,
     number: u64,
     reply: oneshot::Sender<Result<Outcome, ToolError>>,
 }
 
 /// One thing that happened.
-enum Turn {
-    Heard(Heard),
-    Asked(Command),
+enum PumpEvent {
+    Received(Received),
+    Asked(BoardCommand),
     Flushed,
     TimePassed,
     Ended(Ending),
@@ -97,90 +97,90 @@ enum Turn {
 /// How a stay ends: what the gateway hears, and what the board hears if it still listens.
 struct Ending {
     reason: LeaveReason,
-    farewell: Option<Farewell>,
+    farewell: Option<CloseReason>,
 }
 
 impl Pump {
     /// Boxed, because a future keeps a copy of whatever is moved into it.
-    pub(crate) fn new(met: Met, hall: Arc<Hall>) -> Box<Pump> {
-        let Met { pipe, info, place } = met;
-        let limits = &hall.door.limits;
-        let now = hall.now();
+    pub(crate) fn new(met: AdmittedBoard, hub: Arc<BoardHub>) -> Box<Pump> {
+        let AdmittedBoard { pipe, info, registration } = met;
+        let limits = &hub.config.limits;
+        let now = hub.now();
         let mut session_limits = limits.session.clone();
         session_limits.frame_bytes = limits.message_bytes;
         session_limits.call_bytes =
             pipe.text_bytes().map_or(limits.message_bytes, |most| most.min(limits.message_bytes));
         let transport = pipe.transport();
-        let bare = provider::is_provider(&info);
-        if bare {
+        let is_provider = provider::is_provider(&info);
+        if is_provider {
             session_limits.setup_time = PROVIDER_TIME;
         }
         let config = Config {
-            session_id: format!("board-{}", place.number),
+            session_id: format!("board-{}", registration.number),
             first_id: first_id(),
             transport,
-            bare,
-            vision: hall.vision(&place).filter(|_| !bare),
-            user_tools: hall.door.user_tools && !bare,
-            hello_extra: pipe.has_sound().then(|| hall.sound_section()).flatten(),
+            bare: is_provider,
+            vision: hub.vision(&registration).filter(|_| !is_provider),
+            user_tools: hub.config.user_tools && !is_provider,
+            hello_extra: pipe.has_sound().then(|| hub.sound_section()).flatten(),
             limits: session_limits,
         };
         let mut session = Session::new(config, now);
-        // Boards on MQTT can be asked at any time, and say hello only when they are talked to; providers never do.
-        let greeted = bare || transport == Transport::Udp;
+        // Boards on MQTT can be asked at any time, and notify hello only when they are talked to; providers never do.
+        let greeted = is_provider || transport == Transport::Udp;
         if greeted {
             session.begin(now);
         }
-        let device = Arc::new(BoardDevice::new(info, limits.session.queue, hall.gallery.clone()));
-        place.show(&device);
+        let device = Arc::new(BoardDevice::new(info, limits.session.queue, hub.gallery.clone()));
+        registration.show(&device);
         Box::new(Pump {
             session,
             device,
-            open: Vec::new(),
+            pending: Vec::new(),
             pictures: Vec::new(),
-            sleep: Box::pin(tokio::time::sleep_until(hall.start)),
+            sleep: Box::pin(tokio::time::sleep_until(hub.start)),
             armed: now,
             session_due: None,
             started: now,
-            last_heard: now,
+            last_received: now,
             pings_unanswered: 0,
             stalled: false,
             unread_since: None,
             greeted,
-            bare,
+            is_provider,
             joined: false,
-            early: Vec::new(),
-            notices: Bucket::new(limits.notices_per_second, limits.notice_burst, now),
+            early_notices: Vec::new(),
+            notices: TokenBucket::new(limits.notices_per_second, limits.notice_burst, now),
             notices_dropped: 0,
-            untold: 0,
+            unreported: 0,
             ending: None,
             pipe,
-            place,
-            hall,
+            registration,
+            hub,
         })
     }
 
     pub(crate) async fn run(mut self: Box<Pump>) {
         let ending = loop {
-            self.settle();
+            self.drain_session();
             if let Some(ending) = self.ending.take() {
                 break ending;
             }
-            let turn = poll_fn(|cx| self.poll_turn(cx)).await;
+            let turn = poll_fn(|cx| self.poll_event(cx)).await;
             let now = self.now();
             match turn {
-                Turn::Heard(heard) => self.handle_heard(now, heard),
-                Turn::Asked(command) => self.handle_command(now, command),
-                Turn::Flushed => self.session.hold(now, self.stalled),
-                Turn::TimePassed => self.handle_time(now),
-                Turn::Ended(ending) => self.ending = Some(ending),
+                PumpEvent::Received(heard) => self.handle_heard(now, heard),
+                PumpEvent::Asked(command) => self.handle_command(now, command),
+                PumpEvent::Flushed => self.session.hold(now, self.stalled),
+                PumpEvent::TimePassed => self.handle_time(now),
+                PumpEvent::Ended(ending) => self.ending = Some(ending),
             }
             if self.pipe.can_shrink() {
                 Box::pin(self.pipe.shrink()).await;
             }
         };
         // Boxed: it happens once, and its room would be kept all the time.
-        Box::pin(self.leave(ending)).await;
+        Box::pin(self.disconnect(ending)).await;
     }
 
     pub(crate) fn device(&self) -> Arc<BoardDevice> {
@@ -188,94 +188,96 @@ impl Pump {
     }
 
     fn now(&self) -> Moment {
-        self.hall.now()
+        self.hub.now()
     }
 
-    fn poll_turn(&mut self, cx: &mut Context<'_>) -> Poll<Turn> {
-        if let Poll::Ready(end) = Pin::new(&mut self.place.end).poll(cx) {
+    fn poll_event(&mut self, cx: &mut Context<'_>) -> Poll<PumpEvent> {
+        if let Poll::Ready(end) = Pin::new(&mut self.registration.end).poll(cx) {
             let (reason, farewell) = match end {
-                Ok(Lost::Replaced) => (LeaveReason::Replaced, Farewell::Replaced),
-                Ok(Lost::Revoked) => (LeaveReason::Dismissed("its token was revoked".to_owned()), Farewell::Policy),
-                Err(_) => (LeaveReason::Dismissed("the gateway is shutting down".to_owned()), Farewell::Closing),
+                Ok(RegistrationEnd::Replaced) => (LeaveReason::Replaced, CloseReason::Replaced),
+                Ok(RegistrationEnd::Revoked) => {
+                    (LeaveReason::Dismissed("its token was revoked".to_owned()), CloseReason::Policy)
+                }
+                Err(_) => (LeaveReason::Dismissed("the gateway is shutting down".to_owned()), CloseReason::Closing),
             };
-            return Poll::Ready(Turn::Ended(Ending { reason, farewell: Some(farewell) }));
+            return Poll::Ready(PumpEvent::Ended(Ending { reason, farewell: Some(farewell) }));
         }
         let flushed = self.pipe.poll_flush(cx);
         let was_stalled = std::mem::replace(&mut self.stalled, flushed.is_pending());
         match flushed {
-            Poll::Ready(Err(broken)) => return Poll::Ready(Turn::Ended(broken.into())),
+            Poll::Ready(Err(broken)) => return Poll::Ready(PumpEvent::Ended(broken.into())),
             Poll::Ready(Ok(())) if self.pipe.can_shrink() || self.unread_since.is_some() => {
-                return Poll::Ready(Turn::Flushed);
+                return Poll::Ready(PumpEvent::Flushed);
             }
-            _ if self.stalled != was_stalled => return Poll::Ready(Turn::Flushed),
+            _ if self.stalled != was_stalled => return Poll::Ready(PumpEvent::Flushed),
             _ => {}
         }
         if let Poll::Ready(command) = self.device.commands.poll_pop(cx) {
-            return Poll::Ready(Turn::Asked(*command));
+            return Poll::Ready(PumpEvent::Asked(*command));
         }
         if self.unread_since.is_none() {
-            match self.pipe.poll_hear(cx) {
-                Poll::Ready(Ok(heard)) => return Poll::Ready(Turn::Heard(heard)),
-                Poll::Ready(Err(broken)) => return Poll::Ready(Turn::Ended(broken.into())),
+            match self.pipe.poll_receive(cx) {
+                Poll::Ready(Ok(heard)) => return Poll::Ready(PumpEvent::Received(heard)),
+                Poll::Ready(Err(broken)) => return Poll::Ready(PumpEvent::Ended(broken.into())),
                 Poll::Pending => {}
             }
         }
-        self.sleep.as_mut().poll(cx).map(|()| Turn::TimePassed)
+        self.sleep.as_mut().poll(cx).map(|()| PumpEvent::TimePassed)
     }
 
-    fn handle_heard(&mut self, now: Moment, heard: Heard) {
-        self.last_heard = now;
+    fn handle_heard(&mut self, now: Moment, heard: Received) {
+        self.last_received = now;
         self.pings_unanswered = 0;
         match heard {
-            Heard::Text(text) => self.session.handle_text(now, text.as_str()),
-            Heard::Lossy(text) => self.session.handle_lossy(now, &text),
-            Heard::Binary(bytes) => self.session.handle_binary(&bytes),
-            Heard::SignOfLife => {}
-            Heard::Farewell => {
-                self.ending = Some(Ending { reason: LeaveReason::Closed, farewell: Some(Farewell::Normal) })
+            Received::Text(text) => self.session.handle_text(now, text.as_str()),
+            Received::Lossy(text) => self.session.handle_lossy(now, &text),
+            Received::Binary(bytes) => self.session.handle_binary(&bytes),
+            Received::KeepAlive => {}
+            Received::Close => {
+                self.ending = Some(Ending { reason: LeaveReason::Closed, farewell: Some(CloseReason::Normal) })
             }
         }
     }
 
-    fn handle_command(&mut self, now: Moment, command: Command) {
+    fn handle_command(&mut self, now: Moment, command: BoardCommand) {
         match command {
-            Command::Call { reply, .. } if let Some(why) = self.pipe.obstacle() => {
+            BoardCommand::Call { reply, .. } if let Some(why) = self.pipe.unavailable_reason() => {
                 let message = format!("{}: {why}; nothing was sent, try again", self.device.info().suggested_id);
                 let _ = reply.send(Err(ToolError::new(ErrorKind::DeviceAway, message)));
             }
-            Command::Call { number, mut call, reply } => {
+            BoardCommand::Call { number, mut call, reply } => {
                 let tools = self.device.tools();
-                if self.bare {
+                if self.is_provider {
                     provider::put_in_order(&mut call.args, tools.find(&call.tool));
                 } else if let Some(error) = integers::find_too_wide(&call.args, tools.find(&call.tool)) {
                     let _ = reply.send(Err(error));
                     return;
                 }
                 let ticket = self.session.call(now, &call.tool, &call.args, call.budget);
-                self.open.push(Open { ticket, number, reply });
+                self.pending.push(PendingCall { ticket, number, reply });
             }
-            Command::Cancel(number) => {
-                if let Some(index) = self.open.iter().position(|open| open.number == number) {
-                    self.session.cancel(self.open.swap_remove(index).ticket);
+            BoardCommand::Cancel(number) => {
+                if let Some(index) = self.pending.iter().position(|pending| pending.number == number) {
+                    self.session.cancel(self.pending.swap_remove(index).ticket);
                 }
             }
-            Command::Picture(picture) if self.open.is_empty() => {
+            BoardCommand::Picture(picture) if self.pending.is_empty() => {
                 let body = json!({"name": picture.name, "mime_type": picture.mime_type, "bytes": picture.bytes.len()});
-                self.say(Notice { topic: PICTURE.to_owned(), body });
+                self.notify(Notice { topic: PICTURE.to_owned(), body });
             }
-            Command::Picture(picture) => {
+            BoardCommand::Picture(picture) => {
                 if self.pictures.len() == PICTURES {
                     self.pictures.remove(0);
                 }
                 self.pictures.push(picture);
             }
-            Command::Heard(parcel) => self.handle_heard(now, parcel.heard),
-            Command::Refresh(turn) => {
-                self.pipe.take_turn(turn);
+            BoardCommand::Received(parcel) => self.handle_heard(now, parcel.heard),
+            BoardCommand::Refresh(turn) => {
+                self.pipe.hold_setup_permit(turn);
                 self.session.relist(now);
             }
-            Command::Cut => self.cut(),
-            Command::Gone(reason) => self.ending = Some(Ending { reason, farewell: None }),
+            BoardCommand::Cut => self.cut(),
+            BoardCommand::Gone(reason) => self.ending = Some(Ending { reason, farewell: None }),
         }
     }
 
@@ -286,10 +288,10 @@ impl Pump {
             self.ending = Some(Ending { reason: LeaveReason::Broken(lost.to_owned()), farewell: None });
         }
         // From the last to the first, so that none of those that wait is sent.
-        self.open.sort_by_key(|open| open.number);
-        while let Some(Open { ticket, reply, .. }) = self.open.pop() {
+        self.pending.sort_by_key(|pending| pending.number);
+        while let Some(PendingCall { ticket, reply, .. }) = self.pending.pop() {
             self.session.cancel(ticket);
-            let (kind, what) = match self.open.is_empty() {
+            let (kind, what) = match self.pending.is_empty() {
                 true => (ErrorKind::DeviceLost, "the call may have been sent; look before trying again"),
                 false => (ErrorKind::DeviceAway, "the call was not sent, try again"),
             };
@@ -301,85 +303,87 @@ impl Pump {
     fn handle_time(&mut self, now: Moment) {
         self.session.handle_time(now);
         if self.silence_due().is_some_and(|due| now >= due) {
-            let silence = now.since(self.last_heard).as_secs();
-            let reason = match self.pipe.vigil() {
-                Vigil::Ping if self.pings_unanswered < MISSES => None,
-                Vigil::Ping => Some(format!("nothing was heard for {silence} s, and {MISSES} pings went unanswered")),
-                Vigil::Listen(_) => Some(format!(
+            let silence = now.since(self.last_received).as_secs();
+            let reason = match self.pipe.liveness() {
+                Liveness::Ping if self.pings_unanswered < MAX_MISSED_PINGS => None,
+                Liveness::Ping => {
+                    Some(format!("nothing was heard for {silence} s, and {MAX_MISSED_PINGS} pings went unanswered"))
+                }
+                Liveness::MaxSilence(_) => Some(format!(
                     "nothing was heard for {silence} s, half as long again as the keepalive the board chose"
                 )),
             };
             match reason {
                 Some(reason) => {
                     let reason = LeaveReason::Broken(reason);
-                    self.ending = Some(Ending { reason, farewell: Some(Farewell::Silent) });
+                    self.ending = Some(Ending { reason, farewell: Some(CloseReason::Silent) });
                 }
                 None => {
                     self.pings_unanswered += 1;
                     let pinged = self.pipe.ping();
-                    self.note(pinged);
+                    self.check_sent(pinged);
                 }
             }
         }
         if self.unread_due().is_some_and(|due| now >= due) {
-            let Limits { unread_bytes, unread_time, .. } = &self.hall.door.limits;
+            let BoardLimits { unread_bytes, unread_time, .. } = &self.hub.config.limits;
             let reason = format!(
                 "the board left more than {unread_bytes} bytes of answers unread for {} s",
                 unread_time.as_secs_f32()
             );
-            self.ending = Some(Ending { reason: LeaveReason::Dismissed(reason), farewell: Some(Farewell::Policy) });
+            self.ending = Some(Ending { reason: LeaveReason::Dismissed(reason), farewell: Some(CloseReason::Policy) });
         }
         if !self.greeted && now >= self.hello_due() {
-            let waited = self.hall.door.limits.hello_time.as_secs();
+            let waited = self.hub.config.limits.hello_time.as_secs();
             let reason = format!("the board said no hello within {waited} s");
-            self.ending = Some(Ending { reason: LeaveReason::Dismissed(reason), farewell: Some(Farewell::Policy) });
+            self.ending = Some(Ending { reason: LeaveReason::Dismissed(reason), farewell: Some(CloseReason::Policy) });
         }
     }
 
     /// When the silence has lasted so long that something must be done about it.
     fn silence_due(&self) -> Option<Moment> {
-        let silence = match self.pipe.vigil() {
-            Vigil::Ping => self.hall.door.limits.ping_after * (self.pings_unanswered + 1),
-            Vigil::Listen(patience) => patience?,
+        let silence = match self.pipe.liveness() {
+            Liveness::Ping => self.hub.config.limits.ping_after * (self.pings_unanswered + 1),
+            Liveness::MaxSilence(limit) => limit?,
         };
-        Some(self.last_heard + silence)
+        Some(self.last_received + silence)
     }
 
     /// When a board that does not read what it asked for is let go.
     fn unread_due(&self) -> Option<Moment> {
-        Some(self.unread_since? + self.hall.door.limits.unread_time)
+        Some(self.unread_since? + self.hub.config.limits.unread_time)
     }
 
     fn hello_due(&self) -> Moment {
-        self.started + self.hall.door.limits.hello_time
+        self.started + self.hub.config.limits.hello_time
     }
 
-    fn note(&mut self, result: Result<(), Broken>) {
+    fn check_sent(&mut self, result: Result<(), PipeError>) {
         if let Err(broken) = result {
             self.ending.get_or_insert(broken.into());
         }
     }
 
     /// Takes everything out of the session, and arms the timer for what comes next.
-    fn settle(&mut self) {
+    fn drain_session(&mut self) {
         self.session_due = loop {
             match self.session.poll() {
                 Output::Send(text) => {
                     let sent = self.pipe.send(text);
-                    self.note(sent);
+                    self.check_sent(sent);
                 }
                 Output::Reply(text) => {
                     let sent = self.pipe.reply(text);
-                    self.note(sent);
+                    self.check_sent(sent);
                 }
                 Output::Event(event) => self.handle_event(event),
                 Output::Wait(due) => break due,
             }
         };
         if !self.session.is_asking() {
-            self.pipe.settle();
+            self.pipe.finish_setup();
         }
-        self.unread_since = match self.pipe.owed() > self.hall.door.limits.unread_bytes {
+        self.unread_since = match self.pipe.unread() > self.hub.config.limits.unread_bytes {
             true => self.unread_since.or_else(|| Some(self.now())),
             false => None,
         };
@@ -389,7 +393,7 @@ impl Pump {
         let due = due.unwrap_or_else(|| self.now() + Duration::from_secs(86_400));
         if self.sleep.is_elapsed() || due < self.armed {
             self.armed = due;
-            self.sleep.as_mut().reset(self.hall.start + Duration::from_micros(due.0));
+            self.sleep.as_mut().reset(self.hub.start + Duration::from_micros(due.0));
         }
     }
 
@@ -400,17 +404,17 @@ impl Pump {
                 let mut info = DeviceInfo::clone(&self.device.info());
                 (info.name, info.version, info.status) = (ready.name, ready.version, status(&ready.tools));
                 if provider::is_nameless(&info)
-                    && let Err(ending) = self.move_in(&mut info)
+                    && let Err(ending) = self.register_by_name(&mut info)
                 {
                     self.ending.get_or_insert(ending);
                     return;
                 }
                 if ready.tools.find(SNAPSHOT).is_some() {
-                    let url = self.hall.upload_url(&self.place);
+                    let url = self.hub.upload_url(&self.registration);
                     info.attributes.extend(url.map(|url| ("upload_url".to_owned(), json!(url))));
                 }
                 info.attributes.extend(trouble(&ready.warnings).map(|trouble| (TROUBLE.to_owned(), trouble)));
-                self.show(Some(info), Some(ready.tools));
+                self.publish(Some(info), Some(ready.tools));
                 ready.warnings.into_iter().for_each(|warning| self.warn(warning));
             }
             Event::NoMcp => {
@@ -420,14 +424,14 @@ impl Pump {
                     remedy: "the board does not offer MCP, or does not answer it; update its firmware to one whose hello has features.mcp"
                         .to_owned(),
                 };
-                self.show(Some(info), None);
+                self.publish(Some(info), None);
             }
             Event::ToolsChanged { tools, warnings } => {
                 let mut info = DeviceInfo::clone(&self.device.info());
                 info.status = status(&tools);
                 info.attributes.remove(TROUBLE);
                 info.attributes.extend(trouble(&warnings).map(|trouble| (TROUBLE.to_owned(), trouble)));
-                self.show(Some(info), Some(tools));
+                self.publish(Some(info), Some(tools));
                 warnings.into_iter().for_each(|warning| self.warn(warning));
             }
             Event::Answered(ticket, result) => {
@@ -437,43 +441,44 @@ impl Pump {
                         outcome.with(Content::image(&picture.bytes, picture.mime_type, None))
                     })
                 });
-                if let Some(index) = self.open.iter().position(|open| open.ticket == ticket) {
+                if let Some(index) = self.pending.iter().position(|pending| pending.ticket == ticket) {
                     // An error means that the caller has just given up; its cancellation is on the way.
-                    let _ = self.open.swap_remove(index).reply.send(result);
+                    let _ = self.pending.swap_remove(index).reply.send(result);
                 }
             }
-            Event::Notified(notice) => self.say(notice),
+            Event::Notified(notice) => self.notify(notice),
             Event::Warned(warning) => self.warn(warning),
             Event::TalkEnded => {
                 let reason = LeaveReason::Closed;
-                self.ending.get_or_insert(Ending { reason, farewell: Some(Farewell::Normal) });
+                self.ending.get_or_insert(Ending { reason, farewell: Some(CloseReason::Normal) });
             }
             Event::Closed(reason) => {
                 let reason = LeaveReason::Dismissed(reason);
-                self.ending.get_or_insert(Ending { reason, farewell: Some(Farewell::Normal) });
+                self.ending.get_or_insert(Ending { reason, farewell: Some(CloseReason::Normal) });
             }
         }
     }
 
     /// A provider known by its name alone takes the place of that name, from an older one if need be.
-    fn move_in(&mut self, info: &mut DeviceInfo) -> Result<(), Ending> {
+    fn register_by_name(&mut self, info: &mut DeviceInfo) -> Result<(), Ending> {
         let name = info.name.clone();
-        let place = self.hall.enter(&provider::christen(info, &name), &info.admission).map_err(|turned| {
-            let reason = LeaveReason::Dismissed(turned.reason(&self.hall.door.limits));
-            Ending { reason, farewell: Some(Farewell::Policy) }
-        })?;
-        place.show(&self.device);
-        self.place = place;
+        let registration =
+            self.hub.register(&provider::set_identity(info, &name), &info.admission).map_err(|refused| {
+                let reason = LeaveReason::Dismissed(refused.reason(&self.hub.config.limits));
+                Ending { reason, farewell: Some(CloseReason::Policy) }
+            })?;
+        registration.show(&self.device);
+        self.registration = registration;
         Ok(())
     }
 
     /// The gateway sees the board for the first time, or sees it differently.
-    fn show(&mut self, info: Option<DeviceInfo>, tools: Option<Toolset>) {
+    fn publish(&mut self, info: Option<DeviceInfo>, tools: Option<Toolset>) {
         if let Some(info) = info {
             self.device.set_info(info);
         }
         if let Some(tools) = tools {
-            self.device.set_tools(self.hall.roster.shelve(tools));
+            self.device.set_tools(self.hub.roster.share_toolset(tools));
         }
         self.greeted = true;
         let device: Arc<dyn Device> = self.device.clone();
@@ -482,7 +487,7 @@ impl Pump {
         }
         self.joined = true;
         self.announce(DeviceEvent::Joined(device));
-        for notice in std::mem::take(&mut self.early) {
+        for notice in std::mem::take(&mut self.early_notices) {
             self.announce(DeviceEvent::Said(self.device.clone(), notice));
         }
     }
@@ -497,17 +502,17 @@ impl Pump {
         } else {
             tracing::warn!(%board, "{line}");
         }
-        self.say(Notice { topic: WARNING.to_owned(), body: json!({"message": warning}) });
+        self.notify(Notice { topic: WARNING.to_owned(), body: json!({"message": warning}) });
     }
 
     /// Passes a notice on, or counts and drops it where the board says too much; the first one
-    /// dropped of a flood is reported.
-    fn say(&mut self, notice: Notice) {
+    /// dropped of a token_bucket is reported.
+    fn notify(&mut self, notice: Notice) {
         if !self.joined {
-            if self.early.len() < EARLY_NOTICES {
-                self.early.push(notice);
+            if self.early_notices.len() < EARLY_NOTICES {
+                self.early_notices.push(notice);
             } else {
-                self.untold += 1;
+                self.unreported += 1;
             }
             return;
         }
@@ -516,13 +521,13 @@ impl Pump {
             if self.notices.is_full() {
                 self.notices_dropped = 0;
             }
-            self.tell_dropped();
+            self.report_dropped();
             return self.announce(DeviceEvent::Said(self.device.clone(), notice));
         }
         self.notices_dropped += 1;
-        self.untold += 1;
+        self.unreported += 1;
         if self.notices_dropped == 1 {
-            let limits = &self.hall.door.limits;
+            let limits = &self.hub.config.limits;
             let message = format!(
                 "the board floods: more than {} notices at once or {} a second; the rest is dropped",
                 limits.notice_burst, limits.notices_per_second
@@ -533,21 +538,21 @@ impl Pump {
         }
     }
 
-    /// Told in one go, with the next notice that passes or at the end: a flood is not to be passed on as one
+    /// Told in one go, with the next notice that passes or at the end: a token_bucket is not to be passed on as one
     /// of another kind.
-    fn tell_dropped(&mut self) {
-        let untold = std::mem::take(&mut self.untold);
-        if untold > 0 {
-            self.announce(DeviceEvent::Dropped(self.device.clone(), untold));
+    fn report_dropped(&mut self) {
+        let unreported = std::mem::take(&mut self.unreported);
+        if unreported > 0 {
+            self.announce(DeviceEvent::Dropped(self.device.clone(), unreported));
         }
     }
 
     fn announce(&self, event: DeviceEvent) {
-        (self.hall.door.announce)(event);
+        (self.hub.config.announce)(event);
     }
 
     /// Answers every caller, then tells the gateway, then the board.
-    async fn leave(&mut self, ending: Ending) {
+    async fn disconnect(&mut self, ending: Ending) {
         // Calls not yet taken are dropped, which tells their callers that nothing was sent.
         self.device.commands.close();
         let reason = ending.reason.to_string();
@@ -556,10 +561,10 @@ impl Pump {
         loop {
             match self.session.poll() {
                 Output::Event(Event::Answered(ticket, result)) => {
-                    if let Some(index) = self.open.iter().position(|open| open.ticket == ticket) {
-                        let open = self.open.swap_remove(index);
+                    if let Some(index) = self.pending.iter().position(|pending| pending.ticket == ticket) {
+                        let pending = self.pending.swap_remove(index);
                         let result = result.map_err(|error| lost(error, &self.device.info(), &reason));
-                        let _ = open.reply.send(result);
+                        let _ = pending.reply.send(result);
                     }
                 }
                 Output::Send(_) | Output::Reply(_) | Output::Event(_) => {}
@@ -568,21 +573,21 @@ impl Pump {
         }
         tracing::debug!(board = %self.device.info().key, %reason, stats = ?self.session.stats(), "a board left");
         let dismissed = match &ending.reason {
-            LeaveReason::Dismissed(why) if ending.farewell != Some(Farewell::Closing) => Some(why),
+            LeaveReason::Dismissed(why) if ending.farewell != Some(CloseReason::Closing) => Some(why),
             _ => None,
         };
         if let Some(why) = dismissed {
-            tracing::warn!(board = %self.place.key, "a board was dismissed: {why}");
+            tracing::warn!(board = %self.registration.key, "a board was dismissed: {why}");
         }
         if std::mem::take(&mut self.joined) {
-            self.tell_dropped();
+            self.report_dropped();
             if let Some(why) = dismissed {
-                self.device.note(TROUBLE, json!(why));
+                self.device.set_attribute(TROUBLE, json!(why));
                 self.announce(DeviceEvent::Changed(self.device.clone()));
             }
             self.announce(DeviceEvent::Left(self.device.clone(), ending.reason));
         }
-        self.place.leave(now, &self.hall.door.limits);
+        self.registration.release(now, &self.hub.config.limits);
         if let Some(farewell) = ending.farewell {
             Box::pin(self.pipe.close(farewell, &reason)).await;
         }
@@ -632,11 +637,13 @@ fn lost(error: ToolError, info: &DeviceInfo, reason: &str) -> ToolError {
     ToolError { message, ..error }
 }
 
-impl From<Broken> for Ending {
-    fn from(broken: Broken) -> Ending {
+impl From<PipeError> for Ending {
+    fn from(broken: PipeError) -> Ending {
         match broken {
-            Broken::Network(what) => Ending { reason: LeaveReason::Broken(what), farewell: None },
-            Broken::Rule(farewell, what) => Ending { reason: LeaveReason::Dismissed(what), farewell: Some(farewell) },
+            PipeError::Network(what) => Ending { reason: LeaveReason::Broken(what), farewell: None },
+            PipeError::Rule(farewell, what) => {
+                Ending { reason: LeaveReason::Dismissed(what), farewell: Some(farewell) }
+            }
         }
     }
 }

@@ -13,28 +13,28 @@ use futures_util::task::AtomicWaker;
 const SMALL: usize = 8;
 
 pub(crate) struct Queue<T> {
-    inner: Mutex<Inner<T>>,
+    state: Mutex<QueueState<T>>,
     waker: AtomicWaker,
 }
 
-struct Inner<T> {
+struct QueueState<T> {
     items: VecDeque<T>,
     closed: bool,
 }
 
 impl<T> Queue<T> {
     pub(crate) fn new() -> Queue<T> {
-        Queue { inner: Mutex::new(Inner { items: VecDeque::new(), closed: false }), waker: AtomicWaker::new() }
+        Queue { state: Mutex::new(QueueState { items: VecDeque::new(), closed: false }), waker: AtomicWaker::new() }
     }
 
     /// False where the queue is closed; the item is gone then.
     pub(crate) fn push(&self, item: T) -> bool {
-        let mut inner = self.lock();
-        if inner.closed {
+        let mut state = self.lock();
+        if state.closed {
             return false;
         }
-        inner.items.push_back(item);
-        drop(inner);
+        state.items.push_back(item);
+        drop(state);
         self.waker.wake();
         true
     }
@@ -49,11 +49,11 @@ impl<T> Queue<T> {
     }
 
     pub(crate) fn pop(&self) -> Option<T> {
-        let mut inner = self.lock();
-        let item = inner.items.pop_front();
-        if inner.items.is_empty() && inner.items.capacity() > SMALL {
+        let mut state = self.lock();
+        let item = state.items.pop_front();
+        if state.items.is_empty() && state.items.capacity() > SMALL {
             // An idle board keeps no large buffer.
-            inner.items = VecDeque::new();
+            state.items = VecDeque::new();
         }
         item
     }
@@ -69,21 +69,21 @@ impl<T> Queue<T> {
             return Poll::Ready(item);
         }
         self.waker.register(cx.waker());
-        // An item may have come between the look and the registration.
+        // An item may have come between the look and the place.
         self.pop().map_or(Poll::Pending, Poll::Ready)
     }
 
     /// Takes nothing any more, and drops what waits.
     pub(crate) fn close(&self) {
-        let mut inner = self.lock();
-        inner.closed = true;
-        let items = std::mem::take(&mut inner.items);
-        drop(inner);
+        let mut state = self.lock();
+        state.closed = true;
+        let items = std::mem::take(&mut state.items);
+        drop(state);
         drop(items);
     }
 
-    fn lock(&self) -> MutexGuard<'_, Inner<T>> {
-        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, QueueState<T>> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -1,7 +1,7 @@
 //! Who is connected, and which toolsets are known.
 //!
 //! A board that comes while an older connection of it still stands takes its place, and the older one
-//! is told. Equal toolsets are kept once, however many boards have them.
+//! is is_reported. Equal toolsets are kept once, however many boards have them.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -11,84 +11,84 @@ use sinew_tool::{Admission, Digest, Toolset};
 use sinew_wire::Moment;
 use tokio::sync::oneshot;
 
-use crate::Limits;
-use crate::flood::Bucket;
-use crate::handle::BoardDevice;
+use crate::BoardLimits;
+use crate::device::BoardDevice;
+use crate::token_bucket::TokenBucket;
 
 #[derive(Default)]
 pub(crate) struct Roster {
-    entries: Mutex<Entries>,
-    shelf: Mutex<HashMap<Digest, Weak<Toolset>>>,
+    entries: Mutex<RosterState>,
+    toolsets: Mutex<HashMap<Digest, Weak<Toolset>>>,
 }
 
 #[derive(Default)]
-struct Entries {
-    boards: HashMap<Arc<str>, Entry>,
-    /// Boards that left or were replaced soon after they came, and how often they may still come.
-    restless: HashMap<Arc<str>, Restless>,
+struct RosterState {
+    boards: HashMap<Arc<str>, RegisteredBoard>,
+    /// Boards that left or were replaced soon after they registered_at, and how often they may still come.
+    flapping: HashMap<Arc<str>, FlappingBoard>,
     last_number: u64,
     closed: bool,
 }
 
-struct Entry {
+struct RegisteredBoard {
     number: u64,
-    came: Moment,
+    registered_at: Moment,
     admission: Admission,
     device: Weak<BoardDevice>,
-    end: oneshot::Sender<Lost>,
+    end: oneshot::Sender<RegistrationEnd>,
 }
 
-struct Restless {
-    bucket: Bucket,
+struct FlappingBoard {
+    bucket: TokenBucket,
     last: Moment,
-    /// It was turned away, and somebody was told.
-    told: bool,
+    /// It was refused away, and somebody was is_reported.
+    is_reported: bool,
 }
 
 /// Why an admitted board gets no place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Turned {
+pub(crate) enum RegistrationError {
     Full,
     TooOften,
     Closing,
 }
 
-impl Turned {
-    /// What whoever is turned away is told.
-    pub(crate) fn reason(self, limits: &Limits) -> String {
+impl RegistrationError {
+    /// What whoever is refused away is is_reported.
+    pub(crate) fn reason(self, limits: &BoardLimits) -> String {
         match self {
-            Turned::Full => {
+            RegistrationError::Full => {
                 format!("{} boards are connected already, as many as this door admits; try again later", limits.boards)
             }
-            Turned::TooOften => format!(
+            RegistrationError::TooOften => format!(
                 "the board connects too often: more than {} times at once or {} times a second; is something else using its id?",
                 limits.connect_burst, limits.connects_per_second
             ),
-            Turned::Closing => "the gateway is shutting down".to_owned(),
+            RegistrationError::Closing => "the gateway is shutting down".to_owned(),
         }
     }
 }
 
 /// A stay that lasted longer than this is nothing unusual.
-const SHORT_STAY: Duration = Duration::from_secs(10);
-/// Restless boards remembered at once; beyond it those are forgotten that have calmed down.
-const RESTLESS: usize = 4096;
+const SHORT_CONNECTION: Duration = Duration::from_secs(10);
+/// FlappingBoard boards remembered at once; beyond it those are forgotten that have calmed down.
+const MAX_FLAPPING: usize = 4096;
 
 /// A board's place among the connected; leaving it is dropping it.
-pub(crate) struct Place {
+pub(crate) struct Registration {
     roster: Arc<Roster>,
     /// The key of the device, which names its family too.
     pub(crate) key: Arc<str>,
-    came: Moment,
+    registered_at: Moment,
     pub(crate) number: u64,
     /// Resolves when the place is lost; with `Err` because the door closes.
-    pub(crate) end: oneshot::Receiver<Lost>,
+    pub(crate) end: oneshot::Receiver<RegistrationEnd>,
 }
 
 /// To whom a place was lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Lost {
-    /// The same board came again.
+pub(crate) enum RegistrationEnd {
+    /// The same board registered_at again.
     Replaced,
     /// Its token does not count any more.
     Revoked,
@@ -96,49 +96,55 @@ pub(crate) enum Lost {
 
 impl Roster {
     /// A place for a board; one that is here already gives its older one up.
-    pub(crate) fn enter(
+    pub(crate) fn register(
         self: &Arc<Roster>,
         key: &str,
         admission: &Admission,
         now: Moment,
-        limits: &Limits,
-    ) -> Result<Place, Turned> {
+        limits: &BoardLimits,
+    ) -> Result<Registration, RegistrationError> {
         let (sender, end) = oneshot::channel();
         let key: Arc<str> = key.into();
         let mut entries = self.entries();
         if entries.closed {
-            return Err(Turned::Closing);
+            return Err(RegistrationError::Closing);
         }
         if entries.boards.len() >= limits.boards && !entries.boards.contains_key(&key) {
-            return Err(Turned::Full);
+            return Err(RegistrationError::Full);
         }
         if let Some(entry) = entries.boards.get(&key)
-            && now.since(entry.came) < SHORT_STAY
+            && now.since(entry.registered_at) < SHORT_CONNECTION
         {
             entries.remember(&key, now, limits);
         }
-        if let Some(restless) = entries.restless.get_mut(&key) {
-            restless.last = now;
-            if !restless.bucket.take(now) {
-                return Err(Turned::TooOften);
+        if let Some(flapping) = entries.flapping.get_mut(&key) {
+            flapping.last = now;
+            if !flapping.bucket.take(now) {
+                return Err(RegistrationError::TooOften);
             }
         }
         entries.last_number += 1;
         let number = entries.last_number;
-        let entry = Entry { number, came: now, admission: admission.clone(), device: Weak::new(), end: sender };
+        let entry = RegisteredBoard {
+            number,
+            registered_at: now,
+            admission: admission.clone(),
+            device: Weak::new(),
+            end: sender,
+        };
         let before = entries.boards.insert(key.clone(), entry);
         drop(entries);
         if let Some(before) = before {
             // An error means that the older connection is ending by itself.
-            let _ = before.end.send(Lost::Replaced);
+            let _ = before.end.send(RegistrationEnd::Replaced);
         }
-        Ok(Place { roster: self.clone(), key, came: now, number, end })
+        Ok(Registration { roster: self.clone(), key, registered_at: now, number, end })
     }
 
-    /// True the first time after a board that is turned away for coming too often had a rest.
-    pub(crate) fn is_news(&self, key: &str) -> bool {
+    /// True the first time after a board that is refused away for coming too often had a rest.
+    pub(crate) fn is_first_refusal(&self, key: &str) -> bool {
         let mut entries = self.entries();
-        entries.restless.get_mut(key).is_some_and(|restless| !std::mem::replace(&mut restless.told, true))
+        entries.flapping.get_mut(key).is_some_and(|flapping| !std::mem::replace(&mut flapping.is_reported, true))
     }
 
     /// The present stay of a board, and its number.
@@ -149,10 +155,10 @@ impl Roster {
     }
 
     /// Ends every connection whose admission is over.
-    pub(crate) fn dismiss(&self, is_over: impl Fn(&Admission) -> bool) {
+    pub(crate) fn revoke(&self, is_over: impl Fn(&Admission) -> bool) {
         let mut entries = self.entries();
         for (_, entry) in entries.boards.extract_if(|_, entry| is_over(&entry.admission)) {
-            let _ = entry.end.send(Lost::Revoked);
+            let _ = entry.end.send(RegistrationEnd::Revoked);
         }
     }
 
@@ -164,45 +170,45 @@ impl Roster {
     }
 
     /// The one copy of a toolset.
-    pub(crate) fn shelve(&self, tools: Toolset) -> Arc<Toolset> {
-        let mut shelf = self.shelf.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(known) = shelf.get(&tools.digest()).and_then(Weak::upgrade) {
+    pub(crate) fn share_toolset(&self, tools: Toolset) -> Arc<Toolset> {
+        let mut toolsets = self.toolsets.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = toolsets.get(&tools.digest()).and_then(Weak::upgrade) {
             return known;
         }
-        shelf.retain(|_, tools| tools.strong_count() > 0);
+        toolsets.retain(|_, tools| tools.strong_count() > 0);
         let tools = Arc::new(tools);
-        shelf.insert(tools.digest(), Arc::downgrade(&tools));
+        toolsets.insert(tools.digest(), Arc::downgrade(&tools));
         tools
     }
 
-    fn entries(&self) -> MutexGuard<'_, Entries> {
+    fn entries(&self) -> MutexGuard<'_, RosterState> {
         self.entries.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Entries {
+impl RosterState {
     /// Keeps an eye on a board that does not stay.
-    fn remember(&mut self, key: &Arc<str>, now: Moment, limits: &Limits) {
-        if self.restless.len() >= RESTLESS {
-            self.restless.retain(|_, restless| now.since(restless.last) < SHORT_STAY);
+    fn remember(&mut self, key: &Arc<str>, now: Moment, limits: &BoardLimits) {
+        if self.flapping.len() >= MAX_FLAPPING {
+            self.flapping.retain(|_, flapping| now.since(flapping.last) < SHORT_CONNECTION);
         }
-        if self.restless.len() < RESTLESS {
-            self.restless.entry(key.clone()).or_insert_with(|| Restless {
-                bucket: Bucket::new(limits.connects_per_second, limits.connect_burst, now),
+        if self.flapping.len() < MAX_FLAPPING {
+            self.flapping.entry(key.clone()).or_insert_with(|| FlappingBoard {
+                bucket: TokenBucket::new(limits.connects_per_second, limits.connect_burst, now),
                 last: now,
-                told: false,
+                is_reported: false,
             });
         }
     }
 
-    fn remove(&mut self, place: &Place) {
-        if self.boards.get(&place.key).is_some_and(|entry| entry.number == place.number) {
-            self.boards.remove(&place.key);
+    fn remove(&mut self, registration: &Registration) {
+        if self.boards.get(&registration.key).is_some_and(|entry| entry.number == registration.number) {
+            self.boards.remove(&registration.key);
         }
     }
 }
 
-impl Place {
+impl Registration {
     /// Lets others find the device in this place.
     pub(crate) fn show(&self, device: &Arc<BoardDevice>) {
         let mut entries = self.roster.entries();
@@ -212,16 +218,16 @@ impl Place {
     }
 
     /// Gives the place up, and remembers if it was a short stay.
-    pub(crate) fn leave(&self, now: Moment, limits: &Limits) {
+    pub(crate) fn release(&self, now: Moment, limits: &BoardLimits) {
         let mut entries = self.roster.entries();
-        if now.since(self.came) < SHORT_STAY {
+        if now.since(self.registered_at) < SHORT_CONNECTION {
             entries.remember(&self.key, now, limits);
         }
         entries.remove(self);
     }
 }
 
-impl Drop for Place {
+impl Drop for Registration {
     fn drop(&mut self) {
         self.roster.entries().remove(self);
     }
@@ -236,50 +242,50 @@ mod tests {
 
     use super::*;
 
-    fn limits(boards: usize) -> Limits {
-        Limits { boards, connects_per_second: 1, connect_burst: 3, ..Limits::default() }
+    fn limits(boards: usize) -> BoardLimits {
+        BoardLimits { boards, connects_per_second: 1, connect_burst: 3, ..BoardLimits::default() }
     }
 
-    fn enter(roster: &Arc<Roster>, hardware_id: &str, seconds: u64) -> Result<Place, Turned> {
+    fn register(roster: &Arc<Roster>, hardware_id: &str, seconds: u64) -> Result<Registration, RegistrationError> {
         let token = TokenId::parse(hardware_id).expect("a plain id");
-        roster.enter(hardware_id, &Admission::DeviceToken(token), Moment(seconds * 1_000_000), &limits(2))
+        roster.register(hardware_id, &Admission::DeviceToken(token), Moment(seconds * 1_000_000), &limits(2))
     }
 
     #[test]
     fn a_board_that_returns_takes_its_own_place() {
         let roster = Arc::new(Roster::default());
-        let mut first = enter(&roster, "aa", 0).expect("open");
-        let mut other = enter(&roster, "bb", 0).expect("open");
-        let mut second = enter(&roster, "aa", 60).expect("open");
-        assert_eq!(first.end.try_recv(), Ok(Lost::Replaced));
+        let mut first = register(&roster, "aa", 0).expect("open");
+        let mut other = register(&roster, "bb", 0).expect("open");
+        let mut second = register(&roster, "aa", 60).expect("open");
+        assert_eq!(first.end.try_recv(), Ok(RegistrationEnd::Replaced));
         assert_eq!(other.end.try_recv(), Err(TryRecvError::Empty));
 
         drop(first);
         assert_eq!(second.end.try_recv(), Err(TryRecvError::Empty), "the old farewell must not end the new stay");
-        assert_eq!(enter(&roster, "cc", 60).err(), Some(Turned::Full));
+        assert_eq!(register(&roster, "cc", 60).err(), Some(RegistrationError::Full));
         drop(second);
-        assert!(enter(&roster, "cc", 60).is_ok());
+        assert!(register(&roster, "cc", 60).is_ok());
     }
 
     #[test]
     fn closing_ends_every_stay_and_admits_none() {
         let roster = Arc::new(Roster::default());
-        let mut place = enter(&roster, "aa", 0).expect("open");
+        let mut registration = register(&roster, "aa", 0).expect("open");
         roster.close();
-        assert_eq!(place.end.try_recv(), Err(TryRecvError::Closed));
-        assert_eq!(enter(&roster, "aa", 0).err(), Some(Turned::Closing));
+        assert_eq!(registration.end.try_recv(), Err(TryRecvError::Closed));
+        assert_eq!(register(&roster, "aa", 0).err(), Some(RegistrationError::Closing));
     }
 
     #[test]
     fn a_board_that_is_dismissed_loses_its_place_and_no_other_does() {
         let roster = Arc::new(Roster::default());
-        let mut meant = enter(&roster, "aa", 0).expect("open");
-        let mut other = enter(&roster, "bb", 0).expect("open");
+        let mut meant = register(&roster, "aa", 0).expect("open");
+        let mut other = register(&roster, "bb", 0).expect("open");
         let token = Admission::DeviceToken(TokenId::parse("aa").expect("a plain id"));
-        roster.dismiss(|admission| *admission == token);
-        assert_eq!(meant.end.try_recv(), Ok(Lost::Revoked));
+        roster.revoke(|admission| *admission == token);
+        assert_eq!(meant.end.try_recv(), Ok(RegistrationEnd::Revoked));
         assert_eq!(other.end.try_recv(), Err(TryRecvError::Empty));
-        let mut again = enter(&roster, "aa", 60).expect("it may come again, if it is let in");
+        let mut again = register(&roster, "aa", 60).expect("it may come again, if it is let in");
         drop(meant);
         assert_eq!(again.end.try_recv(), Err(TryRecvError::Empty));
     }
@@ -288,33 +294,34 @@ mod tests {
     fn a_board_that_comes_and_goes_too_often_is_turned_away_until_it_rests() {
         let roster = Arc::new(Roster::default());
         for _ in 0..4 {
-            let place = enter(&roster, "aa", 0).expect("at first");
-            place.leave(Moment(0), &limits(2));
+            let registration = register(&roster, "aa", 0).expect("at first");
+            registration.release(Moment(0), &limits(2));
         }
-        assert_eq!(enter(&roster, "aa", 0).err(), Some(Turned::TooOften));
-        assert!(roster.is_news("aa") && !roster.is_news("aa"), "told once");
-        assert!(enter(&roster, "bb", 0).is_ok(), "nobody else notices");
-        assert!(enter(&roster, "aa", 5).is_ok());
+        assert_eq!(register(&roster, "aa", 0).err(), Some(RegistrationError::TooOften));
+        assert!(roster.is_first_refusal("aa") && !roster.is_first_refusal("aa"), "told once");
+        assert!(register(&roster, "bb", 0).is_ok(), "nobody else notices");
+        assert!(register(&roster, "aa", 5).is_ok());
     }
 
     #[test]
     fn a_board_that_replaces_itself_too_often_keeps_its_last_place() {
         let roster = Arc::new(Roster::default());
-        let mut places: Vec<Place> = (0..4).map(|_| enter(&roster, "aa", 0).expect("at first")).collect();
-        assert_eq!(enter(&roster, "aa", 0).err(), Some(Turned::TooOften));
-        assert_eq!(places[3].end.try_recv(), Err(TryRecvError::Empty));
+        let mut registrations: Vec<Registration> =
+            (0..4).map(|_| register(&roster, "aa", 0).expect("at first")).collect();
+        assert_eq!(register(&roster, "aa", 0).err(), Some(RegistrationError::TooOften));
+        assert_eq!(registrations[3].end.try_recv(), Err(TryRecvError::Empty));
     }
 
     #[test]
     fn equal_toolsets_are_kept_once_and_not_for_ever() {
         let roster = Roster::default();
         let set = |name: &str| Toolset::new([Tool::new(name, "", json!({"type": "object"}))]);
-        let first = roster.shelve(set("a"));
-        assert!(Arc::ptr_eq(&first, &roster.shelve(set("a"))));
-        let other = roster.shelve(set("b"));
+        let first = roster.share_toolset(set("a"));
+        assert!(Arc::ptr_eq(&first, &roster.share_toolset(set("a"))));
+        let other = roster.share_toolset(set("b"));
         assert!(!Arc::ptr_eq(&first, &other));
         drop(first);
-        let _third = roster.shelve(set("c"));
-        assert_eq!(roster.shelf.lock().expect("whole").len(), 2);
+        let _third = roster.share_toolset(set("c"));
+        assert_eq!(roster.toolsets.lock().expect("whole").len(), 2);
     }
 }

@@ -1,7 +1,7 @@
 //! A WebSocket that costs little while nothing happens.
 //!
 //! tungstenite keeps every buffer at the size of the largest message it ever held: after one photo an
-//! idle board would cost a megabyte for ever. A [`Socket`] knows from the bytes it has counted when
+//! idle board would cost a megabyte for ever. A [`BoardSocket`] knows from the bytes it has counted when
 //! nothing is half read, and then starts over with small buffers.
 
 use std::pin::Pin;
@@ -16,10 +16,10 @@ use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 use tokio_tungstenite::tungstenite::protocol::{CloseFrame, Role, WebSocketConfig};
 use tokio_tungstenite::tungstenite::{Error, Message};
 
-use crate::Limits;
-use crate::frames::Frames;
-use crate::pipe::{Broken, FAREWELL_BYTES, FAREWELL_TIME, Farewell, Heard, read_text, unsent_bytes};
-use crate::stream::Stream;
+use crate::BoardLimits;
+use crate::frames::TextAsBinary;
+use crate::pipe::{CLOSE_BYTES, CLOSE_TIME, CloseReason, PipeError, Received, read_text, unsent_bytes};
+use crate::stream::BoardStream;
 
 /// Holds the frames of an ordinary call; longer ones get room of their own and give it back.
 const READ_BUFFER: usize = 512;
@@ -28,12 +28,12 @@ const WRITE_BUFFER: usize = 4096;
 /// A larger message leaves buffers behind that are worth giving back.
 const LARGE: usize = READ_BUFFER;
 
-pub(crate) struct Socket {
+pub(crate) struct BoardSocket {
     /// `None` only while the buffers are exchanged, or when the connection is over.
-    socket: Option<WebSocketStream<Frames>>,
+    socket: Option<WebSocketStream<TextAsBinary>>,
     bounds: Bounds,
     /// Bytes of answers that the board asked for and has not read.
-    pub(crate) owed: usize,
+    pub(crate) unread: usize,
     /// Bytes of all messages taken out, as they were on the wire.
     taken: u64,
     /// Something was sent that is not flushed.
@@ -49,59 +49,59 @@ struct Bounds {
     unsent_bytes: usize,
 }
 
-impl Socket {
+impl BoardSocket {
     /// `early` is what came together with the upgrade.
-    pub(crate) async fn new(mut stream: Stream, mut early: Vec<u8>, limits: &Limits) -> Socket {
+    pub(crate) async fn new(mut stream: BoardStream, mut early: Vec<u8>, limits: &BoardLimits) -> BoardSocket {
         stream.reset_count(early.len() as u64);
-        let mut stream = Frames::new(stream);
+        let mut stream = TextAsBinary::new(stream);
         stream.mark(&mut early);
         let bounds = Bounds { message_bytes: limits.message_bytes, unsent_bytes: unsent_bytes(limits) };
         let socket = open(stream, early, bounds).await;
-        Socket { socket: Some(socket), bounds, owed: 0, taken: 0, dirty: false, swollen: false }
+        BoardSocket { socket: Some(socket), bounds, unread: 0, taken: 0, dirty: false, swollen: false }
     }
 
-    pub(crate) fn send(&mut self, text: String) -> Result<(), Broken> {
+    pub(crate) fn send(&mut self, text: String) -> Result<(), PipeError> {
         self.swollen |= text.len() > LARGE;
         self.put(Message::text(text))
     }
 
-    pub(crate) fn ping(&mut self) -> Result<(), Broken> {
+    pub(crate) fn ping(&mut self) -> Result<(), PipeError> {
         self.put(Message::Ping(Bytes::new()))
     }
 
-    fn put(&mut self, message: Message) -> Result<(), Broken> {
+    fn put(&mut self, message: Message) -> Result<(), PipeError> {
         self.dirty = true;
         Pin::new(self.socket()?).start_send(message).map_err(|error| self.broken(error))
     }
 
-    pub(crate) fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Broken>> {
+    pub(crate) fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), PipeError>> {
         if self.dirty {
             let flushed = ready!(Pin::new(self.socket()?).poll_flush(cx));
             flushed.map_err(|error| self.broken(error))?;
-            (self.dirty, self.owed) = (false, 0);
+            (self.dirty, self.unread) = (false, 0);
         }
         Poll::Ready(Ok(()))
     }
 
-    pub(crate) fn poll_hear(&mut self, cx: &mut Context<'_>) -> Poll<Result<Heard, Broken>> {
+    pub(crate) fn poll_receive(&mut self, cx: &mut Context<'_>) -> Poll<Result<Received, PipeError>> {
         let Some(heard) = ready!(Pin::new(self.socket()?).poll_next(cx)) else {
-            return Poll::Ready(Ok(Heard::Farewell));
+            return Poll::Ready(Ok(Received::Close));
         };
         let message = heard.map_err(|error| self.broken(error))?;
         self.taken += bytes_on_the_wire(message.len());
         self.swollen |= message.len() > LARGE;
         Poll::Ready(Ok(match message {
-            Message::Text(text) => Heard::Text(text),
+            Message::Text(text) => Received::Text(text),
             Message::Binary(bytes) if self.socket()?.get_mut().take_is_text() => read_text(bytes),
-            Message::Binary(bytes) => Heard::Binary(bytes),
-            Message::Close(_) => Heard::Farewell,
+            Message::Binary(bytes) => Received::Binary(bytes),
+            Message::Close(_) => Received::Close,
             Message::Ping(payload) => {
                 // The pong is queued inside and leaves with the next flush.
                 self.dirty = true;
-                self.owed += payload.len() + 2;
-                Heard::SignOfLife
+                self.unread += payload.len() + 2;
+                Received::KeepAlive
             }
-            Message::Pong(_) | Message::Frame(_) => Heard::SignOfLife,
+            Message::Pong(_) | Message::Frame(_) => Received::KeepAlive,
         }))
     }
 
@@ -122,7 +122,7 @@ impl Socket {
 
     /// Says why and closes. What still comes in is read for a moment, because a connection closed
     /// over unread bytes is reset, and the reason would be lost.
-    pub(crate) async fn close(&mut self, farewell: Farewell, reason: &str) {
+    pub(crate) async fn close(&mut self, farewell: CloseReason, reason: &str) {
         let Some(mut socket) = self.socket.take() else { return };
         let code = code(farewell);
         let farewell = async {
@@ -130,44 +130,44 @@ impl Socket {
             if socket.send(Message::Close(Some(frame))).await.is_ok() {
                 let mut stream = socket.into_inner();
                 let _ = stream.shutdown().await;
-                let _ = tokio::io::copy(&mut stream.take(FAREWELL_BYTES), &mut tokio::io::sink()).await;
+                let _ = tokio::io::copy(&mut stream.take(CLOSE_BYTES), &mut tokio::io::sink()).await;
             }
         };
-        let _ = tokio::time::timeout(FAREWELL_TIME, farewell).await;
+        let _ = tokio::time::timeout(CLOSE_TIME, farewell).await;
     }
 
-    fn socket(&mut self) -> Result<&mut WebSocketStream<Frames>, Broken> {
-        self.socket.as_mut().ok_or_else(|| Broken::Network("the connection is over".to_owned()))
+    fn socket(&mut self) -> Result<&mut WebSocketStream<TextAsBinary>, PipeError> {
+        self.socket.as_mut().ok_or_else(|| PipeError::Network("the connection is over".to_owned()))
     }
 
-    fn broken(&self, error: Error) -> Broken {
+    fn broken(&self, error: Error) -> PipeError {
         match error {
-            Error::Capacity(CapacityError::MessageTooLong { size, max_size }) => Broken::Rule(
-                Farewell::TooLarge,
+            Error::Capacity(CapacityError::MessageTooLong { size, max_size }) => PipeError::Rule(
+                CloseReason::TooLarge,
                 format!("the board sent a message of {size} bytes; at most {max_size} are read"),
             ),
-            Error::Capacity(error) => Broken::Rule(Farewell::TooLarge, error.to_string()),
+            Error::Capacity(error) => PipeError::Rule(CloseReason::TooLarge, error.to_string()),
             Error::Utf8(_) => {
-                Broken::Rule(Farewell::NotText, "the board sent a text message that is not UTF-8".to_owned())
+                PipeError::Rule(CloseReason::NotText, "the board sent a text message that is not UTF-8".to_owned())
             }
-            Error::WriteBufferFull(_) => Broken::Rule(
-                Farewell::Policy,
+            Error::WriteBufferFull(_) => PipeError::Rule(
+                CloseReason::Policy,
                 format!("the board left {} bytes unread that were sent to it", self.bounds.unsent_bytes),
             ),
             Error::Protocol(ProtocolError::ResetWithoutClosingHandshake) => {
-                Broken::Network("the board closed the connection without a farewell".to_owned())
+                PipeError::Network("the board closed the connection without a farewell".to_owned())
             }
             Error::Protocol(error) => {
-                Broken::Rule(Farewell::Protocol, format!("the board broke the WebSocket protocol: {error}"))
+                PipeError::Rule(CloseReason::Protocol, format!("the board broke the WebSocket protocol: {error}"))
             }
-            Error::ConnectionClosed | Error::AlreadyClosed => Broken::Network("the connection is over".to_owned()),
-            Error::Io(error) => Broken::Network(error.to_string()),
-            error => Broken::Network(error.to_string()),
+            Error::ConnectionClosed | Error::AlreadyClosed => PipeError::Network("the connection is over".to_owned()),
+            Error::Io(error) => PipeError::Network(error.to_string()),
+            error => PipeError::Network(error.to_string()),
         }
     }
 }
 
-async fn open(stream: Frames, early: Vec<u8>, bounds: Bounds) -> WebSocketStream<Frames> {
+async fn open(stream: TextAsBinary, early: Vec<u8>, bounds: Bounds) -> WebSocketStream<TextAsBinary> {
     let config = WebSocketConfig::default()
         .read_buffer_size(READ_BUFFER)
         .write_buffer_size(WRITE_BUFFER)
@@ -177,14 +177,14 @@ async fn open(stream: Frames, early: Vec<u8>, bounds: Bounds) -> WebSocketStream
     WebSocketStream::from_partially_read(stream, early, Role::Server, Some(config)).await
 }
 
-fn code(farewell: Farewell) -> CloseCode {
+fn code(farewell: CloseReason) -> CloseCode {
     match farewell {
-        Farewell::Normal => CloseCode::Normal,
-        Farewell::Closing | Farewell::Silent => CloseCode::Away,
-        Farewell::Replaced | Farewell::Policy | Farewell::Qos => CloseCode::Policy,
-        Farewell::TooLarge => CloseCode::Size,
-        Farewell::NotText => CloseCode::Invalid,
-        Farewell::Protocol => CloseCode::Protocol,
+        CloseReason::Normal => CloseCode::Normal,
+        CloseReason::Closing | CloseReason::Silent => CloseCode::Away,
+        CloseReason::Replaced | CloseReason::Policy | CloseReason::Qos => CloseCode::Policy,
+        CloseReason::TooLarge => CloseCode::Size,
+        CloseReason::NotText => CloseCode::Invalid,
+        CloseReason::Protocol => CloseCode::Protocol,
     }
 }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use sinew_compose::Overrides;
 use sinew_compose::config::MqttAddress;
-use sinew_sim::luck::Luck;
+use sinew_sim::faults::Faults;
 use sinew_sim::phone::{Android, Lock};
 
 /// One MCP endpoint for boards and phones: tools of many devices behind one gateway.
@@ -540,7 +540,7 @@ pub struct SimBoardArgs {
     /// Bad luck for each message, as chances between 0 and 1, repeatable by its seed; for example
     /// lost=0.01,late=0.05,garbled=0.01,doubled=0.02,disconnect=0.005,seed=7
     #[arg(long, value_name = "LIST", value_parser = luck)]
-    pub luck: Option<Luck>,
+    pub luck: Option<Faults>,
 
     /// The first board's number; it makes the hardware address
     #[arg(long, value_name = "N", default_value_t = 1)]
@@ -667,7 +667,7 @@ fn address(text: &str) -> Result<SocketAddr, String> {
     text.parse().map_err(|_| "expected an IP address and a port, for example 127.0.0.1:7300 or [::1]:7300".to_owned())
 }
 
-fn luck(text: &str) -> Result<Luck, String> {
+fn luck(text: &str) -> Result<Faults, String> {
     match text.trim() {
         "" => Err("expected at least one chance, for example lost=0.05".to_owned()),
         text => text.parse(),

@@ -4,7 +4,7 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
-use sinew_boards::{Boards, Bootstrap, Door, Limits, Offer, Pictures, Reach};
+use sinew_boards::{AdvertisedAddress, BoardLimits, Boards, Bootstrap, HubConfig, OfferedTransport, Pictures};
 use sinew_gateway::Gateway;
 use tokio::net::{TcpListener, UdpSocket};
 use tokio_util::sync::CancellationToken;
@@ -17,24 +17,24 @@ pub struct MqttSockets {
 
 /// What boards are told, and under which conditions.
 pub struct BoardsPlan {
-    pub offer: Offer,
+    pub offer: OfferedTransport,
     pub pictures: Pictures,
     pub user_tools: bool,
-    pub limits: Limits,
+    pub limits: BoardLimits,
     pub tls: Option<Arc<rustls::ServerConfig>>,
-    pub reach: Reach,
+    pub reach: AdvertisedAddress,
 }
 
 /// The boards of a gateway.
 pub fn boards(gateway: &Gateway, plan: BoardsPlan) -> io::Result<Boards> {
-    Boards::new(Door {
+    Boards::new(HubConfig {
         pictures: Some(plan.pictures),
         bootstrap: Some(Bootstrap { enrol: Arc::new(gateway.clone()), offer: plan.offer }),
         user_tools: plan.user_tools,
         limits: plan.limits,
         tls: plan.tls,
         reach: Some(plan.reach),
-        ..Door::new(Arc::new(gateway.clone()), gateway.announce())
+        ..HubConfig::new(Arc::new(gateway.clone()), gateway.announce())
     })
 }
 
@@ -75,9 +75,9 @@ fn outward_address() -> Option<IpAddr> {
 }
 
 /// The one address a board must know.
-pub fn ota_url(reach: &Reach, tls: bool) -> String {
+pub fn ota_url(reach: &AdvertisedAddress, tls: bool) -> String {
     let scheme = if tls { "https" } else { "http" };
-    let Reach { host, http, .. } = reach;
+    let AdvertisedAddress { host, http, .. } = reach;
     let host = if host.contains(':') { format!("[{host}]") } else { host.clone() };
     format!("{scheme}://{host}:{http}/xiaozhi/ota/")
 }
@@ -99,7 +99,7 @@ mod tests {
 
     #[test]
     fn the_one_address_works_for_both_kinds_of_hosts() {
-        let reach = |host: &str| Reach { host: host.to_owned(), http: 7301, mqtt: None, sound: None };
+        let reach = |host: &str| AdvertisedAddress { host: host.to_owned(), http: 7301, mqtt: None, sound: None };
         assert_eq!(ota_url(&reach("192.168.1.5"), false), "http://192.168.1.5:7301/xiaozhi/ota/");
         assert_eq!(ota_url(&reach("fd00::1"), true), "https://[fd00::1]:7301/xiaozhi/ota/");
     }

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use sinew_boards::broker::{Address, Broker, Credentials, GATEWAY, Offering, Topics};
+use sinew_boards::broker::{Address, Broker, Credentials, GATEWAY, OfferedServer, Topics};
 use sinew_front::Front;
 use sinew_gateway::{Principal, Role, Shape};
 use tokio::io::DuplexStream;
@@ -47,7 +47,7 @@ sinew_tool::settings! {
 pub struct BrokerPlan {
     pub boards: Broker,
     pub servers: Option<String>,
-    pub offer: Option<(Offering, Shape)>,
+    pub offer: Option<(OfferedServer, Shape)>,
 }
 
 /// What is wrong with the brokers, each by itself or together.
@@ -81,7 +81,7 @@ impl BrokerConfig {
             return Err(message.to_owned());
         }
         if let Some(name) = &self.offer {
-            Offering::new(String::new(), name, "")?;
+            OfferedServer::new(String::new(), name, "")?;
         } else if self.unfolded {
             return Err("`unfolded` is about what is offered, and nothing is; set `offer`".to_owned());
         }
@@ -121,7 +121,7 @@ impl BrokerConfig {
     pub fn plan(&self, state: &Path) -> Result<BrokerPlan, Error> {
         let offering = |name: &String| {
             let description = "Sinew: the tools of the boards, phones and apps of this gateway";
-            Offering::new(server_id(state), name, description).map_err(wrong)
+            OfferedServer::new(server_id(state), name, description).map_err(wrong)
         };
         let offer = self.offer.as_ref().map(offering).transpose()?;
         Ok(BrokerPlan {

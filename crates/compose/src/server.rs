@@ -4,7 +4,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 
 use sinew_boards::broker;
-use sinew_boards::{Limits, Offer, Pictures, Reach};
+use sinew_boards::{AdvertisedAddress, BoardLimits, OfferedTransport, Pictures};
 use sinew_front::Front;
 use sinew_front::dialout::{self, Address};
 use sinew_front::tls::TlsIdentity;
@@ -27,7 +27,7 @@ pub struct ServerSettings {
     pub mqtt: Option<SocketAddr>,
     /// The host under which boards reach us, where it is not to be guessed.
     pub advertise: Option<String>,
-    pub offer: Offer,
+    pub offer: OfferedTransport,
     pub state: PathBuf,
     pub token: Option<String>,
     pub tls: bool,
@@ -35,7 +35,7 @@ pub struct ServerSettings {
     pub certificate: CertificateSource,
     pub gateway: sinew_gateway::Settings,
     pub clients: sinew_front::Settings,
-    pub limits: Limits,
+    pub limits: BoardLimits,
     pub pictures: Pictures,
     /// Brokers to offer the tools at.
     pub endpoints: Vec<(Address, Shape)>,
@@ -266,19 +266,23 @@ async fn listen_mqtt(address: SocketAddr, directory: &Path) -> Result<MqttSocket
 }
 
 /// Where boards are told to come back to.
-fn reach(settings: &ServerSettings, boards: &TcpListener, mqtt: Option<&MqttSockets>) -> Result<Reach, Error> {
+fn reach(
+    settings: &ServerSettings,
+    boards: &TcpListener,
+    mqtt: Option<&MqttSockets>,
+) -> Result<AdvertisedAddress, Error> {
     let http = local_address(boards)?;
     let mqtt = mqtt.map(|mqtt| local_address(&mqtt.listener)).transpose()?;
     let addresses: Vec<SocketAddr> = [Some(http), mqtt].into_iter().flatten().collect();
     let host = settings.advertise.clone().unwrap_or_else(|| board_listeners::guess_host(&addresses).to_string());
     let port = mqtt.map(|address| address.port());
-    if settings.devices_tls && settings.offer != Offer::WebSocket && port.is_some_and(|port| port != 8883) {
+    if settings.devices_tls && settings.offer != OfferedTransport::WebSocket && port.is_some_and(|port| port != 8883) {
         tracing::warn!(
             "firmware speaks TLS to no MQTT port but 8883; boards with it need --mqtt {}:8883",
             settings.devices.ip()
         );
     }
-    Ok(Reach { host, http: http.port(), mqtt: port, sound: port })
+    Ok(AdvertisedAddress { host, http: http.port(), mqtt: port, sound: port })
 }
 
 fn listen(flag: &str, address: SocketAddr, directory: &Path) -> Result<TcpListener, Error> {

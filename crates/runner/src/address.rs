@@ -13,11 +13,11 @@ use tokio_rustls::rustls::pki_types::ServerName;
 use crate::error::RunError;
 use crate::trust::Trust;
 
-pub(crate) trait Bytes: AsyncRead + AsyncWrite + Send + Unpin {}
-impl<T: AsyncRead + AsyncWrite + Send + Unpin> Bytes for T {}
+pub(crate) trait ByteStream: AsyncRead + AsyncWrite + Send + Unpin {}
+impl<T: AsyncRead + AsyncWrite + Send + Unpin> ByteStream for T {}
 
 #[derive(Clone)]
-pub(crate) struct Address {
+pub(crate) struct GatewayAddress {
     pub(crate) url: String,
     host: String,
     port: u16,
@@ -26,9 +26,9 @@ pub(crate) struct Address {
     pub(crate) source: Option<IpAddr>,
 }
 
-impl Address {
+impl GatewayAddress {
     /// `schemes` are the plain and the secure one, with their usual ports.
-    pub(crate) fn parse(url: &str, schemes: [(&str, u16); 2], trust: &Trust) -> Result<Address, RunError> {
+    pub(crate) fn parse(url: &str, schemes: [(&str, u16); 2], trust: &Trust) -> Result<GatewayAddress, RunError> {
         let wrong = |why: &str| RunError::Address(url.to_owned(), why.to_owned());
         let [plain, secure] = schemes;
         let (scheme, rest) = url.split_once("://").ok_or_else(|| wrong("it has no scheme"))?;
@@ -51,10 +51,10 @@ impl Address {
         if host.is_empty() {
             return Err(wrong("it names no host"));
         }
-        Ok(Address { url: url.to_owned(), host: host.to_owned(), port, tls, source: None })
+        Ok(GatewayAddress { url: url.to_owned(), host: host.to_owned(), port, tls, source: None })
     }
 
-    pub(crate) async fn connect(&self) -> Result<Box<dyn Bytes>, RunError> {
+    pub(crate) async fn connect(&self) -> Result<Box<dyn ByteStream>, RunError> {
         let unreachable = |error| RunError::Unreachable(self.url.clone(), error);
         let tcp = match self.source {
             None => TcpStream::connect((self.host.as_str(), self.port)).await,
@@ -90,7 +90,7 @@ mod tests {
     fn an_address_says_what_is_wrong_with_it() {
         let parse = |url: &str| {
             let trust = Trust::Fingerprint([0; 32]);
-            Address::parse(url, [("ws", 80), ("wss", 443)], &trust).map(|address| (address.host, address.port))
+            GatewayAddress::parse(url, [("ws", 80), ("wss", 443)], &trust).map(|address| (address.host, address.port))
         };
         assert_eq!(parse("ws://[::1]:7301/xiaozhi/v1/").expect("fine"), ("::1".to_owned(), 7301));
         assert_eq!(parse("ws://[::1]/").expect("fine"), ("::1".to_owned(), 80));

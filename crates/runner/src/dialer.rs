@@ -5,39 +5,41 @@ use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 
+use crate::dial_queue::DialQueue;
 use crate::error::RunError;
 use crate::firmware::Firmware;
-use crate::gate::Gate;
 use crate::identity::Identity;
 #[cfg(feature = "mqtt")]
-use crate::mqtt::{self, Account, Mqtt};
+use crate::mqtt::{self, Account, MqttDialer};
 use crate::trust::Trust;
 #[cfg(feature = "websocket")]
-use crate::websocket::{self, WebSocket};
+use crate::websocket::{self, WebSocketDialer};
 
 /// How to reach one gateway. Clones belong together: they dial in turns, so that many boards can live in
 /// one process.
 #[derive(Clone)]
-pub struct Dialer(Way);
+pub struct Dialer(DialerKind);
 
 #[derive(Clone)]
-enum Way {
+enum DialerKind {
     #[cfg(feature = "websocket")]
-    WebSocket(WebSocket),
+    WebSocket(WebSocketDialer),
     #[cfg(feature = "mqtt")]
-    Mqtt(Mqtt),
+    Mqtt(MqttDialer),
 }
 
 impl Dialer {
     /// For an address such as `ws://192.168.1.5:7301/xiaozhi/v1/` or `mqtt://192.168.1.5:7302`; `wss://…` or
     /// `mqtts://…` where the gateway serves TLS. Through a broker: see `with_account`.
     pub fn new(url: &str, trust: &Trust) -> Result<Dialer, RunError> {
-        let gate = Arc::new(Gate::new());
+        let dial_queue = Arc::new(DialQueue::new());
         match url.split(':').next() {
             #[cfg(feature = "mqtt")]
-            Some("mqtt" | "mqtts") => Ok(Dialer(Way::Mqtt(Mqtt::new(mqtt::address(url, trust)?, gate)))),
+            Some("mqtt" | "mqtts") => {
+                Ok(Dialer(DialerKind::Mqtt(MqttDialer::new(mqtt::address(url, trust)?, dial_queue))))
+            }
             #[cfg(feature = "websocket")]
-            _ => Ok(Dialer(Way::WebSocket(WebSocket::new(websocket::address(url, trust)?, gate)))),
+            _ => Ok(Dialer(DialerKind::WebSocket(WebSocketDialer::new(websocket::address(url, trust)?, dial_queue)))),
             #[cfg(not(feature = "websocket"))]
             _ => Err(RunError::Address(url.to_owned(), "it must begin with mqtt:// or mqtts://".to_owned())),
         }
@@ -48,9 +50,9 @@ impl Dialer {
     #[cfg(feature = "mqtt")]
     pub fn with_account(self, account: Account) -> Result<Dialer, RunError> {
         match self.0 {
-            Way::Mqtt(mqtt) => Ok(Dialer(Way::Mqtt(mqtt.with_account(account)?))),
+            DialerKind::Mqtt(mqtt) => Ok(Dialer(DialerKind::Mqtt(mqtt.with_account(account)?))),
             #[cfg(feature = "websocket")]
-            Way::WebSocket(socket) => {
+            DialerKind::WebSocket(socket) => {
                 Err(RunError::Address(socket.address.url, "an account is for mqtt:// and mqtts://".to_owned()))
             }
         }
@@ -60,9 +62,9 @@ impl Dialer {
     pub fn is_mqtt(&self) -> bool {
         match &self.0 {
             #[cfg(feature = "websocket")]
-            Way::WebSocket(_) => false,
+            DialerKind::WebSocket(_) => false,
             #[cfg(feature = "mqtt")]
-            Way::Mqtt(_) => true,
+            DialerKind::Mqtt(_) => true,
         }
     }
 
@@ -70,9 +72,9 @@ impl Dialer {
     pub fn from_source(mut self, source: IpAddr) -> Dialer {
         match &mut self.0 {
             #[cfg(feature = "websocket")]
-            Way::WebSocket(socket) => socket.address.source = Some(source),
+            DialerKind::WebSocket(socket) => socket.address.source = Some(source),
             #[cfg(feature = "mqtt")]
-            Way::Mqtt(mqtt) => mqtt.address.source = Some(source),
+            DialerKind::Mqtt(mqtt) => mqtt.address.source = Some(source),
         }
         self
     }
@@ -87,10 +89,10 @@ impl Dialer {
     ) -> Result<(), RunError> {
         match &self.0 {
             #[cfg(feature = "websocket")]
-            Way::WebSocket(socket) => socket.run(firmware, identity, shutdown).await,
+            DialerKind::WebSocket(socket) => socket.run(firmware, identity, shutdown).await,
             // Boxed, so that boards on WebSockets need not carry its size.
             #[cfg(feature = "mqtt")]
-            Way::Mqtt(mqtt) => Box::pin(mqtt.run(firmware, identity, shutdown)).await,
+            DialerKind::Mqtt(mqtt) => Box::pin(mqtt.run(firmware, identity, shutdown)).await,
         }
     }
 }

@@ -40,7 +40,7 @@ pub trait Firmware: Send {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HangUp {
     pub why: &'static str,
-    /// How long to stay away; without it, as long as after any other end.
+    /// How long to connection away; without it, as long as after any other end.
     pub pause: Option<Duration>,
 }
 

@@ -28,15 +28,15 @@
 #[cfg(any(feature = "mqtt", feature = "websocket"))]
 mod address;
 #[cfg(any(feature = "mqtt", feature = "websocket"))]
+mod backoff;
+mod dial_queue;
+#[cfg(any(feature = "mqtt", feature = "websocket"))]
 mod dialer;
 mod error;
 mod firmware;
-mod gate;
 mod identity;
 #[cfg(feature = "mqtt")]
 mod mqtt;
-#[cfg(any(feature = "mqtt", feature = "websocket"))]
-mod pause;
 #[cfg(any(feature = "mqtt", feature = "websocket"))]
 mod trust;
 #[cfg(feature = "websocket")]

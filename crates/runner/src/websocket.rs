@@ -1,4 +1,4 @@
-//! A board on a WebSocket, dialled with the headers of real firmware.
+//! A board on a WebSocketDialer, dialled with the headers of real firmware.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -13,12 +13,12 @@ use tokio_tungstenite::tungstenite::{Error, Message};
 use tokio_tungstenite::{WebSocketStream, client_async_with_config};
 use tokio_util::sync::CancellationToken;
 
-use crate::address::{Address, Bytes};
+use crate::address::{ByteStream, GatewayAddress};
+use crate::backoff::Backoff;
+use crate::dial_queue::DialQueue;
 use crate::error::RunError;
 use crate::firmware::{Firmware, HangUp};
-use crate::gate::Gate;
 use crate::identity::Identity;
-use crate::pause::Pause;
 use crate::trust::Trust;
 
 /// As long as firmware waits for the gateway's hello.
@@ -30,22 +30,22 @@ const DIAL_TIME: Duration = Duration::from_secs(30);
 /// A gateway's requests are small; more than this is none.
 const MAX_TEXT: usize = 1 << 20;
 
-type Socket = WebSocketStream<Box<dyn Bytes>>;
+type ClientSocket = WebSocketStream<Box<dyn ByteStream>>;
 
 /// A gateway's door for WebSockets.
 #[derive(Clone)]
-pub(crate) struct WebSocket {
-    pub(crate) address: Address,
-    gate: Arc<Gate>,
+pub(crate) struct WebSocketDialer {
+    pub(crate) address: GatewayAddress,
+    dial_queue: Arc<DialQueue>,
 }
 
-pub(crate) fn address(url: &str, trust: &Trust) -> Result<Address, RunError> {
-    Address::parse(url, [("ws", 80), ("wss", 443)], trust)
+pub(crate) fn address(url: &str, trust: &Trust) -> Result<GatewayAddress, RunError> {
+    GatewayAddress::parse(url, [("ws", 80), ("wss", 443)], trust)
 }
 
-impl WebSocket {
-    pub(crate) fn new(address: Address, gate: Arc<Gate>) -> WebSocket {
-        WebSocket { address, gate }
+impl WebSocketDialer {
+    pub(crate) fn new(address: GatewayAddress, dial_queue: Arc<DialQueue>) -> WebSocketDialer {
+        WebSocketDialer { address, dial_queue }
     }
 
     pub(crate) async fn run(
@@ -55,24 +55,24 @@ impl WebSocket {
         shutdown: CancellationToken,
     ) -> Result<(), RunError> {
         let power_on = Instant::now();
-        let mut pause = Pause::new();
+        let mut pause = Backoff::new();
         while !shutdown.is_cancelled() {
             // Boxed: a board dials for a moment and serves for hours.
             let dialled = shutdown.run_until_cancelled(Box::pin(self.dial(&identity))).await;
             let (why, rest) = match dialled {
                 None => break,
                 Some(Ok(socket)) => {
-                    self.gate.opened();
-                    let mut stay = Stay { firmware: &mut firmware, socket, power_on, greeted: false };
-                    let ended = stay.serve(&shutdown).await;
-                    if stay.greeted {
+                    self.dial_queue.opened();
+                    let mut connection = BoardConnection { firmware: &mut firmware, socket, power_on, greeted: false };
+                    let ended = connection.serve(&shutdown).await;
+                    if connection.greeted {
                         pause.reset();
                     }
                     ended
                 }
                 Some(Err(error)) if error.is_final() => return Err(error),
                 Some(Err(error)) => {
-                    self.gate.failed(&error);
+                    self.dial_queue.failed(&error);
                     (error, None)
                 }
             };
@@ -83,15 +83,15 @@ impl WebSocket {
         Ok(())
     }
 
-    async fn dial(&self, identity: &Identity) -> Result<Socket, RunError> {
-        let _turn = self.gate.turn().await;
+    async fn dial(&self, identity: &Identity) -> Result<ClientSocket, RunError> {
+        let _turn = self.dial_queue.turn().await;
         match timeout(DIAL_TIME, self.open(identity)).await {
             Ok(opened) => opened,
             Err(_) => Err(self.address.timed_out()),
         }
     }
 
-    async fn open(&self, identity: &Identity) -> Result<Socket, RunError> {
+    async fn open(&self, identity: &Identity) -> Result<ClientSocket, RunError> {
         let stream = self.address.connect().await?;
         let url = &self.address.url;
         let refused = |why: String| RunError::Refused { url: url.clone(), status: None, why };
@@ -128,34 +128,34 @@ impl WebSocket {
 }
 
 /// One connection of one board.
-struct Stay<'a, F> {
+struct BoardConnection<'a, F> {
     firmware: &'a mut F,
-    socket: Socket,
+    socket: ClientSocket,
     power_on: Instant,
     /// Whether the gateway has said hello on this connection.
     greeted: bool,
 }
 
-enum End {
+enum ConnectionEnd {
     /// By either side, in order.
     Closed(&'static str),
     HungUp(HangUp),
 }
 
-impl<F: Firmware> Stay<'_, F> {
-    /// Serves until the connection ends; says why it did, and how long the board wants to stay away.
+impl<F: Firmware> BoardConnection<'_, F> {
+    /// Serves until the connection ends; says why it did, and how long the board wants to connection away.
     async fn serve(&mut self, shutdown: &CancellationToken) -> (RunError, Option<Duration>) {
         match self.talk(shutdown).await {
-            Ok(End::Closed(why)) => {
+            Ok(ConnectionEnd::Closed(why)) => {
                 let _ = self.socket.close(None).await;
                 (RunError::Ended(why.to_owned()), None)
             }
-            Ok(End::HungUp(HangUp { why, pause })) => (RunError::Ended(why.to_owned()), pause),
+            Ok(ConnectionEnd::HungUp(HangUp { why, pause })) => (RunError::Ended(why.to_owned()), pause),
             Err(error) => (error, None),
         }
     }
 
-    async fn talk(&mut self, shutdown: &CancellationToken) -> Result<End, RunError> {
+    async fn talk(&mut self, shutdown: &CancellationToken) -> Result<ConnectionEnd, RunError> {
         let hello = self.firmware.hello();
         self.send(vec![hello]).await?;
         self.flush().await?;
@@ -166,7 +166,7 @@ impl<F: Firmware> Stay<'_, F> {
         loop {
             tokio::select! {
                 biased;
-                () = &mut cancelled => return Ok(End::Closed("the board was switched off")),
+                () = &mut cancelled => return Ok(ConnectionEnd::Closed("the board was switched off")),
                 message = self.socket.next() => {
                     last_heard = Instant::now();
                     match message {
@@ -175,7 +175,7 @@ impl<F: Firmware> Stay<'_, F> {
                             let answers = self.firmware.handle_text(self.power_on.elapsed(), &text);
                             self.send(answers).await?;
                         }
-                        Some(Ok(Message::Close(_))) | None => return Ok(End::Closed("the gateway closed the connection")),
+                        Some(Ok(Message::Close(_))) | None => return Ok(ConnectionEnd::Closed("the gateway closed the connection")),
                         Some(Ok(_)) => {}
                         Some(Err(error)) => return Err(ended(error)),
                     }
@@ -187,13 +187,13 @@ impl<F: Firmware> Stay<'_, F> {
             self.send(news).await?;
             self.flush().await?;
             if let Some(hang_up) = self.firmware.hang_up() {
-                return Ok(End::HungUp(hang_up));
+                return Ok(ConnectionEnd::HungUp(hang_up));
             }
             if !self.greeted && now >= greet_by {
-                return Ok(End::Closed("the gateway said no hello within 10 s"));
+                return Ok(ConnectionEnd::Closed("the gateway said no hello within 10 s"));
             }
             if now >= last_heard + SILENCE {
-                return Ok(End::Closed("nothing was heard of the gateway for 120 s"));
+                return Ok(ConnectionEnd::Closed("nothing was heard of the gateway for 120 s"));
             }
             let by = if self.greeted { last_heard + SILENCE } else { greet_by };
             // A board whose time has come again and again still gets no more than a thousand turns a second.

@@ -1,6 +1,6 @@
 //! A virtual board: a machine, the firmware around it, and its life on the network.
 //!
-//! The machines are next door ([`Kind::Companion`] in `companion.rs`, [`Kind::Relay`] in `relay.rs`);
+//! The machines are next door ([`BoardKind::Talking`] in `companion.rs`, [`BoardKind::Relay`] in `relay.rs`);
 //! the protocol is `sinew_wire::device`, the life on the network in `life.rs`. Here a machine gets its
 //! tools.
 
@@ -12,22 +12,22 @@ use std::time::Duration;
 use sinew_runner::Identity;
 use sinew_tool::{Value, json};
 use sinew_wire::Vision;
-use sinew_wire::device::{Board, Dialect, Property, Reply, ToolSpec};
+use sinew_wire::device::{Board, BoardDialect, Property, Reply, ToolSpec};
 
-use crate::companion::Companion;
-use crate::errand::{Errand, Purpose};
+use crate::faults::Faults;
 use crate::firmware::Blueprint;
-use crate::luck::Luck;
 use crate::relay::{CHANNELS, Relay};
+use crate::talking_board::TalkingBoard;
+use crate::upload::{PictureUpload, UploadPurpose};
 
-pub use crate::life::{run, run_many};
+pub use crate::run::{run, run_many};
 pub use sinew_runner::{RunError, Trust};
 
 /// What a virtual board can be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Kind {
+pub enum BoardKind {
     /// Speaker, screen and camera, with the common tools of real firmware, in its dialect.
-    Companion,
+    Talking,
     /// Sensors and four relays.
     Relay,
 }
@@ -47,22 +47,22 @@ pub struct BoardConfig {
     /// A MAC address in lower case.
     pub hardware_id: String,
     pub client_id: String,
-    pub kind: Kind,
+    pub kind: BoardKind,
     /// The tools of some firmware, served instead of those of the kind.
     pub blueprint: Option<Blueprint>,
     /// Whether the board subscribes over MQTT, which firmware never does.
     pub subscribes: bool,
     /// The address of this machine to dial from, where it matters.
     pub source: Option<IpAddr>,
-    pub luck: Luck,
+    pub faults: Faults,
     pub trust: Trust,
 }
 
 impl BoardConfig {
     /// A board without token and without misfortunes.
-    pub fn new(url: impl Into<String>, hardware_id: impl Into<String>, kind: Kind) -> BoardConfig {
+    pub fn new(url: impl Into<String>, hardware_id: impl Into<String>, kind: BoardKind) -> BoardConfig {
         let Identity { hardware_id, client_id, .. } = Identity::new(hardware_id);
-        let (luck, trust) = (Luck::default(), Trust::default());
+        let (faults, trust) = (Faults::default(), Trust::default());
         let (url, token, blueprint, subscribes, source) = (url.into(), None, None, false, None);
         let (behind_broker, username) = (false, None);
         BoardConfig {
@@ -76,7 +76,7 @@ impl BoardConfig {
             blueprint,
             subscribes,
             source,
-            luck,
+            faults,
             trust,
         }
     }
@@ -88,23 +88,23 @@ pub fn hardware_id(index: u32) -> String {
     format!("02:51:{a:02x}:{b:02x}:{c:02x}:{d:02x}")
 }
 
-impl Kind {
+impl BoardKind {
     /// What the board calls itself.
     pub(crate) fn board_name(self) -> &'static str {
         match self {
-            Kind::Companion => "virtual-companion",
-            Kind::Relay => "virtual-relay",
+            BoardKind::Talking => "virtual-companion",
+            BoardKind::Relay => "virtual-relay",
         }
     }
 }
 
-impl FromStr for Kind {
+impl FromStr for BoardKind {
     type Err = String;
 
-    fn from_str(text: &str) -> Result<Kind, String> {
+    fn from_str(text: &str) -> Result<BoardKind, String> {
         match text {
-            "companion" => Ok(Kind::Companion),
-            "relay" => Ok(Kind::Relay),
+            "companion" => Ok(BoardKind::Talking),
+            "relay" => Ok(BoardKind::Relay),
             _ => Err(format!("there is no virtual board of kind {text}; there are companion and relay")),
         }
     }
@@ -112,59 +112,59 @@ impl FromStr for Kind {
 
 /// Something a machine says without being asked.
 #[derive(Debug)]
-pub(crate) struct News {
+pub(crate) struct MachineNotice {
     pub(crate) method: &'static str,
     pub(crate) params: Value,
 }
 
 /// Where a machine keeps the time, and puts what it has to say.
 #[derive(Debug, Default)]
-pub(crate) struct Desk {
+pub(crate) struct MachineState {
     /// Since power was switched on.
     pub(crate) now: Duration,
     pub(crate) restart: bool,
     /// Where photos are to be sent, as the gateway said.
     pub(crate) vision: Option<Vision>,
-    pub(crate) errand: Option<Errand>,
-    news: Vec<News>,
+    pub(crate) upload: Option<PictureUpload>,
+    news: Vec<MachineNotice>,
 }
 
-impl Desk {
+impl MachineState {
     pub(crate) fn tell(&mut self, method: &'static str, params: Value) {
-        self.news.push(News { method, params });
+        self.news.push(MachineNotice { method, params });
     }
 
-    pub(crate) fn take_news(&mut self) -> Vec<News> {
+    pub(crate) fn take_notices(&mut self) -> Vec<MachineNotice> {
         std::mem::take(&mut self.news)
     }
 }
 
 /// What is inside a virtual board.
-pub(crate) trait Machine: Send {
+pub(crate) trait BoardMachine: Send {
     /// Lets the time up to `now` pass, in which things may happen.
     fn handle_time(&mut self, now: Duration);
 
     /// When something may happen next without anybody asking.
     fn next_due(&self) -> Option<Duration>;
 
-    fn desk(&mut self) -> &mut Desk;
+    fn state(&mut self) -> &mut MachineState;
 }
 
 /// A machine with its firmware: text in, texts out, no socket and no clock.
 pub struct VirtualBoard {
     firmware: Board,
-    machine: Arc<Mutex<dyn Machine>>,
+    machine: Arc<Mutex<dyn BoardMachine>>,
 }
 
 impl VirtualBoard {
-    pub fn new(kind: Kind, hardware_id: &str) -> VirtualBoard {
+    pub fn new(kind: BoardKind, hardware_id: &str) -> VirtualBoard {
         match kind {
-            Kind::Companion => companion(hardware_id),
-            Kind::Relay => relay(hardware_id),
+            BoardKind::Talking => companion(hardware_id),
+            BoardKind::Relay => relay(hardware_id),
         }
     }
 
-    pub(crate) fn from_parts(firmware: Board, machine: Arc<Mutex<dyn Machine>>) -> VirtualBoard {
+    pub(crate) fn from_parts(firmware: Board, machine: Arc<Mutex<dyn BoardMachine>>) -> VirtualBoard {
         VirtualBoard { firmware, machine }
     }
 
@@ -181,19 +181,19 @@ impl VirtualBoard {
         self.pass_time(now);
         let answer = self.firmware.handle_text(text);
         let vision = self.firmware.vision().cloned();
-        lock(&self.machine).desk().vision = vision;
-        answer.into_iter().chain(self.take_news()).collect()
+        lock(&self.machine).state().vision = vision;
+        answer.into_iter().chain(self.take_notices()).collect()
     }
 
-    /// An errand that the last text brought about; its first answer is to be held back until it is done.
-    pub(crate) fn take_errand(&mut self) -> Option<Errand> {
-        lock(&self.machine).desk().errand.take()
+    /// An upload that the last text brought about; its first answer is to be held back until it is done.
+    pub(crate) fn take_upload(&mut self) -> Option<PictureUpload> {
+        lock(&self.machine).state().upload.take()
     }
 
     /// What the machine says by itself up to `now`.
     pub fn handle_time(&mut self, now: Duration) -> Vec<String> {
         self.pass_time(now);
-        self.take_news()
+        self.take_notices()
     }
 
     pub fn next_due(&self) -> Option<Duration> {
@@ -202,18 +202,18 @@ impl VirtualBoard {
 
     /// True once after the machine was told to restart.
     pub fn take_restart(&mut self) -> bool {
-        std::mem::take(&mut lock(&self.machine).desk().restart)
+        std::mem::take(&mut lock(&self.machine).state().restart)
     }
 
     fn pass_time(&mut self, now: Duration) {
         let mut machine = lock(&self.machine);
         machine.handle_time(now);
-        let desk = machine.desk();
-        desk.now = desk.now.max(now);
+        let state = machine.state();
+        state.now = state.now.max(now);
     }
 
-    fn take_news(&mut self) -> Vec<String> {
-        let news = lock(&self.machine).desk().take_news();
+    fn take_notices(&mut self) -> Vec<String> {
+        let news = lock(&self.machine).state().take_notices();
         news.into_iter().map(|news| self.firmware.notify(news.method, news.params)).collect()
     }
 }
@@ -232,10 +232,10 @@ fn on<M: 'static + Send>(
 }
 
 fn companion(hardware_id: &str) -> VirtualBoard {
-    let name = Kind::Companion.board_name();
-    let machine = Arc::new(Mutex::new(Companion::new(name, hardware_id)));
+    let name = BoardKind::Talking.board_name();
+    let machine = Arc::new(Mutex::new(TalkingBoard::new(name, hardware_id)));
     let firmware = Board::new(name, "2.0.0")
-        .speaking(Dialect::Firmware)
+        .speaking(BoardDialect::Firmware)
         .tool(
             ToolSpec::new(
                 "self.get_device_status",
@@ -274,13 +274,13 @@ fn companion(hardware_id: &str) -> VirtualBoard {
                 let question = arguments.text("question")?;
                 let photo = machine.take_photo(question).to_jpeg();
                 let jpeg = photo.map_err(|error| format!("Failed to capture photo: {error}"))?;
-                let desk = machine.desk();
-                let Some(Vision { url, token }) = desk.vision.clone() else {
+                let state = machine.state();
+                let Some(Vision { url, token }) = state.vision.clone() else {
                     // Firmware refuses here; a board that shows its photo is more use.
                     return Ok(Reply::jpeg(jpeg));
                 };
-                let purpose = Purpose::Explain { question: question.to_owned(), token };
-                desk.errand = Some(Errand { url, purpose, jpeg });
+                let purpose = UploadPurpose::Explain { question: question.to_owned(), token };
+                state.upload = Some(PictureUpload { url, purpose, jpeg });
                 Ok(true.into())
             }),
         )
@@ -304,7 +304,7 @@ fn companion(hardware_id: &str) -> VirtualBoard {
                 let url = arguments.text("url")?.to_owned();
                 let jpeg = machine.screen().to_jpeg();
                 let jpeg = jpeg.map_err(|error| format!("Failed to snapshot screen: {error}"))?;
-                machine.desk().errand = Some(Errand { url, purpose: Purpose::Snapshot, jpeg });
+                machine.state().upload = Some(PictureUpload { url, purpose: UploadPurpose::Snapshot, jpeg });
                 Ok(true.into())
             }),
         )
@@ -319,7 +319,7 @@ fn relay(hardware_id: &str) -> VirtualBoard {
     let machine = Arc::new(Mutex::new(Relay::new(hardware_id)));
     let channel =
         || Property::integer("channel", 1..=CHANNELS as i64).describe("1 is the heater, 2 the fan, 3 and 4 are lamps");
-    let firmware = Board::new(Kind::Relay.board_name(), "1.4.0")
+    let firmware = Board::new(BoardKind::Relay.board_name(), "1.4.0")
         .tool(
             ToolSpec::new("self.read_sensors", "Read temperature (degrees Celsius) and relative humidity (percent)."),
             on(&machine, |machine, _| Ok(machine.read_sensors().into())),
@@ -374,7 +374,7 @@ mod tests {
 
     #[test]
     fn setting_the_volume_answers_tells_and_shows_in_the_status() {
-        let mut board = VirtualBoard::new(Kind::Companion, "aa:bb:cc:dd:ee:01");
+        let mut board = VirtualBoard::new(BoardKind::Talking, "aa:bb:cc:dd:ee:01");
         let said = call(&mut board, SECOND, "self.audio_speaker.set_volume", json!({"volume": 11}));
         assert_eq!(said[0]["result"]["content"][0]["text"], "true");
         assert_eq!(said[1]["method"], "notifications/state_changed");
@@ -386,7 +386,7 @@ mod tests {
 
     #[test]
     fn user_tools_are_listed_only_when_asked_for() {
-        let mut board = VirtualBoard::new(Kind::Companion, "aa:bb:cc:dd:ee:01");
+        let mut board = VirtualBoard::new(BoardKind::Talking, "aa:bb:cc:dd:ee:01");
         let mut count = |params: Value| {
             ask(&mut board, SECOND, "tools/list", params)[0]["result"]["tools"].as_array().map_or(0, Vec::len)
         };
@@ -395,7 +395,7 @@ mod tests {
 
     #[test]
     fn a_restart_is_asked_for_once() {
-        let mut board = VirtualBoard::new(Kind::Companion, "aa:bb:cc:dd:ee:01");
+        let mut board = VirtualBoard::new(BoardKind::Talking, "aa:bb:cc:dd:ee:01");
         assert!(!board.take_restart());
         call(&mut board, SECOND, "self.reboot", json!({}));
         assert!(board.take_restart());
@@ -404,7 +404,7 @@ mod tests {
 
     #[test]
     fn a_pulse_ends_when_its_time_has_come() {
-        let mut board = VirtualBoard::new(Kind::Relay, "aa:bb:cc:dd:ee:02");
+        let mut board = VirtualBoard::new(BoardKind::Relay, "aa:bb:cc:dd:ee:02");
         call(&mut board, SECOND, "self.pulse_relay", json!({"channel": 3, "ms": 250}));
         let due = board.next_due().expect("a pulse is under way");
         assert_eq!(due, SECOND + Duration::from_millis(250));

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 use sinew_tool::{Answer, Call, ErrorKind, LogLevel, Outcome, Question, Tool, ToolError};
 
-type Questions = BTreeMap<String, Question>;
-type Answers = BTreeMap<String, Answer>;
+type QuestionMap = BTreeMap<String, Question>;
+type AnswerMap = BTreeMap<String, Answer>;
 
 pub(crate) fn tools() -> Vec<Tool> {
     let plain =
@@ -119,11 +119,11 @@ async fn ask_what_fits(call: &Call) -> Result<Outcome, ToolError> {
 }
 
 /// Asks, and tells the answers.
-async fn tell(call: &Call, questions: Questions) -> Result<Outcome, ToolError> {
+async fn tell(call: &Call, questions: QuestionMap) -> Result<Outcome, ToolError> {
     call.caller.ask(questions).await.map(|answers| listing(&answers))
 }
 
-fn listing(answers: &Answers) -> Outcome {
+fn listing(answers: &AnswerMap) -> Outcome {
     Outcome::text(json!(answers).to_string())
 }
 
@@ -132,7 +132,7 @@ fn summary(answer: &Answer) -> String {
     format!("action={}, content={content}", answer["action"].as_str().unwrap_or("none"))
 }
 
-fn one(key: &str, question: Question) -> Questions {
+fn one(key: &str, question: Question) -> QuestionMap {
     BTreeMap::from([(key.to_owned(), question)])
 }
 

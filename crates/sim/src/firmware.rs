@@ -1,6 +1,6 @@
 //! Boards of any making: virtual boards that serve a given tool list, as real firmware would.
 //!
-//! What firmware does differently from the standard is `sinew_wire::device`'s [`Dialect::Firmware`]: errors
+//! What firmware does differently from the standard is `sinew_wire::device`'s [`BoardDialect::Firmware`]: errors
 //! without code and escapes, pages of 8,000 bytes, silence to whatever it cannot read, only numbers as ids.
 //! The tests below hold that to the bytes.
 
@@ -9,19 +9,19 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use sinew_tool::{Value, json};
-use sinew_wire::device::{Argument, Board, Dialect, Property, Reply, ToolSpec};
+use sinew_wire::device::{Argument, Board, BoardDialect, Property, Reply, ToolSpec};
 
-use crate::board::{Desk, Machine, VirtualBoard};
+use crate::board::{BoardMachine, MachineState, VirtualBoard};
 
 /// The tools that a board's source declares.
 #[derive(Clone, Debug)]
 pub struct Blueprint {
     name: String,
-    tools: Arc<[Declared]>,
+    tools: Arc<[DeclaredTool]>,
 }
 
 #[derive(Clone, Debug)]
-struct Declared {
+struct DeclaredTool {
     spec: ToolSpec,
     properties: Vec<String>,
     users_only: bool,
@@ -30,7 +30,7 @@ struct Declared {
 impl Blueprint {
     /// From the entries of a `tools/list` answer. What firmware cannot declare is refused with a reason.
     pub fn read(name: &str, entries: &[Value]) -> Result<Blueprint, String> {
-        let tools = entries.iter().map(Declared::read).collect::<Result<_, _>>()?;
+        let tools = entries.iter().map(DeclaredTool::read).collect::<Result<_, _>>()?;
         Ok(Blueprint { name: name.to_owned(), tools })
     }
 
@@ -39,9 +39,9 @@ impl Blueprint {
     pub fn with_common(&self, common: &Blueprint) -> Blueprint {
         let mut seen = HashSet::new();
         let all = common.tools.iter().chain(self.tools.iter());
-        let all: Vec<&Declared> = all.filter(|tool| seen.insert(tool.spec.name().to_owned())).collect();
-        let (users, models): (Vec<&Declared>, _) = all.into_iter().partition(|tool| tool.users_only);
-        let models: Vec<&Declared> = models;
+        let all: Vec<&DeclaredTool> = all.filter(|tool| seen.insert(tool.spec.name().to_owned())).collect();
+        let (users, models): (Vec<&DeclaredTool>, _) = all.into_iter().partition(|tool| tool.users_only);
+        let models: Vec<&DeclaredTool> = models;
         Blueprint { name: self.name.clone(), tools: models.into_iter().chain(users).cloned().collect() }
     }
 
@@ -50,15 +50,15 @@ impl Blueprint {
     }
 
     pub(crate) fn build(&self) -> VirtualBoard {
-        let mut firmware = Board::new(self.name.clone(), "2.0.0").speaking(Dialect::Firmware);
-        for Declared { spec, properties, .. } in self.tools.iter().cloned() {
+        let mut firmware = Board::new(self.name.clone(), "2.0.0").speaking(BoardDialect::Firmware);
+        for DeclaredTool { spec, properties, .. } in self.tools.iter().cloned() {
             let name = spec.name().to_owned();
             firmware.add(spec, move |arguments| {
                 let taken = properties.iter().filter_map(|name| Some((name.clone(), value(arguments.find(name)?))));
                 Ok(Reply::Json(json!({"tool": name, "arguments": taken.collect::<sinew_tool::Args>()})))
             });
         }
-        VirtualBoard::from_parts(firmware, Arc::new(Mutex::new(Shelf::default())))
+        VirtualBoard::from_parts(firmware, Arc::new(Mutex::new(IdleMachine::default())))
     }
 }
 
@@ -71,8 +71,8 @@ fn value(argument: &Argument) -> Value {
     }
 }
 
-impl Declared {
-    fn read(entry: &Value) -> Result<Declared, String> {
+impl DeclaredTool {
+    fn read(entry: &Value) -> Result<DeclaredTool, String> {
         let Some(name) = entry["name"].as_str() else { return Err(format!("a tool has no name: {entry}")) };
         let mut spec = ToolSpec::new(name.to_owned(), entry["description"].as_str().unwrap_or_default().to_owned());
         let mut properties = Vec::new();
@@ -111,22 +111,22 @@ impl Declared {
         if users_only {
             spec = spec.for_users();
         }
-        Ok(Declared { spec, properties, users_only })
+        Ok(DeclaredTool { spec, properties, users_only })
     }
 }
 
 /// A machine that does nothing by itself.
 #[derive(Default)]
-struct Shelf(Desk);
+struct IdleMachine(MachineState);
 
-impl Machine for Shelf {
+impl BoardMachine for IdleMachine {
     fn handle_time(&mut self, _now: Duration) {}
 
     fn next_due(&self) -> Option<Duration> {
         None
     }
 
-    fn desk(&mut self) -> &mut Desk {
+    fn state(&mut self) -> &mut MachineState {
         &mut self.0
     }
 }

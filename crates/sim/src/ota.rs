@@ -8,20 +8,20 @@ use sinew_runner::{Account, RunError};
 use tokio::time::sleep;
 
 use crate::board::BoardConfig;
-use crate::web::{Address, Post};
+use crate::web::{HttpAddress, RequestBody};
 
 /// Between two questions whether it was approved, as firmware waits.
 const ACTIVATION_PAUSE: Duration = Duration::from_secs(3);
 const VERSION: &str = "2.0.0";
 
 /// What the board was told.
-pub(crate) enum Told {
+pub(crate) enum OtaAnswer {
     Mqtt { url: String, account: Account },
     WebSocket { url: String, token: String },
 }
 
 /// Asks until it is told. MQTT is chosen where it is offered, as firmware chooses.
-pub(crate) async fn ask(config: &BoardConfig) -> Result<Told, RunError> {
+pub(crate) async fn ask(config: &BoardConfig) -> Result<OtaAnswer, RunError> {
     let mut shown = String::new();
     loop {
         let settings = post(config, &config.url).await?.1;
@@ -30,7 +30,7 @@ pub(crate) async fn ask(config: &BoardConfig) -> Result<Told, RunError> {
         }
         let text = |name: &str| settings["websocket"][name].as_str().map(str::to_owned);
         if let Some(url) = text("url") {
-            return Ok(Told::WebSocket { url, token: text("token").unwrap_or_default() });
+            return Ok(OtaAnswer::WebSocket { url, token: text("token").unwrap_or_default() });
         }
         let code = settings["activation"]["code"].as_str().unwrap_or_default();
         if code.is_empty() {
@@ -67,7 +67,7 @@ async fn post(config: &BoardConfig, url: &str) -> Result<(u16, Value), RunError>
         "board": {"type": config.kind.board_name(), "name": config.kind.board_name()},
     });
     let (status, answer) =
-        Address::http(url, &config.trust)?.post(&headers, Post::Whole(body.to_string().as_bytes())).await?;
+        HttpAddress::http(url, &config.trust)?.post(&headers, RequestBody::Whole(body.to_string().as_bytes())).await?;
     if !matches!(status, 200 | 202) {
         let why = String::from_utf8_lossy(&answer).trim().to_owned();
         return Err(RunError::Refused { url: url.to_owned(), status: Some(status), why });
@@ -75,7 +75,7 @@ async fn post(config: &BoardConfig, url: &str) -> Result<(u16, Value), RunError>
     Ok((status, serde_json::from_slice(&answer).unwrap_or_default()))
 }
 
-fn mqtt(section: &Value, url: &str) -> Result<Told, RunError> {
+fn mqtt(section: &Value, url: &str) -> Result<OtaAnswer, RunError> {
     let text = |name: &str| section[name].as_str().unwrap_or_default().to_owned();
     // Firmware tells by the port whether to speak TLS; a virtual board asks as it was asked itself, so that it
     // can be tried on any port.
@@ -96,5 +96,5 @@ fn mqtt(section: &Value, url: &str) -> Result<Told, RunError> {
         let why = format!("firmware cannot read the MQTT endpoint `{endpoint}`: it ends the host at the first colon");
         return Err(RunError::Refused { url: url.to_owned(), status: None, why });
     }
-    Ok(Told::Mqtt { url: format!("{scheme}://{host}:{port}"), account })
+    Ok(OtaAnswer::Mqtt { url: format!("{scheme}://{host}:{port}"), account })
 }

@@ -9,11 +9,11 @@ pub const HEIGHT: usize = 240;
 /// Small enough for a board's memory, good enough to read the text.
 const QUALITY: u8 = 80;
 
-type Color = [u8; 3];
+type Rgb = [u8; 3];
 
 /// What stands in the picture.
 #[derive(Clone, Debug)]
-pub struct Scene {
+pub struct CameraScene {
     /// Lines of text, ASCII; other characters become `?`.
     pub lines: Vec<String>,
     /// A night sky instead of a day's.
@@ -24,7 +24,7 @@ pub struct Scene {
     pub counter: u32,
 }
 
-impl Scene {
+impl CameraScene {
     /// The picture as JPEG, [`WIDTH`] by [`HEIGHT`].
     pub fn to_jpeg(&self) -> Result<Vec<u8>, PhoneError> {
         let (width, height) = (WIDTH as u32, HEIGHT as u32);
@@ -33,7 +33,7 @@ impl Scene {
     }
 
     fn draw(&self) -> Vec<u8> {
-        let mut canvas = Canvas { pixels: vec![[0; 3]; WIDTH * HEIGHT] };
+        let mut canvas = SceneCanvas { pixels: vec![[0; 3]; WIDTH * HEIGHT] };
         let (zenith, horizon, light, hills) = if self.dark {
             ([12, 16, 48], [60, 48, 96], [236, 236, 214], [[36, 48, 56], [24, 36, 40]])
         } else {
@@ -58,30 +58,30 @@ impl Scene {
     }
 }
 
-struct Canvas {
-    pixels: Vec<Color>,
+struct SceneCanvas {
+    pixels: Vec<Rgb>,
 }
 
-impl Canvas {
-    fn fill(&mut self, color: impl Fn(usize, usize) -> Color) {
+impl SceneCanvas {
+    fn fill(&mut self, color: impl Fn(usize, usize) -> Rgb) {
         for (index, pixel) in self.pixels.iter_mut().enumerate() {
             *pixel = color(index % WIDTH, index / WIDTH);
         }
     }
 
-    fn set(&mut self, x: usize, y: usize, color: Color) {
+    fn set(&mut self, x: usize, y: usize, color: Rgb) {
         if x < WIDTH && y < HEIGHT {
             self.pixels[y * WIDTH + x] = color;
         }
     }
 
-    fn rect(&mut self, x: usize, y: usize, width: usize, height: usize, color: Color) {
+    fn rect(&mut self, x: usize, y: usize, width: usize, height: usize, color: Rgb) {
         for (dx, dy) in (0..height).flat_map(|dy| (0..width).map(move |dx| (dx, dy))) {
             self.set(x + dx, y + dy, color);
         }
     }
 
-    fn disc(&mut self, x: usize, y: usize, radius: usize, color: Color) {
+    fn disc(&mut self, x: usize, y: usize, radius: usize, color: Rgb) {
         for (dx, dy) in (0..=2 * radius).flat_map(|dy| (0..=2 * radius).map(move |dx| (dx, dy))) {
             if dx.abs_diff(radius).pow(2) + dy.abs_diff(radius).pow(2) <= radius * radius {
                 self.set(x + dx - radius, y + dy - radius, color);
@@ -89,14 +89,14 @@ impl Canvas {
         }
     }
 
-    fn below(&mut self, color: Color, edge: impl Fn(usize) -> f32) {
+    fn below(&mut self, color: Rgb, edge: impl Fn(usize) -> f32) {
         for x in 0..WIDTH {
             let top = edge(x).clamp(0.0, HEIGHT as f32) as usize;
             self.rect(x, top, 1, HEIGHT - top, color);
         }
     }
 
-    fn house(&mut self, x: usize, y: usize, window: Color) {
+    fn house(&mut self, x: usize, y: usize, window: Rgb) {
         for row in 0..22 {
             self.rect(x + 26 - row * 26 / 22, y - 22 + row, row * 52 / 22, 1, [152, 64, 48]);
         }
@@ -121,7 +121,7 @@ impl Canvas {
     }
 }
 
-fn blend(from: Color, to: Color, share: f32) -> Color {
+fn blend(from: Rgb, to: Rgb, share: f32) -> Rgb {
     std::array::from_fn(|index| {
         let (from, to) = (f32::from(from[index]), f32::from(to[index]));
         (from + (to - from) * share).clamp(0.0, 255.0) as u8
@@ -132,8 +132,8 @@ fn blend(from: Color, to: Color, share: f32) -> Color {
 mod tests {
     use super::*;
 
-    fn scene() -> Scene {
-        Scene {
+    fn scene() -> CameraScene {
+        CameraScene {
             lines: vec!["board-ddee01".to_owned(), "photo 1 \u{65e5}".to_owned()],
             dark: false,
             brightness: 75,
@@ -152,10 +152,10 @@ mod tests {
     fn theme_brightness_counter_and_text_are_seen() {
         let plain = scene().draw();
         for other in [
-            Scene { dark: true, ..scene() },
-            Scene { brightness: 10, ..scene() },
-            Scene { counter: 2, ..scene() },
-            Scene { lines: vec![], ..scene() },
+            CameraScene { dark: true, ..scene() },
+            CameraScene { brightness: 10, ..scene() },
+            CameraScene { counter: 2, ..scene() },
+            CameraScene { lines: vec![], ..scene() },
         ] {
             assert_ne!(other.draw(), plain);
         }
@@ -163,7 +163,7 @@ mod tests {
 
     #[test]
     fn text_that_leaves_the_picture_is_cut() {
-        let long = Scene { lines: vec!["w".repeat(500); 40], ..scene() };
+        let long = CameraScene { lines: vec!["w".repeat(500); 40], ..scene() };
         assert_eq!(long.draw().len(), WIDTH * HEIGHT * 3);
     }
 }

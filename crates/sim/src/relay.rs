@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use sinew_tool::{Value, json};
 
-use crate::board::{Desk, Machine};
+use crate::board::{BoardMachine, MachineState};
 
 pub(crate) const CHANNELS: usize = 4;
 /// The heater hangs on channel 1 and the fan on channel 2; 3 and 4 switch lamps.
@@ -21,7 +21,7 @@ const READ_EVERY: Duration = Duration::from_secs(10);
 
 #[derive(Debug)]
 pub(crate) struct Relay {
-    desk: Desk,
+    state: MachineState,
     relays: [bool; CHANNELS],
     /// When a pulse ends, per channel.
     pulses: [Option<Duration>; CHANNELS],
@@ -39,7 +39,7 @@ impl Relay {
     pub(crate) fn new(hardware_id: &str) -> Relay {
         let sum: u32 = hardware_id.bytes().map(u32::from).sum();
         let mut relay = Relay {
-            desk: Desk::default(),
+            state: MachineState::default(),
             relays: [false; CHANNELS],
             pulses: [None; CHANNELS],
             heat: 0.0,
@@ -74,7 +74,7 @@ impl Relay {
     pub(crate) fn pulse_relay(&mut self, channel: i64, duration: Duration) -> Result<(), String> {
         let index = index(channel)?;
         self.switch(index, true);
-        self.pulses[index] = Some(self.desk.now + duration);
+        self.pulses[index] = Some(self.state.now + duration);
         Ok(())
     }
 
@@ -86,17 +86,17 @@ impl Relay {
     fn switch(&mut self, index: usize, on: bool) {
         if self.relays[index] != on {
             self.relays[index] = on;
-            self.desk.tell("notifications/relay_changed", json!({"channel": index + 1, "on": on}));
+            self.state.tell("notifications/relay_changed", json!({"channel": index + 1, "on": on}));
         }
     }
 
     fn temperature(&self) -> f64 {
         // A day lasts ten minutes here, or nobody would see it pass.
-        21.5 + 2.5 * (TAU * (self.desk.now.as_secs_f64() / 600.0 + self.phase)).sin() + self.heat
+        21.5 + 2.5 * (TAU * (self.state.now.as_secs_f64() / 600.0 + self.phase)).sin() + self.heat
     }
 
     fn humidity(&self) -> f64 {
-        let weather = (TAU * (self.desk.now.as_secs_f64() / 840.0 + self.phase)).cos();
+        let weather = (TAU * (self.state.now.as_secs_f64() / 840.0 + self.phase)).cos();
         (50.0 + 8.0 * weather - 1.5 * self.heat).clamp(0.0, 100.0)
     }
 
@@ -116,7 +116,7 @@ impl Relay {
                     "sensor": sensor, "value": (value * 10.0).round() / 10.0, "threshold": threshold,
                     "direction": if above { "rising" } else { "falling" },
                 });
-                self.desk.tell("notifications/threshold_crossed", params);
+                self.state.tell("notifications/threshold_crossed", params);
             }
             above
         });
@@ -124,19 +124,19 @@ impl Relay {
     }
 }
 
-impl Machine for Relay {
+impl BoardMachine for Relay {
     fn handle_time(&mut self, now: Duration) {
         // Pulses end in their order, each at its own time, however late we are told.
         while let Some((end, index)) = self.next_pulse_end().filter(|(end, _)| *end <= now) {
-            self.warm_up(end.saturating_sub(self.desk.now));
-            self.desk.now = end.max(self.desk.now);
+            self.warm_up(end.saturating_sub(self.state.now));
+            self.state.now = end.max(self.state.now);
             self.pulses[index] = None;
             self.switch(index, false);
         }
-        self.warm_up(now.saturating_sub(self.desk.now));
-        self.desk.now = now.max(self.desk.now);
-        if self.desk.now >= self.read_due {
-            self.read_due = self.desk.now + READ_EVERY;
+        self.warm_up(now.saturating_sub(self.state.now));
+        self.state.now = now.max(self.state.now);
+        if self.state.now >= self.read_due {
+            self.read_due = self.state.now + READ_EVERY;
         }
         self.watch_thresholds();
     }
@@ -146,8 +146,8 @@ impl Machine for Relay {
         Some(pulse.min(self.read_due))
     }
 
-    fn desk(&mut self) -> &mut Desk {
-        &mut self.desk
+    fn state(&mut self) -> &mut MachineState {
+        &mut self.state
     }
 }
 
@@ -170,7 +170,7 @@ mod tests {
     const SECOND: Duration = Duration::from_secs(1);
 
     fn topics(relay: &mut Relay) -> Vec<&'static str> {
-        relay.desk.take_news().into_iter().map(|news| news.method).collect()
+        relay.state.take_notices().into_iter().map(|news| news.method).collect()
     }
 
     #[test]

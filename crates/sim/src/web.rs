@@ -15,12 +15,12 @@ use tokio_rustls::rustls::pki_types::ServerName;
 const TIME: Duration = Duration::from_secs(60);
 const ANSWER_BYTES: u64 = 1 << 20;
 
-pub(crate) trait Bytes: AsyncRead + AsyncWrite + Send + Unpin {}
-impl<T: AsyncRead + AsyncWrite + Send + Unpin> Bytes for T {}
+pub(crate) trait ByteStream: AsyncRead + AsyncWrite + Send + Unpin {}
+impl<T: AsyncRead + AsyncWrite + Send + Unpin> ByteStream for T {}
 
 /// Where something is, taken apart.
 #[derive(Clone)]
-pub(crate) struct Address {
+pub(crate) struct HttpAddress {
     pub(crate) url: String,
     host: String,
     port: u16,
@@ -29,14 +29,14 @@ pub(crate) struct Address {
     tls: Option<Arc<ClientConfig>>,
 }
 
-impl Address {
+impl HttpAddress {
     /// `plain` and `secure` are schemes with their usual ports.
     pub(crate) fn parse(
         url: &str,
         plain: (&str, u16),
         secure: (&str, u16),
         trust: &Trust,
-    ) -> Result<Address, RunError> {
+    ) -> Result<HttpAddress, RunError> {
         let wrong = |why: &str| RunError::Address(url.to_owned(), why.to_owned());
         let (scheme, rest) = url.split_once("://").ok_or_else(|| wrong("it has no scheme"))?;
         let (tls, usual) = match scheme {
@@ -56,14 +56,14 @@ impl Address {
             return Err(wrong("it names no host"));
         }
         let path = if path.is_empty() { "/" } else { path };
-        Ok(Address { url: url.to_owned(), host: host.to_owned(), port, path: path.to_owned(), tls })
+        Ok(HttpAddress { url: url.to_owned(), host: host.to_owned(), port, path: path.to_owned(), tls })
     }
 
-    pub(crate) fn http(url: &str, trust: &Trust) -> Result<Address, RunError> {
-        Address::parse(url, ("http", 80), ("https", 443), trust)
+    pub(crate) fn http(url: &str, trust: &Trust) -> Result<HttpAddress, RunError> {
+        HttpAddress::parse(url, ("http", 80), ("https", 443), trust)
     }
 
-    pub(crate) async fn connect(&self) -> Result<Box<dyn Bytes>, RunError> {
+    pub(crate) async fn connect(&self) -> Result<Box<dyn ByteStream>, RunError> {
         let unreachable = |error| RunError::Unreachable(self.url.clone(), error);
         let tcp = TcpStream::connect((self.host.as_str(), self.port)).await.map_err(unreachable)?;
         tcp.set_nodelay(true).map_err(unreachable)?;
@@ -74,7 +74,11 @@ impl Address {
     }
 
     /// Posts, and gives status and body of the answer. `chunks` as firmware sends them: each piece with its length.
-    pub(crate) async fn post(&self, headers: &[(&str, &str)], body: Post<'_>) -> Result<(u16, Vec<u8>), RunError> {
+    pub(crate) async fn post(
+        &self,
+        headers: &[(&str, &str)],
+        body: RequestBody<'_>,
+    ) -> Result<(u16, Vec<u8>), RunError> {
         let broken = |error: io::Error| RunError::Ended(format!("{}: {error}", self.url));
         let mut request = format!("POST {} HTTP/1.1\r\nHost: {}:{}\r\n", self.path, self.host, self.port);
         for (name, value) in headers {
@@ -82,11 +86,11 @@ impl Address {
         }
         let mut request = request.into_bytes();
         match body {
-            Post::Whole(body) => {
+            RequestBody::Whole(body) => {
                 request.extend(format!("Content-Length: {}\r\n\r\n", body.len()).bytes());
                 request.extend(body);
             }
-            Post::Chunks(chunks) => {
+            RequestBody::Chunks(chunks) => {
                 request.extend(b"Transfer-Encoding: chunked\r\n\r\n");
                 for chunk in chunks.iter().filter(|chunk| !chunk.is_empty()) {
                     request.extend(format!("{:X}\r\n", chunk.len()).bytes());
@@ -116,7 +120,7 @@ impl Address {
 }
 
 /// How a body is sent.
-pub(crate) enum Post<'a> {
+pub(crate) enum RequestBody<'a> {
     Whole(&'a [u8]),
     Chunks(&'a [Vec<u8>]),
 }
@@ -134,7 +138,7 @@ mod tests {
 
     #[test]
     fn addresses_are_taken_apart() {
-        let parse = |url: &str| Address::http(url, &Trust::System).map(|it| (it.host, it.port, it.path));
+        let parse = |url: &str| HttpAddress::http(url, &Trust::System).map(|it| (it.host, it.port, it.path));
         let parts = |host: &str, port: u16, path: &str| (host.to_owned(), port, path.to_owned());
         assert_eq!(parse("http://x:7301/a/?b=c").expect("fine"), parts("x", 7301, "/a/?b=c"));
         assert_eq!(parse("http://[::1]:9").expect("fine"), parts("::1", 9, "/"));

@@ -61,15 +61,15 @@
 
 extern crate alloc;
 
+mod common;
 pub mod device;
 #[cfg(feature = "host")]
 pub mod host;
 mod moment;
 #[cfg(feature = "host")]
-mod quirks;
-#[cfg(feature = "host")]
 mod raw;
-mod words;
+#[cfg(feature = "host")]
+mod workarounds;
 
+pub use common::{PROTOCOL_VERSION, Transport, Vision};
 pub use moment::Moment;
-pub use words::{PROTOCOL_VERSION, Transport, Vision};

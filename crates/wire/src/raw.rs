@@ -26,7 +26,7 @@ pub(crate) fn pick_all<'a, const N: usize>(
     names: [&str; N],
 ) -> Result<[Option<&'a RawValue>; N], serde_json::Error> {
     let mut reader = serde_json::Deserializer::from_str(text);
-    let members = Pick(names).deserialize(&mut reader)?;
+    let members = PickMembers(names).deserialize(&mut reader)?;
     reader.end()?;
     Ok(members)
 }
@@ -34,7 +34,7 @@ pub(crate) fn pick_all<'a, const N: usize>(
 /// The first items of an array.
 pub(crate) fn items(text: &str, limit: usize) -> Result<Vec<&RawValue>, serde_json::Error> {
     let mut reader = serde_json::Deserializer::from_str(text);
-    let items = First(limit).deserialize(&mut reader)?;
+    let items = FirstItems(limit).deserialize(&mut reader)?;
     reader.end()?;
     Ok(items)
 }
@@ -49,9 +49,9 @@ pub(crate) fn is_word(raw: &RawValue, word: &str) -> bool {
     raw.get().strip_prefix('"').and_then(|rest| rest.strip_suffix('"')) == Some(word)
 }
 
-struct Pick<'n, const N: usize>([&'n str; N]);
+struct PickMembers<'n, const N: usize>([&'n str; N]);
 
-impl<'de, const N: usize> DeserializeSeed<'de> for Pick<'_, N> {
+impl<'de, const N: usize> DeserializeSeed<'de> for PickMembers<'_, N> {
     type Value = [Option<&'de RawValue>; N];
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
@@ -59,7 +59,7 @@ impl<'de, const N: usize> DeserializeSeed<'de> for Pick<'_, N> {
     }
 }
 
-impl<'de, const N: usize> Visitor<'de> for Pick<'_, N> {
+impl<'de, const N: usize> Visitor<'de> for PickMembers<'_, N> {
     type Value = [Option<&'de RawValue>; N];
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -68,7 +68,7 @@ impl<'de, const N: usize> Visitor<'de> for Pick<'_, N> {
 
     fn visit_map<M: MapAccess<'de>>(self, mut map: M) -> Result<Self::Value, M::Error> {
         let mut members = [None; N];
-        while let Some(index) = map.next_key_seed(Place(&self.0))? {
+        while let Some(index) = map.next_key_seed(KeyIndex(&self.0))? {
             match index.and_then(|index| members.get_mut(index)) {
                 Some(member) => *member = Some(map.next_value()?),
                 None => drop(map.next_value::<IgnoredAny>()?),
@@ -79,9 +79,9 @@ impl<'de, const N: usize> Visitor<'de> for Pick<'_, N> {
 }
 
 /// The place of a key among the names.
-struct Place<'n>(&'n [&'n str]);
+struct KeyIndex<'n>(&'n [&'n str]);
 
-impl<'de> DeserializeSeed<'de> for Place<'_> {
+impl<'de> DeserializeSeed<'de> for KeyIndex<'_> {
     type Value = Option<usize>;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
@@ -89,7 +89,7 @@ impl<'de> DeserializeSeed<'de> for Place<'_> {
     }
 }
 
-impl Visitor<'_> for Place<'_> {
+impl Visitor<'_> for KeyIndex<'_> {
     type Value = Option<usize>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -101,9 +101,9 @@ impl Visitor<'_> for Place<'_> {
     }
 }
 
-struct First(usize);
+struct FirstItems(usize);
 
-impl<'de> DeserializeSeed<'de> for First {
+impl<'de> DeserializeSeed<'de> for FirstItems {
     type Value = Vec<&'de RawValue>;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
@@ -111,7 +111,7 @@ impl<'de> DeserializeSeed<'de> for First {
     }
 }
 
-impl<'de> Visitor<'de> for First {
+impl<'de> Visitor<'de> for FirstItems {
     type Value = Vec<&'de RawValue>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -1,6 +1,6 @@
 //! One connection to a broker: introduction, subscriptions, messages both ways, and pings.
 //!
-//! Whoever owns it dials again when it ends; what is waited for in between is told by [`Pause`].
+//! Whoever owns it dials again when it ends; what is waited for in between is told by [`ReconnectDelay`].
 
 use std::hash::{BuildHasher, RandomState};
 use std::io;
@@ -20,15 +20,15 @@ const READ_BYTES: usize = 64 << 10;
 const FIRST_PAUSE: Duration = Duration::from_millis(250);
 const LAST_PAUSE: Duration = Duration::from_secs(15);
 /// How long a farewell may take.
-const FAREWELL_TIME: Duration = Duration::from_secs(1);
+const CLOSE_TIME: Duration = Duration::from_secs(1);
 
 /// Why a connection is over, or never was.
 #[derive(Debug)]
-pub(crate) struct Over(pub(crate) String);
+pub(crate) struct Disconnected(pub(crate) String);
 
-impl From<io::Error> for Over {
-    fn from(error: io::Error) -> Over {
-        Over(error.to_string())
+impl From<io::Error> for Disconnected {
+    fn from(error: io::Error) -> Disconnected {
+        Disconnected(error.to_string())
     }
 }
 
@@ -52,8 +52,9 @@ pub(crate) struct Connection {
 
 impl Connection {
     /// Dials, and is welcomed.
-    pub(crate) async fn open(address: &Address, introduction: Introduction<'_>) -> Result<Connection, Over> {
-        let stream = address.dial().await.map_err(|error| Over(format!("the broker cannot be reached: {error}")))?;
+    pub(crate) async fn open(address: &Address, introduction: Introduction<'_>) -> Result<Connection, Disconnected> {
+        let stream =
+            address.dial().await.map_err(|error| Disconnected(format!("the broker cannot be reached: {error}")))?;
         let (read, write) = tokio::io::split(stream);
         let keep_alive = Duration::from_secs(introduction.keep_alive.into());
         let now = Instant::now();
@@ -73,16 +74,16 @@ impl Connection {
         };
         codec::connect(&introduction, &mut connection.output.bytes);
         let answer = timeout(ANSWER_TIME, connection.next()).await;
-        match answer.map_err(|_| Over("the broker does not answer".to_owned()))?? {
+        match answer.map_err(|_| Disconnected("the broker does not answer".to_owned()))?? {
             Packet::Connack(welcome) => connection.take_terms(*welcome)?,
-            _ => return Err(Over("the broker's first packet is no CONNACK".to_owned())),
+            _ => return Err(Disconnected("the broker's first packet is no CONNACK".to_owned())),
         }
         Ok(connection)
     }
 
-    fn take_terms(&mut self, welcome: Welcome) -> Result<(), Over> {
+    fn take_terms(&mut self, welcome: Welcome) -> Result<(), Disconnected> {
         if welcome.code != 0 {
-            return Err(Over(format!("the broker refuses us: {}", refusal(welcome.code))));
+            return Err(Disconnected(format!("the broker refuses us: {}", refusal(welcome.code))));
         }
         if let Some(seconds) = welcome.keep_alive.filter(|seconds| *seconds > 0) {
             self.keep_alive = Duration::from_secs(seconds.into());
@@ -101,7 +102,11 @@ impl Connection {
     }
 
     /// Asks, and waits until all of it is granted. What is heard meanwhile is given to `hear`.
-    pub(crate) async fn subscribed(&mut self, wishes: &[Wish], mut hear: impl FnMut(Message)) -> Result<(), Over> {
+    pub(crate) async fn subscribed(
+        &mut self,
+        wishes: &[Wish],
+        mut hear: impl FnMut(Message),
+    ) -> Result<(), Disconnected> {
         let id = self.subscribe(wishes);
         let granted = async {
             loop {
@@ -113,12 +118,16 @@ impl Connection {
             }
         };
         let codes = timeout(ANSWER_TIME, granted).await;
-        let codes = codes.unwrap_or_else(|_| Err(Over("the broker does not grant what we asked for".to_owned())))?;
+        let codes =
+            codes.unwrap_or_else(|_| Err(Disconnected("the broker does not grant what we asked for".to_owned())))?;
         match wishes.iter().zip(codes).find(|(_, code)| *code >= 0x80) {
             None => Ok(()),
             Some((wish, code)) => {
                 let filter = &wish.filter;
-                Err(Over(format!("the broker lets us not hear `{filter}`: {}; see its access rules", refusal(code))))
+                Err(Disconnected(format!(
+                    "the broker lets us not hear `{filter}`: {}; see its access rules",
+                    refusal(code)
+                )))
             }
         }
     }
@@ -147,7 +156,7 @@ impl Connection {
 
     /// The next packet. Sends what is to be sent meanwhile, pings, and acknowledges. Nothing is lost where the future
     /// is dropped.
-    pub(crate) async fn next(&mut self) -> Result<Packet, Over> {
+    pub(crate) async fn next(&mut self) -> Result<Packet, Disconnected> {
         loop {
             if let Some(packet) = self.take()? {
                 return Ok(packet);
@@ -158,14 +167,14 @@ impl Connection {
                 sent = self.output.send(&mut self.write), if !self.output.is_sent() => sent?,
                 read = self.read.read_buf(&mut self.input) => {
                     if read? == 0 {
-                        return Err(Over("the broker closed the connection".to_owned()));
+                        return Err(Disconnected("the broker closed the connection".to_owned()));
                     }
                     self.heard = Instant::now();
                 }
                 () = sleep_until(due) => {
                     if Instant::now() >= patience {
                         let silence = self.heard.elapsed().as_secs();
-                        return Err(Over(format!("nothing was heard of the broker for {silence} s")));
+                        return Err(Disconnected(format!("nothing was heard of the broker for {silence} s")));
                     }
                     self.ping_due = Instant::now() + self.keep_alive / 2;
                     codec::ping(&mut self.output.bytes);
@@ -175,14 +184,14 @@ impl Connection {
     }
 
     /// A packet that is whole already.
-    fn take(&mut self) -> Result<Option<Packet>, Over> {
+    fn take(&mut self) -> Result<Option<Packet>, Disconnected> {
         if self.taken < self.input.len() {
             let mut rest = &self.input[self.taken..];
             let found = self.reader.read(&mut rest);
             self.taken = self.input.len() - rest.len();
-            match found.map_err(Over)? {
+            match found.map_err(Disconnected)? {
                 Some((Packet::Disconnect { code }, _)) => {
-                    return Err(Over(format!("the broker ended the connection: {}", refusal(code))));
+                    return Err(Disconnected(format!("the broker ended the connection: {}", refusal(code))));
                 }
                 Some((packet, id)) => {
                     if let Some(id) = id {
@@ -202,7 +211,7 @@ impl Connection {
     /// Sends what is left, says farewell, and closes; the broker does not speak our will then.
     pub(crate) async fn close(mut self) {
         codec::disconnect(&mut self.output.bytes);
-        let _ = timeout(FAREWELL_TIME, async {
+        let _ = timeout(CLOSE_TIME, async {
             self.output.send(&mut self.write).await?;
             self.write.shutdown().await
         })
@@ -268,15 +277,15 @@ fn refusal(code: u8) -> String {
 }
 
 /// How long to stay away from a broker that is not there.
-pub(crate) struct Pause {
+pub(crate) struct ReconnectDelay {
     next: Duration,
     random: RandomState,
     count: u64,
 }
 
-impl Pause {
-    pub(crate) fn new() -> Pause {
-        Pause { next: FIRST_PAUSE, random: RandomState::new(), count: 0 }
+impl ReconnectDelay {
+    pub(crate) fn new() -> ReconnectDelay {
+        ReconnectDelay { next: FIRST_PAUSE, random: RandomState::new(), count: 0 }
     }
 
     /// The broker has served.
@@ -310,7 +319,7 @@ mod tests {
 
     #[test]
     fn pauses_grow_to_a_limit_vary_and_begin_anew() {
-        let mut pause = Pause::new();
+        let mut pause = ReconnectDelay::new();
         let pauses: Vec<Duration> = (0..12).map(|_| pause.take()).collect();
         assert!(pauses[0] <= FIRST_PAUSE && pauses[0] >= FIRST_PAUSE / 2);
         assert!(pauses[11] <= LAST_PAUSE && pauses[11] >= LAST_PAUSE / 2);

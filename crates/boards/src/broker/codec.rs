@@ -31,7 +31,7 @@ pub(crate) enum Packet {
         codes: Vec<u8>,
     },
     /// Whatever only shows that the broker is there.
-    SignOfLife,
+    KeepAlive,
     Disconnect {
         code: u8,
     },
@@ -138,7 +138,7 @@ fn parse(raw: &RawPacket) -> Result<(Packet, Option<u16>), MqttError> {
             let codes = packet.reason_codes().into_iter().map(|code| code as u8).collect();
             Packet::Suback { id: packet.packet_id(), codes }
         }
-        (11 | 13, _) => Packet::SignOfLife,
+        (11 | 13, _) => Packet::KeepAlive,
         (14, _) => {
             let code = raw.parse_exact(Disconnect::parse)?.reason_code();
             Packet::Disconnect { code: code.map_or(0, |code| code as u8) }

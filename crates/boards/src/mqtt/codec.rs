@@ -14,7 +14,7 @@ use mqtt_protocol_core::mqtt::result_code::{
     UnsubackReasonCode,
 };
 
-use crate::pipe::Farewell;
+use crate::pipe::CloseReason;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Version {
@@ -320,20 +320,20 @@ impl Writer {
     }
 
     /// Only version 5 lets a server say why it goes.
-    pub(crate) fn disconnect(&self, farewell: Farewell, reason: &str, out: &mut Vec<u8>) {
+    pub(crate) fn disconnect(&self, farewell: CloseReason, reason: &str, out: &mut Vec<u8>) {
         if self.version == Version::V3 {
             return;
         }
         let code = match farewell {
-            Farewell::Normal => DisconnectReasonCode::NormalDisconnection,
-            Farewell::Closing => DisconnectReasonCode::ServerShuttingDown,
-            Farewell::Replaced => DisconnectReasonCode::SessionTakenOver,
-            Farewell::Silent => DisconnectReasonCode::KeepAliveTimeout,
-            Farewell::Policy => DisconnectReasonCode::AdministrativeAction,
-            Farewell::TooLarge => DisconnectReasonCode::PacketTooLarge,
-            Farewell::NotText => DisconnectReasonCode::PayloadFormatInvalid,
-            Farewell::Protocol => DisconnectReasonCode::MalformedPacket,
-            Farewell::Qos => DisconnectReasonCode::QosNotSupported,
+            CloseReason::Normal => DisconnectReasonCode::NormalDisconnection,
+            CloseReason::Closing => DisconnectReasonCode::ServerShuttingDown,
+            CloseReason::Replaced => DisconnectReasonCode::SessionTakenOver,
+            CloseReason::Silent => DisconnectReasonCode::KeepAliveTimeout,
+            CloseReason::Policy => DisconnectReasonCode::AdministrativeAction,
+            CloseReason::TooLarge => DisconnectReasonCode::PacketTooLarge,
+            CloseReason::NotText => DisconnectReasonCode::PayloadFormatInvalid,
+            CloseReason::Protocol => DisconnectReasonCode::MalformedPacket,
+            CloseReason::Qos => DisconnectReasonCode::QosNotSupported,
         };
         let packet = v5_0::Disconnect::builder().reason_code(code);
         put(ReasonString::new(reason).and_then(|reason| packet.props(vec![reason.into()]).build()), out);

@@ -11,30 +11,30 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
 
 use super::codec::{Packet, Problem, Reader, Version, Writer};
-use crate::pipe::{Broken, FAREWELL_BYTES, FAREWELL_TIME, Farewell, Heard, read_text};
-use crate::stream::Stream;
+use crate::pipe::{CLOSE_BYTES, CLOSE_TIME, CloseReason, PipeError, Received, read_text};
+use crate::stream::BoardStream;
 
 /// Firmware sends no more than 8 KiB at once; what is longer comes in pieces.
 const READ_BYTES: usize = 4096;
 
 pub(crate) struct Link {
-    stream: Stream,
+    stream: BoardStream,
     reader: Reader,
     writer: Writer,
     /// Where the board expects what is meant for it; firmware takes anything.
     topic: Box<str>,
     /// The longest silence, as the client chose it; `None` where it chose none.
-    pub(crate) patience: Option<Duration>,
+    pub(crate) silence_limit: Option<Duration>,
     /// The longest text the client takes, where it says so.
     pub(crate) text_bytes: Option<usize>,
     message_bytes: usize,
     /// The most that may wait to be sent.
     unsent_bytes: usize,
     /// Bytes of answers that the board asked for and has not read.
-    pub(crate) owed: usize,
-    heard: VecDeque<Heard>,
+    pub(crate) unread: usize,
+    heard: VecDeque<Received>,
     /// A rule was broken behind what was heard.
-    broken: Option<Broken>,
+    broken: Option<PipeError>,
     out: Vec<u8>,
     written: usize,
 }
@@ -43,7 +43,7 @@ pub(crate) struct Link {
 pub(crate) struct Terms {
     pub(crate) version: Version,
     pub(crate) topic: String,
-    pub(crate) patience: Option<Duration>,
+    pub(crate) silence_limit: Option<Duration>,
     pub(crate) packet_bytes: Option<u32>,
     pub(crate) message_bytes: usize,
     pub(crate) unsent_bytes: usize,
@@ -51,8 +51,8 @@ pub(crate) struct Terms {
 
 impl Link {
     /// `early` is what came together with CONNECT.
-    pub(crate) fn new(stream: Stream, mut reader: Reader, terms: Terms, early: &[u8]) -> Link {
-        let Terms { version, topic, patience, packet_bytes, message_bytes, unsent_bytes } = terms;
+    pub(crate) fn new(stream: BoardStream, mut reader: Reader, terms: Terms, early: &[u8]) -> Link {
+        let Terms { version, topic, silence_limit, packet_bytes, message_bytes, unsent_bytes } = terms;
         reader.set_limit(message_bytes);
         // Fixed header, topic with its length, and an empty list of properties.
         let around = topic.len() + 8;
@@ -61,11 +61,11 @@ impl Link {
             reader,
             writer: Writer { version },
             topic: topic.into(),
-            patience,
+            silence_limit,
             text_bytes: packet_bytes.map(|bytes| (bytes as usize).saturating_sub(around)),
             message_bytes,
             unsent_bytes,
-            owed: 0,
+            unread: 0,
             heard: VecDeque::new(),
             broken: None,
             out: Vec::new(),
@@ -76,34 +76,34 @@ impl Link {
         link
     }
 
-    pub(crate) fn send(&mut self, text: String) -> Result<(), Broken> {
+    pub(crate) fn send(&mut self, text: String) -> Result<(), PipeError> {
         self.writer.publish(&self.topic, text, &mut self.out);
         if self.out.len() - self.written > self.unsent_bytes {
             let what = format!("the board left {} bytes unread that were sent to it", self.unsent_bytes);
-            return Err(Broken::Rule(Farewell::Policy, what));
+            return Err(PipeError::Rule(CloseReason::Policy, what));
         }
         Ok(())
     }
 
-    pub(crate) fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Broken>> {
+    pub(crate) fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), PipeError>> {
         while self.written < self.out.len() {
             let rest = &self.out[self.written..];
             match ready!(Pin::new(&mut self.stream).poll_write(cx, rest)) {
-                Ok(0) => return Poll::Ready(Err(Broken::Network("the connection is over".to_owned()))),
+                Ok(0) => return Poll::Ready(Err(PipeError::Network("the connection is over".to_owned()))),
                 Ok(count) => self.written += count,
-                Err(error) => return Poll::Ready(Err(Broken::Network(error.to_string()))),
+                Err(error) => return Poll::Ready(Err(PipeError::Network(error.to_string()))),
             }
         }
         if self.written > 0 {
             // An idle board keeps no buffer.
-            (self.out, self.written, self.owed) = (Vec::new(), 0, 0);
+            (self.out, self.written, self.unread) = (Vec::new(), 0, 0);
             let flushed = ready!(Pin::new(&mut self.stream).poll_flush(cx));
-            flushed.map_err(|error| Broken::Network(error.to_string()))?;
+            flushed.map_err(|error| PipeError::Network(error.to_string()))?;
         }
         Poll::Ready(Ok(()))
     }
 
-    pub(crate) fn poll_hear(&mut self, cx: &mut Context<'_>) -> Poll<Result<Heard, Broken>> {
+    pub(crate) fn poll_receive(&mut self, cx: &mut Context<'_>) -> Poll<Result<Received, PipeError>> {
         loop {
             if let Some(heard) = self.heard.pop_front() {
                 return Poll::Ready(Ok(heard));
@@ -115,11 +115,11 @@ impl Link {
             let mut room = [0; READ_BYTES];
             let mut room = ReadBuf::new(&mut room);
             if let Err(error) = ready!(Pin::new(&mut self.stream).poll_read(cx, &mut room)) {
-                return Poll::Ready(Err(Broken::Network(error.to_string())));
+                return Poll::Ready(Err(PipeError::Network(error.to_string())));
             }
             if room.filled().is_empty() {
                 let what = "the board closed the connection without a farewell";
-                return Poll::Ready(Err(Broken::Network(what.to_owned())));
+                return Poll::Ready(Err(PipeError::Network(what.to_owned())));
             }
             self.take(room.filled());
         }
@@ -130,7 +130,7 @@ impl Link {
             match self.reader.read(&mut bytes) {
                 Ok(Some(packet)) => self.handle(packet),
                 Ok(None) => return,
-                Err(problem) => self.broken = Some(self.judge(problem)),
+                Err(problem) => self.broken = Some(self.to_error(problem)),
             }
         }
     }
@@ -138,7 +138,7 @@ impl Link {
     fn handle(&mut self, packet: Packet) {
         let before = self.out.len();
         self.answer(packet);
-        self.owed += self.out.len() - before;
+        self.unread += self.out.len() - before;
     }
 
     fn answer(&mut self, packet: Packet) {
@@ -150,7 +150,7 @@ impl Link {
                 }
                 return self.heard.push_back(read_text(payload));
             }
-            Packet::Disconnect => return self.heard.push_back(Heard::Farewell),
+            Packet::Disconnect => return self.heard.push_back(Received::Close),
             Packet::Ping => self.writer.pong(out),
             Packet::Subscribe { id, topics } => self.writer.grant(id, topics, out),
             Packet::Unsubscribe { id, topics } => self.writer.release(id, topics, out),
@@ -158,37 +158,37 @@ impl Link {
             Packet::Connect(_) => {}
         }
         // A thousand pings read at once say no more than one.
-        if !matches!(self.heard.back(), Some(Heard::SignOfLife)) {
-            self.heard.push_back(Heard::SignOfLife);
+        if !matches!(self.heard.back(), Some(Received::KeepAlive)) {
+            self.heard.push_back(Received::KeepAlive);
         }
     }
 
-    fn judge(&self, problem: Problem) -> Broken {
+    fn to_error(&self, problem: Problem) -> PipeError {
         match problem {
-            Problem::TooLarge => Broken::Rule(
-                Farewell::TooLarge,
+            Problem::TooLarge => PipeError::Rule(
+                CloseReason::TooLarge,
                 format!("the board sent a packet of more than {} bytes, the most that is read", self.message_bytes),
             ),
             Problem::Qos => {
                 let what = "the board published with quality of service 2; only 0 and 1 are served".to_owned();
-                Broken::Rule(Farewell::Qos, what)
+                PipeError::Rule(CloseReason::Qos, what)
             }
-            Problem::Version => Broken::Rule(Farewell::Protocol, "the version of MQTT changed".to_owned()),
+            Problem::Version => PipeError::Rule(CloseReason::Protocol, "the version of MQTT changed".to_owned()),
             Problem::Malformed(what) => {
-                Broken::Rule(Farewell::Protocol, format!("the board broke the MQTT protocol: {what}"))
+                PipeError::Rule(CloseReason::Protocol, format!("the board broke the MQTT protocol: {what}"))
             }
         }
     }
 
     /// Says why where the version of MQTT allows it, and closes.
-    pub(crate) async fn close(&mut self, farewell: Farewell, reason: &str) {
+    pub(crate) async fn close(&mut self, farewell: CloseReason, reason: &str) {
         let mut out = self.out.split_off(self.written);
         self.writer.disconnect(farewell, reason, &mut out);
         (self.out, self.written) = (Vec::new(), 0);
         let stream = &mut self.stream;
-        let _ = tokio::time::timeout(FAREWELL_TIME, async {
+        let _ = tokio::time::timeout(CLOSE_TIME, async {
             if stream.write_all(&out).await.is_ok() && stream.shutdown().await.is_ok() {
-                let _ = tokio::io::copy(&mut stream.take(FAREWELL_BYTES), &mut tokio::io::sink()).await;
+                let _ = tokio::io::copy(&mut stream.take(CLOSE_BYTES), &mut tokio::io::sink()).await;
             }
         })
         .await;

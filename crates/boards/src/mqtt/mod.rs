@@ -23,12 +23,12 @@ use tokio_util::sync::CancellationToken;
 
 use self::codec::{Connect, Packet, Problem, Reader, Refusal, Version, Writer};
 use self::link::Terms;
-use crate::greeting::{self, Newcomer};
-use crate::hall;
-use crate::hall::{Boards, Hall, Met};
+use crate::hub;
+use crate::hub::{AdmittedBoard, BoardHub, Boards};
+use crate::identity::{self, BoardIdentity};
 use crate::pipe::{self, Pipe};
-use crate::roster::{Place, Turned};
-use crate::stream::Stream;
+use crate::roster::{Registration, RegistrationError};
+use crate::stream::BoardStream;
 
 pub(crate) use self::link::Link;
 
@@ -45,38 +45,38 @@ pub async fn run(
     boards: Boards,
     shutdown: CancellationToken,
 ) -> io::Result<()> {
-    let hall = boards.hall;
-    let swallowing = shutdown.run_until_cancelled(swallow(&sound, &hall));
+    let hub = boards.hub;
+    let swallowing = shutdown.run_until_cancelled(swallow(&sound, &hub));
     let admitting =
-        hall::admit_all(listener, hall.clone(), shutdown.clone(), |tcp, address, hall, handshake| async move {
-            let meeting = tokio::time::timeout(hall.door.limits.handshake_time, meet(tcp, address, &hall));
-            let met = handshake.end.run_until_cancelled(meeting).await;
-            met.unwrap_or_else(|| Ok(Err(hall::made_room())))?
+        hub::admit_all(listener, hub.clone(), shutdown.clone(), |tcp, address, hub, handshake| async move {
+            let identifying = tokio::time::timeout(hub.config.limits.handshake_time, identify(tcp, address, &hub));
+            let met = handshake.end.run_until_cancelled(identifying).await;
+            met.unwrap_or_else(|| Ok(Err(hub::evicted_error())))?
         });
     let (_, ()) = tokio::join!(swallowing, admitting);
     Ok(())
 }
 
 /// Voice is not served; a board that talks must not find a closed port, though.
-async fn swallow(sound: &UdpSocket, hall: &Hall) {
+async fn swallow(sound: &UdpSocket, hub: &BoardHub) {
     let mut room = [0; SOUND_BYTES];
     loop {
         match sound.recv_from(&mut room).await {
             Ok(_) => {
-                hall.sound_packets.fetch_add(1, Ordering::Relaxed);
+                hub.sound_packets.fetch_add(1, Ordering::Relaxed);
             }
             // Where a board's port is closed, the system tells us so; that is the board's affair.
             Err(error) => {
                 tracing::debug!(%error, "sound could not be received");
-                tokio::time::sleep(hall::ACCEPT_PAUSE).await;
+                tokio::time::sleep(hub::ACCEPT_PAUSE).await;
             }
         }
     }
 }
 
 /// From the first byte to an admitted board.
-async fn meet(tcp: TcpStream, address: SocketAddr, hall: &Arc<Hall>) -> io::Result<Option<Met>> {
-    let mut stream = hall.encrypt(tcp).await?;
+async fn identify(tcp: TcpStream, address: SocketAddr, hub: &Arc<BoardHub>) -> io::Result<Option<AdmittedBoard>> {
+    let mut stream = hub.encrypt(tcp).await?;
     let mut reader = Reader::new(CONNECT_BYTES);
     let mut room = [0; CONNECT_BYTES];
     let (connect, early) = loop {
@@ -97,20 +97,20 @@ async fn meet(tcp: TcpStream, address: SocketAddr, hall: &Arc<Hall>) -> io::Resu
             Err(problem) => return Err(io::Error::other(format!("no MQTT client: {problem:?}"))),
         }
     };
-    match judge(&connect, address, hall) {
-        Ok((info, place)) => {
-            let hardware_id = place.key.strip_prefix(greeting::BOARD).unwrap_or(&place.key);
+    match admit(&connect, address, hub) {
+        Ok((info, registration)) => {
+            let hardware_id = registration.key.strip_prefix(identity::BOARD).unwrap_or(&registration.key);
             let terms = Terms {
                 version: connect.version,
                 topic: topic(hardware_id),
                 // MQTT's own measure of a client that is gone.
-                patience: (connect.keep_alive > 0).then(|| Duration::from_secs(connect.keep_alive.into()) * 3 / 2),
+                silence_limit: (connect.keep_alive > 0).then(|| Duration::from_secs(connect.keep_alive.into()) * 3 / 2),
                 packet_bytes: connect.packet_bytes,
-                message_bytes: hall.door.limits.message_bytes,
-                unsent_bytes: pipe::unsent_bytes(&hall.door.limits),
+                message_bytes: hub.config.limits.message_bytes,
+                unsent_bytes: pipe::unsent_bytes(&hub.config.limits),
             };
             let pipe = Pipe::Mqtt(Box::new(Link::new(stream, reader, terms, &early)));
-            Ok(Some(Met { pipe, info, place }))
+            Ok(Some(AdmittedBoard { pipe, info, registration }))
         }
         Err((refusal, why)) => {
             refuse(stream, connect.version, refusal, &why).await?;
@@ -119,28 +119,32 @@ async fn meet(tcp: TcpStream, address: SocketAddr, hall: &Arc<Hall>) -> io::Resu
     }
 }
 
-fn judge(connect: &Connect, address: SocketAddr, hall: &Arc<Hall>) -> Result<(DeviceInfo, Place), (Refusal, String)> {
+fn admit(
+    connect: &Connect,
+    address: SocketAddr,
+    hub: &Arc<BoardHub>,
+) -> Result<(DeviceInfo, Registration), (Refusal, String)> {
     let Some(newcomer) = newcomer(connect) else {
         let why = "the client id must be the board's MAC address, or GROUP@@@MAC@@@UUID".to_owned();
         tracing::warn!(%address, "a board was refused over MQTT: {why}");
         return Err((Refusal::ClientId, why));
     };
-    let key = greeting::key(&newcomer.hardware_id);
-    let Some(admission) = hall.door.admit.admit(newcomer.token(), &key) else {
-        hall.refuse(&key, address);
-        return Err((Refusal::Credentials, greeting::wrong_token(&newcomer)));
+    let key = identity::key(&newcomer.hardware_id);
+    let Some(admission) = hub.config.admit.admit(newcomer.token(), &key) else {
+        hub.refuse(&key, address);
+        return Err((Refusal::Credentials, identity::wrong_token(&newcomer)));
     };
-    let place = hall.enter(&key, &admission).map_err(|turned| {
-        let refusal = match turned {
-            Turned::Full | Turned::Closing => Refusal::Full,
-            Turned::TooOften => Refusal::TooOften,
+    let registration = hub.register(&key, &admission).map_err(|refused| {
+        let refusal = match refused {
+            RegistrationError::Full | RegistrationError::Closing => Refusal::Full,
+            RegistrationError::TooOften => Refusal::TooOften,
         };
-        (refusal, turned.reason(&hall.door.limits))
+        (refusal, refused.reason(&hub.config.limits))
     })?;
-    Ok((newcomer.to_info("mqtt", address, admission), place))
+    Ok((newcomer.to_info("mqtt", address, admission), registration))
 }
 
-async fn refuse(mut stream: Stream, version: Version, refusal: Refusal, why: &str) -> io::Result<()> {
+async fn refuse(mut stream: BoardStream, version: Version, refusal: Refusal, why: &str) -> io::Result<()> {
     let mut out = Vec::new();
     Writer { version }.refuse(refusal, why, &mut out);
     stream.write_all(&out).await?;
@@ -149,12 +153,12 @@ async fn refuse(mut stream: Stream, version: Version, refusal: Refusal, why: &st
 
 /// Who the client says it is: `GROUP@@@aa_bb_cc_dd_ee_ff@@@uuid` as firmware is told by its servers, or
 /// the hardware id alone.
-fn newcomer(connect: &Connect) -> Option<Newcomer> {
+fn newcomer(connect: &Connect) -> Option<BoardIdentity> {
     let mut parts = connect.client_id.trim().split("@@@");
     let (first, second, third) = (parts.next()?, parts.next(), parts.next());
-    let hardware_id = greeting::hardware_id(second.unwrap_or(first))?;
+    let hardware_id = identity::hardware_id(second.unwrap_or(first))?;
     let client_id = third.filter(|id| !id.is_empty()).map(str::to_owned);
-    Some(Newcomer::new(hardware_id, client_id, connect.password.clone()))
+    Some(BoardIdentity::new(hardware_id, client_id, connect.password.clone()))
 }
 
 /// Where a board's messages go: the topic that servers of this firmware use.

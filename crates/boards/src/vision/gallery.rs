@@ -11,11 +11,11 @@ const PICTURES: usize = 1024;
 
 #[derive(Default)]
 pub(crate) struct Gallery {
-    kept: Mutex<Kept>,
+    kept: Mutex<StoredPictures>,
 }
 
 #[derive(Default)]
-struct Kept {
+struct StoredPictures {
     /// By device, with the number of each in the order they came.
     pictures: HashMap<DeviceKey, Vec<(u64, Picture)>>,
     bytes: usize,
@@ -52,12 +52,12 @@ impl Gallery {
         }
     }
 
-    fn kept(&self) -> MutexGuard<'_, Kept> {
+    fn kept(&self) -> MutexGuard<'_, StoredPictures> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Kept {
+impl StoredPictures {
     fn remove(&mut self, key: &DeviceKey, name: &str) {
         let Some(pictures) = self.pictures.get_mut(key) else { return };
         if let Some(place) = pictures.iter().position(|(_, picture)| picture.name == name) {

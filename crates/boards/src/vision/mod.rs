@@ -23,10 +23,10 @@ use hyper::body::Incoming;
 use sinew_tool::{Picture, json};
 
 pub use self::backend::Backend;
-use crate::greeting::{self, Answer};
-use crate::hall::Hall;
-use crate::handle::{BoardDevice, Command};
-use crate::http::Patience;
+use crate::device::{BoardCommand, BoardDevice};
+use crate::http::RequestDeadline;
+use crate::hub::BoardHub;
+use crate::identity::{self, HttpResponse};
 
 pub(crate) const EXPLAIN: &str = "/vision/explain";
 pub(crate) const UPLOAD: &str = "/vision/upload";
@@ -49,16 +49,16 @@ pub enum Pictures {
 }
 
 /// A photo with a question, from a board that shows its token.
-pub(crate) async fn explain(request: Request<Incoming>, hall: &Hall, patience: &Patience) -> Answer {
-    let device = greeting::find_header(request.headers(), "device-id")
-        .and_then(|id| greeting::hardware_id(&id))
-        .zip(greeting::find_header(request.headers(), AUTHORIZATION.as_str()))
-        .and_then(|(id, value)| hall.check_seal(EXPLAIN, &greeting::key(&id).0, &greeting::bare_token(&value)?));
-    let (Some(device), Some(pictures)) = (device, &hall.door.pictures) else {
+pub(crate) async fn explain(request: Request<Incoming>, hub: &BoardHub, deadline: &RequestDeadline) -> HttpResponse {
+    let device = identity::find_header(request.headers(), "device-id")
+        .and_then(|id| identity::hardware_id(&id))
+        .zip(identity::find_header(request.headers(), AUTHORIZATION.as_str()))
+        .and_then(|(id, value)| hub.check_seal(EXPLAIN, &identity::key(&id).0, &identity::bare_token(&value)?));
+    let (Some(device), Some(pictures)) = (device, &hub.config.pictures) else {
         tracing::warn!("a photo was refused: its token or Device-Id does not fit a connected board");
         return refuse(StatusCode::UNAUTHORIZED, "the token and Device-Id do not belong to a connected board");
     };
-    let (question, picture) = match receive(request, "photo", hall, patience).await {
+    let (question, picture) = match receive(request, "photo", hub, deadline).await {
         Ok(received) => received,
         Err(refusal) => return refusal,
     };
@@ -74,7 +74,7 @@ pub(crate) async fn explain(request: Request<Incoming>, hall: &Hall, patience: &
             attach();
         }),
     };
-    hall.gallery.keep(&device.key(), picture);
+    hub.gallery.keep(&device.key(), picture);
     match answer {
         Ok(text) => reply(StatusCode::OK, json!({"success": true, "action": "RESPONSE", "response": text})),
         // Firmware throws away what does not come with 200, and the caller should learn the reason.
@@ -83,18 +83,18 @@ pub(crate) async fn explain(request: Request<Incoming>, hall: &Hall, patience: &
 }
 
 /// A copy of a screen, sent to an address that only its board was told.
-pub(crate) async fn upload(request: Request<Incoming>, hall: &Hall, patience: &Patience) -> Answer {
-    let device = greeting::find_parameter(&request, "device")
-        .zip(greeting::find_parameter(&request, "key"))
-        .and_then(|(id, key)| hall.check_seal(UPLOAD, &id, &key));
+pub(crate) async fn upload(request: Request<Incoming>, hub: &BoardHub, deadline: &RequestDeadline) -> HttpResponse {
+    let device = identity::find_parameter(&request, "device")
+        .zip(identity::find_parameter(&request, "key"))
+        .and_then(|(id, key)| hub.check_seal(UPLOAD, &id, &key));
     let Some(device) = device else {
         tracing::warn!("a picture was refused: its address belongs to no connected board");
         return refuse(StatusCode::UNAUTHORIZED, "this address belongs to no connected board");
     };
-    match receive(request, "screen", hall, patience).await {
+    match receive(request, "screen", hub, deadline).await {
         Ok((_, picture)) => {
             hand_over(&device, &picture);
-            hall.gallery.keep(&device.key(), picture);
+            hub.gallery.keep(&device.key(), picture);
             reply(StatusCode::OK, json!({"success": true}))
         }
         Err(refusal) => refusal,
@@ -104,22 +104,22 @@ pub(crate) async fn upload(request: Request<Incoming>, hall: &Hall, patience: &P
 /// The call in flight gets the picture: it is in the board's queue before the board hears our answer,
 /// and so before the board answers.
 fn hand_over(device: &Arc<BoardDevice>, picture: &Picture) {
-    device.commands.push(Box::new(Command::Picture(picture.clone())));
+    device.commands.push(Box::new(BoardCommand::Picture(picture.clone())));
 }
 
 async fn receive(
     request: Request<Incoming>,
     name: &'static str,
-    hall: &Hall,
-    patience: &Patience,
-) -> Result<(String, Picture), Answer> {
+    hub: &BoardHub,
+    deadline: &RequestDeadline,
+) -> Result<(String, Picture), HttpResponse> {
     let bad = |message: &str| refuse(StatusCode::BAD_REQUEST, message);
-    let content_type = greeting::find_header(request.headers(), CONTENT_TYPE.as_str()).unwrap_or_default();
+    let content_type = identity::find_header(request.headers(), CONTENT_TYPE.as_str()).unwrap_or_default();
     let boundary = multipart::boundary(&content_type)
         .ok_or_else(|| bad("a multipart/form-data with `question` and `file` was expected"))?
         .to_owned();
-    patience.extend(PICTURE_TIME);
-    let _room = hall.uploads.acquire().await;
+    deadline.extend(PICTURE_TIME);
+    let _room = hub.uploads.acquire().await;
     let limit = PICTURE_BYTES + AROUND_BYTES;
     let body = Limited::new(request.into_body(), limit).collect().await.map_err(|error| {
         if error.is::<http_body_util::LengthLimitError>() {
@@ -160,10 +160,10 @@ fn sniff(file: &[u8]) -> Option<&'static str> {
     }
 }
 
-fn refuse(status: StatusCode, message: &str) -> Answer {
+fn refuse(status: StatusCode, message: &str) -> HttpResponse {
     reply(status, json!({"success": false, "message": message}))
 }
 
-fn reply(status: StatusCode, body: sinew_tool::Value) -> Answer {
-    greeting::json(status, &body)
+fn reply(status: StatusCode, body: sinew_tool::Value) -> HttpResponse {
+    identity::json(status, &body)
 }

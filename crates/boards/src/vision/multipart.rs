@@ -4,7 +4,7 @@
 
 /// One part of a form.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Part<'a> {
+pub struct FormPart<'a> {
     pub name: &'a str,
     pub body: &'a [u8],
 }
@@ -29,7 +29,7 @@ pub fn boundary(content_type: &str) -> Option<&str> {
 }
 
 /// The parts of a form, or what is wrong with it.
-pub fn parse<'a>(body: &'a [u8], boundary: &str) -> Result<Vec<Part<'a>>, &'static str> {
+pub fn parse<'a>(body: &'a [u8], boundary: &str) -> Result<Vec<FormPart<'a>>, &'static str> {
     let delimiter = format!("\r\n--{boundary}");
     let delimiter = delimiter.as_bytes();
     // The first delimiter may stand at the very beginning, without the line break that belongs to it.
@@ -56,7 +56,7 @@ pub fn parse<'a>(body: &'a [u8], boundary: &str) -> Result<Vec<Part<'a>>, &'stat
             return Err("the headers of a part are too long");
         }
         let header = std::str::from_utf8(header).map_err(|_| "the headers of a part are not text")?;
-        parts.push(Part { name: name(header).ok_or("a part has no name")?, body });
+        parts.push(FormPart { name: name(header).ok_or("a part has no name")?, body });
         rest = after;
     }
 }
@@ -109,7 +109,7 @@ mod tests {
         let mut whole = b"preamble\r\n".to_vec();
         whole.extend(form(&[("a", b"1")]));
         whole.extend(b"--anything");
-        assert_eq!(parse(&whole, BOUNDARY).expect("a form"), [Part { name: "a", body: b"1" }]);
+        assert_eq!(parse(&whole, BOUNDARY).expect("a form"), [FormPart { name: "a", body: b"1" }]);
     }
 
     #[test]

@@ -4,18 +4,18 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
-use sinew_boards::{Bootstrap, Door, Offer};
-use sinew_sim::board::{BoardConfig, Kind};
+use sinew_boards::{Bootstrap, HubConfig, OfferedTransport};
+use sinew_sim::board::{BoardConfig, BoardKind};
 use sinew_tool::{Admission, Applicant, Enrolment};
 
-use crate::support::{House, answered, call};
+use crate::support::{TestGateway, answered, call};
 
 const IDS: [(&str, &str); 2] = [("Device-Id", "AA:BB:CC:DD:EE:01"), ("Client-Id", "uuid-1")];
 
 /// Approves whose hardware id is in the set; everybody else waits with the code 123456.
 type Approved = Arc<Mutex<BTreeSet<String>>>;
 
-fn bootstrap(approved: &Approved, offer: Offer) -> impl FnOnce(&mut Door) {
+fn bootstrap(approved: &Approved, offer: OfferedTransport) -> impl FnOnce(&mut HubConfig) {
     let approved = approved.clone();
     let enrol = move |applicant: &Applicant| {
         if approved.lock().expect("whole").contains(&applicant.hardware_id) {
@@ -26,11 +26,11 @@ fn bootstrap(approved: &Approved, offer: Offer) -> impl FnOnce(&mut Door) {
             _ => Enrolment::Pending { code: "123456".to_owned() },
         }
     };
-    move |door| door.bootstrap = Some(Bootstrap { enrol: Arc::new(enrol), offer })
+    move |config| config.bootstrap = Some(Bootstrap { enrol: Arc::new(enrol), offer })
 }
 
-async fn ask(house: &House, body: &str) -> Value {
-    let (status, answer) = house.request("POST", "/xiaozhi/ota/", &IDS, body.as_bytes()).await;
+async fn ask(gateway: &TestGateway, body: &str) -> Value {
+    let (status, answer) = gateway.request("POST", "/xiaozhi/ota/", &IDS, body.as_bytes()).await;
     assert_eq!(status, 200, "{answer}");
     serde_json::from_str(&answer).expect("JSON")
 }
@@ -39,11 +39,13 @@ async fn ask(house: &House, body: &str) -> Value {
 async fn an_approved_board_is_told_where_its_server_is_with_credentials_of_its_own() {
     let approved: Approved = Arc::default();
     approved.lock().expect("whole").insert("aa:bb:cc:dd:ee:01".to_owned());
-    for (offer, sections) in
-        [(Offer::Mqtt, (true, false)), (Offer::WebSocket, (false, true)), (Offer::Both, (true, true))]
-    {
-        let house = House::open_with(bootstrap(&approved, offer)).await;
-        let settings = ask(&house, r#"{"application": {"version": "1.7.5"}, "board": {"type": "bread"}}"#).await;
+    for (offer, sections) in [
+        (OfferedTransport::Mqtt, (true, false)),
+        (OfferedTransport::WebSocket, (false, true)),
+        (OfferedTransport::Both, (true, true)),
+    ] {
+        let gateway = TestGateway::open_with(bootstrap(&approved, offer)).await;
+        let settings = ask(&gateway, r#"{"application": {"version": "1.7.5"}, "board": {"type": "bread"}}"#).await;
         assert_eq!(settings["firmware"], json!({"version": "1.7.5", "url": ""}), "nothing is ever newer");
         assert!(settings["server_time"]["timestamp"].as_u64().is_some_and(|now| now > 1_600_000_000_000));
         assert!(settings["server_time"]["timezone_offset"].is_i64());
@@ -51,7 +53,7 @@ async fn an_approved_board_is_told_where_its_server_is_with_credentials_of_its_o
         assert_eq!((settings.get("mqtt").is_some(), settings.get("websocket").is_some()), sections);
         if sections.0 {
             let expected = json!({
-                "endpoint": house.mqtt.to_string(),
+                "endpoint": gateway.mqtt.to_string(),
                 "client_id": "GID_sinew@@@aa_bb_cc_dd_ee_01@@@uuid-1",
                 "username": "aa_bb_cc_dd_ee_01",
                 "password": "token of aa:bb:cc:dd:ee:01",
@@ -62,65 +64,65 @@ async fn an_approved_board_is_told_where_its_server_is_with_credentials_of_its_o
             assert_eq!(settings["mqtt"], expected);
         }
         if sections.1 {
-            let expected = json!({"url": house.url(), "token": "token of aa:bb:cc:dd:ee:01", "version": 1});
+            let expected = json!({"url": gateway.url(), "token": "token of aa:bb:cc:dd:ee:01", "version": 1});
             assert_eq!(settings["websocket"], expected);
         }
         // Older firmware asks with GET, and with another slash at the end.
-        let (status, answer) = house.request("GET", "/xiaozhi/ota", &IDS, b"").await;
+        let (status, answer) = gateway.request("GET", "/xiaozhi/ota", &IDS, b"").await;
         assert_eq!(status, 200, "{answer}");
-        assert_eq!(house.request("POST", "/xiaozhi/ota/activate", &IDS, b"{}").await.0, 200);
-        house.close().await;
+        assert_eq!(gateway.request("POST", "/xiaozhi/ota/activate", &IDS, b"{}").await.0, 200);
+        gateway.close().await;
     }
 }
 
 #[tokio::test]
 async fn an_unknown_board_gets_a_code_and_no_credentials() {
-    let house = House::open_with(bootstrap(&Arc::default(), Offer::Both)).await;
-    let settings = ask(&house, "{}").await;
+    let gateway = TestGateway::open_with(bootstrap(&Arc::default(), OfferedTransport::Both)).await;
+    let settings = ask(&gateway, "{}").await;
     assert_eq!(settings["activation"]["code"], "123456");
     assert_eq!(settings["activation"]["message"], "sinew boards approve 123456");
     assert!(settings["activation"]["timeout_ms"].is_u64() && settings["activation"]["challenge"].is_string());
     assert!(settings.get("mqtt").is_none() && settings.get("websocket").is_none());
-    let (status, _) = house.request("POST", "/xiaozhi/ota/activate", &IDS, b"{}").await;
+    let (status, _) = gateway.request("POST", "/xiaozhi/ota/activate", &IDS, b"{}").await;
     assert_eq!(status, 202, "not yet");
-    let (status, _) = house.request("POST", "/xiaozhi/ota/", &IDS, br#"{"board": {"type": "crowd"}}"#).await;
+    let (status, _) = gateway.request("POST", "/xiaozhi/ota/", &IDS, br#"{"board": {"type": "crowd"}}"#).await;
     assert_eq!(status, 503);
-    house.close().await;
+    gateway.close().await;
 }
 
 #[tokio::test]
 async fn a_body_that_cannot_be_read_counts_as_empty() {
-    let house = House::open_with(bootstrap(&Arc::default(), Offer::Mqtt)).await;
+    let gateway = TestGateway::open_with(bootstrap(&Arc::default(), OfferedTransport::Mqtt)).await;
     for body in [&b"{"[..], b"{\"ssid\":\"a \"quoted\" name\"}", b"{\"ssid\":\"caf\xe9\"}", b"[]", b"5", b"\xff\xfe"] {
-        let (status, answer) = house.request("POST", "/xiaozhi/ota/", &IDS, body).await;
+        let (status, answer) = gateway.request("POST", "/xiaozhi/ota/", &IDS, body).await;
         assert_eq!(status, 200, "{answer}");
         assert!(answer.contains("123456"), "{answer}");
     }
-    house.close().await;
+    gateway.close().await;
 }
 
 #[tokio::test]
 async fn a_board_is_told_of_no_mqtt_where_the_address_has_colons() {
     let approved: Approved = Arc::default();
     approved.lock().expect("whole").insert("aa:bb:cc:dd:ee:01".to_owned());
-    for offer in [Offer::Mqtt, Offer::Both] {
+    for offer in [OfferedTransport::Mqtt, OfferedTransport::Both] {
         let open = bootstrap(&approved, offer);
-        let house = House::open_with(|door| {
-            open(door);
-            door.reach.as_mut().expect("known").host = "fd00::1".to_owned();
+        let gateway = TestGateway::open_with(|config| {
+            open(config);
+            config.reach.as_mut().expect("known").host = "fd00::1".to_owned();
         })
         .await;
-        let settings = ask(&house, "{}").await;
+        let settings = ask(&gateway, "{}").await;
         assert!(settings.get("mqtt").is_none(), "{settings}");
         let url = settings["websocket"]["url"].as_str().expect("a way in");
         assert!(url.starts_with("ws://[fd00::1]:"), "{url}");
-        house.close().await;
+        gateway.close().await;
     }
 }
 
 #[tokio::test]
 async fn what_cannot_be_read_is_refused_with_a_reason() {
-    let house = House::open_with(bootstrap(&Arc::default(), Offer::Mqtt)).await;
+    let gateway = TestGateway::open_with(bootstrap(&Arc::default(), OfferedTransport::Mqtt)).await;
     let long = "x".repeat(65);
     let big = format!("{{\"x\": \"{}\"}}", "y".repeat(20_000));
     let path = "/xiaozhi/ota/";
@@ -133,12 +135,12 @@ async fn what_cannot_be_read_is_refused_with_a_reason() {
         ("DELETE", &IDS, "", 405, "POST"),
     ];
     for (method, headers, body, expected, word) in cases {
-        let (status, answer) = house.request(method, path, headers, body.as_bytes()).await;
+        let (status, answer) = gateway.request(method, path, headers, body.as_bytes()).await;
         assert_eq!(status, expected, "{answer}");
         assert!(answer.contains(word), "{answer}");
     }
-    house.close().await;
-    let closed = House::open().await;
+    gateway.close().await;
+    let closed = TestGateway::open().await;
     assert_eq!(closed.request("POST", path, &IDS, b"{}").await.0, 404, "where nobody is enrolled");
     closed.close().await;
 }
@@ -146,27 +148,27 @@ async fn what_cannot_be_read_is_refused_with_a_reason() {
 #[tokio::test]
 async fn a_virtual_board_that_knows_one_address_waits_for_approval_and_joins_over_mqtt() {
     let approved: Approved = Arc::default();
-    let mut house = House::open_with(bootstrap(&approved, Offer::Mqtt)).await;
-    let url = format!("http://{}/xiaozhi/ota/", house.address);
-    let board = BoardConfig { token: None, ..BoardConfig::new(url, "02:51:00:00:00:07", Kind::Companion) };
+    let mut gateway = TestGateway::open_with(bootstrap(&approved, OfferedTransport::Mqtt)).await;
+    let url = format!("http://{}/xiaozhi/ota/", gateway.address);
+    let board = BoardConfig { token: None, ..BoardConfig::new(url, "02:51:00:00:00:07", BoardKind::Talking) };
     let hardware_id = board.hardware_id.clone();
-    house.switch_on(board);
+    gateway.switch_on(board);
     approved.lock().expect("whole").insert(hardware_id);
-    let device = house.joined().await;
+    let device = gateway.joined().await;
     let info = device.info();
     assert_eq!(info.attributes["transport"], "mqtt");
     assert!(matches!(info.admission, Admission::DeviceToken(_)), "{:?}", info.admission);
     answered(call(&device, "self.get_device_status", json!({}))).await.expect("a status");
-    house.close().await;
+    gateway.close().await;
 }
 
 #[tokio::test]
 async fn a_virtual_board_takes_the_websocket_where_nothing_else_is_offered() {
     let approved: Approved = Arc::default();
     approved.lock().expect("whole").insert("02:51:00:00:00:08".to_owned());
-    let mut house = House::open_with(bootstrap(&approved, Offer::WebSocket)).await;
-    let url = format!("http://{}/xiaozhi/ota/", house.address);
-    house.switch_on(BoardConfig::new(url, "02:51:00:00:00:08", Kind::Relay));
-    assert_eq!(house.joined().await.info().attributes["transport"], "websocket");
-    house.close().await;
+    let mut gateway = TestGateway::open_with(bootstrap(&approved, OfferedTransport::WebSocket)).await;
+    let url = format!("http://{}/xiaozhi/ota/", gateway.address);
+    gateway.switch_on(BoardConfig::new(url, "02:51:00:00:00:08", BoardKind::Relay));
+    assert_eq!(gateway.joined().await.info().attributes["transport"], "websocket");
+    gateway.close().await;
 }

@@ -4,13 +4,13 @@ use std::time::Duration;
 
 use serde_json::json;
 use sinew_boards::broker::{self, Address, Broker, Credentials, Topics};
-use sinew_sim::board::{BoardConfig, Kind, Trust};
+use sinew_sim::board::{BoardConfig, BoardKind, Trust};
 use sinew_tool::{Admission, DeviceEvent, ErrorKind, LeaveReason};
 use tokio::task::JoinHandle;
 
 use crate::mosquitto::Mosquitto;
 use crate::mqtt::Client;
-use crate::support::{House, answered, call, call_within, soon};
+use crate::support::{TestGateway, answered, call, call_within, soon};
 
 fn topics() -> Topics {
     let topic = |last: &str| format!("sinew/boards/{{device}}/{last}");
@@ -21,22 +21,22 @@ fn plain(mosquitto: &Mosquitto) -> Broker {
     Broker { address: Address::new(&mosquitto.url(), None, None).expect("an address"), topics: topics() }
 }
 
-/// Lets the house find its boards there.
-fn follow(house: &House, broker: Broker) -> JoinHandle<std::io::Result<()>> {
-    tokio::spawn(broker::run(broker, house.boards.clone(), house.shutdown.clone()))
+/// Lets the gateway find its boards there.
+fn follow(gateway: &TestGateway, broker: Broker) -> JoinHandle<std::io::Result<()>> {
+    tokio::spawn(broker::run(broker, gateway.boards.clone(), gateway.shutdown.clone()))
 }
 
 fn board(mosquitto: &Mosquitto, hardware_id: &str) -> BoardConfig {
-    BoardConfig { behind_broker: true, ..BoardConfig::new(mosquitto.url(), hardware_id, Kind::Relay) }
+    BoardConfig { behind_broker: true, ..BoardConfig::new(mosquitto.url(), hardware_id, BoardKind::Relay) }
 }
 
 #[tokio::test]
 async fn a_board_behind_a_broker_joins_answers_and_leaves() {
-    let (mosquitto, mut house) = (Mosquitto::open().await, House::open().await);
-    let following = follow(&house, plain(&mosquitto));
+    let (mosquitto, mut gateway) = (Mosquitto::open().await, TestGateway::open().await);
+    let following = follow(&gateway, plain(&mosquitto));
     let shutdown = tokio_util::sync::CancellationToken::new();
     let life = tokio::spawn(sinew_sim::board::run(board(&mosquitto, "02:51:00:00:00:01"), shutdown.clone()));
-    let device = house.joined().await;
+    let device = gateway.joined().await;
     let info = device.info();
     assert_eq!((info.key.0.as_str(), info.name.as_str()), ("board:02:51:00:00:00:01", "virtual-relay"));
     assert_eq!(info.suggested_id, "board-000001");
@@ -45,20 +45,20 @@ async fn a_board_behind_a_broker_joins_answers_and_leaves() {
     let outcome = answered(call(&device, "self.read_sensors", json!({}))).await.expect("an answer");
     assert!(format!("{outcome:?}").contains("temperature"), "{outcome:?}");
     let events = call(&device, "self.set_relay", json!({"channel": 3, "on": true}));
-    assert_eq!(house.said("notifications/relay_changed").await.body["channel"], 3);
+    assert_eq!(gateway.said("notifications/relay_changed").await.body["channel"], 3);
     answered(events).await.expect("an answer");
 
     shutdown.cancel();
     soon(life).await.expect("no panic").expect("no error");
-    assert_eq!(house.left().await.1, LeaveReason::Closed);
-    house.shutdown.cancel();
+    assert_eq!(gateway.left().await.1, LeaveReason::Closed);
+    gateway.shutdown.cancel();
     soon(following).await.expect("no panic").expect("no error");
 }
 
 #[tokio::test]
 async fn a_board_that_was_there_before_the_gateway_is_found_and_its_will_is_heard() {
-    let (mosquitto, mut house) = (Mosquitto::open().await, House::open().await);
-    let life = house.switch_on(board(&mosquitto, "lamp"));
+    let (mosquitto, mut gateway) = (Mosquitto::open().await, TestGateway::open().await);
+    let life = gateway.switch_on(board(&mosquitto, "lamp"));
     // The presence of the board is with the broker once somebody else can hear it.
     let mut listener = Client::at(mosquitto.address, 4).await;
     assert_eq!(listener.connect("listener", "x", 60).await, 0);
@@ -66,22 +66,22 @@ async fn a_board_that_was_there_before_the_gateway_is_found_and_its_will_is_hear
     let heard = listener.packet().await.expect("a message").1;
     assert!(String::from_utf8_lossy(&heard).contains(r#""online":true"#));
 
-    let _following = follow(&house, plain(&mosquitto));
-    assert_eq!(house.joined().await.info().suggested_id, "board-lamp");
+    let _following = follow(&gateway, plain(&mosquitto));
+    assert_eq!(gateway.joined().await.info().suggested_id, "board-lamp");
     // Switched off without a farewell: the broker speaks its will.
     life.abort();
-    assert_eq!(house.left().await.0.info().key.0, "board:lamp");
+    assert_eq!(gateway.left().await.0.info().key.0, "board:lamp");
 }
 
 #[tokio::test]
 async fn a_restart_of_the_broker_loses_no_board_and_calls_say_what_became_of_them() {
     let persistent = "allow_anonymous true\npersistence false\n";
-    let (mut mosquitto, mut house) = (Mosquitto::open_with(persistent, |_| {}).await, House::open().await);
-    let _following = follow(&house, plain(&mosquitto));
-    let _lives: Vec<_> = (1..=5).map(|n| house.switch_on(board(&mosquitto, &format!("b{n}")))).collect();
+    let (mut mosquitto, mut gateway) = (Mosquitto::open_with(persistent, |_| {}).await, TestGateway::open().await);
+    let _following = follow(&gateway, plain(&mosquitto));
+    let _lives: Vec<_> = (1..=5).map(|n| gateway.switch_on(board(&mosquitto, &format!("b{n}")))).collect();
     let mut devices = Vec::new();
     for _ in 0..5 {
-        devices.push(house.joined().await);
+        devices.push(gateway.joined().await);
     }
     mosquitto.stop().await;
     // It takes a moment until the gateway notices; then nothing is sent any more.
@@ -105,7 +105,7 @@ async fn a_restart_of_the_broker_loses_no_board_and_calls_say_what_became_of_the
         };
         soon(answering).await;
     }
-    while let Ok(event) = house.events.try_recv() {
+    while let Ok(event) = gateway.events.try_recv() {
         assert!(
             !matches!(event, DeviceEvent::Left(..) | DeviceEvent::Joined(_)),
             "no board was lost, and none doubled"
@@ -115,18 +115,18 @@ async fn a_restart_of_the_broker_loses_no_board_and_calls_say_what_became_of_the
 
 #[tokio::test]
 async fn more_boards_than_are_asked_at_once_all_join() {
-    let (mosquitto, mut house) = (Mosquitto::open().await, House::open().await);
-    let crowd = BoardConfig { behind_broker: true, ..BoardConfig::new(mosquitto.url(), "crowd", Kind::Relay) };
-    let living = tokio::spawn(sinew_sim::crowd::run(1, 1500, crowd, house.shutdown.clone()));
-    let _following = follow(&house, plain(&mosquitto));
+    let (mosquitto, mut gateway) = (Mosquitto::open().await, TestGateway::open().await);
+    let crowd = BoardConfig { behind_broker: true, ..BoardConfig::new(mosquitto.url(), "crowd", BoardKind::Relay) };
+    let living = tokio::spawn(sinew_sim::crowd::run(1, 1500, crowd, gateway.shutdown.clone()));
+    let _following = follow(&gateway, plain(&mosquitto));
     let mut devices = Vec::new();
     for _ in 0..1500 {
-        devices.push(house.joined().await);
+        devices.push(gateway.joined().await);
     }
     assert_eq!(devices[7].tools().digest(), devices[1499].tools().digest());
     assert!(std::sync::Arc::ptr_eq(&devices[7].tools(), &devices[1499].tools()), "equal tools are kept once");
     answered(call(&devices[1499], "self.read_sensors", json!({}))).await.expect("an answer");
-    house.shutdown.cancel();
+    gateway.shutdown.cancel();
     soon(living).await.expect("no panic").expect("no error");
 }
 
@@ -160,17 +160,17 @@ async fn credentials_are_shown_and_a_board_speaks_for_itself_only() {
     assert!(!refused.contains("wrong ") && !refused.contains("`wrong`"), "{refused}");
     broker::check(&with("right")).await.expect("welcome");
 
-    let mut house = House::open().await;
-    let _following = follow(&house, with("right"));
+    let mut gateway = TestGateway::open().await;
+    let _following = follow(&gateway, with("right"));
     let lamp = |hardware_id: &str| BoardConfig {
         username: Some("lamp".to_owned()),
         token: Some("right".to_owned()),
         ..board(&mosquitto, hardware_id)
     };
-    let _impostor = house.switch_on(lamp("door"));
-    let _life = house.switch_on(lamp("lamp"));
-    let device = house.joined().await;
-    assert_eq!(device.info().key.0, "board:lamp", "the user lamp cannot be the board door");
+    let _impostor = gateway.switch_on(lamp("config"));
+    let _life = gateway.switch_on(lamp("lamp"));
+    let device = gateway.joined().await;
+    assert_eq!(device.info().key.0, "board:lamp", "the user lamp cannot be the board config");
     answered(call(&device, "self.read_sensors", json!({}))).await.expect("an answer");
 }
 
@@ -192,18 +192,18 @@ async fn a_broker_over_tls_is_believed_by_its_authority_only() {
         address: Address::new(&url, None, Some(certificate.as_bytes())).expect("an address"),
         topics: topics(),
     };
-    let mut house = House::open().await;
-    let _following = follow(&house, trusting);
+    let mut gateway = TestGateway::open().await;
+    let _following = follow(&gateway, trusting);
     let trust = Trust::Pem(certificate.clone().into_bytes());
     let config = BoardConfig { url, trust, ..board(&mosquitto, "sealed") };
-    let _life = house.switch_on(config);
-    assert_eq!(house.joined().await.info().key.0, "board:sealed");
+    let _life = gateway.switch_on(config);
+    assert_eq!(gateway.joined().await.info().key.0, "board:sealed");
 }
 
 #[tokio::test]
 async fn what_is_no_board_is_left_out_and_no_board_notices() {
-    let (mosquitto, mut house) = (Mosquitto::open().await, House::open().await);
-    let _following = follow(&house, plain(&mosquitto));
+    let (mosquitto, mut gateway) = (Mosquitto::open().await, TestGateway::open().await);
+    let _following = follow(&gateway, plain(&mosquitto));
     let mut stranger = Client::at(mosquitto.address, 4).await;
     assert_eq!(stranger.connect("stranger", "x", 60).await, 0);
     let long = format!("sinew/boards/{}/presence", "x".repeat(65));
@@ -221,20 +221,20 @@ async fn what_is_no_board_is_left_out_and_no_board_notices() {
     ] {
         stranger.publish_to(topic, 0, payload).await;
     }
-    let _life = house.switch_on(board(&mosquitto, "honest"));
-    let device = house.joined().await;
+    let _life = gateway.switch_on(board(&mosquitto, "honest"));
+    let device = gateway.joined().await;
     assert_eq!(device.info().key.0, "board:honest");
     answered(call(&device, "self.read_sensors", json!({}))).await.expect("an answer");
 }
 
 #[tokio::test]
 async fn a_board_with_a_token_of_its_own_is_not_replaced_through_a_broker() {
-    let (mosquitto, mut house) = (Mosquitto::open().await, House::open().await);
-    let (mut played, device) = house.played("aa:bb:cc:dd:ee:01").await;
-    let _following = follow(&house, plain(&mosquitto));
-    let _impostor = house.switch_on(board(&mosquitto, "aa:bb:cc:dd:ee:01"));
-    let _other = house.switch_on(board(&mosquitto, "aa:bb:cc:dd:ee:02"));
-    assert_eq!(house.joined().await.info().key.0, "board:aa:bb:cc:dd:ee:02");
+    let (mosquitto, mut gateway) = (Mosquitto::open().await, TestGateway::open().await);
+    let (mut played, device) = gateway.played("aa:bb:cc:dd:ee:01").await;
+    let _following = follow(&gateway, plain(&mosquitto));
+    let _impostor = gateway.switch_on(board(&mosquitto, "aa:bb:cc:dd:ee:01"));
+    let _other = gateway.switch_on(board(&mosquitto, "aa:bb:cc:dd:ee:02"));
+    assert_eq!(gateway.joined().await.info().key.0, "board:aa:bb:cc:dd:ee:02");
     let asked = call(&device, "echo", json!({}));
     let request = played.asked("tools/call").await;
     played.answer_text(&request, "still me").await;

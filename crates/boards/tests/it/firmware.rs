@@ -1,11 +1,11 @@
 //! The virtual firmware at both doors: quirks on the wire, whole at the gateway's side.
 
 use serde_json::json;
-use sinew_sim::board::{BoardConfig, Kind};
+use sinew_sim::board::{BoardConfig, BoardKind};
 use sinew_sim::firmware::Blueprint;
 use sinew_tool::{DeviceEvent, ErrorKind};
 
-use crate::support::{House, Played, answered, call};
+use crate::support::{Played, TestGateway, answered, call};
 
 fn blueprint() -> Blueprint {
     let mut tools: Vec<_> = (0..60)
@@ -22,11 +22,11 @@ fn blueprint() -> Blueprint {
 #[tokio::test]
 async fn firmware_is_served_over_websocket_and_mqtt_with_and_without_a_subscription() {
     for (over_mqtt, subscribes) in [(false, false), (true, false), (true, true)] {
-        let mut house = House::open_with(|door| door.user_tools = true).await;
-        let url = if over_mqtt { house.mqtt_url() } else { house.url() };
-        let board = house.board("02:51:00:00:00:01", Kind::Companion);
-        house.switch_on(BoardConfig { url, blueprint: Some(blueprint()), subscribes, ..board });
-        let device = house.joined().await;
+        let mut gateway = TestGateway::open_with(|config| config.user_tools = true).await;
+        let url = if over_mqtt { gateway.mqtt_url() } else { gateway.url() };
+        let board = gateway.board("02:51:00:00:00:01", BoardKind::Talking);
+        gateway.switch_on(BoardConfig { url, blueprint: Some(blueprint()), subscribes, ..board });
+        let device = gateway.joined().await;
         assert_eq!(device.info().name, "bread-compact-wifi");
         assert_eq!(device.tools().len(), 61, "all pages, and the tools for users");
 
@@ -38,35 +38,39 @@ async fn firmware_is_served_over_websocket_and_mqtt_with_and_without_a_subscript
         let unknown = answered(call(&device, "no \"such\" tool", json!({}))).await.expect_err("unknown");
         assert_eq!(unknown.kind, ErrorKind::ActionFailed, "{unknown}");
         assert!(unknown.message.contains("no \"such\" tool"), "{unknown}");
-        let said = house.close().await;
+        let said = gateway.close().await;
         assert!(!said.iter().any(|event| matches!(event, DeviceEvent::Said(..))), "nothing to complain of");
     }
 }
 
 #[tokio::test]
 async fn a_board_that_refuses_ids_it_has_seen_has_its_tools_on_every_connection() {
-    let mut house = House::open().await;
-    let luck = "strict-ids".parse().expect("luck");
-    house.switch_on(BoardConfig { luck, ..house.board("aa:bb:cc:dd:ee:01", Kind::Companion) });
+    let mut gateway = TestGateway::open().await;
+    let faults = "strict-ids".parse().expect("faults");
+    gateway.switch_on(BoardConfig { faults, ..gateway.board("aa:bb:cc:dd:ee:01", BoardKind::Talking) });
     for _ in 0..3 {
-        let device = house.joined().await;
+        let device = gateway.joined().await;
         assert!(!device.tools().is_empty());
         answered(call(&device, "self.get_device_status", json!({}))).await.expect("a status");
         // The same board again takes its place, and is pushed out in turn.
-        drop(Played::knock(&house.url(), "aa:bb:cc:dd:ee:01").await);
-        house.left().await;
+        drop(Played::knock(&gateway.url(), "aa:bb:cc:dd:ee:01").await);
+        gateway.left().await;
     }
-    house.close().await;
+    gateway.close().await;
 }
 
 #[tokio::test]
 async fn a_false_wake_word_over_mqtt_does_not_stream_for_ever() {
-    let mut house = House::open().await;
-    let luck = "wake".parse().expect("luck");
-    house.switch_on(BoardConfig { luck, url: house.mqtt_url(), ..house.board("aa:bb:cc:dd:ee:01", Kind::Relay) });
-    let device = house.joined().await;
-    house.said("listen").await;
-    house.said("goodbye").await;
+    let mut gateway = TestGateway::open().await;
+    let faults = "wake".parse().expect("faults");
+    gateway.switch_on(BoardConfig {
+        faults,
+        url: gateway.mqtt_url(),
+        ..gateway.board("aa:bb:cc:dd:ee:01", BoardKind::Relay)
+    });
+    let device = gateway.joined().await;
+    gateway.said("listen").await;
+    gateway.said("goodbye").await;
     answered(call(&device, "self.get_relays", json!({}))).await.expect("its tools stay");
-    house.close().await;
+    gateway.close().await;
 }

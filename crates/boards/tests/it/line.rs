@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use serde_json::json;
-use sinew_boards::{Boards, Door, Line};
+use sinew_boards::{Boards, HubConfig, Line};
 use sinew_tool::{
     Admission, Args, Call, DeviceEvent, DeviceInfo, DeviceKey, Family, FamilyName, LeaveReason, Reach, Status,
     TextTrust,
@@ -69,7 +69,7 @@ fn plug_in() -> (Channel, tokio::task::JoinHandle<()>) {
 async fn a_device_on_a_line_of_its_own_joins_is_called_is_replaced_and_leaves() {
     let (sender, mut events) = mpsc::unbounded_channel();
     let refuse = |_: Option<&str>, _: &DeviceKey| None;
-    let boards = Boards::new(Door::new(Arc::new(refuse), Arc::new(move |event| drop(sender.send(event)))));
+    let boards = Boards::new(HubConfig::new(Arc::new(refuse), Arc::new(move |event| drop(sender.send(event)))));
     let boards = boards.expect("random numbers");
     let serve = |line: Channel| {
         let boards = boards.clone();

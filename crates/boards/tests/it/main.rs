@@ -1,4 +1,4 @@
-//! The door for boards on real loopback sockets: against virtual boards, and against clients that
+//! The config for boards on real loopback sockets: against virtual boards, and against clients that
 //! misbehave in every way we could think of.
 
 // What cannot be is a failed test.
@@ -8,10 +8,10 @@ mod bad_input;
 mod bootstrap;
 mod broker;
 mod calls;
-mod door;
+mod faults;
 mod firmware;
 mod line;
-mod luck;
+mod listener;
 mod mcp_mqtt;
 mod mosquitto;
 mod mqtt;

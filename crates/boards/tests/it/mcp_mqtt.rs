@@ -1,7 +1,7 @@
 //! "MCP over MQTT" through a real Mosquitto, both ways: servers there are devices, and the gateway is such a server.
 
 use serde_json::{Value, json};
-use sinew_boards::broker::{self, Address, Offering};
+use sinew_boards::broker::{self, Address, OfferedServer};
 use sinew_sim::server::{self, ServerConfig};
 use sinew_tool::{Admission, Device, DeviceEvent, LeaveReason};
 use sinew_wire::device::{Board, Property, Reply, ToolSpec};
@@ -11,34 +11,34 @@ use tokio_util::sync::CancellationToken;
 
 use crate::mosquitto::Mosquitto;
 use crate::mqtt::Client;
-use crate::support::{House, answered, call, soon};
+use crate::support::{TestGateway, answered, call, soon};
 
 fn address(mosquitto: &Mosquitto) -> Address {
     Address::new(&mosquitto.url(), None, None).expect("an address")
 }
 
-fn follow(house: &House, mosquitto: &Mosquitto) -> JoinHandle<std::io::Result<()>> {
-    follow_with(house, mosquitto, true)
+fn follow(gateway: &TestGateway, mosquitto: &Mosquitto) -> JoinHandle<std::io::Result<()>> {
+    follow_with(gateway, mosquitto, true)
 }
 
-fn follow_with(house: &House, mosquitto: &Mosquitto, gateways: bool) -> JoinHandle<std::io::Result<()>> {
-    let (boards, shutdown) = (house.boards.clone(), house.shutdown.clone());
+fn follow_with(gateway: &TestGateway, mosquitto: &Mosquitto, gateways: bool) -> JoinHandle<std::io::Result<()>> {
+    let (boards, shutdown) = (gateway.boards.clone(), gateway.shutdown.clone());
     tokio::spawn(broker::follow_servers(address(mosquitto), "#".to_owned(), gateways, boards, shutdown))
 }
 
 #[tokio::test]
 async fn where_tools_are_offered_other_gateways_are_not_followed() {
-    let (mosquitto, mut house) = (Mosquitto::open().await, House::open().await);
+    let (mosquitto, mut gateway) = (Mosquitto::open().await, TestGateway::open().await);
     let (_gateway, _) = lamp(&mosquitto, "sinew-0123456789ab");
     // Who offers nothing finds it, so its presence is with the broker.
-    let mut other = House::open().await;
+    let mut other = TestGateway::open().await;
     let _watching = follow(&other, &mosquitto);
     other.joined().await;
-    let _following = follow_with(&house, &mosquitto, false);
+    let _following = follow_with(&gateway, &mosquitto, false);
     // Each of them begins when the one before has joined; a gateway that is followed would be there long before the last.
     for id in ["lamp-1", "lamp-2", "lamp-3"] {
         let (_lamp, _) = lamp(&mosquitto, id);
-        assert_eq!(house.joined().await.info().attributes["hardware_id"], id);
+        assert_eq!(gateway.joined().await.info().attributes["hardware_id"], id);
     }
 }
 
@@ -60,11 +60,11 @@ fn names(device: &std::sync::Arc<dyn Device>) -> Vec<String> {
 
 #[tokio::test]
 async fn a_server_on_a_broker_is_a_device_tells_of_new_tools_and_leaves() {
-    let (mosquitto, mut house) = (Mosquitto::open().await, House::open().await);
+    let (mosquitto, mut gateway) = (Mosquitto::open().await, TestGateway::open().await);
     // It is there before anybody looks.
     let (end, life) = lamp(&mosquitto, "lamp-1");
-    let following = follow(&house, &mosquitto);
-    let device = house.joined().await;
+    let following = follow(&gateway, &mosquitto);
+    let device = gateway.joined().await;
     let info = device.info();
     assert_eq!((info.key.0.as_str(), info.suggested_id.as_str()), ("provider:mqtt:lamp-1/home/Desk Lamp", "desk-lamp"));
     assert_eq!(info.instructions.as_deref(), Some("A lamp on the desk"));
@@ -74,7 +74,7 @@ async fn a_server_on_a_broker_is_a_device_tells_of_new_tools_and_leaves() {
     assert!(!names(&device).contains(&"dim".to_owned()));
     answered(call(&device, "grow", json!({}))).await.expect("an answer");
     loop {
-        if let DeviceEvent::Changed(changed) = house.next().await
+        if let DeviceEvent::Changed(changed) = gateway.next().await
             && names(&changed).contains(&"dim".to_owned())
         {
             break;
@@ -82,26 +82,26 @@ async fn a_server_on_a_broker_is_a_device_tells_of_new_tools_and_leaves() {
     }
     end.cancel();
     soon(life).await.expect("no panic");
-    assert_eq!(house.left().await.1, LeaveReason::Closed);
-    house.shutdown.cancel();
+    assert_eq!(gateway.left().await.1, LeaveReason::Closed);
+    gateway.shutdown.cancel();
     soon(following).await.expect("no panic").expect("no error");
 }
 
 #[tokio::test]
 async fn a_server_that_vanishes_is_gone_by_its_will_and_comes_back() {
-    let (mosquitto, mut house) = (Mosquitto::open().await, House::open().await);
-    let _following = follow(&house, &mosquitto);
+    let (mosquitto, mut gateway) = (Mosquitto::open().await, TestGateway::open().await);
+    let _following = follow(&gateway, &mosquitto);
     let (_, life) = lamp(&mosquitto, "lamp-1");
-    house.joined().await;
+    gateway.joined().await;
     life.abort();
-    house.left().await;
+    gateway.left().await;
     let (_end, _life) = lamp(&mosquitto, "lamp-1");
-    assert!(names(&house.joined().await).contains(&"switch".to_owned()));
+    assert!(names(&gateway.joined().await).contains(&"switch".to_owned()));
 }
 
 #[tokio::test]
 async fn presence_without_a_server_and_words_that_are_none_are_left_alone() {
-    let (mosquitto, mut house) = (Mosquitto::open().await, House::open().await);
+    let (mosquitto, mut gateway) = (Mosquitto::open().await, TestGateway::open().await);
     let mut stranger = Client::at(mosquitto.address, 4).await;
     assert_eq!(stranger.connect("stranger", "x", 60).await, 0);
     let online = br#"{"jsonrpc":"2.0","method":"notifications/server/online","params":{}}"#;
@@ -113,9 +113,9 @@ async fn presence_without_a_server_and_words_that_are_none_are_left_alone() {
     ] {
         stranger.publish_to(topic, 1, payload).await;
     }
-    let _following = follow(&house, &mosquitto);
+    let _following = follow(&gateway, &mosquitto);
     let (_end, _life) = lamp(&mosquitto, "lamp-1");
-    assert_eq!(house.joined().await.info().attributes["server_name"], "home/Desk Lamp");
+    assert_eq!(gateway.joined().await.info().attributes["server_name"], "home/Desk Lamp");
 }
 
 /// What speaks MCP at the other end of a pipe: a board of the SDK, a message a line.
@@ -140,8 +140,8 @@ fn mcp() -> DuplexStream {
 
 #[tokio::test]
 async fn the_gateway_is_a_server_on_a_broker_for_whoever_introduces_itself() {
-    let (mosquitto, mut house) = (Mosquitto::open().await, House::open().await);
-    let offering = Offering::new("sinew-test".to_owned(), "sinew/test", "Everything here").expect("a name");
+    let (mosquitto, mut gateway) = (Mosquitto::open().await, TestGateway::open().await);
+    let offering = OfferedServer::new("sinew-test".to_owned(), "sinew/test", "Everything here").expect("a name");
     let shutdown = CancellationToken::new();
     let offered = broker::offer(address(&mosquitto), offering, |_| mcp(), shutdown.clone());
     let offered = tokio::spawn(offered);
@@ -152,20 +152,20 @@ async fn the_gateway_is_a_server_on_a_broker_for_whoever_introduces_itself() {
         stranger.publish_to("$mcp-server/sinew-test/sinew/test", 0, text.as_bytes()).await;
         stranger.publish_to("$mcp-rpc/stranger/sinew-test/sinew/test", 0, text.as_bytes()).await;
     }
-    let _following = follow(&house, &mosquitto);
-    let device = house.joined().await;
+    let _following = follow(&gateway, &mosquitto);
+    let device = gateway.joined().await;
     assert_eq!(device.info().instructions.as_deref(), Some("Everything here"));
     // The arguments arrive in the order of the declaration, whatever the caller's.
     let outcome = answered(call(&device, "add", json!({"b": 2, "a": 40}))).await.expect("an answer");
     assert!(format!("{outcome:?}").contains("42"), "{outcome:?}");
     shutdown.cancel();
     soon(offered).await.expect("no panic").expect("no error");
-    assert_eq!(house.left().await.1, LeaveReason::Closed);
+    assert_eq!(gateway.left().await.1, LeaveReason::Closed);
 }
 
 #[test]
 fn a_server_name_is_levels_without_wildcards() {
     for wrong in ["", "a/", "/a", "a/+", "#"] {
-        assert!(Offering::new("x".to_owned(), wrong, "").expect_err(wrong).contains("sinew/home"));
+        assert!(OfferedServer::new("x".to_owned(), wrong, "").expect_err(wrong).contains("sinew/home"));
     }
 }

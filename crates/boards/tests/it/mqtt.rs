@@ -1,14 +1,14 @@
 //! Boards over MQTT: virtual ones, and one played by hand byte for byte.
 
 use serde_json::{Value, json};
-use sinew_sim::board::{BoardConfig, Kind, Trust};
+use sinew_sim::board::{BoardConfig, BoardKind, Trust};
 use sinew_tool::{Admission, DeviceEvent, LeaveReason, Status};
 use std::net::SocketAddr;
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpSocket, TcpStream, UdpSocket};
 
-use crate::support::{House, Played, TOKEN, answered, call, certificate, soon};
+use crate::support::{Played, TOKEN, TestGateway, answered, call, certificate, soon};
 
 /// A client whose every packet the test chooses.
 pub struct Client {
@@ -19,8 +19,8 @@ pub struct Client {
 
 impl Client {
     /// Connects without a word.
-    pub async fn dial(house: &House, version: u8) -> Client {
-        Client::at(house.mqtt, version).await
+    pub async fn dial(gateway: &TestGateway, version: u8) -> Client {
+        Client::at(gateway.mqtt, version).await
     }
 
     pub async fn at(address: SocketAddr, version: u8) -> Client {
@@ -28,10 +28,10 @@ impl Client {
     }
 
     /// A client for which the system keeps little that it has not read.
-    pub async fn cramped(house: &House) -> Client {
+    pub async fn cramped(gateway: &TestGateway) -> Client {
         let socket = TcpSocket::new_v4().expect("a socket");
         socket.set_recv_buffer_size(4096).expect("a small buffer");
-        Client { tcp: socket.connect(house.mqtt).await.expect("open"), version: 4 }
+        Client { tcp: socket.connect(gateway.mqtt).await.expect("open"), version: 4 }
     }
 
     /// Says CONNECT and gives the code of the answer.
@@ -52,8 +52,8 @@ impl Client {
     }
 
     /// A board that is admitted.
-    pub async fn admitted(house: &House, client_id: &str) -> Client {
-        let mut client = Client::dial(house, 4).await;
+    pub async fn admitted(gateway: &TestGateway, client_id: &str) -> Client {
+        let mut client = Client::dial(gateway, 4).await;
         assert_eq!(client.connect(client_id, TOKEN, 240).await, 0);
         client
     }
@@ -168,25 +168,25 @@ impl Client {
 
 #[tokio::test]
 async fn a_virtual_board_that_never_subscribes_joins_is_called_and_tells() {
-    let mut house = House::open().await;
-    let config = BoardConfig { url: house.mqtt_url(), ..house.board("aa:bb:cc:dd:ee:01", Kind::Companion) };
-    house.switch_on(config);
-    let device = house.joined().await;
+    let mut gateway = TestGateway::open().await;
+    let config = BoardConfig { url: gateway.mqtt_url(), ..gateway.board("aa:bb:cc:dd:ee:01", BoardKind::Talking) };
+    gateway.switch_on(config);
+    let device = gateway.joined().await;
     let info = device.info();
     assert_eq!((info.key.0.as_str(), info.name.as_str()), ("board:aa:bb:cc:dd:ee:01", "virtual-companion"));
     assert_eq!((&info.attributes["transport"], &info.admission), (&json!("mqtt"), &Admission::OwnToken));
     let set = answered(call(&device, "self.audio_speaker.set_volume", json!({"volume": 33}))).await.expect("set");
     assert_eq!(set.joined_text(), "true");
-    assert_eq!(house.said("notifications/state_changed").await.body["newState"], 33);
+    assert_eq!(gateway.said("notifications/state_changed").await.body["newState"], 33);
     let photo = answered(call(&device, "self.camera.take_photo", json!({"question": "?"}))).await.expect("a photo");
     assert!(photo.content[0].bytes().expect("an image").len() > 1000, "larger than one read");
-    house.close().await;
+    gateway.close().await;
 }
 
 #[tokio::test]
 async fn a_board_is_asked_at_connect_and_talks_with_sound_going_nowhere() {
-    let mut house = House::open().await;
-    let mut client = Client::dial(&house, 4).await;
+    let mut gateway = TestGateway::open().await;
+    let mut client = Client::dial(&gateway, 4).await;
     assert_eq!(client.connect("GID_test@@@aa_bb_cc_dd_ee_01@@@uuid-7", "token of aa:bb:cc:dd:ee:01", 240).await, 0);
     let (topic, first) = client.hear().await;
     assert_eq!(topic, "devices/p2p/aa_bb_cc_dd_ee_01");
@@ -194,7 +194,7 @@ async fn a_board_is_asked_at_connect_and_talks_with_sound_going_nowhere() {
     client.answer(&first, json!({})).await;
     let list = client.asked("tools/list").await;
     client.answer(&list, json!({"tools": [{"name": "echo"}]})).await;
-    let device = house.joined().await;
+    let device = gateway.joined().await;
     let info = device.info();
     assert_eq!(info.attributes["client_id"], "uuid-7");
     assert!(matches!(info.admission, Admission::DeviceToken(_)), "{:?}", info.admission);
@@ -211,7 +211,7 @@ async fn a_board_is_asked_at_connect_and_talks_with_sound_going_nowhere() {
     assert_ne!(udp["key"], udp["nonce"]);
     let sound = UdpSocket::bind("127.0.0.1:0").await.expect("a port");
     let port = udp["port"].as_u64().expect("a port") as u16;
-    while house.boards.sound_packets() < 3 {
+    while gateway.boards.sound_packets() < 3 {
         sound.send_to(&[1; 200], ("127.0.0.1", port)).await.expect("sent");
         tokio::task::yield_now().await;
     }
@@ -220,7 +220,7 @@ async fn a_board_is_asked_at_connect_and_talks_with_sound_going_nowhere() {
     let list = client.asked("tools/list").await;
     client.answer(&list, json!({"tools": [{"name": "echo"}]})).await;
     client.say(json!({"type": "goodbye", "session_id": hello["session_id"]})).await;
-    house.said("goodbye").await;
+    gateway.said("goodbye").await;
     let echo = call(&device, "echo", json!({}));
     let request = client.asked("tools/call").await;
     assert_eq!(request["session_id"], "");
@@ -228,15 +228,16 @@ async fn a_board_is_asked_at_connect_and_talks_with_sound_going_nowhere() {
     assert_eq!(answered(echo).await.expect("an answer").joined_text(), "still here");
 
     client.send(0xe0, &[]).await;
-    assert_eq!(house.left().await.1, LeaveReason::Closed);
-    house.close().await;
+    assert_eq!(gateway.left().await.1, LeaveReason::Closed);
+    gateway.close().await;
 }
 
 #[tokio::test]
 async fn a_board_that_never_answers_is_listed_without_mcp_until_it_speaks() {
-    let mut house = House::open_with(|door| door.limits.session.setup_time = Duration::from_millis(20)).await;
-    let mut client = Client::admitted(&house, "aa").await;
-    let device = house.joined().await;
+    let mut gateway =
+        TestGateway::open_with(|config| config.limits.session.setup_time = Duration::from_millis(20)).await;
+    let mut client = Client::admitted(&gateway, "aa").await;
+    let device = gateway.joined().await;
     let Status::Limited { state, remedy } = &device.info().status else { panic!("not limited") };
     assert_eq!(state, "no MCP");
     assert!(remedy.contains("firmware"), "{remedy}");
@@ -248,20 +249,20 @@ async fn a_board_that_never_answers_is_listed_without_mcp_until_it_speaks() {
     client.say(json!({"type": "hello", "version": 3, "transport": "udp", "features": {"mcp": true}})).await;
     client.introduce().await;
     loop {
-        if let DeviceEvent::Changed(device) = house.next().await
+        if let DeviceEvent::Changed(device) = gateway.next().await
             && device.info().status == Status::Ready
         {
             break assert!(device.tools().find("echo").is_some());
         }
     }
-    house.close().await;
+    gateway.close().await;
 }
 
 #[tokio::test]
 async fn pings_are_answered_and_subscriptions_granted_in_both_versions() {
-    let house = House::open().await;
+    let gateway = TestGateway::open().await;
     for version in [4, 5] {
-        let mut client = Client::dial(&house, version).await;
+        let mut client = Client::dial(&gateway, version).await;
         assert_eq!(client.connect("aa", TOKEN, 240).await, 0);
         client.asked("initialize").await;
         client.send(0xc0, &[]).await;
@@ -277,29 +278,29 @@ async fn pings_are_answered_and_subscriptions_granted_in_both_versions() {
         let (kind, body) = client.packet().await.expect("a receipt");
         assert_eq!((kind, &body[..2]), (0x40, &[0, 9][..]));
     }
-    house.close().await;
+    gateway.close().await;
 }
 
 #[tokio::test]
 async fn a_board_that_comes_again_replaces_itself_through_whichever_door() {
-    let mut house = House::open().await;
-    let mut first = Client::admitted(&house, "aa:bb:cc:dd:ee:01").await;
+    let mut gateway = TestGateway::open().await;
+    let mut first = Client::admitted(&gateway, "aa:bb:cc:dd:ee:01").await;
     first.introduce().await;
-    let over_mqtt = house.joined().await;
-    let mut second = Client::dial(&house, 5).await;
+    let over_mqtt = gateway.joined().await;
+    let mut second = Client::dial(&gateway, 5).await;
     assert_eq!(second.connect("g@@@aa_bb_cc_dd_ee_01@@@u", TOKEN, 240).await, 0);
-    let (left, reason) = house.left().await;
+    let (left, reason) = gateway.left().await;
     assert!(std::sync::Arc::ptr_eq(&left, &over_mqtt));
     assert_eq!(reason, LeaveReason::Replaced);
     while first.packet().await.is_some() {}
     second.introduce().await;
-    house.joined().await;
+    gateway.joined().await;
 
     let (mut played, _) = {
-        let mut played = Played::knock(&house.url(), "aa:bb:cc:dd:ee:01").await;
+        let mut played = Played::knock(&gateway.url(), "aa:bb:cc:dd:ee:01").await;
         played.introduce().await;
-        assert_eq!(house.left().await.1, LeaveReason::Replaced);
-        (played, house.joined().await)
+        assert_eq!(gateway.left().await.1, LeaveReason::Replaced);
+        (played, gateway.joined().await)
     };
     // MQTT 5 has a word for it.
     let farewell = loop {
@@ -310,47 +311,47 @@ async fn a_board_that_comes_again_replaces_itself_through_whichever_door() {
         }
     };
     assert_eq!(farewell[0], 0x8e, "session taken over");
-    let _third = Client::admitted(&house, "aa:bb:cc:dd:ee:01").await;
+    let _third = Client::admitted(&gateway, "aa:bb:cc:dd:ee:01").await;
     assert!(played.closed().await.expect("a reason").1.contains("replaced"));
-    house.close().await;
+    gateway.close().await;
 }
 
 #[tokio::test]
 async fn silence_longer_than_half_as_long_again_as_the_keepalive_ends_a_stay() {
-    let mut house = House::open().await;
-    let mut client = Client::dial(&house, 5).await;
+    let mut gateway = TestGateway::open().await;
+    let mut client = Client::dial(&gateway, 5).await;
     assert_eq!(client.connect("aa", TOKEN, 1).await, 0);
     client.introduce().await;
-    house.joined().await;
-    let (_, reason) = house.left().await;
+    gateway.joined().await;
+    let (_, reason) = gateway.left().await;
     assert!(matches!(&reason, LeaveReason::Broken(why) if why.contains("keepalive")), "{reason}");
     while let Some((kind, body)) = client.packet().await {
         if kind == 0xe0 {
             assert_eq!(body[0], 0x8d, "keep alive timeout");
         }
     }
-    house.close().await;
+    gateway.close().await;
 }
 
 #[tokio::test]
 async fn mqtt_is_spoken_over_tls_where_the_door_is_encrypted() {
     let (config, pem) = certificate();
-    let mut house = House::open_with(|door| door.tls = Some(config)).await;
-    let url = house.mqtt_url().replace("mqtt://", "mqtts://");
-    let board = house.board("aa", Kind::Relay);
-    house.switch_on(BoardConfig { url, trust: Trust::Pem(pem), ..board });
-    let device = house.joined().await;
+    let mut gateway = TestGateway::open_with(|hub| hub.tls = Some(config)).await;
+    let url = gateway.mqtt_url().replace("mqtt://", "mqtts://");
+    let board = gateway.board("aa", BoardKind::Relay);
+    gateway.switch_on(BoardConfig { url, trust: Trust::Pem(pem), ..board });
+    let device = gateway.joined().await;
     answered(call(&device, "self.get_relays", json!({}))).await.expect("an answer");
-    house.close().await;
+    gateway.close().await;
 }
 
 #[tokio::test]
 async fn what_firmware_could_not_take_whole_is_not_sent() {
-    let mut house = House::open().await;
-    let mut client = Client::admitted(&house, "aa").await;
+    let mut gateway = TestGateway::open().await;
+    let mut client = Client::admitted(&gateway, "aa").await;
     client.introduce().await;
-    let device = house.joined().await;
+    let device = gateway.joined().await;
     let error = answered(call(&device, "echo", json!({"text": "x".repeat(9000)}))).await.expect_err("too large");
     assert!(error.message.contains("8192"), "{error}");
-    house.close().await;
+    gateway.close().await;
 }

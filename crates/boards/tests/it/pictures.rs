@@ -3,20 +3,20 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use sinew_boards::{Backend, Door, Pictures};
-use sinew_sim::board::{BoardConfig, Kind};
+use sinew_boards::{Backend, HubConfig, Pictures};
+use sinew_sim::board::{BoardConfig, BoardKind};
 use sinew_tool::{Content, Device};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 
 use crate::mqtt::Client;
-use crate::support::{House, TOKEN, answered, call};
+use crate::support::{TOKEN, TestGateway, answered, call};
 
 const JPEG: &[u8] = &[0xff, 0xd8, 0xff, 0xe0, b'p', b'i', b'x'];
 const FORM: &str = "multipart/form-data; boundary=----B";
 
-fn attach(door: &mut Door) {
-    door.pictures = Some(Pictures::Attach);
+fn attach(config: &mut HubConfig) {
+    config.pictures = Some(Pictures::Attach);
 }
 
 fn form(question: Option<&str>, file: &[u8]) -> Vec<u8> {
@@ -33,10 +33,10 @@ fn form(question: Option<&str>, file: &[u8]) -> Vec<u8> {
 }
 
 /// A board played by hand, and the `vision` it was given.
-async fn seeing(house: &mut House, id: &str) -> (Client, Arc<dyn Device>, Value) {
-    let mut client = Client::admitted(house, id).await;
+async fn seeing(gateway: &mut TestGateway, id: &str) -> (Client, Arc<dyn Device>, Value) {
+    let mut client = Client::admitted(gateway, id).await;
     let first = client.introduce().await;
-    let device = house.joined().await;
+    let device = gateway.joined().await;
     (client, device, first["payload"]["params"]["capabilities"]["vision"].clone())
 }
 
@@ -46,11 +46,11 @@ async fn photo(device: &Arc<dyn Device>) -> sinew_tool::Outcome {
 
 #[tokio::test]
 async fn a_photo_comes_back_as_text_and_picture_and_stays_as_a_resource() {
-    let mut house = House::open_with(attach).await;
-    for (number, url) in [house.url(), house.mqtt_url()].into_iter().enumerate() {
+    let mut gateway = TestGateway::open_with(attach).await;
+    for (number, url) in [gateway.url(), gateway.mqtt_url()].into_iter().enumerate() {
         let id = format!("02:51:00:00:00:0{number}");
-        house.switch_on(BoardConfig { url, ..house.board(&id, Kind::Companion) });
-        let device = house.joined().await;
+        gateway.switch_on(BoardConfig { url, ..gateway.board(&id, BoardKind::Talking) });
+        let device = gateway.joined().await;
         assert!(device.pictures().is_empty());
         let outcome = photo(&device).await;
         let [Content::Text(text), picture @ Content::Image { mime_type, .. }] = &outcome.content[..] else {
@@ -66,7 +66,7 @@ async fn a_photo_comes_back_as_text_and_picture_and_stays_as_a_resource() {
         assert_eq!(second.content.len(), 2, "one picture an answer");
         assert_ne!(device.pictures()[0].bytes, kept.bytes, "the last one is kept");
     }
-    house.close().await;
+    gateway.close().await;
 }
 
 /// A backend that gives one answer after the other, and what it was asked.
@@ -103,18 +103,18 @@ async fn backend(answers: Vec<(u16, Value)>) -> (String, tokio::task::JoinHandle
 #[tokio::test]
 async fn a_backend_answers_the_question_and_where_it_fails_the_picture_is_shown() {
     let answers = vec![
-        (200, json!({"choices": [{"message": {"role": "assistant", "content": "A little house."}}]})),
+        (200, json!({"choices": [{"message": {"role": "assistant", "content": "A little gateway."}}]})),
         (500, json!({"error": {"message": "out of tokens"}})),
     ];
     let (url, serving) = backend(answers).await;
     let backend = Backend::new(&url, "eyes-1", Some("k3y")).expect("an address");
-    let mut house = House::open_with(|door| door.pictures = Some(Pictures::Ask(backend))).await;
-    house.switch_on(house.board("02:51:00:00:00:01", Kind::Companion));
-    let device = house.joined().await;
+    let mut gateway = TestGateway::open_with(|config| config.pictures = Some(Pictures::Ask(backend))).await;
+    gateway.switch_on(gateway.board("02:51:00:00:00:01", BoardKind::Talking));
+    let device = gateway.joined().await;
 
     let outcome = photo(&device).await;
     let said: Value = serde_json::from_str(&outcome.joined_text()).expect("JSON");
-    assert_eq!(said, json!({"success": true, "action": "RESPONSE", "response": "A little house."}));
+    assert_eq!(said, json!({"success": true, "action": "RESPONSE", "response": "A little gateway."}));
     assert_eq!(outcome.content.len(), 1, "the model has looked; nobody else needs to");
     assert_eq!(device.pictures().len(), 1);
 
@@ -129,25 +129,25 @@ async fn a_backend_answers_the_question_and_where_it_fails_the_picture_is_shown(
     let parts = &asked[0]["messages"][0]["content"];
     assert_eq!(parts[0]["text"], "What is there?");
     assert!(parts[1]["image_url"]["url"].as_str().is_some_and(|url| url.starts_with("data:image/jpeg;base64,/9j/")));
-    house.close().await;
+    gateway.close().await;
 }
 
 #[tokio::test]
 async fn only_the_board_itself_may_send_its_photos_and_only_while_it_is_here() {
-    let mut house = House::open_with(attach).await;
-    let (_first, _, vision) = seeing(&mut house, "aa").await;
-    let (mut second, other, other_vision) = seeing(&mut house, "bb").await;
-    assert_eq!(vision["url"], format!("http://{}/vision/explain", house.address));
+    let mut gateway = TestGateway::open_with(attach).await;
+    let (_first, _, vision) = seeing(&mut gateway, "aa").await;
+    let (mut second, other, other_vision) = seeing(&mut gateway, "bb").await;
+    assert_eq!(vision["url"], format!("http://{}/vision/explain", gateway.address));
     let (token, other_token) =
         (vision["token"].as_str().expect("a token"), other_vision["token"].as_str().expect("one"));
     assert_ne!(token, other_token);
     let body = form(Some("?"), JPEG);
-    let post = async |house: &House, id: &str, authorization: &str| {
+    let post = async |gateway: &TestGateway, id: &str, authorization: &str| {
         let headers = [("Device-Id", id), ("Authorization", authorization), ("Content-Type", FORM)];
-        house.request("POST", "/vision/explain", &headers, &body).await.0
+        gateway.request("POST", "/vision/explain", &headers, &body).await.0
     };
     let bearer = |token: &str| format!("Bearer {token}");
-    assert_eq!(post(&house, "aa", &bearer(token)).await, 200);
+    assert_eq!(post(&gateway, "aa", &bearer(token)).await, 200);
     for (id, authorization) in [
         ("aa", bearer(other_token)),
         ("bb", bearer(token)),
@@ -156,18 +156,18 @@ async fn only_the_board_itself_may_send_its_photos_and_only_while_it_is_here() {
         ("aa", "Bearer ".to_owned()),
         ("", bearer(token)),
     ] {
-        assert_eq!(post(&house, id, &authorization).await, 401, "{id} {authorization}");
+        assert_eq!(post(&gateway, id, &authorization).await, 401, "{id} {authorization}");
     }
     second.send(0xe0, &[]).await;
-    assert!(Arc::ptr_eq(&house.left().await.0, &other));
-    assert_eq!(post(&house, "bb", &bearer(other_token)).await, 401, "a token ends with its stay");
-    house.close().await;
+    assert!(Arc::ptr_eq(&gateway.left().await.0, &other));
+    assert_eq!(post(&gateway, "bb", &bearer(other_token)).await, 401, "a token ends with its stay");
+    gateway.close().await;
 }
 
 #[tokio::test]
 async fn what_is_no_picture_or_too_large_is_refused() {
-    let mut house = House::open_with(attach).await;
-    let (_client, device, vision) = seeing(&mut house, "aa").await;
+    let mut gateway = TestGateway::open_with(attach).await;
+    let (_client, device, vision) = seeing(&mut gateway, "aa").await;
     let bearer = format!("Bearer {}", vision["token"].as_str().expect("a token"));
     let png = [0x89, b'P', b'N', b'G', 0x0d, 0x0a, 0x1a, 0x0a, 1];
     let cases: [(&str, Vec<u8>, u16); 8] = [
@@ -182,47 +182,48 @@ async fn what_is_no_picture_or_too_large_is_refused() {
     ];
     for (content_type, body, expected) in cases {
         let headers = [("Device-Id", "aa"), ("Authorization", bearer.as_str()), ("Content-Type", content_type)];
-        let (status, answer) = house.request("POST", "/vision/explain", &headers, &body).await;
+        let (status, answer) = gateway.request("POST", "/vision/explain", &headers, &body).await;
         assert_eq!(status, expected, "{answer}");
         let answer: Value = serde_json::from_str(&answer).expect("JSON");
         assert_eq!(answer["success"], expected == 200, "{answer}");
     }
     assert_eq!(device.pictures()[0].mime_type, "image/png");
     // Nobody had called anything, so it is told.
-    assert_eq!(house.said("picture").await.body["bytes"], png.len());
-    house.close().await;
+    assert_eq!(gateway.said("picture").await.body["bytes"], png.len());
+    gateway.close().await;
 }
 
 #[tokio::test]
 async fn a_copy_of_the_screen_comes_to_an_address_nobody_can_guess() {
-    let mut house = House::open_with(|door| {
-        attach(door);
-        door.user_tools = true;
+    let mut gateway = TestGateway::open_with(|config| {
+        attach(config);
+        config.user_tools = true;
     })
     .await;
-    house.switch_on(BoardConfig { url: house.mqtt_url(), ..house.board("02:51:00:00:00:01", Kind::Companion) });
-    let device = house.joined().await;
+    gateway
+        .switch_on(BoardConfig { url: gateway.mqtt_url(), ..gateway.board("02:51:00:00:00:01", BoardKind::Talking) });
+    let device = gateway.joined().await;
     let url = device.info().attributes["upload_url"].as_str().expect("an address").to_owned();
     let outcome = answered(call(&device, "self.screen.snapshot", json!({"url": url}))).await.expect("a copy");
     assert_eq!(outcome.joined_text(), "true");
     assert!(matches!(outcome.content[1], Content::Image { .. }));
     assert_eq!(device.pictures()[0].name, "screen");
 
-    let path = url.split_once(&house.address.to_string()).expect("our own address").1;
+    let path = url.split_once(&gateway.address.to_string()).expect("our own address").1;
     let guessed = path[..path.len() - 1].to_owned() + if path.ends_with('0') { "1" } else { "0" };
     for (path, expected) in [(path, 200), (&guessed, 401), ("/vision/upload", 401)] {
-        let status = house.request("POST", path, &[("Content-Type", FORM)], &form(None, JPEG)).await.0;
+        let status = gateway.request("POST", path, &[("Content-Type", FORM)], &form(None, JPEG)).await.0;
         assert_eq!(status, expected, "{path}");
     }
-    house.close().await;
+    gateway.close().await;
 }
 
 #[tokio::test]
 async fn where_nobody_looks_at_pictures_boards_are_told_of_no_place_for_them() {
-    let mut house = House::open().await;
-    let (_client, _, vision) = seeing(&mut house, "aa").await;
+    let mut gateway = TestGateway::open().await;
+    let (_client, _, vision) = seeing(&mut gateway, "aa").await;
     assert_eq!(vision, Value::Null);
     let headers = [("Device-Id", "aa"), ("Authorization", "Bearer x"), ("Content-Type", FORM)];
-    assert_eq!(house.request("POST", "/vision/explain", &headers, &form(None, JPEG)).await.0, 401);
-    house.close().await;
+    assert_eq!(gateway.request("POST", "/vision/explain", &headers, &form(None, JPEG)).await.0, 401);
+    gateway.close().await;
 }

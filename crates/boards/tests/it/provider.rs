@@ -8,14 +8,14 @@ use serde_json::{Value, json};
 use sinew_tool::{Admission, Device, DeviceEvent, ErrorKind, LeaveReason};
 use tokio_tungstenite::tungstenite::{Error, Message};
 
-use crate::support::{House, Played, TOKEN, answered, call, call_within, device_token};
+use crate::support::{Played, TOKEN, TestGateway, answered, call, call_within, device_token};
 
 /// A provider whose every word the test chooses.
 struct Provider(Played);
 
 impl Provider {
-    async fn dial(house: &House, token: &str) -> Provider {
-        let url = format!("ws://{}/mcp/?token={}", house.address, token.replace(' ', "%20"));
+    async fn dial(gateway: &TestGateway, token: &str) -> Provider {
+        let url = format!("ws://{}/mcp/?token={}", gateway.address, token.replace(' ', "%20"));
         Provider(Played::knock_with(&url, &[]).await.expect("admitted"))
     }
 
@@ -65,16 +65,16 @@ fn tool(name: &str) -> Value {
     json!({"name": name, "description": "", "inputSchema": {"type": "object", "properties": {"a": {"type": "integer"}}}})
 }
 
-async fn joined(house: &mut House, token: &str, name: &str) -> (Provider, Arc<dyn Device>) {
-    let mut provider = Provider::dial(house, token).await;
+async fn joined(gateway: &mut TestGateway, token: &str, name: &str) -> (Provider, Arc<dyn Device>) {
+    let mut provider = Provider::dial(gateway, token).await;
     provider.set_up(name).await;
-    (provider, house.joined().await)
+    (provider, gateway.joined().await)
 }
 
 #[tokio::test]
 async fn a_provider_joins_as_a_device_and_its_tools_can_be_called() {
-    let mut house = House::open_with(|door| door.user_tools = true).await;
-    let (mut provider, device) = joined(&mut house, "token of provider:weather", "Weather Server").await;
+    let mut gateway = TestGateway::open_with(|config| config.user_tools = true).await;
+    let (mut provider, device) = joined(&mut gateway, "token of provider:weather", "Weather Server").await;
     let info = device.info();
     assert_eq!((info.key.0.as_str(), info.suggested_id.as_str()), ("provider:weather", "weather"));
     assert_eq!(
@@ -98,13 +98,13 @@ async fn a_provider_joins_as_a_device_and_its_tools_can_be_called() {
     provider.say(json!({"jsonrpc": "2.0", "id": request["id"], "error": error})).await;
     let error = answered(pending).await.expect_err("refused");
     assert!(error.message.contains("a is \"missing\""), "{error}");
-    house.close().await;
+    gateway.close().await;
 }
 
 #[tokio::test]
 async fn what_a_provider_asks_and_tells_is_answered_and_passed_on() {
-    let mut house = House::open().await;
-    let (mut provider, device) = joined(&mut house, TOKEN, "p").await;
+    let mut gateway = TestGateway::open().await;
+    let (mut provider, device) = joined(&mut gateway, TOKEN, "p").await;
     for id in [json!(0), json!("s-1"), json!(-7), json!("")] {
         provider.say(json!({"jsonrpc": "2.0", "id": id, "method": "ping"})).await;
         assert_eq!(provider.hear().await, json!({"jsonrpc": "2.0", "id": id, "result": {}}));
@@ -116,13 +116,13 @@ async fn what_a_provider_asks_and_tells_is_answered_and_passed_on() {
     provider
         .say(json!({"jsonrpc": "2.0", "method": "notifications/message", "params": {"level": "info", "data": "x"}}))
         .await;
-    assert_eq!(house.said("notifications/message").await.body, json!({"level": "info", "data": "x"}));
+    assert_eq!(gateway.said("notifications/message").await.body, json!({"level": "info", "data": "x"}));
 
     provider.say(json!({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"})).await;
     let request = provider.asked("tools/list").await;
     provider.answer(&request, json!({"tools": [tool("add"), tool("sub"), tool("mul")]})).await;
     loop {
-        if let DeviceEvent::Changed(device) = house.next().await {
+        if let DeviceEvent::Changed(device) = gateway.next().await {
             break assert_eq!(device.tools().len(), 3);
         }
     }
@@ -130,18 +130,18 @@ async fn what_a_provider_asks_and_tells_is_answered_and_passed_on() {
     // What is no JSON-RPC is told, and disturbs nothing.
     provider.0.say("a line that a careless server printed").await;
     provider.say(json!({"type": "hello"})).await;
-    assert!(house.said("warning").await.body["message"].is_string());
+    assert!(gateway.said("warning").await.body["message"].is_string());
     let pending = call(&device, "sub", json!({}));
     let request = provider.asked("tools/call").await;
     provider.answer(&request, json!({"content": []})).await;
     answered(pending).await.expect("fine");
-    house.close().await;
+    gateway.close().await;
 }
 
 #[tokio::test]
 async fn a_provider_is_told_of_calls_that_nobody_waits_for() {
-    let mut house = House::open().await;
-    let (mut provider, device) = joined(&mut house, TOKEN, "slow").await;
+    let mut gateway = TestGateway::open().await;
+    let (mut provider, device) = joined(&mut gateway, TOKEN, "slow").await;
     let given_up = call(&device, "add", json!({}));
     let request = provider.asked("tools/call").await;
     given_up.abort();
@@ -151,56 +151,56 @@ async fn a_provider_is_told_of_calls_that_nobody_waits_for() {
     let request = provider.asked("tools/call").await;
     assert_eq!(answered(late).await.expect_err("late").kind, ErrorKind::Timeout);
     assert_eq!(provider.asked("notifications/cancelled").await["params"]["requestId"], request["id"]);
-    house.close().await;
+    gateway.close().await;
 }
 
 #[tokio::test]
 async fn with_the_gateways_token_providers_are_known_by_their_names() {
-    let mut house = House::open().await;
-    let (_one, first) = joined(&mut house, TOKEN, "Calculator").await;
-    let (_two, second) = joined(&mut house, TOKEN, "Weather (Berlin)").await;
+    let mut gateway = TestGateway::open().await;
+    let (_one, first) = joined(&mut gateway, TOKEN, "Calculator").await;
+    let (_two, second) = joined(&mut gateway, TOKEN, "Weather (Berlin)").await;
     assert_eq!(first.info().key.0, "provider:calculator");
     assert_eq!(second.info().key.0, "provider:weather-berlin");
     assert_eq!(first.info().admission, Admission::OwnToken);
 
     // The same name again is the same provider, which has started anew.
-    let (mut three, third) = joined(&mut house, TOKEN, "Calculator").await;
+    let (mut three, third) = joined(&mut gateway, TOKEN, "Calculator").await;
     assert_eq!(third.info().key, first.info().key);
     let pending = call(&third, "add", json!({}));
     let request = three.asked("tools/call").await;
     three.answer(&request, json!({"content": [{"type": "text", "text": "new"}]})).await;
     assert_eq!(answered(pending).await.expect("fine").joined_text(), "new");
-    let (left, reason) = house.left().await;
+    let (left, reason) = gateway.left().await;
     assert!(Arc::ptr_eq(&left, &first));
     assert_eq!(reason, LeaveReason::Replaced);
-    house.close().await;
+    gateway.close().await;
 }
 
 #[tokio::test]
 async fn a_provider_whose_token_does_not_fit_is_refused() {
-    let mut house = House::open().await;
+    let mut gateway = TestGateway::open().await;
     let boards = "?token=token%20of%20board:weather";
     for query in ["", "?token=", "?token=wrong", boards, "?token=token%20of%20provider:mqtt:a/b"] {
-        let url = format!("ws://{}/mcp/{query}", house.address);
+        let url = format!("ws://{}/mcp/{query}", gateway.address);
         let Err(Error::Http(answer)) = Played::knock_with(&url, &[]).await.map(|_| ()) else { panic!("refused") };
         assert_eq!(answer.status(), 401, "{query}");
         let body = String::from_utf8_lossy(answer.body().as_deref().expect("a body")).into_owned();
         assert!(body.contains("sinew token new --device"), "{body}");
     }
-    let url = format!("ws://{}/mcp", house.address);
+    let url = format!("ws://{}/mcp", gateway.address);
     let bearer = [("authorization", format!("Bearer {TOKEN}"))];
     Played::knock_with(&url, &bearer).await.expect("a header will do");
-    let (status, _) = house.request("GET", &format!("/mcp/?token={TOKEN}"), &[], b"").await;
+    let (status, _) = gateway.request("GET", &format!("/mcp/?token={TOKEN}"), &[], b"").await;
     assert_eq!(status, 426);
-    assert!(house.events.try_recv().is_err(), "nobody was announced");
-    house.close().await;
+    assert!(gateway.events.try_recv().is_err(), "nobody was announced");
+    gateway.close().await;
 }
 
 #[tokio::test]
 async fn a_provider_that_dies_mid_call_answers_its_caller_and_a_board_beside_it_notices_nothing() {
-    let mut house = House::open().await;
-    let (mut board, witness) = house.played("aa").await;
-    let (mut provider, device) = joined(&mut house, TOKEN, "p").await;
+    let mut gateway = TestGateway::open().await;
+    let (mut board, witness) = gateway.played("aa").await;
+    let (mut provider, device) = joined(&mut gateway, TOKEN, "p").await;
     let pending = call(&device, "add", json!({}));
     provider.asked("tools/call").await;
     provider.0.socket.send(Message::binary(vec![0; 64])).await.expect("sent");
@@ -210,5 +210,5 @@ async fn a_provider_that_dies_mid_call_answers_its_caller_and_a_board_beside_it_
     let request = board.asked("tools/call").await;
     board.answer_text(&request, "well").await;
     assert_eq!(answered(pending).await.expect("fine").joined_text(), "well");
-    house.close().await;
+    gateway.close().await;
 }

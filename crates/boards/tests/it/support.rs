@@ -1,4 +1,4 @@
-//! A door on a free port, and a board played by hand.
+//! A config on a free port, and a board played by hand.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use futures_util::{SinkExt, StreamExt};
 use serde_json::{Value, json};
-use sinew_boards::{Boards, Door, Reach, http};
-use sinew_sim::board::{BoardConfig, Kind};
+use sinew_boards::{AdvertisedAddress, Boards, HubConfig, http};
+use sinew_sim::board::{BoardConfig, BoardKind};
 use sinew_tool::{
     Admission, Admit, Args, Bearer, Call, Device, DeviceEvent, DeviceKey, LeaveReason, Notice, Outcome, TokenId,
     ToolError,
@@ -35,9 +35,9 @@ pub fn device_token(device: &str) -> Admission {
 }
 
 /// Knows the gateway's token, and those that read `token of KEY`; a key without a family is a board's.
-struct Porter;
+struct TestTokens;
 
-impl Admit for Porter {
+impl Admit for TestTokens {
     fn admit(&self, token: Option<&str>, key: &DeviceKey) -> Option<Admission> {
         match token.and_then(|token| self.find_bearer(token)) {
             Some(Bearer::Device { key: bound, .. }) if bound != *key => None,
@@ -58,8 +58,8 @@ impl Admit for Porter {
     }
 }
 
-/// An open door and what it announces.
-pub struct House {
+/// An open config and what it announces.
+pub struct TestGateway {
     pub boards: Boards,
     pub address: SocketAddr,
     pub mqtt: SocketAddr,
@@ -68,32 +68,32 @@ pub struct House {
     pub running: JoinHandle<std::io::Result<()>>,
 }
 
-impl House {
-    pub async fn open() -> House {
-        House::open_with(|_| {}).await
+impl TestGateway {
+    pub async fn open() -> TestGateway {
+        TestGateway::open_with(|_| {}).await
     }
 
-    pub async fn open_with(change: impl FnOnce(&mut Door)) -> House {
+    pub async fn open_with(change: impl FnOnce(&mut HubConfig)) -> TestGateway {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let address = listener.local_addr().expect("bound");
         let (sender, events) = mpsc::unbounded_channel();
-        let mut door = Door::new(Arc::new(Porter), Arc::new(move |event| drop(sender.send(event))));
+        let mut config = HubConfig::new(Arc::new(TestTokens), Arc::new(move |event| drop(sender.send(event))));
         let mqtt_listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let sound = UdpSocket::bind("127.0.0.1:0").await.expect("a free port");
         let mqtt = mqtt_listener.local_addr().expect("bound");
-        door.reach = Some(Reach {
+        config.reach = Some(AdvertisedAddress {
             host: "127.0.0.1".to_owned(),
             http: address.port(),
             mqtt: Some(mqtt.port()),
             sound: sound.local_addr().ok().map(|address| address.port()),
         });
-        change(&mut door);
+        change(&mut config);
         let shutdown = CancellationToken::new();
-        let boards = Boards::new(door).expect("random numbers");
+        let boards = Boards::new(config).expect("random numbers");
         let over_http = http::run(listener, boards.clone(), shutdown.clone());
         let over_mqtt = sinew_boards::mqtt::run(mqtt_listener, sound, boards.clone(), shutdown.clone());
         let running = tokio::spawn(async { tokio::try_join!(over_http, over_mqtt).map(|_| ()) });
-        House { boards, address, mqtt, events, shutdown, running }
+        TestGateway { boards, address, mqtt, events, shutdown, running }
     }
 
     pub fn mqtt_url(&self) -> String {
@@ -132,19 +132,19 @@ impl House {
         format!("ws://{}/xiaozhi/v1/", self.address)
     }
 
-    /// A virtual board at this door, not yet running.
-    pub fn board(&self, hardware_id: &str, kind: Kind) -> BoardConfig {
+    /// A virtual board at this config, not yet running.
+    pub fn board(&self, hardware_id: &str, kind: BoardKind) -> BoardConfig {
         BoardConfig { token: Some(TOKEN.to_owned()), ..BoardConfig::new(self.url(), hardware_id, kind) }
     }
 
-    /// Switches a virtual board on; it lives until the house closes.
+    /// Switches a virtual board on; it lives until the gateway closes.
     pub fn switch_on(&self, config: BoardConfig) -> JoinHandle<()> {
         let shutdown = self.shutdown.clone();
         tokio::spawn(async move { sinew_sim::board::run(config, shutdown).await.expect("the board lives") })
     }
 
     pub async fn next(&mut self) -> DeviceEvent {
-        soon(self.events.recv()).await.expect("the door is open")
+        soon(self.events.recv()).await.expect("the config is open")
     }
 
     pub async fn joined(&mut self) -> Arc<dyn Device> {
@@ -318,7 +318,7 @@ pub async fn soon<F: Future>(future: F) -> F::Output {
     tokio::time::timeout(Duration::from_secs(30), future).await.expect("it hangs")
 }
 
-/// A certificate for loopback, as a door and as a board want it.
+/// A certificate for loopback, as a config and as a board want it.
 pub fn certificate() -> (Arc<ServerConfig>, Vec<u8>) {
     let key = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()]).expect("a certificate");
     let private = PrivateKeyDer::try_from(key.signing_key.serialize_der()).expect("a key");

@@ -9,7 +9,7 @@ use sinew_compose::config::{GatewayConfig, PhonesConfig};
 use sinew_compose::state;
 use sinew_gateway::Role;
 use sinew_phones::{PhoneDevice, Profile};
-use sinew_sim::board::{self, BoardConfig, Kind as BoardKind};
+use sinew_sim::board::{self, BoardConfig, BoardKind};
 use sinew_sim::phone::{Lock, PhoneConfig, Stand, VirtualPhone};
 use sinew_tool::DeviceEvent;
 
@@ -29,8 +29,8 @@ const LABEL: &str = "demo board";
 const JOINING: Duration = Duration::from_secs(10);
 
 const BOARDS: [(BoardKind, &str); 4] = [
-    (BoardKind::Companion, "aa:bb:cc:dd:ee:01"),
-    (BoardKind::Companion, "aa:bb:cc:dd:ee:02"),
+    (BoardKind::Talking, "aa:bb:cc:dd:ee:01"),
+    (BoardKind::Talking, "aa:bb:cc:dd:ee:02"),
     (BoardKind::Relay, "aa:bb:cc:dd:ee:03"),
     (BoardKind::Relay, "aa:bb:cc:dd:ee:04"),
 ];

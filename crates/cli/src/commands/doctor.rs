@@ -215,7 +215,7 @@ fn setup(running: Option<&LocalGateway>, config: &GatewayConfig) -> DoctorCheck 
     let url = running.and_then(|running| running.addresses.ota_url.clone()).unwrap_or_else(|| {
         let doors: Vec<SocketAddr> = [Some(config.devices), config.mqtt.address()].into_iter().flatten().collect();
         let host = config.boards.advertise.clone().unwrap_or_else(|| guess_host(&doors).to_string());
-        let reach = sinew_boards::Reach { host, http: config.devices.port(), mqtt: None, sound: None };
+        let reach = sinew_boards::AdvertisedAddress { host, http: config.devices.port(), mqtt: None, sound: None };
         ota_url(&reach, config.devices_tls)
     });
     if url.contains("//127.") || url.contains("//[::1]") {

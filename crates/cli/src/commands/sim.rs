@@ -33,8 +33,8 @@ async fn boards(args: SimBoardArgs, printer: Printer) -> Result<(), CliError> {
     let shutdown = CancellationToken::new();
     let mut tasks = tokio::task::JoinSet::new();
     let kind = match args.kind {
-        BoardKind::Companion => board::Kind::Companion,
-        BoardKind::Relay => board::Kind::Relay,
+        BoardKind::Companion => board::BoardKind::Talking,
+        BoardKind::Relay => board::BoardKind::Relay,
     };
     let last = args.first.checked_add(args.count);
     let last = last.ok_or_else(|| CliError::new(CliErrorKind::Usage, "--first and --count reach beyond 4294967295"))?;
@@ -42,7 +42,7 @@ async fn boards(args: SimBoardArgs, printer: Printer) -> Result<(), CliError> {
         behind_broker: args.broker.is_some(),
         username: args.username.clone(),
         token: target.token.clone(),
-        luck: args.luck.unwrap_or_default(),
+        faults: args.luck.unwrap_or_default(),
         source: args.source,
         trust: target.trust.clone(),
         ..BoardConfig::new(&target.url, hardware_id(number), kind)

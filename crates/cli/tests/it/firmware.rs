@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use serde_json::{Map, Value, json};
-use sinew_sim::board::{BoardConfig, Kind, hardware_id, run};
+use sinew_sim::board::{BoardConfig, BoardKind, hardware_id, run};
 use sinew_sim::firmware::Blueprint;
 use tokio_util::sync::CancellationToken;
 
@@ -55,7 +55,7 @@ fn every_tool_that_real_firmware_declares_is_listed_with_a_legal_name_and_called
         let config = BoardConfig {
             token: Some(gateway.own_token()),
             blueprint: Some(blueprint),
-            ..BoardConfig::new(&doors[index as usize % 2], hardware_id(index), Kind::Companion)
+            ..BoardConfig::new(&doors[index as usize % 2], hardware_id(index), BoardKind::Talking)
         };
         runtime.spawn(run(config, shutdown.clone()));
     }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use sinew_apps::offer::ProtocolNames;
-use sinew_boards::{Backend, Limits, Offer, Pictures};
+use sinew_boards::{Backend, BoardLimits, OfferedTransport, Pictures};
 use sinew_front::dialout::Address;
 use sinew_phones::{Extension, Profile, adb};
 use sinew_spec::judge;
@@ -25,12 +25,12 @@ sinew_tool::settings! {
         /// doctor` shows it.
         pub advertise: Option<String> = None, check check_advertised;
         /// What a board that asks for its settings is told: `mqtt`, `websocket` or `both`.
-        pub bootstrap: Offer = Offer::Mqtt;
+        pub bootstrap: OfferedTransport = OfferedTransport::Mqtt;
         /// A model that answers questions about photos, as OpenAI's chat completions. Without it the photo itself goes
         /// to the client.
         pub vision: Option<VisionConfig> = None, check |vision| pictures(vision.as_ref()).map(drop);
         /// What the listeners for boards bear.
-        pub limits: Limits = Limits::default();
+        pub limits: BoardLimits = BoardLimits::default();
     }
 }
 
@@ -62,7 +62,7 @@ sinew_tool::settings! {
     pub struct EndpointConfig {
         /// Its address, `wss://HOST/mcp/?token=TOKEN`.
         pub url: String = String::new(), check |url| url.parse::<Address>().map(drop);
-        /// Offer every device's tools under names of their own.
+        /// OfferedTransport every device's tools under names of their own.
         pub unfolded: bool = false;
     }
 }

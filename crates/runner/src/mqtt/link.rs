@@ -13,18 +13,18 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::timeout;
 
 use super::account::Account;
-use crate::address::Bytes;
+use crate::address::ByteStream;
 use crate::error::RunError;
 
 /// A gateway's requests are small; more than this is none.
 const PACKET_BYTES: u32 = 1 << 20;
-/// A farewell to a server that does not listen is no reason to stay.
+/// A farewell to a server that does not listen is no reason to connection.
 const FAREWELL_TIME: Duration = Duration::from_secs(1);
 
 pub(super) struct Link {
-    stream: Box<dyn Bytes>,
+    stream: Box<dyn ByteStream>,
     builder: PacketBuilder,
-    /// Bytes that came and are not yet looked at.
+    /// ByteStream that came and are not yet looked at.
     waiting: Vec<u8>,
     /// How many of them have been.
     taken: usize,
@@ -41,7 +41,7 @@ pub(super) enum Packet {
 }
 
 impl Link {
-    pub(super) fn new(stream: Box<dyn Bytes>) -> Link {
+    pub(super) fn new(stream: Box<dyn ByteStream>) -> Link {
         let builder = PacketBuilder::with_maximum_packet_size(PACKET_BYTES);
         Link { stream, builder, waiting: Vec::new(), taken: 0, out: Vec::new() }
     }

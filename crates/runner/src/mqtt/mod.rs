@@ -14,12 +14,12 @@ use tokio::time::{Instant, sleep, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 
 use self::link::{Link, Packet};
-use crate::address::Address;
+use crate::address::GatewayAddress;
+use crate::backoff::Backoff;
+use crate::dial_queue::DialQueue;
 use crate::error::RunError;
 use crate::firmware::{Firmware, HangUp};
-use crate::gate::Gate;
 use crate::identity::Identity;
-use crate::pause::Pause;
 use crate::trust::Trust;
 
 pub use self::account::Account;
@@ -28,27 +28,27 @@ pub use self::account::Account;
 const DIAL_TIME: Duration = Duration::from_secs(30);
 
 #[derive(Clone)]
-pub(crate) struct Mqtt {
-    pub(crate) address: Address,
+pub(crate) struct MqttDialer {
+    pub(crate) address: GatewayAddress,
     account: Option<Box<Account>>,
-    gate: Arc<Gate>,
+    dial_queue: Arc<DialQueue>,
 }
 
-pub(crate) fn address(url: &str, trust: &Trust) -> Result<Address, RunError> {
-    Address::parse(url, [("mqtt", 1883), ("mqtts", 8883)], trust)
+pub(crate) fn address(url: &str, trust: &Trust) -> Result<GatewayAddress, RunError> {
+    GatewayAddress::parse(url, [("mqtt", 1883), ("mqtts", 8883)], trust)
 }
 
-impl Mqtt {
-    pub(crate) fn new(address: Address, gate: Arc<Gate>) -> Mqtt {
-        Mqtt { address, account: None, gate }
+impl MqttDialer {
+    pub(crate) fn new(address: GatewayAddress, dial_queue: Arc<DialQueue>) -> MqttDialer {
+        MqttDialer { address, account: None, dial_queue }
     }
 
-    pub(crate) fn with_account(self, account: Account) -> Result<Mqtt, RunError> {
+    pub(crate) fn with_account(self, account: Account) -> Result<MqttDialer, RunError> {
         if !account.is_sound() {
             let why = "the board's id and topics must be without +, #, and a slash of the id's own".to_owned();
             return Err(RunError::Address(self.address.url, why));
         }
-        Ok(Mqtt { account: Some(Box::new(account)), ..self })
+        Ok(MqttDialer { account: Some(Box::new(account)), ..self })
     }
 
     pub(crate) async fn run(
@@ -59,7 +59,7 @@ impl Mqtt {
     ) -> Result<(), RunError> {
         let account = self.account.as_deref().cloned().unwrap_or_else(|| Account::direct(&identity));
         let power_on = Instant::now();
-        let mut pause = Pause::new();
+        let mut pause = Backoff::new();
         while !shutdown.is_cancelled() {
             // What a hello resets is reset. It is not said: over MQTT the tools are within reach without it.
             let _ = firmware.hello();
@@ -68,14 +68,15 @@ impl Mqtt {
             let (why, rest) = match shutdown.run_until_cancelled(dialling).await {
                 None => break,
                 Some(Ok(mut link)) => {
-                    self.gate.opened();
+                    self.dial_queue.opened();
                     pause.reset();
-                    let mut stay = Stay { firmware: &mut firmware, account: &account, link: &mut link, power_on };
-                    stay.serve(&shutdown).await
+                    let mut connection =
+                        BoardConnection { firmware: &mut firmware, account: &account, link: &mut link, power_on };
+                    connection.serve(&shutdown).await
                 }
                 Some(Err(error)) if error.is_final() => return Err(error),
                 Some(Err(error)) => {
-                    self.gate.failed(&error);
+                    self.dial_queue.failed(&error);
                     (error, None)
                 }
             };
@@ -87,7 +88,7 @@ impl Mqtt {
     }
 
     async fn dial(&self, account: &Account, presence: &str) -> Result<Link, RunError> {
-        let _turn = self.gate.turn().await;
+        let _turn = self.dial_queue.turn().await;
         match timeout(DIAL_TIME, self.open(account, presence)).await {
             Ok(opened) => opened,
             Err(_) => Err(self.address.timed_out()),
@@ -144,32 +145,32 @@ fn presence(firmware: &impl Firmware) -> String {
 }
 
 /// One connection of one board.
-struct Stay<'a, F> {
+struct BoardConnection<'a, F> {
     firmware: &'a mut F,
     account: &'a Account,
     link: &'a mut Link,
     power_on: Instant,
 }
 
-enum End {
+enum ConnectionEnd {
     SwitchedOff,
     HungUp(HangUp),
 }
 
-impl<F: Firmware> Stay<'_, F> {
-    /// Serves until the connection ends; says why it did, and how long the board wants to stay away.
+impl<F: Firmware> BoardConnection<'_, F> {
+    /// Serves until the connection ends; says why it did, and how long the board wants to connection away.
     async fn serve(&mut self, shutdown: &CancellationToken) -> (RunError, Option<Duration>) {
         match self.talk(shutdown).await {
-            Ok(End::SwitchedOff) => {
+            Ok(ConnectionEnd::SwitchedOff) => {
                 self.link.close(self.account.presence.as_deref()).await;
                 (RunError::Ended("the board was switched off".to_owned()), None)
             }
-            Ok(End::HungUp(HangUp { why, pause })) => (RunError::Ended(why.to_owned()), pause),
+            Ok(ConnectionEnd::HungUp(HangUp { why, pause })) => (RunError::Ended(why.to_owned()), pause),
             Err(error) => (error, None),
         }
     }
 
-    async fn talk(&mut self, shutdown: &CancellationToken) -> Result<End, RunError> {
+    async fn talk(&mut self, shutdown: &CancellationToken) -> Result<ConnectionEnd, RunError> {
         // Without a keepalive nobody wants to know; a look every day costs nothing.
         let keepalive = match self.account.keepalive {
             0 => Duration::from_secs(86_400),
@@ -184,7 +185,7 @@ impl<F: Firmware> Stay<'_, F> {
             let due = due.map_or(ping_at, |due| due.min(ping_at));
             tokio::select! {
                 biased;
-                () = shutdown.cancelled() => return Ok(End::SwitchedOff),
+                () = shutdown.cancelled() => return Ok(ConnectionEnd::SwitchedOff),
                 packet = self.link.read() => {
                     last_heard = Instant::now();
                     if let Packet::Text(text) = packet? {
@@ -207,7 +208,7 @@ impl<F: Firmware> Stay<'_, F> {
             }
             self.link.flush().await?;
             if let Some(hang_up) = self.firmware.hang_up() {
-                return Ok(End::HungUp(hang_up));
+                return Ok(ConnectionEnd::HungUp(hang_up));
             }
         }
     }

@@ -6,8 +6,8 @@ use alloc::vec::Vec;
 
 use serde_json::{Map, Value};
 
-use super::board::Dialect;
-use super::spec::{Kind, Property, Text};
+use super::board::BoardDialect;
+use super::spec::{Property, PropertyKind, Text};
 
 /// The arguments of a call: every property of the tool has a value of its type, inside its range.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -57,7 +57,7 @@ impl Arguments {
     pub(super) fn read(
         properties: &[Property],
         given: &Map<String, Value>,
-        dialect: Dialect,
+        dialect: BoardDialect,
     ) -> Result<Arguments, String> {
         let mut entries = Vec::with_capacity(properties.len());
         for property in properties {
@@ -65,7 +65,7 @@ impl Arguments {
             let argument = match (value, property.default()) {
                 (Some(value), default) => match (property.read(value, dialect), default) {
                     (Some(argument), _) => argument,
-                    (None, Some(default)) if dialect == Dialect::Firmware => default,
+                    (None, Some(default)) if dialect == BoardDialect::Firmware => default,
                     (None, _) => return Err(property.wrong(dialect)),
                 },
                 (None, Some(default)) => default,
@@ -85,38 +85,38 @@ fn undeclared(kind: &str, name: &str) -> String {
 impl Property {
     fn default(&self) -> Option<Argument> {
         match &self.kind {
-            Kind::Boolean { default } => default.map(Argument::Boolean),
-            Kind::Integer { default, .. } => default.map(Argument::Integer),
-            Kind::Text { default } => default.as_deref().map(|text| Argument::Text(text.to_string())),
+            PropertyKind::Boolean { default } => default.map(Argument::Boolean),
+            PropertyKind::Integer { default, .. } => default.map(Argument::Integer),
+            PropertyKind::Text { default } => default.as_deref().map(|text| Argument::Text(text.to_string())),
         }
     }
 
-    fn read(&self, value: &Value, dialect: Dialect) -> Option<Argument> {
+    fn read(&self, value: &Value, dialect: BoardDialect) -> Option<Argument> {
         match &self.kind {
-            Kind::Boolean { .. } => value.as_bool().map(Argument::Boolean),
-            Kind::Text { .. } => value.as_str().map(|text| Argument::Text(text.to_string())),
-            Kind::Integer { .. } => whole(value, dialect).map(Argument::Integer),
+            PropertyKind::Boolean { .. } => value.as_bool().map(Argument::Boolean),
+            PropertyKind::Text { .. } => value.as_str().map(|text| Argument::Text(text.to_string())),
+            PropertyKind::Integer { .. } => whole(value, dialect).map(Argument::Integer),
         }
     }
 
-    fn wrong(&self, dialect: Dialect) -> String {
+    fn wrong(&self, dialect: BoardDialect) -> String {
         let name = &self.name;
-        if dialect == Dialect::Firmware {
+        if dialect == BoardDialect::Firmware {
             return format!("Missing valid argument: {name}");
         }
         let wanted = match &self.kind {
-            Kind::Boolean { .. } => "true or false".to_string(),
-            Kind::Text { .. } => "a string".to_string(),
-            Kind::Integer { minimum: Some(minimum), maximum: Some(maximum), .. } => {
+            PropertyKind::Boolean { .. } => "true or false".to_string(),
+            PropertyKind::Text { .. } => "a string".to_string(),
+            PropertyKind::Integer { minimum: Some(minimum), maximum: Some(maximum), .. } => {
                 format!("an integer from {minimum} to {maximum}")
             }
-            Kind::Integer { .. } => "an integer".to_string(),
+            PropertyKind::Integer { .. } => "an integer".to_string(),
         };
         format!("Missing valid argument: {name} must be {wanted}")
     }
 
     fn check_range(&self, argument: &Argument) -> Result<(), String> {
-        let (Kind::Integer { minimum, maximum, .. }, Argument::Integer(value)) = (&self.kind, argument) else {
+        let (PropertyKind::Integer { minimum, maximum, .. }, Argument::Integer(value)) = (&self.kind, argument) else {
             return Ok(());
         };
         match (minimum, maximum) {
@@ -128,11 +128,11 @@ impl Property {
 }
 
 /// `3` and `3.0` are whole; the firmware cuts `3.7` to 3 and knows 32 bits only.
-fn whole(value: &Value, dialect: Dialect) -> Option<i64> {
+fn whole(value: &Value, dialect: BoardDialect) -> Option<i64> {
     match dialect {
         // A cast of a float saturates, as the firmware's own reader does.
-        Dialect::Firmware => value.as_f64().map(|number| i64::from(number as i32)),
-        Dialect::Standard => value.as_i64().or_else(|| {
+        BoardDialect::Firmware => value.as_f64().map(|number| i64::from(number as i32)),
+        BoardDialect::Standard => value.as_i64().or_else(|| {
             let number = value.as_f64()?;
             let rounded = number as i64;
             (rounded as f64 == number && rounded.unsigned_abs() < 1 << 53).then_some(rounded)
@@ -146,7 +146,7 @@ mod tests {
     use alloc::vec;
     use serde_json::json;
 
-    fn read(given: Value, dialect: Dialect) -> Result<Arguments, String> {
+    fn read(given: Value, dialect: BoardDialect) -> Result<Arguments, String> {
         let properties = [
             Property::integer("volume", 0..=100),
             Property::boolean_or("mute", false),
@@ -157,7 +157,7 @@ mod tests {
 
     #[test]
     fn defaults_fill_what_is_missing_and_extras_are_ignored() {
-        for dialect in [Dialect::Standard, Dialect::Firmware] {
+        for dialect in [BoardDialect::Standard, BoardDialect::Firmware] {
             let arguments = read(json!({"volume": 50, "mute": null, "other": []}), dialect).unwrap();
             assert_eq!(arguments.integer("volume"), Ok(50));
             assert_eq!(arguments.boolean("mute"), Ok(false));
@@ -176,17 +176,17 @@ mod tests {
             (json!({"volume": 101}), "Value exceeds maximum allowed: 100"),
         ];
         for (given, expected) in problems {
-            assert_eq!(read(given.clone(), Dialect::Firmware), Err(expected.to_string()));
-            assert!(read(given, Dialect::Standard).unwrap_err().starts_with(expected));
+            assert_eq!(read(given.clone(), BoardDialect::Firmware), Err(expected.to_string()));
+            assert!(read(given, BoardDialect::Standard).unwrap_err().starts_with(expected));
         }
     }
 
     #[test]
     fn a_wrong_type_beside_a_default_is_hidden_by_the_firmware_only() {
         let given = json!({"volume": 1, "mute": "yes"});
-        assert_eq!(read(given.clone(), Dialect::Firmware).unwrap().boolean("mute"), Ok(false));
+        assert_eq!(read(given.clone(), BoardDialect::Firmware).unwrap().boolean("mute"), Ok(false));
         assert_eq!(
-            read(given, Dialect::Standard),
+            read(given, BoardDialect::Standard),
             Err("Missing valid argument: mute must be true or false".to_string())
         );
     }
@@ -195,10 +195,10 @@ mod tests {
     fn a_fraction_is_cut_by_the_firmware_only() {
         let volume =
             |value: Value, dialect| read(json!({"volume": value}), dialect).and_then(|it| it.integer("volume"));
-        assert_eq!(volume(json!(3.7), Dialect::Firmware), Ok(3));
-        assert!(volume(json!(3.7), Dialect::Standard).is_err());
-        assert_eq!(volume(json!(3.0), Dialect::Standard), Ok(3));
-        assert!(volume(json!(1e300), Dialect::Standard).is_err());
-        assert_eq!(volume(json!(1e300), Dialect::Firmware), Err("Value exceeds maximum allowed: 100".to_string()));
+        assert_eq!(volume(json!(3.7), BoardDialect::Firmware), Ok(3));
+        assert!(volume(json!(3.7), BoardDialect::Standard).is_err());
+        assert_eq!(volume(json!(3.0), BoardDialect::Standard), Ok(3));
+        assert!(volume(json!(1e300), BoardDialect::Standard).is_err());
+        assert_eq!(volume(json!(1e300), BoardDialect::Firmware), Err("Value exceeds maximum allowed: 100".to_string()));
     }
 }

@@ -13,14 +13,14 @@ use super::pages::page;
 use super::reply::Reply;
 use super::spec::ToolSpec;
 use super::write::{Quoted, exact, length};
-use crate::words::{PROTOCOL_VERSION, Transport, Vision};
+use crate::common::{PROTOCOL_VERSION, Transport, Vision};
 
 /// A board and its tools.
 pub struct Board {
     name: String,
     version: String,
     transport: Transport,
-    dialect: Dialect,
+    dialect: BoardDialect,
     tools: Vec<(ToolSpec, Handler)>,
     session_id: String,
     greeted: bool,
@@ -31,7 +31,7 @@ type Handler = Box<dyn FnMut(&Arguments) -> Result<Reply, String> + Send>;
 
 /// How a board speaks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Dialect {
+pub enum BoardDialect {
     /// By the book: errors have a code and are escaped, pictures are MCP image items, a failing tool
     /// answers with `isError`.
     #[default]
@@ -41,13 +41,13 @@ pub enum Dialect {
 }
 
 /// Why a request is refused.
-struct Refusal {
+struct RequestError {
     code: i32,
     message: String,
 }
 
 /// What a request is answered with, before it is written.
-enum Answer<'a> {
+enum ResponseBody<'a> {
     Pong,
     Initialized,
     Tools { cursor: &'a str, user_tools: bool },
@@ -64,7 +64,7 @@ impl Board {
             name: name.into(),
             version: version.into(),
             transport: Transport::WebSocket,
-            dialect: Dialect::Standard,
+            dialect: BoardDialect::Standard,
             tools: Vec::new(),
             session_id: String::new(),
             greeted: false,
@@ -87,7 +87,7 @@ impl Board {
         self
     }
 
-    pub fn speaking(mut self, dialect: Dialect) -> Board {
+    pub fn speaking(mut self, dialect: BoardDialect) -> Board {
         self.dialect = dialect;
         self
     }
@@ -177,7 +177,7 @@ impl Board {
             }
             Some(_) => None,
             // A gateway without envelope gets its answer without one.
-            None if self.dialect == Dialect::Standard => self.handle_rpc(message),
+            None if self.dialect == BoardDialect::Standard => self.handle_rpc(message),
             None => None,
         }
     }
@@ -197,7 +197,7 @@ impl Board {
         let answer = match message.get("params") {
             None => self.answer(method, None),
             Some(Value::Object(params)) => self.answer(method, Some(params)),
-            Some(_) if self.dialect == Dialect::Firmware => return None,
+            Some(_) if self.dialect == BoardDialect::Firmware => return None,
             Some(Value::Null) => self.answer(method, None),
             Some(_) => Err(invalid("params must be an object")),
         };
@@ -205,20 +205,24 @@ impl Board {
         written.or_else(|refusal| self.refuse(&id, &refusal, in_envelope).ok_or(())).ok()
     }
 
-    fn answer<'a>(&mut self, method: &str, params: Option<&'a Map<String, Value>>) -> Result<Answer<'a>, Refusal> {
+    fn answer<'a>(
+        &mut self,
+        method: &str,
+        params: Option<&'a Map<String, Value>>,
+    ) -> Result<ResponseBody<'a>, RequestError> {
         let param = |name: &str| params.and_then(|params| params.get(name));
         match method {
             "initialize" => {
                 self.learn_vision(param("capabilities").and_then(|all| all.get("vision")));
-                Ok(Answer::Initialized)
+                Ok(ResponseBody::Initialized)
             }
-            "tools/list" => Ok(Answer::Tools {
+            "tools/list" => Ok(ResponseBody::Tools {
                 cursor: param("cursor").and_then(Value::as_str).unwrap_or_default(),
                 user_tools: param("withUserTools").and_then(Value::as_bool).unwrap_or_default(),
             }),
             "tools/call" => self.call(params.ok_or_else(|| invalid("Missing params"))?),
-            "ping" if self.dialect == Dialect::Standard => Ok(Answer::Pong),
-            other => Err(Refusal { code: METHOD_NOT_FOUND, message: format!("Method not implemented: {other}") }),
+            "ping" if self.dialect == BoardDialect::Standard => Ok(ResponseBody::Pong),
+            other => Err(RequestError { code: METHOD_NOT_FOUND, message: format!("Method not implemented: {other}") }),
         }
     }
 
@@ -230,31 +234,31 @@ impl Board {
         }
     }
 
-    fn call<'a>(&mut self, params: &Map<String, Value>) -> Result<Answer<'a>, Refusal> {
+    fn call<'a>(&mut self, params: &Map<String, Value>) -> Result<ResponseBody<'a>, RequestError> {
         let dialect = self.dialect;
         let name = params.get("name").and_then(Value::as_str).ok_or_else(|| invalid("Missing name"))?;
         let nothing = Map::new();
         let given = match params.get("arguments") {
             None => &nothing,
             Some(Value::Object(given)) => given,
-            Some(Value::Null) if dialect == Dialect::Standard => &nothing,
+            Some(Value::Null) if dialect == BoardDialect::Standard => &nothing,
             Some(_) => return Err(invalid("Invalid arguments")),
         };
         let (spec, handler) = self
             .tools
             .iter_mut()
             .find(|(spec, _)| spec.name == name)
-            .ok_or_else(|| Refusal { code: METHOD_NOT_FOUND, message: format!("Unknown tool: {name}") })?;
+            .ok_or_else(|| RequestError { code: METHOD_NOT_FOUND, message: format!("Unknown tool: {name}") })?;
         let arguments = Arguments::read(&spec.properties, given, dialect).map_err(|message| invalid(&message))?;
         match handler(&arguments) {
-            Ok(reply) => Ok(Answer::Called { reply, failed: false }),
+            Ok(reply) => Ok(ResponseBody::Called { reply, failed: false }),
             // The firmware has no failing results, only errors.
-            Err(message) if dialect == Dialect::Firmware => Err(invalid(&message)),
-            Err(message) => Ok(Answer::Called { reply: Reply::Text(message), failed: true }),
+            Err(message) if dialect == BoardDialect::Firmware => Err(invalid(&message)),
+            Err(message) => Ok(ResponseBody::Called { reply: Reply::Text(message), failed: true }),
         }
     }
 
-    fn write(&self, id: &str, answer: Answer<'_>, in_envelope: bool) -> Result<String, Refusal> {
+    fn write(&self, id: &str, answer: ResponseBody<'_>, in_envelope: bool) -> Result<String, RequestError> {
         let before = Joined(self.opening(in_envelope), format_args!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":"));
         let after = Joined("}", closing(in_envelope));
         let whole = |result: &dyn Display| {
@@ -262,13 +266,13 @@ impl Board {
             exact(&message).ok_or_else(|| no_memory(length(&message)))
         };
         match answer {
-            Answer::Pong => whole(&"{}"),
-            Answer::Initialized => whole(&self.introduction()),
-            Answer::Tools { cursor, user_tools } => {
+            ResponseBody::Pong => whole(&"{}"),
+            ResponseBody::Initialized => whole(&self.introduction()),
+            ResponseBody::Tools { cursor, user_tools } => {
                 let tools = self.tools.iter().map(|(spec, _)| spec);
                 whole(&page(tools, cursor, user_tools, self.dialect).map_err(|message| invalid(&message))?)
             }
-            Answer::Called { reply, failed } => {
+            ResponseBody::Called { reply, failed } => {
                 reply.into_message(self.dialect, &before, failed, &after).map_err(no_memory)
             }
         }
@@ -277,8 +281,8 @@ impl Board {
     /// The result of `initialize`.
     fn introduction(&self) -> String {
         let tools = match self.dialect {
-            Dialect::Standard => "{\"listChanged\":true}",
-            Dialect::Firmware => "{}",
+            BoardDialect::Standard => "{\"listChanged\":true}",
+            BoardDialect::Firmware => "{}",
         };
         let (name, version) = (Quoted(&self.name), Quoted(&self.version));
         format!(
@@ -287,14 +291,14 @@ impl Board {
         )
     }
 
-    fn refuse(&self, id: &str, refusal: &Refusal, in_envelope: bool) -> Option<String> {
-        let Refusal { code, message } = refusal;
+    fn refuse(&self, id: &str, refusal: &RequestError, in_envelope: bool) -> Option<String> {
+        let RequestError { code, message } = refusal;
         let (opening, closing) = (self.opening(in_envelope), closing(in_envelope));
         let opening = Joined(opening, format_args!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"error\":{{"));
         match self.dialect {
             // No code, and the text as it comes: a quote in it breaks the JSON.
-            Dialect::Firmware => exact(&format_args!("{opening}\"message\":\"{message}\"}}}}{closing}")),
-            Dialect::Standard => {
+            BoardDialect::Firmware => exact(&format_args!("{opening}\"message\":\"{message}\"}}}}{closing}")),
+            BoardDialect::Standard => {
                 exact(&format_args!("{opening}\"code\":{code},\"message\":{}}}}}{closing}", Quoted(message)))
             }
         }
@@ -303,23 +307,23 @@ impl Board {
     /// The id as it is echoed. The firmware takes numbers only, as 32 bits.
     fn read_id(&self, id: &Value) -> Option<String> {
         match (self.dialect, id) {
-            (Dialect::Firmware, Value::Number(number)) => Some((number.as_f64()? as i32).to_string()),
-            (Dialect::Standard, Value::Number(_) | Value::String(_)) => Some(id.to_string()),
+            (BoardDialect::Firmware, Value::Number(number)) => Some((number.as_f64()? as i32).to_string()),
+            (BoardDialect::Standard, Value::Number(_) | Value::String(_)) => Some(id.to_string()),
             _ => None,
         }
     }
 
-    fn opening(&self, in_envelope: bool) -> Opening<'_> {
-        Opening { session_id: in_envelope.then_some(&self.session_id) }
+    fn opening(&self, in_envelope: bool) -> EnvelopeStart<'_> {
+        EnvelopeStart { session_id: in_envelope.then_some(&self.session_id) }
     }
 }
 
 /// What comes before the JSON-RPC message: the envelope, where there is one.
-struct Opening<'a> {
+struct EnvelopeStart<'a> {
     session_id: Option<&'a str>,
 }
 
-impl Display for Opening<'_> {
+impl Display for EnvelopeStart<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.session_id {
             Some(id) => write!(f, "{{\"session_id\":{},\"type\":\"mcp\",\"payload\":", Quoted(id)),
@@ -342,12 +346,12 @@ impl<A: Display, B: Display> Display for Joined<A, B> {
     }
 }
 
-fn no_memory(bytes: usize) -> Refusal {
-    Refusal { code: INTERNAL_ERROR, message: format!("the board has no memory for an answer of {bytes} bytes") }
+fn no_memory(bytes: usize) -> RequestError {
+    RequestError { code: INTERNAL_ERROR, message: format!("the board has no memory for an answer of {bytes} bytes") }
 }
 
-fn invalid(message: &str) -> Refusal {
-    Refusal { code: INVALID_PARAMS, message: message.to_string() }
+fn invalid(message: &str) -> RequestError {
+    RequestError { code: INVALID_PARAMS, message: message.to_string() }
 }
 
 #[cfg(test)]
@@ -356,7 +360,7 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn board(dialect: Dialect) -> Board {
+    fn board(dialect: BoardDialect) -> Board {
         Board::new("lamp", "1.2")
             .speaking(dialect)
             .tool(ToolSpec::new("set_volume", "").with(Property::integer("volume", 0..=100)), |arguments| {
@@ -378,7 +382,7 @@ mod tests {
 
     #[test]
     fn the_session_id_is_learnt_from_the_hello_and_used_from_then_on() {
-        let mut board = board(Dialect::Standard);
+        let mut board = board(BoardDialect::Standard);
         assert!(board.list_changed().contains(r#""session_id":"""#) && !board.is_greeted());
         assert_eq!(board.handle_text(r#"{"type":"hello","transport":"websocket","session_id":"s\"1"}"#), None);
         assert_eq!((board.session_id(), board.is_greeted()), ("s\"1", true));
@@ -389,7 +393,7 @@ mod tests {
 
     #[test]
     fn vision_is_learnt_at_initialize() {
-        let mut board = board(Dialect::Standard);
+        let mut board = board(BoardDialect::Standard);
         assert_eq!(board.vision(), None);
         let params = json!({"capabilities": {"vision": {"url": "http://v", "token": "t"}}});
         let answer = ask(&mut board, json!(1), "initialize", params).unwrap();
@@ -399,7 +403,7 @@ mod tests {
 
     #[test]
     fn wrong_requests_get_a_code_and_a_sentence() {
-        let mut board = board(Dialect::Standard);
+        let mut board = board(BoardDialect::Standard);
         let mut code = |method: &str, params: Value| code(ask(&mut board, json!("x"), method, params));
         assert_eq!(code("resources/list", json!({})), Some(-32601));
         assert_eq!(code("tools/list", json!([])), Some(-32602));
@@ -414,7 +418,7 @@ mod tests {
 
     #[test]
     fn a_failing_tool_says_so_in_its_result() {
-        let mut board = board(Dialect::Standard);
+        let mut board = board(BoardDialect::Standard);
         let answer = ask(&mut board, json!(1), "tools/call", json!({"name": "fail"})).unwrap();
         let content = json!([{"type": "text", "text": "a \"quoted\" reason"}]);
         assert_eq!(answer["result"], json!({"content": content, "isError": true}));
@@ -422,7 +426,7 @@ mod tests {
 
     #[test]
     fn the_firmware_dialect_has_the_faults_of_the_field() {
-        let mut board = board(Dialect::Firmware);
+        let mut board = board(BoardDialect::Firmware);
         let call =
             r#"{"type":"mcp","payload":{"jsonrpc":"2.0","id":3.9,"method":"tools/call","params":{"name":"fail"}}}"#;
         let broken = r#"{"jsonrpc":"2.0","id":3,"error":{"message":"a "quoted" reason"}}"#;
@@ -436,7 +440,7 @@ mod tests {
 
     #[test]
     fn what_is_not_for_a_board_gets_no_answer() {
-        let mut board = board(Dialect::Standard);
+        let mut board = board(BoardDialect::Standard);
         for text in [
             "",
             "noise",
@@ -456,13 +460,14 @@ mod tests {
 
     #[test]
     fn a_message_without_envelope_is_answered_without_one() {
-        let answer = board(Dialect::Standard).handle_text(r#"{"jsonrpc":"2.0","id":0,"method":"ping","params":{}}"#);
+        let answer =
+            board(BoardDialect::Standard).handle_text(r#"{"jsonrpc":"2.0","id":0,"method":"ping","params":{}}"#);
         assert_eq!(answer.as_deref(), Some(r#"{"jsonrpc":"2.0","id":0,"result":{}}"#));
     }
 
     #[test]
     fn tools_come_and_go_and_the_first_of_a_name_stays() {
-        let mut board = board(Dialect::Standard);
+        let mut board = board(BoardDialect::Standard);
         assert!(!board.add(ToolSpec::new("fail", ""), |_| Ok(Reply::from(1))));
         assert!(board.remove("fail") && !board.remove("fail"));
         assert!(board.add(ToolSpec::new("fail", ""), |_| Ok(Reply::from(1))));

@@ -19,7 +19,7 @@ mod spec;
 mod write;
 
 pub use arguments::{Argument, Arguments};
-pub use board::{Board, Dialect};
+pub use board::{Board, BoardDialect};
 pub use pages::PAGE_BYTES;
 pub use reply::Reply;
 pub use spec::{Property, ToolSpec};

@@ -7,7 +7,7 @@ use core::fmt::Display;
 
 use serde_json::Value;
 
-use super::board::Dialect;
+use super::board::BoardDialect;
 use super::write::{Body, Escaped, Quoted, exact, length};
 
 /// The answer of a tool.
@@ -37,7 +37,7 @@ impl Reply {
     /// result. An error is the number of bytes for which there is no memory.
     pub(super) fn into_message(
         self,
-        dialect: Dialect,
+        dialect: BoardDialect,
         before: &impl Display,
         failed: bool,
         after: &impl Display,
@@ -51,15 +51,15 @@ impl Reply {
             Reply::Image { bytes, mime_type } => {
                 let image = format!("{{\"type\":\"image\",\"mimeType\":{},\"data\":\"", Quoted(&mime_type));
                 let opening = match dialect {
-                    Dialect::Standard => image,
+                    BoardDialect::Standard => image,
                     // The firmware sends the item as a text inside another one.
-                    Dialect::Firmware => format!("{{\"type\":\"image\",\"image\":\"{}", Escaped(&image)),
+                    BoardDialect::Firmware => format!("{{\"type\":\"image\",\"image\":\"{}", Escaped(&image)),
                 };
                 (Body::Base64(bytes), opening)
             }
         };
         let closing = match (&body, dialect) {
-            (Body::Base64(_), Dialect::Firmware) => "\\\"}\"}",
+            (Body::Base64(_), BoardDialect::Firmware) => "\\\"}\"}",
             _ => "\"}",
         };
         let size = body.length();
@@ -109,7 +109,7 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn item(reply: Reply, dialect: Dialect) -> Value {
+    fn item(reply: Reply, dialect: BoardDialect) -> Value {
         let message = reply.into_message(dialect, &"", false, &"").unwrap();
         let mut result: Value = serde_json::from_str(&message).unwrap();
         assert_eq!(result["isError"], json!(false));
@@ -118,7 +118,7 @@ mod tests {
 
     #[test]
     fn every_reply_but_a_picture_is_text() {
-        let text = |reply: Reply| item(reply, Dialect::Standard);
+        let text = |reply: Reply| item(reply, BoardDialect::Standard);
         assert_eq!(text(Reply::from("a\"b")), json!({"type": "text", "text": "a\"b"}));
         assert_eq!(text(Reply::from(true)), json!({"type": "text", "text": "true"}));
         assert_eq!(text(Reply::from(-7)), json!({"type": "text", "text": "-7"}));
@@ -128,9 +128,9 @@ mod tests {
     #[test]
     fn a_picture_is_an_image_item_and_on_the_firmware_a_text_in_one() {
         let picture = Reply::jpeg([0xff, 0xd8, 0xff]);
-        let standard = item(picture.clone(), Dialect::Standard);
+        let standard = item(picture.clone(), BoardDialect::Standard);
         assert_eq!(standard, json!({"type": "image", "mimeType": "image/jpeg", "data": "/9j/"}));
-        let nested = item(picture, Dialect::Firmware);
+        let nested = item(picture, BoardDialect::Firmware);
         let inner: Value = serde_json::from_str(nested["image"].as_str().unwrap()).unwrap();
         assert_eq!(inner, standard);
     }

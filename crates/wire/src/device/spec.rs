@@ -24,11 +24,11 @@ pub struct ToolSpec {
 pub struct Property {
     pub(super) name: Text,
     pub(super) description: Option<Text>,
-    pub(super) kind: Kind,
+    pub(super) kind: PropertyKind,
 }
 
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Kind {
+pub(super) enum PropertyKind {
     Boolean { default: Option<bool> },
     Integer { minimum: Option<i64>, maximum: Option<i64>, default: Option<i64> },
     Text { default: Option<Text> },
@@ -92,32 +92,32 @@ pub(super) fn list<T>(
 
 impl Property {
     pub fn boolean(name: impl Into<Text>) -> Property {
-        Property::new(name, Kind::Boolean { default: None })
+        Property::new(name, PropertyKind::Boolean { default: None })
     }
 
     pub fn boolean_or(name: impl Into<Text>, default: bool) -> Property {
-        Property::new(name, Kind::Boolean { default: Some(default) })
+        Property::new(name, PropertyKind::Boolean { default: Some(default) })
     }
 
     /// A whole number in a range: `0..=100`, `1..`, or `..` for any.
     pub fn integer(name: impl Into<Text>, range: impl RangeBounds<i64>) -> Property {
         let (minimum, maximum) = bounds(range);
-        Property::new(name, Kind::Integer { minimum, maximum, default: None })
+        Property::new(name, PropertyKind::Integer { minimum, maximum, default: None })
     }
 
     /// A default outside the range is moved to its edge.
     pub fn integer_or(name: impl Into<Text>, range: impl RangeBounds<i64>, default: i64) -> Property {
         let (minimum, maximum) = bounds(range);
         let default = default.max(minimum.unwrap_or(i64::MIN)).min(maximum.unwrap_or(i64::MAX));
-        Property::new(name, Kind::Integer { minimum, maximum, default: Some(default) })
+        Property::new(name, PropertyKind::Integer { minimum, maximum, default: Some(default) })
     }
 
     pub fn text(name: impl Into<Text>) -> Property {
-        Property::new(name, Kind::Text { default: None })
+        Property::new(name, PropertyKind::Text { default: None })
     }
 
     pub fn text_or(name: impl Into<Text>, default: impl Into<Text>) -> Property {
-        Property::new(name, Kind::Text { default: Some(default.into()) })
+        Property::new(name, PropertyKind::Text { default: Some(default.into()) })
     }
 
     /// What the argument means, for whoever calls the tool.
@@ -126,15 +126,15 @@ impl Property {
         self
     }
 
-    fn new(name: impl Into<Text>, kind: Kind) -> Property {
+    fn new(name: impl Into<Text>, kind: PropertyKind) -> Property {
         Property { name: name.into(), description: None, kind }
     }
 
     fn is_required(&self) -> bool {
         match &self.kind {
-            Kind::Boolean { default } => default.is_none(),
-            Kind::Integer { default, .. } => default.is_none(),
-            Kind::Text { default } => default.is_none(),
+            PropertyKind::Boolean { default } => default.is_none(),
+            PropertyKind::Integer { default, .. } => default.is_none(),
+            PropertyKind::Text { default } => default.is_none(),
         }
     }
 }
@@ -146,17 +146,17 @@ impl Display for Property {
             value.map_or(Ok(()), |value| write!(f, ",\"{key}\":{value}"))
         }
         match &self.kind {
-            Kind::Boolean { default } => {
+            PropertyKind::Boolean { default } => {
                 f.write_str("{\"type\":\"boolean\"")?;
                 member(f, "default", *default)?;
             }
-            Kind::Integer { minimum, maximum, default } => {
+            PropertyKind::Integer { minimum, maximum, default } => {
                 f.write_str("{\"type\":\"integer\"")?;
                 member(f, "default", *default)?;
                 member(f, "minimum", *minimum)?;
                 member(f, "maximum", *maximum)?;
             }
-            Kind::Text { default } => {
+            PropertyKind::Text { default } => {
                 f.write_str("{\"type\":\"string\"")?;
                 member(f, "default", default.as_deref().map(Quoted))?;
             }

@@ -106,20 +106,20 @@ impl Write for Slice<'_> {
 }
 
 /// One byte of a text inside a JSON string: up to six.
-struct Escape {
+struct EscapedByte {
     bytes: [u8; 6],
     length: usize,
 }
 
-impl Escape {
+impl EscapedByte {
     fn bytes(&self) -> &[u8] {
         &self.bytes[..self.length]
     }
 }
 
-fn escape(byte: u8) -> Escape {
+fn escape(byte: u8) -> EscapedByte {
     const HEX: &[u8; 16] = b"0123456789abcdef";
-    let short = |letter| Escape { bytes: [b'\\', letter, 0, 0, 0, 0], length: 2 };
+    let short = |letter| EscapedByte { bytes: [b'\\', letter, 0, 0, 0, 0], length: 2 };
     match byte {
         b'"' | b'\\' => short(byte),
         b'\n' => short(b'n'),
@@ -127,9 +127,9 @@ fn escape(byte: u8) -> Escape {
         b'\t' => short(b't'),
         0..0x20 => {
             let digits = [HEX[usize::from(byte >> 4)], HEX[usize::from(byte & 15)]];
-            Escape { bytes: [b'\\', b'u', b'0', b'0', digits[0], digits[1]], length: 6 }
+            EscapedByte { bytes: [b'\\', b'u', b'0', b'0', digits[0], digits[1]], length: 6 }
         }
-        _ => Escape { bytes: [byte, 0, 0, 0, 0, 0], length: 1 },
+        _ => EscapedByte { bytes: [byte, 0, 0, 0, 0, 0], length: 1 },
     }
 }
 

@@ -8,7 +8,7 @@ use sinew_tool::{Tool, Toolset};
 use super::Limits;
 
 /// A tool list while it is being read.
-pub(super) struct Listing {
+pub(super) struct ToolListing {
     tools: Vec<Tool>,
     warnings: Vec<String>,
     cursor: String,
@@ -22,9 +22,9 @@ const NAME_BYTES: usize = 128;
 /// What was wrong with a list is for people to read.
 const WARNINGS: usize = 32;
 
-impl Listing {
-    pub fn new() -> Listing {
-        Listing { tools: Vec::new(), warnings: Vec::new(), cursor: String::new(), used: Vec::new(), bytes: 0 }
+impl ToolListing {
+    pub fn new() -> ToolListing {
+        ToolListing { tools: Vec::new(), warnings: Vec::new(), cursor: String::new(), used: Vec::new(), bytes: 0 }
     }
 
     /// The parameters of the next request. The first cursor is empty for boards, and absent for a `bare`
@@ -153,13 +153,13 @@ fn mend(entry: &mut Value) {
 mod tests {
     use super::*;
 
-    fn read(listing: &mut Listing, page: Value) -> bool {
+    fn read(listing: &mut ToolListing, page: Value) -> bool {
         let limits = Limits { pages: 4, tools: 3, list_bytes: 2000, ..Limits::default() };
         let page = serde_json::value::to_raw_value(&page).unwrap();
         listing.read(&page, &limits)
     }
 
-    fn names(listing: Listing) -> (Vec<String>, usize) {
+    fn names(listing: ToolListing) -> (Vec<String>, usize) {
         let (tools, warnings) = listing.finish();
         (tools.iter().map(|tool| tool.name.clone()).collect(), warnings.len())
     }
@@ -169,7 +169,7 @@ mod tests {
         for end in
             [json!({"tools": []}), json!({"tools": [], "nextCursor": null}), json!({"tools": [], "nextCursor": ""})]
         {
-            let mut listing = Listing::new();
+            let mut listing = ToolListing::new();
             assert!(read(&mut listing, json!({"tools": [{"name": "a"}], "nextCursor": "b"})));
             assert_eq!(listing.params(true, false), r#"{"cursor":"b","withUserTools":true}"#);
             assert!(!read(&mut listing, end));
@@ -179,7 +179,7 @@ mod tests {
 
     #[test]
     fn a_repeated_cursor_ends_the_list_with_a_warning_and_keeps_what_was_read() {
-        let mut listing = Listing::new();
+        let mut listing = ToolListing::new();
         assert!(read(&mut listing, json!({"tools": [{"name": "a"}], "nextCursor": "x"})));
         assert!(read(&mut listing, json!({"tools": [{"name": "b"}], "nextCursor": "y"})));
         assert!(!read(&mut listing, json!({"tools": [{"name": "c"}], "nextCursor": "x"})));
@@ -188,7 +188,7 @@ mod tests {
 
     #[test]
     fn odd_entries_are_left_out_or_mended_with_a_warning_each() {
-        let mut listing = Listing::new();
+        let mut listing = ToolListing::new();
         let tools = json!([5, {}, {"name": ""}, {"name": "a\u{7}"}, {"name": "a"}, {"name": "a"}, {"name": "b", "inputSchema": 3}]);
         assert!(!read(&mut listing, json!({"tools": tools})));
         assert_eq!(names(listing), (vec!["a".to_owned(), "b".to_owned()], 6));
@@ -196,7 +196,7 @@ mod tests {
 
     #[test]
     fn a_type_that_is_a_switch_is_a_boolean() {
-        let mut listing = Listing::new();
+        let mut listing = ToolListing::new();
         let schema = json!({"type": "object", "properties": {"on": {"type": true}, "n": {"type": "number"}}});
         assert!(!read(&mut listing, json!({"tools": [{"name": "a", "inputSchema": schema}]})));
         let (tools, _) = listing.finish();
@@ -207,17 +207,17 @@ mod tests {
 
     #[test]
     fn pages_tools_and_bytes_are_bounded() {
-        let mut listing = Listing::new();
+        let mut listing = ToolListing::new();
         let pages =
             (0..10).take_while(|n| read(&mut listing, json!({"tools": [], "nextCursor": n.to_string()}))).count();
         assert_eq!(pages, 3);
 
-        let mut listing = Listing::new();
+        let mut listing = ToolListing::new();
         let many: Vec<Value> = (0..10).map(|n| json!({"name": n.to_string()})).collect();
         assert!(!read(&mut listing, json!({"tools": many, "nextCursor": "x"})));
         assert_eq!(names(listing).0.len(), 3);
 
-        let mut listing = Listing::new();
+        let mut listing = ToolListing::new();
         assert!(!read(
             &mut listing,
             json!({"tools": [{"name": "a", "description": "x".repeat(3000)}], "nextCursor": "x"})
@@ -228,7 +228,7 @@ mod tests {
     #[test]
     fn a_page_of_another_shape_ends_the_list_with_a_warning() {
         for page in [json!(null), json!([]), json!({"tools": {}}), json!({"tools": [], "nextCursor": []})] {
-            let mut listing = Listing::new();
+            let mut listing = ToolListing::new();
             assert!(!read(&mut listing, page));
             assert_eq!(names(listing), (vec![], 1));
         }

@@ -7,10 +7,10 @@
 //! - `session`: the state of one board; `session/hear` what it says, `session/ask` what it is asked
 //! - `flight`: what waits to be sent, and what waits for an answer
 //! - `listing`: `tools/list`, page by page, inside limits
-//! - `crate::quirks`: everything real firmware does differently
+//! - `crate::workarounds`: everything real firmware does differently
 
-mod flight;
 mod listing;
+mod requests;
 mod session;
 
 use std::time::Duration;
@@ -19,8 +19,8 @@ use serde_json::Value;
 pub use sinew_tool::Notice;
 use sinew_tool::{Outcome, ToolError, Toolset};
 
+pub use crate::common::{Transport, Vision};
 pub use crate::moment::Moment;
-pub use crate::words::{Transport, Vision};
 pub use session::Session;
 
 /// What a session is told before it starts.

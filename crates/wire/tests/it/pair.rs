@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 use sinew_tool::{Args, Content, ErrorKind, Notice, Outcome, ToolError};
 use sinew_wire::Moment;
-use sinew_wire::device::{Board, Dialect, Property, Reply, ToolSpec};
+use sinew_wire::device::{Board, BoardDialect, Property, Reply, ToolSpec};
 use sinew_wire::host::{Config, Event, Output, Ready, Session, Ticket, Transport, Vision};
 
 const BUDGET: Duration = Duration::from_secs(30);
@@ -18,7 +18,7 @@ const BUDGET: Duration = Duration::from_secs(30);
 
 #[test]
 fn a_board_is_ready_after_its_hello_and_answers() {
-    for dialect in [Dialect::Standard, Dialect::Firmware] {
+    for dialect in [BoardDialect::Standard, BoardDialect::Firmware] {
         let mut pair = Pair::new(board(dialect), Luck::good());
         pair.greet();
         pair.settle();
@@ -36,7 +36,7 @@ fn a_board_is_ready_after_its_hello_and_answers() {
 
 #[test]
 fn errors_arrive_with_their_kind_and_their_words() {
-    for dialect in [Dialect::Standard, Dialect::Firmware] {
+    for dialect in [BoardDialect::Standard, BoardDialect::Firmware] {
         let mut pair = Pair::new(board(dialect), Luck::good());
         pair.greet();
         let check = |error: Result<Outcome, ToolError>, kind: ErrorKind, words: &str| {
@@ -53,14 +53,14 @@ fn errors_arrive_with_their_kind_and_their_words() {
         );
         check(pair.ask("fail", json!({})), ErrorKind::ActionFailed, r#"the "lens" is dirty"#);
         check(pair.ask("gone", json!({})), ErrorKind::ActionFailed, "Unknown tool: gone");
-        let repaired = if dialect == Dialect::Firmware { 1 } else { 0 };
+        let repaired = if dialect == BoardDialect::Firmware { 1 } else { 0 };
         assert_eq!((pair.host.stats().repaired_frames, pair.host.stats().garbled_frames), (repaired, 0));
     }
 }
 
 #[test]
 fn a_long_tool_list_comes_in_pages() {
-    for dialect in [Dialect::Standard, Dialect::Firmware] {
+    for dialect in [BoardDialect::Standard, BoardDialect::Firmware] {
         let mut board = Board::new("big", "1").speaking(dialect);
         for index in 0..60 {
             board = board.tool(ToolSpec::new(format!("tool_{index}"), "x".repeat(500)), |_| Ok(Reply::from(true)));
@@ -76,7 +76,7 @@ fn a_long_tool_list_comes_in_pages() {
 
 #[test]
 fn a_tool_bigger_than_a_page_costs_the_firmware_the_rest_of_its_list() {
-    let check = |dialect: Dialect, tools: usize, warnings: usize| {
+    let check = |dialect: BoardDialect, tools: usize, warnings: usize| {
         let big = ToolSpec::new("big", "x".repeat(9000));
         let mut pair = Pair::new(board(dialect).tool(big, |_| Ok(Reply::from(true))), Luck::good());
         pair.greet();
@@ -84,13 +84,13 @@ fn a_tool_bigger_than_a_page_costs_the_firmware_the_rest_of_its_list() {
         let ready = pair.ready();
         assert_eq!((ready.tools.len(), ready.warnings.len()), (tools, warnings), "{:?}", ready.warnings);
     };
-    check(Dialect::Standard, 6, 0);
-    check(Dialect::Firmware, 5, 1);
+    check(BoardDialect::Standard, 6, 0);
+    check(BoardDialect::Firmware, 5, 1);
 }
 
 #[test]
 fn user_tools_are_read_when_configured_and_known_as_such() {
-    let mut pair = Pair::with(board(Dialect::Firmware), Luck::good(), Config { user_tools: true, ..config() });
+    let mut pair = Pair::with(board(BoardDialect::Firmware), Luck::good(), Config { user_tools: true, ..config() });
     pair.greet();
     pair.settle();
     let tools = pair.ready().tools;
@@ -102,7 +102,7 @@ fn user_tools_are_read_when_configured_and_known_as_such() {
 fn the_board_learns_the_session_and_where_to_send_pictures() {
     let vision = Vision { url: "http://127.0.0.1/vision".into(), token: "secret".into() };
     let mut pair =
-        Pair::with(board(Dialect::Standard), Luck::good(), Config { vision: Some(vision.clone()), ..config() });
+        Pair::with(board(BoardDialect::Standard), Luck::good(), Config { vision: Some(vision.clone()), ..config() });
     pair.greet();
     pair.settle();
     assert_eq!((pair.board.session_id(), pair.board.vision()), ("s-1", Some(&vision)));
@@ -110,7 +110,7 @@ fn the_board_learns_the_session_and_where_to_send_pictures() {
 
 #[test]
 fn notices_arrive_and_a_changed_list_is_read_again() {
-    let mut pair = Pair::new(board(Dialect::Standard), Luck::good());
+    let mut pair = Pair::new(board(BoardDialect::Standard), Luck::good());
     pair.greet();
     pair.settle();
     pair.events.clear();
@@ -128,7 +128,7 @@ fn notices_arrive_and_a_changed_list_is_read_again() {
 #[test]
 fn a_board_over_mqtt_needs_no_hello() {
     let config = Config { transport: Transport::Udp, ..config() };
-    let mut pair = Pair::with(board(Dialect::Firmware).over(Transport::Udp), Luck::good(), config);
+    let mut pair = Pair::with(board(BoardDialect::Firmware).over(Transport::Udp), Luck::good(), config);
     pair.board_says(|board| board.notify("notifications/awake", Value::Null));
     pair.settle();
     assert_eq!(pair.ready().tools.len(), 5);
@@ -141,7 +141,7 @@ fn a_board_over_mqtt_needs_no_hello() {
 fn the_same_luck_gives_the_same_story() {
     let story = || {
         let mut pair =
-            Pair::new(board(Dialect::Firmware), Luck { seed: 7, lost: 15, late: 15, garbled: 15, doubled: 15 });
+            Pair::new(board(BoardDialect::Firmware), Luck { seed: 7, lost: 15, late: 15, garbled: 15, doubled: 15 });
         pair.greet();
         for volume in 0..50 {
             pair.call("set_volume", json!({ "volume": volume }));
@@ -161,7 +161,7 @@ proptest! {
         firmware: bool,
         deeds in prop::collection::vec(deed(), 1..60),
     ) {
-        let mut pair = Pair::new(board(if firmware { Dialect::Firmware } else { Dialect::Standard }), luck);
+        let mut pair = Pair::new(board(if firmware { BoardDialect::Firmware } else { BoardDialect::Standard }), luck);
         pair.greet();
         let (mut tickets, mut cancelled) = (Vec::new(), Vec::new());
         for deed in deeds {
@@ -192,7 +192,7 @@ proptest! {
 
     #[test]
     fn no_text_makes_either_end_panic(texts in prop::collection::vec(text(), 0..40)) {
-        let mut pair = Pair::new(board(Dialect::Firmware), Luck::good());
+        let mut pair = Pair::new(board(BoardDialect::Firmware), Luck::good());
         pair.greet();
         pair.settle();
         let ticket = pair.call("set_volume", json!({}));
@@ -320,7 +320,7 @@ fn config() -> Config {
     Config { session_id: "s-1".into(), ..Config::default() }
 }
 
-fn board(dialect: Dialect) -> Board {
+fn board(dialect: BoardDialect) -> Board {
     let volume = std::sync::Arc::new(std::sync::atomic::AtomicI64::new(50));
     let heard = volume.clone();
     let ordering = std::sync::atomic::Ordering::Relaxed;

@@ -9,7 +9,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use sinew_tool::{ErrorKind, Notice, Outcome};
 use sinew_wire::Moment;
-use sinew_wire::device::{Board, Dialect, Property, Reply, ToolSpec};
+use sinew_wire::device::{Board, BoardDialect, Property, Reply, ToolSpec};
 use sinew_wire::host::{Config, Event, Output, Session, Vision};
 
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -286,7 +286,7 @@ fn the_tools_and_answers_of_an_emulated_board_are_read() {
         let answer = tool["mockResponse"].clone();
         let reply = answer.clone();
         let mut board = Board::new("x", "1")
-            .speaking(Dialect::Firmware)
+            .speaking(BoardDialect::Firmware)
             .tool(ToolSpec::new("t", ""), move |_| Ok(Reply::from(reply.clone())));
         let mut session = Session::new(Config::default(), Moment(0));
         let ticket = session.call(Moment(0), "t", &serde_json::Map::new(), Duration::from_secs(30));

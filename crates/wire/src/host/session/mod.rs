@@ -1,7 +1,7 @@
 //! The state of one board, and what its owner may do with it.
 
-mod ask;
-mod hear;
+mod incoming;
+mod outgoing;
 #[cfg(test)]
 mod tests;
 
@@ -10,10 +10,10 @@ use std::time::Duration;
 
 use sinew_tool::{Args, Digest, ErrorKind, Outcome, ToolError};
 
-use super::flight::{Flight, Flights, Waiting, What};
-use super::listing::Listing;
+use super::listing::ToolListing;
+use super::requests::{InFlight, QueuedCall, RequestKind, Requests};
 use super::{Config, Event, Moment, Output, Stats, Ticket, Transport};
-use crate::quirks;
+use crate::workarounds;
 
 /// One connected board. See the [module](super) for how to drive it.
 ///
@@ -22,9 +22,9 @@ use crate::quirks;
 /// ready wait for it.
 pub struct Session {
     config: Config,
-    phase: Phase,
-    flights: Flights,
-    listing: Option<Box<Listing>>,
+    phase: SessionPhase,
+    requests: Requests,
+    listing: Option<Box<ToolListing>>,
     /// What the board said to `initialize`, until it is told with the tools.
     name_and_version: Option<Box<(String, String)>>,
     /// A conversation is under way: the board has heard our hello, and over MQTT said no goodbye since.
@@ -48,7 +48,7 @@ pub struct Session {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Phase {
+enum SessionPhase {
     /// Nothing was heard yet.
     Silent,
     /// The board said hello without MCP.
@@ -67,9 +67,9 @@ const WARNINGS_PER_MINUTE: u32 = 30;
 impl Session {
     pub fn new(config: Config, now: Moment) -> Session {
         Session {
-            flights: Flights::new(config.first_id),
+            requests: Requests::new(config.first_id),
             config,
-            phase: Phase::Silent,
+            phase: SessionPhase::Silent,
             listing: None,
             name_and_version: None,
             greeted: false,
@@ -97,7 +97,7 @@ impl Session {
     /// The board sent text.
     pub fn handle_text(&mut self, now: Moment, text: &str) {
         self.now = self.now.max(now);
-        if self.phase != Phase::Closed {
+        if self.phase != SessionPhase::Closed {
             self.hear(text);
             self.advance();
         }
@@ -105,10 +105,10 @@ impl Session {
 
     /// The board sent bytes: sound is counted and dropped, JSON in a frame of version 2 is read.
     pub fn handle_binary(&mut self, bytes: &[u8]) {
-        if self.phase == Phase::Closed {
+        if self.phase == SessionPhase::Closed {
             return;
         }
-        match quirks::binary_json(bytes) {
+        match workarounds::binary_json(bytes) {
             None => {
                 self.stats.audio_frames += 1;
                 self.talk();
@@ -132,20 +132,20 @@ impl Session {
     pub fn handle_time(&mut self, now: Moment) {
         self.now = self.now.max(now);
         self.end_talk();
-        while let Some(waiting) = self.flights.expired(self.now) {
+        while let Some(waiting) = self.requests.expired(self.now) {
             let waited = self.now.since(waiting.asked).as_secs_f32();
-            let cause = if self.phase == Phase::Open { "behind other calls to" } else { "for" };
+            let cause = if self.phase == SessionPhase::Open { "behind other calls to" } else { "for" };
             let (tool, noun) = (&waiting.tool, self.noun());
             let message = format!("`{tool}` waited {waited:.1} s {cause} {noun} and was not sent; try again later");
             self.answer(waiting.ticket, Err(ToolError::new(ErrorKind::Busy, message)));
         }
-        if self.flights.current.as_ref().is_some_and(|flight| flight.deadline <= self.now)
-            && let Some(flight) = self.flights.abandon()
+        if self.requests.current.as_ref().is_some_and(|flight| flight.deadline <= self.now)
+            && let Some(flight) = self.requests.abandon()
         {
             self.stats.timeouts += 1;
             let took = flight.deadline.since(flight.asked).as_secs_f32();
             match flight.what {
-                What::Call { ticket, tool, .. } => {
+                RequestKind::Call { ticket, tool, .. } => {
                     self.call_off(flight.id, "no answer in time");
                     let noun = self.noun();
                     let hint = match self.config.transport {
@@ -168,14 +168,14 @@ impl Session {
     /// Asks the board to keep a promise. The budget runs from now, waiting included.
     pub fn call(&mut self, now: Moment, tool: &str, args: &Args, budget: Duration) -> Ticket {
         self.now = self.now.max(now);
-        let ticket = self.flights.ticket();
+        let ticket = self.requests.ticket();
         match self.call_text(tool, args) {
             Ok(text) => {
                 let deadline = self.now + budget;
                 if self.talk_ends.is_some() && self.config.transport == Transport::WebSocket {
                     self.talk_ends = Some(self.now + self.config.limits.talk_time.max(budget));
                 }
-                self.flights.enqueue(Waiting { ticket, tool: tool.into(), text, asked: self.now, deadline });
+                self.requests.enqueue(QueuedCall { ticket, tool: tool.into(), text, asked: self.now, deadline });
                 self.advance();
             }
             Err(refusal) => self.answer(ticket, Err(refusal)),
@@ -186,14 +186,14 @@ impl Session {
     /// The caller gave up: there will be no answer. A queued call is never sent; the answer to one
     /// already sent is counted as late, and the next call goes out.
     pub fn cancel(&mut self, ticket: Ticket) {
-        let current = self.flights.current.as_ref().map(|flight| &flight.what);
-        if matches!(current, Some(What::Call { ticket: current, .. }) if *current == ticket) {
-            if let Some(flight) = self.flights.abandon() {
+        let current = self.requests.current.as_ref().map(|flight| &flight.what);
+        if matches!(current, Some(RequestKind::Call { ticket: current, .. }) if *current == ticket) {
+            if let Some(flight) = self.requests.abandon() {
                 self.call_off(flight.id, "the caller gave up");
             }
             self.advance();
         } else {
-            self.flights.remove(ticket);
+            self.requests.remove(ticket);
         }
     }
 
@@ -226,10 +226,10 @@ impl Session {
         }
         // An idle board keeps no buffer.
         self.out = VecDeque::new();
-        let may_list = self.relist && self.phase == Phase::Open && self.flights.current.is_none();
+        let may_list = self.relist && self.phase == SessionPhase::Open && self.requests.current.is_none();
         let relist_at = may_list.then_some(self.relist_after);
-        let talk_ends = self.talk_ends.filter(|_| self.phase != Phase::Closed);
-        Output::Wait(self.flights.deadline().into_iter().chain(relist_at).chain(talk_ends).min())
+        let talk_ends = self.talk_ends.filter(|_| self.phase != SessionPhase::Closed);
+        Output::Wait(self.requests.deadline().into_iter().chain(relist_at).chain(talk_ends).min())
     }
 
     pub fn stats(&self) -> Stats {
@@ -238,7 +238,7 @@ impl Session {
 
     /// Whether the owner waits for an answer of the board, and not only for time to pass.
     pub fn is_asking(&self) -> bool {
-        self.flights.current.is_some() || self.flights.queued() > 0 || self.relist
+        self.requests.current.is_some() || self.requests.queued() > 0 || self.relist
     }
 
     /// What the other end is called in errors.
@@ -284,22 +284,22 @@ impl Session {
     }
 
     fn finish(&mut self, why: String, cause: &str) {
-        if self.phase == Phase::Closed {
+        if self.phase == SessionPhase::Closed {
             return;
         }
-        self.phase = Phase::Closed;
+        self.phase = SessionPhase::Closed;
         self.listing = None;
         let noun = self.noun();
-        if let Some(Flight { what: What::Call { ticket, tool, .. }, .. }) = self.flights.abandon() {
+        if let Some(InFlight { what: RequestKind::Call { ticket, tool, .. }, .. }) = self.requests.abandon() {
             let message = format!("{noun} went away while it was busy with `{tool}`{cause}; look before trying again");
             let answer = match &*tool {
                 // Firmware restarts without an answer.
-                quirks::REBOOT => Ok(Outcome::text("The board went away to restart.")),
+                workarounds::REBOOT => Ok(Outcome::text("The board went away to restart.")),
                 _ => Err(ToolError::new(ErrorKind::DeviceLost, message)),
             };
             self.answer(ticket, answer);
         }
-        while let Some(waiting) = self.flights.dequeue() {
+        while let Some(waiting) = self.requests.dequeue() {
             let message =
                 format!("{noun} went away before `{}` was sent{cause}; try again once it is back", waiting.tool);
             self.answer(waiting.ticket, Err(ToolError::new(ErrorKind::DeviceAway, message)));

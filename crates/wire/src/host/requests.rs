@@ -7,30 +7,30 @@ use super::Ticket;
 use crate::moment::Moment;
 
 /// The request the board is busy with.
-pub(super) struct Flight {
+pub(super) struct InFlight {
     pub id: i32,
     pub asked: Moment,
     pub deadline: Moment,
-    pub what: What,
+    pub what: RequestKind,
 }
 
 /// `again` is true for the second try. `text` is the request up to its id.
-pub(super) enum What {
+pub(super) enum RequestKind {
     Initialize { again: bool },
     Page { again: bool },
     Call { ticket: Ticket, tool: Box<str>, text: Box<str>, again: bool },
 }
 
-impl What {
+impl RequestKind {
     pub fn is_again(&self) -> bool {
         match self {
-            What::Initialize { again } | What::Page { again } | What::Call { again, .. } => *again,
+            RequestKind::Initialize { again } | RequestKind::Page { again } | RequestKind::Call { again, .. } => *again,
         }
     }
 }
 
 /// A call that waits for its turn.
-pub(super) struct Waiting {
+pub(super) struct QueuedCall {
     pub ticket: Ticket,
     pub tool: Box<str>,
     /// The request up to its id, which it gets when it is sent.
@@ -40,8 +40,8 @@ pub(super) struct Waiting {
 }
 
 /// Whom an answer belongs to.
-pub(super) enum Owner {
-    Flight(Flight),
+pub(super) enum AnswerOwner {
+    InFlight(InFlight),
     /// A request that was given up.
     Late,
     /// A request that has been answered already.
@@ -51,9 +51,9 @@ pub(super) enum Owner {
 }
 
 /// The one request in flight and the calls behind it.
-pub(super) struct Flights {
-    pub current: Option<Flight>,
-    queue: VecDeque<Waiting>,
+pub(super) struct Requests {
+    pub current: Option<InFlight>,
+    queue: VecDeque<QueuedCall>,
     /// Requests given up not long ago, to tell a late answer from a doubled one.
     abandoned: VecDeque<i32>,
     next_id: i32,
@@ -63,16 +63,16 @@ pub(super) struct Flights {
 }
 
 /// So far ids jump after one that the board has seen before: further than such engines remember.
-const JUMP: i32 = 1000;
+const ID_JUMP: i32 = 1000;
 
 /// Enough to recognise late answers of a slow board; it costs nothing while no call is given up.
 const ABANDONED: usize = 16;
 
-impl Flights {
-    pub fn new(first_id: i32) -> Flights {
+impl Requests {
+    pub fn new(first_id: i32) -> Requests {
         let next_id = first_id.max(1);
         let (queue, abandoned) = (VecDeque::new(), VecDeque::new());
-        Flights { current: None, queue, abandoned, next_id, launched: 0, next_ticket: 1 }
+        Requests { current: None, queue, abandoned, next_id, launched: 0, next_ticket: 1 }
     }
 
     pub fn ticket(&mut self) -> Ticket {
@@ -81,31 +81,31 @@ impl Flights {
     }
 
     /// Starts a flight and gives its id: a number of 32 bits, the only kind real firmware reads.
-    pub fn launch(&mut self, what: What, asked: Moment, deadline: Moment) -> i32 {
+    pub fn launch(&mut self, what: RequestKind, asked: Moment, deadline: Moment) -> i32 {
         let id = self.next_id;
         self.next_id = id.checked_add(1).unwrap_or(1);
         self.launched = self.launched.saturating_add(1);
-        self.current = Some(Flight { id, asked, deadline, what });
+        self.current = Some(InFlight { id, asked, deadline, what });
         id
     }
 
     /// The board saw the last id before, on another connection.
     pub fn jump(&mut self) {
-        self.next_id = self.next_id.checked_add(JUMP).unwrap_or(JUMP);
-        self.launched = self.launched.saturating_add(JUMP.unsigned_abs());
+        self.next_id = self.next_id.checked_add(ID_JUMP).unwrap_or(ID_JUMP);
+        self.launched = self.launched.saturating_add(ID_JUMP.unsigned_abs());
     }
 
-    pub fn claim(&mut self, id: i64) -> Owner {
+    pub fn claim(&mut self, id: i64) -> AnswerOwner {
         if self.current.as_ref().is_some_and(|flight| i64::from(flight.id) == id)
             && let Some(flight) = self.current.take()
         {
-            return Owner::Flight(flight);
+            return AnswerOwner::InFlight(flight);
         }
         if let Some(index) = self.abandoned.iter().position(|given_up| i64::from(*given_up) == id) {
             self.abandoned.remove(index);
-            return Owner::Late;
+            return AnswerOwner::Late;
         }
-        if self.is_past(id) { Owner::Duplicate } else { Owner::Stray }
+        if self.is_past(id) { AnswerOwner::Duplicate } else { AnswerOwner::Stray }
     }
 
     /// Whether this session has used the id; ids go round at their end.
@@ -115,7 +115,7 @@ impl Flights {
     }
 
     /// The flight is given up; an answer to it will be late.
-    pub fn abandon(&mut self) -> Option<Flight> {
+    pub fn abandon(&mut self) -> Option<InFlight> {
         let flight = self.current.take()?;
         if self.abandoned.len() == ABANDONED {
             self.abandoned.pop_front();
@@ -124,11 +124,11 @@ impl Flights {
         Some(flight)
     }
 
-    pub fn enqueue(&mut self, waiting: Waiting) {
+    pub fn enqueue(&mut self, waiting: QueuedCall) {
         self.queue.push_back(waiting);
     }
 
-    pub fn dequeue(&mut self) -> Option<Waiting> {
+    pub fn dequeue(&mut self) -> Option<QueuedCall> {
         let waiting = self.queue.pop_front();
         if self.queue.is_empty() {
             // An idle board keeps no buffer.
@@ -148,7 +148,7 @@ impl Flights {
     }
 
     /// A queued call whose time has run out.
-    pub fn expired(&mut self, now: Moment) -> Option<Waiting> {
+    pub fn expired(&mut self, now: Moment) -> Option<QueuedCall> {
         let index = self.queue.iter().position(|waiting| waiting.deadline <= now)?;
         self.queue.remove(index)
     }
@@ -165,43 +165,43 @@ mod tests {
 
     #[test]
     fn ids_stay_positive_and_turn_round_at_the_end() {
-        let mut flights = Flights::new(i32::MAX);
-        let mut launch = || flights.launch(What::Page { again: false }, Moment(0), Moment(1));
+        let mut requests = Requests::new(i32::MAX);
+        let mut launch = || requests.launch(RequestKind::Page { again: false }, Moment(0), Moment(1));
         assert_eq!([launch(), launch(), launch()], [i32::MAX, 1, 2]);
-        assert!(matches!(flights.claim(i64::from(i32::MAX)), Owner::Duplicate));
-        assert!(matches!(flights.claim(3), Owner::Stray));
+        assert!(matches!(requests.claim(i64::from(i32::MAX)), AnswerOwner::Duplicate));
+        assert!(matches!(requests.claim(3), AnswerOwner::Stray));
     }
 
     #[test]
     fn sixteen_requests_given_up_are_remembered_and_no_more() {
-        let mut flights = Flights::new(1);
+        let mut requests = Requests::new(1);
         for _ in 0..17 {
-            flights.launch(What::Page { again: false }, Moment(0), Moment(1));
-            flights.abandon();
+            requests.launch(RequestKind::Page { again: false }, Moment(0), Moment(1));
+            requests.abandon();
         }
-        assert!(matches!(flights.claim(1), Owner::Duplicate), "the oldest is forgotten");
-        assert!((2..=17).all(|id| matches!(flights.claim(id), Owner::Late)));
+        assert!(matches!(requests.claim(1), AnswerOwner::Duplicate), "the oldest is forgotten");
+        assert!((2..=17).all(|id| matches!(requests.claim(id), AnswerOwner::Late)));
     }
 
     #[test]
     fn a_first_id_that_is_not_positive_is_one() {
         for first in [0, -5] {
-            assert_eq!(Flights::new(first).launch(What::Page { again: false }, Moment(0), Moment(1)), 1);
+            assert_eq!(Requests::new(first).launch(RequestKind::Page { again: false }, Moment(0), Moment(1)), 1);
         }
     }
 
     #[test]
     fn an_answer_is_mine_then_double_and_after_giving_up_late_then_double() {
-        let mut flights = Flights::new(i32::MAX - 1);
-        let id = i64::from(flights.launch(What::Initialize { again: false }, Moment(0), Moment(1)));
-        assert!(matches!(flights.claim(id), Owner::Flight(_)));
-        assert!(matches!(flights.claim(id), Owner::Duplicate));
-        let id = i64::from(flights.launch(What::Initialize { again: false }, Moment(0), Moment(1)));
-        assert!(flights.abandon().is_some());
-        assert!(matches!(flights.claim(id), Owner::Late));
-        assert!(matches!(flights.claim(id), Owner::Duplicate));
+        let mut requests = Requests::new(i32::MAX - 1);
+        let id = i64::from(requests.launch(RequestKind::Initialize { again: false }, Moment(0), Moment(1)));
+        assert!(matches!(requests.claim(id), AnswerOwner::InFlight(_)));
+        assert!(matches!(requests.claim(id), AnswerOwner::Duplicate));
+        let id = i64::from(requests.launch(RequestKind::Initialize { again: false }, Moment(0), Moment(1)));
+        assert!(requests.abandon().is_some());
+        assert!(matches!(requests.claim(id), AnswerOwner::Late));
+        assert!(matches!(requests.claim(id), AnswerOwner::Duplicate));
         for never_asked in [0, -1, 2, 77, i64::from(i32::MAX) - 2, i64::MAX] {
-            assert!(matches!(flights.claim(never_asked), Owner::Stray));
+            assert!(matches!(requests.claim(never_asked), AnswerOwner::Stray));
         }
     }
 }

@@ -20,16 +20,16 @@ const LONGEST: usize = 96;
 
 /// One of the two sides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Side {
+pub(super) enum McpRole {
     Client,
     Server,
 }
 
-impl Side {
+impl McpRole {
     fn word(self) -> &'static str {
         match self {
-            Side::Client => "mcp-client",
-            Side::Server => "mcp-server",
+            McpRole::Client => "mcp-client",
+            McpRole::Server => "mcp-server",
         }
     }
 
@@ -47,16 +47,16 @@ impl Side {
 
 /// One instance of a server.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Server {
+pub(super) struct McpServer {
     pub(super) id: String,
     pub(super) name: String,
 }
 
-impl Server {
+impl McpServer {
     /// Finds the server in the topic of its presence.
-    pub(super) fn of_presence(topic: &str) -> Option<Server> {
+    pub(super) fn of_presence(topic: &str) -> Option<McpServer> {
         let (id, name) = topic.strip_prefix("$mcp-server/presence/")?.split_once('/')?;
-        (is_id(id) && is_name(name)).then(|| Server { id: id.to_owned(), name: name.to_owned() })
+        (is_id(id) && is_name(name)).then(|| McpServer { id: id.to_owned(), name: name.to_owned() })
     }
 
     pub(super) fn presence(&self) -> String {
@@ -138,8 +138,8 @@ mod tests {
 
     #[test]
     fn topics_name_server_and_client() {
-        let server = Server::of_presence("$mcp-server/presence/s1/home/lamp").expect("a server");
-        assert_eq!(server, Server { id: "s1".to_owned(), name: "home/lamp".to_owned() });
+        let server = McpServer::of_presence("$mcp-server/presence/s1/home/lamp").expect("a server");
+        assert_eq!(server, McpServer { id: "s1".to_owned(), name: "home/lamp".to_owned() });
         assert_eq!(server.presence(), "$mcp-server/presence/s1/home/lamp");
         assert_eq!(server.control(), "$mcp-server/s1/home/lamp");
         assert_eq!(server.rpc("c1"), "$mcp-rpc/c1/s1/home/lamp");
@@ -150,7 +150,7 @@ mod tests {
         for wrong in
             ["$mcp-server/presence/s1", "$mcp-server/presence/s1/", "$mcp-server/presence//a", "$mcp-server/s1/a"]
         {
-            assert_eq!(Server::of_presence(wrong), None, "{wrong}");
+            assert_eq!(McpServer::of_presence(wrong), None, "{wrong}");
         }
         assert!(is_name("ESP32 Demo Server") && !is_id("presence") && !is_id("a/b"));
     }
@@ -168,10 +168,10 @@ mod tests {
         #[test]
         fn whatever_topic_comes_it_is_taken_apart_or_left_alone(topic in ".{0,60}", rest in "[a-z/+#$ -]{0,20}") {
             for topic in [topic, format!("$mcp-server/presence/{rest}"), format!("$mcp-rpc/{rest}")] {
-                if let Some(server) = Server::of_presence(&topic) {
+                if let Some(server) = McpServer::of_presence(&topic) {
                     prop_assert_eq!(server.presence(), topic);
                 } else {
-                    let server = Server { id: "a".to_owned(), name: "b".to_owned() };
+                    let server = McpServer { id: "a".to_owned(), name: "b".to_owned() };
                     let _ = server.rpc_client(&topic);
                 }
             }

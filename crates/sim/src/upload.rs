@@ -5,18 +5,18 @@ use serde_json::{Value, json};
 use sinew_runner::Trust;
 use tokio::sync::oneshot;
 
-use crate::web::{Address, Post};
+use crate::web::{HttpAddress, RequestBody};
 
 /// A picture to be sent, byte for byte as firmware sends it.
 #[derive(Debug)]
-pub(crate) struct Errand {
+pub(crate) struct PictureUpload {
     pub(crate) url: String,
-    pub(crate) purpose: Purpose,
+    pub(crate) purpose: UploadPurpose,
     pub(crate) jpeg: Vec<u8>,
 }
 
 #[derive(Debug)]
-pub(crate) enum Purpose {
+pub(crate) enum UploadPurpose {
     /// The body of the answer is what the tool says.
     Explain {
         question: String,
@@ -27,26 +27,26 @@ pub(crate) enum Purpose {
 
 /// Who sends.
 #[derive(Clone, Debug)]
-pub(crate) struct Sender {
+pub(crate) struct UploadSender {
     pub(crate) hardware_id: String,
     pub(crate) client_id: String,
     pub(crate) trust: Trust,
 }
 
-/// An errand under way, and the answer that is held back meanwhile.
-pub(crate) struct UnderWay {
+/// An upload under way, and the answer that is held back meanwhile.
+pub(crate) struct UploadInProgress {
     answer: String,
     done: oneshot::Receiver<Result<String, String>>,
 }
 
-impl UnderWay {
-    pub(crate) fn start(errand: Errand, sender: Sender, answer: String) -> UnderWay {
+impl UploadInProgress {
+    pub(crate) fn start(upload: PictureUpload, sender: UploadSender, answer: String) -> UploadInProgress {
         let (tell, done) = oneshot::channel();
-        tokio::spawn(async move { tell.send(run(errand, sender).await) });
-        UnderWay { answer, done }
+        tokio::spawn(async move { tell.send(run(upload, sender).await) });
+        UploadInProgress { answer, done }
     }
 
-    /// The answer, once the errand is done.
+    /// The answer, once the upload is done.
     pub(crate) fn finish(&mut self) -> Option<String> {
         let done = match self.done.try_recv() {
             Ok(done) => done,
@@ -65,12 +65,12 @@ impl UnderWay {
     }
 }
 
-async fn run(errand: Errand, sender: Sender) -> Result<String, String> {
-    let Errand { url, purpose, jpeg } = errand;
-    let address = Address::http(&url, &sender.trust).map_err(|error| error.to_string())?;
+async fn run(upload: PictureUpload, sender: UploadSender) -> Result<String, String> {
+    let PictureUpload { url, purpose, jpeg } = upload;
+    let address = HttpAddress::http(&url, &sender.trust).map_err(|error| error.to_string())?;
     let (boundary, file, said) = match &purpose {
-        Purpose::Explain { question, .. } => ("----ESP32_CAMERA_BOUNDARY", "camera.jpg", Some(question)),
-        Purpose::Snapshot => ("----ESP32_SCREEN_SNAPSHOT_BOUNDARY", "screenshot.jpg", None),
+        UploadPurpose::Explain { question, .. } => ("----ESP32_CAMERA_BOUNDARY", "camera.jpg", Some(question)),
+        UploadPurpose::Snapshot => ("----ESP32_SCREEN_SNAPSHOT_BOUNDARY", "screenshot.jpg", None),
     };
     let mut chunks = Vec::new();
     if let Some(question) = said {
@@ -87,18 +87,19 @@ async fn run(errand: Errand, sender: Sender) -> Result<String, String> {
     let content_type = format!("multipart/form-data; boundary={boundary}");
     let bearer;
     let mut headers = vec![("Content-Type", content_type.as_str())];
-    if let Purpose::Explain { token, .. } = &purpose {
+    if let UploadPurpose::Explain { token, .. } = &purpose {
         headers.extend([("Device-Id", sender.hardware_id.as_str()), ("Client-Id", sender.client_id.as_str())]);
         if !token.is_empty() {
             bearer = format!("Bearer {token}");
             headers.push(("Authorization", &bearer));
         }
     }
-    let (status, body) = address.post(&headers, Post::Chunks(&chunks)).await.map_err(|error| error.to_string())?;
+    let (status, body) =
+        address.post(&headers, RequestBody::Chunks(&chunks)).await.map_err(|error| error.to_string())?;
     match (status, purpose) {
-        (200, Purpose::Explain { .. }) => Ok(String::from_utf8_lossy(&body).into_owned()),
-        (200, Purpose::Snapshot) => Ok("true".to_owned()),
-        (status, Purpose::Explain { .. }) => Err(format!("Failed to upload photo, status code: {status}")),
-        (status, Purpose::Snapshot) => Err(format!("Unexpected status code: {status}")),
+        (200, UploadPurpose::Explain { .. }) => Ok(String::from_utf8_lossy(&body).into_owned()),
+        (200, UploadPurpose::Snapshot) => Ok("true".to_owned()),
+        (status, UploadPurpose::Explain { .. }) => Err(format!("Failed to upload photo, status code: {status}")),
+        (status, UploadPurpose::Snapshot) => Err(format!("Unexpected status code: {status}")),
     }
 }

@@ -9,14 +9,14 @@ const LAST: Duration = Duration::from_secs(15);
 /// Doubles from the first pause to the last, with a random share on top: boards that lost their gateway
 /// together should not return together.
 #[derive(Debug)]
-pub(crate) struct Pause {
+pub(crate) struct Backoff {
     next: Duration,
     random: RandomState,
 }
 
-impl Pause {
-    pub(crate) fn new() -> Pause {
-        Pause { next: FIRST, random: RandomState::new() }
+impl Backoff {
+    pub(crate) fn new() -> Backoff {
+        Backoff { next: FIRST, random: RandomState::new() }
     }
 
     /// After success.
@@ -39,7 +39,7 @@ mod tests {
 
     #[test]
     fn pauses_grow_up_to_a_limit_and_begin_anew_after_success() {
-        let mut pause = Pause::new();
+        let mut pause = Backoff::new();
         let mut base = FIRST;
         for _ in 0..20 {
             let taken = pause.take();

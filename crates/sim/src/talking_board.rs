@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use sinew_tool::{Value, json};
 
-use crate::board::{Desk, Machine};
-use crate::picture::{HEIGHT, Scene, WIDTH};
+use crate::board::{BoardMachine, MachineState};
+use crate::picture::{CameraScene, HEIGHT, WIDTH};
 
 /// A full battery lasts eight hours, and charges four times as fast as it drains.
 const BATTERY_LIFE: Duration = Duration::from_secs(8 * 3600);
@@ -13,8 +13,8 @@ const BATTERY_LIFE: Duration = Duration::from_secs(8 * 3600);
 const BATTERY_LOW: u64 = 15;
 
 #[derive(Debug)]
-pub(crate) struct Companion {
-    desk: Desk,
+pub(crate) struct TalkingBoard {
+    state: MachineState,
     name: String,
     hardware_id: String,
     volume: i64,
@@ -23,10 +23,10 @@ pub(crate) struct Companion {
     photos: u32,
 }
 
-impl Companion {
-    pub(crate) fn new(name: &str, hardware_id: &str) -> Companion {
-        Companion {
-            desk: Desk::default(),
+impl TalkingBoard {
+    pub(crate) fn new(name: &str, hardware_id: &str) -> TalkingBoard {
+        TalkingBoard {
+            state: MachineState::default(),
             name: name.to_owned(),
             hardware_id: hardware_id.to_owned(),
             volume: 70,
@@ -70,9 +70,9 @@ impl Companion {
     }
 
     /// What the camera sees now.
-    pub(crate) fn take_photo(&mut self, question: &str) -> Scene {
+    pub(crate) fn take_photo(&mut self, question: &str) -> CameraScene {
         self.photos += 1;
-        Scene {
+        CameraScene {
             lines: vec![
                 self.name.clone(),
                 self.hardware_id.clone(),
@@ -87,8 +87,8 @@ impl Companion {
     }
 
     /// What is on the screen now.
-    pub(crate) fn screen(&self) -> Scene {
-        Scene {
+    pub(crate) fn screen(&self) -> CameraScene {
+        CameraScene {
             lines: vec![self.name.clone(), format!("volume {}", self.volume)],
             dark: self.dark,
             brightness: 100,
@@ -103,7 +103,7 @@ impl Companion {
             "chip_model_name": "virtual",
             "flash_size": 16 << 20,
             "minimum_free_heap_size": 81920,
-            "uptime_seconds": self.desk.now.as_secs(),
+            "uptime_seconds": self.state.now.as_secs(),
             "board": {"type": "virtual-companion", "name": self.name},
         })
     }
@@ -113,7 +113,7 @@ impl Companion {
     }
 
     pub(crate) fn reboot(&mut self) {
-        self.desk.restart = true;
+        self.state.restart = true;
     }
 
     fn theme(&self) -> &'static str {
@@ -125,19 +125,19 @@ impl Companion {
         let percent = BATTERY_LIFE.as_secs() / 100;
         let down = (100 - BATTERY_LOW) * percent;
         let up = down / 4;
-        let at = self.desk.now.as_secs() % (down + up);
+        let at = self.state.now.as_secs() % (down + up);
         if at < down { (100 - at / percent, false) } else { (BATTERY_LOW + (at - down) * 4 / percent, true) }
     }
 
     fn tell_change(&mut self, part: &str, before: Value, after: Value) {
         if before != after {
             let params = json!({"newState": after, "oldState": before, "part": part});
-            self.desk.tell("notifications/state_changed", params);
+            self.state.tell("notifications/state_changed", params);
         }
     }
 }
 
-impl Machine for Companion {
+impl BoardMachine for TalkingBoard {
     fn handle_time(&mut self, _: Duration) {}
 
     /// Nothing happens by itself; the battery is looked at when somebody asks.
@@ -145,8 +145,8 @@ impl Machine for Companion {
         None
     }
 
-    fn desk(&mut self) -> &mut Desk {
-        &mut self.desk
+    fn state(&mut self) -> &mut MachineState {
+        &mut self.state
     }
 }
 
@@ -154,8 +154,8 @@ impl Machine for Companion {
 mod tests {
     use super::*;
 
-    fn companion() -> Companion {
-        Companion::new("virtual-companion", "aa:bb:cc:dd:ee:01")
+    fn companion() -> TalkingBoard {
+        TalkingBoard::new("virtual-companion", "aa:bb:cc:dd:ee:01")
     }
 
     #[test]
@@ -166,7 +166,7 @@ mod tests {
         companion.set_theme("dark").expect("a theme");
         let status = companion.status();
         assert_eq!((&status["audio_speaker"]["volume"], &status["screen"]["theme"]), (&json!(30), &json!("dark")));
-        let told: Vec<Value> = companion.desk.take_news().into_iter().map(|news| news.params).collect();
+        let told: Vec<Value> = companion.state.take_notices().into_iter().map(|news| news.params).collect();
         assert_eq!(
             told,
             [
@@ -180,7 +180,7 @@ mod tests {
     fn an_unknown_theme_changes_nothing() {
         let mut companion = companion();
         assert!(companion.set_theme("pink").is_err());
-        assert!(companion.desk.take_news().is_empty());
+        assert!(companion.state.take_notices().is_empty());
     }
 
     #[test]
@@ -188,7 +188,7 @@ mod tests {
         let mut companion = companion();
         let mut levels = Vec::new();
         for hour in 0..48 {
-            companion.desk.now = Duration::from_secs(hour * 3600);
+            companion.state.now = Duration::from_secs(hour * 3600);
             levels.push(companion.battery());
         }
         assert_eq!(levels[0], (100, false));

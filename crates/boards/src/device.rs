@@ -10,7 +10,7 @@ use sinew_tool::{
 };
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
 
-use crate::pipe::Heard;
+use crate::pipe::Received;
 use crate::queue::Queue;
 use crate::vision::gallery::Gallery;
 
@@ -18,7 +18,7 @@ use crate::vision::gallery::Gallery;
 pub struct BoardDevice {
     info: ArcSwap<DeviceInfo>,
     tools: ArcSwap<Toolset>,
-    pub(crate) commands: Queue<Box<Command>>,
+    pub(crate) commands: Queue<Box<BoardCommand>>,
     /// Calls that have entered and not left. This bounds the queue, and not the queue itself, so that
     /// a cancellation always finds room.
     open: AtomicUsize,
@@ -28,7 +28,7 @@ pub struct BoardDevice {
 }
 
 /// What a board's task is asked to do.
-pub(crate) enum Command {
+pub(crate) enum BoardCommand {
     Call {
         number: u64,
         call: Call,
@@ -39,7 +39,7 @@ pub(crate) enum Command {
     /// A picture that the board sent beside its talk, for the call in flight.
     Picture(Picture),
     /// What the board said, where its pipe has no other way to tell.
-    Heard(Parcel),
+    Received(QueuedMessage),
     /// The board came anew; its tools may be others. The turn is held while it is asked.
     Refresh(OwnedSemaphorePermit),
     /// The pipe of many boards broke: what was sent may be lost.
@@ -49,8 +49,8 @@ pub(crate) enum Command {
 }
 
 /// A message and the room it takes up until it is read.
-pub(crate) struct Parcel {
-    pub(crate) heard: Heard,
+pub(crate) struct QueuedMessage {
+    pub(crate) heard: Received,
     pub(crate) _room: OwnedSemaphorePermit,
 }
 
@@ -76,19 +76,19 @@ impl BoardDevice {
     }
 
     /// Adds a particular for people.
-    pub(crate) fn note(&self, name: &str, value: Value) {
+    pub(crate) fn set_attribute(&self, name: &str, value: Value) {
         let mut info = DeviceInfo::clone(&self.info.load());
         info.attributes.insert(name.to_owned(), value);
         self.set_info(info);
     }
 
     /// Adds a particular, and says whether it is news.
-    pub(crate) fn note_once(&self, name: &str, value: &str) -> bool {
-        let is_news = self.info.load().attributes.get(name).is_none_or(|known| known != value);
-        if is_news {
-            self.note(name, json!(value));
+    pub(crate) fn set_attribute_if_new(&self, name: &str, value: &str) -> bool {
+        let is_new = self.info.load().attributes.get(name).is_none_or(|known| known != value);
+        if is_new {
+            self.set_attribute(name, json!(value));
         }
-        is_news
+        is_new
     }
 
     pub(crate) fn set_tools(&self, tools: Arc<Toolset>) {
@@ -119,9 +119,9 @@ impl Device for BoardDevice {
 
     fn call(&self, call: Call) -> BoxFuture<'_, Result<Outcome, ToolError>> {
         Box::pin(async move {
-            let mut entry = Entry::new(self)?;
+            let mut entry = OpenCall::new(self)?;
             let (reply, answer) = oneshot::channel();
-            let command = Command::Call { number: entry.number, call, reply };
+            let command = BoardCommand::Call { number: entry.number, call, reply };
             if !self.commands.push(Box::new(command)) {
                 entry.done = true;
                 return Err(self.away());
@@ -134,14 +134,14 @@ impl Device for BoardDevice {
 }
 
 /// A call inside the device. Dropped unfinished, it cancels.
-struct Entry<'a> {
+struct OpenCall<'a> {
     device: &'a BoardDevice,
     number: u64,
     done: bool,
 }
 
-impl<'a> Entry<'a> {
-    fn new(device: &'a BoardDevice) -> Result<Entry<'a>, ToolError> {
+impl<'a> OpenCall<'a> {
+    fn new(device: &'a BoardDevice) -> Result<OpenCall<'a>, ToolError> {
         if device.open.fetch_add(1, Ordering::Relaxed) >= device.most_open {
             device.open.fetch_sub(1, Ordering::Relaxed);
             let message = format!(
@@ -151,16 +151,16 @@ impl<'a> Entry<'a> {
             );
             return Err(ToolError::new(ErrorKind::Busy, message));
         }
-        Ok(Entry { device, number: device.last_number.fetch_add(1, Ordering::Relaxed), done: false })
+        Ok(OpenCall { device, number: device.last_number.fetch_add(1, Ordering::Relaxed), done: false })
     }
 }
 
-impl Drop for Entry<'_> {
+impl Drop for OpenCall<'_> {
     fn drop(&mut self) {
         self.device.open.fetch_sub(1, Ordering::Relaxed);
         if !self.done {
             // Where the queue is closed the board is gone, and the call with it.
-            self.device.commands.push(Box::new(Command::Cancel(self.number)));
+            self.device.commands.push(Box::new(BoardCommand::Cancel(self.number)));
         }
     }
 }

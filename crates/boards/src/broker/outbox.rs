@@ -1,6 +1,6 @@
 //! A board's share of the one connection to its broker.
 //!
-//! What a board is told goes into the post, which the owner of the connection empties. What it says comes as a
+//! What a board is told goes into the outbox, which the owner of the connection empties. What it says comes as a
 //! command to its task, like calls do, so an idle board costs no buffer here.
 
 use std::future::poll_fn;
@@ -20,15 +20,15 @@ const WAITING_BYTES: usize = 16 << 20;
 const REPLY_BYTES: usize = WAITING_BYTES / 16;
 
 /// Messages on their way to the broker.
-pub(crate) struct Post {
+pub(crate) struct BrokerOutbox {
     queue: Queue<Message>,
     bytes: AtomicUsize,
     is_open: AtomicBool,
 }
 
-impl Post {
-    pub(crate) fn new() -> Arc<Post> {
-        Arc::new(Post { queue: Queue::new(), bytes: AtomicUsize::new(0), is_open: AtomicBool::new(false) })
+impl BrokerOutbox {
+    pub(crate) fn new() -> Arc<BrokerOutbox> {
+        Arc::new(BrokerOutbox { queue: Queue::new(), bytes: AtomicUsize::new(0), is_open: AtomicBool::new(false) })
     }
 
     /// Whether there is a connection at the moment.
@@ -84,57 +84,81 @@ fn size(message: &Message) -> usize {
     message.topic.len() + message.payload.len()
 }
 
-/// One board's way into the post.
-pub(crate) struct Lane {
-    post: Arc<Post>,
+/// One board's way into the outbox.
+pub(crate) struct BrokerPipe {
+    outbox: Arc<BrokerOutbox>,
     /// Where the board hears.
     topic: Box<str>,
     /// Where the other end hears the first text, where that is another place: then it is an MCP server.
     first: Option<Box<str>>,
-    is_server: bool,
+    is_mcp_server: bool,
     /// Held while the board is asked for its tools, so that not all of them are asked at once.
-    turn: Option<OwnedSemaphorePermit>,
+    setup_permit: Option<OwnedSemaphorePermit>,
     /// The longest text that the way takes.
     pub(crate) text_bytes: usize,
 }
 
-impl Lane {
-    pub(crate) fn new(post: Arc<Post>, topic: String, turn: OwnedSemaphorePermit, text_bytes: usize) -> Lane {
-        Lane { post, topic: topic.into(), first: None, is_server: false, turn: Some(turn), text_bytes }
+impl BrokerPipe {
+    pub(crate) fn new(
+        outbox: Arc<BrokerOutbox>,
+        topic: String,
+        setup_permit: OwnedSemaphorePermit,
+        text_bytes: usize,
+    ) -> BrokerPipe {
+        BrokerPipe {
+            outbox,
+            topic: topic.into(),
+            first: None,
+            is_mcp_server: false,
+            setup_permit: Some(setup_permit),
+            text_bytes,
+        }
     }
 
     /// The way to an MCP server, which hears the first text elsewhere.
-    pub(crate) fn to_server(post: Arc<Post>, first: String, topic: String, text_bytes: usize) -> Lane {
-        Lane { post, topic: topic.into(), first: Some(first.into()), is_server: true, turn: None, text_bytes }
+    pub(crate) fn to_mcp_server(
+        outbox: Arc<BrokerOutbox>,
+        first: String,
+        topic: String,
+        text_bytes: usize,
+    ) -> BrokerPipe {
+        BrokerPipe {
+            outbox,
+            topic: topic.into(),
+            first: Some(first.into()),
+            is_mcp_server: true,
+            setup_permit: None,
+            text_bytes,
+        }
     }
 
-    pub(crate) fn is_server(&self) -> bool {
-        self.is_server
+    pub(crate) fn is_mcp_server(&self) -> bool {
+        self.is_mcp_server
     }
 
     pub(crate) fn send(&mut self, text: String) {
         let topic = self.first.take().unwrap_or_else(|| self.topic.clone()).into_string();
-        self.post.send(Message { topic, payload: text.into_bytes(), ..Message::default() });
+        self.outbox.send(Message { topic, payload: text.into_bytes(), ..Message::default() });
     }
 
     /// Answers what the board asked.
     pub(crate) fn reply(&mut self, text: String) {
         let topic = self.topic.to_string();
-        self.post.reply(Message { topic, payload: text.into_bytes(), ..Message::default() });
+        self.outbox.reply(Message { topic, payload: text.into_bytes(), ..Message::default() });
     }
 
     /// Why nothing can be sent at the moment.
-    pub(crate) fn obstacle(&self) -> Option<&'static str> {
-        (!self.post.is_open()).then_some("its broker cannot be reached at the moment")
+    pub(crate) fn unavailable_reason(&self) -> Option<&'static str> {
+        (!self.outbox.is_open()).then_some("its broker cannot be reached at the moment")
     }
 
-    /// It is this board's turn to be asked.
-    pub(crate) fn take_turn(&mut self, turn: OwnedSemaphorePermit) {
-        self.turn = Some(turn);
+    /// It is this board's setup_permit to be asked.
+    pub(crate) fn hold_setup_permit(&mut self, setup_permit: OwnedSemaphorePermit) {
+        self.setup_permit = Some(setup_permit);
     }
 
     /// The board has answered; the next one may be asked.
-    pub(crate) fn settle(&mut self) {
-        self.turn = None;
+    pub(crate) fn finish_setup(&mut self) {
+        self.setup_permit = None;
     }
 }

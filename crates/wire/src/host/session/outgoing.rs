@@ -7,12 +7,12 @@ use serde_json::{Value, json};
 use sinew_tool::text::clip;
 use sinew_tool::{Args, ErrorKind, ToolError};
 
-use super::{Phase, Session};
-use crate::host::flight::{Flight, Waiting, What};
-use crate::host::listing::Listing;
+use super::{Session, SessionPhase};
+use crate::common::{PROTOCOL_VERSION, Transport};
+use crate::host::listing::ToolListing;
+use crate::host::requests::{InFlight, QueuedCall, RequestKind};
 use crate::host::{Event, Moment, Output, Ready};
-use crate::quirks::Fault;
-use crate::words::{PROTOCOL_VERSION, Transport};
+use crate::workarounds::Fault;
 
 /// Between two readings of the tool list.
 const RELIST_GAP: Duration = Duration::from_millis(250);
@@ -32,16 +32,16 @@ const NO_MCP: &str =
 impl Session {
     /// Sends the next request if the board is free for one.
     pub(super) fn advance(&mut self) {
-        if self.flights.current.is_some() {
+        if self.requests.current.is_some() {
             return;
         }
         match self.phase {
-            Phase::Opening if self.listing.is_none() => self.send_initialize(false),
-            Phase::Opening => self.send_page(false),
-            Phase::Open => {
+            SessionPhase::Opening if self.listing.is_none() => self.send_initialize(false),
+            SessionPhase::Opening => self.send_page(false),
+            SessionPhase::Open => {
                 if self.listing.is_none() && self.relist && self.relist_after <= self.now {
                     self.relist = false;
-                    self.listing = Some(Box::new(Listing::new()));
+                    self.listing = Some(Box::new(ToolListing::new()));
                 }
                 if self.listing.is_some() {
                     self.send_page(false);
@@ -49,7 +49,7 @@ impl Session {
                     self.send_call();
                 }
             }
-            Phase::Silent | Phase::Plain | Phase::Closed => {}
+            SessionPhase::Silent | SessionPhase::Plain | SessionPhase::Closed => {}
         }
     }
 
@@ -57,22 +57,22 @@ impl Session {
 
     /// The board speaks MCP, whatever its hello said.
     pub(super) fn become_capable(&mut self) {
-        if matches!(self.phase, Phase::Silent | Phase::Plain) {
-            self.phase = Phase::Opening;
+        if matches!(self.phase, SessionPhase::Silent | SessionPhase::Plain) {
+            self.phase = SessionPhase::Opening;
         }
     }
 
     /// The board has no MCP, as far as we know.
     pub(super) fn become_plain(&mut self) {
-        self.phase = Phase::Plain;
-        while let Some(waiting) = self.flights.dequeue() {
+        self.phase = SessionPhase::Plain;
+        while let Some(waiting) = self.requests.dequeue() {
             self.answer(waiting.ticket, Err(ToolError::new(ErrorKind::Unsupported, NO_MCP)));
         }
         self.out.push_back(Output::Event(Event::NoMcp));
     }
 
     pub(super) fn initialized(&mut self, said: Value, fault: Option<Fault>) {
-        let mut listing = Listing::new();
+        let mut listing = ToolListing::new();
         if let Some(fault) = fault {
             // Firmware keeps no state between requests, so its tools may be listed all the same.
             listing.warn(format!("{} refuses `initialize`: {}", self.noun(), clip(&fault.message)));
@@ -96,32 +96,32 @@ impl Session {
     }
 
     /// The board refused a request because it saw the id before; nothing was done, so it is asked again under another.
-    pub(super) fn ask_under_another_id(&mut self, flight: Flight) {
-        self.flights.jump();
+    pub(super) fn ask_under_another_id(&mut self, flight: InFlight) {
+        self.requests.jump();
         match flight.what {
-            What::Initialize { .. } => self.send_initialize(true),
-            What::Page { .. } => self.send_page(true),
-            What::Call { ticket, tool, text, .. } => {
-                let what = What::Call { ticket, tool, text, again: true };
+            RequestKind::Initialize { .. } => self.send_initialize(true),
+            RequestKind::Page { .. } => self.send_page(true),
+            RequestKind::Call { ticket, tool, text, .. } => {
+                let what = RequestKind::Call { ticket, tool, text, again: true };
                 self.launch_call(what, flight.asked, flight.deadline);
             }
         }
     }
 
     /// `initialize` or a page got no usable answer: asked once more, then given up.
-    pub(super) fn setup_unanswered(&mut self, what: What, why: &str) {
+    pub(super) fn setup_unanswered(&mut self, what: RequestKind, why: &str) {
         let nothing_read = self.listing.as_ref().is_none_or(|listing| listing.is_empty());
         match what {
-            What::Initialize { again: false } => self.send_initialize(true),
-            What::Initialize { again: true } => {
+            RequestKind::Initialize { again: false } => self.send_initialize(true),
+            RequestKind::Initialize { again: true } => {
                 self.give_up(format!("{} does not answer `initialize`: {why}", self.noun()));
             }
-            What::Page { again: false } => self.send_page(true),
-            What::Page { again: true } if self.phase == Phase::Opening && nothing_read => {
+            RequestKind::Page { again: false } => self.send_page(true),
+            RequestKind::Page { again: true } if self.phase == SessionPhase::Opening && nothing_read => {
                 self.give_up(format!("{} does not answer `tools/list`: {why}", self.noun()));
             }
-            What::Page { again: true } => self.break_listing(why),
-            What::Call { .. } => {}
+            RequestKind::Page { again: true } => self.break_listing(why),
+            RequestKind::Call { .. } => {}
         }
     }
 
@@ -140,7 +140,7 @@ impl Session {
 
     /// A page failed. At first what was read is better than nothing; later the former list is better.
     pub(super) fn break_listing(&mut self, why: &str) {
-        if self.phase == Phase::Open {
+        if self.phase == SessionPhase::Open {
             self.listing = None;
             self.relist_after = self.now + RELIST_GAP;
             return self.warn(format!("the tool list could not be read again, the former one stays: {why}"));
@@ -159,8 +159,8 @@ impl Session {
         }
         let (tools, warnings) = listing.finish();
         let former = self.tools.replace(tools.digest());
-        if self.phase == Phase::Opening {
-            self.phase = Phase::Open;
+        if self.phase == SessionPhase::Opening {
+            self.phase = SessionPhase::Open;
             let (name, version) = self.name_and_version.take().map(|both| *both).unwrap_or_default();
             self.out.push_back(Output::Event(Event::Ready(Ready { name, version, tools, warnings })));
         } else if former != self.tools {
@@ -180,25 +180,25 @@ impl Session {
             "capabilities": capabilities,
             "clientInfo": {"name": "sinew", "version": env!("CARGO_PKG_VERSION")},
         });
-        self.send_setup("initialize", &params.to_string(), What::Initialize { again });
+        self.send_setup("initialize", &params.to_string(), RequestKind::Initialize { again });
     }
 
     fn send_page(&mut self, again: bool) {
         let Some(listing) = &self.listing else { return };
         let params = listing.params(self.config.user_tools, self.config.bare);
-        self.send_setup("tools/list", &params, What::Page { again });
+        self.send_setup("tools/list", &params, RequestKind::Page { again });
     }
 
-    fn send_setup(&mut self, method: &str, params: &str, what: What) {
+    fn send_setup(&mut self, method: &str, params: &str, what: RequestKind) {
         let deadline = self.now + self.config.limits.setup_time;
-        let id = self.flights.launch(what, self.now, deadline);
+        let id = self.requests.launch(what, self.now, deadline);
         let text = self.whole(format!("{},\"params\":{params},\"id\":{id}", self.head(method)));
         self.out.push_back(Output::Send(text));
     }
 
     fn send_call(&mut self) {
         let (ticket, tool, text, asked, deadline) = loop {
-            let Some(Waiting { ticket, tool, text, asked, deadline }) = self.flights.dequeue() else { return };
+            let Some(QueuedCall { ticket, tool, text, asked, deadline }) = self.requests.dequeue() else { return };
             let budget = deadline.since(asked);
             if deadline.since(self.now) >= budget / USEFUL_PART {
                 break (ticket, tool, text, asked, deadline);
@@ -211,13 +211,13 @@ impl Session {
             self.answer(ticket, Err(ToolError::new(ErrorKind::Busy, message)));
         };
         self.stats.calls += 1;
-        self.launch_call(What::Call { ticket, tool, text: text.into(), again: false }, asked, deadline);
+        self.launch_call(RequestKind::Call { ticket, tool, text: text.into(), again: false }, asked, deadline);
     }
 
-    fn launch_call(&mut self, call: What, asked: Moment, deadline: Moment) {
-        let What::Call { text, .. } = &call else { return };
+    fn launch_call(&mut self, call: RequestKind, asked: Moment, deadline: Moment) {
+        let RequestKind::Call { text, .. } = &call else { return };
         let mut text = String::from(&**text);
-        let id = self.flights.launch(call, asked, deadline);
+        let id = self.requests.launch(call, asked, deadline);
         text.push_str(&id.to_string());
         let text = self.whole(text);
         self.out.push_back(Output::Send(text));
@@ -225,15 +225,15 @@ impl Session {
 
     /// The request up to its id, or why there can be none.
     pub(super) fn call_text(&self, tool: &str, args: &Args) -> Result<String, ToolError> {
-        let queued = self.flights.queued();
+        let queued = self.requests.queued();
         let limit = self.config.limits.call_bytes;
         let refuse = |kind, message: String| Err(ToolError::new(kind, message));
         match self.phase {
-            Phase::Closed => {
+            SessionPhase::Closed => {
                 let message = format!("{} is not connected; `{tool}` was not sent", self.noun());
                 return refuse(ErrorKind::DeviceAway, message);
             }
-            Phase::Plain => return refuse(ErrorKind::Unsupported, NO_MCP.to_owned()),
+            SessionPhase::Plain => return refuse(ErrorKind::Unsupported, NO_MCP.to_owned()),
             _ if queued >= self.config.limits.queue => {
                 let message =
                     format!("{queued} calls wait for {} already; `{tool}` was not sent, try again later", self.noun());
@@ -269,7 +269,7 @@ impl Session {
     }
 
     pub(super) fn end_talk(&mut self) {
-        if self.talk_ends.take_if(|end| *end <= self.now).is_none() || self.phase == Phase::Closed {
+        if self.talk_ends.take_if(|end| *end <= self.now).is_none() || self.phase == SessionPhase::Closed {
             return;
         }
         if self.config.transport == Transport::WebSocket {

@@ -1,34 +1,36 @@
-//! Bad luck for a while: whatever is lost, late, garbled, doubled or cut, every call gets one answer.
+//! faults for a while: whatever is lost, late, garbled, doubled or cut, every call gets one answer.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::json;
-use sinew_sim::board::{BoardConfig, Kind};
-use sinew_sim::luck::Luck;
+use sinew_sim::board::{BoardConfig, BoardKind};
+use sinew_sim::faults::Faults;
 use sinew_tool::{Device, DeviceEvent};
 
-use crate::support::{House, answered, call_within};
+use crate::support::{TestGateway, answered, call_within};
 
 const BOARDS: usize = 4;
 const ROUNDS: usize = 25;
 
 #[tokio::test]
 async fn in_bad_luck_every_call_gets_one_answer_and_every_stay_one_end() {
-    let mut house = House::open_with(|door| door.limits.session.setup_time = Duration::from_millis(150)).await;
-    let luck: Luck = "seed=11,lost=0.04,late=0.06,garbled=0.03,doubled=0.05,disconnect=0.02".parse().expect("luck");
+    let mut gateway =
+        TestGateway::open_with(|config| config.limits.session.setup_time = Duration::from_millis(150)).await;
+    let faults: Faults =
+        "seed=11,lost=0.04,late=0.06,garbled=0.03,doubled=0.05,disconnect=0.02".parse().expect("faults");
     for index in 0..BOARDS {
         let id = format!("aa:bb:cc:dd:ee:{index:02x}");
-        let kind = if index % 2 == 0 { Kind::Companion } else { Kind::Relay };
-        house.switch_on(BoardConfig { luck, ..house.board(&id, kind) });
+        let kind = if index % 2 == 0 { BoardKind::Talking } else { BoardKind::Relay };
+        gateway.switch_on(BoardConfig { faults, ..gateway.board(&id, kind) });
     }
 
     let mut here: HashMap<String, Arc<dyn Device>> = HashMap::new();
     let (mut fine, mut failed, mut stays) = (0, 0, 0);
     for _ in 0..ROUNDS {
         while here.len() < BOARDS {
-            let event = house.next().await;
+            let event = gateway.next().await;
             stays += usize::from(matches!(event, DeviceEvent::Joined(_)));
             follow(&mut here, event);
         }
@@ -51,15 +53,15 @@ async fn in_bad_luck_every_call_gets_one_answer_and_every_stay_one_end() {
                 }
             }
         }
-        while let Ok(event) = house.events.try_recv() {
+        while let Ok(event) = gateway.events.try_recv() {
             stays += usize::from(matches!(event, DeviceEvent::Joined(_)));
             follow(&mut here, event);
         }
     }
     assert_eq!(fine + failed, ROUNDS * BOARDS * 3);
     assert!(fine > failed, "{fine} fine, {failed} failed");
-    assert!(failed > 0 && stays > BOARDS, "luck was not bad: {failed} failed, {stays} stays");
-    for event in house.close().await {
+    assert!(failed > 0 && stays > BOARDS, "faults was not bad: {failed} failed, {stays} stays");
+    for event in gateway.close().await {
         follow(&mut here, event);
     }
     assert!(here.is_empty(), "every stay has ended");

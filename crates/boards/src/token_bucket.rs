@@ -2,7 +2,7 @@
 
 use sinew_wire::Moment;
 
-pub(crate) struct Bucket {
+pub(crate) struct TokenBucket {
     /// Thousandths of a drop, so that slow rates fill too.
     level: u64,
     rate: u32,
@@ -10,9 +10,9 @@ pub(crate) struct Bucket {
     filled: Moment,
 }
 
-impl Bucket {
-    pub(crate) fn new(rate: u32, burst: u32, now: Moment) -> Bucket {
-        Bucket { level: u64::from(burst) * 1000, rate, burst, filled: now }
+impl TokenBucket {
+    pub(crate) fn new(rate: u32, burst: u32, now: Moment) -> TokenBucket {
+        TokenBucket { level: u64::from(burst) * 1000, rate, burst, filled: now }
     }
 
     /// Takes one drop, if there is one.
@@ -40,13 +40,13 @@ impl Bucket {
 mod tests {
     use super::*;
 
-    fn taken(bucket: &mut Bucket, now: Moment) -> usize {
+    fn taken(bucket: &mut TokenBucket, now: Moment) -> usize {
         (0..10_000).take_while(|_| bucket.take(now)).count()
     }
 
     #[test]
     fn a_burst_is_allowed_once_and_then_the_rate_holds() {
-        let mut bucket = Bucket::new(200, 400, Moment(5));
+        let mut bucket = TokenBucket::new(200, 400, Moment(5));
         assert_eq!(taken(&mut bucket, Moment(5)), 400);
         assert_eq!(taken(&mut bucket, Moment(5)), 0);
         assert_eq!(taken(&mut bucket, Moment(1_000_005)), 200);
@@ -55,14 +55,14 @@ mod tests {
 
     #[test]
     fn asking_often_does_not_stop_the_filling() {
-        let mut bucket = Bucket::new(1, 1, Moment(0));
+        let mut bucket = TokenBucket::new(1, 1, Moment(0));
         let granted = (0..3_000_000).step_by(400).filter(|&micros| bucket.take(Moment(micros))).count();
         assert_eq!(granted, 3);
     }
 
     #[test]
     fn a_clock_that_steps_back_gives_nothing_and_breaks_nothing() {
-        let mut bucket = Bucket::new(10, 1, Moment(1_000_000));
+        let mut bucket = TokenBucket::new(10, 1, Moment(1_000_000));
         assert!(bucket.take(Moment(1_000_000)));
         assert!(!bucket.take(Moment(0)));
     }

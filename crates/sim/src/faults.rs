@@ -1,4 +1,4 @@
-//! Bad luck, in measured doses: messages lost, late, garbled or doubled, and connections cut.
+//! faults, in measured doses: messages lost, late, garbled or doubled, and connections cut.
 //!
 //! The same seed brings the same misfortunes, so a failure can be met again. The hello is spared: a
 //! board without one has no connection at all, and would only dial again.
@@ -9,7 +9,7 @@ use std::time::Duration;
 
 /// How often each misfortune happens to a message, between 0 and 1. Together at most 1.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Luck {
+pub struct Faults {
     pub seed: u64,
     pub lost: f64,
     pub late: f64,
@@ -24,7 +24,7 @@ pub struct Luck {
 
 /// What becomes of one message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fate {
+pub enum MessageFault {
     Fine,
     Lost,
     Late(Duration),
@@ -35,21 +35,21 @@ pub enum Fate {
 
 /// The dice of one board.
 #[derive(Clone, Debug)]
-pub struct Dice {
-    luck: Luck,
+pub struct FaultDice {
+    faults: Faults,
     state: u64,
 }
 
 /// Late means later than a hasty caller waits, and sooner than a patient one gives up.
 const LATE_MS: std::ops::Range<u64> = 20..400;
 
-impl Luck {
+impl Faults {
     /// Boards of one seed have different dice, or they would all stumble at once.
-    pub fn dice(&self, hardware_id: &str) -> Dice {
+    pub fn dice(&self, hardware_id: &str) -> FaultDice {
         let mixed = hardware_id.bytes().fold(self.seed ^ 0x9e37_79b9_7f4a_7c15, |hash, byte| {
             (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
         });
-        Dice { luck: *self, state: mixed }
+        FaultDice { faults: *self, state: mixed }
     }
 
     fn chances(&self) -> [(&'static str, f64); 5] {
@@ -63,24 +63,26 @@ impl Luck {
     }
 }
 
-impl Dice {
-    pub fn draw(&mut self) -> Fate {
-        let luck = self.luck;
+impl FaultDice {
+    pub fn draw(&mut self) -> MessageFault {
+        let faults = self.faults;
         // 53 bits, as many as a float between 0 and 1 can tell apart.
         let mut point = (self.roll() >> 11) as f64 / (1u64 << 53) as f64;
-        for (name, chance) in luck.chances() {
+        for (name, chance) in faults.chances() {
             if point < chance {
                 return match name {
-                    "lost" => Fate::Lost,
-                    "late" => Fate::Late(Duration::from_millis(self.pick(LATE_MS.end - LATE_MS.start) + LATE_MS.start)),
-                    "garbled" => Fate::Garbled,
-                    "doubled" => Fate::Doubled,
-                    _ => Fate::Disconnect,
+                    "lost" => MessageFault::Lost,
+                    "late" => MessageFault::Late(Duration::from_millis(
+                        self.pick(LATE_MS.end - LATE_MS.start) + LATE_MS.start,
+                    )),
+                    "garbled" => MessageFault::Garbled,
+                    "doubled" => MessageFault::Doubled,
+                    _ => MessageFault::Disconnect,
                 };
             }
             point -= chance;
         }
-        Fate::Fine
+        MessageFault::Fine
     }
 
     /// The text with its tail cut off, a letter changed, or something foreign in its middle.
@@ -109,16 +111,16 @@ impl Dice {
     }
 }
 
-impl FromStr for Luck {
+impl FromStr for Faults {
     type Err = String;
 
     /// For example `lost=0.05,late=0.1,seed=7`; what is not named does not happen.
-    fn from_str(text: &str) -> Result<Luck, String> {
-        let mut luck = Luck::default();
+    fn from_str(text: &str) -> Result<Faults, String> {
+        let mut faults = Faults::default();
         for part in text.split(',').map(str::trim).filter(|part| !part.is_empty()) {
             let flag = match part {
-                "strict-ids" => Some(&mut luck.strict_ids),
-                "wake" => Some(&mut luck.wake),
+                "strict-ids" => Some(&mut faults.strict_ids),
+                "wake" => Some(&mut faults.wake),
                 _ => None,
             };
             if let Some(flag) = flag {
@@ -129,17 +131,17 @@ impl FromStr for Luck {
                 .split_once('=')
                 .ok_or_else(|| format!("`{part}` is no misfortune; write it as name=chance, for example lost=0.05"))?;
             if name == "seed" {
-                luck.seed = value.parse().map_err(|_| format!("seed={value}: a whole number is needed"))?;
+                faults.seed = value.parse().map_err(|_| format!("seed={value}: a whole number is needed"))?;
                 continue;
             }
             let chance = value.parse().ok().filter(|chance| (0.0..=1.0).contains(chance));
             let chance = chance.ok_or_else(|| format!("{name}={value}: a chance between 0 and 1 is needed"))?;
             match name {
-                "lost" => luck.lost = chance,
-                "late" => luck.late = chance,
-                "garbled" => luck.garbled = chance,
-                "doubled" => luck.doubled = chance,
-                "disconnect" => luck.disconnect = chance,
+                "lost" => faults.lost = chance,
+                "late" => faults.late = chance,
+                "garbled" => faults.garbled = chance,
+                "doubled" => faults.doubled = chance,
+                "disconnect" => faults.disconnect = chance,
                 _ => {
                     return Err(format!(
                         "{name} is no misfortune; there are lost, late, garbled, doubled, disconnect, strict-ids and wake, and a seed"
@@ -147,15 +149,15 @@ impl FromStr for Luck {
                 }
             }
         }
-        let sum: f64 = luck.chances().iter().map(|(_, chance)| chance).sum();
+        let sum: f64 = faults.chances().iter().map(|(_, chance)| chance).sum();
         if sum > 1.0 + 1e-9 {
             return Err(format!("the chances add up to {sum}; together they can be 1 at most"));
         }
-        Ok(luck)
+        Ok(faults)
     }
 }
 
-impl fmt::Display for Luck {
+impl fmt::Display for Faults {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "seed={}", self.seed)?;
         self.chances()
@@ -175,12 +177,12 @@ mod tests {
 
     #[test]
     fn luck_is_written_as_it_is_read() {
-        let luck: Luck = ROUGH.parse().expect("well written");
+        let faults: Faults = ROUGH.parse().expect("well written");
         let (strict_ids, wake) = (true, true);
         let (lost, late, garbled, doubled, disconnect) = (0.05, 0.1, 0.01, 0.02, 0.01);
-        assert_eq!(luck, Luck { seed: 7, lost, late, garbled, doubled, disconnect, strict_ids, wake });
-        assert_eq!(luck.to_string(), ROUGH);
-        assert_eq!("".parse(), Ok(Luck::default()));
+        assert_eq!(faults, Faults { seed: 7, lost, late, garbled, doubled, disconnect, strict_ids, wake });
+        assert_eq!(faults.to_string(), ROUGH);
+        assert_eq!("".parse(), Ok(Faults::default()));
     }
 
     #[test]
@@ -188,16 +190,16 @@ mod tests {
         for (text, word) in
             [("lost", "lost"), ("lost=2", "between 0 and 1"), ("rain=0.1", "rain"), ("lost=0.9,late=0.9", "1.8")]
         {
-            let error = text.parse::<Luck>().expect_err("not luck");
+            let error = text.parse::<Faults>().expect_err("not faults");
             assert!(error.contains(word), "{text}: {error}");
         }
     }
 
     #[test]
     fn the_same_seed_brings_the_same_fate_and_each_board_its_own() {
-        let luck: Luck = ROUGH.parse().expect("well written");
+        let faults: Faults = ROUGH.parse().expect("well written");
         let fates = |id: &str| {
-            let mut dice = luck.dice(id);
+            let mut dice = faults.dice(id);
             (0..200).map(|_| dice.draw()).collect::<Vec<_>>()
         };
         assert_eq!(fates("aa"), fates("aa"));
@@ -206,18 +208,18 @@ mod tests {
 
     #[test]
     fn fates_come_about_as_often_as_asked() {
-        let mut dice = Luck { lost: 0.25, disconnect: 0.25, ..Luck::default() }.dice("aa");
-        let fates: Vec<Fate> = (0..4000).map(|_| dice.draw()).collect();
+        let mut dice = Faults { lost: 0.25, disconnect: 0.25, ..Faults::default() }.dice("aa");
+        let fates: Vec<MessageFault> = (0..4000).map(|_| dice.draw()).collect();
         let count = |fate| fates.iter().filter(|drawn| **drawn == fate).count();
-        for fate in [Fate::Lost, Fate::Disconnect] {
+        for fate in [MessageFault::Lost, MessageFault::Disconnect] {
             assert!((800..1200).contains(&count(fate)), "{fate:?}: {}", count(fate));
         }
-        assert_eq!(count(Fate::Garbled), 0);
+        assert_eq!(count(MessageFault::Garbled), 0);
     }
 
     #[test]
     fn garbling_survives_any_text() {
-        let mut dice = Luck::default().dice("aa");
+        let mut dice = Faults::default().dice("aa");
         for text in ["", "ä", "{\"a\":1}", "日本語"] {
             for _ in 0..50 {
                 dice.garble(text);

@@ -19,14 +19,14 @@ use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::handle::BoardDevice;
+use crate::device::BoardDevice;
 use crate::handshakes::{Handshake, Handshakes};
 use crate::pipe::Pipe;
 use crate::pump::Pump;
-use crate::roster::{Place, Roster, Turned};
-use crate::stream::Stream;
+use crate::roster::{Registration, RegistrationError, Roster};
+use crate::stream::BoardStream;
 use crate::vision::gallery::Gallery;
-use crate::{Door, Limits, Reach, vision};
+use crate::{AdvertisedAddress, BoardLimits, HubConfig, vision};
 
 /// After a failed accept, usually for want of file descriptors, others get time to close some.
 pub(crate) const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
@@ -35,11 +35,11 @@ const UPLOADS: usize = 16;
 /// The boards of one gateway, whichever door they come through. Cheap to clone.
 #[derive(Clone)]
 pub struct Boards {
-    pub(crate) hall: Arc<Hall>,
+    pub(crate) hub: Arc<BoardHub>,
 }
 
-pub(crate) struct Hall {
-    pub(crate) door: Door,
+pub(crate) struct BoardHub {
+    pub(crate) config: HubConfig,
     pub(crate) roster: Arc<Roster>,
     pub(crate) start: tokio::time::Instant,
     pub(crate) sound_packets: AtomicU64,
@@ -51,19 +51,19 @@ pub(crate) struct Hall {
 }
 
 /// A board that was let in.
-pub(crate) struct Met {
+pub(crate) struct AdmittedBoard {
     pub(crate) pipe: Pipe,
     pub(crate) info: DeviceInfo,
-    pub(crate) place: Place,
+    pub(crate) registration: Registration,
 }
 
 impl Boards {
     /// Fails only where the system gives no random numbers.
-    pub fn new(door: Door) -> io::Result<Boards> {
+    pub fn new(config: HubConfig) -> io::Result<Boards> {
         let mut key = [0; 32];
         getrandom::fill(&mut key).map_err(|error| io::Error::other(error.to_string()))?;
-        let hall = Hall {
-            door,
+        let hub = BoardHub {
+            config,
             roster: Arc::default(),
             start: tokio::time::Instant::now(),
             sound_packets: AtomicU64::new(0),
@@ -71,12 +71,12 @@ impl Boards {
             uploads: Semaphore::new(UPLOADS),
             key,
         };
-        Ok(Boards { hall: Arc::new(hall) })
+        Ok(Boards { hub: Arc::new(hub) })
     }
 
     /// Ends every connection that was admitted by a device token which is not valid any more.
     pub fn keep_admitted(&self, valid: &HashSet<TokenId>) {
-        self.hall.roster.dismiss(|admission| match admission {
+        self.hub.roster.revoke(|admission| match admission {
             Admission::DeviceToken(token) => !valid.contains(token),
             _ => false,
         });
@@ -84,29 +84,29 @@ impl Boards {
 
     /// Packets of sound that boards sent and nobody heard.
     pub fn sound_packets(&self) -> u64 {
-        self.hall.sound_packets.load(std::sync::atomic::Ordering::Relaxed)
+        self.hub.sound_packets.load(std::sync::atomic::Ordering::Relaxed)
     }
 }
 
-impl Hall {
+impl BoardHub {
     pub(crate) fn now(&self) -> Moment {
         Moment(u64::try_from(self.start.elapsed().as_micros()).unwrap_or(u64::MAX))
     }
 
     /// A place for an admitted board. One that comes too often is told so, and so is whoever looks at it.
-    pub(crate) fn enter(&self, key: &DeviceKey, admission: &Admission) -> Result<Place, Turned> {
-        let limits = &self.door.limits;
-        let entered = self.roster.enter(&key.0, admission, self.now(), limits);
-        if let Err(Turned::TooOften) = entered
-            && self.roster.is_news(&key.0)
+    pub(crate) fn register(&self, key: &DeviceKey, admission: &Admission) -> Result<Registration, RegistrationError> {
+        let limits = &self.config.limits;
+        let registered = self.roster.register(&key.0, admission, self.now(), limits);
+        if let Err(RegistrationError::TooOften) = registered
+            && self.roster.is_first_refusal(&key.0)
         {
-            let trouble = Turned::TooOften.reason(limits);
-            tracing::warn!(%key, "a board was turned away: {trouble}");
+            let trouble = RegistrationError::TooOften.reason(limits);
+            tracing::warn!(%key, "a board was refused: {trouble}");
             if let Some((_, device)) = self.roster.find(&key.0) {
                 self.trouble(&device, &trouble);
             }
         }
-        entered
+        registered
     }
 
     /// Somebody came under the id of a board and could not prove it. Whoever looks at that board is told, too.
@@ -120,30 +120,30 @@ impl Hall {
     /// Tells whoever looks at a board what is wrong with it, once.
     fn trouble(&self, device: &Arc<BoardDevice>, trouble: &str) {
         if device.info().attributes.get("trouble").is_none_or(|known| known != trouble) {
-            device.note("trouble", json!(trouble));
-            (self.door.announce)(sinew_tool::DeviceEvent::Changed(device.clone()));
+            device.set_attribute("trouble", json!(trouble));
+            (self.config.announce)(sinew_tool::DeviceEvent::Changed(device.clone()));
         }
     }
 
     /// Where a board may send photos, and what it must show there.
-    pub(crate) fn vision(&self, place: &Place) -> Option<Vision> {
-        let reach = self.door.reach.as_ref().filter(|_| self.door.pictures.is_some())?;
-        let token = self.seal(vision::EXPLAIN, &place.key, place.number);
+    pub(crate) fn vision(&self, registration: &Registration) -> Option<Vision> {
+        let reach = self.config.reach.as_ref().filter(|_| self.config.pictures.is_some())?;
+        let token = self.seal(vision::EXPLAIN, &registration.key, registration.number);
         Some(Vision { url: self.url(reach, self.scheme(), vision::EXPLAIN), token })
     }
 
     /// Where a board may send copies of its screen. The address itself is the secret, because firmware
     /// shows nothing else.
-    pub(crate) fn upload_url(&self, place: &Place) -> Option<String> {
-        let reach = self.door.reach.as_ref().filter(|_| self.door.pictures.is_some())?;
-        let seal = self.seal(vision::UPLOAD, &place.key, place.number);
+    pub(crate) fn upload_url(&self, registration: &Registration) -> Option<String> {
+        let reach = self.config.reach.as_ref().filter(|_| self.config.pictures.is_some())?;
+        let seal = self.seal(vision::UPLOAD, &registration.key, registration.number);
         let mut query = form_urlencoded::Serializer::new(String::new());
-        query.append_pair("device", &place.key).append_pair("key", &seal);
+        query.append_pair("device", &registration.key).append_pair("key", &seal);
         Some(format!("{}?{}", self.url(reach, self.scheme(), vision::UPLOAD), query.finish()))
     }
 
-    pub(crate) fn url(&self, reach: &Reach, scheme: &str, path: &str) -> String {
-        let Reach { host, http, .. } = reach;
+    pub(crate) fn url(&self, reach: &AdvertisedAddress, scheme: &str, path: &str) -> String {
+        let AdvertisedAddress { host, http, .. } = reach;
         if host.contains(':') {
             format!("{scheme}://[{host}]:{http}{path}")
         } else {
@@ -152,10 +152,10 @@ impl Hall {
     }
 
     fn scheme(&self) -> &'static str {
-        if self.door.tls.is_some() { "https" } else { "http" }
+        if self.config.tls.is_some() { "https" } else { "http" }
     }
 
-    /// What belongs to one stay of one board and one purpose, and cannot be guessed.
+    /// What belongs to one serving of one board and one purpose, and cannot be guessed.
     fn seal(&self, purpose: &str, key: &str, number: u64) -> String {
         let Ok(mut mac) = Hmac::<Sha256>::new_from_slice(&self.key) else { return String::new() };
         for part in [purpose.as_bytes(), &number.to_be_bytes(), key.as_bytes()] {
@@ -176,7 +176,7 @@ impl Hall {
     /// Where an MQTT board may send sound: firmware opens no conversation without it. Key and nonce are those
     /// of one connection; nothing is ever decrypted with them.
     pub(crate) fn sound_section(&self) -> Option<Value> {
-        let reach = self.door.reach.as_ref()?;
+        let reach = self.config.reach.as_ref()?;
         let mut random = [0; 32];
         if let Err(error) = getrandom::fill(&mut random) {
             tracing::warn!(%error, "no random numbers for the key of a board's sound");
@@ -191,22 +191,22 @@ impl Hall {
         }}))
     }
 
-    pub(crate) async fn encrypt(&self, tcp: TcpStream) -> io::Result<Stream> {
+    pub(crate) async fn encrypt(&self, tcp: TcpStream) -> io::Result<BoardStream> {
         tcp.set_nodelay(true)?;
-        Ok(match &self.door.tls {
-            Some(config) => Stream::tls(TlsAcceptor::from(config.clone()).accept(tcp).await?),
-            None => Stream::plain(tcp),
+        Ok(match &self.config.tls {
+            Some(config) => BoardStream::tls(TlsAcceptor::from(config.clone()).accept(tcp).await?),
+            None => BoardStream::plain(tcp),
         })
     }
 }
 
 /// Why a connection ended that others had to be let in for.
-pub(crate) fn made_room() -> io::Error {
+pub(crate) fn evicted_error() -> io::Error {
     io::Error::new(io::ErrorKind::TimedOut, "it said nothing, and made room for another connection")
 }
 
 /// What we could not make sense of is worth a line for whoever sets a board up; a network that fails is not.
-fn tell_apart(address: SocketAddr, error: &io::Error) {
+fn log_ended(address: SocketAddr, error: &io::Error) {
     match error.kind() {
         io::ErrorKind::Other => tracing::info!(%address, "a connection was ended that is no board's: {error}"),
         _ => tracing::debug!(%address, %error, "no board"),
@@ -217,32 +217,32 @@ fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Accepts connections until `shutdown`, lets `meet` find out who each of them is, and gives every board
+/// Accepts connections until `shutdown`, lets `identify` find out who each of them is, and gives every board
 /// a task of its own. Returns when the last of them has been told and has left.
-pub(crate) async fn admit_all<F, M>(listener: TcpListener, hall: Arc<Hall>, shutdown: CancellationToken, meet: F)
+pub(crate) async fn admit_all<F, M>(listener: TcpListener, hub: Arc<BoardHub>, shutdown: CancellationToken, identify: F)
 where
-    F: Fn(TcpStream, SocketAddr, Arc<Hall>, Handshake) -> M + Clone + Send + 'static,
-    M: Future<Output = io::Result<Option<Met>>> + Send + 'static,
+    F: Fn(TcpStream, SocketAddr, Arc<BoardHub>, Handshake) -> M + Clone + Send + 'static,
+    M: Future<Output = io::Result<Option<AdmittedBoard>>> + Send + 'static,
 {
-    let Limits { handshakes, handshakes_of_one, .. } = hall.door.limits;
+    let BoardLimits { handshakes, handshakes_of_one, .. } = hub.config.limits;
     let handshakes = Handshakes::new(handshakes, handshakes_of_one);
     let tracker = TaskTracker::new();
     let accepting = async {
         loop {
             match listener.accept().await {
                 Ok((tcp, address)) => {
-                    let (hall, shutdown, meet) = (hall.clone(), shutdown.clone(), meet.clone());
+                    let (hub, shutdown, identify) = (hub.clone(), shutdown.clone(), identify.clone());
                     let handshake = handshakes.begin(address.ip());
                     // Both halves are boxed so that the first leaves no room behind in the task of the second.
-                    let meeting = Box::pin(async move {
-                        let met = meet(tcp, address, hall.clone(), handshake);
-                        let met = shutdown.run_until_cancelled(met).await;
-                        let met = met?.inspect_err(|error| tell_apart(address, error)).ok()??;
-                        Some(Pump::new(met, hall).run())
+                    let identifying = Box::pin(async move {
+                        let admitted = identify(tcp, address, hub.clone(), handshake);
+                        let admitted = shutdown.run_until_cancelled(admitted).await;
+                        let admitted = admitted?.inspect_err(|error| log_ended(address, error)).ok()??;
+                        Some(Pump::new(admitted, hub).run())
                     });
                     tracker.spawn(async move {
-                        if let Some(stay) = meeting.await {
-                            stay.await;
+                        if let Some(serving) = identifying.await {
+                            serving.await;
                         }
                     });
                 }
@@ -255,7 +255,7 @@ where
     };
     shutdown.run_until_cancelled(accepting).await;
     drop(listener);
-    hall.roster.close();
+    hub.roster.close();
     tracker.close();
     tracker.wait().await;
 }

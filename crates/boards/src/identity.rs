@@ -10,8 +10,8 @@ use hyper::body::Bytes;
 use sinew_tool::{Admission, DeviceId, DeviceInfo, DeviceKey, Reach, Status, Value, json};
 use tokio_tungstenite::tungstenite::handshake::server::create_response_with_body;
 
-use crate::roster::Turned;
-use crate::{Limits, board_family, provider};
+use crate::roster::RegistrationError;
+use crate::{BoardLimits, board_family, provider};
 
 /// The path of the board protocol, with and without the slash at its end.
 pub(crate) const PATH: &str = "/xiaozhi/v1/";
@@ -22,7 +22,7 @@ const LONGEST_ID: usize = 64;
 
 /// A board at the door.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Newcomer {
+pub(crate) struct BoardIdentity {
     /// In lower case, as firmware writes its MAC.
     pub(crate) hardware_id: String,
     pub(crate) client_id: Option<String>,
@@ -30,31 +30,31 @@ pub(crate) struct Newcomer {
     token: Option<String>,
 }
 
-pub(crate) type Answer = Response<Full<Bytes>>;
+pub(crate) type HttpResponse = Response<Full<Bytes>>;
 
-impl Newcomer {
-    pub(crate) fn new(hardware_id: String, client_id: Option<String>, token: Option<String>) -> Newcomer {
+impl BoardIdentity {
+    pub(crate) fn new(hardware_id: String, client_id: Option<String>, token: Option<String>) -> BoardIdentity {
         let client_id = client_id.filter(|id| id.len() <= LONGEST_ID);
-        Newcomer { hardware_id, client_id, protocol_version: None, token }
+        BoardIdentity { hardware_id, client_id, protocol_version: None, token }
     }
 
     /// Reads the headers, and where one is missing the query parameter of the same name, which boards
     /// behind simple proxies use.
-    pub(crate) fn read<B>(request: &Request<B>) -> Result<Newcomer, Box<Answer>> {
+    pub(crate) fn read<B>(request: &Request<B>) -> Result<BoardIdentity, Box<HttpResponse>> {
         let path = request.uri().path();
         if path != PATH && path != PATH.trim_end_matches('/') {
             return Err(Box::new(nothing()));
         }
         let parameter = |name: &str| find_parameter(request, name);
-        Ok(Newcomer {
+        Ok(BoardIdentity {
             protocol_version: parameter("protocol-version").and_then(|version| version.parse().ok()),
             token: parameter(AUTHORIZATION.as_str()).and_then(|value| bare_token(&value)),
-            ..Newcomer::read_ids(request)?
+            ..BoardIdentity::read_ids(request)?
         })
     }
 
     /// Reads who the board is, without what proves it.
-    pub(crate) fn read_ids<B>(request: &Request<B>) -> Result<Newcomer, Box<Answer>> {
+    pub(crate) fn read_ids<B>(request: &Request<B>) -> Result<BoardIdentity, Box<HttpResponse>> {
         let Some(hardware_id) = find_parameter(request, "device-id") else {
             let message =
                 "the header Device-Id is missing; send the board's MAC address in it, for example aa:bb:cc:dd:ee:01";
@@ -66,7 +66,7 @@ impl Newcomer {
             );
             return Err(refusal(StatusCode::BAD_REQUEST, &message));
         };
-        Ok(Newcomer::new(hardware_id, find_parameter(request, "client-id"), None))
+        Ok(BoardIdentity::new(hardware_id, find_parameter(request, "client-id"), None))
     }
 
     pub(crate) fn token(&self) -> Option<&str> {
@@ -97,7 +97,7 @@ impl Newcomer {
 }
 
 /// The answer that turns the connection into a WebSocket, or why it cannot.
-pub(crate) fn accept<B>(request: &Request<B>) -> Result<Answer, Box<Answer>> {
+pub(crate) fn accept<B>(request: &Request<B>) -> Result<HttpResponse, Box<HttpResponse>> {
     create_response_with_body(request, Full::default).map_err(|error| {
         let message = format!("{error}; this path speaks WebSocket only");
         refusal(StatusCode::UPGRADE_REQUIRED, &message)
@@ -105,25 +105,25 @@ pub(crate) fn accept<B>(request: &Request<B>) -> Result<Answer, Box<Answer>> {
 }
 
 /// 401, naming the scheme as the standard asks.
-pub(crate) fn unauthorized(message: &str) -> Box<Answer> {
+pub(crate) fn unauthorized(message: &str) -> Box<HttpResponse> {
     let mut answer = refusal(StatusCode::UNAUTHORIZED, message);
     let challenge = http::HeaderValue::from_static("Bearer realm=\"sinew boards\"");
     answer.headers_mut().insert(WWW_AUTHENTICATE, challenge);
     answer
 }
 
-pub(crate) fn turn_away(turned: Turned, limits: &Limits) -> Box<Answer> {
-    let (status, wait) = match turned {
-        Turned::Full => (StatusCode::SERVICE_UNAVAILABLE, "60"),
-        Turned::TooOften => (StatusCode::TOO_MANY_REQUESTS, "5"),
-        Turned::Closing => (StatusCode::SERVICE_UNAVAILABLE, "5"),
+pub(crate) fn registration_refused(refused: RegistrationError, limits: &BoardLimits) -> Box<HttpResponse> {
+    let (status, wait) = match refused {
+        RegistrationError::Full => (StatusCode::SERVICE_UNAVAILABLE, "60"),
+        RegistrationError::TooOften => (StatusCode::TOO_MANY_REQUESTS, "5"),
+        RegistrationError::Closing => (StatusCode::SERVICE_UNAVAILABLE, "5"),
     };
-    let mut answer = refusal(status, &turned.reason(limits));
+    let mut answer = refusal(status, &refused.reason(limits));
     answer.headers_mut().insert(RETRY_AFTER, http::HeaderValue::from_static(wait));
     answer
 }
 
-pub(crate) fn wrong_token(newcomer: &Newcomer) -> String {
+pub(crate) fn wrong_token(newcomer: &BoardIdentity) -> String {
     let what = if newcomer.token.is_some() { "the token does not fit" } else { "a token is missing" };
     let (id, key) = (&newcomer.hardware_id, key(&newcomer.hardware_id));
     format!(
@@ -132,20 +132,20 @@ pub(crate) fn wrong_token(newcomer: &Newcomer) -> String {
 }
 
 /// Whoever asks for what is not here learns what is.
-pub(crate) fn nothing() -> Answer {
+pub(crate) fn nothing() -> HttpResponse {
     *refusal(
         StatusCode::NOT_FOUND,
         &format!("there is nothing here; boards connect to {PATH}, tool providers to {}", provider::PATH),
     )
 }
 
-pub(crate) fn busy(message: &str) -> Answer {
+pub(crate) fn busy(message: &str) -> HttpResponse {
     let mut answer = refusal(StatusCode::SERVICE_UNAVAILABLE, message);
     answer.headers_mut().insert(RETRY_AFTER, http::HeaderValue::from_static("60"));
     *answer
 }
 
-pub(crate) fn json(status: StatusCode, body: &Value) -> Answer {
+pub(crate) fn json(status: StatusCode, body: &Value) -> HttpResponse {
     let mut answer = Response::new(Full::from(body.to_string()));
     *answer.status_mut() = status;
     let headers = answer.headers_mut();
@@ -154,7 +154,7 @@ pub(crate) fn json(status: StatusCode, body: &Value) -> Answer {
     answer
 }
 
-pub(crate) fn refusal(status: StatusCode, message: &str) -> Box<Answer> {
+pub(crate) fn refusal(status: StatusCode, message: &str) -> Box<HttpResponse> {
     let mut answer = Response::new(Full::from(format!("{message}\n")));
     *answer.status_mut() = status;
     let headers = answer.headers_mut();
@@ -221,9 +221,9 @@ pub(crate) fn suggest_id(hardware_id: &str) -> String {
 mod tests {
     use super::*;
 
-    fn knock(uri: &str, headers: &[(&str, &str)]) -> Result<Newcomer, u16> {
+    fn read(uri: &str, headers: &[(&str, &str)]) -> Result<BoardIdentity, u16> {
         let request = headers.iter().fold(Request::get(uri), |request, (name, value)| request.header(*name, *value));
-        Newcomer::read(&request.body(()).expect("a request")).map_err(|answer| answer.status().as_u16())
+        BoardIdentity::read(&request.body(()).expect("a request")).map_err(|answer| answer.status().as_u16())
     }
 
     #[test]
@@ -234,7 +234,7 @@ mod tests {
             ("Device-Id", "AA:bb:cc:dd:ee:01"),
             ("Client-Id", "7b9f"),
         ];
-        let newcomer = knock("/xiaozhi/v1/", &headers).expect("admissible");
+        let newcomer = read("/xiaozhi/v1/", &headers).expect("admissible");
         assert_eq!(newcomer.token(), Some("secret"));
         let info = newcomer.to_info("websocket", ([127, 0, 0, 1], 9).into(), Admission::OwnToken);
         assert_eq!((info.key.0.as_str(), info.suggested_id.as_str()), ("board:aa:bb:cc:dd:ee:01", "board-ddee01"));
@@ -250,7 +250,7 @@ mod tests {
     #[test]
     fn query_parameters_stand_in_for_missing_headers() {
         let uri = "/xiaozhi/v1?device-id=aa%3Abb%3A01&client-id=c&authorization=Bearer%20t";
-        let newcomer = knock(uri, &[("Client-Id", "header")]).expect("admissible");
+        let newcomer = read(uri, &[("Client-Id", "header")]).expect("admissible");
         assert_eq!(newcomer.hardware_id, "aa:bb:01");
         assert_eq!(newcomer.client_id.as_deref(), Some("header"));
         assert_eq!(newcomer.token(), Some("t"));
@@ -259,12 +259,12 @@ mod tests {
     #[test]
     fn what_does_not_say_who_it_is_is_refused() {
         let long = "a".repeat(65);
-        assert_eq!(knock("/", &[("Device-Id", "a")]), Err(404));
-        assert_eq!(knock("/xiaozhi/v1/more", &[("Device-Id", "a")]), Err(404));
-        assert_eq!(knock("/xiaozhi/v1/", &[]), Err(400));
-        assert_eq!(knock("/xiaozhi/v1/", &[("Device-Id", "  ")]), Err(400));
-        assert_eq!(knock("/xiaozhi/v1/", &[("Device-Id", &long)]), Err(400));
-        assert_eq!(knock("/xiaozhi/v1/?device-id=a%0Ab", &[]), Err(400));
+        assert_eq!(read("/", &[("Device-Id", "a")]), Err(404));
+        assert_eq!(read("/xiaozhi/v1/more", &[("Device-Id", "a")]), Err(404));
+        assert_eq!(read("/xiaozhi/v1/", &[]), Err(400));
+        assert_eq!(read("/xiaozhi/v1/", &[("Device-Id", "  ")]), Err(400));
+        assert_eq!(read("/xiaozhi/v1/", &[("Device-Id", &long)]), Err(400));
+        assert_eq!(read("/xiaozhi/v1/?device-id=a%0Ab", &[]), Err(400));
     }
 
     #[test]
@@ -273,11 +273,11 @@ mod tests {
             [("t", Some("t")), ("bearer t", Some("t")), ("Bearer ", Some("Bearer")), ("a b", Some("a b"))]
         {
             assert_eq!(
-                knock("/xiaozhi/v1/", &[("Device-Id", "a"), ("Authorization", value)]).expect("read").token(),
+                read("/xiaozhi/v1/", &[("Device-Id", "a"), ("Authorization", value)]).expect("read").token(),
                 token
             );
         }
-        assert_eq!(knock("/xiaozhi/v1/", &[("Device-Id", "a"), ("Authorization", "")]).expect("read").token(), None);
+        assert_eq!(read("/xiaozhi/v1/", &[("Device-Id", "a"), ("Authorization", "")]).expect("read").token(), None);
     }
 
     #[test]

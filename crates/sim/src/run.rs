@@ -12,39 +12,39 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use crate::board::{BoardConfig, VirtualBoard, hardware_id};
-use crate::errand::{Sender, UnderWay};
-use crate::luck::{Dice, Fate, Luck};
-use crate::ota::{self, Told};
+use crate::faults::{FaultDice, Faults, MessageFault};
+use crate::ota::{self, OtaAnswer};
+use crate::upload::{UploadInProgress, UploadSender};
 
 /// A reboot takes a moment.
 const REBOOT_TIME: Duration = Duration::from_millis(300);
 /// Ids that a strict board remembers, as Espressif's engine does.
 const SEEN_IDS: usize = 64;
-/// How often a board looks whether its errand is done.
-const ERRAND_LOOK: Duration = Duration::from_millis(10);
+/// How often a board looks whether its upload is done.
+const UPLOAD_POLL: Duration = Duration::from_millis(10);
 
 /// Lives as one board until `shutdown`. Returns early only where dialling again cannot help: a wrong
 /// address, an untrusted certificate, a refused token.
 pub async fn run(config: BoardConfig, shutdown: CancellationToken) -> Result<(), RunError> {
-    let way = Way::new(&config)?;
+    let way = DialPlan::new(&config)?;
     live(config, way, shutdown).await
 }
 
 /// How a board reaches its gateway.
 #[derive(Clone)]
-enum Way {
+enum DialPlan {
     Dial(Dialer),
     /// It must ask first.
     Ask,
 }
 
-impl Way {
-    fn new(config: &BoardConfig) -> Result<Way, RunError> {
+impl DialPlan {
+    fn new(config: &BoardConfig) -> Result<DialPlan, RunError> {
         match config.url.split(':').next() {
-            Some("http" | "https") => Ok(Way::Ask),
+            Some("http" | "https") => Ok(DialPlan::Ask),
             _ => {
                 let dialer = Dialer::new(&config.url, &config.trust)?;
-                Ok(Way::Dial(match config.source {
+                Ok(DialPlan::Dial(match config.source {
                     Some(source) => dialer.from_source(source),
                     None => dialer,
                 }))
@@ -56,7 +56,7 @@ impl Way {
 /// Lives as `count` boards, a small task each, with hardware ids of their own. The first one that
 /// cannot go on ends them all.
 pub async fn run_many(count: u32, config: BoardConfig, shutdown: CancellationToken) -> Result<(), RunError> {
-    let way = Way::new(&config)?;
+    let way = DialPlan::new(&config)?;
     let shutdown = shutdown.child_token();
     let mut lives = JoinSet::new();
     for index in 1..=count {
@@ -75,29 +75,29 @@ pub async fn run_many(count: u32, config: BoardConfig, shutdown: CancellationTok
     result
 }
 
-async fn live(config: BoardConfig, way: Way, shutdown: CancellationToken) -> Result<(), RunError> {
+async fn live(config: BoardConfig, way: DialPlan, shutdown: CancellationToken) -> Result<(), RunError> {
     let board = match &config.blueprint {
         Some(blueprint) => blueprint.build(),
         None => VirtualBoard::new(config.kind, &config.hardware_id),
     };
-    let lucky = config.luck == Luck { seed: config.luck.seed, ..Luck::default() };
-    let dice = (!lucky).then(|| config.luck.dice(&config.hardware_id));
-    let sender = Sender {
+    let lucky = config.faults == Faults { seed: config.faults.seed, ..Faults::default() };
+    let dice = (!lucky).then(|| config.faults.dice(&config.hardware_id));
+    let sender = UploadSender {
         hardware_id: config.hardware_id.clone(),
         client_id: config.client_id.clone(),
         trust: config.trust.clone(),
     };
-    let mut firmware = Unlucky::new(board, dice, sender);
-    firmware.seen_ids = config.luck.strict_ids.then(VecDeque::new);
+    let mut firmware = FaultyFirmware::new(board, dice, sender);
+    firmware.seen_ids = config.faults.strict_ids.then(VecDeque::new);
     let identity =
         |token| Identity { hardware_id: config.hardware_id.clone(), client_id: config.client_id.clone(), token };
     let subscribe = config.subscribes.then(|| "devices/p2p/any".to_owned());
     let (dialer, identity) = match way {
-        Way::Dial(dialer) if subscribe.is_some() => {
+        DialPlan::Dial(dialer) if subscribe.is_some() => {
             let identity = identity(config.token.clone());
             (dialer.with_account(Account { subscribe, ..Account::direct(&identity) })?, identity)
         }
-        Way::Dial(dialer) if config.behind_broker => {
+        DialPlan::Dial(dialer) if config.behind_broker => {
             let identity = identity(None);
             let mut account = Account::at_broker(&identity);
             if let Some(username) = &config.username {
@@ -105,52 +105,52 @@ async fn live(config: BoardConfig, way: Way, shutdown: CancellationToken) -> Res
             }
             (dialer.with_account(account)?, identity)
         }
-        Way::Dial(dialer) => (dialer, identity(config.token.clone())),
+        DialPlan::Dial(dialer) => (dialer, identity(config.token.clone())),
         // Boxed: a board asks for a moment, and serves for hours.
-        Way::Ask => match shutdown.run_until_cancelled(Box::pin(ota::ask(&config))).await {
+        DialPlan::Ask => match shutdown.run_until_cancelled(Box::pin(ota::ask(&config))).await {
             None => return Ok(()),
             Some(told) => match told? {
-                Told::Mqtt { url, account } => {
+                OtaAnswer::Mqtt { url, account } => {
                     let account = Account { subscribe, ..account };
                     (Dialer::new(&url, &config.trust)?.with_account(account)?, identity(None))
                 }
-                Told::WebSocket { url, token } => (Dialer::new(&url, &config.trust)?, identity(Some(token))),
+                OtaAnswer::WebSocket { url, token } => (Dialer::new(&url, &config.trust)?, identity(Some(token))),
             },
         },
     };
-    firmware.wakes = config.luck.wake && dialer.is_mqtt();
+    firmware.wakes = config.faults.wake && dialer.is_mqtt();
     dialer.run(firmware, identity, shutdown).await
 }
 
 /// A board and what becomes of its messages.
-struct Unlucky {
+struct FaultyFirmware {
     board: VirtualBoard,
-    dice: Option<Dice>,
+    dice: Option<FaultDice>,
     /// Whether the gateway has said hello on this connection.
     greeted: bool,
-    /// Messages that bad luck holds back.
-    late: Vec<(Duration, Text)>,
+    /// Messages that faults holds back.
+    late: Vec<(Duration, DelayedText)>,
     cut: bool,
-    sender: Sender,
+    sender: UploadSender,
     /// The last ids of requests, where the board refuses to see one twice.
     seen_ids: Option<VecDeque<i64>>,
     /// A wake word is heard as soon as the board is connected.
     wakes: bool,
     /// The name of the conversation under way, as the gateway's hello gave it.
     conversation: Option<String>,
-    errand: Option<UnderWay>,
-    /// When it was last looked whether the errand is done.
+    upload: Option<UploadInProgress>,
+    /// When it was last looked whether the upload is done.
     looked: Duration,
 }
 
-enum Text {
+enum DelayedText {
     FromGateway(String),
     ToGateway(String),
 }
 
-impl Unlucky {
-    fn new(board: VirtualBoard, dice: Option<Dice>, sender: Sender) -> Unlucky {
-        Unlucky {
+impl FaultyFirmware {
+    fn new(board: VirtualBoard, dice: Option<FaultDice>, sender: UploadSender) -> FaultyFirmware {
+        FaultyFirmware {
             board,
             dice,
             greeted: false,
@@ -160,7 +160,7 @@ impl Unlucky {
             seen_ids: None,
             wakes: false,
             conversation: None,
-            errand: None,
+            upload: None,
             looked: Duration::ZERO,
         }
     }
@@ -171,7 +171,7 @@ impl Unlucky {
         self.speak(now, answers)
     }
 
-    /// The answers of the board itself; one that waits for an errand comes later.
+    /// The answers of the board itself; one that waits for an upload comes later.
     fn answer(&mut self, now: Duration, text: &str) -> Vec<String> {
         if let Some(refusal) = self.refuse_seen_id(text) {
             return vec![refusal];
@@ -180,11 +180,11 @@ impl Unlucky {
             return vec![said];
         }
         let mut answers = self.board.handle_text(now, text);
-        if let Some(errand) = self.board.take_errand()
+        if let Some(upload) = self.board.take_upload()
             && !answers.is_empty()
         {
             let held_back = answers.remove(0);
-            self.errand = Some(UnderWay::start(errand, self.sender.clone(), held_back));
+            self.upload = Some(UploadInProgress::start(upload, self.sender.clone(), held_back));
         }
         answers
     }
@@ -229,15 +229,15 @@ impl Unlucky {
     /// What arrives of the board's words.
     fn speak(&mut self, now: Duration, texts: Vec<String>) -> Vec<String> {
         let arrived = texts.into_iter().map(|text| match self.draw() {
-            Fate::Fine => vec![text],
-            Fate::Lost => Vec::new(),
-            Fate::Late(delay) => {
-                self.late.push((now + delay, Text::ToGateway(text)));
+            MessageFault::Fine => vec![text],
+            MessageFault::Lost => Vec::new(),
+            MessageFault::Late(delay) => {
+                self.late.push((now + delay, DelayedText::ToGateway(text)));
                 Vec::new()
             }
-            Fate::Garbled => vec![self.garble(&text)],
-            Fate::Doubled => vec![text.clone(), text],
-            Fate::Disconnect => {
+            MessageFault::Garbled => vec![self.garble(&text)],
+            MessageFault::Doubled => vec![text.clone(), text],
+            MessageFault::Disconnect => {
                 self.cut = true;
                 Vec::new()
             }
@@ -245,8 +245,8 @@ impl Unlucky {
         arrived.collect::<Vec<_>>().concat()
     }
 
-    fn draw(&mut self) -> Fate {
-        self.dice.as_mut().map_or(Fate::Fine, Dice::draw)
+    fn draw(&mut self) -> MessageFault {
+        self.dice.as_mut().map_or(MessageFault::Fine, FaultDice::draw)
     }
 
     fn garble(&mut self, text: &str) -> String {
@@ -254,7 +254,7 @@ impl Unlucky {
     }
 }
 
-impl Firmware for Unlucky {
+impl Firmware for FaultyFirmware {
     fn name(&self) -> Option<&str> {
         Some(self.board.name())
     }
@@ -274,18 +274,18 @@ impl Firmware for Unlucky {
             return self.hear(now, text);
         }
         match self.draw() {
-            Fate::Fine => self.hear(now, text),
-            Fate::Lost => Vec::new(),
-            Fate::Late(delay) => {
-                self.late.push((now + delay, Text::FromGateway(text.to_owned())));
+            MessageFault::Fine => self.hear(now, text),
+            MessageFault::Lost => Vec::new(),
+            MessageFault::Late(delay) => {
+                self.late.push((now + delay, DelayedText::FromGateway(text.to_owned())));
                 Vec::new()
             }
-            Fate::Garbled => {
+            MessageFault::Garbled => {
                 let text = self.garble(text);
                 self.hear(now, &text)
             }
-            Fate::Doubled => [self.hear(now, text), self.hear(now, text)].concat(),
-            Fate::Disconnect => {
+            MessageFault::Doubled => [self.hear(now, text), self.hear(now, text)].concat(),
+            MessageFault::Disconnect => {
                 self.cut = true;
                 Vec::new()
             }
@@ -296,8 +296,8 @@ impl Firmware for Unlucky {
         let mut texts = Vec::new();
         while let Some(index) = self.late.iter().position(|(due, _)| *due <= now) {
             match self.late.swap_remove(index).1 {
-                Text::FromGateway(text) => texts.extend(self.hear(now, &text)),
-                Text::ToGateway(text) => texts.push(text),
+                DelayedText::FromGateway(text) => texts.extend(self.hear(now, &text)),
+                DelayedText::ToGateway(text) => texts.push(text),
             }
         }
         let mut news = self.board.handle_time(now);
@@ -306,8 +306,8 @@ impl Firmware for Unlucky {
             let hello = json!({"type": "hello", "version": 3, "transport": "udp", "features": {"mcp": true}});
             news.push(hello.to_string());
         }
-        if let Some(answer) = self.errand.as_mut().and_then(UnderWay::finish) {
-            self.errand = None;
+        if let Some(answer) = self.upload.as_mut().and_then(UploadInProgress::finish) {
+            self.upload = None;
             news.push(answer);
         }
         texts.extend(self.speak(now, news));
@@ -316,15 +316,15 @@ impl Firmware for Unlucky {
     }
 
     fn next_due(&self) -> Option<Duration> {
-        let errand = self.errand.is_some().then(|| self.looked + ERRAND_LOOK);
-        self.late.iter().map(|(due, _)| *due).chain(self.board.next_due()).chain(errand).min()
+        let upload = self.upload.is_some().then(|| self.looked + UPLOAD_POLL);
+        self.late.iter().map(|(due, _)| *due).chain(self.board.next_due()).chain(upload).min()
     }
 
     fn hang_up(&mut self) -> Option<HangUp> {
         if self.board.take_restart() {
             return Some(HangUp { why: "the board restarts", pause: Some(REBOOT_TIME) });
         }
-        std::mem::take(&mut self.cut).then_some(HangUp { why: "bad luck cut the connection", pause: None })
+        std::mem::take(&mut self.cut).then_some(HangUp { why: "bad faults cut the connection", pause: None })
     }
 }
 

@@ -10,15 +10,15 @@ use crate::error::RunError;
 /// Boards of one process that dial at once; a thousand of them would only knock each other out.
 const DIALLING: usize = 64;
 
-pub(crate) struct Gate {
+pub(crate) struct DialQueue {
     turns: Semaphore,
     /// Why dialling failed last; told once, however many boards fail how often.
     told: Mutex<Option<String>>,
 }
 
-impl Gate {
-    pub(crate) fn new() -> Gate {
-        Gate { turns: Semaphore::new(DIALLING), told: Mutex::new(None) }
+impl DialQueue {
+    pub(crate) fn new() -> DialQueue {
+        DialQueue { turns: Semaphore::new(DIALLING), told: Mutex::new(None) }
     }
 
     pub(crate) async fn turn(&self) -> Option<SemaphorePermit<'_>> {
@@ -51,11 +51,11 @@ mod tests {
 
     #[test]
     fn a_reason_is_told_once_until_it_changes_or_somebody_gets_through() {
-        let gate = Gate::new();
-        assert!(gate.is_news("nobody answers"));
-        assert!(!gate.is_news("nobody answers"));
-        assert!(gate.is_news("refused"));
-        gate.opened();
-        assert!(gate.is_news("refused"));
+        let dial_queue = DialQueue::new();
+        assert!(dial_queue.is_news("nobody answers"));
+        assert!(!dial_queue.is_news("nobody answers"));
+        assert!(dial_queue.is_news("refused"));
+        dial_queue.opened();
+        assert!(dial_queue.is_news("refused"));
     }
 }

@@ -5,11 +5,11 @@ use serde_json::value::RawValue;
 use sinew_tool::text::clip;
 use sinew_tool::{ErrorKind, Notice, ToolError};
 
-use super::{Phase, Session, UNPOLLED};
-use crate::host::flight::{Owner, What};
+use super::{Session, SessionPhase, UNPOLLED};
+use crate::host::requests::{AnswerOwner, RequestKind};
 use crate::host::{Event, Hello, Output, Transport};
-use crate::quirks::{self, Fault, tree};
 use crate::raw::{is_word, pick_all, present, string};
+use crate::workarounds::{self, Fault, tree};
 
 /// The members that matter; `null` counts as absent, except for a result. An envelope and a bare JSON-RPC
 /// message have none in common, so one reader serves both.
@@ -44,7 +44,7 @@ impl Session {
             self.stats.oversized_frames += 1;
             self.warn(format!("a message of {} bytes is left out: the limit is {limit}", text.len()));
             let problem = format!("the answer has {} bytes and the limit is {limit}; ask for less", text.len());
-            return self.spoil(quirks::find_id(text), ErrorKind::TooLarge, &problem);
+            return self.spoil(workarounds::find_id(text), ErrorKind::TooLarge, &problem);
         }
         match Frame::parse(text) {
             Ok(frame) => self.hear_frame(text, &frame),
@@ -91,7 +91,7 @@ impl Session {
     /// id of the request in flight.
     fn hear_empty(&mut self, frame: &Frame<'_>, problem: &str) {
         self.garbled(problem);
-        let id = frame.id.and_then(|id| quirks::read_id(id.get()));
+        let id = frame.id.and_then(|id| workarounds::read_id(id.get()));
         let problem = "the answer has neither `result` nor `error`; look at its state before trying again";
         self.spoil(id, ErrorKind::BadAnswer, problem);
     }
@@ -99,14 +99,14 @@ impl Session {
     /// Text that is not JSON: an error that can be repaired, or else noise, which may still name the
     /// request it spoils.
     fn hear_broken(&mut self, text: &str, problem: &str) {
-        if let Some((id, fault)) = quirks::repair(text) {
+        if let Some((id, fault)) = workarounds::repair(text) {
             self.stats.repaired_frames += 1;
             self.become_capable();
             return self.hear_answer(id, Err(fault));
         }
         self.garbled(&format!("a message is not one JSON object ({problem}): {}", clip(text)));
         self.spoil(
-            quirks::find_id(text),
+            workarounds::find_id(text),
             ErrorKind::BadAnswer,
             "the answer arrived broken; look at its state before trying again",
         );
@@ -114,11 +114,11 @@ impl Session {
 
     /// Ends the request that an unusable answer names, rather than let its caller wait.
     fn spoil(&mut self, id: Option<i64>, kind: ErrorKind, problem: &str) {
-        if self.flights.current.as_ref().is_none_or(|flight| Some(i64::from(flight.id)) != id) {
+        if self.requests.current.as_ref().is_none_or(|flight| Some(i64::from(flight.id)) != id) {
             return;
         }
-        match self.flights.current.take().map(|flight| flight.what) {
-            Some(What::Call { ticket, tool, .. }) => {
+        match self.requests.current.take().map(|flight| flight.what) {
+            Some(RequestKind::Call { ticket, tool, .. }) => {
                 let message = format!("{} answered `{tool}`, but {problem}", self.noun());
                 self.answer(ticket, Err(ToolError::new(kind, message)));
             }
@@ -133,7 +133,7 @@ impl Session {
             (Some(None), _) => self.garbled("the `method` of a message is not a string"),
             (Some(Some(method)), None) => self.hear_notification(method, frame.params),
             (Some(Some(method)), Some(id)) => self.hear_request(&method, id),
-            (None, id) => match (id.and_then(|id| quirks::read_id(id.get())), frame.error) {
+            (None, id) => match (id.and_then(|id| workarounds::read_id(id.get())), frame.error) {
                 (Some(id), Some(error)) => self.hear_answer(id, Err(Fault::read(error))),
                 (Some(id), None) => self.hear_answer(id, Ok(frame.result.unwrap_or(RawValue::NULL))),
                 (None, error) => {
@@ -157,7 +157,7 @@ impl Session {
             self.stats.dropped += 1;
             return;
         }
-        let mcp = body.get("features").and_then(|features| features.get("mcp")).is_some_and(quirks::is_true);
+        let mcp = body.get("features").and_then(|features| features.get("mcp")).is_some_and(workarounds::is_true);
         self.out.push_back(Output::Event(Event::Hello(Hello {
             version: body.get("version").and_then(Value::as_i64),
             transport: body.get("transport").and_then(Value::as_str).map(str::to_owned),
@@ -170,11 +170,11 @@ impl Session {
             self.talk();
         }
         match self.phase {
-            Phase::Silent | Phase::Plain if mcp => self.become_capable(),
-            Phase::Silent => self.become_plain(),
+            SessionPhase::Silent | SessionPhase::Plain if mcp => self.become_capable(),
+            SessionPhase::Silent => self.become_plain(),
             // A board that says hello again may have started anew, with other tools.
-            Phase::Open => self.relist = true,
-            Phase::Plain | Phase::Opening | Phase::Closed => {}
+            SessionPhase::Open => self.relist = true,
+            SessionPhase::Plain | SessionPhase::Opening | SessionPhase::Closed => {}
         }
     }
 
@@ -232,11 +232,11 @@ impl Session {
     }
 
     fn hear_answer(&mut self, id: i64, answer: Result<&RawValue, Fault>) {
-        let flight = match self.flights.claim(id) {
-            Owner::Flight(flight) => flight,
-            Owner::Late => return self.stats.late_answers += 1,
-            Owner::Duplicate => return self.stats.duplicate_answers += 1,
-            Owner::Stray => return self.stats.stray_answers += 1,
+        let flight = match self.requests.claim(id) {
+            AnswerOwner::InFlight(flight) => flight,
+            AnswerOwner::Late => return self.stats.late_answers += 1,
+            AnswerOwner::Duplicate => return self.stats.duplicate_answers += 1,
+            AnswerOwner::Stray => return self.stats.stray_answers += 1,
         };
         self.stats.answers += 1;
         if let Err(fault) = &answer
@@ -246,18 +246,18 @@ impl Session {
             return self.ask_under_another_id(flight);
         }
         match (flight.what, answer) {
-            (What::Call { ticket, tool, .. }, Ok(result)) => {
-                let outcome = quirks::read_outcome(result, &tool, self.noun());
+            (RequestKind::Call { ticket, tool, .. }, Ok(result)) => {
+                let outcome = workarounds::read_outcome(result, &tool, self.noun());
                 self.answer(ticket, outcome);
             }
-            (What::Call { ticket, tool, .. }, Err(fault)) => {
+            (RequestKind::Call { ticket, tool, .. }, Err(fault)) => {
                 self.relist |= fault.is_unknown_tool();
                 self.answer(ticket, Err(fault.into_error(&tool, self.noun())));
             }
-            (What::Initialize { .. }, Ok(result)) => self.initialized(tree(result), None),
-            (What::Initialize { .. }, Err(fault)) => self.initialized(Value::Null, Some(fault)),
-            (What::Page { .. }, Ok(page)) => self.listed(page),
-            (What::Page { .. }, Err(fault)) => {
+            (RequestKind::Initialize { .. }, Ok(result)) => self.initialized(tree(result), None),
+            (RequestKind::Initialize { .. }, Err(fault)) => self.initialized(Value::Null, Some(fault)),
+            (RequestKind::Page { .. }, Ok(page)) => self.listed(page),
+            (RequestKind::Page { .. }, Err(fault)) => {
                 self.break_listing(&format!("{} says `{}`", self.noun(), clip(&fault.message)))
             }
         }

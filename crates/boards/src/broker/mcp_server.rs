@@ -11,10 +11,10 @@ use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
-use super::client::{Connection, Over, Pause};
+use super::client::{Connection, Disconnected, ReconnectDelay};
 use super::codec::{Message, Packet};
-use super::servers::open;
-use super::words::{self, Server, Side, wish};
+use super::mcp_client::open;
+use super::mcp_topics::{self, McpRole, McpServer, wish};
 use super::{Address, BACKLOG};
 
 /// Clients that are served at once. Where one more comes, the one that was silent longest is let go: not all of them tell
@@ -27,11 +27,11 @@ const ANSWERS: usize = 256;
 /// The longest message read from a client.
 const MESSAGE_BYTES: usize = 1 << 20;
 /// News of changed tools come once from each session and concern everybody; within this time they are one.
-const SAME_NEWS: Duration = Duration::from_secs(1);
+const BROADCAST_WINDOW: Duration = Duration::from_secs(1);
 
 /// How the gateway calls itself on a broker.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Offering {
+pub struct OfferedServer {
     /// The MQTT client id, the same each time.
     pub server_id: String,
     /// For example `sinew/home`.
@@ -39,15 +39,15 @@ pub struct Offering {
     pub description: String,
 }
 
-impl Offering {
-    pub fn new(server_id: String, server_name: &str, description: &str) -> Result<Offering, String> {
-        if !words::is_name(server_name) {
+impl OfferedServer {
+    pub fn new(server_id: String, server_name: &str, description: &str) -> Result<OfferedServer, String> {
+        if !mcp_topics::is_name(server_name) {
             return Err(format!(
                 "the server name `{server_name}` must have 1 to 96 characters in levels parted by `/`, without `+` and `#`; for example `sinew/home`"
             ));
         }
         let (server_name, description) = (server_name.to_owned(), description.to_owned());
-        Ok(Offering { server_id, server_name, description })
+        Ok(OfferedServer { server_id, server_name, description })
     }
 }
 
@@ -55,18 +55,18 @@ impl Offering {
 /// a line.
 pub async fn offer<P>(
     address: Address,
-    offering: Offering,
+    offering: OfferedServer,
     open_pipe: impl Fn(&str) -> P + Send,
     shutdown: CancellationToken,
 ) -> io::Result<()>
 where
     P: AsyncRead + AsyncWrite + Send + 'static,
 {
-    let mut pause = Pause::new();
+    let mut pause = ReconnectDelay::new();
     while !shutdown.is_cancelled() {
         let serving = Box::pin(serve(&address, &offering, &open_pipe, &mut pause, &shutdown));
         // Not cut off by the shutdown: it says farewell.
-        let Err(Over(why)) = serving.await else { break };
+        let Err(Disconnected(why)) = serving.await else { break };
         let rest = pause.take();
         tracing::warn!(broker = %address, "the tools are not offered: {why}; trying again in {rest:.1?}");
         shutdown.run_until_cancelled(sleep(rest)).await;
@@ -76,72 +76,78 @@ where
 
 async fn serve<P>(
     address: &Address,
-    offering: &Offering,
+    offering: &OfferedServer,
     open_pipe: &(impl Fn(&str) -> P + Send),
-    pause: &mut Pause,
+    pause: &mut ReconnectDelay,
     shutdown: &CancellationToken,
-) -> Result<(), Over>
+) -> Result<(), Disconnected>
 where
     P: AsyncRead + AsyncWrite + Send + 'static,
 {
-    let mut server = Server { id: offering.server_id.clone(), name: offering.server_name.clone() };
-    let gone = |server: &Server| Message { retain: true, ..Side::Server.message(&server.id, server.presence(), "") };
-    let properties = Side::Server.introduction();
+    let mut server = McpServer { id: offering.server_id.clone(), name: offering.server_name.clone() };
+    let gone =
+        |server: &McpServer| Message { retain: true, ..McpRole::Server.message(&server.id, server.presence(), "") };
+    let properties = McpRole::Server.introduction();
     let opening = open(address, &server.id, MESSAGE_BYTES, Some(&gone(&server)), &properties).await;
     let mut connection = opening?;
-    let given = connection.properties.iter().find(|(key, _)| key == words::GIVEN_NAME).map(|(_, name)| name.clone());
-    if let Some(name) = given.filter(|name| words::is_name(name)) {
+    let given =
+        connection.properties.iter().find(|(key, _)| key == mcp_topics::GIVEN_NAME).map(|(_, name)| name.clone());
+    if let Some(name) = given.filter(|name| mcp_topics::is_name(name)) {
         server.name = name;
     }
     connection.subscribed(&[wish(server.control(), false)], drop).await?;
-    let online = words::online(&server.name, &offering.description);
-    let here = Message { retain: true, ..Side::Server.message(&server.id, server.presence(), online) };
+    let online = mcp_topics::online(&server.name, &offering.description);
+    let here = Message { retain: true, ..McpRole::Server.message(&server.id, server.presence(), online) };
     connection.publish(&here);
     pause.reset();
     tracing::info!(broker = %address, server = %server.name, "the tools are offered as an MCP server over MQTT");
 
     let (answers, mut answered) = mpsc::channel(ANSWERS);
-    let mut desk = Desk { server, sessions: HashMap::new(), answers, last: 0, told: None };
+    let mut offered = OfferedSessions { server, sessions: HashMap::new(), answers, last: 0, last_broadcast: None };
     let ended = loop {
         tokio::select! {
             packet = connection.next() => match packet {
-                Ok(Packet::Publish(message)) => desk.hear(message, &mut connection, open_pipe),
-                Ok(Packet::Suback { id, .. }) => desk.granted(id),
+                Ok(Packet::Publish(message)) => offered.handle_message(message, &mut connection, open_pipe),
+                Ok(Packet::Suback { id, .. }) => offered.granted(id),
                 Ok(_) => {}
                 Err(over) => break Err(over),
             },
-            Some(answer) = answered.recv(), if connection.backlog() < BACKLOG => desk.answer(answer, &mut connection),
+            Some(answer) = answered.recv(), if connection.backlog() < BACKLOG => offered.answer(answer, &mut connection),
             () = shutdown.cancelled() => break Ok(()),
         }
     };
     if ended.is_ok() {
-        for client in desk.sessions.keys() {
-            connection.publish(&Side::Server.message(&desk.server.id, desk.server.rpc(client), words::DISCONNECTED));
+        for client in offered.sessions.keys() {
+            connection.publish(&McpRole::Server.message(
+                &offered.server.id,
+                offered.server.rpc(client),
+                mcp_topics::DISCONNECTED,
+            ));
         }
-        connection.publish(&gone(&desk.server));
+        connection.publish(&gone(&offered.server));
         connection.close().await;
     }
     ended
 }
 
-struct Desk {
-    server: Server,
+struct OfferedSessions {
+    server: McpServer,
     /// By the id of the client.
-    sessions: HashMap<String, Session>,
-    answers: mpsc::Sender<Answer>,
+    sessions: HashMap<String, ClientSession>,
+    answers: mpsc::Sender<SessionOutput>,
     /// Counts the sessions.
     last: u64,
-    told: Option<(String, Instant)>,
+    last_broadcast: Option<(String, Instant)>,
 }
 
 /// A line of a session; `None` is its end.
-struct Answer {
+struct SessionOutput {
     client: String,
     number: u64,
     line: Option<String>,
 }
 
-struct Session {
+struct ClientSession {
     number: u64,
     /// When the client last said something.
     heard: Instant,
@@ -152,14 +158,14 @@ struct Session {
     waiting: Option<(u16, String)>,
 }
 
-impl Drop for Session {
+impl Drop for ClientSession {
     fn drop(&mut self) {
         self.pumping.abort();
     }
 }
 
-impl Desk {
-    fn hear<P>(&mut self, message: Message, connection: &mut Connection, open_pipe: &impl Fn(&str) -> P)
+impl OfferedSessions {
+    fn handle_message<P>(&mut self, message: Message, connection: &mut Connection, open_pipe: &impl Fn(&str) -> P)
     where
         P: AsyncRead + AsyncWrite + Send + 'static,
     {
@@ -167,9 +173,9 @@ impl Desk {
         // In JSON a line break is never more than white space.
         let line = text.replace(['\n', '\r'], " ");
         if message.topic == self.server.control() {
-            let sender = message.properties.into_iter().find(|(key, _)| key == words::SENDER).map(|(_, id)| id);
-            match sender.filter(|id| words::is_id(id)) {
-                Some(client) if words::method(&line).as_deref() == Some("initialize") => {
+            let sender = message.properties.into_iter().find(|(key, _)| key == mcp_topics::SENDER).map(|(_, id)| id);
+            match sender.filter(|id| mcp_topics::is_id(id)) {
+                Some(client) if mcp_topics::method(&line).as_deref() == Some("initialize") => {
                     self.begin(client, line, connection, open_pipe);
                 }
                 _ => tracing::debug!("a message at the control topic is no initialize, or does not say whose it is"),
@@ -178,7 +184,7 @@ impl Desk {
         }
         if let Some(client) = self.server.rpc_client(&message.topic) {
             let client = client.to_owned();
-            if words::method(&line).as_deref() == Some("notifications/disconnected") {
+            if mcp_topics::method(&line).as_deref() == Some("notifications/disconnected") {
                 return self.end(&client, connection);
             }
             let Some(session) = self.sessions.get_mut(&client) else { return };
@@ -189,7 +195,7 @@ impl Desk {
             }
         } else if let Some(client) = message.topic.strip_prefix("$mcp-client/presence/") {
             let client = client.to_owned();
-            if words::method(&line).as_deref() == Some("notifications/disconnected") {
+            if mcp_topics::method(&line).as_deref() == Some("notifications/disconnected") {
                 self.end(&client, connection);
             }
         } else if let Some(client) = message.topic.strip_prefix("$mcp-client/capability/")
@@ -210,12 +216,12 @@ impl Desk {
         {
             let silent = silent.0.clone();
             let topic = self.server.rpc(&silent);
-            connection.publish(&Side::Server.message(&self.server.id, topic, words::DISCONNECTED));
+            connection.publish(&McpRole::Server.message(&self.server.id, topic, mcp_topics::DISCONNECTED));
             self.end(&silent, connection);
         }
         let wishes = [
-            wish(words::client_presence(&client), false),
-            wish(words::client_capability(&client), false),
+            wish(mcp_topics::client_presence(&client), false),
+            wish(mcp_topics::client_capability(&client), false),
             wish(self.server.rpc(&client), true),
         ];
         let granted = connection.subscribe(&wishes);
@@ -223,8 +229,10 @@ impl Desk {
         self.last += 1;
         let number = self.last;
         let pumping = tokio::spawn(pump(open_pipe(&client), said, client.clone(), number, self.answers.clone()));
-        self.sessions
-            .insert(client, Session { number, heard: Instant::now(), lines, pumping, waiting: Some((granted, line)) });
+        self.sessions.insert(
+            client,
+            ClientSession { number, heard: Instant::now(), lines, pumping, waiting: Some((granted, line)) },
+        );
     }
 
     /// What a client said first is passed on once its answers can be heard.
@@ -236,29 +244,33 @@ impl Desk {
         }
     }
 
-    fn answer(&mut self, answer: Answer, connection: &mut Connection) {
-        let Answer { client, number, line } = answer;
+    fn answer(&mut self, answer: SessionOutput, connection: &mut Connection) {
+        let SessionOutput { client, number, line } = answer;
         if self.sessions.get(&client).is_none_or(|session| session.number != number) {
             return;
         }
         let Some(line) = line else { return self.end(&client, connection) };
-        let topic = match words::method(&line) {
+        let topic = match mcp_topics::method(&line) {
             Some(method) if is_for_all(&method) => {
-                let is_told = self.told.as_ref().is_some_and(|(told, at)| *told == line && at.elapsed() < SAME_NEWS);
+                let is_told = self
+                    .last_broadcast
+                    .as_ref()
+                    .is_some_and(|(last_broadcast, at)| *last_broadcast == line && at.elapsed() < BROADCAST_WINDOW);
                 if is_told {
                     return;
                 }
-                self.told = Some((line.clone(), Instant::now()));
+                self.last_broadcast = Some((line.clone(), Instant::now()));
                 self.server.capability()
             }
             _ => self.server.rpc(&client),
         };
-        connection.publish(&Side::Server.message(&self.server.id, topic, line));
+        connection.publish(&McpRole::Server.message(&self.server.id, topic, line));
     }
 
     fn end(&mut self, client: &str, connection: &mut Connection) {
         if self.sessions.remove(client).is_some() {
-            let topics = [words::client_presence(client), words::client_capability(client), self.server.rpc(client)];
+            let topics =
+                [mcp_topics::client_presence(client), mcp_topics::client_capability(client), self.server.rpc(client)];
             connection.unsubscribe(&topics.each_ref().map(String::as_str));
         }
     }
@@ -276,7 +288,7 @@ async fn pump<P: AsyncRead + AsyncWrite>(
     mut said: mpsc::Receiver<String>,
     client: String,
     number: u64,
-    answers: mpsc::Sender<Answer>,
+    answers: mpsc::Sender<SessionOutput>,
 ) {
     let (reader, mut writer) = tokio::io::split(pipe);
     let inward = async {
@@ -290,7 +302,7 @@ async fn pump<P: AsyncRead + AsyncWrite>(
     let outward = async {
         let mut lines = BufReader::new(reader).lines();
         while let Ok(Some(line)) = lines.next_line().await {
-            let answer = Answer { client: client.clone(), number, line: Some(line) };
+            let answer = SessionOutput { client: client.clone(), number, line: Some(line) };
             if answers.send(answer).await.is_err() {
                 return;
             }
@@ -300,5 +312,5 @@ async fn pump<P: AsyncRead + AsyncWrite>(
         () = inward => {}
         () = outward => {}
     }
-    let _ = answers.send(Answer { client, number, line: None }).await;
+    let _ = answers.send(SessionOutput { client, number, line: None }).await;
 }
