@@ -107,10 +107,10 @@ impl Rewritten {
     /// The list keeps every schema alive, so that an address stands for one schema.
     fn get(&mut self, schema: &Arc<Value>, schemas: Schemas, used: Use) -> Schema {
         let entry = self.0.entry((Arc::as_ptr(schema).addr(), used)).or_insert_with(|| {
-            let Portable { schema, words, .. } = match (schemas, used) {
+            let Portable { schema, notes: words, .. } = match (schemas, used) {
                 (Schemas::Portable, Use::Input) => portable::input(schema),
                 (Schemas::Portable, Use::Output) => portable::output(schema),
-                (Schemas::Exact, _) => Portable { schema: (**schema).clone(), words: vec![], simplified: vec![] },
+                (Schemas::Exact, _) => Portable { schema: (**schema).clone(), notes: vec![], simplified: vec![] },
             };
             let Value::Object(members) = schema else { return Schema::default() };
             Schema { schema: Arc::new(members), words: words.into() }

@@ -1,9 +1,9 @@
-//! Boards that ask to be let in, and what those get that were.
+//! Boards that wait for approval, and the tokens of those that were approved.
 //!
 //! A board that nobody approved waits here under a code of six digits. One that was approved gets a
 //! token of its own, the same each time it asks: it is made from a key of this gateway, the board's
-//! hardware id and the board's own secret, so nothing but its hash is kept, and whoever knows only the
-//! hardware id gets nothing. A revoked token is not made again; the board waits anew.
+//! hardware id and the board's own secret, so only its hash is kept, and knowing the hardware id
+//! is not enough to get it. A revoked token is not made again; the board waits for approval again.
 
 use std::net::IpAddr;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -32,7 +32,7 @@ const FORGET: Duration = Duration::from_secs(300);
 pub struct PendingBoard {
     pub code: String,
     pub hardware_id: String,
-    /// What the board says it is.
+    /// The kind that the board reports.
     pub kind: String,
     pub version: String,
     pub address: IpAddr,
@@ -102,7 +102,7 @@ impl ApprovalQueue {
             address: *address,
             since: now(),
         };
-        tracing::info!(%hardware_id, %address, "a board asks to be let in: sinew boards approve {code}");
+        tracing::info!(%hardware_id, %address, "a board waits for approval: sinew boards approve {code}");
         waiting.push(QueuedBoard { view, secret: secret.clone(), seen: Instant::now() });
         Enrolment::Pending { code }
     }
@@ -139,13 +139,13 @@ impl Gateway {
         views
     }
 
-    /// Lets the board with this code in, for good. A token it got earlier stops working.
+    /// Approves the board with this code permanently. A token it got earlier stops working.
     pub fn approve(&self, code: &str) -> Result<PendingBoard, ToolError> {
         self.approvals().approve(self.tokens(), code)
     }
 }
 
-/// Six digits that nobody has; `None` where the system gives no random numbers.
+/// Six unused digits; `None` where the system gives no random numbers.
 fn new_code(waiting: &[QueuedBoard]) -> Option<String> {
     loop {
         let mut bytes = [0; 4];

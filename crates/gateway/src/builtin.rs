@@ -1,4 +1,4 @@
-//! The tools the gateway itself offers. They are terse: every model pays for them in every list.
+//! The tools the gateway itself offers. Their text is short, because every client lists them.
 
 use std::sync::{Arc, LazyLock};
 
@@ -18,7 +18,7 @@ use crate::view::PublicTool;
 const LIST_DEVICES: &str = "list_devices";
 const GET_DEVICE_EVENTS: &str = "get_device_events";
 
-/// Names no device's tool ever gets.
+/// Names that no tool of a device gets.
 pub(crate) const NAMES: &[&str] = &[LIST_DEVICES, GET_DEVICE_EVENTS, specification::VALIDATE, specification::COMPARE];
 
 /// Events of one answer, unless the caller says otherwise.
@@ -30,7 +30,7 @@ const MAX_WORK: u64 = 5_000;
 pub(crate) struct BuiltIn {
     tool: Tool,
     input: CompiledSchema,
-    /// Whether it is there only where the settings say so.
+    /// Whether it is offered only where the settings say so.
     is_extra: bool,
 }
 
@@ -90,8 +90,8 @@ impl BuiltIn {
         }
         match self.tool.name.as_str() {
             LIST_DEVICES => Ok(list_devices(gateway)),
-            specification::VALIDATE => aside(move || specification::validate(&args)).await,
-            specification::COMPARE => aside(move || specification::compare(&args)).await,
+            specification::VALIDATE => in_background(move || specification::validate(&args)).await,
+            specification::COMPARE => in_background(move || specification::compare(&args)).await,
             _ => get_device_events(gateway, &args).await,
         }
     }
@@ -104,7 +104,9 @@ impl BuiltIn {
 }
 
 /// Work that takes longer than other calls should wait.
-async fn aside(work: impl FnOnce() -> Result<Outcome, ToolError> + Send + 'static) -> Result<Outcome, ToolError> {
+async fn in_background(
+    work: impl FnOnce() -> Result<Outcome, ToolError> + Send + 'static,
+) -> Result<Outcome, ToolError> {
     let done = tokio::task::spawn_blocking(work).await;
     done.unwrap_or_else(|error| Err(ToolError::new(ErrorKind::Internal, format!("the tool failed: {error}"))))
 }

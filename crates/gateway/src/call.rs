@@ -1,4 +1,4 @@
-//! One call, from the door to the device and back. Nothing else reaches a device.
+//! One call, from the endpoint to the device and back. Nothing else reaches a device.
 
 use std::future::poll_fn;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -24,7 +24,7 @@ use crate::view::Shape;
 const MAX_MESSAGE: usize = 4_000;
 const MAX_DETAILS: usize = 64 << 10;
 /// How much longer than the budget the gateway waits. The device counts the same budget and knows whether
-/// the call was sent at all, so its word comes first; a quarter of a second is ample for it on a busy machine.
+/// the call was sent at all, so its answer should come first; a quarter of a second is ample for it on a busy machine.
 const SLACK: Duration = Duration::from_millis(250);
 /// Longer than any call; a clock can still count it.
 const LONGEST: Duration = Duration::from_secs(365 * 86_400);
@@ -40,24 +40,24 @@ pub struct Request {
     pub caller: Arc<dyn Caller>,
     /// How long the answer may take; the settings' budget when `None`.
     pub budget: Option<Duration>,
-    /// The door's word in the audit: `mcp`, `rest`, `stdio`, `api`.
+    /// The endpoint's name in the audit: `mcp`, `rest`, `stdio`, `api`.
     pub door: &'static str,
 }
 
 impl Request {
-    /// A call by folded public name, with the usual budget and a caller who listens to nothing but the answer.
+    /// A call by folded public name, with the usual budget and a caller that only takes the answer.
     pub fn new(who: Principal, name: impl Into<String>, args: Args, door: &'static str) -> Request {
         Request { who, name: name.into(), args, shape: Shape::Folded, caller: Arc::new(Silent), budget: None, door }
     }
 }
 
 impl Gateway {
-    /// Calls a tool by its public name. Dropping the future gives the call up.
+    /// Calls a tool by its public name. Dropping the future cancels the call.
     pub async fn call(&self, request: Request) -> Result<Outcome, ToolError> {
         self.start(None, request, 0).await
     }
 
-    /// Calls a tool of a device that is given by id or speaking name, or of all devices with a label (`label:NAME`).
+    /// Calls a tool of a device that is given by id or given name, or of all devices with a label (`label:NAME`).
     /// `request.name` is the device's own name for the tool, or its folded public one.
     pub async fn call_on(&self, device: &str, request: Request) -> Result<Outcome, ToolError> {
         self.start(Some(device), request, 0).await
@@ -93,7 +93,7 @@ impl Gateway {
     ) -> Result<Outcome, ToolError> {
         let Request { who, name, mut args, shape, caller, budget, door } = request;
         if let Role::Device(_) = who.role {
-            let message = "a device token opens the device door only; use a client token to call tools";
+            let message = "a device token cannot call tools; use a client token";
             return Err(ToolError::new(ErrorKind::PermissionDenied, message));
         }
         // What cannot be recorded is not done.
@@ -124,7 +124,7 @@ impl Gateway {
         let nested = Arc::new(AsCaller { gateway: self.clone(), who, door, caller: caller.clone(), ends, depth });
         let call = Call { tool: holder.offered.tool.name.clone(), args, budget: left, from, caller, nested };
         record.note_sent();
-        let answer = async { self.judge(holder, send(device.as_ref(), call).await.map_err(tidy)?).await };
+        let answer = async { self.check_result(holder, send(device.as_ref(), call).await.map_err(clean_error)?).await };
         let answer = tokio::time::timeout_at(ends + SLACK, answer).await;
         answer.map_err(|_| too_slow(holder, budget))?
     }
@@ -151,8 +151,8 @@ impl Gateway {
         Ok((args, verdict.map_err(|_| too_much_to_check(holder))?))
     }
 
-    /// The answer must be of a size to pass on, and what the tool's output schema promises.
-    async fn judge(&self, holder: Holder<'_>, mut outcome: Outcome) -> Result<Outcome, ToolError> {
+    /// The answer must not be too large, and must fit the tool's output schema.
+    async fn check_result(&self, holder: Holder<'_>, mut outcome: Outcome) -> Result<Outcome, ToolError> {
         let (tool, title, max) = (&holder.offered.tool.name, holder.entry.title(), self.settings().max_result);
         let size = weigh(&outcome);
         if size > max {
@@ -166,7 +166,7 @@ impl Gateway {
         if outcome.structured.is_none()
             && let [Content::Text(text)] = outcome.content.as_mut_slice()
         {
-            // A device that speaks JSON in a text has kept its promise in another form.
+            // JSON in a text is accepted as the structured result.
             (*text, outcome.structured) = self.validation().read(turn, std::mem::take(text)).await;
         }
         let fault = match outcome.structured.take() {
@@ -191,7 +191,7 @@ impl Gateway {
         Err(ToolError::new(
             ErrorKind::BadAnswer,
             format!(
-                "the answer of `{tool}` on {title} is not what its output schema promises ({fault}); the call may have had its effect"
+                "the answer of `{tool}` on {title} does not fit its output schema ({fault}); the call may have had its effect"
             ),
         ))
     }
@@ -226,7 +226,7 @@ fn decide(holder: Holder<'_>) -> Result<&Arc<dyn Device>, ToolError> {
     }
 }
 
-/// A fault in a driver is an answer, not the end of the gateway.
+/// A panic in a driver becomes an error of this call, not the end of the gateway.
 async fn send(device: &dyn Device, call: Call) -> Result<Outcome, ToolError> {
     let mut answer = Box::pin(async move { device.call(call).await });
     let answer = poll_fn(move |context| {
@@ -239,8 +239,8 @@ async fn send(device: &dyn Device, call: Call) -> Result<Outcome, ToolError> {
     })
 }
 
-/// What a device says in an error is read by people and models.
-fn tidy(mut error: ToolError) -> ToolError {
+/// Errors of devices are read by people and models.
+fn clean_error(mut error: ToolError) -> ToolError {
     error.message = clean(&error.message, MAX_MESSAGE);
     if weigh_value(&error.details) > MAX_DETAILS {
         error.details = Value::Null;
@@ -249,8 +249,7 @@ fn tidy(mut error: ToolError) -> ToolError {
 }
 
 fn busy(holder: Holder<'_>, limit: usize) -> ToolError {
-    let message =
-        format!("{} already has {limit} calls under way; try again when some are answered", holder.entry.title());
+    let message = format!("{} already has {limit} open calls; try again when some are answered", holder.entry.title());
     ToolError::new(ErrorKind::Busy, message)
 }
 
@@ -277,7 +276,7 @@ fn unchecked(holder: Holder<'_>, budget: Duration) -> ToolError {
 fn too_slow(holder: Holder<'_>, budget: Duration) -> ToolError {
     let (tool, title) = (&holder.offered.tool.name, holder.entry.title());
     let message = format!(
-        "`{tool}` on {title} gave no answer within {} s; it may still have had its effect, so look before trying again",
+        "`{tool}` on {title} gave no answer within {} s; it may still have had its effect, so check the device before you retry",
         budget.as_secs_f64()
     );
     ToolError::new(ErrorKind::Timeout, message)

@@ -1,4 +1,4 @@
-//! Arguments and answers against a JSON Schema, with errors a model can act on.
+//! Checks arguments and answers against a JSON Schema, with errors a model can act on.
 
 use serde_json::{Value, json};
 use sinew_schema::{Cost, Exhausted, Failure, Invalid, Meter, Rejection, Step, Validator};
@@ -69,12 +69,12 @@ impl CompiledSchema {
         &self,
         value: &Value,
         meter: &mut Meter,
-        tell: impl FnOnce(&Failure<'_>) -> E,
+        explain: impl FnOnce(&Failure<'_>) -> E,
     ) -> CheckResult<E> {
         let Ok(validator) = &self.validator else { return Ok(Ok(())) };
         match validator.check(value, meter) {
             Ok(()) => Ok(Ok(())),
-            Err(Rejection::Failed(failure)) => Ok(Err(tell(&failure))),
+            Err(Rejection::Failed(failure)) => Ok(Err(explain(&failure))),
             Err(Rejection::Exhausted) => Err(Exhausted),
         }
     }
@@ -113,7 +113,7 @@ fn explain(schema: &Value, tool: &str, failure: &Failure<'_>) -> (String, String
     (clean_line(&path, 100), clean_line(&issue, 500))
 }
 
-/// The keywords that [`expectation`] puts into words.
+/// The keywords that [`expectation`] describes.
 const EXPECTED: &[&str] = &[
     "type",
     "enum",
@@ -161,7 +161,7 @@ fn shown_path(steps: &[Step<'_>]) -> String {
     path
 }
 
-/// What a schema wants, in words: `an integer from 0 to 100`.
+/// What a schema expects: `an integer from 0 to 100`.
 fn expectation(schema: &Value) -> String {
     if let Some(choices) = schema.get("enum").and_then(Value::as_array) {
         let shown: Vec<String> = choices.iter().take(20).map(Value::to_string).collect();
@@ -224,7 +224,7 @@ fn shape(schema: &Value) -> String {
     shape
 }
 
-/// What came, in words.
+/// What was given: `the string "x"`.
 fn describe(value: &Value) -> String {
     match value {
         Value::Null => "null".to_owned(),

@@ -1,4 +1,4 @@
-//! The state directory: it holds tokens and what was asked of devices, so it is for its owner alone.
+//! The state directory: it holds tokens and the audit, so only its owner may read it.
 
 use std::path::Path;
 
@@ -16,13 +16,13 @@ pub(crate) fn make_private(dir: &Path) -> Result<(), OpenError> {
         source,
     })?;
     #[cfg(unix)]
-    close_to_others(dir)?;
+    remove_access_of_others(dir)?;
     Ok(())
 }
 
 /// A directory that others share, such as `/tmp`, must not become ours: it is refused.
 #[cfg(unix)]
-fn close_to_others(dir: &Path) -> Result<(), OpenError> {
+fn remove_access_of_others(dir: &Path) -> Result<(), OpenError> {
     use std::os::unix::fs::PermissionsExt;
     let failed = |source| OpenError::Io { what: "protect the state directory", path: dir.to_owned(), source };
     let mode = std::fs::metadata(dir).map_err(failed)?.permissions().mode();

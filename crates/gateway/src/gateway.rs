@@ -1,4 +1,4 @@
-//! The one door: everything a family, a door or the command line can ask of the gateway.
+//! The entry point: everything a family, an endpoint or the command line can ask of the gateway.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -23,15 +23,13 @@ use crate::validation::Validation;
 use crate::view::{AuditFilter, AuditRecord, DeviceView, EventPage, Shape, ToolList};
 use crate::watch::Watch;
 
-/// Events told at once to a reader who does not listen at the moment; beyond it the reader is told
-/// that everybody may have said something.
-const TOLD_EVENTS: usize = 256;
+/// Events that wait for a slow reader; beyond it the reader learns that any device may have sent something.
+const WAITING_EVENTS: usize = 256;
 
 /// Calls of one answer at most, which is some megabytes.
 const MAX_CALLS: usize = 10_000;
 
-/// Decides who may ask which device to keep which promise, and remembers that it happened.
-/// Cheap to clone.
+/// Decides who may call which tool of which device, and records it. Cheap to clone.
 #[derive(Clone)]
 pub struct Gateway {
     inner: Arc<Inner>,
@@ -45,7 +43,7 @@ struct Inner {
     approvals: ApprovalQueue,
     events: broadcast::Sender<DeviceId>,
     store: Arc<Store>,
-    /// Let go of last, when the store is on disk.
+    /// Released last, when the store is on disk.
     lock: Mutex<Option<StateGuard>>,
 }
 
@@ -62,7 +60,7 @@ impl Gateway {
         };
         let own = tokens::own(settings.token.as_deref(), dir)?;
         let approvals = ApprovalQueue::new(tokens::secret(dir, "bootstrap-key")?);
-        let events = broadcast::Sender::new(TOLD_EVENTS);
+        let events = broadcast::Sender::new(WAITING_EVENTS);
         let pins = settings.lock.clone().or_else(|| dir.map(|dir| dir.join("sinew.lock")));
         let pins = Pins::open(pins)?;
         let file = dir.map(|dir| dir.join("gateway.db"));
@@ -92,8 +90,8 @@ impl Gateway {
         Arc::new(move |event| gateway.apply(event))
     }
 
-    /// The only writer. Never blocks. An event of a stay that is over changes nothing; what it said
-    /// is kept.
+    /// The only writer. Never blocks. An event of an earlier connection changes nothing; what the device sent then is
+    /// kept.
     pub fn apply(&self, event: DeviceEvent) {
         self.inner.registry.apply(event);
     }
@@ -121,18 +119,18 @@ impl Gateway {
         self.snapshot().devices()
     }
 
-    /// A device by id or speaking name.
+    /// A device by id or given name.
     pub fn find_device(&self, text: &str) -> Option<DeviceView> {
         self.snapshot().find_device(text)
     }
 
-    /// A device by id or speaking name; where there is none, the error names those that come near.
+    /// A device by id or given name; where there is none, the error names some that exist.
     pub fn device(&self, text: &str) -> Result<DeviceView, ToolError> {
         let snapshot = self.snapshot();
         snapshot.find_device(text).ok_or_else(|| unknown_device(text, snapshot.devices.iter()))
     }
 
-    /// The pictures a device sent of late; none while it is away.
+    /// The most recent pictures of a device; none while it is away.
     pub fn pictures(&self, device: &str) -> Vec<Picture> {
         match self.snapshot().entry(device).map(|entry| &entry.presence) {
             Some(Presence::Here(device)) => device.pictures(),
@@ -140,7 +138,7 @@ impl Gateway {
         }
     }
 
-    /// Gives a device a speaking name; an empty one takes it away.
+    /// Gives a device a name; an empty one removes it.
     pub fn rename(&self, device: &str, name: &str) -> Result<DeviceView, ToolError> {
         self.inner.registry.rename(device, name)
     }
@@ -156,7 +154,7 @@ impl Gateway {
         self.inner.registry.label(device, add, remove)
     }
 
-    /// Agrees on the tools a device has now: from here on they change in the open, or are held back.
+    /// Agrees on the tools a device has now: changes are held back from now on.
     pub fn pin(&self, device: &str) -> Result<DeviceView, ToolError> {
         self.inner.registry.agree(device, Agreement::Pin)
     }
@@ -244,7 +242,7 @@ impl Gateway {
         self.inner.store.health.problem()
     }
 
-    /// What a model should know before it calls anything, with what devices say of themselves.
+    /// What a model should know before it calls a tool, with what devices write about themselves.
     pub fn instructions(&self) -> String {
         instructions(&self.snapshot())
     }
@@ -258,7 +256,7 @@ impl Gateway {
         }
     }
 
-    /// Puts everything on disk and lets go of the state directory. Calls after this fail.
+    /// Puts everything on disk and releases the state directory. Calls after this fail.
     pub async fn close(&self) {
         self.inner.registry.save_running();
         self.inner.store.close().await;
@@ -304,7 +302,7 @@ fn report_health(store: &Store, registry: &Arc<Registry>) {
         let (registry, problem) = (registry.clone(), problem.map(str::to_owned));
         let report = move || {
             if let Some(registry) = registry.upgrade() {
-                registry.tell_of_store(problem.as_deref());
+                registry.report_store(problem.as_deref());
             }
         };
         let _ = std::thread::Builder::new().name("sinew-health".to_owned()).spawn(report);

@@ -1,4 +1,4 @@
-//! What devices are called: ids that are minted once, and speaking names that people give.
+//! Ids of devices, which are minted once, and names that people give them.
 
 use std::sync::Arc;
 
@@ -11,8 +11,8 @@ use crate::snapshot::DeviceEntry;
 /// Long enough for "the lamp above the workbench", short enough for a table.
 const MAX_NAME: usize = 40;
 
-/// The first free id near to what the device suggests; where that is taken, with a suffix from its
-/// key, so that the same device gets the same id wherever it comes first.
+/// The first free id similar to what the device suggests; where that is taken, with a suffix from its key, so that
+/// the same device gets the same id on every gateway.
 pub(crate) fn mint(info: &DeviceInfo, is_taken: impl Fn(&DeviceId) -> bool) -> Option<DeviceId> {
     let slugs = [DeviceId::slug(&info.suggested_id), DeviceId::slug(info.family.name.as_str()), "device".to_owned()];
     let base = slugs.into_iter().find(|slug| !slug.is_empty()).unwrap_or_default();
@@ -26,8 +26,8 @@ pub(crate) fn mint(info: &DeviceInfo, is_taken: impl Fn(&DeviceId) -> bool) -> O
     candidates.filter_map(|text| DeviceId::parse(&text)).find(|id| !is_taken(id))
 }
 
-/// A name that a person gave, checked; `None` for an empty one, which takes the name away.
-pub(crate) fn speaking_name(text: &str) -> Result<Option<String>, ToolError> {
+/// A name that a person gave, checked; `None` for an empty one, which removes the name.
+pub(crate) fn given_name(text: &str) -> Result<Option<String>, ToolError> {
     let name = text.trim();
     // Many scripts, and any letter that was taken apart, need marks that are no letters by themselves.
     let is_mark = |character| {
@@ -113,14 +113,14 @@ mod tests {
     }
 
     #[test]
-    fn speaking_names_are_words_for_people() {
-        assert_eq!(speaking_name("  Küche (links) "), Ok(Some("Küche (links)".to_owned())));
-        assert_eq!(speaking_name(" "), Ok(None));
+    fn given_names_have_letters_of_any_script_and_few_signs() {
+        assert_eq!(given_name("  Küche (links) "), Ok(Some("Küche (links)".to_owned())));
+        assert_eq!(given_name(" "), Ok(None));
         for name in ["ห้องนอน", "Cafe\u{301}", "रसोई", "நிலா"] {
-            assert_eq!(speaking_name(name), Ok(Some(name.to_owned())));
+            assert_eq!(given_name(name), Ok(Some(name.to_owned())));
         }
         for wrong in ["a/b", "a\nb", "a\u{e0100}", "a`b", "\"", &"x".repeat(41)] {
-            assert!(speaking_name(wrong).is_err(), "{wrong:?}");
+            assert!(given_name(wrong).is_err(), "{wrong:?}");
         }
     }
 }

@@ -1,5 +1,5 @@
-//! What a model should know before it calls anything, with what devices say of themselves. Their words
-//! are told as theirs, within bounds, and on lines that no device can pass off as another's.
+//! What a model should know before it calls a tool, with what devices write about themselves. Their text is shown
+//! as theirs, within bounds, and on lines that no device can pass off as another's.
 
 use std::collections::BTreeMap;
 
@@ -10,11 +10,11 @@ use crate::snapshot::{DeviceEntry, Presence, Snapshot};
 
 const OURS: &str = "Tools here act on physical devices. Where several devices have a tool, name one in `device` (`on_device` where `device` means something else); list_devices shows ids, names and states. Devices come and go: an error of type DeviceAway can be tried again later. After Timeout or DeviceLost look at the device's state first, the action may have happened.";
 
-/// Said where some device has a label.
+/// Added where some device has a label.
 const LABELS: &str = " Some devices have labels (see list_devices): `device: \"label:NAME\"` calls all devices with that label and answers for each of them.";
 
-/// Eight voices: what more devices say can be read from each of them.
-const MOST_VOICES: usize = 8;
+/// Different texts that are shown; the text of further devices can be read from each of them.
+const MAX_TEXTS: usize = 8;
 
 /// Of one device that anybody may have written, and of all of them together, in characters.
 const MAX_QUOTATION: usize = 200;
@@ -23,29 +23,30 @@ const MAX_QUOTATIONS: usize = 2_000;
 pub(crate) fn instructions(snapshot: &Snapshot) -> String {
     let mut text = OURS.to_owned();
     let here = || snapshot.devices.iter().filter(|entry| matches!(entry.presence, Presence::Here(_)));
-    let (quoted, others): (Vec<_>, Vec<_>) = here().partition(|entry| entry.info.family.words == TextTrust::Quoted);
+    let (quoted, others): (Vec<_>, Vec<_>) =
+        here().partition(|entry| entry.info.family.text_trust == TextTrust::Quoted);
     if snapshot.devices.iter().any(|entry| !entry.labels.is_empty()) {
         text.push_str(LABELS);
     }
-    let mut told: BTreeMap<String, Vec<&str>> = BTreeMap::new();
+    let mut texts: BTreeMap<String, Vec<&str>> = BTreeMap::new();
     for entry in others {
-        if let Some(words) = entry.instructions() {
-            told.entry(words).or_default().push(entry.id.as_str());
+        if let Some(text) = entry.instructions() {
+            texts.entry(text).or_default().push(entry.id.as_str());
         }
     }
-    for (words, devices) in told.into_iter().take(MOST_VOICES) {
+    for (own_text, devices) in texts.into_iter().take(MAX_TEXTS) {
         let more = if devices.len() > 5 { " and others" } else { "" };
         let devices = devices.into_iter().take(5).collect::<Vec<_>>().join(", ");
-        text.push_str(&format!("\n\nFrom {devices}{more}: {}", words.replace('\n', "\n  ")));
+        text.push_str(&format!("\n\nFrom {devices}{more}: {}", own_text.replace('\n', "\n  ")));
     }
     text + &quotations(quoted.into_iter().map(|entry| &**entry))
 }
 
-/// What anybody may have written is advertising, and marked so.
+/// Text that anybody may have written is marked as quoted.
 fn quotations<'a>(entries: impl Iterator<Item = &'a DeviceEntry>) -> String {
     let lines: Vec<String> = entries
         .filter_map(|entry| Some((entry, entry.instructions()?)))
-        .map(|(entry, words)| format!("\n- {}: \"{}\"", entry.id, clean_line(&words, MAX_QUOTATION).replace('"', "'")))
+        .map(|(entry, text)| format!("\n- {}: \"{}\"", entry.id, clean_line(&text, MAX_QUOTATION).replace('"', "'")))
         .collect();
     if lines.is_empty() {
         return String::new();

@@ -1,4 +1,4 @@
-//! Labels: words by which administrators group devices. A call to `label:kitchen` goes to all devices of the group.
+//! Labels, by which administrators group devices. A call to `label:kitchen` goes to all devices of the group.
 
 use std::fmt;
 use std::sync::Arc;

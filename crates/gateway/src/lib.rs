@@ -1,13 +1,14 @@
-//! The decisions: who may ask which device to keep which promise, and the memory of it.
+//! The decisions: who may call which tool of which device, and the record of it.
 //!
-//! [`Gateway`] is the one door. Families announce devices to it, doors list and call tools through
+//! [`Gateway`] is the only entry point. Families announce devices to it, endpoints list and call tools through
 //! it, and nothing else reaches a device. It knows no protocol: neither HTTP nor the board dialect.
 //!
-//! Where things are: `registry` (who is here; the only writer) publishes a `snapshot`; `prepare`
-//! checks and compiles what a device offers, with `schema`, `bounds` and `check`; `offer` names it, with
-//! `names`, and `pins` remembers what was agreed; `fold` makes the lists; `call` conducts a call, with
-//! `route`, `validation` and `record`; `store` remembers; boards that nobody knows wait in the
-//! `lobby`.
+//! Where things are: `registry` (the known devices; the only writer) publishes a `snapshot`; `prepare`
+//! checks and compiles the tools of a device, with `schema`, `bounds` and `check`; `offer` gives them public names
+//! from `names`, and `pins` has the agreed versions; `fold` makes the lists; `call` runs a call, with `route`,
+//! `validation` and `record`; `store` is the database; unknown boards wait in `approvals`.
+
+#![warn(unreachable_pub)]
 
 mod approvals;
 mod bounds;

@@ -2,7 +2,7 @@
 //!
 //! A tool's public name depends on its own name and its input schema, never on which devices happen
 //! to be here. The first schema under a name gets the plain name; every later one a suffix from its
-//! digest. Nobody takes a public name apart; it is only ever looked up.
+//! digest. A public name is only looked up, never taken apart.
 //!
 //! Each name belongs to the device it was minted for. A device has a quota; beyond it, and when the
 //! book is full, its tools get long names that can be computed from the tool alone and need no place
@@ -21,7 +21,7 @@ pub(crate) const MAX_LENGTH: usize = 64;
 /// Names of each kind that are kept. 100,000 is far beyond any honest use, and some 20 MB.
 const MAX_NAMES: usize = 100_000;
 
-/// Digits of the suffix of a computed name. 80 bits: nobody finds another tool with the same ones.
+/// Digits of the suffix of a computed name: 80 bits, so that no other tool with the same ones can be found.
 const COMPUTED: usize = 20;
 
 /// A name that must be remembered: the key it was minted for, and the name.

@@ -51,7 +51,8 @@ impl NestedCalls for AsCaller {
     }
 }
 
-/// The caller of a part: hears its log. Progress is for the whole to report, and a question would not say whose it is.
+/// The caller of a nested call: gets its log. The outer call reports progress, and a question would not say which
+/// device asks.
 pub(crate) struct PartCaller(pub Arc<dyn Caller>);
 
 impl Caller for PartCaller {
@@ -62,7 +63,8 @@ impl Caller for PartCaller {
     }
 
     fn ask(&self, _: BTreeMap<String, Question>) -> BoxFuture<'_, Result<BTreeMap<String, Answer>, ToolError>> {
-        let message = "the device wants to ask a question, which a call within another call cannot carry; call the device by itself";
+        let message =
+            "the device has a question, which a call within another call cannot carry; call the device by itself";
         Box::pin(std::future::ready(Err(ToolError::new(ErrorKind::InputRequired, message))))
     }
 }

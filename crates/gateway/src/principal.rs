@@ -1,25 +1,25 @@
-//! Who asks.
+//! Callers.
 
-/// Somebody a door has recognised.
+/// An authenticated caller.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Principal {
-    /// The name that stands in the audit: a token's label, or the door's word for a local caller.
+    /// The name in the audit: a token's label, or the endpoint's name for a local caller.
     pub name: String,
-    /// What tells callers of the same name apart: a token's id, or else the name.
+    /// Distinguishes callers of the same name: a token's id, or else the name.
     pub id: String,
     pub role: Role,
-    /// Whether it came with a token that can be revoked; the gateway's own and local callers cannot lose theirs.
+    /// Whether it uses a token that can be revoked; the gateway's own token and local callers cannot be revoked.
     pub revocable: bool,
 }
 
-/// What a token opens.
+/// What a token permits.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Role {
     /// Lists and calls tools.
     Client,
     /// A person: also sees tools meant for people, and manages tokens and names.
     Admin,
-    /// The device door, for this device alone: its id, its key or its hardware id.
+    /// Connects as this device only: its id, its key or its hardware id.
     Device(String),
 }
 
@@ -31,7 +31,7 @@ impl Principal {
 }
 
 impl Role {
-    /// The word in tables and in the store.
+    /// The name in tables and in the store.
     pub fn word(&self) -> &'static str {
         match self {
             Role::Client => "client",

@@ -1,4 +1,4 @@
-//! The audit record of one call: opened when the call comes, closed exactly once, whatever happens.
+//! The audit record of one call: opened when the call starts, closed exactly once, whatever happens.
 
 use std::io::{self, Write};
 use std::sync::Arc;
@@ -47,7 +47,7 @@ impl CallRecord {
         CallRecord { store, started: Instant::now(), row: Some(row) }
     }
 
-    /// Notes whom the call is for.
+    /// Notes the device and tool of the call.
     pub(crate) fn aim(&mut self, holder: Holder<'_>) {
         if let Some(row) = &mut self.row {
             row.device = Some(holder.entry.id.clone());
@@ -55,7 +55,7 @@ impl CallRecord {
         }
     }
 
-    /// Notes that the device learns of the call from here on.
+    /// Notes that the call is sent to the device from here on.
     pub(crate) fn note_sent(&mut self) {
         if let Some(row) = &mut self.row {
             row.is_sent = true;
@@ -75,7 +75,7 @@ impl CallRecord {
         }
         match self.store.audit(row).await {
             Ok(()) => result,
-            // What cannot be remembered is not reported as done.
+            // A call that cannot be recorded is not reported as done.
             Err(error) => result.and(Err(error)),
         }
     }

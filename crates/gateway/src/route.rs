@@ -9,7 +9,7 @@ use crate::identity::unknown_device;
 use crate::snapshot::{Holder, Snapshot};
 use crate::view::Shape;
 
-/// What the caller asks for.
+/// The tool that the caller asks for.
 #[derive(Clone, Copy)]
 pub(crate) enum RequestedTool<'a> {
     /// A tool by the public name of one form.
@@ -23,7 +23,7 @@ pub(crate) enum Target<'s> {
     Device(Holder<'s>),
 }
 
-/// Finds what is meant. In the folded form the selecting argument is taken out of `args`.
+/// Finds the requested tool. In the folded form the selecting argument is taken out of `args`.
 pub(crate) fn find<'s>(
     snapshot: &'s Snapshot,
     requested: RequestedTool<'_>,
@@ -62,10 +62,10 @@ pub(crate) fn find<'s>(
     }
 }
 
-/// The same words for a tool that does not exist and for one that the caller may not see.
+/// The same text for a tool that does not exist and for one that the caller may not see.
 fn unknown_tool(name: &str) -> ToolError {
     let name = clean_line(name, 128);
-    ToolError::new(ErrorKind::UnknownTool, format!("unknown tool `{name}`; the tool list has all there are"))
+    ToolError::new(ErrorKind::UnknownTool, format!("unknown tool `{name}`; the tool list is complete"))
 }
 
 fn unfolded<'s>(snapshot: &'s Snapshot, name: &str, sees_user_tools: bool) -> Option<Holder<'s>> {
@@ -127,7 +127,7 @@ fn only_one<'s>(
     }
     holders.sort_by(|one, two| one.entry.id.cmp(&two.entry.id));
     let candidates: Vec<Value> = holders.iter().take(50).map(candidate).collect();
-    let message = format!("several devices have `{name}`; say which in `{selector}`: {}", spoken(&holders));
+    let message = format!("several devices have `{name}`; name one in `{selector}`: {}", spoken(&holders));
     let details =
         json!({"parameter_name": selector, "issue": "several devices have this tool", "candidates": candidates});
     Err(ToolError::new(ErrorKind::DeviceNeeded, message).with_details(details))

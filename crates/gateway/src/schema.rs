@@ -14,9 +14,9 @@ const HEADER: &str = "x-mcp-header";
 const ANCHOR: &str = "$anchor";
 
 /// The input schema as clients get it, without the argument that selects a device. What had to be
-/// mended is pushed to `warnings`.
+/// fixed is pushed to `warnings`.
 pub(crate) fn input(schema: &Value, warnings: &mut Vec<String>) -> Value {
-    let mut schema = match mend(schema, warnings) {
+    let mut schema = match fix(schema, warnings) {
         Ok(schema) => schema,
         Err(reason) => {
             warnings.push(format!("its input schema {reason}; its arguments are not checked"));
@@ -47,7 +47,7 @@ pub(crate) fn output(schema: &Value, warnings: &mut Vec<String>) -> Option<Value
         warnings.push("its output schema is not that of an object and was left out".to_owned());
         return None;
     }
-    match mend(schema, warnings) {
+    match fix(schema, warnings) {
         Ok(schema) => Some(schema),
         Err(reason) => {
             warnings.push(format!("its output schema {reason} and was left out"));
@@ -79,21 +79,21 @@ pub(crate) fn with_selector(input: &Value, selector: &str) -> Value {
     schema
 }
 
-fn mend(schema: &Value, warnings: &mut Vec<String>) -> Result<Value, String> {
+fn fix(schema: &Value, warnings: &mut Vec<String>) -> Result<Value, String> {
     bounds::size(schema)?;
     // All names and texts alike, so that what refers to each other still does.
-    let mut mended = clean_json(schema);
-    Mender { headers: HashSet::new(), anchors: HashSet::new(), warnings }.root(&mut mended);
-    Ok(mended)
+    let mut fixed = clean_json(schema);
+    SchemaFixer { headers: HashSet::new(), anchors: HashSet::new(), warnings }.root(&mut fixed);
+    Ok(fixed)
 }
 
-struct Mender<'a> {
+struct SchemaFixer<'a> {
     headers: HashSet<String>,
     anchors: HashSet<String>,
     warnings: &'a mut Vec<String>,
 }
 
-impl Mender<'_> {
+impl SchemaFixer<'_> {
     fn root(&mut self, schema: &mut Value) {
         if let Value::Object(root) = schema
             && root.shift_remove(HEADER).is_some()
@@ -177,7 +177,7 @@ impl Mender<'_> {
 mod tests {
     use super::*;
 
-    fn mended(schema: Value) -> (Value, usize) {
+    fn fixed(schema: Value) -> (Value, usize) {
         let mut warnings = Vec::new();
         let schema = input(&schema, &mut warnings);
         (schema, warnings.len())
@@ -196,7 +196,7 @@ mod tests {
             },
             "$defs": {"point": {"type": "array", "default": [{"$ref": "http://data"}]}},
         });
-        assert_eq!(mended(schema.clone()), (schema, 0));
+        assert_eq!(fixed(schema.clone()), (schema, 0));
     }
 
     #[test]
@@ -211,7 +211,7 @@ mod tests {
                 "d": {"const": {"$anchor": "data"}},
             },
         });
-        let (listed, warnings) = mended(schema);
+        let (listed, warnings) = fixed(schema);
         assert_eq!((listed["$defs"]["a"]["$anchor"].as_str(), warnings), (Some("here"), 0));
         assert!(listed["$defs"]["b"].get("$anchor").is_none(), "the second of a name");
         assert!(listed["$defs"]["c"].get("$anchor").is_none(), "not a plain name");
@@ -219,7 +219,7 @@ mod tests {
 
     #[test]
     fn hidden_text_is_taken_out_of_names_descriptions_and_choices() {
-        let (schema, _) = mended(json!({
+        let (schema, _) = fixed(json!({
             "type": "object",
             "properties": {"mo\u{200b}de": {"description": "a\u{e0041}b", "enum": ["o\u{ad}n", "👩‍👧"]}},
             "required": ["mo\u{200b}de"],
@@ -234,7 +234,7 @@ mod tests {
 
     #[test]
     fn wrong_header_annotations_are_taken_out() {
-        let (schema, warnings) = mended(json!({
+        let (schema, warnings) = fixed(json!({
             "type": "object",
             "x-mcp-header": "Root",
             "properties": {
@@ -252,10 +252,10 @@ mod tests {
 
     #[test]
     fn the_root_is_always_an_object() {
-        assert_eq!(mended(json!({})), (json!({"type": "object"}), 0));
-        assert_eq!(mended(json!({"type": "string"})), (json!({"type": "object"}), 1));
-        assert_eq!(mended(json!({"type": ["object", "null"]})), (json!({"type": "object"}), 1));
-        assert_eq!(mended(json!({"properties": []})), (json!({"type": "object"}), 1));
+        assert_eq!(fixed(json!({})), (json!({"type": "object"}), 0));
+        assert_eq!(fixed(json!({"type": "string"})), (json!({"type": "object"}), 1));
+        assert_eq!(fixed(json!({"type": ["object", "null"]})), (json!({"type": "object"}), 1));
+        assert_eq!(fixed(json!({"properties": []})), (json!({"type": "object"}), 1));
     }
 
     #[test]
@@ -264,14 +264,14 @@ mod tests {
         for _ in 0..100 {
             deep = json!({"type": "array", "items": deep});
         }
-        assert_eq!(mended(json!({"properties": {"a": deep}})), (json!({"type": "object"}), 1));
+        assert_eq!(fixed(json!({"properties": {"a": deep}})), (json!({"type": "object"}), 1));
         let wide: Map<String, Value> = (0..10_000).map(|n| (format!("p{n}"), json!({"type": "string"}))).collect();
-        assert_eq!(mended(json!({"type": "object", "properties": wide})), (json!({"type": "object"}), 1));
+        assert_eq!(fixed(json!({"type": "object", "properties": wide})), (json!({"type": "object"}), 1));
     }
 
     #[test]
     fn nothing_points_outside() {
-        let (schema, warnings) = mended(json!({
+        let (schema, warnings) = fixed(json!({
             "$schema": "http://evil.example/schema",
             "properties": {"a": {"$ref": "http://evil.example/x"}, "b": {"anyOf": [{"$ref": "file:///etc/passwd"}]}},
         }));

@@ -7,7 +7,7 @@ use std::time::Duration;
 pub const MAX_DEVICE_EVENTS: usize = 1_000;
 
 sinew_tool::settings! {
-    /// Everything a gateway can be told. The defaults are what `sinew serve` runs with.
+    /// The settings of a gateway. The defaults are those of `sinew serve`.
     pub struct Settings {
         /// Seconds a call may take unless the caller says otherwise.
         pub call_timeout: Duration = Duration::from_secs(30), within 1..=86_400;
@@ -48,7 +48,7 @@ sinew_tool::settings! {
     internal {
         /// Where the store, the token and the lock live; `None` keeps everything in memory.
         pub state_dir: Option<PathBuf> = None;
-        /// Where this gateway can be reached, written into the lock file for whoever comes second.
+        /// Where this gateway can be reached, written into the lock file for a second process.
         pub url: Option<String> = None;
         /// The gateway's own token, instead of the one in the state directory.
         pub token: Option<String> = None;
@@ -78,7 +78,7 @@ pub enum OpenError {
     #[error("the store {} was written by a newer Sinew (format {found}, this one knows {known}); use that version, or choose another directory with --state", .path.display())]
     Newer { path: PathBuf, found: i64, known: i64 },
 
-    #[error("the lock {} cannot be read ({detail}); mend it, or move it away and pin the devices anew", .path.display())]
+    #[error("the lock {} cannot be read ({detail}); fix it, or move it away and pin the devices again", .path.display())]
     Lock { path: PathBuf, detail: String },
 
     #[error("the token {what}: it must have 8 to 512 printable ASCII characters without spaces")]

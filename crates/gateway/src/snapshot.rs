@@ -22,7 +22,7 @@ pub struct Snapshot {
     pub(crate) version: u64,
     /// Sorted by id.
     pub(crate) devices: Vec<Arc<DeviceEntry>>,
-    /// Lower-case speaking names.
+    /// Lower-case given names.
     names: Arc<HashMap<String, DeviceId>>,
     /// Devices by what they offer, in the order of each offer's first device.
     pub(crate) groups: Vec<OfferGroup>,
@@ -47,7 +47,7 @@ pub(crate) struct OfferGroup {
 #[derive(Clone)]
 pub(crate) struct DeviceEntry {
     pub id: DeviceId,
-    /// The speaking name.
+    /// The given name.
     pub name: Option<Arc<str>>,
     pub labels: Arc<[Label]>,
     pub info: Arc<DeviceInfo>,
@@ -152,7 +152,7 @@ impl Snapshot {
         self.ends.is_some_and(|ends| Instant::now() >= ends)
     }
 
-    /// A device by id or speaking name.
+    /// A device by id or given name.
     pub(crate) fn entry(&self, text: &str) -> Option<&Arc<DeviceEntry>> {
         let text = text.trim().to_lowercase();
         let by_id = |id: &str| self.devices.binary_search_by(|entry| entry.id.as_str().cmp(id)).ok();
@@ -165,7 +165,7 @@ impl Snapshot {
         self.devices.iter().map(|entry| entry.view()).collect()
     }
 
-    /// A device by id or speaking name.
+    /// A device by id or given name.
     pub fn find_device(&self, text: &str) -> Option<DeviceView> {
         self.entry(text).map(|entry| entry.view())
     }

@@ -1,5 +1,5 @@
-//! Two more built-in tools, for models that write tools: one judges a specification, one compares two.
-//! They are listed only where the settings say so, because every model would pay for them.
+//! Two more built-in tools, for models that write tools: one checks a specification, one compares two.
+//! They are listed only where the settings say so, because every client would list them.
 
 use serde_json::{Value, json};
 use sinew_spec::judge;
@@ -10,7 +10,7 @@ use sinew_tool::{ErrorKind, Outcome, Tool, ToolError};
 /// The longest text that is read; a specification of a hundred tools is shorter.
 const MAX_TEXT: usize = 512 << 10;
 /// Findings and changes of one answer; the rest are counted.
-const MAX_TOLD: usize = 200;
+const MAX_SHOWN: usize = 200;
 
 pub(crate) const VALIDATE: &str = "validate_tool_specification";
 pub(crate) const COMPARE: &str = "compare_tool_specifications";
@@ -21,7 +21,7 @@ pub(crate) fn tools() -> [Tool; 2] {
     let text = json!({"type": "string", "maxLength": MAX_TEXT, "description": FORMS});
     let validate = Tool::new(
         VALIDATE,
-        "Judge a tool specification: findings by rule, with line and column.",
+        "Check a tool specification: findings by rule, with line and column.",
         json!({"type": "object", "properties": {"text": text}, "required": ["text"]}),
     )
     .with_output_schema(json!({"type": "object", "properties": {
@@ -43,7 +43,7 @@ pub(crate) fn tools() -> [Tool; 2] {
     [validate, compare]
 }
 
-/// Reads and judges; pure work that takes up to some tens of milliseconds.
+/// Reads and checks; pure work that takes up to some tens of milliseconds.
 pub(crate) fn validate(args: &Value) -> Result<Outcome, ToolError> {
     let document = Document::parse(text(args, "text")?);
     let findings = judge::lint(&document, &judge::Config::default());
@@ -58,8 +58,8 @@ pub(crate) fn validate(args: &Value) -> Result<Outcome, ToolError> {
     };
     let mut answer = json!({
         "ok": findings.iter().all(|finding| finding.severity < Severity::Error),
-        "tools": document.tools.iter().take(MAX_TOLD).map(|tool| tool.name.as_str()).collect::<Vec<_>>(),
-        "findings": findings.iter().take(MAX_TOLD).map(shown).collect::<Vec<_>>(),
+        "tools": document.tools.iter().take(MAX_SHOWN).map(|tool| tool.name.as_str()).collect::<Vec<_>>(),
+        "findings": findings.iter().take(MAX_SHOWN).map(shown).collect::<Vec<_>>(),
     });
     count_rest(&mut answer, findings.len() + findings.more());
     Ok(Outcome::json(answer))
@@ -72,7 +72,7 @@ pub(crate) fn compare(args: &Value) -> Result<Outcome, ToolError> {
     let mut answer = comparison.to_json();
     for key in ["changes", "versions"] {
         if let Some(list) = answer.get_mut(key).and_then(Value::as_array_mut) {
-            list.truncate(MAX_TOLD);
+            list.truncate(MAX_SHOWN);
         }
     }
     answer["ok"] = json!(comparison.too_small().next().is_none());
@@ -81,8 +81,8 @@ pub(crate) fn compare(args: &Value) -> Result<Outcome, ToolError> {
 }
 
 fn count_rest(answer: &mut Value, total: usize) {
-    if total > MAX_TOLD {
-        answer["more"] = json!(total - MAX_TOLD);
+    if total > MAX_SHOWN {
+        answer["more"] = json!(total - MAX_SHOWN);
     }
 }
 

@@ -1,7 +1,7 @@
 //! One process owns a state directory.
 //!
 //! The file `gateway.lock` is held with a lock of the operating system, which ends with the process
-//! however it ends. Its content only tells the second comer who the first is.
+//! however it ends. Its content only says who holds it.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{Read, Seek, SeekFrom, Write};
@@ -31,7 +31,7 @@ pub fn running_gateway(state_dir: &Path) -> Option<RunningGateway> {
     }
 }
 
-/// A held state directory; dropping it lets go.
+/// A held state directory; dropping it releases it.
 pub(crate) struct StateGuard {
     file: File,
 }
@@ -42,8 +42,7 @@ impl StateGuard {
         let failed = |source| OpenError::Io { what: "open the lock file", path: path.clone(), source };
         let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path);
         let mut file = file.map_err(failed)?;
-        // Somebody who only looks (`running`) holds the lock for an instant, so one refusal is not the
-        // last word.
+        // `running_gateway` holds the lock for an instant, so one refusal is not final.
         for _ in 0..5 {
             match file.try_lock() {
                 Ok(()) => {
@@ -84,7 +83,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_second_comer_learns_who_is_there() {
+    fn the_second_process_learns_which_one_holds_the_directory() {
         let dir = tempfile::tempdir().unwrap();
         assert_eq!(running_gateway(dir.path()), None);
         let mut lock = StateGuard::take(dir.path(), None).unwrap();
@@ -100,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lock_file_full_of_nonsense_is_no_obstacle() {
+    fn a_lock_file_with_damaged_content_is_taken_over() {
         let dir = tempfile::tempdir().unwrap();
         std::fs::write(dir.path().join(NAME), [0xff; 9000]).unwrap();
         assert_eq!(running_gateway(dir.path()), None);

@@ -1,6 +1,6 @@
-//! Tokens: who may come in through which door.
+//! Tokens: who may use which endpoint.
 //!
-//! The gateway's own token lies in a file that only its owner can read. Of all others only hashes are
+//! The gateway's own token is in a file that only its owner can read. Of all others only hashes are
 //! kept; a token is shown once, when it is made.
 
 use std::collections::HashSet;
@@ -42,7 +42,7 @@ pub struct Tokens {
     changing: Mutex<()>,
     store: Arc<Store>,
     registry: Arc<Registry>,
-    /// Counts the tokens that were revoked or expired, so that whoever still uses one looks again.
+    /// Counts the tokens that were revoked or expired, so that connections that use one check again.
     revocations: watch::Sender<u64>,
     /// Changes with the rows.
     changes: watch::Sender<()>,
@@ -64,7 +64,7 @@ pub struct TokenView {
     pub device: Option<String>,
     /// Milliseconds of Unix time; 0 for the gateway's own.
     pub created: i64,
-    /// From when on it opens nothing, in milliseconds of Unix time; `None` for never.
+    /// Until when it is valid, in milliseconds of Unix time; `None` for never.
     pub expires: Option<i64>,
     /// When it was last used, to the minute, in milliseconds of Unix time.
     pub last_use: Option<i64>,
@@ -77,7 +77,7 @@ impl Tokens {
         Tokens { own_hash: hash(&own), own, rows, changing: Mutex::new(()), store, registry, revocations, changes }
     }
 
-    /// Whose a token is, at the doors for clients and people. Device tokens open none of them.
+    /// Whose a token is, at the endpoints for clients and people. Device tokens are valid at none of them.
     pub fn check(&self, token: &str) -> Option<Principal> {
         let hash = hash(token);
         let mut found = is_same(&self.own_hash, &hash).then(|| Principal::new(OWN, Role::Admin));
@@ -97,18 +97,18 @@ impl Tokens {
         found
     }
 
-    /// Whether it is the token of a device, which opens nothing for clients.
+    /// Whether it is the token of a device, which is not valid for clients.
     pub fn is_for_device(&self, token: &str) -> bool {
         matches!(self.find_bearer(token), Some(Bearer::Device { .. }))
     }
 
-    /// Makes a token; its text is shown this once. A device token names a known device by id, speaking name or key, and
+    /// Makes a token; its text is shown this once. A device token names a known device by id, given name or key, and
     /// one to come by its key, by the MAC address of a board or by the name of a tool provider.
     pub fn create(&self, role: Role, label: &str) -> Result<(TokenView, String), ToolError> {
         self.create_until(role, label, None)
     }
 
-    /// Like [`Tokens::create`], for a token that opens nothing from `expires` on, in milliseconds of Unix time.
+    /// Like [`Tokens::create`], for a token that is valid until `expires`, in milliseconds of Unix time.
     pub fn create_until(
         &self,
         role: Role,
@@ -198,7 +198,7 @@ impl Tokens {
         std::iter::once(own).chain(self.rows.load().iter().map(|row| self.view(row))).collect()
     }
 
-    /// Takes a token back, at once.
+    /// Revokes a token; it stops working at once.
     pub fn revoke(&self, id: &str) -> Result<TokenView, ToolError> {
         if id == OWN {
             let message = "the gateway's own token cannot be revoked; stop the gateway, delete the file `token` in its state directory, and start it again";
@@ -212,14 +212,14 @@ impl Tokens {
             return Err(ToolError::new(ErrorKind::InvalidArguments, message)
                 .with_details(json!({"parameter_name": "id", "issue": "unknown token"})));
         };
-        // It stops working first: whatever the disk says, it must not open a door again.
+        // It stops working first, whether or not the disk can be written.
         self.rows.store(Arc::new(rows.iter().filter(|other| other.id != id).cloned().collect()));
         self.revocations.send_modify(|count| *count += 1);
         self.store.write_awaited(Write::Revoke(id.to_owned())).wait()?;
         Ok(self.view(row))
     }
 
-    /// Whether the token that `who` came with still opens anything.
+    /// Whether the token of `who` is still valid.
     pub fn is_valid(&self, who: &Principal) -> bool {
         let now = now();
         !who.revocable || self.rows.load().iter().any(|row| row.id == who.id && !row.is_expired(now))
@@ -230,7 +230,7 @@ impl Tokens {
         self.revocations.subscribe()
     }
 
-    /// Waits until the token that `who` came with is no longer valid.
+    /// Waits until the token of `who` is no longer valid.
     pub async fn revoked(&self, who: &Principal) {
         if !who.revocable {
             return std::future::pending().await;
@@ -243,7 +243,7 @@ impl Tokens {
         }
     }
 
-    /// The ids of all tokens that still open something.
+    /// The ids of all valid tokens.
     pub fn valid(&self) -> HashSet<TokenId> {
         let now = now();
         let rows = self.rows.load();
@@ -398,10 +398,10 @@ impl Admit for Gateway {
     }
 }
 
-/// The gateway's own token: the one it was told, else the one in its state directory, made on the
+/// The gateway's own token: the one that was given, else the one in its state directory, made on the
 /// first start.
-pub(crate) fn own(told: Option<&str>, state_dir: Option<&Path>) -> Result<String, OpenError> {
-    if let Some(token) = told {
+pub(crate) fn own(given: Option<&str>, state_dir: Option<&Path>) -> Result<String, OpenError> {
+    if let Some(token) = given {
         return usable(token).ok_or_else(|| OpenError::Token { what: "that was given cannot be used".to_owned() });
     }
     secret(state_dir, "token")

@@ -1,4 +1,4 @@
-//! Where checks run: small ones at once, larger ones on threads of their own, a few at a time.
+//! Where checks run: small ones immediately, larger ones on background threads, a few at a time.
 
 use std::sync::Arc;
 
@@ -9,16 +9,16 @@ use tokio::sync::Semaphore;
 use crate::check::CheckResult;
 use crate::record::weigh_value;
 
-/// What is checked at once, on the thread that serves all calls: an estimated 100 µs.
-const AT_ONCE: u64 = 5_000;
+/// What is checked immediately, on the thread that serves all calls: an estimated 100 µs.
+const IMMEDIATE: u64 = 5_000;
 /// What any value may take: some milliseconds.
 const AT_LEAST: u64 = 200_000;
 /// What each byte of a value adds. An honest schema takes one or two units a byte.
 const EACH_BYTE: u64 = 16;
 /// What no value may exceed: some tenths of a second.
 const AT_MOST: u64 = 20_000_000;
-/// Larger texts are read aside.
-const READ_AT_ONCE: usize = 64 << 10;
+/// Larger texts are read in the background.
+const READ_IMMEDIATELY: usize = 64 << 10;
 /// Parts of one answer that is read from a text. Each takes some 80 bytes, whatever its text takes.
 const MAX_PARTS: usize = 500_000;
 
@@ -40,29 +40,29 @@ impl Validation {
         value: Value,
         check: impl Fn(&Value, &mut Meter) -> CheckResult<E> + Send + 'static,
     ) -> (Value, CheckResult<E>) {
-        if let Ok(verdict) = check(&value, &mut Meter::new(AT_ONCE)) {
+        if let Ok(verdict) = check(&value, &mut Meter::new(IMMEDIATE)) {
             return (value, Ok(verdict));
         }
         let work = move || {
             let verdict = check(&value, &mut Meter::new(limit(&value)));
             (value, verdict)
         };
-        self.aside(turn, work).await.unwrap_or((Value::Null, Err(Exhausted)))
+        self.in_background(turn, work).await.unwrap_or((Value::Null, Err(Exhausted)))
     }
 
     /// Reads JSON from a text, and gives the text back.
     pub(crate) async fn read(&self, turn: &Arc<Semaphore>, text: String) -> (String, Option<Value>) {
-        let is_short = text.len() <= READ_AT_ONCE;
+        let is_short = text.len() <= READ_IMMEDIATELY;
         let read = move || {
             let value = read(&text);
             (text, value)
         };
-        if is_short { read() } else { self.aside(turn, read).await.unwrap_or_default() }
+        if is_short { read() } else { self.in_background(turn, read).await.unwrap_or_default() }
     }
 
     /// Runs work on a thread of its own when its turn comes; `None` where it failed. The places are given
     /// back when the work is done, also if nobody waits for it any more.
-    async fn aside<T: Send + 'static>(
+    async fn in_background<T: Send + 'static>(
         &self,
         turn: &Arc<Semaphore>,
         work: impl FnOnce() -> T + Send + 'static,

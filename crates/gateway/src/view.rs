@@ -1,4 +1,4 @@
-//! What the gateway shows of its devices, events and calls.
+//! Devices, events and calls as the gateway shows them.
 
 use std::collections::BTreeMap;
 
@@ -22,7 +22,7 @@ pub enum Shape {
 #[derive(Clone, Debug, PartialEq)]
 pub struct DeviceView {
     pub id: DeviceId,
-    /// The speaking name, where somebody gave one.
+    /// The given name, where somebody gave one.
     pub name: Option<String>,
     /// Sorted; set by administrators.
     pub labels: Vec<Label>,
@@ -31,15 +31,15 @@ pub struct DeviceView {
     /// What the device calls itself, for example the board's name.
     pub kind: String,
     pub version: String,
-    /// `ready`, `away`, or the word of a limited device (`no MCP`).
+    /// `ready`, `away`, or the state of a limited device (`no MCP`).
     pub state: String,
     /// What a person can do about a state that is not `ready`.
     pub remedy: Option<String>,
     /// How many tools it offers.
     pub tools: usize,
-    /// Whether its tools may change in the open only.
+    /// Whether its tools were agreed on.
     pub pinned: bool,
-    /// How many of its tools are held back, because they changed otherwise.
+    /// How many of its tools are held back, because they differ from what was agreed.
     pub quarantined: usize,
     /// Tools that are not offered because checking them would cost too much; the reason by name.
     pub withdrawn: BTreeMap<String, String>,
@@ -118,7 +118,7 @@ pub struct PublicTool {
     pub selector: Option<String>,
 }
 
-/// Something a device said, or the gateway about it (topics `sinew/…`).
+/// Something a device sent, or the gateway about it (topics `sinew/…`).
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct StoredEvent {
     pub seq: u64,
@@ -132,13 +132,13 @@ pub struct StoredEvent {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct EventPage {
     pub events: Vec<StoredEvent>,
-    /// The cursor to go on from; opaque. Always present, also when nothing came.
+    /// The cursor to continue from; opaque. Always present, also without events.
     pub next: String,
     /// Events after the cursor that are gone, because too many came.
     pub dropped: u64,
 }
 
-/// Which calls are asked for.
+/// Selects calls of the audit.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AuditFilter {
     /// The id of the device that was called.
@@ -149,11 +149,11 @@ pub struct AuditFilter {
     pub before: Option<i64>,
 }
 
-/// One call, as it was remembered.
+/// One call, as it was recorded.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct AuditRecord {
     pub id: i64,
-    /// When the call came, in milliseconds of Unix time.
+    /// When the call started, in milliseconds of Unix time.
     pub at: i64,
     pub principal: String,
     pub door: String,

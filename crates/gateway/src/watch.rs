@@ -1,4 +1,4 @@
-//! Being told that something changed.
+//! Notifications about changes.
 
 use std::cmp::Ordering;
 use std::collections::{BTreeSet, VecDeque};
@@ -14,33 +14,32 @@ use crate::principal::Principal;
 use crate::snapshot::{DeviceEntry, Snapshot};
 use crate::view::Shape;
 
-/// What changed. Changes that come close together are told as one.
+/// What changed. Changes that happen close together are reported as one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Update {
     /// The tool list reads differently now.
     Tools,
-    /// These devices came, went, or changed what they say of themselves. `is_list` tells whether the list
-    /// of known devices reads differently too, by its ids, speaking names or kinds: a device that only
-    /// goes away or comes back is on it all the time.
+    /// These devices connected, disconnected, or changed their information. `is_list` says whether the list of known
+    /// devices changed too (ids, given names or kinds): a device that only disconnects or reconnects stays on it.
     Devices { changed: Vec<DeviceId>, is_list: bool },
     /// Events of this device can be read.
     Event { device: DeviceId },
 }
 
-/// A standing wish to be told. A reader that lags hears less often, never less.
+/// A subscription to changes. A slow reader gets fewer notifications, but misses no change.
 pub struct Watch {
     gateway: Gateway,
     who: Principal,
     shape: Shape,
     versions: watch::Receiver<u64>,
     events: broadcast::Receiver<DeviceId>,
-    /// The tool list as last told.
+    /// The tool list as last reported.
     tools: Digest,
-    /// The devices as last told.
+    /// The devices as last reported.
     seen: Arc<Snapshot>,
-    /// When the changes since the first untold one are looked at together.
+    /// When the changes since the first unreported one are collected.
     due: Option<Instant>,
-    untold: VecDeque<Update>,
+    unreported: VecDeque<Update>,
 }
 
 impl Watch {
@@ -53,13 +52,13 @@ impl Watch {
     ) -> Watch {
         let tools = gateway.list(&who, shape).digest;
         let seen = gateway.snapshot();
-        Watch { gateway, who, shape, versions, events, tools, seen, due: None, untold: VecDeque::new() }
+        Watch { gateway, who, shape, versions, events, tools, seen, due: None, unreported: VecDeque::new() }
     }
 
     /// Waits for the next change. Dropping the future loses nothing.
     pub async fn next(&mut self) -> Update {
         loop {
-            if let Some(change) = self.untold.pop_front() {
+            if let Some(change) = self.unreported.pop_front() {
                 return change;
             }
             // The end of a grace changes the list without anybody doing anything.
@@ -69,28 +68,28 @@ impl Watch {
                     Ok(()) => self.due = Some(Instant::now() + self.gateway.settings().coalesce),
                     Err(_) => std::future::pending().await,
                 },
-                heard = self.events.recv() => self.hear(heard),
-                () = sleep_until(wake.unwrap_or_else(Instant::now)), if wake.is_some() => self.look(),
+                received = self.events.recv() => self.receive(received),
+                () = sleep_until(wake.unwrap_or_else(Instant::now)), if wake.is_some() => self.collect(),
             }
         }
     }
 
-    fn look(&mut self) {
+    fn collect(&mut self) {
         self.due = None;
         self.versions.mark_unchanged();
         let tools = self.gateway.list(&self.who, self.shape).digest;
         if tools != self.tools {
             self.tools = tools;
-            self.untold.push_back(Update::Tools);
+            self.unreported.push_back(Update::Tools);
         }
         let before = std::mem::replace(&mut self.seen, self.gateway.snapshot());
-        self.untold.extend(compare(&before.devices, &self.seen.devices));
+        self.unreported.extend(compare(&before.devices, &self.seen.devices));
     }
 
-    fn hear(&mut self, heard: Result<DeviceId, RecvError>) {
+    fn receive(&mut self, received: Result<DeviceId, RecvError>) {
         let mut devices = BTreeSet::new();
-        let mut has_lagged = matches!(heard, Err(RecvError::Lagged(_)));
-        devices.extend(heard.ok());
+        let mut has_lagged = matches!(received, Err(RecvError::Lagged(_)));
+        devices.extend(received.ok());
         loop {
             match self.events.try_recv() {
                 Ok(device) => drop(devices.insert(device)),
@@ -99,14 +98,14 @@ impl Watch {
             }
         }
         if has_lagged {
-            // Whose events were missed is not known, so everybody's may be new.
+            // It is not known whose events were missed, so every device may have new ones.
             devices.extend(self.gateway.snapshot().devices.iter().map(|entry| entry.id.clone()));
         }
-        self.untold.extend(devices.into_iter().map(|device| Update::Event { device }));
+        self.unreported.extend(devices.into_iter().map(|device| Update::Event { device }));
     }
 }
 
-/// What became of the devices; both lists are sorted by id.
+/// The difference between two lists of devices, both sorted by id.
 fn compare(before: &[Arc<DeviceEntry>], after: &[Arc<DeviceEntry>]) -> Option<Update> {
     let (mut changed, mut is_list) = (Vec::new(), false);
     let (mut before, mut after) = (before.iter().peekable(), after.iter().peekable());

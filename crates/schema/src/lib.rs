@@ -9,6 +9,8 @@
 //! `content*` keywords are annotations. A pattern that cannot be run within bounds is not enforced, and
 //! [`Validator::unenforced`] says which.
 
+#![warn(unreachable_pub)]
+
 mod compile;
 mod equality;
 mod evaluate;

@@ -8,10 +8,10 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::device::DeviceKey;
 
-/// Names of brokers and people are cut off by nobody, so longer ones are refused.
+/// Names of brokers and people are stored and shown whole, so longer ones are refused.
 const MAX_NAME: usize = 256;
 
-/// By what a device was admitted. Decisions compare this, never the words that people see.
+/// How a device was admitted. Decisions compare this, never text that people see.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Admission {

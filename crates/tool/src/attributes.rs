@@ -1,5 +1,5 @@
-//! Further particulars of a device, by name. A sorted list and not a map: there may be a hundred thousand devices with
-//! four particulars each, and the smallest node of a map has room for eleven.
+//! Further details of a device, by name. A sorted list and not a map: there may be a hundred thousand devices with
+//! four details each, and the smallest node of a map has space for eleven.
 
 use std::ops::Index;
 
@@ -94,7 +94,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn particulars_are_found_by_name_kept_in_order_and_replaced() {
+    fn attributes_are_found_by_name_kept_in_order_and_replaced() {
         let pairs = [("b", 1), ("a", 2), ("b", 3)].map(|(name, value)| (name.to_owned(), json!(value)));
         let mut attributes: Attributes = pairs.into_iter().collect();
         assert_eq!((attributes.get("b"), attributes.get("c")), (Some(&json!(3)), None));

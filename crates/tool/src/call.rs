@@ -1,4 +1,4 @@
-//! A call, and the way back to whoever made it.
+//! A call, and the way back to its caller.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -15,7 +15,7 @@ use crate::outcome::Outcome;
 /// The arguments of a call, by name.
 pub type Args = Map<String, Value>;
 
-/// A device is asked to keep a promise.
+/// A call of one tool of a device.
 #[derive(Clone)]
 pub struct Call {
     /// The name the device knows the tool by.
@@ -24,16 +24,16 @@ pub struct Call {
     /// How long the answer may take, counted from when the device gets the call. The gateway keeps
     /// the clock; a device may use this to give up earlier and free itself.
     pub budget: Duration,
-    /// Whom it is from, as the audit names them; empty where nobody says. For devices that remember what they told to
-    /// whom, never for deciding.
+    /// The caller's name in the audit; empty where it is not known. For devices that remember what they showed to
+    /// whom, never for decisions.
     pub from: String,
     pub caller: Arc<dyn Caller>,
-    /// For devices that are made of other tools: calls those as whoever made this call.
+    /// For devices that are made of other tools: calls those with the rights of this call's caller.
     pub nested: Arc<dyn NestedCalls>,
 }
 
 impl Call {
-    /// A call whose caller listens to nothing but the answer.
+    /// A call whose caller only takes the answer.
     pub fn new(tool: impl Into<String>, args: Args) -> Call {
         Call {
             tool: tool.into(),
@@ -56,8 +56,7 @@ impl fmt::Debug for Call {
     }
 }
 
-/// The way back: what a device may say to its caller before it answers. To cancel a call, its
-/// future is dropped.
+/// What a device may send to its caller before it answers. To cancel a call, drop its future.
 pub trait Caller: Send + Sync {
     /// `progress` of `total`; each report must be larger than the one before.
     fn progress(&self, progress: f64, total: Option<f64>, message: Option<&str>);
@@ -75,7 +74,7 @@ pub trait Caller: Send + Sync {
 
 /// Calls other tools with the rights of the caller, within what is left of the caller's time.
 pub trait NestedCalls: Send + Sync {
-    /// Calls a tool by its folded public name. To cancel the call, its future is dropped.
+    /// Calls a tool by its folded public name. To cancel the call, drop its future.
     fn call(&self, tool: &str, args: Args) -> BoxFuture<'_, Result<Outcome, ToolError>>;
 }
 
@@ -110,7 +109,7 @@ pub enum LogLevel {
     Emergency,
 }
 
-/// A caller that listens to nothing but the answer, and a way nested that leads nowhere.
+/// A caller that only takes the answer, and nested calls that always fail.
 pub struct Silent;
 
 impl Caller for Silent {
@@ -122,7 +121,7 @@ impl Caller for Silent {
         Box::pin(async {
             Err(ToolError::new(
                 ErrorKind::InputRequired,
-                "the device wants to ask a question, and this way of calling cannot carry one; call it through an MCP client that supports elicitation",
+                "the device has a question, and this kind of call cannot carry one; call the tool through an MCP client that supports elicitation",
             ))
         })
     }

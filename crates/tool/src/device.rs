@@ -1,4 +1,4 @@
-//! All that the gateway knows of anything with tools.
+//! A device: everything that the gateway knows about something with tools.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -19,21 +19,20 @@ use crate::tool::Toolset;
 
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
-/// A phone, an app on a phone, a board, or a device behind another gateway. One value stands for
-/// one stay: a device that returns is announced anew.
+/// A phone, an app on a phone, a board, or a device behind another gateway. One value stands for one connection:
+/// a device that reconnects is announced again with a new value.
 pub trait Device: Send + Sync {
     fn info(&self) -> Arc<DeviceInfo>;
 
     fn tools(&self) -> Arc<Toolset>;
 
-    /// The pictures it sent of late, at most one of a name.
+    /// The most recent pictures it sent, at most one of each name.
     fn pictures(&self) -> Vec<Picture> {
         Vec::new()
     }
 
-    /// Keeps one promise. Dropping the future gives the call up: a call still queued is never sent,
-    /// and a late answer is counted, not delivered. Calls that a device cannot run side by side wait
-    /// inside the device's own queue.
+    /// Runs a tool. Dropping the future cancels the call: a call that is still queued is never sent, and a late
+    /// answer is counted but not delivered. Calls that a device cannot run in parallel wait in the device's own queue.
     fn call(&self, call: Call) -> BoxFuture<'_, Result<Outcome, ToolError>>;
 }
 
@@ -47,7 +46,7 @@ pub struct Picture {
     pub bytes: Arc<[u8]>,
 }
 
-/// The identity a family gives a device, the same each time it comes: `board:aa:bb:cc:dd:ee:01`.
+/// The identity a family gives a device, the same for every connection: `board:aa:bb:cc:dd:ee:01`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct DeviceKey(pub String);
@@ -105,7 +104,7 @@ impl<'de> Deserialize<'de> for DeviceId {
     }
 }
 
-/// What a device says of itself. Untrusted, like everything a device says.
+/// What a device reports about itself. Untrusted, like everything from a device.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct DeviceInfo {
     pub key: DeviceKey,
@@ -120,7 +119,7 @@ pub struct DeviceInfo {
     pub status: Status,
     /// What the device wants models to know about it.
     pub instructions: Option<String>,
-    /// Further particulars for people: hardware id, transport, address. Shown, never compared to decide anything.
+    /// Further details for people: hardware id, transport, address. Only shown, never used for a decision.
     pub attributes: Attributes,
 }
 
@@ -129,24 +128,24 @@ pub struct DeviceInfo {
 #[serde(rename_all = "snake_case")]
 pub enum Status {
     Ready,
-    /// Connected, but not usable: `state` is a word for tables (`no MCP`, `unauthorized`), `remedy`
-    /// says what a person can do.
+    /// Connected, but not usable: `state` is a short text for tables (`no MCP`, `unauthorized`), `remedy` says
+    /// what a user can do.
     Limited {
         state: String,
         remedy: String,
     },
 }
 
-/// What families tell the gateway. Every event names the stay it belongs to, so that the farewell of
-/// an old connection cannot end the new one.
+/// What families report to the gateway. Every event names its connection, so that the end of an old connection
+/// cannot end the new one.
 #[derive(Clone)]
 pub enum DeviceEvent {
     Joined(Arc<dyn Device>),
     /// `info` or `tools` answer differently now.
     Changed(Arc<dyn Device>),
-    /// The device said something without being asked.
+    /// The device sent something on its own.
     Said(Arc<dyn Device>, Notice),
-    /// So much more it said was dropped on the way here, because it said too much.
+    /// This many further messages of the device were dropped, because it sent too many.
     Dropped(Arc<dyn Device>, u64),
     Left(Arc<dyn Device>, LeaveReason),
 }
@@ -154,7 +153,7 @@ pub enum DeviceEvent {
 /// How a family reaches the gateway. Never blocks.
 pub type Announce = Arc<dyn Fn(DeviceEvent) + Send + Sync>;
 
-/// Something a device said without being asked.
+/// Something a device sent on its own.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Notice {
     /// For a JSON-RPC notification its method; for another message its type.
@@ -165,11 +164,11 @@ pub struct Notice {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LeaveReason {
-    /// The device said goodbye or closed the connection in order.
+    /// The device closed the connection properly.
     Closed,
     /// The connection broke, with what is known of it.
     Broken(String),
-    /// The same device came again.
+    /// The same device connected again.
     Replaced,
     /// The gateway ended it, and why.
     Dismissed(String),

@@ -1,9 +1,9 @@
 //! The one error contract and the one table.
 //!
 //! A [`ToolError`] is a kind, a message and optional details. Its kind is a row of [`TABLE`], which
-//! joins the JSON-RPC codes of the remote-control door with the standard failure object
+//! joins the JSON-RPC codes of the REST endpoint with the standard failure object
 //! (`status`, `error_type`, `error_message`, `error_details`), says whether a retry helps and who
-//! should act, and has a column per door. `docs/errors.md` is printed from it.
+//! should act, and has a column per endpoint. `docs/errors.md` is printed from it.
 
 use std::fmt;
 
@@ -16,7 +16,7 @@ pub struct ToolError {
     pub kind: ErrorKind,
     /// Names the thing, the expectation and the remedy.
     pub message: String,
-    /// Machine-readable particulars, for example the argument at fault. Null when there are none.
+    /// Machine-readable details, for example the argument at fault. Null when there are none.
     #[serde(default, skip_serializing_if = "Value::is_null")]
     pub details: Value,
 }
@@ -59,7 +59,7 @@ pub enum Retry {
     LookFirst,
 }
 
-/// Who can mend it.
+/// Who can fix it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Actor {
     Caller,
@@ -68,7 +68,7 @@ pub enum Actor {
     Sinew,
 }
 
-/// How `/mcp` speaks a kind.
+/// How `/mcp` reports a kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum McpForm {
     /// A JSON-RPC error with this code.
@@ -81,9 +81,9 @@ pub enum McpForm {
 #[derive(Clone, Copy, Debug)]
 pub struct ErrorRow {
     pub kind: ErrorKind,
-    /// The word in `error_type`.
+    /// The value of `error_type`.
     pub error_type: &'static str,
-    /// The code at the REST door (`/mcp/v1`), the remote-control reference's numbering.
+    /// The code at the REST endpoint (`/mcp/v1`), numbered as in the remote-control reference.
     pub code: i32,
     pub mcp: McpForm,
     /// The exit code of the command line.
@@ -108,7 +108,7 @@ use McpForm::{Protocol, Result as InResult};
 table! {
     Parse            "ParseError"          -32700 Protocol(-32700), 65 No Caller   "The text is not JSON, or nests deeper than the reader goes.";
     InvalidRequest   "InvalidRequest"      -32600 Protocol(-32600), 65 No Caller   "JSON, but not a JSON-RPC 2.0 request.";
-    UnknownMethod    "MethodNotFound"      -32601 Protocol(-32601), 64 No Caller   "The door has no such method.";
+    UnknownMethod    "MethodNotFound"      -32601 Protocol(-32601), 64 No Caller   "The endpoint has no such method.";
     UnknownTool      "ToolNotFound"        -32601 Protocol(-32602), 66 No Caller   "No such tool, or none that this caller may see.";
     InvalidArguments "ValidationError"     -32602 InResult,         64 No Caller   "An argument is missing, of the wrong type, or out of range.";
     UnknownDevice    "DeviceNotFound"      -32602 InResult,         66 No Caller   "No device has that id or name.";
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn the_rest_door_speaks_only_the_nine_codes_of_the_reference() {
+    fn the_rest_endpoint_uses_only_the_nine_codes_of_the_reference() {
         let codes = [-32700, -32600, -32601, -32602, -32603, -32001, -32002, -32003, -32004];
         assert!(TABLE.iter().all(|row| codes.contains(&row.code)));
         assert!(codes.iter().all(|code| TABLE.iter().any(|row| row.code == *code)));

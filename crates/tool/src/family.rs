@@ -12,13 +12,14 @@ use serde::{Deserialize, Deserializer, Serialize};
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Family {
     pub name: FamilyName,
-    pub words: TextTrust,
+    #[serde(rename = "words")]
+    pub text_trust: TextTrust,
     pub reach: Reach,
 }
 
 impl Family {
-    pub const fn new(name: FamilyName, words: TextTrust, reach: Reach) -> Family {
-        Family { name, words, reach }
+    pub const fn new(name: FamilyName, text_trust: TextTrust, reach: Reach) -> Family {
+        Family { name, text_trust, reach }
     }
 }
 

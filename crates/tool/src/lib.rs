@@ -1,10 +1,12 @@
-//! The vocabulary everyone shares.
+//! The types that all crates share.
 //!
-//! A [`Tool`] is a named promise with a schema; a [`Device`] is a thing that keeps such promises.
-//! A [`Call`] asks a device to keep one and carries a way back to its [`Caller`]; the answer is an
-//! [`Outcome`] or a [`ToolError`]. Every error that leaves Sinew is a row of the table in [`error`].
+//! A [`Tool`] is a named function with a schema; a [`Device`] is a thing that has tools. A [`Call`] asks a
+//! device to run one and carries a way back to its [`Caller`]; the answer is an [`Outcome`] or a
+//! [`ToolError`]. Every error that leaves Sinew is a row of the table in [`error`].
 //!
 //! Nothing here knows JSON-RPC, sockets, clocks or an async runtime.
+
+#![warn(unreachable_pub)]
 
 pub mod admission;
 pub mod attributes;
@@ -38,5 +40,5 @@ pub use tool::{Audience, Effect, Hints, Schema, Tool, Toolset};
 
 /// Tool versions follow semantic versioning.
 pub use semver::Version;
-/// The JSON value type of the house; tools are written with `json!`.
+/// The JSON value type of all crates; tools are written with `json!`.
 pub use serde_json::{Value, json};

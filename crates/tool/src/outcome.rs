@@ -1,15 +1,15 @@
-//! What a kept promise brings back.
+//! The result of a call.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-/// The answer of a device that did what it was asked.
+/// The answer of a device that ran a tool.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Outcome {
     pub content: Vec<Content>,
-    /// The answer as JSON, where the tool speaks JSON.
+    /// The answer as JSON, where the tool gives one.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::wire_form::present")]
     pub structured: Option<Value>,
     /// Further members for the result's `_meta`.
@@ -17,7 +17,7 @@ pub struct Outcome {
     pub meta: Map<String, Value>,
 }
 
-/// One item of an answer. Binary data stays in base64, as every door sends it.
+/// One item of an answer. Binary data stays in base64, as every endpoint sends it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Content {
@@ -74,7 +74,7 @@ impl Content {
         }
     }
 
-    /// The item in MCP's words. An image of known size also says its width and height, as the remote-control reference does.
+    /// The item in MCP's form. An image of known size also says its width and height, as the remote-control reference does.
     pub fn to_json(&self) -> Value {
         match self {
             Content::Text(text) => json!({"type": "text", "text": text}),
@@ -108,7 +108,7 @@ impl Content {
         }
     }
 
-    /// Reads an item in MCP's words; `None` where it is not one.
+    /// Reads an item in MCP's form; `None` where it is not one.
     pub fn from_json(item: &Value) -> Option<Content> {
         let text = |key: &str| item.get(key).and_then(Value::as_str).map(str::to_owned);
         let size = |key: &str| item.get(key).and_then(Value::as_u64).and_then(|pixels| u32::try_from(pixels).ok());

@@ -1,11 +1,11 @@
-//! Slips of the pen: the name that was probably meant.
+//! Typing mistakes: the name that was probably meant.
 
-/// Further apart than this are different words.
+/// Names with more differences than this are different names.
 const MAX_DISTANCE: usize = 3;
 
-/// The known name nearest to what was written, if one is near.
+/// The known name most similar to what was written, if one is similar enough.
 pub fn nearest<'a>(wanted: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    // Underscores and hyphens are the usual slip.
+    // An underscore in place of a hyphen is the most common mistake.
     let plain = |name: &str| name.to_lowercase().replace('_', "-");
     let wanted = plain(wanted);
     let (far, name) = names.into_iter().map(|name| (distance(&wanted, &plain(name)), name)).min()?;

@@ -1,4 +1,4 @@
-//! Text that others wrote, made fit for people and models.
+//! Foreign text, cleaned for people and models.
 //!
 //! What a reader cannot see, a model still reads, and what a terminal takes for a command, a person never
 //! reads. Names, descriptions, schemas, screens, logs and everything shown on a terminal pass through here;
@@ -71,7 +71,7 @@ pub const TABLE: &[TreatmentRow] = {
 const MAX_MARKS: usize = 8;
 /// The tags of the three flags that have them.
 const FLAGS: [&str; 3] = ["gbeng", "gbsct", "gbwls"];
-/// The longest part of a message that repeats somebody else's text.
+/// The longest part of a message that quotes foreign text.
 const MAX_QUOTE: usize = 200;
 
 /// The text as people and models may see it, cut to `max` characters.
@@ -93,7 +93,7 @@ pub fn clean_line(text: &str, max: usize) -> String {
     clean(text, max).replace(['\n', '\t'], " ")
 }
 
-/// Somebody else's text inside a message of ours: on one line, and short.
+/// Foreign text inside a message of ours: on one line, and short.
 pub fn clip(text: &str) -> String {
     clean_line(text, MAX_QUOTE)
 }

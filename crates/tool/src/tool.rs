@@ -11,7 +11,7 @@ use crate::digest::Digest;
 /// A JSON Schema; shared, because fifty equal boards have one.
 pub type Schema = Arc<Value>;
 
-/// A named promise with a schema.
+/// A named function of a device, with a schema.
 ///
 /// ```
 /// use indoc::indoc;
@@ -58,8 +58,8 @@ pub struct Tool {
     /// What calling it can do, where the device's family defines the tool itself; `None` where the device does.
     pub effect: Option<Effect>,
     pub audience: Audience,
-    /// The tool as a standard of its own describes it, where the device accepts more than that. A door
-    /// that speaks for the standard lists this one; calls are judged by the tool itself.
+    /// The tool as a standard of its own describes it, where the device accepts more than that. An
+    /// endpoint for that standard lists this one; calls are checked against the tool itself.
     pub plain: Option<Arc<Tool>>,
 }
 
@@ -148,7 +148,7 @@ impl Tool {
         self
     }
 
-    /// The version where it tells something: 1.0.0 is what everybody assumes.
+    /// The version, unless it is 1.0.0, which is the default.
     pub fn explicit_version(&self) -> Option<&Version> {
         (self.version != Version::new(1, 0, 0)).then_some(&self.version)
     }
@@ -169,7 +169,7 @@ impl Tool {
         Digest::of(&self.input_schema)
     }
 
-    /// The tool as an MCP `tools/list` entry. The version travels in `_meta` when it tells something.
+    /// The tool as an MCP `tools/list` entry. The version is in `_meta` unless it is the default.
     pub fn to_json(&self) -> Value {
         let mut entry = json!({
             "name": self.name,

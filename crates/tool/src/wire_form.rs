@@ -68,7 +68,7 @@ impl WireForm for ToolError {
     const MAX_BYTES: usize = 256 << 10;
 }
 
-/// A call without the ways back to its caller, which whoever receives it provides.
+/// A call without the way back to its caller, which the receiver provides.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CallForm {
     pub tool: String,
@@ -181,7 +181,7 @@ mod tests {
         let family =
             ("[a-z][a-z0-9-]{0,23}", any::<bool>(), any::<bool>()).prop_map(|(name, quoted, several)| Family {
                 name: FamilyName::parse(&name).unwrap(),
-                words: if quoted { TextTrust::Quoted } else { TextTrust::Attributed },
+                text_trust: if quoted { TextTrust::Quoted } else { TextTrust::Attributed },
                 reach: if several { Reach::SeveralGateways } else { Reach::OneLink },
             });
         let status = option::of(any::<(String, String)>()).prop_map(|limited| match limited {

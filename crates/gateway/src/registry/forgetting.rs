@@ -1,4 +1,4 @@
-//! Forgetting devices: by a person, after a long absence, or to make room.
+//! Forgetting devices: by a person, after a long absence, or to make space.
 //!
 //! Absence is counted in the time that gateways ran on this store, not by the wall clock: a gateway that was off for
 //! months, or whose clock jumps, forgets nobody for it. What a person named, labelled or pinned is forgotten by a person only. The
@@ -153,7 +153,7 @@ impl RegistryWriter {
     fn drop_device(&mut self, entry: &Arc<DeviceEntry>, why: &str) -> Commit {
         tracing::info!(device = %entry.id, "device forgotten: {why}");
         let body = json!({"why": why, "name": entry.name.as_deref()});
-        self.tell(&entry.id, Notice { topic: FORGOTTEN.to_owned(), body });
+        self.add_event(&entry.id, Notice { topic: FORGOTTEN.to_owned(), body });
         self.devices.remove(&entry.id);
         self.by_key.remove(&entry.info.key);
         Arc::make_mut(&mut self.names).retain(|_, id| *id != entry.id);

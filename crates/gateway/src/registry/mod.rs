@@ -1,8 +1,7 @@
-//! Who is here, who was, and under which names. [`Registry::apply`] is the only writer.
+//! The known devices, connected and away, with their names. [`Registry::apply`] is the only writer.
 //!
-//! The writer's state stands behind a mutex that is held for short and never across an await. A
-//! change only counts up the version; the next reader makes the snapshot, so a thousand boards that
-//! join at once cost one.
+//! The writer's state is behind a mutex that is held briefly and never across an await. A change only counts up the
+//! version; the next reader makes the snapshot, so a thousand boards that join at once cost one.
 
 mod forgetting;
 mod writer;
@@ -30,13 +29,13 @@ pub(crate) struct Registry {
     writer: Mutex<RegistryWriter>,
     version: AtomicU64,
     current: ArcSwap<Snapshot>,
-    /// Tells the version to those who wait for a change.
-    told: watch::Sender<u64>,
+    /// Sends the version to those who wait for a change.
+    versions: watch::Sender<u64>,
     preparer: ToolPreparer,
 }
 
 impl Registry {
-    /// Takes up where the last gateway on this store stopped: everything known, everybody away.
+    /// Continues where the last gateway on this store stopped: all devices are known, and away.
     pub(crate) fn new(loaded: StoredState, store: Arc<Store>, pins: Pins, settings: &Settings) -> Registry {
         let preparer = ToolPreparer::default();
         let writer = RegistryWriter::new(loaded, store, pins, settings, &preparer);
@@ -45,14 +44,14 @@ impl Registry {
             writer: Mutex::new(writer),
             version: AtomicU64::new(0),
             current: ArcSwap::from_pointee(first),
-            told: watch::Sender::new(0),
+            versions: watch::Sender::new(0),
             preparer,
         }
     }
 
     pub(crate) fn apply(&self, event: DeviceEvent) {
-        // What a device says of itself is asked and checked before the lock is taken: families have locks
-        // too, and nobody waits while schemas are compiled.
+        // Device information is read and checked before the lock is taken: families have locks too, and nobody waits
+        // while schemas are compiled.
         let mut toolset_change = None;
         let has_forgotten = self.write(RegistryWriter::tidy);
         let has_changed = match event {
@@ -66,7 +65,7 @@ impl Registry {
             }
             DeviceEvent::Said(device, notice) => {
                 let info = device.info();
-                self.lock().hear(&info.key, notice);
+                self.lock().add_event_of(&info.key, notice);
                 false
             }
             DeviceEvent::Dropped(device, count) => {
@@ -81,20 +80,20 @@ impl Registry {
             }
         };
         if has_changed || has_forgotten {
-            self.tell();
+            self.notify();
         }
         // Comparing tools takes a while, so nobody waits for it.
         if let Some((id, notice)) = toolset_change
             .and_then(|toolset_change: ToolsetChange| Some((toolset_change.id.clone(), toolset_change.notice()?)))
         {
-            self.lock().tell(&id, notice);
+            self.lock().add_event(&id, notice);
         }
     }
 
-    /// Stops offering a tool of a device for as long as this stay lasts.
+    /// Stops offering a tool of a device for as long as this connection lasts.
     pub(crate) fn withdraw(&self, id: &DeviceId, traffic: &Arc<Traffic>, tool: &str, why: &str) {
         if self.write(|writer| writer.withdraw(id, traffic, tool, why)) {
-            self.tell();
+            self.notify();
         }
     }
 
@@ -106,7 +105,7 @@ impl Registry {
             self.version.fetch_add(1, Ordering::AcqRel);
             agreed
         };
-        self.tell();
+        self.notify();
         commit.map_or(Ok(()), Commit::wait)?;
         Ok(view)
     }
@@ -135,7 +134,7 @@ impl Registry {
             self.version.fetch_add(1, Ordering::AcqRel);
             changed
         };
-        self.tell();
+        self.notify();
         commit.wait()?;
         Ok(view)
     }
@@ -148,26 +147,26 @@ impl Registry {
             self.version.fetch_add(1, Ordering::AcqRel);
             forgotten
         };
-        self.tell();
+        self.notify();
         commits.into_iter().try_for_each(Commit::wait)?;
         Ok(view)
     }
 
     /// Reports that the store cannot be written, or can be again.
-    pub(crate) fn tell_of_store(&self, problem: Option<&str>) {
+    pub(crate) fn report_store(&self, problem: Option<&str>) {
         let (topic, body) = match problem {
             Some(problem) => ("sinew/store_failed", json!({ "problem": problem })),
             None => ("sinew/store_recovered", json!({})),
         };
-        self.lock().tell_own(Notice { topic: topic.to_owned(), body });
+        self.lock().add_own_event(Notice { topic: topic.to_owned(), body });
     }
 
-    /// Writes down how long the gateway ran.
+    /// Stores how long the gateway ran.
     pub(crate) fn save_running(&self) {
         self.lock().save_running();
     }
 
-    /// The present state. Made anew only when something changed, or when a grace ended.
+    /// The current state. Rebuilt only when something changed, or when a grace period ended.
     pub(crate) fn snapshot(&self) -> Arc<Snapshot> {
         let current = self.current.load();
         if self.is_fresh(&current) {
@@ -186,16 +185,16 @@ impl Registry {
     }
 
     pub(crate) fn subscribe(&self) -> watch::Receiver<u64> {
-        self.told.subscribe()
+        self.versions.subscribe()
     }
 
-    /// The number of the last event that was heard.
+    /// The number of the last event.
     pub(crate) fn last_event(&self) -> u64 {
         self.lock().seq
     }
 
-    fn tell(&self) {
-        self.told.send_replace(self.version.load(Ordering::Acquire));
+    fn notify(&self) {
+        self.versions.send_replace(self.version.load(Ordering::Acquire));
     }
 
     fn is_fresh(&self, snapshot: &Snapshot) -> bool {

@@ -33,7 +33,7 @@ const MAX_WAITING_EVENTS: u32 = 256;
 const MAX_EVENT_BODY: usize = 16 << 10;
 /// The id under which the gateway's own events stand; no device gets it.
 const OWN_ID: &str = "gateway";
-/// An identity longer than this is not one.
+/// Longer keys are refused.
 const MAX_KEY: usize = 256;
 
 /// What people say about a device's tools.
@@ -56,7 +56,7 @@ struct Admitted {
 pub(super) struct RegistryWriter {
     pub(super) devices: BTreeMap<DeviceId, Arc<DeviceEntry>>,
     pub(super) by_key: HashMap<DeviceKey, DeviceId>,
-    /// Lower-case speaking names.
+    /// Lower-case given names.
     pub(super) names: Arc<HashMap<String, DeviceId>>,
     pub(super) offers: Offers,
     pub(super) pins: Pins,
@@ -70,7 +70,7 @@ pub(super) struct RegistryWriter {
 }
 
 impl RegistryWriter {
-    /// Takes up where the last gateway on this store stopped: everything known, everybody away.
+    /// Continues where the last gateway on this store stopped: all devices are known, and away.
     pub(super) fn new(
         mut loaded: StoredState,
         store: Arc<Store>,
@@ -182,7 +182,7 @@ impl RegistryWriter {
         true
     }
 
-    /// Stops offering a tool of a device for as long as this stay lasts.
+    /// Stops offering a tool of a device for as long as this connection lasts.
     pub(super) fn withdraw(&mut self, id: &DeviceId, traffic: &Arc<Traffic>, tool: &str, why: &str) -> bool {
         let entry = self.devices.get(id).filter(|entry| Arc::ptr_eq(&entry.traffic, traffic)).cloned();
         let Some(entry) = entry.filter(|entry| !entry.withdrawn.contains_key(tool)) else { return false };
@@ -204,27 +204,27 @@ impl RegistryWriter {
         true
     }
 
-    /// Also heard from a stay that is over: it was said.
-    pub(super) fn hear(&mut self, key: &DeviceKey, notice: Notice) {
+    /// Also from an earlier connection of the device.
+    pub(super) fn add_event_of(&mut self, key: &DeviceKey, notice: Notice) {
         let Some(id) = self.by_key.get(key).cloned() else { return };
-        self.tell(&id, notice);
+        self.add_event(&id, notice);
     }
 
-    /// Uses up the numbers of events that never came; the gap is how a reader learns of them.
+    /// Uses up the numbers of events that were dropped; a reader sees the gap.
     pub(super) fn skip(&mut self, key: &DeviceKey, count: u64) {
         let Some(id) = self.by_key.get(key).cloned() else { return };
         self.seq += count;
         *self.nths.entry(id).or_default() += count;
     }
 
-    pub(super) fn tell(&mut self, id: &DeviceId, notice: Notice) {
+    pub(super) fn add_event(&mut self, id: &DeviceId, notice: Notice) {
         let Some(entry) = self.devices.get(id) else { return };
         let waiting = entry.traffic.events.clone();
         self.note(id, &waiting, notice);
     }
 
     /// An event of the gateway itself.
-    pub(super) fn tell_own(&mut self, notice: Notice) {
+    pub(super) fn add_own_event(&mut self, notice: Notice) {
         if let Some(id) = DeviceId::parse(OWN_ID) {
             let waiting = self.own_events.clone();
             self.note(&id, &waiting, notice);
@@ -235,7 +235,7 @@ impl RegistryWriter {
         self.seq += 1;
         let nth = self.nths.entry(id.clone()).or_default();
         *nth += 1;
-        // The numbers are used up whether or not the event is kept: the gap is how a reader learns.
+        // The numbers are used up whether or not the event is kept: a reader sees the gap.
         let Some(pending) = PendingEvent::enter(waiting, MAX_WAITING_EVENTS) else { return };
         let body = serde_json::to_string(&notice.body).unwrap_or_default();
         let body = match body.len() {
@@ -257,14 +257,14 @@ impl RegistryWriter {
     fn warn(&mut self, id: &DeviceId, warnings: Vec<String>) {
         for text in warnings {
             tracing::warn!(device = %id, "{text}");
-            self.tell(id, Notice { topic: "sinew/warning".to_owned(), body: json!({ "text": text }) });
+            self.add_event(id, Notice { topic: "sinew/warning".to_owned(), body: json!({ "text": text }) });
         }
     }
 
     pub(super) fn rename(&mut self, device: &str, name: &str) -> Result<(DeviceView, Commit), ToolError> {
         let entry = self.find(device)?;
-        // A device is called by its id anyway; that is no name of its own.
-        let name = identity::speaking_name(name)?.filter(|name| !name.eq_ignore_ascii_case(entry.id.as_str()));
+        // The id is not a name.
+        let name = identity::given_name(name)?.filter(|name| !name.eq_ignore_ascii_case(entry.id.as_str()));
         if let Some(name) = &name
             && let Some(other) = self.holder(name).filter(|other| *other != entry.id)
         {
@@ -342,7 +342,7 @@ impl RegistryWriter {
         entry.ok_or_else(|| identity::unknown_device(device, self.devices.values()))
     }
 
-    /// The device that an id or a speaking name already belongs to.
+    /// The device that an id or a given name already belongs to.
     fn holder(&self, name: &str) -> Option<DeviceId> {
         let name = name.to_lowercase();
         let by_id = DeviceId::parse(&name).filter(|id| self.devices.contains_key(id));
@@ -354,7 +354,7 @@ impl RegistryWriter {
         is_known || self.forgetting.rests(id) || id.as_str() == OWN_ID
     }
 
-    /// The entry of this very stay; `None` for a stay that was replaced.
+    /// The entry of this connection; `None` for one that was replaced.
     fn current(&self, device: &Arc<dyn Device>, key: &DeviceKey) -> Option<Arc<DeviceEntry>> {
         let entry = self.by_key.get(key).and_then(|id| self.devices.get(id))?;
         match &entry.presence {
@@ -486,7 +486,7 @@ impl RegistryWriter {
             let tools = prepared.toolset.clone();
             let toolset_change =
                 ToolsetChange { id: id.clone(), before: tools.clone(), after: tools, was_held: None, held };
-            toolset_change.notice().into_iter().for_each(|notice| self.tell(&id, notice));
+            toolset_change.notice().into_iter().for_each(|notice| self.add_event(&id, notice));
         }
     }
 }

@@ -34,7 +34,7 @@ impl StoreLocation {
         }
     }
 
-    /// What is told when SQLite refuses the file.
+    /// The error for a file that SQLite refuses.
     pub(super) fn refused(&self, error: &rusqlite::Error) -> OpenError {
         let path = self.path().to_owned();
         match error.sqlite_error_code() {
@@ -123,7 +123,7 @@ fn open_file(location: &StoreLocation, file: &Path) -> Result<Connection, OpenEr
     }
 }
 
-/// A larger store is mostly audit, and reading all of it would hold up the start: some 20 s for a million calls on a slow
+/// A larger store is mostly audit, and reading all of it would delay the start: some 20 s for a million calls on a slow
 /// machine.
 const CHECKED_WHOLE: u64 = 32 << 20;
 

@@ -13,7 +13,7 @@ pub(crate) struct StoreHealth {
     changed: OnceLock<Listener>,
 }
 
-/// Learns of a problem, or that it is over.
+/// Called with a problem, or with `None` when it is over.
 type Listener = Box<dyn Fn(Option<&str>) + Send + Sync>;
 
 impl StoreHealth {
@@ -40,17 +40,17 @@ impl StoreHealth {
         problem.clone_into(&mut self.problem.lock().unwrap_or_else(PoisonError::into_inner));
         if !self.has_failed.swap(true, Ordering::AcqRel) {
             tracing::error!("the store cannot be written ({problem}); calls are refused until it can be");
-            self.tell(Some(problem));
+            self.notify(Some(problem));
         }
     }
 
     pub(super) fn recover(&self) {
         if self.has_failed.swap(false, Ordering::AcqRel) {
-            self.tell(None);
+            self.notify(None);
         }
     }
 
-    fn tell(&self, problem: Option<&str>) {
+    fn notify(&self, problem: Option<&str>) {
         if let Some(listener) = self.changed.get() {
             listener(problem);
         }
@@ -60,7 +60,7 @@ impl StoreHealth {
 fn not_recorded(problem: &str) -> ToolError {
     let message = format!(
         "nothing was sent, because the call could not be recorded: the store cannot be written ({problem}); \
-         see that the disk of the state directory has room and is sound; the gateway tries again each second"
+         check that the disk of the state directory has space and is not damaged; the gateway tries again each second"
     );
     ToolError::new(ErrorKind::NotRecorded, message)
 }

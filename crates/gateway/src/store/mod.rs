@@ -1,9 +1,8 @@
-//! The memory: devices, names, tokens, events and calls, in one SQLite file.
+//! The store: devices, names, tokens, events and calls, in one SQLite file.
 //!
-//! One thread takes everything that waits, writes it in one transaction and then tells those who wait
-//! for it: under load many calls share one commit. A call that ends while nobody writes is written by
-//! its own caller, without the detour. Questions have a connection and a thread of their own, so that
-//! no commit waits for them. Neighbours: `file.rs` (opening the file), `format.rs` (its tables),
+//! One thread takes all waiting jobs, writes them in one transaction and then answers those who wait: under load many
+//! calls share one commit. A call that ends while nobody writes is written by its own task. Queries have a
+//! connection and a thread of their own, so that no commit waits for them. Neighbours: `file.rs` (opening the file), `format.rs` (its tables),
 //! `writer.rs` (who writes), `health.rs` (whether that works), `rows.rs` (what is written), `reader.rs`
 //! (who reads), `read.rs` (what is asked).
 
@@ -42,7 +41,7 @@ const MAX_WAITING_EVENTS: usize = 4_096;
 pub(crate) struct Store {
     jobs: Sender<Job>,
     writer: SharedWriter,
-    /// Jobs on their way to the thread; nobody overtakes them.
+    /// Jobs on their way to the thread, which are written first.
     waiting: Arc<AtomicUsize>,
     thread: Mutex<Option<JoinHandle<()>>>,
     waiting_events: Arc<AtomicUsize>,
@@ -61,11 +60,11 @@ impl Commit {
 }
 
 impl Store {
-    /// Opens the store and reads what it remembers. `told` hears of every event once it can be read.
+    /// Opens the store and reads its state. `signals` gets the device of every event once the event can be read.
     pub(crate) fn open(
         file: Option<&Path>,
         settings: &Settings,
-        told: broadcast::Sender<DeviceId>,
+        signals: broadcast::Sender<DeviceId>,
         is_pinned: &dyn Fn(&DeviceKey) -> bool,
     ) -> Result<(Store, StoredState), OpenError> {
         let location = StoreLocation::new(file);
@@ -74,7 +73,8 @@ impl Store {
         let loaded = rows::load(&mut db, is_pinned).map_err(refused)?;
         let waiting_events = Arc::new(AtomicUsize::new(0));
         let health = Arc::new(StoreHealth::default());
-        let writer = StoreWriter::new(db, settings, told, waiting_events.clone(), health.clone()).map_err(refused)?;
+        let writer =
+            StoreWriter::new(db, settings, signals, waiting_events.clone(), health.clone()).map_err(refused)?;
         let reader = StoreReader::start(file::open_reader(&location)?).map_err(started(file))?;
         let writer = Arc::new(Mutex::new(Some(writer)));
         let (jobs, inbox) = channel();
@@ -87,7 +87,7 @@ impl Store {
         Ok((Store { jobs, writer, waiting, thread, waiting_events, reader, health }, loaded))
     }
 
-    /// Writes a call down and waits until that is committed.
+    /// Records a call and waits until that is committed.
     pub(crate) async fn audit(&self, row: AuditRow) -> Result<(), ToolError> {
         let alone = match self.writer.try_lock() {
             Ok(mut held) if self.waiting.load(Ordering::Acquire) == 0 => {
@@ -112,7 +112,7 @@ impl Store {
         committed.map_err(|error| failed(&error))
     }
 
-    /// Writes a call down that nobody waits for any more.
+    /// Records a call that nobody waits for any more.
     pub(crate) fn audit_unawaited(&self, row: AuditRow) {
         if self.send(Job::Audit(row, None)).is_err() {
             tracing::warn!("a call that was given up after the store closed is not in the audit");
@@ -130,14 +130,14 @@ impl Store {
         false
     }
 
-    /// Writes something down without waiting.
+    /// Writes a change without waiting.
     pub(crate) fn write(&self, write: Write) {
         if self.send(Job::Write(write, None)).is_err() {
             tracing::warn!("a change of the registry after the store closed is not kept");
         }
     }
 
-    /// Writes something down for somebody who will wait for it.
+    /// Writes a change for somebody who will wait for it.
     pub(crate) fn write_awaited(&self, write: Write) -> Commit {
         let (done, committed) = sync_channel(1);
         let _ = self.send(Job::Write(write, Some(done)));
@@ -226,7 +226,7 @@ fn failed(error: &str) -> ToolError {
     ToolError::new(
         ErrorKind::Internal,
         format!(
-            "the store cannot be written or read ({error}); see that the disk of the state directory has room and is sound"
+            "the store cannot be written or read ({error}); check that the disk of the state directory has space and is not damaged"
         ),
     )
 }

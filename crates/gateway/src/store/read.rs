@@ -1,4 +1,4 @@
-//! What is asked of the store.
+//! Queries.
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,7 +9,7 @@ use sinew_tool::DeviceId;
 
 use crate::view::{AuditFilter, AuditRecord, EventPage, StoredEvent};
 
-/// Where a reader of events stands. Opaque to callers.
+/// The position of a reader of events. Opaque to callers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Cursor {
     /// The last event seen.
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn cursors_are_read_back_and_nonsense_is_not() {
+    fn cursors_are_read_back_and_other_text_is_refused() {
         for cursor in [Cursor { seq: 0, nth: None }, Cursor { seq: 7, nth: Some(3) }] {
             assert_eq!(cursor.to_string().parse(), Ok(cursor));
         }

@@ -1,4 +1,4 @@
-//! Who reads: a thread with a connection of its own. In WAL mode it sees the last commit and holds up nobody.
+//! The reading side: a thread with a connection of its own. In WAL mode it sees the last commit and delays nobody.
 
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Mutex, PoisonError};
@@ -41,7 +41,7 @@ impl StoreReader {
         held.as_ref()?.0.send(query).ok()
     }
 
-    /// Ends what is being read and lets go of the file, which the last checkpoint needs for itself.
+    /// Ends running queries and closes the file, which the last checkpoint needs for itself.
     pub(super) fn close(&self) {
         let held = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some((queries, thread)) = held {

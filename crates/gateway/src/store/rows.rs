@@ -1,4 +1,4 @@
-//! What is written down, and how it is read back at the start.
+//! The rows of the store: how they are written, and read back at the start.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -30,7 +30,7 @@ pub(crate) struct AuditRow {
     pub is_sent: bool,
 }
 
-/// Something a device said. `seq` counts all events, `nth` those of the device, also the ones that
+/// Something a device sent. `seq` counts all events, `nth` those of the device, also the ones that
 /// were not kept: a gap is a loss.
 #[derive(Debug)]
 pub(crate) struct EventRow {
@@ -159,7 +159,7 @@ impl Write {
                     row.toolset,
                     row.since,
                     row.away,
-                    json!(row.family.words).to_string(),
+                    json!(row.family.text_trust).to_string(),
                     json!(row.family.reach).to_string(),
                     json!(row.admission).to_string(),
                     row.left_at,
@@ -339,16 +339,16 @@ fn last_held(db: &Connection, device: &DeviceId) -> rusqlite::Result<Vec<String>
     Ok(names.into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect())
 }
 
-/// What cannot be read is trusted least.
+/// What cannot be read gets the lowest trust.
 fn family(name: &str, words: &str, reach: &str) -> Family {
     Family {
         name: FamilyName::parse(name).unwrap_or(FamilyName::of("device")),
-        words: serde_json::from_str(words).unwrap_or(TextTrust::Quoted),
+        text_trust: serde_json::from_str(words).unwrap_or(TextTrust::Quoted),
         reach: serde_json::from_str(reach).unwrap_or(Reach::SeveralGateways),
     }
 }
 
-/// A word this version does not know opens nothing.
+/// A role that this version does not know permits nothing.
 fn role(word: &str) -> &'static str {
     ["client", "admin", "device"].into_iter().find(|known| *known == word).unwrap_or("unknown")
 }

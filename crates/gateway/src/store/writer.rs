@@ -1,4 +1,4 @@
-//! Who writes: the thread of the store, and a caller who finds nobody else at it.
+//! The writing side: the thread of the store, and calls that write their own record while it is idle.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -61,7 +61,7 @@ impl Job {
         matches!(self, Job::Audit(..) | Job::Event(_) | Job::Write(..))
     }
 
-    /// What is left to do once nobody waits for it any more. Whoever wanted a token was told that there is none.
+    /// What is left to do once nobody waits for it any more. A token is dropped: its creation was reported as failed.
     fn unawaited(self) -> Option<Job> {
         match self {
             Job::Audit(row, _) => Some(Job::Audit(row, None)),
@@ -73,7 +73,7 @@ impl Job {
     }
 }
 
-/// The writer, for whoever holds it; `None` once the store is closed.
+/// The writer, behind its mutex; `None` once the store is closed.
 pub(super) type SharedWriter = Arc<Mutex<Option<StoreWriter>>>;
 
 pub(super) struct StoreWriter {
@@ -81,7 +81,7 @@ pub(super) struct StoreWriter {
     last_commit: Instant,
     /// Commits that are in the log and not in the file.
     unmoved: u32,
-    told: broadcast::Sender<DeviceId>,
+    signals: broadcast::Sender<DeviceId>,
     waiting_events: Arc<AtomicUsize>,
     max_audit: i64,
     max_events: usize,
@@ -101,7 +101,7 @@ impl StoreWriter {
     pub(super) fn new(
         db: Connection,
         settings: &Settings,
-        told: broadcast::Sender<DeviceId>,
+        signals: broadcast::Sender<DeviceId>,
         waiting_events: Arc<AtomicUsize>,
         health: Arc<StoreHealth>,
     ) -> rusqlite::Result<StoreWriter> {
@@ -109,7 +109,7 @@ impl StoreWriter {
             db,
             last_commit: Instant::now(),
             unmoved: 0,
-            told,
+            signals,
             waiting_events,
             max_audit: i64::try_from(settings.max_audit).unwrap_or(i64::MAX),
             max_events: settings.max_events.max(1),
@@ -141,7 +141,7 @@ impl StoreWriter {
         Some((committed, self.unmoved == 1))
     }
 
-    /// Writes a batch, then answers those who wait. Returns whom to tell that the store is closed.
+    /// Writes a batch, then answers those who wait. Returns who waits for the store to close.
     fn handle(&mut self, batch: &mut Vec<Job>) -> Option<oneshot::Sender<()>> {
         let result = match (batch.iter().any(Job::is_change), self.health.problem()) {
             (false, _) => Ok(()),
@@ -161,7 +161,7 @@ impl StoreWriter {
                 continue;
             }
             match job {
-                Job::Event(row) => self.tell_of(row, result.is_ok()),
+                Job::Event(row) => self.finish_event(row, result.is_ok()),
                 Job::File(path, text, done) => {
                     let kept = replace(&path, &text).map_err(|error| {
                         tracing::error!(path = %path.display(), %error, "a file could not be written");
@@ -179,10 +179,10 @@ impl StoreWriter {
         close
     }
 
-    fn tell_of(&mut self, row: EventRow, is_kept: bool) {
+    fn finish_event(&mut self, row: EventRow, is_kept: bool) {
         self.waiting_events.fetch_sub(1, Ordering::Relaxed);
         if is_kept {
-            let _ = self.told.send(row.device);
+            let _ = self.signals.send(row.device);
         }
     }
 
@@ -201,7 +201,7 @@ impl StoreWriter {
             false => {
                 self.lost += 1;
                 if let Job::Event(row) = job {
-                    self.tell_of(row, false);
+                    self.finish_event(row, false);
                 }
             }
         }
@@ -235,7 +235,7 @@ impl StoreWriter {
         tracing::info!(written = unwritten.len(), lost, "the store can be written again; calls are made again");
         for job in unwritten {
             if let Job::Event(row) = job {
-                self.tell_of(row, true);
+                self.finish_event(row, true);
             }
         }
         self.health.recover();
@@ -412,7 +412,7 @@ pub(super) fn run(shared: &SharedWriter, inbox: &Receiver<Job>, waiting: &Atomic
     }
 }
 
-/// Whoever reads the file finds the old text or the new one, never half of it.
+/// Replaces the file atomically.
 fn replace(path: &Path, text: &str) -> std::io::Result<()> {
     let mut beside = path.as_os_str().to_owned();
     beside.push(".new");

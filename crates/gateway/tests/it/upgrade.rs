@@ -75,7 +75,7 @@ async fn devices_of_0_1_0_keep_ids_names_families_and_tools() {
         assert_eq!(admissions[..3], ["951e2e45", "787e3259", "cddb1df8"].map(token));
         assert_eq!(admissions[5..], [Admission::Local, Admission::Local, token("5ae96168")]);
         assert!(devices.iter().all(|device| !device.attributes.contains_key("admitted_by")));
-        let trust: Vec<_> = devices.iter().map(|device| (device.family.words, device.family.reach)).collect();
+        let trust: Vec<_> = devices.iter().map(|device| (device.family.text_trust, device.family.reach)).collect();
         assert_eq!(trust[..5], [(TextTrust::Attributed, Reach::OneLink); 5]);
         assert_eq!(trust[5], (TextTrust::Quoted, Reach::SeveralGateways));
         assert_eq!(trust[6..], [(TextTrust::Attributed, Reach::SeveralGateways); 2]);

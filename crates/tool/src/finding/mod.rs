@@ -111,7 +111,7 @@ pub struct Findings {
 }
 
 impl Findings {
-    /// Nobody reads more of one document.
+    /// More findings about one document would not be read.
     pub const LIMIT: usize = 1000;
 
     pub fn push(&mut self, finding: Finding) {

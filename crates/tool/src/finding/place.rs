@@ -1,4 +1,4 @@
-//! Places in a text: byte spans for programs, lines and columns for people.
+//! Positions in a text: byte spans for programs, lines and columns for people.
 
 use std::ops::Range;
 

@@ -9,7 +9,7 @@ use super::sentences;
 pub(super) struct Level {
     pub members: Map<String, Value>,
     /// What could not be folded in.
-    pub words: Vec<String>,
+    pub notes: Vec<String>,
     /// The references that were followed to get here, so that a circle is noticed.
     pub trail: Vec<String>,
     /// A reference led back to where it came from.
@@ -99,7 +99,7 @@ impl Level {
                 known.retain(|value| new.contains(value));
                 self.is_impossible |= known.is_empty();
             }
-            _ => self.words.push(
+            _ => self.notes.push(
                 sentences::keyword(keyword, member)
                     .unwrap_or_else(|| format!("Also {keyword}: {}.", sentences::value(member))),
             ),

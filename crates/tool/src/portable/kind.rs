@@ -1,4 +1,4 @@
-//! What kind of value a schema speaks of.
+//! The kind of value that a schema describes.
 
 use serde_json::Value;
 
@@ -40,7 +40,7 @@ pub(super) fn kinds(level: &Level, direction: Direction) -> Vec<&'static str> {
     kinds
 }
 
-/// The kind of value that a keyword speaks of.
+/// The kind of value that a keyword applies to.
 fn belongs_to(keyword: &str) -> Option<&'static str> {
     Some(match keyword {
         "properties"
@@ -65,7 +65,7 @@ fn belongs_to(keyword: &str) -> Option<&'static str> {
 pub(super) fn concerns(keyword: &str, kind: &str) -> bool {
     match belongs_to(keyword) {
         Some("number") => matches!(kind, "number" | "integer"),
-        // Some say `format` of numbers too.
+        // Some schemas use `format` for numbers too.
         Some("string") if keyword == "format" => matches!(kind, "string" | "number" | "integer"),
         Some(other) => other == kind,
         None => true,

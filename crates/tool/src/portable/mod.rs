@@ -2,9 +2,9 @@
 //!
 //! The APIs behind MCP clients take less than JSON Schema, and one schema they dislike costs the user every tool of the
 //! session. So a tool is *listed* with a portable schema and *checked* with its own. What the portable schema cannot say
-//! is said in words, in the description of the part it concerns.
+//! is written as text into the description of the part it concerns.
 //!
-//! - [`input`]: a value that fits the portable schema fits the original too, but for what the words say
+//! - [`input`]: a value that fits the portable schema fits the original too, except for what is written as text
 //! - [`output`]: a value that fits the original fits the portable schema; clients check results with it
 //! - [`violations`]: what a schema has that some client refuses; none for what the two functions give
 //!
@@ -28,7 +28,7 @@ use node::Rewriter;
 pub struct Portable {
     pub schema: Value,
     /// Sentences about the whole, for the description of the tool.
-    pub words: Vec<String>,
+    pub notes: Vec<String>,
     /// What was simplified, each with the place: `at /properties/mail: format`.
     pub simplified: Vec<String>,
 }
@@ -36,7 +36,7 @@ pub struct Portable {
 /// Which way a schema may differ from the original.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Direction {
-    /// It may accept less in silence, and more where words say so.
+    /// It may accept less, and more where the description says so.
     Input,
     /// It may only accept more.
     Output,

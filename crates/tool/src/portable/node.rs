@@ -8,7 +8,7 @@ use super::kind::{concerns, is_of, kinds, values};
 use super::sentences::{self, described, form, joined_texts, say};
 use super::{Direction, Portable};
 
-/// Parts of the result. References that are written out multiply; beyond this the rest is said in words.
+/// Parts of the result. References that are written out multiply; beyond this the rest is written as text.
 const MOST_PARTS: usize = 2_000;
 /// Models lose their way in deeper arguments, and some APIs refuse them.
 const DEEPEST: usize = 10;
@@ -36,24 +36,24 @@ impl<'a> Rewriter<'a> {
 
     pub(super) fn root(mut self) -> Portable {
         let level = Level::read(self.root, self.root, &["#".to_owned()]);
-        let (level, mut words) = self.fold_alternatives(level);
-        words.extend(level.words.iter().cloned());
+        let (level, mut notes) = self.fold_alternatives(level);
+        notes.extend(level.notes.iter().cloned());
         let place = SchemaPath { path: "", depth: 0, trail: &level.trail };
         let (mut schema, more) = self.object(&level, &place);
-        words.extend(more);
-        words.extend(self.keywords_in_words(&level, "object", &place));
+        notes.extend(more);
+        notes.extend(self.keywords_as_text(&level, "object", &place));
         for text in ["title", "description"] {
             if let Some(text_member @ Value::String(_)) = level.members.get(text) {
                 schema.insert(text.to_owned(), text_member.clone());
             }
         }
         if self.direction == Direction::Output {
-            words.clear();
+            notes.clear();
         }
-        Portable { schema: Value::Object(schema), words, simplified: self.simplified }
+        Portable { schema: Value::Object(schema), notes, simplified: self.simplified }
     }
 
-    /// Alternatives at the root become properties of one object, and the rule is said in words.
+    /// Alternatives at the root become properties of one object, and the rule is written as text.
     fn fold_alternatives(&mut self, level: Level) -> (Level, Vec<String>) {
         let mut folded = level;
         let mut sentences = Vec::new();
@@ -178,9 +178,9 @@ impl<'a> Rewriter<'a> {
     fn alternatives(&mut self, level: &Level, keyword: &str, branches: &[Value], place: &SchemaPath<'_>) -> Value {
         let mut levels: Vec<Level> = branches.iter().map(|branch| level.with(self.root, branch)).collect();
         if keyword == "anyOf" && level.members.contains_key("oneOf") {
-            // Both at once cannot be said; the other one is said in words.
+            // Both cannot be expressed together; the other one is written as text.
             let other = sentences::value(&level.members["oneOf"]);
-            levels.iter_mut().for_each(|level| level.words.push(format!("And exactly one of: {other}.")));
+            levels.iter_mut().for_each(|level| level.notes.push(format!("And exactly one of: {other}.")));
         }
         levels.retain(|level| !level.is_impossible);
         let before = levels.len();
@@ -244,8 +244,8 @@ impl<'a> Rewriter<'a> {
         if let Some(header @ Value::String(_)) = level.members.get("x-mcp-header") {
             members.insert("x-mcp-header".to_owned(), header.clone());
         }
-        sentences.extend(level.words.iter().cloned());
-        sentences.extend(self.keywords_in_words(level, kind, place));
+        sentences.extend(level.notes.iter().cloned());
+        sentences.extend(self.keywords_as_text(level, kind, place));
         if self.direction == Direction::Output {
             sentences.clear();
         }
@@ -295,7 +295,7 @@ impl<'a> Rewriter<'a> {
                 sentences.extend(sentences::keyword("prefixItems", &Value::Array(tuple.clone())));
                 None
             }
-            // Beside `prefixItems` it speaks of the later items only.
+            // Beside `prefixItems` it applies to the later items only.
             Some(_) if level.members.contains_key("prefixItems") => None,
             Some(items) => self.schema(items, &inner),
             None => None,
@@ -352,8 +352,8 @@ impl<'a> Rewriter<'a> {
         (members, Vec::new())
     }
 
-    /// Keywords that are not kept and mean something for this kind of value, in words.
-    fn keywords_in_words(&mut self, level: &Level, kind: &str, place: &SchemaPath<'_>) -> Vec<String> {
+    /// Keywords that are not kept and mean something for this kind of value, as text.
+    fn keywords_as_text(&mut self, level: &Level, kind: &str, place: &SchemaPath<'_>) -> Vec<String> {
         let mut sentences = Vec::new();
         for (keyword, member) in &level.members {
             let is_kept = KEPT.contains(&keyword.as_str()) || ARRAY_BOUNDS.contains(&keyword.as_str());

@@ -1,4 +1,4 @@
-//! Each rule, and all of them together on schemas that nobody chose.
+//! Each rule, and all of them together on random schemas.
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -38,7 +38,7 @@ fn alternatives_at_the_root_become_properties_and_a_sentence() {
         ],
     });
     let portable = input(&schema);
-    assert_eq!(portable.words, ["Exactly one of these forms: `kind` with `path`; `kind` with `url`."]);
+    assert_eq!(portable.notes, ["Exactly one of these forms: `kind` with `path`; `kind` with `url`."]);
     let kind = json!({"type": "string", "enum": ["file", "url"]});
     assert_eq!(portable.schema["properties"]["kind"], kind);
     assert_eq!(portable.schema["required"], json!(["kind"]));
@@ -155,8 +155,8 @@ fn keywords_that_some_refuse_become_words() {
         "then": {"required": ["b"]},
     }));
     assert_eq!(portable.schema, json!({"type": "object", "properties": {}}));
-    assert_eq!(portable.words.len(), 3, "{:?}", portable.words);
-    assert!(portable.words.contains(&"No other members.".to_owned()));
+    assert_eq!(portable.notes.len(), 3, "{:?}", portable.notes);
+    assert!(portable.notes.contains(&"No other members.".to_owned()));
 }
 
 #[test]
@@ -179,7 +179,7 @@ fn a_result_may_always_hold_more_than_its_schema_says() {
         json!({"type": "object", "properties": {"n": {}, "e": {"type": "string"}, "x": {}}, "required": ["n"]});
     let portable = output(&schema);
     assert_eq!(portable.schema, expected);
-    assert_eq!((portable.words, violations(&expected)), (vec![], vec![]));
+    assert_eq!((portable.notes, violations(&expected)), (vec![], vec![]));
 }
 
 fn schemas() -> impl Strategy<Value = Value> {
@@ -255,7 +255,7 @@ fn has_words(portable: &Portable) -> bool {
             _ => false,
         }
     }
-    !portable.words.is_empty() || described(&portable.schema)
+    !portable.notes.is_empty() || described(&portable.schema)
 }
 
 proptest! {

@@ -92,7 +92,7 @@ pub fn check_range(value: &impl Measure, low: u64, high: u64) -> Result<(), Stri
 /// ```
 /// use std::time::Duration;
 /// sinew_tool::settings! {
-///     /// How a door bell rings.
+///     /// How a bell rings.
 ///     pub struct Bell {
 ///         /// Seconds it rings.
 ///         pub time: Duration = Duration::from_secs(3), within 1..=60;

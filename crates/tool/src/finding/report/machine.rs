@@ -8,7 +8,7 @@ use super::{FileReport, Source, escape_markup};
 use crate::finding::{Finding, Linter, Severity};
 use crate::text::clean_all;
 
-pub fn json(files: &[FileReport<'_>]) -> Value {
+pub(super) fn json(files: &[FileReport<'_>]) -> Value {
     let finding = |finding: &Finding| {
         let mut value = json!({"rule": finding.rule.id, "severity": finding.severity.word()});
         let parts = [
@@ -49,7 +49,7 @@ fn address(page: &str) -> String {
     }
 }
 
-pub fn sarif(linter: &Linter, files: &[FileReport<'_>]) -> Value {
+pub(super) fn sarif(linter: &Linter, files: &[FileReport<'_>]) -> Value {
     let level = |severity: Severity| match severity {
         Severity::Error => "error",
         Severity::Warning => "warning",
@@ -133,7 +133,7 @@ fn uri(path: &str) -> String {
     uri
 }
 
-pub fn github(files: &[FileReport<'_>]) -> String {
+pub(super) fn github(files: &[FileReport<'_>]) -> String {
     let message = |text: &str| clean_all(text).replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A");
     let property = |text: &str| message(text).replace(':', "%3A").replace(',', "%2C");
     let mut page = String::new();
@@ -162,7 +162,7 @@ pub fn github(files: &[FileReport<'_>]) -> String {
 }
 
 /// Errors are failures; warnings and advice are the output of a test that passed.
-pub fn junit(linter: &Linter, files: &[FileReport<'_>]) -> String {
+pub(super) fn junit(linter: &Linter, files: &[FileReport<'_>]) -> String {
     let mut page = format!("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"{}\">\n", linter.name);
     for file in files {
         let failures = file.findings.iter().filter(|finding| finding.severity == Severity::Error).count();

@@ -12,7 +12,7 @@ const WIDTH: usize = 110;
 /// A summary by rule is worth its lines from this many findings on.
 const SUMMARY_FROM: usize = 5;
 
-pub fn people(files: &[FileReport<'_>], color: bool) -> String {
+pub(super) fn people(files: &[FileReport<'_>], color: bool) -> String {
     let paint = Paint { color };
     let mut page = String::new();
     for file in files {
