@@ -12,8 +12,8 @@ import android.view.MotionEvent;
 import java.util.List;
 
 /**
- * Fingers and keys, through the input service itself: that takes any number of fingers and needs
- * no UiAutomation, which another tool may hold.
+ * Fingers and keys, through the input service itself: it accepts any number of fingers and needs
+ * no UiAutomation, which another tool may be using.
  */
 final class AndroidInput {
     private static final int ASYNC = 0;

@@ -13,7 +13,7 @@ import java.lang.reflect.Method;
 import java.util.ArrayList;
 import java.util.List;
 
-/** The components of a package, one kind at a time: all at once may be more than binder carries. */
+/** The components of a package, one kind at a time: all at once may be too large for binder. */
 final class AndroidPackages {
     private AndroidPackages() {
     }

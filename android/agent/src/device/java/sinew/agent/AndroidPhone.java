@@ -18,11 +18,11 @@ import java.util.Arrays;
 import java.util.Collection;
 import java.util.List;
 
-/** The real phone. Each room of Android it needs has a class: input, screen, providers, packages. */
+/** The real phone. Each part of Android that it uses has a class: input, screen, providers, packages. */
 final class AndroidPhone implements Phone {
     private final AndroidScreen screen = new AndroidScreen();
     private final AndroidInput input = new AndroidInput();
-    /** Made with the phone, on the main thread: the system's context needs its looper. */
+    /** Created on the main thread: the system's context needs its looper. */
     private final ShellContext context = ShellContext.create();
     private ClipboardManager clipboard;
 
@@ -183,7 +183,7 @@ final class AndroidPhone implements Phone {
             return bundle;
         }
 
-        /** The bundle keeps the object; its type decides only when it is sent. */
+        /** The bundle keeps the object; its type matters only when it is sent. */
         @Override
         public void put(String key, Object value) {
             if (value instanceof Parcelable) {

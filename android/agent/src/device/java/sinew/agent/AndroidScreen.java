@@ -14,13 +14,13 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * The screen through UiAutomation, of which Android has one at a time. It is connected when first
- * needed, so that an agent that only calls providers takes it from nobody.
+ * The screen through UiAutomation, which only one program can use at a time. It is connected on
+ * first use, so that an agent that only calls providers does not block other programs.
  */
 final class AndroidScreen {
-    /** Accessibility services that the phone's owner uses go on. */
+    /** Accessibility services of the phone's owner keep running. */
     private static final int KEEP_OTHER_SERVICES = UiAutomation.FLAG_DONT_SUPPRESS_ACCESSIBILITY_SERVICES;
-    /** One second: windows show up some moments after the connection and after a window opened. */
+    /** One second: windows appear with a delay after the connection and after they open. */
     private static final long PATIENCE_MS = 1000;
 
     private UiAutomation automation;
@@ -72,7 +72,7 @@ final class AndroidScreen {
         }
     }
 
-    /** Setting the service info also empties the cache of nodes, so what is read is the screen of now. */
+    /** Setting the service info also clears the cache of nodes, so the current screen is read. */
     @SuppressWarnings("deprecation")
     private UiAutomation connected() throws Fault {
         if (automation != null) {

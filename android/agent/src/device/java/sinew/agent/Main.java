@@ -6,7 +6,7 @@ import java.io.FileDescriptor;
 import java.io.FileInputStream;
 import java.io.FileOutputStream;
 
-/** The entrance on a phone: {@code CLASSPATH=… app_process / sinew.agent.Main}. */
+/** The main class on a phone: {@code CLASSPATH=… app_process / sinew.agent.Main}. */
 public final class Main {
     private Main() {
     }
@@ -16,7 +16,7 @@ public final class Main {
         int status = 0;
         try {
             FileOutputStream out = new FileOutputStream(FileDescriptor.out);
-            // The framework prints now and then; the answers have their stream for themselves.
+            // The framework prints messages too; keep them out of the stream of answers.
             System.setOut(System.err);
             Looper.prepareMainLooper();
             new Agent(new AndroidPhone(), new FileInputStream(FileDescriptor.in), out).run();
@@ -24,7 +24,7 @@ public final class Main {
             thrown.printStackTrace();
             status = 1;
         }
-        // Threads of the framework would keep the process; it ends with its input.
+        // Threads of the framework would keep the process alive after its input ended.
         System.exit(status);
     }
 }

@@ -10,7 +10,7 @@ import android.os.Process;
 import java.lang.reflect.Constructor;
 
 /**
- * A context that says what the process is: the package com.android.shell, which may read the
+ * A context that identifies the process as the package com.android.shell, which may read the
  * clipboard in the background. The methods without @Override came after Android 9.
  */
 final class ShellContext extends ContextWrapper {
@@ -20,7 +20,7 @@ final class ShellContext extends ContextWrapper {
         super(base);
     }
 
-    /** Some makers' services ask the context for more; the system's own answers where it can be had. */
+    /** Services of some manufacturers need more of the context; the system's own is used if available. */
     static ShellContext create() {
         Context base = null;
         try {

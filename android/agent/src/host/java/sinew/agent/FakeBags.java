@@ -8,7 +8,7 @@ import java.util.Map;
 
 /** Bundles that are plain maps of plain values. */
 class FakeBags implements Bags {
-    /** The raw form of a fake bundle; a class of its own, to tell it from a map inside a bundle. */
+    /** The raw form of a fake bundle; its own class, to distinguish it from a map inside a bundle. */
     static final class FakeBundle implements Bag {
         final Map<String, Object> members = new LinkedHashMap<String, Object>();
 

@@ -5,12 +5,12 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 
-/** A node as a tree's answer describes it. Only an editable one takes text; where a phone stands behind it, that decides. */
+/** A node as a tree's answer describes it. Only an editable one accepts text, unless a phone behind it decides. */
 final class FakeElement implements Element {
     final Params params;
     final List<Element> children = new ArrayList<Element>();
     private final Map<Object, Object> members;
-    /** Null where the node is all there is. */
+    /** Null if there is no phone behind the node. */
     private final RelayPhone phone;
 
     FakeElement(Map<?, ?> node) {
@@ -23,7 +23,7 @@ final class FakeElement implements Element {
         this.phone = phone;
     }
 
-    /** The roots of a flat list, whose depths say how it nests. */
+    /** The roots of a flat list of nodes with depths. */
     static List<Element> tree(List<?> nodes, RelayPhone phone) throws Fault {
         List<Element> roots = new ArrayList<Element>();
         List<FakeElement> open = new ArrayList<FakeElement>();

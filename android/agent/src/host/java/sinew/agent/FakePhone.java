@@ -8,9 +8,9 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * A phone in memory, made from a scene. Text that is set stays set, the clipboard keeps what it is
- * given, a provider answers what the scene says. Touches and keys are told to a log, a JSON object
- * a line, and change nothing.
+ * A phone in memory, made from a scene. It keeps text and clipboard, and a provider answers what the
+ * scene says. Touches and keys are written to a log, one JSON object
+ * per line, and change nothing.
  */
 final class FakePhone extends FakeBags implements Phone {
     /** A provider that is always there: echo, null, hang, throw, crash, refuse. */
@@ -51,7 +51,7 @@ final class FakePhone extends FakeBags implements Phone {
         return all;
     }
 
-    /** What the scene leaves out fails as it would on a phone that lacks it. */
+    /** What the scene omits fails as on a phone without it. */
     private void need(String method) throws Fault {
         if (!capabilities().contains(method)) {
             throw new Fault(Fault.UNSUPPORTED, "this phone has no " + method);
@@ -94,7 +94,7 @@ final class FakePhone extends FakeBags implements Phone {
     @Override
     public void play(List<Gestures.Event> events) throws Exception {
         need("touch");
-        // As on a phone, the answer comes when the last finger is up.
+        // As on a phone, the answer is sent when the last finger is up.
         Thread.sleep(events.get(events.size() - 1).at);
         tell("touch", toJson(events));
     }

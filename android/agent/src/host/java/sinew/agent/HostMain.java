@@ -10,8 +10,8 @@ import java.util.LinkedHashMap;
 import java.util.Map;
 
 /**
- * The entrance on a computer: the agent as it runs on a phone, over a phone that exists in memory, or over one that
- * another program plays at a port of this computer.
+ * The main class on a computer: the agent as it runs on a phone, with a phone in memory, or with one that
+ * another program simulates at a local port.
  * {@code java -cp agent-host.jar sinew.agent.HostMain [SCENE.json | --phone PORT]}
  */
 public final class HostMain {

@@ -10,8 +10,8 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * A phone that another program on this computer plays. Each primitive is a question of its own: a connection, an
- * object and a line end there, an object and a line end back.
+ * A phone that another program on this computer simulates. Each primitive is one connection: a request, an
+ * object and a line end, is answered with an object and a line end.
  */
 final class RelayPhone extends FakeBags implements Phone {
     private final int port;
@@ -78,7 +78,7 @@ final class RelayPhone extends FakeBags implements Phone {
         return FakePhone.focused(roots());
     }
 
-    /** Whether the node's field is on the screen, and where a text is given, whether it took it. */
+    /** Whether the node's field is on the screen and, if a text is given, accepted it. */
     boolean field(Object handle, String text) {
         try {
             return Boolean.TRUE.equals(ask("field", "handle", handle, "text", text));

@@ -17,18 +17,18 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 
 /**
- * Reads requests, one JSON object a line, and answers each with one line. What touches the screen is
- * done in order, one after the other; provider calls, which an app may never answer, run beside it.
+ * Reads requests, one JSON object a line, and answers each with one line. Requests that use the screen
+ * run one after the other; provider calls, which an app may never answer, run in parallel.
  */
 final class Agent {
     static final String NAME = "sinew-agent";
     static final String VERSION = "0.1.0";
-    /** Counts changes that an older host would not understand. */
+    /** Increased with each incompatible change of the protocol. */
     static final int PROTOCOL = 1;
 
-    /** 64 requests waiting is a host that does not listen. */
+    /** 64: a host with more waiting requests does not read the answers. */
     private static final int MAX_WAITING = 64;
-    /** 8 providers at a time; one that hangs keeps its place until the agent ends. */
+    /** 8 providers at a time; one that hangs occupies its thread until the agent ends. */
     private static final int MAX_PROVIDER_CALLS = 8;
     private static final long PROVIDER_MS = 30_000;
     private static final int MAX_MESSAGE = 2000;
@@ -57,7 +57,7 @@ final class Agent {
         this.lines = new Lines(in, out);
     }
 
-    /** Serves until the input ends. What is under way then has two seconds; after that it is interrupted. */
+    /** Serves until the input ends. Running requests then have two seconds before they are interrupted. */
     void run() throws IOException, Fault, InterruptedException {
         try {
             lines.write(Json.write(hello()));
@@ -83,7 +83,7 @@ final class Agent {
             if (!done) {
                 screen.shutdownNow();
                 providers.shutdownNow();
-                // A gesture that is interrupted lifts its fingers first.
+                // An interrupted gesture lifts its fingers first.
                 screen.awaitTermination(500, TimeUnit.MILLISECONDS);
                 providers.awaitTermination(500, TimeUnit.MILLISECONDS);
             }
@@ -168,7 +168,7 @@ final class Agent {
             }
         }
 
-        /** The first answer counts; one after the time is up has nobody to go to. */
+        /** The first answer counts; an answer after the timeout is dropped. */
         void finish(Object result, Fault fault) {
             if (!answered.compareAndSet(false, true)) {
                 return;
@@ -190,7 +190,7 @@ final class Agent {
         send(id, "error", error);
     }
 
-    /** Why the line could not be made; null where it was sent, or where nobody reads any more. */
+    /** Why the line could not be built; null if it was sent, or if nobody reads any more. */
     private Fault send(Object id, String kind, Object body) {
         Map<String, Object> answer = new LinkedHashMap<String, Object>();
         answer.put("id", id);

@@ -8,7 +8,7 @@ interface Bag {
 
     Object get(String key);
 
-    /** Takes every value that {@link Bundles} decodes; nested bundles come as their raw form. */
+    /** Accepts every value that {@link Bundles} decodes; nested bundles in their raw form. */
     void put(String key, Object value);
 
     /** The platform's own object. */

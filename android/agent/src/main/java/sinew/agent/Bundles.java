@@ -13,18 +13,18 @@ import java.util.TreeMap;
 /**
  * Bundles as JSON and back, without loss.
  *
- * A string, a boolean, null and an int stand for themselves. Every other type is an object with one
+ * A string, a boolean, null and an int are plain JSON values. Every other type is an object with one
  * member, whose name is the type: {"long": 5}, {"strings": ["a", null]}, {"map": {"k": "v"}}.
- * What has no JSON form (an app's own Parcelable) comes out as "opaque" with its class and is not
- * taken back.
+ * A value without a JSON form (an app's own Parcelable) becomes "opaque" with its class and is not
+ * accepted back.
  */
 final class Bundles {
-    /** 16 bundles in one another; with their tags that stays inside what {@link Json} reads. */
+    /** 16 nested bundles; with their tags that is within the limit of {@link Json}. */
     static final int MAX_DEPTH = 16;
 
     private static final int MAX_OPAQUE_TEXT = 1000;
 
-    /** The tags of primitive arrays and what they hold. */
+    /** The tags of primitive arrays and the types of their items. */
     private static final Map<String, Class<?>> ARRAYS = new LinkedHashMap<String, Class<?>>();
 
     static {
@@ -42,7 +42,7 @@ final class Bundles {
         this.bags = bags;
     }
 
-    /** Keys come in order, so that the same bundle is the same text. */
+    /** Keys are sorted, so that equal bundles give equal text. */
     Map<String, Object> encode(Bag bag) throws Fault {
         return encode(bag, 0);
     }
@@ -64,7 +64,7 @@ final class Bundles {
             try {
                 value = bag.get(key);
             } catch (RuntimeException e) {
-                // Since Android 13 a value is unpacked when it is asked for; the others stay readable.
+                // Since Android 13 values are unpacked on access; the others stay readable.
                 json.put(key, opaque("unreadable", String.valueOf(e.getMessage())));
                 continue;
             }
@@ -166,7 +166,7 @@ final class Bundles {
         return items;
     }
 
-    /** What JSON has no number for is a word. A float is written as the double it equals. */
+    /** Numbers that JSON lacks are strings. A float is written as the double it equals. */
     private static Object real(double number) {
         return Json.finite(number) ? (Object) number : Double.toString(number);
     }
@@ -262,7 +262,7 @@ final class Bundles {
                 }
                 return items;
             case "map":
-                // java.util.HashMap and nothing finer: the provider's class loader must know it.
+                // java.util.HashMap and no other class: the provider's class loader must know it.
                 HashMap<String, Object> members = new HashMap<String, Object>();
                 for (Map.Entry<?, ?> entry : map(key, value).entrySet()) {
                     String name = (String) entry.getKey();

@@ -1,6 +1,6 @@
 package sinew.agent;
 
-/** A node of the accessibility tree. Strings are null where the node has none. */
+/** A node of the accessibility tree. Strings are null if the node has none. */
 interface Element {
     int CHECKABLE = 1;
     int CHECKED = 1 << 1;
@@ -34,15 +34,15 @@ interface Element {
 
     int childCount();
 
-    /** Null where it went away meanwhile. */
+    /** Null if it was removed in the meantime. */
     Element child(int index);
 
-    /** Reads it anew; false where it is not on the screen any more. */
+    /** Reads it again; false if it is no longer on the screen. */
     boolean refresh();
 
-    /** False where the node does not take it. */
+    /** False if the node does not accept it. */
     boolean focus();
 
-    /** False where the node does not take it. */
+    /** False if the node does not accept it. */
     boolean setText(String text);
 }

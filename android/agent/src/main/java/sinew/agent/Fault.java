@@ -1,28 +1,28 @@
 package sinew.agent;
 
-/** Why a request failed: one word of a closed list for programs, one sentence for people. */
+/** Why a request failed: a type from a closed list for programs, and a sentence for people. */
 final class Fault extends Exception {
-    /** Not a request at all: no JSON, no object, no method, a line too long. */
+    /** Not a valid request: not JSON, not an object, no method, or a line that is too long. */
     static final String BAD_REQUEST = "bad_request";
     static final String UNKNOWN_METHOD = "unknown_method";
     /** A parameter is missing, of the wrong type or out of range. */
     static final String INVALID = "invalid";
-    /** Android does not allow it to the shell user. */
+    /** Android does not permit it to the shell user. */
     static final String DENIED = "denied";
     /** The display is off; nothing was done. */
     static final String ASLEEP = "asleep";
-    /** The node meant is not on the screen any more. */
+    /** The node is no longer on the screen. */
     static final String NO_ELEMENT = "no_element";
     /** No such provider or package. */
     static final String NOT_FOUND = "not_found";
     /** This Android cannot do it; nothing was done. */
     static final String UNSUPPORTED = "unsupported";
-    /** Somebody else holds what is needed, or too much is under way. */
+    /** Another program uses what is needed, or too many requests are running. */
     static final String BUSY = "busy";
     static final String TIMEOUT = "timeout";
-    /** More than a line or a binder transaction carries. */
+    /** Larger than a line or a binder transaction. */
     static final String TOO_LARGE = "too_large";
-    /** The app died while it was asked. */
+    /** The app died during the call. */
     static final String CRASHED = "crashed";
     static final String FAILED = "failed";
 
@@ -39,7 +39,7 @@ final class Fault extends Exception {
         return new Fault(INVALID, message);
     }
 
-    /** What went wrong in the words of the protocol, whatever was thrown. */
+    /** The fault for any exception. */
     static Fault of(Throwable thrown) {
         if (thrown instanceof Fault) {
             return (Fault) thrown;

@@ -6,8 +6,8 @@ import java.util.SortedSet;
 import java.util.TreeSet;
 
 /**
- * Turns strokes, each the way of one finger, into the touch events that Android wants: the fingers
- * that are down, all of them in each event, at steps of 10 ms.
+ * Turns strokes, each the path of one finger, into Android's touch events: each event has all
+ * fingers that are down, in steps of 10 ms.
  */
 final class Gestures {
     static final int DOWN = 0;
@@ -21,7 +21,7 @@ final class Gestures {
     static final int MAX_FINGERS = 10;
     static final int MAX_STROKES = 64;
     static final int MAX_POINTS = 4096;
-    /** One minute: longer than any gesture a person makes. */
+    /** One minute: longer than any human gesture. */
     static final long MAX_MS = 60_000;
 
     private static final long STEP_MS = 10;
@@ -33,10 +33,10 @@ final class Gestures {
     /** One touch event; the arrays are parallel. */
     static final class Event {
         final long at;
-        /** When the first finger of this touch came down. */
+        /** Time at which the first finger of this touch went down. */
         final long down;
         final int action;
-        /** Which of the fingers the action is about. */
+        /** The index of the finger that the action concerns. */
         final int index;
         final int[] ids;
         final float[] x;
@@ -58,7 +58,7 @@ final class Gestures {
         }
     }
 
-    /** A stroke, and the finger while it follows it. */
+    /** A stroke, and the finger that follows it. */
     private static final class Finger {
         float[] xs;
         float[] ys;
@@ -76,7 +76,7 @@ final class Gestures {
             return times[times.length - 1];
         }
 
-        /** Goes to where the stroke is at a time; says whether that is elsewhere. */
+        /** Moves the finger to its position at a time; returns whether it moved. */
         boolean goTo(long time) {
             int next = 0;
             while (next < times.length - 1 && times[next] < time) {
@@ -141,7 +141,7 @@ final class Gestures {
         if (touching.size() == MAX_FINGERS) {
             throw Fault.invalid("a gesture may have " + MAX_FINGERS + " fingers down at a time; this one has more");
         }
-        // Android wants the fingers of an event in the order of their ids.
+        // Android expects the fingers of an event in the order of their ids.
         int id = 0;
         while (id < touching.size() && touching.get(id).id == id) {
             id++;

@@ -8,9 +8,9 @@ import java.util.Map;
 /**
  * JSON text to plain values and back: Map, List, String, Long, Double, Boolean and null.
  *
- * Android has a reader of its own (org.json), which is lenient, recurses without a bound and does
+ * Android has its own reader (org.json), which is lenient, recurses without a limit and does
  * not exist on a JVM. This one is strict and bounded. A lone surrogate is written as U+FFFD, because
- * no UTF-8 reader takes it.
+ * no UTF-8 reader accepts it.
  */
 final class Json {
     /** 64: a request nests four deep, a bundle in a bundle two more each. */
@@ -226,7 +226,7 @@ final class Json {
                 return real;
             }
         } catch (NumberFormatException tooLong) {
-            // A whole number of more than 64 bits falls through to the refusal.
+            // A whole number of more than 64 bits is refused below.
         }
         throw new Fault(Fault.BAD_REQUEST, "the JSON has a number out of range at character " + start);
     }
@@ -253,7 +253,7 @@ final class Json {
         }
     }
 
-    /** NUL at the end, which no token begins with and no string may hold. */
+    /** NUL at the end, which no token starts with and no string may contain. */
     private char peek() {
         return at < text.length() ? text.charAt(at) : 0;
     }

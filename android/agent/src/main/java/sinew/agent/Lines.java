@@ -8,9 +8,9 @@ import java.nio.ByteBuffer;
 import java.nio.charset.CharacterCodingException;
 import java.nio.charset.Charset;
 
-/** Text in lines over two streams: UTF-8, each ended by LF, bounded both ways. */
+/** Lines of UTF-8 text over two streams, each ended by LF and bounded in both directions. */
 final class Lines {
-    /** 4 MiB: four times what one binder transaction carries, so every call that can work fits. */
+    /** 4 MiB: four times a binder transaction, so every valid call fits. */
     static final int MAX_REQUEST = 4 << 20;
     /** 16 MiB: a tree of 50,000 nodes takes some 12. */
     static final int MAX_RESPONSE = 16 << 20;
@@ -29,8 +29,8 @@ final class Lines {
     }
 
     /**
-     * The next line without its end; null where the stream ends. Text after the last LF is a line cut
-     * off and is dropped.
+     * The next line without its end; null at the end of the stream. Text after the last LF is a
+     * truncated line and is dropped.
      */
     String read() throws IOException, Fault {
         ByteArrayOutputStream line = new ByteArrayOutputStream();
@@ -68,7 +68,7 @@ final class Lines {
         }
     }
 
-    /** Writes a whole line at once, whichever thread asks; the text holds no LF. */
+    /** Writes a whole line at once, from any thread; the text has no LF. */
     void write(String line) throws IOException, Fault {
         byte[] bytes = (line + "\n").getBytes(UTF_8);
         if (bytes.length > MAX_RESPONSE) {

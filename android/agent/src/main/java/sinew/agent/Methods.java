@@ -5,7 +5,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 
-/** What each method does: parameters to plain values, the phone asked, its answer to JSON. */
+/** The methods: each reads its parameters, calls the phone and returns its answer as JSON. */
 final class Methods {
     static final String PING = "ping";
     static final String PROVIDER_CALL = "provider_call";
@@ -60,7 +60,7 @@ final class Methods {
         }
     }
 
-    /** Input to a display that is off vanishes without a word. */
+    /** Android silently ignores input while the display is off. */
     private void requireAwake() throws Exception {
         if (!phone.awake()) {
             throw new Fault(Fault.ASLEEP, "the display is off");
@@ -83,7 +83,7 @@ final class Methods {
                 throw new Fault(Fault.NO_ELEMENT, "the field is not on the screen any more; read the tree again");
             }
             if ((node.flags() & Element.FOCUSED) == 0) {
-                // Some fields take text without focus, so a refusal here decides nothing.
+                // Some fields accept text without focus, so a failure here is ignored.
                 node.focus();
             }
         } else {

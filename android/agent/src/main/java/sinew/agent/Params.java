@@ -3,7 +3,7 @@ package sinew.agent;
 import java.util.List;
 import java.util.Map;
 
-/** A request's parameters, read by name and type; what does not fit is named. */
+/** A request's parameters, read by name and type; errors name the parameter. */
 final class Params {
     private final Map<?, ?> members;
 
@@ -11,7 +11,7 @@ final class Params {
         this.members = members;
     }
 
-    /** As it came; null where it did not. */
+    /** The raw value, or null. */
     Object value(String name) {
         return members.get(name);
     }

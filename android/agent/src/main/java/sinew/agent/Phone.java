@@ -2,44 +2,44 @@ package sinew.agent;
 
 import java.util.List;
 
-/** What the agent needs of Android. The real one is in the device sources; a fake runs on any JVM. */
+/** What the agent needs from Android. The real one is in the device sources; a fake runs on any JVM. */
 interface Phone extends Bags {
     int api();
 
     String release();
 
-    /** The methods that this phone can serve, as far as can be told without trying. */
+    /** The methods that this phone supports, as far as is known without trying. */
     List<String> capabilities();
 
-    /** The roots of all windows, front-most first; read at once, without waiting for a quiet screen. */
+    /** The roots of all windows, front-most first, read without waiting for an idle screen. */
     List<Element> roots() throws Exception;
 
     /** Quarter turns, 0 to 3. */
     int rotation() throws Exception;
 
-    /** The node with input focus; null where there is none. */
+    /** The node with input focus, or null. */
     Element focused() throws Exception;
 
-    /** Whether the display is on, so that touches and keys reach something. */
+    /** Whether the display is on, so that touches and keys have an effect. */
     boolean awake() throws Exception;
 
-    /** Plays the events at their times and returns after the last. Interrupted, it lifts all fingers. */
+    /** Plays the events at their times and returns after the last. If interrupted, it lifts all fingers. */
     void play(List<Gestures.Event> events) throws Exception;
 
     void key(int code, int meta) throws Exception;
 
-    /** Null where the clipboard holds no text. */
+    /** Null if the clipboard has no text. */
     String clipboard() throws Exception;
 
     void setClipboard(String text) throws Exception;
 
-    /** Calls a content provider and waits for it; null where it answers null. */
+    /** Calls a content provider and waits for its answer, which may be null. */
     Bag call(String authority, String method, String arg, Bag extras, int user) throws Exception;
 
     /** The components of a package, each with its meta-data. */
     List<Component> components(String name, int user) throws Exception;
 
-    /** The user in front, 0 on most phones. */
+    /** The current user, 0 on most phones. */
     int user();
 
     void close();
@@ -50,11 +50,11 @@ interface Phone extends Bags {
         String name;
         boolean exported;
         boolean enabled;
-        /** Null where it asks for none. */
+        /** Null if it requires none. */
         String permission;
-        /** A provider's, several separated by semicolons; null otherwise. */
+        /** Only of a provider, several separated by semicolons; otherwise null. */
         String authority;
-        /** Null where it has none. */
+        /** Null if it has none. */
         Bag meta;
     }
 }

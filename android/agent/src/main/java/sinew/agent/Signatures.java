@@ -15,7 +15,7 @@ final class Signatures {
     private Signatures() {
     }
 
-    /** The method of that name with the most parameters; shorter ones are kept for old callers. */
+    /** The method of that name with the most parameters; shorter ones exist for old callers. */
     static Method longest(Class<?> type, String name) throws NoSuchMethodException {
         Method found = null;
         for (Method method : type.getMethods()) {

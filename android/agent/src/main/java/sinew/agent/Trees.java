@@ -8,17 +8,17 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * Walks the screen into a flat list in reading order, and remembers the nodes of the last two
- * trees, so that a handle from them can be acted on.
+ * Reads the screen into a flat list in reading order, and keeps the nodes of the last two
+ * trees, so that their handles can be used.
  */
 final class Trees {
-    /** 50,000: what the host keeps of a tree. */
+    /** 50,000: the host's limit for a tree. */
     static final int MAX_NODES = 50_000;
-    /** 256: deeper is a loop that an app made. */
+    /** 256: deeper trees are loops made by an app. */
     static final int MAX_DEPTH = 256;
-    /** 2 million characters of text: with all the nodes there may be, the answer still fits its line. */
+    /** 2 million characters of text: with the largest number of nodes, the answer still fits into a line. */
     private static final int MAX_TEXT = 2_000_000;
-    /** A handle is the tree's number times this, plus the node's place in it. */
+    /** A handle is the tree's number times this, plus the index of the node. */
     private static final long HANDLES = 1 << 16;
 
     private long generation;
@@ -110,7 +110,7 @@ final class Trees {
         return node;
     }
 
-    /** The text of one node is cut where it alone would fill the tree. */
+    /** Cuts the text of a node that alone would fill the tree. */
     private static void put(Map<String, Object> node, String name, CharSequence text) {
         if (text != null && text.length() > 0) {
             node.put(name, text.subSequence(0, Math.min(text.length(), MAX_TEXT / 40)).toString());

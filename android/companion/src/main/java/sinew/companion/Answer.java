@@ -12,7 +12,7 @@ final class Answer {
         return "{\"companion\":\"sinew-companion\",\"version\":\"" + VERSION + "\",\"protocol\":" + PROTOCOL + "}";
     }
 
-    /** What the tool's activity gave; {@code result} is null where it gave no such string. */
+    /** What the tool's activity returned; {@code result} is null if it returned no such string. */
     static String result(int code, String result) {
         return "{\"code\":" + code + ",\"result\":" + quote(result) + "}";
     }
@@ -21,7 +21,7 @@ final class Answer {
         return "{\"error\":{\"type\":" + quote(type) + ",\"message\":" + quote(message) + "}}";
     }
 
-    /** A lone surrogate becomes U+FFFD, because no UTF-8 reader takes it. */
+    /** A lone surrogate becomes U+FFFD, because no UTF-8 reader accepts it. */
     static String quote(String text) {
         if (text == null) {
             return "null";

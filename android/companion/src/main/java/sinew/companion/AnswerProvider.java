@@ -12,8 +12,8 @@ import java.io.OutputStream;
 import java.nio.charset.StandardCharsets;
 
 /**
- * Hands out answers byte by byte: {@code content read --uri content://sinew.companion/call/TOKEN}
- * waits for the answer to the call of that token, {@code …/about} says who is here.
+ * Provides answers as files: {@code content read --uri content://sinew.companion/call/TOKEN}
+ * waits for the answer to the call with that token, {@code …/about} describes the companion.
  */
 public final class AnswerProvider extends ContentProvider {
     static final Mailbox MAILBOX = new Mailbox();
@@ -51,7 +51,7 @@ public final class AnswerProvider extends ContentProvider {
         return pipe[0];
     }
 
-    /** On a thread of its own, because a pipe holds 64 KB and its reader may be slow or gone. */
+    /** On its own thread, because a pipe buffers 64 KB and its reader may be slow or gone. */
     private static void write(final ParcelFileDescriptor end, final String answer) {
         new Thread("sinew-answer") {
             @Override

@@ -7,7 +7,7 @@ import android.content.Intent;
 import android.os.Bundle;
 
 /**
- * Calls an mMCP tool for the host and receives its result, which only an activity can. It shows
+ * Calls an mMCP tool for the gateway and receives its result, which only an activity can do. It shows
  * nothing. Its extras: token, tool_name, parameters, and component or action (with package).
  */
 public final class CallActivity extends Activity {
@@ -20,7 +20,7 @@ public final class CallActivity extends Activity {
     protected void onCreate(Bundle saved) {
         super.onCreate(saved);
         if (saved != null) {
-            // The system took the activity and made it anew; the call is still out.
+            // The system recreated the activity; the call is still running.
             return;
         }
         try {

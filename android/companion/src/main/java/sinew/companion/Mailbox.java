@@ -5,14 +5,14 @@ import java.util.LinkedHashMap;
 import java.util.Map;
 
 /**
- * Where an answer and the one who asks for it meet, whoever comes first. Each has a token that the
- * asker chose. Both sides are bounded; what is too much pushes out the oldest.
+ * Matches answers and readers by a token that the reader chose, in whatever order they arrive.
+ * Both sides are bounded; the oldest entry makes space.
  */
 final class Mailbox {
-    /** 16: one call at a time is the rule; the rest are calls that their asker gave up. */
+    /** 16: usually one call runs at a time; the rest are calls that were given up. */
     static final int MAX_OPEN = 16;
 
-    /** Takes one answer. Called outside the mailbox's lock. */
+    /** Receives one answer. Called outside the mailbox's lock. */
     interface Reader {
         void take(String answer);
     }
@@ -34,7 +34,7 @@ final class Mailbox {
         }
     }
 
-    /** A second reader of the same token takes the place of the first, which gets {@code replaced}. */
+    /** A second reader of the same token replaces the first, which gets {@code replaced}. */
     void read(String token, Reader reader, String replaced) {
         String answer;
         Reader former = null;
