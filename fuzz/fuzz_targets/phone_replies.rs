@@ -7,7 +7,7 @@ use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 
 use libfuzzer_sys::fuzz_target;
-use sinew_phones::adb::server::{Stream, read_block};
+use sinew_phones::adb::server::{AdbStream, read_block};
 use sinew_phones::adb::shell::{read_frames, read_plain};
 use sinew_phones::adb::sync::read_file;
 use sinew_phones::adb::track;
@@ -15,7 +15,7 @@ use sinew_phones::adb::track;
 const LIMIT: usize = 1000;
 
 fuzz_target!(|input: &[u8]| {
-    let stream = || -> Stream { Box::new(tokio::io::join(Cursor::new(input.to_vec()), tokio::io::sink())) };
+    let stream = || -> AdbStream { Box::new(tokio::io::join(Cursor::new(input.to_vec()), tokio::io::sink())) };
     if let Ok(text) = at_once(read_block(&mut stream())) {
         for entry in track::parse(&text) {
             assert!(!entry.serial.is_empty() && !entry.state.is_empty());

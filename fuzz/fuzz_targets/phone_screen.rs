@@ -6,7 +6,7 @@ use std::collections::HashSet;
 
 use libfuzzer_sys::fuzz_target;
 use sinew_phones::screen::refs::Refs;
-use sinew_phones::screen::{View, diff};
+use sinew_phones::screen::{ScreenView, diff};
 use sinew_phones::tree::{MAX_NODES, json, xml};
 
 const BUDGET: usize = 300;
@@ -18,17 +18,17 @@ fuzz_target!(|text: &str| {
     assert!(tree.len() <= MAX_NODES);
     let mut ids = HashSet::new();
     for index in 0..tree.len() {
-        let place = tree.place(index);
-        assert!(place.end > index && place.end <= tree.len());
-        assert!(place.parent.is_none_or(|parent| parent < index && tree.place(parent).end >= place.end));
+        let position = tree.position(index);
+        assert!(position.end > index && position.end <= tree.len());
+        assert!(position.parent.is_none_or(|parent| parent < index && tree.position(parent).end >= position.end));
         assert!(ids.insert(tree.id(index)));
         assert_eq!(tree.find(tree.id(index)), Some(index));
     }
-    let (view, mut refs) = (View::of(&tree), Refs::default());
+    let (view, mut refs) = (ScreenView::of(&tree), Refs::default());
     assert!(view.to_text(&mut refs, Some(BUDGET)).len() <= BUDGET);
     assert!(view.to_text(&mut refs, None).lines().count() >= view.items.len());
     assert_eq!(diff::to_text(&view, &view, &mut refs, None), "no change on the screen");
-    assert!(diff::to_text(&View::default(), &view, &mut refs, Some(BUDGET)).len() <= BUDGET);
+    assert!(diff::to_text(&ScreenView::default(), &view, &mut refs, Some(BUDGET)).len() <= BUDGET);
     let whole = json::to_json(&tree, None).to_string();
     assert!(serde_json::from_str::<serde_json::Value>(&whole).is_ok(), "readers bear its depth");
 });

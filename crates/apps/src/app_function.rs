@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::Value;
 use sinew_tool::{ErrorKind, ToolError};
 
-use sinew_phones::adb::command::Command;
+use sinew_phones::adb::command::ShellCommand;
 
 /// What the command of this phone supports, read from its help: builds of one Android version differ.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -16,8 +16,8 @@ pub struct AppFunctionSupport {
 }
 
 /// Builds differ in the stream to which they print the help.
-pub(crate) fn help_command() -> Command {
-    Command::new("cmd app_function help 2>&1")
+pub(crate) fn help_command() -> ShellCommand {
+    ShellCommand::new("cmd app_function help 2>&1")
 }
 
 impl AppFunctionSupport {
@@ -26,8 +26,8 @@ impl AppFunctionSupport {
     }
 }
 
-pub(crate) fn list_command() -> Command {
-    Command::new("cmd app_function list-app-functions")
+pub(crate) fn list_command() -> ShellCommand {
+    ShellCommand::new("cmd app_function list-app-functions")
 }
 
 /// The phone's timeout is a second shorter than ours, so that its own error message arrives.
@@ -37,8 +37,8 @@ pub(crate) fn execute_command(
     parameters: &str,
     support: AppFunctionSupport,
     limit: Duration,
-) -> Command {
-    let command = Command::new("cmd app_function execute-app-function --package").arg(package);
+) -> ShellCommand {
+    let command = ShellCommand::new("cmd app_function execute-app-function --package").arg(package);
     let command = command.literal("--function").arg(function).literal("--parameters").arg(parameters);
     match support.timeout {
         true => command.literal("--timeout-duration").arg(limit.as_secs().saturating_sub(1).max(1)),

@@ -1,8 +1,8 @@
 //! Ordered broadcasts to one receiver through `am broadcast`, which prints the receiver's result.
 
 use sinew_phones::PhoneError;
-use sinew_phones::adb::command::Command;
-use sinew_phones::adb::shell::Output;
+use sinew_phones::adb::command::ShellCommand;
+use sinew_phones::adb::shell::CommandOutput;
 
 /// The result that a receiver set.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -14,15 +14,15 @@ pub(crate) struct BroadcastResult {
 
 /// An explicit broadcast with string extras. It also reaches an app that was stopped, and does not wait for the
 /// phone's background work.
-pub(crate) fn command(action: &str, component: &str, extras: &[(&str, &str)]) -> Command {
-    let head = Command::new("am broadcast --include-stopped-packages --receiver-foreground -a").arg(action);
+pub(crate) fn command(action: &str, component: &str, extras: &[(&str, &str)]) -> ShellCommand {
+    let head = ShellCommand::new("am broadcast --include-stopped-packages --receiver-foreground -a").arg(action);
     let head = head.literal("-n").arg(component);
     extras.iter().fold(head, |command, (key, value)| command.literal("--es").arg(key).arg(value))
 }
 
 /// Reads `Broadcast completed: result=-1, data="…", extras: Bundle[…]`. The data is printed without escaping, so it
 /// ends at the last quote that can end it.
-pub(crate) fn parse(output: &Output) -> Result<BroadcastResult, PhoneError> {
+pub(crate) fn parse(output: &CommandOutput) -> Result<BroadcastResult, PhoneError> {
     let text = String::from_utf8_lossy(&output.stdout);
     let Some((_, rest)) = text.split_once("Broadcast completed: result=") else {
         return Err(refusal(&output.text()));
@@ -58,7 +58,7 @@ mod tests {
     use super::*;
 
     fn answer(text: &str) -> Result<BroadcastResult, PhoneError> {
-        parse(&Output { stdout: text.as_bytes().to_vec(), ..Output::default() })
+        parse(&CommandOutput { stdout: text.as_bytes().to_vec(), ..CommandOutput::default() })
     }
 
     fn data(text: &str) -> Option<String> {

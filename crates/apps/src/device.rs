@@ -16,7 +16,7 @@ use crate::offer::finding::error;
 use crate::offer::{AppOffer, AppTool, OfferKind};
 use crate::packages::InstalledPackage;
 use crate::rules;
-use sinew_phones::Access;
+use sinew_phones::PhoneAccess;
 use sinew_tool::finding::{Finding, Severity};
 
 /// A call ends this much before the gateway's own timeout, so that the reason arrives.
@@ -24,7 +24,7 @@ const MARGIN: Duration = Duration::from_millis(300);
 
 /// An app on a connected phone.
 pub struct AppDevice {
-    access: Arc<dyn Access>,
+    access: Arc<dyn PhoneAccess>,
     package: String,
     /// Activities take the phone's screen one after the other.
     screen: Arc<tokio::sync::Mutex<()>>,
@@ -40,7 +40,7 @@ struct OfferState {
 
 impl AppDevice {
     pub fn new(
-        access: Arc<dyn Access>,
+        access: Arc<dyn PhoneAccess>,
         screen: Arc<tokio::sync::Mutex<()>>,
         installed: &InstalledPackage,
         offer: AppOffer,

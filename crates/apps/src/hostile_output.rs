@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use crate::app_function::{self, AppFunctionSupport};
 use crate::{broadcast, packages, phone_file};
-use sinew_phones::adb::shell::Output;
+use sinew_phones::adb::shell::CommandOutput;
 
 /// Parts that the parsers look for, so that random output gets past the first check.
 const PARTS: &[&str] = &[
@@ -44,6 +44,6 @@ proptest! {
         let _ = AppFunctionSupport::parse(&text);
         let _ = app_function::parse(&text, None);
         prop_assert_eq!(phone_file::split(text.as_bytes(), count).len(), count);
-        let _ = broadcast::parse(&Output { stdout: text.into_bytes(), ..Output::default() });
+        let _ = broadcast::parse(&CommandOutput { stdout: text.into_bytes(), ..CommandOutput::default() });
     }
 }

@@ -9,17 +9,17 @@ use crate::app_function::{self, AppFunctionSupport, FunctionResult};
 use crate::arguments::to_texts;
 use crate::offer::{AppTool, OfferKind};
 use crate::{app_function::execute_command, broadcast};
-use sinew_phones::Access;
+use sinew_phones::PhoneAccess;
 use sinew_phones::PhoneError;
-use sinew_phones::adb::shell::Limits;
-use sinew_phones::agent::{ActivityAnswer, ActivityCall, AgentError, CompanionError, Refusal};
+use sinew_phones::adb::shell::CommandLimits;
+use sinew_phones::agent::{ActivityAnswer, ActivityCall, AgentError, AgentRefusal, CompanionError};
 
 /// More than an app can send through Android at once, with space for escapes.
 const MAX_ANSWER: usize = 8 << 20;
 
 /// Calls a tool with arguments that already match its schema. A call that may have taken effect is never retried.
 pub(crate) async fn invoke(
-    access: &dyn Access,
+    access: &dyn PhoneAccess,
     package: &str,
     tool: &AppTool,
     support: AppFunctionSupport,
@@ -43,7 +43,7 @@ pub(crate) async fn invoke(
 pub(crate) const NO_SERVICE: &str = "tools of a mobile.mcp.SERVICE answer through a PendingIntent, which cannot be received over adb; the app can also offer them as an mMCP activity or as a content provider";
 
 async fn activity(
-    access: &dyn Access,
+    access: &dyn PhoneAccess,
     package: &str,
     tool: &AppTool,
     args: &Args,
@@ -100,7 +100,7 @@ fn activity_error(error: CompanionError) -> ToolError {
 }
 
 async fn receiver(
-    access: &dyn Access,
+    access: &dyn PhoneAccess,
     package: &str,
     tool: &AppTool,
     args: &Args,
@@ -110,7 +110,7 @@ async fn receiver(
     let parameters = Value::Object(args.clone()).to_string();
     let extras = [("tool", tool.tool.name.as_str()), ("params", parameters.as_str())];
     let command = broadcast::command(tool.action.as_deref().unwrap_or_default(), &component, &extras);
-    let output = access.run(&command, Limits { time: limit, bytes: MAX_ANSWER }).await?;
+    let output = access.run(&command, CommandLimits { time: limit, bytes: MAX_ANSWER }).await?;
     match broadcast::parse(&output)? {
         broadcast::BroadcastResult { data: Some(data), .. } => Ok(Outcome::text(data)),
         broadcast::BroadcastResult { code: 0, data: None } => {
@@ -122,7 +122,12 @@ async fn receiver(
     }
 }
 
-async fn provider(access: &dyn Access, tool: &AppTool, args: &Args, limit: Duration) -> Result<Outcome, ToolError> {
+async fn provider(
+    access: &dyn PhoneAccess,
+    tool: &AppTool,
+    args: &Args,
+    limit: Duration,
+) -> Result<Outcome, ToolError> {
     let name = &tool.tool.name;
     let extras = json!({"tool_name": name, "tool_arguments": {"map": to_texts(args)}});
     let authority = tool.authority.as_deref().unwrap_or_default();
@@ -152,11 +157,11 @@ fn provider_error(error: AgentError) -> ToolError {
     let message = error.to_string();
     let kind = match &error {
         AgentError::Refused { kind, .. } => match kind {
-            Refusal::TooLarge => ErrorKind::TooLarge,
-            Refusal::Busy => ErrorKind::Busy,
-            Refusal::Denied => ErrorKind::PermissionDenied,
-            Refusal::Timeout => ErrorKind::Timeout,
-            Refusal::Unsupported | Refusal::UnknownMethod => ErrorKind::Unsupported,
+            AgentRefusal::TooLarge => ErrorKind::TooLarge,
+            AgentRefusal::Busy => ErrorKind::Busy,
+            AgentRefusal::Denied => ErrorKind::PermissionDenied,
+            AgentRefusal::Timeout => ErrorKind::Timeout,
+            AgentRefusal::Unsupported | AgentRefusal::UnknownMethod => ErrorKind::Unsupported,
             _ => ErrorKind::ActionFailed,
         },
         AgentError::Absent(_) => return PhoneError::unsupported("calling a provider tool", message).into(),
@@ -181,7 +186,7 @@ fn text(value: &Value) -> Option<String> {
 }
 
 async fn app_function(
-    access: &dyn Access,
+    access: &dyn PhoneAccess,
     package: &str,
     tool: &AppTool,
     support: AppFunctionSupport,
@@ -191,7 +196,7 @@ async fn app_function(
     let function = tool.function.as_deref().unwrap_or_default();
     let parameters = Value::Object(args.clone()).to_string();
     let command = execute_command(package, function, &parameters, support, limit);
-    let output = access.run(&command, Limits { time: limit, bytes: MAX_ANSWER }).await?;
+    let output = access.run(&command, CommandLimits { time: limit, bytes: MAX_ANSWER }).await?;
     Ok(match app_function::parse(&output.text(), tool.tool.output_schema.as_deref())? {
         FunctionResult::Nothing => empty("the function succeeded and returned nothing"),
         FunctionResult::Text(text) | FunctionResult::Json(Value::String(text)) => Outcome::text(text),

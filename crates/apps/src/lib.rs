@@ -2,7 +2,7 @@
 //!
 //! [`offer`] reads what an app declares. [`watch`] keeps the apps of one phone as devices: `packages` and `cache`
 //! choose which APKs to read, `scan` reads them through `phone_file` and queries the apps through `query`, and
-//! [`device`] calls a tool through `invoke`. The phone is reached through [`sinew_phones::Access`] alone.
+//! [`device`] calls a tool through `invoke`. The phone is reached through [`sinew_phones::PhoneAccess`] alone.
 //! App authors use [`lint`] and [`scaffold`]; [`rules`] has the rules and their explanations.
 
 #![warn(unreachable_pub)]

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use sinew_phones::adb::command::Command;
+use sinew_phones::adb::command::ShellCommand;
 
 /// A package as the phone lists it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -26,8 +26,8 @@ impl InstalledPackage {
 pub(crate) const MAX_PACKAGES: usize = 5_000;
 
 /// Lists every package. Phones before Android 8 do not have the second option and list without it.
-pub(crate) fn list_command() -> Command {
-    Command::new("pm list packages -f --show-versioncode 2>/dev/null || pm list packages -f")
+pub(crate) fn list_command() -> ShellCommand {
+    ShellCommand::new("pm list packages -f --show-versioncode 2>/dev/null || pm list packages -f")
 }
 
 /// `package:/data/app/~~x==/a.b-y==/base.apk=a.b versionCode:12`; the path may hold `=` itself.
@@ -58,16 +58,16 @@ pub(crate) fn is_package(name: &str) -> bool {
 }
 
 /// Lists the packages that respond to an action.
-pub(crate) fn query_command<'a>(activities: &[&'a str], receivers: &[&'a str], services: &[&'a str]) -> Command {
+pub(crate) fn query_command<'a>(activities: &[&'a str], receivers: &[&'a str], services: &[&'a str]) -> ShellCommand {
     let of = |text: &'static str, actions: &[&'a str]| {
-        actions.iter().map(|action| Command::new(text).arg(action)).collect::<Vec<_>>()
+        actions.iter().map(|action| ShellCommand::new(text).arg(action)).collect::<Vec<_>>()
     };
     let all = [
         of("cmd package query-activities --brief -a", activities),
         of("cmd package query-receivers --brief -a", receivers),
         of("cmd package query-services --brief -a", services),
     ];
-    all.into_iter().flatten().reduce(Command::then).unwrap_or_else(|| Command::new(":"))
+    all.into_iter().flatten().reduce(ShellCommand::then).unwrap_or_else(|| ShellCommand::new(":"))
 }
 
 /// Reads the lines `package/class` of a brief query; anything else that is printed is ignored.

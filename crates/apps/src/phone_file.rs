@@ -6,9 +6,9 @@ use std::time::Duration;
 use sinew_tool::BoxFuture;
 
 use crate::apk::{ApkError, ReadAt};
-use sinew_phones::Access;
-use sinew_phones::adb::command::Command;
-use sinew_phones::adb::shell::Limits;
+use sinew_phones::PhoneAccess;
+use sinew_phones::adb::command::ShellCommand;
+use sinew_phones::adb::shell::CommandLimits;
 
 /// How much of a file's end the first command returns: it holds the directory of most APKs, and small APKs whole.
 const END: u64 = 64 << 10;
@@ -27,7 +27,7 @@ const MAX_READ: u64 = 64 << 20;
 
 /// A file on a phone.
 pub(crate) struct PhoneFile {
-    access: Arc<dyn Access>,
+    access: Arc<dyn PhoneAccess>,
     path: String,
     length: u64,
     /// The last bytes of the file.
@@ -35,13 +35,13 @@ pub(crate) struct PhoneFile {
 }
 
 /// Reads the sizes and ends of some files. A file that cannot be read does not affect the others.
-pub(crate) async fn open(access: &Arc<dyn Access>, paths: &[&str]) -> Vec<Result<PhoneFile, ApkError>> {
+pub(crate) async fn open(access: &Arc<dyn PhoneAccess>, paths: &[&str]) -> Vec<Result<PhoneFile, ApkError>> {
     let commands = paths.iter().map(|path| {
-        let size = Command::new("echo sinew-file $(stat -c %s").arg(path).literal("2>/dev/null || echo none)");
-        size.then(Command::new("tail -c 65536").arg(path).literal("2>/dev/null"))
+        let size = ShellCommand::new("echo sinew-file $(stat -c %s").arg(path).literal("2>/dev/null || echo none)");
+        size.then(ShellCommand::new("tail -c 65536").arg(path).literal("2>/dev/null"))
     });
-    let Some(command) = commands.reduce(Command::then) else { return Vec::new() };
-    let limits = Limits { time: Duration::from_secs(60), bytes: paths.len() * (END as usize + 64) };
+    let Some(command) = commands.reduce(ShellCommand::then) else { return Vec::new() };
+    let limits = CommandLimits { time: Duration::from_secs(60), bytes: paths.len() * (END as usize + 64) };
     let answer = match access.run(&command, limits).await {
         Ok(output) => split(&output.stdout, paths.len()),
         Err(error) => vec![Err(ApkError::Unreadable(error.to_string())); paths.len()],
@@ -93,9 +93,9 @@ impl PhoneFile {
             )));
         }
         let (first, last) = (offset / BLOCK, (offset + length).div_ceil(BLOCK));
-        let command = Command::new("dd").arg(format!("if={}", self.path)).literal("bs=4096");
+        let command = ShellCommand::new("dd").arg(format!("if={}", self.path)).literal("bs=4096");
         let command = command.arg(format!("skip={first}")).arg(format!("count={}", last - first));
-        let limits = Limits { time: Duration::from_secs(60), bytes: ((last - first) * BLOCK) as usize + 4096 };
+        let limits = CommandLimits { time: Duration::from_secs(60), bytes: ((last - first) * BLOCK) as usize + 4096 };
         let output = self.access.run(&command.literal("2>/dev/null"), limits).await;
         let bytes = output.map_err(|error| ApkError::Unreadable(error.to_string()))?.stdout;
         let from = (offset - first * BLOCK) as usize;

@@ -10,10 +10,10 @@ use crate::offer::{
     AppOffer, AppTool, OfferKind, ProtocolNames, ToolQuery, broadcast_tools, bundle_text, provider_tools,
 };
 use crate::rules;
-use sinew_phones::Access;
+use sinew_phones::PhoneAccess;
 use sinew_phones::PhoneError;
-use sinew_phones::adb::command::Command;
-use sinew_phones::adb::shell::Limits;
+use sinew_phones::adb::command::ShellCommand;
+use sinew_phones::adb::shell::CommandLimits;
 use sinew_phones::agent::AgentError;
 use sinew_tool::finding::Finding;
 
@@ -26,7 +26,7 @@ const KEYS: [&str; 7] =
 
 /// Runs the open queries of an offer and adds the answers to it: tools, or findings that say why there are none.
 /// AppFunctions are listed by the phone, not by the app, and are not queried here.
-pub(crate) async fn complete(access: &dyn Access, offer: &mut AppOffer, names: &ProtocolNames) {
+pub(crate) async fn complete(access: &dyn PhoneAccess, offer: &mut AppOffer, names: &ProtocolNames) {
     for ask in offer.queries.clone() {
         let component = ask.component.clone();
         let asked = match ask.kind {
@@ -41,7 +41,7 @@ pub(crate) async fn complete(access: &dyn Access, offer: &mut AppOffer, names: &
     }
 }
 
-async fn provider(access: &dyn Access, ask: ToolQuery, offer: &mut AppOffer) -> Result<(), Finding> {
+async fn provider(access: &dyn PhoneAccess, ask: ToolQuery, offer: &mut AppOffer) -> Result<(), Finding> {
     let authority = ask.authority.clone().unwrap_or_default();
     let bundle = tool_info(access, &authority).await.map_err(|why| {
         error(&rules::PROVIDER_SILENT, format!("the provider {authority} did not list its tools: {why}"))
@@ -63,7 +63,7 @@ async fn provider(access: &dyn Access, ask: ToolQuery, offer: &mut AppOffer) -> 
 
 /// Uses the agent if it is running. Otherwise uses the shell, so that listing tools leaves nothing on the phone; the
 /// agent is started only if the shell's output is incomplete.
-async fn tool_info(access: &dyn Access, authority: &str) -> Result<Value, String> {
+async fn tool_info(access: &dyn PhoneAccess, authority: &str) -> Result<Value, String> {
     let printed = match access.has_agent() {
         true => None,
         false => Some(printed_info(access, authority).await.map_err(|error| error.to_string())?),
@@ -85,9 +85,9 @@ async fn tool_info(access: &dyn Access, authority: &str) -> Result<Value, String
 }
 
 /// The outer error means no answer, the inner one an answer that cannot be read.
-async fn printed_info(access: &dyn Access, authority: &str) -> Result<Result<Value, String>, PhoneError> {
-    let command = Command::new("content call --uri").arg(format!("content://{authority}"));
-    let limits = Limits { time: ANSWER_TIMEOUT, bytes: 4 << 20 };
+async fn printed_info(access: &dyn PhoneAccess, authority: &str) -> Result<Result<Value, String>, PhoneError> {
+    let command = ShellCommand::new("content call --uri").arg(format!("content://{authority}"));
+    let limits = CommandLimits { time: ANSWER_TIMEOUT, bytes: 4 << 20 };
     let output = access.run(&command.literal("--method get_tool_info"), limits).await?;
     let text = output.text();
     if text.contains("Result: null") {
@@ -106,14 +106,14 @@ async fn printed_info(access: &dyn Access, authority: &str) -> Result<Result<Val
 }
 
 async fn receiver(
-    access: &dyn Access,
+    access: &dyn PhoneAccess,
     ask: ToolQuery,
     offer: &mut AppOffer,
     names: &ProtocolNames,
 ) -> Result<(), Finding> {
     let component = format!("{}/{}", offer.package, ask.component);
     let command = broadcast::command(ask.action.as_deref().unwrap_or(&names.discovery), &component, &[]);
-    let limits = Limits { time: ANSWER_TIMEOUT, bytes: 4 << 20 };
+    let limits = CommandLimits { time: ANSWER_TIMEOUT, bytes: 4 << 20 };
     let silent = |why: String| {
         error(&rules::BROADCAST_SILENT, format!("the receiver {component} did not list its tools: {why}"))
     };

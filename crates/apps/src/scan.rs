@@ -11,7 +11,7 @@ use crate::packages::InstalledPackage;
 use crate::phone_file::{self, PhoneFile};
 use crate::query;
 use crate::rules;
-use sinew_phones::Access;
+use sinew_phones::PhoneAccess;
 
 /// Commands that run on one phone at the same time. Phones have about eight cores and each command is a process, so
 /// more would not be faster.
@@ -25,7 +25,7 @@ pub(crate) type ScannedOffer = Result<Arc<AppOffer>, ApkError>;
 
 /// Reads the APKs of some packages.
 pub(crate) async fn read(
-    access: &Arc<dyn Access>,
+    access: &Arc<dyn PhoneAccess>,
     packages: Vec<InstalledPackage>,
     names: &ProtocolNames,
 ) -> Vec<(InstalledPackage, ScannedOffer)> {
@@ -57,7 +57,7 @@ pub(crate) async fn read(
 /// Queries the apps whose APKs leave tools open, and reports each as soon as it is complete: a slow app does not
 /// delay the others.
 pub(crate) async fn ask(
-    access: &Arc<dyn Access>,
+    access: &Arc<dyn PhoneAccess>,
     found: Vec<(InstalledPackage, ScannedOffer)>,
     names: &ProtocolNames,
     report: impl FnMut((InstalledPackage, ScannedOffer, AppOffer)),

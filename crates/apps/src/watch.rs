@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use sinew_phones::{Access, Extension, PhoneError};
+use sinew_phones::{Extension, PhoneAccess, PhoneError};
 use sinew_tool::{Announce, BoxFuture, Device, DeviceEvent, LeaveReason};
 use tokio_util::sync::CancellationToken;
 
@@ -18,7 +18,7 @@ use crate::device::AppDevice;
 use crate::offer::{AppOffer, PackageFunctions, ProtocolNames, app_functions};
 use crate::packages::{self, InstalledPackage};
 use crate::scan::{self, ScannedOffer};
-use sinew_phones::adb::shell::{Limits, Output};
+use sinew_phones::adb::shell::{CommandLimits, CommandOutput};
 
 /// How the apps of phones are watched.
 #[derive(Clone, Debug)]
@@ -41,7 +41,12 @@ impl Default for WatchSettings {
 const RETRY_EVERY: u64 = 20;
 
 impl Extension for WatchSettings {
-    fn run(&self, phone: Arc<dyn Access>, announce: Announce, shutdown: CancellationToken) -> BoxFuture<'static, ()> {
+    fn run(
+        &self,
+        phone: Arc<dyn PhoneAccess>,
+        announce: Announce,
+        shutdown: CancellationToken,
+    ) -> BoxFuture<'static, ()> {
         Box::pin(watch(AppWatcher::new(phone, self.clone(), announce), shutdown))
     }
 }
@@ -65,7 +70,7 @@ async fn watch(mut watcher: AppWatcher, shutdown: CancellationToken) {
 
 /// The known apps of one phone.
 pub struct AppWatcher {
-    access: Arc<dyn Access>,
+    access: Arc<dyn PhoneAccess>,
     settings: WatchSettings,
     announce: Announce,
     cache: PackageCache,
@@ -86,7 +91,7 @@ struct WatchedApp {
 }
 
 impl AppWatcher {
-    pub fn new(access: Arc<dyn Access>, settings: WatchSettings, announce: Announce) -> AppWatcher {
+    pub fn new(access: Arc<dyn PhoneAccess>, settings: WatchSettings, announce: Announce) -> AppWatcher {
         let cache = PackageCache::open(settings.cache.as_deref(), &access.about().serial, &settings.names);
         AppWatcher {
             access,
@@ -104,7 +109,7 @@ impl AppWatcher {
 
     /// Reads the phone's apps once and announces what was added, changed and removed.
     pub async fn refresh(&mut self) -> Result<(), PhoneError> {
-        let output = self.access.run(&packages::list_command(), Limits::seconds(30).megabytes(4)).await?;
+        let output = self.access.run(&packages::list_command(), CommandLimits::seconds(30).megabytes(4)).await?;
         let listed = packages::parse(&String::from_utf8_lossy(&output.stdout));
         // Every phone has packages, so an empty list means that the command failed.
         if listed.is_empty() {
@@ -156,7 +161,7 @@ impl AppWatcher {
     async fn wanted(&self, listed: &[InstalledPackage]) -> Result<Vec<InstalledPackage>, PhoneError> {
         let names = &self.settings.names;
         let query = packages::query_command(&[&names.advertise], &[&names.discovery], &[&names.service]);
-        let answer = optional_output(self.access.run(&query, Limits::seconds(30)).await)?;
+        let answer = optional_output(self.access.run(&query, CommandLimits::seconds(30)).await)?;
         let answering: BTreeSet<String> = packages::parse_query(&answer);
         let matters = |one: &&InstalledPackage| {
             one.is_added() || answering.contains(&one.package) || self.functions.contains_key(&one.package)
@@ -170,15 +175,17 @@ impl AppWatcher {
         let support = match self.support {
             Some(support) => support,
             None => {
-                let help = optional_output(self.access.run(&app_function::help_command(), Limits::seconds(15)).await)?;
+                let help =
+                    optional_output(self.access.run(&app_function::help_command(), CommandLimits::seconds(15)).await)?;
                 *self.support.insert(AppFunctionSupport::parse(&help))
             }
         };
         if !support.list {
             return Ok(());
         }
-        let text =
-            optional_output(self.access.run(&app_function::list_command(), Limits::seconds(30).megabytes(8)).await)?;
+        let text = optional_output(
+            self.access.run(&app_function::list_command(), CommandLimits::seconds(30).megabytes(8)).await,
+        )?;
         match app_functions(&text) {
             Ok(found) => self.functions = found.into_iter().map(|one| (one.package.clone(), one)).collect(),
             Err(finding) => tracing::warn!(phone = %self.access.about().serial, "{}", finding.message),
@@ -241,7 +248,7 @@ impl AppWatcher {
 }
 
 /// The output of a command whose result is optional: a failure counts as no output, unless the phone is gone.
-fn optional_output(output: Result<Output, PhoneError>) -> Result<String, PhoneError> {
+fn optional_output(output: Result<CommandOutput, PhoneError>) -> Result<String, PhoneError> {
     match output {
         Ok(output) => Ok(output.text()),
         Err(gone @ PhoneError::Gone(_)) => Err(gone),

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use sinew_apps::{AppWatcher, WatchSettings};
-use sinew_phones::adb::{AdbPhone, Server};
+use sinew_phones::adb::{AdbPhone, AdbServer};
 use sinew_phones::{AdbAccess, AgentSource, Phone, Standby};
-use sinew_sim::phone::{Clock, Handset, Setup, adbd, guest, shopping};
+use sinew_sim::phone::{Handset, PhoneClock, PhoneSetup, adbd, shopping, virtual_app};
 use sinew_tool::{Announce, DeviceEvent};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
@@ -36,7 +36,7 @@ pub async fn measure(plan: &BenchPlan, scratch: &Scratch, report: &mut Report) -
         report.skip("the apps of a phone, because adb is not there".to_owned());
         return Ok(());
     };
-    let server = Server::tcp("127.0.0.1", port);
+    let server = AdbServer::tcp("127.0.0.1", port);
     let started = Instant::now();
     while server.version().await.is_err() {
         if started.elapsed() > Duration::from_secs(20) {
@@ -44,10 +44,10 @@ pub async fn measure(plan: &BenchPlan, scratch: &Scratch, report: &mut Report) -
         }
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
-    let handset = Handset::new(Setup::default(), Clock::Virtual);
+    let handset = Handset::new(PhoneSetup::default(), PhoneClock::Virtual);
     handset.install(shopping());
     for number in 1..PACKAGES {
-        handset.install(guest::plain(&format!("com.example.app{number}"), BALLAST));
+        handset.install(virtual_app::plain(&format!("com.example.app{number}"), BALLAST));
     }
     let listener = TcpListener::bind("127.0.0.1:0").await.map_err(io)?;
     let address = listener.local_addr().map_err(io)?.to_string();
@@ -90,7 +90,7 @@ pub async fn measure(plan: &BenchPlan, scratch: &Scratch, report: &mut Report) -
 }
 
 /// The phone, once the server has made its acquaintance: it calls one that has just come offline for a moment.
-async fn open(server: &Server, address: &str) -> Result<AdbPhone, Error> {
+async fn open(server: &AdbServer, address: &str) -> Result<AdbPhone, Error> {
     let patience = Instant::now() + Duration::from_secs(20);
     loop {
         match AdbPhone::open(server, address).await {

@@ -7,12 +7,12 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use sinew_gateway::{Gateway, Principal, Request, Role, Shape};
-use sinew_phones::image::{Finish, Raster, finish};
+use sinew_phones::image::{JpegOptions, Raster, finish};
 use sinew_phones::tree::xml;
 use sinew_phones::{
-    About, Image, Phone, PhoneDevice, PhoneError, Profile, Screen, Stroke, Tree, Work, reference_tools,
+    Image, Phone, PhoneDevice, PhoneError, PhoneIdentity, Profile, Screen, Stroke, Tree, Work, reference_tools,
 };
-use sinew_sim::phone::{Clock, Lock, Setup, VirtualPhone};
+use sinew_sim::phone::{LockScreen, PhoneClock, PhoneSetup, VirtualPhone};
 use sinew_tool::{DeviceEvent, Outcome, Tool};
 
 use crate::BenchPlan;
@@ -53,16 +53,16 @@ async fn calls(plan: &BenchPlan, report: &mut Report) -> Result<(), Error> {
 }
 
 async fn pictures(plan: &BenchPlan, scratch: &Scratch, report: &mut Report) -> Result<(), Error> {
-    let phone = VirtualPhone::new(Setup { lock: Lock::None, ..Setup::default() }, Clock::Virtual);
+    let phone = VirtualPhone::new(PhoneSetup { lock: LockScreen::None, ..PhoneSetup::default() }, PhoneClock::Virtual);
     let failed = |error: PhoneError| bench_error(format!("the virtual phone's picture: {error}"));
     phone.open_app("com.android.gallery3d").await.map_err(failed)?;
     let Image::Rgba { width, height, pixels } = phone.screenshot().await.map_err(failed)? else {
         return Err(bench_error("the virtual phone's picture is a file already"));
     };
     let file = png_of(width, height, &pixels).map_err(|error| bench_error(format!("the picture as PNG: {error}")))?;
-    let whole = repeat(plan, || finish(Image::Png(file.clone()), &Finish::default()).map(drop)).map_err(failed)?;
+    let whole = repeat(plan, || finish(Image::Png(file.clone()), &JpegOptions::default()).map(drop)).map_err(failed)?;
     let raster = Raster::decode(Image::Rgba { width, height, pixels: pixels.clone() }).map_err(failed)?;
-    let ours = repeat(plan, || raster.to_jpeg(Finish::default().quality).map(drop)).map_err(failed)?;
+    let ours = repeat(plan, || raster.to_jpeg(JpegOptions::default().quality).map(drop)).map_err(failed)?;
     let label = format!("phone: {width}x{height} PNG to JPEG, quality 80");
     report.push(Figure::at_most("phone_jpeg_ms", &label, whole, "ms", 80.0));
     report.push(Figure::plain("phone_encode_ms", "phone: the encoding alone", ours, "ms"));
@@ -96,8 +96,13 @@ async fn side_by_side(plan: &BenchPlan, report: &mut Report) -> Result<(), Error
     let gateway = MemoryGateway::open()?;
     let names = ["slow-1", "slow-2", "slow-3", "slow-4"];
     for name in names {
-        let setup = Setup { serial: name.to_owned(), model: name.to_owned(), lock: Lock::None, ..Setup::default() };
-        let phone = VirtualPhone::new(setup, Clock::Virtual);
+        let setup = PhoneSetup {
+            serial: name.to_owned(),
+            model: name.to_owned(),
+            lock: LockScreen::None,
+            ..PhoneSetup::default()
+        };
+        let phone = VirtualPhone::new(setup, PhoneClock::Virtual);
         phone.handset.set_latency(SLOW);
         gateway.join(phone);
     }
@@ -215,8 +220,8 @@ enum ScreenSource {
 }
 
 impl Phone for InstantPhone {
-    fn about(&self) -> About {
-        About { serial: self.name.to_owned(), model: self.name.to_owned(), ..About::default() }
+    fn about(&self) -> PhoneIdentity {
+        PhoneIdentity { serial: self.name.to_owned(), model: self.name.to_owned(), ..PhoneIdentity::default() }
     }
 
     fn capabilities(&self) -> sinew_phones::Capabilities {

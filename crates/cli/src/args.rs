@@ -8,7 +8,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use sinew_compose::Overrides;
 use sinew_compose::config::MqttAddress;
 use sinew_sim::faults::Faults;
-use sinew_sim::phone::{Android, Lock};
+use sinew_sim::phone::{Android, LockScreen};
 
 /// One MCP endpoint for boards and phones: tools of many devices behind one gateway.
 ///
@@ -578,7 +578,7 @@ pub struct SimPhoneArgs {
 
     /// What guards a phone that sleeps: none, swipe or pin=DIGITS
     #[arg(long, value_name = "LOCK", default_value = "swipe", value_parser = lock)]
-    pub lock: Lock,
+    pub lock: LockScreen,
 
     /// Milliseconds that every command takes at least
     #[arg(long, value_name = "MS", default_value_t = 0)]
@@ -712,12 +712,12 @@ fn android(text: &str) -> Result<Android, String> {
     Android::parse(text).ok_or_else(|| "expected 9, 11, 13 or 15".to_owned())
 }
 
-fn lock(text: &str) -> Result<Lock, String> {
+fn lock(text: &str) -> Result<LockScreen, String> {
     let is_pin = |pin: &str| (4..=16).contains(&pin.len()) && pin.bytes().all(|byte| byte.is_ascii_digit());
     match (text, text.strip_prefix("pin=")) {
-        ("none", _) => Ok(Lock::None),
-        ("swipe", _) => Ok(Lock::Swipe),
-        (_, Some(pin)) if is_pin(pin) => Ok(Lock::Pin(pin.to_owned())),
+        ("none", _) => Ok(LockScreen::None),
+        ("swipe", _) => Ok(LockScreen::Swipe),
+        (_, Some(pin)) if is_pin(pin) => Ok(LockScreen::Pin(pin.to_owned())),
         _ => Err("expected none, swipe, or pin= and 4 to 16 digits".to_owned()),
     }
 }
@@ -765,8 +765,8 @@ mod tests {
 
     #[test]
     fn a_lock_is_nothing_a_swipe_or_a_pin() {
-        assert_eq!(lock("none"), Ok(Lock::None));
-        assert_eq!(lock("pin=1234"), Ok(Lock::Pin("1234".to_owned())));
+        assert_eq!(lock("none"), Ok(LockScreen::None));
+        assert_eq!(lock("pin=1234"), Ok(LockScreen::Pin("1234".to_owned())));
         for wrong in ["", "pin", "pin=", "pin=12", "pin=12a4", "fingerprint"] {
             assert!(lock(wrong).is_err(), "{wrong:?}");
         }

@@ -42,7 +42,7 @@ pub struct ServerSettings {
     /// MQTT brokers, and what is found and offered there.
     pub brokers: Vec<brokers::BrokerPlan>,
     /// How the phones that adb sees are offered; `None` where they are left alone.
-    pub phones: Option<adb::Offer>,
+    pub phones: Option<adb::PhoneOptions>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -163,7 +163,7 @@ impl GatewayServer {
         }
 
         if let Some(offer) = settings.phones {
-            match adb::Server::from_env() {
+            match adb::AdbServer::from_env() {
                 Ok(server) => device_tasks.spawn(|shutdown| {
                     let following = adb::run(server, offer, gateway.announce(), shutdown);
                     async move {

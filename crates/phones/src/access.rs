@@ -1,4 +1,4 @@
-//! What other crates may do with a connected phone beyond the tools of this one: [`Access`] runs commands on it
+//! What other crates may do with a connected phone beyond the tools of this one: [`PhoneAccess`] runs commands on it
 //! and calls its apps, and an [`Extension`] runs beside each phone for as long as it is connected.
 
 use std::fmt;
@@ -9,17 +9,17 @@ use serde_json::Value;
 use sinew_tool::{Announce, BoxFuture};
 use tokio_util::sync::CancellationToken;
 
-use crate::adb::Transport;
-use crate::adb::command::Command;
-use crate::adb::shell::{Limits, Output};
+use crate::adb::AdbTransport;
+use crate::adb::command::ShellCommand;
+use crate::adb::shell::{CommandLimits, CommandOutput};
 use crate::agent::{ActivityAnswer, ActivityCall, AgentError, Companion, CompanionError, Standby};
-use crate::phone::{About, Work};
+use crate::phone::{PhoneIdentity, Work};
 
 /// Direct access to one connected phone. Every answer comes within the bound that is given.
-pub trait Access: Send + Sync {
-    fn about(&self) -> About;
+pub trait PhoneAccess: Send + Sync {
+    fn about(&self) -> PhoneIdentity;
 
-    fn run<'a>(&'a self, command: &'a Command, limits: Limits) -> Work<'a, Output>;
+    fn run<'a>(&'a self, command: &'a ShellCommand, limits: CommandLimits) -> Work<'a, CommandOutput>;
 
     /// Whether the agent runs already.
     fn has_agent(&self) -> bool;
@@ -45,30 +45,35 @@ pub trait Access: Send + Sync {
 /// Work that accompanies each connected phone and may announce devices of its own, for example the apps on it.
 pub trait Extension: fmt::Debug + Send + Sync {
     /// Runs until `shutdown`, which comes when the phone leaves; reports its devices as left before it ends.
-    fn run(&self, phone: Arc<dyn Access>, announce: Announce, shutdown: CancellationToken) -> BoxFuture<'static, ()>;
+    fn run(
+        &self,
+        phone: Arc<dyn PhoneAccess>,
+        announce: Announce,
+        shutdown: CancellationToken,
+    ) -> BoxFuture<'static, ()>;
 }
 
 /// Access through adb.
 pub struct AdbAccess {
-    about: About,
-    transport: Transport,
+    about: PhoneIdentity,
+    transport: AdbTransport,
     agent: Standby,
     companion: Companion,
 }
 
 impl AdbAccess {
-    pub fn new(about: About, transport: Transport, agent: Standby) -> AdbAccess {
+    pub fn new(about: PhoneIdentity, transport: AdbTransport, agent: Standby) -> AdbAccess {
         let companion = Companion::new(transport.clone());
         AdbAccess { about, transport, agent, companion }
     }
 }
 
-impl Access for AdbAccess {
-    fn about(&self) -> About {
+impl PhoneAccess for AdbAccess {
+    fn about(&self) -> PhoneIdentity {
         self.about.clone()
     }
 
-    fn run<'a>(&'a self, command: &'a Command, limits: Limits) -> Work<'a, Output> {
+    fn run<'a>(&'a self, command: &'a ShellCommand, limits: CommandLimits) -> Work<'a, CommandOutput> {
         Box::pin(async move { Ok(self.transport.run(command, limits).await?) })
     }
 

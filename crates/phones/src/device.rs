@@ -8,7 +8,7 @@ use sinew_tool::{
     Status, TextTrust, ToolError, Toolset,
 };
 
-use crate::phone::{About, Phone};
+use crate::phone::{Phone, PhoneIdentity};
 use crate::tools::{self, Memory, Operator, Profile};
 
 /// One stay of one phone. Tools that act take turns; tools that look do not wait for them.
@@ -77,7 +77,7 @@ pub struct LimitedPhone {
 }
 
 impl LimitedPhone {
-    pub fn new(about: &About, profile: Profile, state: &str, remedy: &str) -> LimitedPhone {
+    pub fn new(about: &PhoneIdentity, profile: Profile, state: &str, remedy: &str) -> LimitedPhone {
         let status = Status::Limited { state: state.to_owned(), remedy: remedy.to_owned() };
         let message = format!("phone {} is {state}: {remedy}", about.serial);
         LimitedPhone { info: Arc::new(info(about, status)), tools: tools::tools(profile), message }
@@ -102,7 +102,7 @@ impl Device for LimitedPhone {
 /// Whoever can reach the adb server of a phone, or its address in the network, can use it.
 const FAMILY: Family = Family::new(FamilyName::of("phone"), TextTrust::Attributed, Reach::SeveralGateways);
 
-fn info(about: &About, status: Status) -> DeviceInfo {
+fn info(about: &PhoneIdentity, status: Status) -> DeviceInfo {
     let name = if about.model.is_empty() { about.serial.clone() } else { about.model.replace('_', " ") };
     let particulars = [("serial", &about.serial), ("manufacturer", &about.manufacturer), ("android", &about.android)];
     let attributes = particulars.into_iter().filter(|(_, value)| !value.is_empty());
@@ -120,7 +120,7 @@ fn info(about: &About, status: Status) -> DeviceInfo {
 }
 
 /// By its model; a phone that has not said it is told apart by the end of its serial.
-fn suggested_id(about: &About) -> String {
+fn suggested_id(about: &PhoneIdentity) -> String {
     let model = DeviceId::slug(&about.model);
     if !model.is_empty() {
         return model;
@@ -145,7 +145,8 @@ mod tests {
             ("", "éé", "phone"),
         ];
         for (model, serial, id) in cases {
-            let about = About { model: model.to_owned(), serial: serial.to_owned(), ..About::default() };
+            let about =
+                PhoneIdentity { model: model.to_owned(), serial: serial.to_owned(), ..PhoneIdentity::default() };
             assert_eq!(suggested_id(&about), id, "{model} {serial}");
         }
     }

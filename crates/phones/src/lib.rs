@@ -16,12 +16,12 @@ pub mod tools;
 pub mod touch;
 pub mod tree;
 
-pub use access::{Access, AdbAccess, Extension};
+pub use access::{AdbAccess, Extension, PhoneAccess};
 pub use agent::{Agent, AgentError, AgentSource, Companion, Standby};
 pub use device::{LimitedPhone, PhoneDevice};
-pub use logs::{LogLevel, LogLine, LogQuery, LogTime, Logs};
-pub use phone::{About, App, Capabilities, Foreground, Image, Phone, PhoneError, Screen, Work};
+pub use logs::{LogLine, LogQuery, LogTime, LogcatLevel, Logs};
+pub use phone::{Capabilities, Foreground, Image, InstalledApp, Phone, PhoneError, PhoneIdentity, Screen, Work};
 pub use tiers::Tiered;
 pub use tools::{Profile, reference_tools, tools};
 pub use touch::{Key, Point, Stroke};
-pub use tree::{Node, Rect, Tree, TreeBuilder};
+pub use tree::{Rect, Tree, TreeBuilder, UiNode};

@@ -15,13 +15,13 @@ pub struct LogQuery {
     /// The whole tag, letter by letter.
     pub tag: Option<String>,
     /// The least level that counts.
-    pub level: LogLevel,
+    pub level: LogcatLevel,
     pub package: Option<String>,
 }
 
 impl Default for LogQuery {
     fn default() -> LogQuery {
-        LogQuery { lines: 100, since: None, until: None, tag: None, level: LogLevel::Debug, package: None }
+        LogQuery { lines: 100, since: None, until: None, tag: None, level: LogcatLevel::Debug, package: None }
     }
 }
 
@@ -79,7 +79,7 @@ pub struct LogLine {
     /// By the phone's own clock on the wall.
     pub time: DateTime,
     pub pid: u32,
-    pub level: LogLevel,
+    pub level: LogcatLevel,
     pub tag: String,
     pub message: String,
 }
@@ -106,7 +106,7 @@ impl fmt::Display for LogLine {
 
 /// Logcat's levels, least first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum LogLevel {
+pub enum LogcatLevel {
     Verbose,
     Debug,
     Info,
@@ -115,23 +115,29 @@ pub enum LogLevel {
     Fatal,
 }
 
-impl LogLevel {
-    pub const ALL: [LogLevel; 6] =
-        [LogLevel::Verbose, LogLevel::Debug, LogLevel::Info, LogLevel::Warning, LogLevel::Error, LogLevel::Fatal];
+impl LogcatLevel {
+    pub const ALL: [LogcatLevel; 6] = [
+        LogcatLevel::Verbose,
+        LogcatLevel::Debug,
+        LogcatLevel::Info,
+        LogcatLevel::Warning,
+        LogcatLevel::Error,
+        LogcatLevel::Fatal,
+    ];
 
     pub fn letter(self) -> char {
         match self {
-            LogLevel::Verbose => 'V',
-            LogLevel::Debug => 'D',
-            LogLevel::Info => 'I',
-            LogLevel::Warning => 'W',
-            LogLevel::Error => 'E',
-            LogLevel::Fatal => 'F',
+            LogcatLevel::Verbose => 'V',
+            LogcatLevel::Debug => 'D',
+            LogcatLevel::Info => 'I',
+            LogcatLevel::Warning => 'W',
+            LogcatLevel::Error => 'E',
+            LogcatLevel::Fatal => 'F',
         }
     }
 
-    pub fn from_letter(letter: char) -> Option<LogLevel> {
-        LogLevel::ALL.into_iter().find(|level| level.letter() == letter)
+    pub fn from_letter(letter: char) -> Option<LogcatLevel> {
+        LogcatLevel::ALL.into_iter().find(|level| level.letter() == letter)
     }
 }
 
@@ -139,7 +145,7 @@ impl LogLevel {
 mod tests {
     use super::*;
 
-    fn line(second: i8, level: LogLevel, tag: &str) -> LogLine {
+    fn line(second: i8, level: LogcatLevel, tag: &str) -> LogLine {
         LogLine {
             time: jiff::civil::date(2024, 2, 11).at(16, 30, second, 123_000_000),
             pid: 1,
@@ -151,13 +157,13 @@ mod tests {
 
     #[test]
     fn a_line_reads_as_in_the_reference() {
-        let text = line(0, LogLevel::Debug, "MCP:ServerService").to_string();
+        let text = line(0, LogcatLevel::Debug, "MCP:ServerService").to_string();
         assert_eq!(text, "02-11 16:30:00.123 D/MCP:ServerService: Server started on port 8080");
     }
 
     #[test]
     fn the_most_recent_fitting_lines_are_picked() {
-        let lines = || (0..10).map(|second| line(second, LogLevel::Info, "a"));
+        let lines = || (0..10).map(|second| line(second, LogcatLevel::Info, "a"));
         let query = LogQuery { lines: 3, ..LogQuery::default() };
         let logs = query.pick(lines(), Offset::UTC);
         assert!(logs.truncated);
@@ -165,7 +171,7 @@ mod tests {
 
         let nothing = LogQuery { tag: Some("b".to_owned()), ..LogQuery::default() };
         assert_eq!(nothing.pick(lines(), Offset::UTC), Logs::default());
-        let nothing = LogQuery { level: LogLevel::Warning, ..LogQuery::default() };
+        let nothing = LogQuery { level: LogcatLevel::Warning, ..LogQuery::default() };
         assert_eq!(nothing.pick(lines(), Offset::UTC), Logs::default());
     }
 
@@ -173,7 +179,7 @@ mod tests {
     fn times_with_and_without_a_zone_are_understood() {
         let offset = Offset::constant(2);
         let query = |since: &str| LogQuery { since: LogTime::parse(since), ..LogQuery::default() };
-        let line = line(5, LogLevel::Info, "a");
+        let line = line(5, LogcatLevel::Info, "a");
         assert!(query("2024-02-11T16:30:05").keeps(&line, offset));
         assert!(!query("2024-02-11T16:30:06").keeps(&line, offset));
         assert!(query("2024-02-11T14:30:05Z").keeps(&line, offset));

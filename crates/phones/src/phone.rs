@@ -10,7 +10,7 @@ use sinew_tool::{BoxFuture, ErrorKind, ToolError};
 
 use crate::logs::{LogQuery, Logs};
 use crate::touch::{Key, Stroke};
-use crate::tree::{Node, Tree};
+use crate::tree::{Tree, UiNode};
 
 /// A primitive under way. Dropping it gives it up; what the phone already began it may finish.
 pub type Work<'a, T> = BoxFuture<'a, Result<T, PhoneError>>;
@@ -18,7 +18,7 @@ pub type Work<'a, T> = BoxFuture<'a, Result<T, PhoneError>>;
 /// One phone, by one road. Every primitive answers within a bound of its own; nobody adds a clock.
 pub trait Phone: Send + Sync {
     /// Known since the phone was found; asks nothing of it.
-    fn about(&self) -> About;
+    fn about(&self) -> PhoneIdentity;
 
     fn capabilities(&self) -> Capabilities;
 
@@ -43,7 +43,7 @@ pub trait Phone: Send + Sync {
     }
 
     /// Makes `text` the whole content of an editable node, focusing it where need be.
-    fn set_text<'a>(&'a self, _node: &'a Node, _text: &'a str) -> Work<'a, ()> {
+    fn set_text<'a>(&'a self, _node: &'a UiNode, _text: &'a str) -> Work<'a, ()> {
         unsupported("setting a field's text")
     }
 
@@ -75,7 +75,7 @@ pub trait Phone: Send + Sync {
     }
 
     /// The apps that can be opened.
-    fn apps(&self) -> Work<'_, Vec<App>> {
+    fn apps(&self) -> Work<'_, Vec<InstalledApp>> {
         unsupported("listing apps")
     }
 
@@ -100,7 +100,7 @@ fn unsupported<'a, T: Send + 'a>(what: &'static str) -> Work<'a, T> {
 
 /// Who a phone is.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct About {
+pub struct PhoneIdentity {
     /// What adb knows it by; the same each time it comes.
     pub serial: String,
     pub manufacturer: String,
@@ -164,7 +164,7 @@ pub struct Foreground {
 
 /// An app that can be opened.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct App {
+pub struct InstalledApp {
     pub package: String,
     /// What its icon says, where the backend can read it.
     pub label: Option<String>,

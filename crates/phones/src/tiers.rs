@@ -1,9 +1,9 @@
 //! Two backends of one phone as one: the upper answers what it can, the lower the rest.
 
 use crate::logs::{LogQuery, Logs};
-use crate::phone::{About, App, Capabilities, Foreground, Image, Phone, PhoneError, Screen, Work};
+use crate::phone::{Capabilities, Foreground, Image, InstalledApp, Phone, PhoneError, PhoneIdentity, Screen, Work};
 use crate::touch::{Key, Stroke};
-use crate::tree::{Node, Tree};
+use crate::tree::{Tree, UiNode};
 
 /// Asks `upper` first. Where it says [`PhoneError::Unsupported`], which means that nothing was done,
 /// `lower` is asked; where it cannot do it either, both say why.
@@ -36,7 +36,7 @@ fn with_reason(error: PhoneError, reason: &str) -> PhoneError {
 }
 
 impl<U: Phone, L: Phone> Phone for Tiered<U, L> {
-    fn about(&self) -> About {
+    fn about(&self) -> PhoneIdentity {
         self.lower.about()
     }
 
@@ -68,7 +68,7 @@ impl<U: Phone, L: Phone> Phone for Tiered<U, L> {
         first!(self, key(key))
     }
 
-    fn set_text<'a>(&'a self, node: &'a Node, text: &'a str) -> Work<'a, ()> {
+    fn set_text<'a>(&'a self, node: &'a UiNode, text: &'a str) -> Work<'a, ()> {
         first!(self, set_text(node, text))
     }
 
@@ -96,7 +96,7 @@ impl<U: Phone, L: Phone> Phone for Tiered<U, L> {
         first!(self, logs(query))
     }
 
-    fn apps(&self) -> Work<'_, Vec<App>> {
+    fn apps(&self) -> Work<'_, Vec<InstalledApp>> {
         first!(self, apps())
     }
 
@@ -120,11 +120,11 @@ mod tests {
 
     /// Knows the clipboard and nothing else.
     #[derive(Default)]
-    struct Clip(Mutex<Option<String>>);
+    struct ClipboardTier(Mutex<Option<String>>);
 
-    impl Phone for Clip {
-        fn about(&self) -> About {
-            About { serial: "upper".to_owned(), ..About::default() }
+    impl Phone for ClipboardTier {
+        fn about(&self) -> PhoneIdentity {
+            PhoneIdentity { serial: "upper".to_owned(), ..PhoneIdentity::default() }
         }
 
         fn capabilities(&self) -> Capabilities {
@@ -137,11 +137,11 @@ mod tests {
     }
 
     /// Knows the screen, and refuses the clipboard with a remedy.
-    struct Shell;
+    struct ShellTier;
 
-    impl Phone for Shell {
-        fn about(&self) -> About {
-            About { serial: "lower".to_owned(), ..About::default() }
+    impl Phone for ShellTier {
+        fn about(&self) -> PhoneIdentity {
+            PhoneIdentity { serial: "lower".to_owned(), ..PhoneIdentity::default() }
         }
 
         fn capabilities(&self) -> Capabilities {
@@ -159,7 +159,7 @@ mod tests {
 
     #[tokio::test]
     async fn the_upper_tier_answers_first_and_the_lower_the_rest() {
-        let phone = Tiered { upper: Clip::default(), lower: Shell };
+        let phone = Tiered { upper: ClipboardTier::default(), lower: ShellTier };
         assert_eq!(phone.clipboard().await, Ok(None));
         assert_eq!(phone.screen().await.map(|screen| screen.width), Ok(5));
         assert_eq!(phone.about().serial, "lower");
@@ -168,7 +168,7 @@ mod tests {
 
     #[tokio::test]
     async fn what_no_tier_can_do_names_the_lower_tiers_remedy() {
-        let phone = Tiered { upper: Clip::default(), lower: Shell };
+        let phone = Tiered { upper: ClipboardTier::default(), lower: ShellTier };
         let error = phone.set_clipboard("x").await.unwrap_err();
         assert!(error.to_string().contains("start the agent"), "{error}");
     }

@@ -6,9 +6,9 @@ mod apk;
 mod app_authors;
 #[path = "../../../phones/tests/it/common/calls.rs"]
 mod calls;
-mod guests;
 mod hostile_apk;
 mod offered;
 mod recipes;
 #[path = "../../../phones/tests/it/common/tracked.rs"]
 mod tracked;
+mod virtual_apps;

@@ -7,18 +7,18 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::calls::{args, call, json_of, text};
-use crate::guests::{self, advertiser, guest, provider};
 use crate::tracked::{Tracked, built};
-use sinew_phones::adb::Offer;
+use crate::virtual_apps::{self, advertiser, provider, virtual_app};
+use sinew_phones::adb::PhoneOptions;
 use sinew_phones::{AgentSource, Profile};
-use sinew_sim::phone::guest::{Guest, PartKind, Reaction};
-use sinew_sim::phone::{AgentEnd, Android, Setup};
+use sinew_sim::phone::virtual_app::{ComponentKind, IntentReaction, VirtualApp};
+use sinew_sim::phone::{AgentStandIn, Android, PhoneSetup};
 use sinew_tool::{Call, Device, ErrorKind, Status, Value, json};
 
-fn offer() -> Offer {
+fn offer() -> PhoneOptions {
     let settings =
         sinew_apps::WatchSettings { interval: Duration::from_millis(50), ..sinew_apps::WatchSettings::default() };
-    Offer { extension: Some(Arc::new(settings)), agent: AgentSource::Off, ..Offer::shell(Profile::Full) }
+    PhoneOptions { extension: Some(Arc::new(settings)), agent: AgentSource::Off, ..PhoneOptions::shell(Profile::Full) }
 }
 
 fn names(device: &dyn Device) -> Vec<String> {
@@ -39,8 +39,8 @@ async fn kind_of(device: &dyn Device, tool: &str, arguments: Value) -> (ErrorKin
 
 #[tokio::test]
 async fn the_pdf_tool_is_found_and_called_through_the_companion() {
-    let Some(mut bench) = Tracked::open(Setup::default(), offer()).await else { return };
-    bench.handset.install(guests::pdf("com.example.pdf", 7));
+    let Some(mut bench) = Tracked::open(PhoneSetup::default(), offer()).await else { return };
+    bench.handset.install(virtual_apps::pdf("com.example.pdf", 7));
     let app = bench.app("com.example.pdf").await;
     let info = app.info();
     assert_eq!(
@@ -58,7 +58,7 @@ async fn the_pdf_tool_is_found_and_called_through_the_companion() {
     assert_eq!(kind, ErrorKind::PermissionDenied);
     assert!(message.contains("sinew phones install-companion"), "{message}");
 
-    bench.handset.install(guests::companion());
+    bench.handset.install(virtual_apps::companion());
     let answer = text(&*app, "pdf_tool", ask("/it's \"a\" $(b).pdf")).await;
     assert_eq!(answer, "text of /it's \"a\" $(b).pdf:\n\"it's\" $HOME");
     let nothing = call(&*app, "pdf_tool", ask("/empty.pdf")).await.unwrap();
@@ -76,24 +76,24 @@ async fn the_pdf_tool_is_found_and_called_through_the_companion() {
 
 #[tokio::test]
 async fn a_call_falls_back_to_the_action_if_the_advertising_activity_is_missing() {
-    let Some(mut bench) = Tracked::open(Setup::default(), offer()).await else { return };
-    let react = |_: &sinew_sim::phone::guest::Request| Reaction::ok("by the action");
-    let other = guests::part(PartKind::Activity, ".Caller", &[guests::CALL], react);
-    bench.handset.install(guests::companion());
-    bench.handset.install(Guest { parts: vec![other], ..guests::pdf("com.example.pdf", 1) });
+    let Some(mut bench) = Tracked::open(PhoneSetup::default(), offer()).await else { return };
+    let react = |_: &sinew_sim::phone::virtual_app::ReceivedIntent| IntentReaction::ok("by the action");
+    let other = virtual_apps::part(ComponentKind::Activity, ".Caller", &[virtual_apps::CALL], react);
+    bench.handset.install(virtual_apps::companion());
+    bench.handset.install(VirtualApp { parts: vec![other], ..virtual_apps::pdf("com.example.pdf", 1) });
     let app = bench.app("com.example.pdf").await;
     assert_eq!(text(&*app, "pdf_tool", json!({"path": "x", "operation": "extract_text"})).await, "by the action");
 }
 
 #[tokio::test]
 async fn installed_updated_and_removed_apps_are_noticed() {
-    let Some(mut bench) = Tracked::open(Setup::default(), offer()).await else { return };
+    let Some(mut bench) = Tracked::open(PhoneSetup::default(), offer()).await else { return };
     bench.phone().await;
-    bench.handset.install(guest("com.example.plain", 1, "<activity android:name=\".Main\" />"));
-    bench.handset.install(guests::pdf("com.example.pdf", 1));
+    bench.handset.install(virtual_app("com.example.plain", 1, "<activity android:name=\".Main\" />"));
+    bench.handset.install(virtual_apps::pdf("com.example.pdf", 1));
     let app = bench.app("com.example.pdf").await;
     let next = advertiser(r#"{"tools": [{"name": "new_tool", "description": "x", "parameters": {"type": "object"}}]}"#);
-    bench.handset.install(guest("com.example.pdf", 2, &next));
+    bench.handset.install(virtual_app("com.example.pdf", 2, &next));
     while names(&*app) != ["new_tool"] {
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
@@ -102,7 +102,7 @@ async fn installed_updated_and_removed_apps_are_noticed() {
     bench.without_app("com.example.pdf").await;
     assert_eq!((names(&*app).len(), limited(&*app).0.as_str()), (0, "removed"));
     // A package that offered nothing may do so after an update.
-    bench.handset.install(guests::pdf("com.example.plain", 2));
+    bench.handset.install(virtual_apps::pdf("com.example.plain", 2));
     bench.app("com.example.plain").await;
     bench.handset.unplug();
     bench.without_app("com.example.plain").await;
@@ -110,8 +110,8 @@ async fn installed_updated_and_removed_apps_are_noticed() {
 
 #[tokio::test]
 async fn receivers_are_queried_and_their_data_is_returned_exactly() {
-    let Some(mut bench) = Tracked::open(Setup::default(), offer()).await else { return };
-    bench.handset.install(guests::lamp("com.example.lamp"));
+    let Some(mut bench) = Tracked::open(PhoneSetup::default(), offer()).await else { return };
+    bench.handset.install(virtual_apps::lamp("com.example.lamp"));
     let app = bench.app("com.example.lamp").await;
     assert_eq!(names(&*app), ["switch_lamp"]);
     let tool = app.tools().iter().next().unwrap().clone();
@@ -134,9 +134,9 @@ async fn receivers_are_queried_and_their_data_is_returned_exactly() {
 
 #[tokio::test]
 async fn providers_are_listed_without_the_agent_and_called_with_it_only() {
-    let Some(mut bench) = Tracked::open(Setup::default(), offer()).await else { return };
-    bench.handset.install(guests::weather("com.example.weather"));
-    bench.handset.install(guests::many("com.example.calendar"));
+    let Some(mut bench) = Tracked::open(PhoneSetup::default(), offer()).await else { return };
+    bench.handset.install(virtual_apps::weather("com.example.weather"));
+    bench.handset.install(virtual_apps::many("com.example.calendar"));
     let app = bench.app("com.example.weather").await;
     assert_eq!(names(&*app), ["get_weather_forecast"]);
     let tool = app.tools().iter().next().unwrap().clone();
@@ -151,11 +151,13 @@ async fn providers_are_listed_without_the_agent_and_called_with_it_only() {
 async fn a_provider_is_called_through_the_real_agent() {
     for android in [Android::V9, Android::V15] {
         let Some(host) = built("agent-host.jar") else { return };
-        let offer = Offer { agent: AgentSource::Embedded, ..offer() };
-        let Some(mut bench) = Tracked::open(Setup { android, ..Setup::default() }, offer).await else { return };
-        bench.handset.set_agent(Some(AgentEnd::Java(host)));
-        bench.handset.install(guests::weather("com.example.weather"));
-        bench.handset.install(guests::many("com.example.calendar"));
+        let offer = PhoneOptions { agent: AgentSource::Embedded, ..offer() };
+        let Some(mut bench) = Tracked::open(PhoneSetup { android, ..PhoneSetup::default() }, offer).await else {
+            return;
+        };
+        bench.handset.set_agent(Some(AgentStandIn::Java(host)));
+        bench.handset.install(virtual_apps::weather("com.example.weather"));
+        bench.handset.install(virtual_apps::many("com.example.calendar"));
         let app = bench.app("com.example.weather").await;
         // Android 9 does not print which arguments are required; the agent is used instead.
         assert_eq!(app.tools().iter().next().unwrap().required(), ["location"], "{android}");
@@ -186,8 +188,8 @@ async fn a_provider_is_called_through_the_real_agent() {
 
 #[tokio::test]
 async fn app_functions_are_listed_by_the_phone_and_called() {
-    let Some(mut bench) = Tracked::open(Setup::default(), offer()).await else { return };
-    bench.handset.install(guests::notes("com.example.notes"));
+    let Some(mut bench) = Tracked::open(PhoneSetup::default(), offer()).await else { return };
+    bench.handset.install(virtual_apps::notes("com.example.notes"));
     let app = bench.app("com.example.notes").await;
     assert_eq!(names(&*app), ["createNote"]);
     let made = json_of(&*app, "createNote", json!({"title": "it's \"one\""})).await;
@@ -198,30 +200,30 @@ async fn app_functions_are_listed_by_the_phone_and_called() {
 
 #[tokio::test]
 async fn mistakes_of_one_app_are_reported_and_the_others_work() {
-    let Some(mut bench) = Tracked::open(Setup::default(), offer()).await else { return };
+    let Some(mut bench) = Tracked::open(PhoneSetup::default(), offer()).await else { return };
     let handset = &bench.handset;
     let version = r#"{"protocolVersion": "2.0", "tools": []}"#;
-    handset.install(guest("com.bad.version", 1, &advertiser(version)));
-    handset.install(guest("com.bad.json", 1, &advertiser(r#"{"tools": [{"name": }]}"#)));
-    let liar = Guest { package: "com.bad.liar".to_owned(), ..guests::pdf("com.android.bank", 1) };
+    handset.install(virtual_app("com.bad.version", 1, &advertiser(version)));
+    handset.install(virtual_app("com.bad.json", 1, &advertiser(r#"{"tools": [{"name": }]}"#)));
+    let liar = VirtualApp { package: "com.bad.liar".to_owned(), ..virtual_apps::pdf("com.android.bank", 1) };
     handset.install(liar);
-    let mut damaged = guests::pdf("com.bad.damaged", 1);
+    let mut damaged = virtual_apps::pdf("com.bad.damaged", 1);
     let end = damaged.apk.len() - 30;
     damaged.apk[end] ^= 0xff;
     damaged.apk.truncate(end);
     handset.install(damaged);
     let throws = |_: &str, _: &Value| Err(("failed".to_owned(), "thrown on purpose".to_owned()));
-    handset.install(provider("com.bad.throws", guests::BY_TYPE, Arc::new(throws)));
+    handset.install(provider("com.bad.throws", virtual_apps::BY_TYPE, Arc::new(throws)));
     let lacks = |_: &str, _: &Value| {
-        let mut info = guests::weather_info();
+        let mut info = virtual_apps::weather_info();
         info.as_object_mut().unwrap().remove("tool_description");
         Ok(info)
     };
-    handset.install(provider("com.bad.lacks", guests::BY_TYPE, Arc::new(lacks)));
-    handset.install(provider("com.bad.null", guests::BY_TYPE, Arc::new(|_, _| Ok(Value::Null))));
+    handset.install(provider("com.bad.lacks", virtual_apps::BY_TYPE, Arc::new(lacks)));
+    handset.install(provider("com.bad.null", virtual_apps::BY_TYPE, Arc::new(|_, _| Ok(Value::Null))));
     let secret = "<activity android:name=\".A\" android:exported=\"false\"><intent-filter><action android:name=\"com.example.mMCP.ACTION_TOOL_ADVERTISE\" /></intent-filter></activity>";
-    handset.install(guest("com.bad.secret", 1, secret));
-    handset.install(guests::pdf("com.good.pdf", 1));
+    handset.install(virtual_app("com.bad.secret", 1, secret));
+    handset.install(virtual_apps::pdf("com.good.pdf", 1));
 
     assert_eq!(names(&*bench.app("com.good.pdf").await), ["pdf_tool"]);
     for (package, state, why) in [
@@ -243,7 +245,7 @@ async fn mistakes_of_one_app_are_reported_and_the_others_work() {
 
 #[tokio::test]
 async fn services_are_shown_but_not_offered() {
-    let Some(mut bench) = Tracked::open(Setup::default(), offer()).await else { return };
+    let Some(mut bench) = Tracked::open(PhoneSetup::default(), offer()).await else { return };
     let service = r#"<service android:name=".Service" android:exported="true">
     <intent-filter><action android:name="mobile.mcp.SERVICE" /></intent-filter>
     <meta-data android:name="mobile.mcp.tool.name" android:value="Clock" />
@@ -252,8 +254,8 @@ async fn services_are_shown_but_not_offered() {
 </service>"#;
     let file = r#"<mobile-mcp-capabilities version="1.0"><capability id="set_alarm" description="Sets it" version="1.0">
     <input><param name="time" type="string" required="true" description="When"/></input></capability></mobile-mcp-capabilities>"#;
-    let apk = guests::recipe("com.example.clock", 1, service).resource("xml/capabilities.xml", file).build();
-    let clock = Guest { package: "com.example.clock".to_owned(), version_code: 1, apk, ..Guest::default() };
+    let apk = virtual_apps::recipe("com.example.clock", 1, service).resource("xml/capabilities.xml", file).build();
+    let clock = VirtualApp { package: "com.example.clock".to_owned(), version_code: 1, apk, ..VirtualApp::default() };
     bench.handset.install(clock);
     let app = bench.app("com.example.clock").await;
     let (_, remedy) = limited(&*app);

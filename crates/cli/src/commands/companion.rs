@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use serde_json::json;
 use sinew_api::{DeviceSummary, Devices};
 use sinew_compose::{android, state};
-use sinew_phones::adb::{self, AdbPhone, Server};
+use sinew_phones::adb::{self, AdbPhone, AdbServer};
 use sinew_phones::agent::CompanionError;
 use sinew_phones::{Companion, Phone, PhoneError};
 use sinew_tool::ToolError;
@@ -19,7 +19,7 @@ use crate::terminal::{Printer, clean, print, print_json};
 /// The built app has 13 KB; more than this is another file.
 const MOST_BYTES: u64 = 8 << 20;
 
-pub async fn install(args: &InstallCompanionArgs, server: &Server, printer: Printer) -> Result<(), CliError> {
+pub async fn install(args: &InstallCompanionArgs, server: &AdbServer, printer: Printer) -> Result<(), CliError> {
     let (path, apk) = read(args)?;
     let serial = find(&args.device, server, &args.reach).await?;
     let phone = AdbPhone::open(server, &serial).await.map_err(|error| failure(error.into()))?;
@@ -69,7 +69,7 @@ fn read(args: &InstallCompanionArgs) -> Result<(PathBuf, Vec<u8>), CliError> {
 }
 
 /// The serial of a phone that adb sees: the text itself, or what a gateway calls so.
-async fn find(device: &str, server: &Server, reach: &ReachArgs) -> Result<String, CliError> {
+async fn find(device: &str, server: &AdbServer, reach: &ReachArgs) -> Result<String, CliError> {
     let entries = adb::list(server).await.map_err(|error| failure(error.into()))?;
     if entries.iter().any(|entry| entry.serial == device) {
         return Ok(device.to_owned());
@@ -112,7 +112,7 @@ fn ask(question: &str) -> Result<(), CliError> {
 
 /// Where the companion stands on the phones that a running adb server has ready.
 pub async fn survey() -> Vec<(String, Result<String, CompanionError>)> {
-    let Ok(server) = Server::from_env() else { return Vec::new() };
+    let Ok(server) = AdbServer::from_env() else { return Vec::new() };
     let Ok(entries) = adb::list(&server).await else { return Vec::new() };
     let mut found = Vec::new();
     for entry in entries.into_iter().filter(|entry| entry.state == "device") {

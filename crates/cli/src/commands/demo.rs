@@ -10,7 +10,7 @@ use sinew_compose::state;
 use sinew_gateway::Role;
 use sinew_phones::{PhoneDevice, Profile};
 use sinew_sim::board::{self, BoardConfig, BoardKind};
-use sinew_sim::phone::{Lock, PhoneConfig, Stand, VirtualPhone};
+use sinew_sim::phone::{LockScreen, PhoneConfig, RunningPhones, VirtualPhone};
 use sinew_tool::DeviceEvent;
 
 use super::{story, tools};
@@ -87,8 +87,9 @@ pub async fn connect(server: &mut GatewayServer) -> Result<(), CliError> {
 
 /// A virtual phone, driven directly and so able to do everything.
 pub async fn phone() -> Result<VirtualPhone, CliError> {
-    let config = PhoneConfig { adb: None, lock: Lock::None, ..PhoneConfig::default() };
-    let stand = Stand::open(&config).await.map_err(|error| CliError::new(CliErrorKind::Io, error.to_string()))?;
+    let config = PhoneConfig { adb: None, lock: LockScreen::None, ..PhoneConfig::default() };
+    let stand =
+        RunningPhones::open(&config).await.map_err(|error| CliError::new(CliErrorKind::Io, error.to_string()))?;
     let phone = stand.phones.into_iter().next();
     phone.ok_or_else(|| CliError::new(CliErrorKind::Io, "there is no virtual phone on the stand"))
 }

@@ -4,8 +4,8 @@ use serde_json::{Map, Value, json};
 use sinew_api::{self as api, DeviceSummary};
 use sinew_compose::state;
 use sinew_phones::PhoneError;
-use sinew_phones::adb::remembered::with_port;
-use sinew_phones::adb::{self, AdbError, Remembered, Server, track};
+use sinew_phones::adb::network_phones::with_port;
+use sinew_phones::adb::{self, AdbError, AdbServer, NetworkPhones, track};
 use sinew_tool::ToolError;
 
 use super::companion;
@@ -36,11 +36,11 @@ pub async fn run(args: PhonesArgs, printer: Printer) -> Result<(), CliError> {
 }
 
 /// What a gateway on this state directory connects again.
-fn remembered(state: &StateArgs) -> Result<Remembered, CliError> {
-    Ok(Remembered::in_state(&state::directory(state.state.as_deref())?))
+fn remembered(state: &StateArgs) -> Result<NetworkPhones, CliError> {
+    Ok(NetworkPhones::in_state(&state::directory(state.state.as_deref())?))
 }
 
-async fn connect(address: &str, remembered: &Remembered) -> Result<String, CliError> {
+async fn connect(address: &str, remembered: &NetworkPhones) -> Result<String, CliError> {
     let address = with_port(address);
     let answer = server().await?.connect_phone(&address).await.map_err(failure)?;
     remembered.add(&address).map_err(|error| unkept(&address, &error))?;
@@ -48,7 +48,7 @@ async fn connect(address: &str, remembered: &Remembered) -> Result<String, CliEr
 }
 
 /// Forgets the phone before it is disconnected, so that a running gateway does not connect it in between.
-async fn disconnect(address: &str, remembered: &Remembered) -> Result<String, CliError> {
+async fn disconnect(address: &str, remembered: &NetworkPhones) -> Result<String, CliError> {
     let address = with_port(address);
     let was_remembered = remembered.remove(&address).map_err(|error| unkept(&address, &error))?;
     match server().await?.disconnect_phone(&address).await {
@@ -149,7 +149,7 @@ async fn apps(reach: &ReachArgs, printer: Printer) -> Result<(), CliError> {
 }
 
 /// A line of adb's list in the words of the gateway; the serial stands for the id that a gateway would give.
-fn seen(entry: &track::Entry) -> DeviceSummary {
+fn seen(entry: &track::AdbEntry) -> DeviceSummary {
     let trouble = track::remedy(&entry.state);
     let state = match (&trouble, entry.state.as_str()) {
         (Some((state, _)), _) => state,
@@ -167,8 +167,8 @@ fn seen(entry: &track::Entry) -> DeviceSummary {
     }
 }
 
-async fn server() -> Result<Server, CliError> {
-    let server = Server::from_env().map_err(failure)?;
+async fn server() -> Result<AdbServer, CliError> {
+    let server = AdbServer::from_env().map_err(failure)?;
     server.ensure().await.map_err(failure)?;
     Ok(server)
 }

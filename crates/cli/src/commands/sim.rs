@@ -8,7 +8,7 @@ use sinew_compose::allow_many_sockets;
 use sinew_compose::state;
 use sinew_sim::board::{self, BoardConfig, Trust, hardware_id};
 use sinew_sim::crowd;
-use sinew_sim::phone::{AgentEnd, Clock, PhoneConfig, Stand};
+use sinew_sim::phone::{AgentStandIn, PhoneClock, PhoneConfig, RunningPhones};
 use tokio_util::sync::CancellationToken;
 
 use crate::args::{BoardKind, SimArgs, SimBoardArgs, SimCommand, SimPhoneArgs};
@@ -78,10 +78,10 @@ async fn boards(args: SimBoardArgs, printer: Printer) -> Result<(), CliError> {
 }
 
 /// The agent for a computer, which the virtual phone may run.
-fn host(folder: &Path) -> Result<AgentEnd, CliError> {
+fn host(folder: &Path) -> Result<AgentStandIn, CliError> {
     let jar = folder.join("agent-host.jar");
     match jar.is_file() {
-        true => Ok(AgentEnd::Java(jar)),
+        true => Ok(AgentStandIn::Java(jar)),
         false => Err(CliError::new(
             CliErrorKind::Config,
             format!("there is no {}; build it with android/build", jar.display()),
@@ -97,10 +97,10 @@ async fn phones(args: SimPhoneArgs, printer: Printer) -> Result<(), CliError> {
         count: args.count.into(),
         latency: Duration::from_millis(args.latency),
         lock: args.lock,
-        clock: Clock::Real,
+        clock: PhoneClock::Real,
         agent: args.agent.as_deref().map(host).transpose()?,
     };
-    let stand = Stand::open(&config).await;
+    let stand = RunningPhones::open(&config).await;
     let stand = stand.map_err(|error| {
         CliError::new(CliErrorKind::AddressTaken, format!("{error}; choose another address with --adb IP:PORT"))
     })?;

@@ -4,26 +4,26 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use sinew_sim::phone::{AgentEnd, Clock, Handset, Played, Setup, adbd};
+use sinew_sim::phone::{AgentStandIn, Handset, PhoneClock, PhoneSetup, ScriptedAgent, adbd};
 use tokio_util::sync::CancellationToken;
 
 use crate::gateway::{Process, TestGateway, run};
 use crate::phones::Adb;
 use crate::stdio::Client;
 
-#[path = "../../../apps/tests/it/guests.rs"]
-mod guests;
 #[path = "../../../apps/tests/it/recipes.rs"]
 mod recipes;
+#[path = "../../../apps/tests/it/virtual_apps.rs"]
+mod virtual_apps;
 
 /// An agent that knows nothing but provider calls, and answers them as the installed apps do.
-fn agent(handset: &Handset) -> AgentEnd {
+fn agent(handset: &Handset) -> AgentStandIn {
     let handset = handset.clone();
     let react = move |line: &str| {
         let request: Value = serde_json::from_str(line).ok()?;
         let word = |name: &str| request["params"][name].as_str().unwrap_or_default();
-        let guests = handset.guests();
-        let provider = guests.iter().find_map(|guest| guest.providers.get(word("authority")))?;
+        let virtual_apps = handset.virtual_apps();
+        let provider = virtual_apps.iter().find_map(|virtual_app| virtual_app.providers.get(word("authority")))?;
         let mut answer = json!({"id": request["id"]});
         match provider(word("method"), &request["params"]["extras"]) {
             Ok(bundle) => answer["result"] = json!({"bundle": bundle}),
@@ -32,21 +32,21 @@ fn agent(handset: &Handset) -> AgentEnd {
         Some(answer.to_string())
     };
     let hello = json!({"hello": "sinew-agent", "version": "0.1.0", "protocol": 1, "api": 35, "release": "15", "capabilities": ["ping", "provider_call"]});
-    AgentEnd::Played(Played { hello: hello.to_string(), react: Arc::new(react) })
+    AgentStandIn::ScriptedAgent(ScriptedAgent { hello: hello.to_string(), react: Arc::new(react) })
 }
 
 #[test]
 fn tools_of_apps_are_called_from_an_mcp_client() {
     let Some(adb) = Adb::start() else { return };
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
-    let handset = Handset::new(Setup::default(), Clock::Real);
-    for guest in [
-        guests::pdf("com.example.pdf", 7),
-        guests::pdf("com.other.reader", 1),
-        guests::weather("com.example.weather"),
-        guests::companion(),
+    let handset = Handset::new(PhoneSetup::default(), PhoneClock::Real);
+    for virtual_app in [
+        virtual_apps::pdf("com.example.pdf", 7),
+        virtual_apps::pdf("com.other.reader", 1),
+        virtual_apps::weather("com.example.weather"),
+        virtual_apps::companion(),
     ] {
-        handset.install(guest);
+        handset.install(virtual_app);
     }
     handset.set_agent(Some(agent(&handset)));
     let shutdown = CancellationToken::new();

@@ -132,13 +132,13 @@ impl AppsConfig {
 }
 
 impl PhonesConfig {
-    pub fn offer(&self, state: &Path) -> Option<adb::Offer> {
+    pub fn offer(&self, state: &Path) -> Option<adb::PhoneOptions> {
         let extension = self.apps.settings(state).map(|settings| Arc::new(settings) as Arc<dyn Extension>);
-        self.enabled.then(|| adb::Offer {
+        self.enabled.then(|| adb::PhoneOptions {
             profile: self.profile,
             agent: self.agent.source(),
             extension,
-            remembered: Some(adb::Remembered::in_state(state)),
+            remembered: Some(adb::NetworkPhones::in_state(state)),
         })
     }
 }

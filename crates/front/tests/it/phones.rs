@@ -4,15 +4,15 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use sinew_phones::{PhoneDevice, Profile, reference_tools, tools};
-use sinew_sim::phone::{Clock, Denial, Handset, Lock, Setup, VirtualPhone};
+use sinew_sim::phone::{Denial, Handset, LockScreen, PhoneClock, PhoneSetup, VirtualPhone};
 use sinew_tool::DeviceEvent;
 
 use crate::client::Client;
 use crate::fake::House;
 
 fn join(house: &House, serial: &str) -> Handset {
-    let setup = Setup { serial: serial.to_owned(), lock: Lock::None, ..Setup::default() };
-    let phone = VirtualPhone::new(setup, Clock::Real);
+    let setup = PhoneSetup { serial: serial.to_owned(), lock: LockScreen::None, ..PhoneSetup::default() };
+    let phone = VirtualPhone::new(setup, PhoneClock::Real);
     let handset = phone.handset.clone();
     house.gateway.apply(DeviceEvent::Joined(Arc::new(PhoneDevice::new(phone, Profile::Full))));
     handset

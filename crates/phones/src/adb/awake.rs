@@ -1,20 +1,20 @@
 //! Input to a phone whose display is off vanishes without a word. So the command that sends it looks first, on the
 //! phone itself, which costs no round trip.
 
-use super::command::Command;
-use super::shell::Output;
+use super::command::ShellCommand;
+use super::shell::CommandOutput;
 use crate::phone::PhoneError;
 
 /// What the phone prints in place of the input.
 const SIGN: &str = "sinew-display-off";
 
 /// Sends the input only where the display is on.
-pub fn if_awake(input: &Command) -> Command {
+pub fn if_awake(input: &ShellCommand) -> ShellCommand {
     input.within("dumpsys power | grep -qE 'mWakefulness=(Asleep|Dozing)' && echo sinew-display-off || {", "; }")
 }
 
 /// Whether the input was not sent.
-pub fn was_refused(output: &Output) -> bool {
+pub fn was_refused(output: &CommandOutput) -> bool {
     output.stdout.starts_with(SIGN.as_bytes())
 }
 

@@ -5,44 +5,44 @@ use std::fmt::{Display, Write};
 
 /// A line for the shell.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Command {
+pub struct ShellCommand {
     line: String,
 }
 
-impl Command {
+impl ShellCommand {
     /// `text` is shell syntax and therefore never anything but a literal.
-    pub fn new(text: &'static str) -> Command {
-        Command { line: text.to_owned() }
+    pub fn new(text: &'static str) -> ShellCommand {
+        ShellCommand { line: text.to_owned() }
     }
 
-    pub fn arg(mut self, argument: impl Display) -> Command {
+    pub fn arg(mut self, argument: impl Display) -> ShellCommand {
         let _ = write!(self.line, " {}", quote(&argument.to_string()));
         self
     }
 
     /// More of the line that is ours: an option.
-    pub fn literal(mut self, text: &'static str) -> Command {
+    pub fn literal(mut self, text: &'static str) -> ShellCommand {
         let _ = write!(self.line, " {text}");
         self
     }
 
-    pub fn args<T: Display>(self, arguments: impl IntoIterator<Item = T>) -> Command {
-        arguments.into_iter().fold(self, Command::arg)
+    pub fn args<T: Display>(self, arguments: impl IntoIterator<Item = T>) -> ShellCommand {
+        arguments.into_iter().fold(self, ShellCommand::arg)
     }
 
     /// The next one whatever this one did.
-    pub fn then(self, next: Command) -> Command {
-        Command { line: format!("{}; {}", self.line, next.line) }
+    pub fn then(self, next: ShellCommand) -> ShellCommand {
+        ShellCommand { line: format!("{}; {}", self.line, next.line) }
     }
 
     /// The next one if this one succeeded.
-    pub fn and(self, next: Command) -> Command {
-        Command { line: format!("{} && {}", self.line, next.line) }
+    pub fn and(self, next: ShellCommand) -> ShellCommand {
+        ShellCommand { line: format!("{} && {}", self.line, next.line) }
     }
 
     /// The line inside other syntax of ours.
-    pub fn within(&self, before: &'static str, after: &'static str) -> Command {
-        Command { line: format!("{before} {}{after}", self.line) }
+    pub fn within(&self, before: &'static str, after: &'static str) -> ShellCommand {
+        ShellCommand { line: format!("{before} {}{after}", self.line) }
     }
 
     pub fn line(&self) -> &str {
@@ -103,7 +103,7 @@ mod tests {
     proptest! {
         #[test]
         fn whatever_an_argument_holds_it_stays_one_word(arguments in proptest::collection::vec(any::<String>(), 0..4)) {
-            let line = Command::new("input").args(&arguments).line().to_owned();
+            let line = ShellCommand::new("input").args(&arguments).line().to_owned();
             let mut expected = vec!["input".to_owned()];
             expected.extend(arguments.iter().map(|argument| argument.replace('\0', "")));
             prop_assert_eq!(words(&line), Some(expected));
@@ -113,14 +113,14 @@ mod tests {
     #[test]
     fn a_real_shell_agrees() {
         let nasty = "a'b\"c $(id) `id` ; & | > < \\ * ? ~ # ! % \n\t é 🦀 '' \\' -n --";
-        let line = Command::new("printf %s").arg(nasty).line().to_owned();
+        let line = ShellCommand::new("printf %s").arg(nasty).line().to_owned();
         let Ok(output) = std::process::Command::new("sh").arg("-c").arg(line).output() else { return };
         assert_eq!(String::from_utf8_lossy(&output.stdout), nasty);
     }
 
     #[test]
     fn commands_join_and_name_themselves() {
-        let command = Command::new("input tap").arg(5).and(Command::new("input tap").arg("x y"));
+        let command = ShellCommand::new("input tap").arg(5).and(ShellCommand::new("input tap").arg("x y"));
         assert_eq!(command.line(), "input tap '5' && input tap 'x y'");
         assert_eq!(command.name(), "input");
     }

@@ -3,8 +3,8 @@
 use jiff::civil::DateTime;
 use jiff::tz::Offset;
 
-use crate::logs::{LogLevel, LogLine};
-use crate::phone::{App, Foreground, Screen};
+use crate::logs::{LogLine, LogcatLevel};
+use crate::phone::{Foreground, InstalledApp, Screen};
 
 /// From `wm size`, `wm density`, `dumpsys input`, `dumpsys power` and `dumpsys window`, one after
 /// another. `None` where no size is told.
@@ -134,7 +134,7 @@ pub fn log_line(line: &str) -> Option<LogLine> {
     let (pid, rest) = rest.trim_start().split_once(' ')?;
     let (_thread, rest) = rest.trim_start().split_once(' ')?;
     let rest = rest.trim_start();
-    let level = rest.chars().next().and_then(LogLevel::from_letter)?;
+    let level = rest.chars().next().and_then(LogcatLevel::from_letter)?;
     let rest = rest.get(1..)?.strip_prefix(' ')?;
     // A tag may hold colons; its end is the first that a space follows, or the line's last.
     let end = rest.find(": ").or_else(|| rest.strip_suffix(':').map(str::len))?;
@@ -158,14 +158,14 @@ pub fn pids(text: &str, package: &str) -> Vec<u32> {
 }
 
 /// From `cmd package query-activities --brief` and `pm list packages -3`, one after another.
-pub fn apps(text: &str) -> Vec<App> {
+pub fn apps(text: &str) -> Vec<InstalledApp> {
     let third_party: Vec<&str> = text.lines().filter_map(|line| line.trim().strip_prefix("package:")).collect();
-    let mut apps: Vec<App> = Vec::new();
+    let mut apps: Vec<InstalledApp> = Vec::new();
     for line in text.lines().map(str::trim).filter(|line| !line.starts_with("package:") && !line.contains(' ')) {
         let Some((package, activity)) = component(line) else { continue };
         if apps.iter().all(|app| app.package != package) {
             let system = !third_party.contains(&package.as_str());
-            apps.push(App { package, label: None, activity: Some(activity), system });
+            apps.push(InstalledApp { package, label: None, activity: Some(activity), system });
         }
     }
     apps

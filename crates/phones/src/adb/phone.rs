@@ -1,28 +1,28 @@
 //! A phone made of the commands that every Android has.
 //!
 //! Many of them exit with success when they fail, so their text is judged. What they cannot do at
-//! all is refused with the remedy before anything is done. Looking is in [`eyes`], touching
-//! and typing in [`hands`].
+//! all is refused with the remedy before anything is done. Looking is in [`reading`], touching
+//! and typing in [`input`].
 
-mod eyes;
-mod hands;
+mod input;
+mod reading;
 
 use tokio::sync::Mutex;
 
 use super::awake;
-use super::command::Command;
+use super::command::ShellCommand;
 use super::parse;
-use super::server::{AdbError, Server, Transport};
-use super::shell::{Limits, Output};
+use super::server::{AdbError, AdbServer, AdbTransport};
+use super::shell::{CommandLimits, CommandOutput};
 use crate::logs::{LogQuery, Logs};
-use crate::phone::{About, App, Capabilities, Foreground, Image, Phone, PhoneError, Screen, Work};
+use crate::phone::{Capabilities, Foreground, Image, InstalledApp, Phone, PhoneError, PhoneIdentity, Screen, Work};
 use crate::touch::{Key, Stroke};
-use crate::tree::{Node, Tree};
+use crate::tree::{Tree, UiNode};
 
 /// One phone through the adb server.
 pub struct AdbPhone {
-    transport: Transport,
-    about: About,
+    transport: AdbTransport,
+    about: PhoneIdentity,
     /// Android allows one reader of the tree at a time.
     dumping: Mutex<()>,
     /// Where dumps are written on the phone; its own for each gateway process.
@@ -37,38 +37,43 @@ const AGENT: &str = "it needs Sinew's agent on the phone";
 
 impl AdbPhone {
     /// Asks the phone who it is. Changes nothing on it.
-    pub async fn open(server: &Server, serial: &str) -> Result<AdbPhone, AdbError> {
+    pub async fn open(server: &AdbServer, serial: &str) -> Result<AdbPhone, AdbError> {
         let features = server.features(serial).await?;
         let transport = server.transport(serial, features.iter().any(|feature| feature == "shell_v2"));
         let names = ["ro.product.manufacturer", "ro.product.model", "ro.build.version.release", "ro.build.version.sdk"];
-        let questions = names.map(|name| Command::new("getprop").arg(name)).into_iter().reduce(Command::then);
-        let questions = questions.unwrap_or_else(|| Command::new("getprop"));
-        let output = transport.run(&questions, Limits::seconds(10)).await?;
+        let questions = names.map(|name| ShellCommand::new("getprop").arg(name)).into_iter().reduce(ShellCommand::then);
+        let questions = questions.unwrap_or_else(|| ShellCommand::new("getprop"));
+        let output = transport.run(&questions, CommandLimits::seconds(10)).await?;
         let text = String::from_utf8_lossy(&output.stdout);
         // One line each, empty where the phone does not know.
         let mut lines = text.lines().map(|line| line.trim().chars().take(100).collect::<String>());
         let [manufacturer, model, android, sdk] = names.map(|_| lines.next().unwrap_or_default());
-        let about =
-            About { serial: serial.to_owned(), manufacturer, model, android, sdk: sdk.parse().unwrap_or_default() };
+        let about = PhoneIdentity {
+            serial: serial.to_owned(),
+            manufacturer,
+            model,
+            android,
+            sdk: sdk.parse().unwrap_or_default(),
+        };
         let dump_path = format!("/data/local/tmp/sinew-{}.xml", std::process::id());
         Ok(AdbPhone { transport, about, dumping: Mutex::default(), dump_path })
     }
 
-    pub fn transport(&self) -> &Transport {
+    pub fn transport(&self) -> &AdbTransport {
         &self.transport
     }
 
-    async fn run(&self, command: &Command, limits: Limits) -> Result<Output, PhoneError> {
+    async fn run(&self, command: &ShellCommand, limits: CommandLimits) -> Result<CommandOutput, PhoneError> {
         Ok(self.transport.run(command, limits).await?)
     }
 
     /// Runs a command whose text is its answer.
-    async fn ask(&self, command: &Command) -> Result<String, PhoneError> {
-        Ok(self.run(command, Limits::seconds(15).megabytes(4)).await?.text())
+    async fn ask(&self, command: &ShellCommand) -> Result<String, PhoneError> {
+        Ok(self.run(command, CommandLimits::seconds(15).megabytes(4)).await?.text())
     }
 
     /// Sends input where the display is on.
-    async fn input(&self, command: &Command, limits: Limits) -> Result<(), PhoneError> {
+    async fn input(&self, command: &ShellCommand, limits: CommandLimits) -> Result<(), PhoneError> {
         let output = self.run(&awake::if_awake(command), limits).await?;
         match awake::was_refused(&output) {
             true => Err(awake::asleep(&self.about.serial)),
@@ -77,11 +82,11 @@ impl AdbPhone {
     }
 
     /// Runs a command that should say nothing.
-    async fn act(&self, command: &Command, limits: Limits) -> Result<(), PhoneError> {
+    async fn act(&self, command: &ShellCommand, limits: CommandLimits) -> Result<(), PhoneError> {
         self.require_silence(command, &self.run(command, limits).await?)
     }
 
-    fn require_silence(&self, command: &Command, output: &Output) -> Result<(), PhoneError> {
+    fn require_silence(&self, command: &ShellCommand, output: &CommandOutput) -> Result<(), PhoneError> {
         let text = output.text();
         let serial = &self.about.serial;
         match () {
@@ -98,14 +103,14 @@ impl AdbPhone {
         }
     }
 
-    fn failed(&self, command: &Command, text: &str) -> PhoneError {
+    fn failed(&self, command: &ShellCommand, text: &str) -> PhoneError {
         let line = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or("it said nothing");
         let line: String = line.chars().take(300).collect();
         PhoneError::Failed(format!("`{}` failed on phone {}: {line}", command.name(), self.about.serial))
     }
 
-    async fn start(&self, command: Command) -> Result<(), PhoneError> {
-        let output = self.run(&command, Limits::seconds(20)).await?;
+    async fn start(&self, command: ShellCommand) -> Result<(), PhoneError> {
+        let output = self.run(&command, CommandLimits::seconds(20)).await?;
         let text = output.text();
         let wrong = text.lines().map(str::trim).find(|line| line.starts_with("Error") || line.contains("Exception"));
         match wrong {
@@ -117,9 +122,9 @@ impl AdbPhone {
 
     /// `am force-stop` says nothing also of an app that is not there, so the package is looked for in the same command.
     async fn stop_app(&self, package: &str) -> Result<(), PhoneError> {
-        let look = Command::new("pm path").arg(package).literal("| grep -q package: || echo sinew-no-app");
-        let stop = Command::new("am force-stop").arg(package);
-        let output = self.run(&look.then(stop.clone()), Limits::seconds(15)).await?;
+        let look = ShellCommand::new("pm path").arg(package).literal("| grep -q package: || echo sinew-no-app");
+        let stop = ShellCommand::new("am force-stop").arg(package);
+        let output = self.run(&look.then(stop.clone()), CommandLimits::seconds(15)).await?;
         match output.stdout.starts_with(b"sinew-no-app") {
             true => Err(self.unknown_app(package)),
             false => self.require_silence(&stop, &output),
@@ -132,7 +137,7 @@ impl AdbPhone {
     }
 
     async fn start_app(&self, package: &str) -> Result<(), PhoneError> {
-        let resolve = Command::new(
+        let resolve = ShellCommand::new(
             "cmd package resolve-activity --brief -a android.intent.action.MAIN -c android.intent.category.LAUNCHER",
         );
         let text = self.ask(&resolve.arg(package)).await?;
@@ -144,7 +149,7 @@ impl AdbPhone {
                 "phone {serial} has no app '{package}' that can be opened; list_apps shows those it has"
             )));
         };
-        let start = Command::new("am start -a android.intent.action.MAIN -c android.intent.category.LAUNCHER -n");
+        let start = ShellCommand::new("am start -a android.intent.action.MAIN -c android.intent.category.LAUNCHER -n");
         self.start(start.arg(activity)).await
     }
 }
@@ -153,7 +158,7 @@ impl AdbPhone {
 const COMPLAINTS: [&str; 3] = ["Exception", "Error:", "not found"];
 
 impl Phone for AdbPhone {
-    fn about(&self) -> About {
+    fn about(&self) -> PhoneIdentity {
         self.about.clone()
     }
 
@@ -177,7 +182,7 @@ impl Phone for AdbPhone {
         Box::pin(self.press(key))
     }
 
-    fn set_text<'a>(&'a self, node: &'a Node, text: &'a str) -> Work<'a, ()> {
+    fn set_text<'a>(&'a self, node: &'a UiNode, text: &'a str) -> Work<'a, ()> {
         Box::pin(self.fill(node, text))
     }
 
@@ -195,8 +200,8 @@ impl Phone for AdbPhone {
 
     fn foreground(&self) -> Work<'_, Foreground> {
         Box::pin(async {
-            let window = Command::new("dumpsys window | grep -E 'mCurrentFocus=|mFocusedApp='");
-            let resumed = Command::new("dumpsys activity activities | grep -E 'ResumedActivity|mFocusedActivity'");
+            let window = ShellCommand::new("dumpsys window | grep -E 'mCurrentFocus=|mFocusedApp='");
+            let resumed = ShellCommand::new("dumpsys activity activities | grep -E 'ResumedActivity|mFocusedActivity'");
             Ok(parse::foreground(&self.ask(&window.then(resumed)).await?))
         })
     }
@@ -209,12 +214,12 @@ impl Phone for AdbPhone {
         Box::pin(self.read_logs(query))
     }
 
-    fn apps(&self) -> Work<'_, Vec<App>> {
+    fn apps(&self) -> Work<'_, Vec<InstalledApp>> {
         Box::pin(async {
-            let launchers = Command::new(
+            let launchers = ShellCommand::new(
                 "cmd package query-activities --brief -a android.intent.action.MAIN -c android.intent.category.LAUNCHER",
             );
-            Ok(parse::apps(&self.ask(&launchers.then(Command::new("pm list packages -3"))).await?))
+            Ok(parse::apps(&self.ask(&launchers.then(ShellCommand::new("pm list packages -3"))).await?))
         })
     }
 
@@ -227,6 +232,6 @@ impl Phone for AdbPhone {
     }
 
     fn open_url<'a>(&'a self, url: &'a str) -> Work<'a, ()> {
-        Box::pin(self.start(Command::new("am start -a android.intent.action.VIEW -d").arg(url)))
+        Box::pin(self.start(ShellCommand::new("am start -a android.intent.action.VIEW -d").arg(url)))
     }
 }

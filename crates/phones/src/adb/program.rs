@@ -2,8 +2,8 @@
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt, ReadHalf, WriteHalf};
 
-use super::command::Command;
-use super::server::{AdbError, Stream, Transport};
+use super::command::ShellCommand;
+use super::server::{AdbError, AdbStream, AdbTransport};
 
 /// Frames of the second shell protocol.
 const STDIN: u8 = 0;
@@ -15,14 +15,14 @@ const EXIT: u8 = 3;
 const PIECE: usize = 32 << 10;
 
 /// What a program is told. It ends when both halves are dropped, which closes its input.
-pub struct Input {
-    stream: WriteHalf<Stream>,
+pub struct ProgramInput {
+    stream: WriteHalf<AdbStream>,
     framed: bool,
 }
 
 /// What a program says.
-pub struct Output {
-    stream: ReadHalf<Stream>,
+pub struct ProgramOutput {
+    stream: ReadHalf<AdbStream>,
     framed: bool,
     /// The frame that is being read: its kind, and how much of it is left.
     frame: (u8, usize),
@@ -30,16 +30,16 @@ pub struct Output {
 
 /// A piece of what a program says.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Said {
-    Out(Vec<u8>),
-    Err(Vec<u8>),
+pub enum ProgramEvent {
+    Stdout(Vec<u8>),
+    Stderr(Vec<u8>),
     /// The program ended with this code, or, without one, the stream ended.
     End(Option<u8>),
 }
 
-impl Transport {
+impl AdbTransport {
     /// Starts a program. On a phone without shell v2 its errors must be redirected by the command.
-    pub async fn start(&self, command: &Command) -> Result<(Input, Output), AdbError> {
+    pub async fn start(&self, command: &ShellCommand) -> Result<(ProgramInput, ProgramOutput), AdbError> {
         let (service, framed) = match self.shell_v2 {
             true => (format!("shell,v2,raw:{}", command.line()), true),
             false => (format!("exec:{}", command.line()), false),
@@ -48,12 +48,12 @@ impl Transport {
     }
 }
 
-pub(crate) fn halves(stream: Stream, framed: bool) -> (Input, Output) {
+pub(crate) fn halves(stream: AdbStream, framed: bool) -> (ProgramInput, ProgramOutput) {
     let (reader, writer) = tokio::io::split(stream);
-    (Input { stream: writer, framed }, Output { stream: reader, framed, frame: (STDOUT, 0) })
+    (ProgramInput { stream: writer, framed }, ProgramOutput { stream: reader, framed, frame: (STDOUT, 0) })
 }
 
-impl Input {
+impl ProgramInput {
     pub async fn write(&mut self, bytes: &[u8]) -> std::io::Result<()> {
         for piece in bytes.chunks(PIECE) {
             if self.framed {
@@ -69,17 +69,17 @@ impl Input {
     }
 }
 
-impl Output {
+impl ProgramOutput {
     /// The next piece. After the end it is the end again. Not to be given up half-way.
-    pub async fn read(&mut self) -> Said {
-        self.next().await.unwrap_or(Said::End(None))
+    pub async fn read(&mut self) -> ProgramEvent {
+        self.next().await.unwrap_or(ProgramEvent::End(None))
     }
 
-    async fn next(&mut self) -> std::io::Result<Said> {
+    async fn next(&mut self) -> std::io::Result<ProgramEvent> {
         loop {
             if !self.framed {
                 let piece = self.piece(PIECE).await?;
-                return Ok(if piece.is_empty() { Said::End(None) } else { Said::Out(piece) });
+                return Ok(if piece.is_empty() { ProgramEvent::End(None) } else { ProgramEvent::Stdout(piece) });
             }
             if self.frame.1 == 0 {
                 let mut head = [0; 5];
@@ -89,13 +89,13 @@ impl Output {
             }
             let piece = self.piece(self.frame.1.min(PIECE)).await?;
             if piece.is_empty() {
-                return Ok(Said::End(None));
+                return Ok(ProgramEvent::End(None));
             }
             self.frame.1 -= piece.len();
             match self.frame.0 {
-                STDOUT => return Ok(Said::Out(piece)),
-                STDERR => return Ok(Said::Err(piece)),
-                EXIT => return Ok(Said::End(piece.first().copied())),
+                STDOUT => return Ok(ProgramEvent::Stdout(piece)),
+                STDERR => return Ok(ProgramEvent::Stderr(piece)),
+                EXIT => return Ok(ProgramEvent::End(piece.first().copied())),
                 // Later versions may add kinds; what is not understood is passed over.
                 _ => {}
             }

@@ -66,45 +66,48 @@ impl From<AdbError> for PhoneError {
 
 /// A way to the server.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Server {
-    address: Address,
+pub struct AdbServer {
+    address: AdbServerAddress,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Address {
+enum AdbServerAddress {
     Tcp(String, u16),
     #[cfg(unix)]
     File(std::path::PathBuf),
 }
 
-impl fmt::Display for Address {
+impl fmt::Display for AdbServerAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Address::Tcp(host, port) => write!(f, "{host}:{port}"),
+            AdbServerAddress::Tcp(host, port) => write!(f, "{host}:{port}"),
             #[cfg(unix)]
-            Address::File(path) => write!(f, "{}", path.display()),
+            AdbServerAddress::File(path) => write!(f, "{}", path.display()),
         }
     }
 }
 
-pub trait Socket: AsyncRead + AsyncWrite + Unpin + Send {}
-impl<T: AsyncRead + AsyncWrite + Unpin + Send> Socket for T {}
+pub trait AdbSocket: AsyncRead + AsyncWrite + Unpin + Send {}
+impl<T: AsyncRead + AsyncWrite + Unpin + Send> AdbSocket for T {}
 
 /// An open connection to a service.
-pub type Stream = Box<dyn Socket>;
+pub type AdbStream = Box<dyn AdbSocket>;
 
-impl Server {
-    pub fn tcp(host: impl Into<String>, port: u16) -> Server {
-        Server { address: Address::Tcp(host.into(), port) }
+impl AdbServer {
+    pub fn tcp(host: impl Into<String>, port: u16) -> AdbServer {
+        AdbServer { address: AdbServerAddress::Tcp(host.into(), port) }
     }
 
     /// Where `ADB_SERVER_SOCKET` or `ANDROID_ADB_SERVER_PORT` point, as adb itself reads them.
-    pub fn from_env() -> Result<Server, AdbError> {
+    pub fn from_env() -> Result<AdbServer, AdbError> {
         let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
-        Server::from_settings(variable("ADB_SERVER_SOCKET").as_deref(), variable("ANDROID_ADB_SERVER_PORT").as_deref())
+        AdbServer::from_settings(
+            variable("ADB_SERVER_SOCKET").as_deref(),
+            variable("ANDROID_ADB_SERVER_PORT").as_deref(),
+        )
     }
 
-    fn from_settings(socket: Option<&str>, port: Option<&str>) -> Result<Server, AdbError> {
+    fn from_settings(socket: Option<&str>, port: Option<&str>) -> Result<AdbServer, AdbError> {
         let wrong = |name: &str, value: &str, expected: &str| AdbError::NoServer {
             address: format!("{name}={value}"),
             why: format!("expected {expected}"),
@@ -117,17 +120,17 @@ impl Server {
                     number.ok_or_else(|| wrong("ANDROID_ADB_SERVER_PORT", text, "a port from 1 to 65535"))?
                 }
             };
-            return Ok(Server::tcp("127.0.0.1", port));
+            return Ok(AdbServer::tcp("127.0.0.1", port));
         };
         let wrong = || wrong("ADB_SERVER_SOCKET", socket, "tcp:PORT, tcp:HOST:PORT or localfilesystem:PATH");
         #[cfg(unix)]
         if let Some(path) = socket.strip_prefix("localfilesystem:") {
-            return Ok(Server { address: Address::File(path.into()) });
+            return Ok(AdbServer { address: AdbServerAddress::File(path.into()) });
         }
         let place = socket.strip_prefix("tcp:").ok_or_else(wrong)?;
         let (host, port) = place.rsplit_once(':').unwrap_or(("127.0.0.1", place));
         let host = if host == "localhost" { "127.0.0.1" } else { host.trim_matches(['[', ']']) };
-        Ok(Server::tcp(host, port.parse().map_err(|_| wrong())?))
+        Ok(AdbServer::tcp(host, port.parse().map_err(|_| wrong())?))
     }
 
     pub fn address(&self) -> String {
@@ -147,7 +150,7 @@ impl Server {
     }
 
     async fn start(&self) -> Result<(), String> {
-        let Address::Tcp(host, port) = &self.address else {
+        let AdbServerAddress::Tcp(host, port) = &self.address else {
             return Err("it is not started at a socket file".to_owned());
         };
         if host != "127.0.0.1" && host != "::1" {
@@ -219,24 +222,24 @@ impl Server {
     }
 
     /// A connection on which the server has accepted a request.
-    pub async fn open(&self, request: &str) -> Result<Stream, AdbError> {
+    pub async fn open(&self, request: &str) -> Result<AdbStream, AdbError> {
         let no_server = |error: std::io::Error| AdbError::NoServer { address: self.address(), why: error.to_string() };
-        let mut stream: Stream = match &self.address {
-            Address::Tcp(host, port) => {
+        let mut stream: AdbStream = match &self.address {
+            AdbServerAddress::Tcp(host, port) => {
                 let stream = TcpStream::connect((host.as_str(), *port)).await.map_err(no_server)?;
                 // Requests are small and waited for: no gathering.
                 let _ = stream.set_nodelay(true);
                 Box::new(stream)
             }
             #[cfg(unix)]
-            Address::File(path) => Box::new(tokio::net::UnixStream::connect(path).await.map_err(no_server)?),
+            AdbServerAddress::File(path) => Box::new(tokio::net::UnixStream::connect(path).await.map_err(no_server)?),
         };
         send_request(&mut stream, request).await?;
         Ok(stream)
     }
 
-    pub fn transport(&self, serial: impl Into<String>, shell_v2: bool) -> Transport {
-        Transport { server: self.clone(), serial: serial.into(), shell_v2 }
+    pub fn transport(&self, serial: impl Into<String>, shell_v2: bool) -> AdbTransport {
+        AdbTransport { server: self.clone(), serial: serial.into(), shell_v2 }
     }
 }
 
@@ -251,23 +254,23 @@ pub(super) fn checked(address: &str) -> Result<&str, AdbError> {
 
 /// A way to one phone.
 #[derive(Clone, Debug)]
-pub struct Transport {
-    pub(super) server: Server,
+pub struct AdbTransport {
+    pub(super) server: AdbServer,
     pub serial: String,
     /// Whether the phone's shell tells errors and exit codes apart (Android 7 and later).
     pub shell_v2: bool,
 }
 
-impl Transport {
+impl AdbTransport {
     /// A connection to a service of the phone: `shell,v2,raw:…`, `sync:`, `tcp:9008`.
-    pub async fn open(&self, service: &str) -> Result<Stream, AdbError> {
+    pub async fn open(&self, service: &str) -> Result<AdbStream, AdbError> {
         let mut stream = self.server.open(&format!("host:transport:{}", self.serial)).await?;
         send_request(&mut stream, service).await?;
         Ok(stream)
     }
 }
 
-async fn send_request(stream: &mut Stream, request: &str) -> Result<(), AdbError> {
+async fn send_request(stream: &mut AdbStream, request: &str) -> Result<(), AdbError> {
     if request.len() > MAX_REQUEST {
         return Err(AdbError::TooLong(request.len()));
     }
@@ -285,7 +288,7 @@ async fn send_request(stream: &mut Stream, request: &str) -> Result<(), AdbError
 }
 
 /// Four hexadecimal digits of length, and so much text.
-pub async fn read_block(stream: &mut Stream) -> Result<String, AdbError> {
+pub async fn read_block(stream: &mut AdbStream) -> Result<String, AdbError> {
     let gone = |_: std::io::Error| AdbError::Gone("an answer of the adb server".to_owned());
     let mut digits = [0; 4];
     stream.read_exact(&mut digits).await.map_err(gone)?;
@@ -302,7 +305,7 @@ mod tests {
 
     #[test]
     fn the_environment_is_read_as_adb_reads_it() {
-        let at = |socket, port| Server::from_settings(socket, port).map(|server| server.address()).map_err(|_| ());
+        let at = |socket, port| AdbServer::from_settings(socket, port).map(|server| server.address()).map_err(|_| ());
         assert_eq!(at(None, None), Ok("127.0.0.1:5037".to_owned()));
         assert_eq!(at(None, Some("6000")), Ok("127.0.0.1:6000".to_owned()));
         assert_eq!(at(Some("tcp:7000"), Some("6000")), Ok("127.0.0.1:7000".to_owned()));

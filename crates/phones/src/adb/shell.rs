@@ -5,19 +5,19 @@ use std::time::Duration;
 use tokio::io::AsyncReadExt;
 use tokio::time::timeout;
 
-use super::command::Command;
-use super::server::{AdbError, Stream, Transport};
+use super::command::ShellCommand;
+use super::server::{AdbError, AdbStream, AdbTransport};
 
 /// What a command printed and how it ended.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Output {
+pub struct CommandOutput {
     pub stdout: Vec<u8>,
     /// Empty where the phone's shell mixes it into `stdout`.
     pub stderr: Vec<u8>,
     pub exit: u8,
 }
 
-impl Output {
+impl CommandOutput {
     /// Both streams as text, the errors last; broken characters replaced.
     pub fn text(&self) -> String {
         let mut text = String::from_utf8_lossy(&self.stdout).into_owned();
@@ -27,28 +27,28 @@ impl Output {
 }
 
 #[derive(Clone, Copy, Debug)]
-pub struct Limits {
+pub struct CommandLimits {
     pub time: Duration,
     pub bytes: usize,
 }
 
-impl Limits {
+impl CommandLimits {
     /// A megabyte of text.
-    pub fn seconds(seconds: u64) -> Limits {
-        Limits { time: Duration::from_secs(seconds), bytes: 1 << 20 }
+    pub fn seconds(seconds: u64) -> CommandLimits {
+        CommandLimits { time: Duration::from_secs(seconds), bytes: 1 << 20 }
     }
 
-    pub fn megabytes(self, megabytes: usize) -> Limits {
-        Limits { bytes: megabytes << 20, ..self }
+    pub fn megabytes(self, megabytes: usize) -> CommandLimits {
+        CommandLimits { bytes: megabytes << 20, ..self }
     }
 }
 
 /// Ends the output of a shell that does not tell exit codes; followed by the code.
 const EXIT_MARK: &str = "sinew-exit-";
 
-impl Transport {
+impl AdbTransport {
     /// Runs a command to its end. Dropping the future closes the connection, which ends the command.
-    pub async fn run(&self, command: &Command, limits: Limits) -> Result<Output, AdbError> {
+    pub async fn run(&self, command: &ShellCommand, limits: CommandLimits) -> Result<CommandOutput, AdbError> {
         let work = async {
             if self.shell_v2 {
                 let mut stream = self.open(&format!("shell,v2,raw:{}", command.line())).await?;
@@ -65,8 +65,8 @@ impl Transport {
 }
 
 /// Frames of shell v2: a kind, four bytes of length (little-endian), data.
-pub async fn read_frames(stream: &mut Stream, what: &str, limit: usize) -> Result<Output, AdbError> {
-    let mut output = Output::default();
+pub async fn read_frames(stream: &mut AdbStream, what: &str, limit: usize) -> Result<CommandOutput, AdbError> {
+    let mut output = CommandOutput::default();
     let gone = |_: std::io::Error| AdbError::Gone(what.to_owned());
     loop {
         let mut head = [0; 5];
@@ -94,7 +94,7 @@ pub async fn read_frames(stream: &mut Stream, what: &str, limit: usize) -> Resul
 }
 
 /// The output of a shell that has but one stream, and the mark with the exit code at its end.
-pub async fn read_plain(stream: &mut Stream, what: &str, limit: usize) -> Result<Output, AdbError> {
+pub async fn read_plain(stream: &mut AdbStream, what: &str, limit: usize) -> Result<CommandOutput, AdbError> {
     let mut stdout = Vec::new();
     let read = stream.take(limit as u64 + 1).read_to_end(&mut stdout).await;
     read.map_err(|_| AdbError::Gone(what.to_owned()))?;
@@ -106,7 +106,7 @@ pub async fn read_plain(stream: &mut Stream, what: &str, limit: usize) -> Result
     let mark = mark.ok_or_else(|| AdbError::Gone(what.to_owned()))?;
     let code = String::from_utf8_lossy(&stdout[mark + EXIT_MARK.len()..]).trim().parse().unwrap_or(1);
     stdout.truncate(mark);
-    Ok(Output { stdout, stderr: Vec::new(), exit: code })
+    Ok(CommandOutput { stdout, stderr: Vec::new(), exit: code })
 }
 
 #[cfg(test)]
@@ -114,11 +114,11 @@ mod tests {
     use super::*;
     use tokio::io::AsyncWriteExt;
 
-    async fn frames(bytes: &[u8], limit: usize) -> Result<Output, AdbError> {
+    async fn frames(bytes: &[u8], limit: usize) -> Result<CommandOutput, AdbError> {
         let (mut ours, theirs) = tokio::io::duplex(1 << 16);
         ours.write_all(bytes).await.unwrap();
         drop(ours);
-        let mut stream: Stream = Box::new(theirs);
+        let mut stream: AdbStream = Box::new(theirs);
         read_frames(&mut stream, "x", limit).await
     }
 
@@ -147,7 +147,7 @@ mod tests {
             let (mut ours, theirs) = tokio::io::duplex(1 << 16);
             ours.write_all(bytes).await.unwrap();
             drop(ours);
-            let mut stream: Stream = Box::new(theirs);
+            let mut stream: AdbStream = Box::new(theirs);
             read_plain(&mut stream, "x", 100).await
         };
         let output = plain(b"hello\nsinew-exit-3\n").await.unwrap();

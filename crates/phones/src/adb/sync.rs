@@ -5,7 +5,7 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::timeout;
 
-use super::server::{AdbError, Stream, Transport};
+use super::server::{AdbError, AdbStream, AdbTransport};
 
 /// adb carries no larger piece.
 const PIECE: usize = 64 << 10;
@@ -13,7 +13,7 @@ const PIECE: usize = 64 << 10;
 /// Remote paths longer than this are refused by adbd.
 const MAX_PATH: usize = 1024;
 
-impl Transport {
+impl AdbTransport {
     /// Writes a file with the given permissions.
     pub async fn push(&self, bytes: &[u8], path: &str, mode: u32, limit: Duration) -> Result<(), AdbError> {
         let what = "push".to_owned();
@@ -46,7 +46,7 @@ impl Transport {
         timeout(limit, work).await.unwrap_or(Err(AdbError::Timeout { what, limit }))
     }
 
-    async fn begin(&self, path: &str) -> Result<Stream, AdbError> {
+    async fn begin(&self, path: &str) -> Result<AdbStream, AdbError> {
         if path.len() > MAX_PATH {
             return Err(AdbError::TooLong(path.len()));
         }
@@ -55,7 +55,7 @@ impl Transport {
 }
 
 /// The pieces of a file until its end.
-pub async fn read_file(stream: &mut Stream, most: usize) -> Result<Vec<u8>, AdbError> {
+pub async fn read_file(stream: &mut AdbStream, most: usize) -> Result<Vec<u8>, AdbError> {
     let mut bytes = Vec::new();
     loop {
         match receive(stream).await? {
@@ -82,20 +82,20 @@ fn garbled(id: [u8; 4]) -> AdbError {
     AdbError::Garbled(format!("file transfer said {:?}", String::from_utf8_lossy(&id)))
 }
 
-async fn send(stream: &mut Stream, id: &[u8; 4], number: u32, data: &[u8]) -> Result<(), AdbError> {
+async fn send(stream: &mut AdbStream, id: &[u8; 4], number: u32, data: &[u8]) -> Result<(), AdbError> {
     let packet = [&id[..], &number.to_le_bytes(), data].concat();
     stream.write_all(&packet).await.map_err(|_| gone())?;
     stream.flush().await.map_err(|_| gone())
 }
 
-async fn receive(stream: &mut Stream) -> Result<([u8; 4], u32), AdbError> {
+async fn receive(stream: &mut AdbStream) -> Result<([u8; 4], u32), AdbError> {
     let mut head = [0; 8];
     stream.read_exact(&mut head).await.map_err(|_| gone())?;
     let [a, b, c, d, rest @ ..] = head;
     Ok(([a, b, c, d], u32::from_le_bytes(rest)))
 }
 
-async fn message(stream: &mut Stream, length: u32) -> Result<String, AdbError> {
+async fn message(stream: &mut AdbStream, length: u32) -> Result<String, AdbError> {
     // 4 KB: a sentence.
     let mut text = vec![0; length.min(4096) as usize];
     stream.read_exact(&mut text).await.map_err(|_| gone())?;

@@ -9,13 +9,13 @@ use tokio::task::JoinSet;
 use tokio::time::Instant;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
+use super::network_phones::NetworkPhones;
 use super::phone::AdbPhone;
-use super::remembered::Remembered;
-use super::server::{AdbError, Server, read_block};
+use super::server::{AdbError, AdbServer, read_block};
 use crate::access::{AdbAccess, Extension};
 use crate::agent::{AgentSource, Standby};
 use crate::device::{LimitedPhone, PhoneDevice};
-use crate::phone::{About, Phone};
+use crate::phone::{Phone, PhoneIdentity};
 use crate::tiers::Tiered;
 use crate::tools::Profile;
 
@@ -25,7 +25,7 @@ const SETTLING: Duration = Duration::from_secs(3);
 
 /// A line of the server's list.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Entry {
+pub struct AdbEntry {
     pub serial: String,
     /// `device` where it can be used.
     pub state: String,
@@ -35,18 +35,18 @@ pub struct Entry {
 }
 
 /// Reads `host:track-devices-l`: a serial, a state that may hold spaces, and `key:value` pairs.
-pub fn parse(text: &str) -> Vec<Entry> {
+pub fn parse(text: &str) -> Vec<AdbEntry> {
     text.lines().filter_map(entry).collect()
 }
 
-fn entry(line: &str) -> Option<Entry> {
+fn entry(line: &str) -> Option<AdbEntry> {
     let (serial, rest) = line.trim().split_once(char::is_whitespace)?;
     const KEYS: [&str; 5] = ["usb:", "product:", "model:", "device:", "transport_id:"];
     let is_key = |word: &&str| KEYS.iter().any(|key| word.starts_with(key));
     let words: Vec<&str> = rest.split_whitespace().collect();
     let state: Vec<&str> = words.iter().copied().take_while(|word| !is_key(word)).collect();
     let value = |key: &str| words.iter().find_map(|word| word.strip_prefix(key)).unwrap_or_default().to_owned();
-    let entry = Entry {
+    let entry = AdbEntry {
         serial: serial.to_owned(),
         state: state.join(" "),
         model: value("model:"),
@@ -56,7 +56,7 @@ fn entry(line: &str) -> Option<Entry> {
 }
 
 /// The phones that the server sees at this moment.
-pub async fn list(server: &Server) -> Result<Vec<Entry>, AdbError> {
+pub async fn list(server: &AdbServer) -> Result<Vec<AdbEntry>, AdbError> {
     Ok(parse(&server.query("host:devices-l").await?))
 }
 
@@ -76,24 +76,24 @@ pub fn remedy(state: &str) -> Option<(&'static str, &'static str)> {
 
 /// How phones are offered.
 #[derive(Clone, Debug)]
-pub struct Offer {
+pub struct PhoneOptions {
     pub profile: Profile,
     pub agent: AgentSource,
     /// What runs beside each phone.
     pub extension: Option<Arc<dyn Extension>>,
     /// The network phones that are connected again where the adb server has lost them.
-    pub remembered: Option<Remembered>,
+    pub remembered: Option<NetworkPhones>,
 }
 
-impl Offer {
+impl PhoneOptions {
     /// With the commands that every Android has, and nothing else.
-    pub fn shell(profile: Profile) -> Offer {
-        Offer { profile, agent: AgentSource::Off, extension: None, remembered: None }
+    pub fn shell(profile: Profile) -> PhoneOptions {
+        PhoneOptions { profile, agent: AgentSource::Off, extension: None, remembered: None }
     }
 }
 
 /// Follows the phones until shutdown. Without a server it waits for one, and starts one where it can.
-pub async fn run(server: Server, offer: Offer, announce: Announce, shutdown: CancellationToken) {
+pub async fn run(server: AdbServer, offer: PhoneOptions, announce: Announce, shutdown: CancellationToken) {
     let mut tracker = Tracker {
         server,
         offer,
@@ -129,24 +129,24 @@ pub async fn run(server: Server, offer: Offer, announce: Announce, shutdown: Can
 }
 
 struct Tracker {
-    server: Server,
-    offer: Offer,
+    server: AdbServer,
+    offer: PhoneOptions,
     announce: Announce,
-    phones: HashMap<String, Known>,
+    phones: HashMap<String, TrackedPhone>,
     /// What phones said of themselves, by serial: one that cannot be used later keeps its name.
     models: HashMap<String, String>,
     /// Phones that are being asked who they are, waited for or connected anew.
-    opening: JoinSet<News>,
+    opening: JoinSet<TrackEvent>,
     /// Remembered phones that the server does not list, by address.
-    missing: HashMap<String, Missing>,
+    missing: HashMap<String, Reconnect>,
     /// The extensions of phones; each ends with its phone.
     extensions: JoinSet<()>,
 }
 
-enum News {
-    Opened(Entry, Box<Result<AdbPhone, AdbError>>),
+enum TrackEvent {
+    Opened(AdbEntry, Box<Result<AdbPhone, AdbError>>),
     /// It may still be as it was.
-    Settled(Entry),
+    Settled(AdbEntry),
     /// What became of it comes in the server's next list.
     Reconnected,
     /// A remembered phone was asked for.
@@ -154,7 +154,7 @@ enum News {
 }
 
 /// A phone that is being connected again: when next, after which pause.
-struct Missing {
+struct Reconnect {
     next: Instant,
     pause: Duration,
     is_asked: bool,
@@ -165,8 +165,8 @@ struct Missing {
 const FIRST_PAUSE: Duration = Duration::from_secs(5);
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 
-struct Known {
-    entry: Entry,
+struct TrackedPhone {
+    entry: AdbEntry,
     /// `None` while it is being asked who it is, or may yet settle.
     device: Option<Arc<dyn Device>>,
     /// Ends its extension.
@@ -204,10 +204,10 @@ impl Tracker {
                     }
                 }
                 Some(news) = self.opening.join_next() => match news {
-                    Ok(News::Opened(entry, phone)) => self.opened(entry, *phone),
-                    Ok(News::Settled(entry)) => self.settled(entry),
-                    Ok(News::Asked(address)) => self.asked(&address),
-                    Ok(News::Reconnected) | Err(_) => {}
+                    Ok(TrackEvent::Opened(entry, phone)) => self.opened(entry, *phone),
+                    Ok(TrackEvent::Settled(entry)) => self.settled(entry),
+                    Ok(TrackEvent::Asked(address)) => self.asked(&address),
+                    Ok(TrackEvent::Reconnected) | Err(_) => {}
                 },
                 Some(_) = self.extensions.join_next() => {}
             }
@@ -215,7 +215,7 @@ impl Tracker {
     }
 
     /// Compares the list with what is known.
-    fn see(&mut self, entries: Vec<Entry>) {
+    fn see(&mut self, entries: Vec<AdbEntry>) {
         let gone: Vec<String> = self
             .phones
             .iter()
@@ -248,19 +248,19 @@ impl Tracker {
                     let entry = entry.clone();
                     self.opening.spawn(async move {
                         tokio::time::sleep(SETTLING).await;
-                        News::Settled(entry)
+                        TrackEvent::Settled(entry)
                     });
                     None
                 } else {
                     Some(self.limited(&entry, state, remedy))
                 }
             };
-            self.phones.insert(entry.serial.clone(), Known { entry, device, _extension: None });
+            self.phones.insert(entry.serial.clone(), TrackedPhone { entry, device, _extension: None });
         }
     }
 
     /// Asks the server for the remembered phones that it does not list.
-    fn connect_missing(&mut self, listed: &[Entry]) {
+    fn connect_missing(&mut self, listed: &[AdbEntry]) {
         let Some(remembered) = &self.offer.remembered else { return };
         let addresses = remembered.addresses();
         let state = |address: &String| listed.iter().find(|entry| entry.serial == *address).map(|entry| &*entry.state);
@@ -270,7 +270,7 @@ impl Tracker {
         let now = Instant::now();
         for address in addresses.into_iter().filter(|address| !is_listed(address)) {
             let missing = self.missing.entry(address.clone());
-            let missing = missing.or_insert(Missing { next: now, pause: FIRST_PAUSE, is_asked: false });
+            let missing = missing.or_insert(Reconnect { next: now, pause: FIRST_PAUSE, is_asked: false });
             if missing.is_asked || missing.next > now {
                 continue;
             }
@@ -283,7 +283,7 @@ impl Tracker {
                 if let Err(error) = server.connect_phone(&address).await {
                     tracing::debug!(phone = %address, %error, "a network phone is not reachable");
                 }
-                News::Asked(address)
+                TrackEvent::Asked(address)
             });
         }
     }
@@ -296,29 +296,29 @@ impl Tracker {
         }
     }
 
-    fn open(&mut self, entry: Entry) {
+    fn open(&mut self, entry: AdbEntry) {
         let server = self.server.clone();
         self.opening.spawn(async move {
             let phone = AdbPhone::open(&server, &entry.serial).await;
-            News::Opened(entry, Box::new(phone))
+            TrackEvent::Opened(entry, Box::new(phone))
         });
     }
 
     /// Whether this is still the phone that is waited for: it may have left, or come anew.
-    fn waits(&self, entry: &Entry) -> bool {
+    fn waits(&self, entry: &AdbEntry) -> bool {
         self.phones.get(&entry.serial).is_some_and(|known| known.entry == *entry && known.device.is_none())
     }
 
-    fn settled(&mut self, entry: Entry) {
+    fn settled(&mut self, entry: AdbEntry) {
         if self.waits(&entry)
             && let Some((state, remedy)) = remedy(&entry.state)
         {
             let device = Some(self.limited(&entry, state, remedy));
-            self.phones.insert(entry.serial.clone(), Known { entry, device, _extension: None });
+            self.phones.insert(entry.serial.clone(), TrackedPhone { entry, device, _extension: None });
         }
     }
 
-    fn opened(&mut self, entry: Entry, phone: Result<AdbPhone, AdbError>) {
+    fn opened(&mut self, entry: AdbEntry, phone: Result<AdbPhone, AdbError>) {
         if !self.waits(&entry) {
             return;
         }
@@ -332,7 +332,7 @@ impl Tracker {
                 (self.limited(&entry, "silent", &remedy), None)
             }
         };
-        self.phones.insert(entry.serial.clone(), Known { entry, device: Some(device), _extension: extension });
+        self.phones.insert(entry.serial.clone(), TrackedPhone { entry, device: Some(device), _extension: extension });
     }
 
     /// A phone with its agent in waiting; the gateway is told when that comes or goes. Its extension starts with it.
@@ -372,18 +372,18 @@ impl Tracker {
                     break;
                 }
             }
-            News::Reconnected
+            TrackEvent::Reconnected
         });
     }
 
     /// What the list and earlier stays tell of a phone that cannot be asked.
-    fn about(&self, entry: &Entry) -> About {
+    fn about(&self, entry: &AdbEntry) -> PhoneIdentity {
         let earlier = || self.models.get(&entry.serial).cloned().unwrap_or_default();
         let model = if entry.model.is_empty() { earlier() } else { entry.model.clone() };
-        About { serial: entry.serial.clone(), model, ..About::default() }
+        PhoneIdentity { serial: entry.serial.clone(), model, ..PhoneIdentity::default() }
     }
 
-    fn limited(&self, entry: &Entry, state: &str, remedy: &str) -> Arc<dyn Device> {
+    fn limited(&self, entry: &AdbEntry, state: &str, remedy: &str) -> Arc<dyn Device> {
         self.join(Arc::new(LimitedPhone::new(&self.about(entry), self.offer.profile, state, remedy)))
     }
 
@@ -393,7 +393,7 @@ impl Tracker {
     }
 
     fn leave(&mut self, serial: &str, reason: LeaveReason) {
-        if let Some(Known { device: Some(device), .. }) = self.phones.remove(serial) {
+        if let Some(TrackedPhone { device: Some(device), .. }) = self.phones.remove(serial) {
             (self.announce)(DeviceEvent::Left(device, reason));
         }
     }

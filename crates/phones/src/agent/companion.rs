@@ -8,9 +8,9 @@ use std::time::Duration;
 use serde_json::Value;
 use tokio::time::Instant;
 
-use crate::adb::command::Command;
-use crate::adb::shell::Limits;
-use crate::adb::{AdbError, Transport};
+use crate::adb::command::ShellCommand;
+use crate::adb::shell::CommandLimits;
+use crate::adb::{AdbError, AdbTransport};
 use crate::phone::PhoneError;
 
 const PACKAGE: &str = "sinew.companion";
@@ -24,7 +24,7 @@ pub const MAX_PARAMETERS: usize = 60 << 10;
 /// The companion of one phone.
 #[derive(Clone)]
 pub struct Companion {
-    transport: Transport,
+    transport: AdbTransport,
 }
 
 /// An activity to be called.
@@ -90,14 +90,14 @@ impl From<CompanionError> for PhoneError {
 }
 
 impl Companion {
-    pub fn new(transport: Transport) -> Companion {
+    pub fn new(transport: AdbTransport) -> Companion {
         Companion { transport }
     }
 
     /// The version of the companion that is installed.
     pub async fn about(&self) -> Result<String, CompanionError> {
-        let question = Command::new("content read --uri content://sinew.companion/about");
-        let output = self.transport.run(&question, Limits::seconds(20)).await?;
+        let question = ShellCommand::new("content read --uri content://sinew.companion/about");
+        let output = self.transport.run(&question, CommandLimits::seconds(20)).await?;
         let answer: Value = match serde_json::from_slice(&output.stdout) {
             Ok(answer) => answer,
             Err(_) => return Err(self.unanswered(&output.text())),
@@ -116,9 +116,9 @@ impl Companion {
     pub async fn install(&self, apk: &[u8]) -> Result<String, CompanionError> {
         const PLACE: &str = "/data/local/tmp/sinew-companion.apk";
         self.transport.push(apk, PLACE, 0o644, Duration::from_secs(60)).await?;
-        let install = Command::new("pm install -r").arg(PLACE);
-        let output = self.transport.run(&install, Limits::seconds(120)).await;
-        let removed = self.transport.run(&Command::new("rm -f").arg(PLACE), Limits::seconds(10)).await;
+        let install = ShellCommand::new("pm install -r").arg(PLACE);
+        let output = self.transport.run(&install, CommandLimits::seconds(120)).await;
+        let removed = self.transport.run(&ShellCommand::new("rm -f").arg(PLACE), CommandLimits::seconds(10)).await;
         let text = output?.text();
         removed?;
         if !text.contains("Success") {
@@ -150,10 +150,11 @@ impl Companion {
             return Err(CompanionError::TooLong(call.parameters.len()));
         }
         let deadline = Instant::now() + limit;
-        let rest = || Limits { time: deadline.saturating_duration_since(Instant::now()), bytes: 16 << 20 };
+        let rest = || CommandLimits { time: deadline.saturating_duration_since(Instant::now()), bytes: 16 << 20 };
         let token = token();
         // New task, multiple tasks: an earlier call is not brought to the front in place of this one.
-        let mut start = Command::new("am start -f 0x18000000 -n sinew.companion/.CallActivity --es token").arg(&token);
+        let mut start =
+            ShellCommand::new("am start -f 0x18000000 -n sinew.companion/.CallActivity --es token").arg(&token);
         for (name, value) in [("component", call.component), ("package", call.package)] {
             if let Some(value) = value {
                 start = start.arg("--es").arg(name).arg(value);
@@ -170,7 +171,7 @@ impl Companion {
         if text.contains("Error") || text.contains("Exception") {
             return Err(self.unanswered(&text));
         }
-        let read = Command::new("content read --uri").arg(format!("content://{PACKAGE}/call/{token}"));
+        let read = ShellCommand::new("content read --uri").arg(format!("content://{PACKAGE}/call/{token}"));
         // Twice: Android may end the companion while it waits; its answer is kept for the next reader.
         for _ in 0..2 {
             let output = self.transport.run(&read, rest()).await.map_err(late)?;

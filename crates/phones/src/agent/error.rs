@@ -13,7 +13,7 @@ pub enum AgentError {
     Absent(String),
     /// The agent's own words.
     #[error("{message}")]
-    Refused { kind: Refusal, message: String },
+    Refused { kind: AgentRefusal, message: String },
     /// It ended, or broke the protocol, before it answered. What was asked may have been done.
     #[error("the agent on the phone ended: {0}")]
     Gone(String),
@@ -27,7 +27,7 @@ pub enum AgentError {
 
 /// The agent's word for a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Refusal {
+pub enum AgentRefusal {
     BadRequest,
     UnknownMethod,
     Invalid,
@@ -44,23 +44,23 @@ pub enum Refusal {
     Failed,
 }
 
-impl Refusal {
+impl AgentRefusal {
     /// A word of a later agent is a failure like any other.
-    pub fn parse(word: &str) -> Refusal {
+    pub fn parse(word: &str) -> AgentRefusal {
         match word {
-            "bad_request" => Refusal::BadRequest,
-            "unknown_method" => Refusal::UnknownMethod,
-            "invalid" => Refusal::Invalid,
-            "unsupported" => Refusal::Unsupported,
-            "busy" => Refusal::Busy,
-            "denied" => Refusal::Denied,
-            "asleep" => Refusal::Asleep,
-            "no_element" => Refusal::NoElement,
-            "not_found" => Refusal::NotFound,
-            "timeout" => Refusal::Timeout,
-            "crashed" => Refusal::Crashed,
-            "too_large" => Refusal::TooLarge,
-            _ => Refusal::Failed,
+            "bad_request" => AgentRefusal::BadRequest,
+            "unknown_method" => AgentRefusal::UnknownMethod,
+            "invalid" => AgentRefusal::Invalid,
+            "unsupported" => AgentRefusal::Unsupported,
+            "busy" => AgentRefusal::Busy,
+            "denied" => AgentRefusal::Denied,
+            "asleep" => AgentRefusal::Asleep,
+            "no_element" => AgentRefusal::NoElement,
+            "not_found" => AgentRefusal::NotFound,
+            "timeout" => AgentRefusal::Timeout,
+            "crashed" => AgentRefusal::Crashed,
+            "too_large" => AgentRefusal::TooLarge,
+            _ => AgentRefusal::Failed,
         }
     }
 }
@@ -93,17 +93,19 @@ impl AgentError {
             }
             AgentError::TooLong(_) => PhoneError::Invalid(message),
             AgentError::Refused { kind, .. } => match kind {
-                Refusal::UnknownMethod | Refusal::Unsupported => PhoneError::unsupported(what, message),
-                Refusal::BadRequest | Refusal::Invalid => PhoneError::Invalid(message),
-                Refusal::Denied => PhoneError::Denied(message),
-                Refusal::Asleep => PhoneError::Denied(format!(
+                AgentRefusal::UnknownMethod | AgentRefusal::Unsupported => PhoneError::unsupported(what, message),
+                AgentRefusal::BadRequest | AgentRefusal::Invalid => PhoneError::Invalid(message),
+                AgentRefusal::Denied => PhoneError::Denied(message),
+                AgentRefusal::Asleep => PhoneError::Denied(format!(
                     "{message}, so the phone shows and takes nothing; wake it with press_key WAKEUP"
                 )),
-                Refusal::NoElement => PhoneError::NoElement(message),
-                Refusal::Timeout => PhoneError::Timeout(message),
-                Refusal::Busy | Refusal::NotFound | Refusal::Crashed | Refusal::TooLarge | Refusal::Failed => {
-                    PhoneError::Failed(message)
-                }
+                AgentRefusal::NoElement => PhoneError::NoElement(message),
+                AgentRefusal::Timeout => PhoneError::Timeout(message),
+                AgentRefusal::Busy
+                | AgentRefusal::NotFound
+                | AgentRefusal::Crashed
+                | AgentRefusal::TooLarge
+                | AgentRefusal::Failed => PhoneError::Failed(message),
             },
         }
     }

@@ -7,7 +7,7 @@ pub const PROTOCOL: u64 = 1;
 
 /// Who an agent is and what it can do.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Hello {
+pub struct AgentHello {
     pub version: String,
     /// Android's API level.
     pub api: u32,
@@ -15,9 +15,9 @@ pub struct Hello {
     pub capabilities: Vec<String>,
 }
 
-impl Hello {
+impl AgentHello {
     /// `None` for a line that is no hello; an error for the hello of an agent that cannot be used.
-    pub fn parse(line: &[u8]) -> Option<Result<Hello, String>> {
+    pub fn parse(line: &[u8]) -> Option<Result<AgentHello, String>> {
         let value: Value = serde_json::from_slice(line).ok()?;
         if value["hello"] != "sinew-agent" {
             return None;
@@ -34,7 +34,7 @@ impl Hello {
         // 64: there are nine methods today.
         let capabilities = value["capabilities"].as_array().map(Vec::as_slice).unwrap_or_default();
         let capabilities = capabilities.iter().filter_map(short).take(64).collect();
-        Some(Ok(Hello { version, api, capabilities }))
+        Some(Ok(AgentHello { version, api, capabilities }))
     }
 
     pub fn can(&self, method: &str) -> bool {

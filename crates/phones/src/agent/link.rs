@@ -13,9 +13,9 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, timeout};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use super::error::{AgentError, Refusal};
-use super::hello::Hello;
-use crate::adb::program::{Input, Output, Said};
+use super::error::{AgentError, AgentRefusal};
+use super::hello::AgentHello;
+use crate::adb::program::{ProgramEvent, ProgramInput, ProgramOutput};
 
 /// The agent's own limit for a request.
 const MAX_REQUEST: usize = 4 << 20;
@@ -32,15 +32,15 @@ const PROMPT: Duration = Duration::from_secs(10);
 /// One running agent. Cheap to clone.
 #[derive(Clone)]
 pub struct Agent {
-    shared: Arc<Shared>,
+    shared: Arc<AgentInner>,
 }
 
-struct Shared {
-    hello: Hello,
+struct AgentInner {
+    hello: AgentHello,
     /// Tells this run from all others of this process, so that a node of one is not taken for a node of another.
     run: u64,
     requests: mpsc::Sender<Vec<u8>>,
-    desk: Arc<Desk>,
+    pending: Arc<PendingRequests>,
     next: AtomicU64,
     /// Until when gestures keep the screen; what comes after them waits for its turn.
     screen: Mutex<Instant>,
@@ -51,19 +51,19 @@ struct Shared {
 
 /// Who waits for which answer, and how the stream ended.
 #[derive(Default)]
-struct Desk {
-    state: Mutex<Waiting>,
+struct PendingRequests {
+    state: Mutex<PendingState>,
     closed: CancellationToken,
 }
 
 #[derive(Default)]
-struct Waiting {
+struct PendingState {
     answers: HashMap<u64, oneshot::Sender<Result<Value, AgentError>>>,
     ended: Option<String>,
 }
 
-impl Desk {
-    fn lock(&self) -> MutexGuard<'_, Waiting> {
+impl PendingRequests {
+    fn lock(&self) -> MutexGuard<'_, PendingState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -80,14 +80,14 @@ impl Desk {
 }
 
 /// Forgets a question that nobody waits for any more.
-struct Question<'a> {
-    desk: &'a Desk,
+struct RequestGuard<'a> {
+    pending: &'a PendingRequests,
     id: u64,
 }
 
-impl Drop for Question<'_> {
+impl Drop for RequestGuard<'_> {
     fn drop(&mut self) {
-        self.desk.lock().answers.remove(&self.id);
+        self.pending.lock().answers.remove(&self.id);
     }
 }
 
@@ -95,19 +95,19 @@ static RUNS: AtomicU64 = AtomicU64::new(1);
 
 impl Agent {
     /// Takes over a stream whose hello was read; `lines` holds what came after it.
-    pub(super) fn new(hello: Hello, input: Input, output: Output, lines: Lines) -> Agent {
-        let desk = Arc::new(Desk::default());
+    pub(super) fn new(hello: AgentHello, input: ProgramInput, output: ProgramOutput, lines: LineBuffer) -> Agent {
+        let pending = Arc::new(PendingRequests::default());
         // 64: the agent itself lets no more wait.
         let (requests, queue) = mpsc::channel(64);
         let stream = CancellationToken::new();
-        tokio::spawn(write(input, queue, Arc::clone(&desk), stream.clone()));
-        tokio::spawn(read(output, lines, Arc::clone(&desk), stream.clone()));
+        tokio::spawn(write(input, queue, Arc::clone(&pending), stream.clone()));
+        tokio::spawn(read(output, lines, Arc::clone(&pending), stream.clone()));
         let run = RUNS.fetch_add(1, Ordering::Relaxed);
-        let shared = Shared {
+        let shared = AgentInner {
             hello,
             run,
             requests,
-            desk,
+            pending,
             next: AtomicU64::new(1),
             screen: Mutex::new(Instant::now()),
             asked: Mutex::new(Instant::now()),
@@ -116,7 +116,7 @@ impl Agent {
         Agent { shared: Arc::new(shared) }
     }
 
-    pub fn hello(&self) -> &Hello {
+    pub fn hello(&self) -> &AgentHello {
         &self.shared.hello
     }
 
@@ -126,7 +126,7 @@ impl Agent {
 
     /// Why it ended; `None` while it runs.
     pub fn ended(&self) -> Option<String> {
-        self.shared.desk.lock().ended.clone()
+        self.shared.pending.lock().ended.clone()
     }
 
     /// How long nobody has asked it anything.
@@ -137,12 +137,12 @@ impl Agent {
 
     /// Is cancelled when the agent ends.
     pub fn closed(&self) -> CancellationToken {
-        self.shared.desk.closed.clone()
+        self.shared.pending.closed.clone()
     }
 
     /// Gives the agent up: everyone who waits is answered, and the stream closes.
     pub fn dismiss(&self, reason: impl Into<String>) {
-        self.shared.desk.end(reason.into());
+        self.shared.pending.end(reason.into());
     }
 
     /// Calls `ContentProvider.call` of an app. `extras` is a bundle as JSON, `Null` for none; so is the answer.
@@ -206,13 +206,13 @@ impl Agent {
         line.push(b'\n');
         let (send, answer) = oneshot::channel();
         {
-            let mut waiting = shared.desk.lock();
+            let mut waiting = shared.pending.lock();
             if let Some(reason) = &waiting.ended {
                 return Err(AgentError::Gone(reason.clone()));
             }
             waiting.answers.insert(id, send);
         }
-        let _question = Question { desk: &shared.desk, id };
+        let _question = RequestGuard { pending: &shared.pending, id };
         let gone = || AgentError::Gone(self.ended().unwrap_or_else(|| "its stream closed".to_owned()));
         let work = async {
             shared.requests.send(line).await.map_err(|_| gone())?;
@@ -234,56 +234,66 @@ fn member(mut answer: Value, name: &str) -> Value {
 }
 
 /// Writes requests until the agent is dropped or ends.
-async fn write(mut input: Input, mut queue: mpsc::Receiver<Vec<u8>>, desk: Arc<Desk>, stream: CancellationToken) {
+async fn write(
+    mut input: ProgramInput,
+    mut queue: mpsc::Receiver<Vec<u8>>,
+    pending: Arc<PendingRequests>,
+    stream: CancellationToken,
+) {
     loop {
         let line = tokio::select! {
             () = stream.cancelled() => return,
-            () = desk.closed.cancelled() => return,
+            () = pending.closed.cancelled() => return,
             line = queue.recv() => line,
         };
         let Some(line) = line else { return };
         let written = tokio::select! {
             () = stream.cancelled() => return,
-            () = desk.closed.cancelled() => return,
+            () = pending.closed.cancelled() => return,
             written = input.write(&line) => written,
         };
         if let Err(error) = written {
-            return desk.end(format!("it takes no requests: {error}"));
+            return pending.end(format!("it takes no requests: {error}"));
         }
     }
 }
 
 /// Hands answers to those who wait until the agent is dropped or ends.
-async fn read(mut output: Output, mut lines: Lines, desk: Arc<Desk>, stream: CancellationToken) {
+async fn read(
+    mut output: ProgramOutput,
+    mut lines: LineBuffer,
+    pending: Arc<PendingRequests>,
+    stream: CancellationToken,
+) {
     let mut garbage = 0;
     loop {
         while let Some(line) = lines.next() {
-            if !deliver(&desk, &line) {
+            if !deliver(&pending, &line) {
                 garbage += 1;
                 tracing::debug!(line = %String::from_utf8_lossy(&line[..line.len().min(200)]), "not an answer");
             }
         }
         if garbage > MAX_GARBAGE {
-            return desk.end("it writes things that are no answers".to_owned());
+            return pending.end("it writes things that are no answers".to_owned());
         }
         let said = tokio::select! {
-            () = stream.cancelled() => return desk.end("it was let go".to_owned()),
-            () = desk.closed.cancelled() => return,
+            () = stream.cancelled() => return pending.end("it was let go".to_owned()),
+            () = pending.closed.cancelled() => return,
             said = output.read() => said,
         };
         if let Err(reason) = lines.take(said) {
-            return desk.end(reason);
+            return pending.end(reason);
         }
     }
 }
 
 /// Whether the line was an answer, or at least of the protocol.
-fn deliver(desk: &Desk, line: &[u8]) -> bool {
+fn deliver(pending: &PendingRequests, line: &[u8]) -> bool {
     let Ok(Value::Object(mut answer)) = serde_json::from_slice::<Value>(line) else { return false };
     let outcome = match (answer.remove("result"), answer.remove("error")) {
         (Some(result), None) => Ok(result),
         (None, Some(error)) => Err(AgentError::Refused {
-            kind: Refusal::parse(error["type"].as_str().unwrap_or_default()),
+            kind: AgentRefusal::parse(error["type"].as_str().unwrap_or_default()),
             message: error["message"].as_str().unwrap_or("the agent gave no reason").chars().take(2000).collect(),
         }),
         _ => return false,
@@ -293,7 +303,7 @@ fn deliver(desk: &Desk, line: &[u8]) -> bool {
         Some(Value::Null) => true,
         Some(id) => {
             let Some(id) = id.as_u64() else { return false };
-            if let Some(waiting) = desk.lock().answers.remove(&id) {
+            if let Some(waiting) = pending.lock().answers.remove(&id) {
                 let _ = waiting.send(outcome);
             }
             true
@@ -304,18 +314,18 @@ fn deliver(desk: &Desk, line: &[u8]) -> bool {
 
 /// Bytes gathered into lines, and the last words of a program that fails.
 #[derive(Default)]
-pub(super) struct Lines {
+pub(super) struct LineBuffer {
     held: Vec<u8>,
     /// How much of `held` has no line end in it.
     looked: usize,
     errors: Vec<u8>,
 }
 
-impl Lines {
+impl LineBuffer {
     /// Takes what was said; an error where that was the end, or where a line is too long.
-    pub(super) fn take(&mut self, said: Said) -> Result<(), String> {
+    pub(super) fn take(&mut self, said: ProgramEvent) -> Result<(), String> {
         match said {
-            Said::Out(piece) => {
+            ProgramEvent::Stdout(piece) => {
                 self.held.extend(piece);
                 // All whole lines were taken out before, so this is one.
                 if self.held.len() > MAX_LINE {
@@ -323,14 +333,14 @@ impl Lines {
                 }
                 Ok(())
             }
-            Said::Err(piece) => {
+            ProgramEvent::Stderr(piece) => {
                 self.errors.extend(piece);
                 // 4 KB: the end of a stack trace.
                 let surplus = self.errors.len().saturating_sub(4096);
                 self.errors.drain(..surplus);
                 Ok(())
             }
-            Said::End(code) => {
+            ProgramEvent::End(code) => {
                 let words = String::from_utf8_lossy(&self.errors);
                 let words = words.lines().map(str::trim).find(|line| !line.is_empty());
                 let words: String = words.unwrap_or("it said nothing").chars().take(300).collect();

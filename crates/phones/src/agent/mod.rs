@@ -17,8 +17,8 @@ mod tests;
 pub mod tree;
 
 pub use companion::{ActivityAnswer, ActivityCall, Companion, CompanionError};
-pub use error::{AgentError, Refusal};
+pub use error::{AgentError, AgentRefusal};
 pub use files::{AGENT_FILE, AgentSource, COMPANION_FILE};
-pub use hello::Hello;
+pub use hello::AgentHello;
 pub use link::Agent;
 pub use standby::Standby;

@@ -8,9 +8,9 @@ use super::error::AgentError;
 use super::link::Agent;
 use super::tree;
 use crate::adb::phone::MAX_TYPED;
-use crate::phone::{About, Capabilities, Phone, PhoneError, Work};
+use crate::phone::{Capabilities, Phone, PhoneError, PhoneIdentity, Work};
 use crate::touch::{Key, Stroke};
-use crate::tree::{Node, Tree};
+use crate::tree::{Tree, UiNode};
 
 /// How long the agent may walk through the screen before it answers what it has.
 const TREE: Duration = Duration::from_secs(5);
@@ -60,7 +60,7 @@ impl Agent {
         answer.map(drop).map_err(|error| error.of_acting(PRESSING))
     }
 
-    async fn fill(&self, node: &Node, text: &str) -> Result<(), PhoneError> {
+    async fn fill(&self, node: &UiNode, text: &str) -> Result<(), PhoneError> {
         self.need("set_text", SETTING)?;
         let handle = node.handle.ok_or_else(|| PhoneError::unsupported(SETTING, "the agent did not read the field"))?;
         let handle = tree::from_handle(self.run(), handle).ok_or_else(|| {
@@ -93,8 +93,8 @@ impl Agent {
 
 impl Phone for Agent {
     /// Who the phone is, the backend below knows.
-    fn about(&self) -> About {
-        About::default()
+    fn about(&self) -> PhoneIdentity {
+        PhoneIdentity::default()
     }
 
     fn capabilities(&self) -> Capabilities {
@@ -121,7 +121,7 @@ impl Phone for Agent {
         Box::pin(self.press(key))
     }
 
-    fn set_text<'a>(&'a self, node: &'a Node, text: &'a str) -> Work<'a, ()> {
+    fn set_text<'a>(&'a self, node: &'a UiNode, text: &'a str) -> Work<'a, ()> {
         Box::pin(self.fill(node, text))
     }
 

@@ -12,10 +12,10 @@ use tokio::time::Instant;
 use super::error::AgentError;
 use super::files::AgentSource;
 use super::link::Agent;
-use crate::adb::Transport;
-use crate::phone::{About, Capabilities, Phone, PhoneError, Work};
+use crate::adb::AdbTransport;
+use crate::phone::{Capabilities, Phone, PhoneError, PhoneIdentity, Work};
 use crate::touch::{Key, Stroke};
-use crate::tree::{Node, Tree};
+use crate::tree::{Tree, UiNode};
 
 /// An agent that lived so long had no trouble at its start.
 const SETTLED: Duration = Duration::from_secs(60);
@@ -30,20 +30,20 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(300);
 /// The agent of one phone, whether it runs or not. Cheap to clone.
 #[derive(Clone)]
 pub struct Standby {
-    shared: Arc<Shared>,
+    shared: Arc<StandbyInner>,
 }
 
-struct Shared {
-    transport: Transport,
+struct StandbyInner {
+    transport: AdbTransport,
     source: AgentSource,
-    state: Mutex<State>,
+    state: Mutex<StandbyState>,
     /// One start at a time.
     starting: tokio::sync::Mutex<()>,
     changed: OnceLock<Box<dyn Fn() + Send + Sync>>,
 }
 
 #[derive(Default)]
-struct State {
+struct StandbyState {
     agent: Option<(Agent, Instant)>,
     /// Starts that failed and agents that died young, one after the other.
     failures: u32,
@@ -51,8 +51,8 @@ struct State {
 }
 
 impl Standby {
-    pub fn new(transport: Transport, source: AgentSource) -> Standby {
-        let shared = Shared {
+    pub fn new(transport: AdbTransport, source: AgentSource) -> Standby {
+        let shared = StandbyInner {
             transport,
             source,
             state: Mutex::default(),
@@ -135,8 +135,8 @@ impl Standby {
     }
 }
 
-impl Shared {
-    fn lock(&self) -> MutexGuard<'_, State> {
+impl StandbyInner {
+    fn lock(&self) -> MutexGuard<'_, StandbyState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -207,8 +207,8 @@ impl Standby {
 }
 
 impl Phone for Standby {
-    fn about(&self) -> About {
-        About { serial: self.shared.transport.serial.clone(), ..About::default() }
+    fn about(&self) -> PhoneIdentity {
+        PhoneIdentity { serial: self.shared.transport.serial.clone(), ..PhoneIdentity::default() }
     }
 
     fn capabilities(&self) -> Capabilities {
@@ -236,7 +236,7 @@ impl Phone for Standby {
         Box::pin(async move { self.at_hand("pressing a key")?.key(key).await })
     }
 
-    fn set_text<'a>(&'a self, node: &'a Node, text: &'a str) -> Work<'a, ()> {
+    fn set_text<'a>(&'a self, node: &'a UiNode, text: &'a str) -> Work<'a, ()> {
         Box::pin(async move {
             let agent = self.wanted("setting a field's text").await?;
             agent.set_text(node, text).await

@@ -5,11 +5,11 @@ use std::time::Duration;
 use tokio::time::timeout;
 
 use super::error::AgentError;
-use super::hello::Hello;
-use super::link::{Agent, Lines};
-use crate::adb::Transport;
-use crate::adb::command::Command;
-use crate::adb::program::Output;
+use super::hello::AgentHello;
+use super::link::{Agent, LineBuffer};
+use crate::adb::AdbTransport;
+use crate::adb::command::ShellCommand;
+use crate::adb::program::ProgramOutput;
 
 /// Where the agent lies on the phone. The shell user may read there, apps may not.
 const PLACE: &str = "/data/local/tmp/sinew-agent.jar";
@@ -22,18 +22,18 @@ const MOST_NOISE: usize = 64;
 
 impl Agent {
     /// Brings the agent to the phone, starts it, and hears who it is.
-    pub async fn start(transport: &Transport, jar: &[u8]) -> Result<Agent, AgentError> {
+    pub async fn start(transport: &AdbTransport, jar: &[u8]) -> Result<Agent, AgentError> {
         // 0444: since Android 14 a dex file that its reader may write is not loaded.
         transport.push(jar, PLACE, 0o444, Duration::from_secs(10)).await?;
         // `exec`, so that the shell does not stand between the stream and the program.
         let command = match transport.shell_v2 {
-            true => Command::new("CLASSPATH=/data/local/tmp/sinew-agent.jar exec app_process / sinew.agent.Main"),
-            false => Command::new(
+            true => ShellCommand::new("CLASSPATH=/data/local/tmp/sinew-agent.jar exec app_process / sinew.agent.Main"),
+            false => ShellCommand::new(
                 "CLASSPATH=/data/local/tmp/sinew-agent.jar exec app_process / sinew.agent.Main 2>/dev/null",
             ),
         };
         let (input, mut output) = transport.start(&command).await?;
-        let mut lines = Lines::default();
+        let mut lines = LineBuffer::default();
         let heard = timeout(HELLO, hear(&mut output, &mut lines)).await;
         let heard = heard.unwrap_or_else(|_| Err(format!("it said nothing within {} s", HELLO.as_secs())));
         let hello = heard.map_err(|why| {
@@ -43,11 +43,11 @@ impl Agent {
     }
 }
 
-async fn hear(output: &mut Output, lines: &mut Lines) -> Result<Hello, String> {
+async fn hear(output: &mut ProgramOutput, lines: &mut LineBuffer) -> Result<AgentHello, String> {
     let mut noise = 0;
     loop {
         while let Some(line) = lines.next() {
-            if let Some(hello) = Hello::parse(&line) {
+            if let Some(hello) = AgentHello::parse(&line) {
                 return hello;
             }
             noise += 1;

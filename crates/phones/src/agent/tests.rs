@@ -5,19 +5,19 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream};
 
-use super::hello::Hello;
-use super::link::{Agent, Lines};
-use super::{AgentError, AgentSource, Refusal, Standby};
-use crate::adb::Server;
+use super::hello::AgentHello;
+use super::link::{Agent, LineBuffer};
+use super::{AgentError, AgentRefusal, AgentSource, Standby};
+use crate::adb::AdbServer;
 use crate::adb::program::halves;
 use crate::phone::{Phone, PhoneError};
 use crate::touch::Stroke;
-use crate::tree::{Node, Rect};
+use crate::tree::{Rect, UiNode};
 
 /// The phone's end of the stream, played by the test.
-struct OtherEnd(BufReader<DuplexStream>);
+struct FakeAgent(BufReader<DuplexStream>);
 
-impl OtherEnd {
+impl FakeAgent {
     async fn request(&mut self) -> Value {
         let mut line = String::new();
         self.0.read_line(&mut line).await.unwrap_or_default();
@@ -36,12 +36,12 @@ impl OtherEnd {
     }
 }
 
-fn pair() -> (Agent, OtherEnd) {
+fn pair() -> (Agent, FakeAgent) {
     let (ours, theirs) = tokio::io::duplex(1 << 20);
     let (input, output) = halves(Box::new(ours), false);
     let all = ["ping", "tree", "touch", "key", "set_text", "clipboard_get", "provider_call"];
-    let hello = Hello { version: "9".to_owned(), api: 34, capabilities: all.map(str::to_owned).to_vec() };
-    (Agent::new(hello, input, output, Lines::default()), OtherEnd(BufReader::new(theirs)))
+    let hello = AgentHello { version: "9".to_owned(), api: 34, capabilities: all.map(str::to_owned).to_vec() };
+    (Agent::new(hello, input, output, LineBuffer::default()), FakeAgent(BufReader::new(theirs)))
 }
 
 #[tokio::test]
@@ -88,7 +88,7 @@ async fn refusals_keep_their_meaning_for_the_caller() {
         assert!(format!("{error:?}").starts_with(kind), "{word}: {error:?}");
         assert!(error.to_string().contains("its own words"), "{word}: {error}");
     }
-    assert_eq!(Refusal::parse("crashed"), Refusal::Crashed);
+    assert_eq!(AgentRefusal::parse("crashed"), AgentRefusal::Crashed);
 }
 
 #[tokio::test]
@@ -177,7 +177,7 @@ async fn letting_go_of_it_closes_the_stream() {
 #[tokio::test(start_paused = true)]
 async fn an_agent_that_nobody_needs_is_let_go() {
     let (agent, mut other) = pair();
-    let transport = Server::tcp("127.0.0.1", 1).transport("x", true);
+    let transport = AdbServer::tcp("127.0.0.1", 1).transport("x", true);
     let standby = Standby::new(transport, AgentSource::Off);
     let (send, mut told) = tokio::sync::mpsc::unbounded_channel();
     standby.on_change(move || {
@@ -206,9 +206,9 @@ async fn a_field_is_filled_by_the_handle_it_was_read_with() {
     assert_eq!(set, Ok(()));
     assert_eq!(request["params"], json!({"handle": 65537, "text": "日本\n🎉"}));
     // A node that another backend read is left to that backend; one of an earlier run is gone.
-    let foreign = Node::new("E", Rect::default());
+    let foreign = UiNode::new("E", Rect::default());
     assert!(matches!(agent.set_text(&foreign, "x").await, Err(PhoneError::Unsupported { .. })));
-    let old = Node { handle: field.handle.map(|handle| handle ^ 1 << 48), ..field };
+    let old = UiNode { handle: field.handle.map(|handle| handle ^ 1 << 48), ..field };
     assert!(matches!(agent.set_text(&old, "x").await, Err(PhoneError::NoElement(_))));
     // Typing adds to what is there; what a keyboard has is the shell's.
     let play = async {
@@ -229,10 +229,10 @@ async fn what_the_agent_does_not_have_is_not_asked_of_it() {
 #[test]
 fn a_hello_is_checked() {
     let good = br#"{"hello":"sinew-agent","version":"0.1.0","protocol":1,"api":34,"capabilities":["tree",5,"ping"]}"#;
-    let hello = Hello::parse(good).and_then(Result::ok).unwrap_or_default();
+    let hello = AgentHello::parse(good).and_then(Result::ok).unwrap_or_default();
     assert!(hello.version == "0.1.0" && hello.can("tree") && !hello.can("touch"));
     let other = br#"{"hello":"sinew-agent","version":"7","protocol":2}"#;
-    let refused = Hello::parse(other).and_then(Result::err).unwrap_or_default();
+    let refused = AgentHello::parse(other).and_then(Result::err).unwrap_or_default();
     assert!(refused.contains("protocol 2") && refused.contains("android/build"), "{refused}");
-    assert!(Hello::parse(b"WARNING: linker").is_none() && Hello::parse(b"{}").is_none());
+    assert!(AgentHello::parse(b"WARNING: linker").is_none() && AgentHello::parse(b"{}").is_none());
 }

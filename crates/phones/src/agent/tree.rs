@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::tree::{Node, Rect, Tree};
+use crate::tree::{Rect, Tree, UiNode};
 
 /// Handles of one run stay below this; above it stands which run.
 const RUN: u32 = 48;
@@ -33,13 +33,13 @@ pub fn parse(answer: &Value, run: u64) -> Option<Tree> {
     Some(tree)
 }
 
-fn node(value: &Value, run: u64) -> Node {
+fn node(value: &Value, run: u64) -> UiNode {
     let text = |name: &str| value[name].as_str().filter(|text| !text.is_empty()).map(str::to_owned);
     let edge =
         |nth: usize| value["bounds"][nth].as_i64().unwrap_or_default().clamp(i32::MIN.into(), i32::MAX.into()) as i32;
     let flags = value["flags"].as_u64().unwrap_or_default();
     let has = |bit: u32| flags & (1 << bit) != 0;
-    Node {
+    UiNode {
         class: text("class").unwrap_or_default(),
         text: text("text"),
         description: text("description"),
@@ -76,8 +76,12 @@ mod tests {
             {"depth": 2, "class": "C"}, {"depth": 1, "class": "D"}, {"depth": 0, "class": "E"}, {"depth": 900}, 5,
         ]});
         let tree = parse(&answer, 3).unwrap_or_default();
-        let shape: Vec<(&str, usize)> =
-            tree.nodes().iter().enumerate().map(|(nth, node)| (node.class.as_str(), tree.place(nth).depth)).collect();
+        let shape: Vec<(&str, usize)> = tree
+            .nodes()
+            .iter()
+            .enumerate()
+            .map(|(nth, node)| (node.class.as_str(), tree.position(nth).depth))
+            .collect();
         assert_eq!(shape, [("A", 0), ("B", 1), ("C", 2), ("D", 1), ("E", 0), ("", 1), ("", 0)]);
         assert!((tree.rotation, tree.truncated) == (1, true));
         let (first, second) = (tree.node(0), tree.node(1));

@@ -32,7 +32,7 @@ pub enum Depth {
 
 /// What is to be done to a picture before it is sent.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Finish {
+pub struct JpegOptions {
     /// JPEG quality, 1 to 100.
     pub quality: u8,
     /// The longest side is scaled down to this many pixels.
@@ -42,9 +42,9 @@ pub struct Finish {
     pub marks: Vec<Mark>,
 }
 
-impl Default for Finish {
-    fn default() -> Finish {
-        Finish { quality: 80, max_side: None, grayscale: false, marks: Vec::new() }
+impl Default for JpegOptions {
+    fn default() -> JpegOptions {
+        JpegOptions { quality: 80, max_side: None, grayscale: false, marks: Vec::new() }
     }
 }
 
@@ -56,7 +56,7 @@ pub struct Jpeg {
 }
 
 /// Decodes, scales, marks and encodes. Takes tens of milliseconds: not for an async task's own thread.
-pub fn finish(image: Image, finish: &Finish) -> Result<Jpeg, PhoneError> {
+pub fn finish(image: Image, finish: &JpegOptions) -> Result<Jpeg, PhoneError> {
     let mut raster = Raster::decode(image)?;
     let full = (raster.width, raster.height);
     if let Some(side) = finish.max_side {
@@ -154,19 +154,19 @@ pub(crate) mod tests {
 
     #[test]
     fn a_jpeg_has_the_size_asked_for_and_begins_like_one() {
-        let jpeg = finish(sample(400, 200), &Finish { max_side: Some(100), ..Finish::default() }).unwrap();
+        let jpeg = finish(sample(400, 200), &JpegOptions { max_side: Some(100), ..JpegOptions::default() }).unwrap();
         assert_eq!((jpeg.width, jpeg.height), (100, 50));
         assert_eq!(jpeg.bytes[..3], [0xff, 0xd8, 0xff]);
-        let untouched = finish(sample(40, 20), &Finish { max_side: Some(100), ..Finish::default() }).unwrap();
+        let untouched = finish(sample(40, 20), &JpegOptions { max_side: Some(100), ..JpegOptions::default() }).unwrap();
         assert_eq!((untouched.width, untouched.height), (40, 20));
     }
 
     #[test]
     fn less_quality_and_no_colour_take_less_room() {
-        let size = |finish_with: Finish| finish(sample(300, 300), &finish_with).unwrap().bytes.len();
-        let full = size(Finish::default());
-        assert!(size(Finish { quality: 20, ..Finish::default() }) < full);
-        assert!(size(Finish { grayscale: true, ..Finish::default() }) < full);
+        let size = |finish_with: JpegOptions| finish(sample(300, 300), &finish_with).unwrap().bytes.len();
+        let full = size(JpegOptions::default());
+        assert!(size(JpegOptions { quality: 20, ..JpegOptions::default() }) < full);
+        assert!(size(JpegOptions { grayscale: true, ..JpegOptions::default() }) < full);
     }
 
     #[test]
@@ -179,10 +179,10 @@ pub(crate) mod tests {
             Image::Rgba { width: 0, height: 5, pixels: Vec::new() },
         ];
         for image in wrong {
-            assert!(matches!(finish(image, &Finish::default()), Err(PhoneError::Failed(_))));
+            assert!(matches!(finish(image, &JpegOptions::default()), Err(PhoneError::Failed(_))));
         }
         let Image::Png(mut bytes) = png_of(&sample(50, 50)) else { return };
         bytes.truncate(bytes.len() / 2);
-        assert!(finish(Image::Png(bytes), &Finish::default()).is_err());
+        assert!(finish(Image::Png(bytes), &JpegOptions::default()).is_err());
     }
 }

@@ -3,16 +3,16 @@
 use std::collections::{HashMap, HashSet};
 
 use super::refs::Refs;
-use super::{Item, View, join};
-use crate::tree::NodeId;
+use super::{Item, ScreenView, join};
+use crate::tree::UiNodeId;
 
 /// `+` new, `~` changed or moved, `gone:` the refs that left. The whole screen where that is shorter.
-pub fn to_text(before: &View, after: &View, refs: &mut Refs, budget: Option<usize>) -> String {
+pub fn to_text(before: &ScreenView, after: &ScreenView, refs: &mut Refs, budget: Option<usize>) -> String {
     let mut lines = Vec::new();
     if before.package != after.package {
         lines.push(format!("app {} (was {})", after.package, before.package));
     }
-    let old: HashMap<NodeId, &Item> = before.items.iter().map(|item| (item.id, item)).collect();
+    let old: HashMap<UiNodeId, &Item> = before.items.iter().map(|item| (item.id, item)).collect();
     for item in &after.items {
         let name = refs.name(item);
         match old.get(&item.id) {
@@ -26,7 +26,7 @@ pub fn to_text(before: &View, after: &View, refs: &mut Refs, budget: Option<usiz
         }
     }
     // What never had a ref was never shown, so nobody misses it.
-    let here: HashSet<NodeId> = after.items.iter().map(|item| item.id).collect();
+    let here: HashSet<UiNodeId> = after.items.iter().map(|item| item.id).collect();
     let left = before.items.iter().filter(|item| !here.contains(&item.id));
     let gone: Vec<String> = left.filter_map(|item| refs.of(item.id)).collect();
     if !gone.is_empty() {

@@ -5,15 +5,15 @@ use std::fmt;
 
 use sinew_tool::text::clean_all;
 
-use super::Kind;
-use crate::tree::Node;
+use super::ItemKind;
+use crate::tree::UiNode;
 
 /// Longer labels are cut; `get_element` shows the whole.
 pub const MAX_LABEL: usize = 80;
 
 /// A label on one line.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Label {
+pub struct ItemLabel {
     text: String,
     /// How many characters were left out at the end.
     rest: usize,
@@ -21,10 +21,10 @@ pub struct Label {
     is_id: bool,
 }
 
-impl Label {
+impl ItemLabel {
     /// One line of harmless characters, without quotes that would end it.
-    pub fn of(text: &str) -> Label {
-        let mut label = Label::default();
+    pub fn of(text: &str) -> ItemLabel {
+        let mut label = ItemLabel::default();
         let mut length = 0;
         let text = clean_all(text);
         let mut characters = text.chars();
@@ -50,15 +50,15 @@ impl Label {
     }
 
     /// What a node says itself. For what is switched, a text that only names the state comes later, see [`state`].
-    pub fn of_node(node: &Node, kind: Kind) -> Label {
-        let label = |text: &Option<String>| Label::of(text.as_deref().unwrap_or_default());
+    pub fn of_node(node: &UiNode, kind: ItemKind) -> ItemLabel {
+        let label = |text: &Option<String>| ItemLabel::of(text.as_deref().unwrap_or_default());
         let (text, description) = (label(&node.text), label(&node.description));
         match kind {
-            Kind::Field => {
+            ItemKind::Field => {
                 let hint = label(&node.hint);
                 if hint.is_empty() { description } else { hint }
             }
-            Kind::Switch | Kind::Check | Kind::Radio | Kind::Slider => description,
+            ItemKind::Switch | ItemKind::Check | ItemKind::Radio | ItemKind::Slider => description,
             // "Follow" is said four times, "Follow Ada Lovelace" once.
             _ if description.covers(&text) => description,
             _ => text.and(&description),
@@ -66,11 +66,11 @@ impl Label {
     }
 
     /// `#name` of a resource id that means something.
-    pub fn of_resource_id(node: &Node) -> Label {
+    pub fn of_resource_id(node: &UiNode) -> ItemLabel {
         let name = node.resource_id.as_deref().and_then(|id| id.rsplit('/').next()).unwrap_or_default();
-        match Label::of(name) {
-            label if label.text.contains("obfuscated") => Label::default(),
-            label => Label { is_id: !label.is_empty(), ..label },
+        match ItemLabel::of(name) {
+            label if label.text.contains("obfuscated") => ItemLabel::default(),
+            label => ItemLabel { is_id: !label.is_empty(), ..label },
         }
     }
 
@@ -79,7 +79,7 @@ impl Label {
     }
 
     /// Both, unless the second adds nothing.
-    pub fn and(mut self, more: &Label) -> Label {
+    pub fn and(mut self, more: &ItemLabel) -> ItemLabel {
         if self.is_empty() {
             return more.clone();
         }
@@ -98,8 +98,8 @@ impl Label {
     }
 
     /// Whether everything that `other` says is said here too, whatever the case and the punctuation.
-    fn covers(&self, other: &Label) -> bool {
-        let plain = |label: &Label| {
+    fn covers(&self, other: &ItemLabel) -> bool {
+        let plain = |label: &ItemLabel| {
             label.text.chars().filter(|character| character.is_alphanumeric()).flat_map(char::to_lowercase).collect()
         };
         let (own, other): (String, String) = (plain(self), plain(other));
@@ -108,7 +108,7 @@ impl Label {
 }
 
 /// `"Sign in"`, `"The first eighty characters"+214`, `#submit`, or nothing.
-impl fmt::Display for Label {
+impl fmt::Display for ItemLabel {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (self.is_id, self.rest) {
             (true, _) => write!(f, "#{}", self.text),
@@ -120,21 +120,21 @@ impl fmt::Display for Label {
 
 /// The own text of something that is switched: stock Android names a tile in its description and says "On" as its
 /// text. It is told after everything else, and not where it is the state that is told anyway.
-pub fn state(node: &Node) -> Label {
+pub fn state(node: &UiNode) -> ItemLabel {
     let text = node.text.as_deref().unwrap_or_default();
     match text.trim().to_ascii_lowercase().as_str() {
-        "on" | "off" => Label::default(),
-        _ => Label::of(text),
+        "on" | "off" => ItemLabel::default(),
+        _ => ItemLabel::of(text),
     }
 }
 
 /// What a field holds, with its line breaks as `\n`. An empty field shows its hint, which is not its content.
-pub fn content(node: &Node) -> Label {
+pub fn content(node: &UiNode) -> ItemLabel {
     let text = node.text.as_deref().unwrap_or_default();
     match node.hint.as_deref() {
-        Some(hint) if hint == text => Label::default(),
-        _ if node.password => Label::of(&"•".repeat(text.chars().take(8).count())),
-        _ if text.contains('\n') => Label::of(&text.replace('\n', "\\n")),
-        _ => Label::of(text),
+        Some(hint) if hint == text => ItemLabel::default(),
+        _ if node.password => ItemLabel::of(&"•".repeat(text.chars().take(8).count())),
+        _ if text.contains('\n') => ItemLabel::of(&text.replace('\n', "\\n")),
+        _ => ItemLabel::of(text),
     }
 }

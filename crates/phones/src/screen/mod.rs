@@ -1,6 +1,6 @@
 //! The screen for a model: one line for each thing worth acting on.
 //!
-//! [`View`] is what is left of a tree when wrappers are dropped and labels merged into what they
+//! [`ScreenView`] is what is left of a tree when wrappers are dropped and labels merged into what they
 //! label ([`label`]); [`refs`] gives each thing a short name that lasts; [`diff`] tells two views apart.
 
 pub mod diff;
@@ -9,13 +9,13 @@ pub mod refs;
 
 use std::fmt::Write;
 
-use crate::tree::{Node, NodeId, Rect, Tree};
-use label::Label;
+use crate::tree::{Rect, Tree, UiNode, UiNodeId};
+use label::ItemLabel;
 use refs::Refs;
 
 /// The things on a screen, in reading order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct View {
+pub struct ScreenView {
     pub items: Vec<Item>,
     /// The app in front.
     pub package: String,
@@ -23,12 +23,12 @@ pub struct View {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Item {
-    pub id: NodeId,
-    pub kind: Kind,
+    pub id: UiNodeId,
+    pub kind: ItemKind,
     /// What it says, or the name of its resource id; empty where nothing is known.
-    pub label: Label,
+    pub label: ItemLabel,
     /// A field's content, a slider's position.
-    pub value: Option<Label>,
+    pub value: Option<ItemLabel>,
     pub checked: Option<bool>,
     pub selected: bool,
     pub focused: bool,
@@ -41,7 +41,7 @@ pub struct Item {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum ItemKind {
     Button,
     Field,
     Check,
@@ -54,16 +54,16 @@ pub enum Kind {
     Keyboard,
 }
 
-impl View {
-    pub fn of(tree: &Tree) -> View {
+impl ScreenView {
+    pub fn of(tree: &Tree) -> ScreenView {
         let visible = tree.all_visible_bounds();
-        let mut draft = Draft { tree, visible, items: Vec::new(), sources: Vec::new(), owners: Vec::new() };
+        let mut draft = ViewBuilder { tree, visible, items: Vec::new(), sources: Vec::new(), owners: Vec::new() };
         draft.read();
         let package = tree.roots().map(|root| tree.node(root).package.clone()).next().unwrap_or_default();
-        View { items: draft.items, package }
+        ScreenView { items: draft.items, package }
     }
 
-    pub fn find(&self, id: NodeId) -> Option<&Item> {
+    pub fn find(&self, id: UiNodeId) -> Option<&Item> {
         self.items.iter().find(|item| item.id == id)
     }
 
@@ -116,8 +116,8 @@ impl std::fmt::Display for Item {
         // Where a finger can drag it to.
         let Rect { left, top, right, bottom } = self.bounds;
         match self.kind {
-            Kind::Slider if right - left >= bottom - top => write!(f, " drag x{left}-{right}"),
-            Kind::Slider => write!(f, " drag y{top}-{bottom}"),
+            ItemKind::Slider if right - left >= bottom - top => write!(f, " drag x{left}-{right}"),
+            ItemKind::Slider => write!(f, " drag y{top}-{bottom}"),
             _ => Ok(()),
         }
     }
@@ -143,45 +143,45 @@ impl Item {
     }
 }
 
-impl Kind {
+impl ItemKind {
     /// Whether it is on or off.
     fn is_switched(self) -> bool {
-        matches!(self, Kind::Check | Kind::Switch | Kind::Radio)
+        matches!(self, ItemKind::Check | ItemKind::Switch | ItemKind::Radio)
     }
 
     pub fn word(self) -> &'static str {
         match self {
-            Kind::Button => "btn",
-            Kind::Field => "field",
-            Kind::Check => "check",
-            Kind::Switch => "switch",
-            Kind::Radio => "radio",
-            Kind::Slider => "slider",
-            Kind::Scroll => "scroll",
-            Kind::Text => "text",
-            Kind::Keyboard => "keyboard",
+            ItemKind::Button => "btn",
+            ItemKind::Field => "field",
+            ItemKind::Check => "check",
+            ItemKind::Switch => "switch",
+            ItemKind::Radio => "radio",
+            ItemKind::Slider => "slider",
+            ItemKind::Scroll => "scroll",
+            ItemKind::Text => "text",
+            ItemKind::Keyboard => "keyboard",
         }
     }
 
-    fn of(node: &Node) -> Kind {
+    fn of(node: &UiNode) -> ItemKind {
         let is = |word: &str| node.class.contains(word);
         let ends = |word: &str| node.class.ends_with(word);
         match () {
-            () if node.editable => Kind::Field,
-            () if node.checkable && (is("Switch") || is("Toggle")) => Kind::Switch,
-            () if node.checkable && is("Radio") => Kind::Radio,
-            () if node.checkable => Kind::Check,
-            () if ends("SeekBar") || ends("Slider") => Kind::Slider,
+            () if node.editable => ItemKind::Field,
+            () if node.checkable && (is("Switch") || is("Toggle")) => ItemKind::Switch,
+            () if node.checkable && is("Radio") => ItemKind::Radio,
+            () if node.checkable => ItemKind::Check,
+            () if ends("SeekBar") || ends("Slider") => ItemKind::Slider,
             // A list that can also be clicked is a list.
-            () if node.scrollable => Kind::Scroll,
-            () if node.clickable || node.long_clickable => Kind::Button,
-            () => Kind::Text,
+            () if node.scrollable => ItemKind::Scroll,
+            () if node.clickable || node.long_clickable => ItemKind::Button,
+            () => ItemKind::Text,
         }
     }
 }
 
 /// A view while it is made.
-struct Draft<'a> {
+struct ViewBuilder<'a> {
     tree: &'a Tree,
     visible: Vec<Rect>,
     items: Vec<Item>,
@@ -191,7 +191,7 @@ struct Draft<'a> {
     owners: Vec<Option<usize>>,
 }
 
-impl Draft<'_> {
+impl ViewBuilder<'_> {
     fn read(&mut self) {
         let area = |bounds: Rect| {
             let side = |from: i32, to: i32| (i64::from(to) - i64::from(from)).max(0);
@@ -202,47 +202,48 @@ impl Draft<'_> {
         let mut keys = 0;
         for index in 0..self.tree.len() {
             let node = self.tree.node(index);
-            let place = self.tree.place(index);
+            let position = self.tree.position(index);
             if index < keys {
                 self.owners.push(None);
                 continue;
             }
-            if place.parent.is_none() {
+            if position.parent.is_none() {
                 window = area(node.bounds);
                 if is_keyboard(self.tree, index) {
-                    keys = place.end;
+                    keys = position.end;
                     self.owners.push(None);
                     if !self.visible[index].is_empty() {
-                        self.push(index, Kind::Keyboard, Label::default());
+                        self.push(index, ItemKind::Keyboard, ItemLabel::default());
                     }
                     continue;
                 }
             }
-            let above = place.parent.and_then(|parent| self.owners[parent]);
+            let above = position.parent.and_then(|parent| self.owners[parent]);
             self.owners.push(above);
             if !node.visible || self.visible[index].is_empty() {
                 continue;
             }
-            let kind = Kind::of(node);
-            let label = Label::of_node(node, kind);
+            let kind = ItemKind::of(node);
+            let label = ItemLabel::of_node(node, kind);
             // A check box that cannot be clicked itself shows the state of the row it stands in.
             let lent = kind.is_switched() && !node.clickable;
             match above {
-                Some(owner) if kind == Kind::Text || lent => {
+                Some(owner) if kind == ItemKind::Text || lent => {
                     let item = &mut self.items[owner];
                     item.label = std::mem::take(&mut item.label).and(&label);
                     if lent {
                         item.label = std::mem::take(&mut item.label).and(&label::state(node));
                         item.checked = Some(node.checked);
-                        item.kind = if item.kind == Kind::Button { kind } else { item.kind };
+                        item.kind = if item.kind == ItemKind::Button { kind } else { item.kind };
                     }
                 }
-                _ if kind == Kind::Text && label.is_empty() => {}
+                _ if kind == ItemKind::Text && label.is_empty() => {}
                 _ => {
                     self.push(index, kind, label);
                     // What covers more than a third of its window is no row but the page: its texts
                     // stand for themselves.
-                    let takes = !matches!(kind, Kind::Text | Kind::Scroll) && area(self.visible[index]) * 3 <= window;
+                    let takes =
+                        !matches!(kind, ItemKind::Text | ItemKind::Scroll) && area(self.visible[index]) * 3 <= window;
                     self.owners[index] = takes.then_some(self.items.len() - 1);
                 }
             }
@@ -250,20 +251,20 @@ impl Draft<'_> {
         // States and ids come last, when everything below has lent its label.
         for (item, source) in self.items.iter_mut().zip(&self.sources) {
             let node = self.tree.node(*source);
-            if Kind::of(node).is_switched() {
+            if ItemKind::of(node).is_switched() {
                 item.label = std::mem::take(&mut item.label).and(&label::state(node));
             }
-            if item.label.is_empty() && item.kind != Kind::Keyboard {
-                item.label = Label::of_resource_id(node);
+            if item.label.is_empty() && item.kind != ItemKind::Keyboard {
+                item.label = ItemLabel::of_resource_id(node);
             }
         }
     }
 
-    fn push(&mut self, index: usize, kind: Kind, label: Label) {
+    fn push(&mut self, index: usize, kind: ItemKind, label: ItemLabel) {
         let node = self.tree.node(index);
         let value = match kind {
-            Kind::Field => Some(label::content(node)),
-            Kind::Slider => Some(label::content(node)).filter(|value| !value.is_empty()),
+            ItemKind::Field => Some(label::content(node)),
+            ItemKind::Slider => Some(label::content(node)).filter(|value| !value.is_empty()),
             _ => None,
         };
         let checked = kind.is_switched().then_some(node.checked);
@@ -288,7 +289,7 @@ impl Draft<'_> {
 /// reports no frames is known by its package.
 fn is_keyboard(tree: &Tree, root: usize) -> bool {
     tree.node(root).package.contains("inputmethod")
-        || (root..tree.place(root).end)
+        || (root..tree.position(root).end)
             .any(|index| tree.node(index).resource_id.as_deref() == Some("android:id/inputArea"))
 }
 

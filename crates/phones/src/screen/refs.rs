@@ -3,20 +3,20 @@
 use std::collections::HashMap;
 
 use super::Item;
-use crate::tree::NodeId;
+use crate::tree::UiNodeId;
 
 /// The names given out for one phone. Numbers are never given twice.
 #[derive(Default)]
 pub struct Refs {
-    numbers: HashMap<NodeId, u32>,
-    known: HashMap<u32, Known>,
+    numbers: HashMap<UiNodeId, u32>,
+    known: HashMap<u32, RefTarget>,
     last: u32,
 }
 
 /// What a ref stood for when it was last shown.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Known {
-    pub id: NodeId,
+pub struct RefTarget {
+    pub id: UiNodeId,
     /// `btn "Sign in"`.
     pub face: String,
 }
@@ -35,7 +35,7 @@ impl Refs {
             self.last += 1;
             self.last
         });
-        self.known.insert(number, Known { id: item.id, face: item.face() });
+        self.known.insert(number, RefTarget { id: item.id, face: item.face() });
         if self.known.len() > MAX_REFS {
             let oldest = number.saturating_sub(MAX_REFS as u32 / 2);
             self.known.retain(|number, _| *number >= oldest);
@@ -45,7 +45,7 @@ impl Refs {
     }
 
     /// What `e7` stands for.
-    pub fn find(&self, name: &str) -> Option<&Known> {
+    pub fn find(&self, name: &str) -> Option<&RefTarget> {
         self.known.get(&digits(name)?.parse().ok()?)
     }
 
@@ -55,7 +55,7 @@ impl Refs {
     }
 
     /// The name of a node that was shown before.
-    pub fn of(&self, id: NodeId) -> Option<String> {
+    pub fn of(&self, id: UiNodeId) -> Option<String> {
         self.numbers.get(&id).map(|number| format!("e{number}"))
     }
 }

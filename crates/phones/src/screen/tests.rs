@@ -11,7 +11,7 @@ fn screen(lines: &[(usize, &str, &str, &str, [i32; 4])]) -> Tree {
             tree.close();
         }
         let is = |flag: char| flags.contains(flag);
-        tree.open(Node {
+        tree.open(UiNode {
             text: (!text.is_empty()).then(|| (*text).to_owned()),
             package: "app".to_owned(),
             clickable: is('c'),
@@ -21,14 +21,14 @@ fn screen(lines: &[(usize, &str, &str, &str, [i32; 4])]) -> Tree {
             checkable: is('k'),
             checked: is('x'),
             focused: is('f'),
-            ..Node::new(*class, Rect::new(*left, *top, *right, *bottom))
+            ..UiNode::new(*class, Rect::new(*left, *top, *right, *bottom))
         });
     }
     tree.finish()
 }
 
 fn text(tree: &Tree) -> String {
-    View::of(tree).to_text(&mut Refs::default(), None)
+    ScreenView::of(tree).to_text(&mut Refs::default(), None)
 }
 
 #[test]
@@ -51,24 +51,27 @@ fn a_row_is_one_line_with_its_labels_and_its_switch() {
 #[test]
 fn a_keyboard_is_one_line_whoever_made_it() {
     let keyboard = |package: &str, frame: &str| {
-        let node = |class: &str, package: &str, bounds| Node {
+        let node = |class: &str, package: &str, bounds| UiNode {
             package: package.to_owned(),
             clickable: class == "Key",
-            ..Node::new(class, bounds)
+            ..UiNode::new(class, bounds)
         };
         let mut tree = Tree::builder(0);
         tree.open(node("Frame", "app", Rect::new(0, 0, 100, 200)));
-        tree.leaf(Node { editable: true, focused: true, ..node("EditText", "app", Rect::new(0, 0, 100, 20)) });
+        tree.leaf(UiNode { editable: true, focused: true, ..node("EditText", "app", Rect::new(0, 0, 100, 20)) });
         tree.close();
         tree.open(node("Frame", package, Rect::new(0, 100, 100, 200)));
-        tree.open(Node { resource_id: Some(frame.to_owned()), ..node("Frame", package, Rect::new(0, 100, 100, 200)) });
+        tree.open(UiNode {
+            resource_id: Some(frame.to_owned()),
+            ..node("Frame", package, Rect::new(0, 100, 100, 200))
+        });
         for key in 0..10 {
             let bounds = Rect::new(key * 10, 100, key * 10 + 10, 120);
-            tree.leaf(Node { text: Some("q".to_owned()), ..node("Key", package, bounds) });
+            tree.leaf(UiNode { text: Some("q".to_owned()), ..node("Key", package, bounds) });
         }
         tree.close();
         tree.close();
-        tree.leaf(Node { text: Some("Back".to_owned()), ..node("Key", "bar", Rect::new(0, 190, 100, 200)) });
+        tree.leaf(UiNode { text: Some("Back".to_owned()), ..node("Key", "bar", Rect::new(0, 190, 100, 200)) });
         text(&tree.finish())
     };
     let expected = |package: &str| {
@@ -130,7 +133,7 @@ fn refs_last_across_screens_and_are_not_reused() {
             let top = nth as i32 * 10;
             lines.push((1, "Row", label, "c", [0, top, 100, top + 10]));
         }
-        View::of(&screen(&lines))
+        ScreenView::of(&screen(&lines))
     };
     let (one, two) = (list(&["a", "b", "c"]), list(&["b", "c", "d"]));
     assert_eq!(one.to_text(&mut refs, None).lines().last(), Some("e4 btn \"c\" @50,25"));
@@ -149,7 +152,7 @@ fn a_budget_is_kept_and_what_is_missing_is_counted() {
     for (nth, label) in rows.iter().enumerate() {
         lines.push((1, "Row", label, "c", [0, nth as i32 * 10, 100, nth as i32 * 10 + 10]));
     }
-    let view = View::of(&screen(&lines));
+    let view = ScreenView::of(&screen(&lines));
     let text = view.to_text(&mut Refs::default(), Some(300));
     assert!(text.len() <= 300, "{}", text.len());
     assert!(text.ends_with("more lines; raise max_bytes"), "{text}");
@@ -157,7 +160,7 @@ fn a_budget_is_kept_and_what_is_missing_is_counted() {
 
 #[test]
 fn hostile_labels_stay_one_harmless_line() {
-    let shown = |text: &str| Label::of(text).to_string();
+    let shown = |text: &str| ItemLabel::of(text).to_string();
     assert_eq!(shown("a\u{202e}b\n\n\tc\u{e0041}\u{200b} \"d\" 👩‍👧"), "\"ab c 'd' 👩‍👧\"");
     assert_eq!(shown("  \n "), "\"\"");
     assert_eq!(shown(&"x".repeat(5000)), format!("\"{}\"+4920", "x".repeat(80)));
@@ -168,12 +171,12 @@ fn hostile_labels_stay_one_harmless_line() {
 }
 
 /// One node inside a window, with children that have texts.
-fn thing(node: Node, inside: &[&str]) -> String {
+fn thing(node: UiNode, inside: &[&str]) -> String {
     let mut tree = Tree::builder(0);
-    tree.open(Node::new("Frame", Rect::new(0, 0, 1000, 1000)));
-    tree.open(Node { bounds: Rect::new(0, 0, 100, 20), enabled: true, visible: true, ..node });
+    tree.open(UiNode::new("Frame", Rect::new(0, 0, 1000, 1000)));
+    tree.open(UiNode { bounds: Rect::new(0, 0, 100, 20), enabled: true, visible: true, ..node });
     for text in inside {
-        tree.leaf(Node { text: Some((*text).to_owned()), ..Node::new("Text", Rect::new(0, 0, 10, 10)) });
+        tree.leaf(UiNode { text: Some((*text).to_owned()), ..UiNode::new("Text", Rect::new(0, 0, 10, 10)) });
     }
     let text = text(&tree.finish());
     text.lines().nth(1).unwrap_or_default().to_owned()
@@ -185,31 +188,31 @@ fn some(text: &str) -> Option<String> {
 
 #[test]
 fn what_is_switched_is_named_by_its_description_and_its_texts_and_the_state_comes_last() {
-    let tile = |text: &str, description: &str, checked| Node {
+    let tile = |text: &str, description: &str, checked| UiNode {
         class: "android.widget.Switch".to_owned(),
         text: some(text),
         description: some(description),
         checkable: true,
         clickable: true,
         checked,
-        ..Node::default()
+        ..UiNode::default()
     };
     assert_eq!(thing(tile("On", "Bluetooth", true), &[]), "e1 switch \"Bluetooth\" on @50,10");
     assert_eq!(thing(tile("Off", "Internet", false), &["Home"]), "e1 switch \"Internet, Home\" off @50,10");
     assert_eq!(thing(tile("Ein", "Ton", true), &["laut"]), "e1 switch \"Ton, laut, Ein\" on @50,10");
     assert_eq!(thing(tile("Remember me", "", false), &[]), "e1 switch \"Remember me\" off @50,10");
-    let named = Node { resource_id: some("a:id/torch"), description: None, ..tile("ON", "", true) };
+    let named = UiNode { resource_id: some("a:id/torch"), description: None, ..tile("ON", "", true) };
     assert_eq!(thing(named, &[]), "e1 switch #torch on @50,10");
 }
 
 #[test]
 fn a_description_that_says_more_than_the_text_wins_and_texts_inside_are_kept() {
-    let button = |text: Option<String>, description: Option<String>| Node {
+    let button = |text: Option<String>, description: Option<String>| UiNode {
         class: "Button".to_owned(),
         clickable: true,
         text,
         description,
-        ..Node::default()
+        ..UiNode::default()
     };
     let shown = |text, description, inside: &[&str]| thing(button(text, description), inside);
     assert_eq!(shown(some("Follow"), some("Follow Ada L."), &[]), "e1 btn \"Follow Ada L.\" @50,10");
@@ -221,21 +224,21 @@ fn a_description_that_says_more_than_the_text_wins_and_texts_inside_are_kept() {
 
 #[test]
 fn lists_sliders_and_hints_are_what_they_are() {
-    let list = Node { class: "ListView".to_owned(), clickable: true, scrollable: true, ..Node::default() };
+    let list = UiNode { class: "ListView".to_owned(), clickable: true, scrollable: true, ..UiNode::default() };
     assert_eq!(thing(list, &[]), "e1 scroll @50,10");
-    let slider = Node {
+    let slider = UiNode {
         class: "android.widget.SeekBar".to_owned(),
         text: some("128.0"),
         description: some("Brightness"),
-        ..Node::default()
+        ..UiNode::default()
     };
     assert_eq!(thing(slider, &[]), "e1 slider \"Brightness\"=\"128.0\" @50,10 drag x0-100");
-    let field = |text: &str| Node {
+    let field = |text: &str| UiNode {
         class: "EditText".to_owned(),
         editable: true,
         text: some(text),
         hint: some("Search"),
-        ..Node::default()
+        ..UiNode::default()
     };
     assert_eq!(thing(field("Search"), &[]), "e1 field \"Search\"=\"\" @50,10");
     assert_eq!(thing(field("Searched"), &[]), "e1 field \"Search\"=\"Searched\" @50,10");
@@ -254,7 +257,7 @@ fn store_page() -> Option<Tree> {
 fn a_store_page_takes_less_than_a_kilobyte_and_a_half_and_loses_nothing_actionable() {
     let Some(tree) = store_page() else { return };
     let mut refs = Refs::default();
-    let view = View::of(&tree);
+    let view = ScreenView::of(&tree);
     let text = view.to_text(&mut refs, None);
     assert!(text.len() <= 1431, "{} bytes:\n{text}", text.len());
     let visible = tree.all_visible_bounds();
@@ -273,13 +276,13 @@ fn a_store_page_takes_less_than_a_kilobyte_and_a_half_and_loses_nothing_actionab
 fn one_changed_thing_is_a_short_diff() {
     let Some(tree) = store_page() else { return };
     let mut refs = Refs::default();
-    let before = View::of(&tree);
+    let before = ScreenView::of(&tree);
     before.to_text(&mut refs, None);
     let mut after = before.clone();
     after.items[3].selected = true;
     let text = diff::to_text(&before, &after, &mut refs, None);
     assert!(text.len() <= 300 && text.starts_with("~ e"), "{text}");
-    let gone = View { items: before.items[1..].to_vec(), ..before.clone() };
+    let gone = ScreenView { items: before.items[1..].to_vec(), ..before.clone() };
     assert_eq!(diff::to_text(&before, &gone, &mut refs, None), "gone: e1");
 }
 

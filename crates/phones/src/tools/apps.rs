@@ -5,7 +5,7 @@ use sinew_tool::{Args, Outcome, ToolError};
 
 use super::args::{filled_text, invalid, text};
 use super::{Operator, budget};
-use crate::phone::{App, PhoneError, Screen};
+use crate::phone::{InstalledApp, PhoneError, Screen};
 
 pub async fn list(on: &Operator<'_>, args: &Args) -> Result<Outcome, ToolError> {
     let part = text(args, "query")?.unwrap_or_default().to_lowercase();
@@ -35,7 +35,7 @@ pub async fn list(on: &Operator<'_>, args: &Args) -> Result<Outcome, ToolError> 
     Ok(Outcome::json(answer))
 }
 
-fn entry(app: &App) -> Value {
+fn entry(app: &InstalledApp) -> Value {
     let mut entry = json!({"package": app.package});
     if let Some(label) = &app.label {
         entry["label"] = json!(label);
@@ -48,7 +48,7 @@ fn entry(app: &App) -> Value {
 
 pub async fn open(on: &Operator<'_>, args: &Args) -> Result<Outcome, ToolError> {
     let package = package(on, args).await?;
-    require_open_eyes(on).await?;
+    require_unlocked_screen(on).await?;
     on.phone.open_app(&package).await?;
     Ok(Outcome::text(format!("Opened '{package}'")))
 }
@@ -60,7 +60,7 @@ pub async fn close(on: &Operator<'_>, args: &Args) -> Result<Outcome, ToolError>
 }
 
 /// Refuses to start something behind a lock screen or a dark display, where nobody would see it.
-async fn require_open_eyes(on: &Operator<'_>) -> Result<(), PhoneError> {
+async fn require_unlocked_screen(on: &Operator<'_>) -> Result<(), PhoneError> {
     match on.screen_now().await? {
         Screen { awake: false, .. } => Err(PhoneError::Denied(
             "the phone's display is off, so what is opened would not be seen; wake it with press_key WAKEUP".to_owned(),
@@ -80,10 +80,12 @@ async fn package(on: &Operator<'_>, args: &Args) -> Result<String, ToolError> {
         return Ok(app);
     }
     let apps = on.phone.apps().await?;
-    let named = |app: &&App, name: &str| app.label.as_deref().is_some_and(|label| label.eq_ignore_ascii_case(name));
+    let named =
+        |app: &&InstalledApp, name: &str| app.label.as_deref().is_some_and(|label| label.eq_ignore_ascii_case(name));
     let found = apps.iter().find(|candidate| named(candidate, &app));
-    let last =
-        |candidate: &&App| candidate.package.rsplit('.').next().is_some_and(|last| last.eq_ignore_ascii_case(&app));
+    let last = |candidate: &&InstalledApp| {
+        candidate.package.rsplit('.').next().is_some_and(|last| last.eq_ignore_ascii_case(&app))
+    };
     let found = found.or_else(|| apps.iter().find(last));
     if let Some(found) = found {
         return Ok(found.package.clone());
@@ -129,7 +131,7 @@ pub async fn open_url(on: &Operator<'_>, args: &Args) -> Result<Outcome, ToolErr
     if url.chars().any(|character| character.is_control() || character == ' ') || url.len() > 8192 {
         return Err(invalid("Parameter 'url' must be one link without spaces, of at most 8192 bytes"));
     }
-    require_open_eyes(on).await?;
+    require_unlocked_screen(on).await?;
     on.phone.open_url(&url).await?;
     Ok(Outcome::text(format!("Opened '{url}'")))
 }

@@ -10,10 +10,10 @@ use super::gesture::TAP;
 use super::{Operator, budget};
 use crate::phone::PhoneError;
 use crate::screen::refs::Refs;
-use crate::screen::{View, diff};
+use crate::screen::{ScreenView, diff};
 use crate::touch::Stroke;
 use crate::tree::select::{By, Selector};
-use crate::tree::{self, NodeId, Rect, Tree};
+use crate::tree::{self, Rect, Tree, UiNodeId};
 
 /// What a call means by "the element": a ref or an id, or the first that fits a description.
 #[derive(Clone, Debug)]
@@ -81,15 +81,15 @@ impl Operator<'_> {
         }
     }
 
-    pub(super) fn id_of(&self, name: &str) -> Option<NodeId> {
-        NodeId::parse(name).or_else(|| self.memory.lock().refs.find(name).map(|known| known.id))
+    pub(super) fn id_of(&self, name: &str) -> Option<UiNodeId> {
+        UiNodeId::parse(name).or_else(|| self.memory.lock().refs.find(name).map(|known| known.id))
     }
 
     fn lost(&self, tree: &Tree, name: &str) -> ToolError {
-        let view = View::of(tree);
+        let view = ScreenView::of(tree);
         let mut memory = self.memory.lock();
         let was = memory.refs.find(name).map(|known| known.face.clone());
-        if was.is_none() && NodeId::parse(name).is_none() {
+        if was.is_none() && UiNodeId::parse(name).is_none() {
             let why = match Refs::is_name(name) {
                 true => "no screen shown so far had this ref",
                 false => "it is neither a ref (e7) nor an id (node_1f3a)",
@@ -191,7 +191,7 @@ fn touch_point(tree: &Tree, index: usize, taker: usize) -> (i32, i32) {
     let points = steps.map(|(right, down)| (x + right * dx, y + down * dy));
     let root = tree.ancestors(index).last().unwrap_or(index);
     let visible = tree.all_visible_bounds();
-    let covers: Vec<Rect> = (taker + 1..tree.place(root).end)
+    let covers: Vec<Rect> = (taker + 1..tree.position(root).end)
         .filter(|other| *other != index && (tree.node(*other).clickable || tree.node(*other).editable))
         .map(|other| visible[other])
         .collect();

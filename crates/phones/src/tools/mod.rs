@@ -6,15 +6,15 @@
 
 mod apps;
 mod args;
-mod detail;
 mod element;
 mod gesture;
+mod get_element;
+mod get_screen;
 pub mod list;
-mod look;
-mod reach;
 mod read;
 pub mod reference;
 pub mod row;
+mod scroll_to;
 mod steps;
 mod system;
 pub mod table;
@@ -29,7 +29,7 @@ use tokio::time::Instant;
 
 use crate::phone::{Phone, PhoneError, Screen};
 use crate::screen::refs::Refs;
-use crate::screen::{View, diff};
+use crate::screen::{ScreenView, diff};
 use crate::tree::Tree;
 use args::{boolean, integer, invalid, word};
 
@@ -38,39 +38,39 @@ pub use reference::reference_tools;
 
 /// What is remembered of a phone between calls.
 #[derive(Default)]
-pub struct Memory(Mutex<Remembered>);
+pub struct Memory(Mutex<MemoryState>);
 
 #[derive(Default)]
-struct Remembered {
+struct MemoryState {
     refs: Refs,
-    shown: Shown,
+    shown: LastViews,
     screen: Option<(Instant, Screen)>,
 }
 
 impl Memory {
-    fn lock(&self) -> MutexGuard<'_, Remembered> {
+    fn lock(&self) -> MutexGuard<'_, MemoryState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// The view that each caller was last shown, the latest last.
 #[derive(Default)]
-struct Shown(Vec<(String, View)>);
+struct LastViews(Vec<(String, ScreenView)>);
 
 /// 32: more callers than one phone bears; the one that has not looked for the longest time is forgotten.
 const MAX_CALLERS: usize = 32;
 
-impl Shown {
+impl LastViews {
     fn knows(&self, caller: &str) -> bool {
         self.0.iter().any(|(name, _)| name == caller)
     }
 
-    fn remove(&mut self, caller: &str) -> Option<View> {
+    fn remove(&mut self, caller: &str) -> Option<ScreenView> {
         let at = self.0.iter().position(|(name, _)| name == caller)?;
         Some(self.0.remove(at).1)
     }
 
-    fn insert(&mut self, caller: &str, view: View) {
+    fn insert(&mut self, caller: &str, view: ScreenView) {
         self.remove(caller);
         if self.0.len() >= MAX_CALLERS {
             self.0.remove(0);
@@ -94,28 +94,28 @@ pub struct Operator<'a> {
 const SETTLE: Duration = Duration::from_secs(3);
 
 /// What acting tools take beside their own arguments.
-struct Tail {
+struct ActionOptions {
     settle: bool,
-    show: Show,
+    show: ReturnMode,
     budget: Option<usize>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Show {
+enum ReturnMode {
     Nothing,
     Diff,
     Screen,
 }
 
-impl Tail {
-    fn read(args: &Args) -> Result<Tail, ToolError> {
+impl ActionOptions {
+    fn read(args: &Args) -> Result<ActionOptions, ToolError> {
         let show = match word(args, "return", &["none", "diff", "screen"])? {
-            Some("diff") => Show::Diff,
-            Some("screen") => Show::Screen,
-            _ => Show::Nothing,
+            Some("diff") => ReturnMode::Diff,
+            Some("screen") => ReturnMode::Screen,
+            _ => ReturnMode::Nothing,
         };
-        let settle = boolean(args, "settle")?.unwrap_or(show != Show::Nothing);
-        Ok(Tail { settle, show, budget: budget(args)? })
+        let settle = boolean(args, "settle")?.unwrap_or(show != ReturnMode::Nothing);
+        Ok(ActionOptions { settle, show, budget: budget(args)? })
     }
 }
 
@@ -136,15 +136,15 @@ impl Operator<'_> {
         if !row.acts() {
             return (row.run)(self, args).await;
         }
-        let tail = Tail::read(args)?;
+        let options = ActionOptions::read(args)?;
         // A diff is against what the caller was last shown; one who saw nothing yet gets it against
         // the screen before the action.
-        if tail.show == Show::Diff && !self.memory.lock().shown.knows(self.caller) {
-            let view = View::of(&self.tree().await?);
+        if options.show == ReturnMode::Diff && !self.memory.lock().shown.knows(self.caller) {
+            let view = ScreenView::of(&self.tree().await?);
             self.memory.lock().shown.insert(self.caller, view);
         }
         let mut outcome = (row.run)(self, args).await?;
-        if let Some(text) = self.afterwards(&tail).await {
+        if let Some(text) = self.after_action(&options).await {
             outcome.content.push(Content::Text(text));
         }
         Ok(outcome)
@@ -164,19 +164,19 @@ impl Operator<'_> {
     }
 
     /// Waits and shows, as asked. The action is done: a failure here is told, not raised.
-    async fn afterwards(&self, tail: &Tail) -> Option<String> {
-        if !tail.settle && tail.show == Show::Nothing {
+    async fn after_action(&self, options: &ActionOptions) -> Option<String> {
+        if !options.settle && options.show == ReturnMode::Nothing {
             return None;
         }
         let (tree, still) =
-            match if tail.settle { self.settled().await } else { self.tree().await.map(|tree| (tree, true)) } {
+            match if options.settle { self.settled().await } else { self.tree().await.map(|tree| (tree, true)) } {
                 Ok(seen) => seen,
                 Err(error) => return Some(format!("done, but the screen cannot be read: {error}")),
             };
-        let text = match tail.show {
-            Show::Nothing => return (!still).then(|| "the screen is still moving".to_owned()),
-            Show::Diff => self.show_diff(&tree, tail.budget),
-            Show::Screen => self.show(&tree, tail.budget),
+        let text = match options.show {
+            ReturnMode::Nothing => return (!still).then(|| "the screen is still moving".to_owned()),
+            ReturnMode::Diff => self.show_diff(&tree, options.budget),
+            ReturnMode::Screen => self.show(&tree, options.budget),
         };
         Some(if still { text } else { format!("{text}\n(the screen is still moving)") })
     }
@@ -202,7 +202,7 @@ impl Operator<'_> {
 
     /// The screen as text, remembered as what the caller knows.
     fn show(&self, tree: &Tree, budget: Option<usize>) -> String {
-        let view = View::of(tree);
+        let view = ScreenView::of(tree);
         let mut memory = self.memory.lock();
         let text = view.to_text(&mut memory.refs, budget);
         memory.shown.insert(self.caller, view);
@@ -210,7 +210,7 @@ impl Operator<'_> {
     }
 
     fn show_diff(&self, tree: &Tree, budget: Option<usize>) -> String {
-        let view = View::of(tree);
+        let view = ScreenView::of(tree);
         let mut memory = self.memory.lock();
         let before = memory.shown.remove(self.caller).unwrap_or_default();
         let text = diff::to_text(&before, &view, &mut memory.refs, budget);

@@ -5,7 +5,7 @@ use sinew_tool::{Args, Content, Outcome, ToolError};
 
 use super::args::{boolean, integer, invalid};
 use super::{Operator, budget};
-use crate::image::{self, Finish, Jpeg};
+use crate::image::{self, Jpeg, JpegOptions};
 use crate::phone::{Image, PhoneError};
 use crate::tree;
 
@@ -25,7 +25,7 @@ pub async fn screenshot(on: &Operator<'_>, args: &Args) -> Result<Outcome, ToolE
 }
 
 /// What the arguments want done to a picture.
-pub fn finish(args: &Args) -> Result<Finish, ToolError> {
+pub fn finish(args: &Args) -> Result<JpegOptions, ToolError> {
     let quality = integer(args, "quality", 80, i64::MIN..=i64::MAX).map_err(|_| {
         let got = args.get("quality").cloned().unwrap_or_default();
         invalid(format!("Quality must be an integer between 1 and 100, got {got}"))
@@ -37,7 +37,7 @@ pub fn finish(args: &Args) -> Result<Finish, ToolError> {
     })?;
     // 100000: larger than any screen, which means "as it is".
     let max_side = integer(args, "max_side", 100_000, 16..=100_000)?;
-    Ok(Finish {
+    Ok(JpegOptions {
         quality,
         max_side: u32::try_from(max_side).ok(),
         grayscale: boolean(args, "grayscale")?.unwrap_or(false),
@@ -46,7 +46,7 @@ pub fn finish(args: &Args) -> Result<Finish, ToolError> {
 }
 
 /// Encoding takes tens of milliseconds of one core, so it has a thread of its own.
-pub async fn to_jpeg(picture: Image, finish: Finish) -> Result<Content, ToolError> {
+pub async fn to_jpeg(picture: Image, finish: JpegOptions) -> Result<Content, ToolError> {
     let work = tokio::task::spawn_blocking(move || image::finish(picture, &finish));
     let jpeg = work.await.map_err(|error| PhoneError::Failed(format!("Screenshot capture failed: {error}")))?;
     let Jpeg { bytes, width, height } =

@@ -1,4 +1,4 @@
-//! What a phone tool is made of. A tool is one [`Row`]: lists, dispatch, the reference's form and the docs page all
+//! What a phone tool is made of. A tool is one [`ToolRow`]: lists, dispatch, the reference's form and the docs page all
 //! come from it, so there is no second place that names the tool.
 
 use serde_json::{Map, Value, json};
@@ -9,14 +9,14 @@ use super::reference::Reference;
 use super::table::arguments::{RETURN, SETTLE};
 
 /// Carries a tool out.
-pub(crate) type Run = for<'a> fn(&'a Operator<'a>, &'a Args) -> BoxFuture<'a, Result<Outcome, ToolError>>;
+pub(crate) type ToolFunction = for<'a> fn(&'a Operator<'a>, &'a Args) -> BoxFuture<'a, Result<Outcome, ToolError>>;
 
 /// One phone tool.
-pub struct Row {
+pub struct ToolRow {
     pub name: &'static str,
     /// What it does, when to use it, and what comes back. Models read it in every conversation, so it is short.
     pub description: &'static str,
-    pub arguments: &'static [Argument],
+    pub arguments: &'static [ToolArgument],
     /// The members of the JSON object that it answers with, all of them always there; `None` for text and pictures.
     pub answer: Option<fn() -> Value>,
     pub effect: Effect,
@@ -24,13 +24,13 @@ pub struct Row {
     pub compact: bool,
     /// The tool as the remote-control reference lists it; `None` for a tool of Sinew's own.
     pub reference: Option<Reference>,
-    pub(crate) run: Run,
-    pub page: Page,
+    pub(crate) run: ToolFunction,
+    pub page: ToolPage,
 }
 
 /// One argument. The same value serves every tool that takes it.
 #[derive(Clone, Copy)]
-pub struct Argument {
+pub struct ToolArgument {
     pub name: &'static str,
     schema: fn() -> Value,
     /// What models read beside the schema, where name and tool do not say it.
@@ -42,26 +42,26 @@ pub struct Argument {
     pub required: bool,
 }
 
-impl Argument {
+impl ToolArgument {
     pub const fn new(
         name: &'static str,
         schema: fn() -> Value,
         explanation: &'static str,
         example: &'static str,
-    ) -> Argument {
-        Argument { name, schema, hint: "", explanation, example, required: false }
+    ) -> ToolArgument {
+        ToolArgument { name, schema, hint: "", explanation, example, required: false }
     }
 
-    pub const fn required(self) -> Argument {
-        Argument { required: true, ..self }
+    pub const fn required(self) -> ToolArgument {
+        ToolArgument { required: true, ..self }
     }
 
-    pub const fn hint(self, hint: &'static str) -> Argument {
-        Argument { hint, ..self }
+    pub const fn hint(self, hint: &'static str) -> ToolArgument {
+        ToolArgument { hint, ..self }
     }
 
-    pub const fn explained(self, explanation: &'static str) -> Argument {
-        Argument { explanation, ..self }
+    pub const fn explained(self, explanation: &'static str) -> ToolArgument {
+        ToolArgument { explanation, ..self }
     }
 
     fn listed(&self) -> Value {
@@ -74,7 +74,7 @@ impl Argument {
 }
 
 /// What the tool's page in `docs/tools` says beyond description and schema.
-pub struct Page {
+pub struct ToolPage {
     /// What a success holds.
     pub answer: &'static str,
     /// Whether it may be repeated (Yes, No or Partially) and why. `None` for tools that only read.
@@ -129,15 +129,15 @@ impl Scene {
     }
 }
 
-impl Row {
+impl ToolRow {
     /// Whether it changes something on the phone, and so takes turns with others that do.
     pub fn acts(&self) -> bool {
         self.effect != Effect::Read
     }
 
     /// Its own arguments, and those that all acting tools take.
-    pub fn arguments(&self) -> impl Iterator<Item = &Argument> {
-        let shared: &[Argument] = if self.acts() { &[SETTLE, RETURN] } else { &[] };
+    pub fn arguments(&self) -> impl Iterator<Item = &ToolArgument> {
+        let shared: &[ToolArgument] = if self.acts() { &[SETTLE, RETURN] } else { &[] };
         self.arguments.iter().chain(shared)
     }
 

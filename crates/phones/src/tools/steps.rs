@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use sinew_tool::{Args, Content, Outcome, ToolError};
 
 use super::args::{boolean, invalid};
-use super::row::Row;
+use super::row::ToolRow;
 use super::{Operator, budget, table};
 
 /// 20: a short errand. A longer one should be looked at on the way.
@@ -64,7 +64,7 @@ async fn stopped(
         .with_details(json!({"step": nth + 1, "tool": tool, "details": error.details}))
 }
 
-fn read(args: &Args) -> Result<Vec<(&'static Row, Args)>, ToolError> {
+fn read(args: &Args) -> Result<Vec<(&'static ToolRow, Args)>, ToolError> {
     let steps = args.get(STEPS).and_then(Value::as_array);
     let steps = steps.ok_or_else(|| invalid("Parameter 'steps' must be an array of {tool, arguments}"))?;
     if steps.is_empty() || steps.len() > MAX_STEPS {

@@ -5,7 +5,7 @@ use sinew_tool::{Args, Outcome, ToolError};
 
 use super::args::{integer, invalid, text};
 use super::{Operator, budget};
-use crate::logs::{LogLevel, LogQuery, LogTime};
+use crate::logs::{LogQuery, LogTime, LogcatLevel};
 use crate::phone::PhoneError;
 use crate::touch::Key;
 
@@ -49,7 +49,7 @@ fn query(args: &Args) -> Result<LogQuery, ToolError> {
     let level = text(args, "level")?.unwrap_or_else(|| "D".to_owned());
     let mut letters = level.chars();
     let letter = letters.next().filter(|_| letters.next().is_none()).map(|letter| letter.to_ascii_uppercase());
-    let level = letter.and_then(LogLevel::from_letter);
+    let level = letter.and_then(LogcatLevel::from_letter);
     let level = level.ok_or_else(|| {
         let got = text(args, "level").ok().flatten().unwrap_or_default();
         invalid(format!("level must be one of: V, D, I, W, E, F. Got: '{got}'"))

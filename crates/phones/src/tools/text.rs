@@ -8,7 +8,7 @@ use super::element::Target;
 use super::{Operator, budget};
 use crate::phone::PhoneError;
 use crate::touch::Key;
-use crate::tree::Node;
+use crate::tree::UiNode;
 
 pub async fn set(on: &Operator<'_>, args: &Args) -> Result<Outcome, ToolError> {
     let target = Target::required(args)?;
@@ -44,7 +44,7 @@ pub async fn clear(on: &Operator<'_>, args: &Args) -> Result<Outcome, ToolError>
 }
 
 /// The field meant: the one named, or the focused one.
-async fn field(on: &Operator<'_>, target: Option<Target>) -> Result<(Node, String), ToolError> {
+async fn field(on: &Operator<'_>, target: Option<Target>) -> Result<(UiNode, String), ToolError> {
     let tree = on.live_tree().await?;
     let Some(target) = target else {
         let focused = (0..tree.len()).find(|index| tree.node(*index).focused && tree.node(*index).editable);
@@ -61,7 +61,7 @@ async fn field(on: &Operator<'_>, target: Option<Target>) -> Result<(Node, Strin
     match () {
         () if !node.editable => failed("is not editable"),
         () if !node.enabled => failed("is disabled"),
-        () => Ok((Node { bounds: tree.visible_bounds(index), ..node.clone() }, name)),
+        () => Ok((UiNode { bounds: tree.visible_bounds(index), ..node.clone() }, name)),
     }
 }
 

@@ -19,7 +19,7 @@ pub async fn element(on: &Operator<'_>, args: &Args) -> Result<Outcome, ToolErro
     let mut selector = selector(args)?;
     selector.exact = false;
     let limit = timeout(args, 5000)?;
-    let clock = Clock::new(limit);
+    let clock = Countdown::new(limit);
     let mut attempts = 0;
     while !clock.is_over() {
         attempts += 1;
@@ -52,7 +52,7 @@ pub async fn element(on: &Operator<'_>, args: &Args) -> Result<Outcome, ToolErro
 
 pub async fn idle(on: &Operator<'_>, args: &Args) -> Result<Outcome, ToolError> {
     let limit = timeout(args, 3000)?;
-    let clock = Clock::new(limit);
+    let clock = Countdown::new(limit);
     // A backend that reads only a screen at rest has seen it rest when it answers.
     let wanted = if on.phone.capabilities().busy_tree { 2 } else { 0 };
     let mut before: Option<Tree> = None;
@@ -73,15 +73,15 @@ pub async fn idle(on: &Operator<'_>, args: &Args) -> Result<Outcome, ToolError> 
     Err(PhoneError::Timeout(format!("UI did not become idle within {limit}ms")).into())
 }
 
-struct Clock {
+struct Countdown {
     start: Instant,
     deadline: Instant,
 }
 
-impl Clock {
-    fn new(milliseconds: u64) -> Clock {
+impl Countdown {
+    fn new(milliseconds: u64) -> Countdown {
         let start = Instant::now();
-        Clock { start, deadline: start + Duration::from_millis(milliseconds) }
+        Countdown { start, deadline: start + Duration::from_millis(milliseconds) }
     }
 
     fn elapsed(&self) -> u64 {

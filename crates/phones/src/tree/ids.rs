@@ -8,7 +8,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::{NodeId, Tree};
+use super::{Tree, UiNodeId};
 
 pub(super) fn assign(tree: &mut Tree) {
     let labels = first(tree, |index| label(tree, index).is_some());
@@ -17,18 +17,18 @@ pub(super) fn assign(tree: &mut Tree) {
     // How many siblings share class and resource id, and how many of these the first resource id below.
     let mut twins: HashMap<u64, u32> = HashMap::with_capacity(tree.len());
     let kin: Vec<u64> = (0..tree.len()).map(|index| kin(tree, index)).collect();
-    let near: Vec<u64> = (0..tree.len()).map(|index| Hash(kin[index]).text(below(index)).0).collect();
+    let near: Vec<u64> = (0..tree.len()).map(|index| Fnv(kin[index]).text(below(index)).0).collect();
     for key in kin.iter().chain(&near) {
         *twins.entry(*key).or_default() += 1;
     }
-    let mut ids_given: Vec<NodeId> = Vec::with_capacity(tree.len());
+    let mut ids_given: Vec<UiNodeId> = Vec::with_capacity(tree.len());
     let mut identities: Vec<u64> = Vec::with_capacity(tree.len());
     let mut order: HashMap<u64, u32> = HashMap::new();
     let mut taken = HashSet::with_capacity(tree.len());
     for index in 0..tree.len() {
-        let parent = tree.places[index].parent;
+        let parent = tree.positions[index].parent;
         let node = &tree.nodes[index];
-        let mut hash = Hash::new().number(parent.map_or(1, |parent| identities[parent]));
+        let mut hash = Fnv::new().number(parent.map_or(1, |parent| identities[parent]));
         hash = hash.text(&node.class).text(node.resource_id.as_deref().unwrap_or_default());
         if parent.is_none() {
             hash = hash.text(&node.package);
@@ -50,18 +50,18 @@ pub(super) fn assign(tree: &mut Tree) {
         while !taken.insert(id) {
             id = id.wrapping_add(1);
         }
-        ids_given.push(NodeId(id));
+        ids_given.push(UiNodeId(id));
     }
-    for (place, id) in tree.places.iter_mut().zip(ids_given) {
-        place.id = id;
+    for (position, id) in tree.positions.iter_mut().zip(ids_given) {
+        position.id = id;
     }
 }
 
 /// Equal for siblings of the same class and resource id.
 fn kin(tree: &Tree, index: usize) -> u64 {
     let node = &tree.nodes[index];
-    let parent = tree.places[index].parent.map_or(0, |parent| parent as u64 + 1);
-    Hash::new().number(parent).text(&node.class).text(node.resource_id.as_deref().unwrap_or_default()).0
+    let parent = tree.positions[index].parent.map_or(0, |parent| parent as u64 + 1);
+    Fnv::new().number(parent).text(&node.class).text(node.resource_id.as_deref().unwrap_or_default()).0
 }
 
 /// For each node the first node at or below it that is meant.
@@ -72,7 +72,7 @@ fn first(tree: &Tree, is_meant: impl Fn(usize) -> bool) -> Vec<Option<usize>> {
             found[index] = Some(index);
         }
         // Going backwards, the first child comes last and wins; the parent itself wins later.
-        if let (Some(parent), Some(inner)) = (tree.places[index].parent, found[index]) {
+        if let (Some(parent), Some(inner)) = (tree.positions[index].parent, found[index]) {
             found[parent] = Some(inner);
         }
     }
@@ -92,50 +92,50 @@ fn label(tree: &Tree, index: usize) -> Option<&str> {
 
 /// FNV-1a, 64 bits: the same on every run and machine, which the standard hasher does not promise.
 #[derive(Clone, Copy)]
-struct Hash(u64);
+struct Fnv(u64);
 
-impl Hash {
-    fn new() -> Hash {
-        Hash(0xcbf2_9ce4_8422_2325)
+impl Fnv {
+    fn new() -> Fnv {
+        Fnv(0xcbf2_9ce4_8422_2325)
     }
 
-    fn bytes(self, bytes: &[u8]) -> Hash {
-        Hash(bytes.iter().fold(self.0, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)))
+    fn bytes(self, bytes: &[u8]) -> Fnv {
+        Fnv(bytes.iter().fold(self.0, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)))
     }
 
     /// With an end mark, so that `a`, `bc` and `ab`, `c` differ.
-    fn text(self, text: &str) -> Hash {
+    fn text(self, text: &str) -> Fnv {
         self.bytes(text.as_bytes()).bytes(&[0xff])
     }
 
-    fn number(self, number: u64) -> Hash {
+    fn number(self, number: u64) -> Fnv {
         self.bytes(&number.to_le_bytes())
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Node, Rect, Tree};
+    use super::super::{Rect, Tree, UiNode};
 
-    fn row(label: &str, top: i32) -> Node {
-        Node {
+    fn row(label: &str, top: i32) -> UiNode {
+        UiNode {
             class: "Row".to_owned(),
             text: Some(label.to_owned()),
             bounds: Rect::new(0, top, 100, top + 10),
-            ..Node::default()
+            ..UiNode::default()
         }
     }
 
     fn list(rows: &[&str]) -> Tree {
         let mut tree = Tree::builder(0);
-        tree.open(Node { class: "List".to_owned(), scrollable: true, ..Node::default() });
+        tree.open(UiNode { class: "List".to_owned(), scrollable: true, ..UiNode::default() });
         for (position, label) in rows.iter().enumerate() {
             tree.leaf(row(label, position as i32 * 10));
         }
         tree.finish()
     }
 
-    fn id_of(tree: &Tree, label: &str) -> Option<super::NodeId> {
+    fn id_of(tree: &Tree, label: &str) -> Option<super::UiNodeId> {
         tree.nodes().iter().position(|node| node.text.as_deref() == Some(label)).map(|index| tree.id(index))
     }
 
@@ -151,8 +151,13 @@ mod tests {
     fn a_lone_thing_keeps_its_id_while_its_text_and_state_change() {
         let screen = |text: &str, checked| {
             let mut tree = Tree::builder(0);
-            tree.open(Node { class: "Frame".to_owned(), ..Node::default() });
-            tree.leaf(Node { class: "Display".to_owned(), text: Some(text.to_owned()), checked, ..Node::default() });
+            tree.open(UiNode { class: "Frame".to_owned(), ..UiNode::default() });
+            tree.leaf(UiNode {
+                class: "Display".to_owned(),
+                text: Some(text.to_owned()),
+                checked,
+                ..UiNode::default()
+            });
             tree.finish()
         };
         assert_eq!(screen("1", false).id(1), screen("12", true).id(1));
@@ -163,12 +168,12 @@ mod tests {
         let form = |text: &str| {
             let mut tree = Tree::builder(0);
             for (hint, text) in [("Name", text), ("Street", "")] {
-                tree.leaf(Node {
+                tree.leaf(UiNode {
                     class: "EditText".to_owned(),
                     text: Some(text.to_owned()),
                     hint: Some(hint.to_owned()),
                     editable: true,
-                    ..Node::default()
+                    ..UiNode::default()
                 });
             }
             tree.finish()
@@ -187,12 +192,12 @@ mod tests {
     #[test]
     fn wrappers_are_told_apart_by_what_is_inside_and_not_by_what_that_says() {
         let screen = |zoom: &str| {
-            let bare = || Node { class: "Row".to_owned(), ..Node::default() };
-            let named = |id: &str, text: &str| Node {
+            let bare = || UiNode { class: "Row".to_owned(), ..UiNode::default() };
+            let named = |id: &str, text: &str| UiNode {
                 class: "Text".to_owned(),
                 resource_id: Some(format!("app:id/{id}")),
                 text: Some(text.to_owned()),
-                ..Node::default()
+                ..UiNode::default()
             };
             let mut tree = Tree::builder(0);
             tree.open(bare());

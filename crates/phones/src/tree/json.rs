@@ -27,7 +27,7 @@ pub fn to_json(tree: &Tree, budget: Option<usize>) -> Value {
             }
             spent += size;
         }
-        let depth = tree.place(index).depth.min(MAX_DEPTH);
+        let depth = tree.position(index).depth.min(MAX_DEPTH);
         close_down_to(depth, &mut open, &mut nodes);
         open.push((depth, node));
     }
@@ -108,12 +108,12 @@ fn object<const N: usize>(members: [(&str, Value); N]) -> Value {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Node;
+    use super::super::UiNode;
     use super::*;
 
     fn chain(depth: usize) -> Tree {
         let mut tree = Tree::builder(0);
-        (0..depth).for_each(|_| tree.open(Node::new("a.View", Rect::new(0, 0, 1, 1))));
+        (0..depth).for_each(|_| tree.open(UiNode::new("a.View", Rect::new(0, 0, 1, 1))));
         tree.finish()
     }
 
@@ -130,10 +130,10 @@ mod tests {
     #[test]
     fn every_member_is_shown_at_every_node() {
         let mut tree = Tree::builder(0);
-        tree.open(Node::new("android.widget.FrameLayout", Rect::new(0, 0, 1080, 2400)));
-        tree.leaf(Node {
+        tree.open(UiNode::new("android.widget.FrameLayout", Rect::new(0, 0, 1080, 2400)));
+        tree.leaf(UiNode {
             text: Some("Calculator".to_owned()),
-            ..Node::new("android.widget.TextView", Rect::new(100, 50, 500, 120))
+            ..UiNode::new("android.widget.TextView", Rect::new(100, 50, 500, 120))
         });
         let value = to_json(&tree.finish(), None);
         let root = &value["nodes"][0];

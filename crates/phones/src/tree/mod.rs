@@ -12,7 +12,7 @@ use std::fmt;
 /// One thing on the screen, as the phone tells it. Two are equal that look the same, whatever the backend
 /// calls them: agents give new handles with every tree.
 #[derive(Clone, Debug, Default)]
-pub struct Node {
+pub struct UiNode {
     pub class: String,
     pub text: Option<String>,
     pub description: Option<String>,
@@ -38,10 +38,10 @@ pub struct Node {
     pub handle: Option<u64>,
 }
 
-impl PartialEq for Node {
-    fn eq(&self, other: &Node) -> bool {
-        fn face(node: &Node) -> impl PartialEq + '_ {
-            let Node {
+impl PartialEq for UiNode {
+    fn eq(&self, other: &UiNode) -> bool {
+        fn face(node: &UiNode) -> impl PartialEq + '_ {
+            let UiNode {
                 class,
                 text,
                 description,
@@ -71,12 +71,12 @@ impl PartialEq for Node {
     }
 }
 
-impl Eq for Node {}
+impl Eq for UiNode {}
 
-impl Node {
+impl UiNode {
     /// An enabled and visible node that can do nothing yet.
-    pub fn new(class: impl Into<String>, bounds: Rect) -> Node {
-        Node { class: class.into(), bounds, enabled: true, visible: true, ..Node::default() }
+    pub fn new(class: impl Into<String>, bounds: Rect) -> UiNode {
+        UiNode { class: class.into(), bounds, enabled: true, visible: true, ..UiNode::default() }
     }
 }
 
@@ -119,17 +119,17 @@ impl Rect {
 
 /// An id that stays while the thing is the same: `node_1f3a`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct NodeId(pub u32);
+pub struct UiNodeId(pub u32);
 
-impl NodeId {
-    pub fn parse(text: &str) -> Option<NodeId> {
+impl UiNodeId {
+    pub fn parse(text: &str) -> Option<UiNodeId> {
         let hex = text.strip_prefix("node_")?;
         let plain = !hex.is_empty() && hex.bytes().all(|byte| byte.is_ascii_hexdigit());
-        plain.then(|| u32::from_str_radix(hex, 16).ok().map(NodeId)).flatten()
+        plain.then(|| u32::from_str_radix(hex, 16).ok().map(UiNodeId)).flatten()
     }
 }
 
-impl fmt::Display for NodeId {
+impl fmt::Display for UiNodeId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "node_{:x}", self.0)
     }
@@ -137,8 +137,8 @@ impl fmt::Display for NodeId {
 
 /// Where a node stands in its tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
-    pub id: NodeId,
+pub struct NodePosition {
+    pub id: UiNodeId,
     pub parent: Option<usize>,
     pub depth: usize,
     /// The index after the last node below this one.
@@ -148,8 +148,8 @@ pub struct Place {
 /// A screen's nodes in reading order: a node, then everything below it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tree {
-    nodes: Vec<Node>,
-    places: Vec<Place>,
+    nodes: Vec<UiNode>,
+    positions: Vec<NodePosition>,
     /// Quarter turns, 0 to 3.
     pub rotation: u8,
     /// Whether the phone sent more nodes than a tree holds.
@@ -164,7 +164,7 @@ impl Tree {
         TreeBuilder { tree: Tree { rotation: rotation % 4, ..Tree::default() }, open: Vec::new() }
     }
 
-    pub fn nodes(&self) -> &[Node] {
+    pub fn nodes(&self) -> &[UiNode] {
         &self.nodes
     }
 
@@ -176,28 +176,28 @@ impl Tree {
         self.nodes.is_empty()
     }
 
-    pub fn node(&self, index: usize) -> &Node {
+    pub fn node(&self, index: usize) -> &UiNode {
         &self.nodes[index]
     }
 
-    pub fn place(&self, index: usize) -> Place {
-        self.places[index]
+    pub fn position(&self, index: usize) -> NodePosition {
+        self.positions[index]
     }
 
-    pub fn id(&self, index: usize) -> NodeId {
-        self.places[index].id
+    pub fn id(&self, index: usize) -> UiNodeId {
+        self.positions[index].id
     }
 
-    pub fn find(&self, id: NodeId) -> Option<usize> {
-        self.places.iter().position(|place| place.id == id)
+    pub fn find(&self, id: UiNodeId) -> Option<usize> {
+        self.positions.iter().position(|position| position.id == id)
     }
 
     pub fn children(&self, index: usize) -> impl Iterator<Item = usize> + '_ {
-        let end = self.places[index].end;
+        let end = self.positions[index].end;
         let mut next = index + 1;
         std::iter::from_fn(move || {
             let child = (next < end).then_some(next)?;
-            next = self.places[child].end;
+            next = self.positions[child].end;
             Some(child)
         })
     }
@@ -206,14 +206,14 @@ impl Tree {
         let mut next = 0;
         std::iter::from_fn(move || {
             let root = (next < self.nodes.len()).then_some(next)?;
-            next = self.places[root].end;
+            next = self.positions[root].end;
             Some(root)
         })
     }
 
     /// The node's parent, its parent, and so on.
     pub fn ancestors(&self, index: usize) -> impl Iterator<Item = usize> + '_ {
-        std::iter::successors(self.places[index].parent, |parent| self.places[*parent].parent)
+        std::iter::successors(self.positions[index].parent, |parent| self.positions[*parent].parent)
     }
 
     /// [`Tree::visible_bounds`] of all nodes, in one pass.
@@ -221,9 +221,9 @@ impl Tree {
         // What a node's children are clipped to, and what is left of the node itself.
         let mut clips: Vec<Rect> = Vec::with_capacity(self.len());
         let mut visible = Vec::with_capacity(self.len());
-        for (node, place) in self.nodes.iter().zip(&self.places) {
-            let own = place.parent.map_or(node.bounds, |parent| node.bounds.intersect(clips[parent]));
-            let clip = match place.parent {
+        for (node, position) in self.nodes.iter().zip(&self.positions) {
+            let own = position.parent.map_or(node.bounds, |parent| node.bounds.intersect(clips[parent]));
+            let clip = match position.parent {
                 Some(parent) if !node.scrollable => clips[parent],
                 _ => own,
             };
@@ -235,7 +235,7 @@ impl Tree {
 
     /// The part of a node that its scrollable ancestors and its window leave to be seen.
     pub fn visible_bounds(&self, index: usize) -> Rect {
-        let clips = |ancestor: &usize| self.nodes[*ancestor].scrollable || self.places[*ancestor].parent.is_none();
+        let clips = |ancestor: &usize| self.nodes[*ancestor].scrollable || self.positions[*ancestor].parent.is_none();
         let clips = self.ancestors(index).filter(clips);
         clips.fold(self.nodes[index].bounds, |bounds, ancestor| bounds.intersect(self.nodes[ancestor].bounds))
     }
@@ -255,7 +255,7 @@ impl TreeBuilder {
     }
 
     /// Begins a node; its children follow until [`TreeBuilder::close`].
-    pub fn open(&mut self, node: Node) {
+    pub fn open(&mut self, node: UiNode) {
         let index = self.tree.nodes.len();
         if index >= MAX_NODES {
             self.tree.truncated = true;
@@ -263,21 +263,21 @@ impl TreeBuilder {
             return;
         }
         let parent = self.open.last().copied().flatten();
-        let depth = parent.map_or(0, |parent| self.tree.places[parent].depth + 1);
+        let depth = parent.map_or(0, |parent| self.tree.positions[parent].depth + 1);
         self.tree.nodes.push(node);
-        self.tree.places.push(Place { id: NodeId(0), parent, depth, end: index + 1 });
+        self.tree.positions.push(NodePosition { id: UiNodeId(0), parent, depth, end: index + 1 });
         self.open.push(Some(index));
     }
 
     /// Ends the node begun last. One too many is ignored.
     pub fn close(&mut self) {
         if let Some(Some(index)) = self.open.pop() {
-            self.tree.places[index].end = self.tree.nodes.len();
+            self.tree.positions[index].end = self.tree.nodes.len();
         }
     }
 
     /// A node without children.
-    pub fn leaf(&mut self, node: Node) {
+    pub fn leaf(&mut self, node: UiNode) {
         self.open(node);
         self.close();
     }

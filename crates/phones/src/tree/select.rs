@@ -1,6 +1,6 @@
 //! Finding nodes by what they say or are.
 
-use super::{Node, Tree};
+use super::{Tree, UiNode};
 
 /// A property to look at, and what it should be.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,7 +40,7 @@ impl By {
         }
     }
 
-    fn of(self, node: &Node) -> Option<&str> {
+    fn of(self, node: &UiNode) -> Option<&str> {
         match self {
             By::Text => node.text.as_deref(),
             By::Description => node.description.as_deref(),
@@ -55,7 +55,7 @@ impl Selector {
     pub fn find<'a>(&'a self, tree: &'a Tree) -> impl Iterator<Item = usize> + 'a {
         let lower = self.value.to_lowercase();
         let ascii = lower.is_ascii();
-        let fits = move |node: &Node| {
+        let fits = move |node: &UiNode| {
             self.by.of(node).is_some_and(|text| match self.exact {
                 true => text == self.value,
                 false if ascii && text.is_ascii() => contains_ignoring_case(text.as_bytes(), lower.as_bytes()),
@@ -78,7 +78,7 @@ mod tests {
     fn count(by: By, value: &str, exact: bool) -> usize {
         let mut tree = Tree::builder(0);
         for (class, text) in [("a.Button", "Submit"), ("a.Button", "Résumé"), ("a.Text", "submit now")] {
-            tree.leaf(Node { class: class.to_owned(), text: Some(text.to_owned()), ..Node::default() });
+            tree.leaf(UiNode { class: class.to_owned(), text: Some(text.to_owned()), ..UiNode::default() });
         }
         Selector { by, value: value.to_owned(), exact }.find(&tree.finish()).count()
     }

@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 
-use super::{Node, Rect, Tree};
+use super::{Rect, Tree, UiNode};
 
 /// The text holds no dump at all.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -65,8 +65,8 @@ fn attribute<'a>(attributes: &'a [(&str, Cow<'a, str>)], name: &str) -> Option<&
     attributes.iter().find(|(key, _)| *key == name).map(|(_, value)| value.as_ref())
 }
 
-fn node(tag: &str, attributes: &[(&str, Cow<'_, str>)]) -> Node {
-    let mut node = Node { enabled: true, visible: true, ..Node::default() };
+fn node(tag: &str, attributes: &[(&str, Cow<'_, str>)]) -> UiNode {
+    let mut node = UiNode { enabled: true, visible: true, ..UiNode::default() };
     let filled = |value: &str| (!value.is_empty()).then(|| value.to_owned());
     for (key, value) in attributes {
         let value = value.as_ref();
@@ -249,7 +249,7 @@ mod tests {
         assert_eq!(tree, parse(appium).unwrap());
         assert_eq!((tree.rotation, tree.len(), tree.truncated), (1, 2, false));
         assert_eq!(tree.node(1).text.as_deref(), Some("Hi"));
-        assert_eq!(tree.place(1).parent, Some(0));
+        assert_eq!(tree.position(1).parent, Some(0));
         assert_eq!(tree.node(1).bounds, Rect::new(1, 2, 3, 4));
     }
 

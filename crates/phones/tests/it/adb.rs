@@ -6,7 +6,7 @@
 use std::sync::{Arc, Mutex};
 
 use crate::common::{call, failure, json_of, text};
-use sinew_phones::adb::{self, AdbPhone, Server};
+use sinew_phones::adb::{self, AdbPhone, AdbServer};
 use sinew_phones::{Phone, PhoneDevice, PhoneError, Profile};
 use sinew_tool::{DeviceEvent, Status, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -18,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 type Reply = (&'static str, &'static str, &'static str, u8);
 
 struct Adb {
-    server: Server,
+    server: AdbServer,
     commands: Arc<Mutex<Vec<String>>>,
     list: watch::Sender<&'static str>,
     /// What the server answers when it is asked for the list, where it knows more than it told.
@@ -37,7 +37,7 @@ const SIZE: Reply = (
 /// Listens like an adb server with one phone, `P1`.
 async fn adb(replies: &'static [Reply]) -> Adb {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let server = Server::tcp("127.0.0.1", listener.local_addr().unwrap().port());
+    let server = AdbServer::tcp("127.0.0.1", listener.local_addr().unwrap().port());
     let commands: Arc<Mutex<Vec<String>>> = Arc::default();
     let (list, shown) = watch::channel("P1 device model:Pixel_8 transport_id:1\n");
     let asked: Arc<Mutex<Option<&'static str>>> = Arc::default();
@@ -255,8 +255,8 @@ async fn a_phone_that_leaves_in_the_middle_is_lost() {
     let error = call(&phone, "tap", json!({"x": 1, "y": 1})).await.unwrap_err();
     assert_eq!(error.kind, sinew_tool::ErrorKind::DeviceLost, "{error}");
     let gone = adb.server.transport("P2", true);
-    let command = sinew_phones::adb::command::Command::new("true");
-    let error = gone.run(&command, sinew_phones::adb::shell::Limits::seconds(5)).await.unwrap_err();
+    let command = sinew_phones::adb::command::ShellCommand::new("true");
+    let error = gone.run(&command, sinew_phones::adb::shell::CommandLimits::seconds(5)).await.unwrap_err();
     assert!(matches!(PhoneError::from(error), PhoneError::Gone(_)));
 }
 
@@ -302,7 +302,7 @@ async fn a_phone_that_the_server_keeps_silent_about_is_asked_for() {
     let (announce, mut events) = told();
     let shutdown = CancellationToken::new();
     let running =
-        tokio::spawn(adb::run(adb.server.clone(), adb::Offer::shell(Profile::Full), announce, shutdown.clone()));
+        tokio::spawn(adb::run(adb.server.clone(), adb::PhoneOptions::shell(Profile::Full), announce, shutdown.clone()));
     assert_eq!(events.recv().await.unwrap(), "phone:P1 joined: ready");
     *adb.asked.lock().unwrap() = Some("P1 offline transport_id:1\n");
     assert_eq!(events.recv().await.unwrap(), "phone:P1 left: connection broken: the phone is offline now");
@@ -318,7 +318,7 @@ async fn a_phone_that_is_being_connected_is_announced_when_it_has_settled() {
     let (announce, mut events) = told();
     let shutdown = CancellationToken::new();
     let running =
-        tokio::spawn(adb::run(adb.server.clone(), adb::Offer::shell(Profile::Full), announce, shutdown.clone()));
+        tokio::spawn(adb::run(adb.server.clone(), adb::PhoneOptions::shell(Profile::Full), announce, shutdown.clone()));
     assert_eq!(events.recv().await.unwrap(), "phone:P1 joined: ready");
     let both = "P1 device model:Pixel_8 transport_id:1\nP2 device model:Pixel_9 transport_id:2\n";
     adb.list.send(both).unwrap();
@@ -333,7 +333,7 @@ async fn phones_that_come_and_go_are_announced() {
     let (announce, mut events) = told();
     let shutdown = CancellationToken::new();
     let running =
-        tokio::spawn(adb::run(adb.server.clone(), adb::Offer::shell(Profile::Full), announce, shutdown.clone()));
+        tokio::spawn(adb::run(adb.server.clone(), adb::PhoneOptions::shell(Profile::Full), announce, shutdown.clone()));
     assert_eq!(events.recv().await.unwrap(), "phone:P1 joined: ready");
     adb.list.send("P1 offline transport_id:1\nP2 unauthorized usb:1-4 transport_id:2\n").unwrap();
     assert_eq!(events.recv().await.unwrap(), "phone:P1 left: connection broken: the phone is offline now");
@@ -352,12 +352,12 @@ async fn phones_that_come_and_go_are_announced() {
 #[tokio::test]
 async fn a_remembered_phone_that_the_server_does_not_list_is_connected_again() {
     let state = tempfile::tempdir().unwrap();
-    let remembered = adb::Remembered::in_state(state.path());
+    let remembered = adb::NetworkPhones::in_state(state.path());
     remembered.add("P1").unwrap();
     remembered.add("10.0.0.2:5555").unwrap();
     let adb = adb(&[WHO, SIZE]).await;
     *adb.asked.lock().unwrap() = Some("P1 device model:Pixel_8 transport_id:1\n");
-    let offer = adb::Offer { remembered: Some(remembered), ..adb::Offer::shell(Profile::Full) };
+    let offer = adb::PhoneOptions { remembered: Some(remembered), ..adb::PhoneOptions::shell(Profile::Full) };
     let (announce, mut events) = told();
     let shutdown = CancellationToken::new();
     let running = tokio::spawn(adb::run(adb.server.clone(), offer, announce, shutdown.clone()));

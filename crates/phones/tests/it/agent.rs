@@ -9,19 +9,19 @@ use std::time::Duration;
 
 use crate::common::tracked::{Tracked, built};
 use crate::common::{failure, json_of, text};
-use sinew_phones::adb::{AdbPhone, Offer};
+use sinew_phones::adb::{AdbPhone, PhoneOptions};
 use sinew_phones::agent::{ActivityAnswer, ActivityCall, Companion, CompanionError};
 use sinew_phones::{AgentSource, Phone, Profile, Standby};
-use sinew_sim::phone::guest::{Part, PartKind, Reaction, Request};
-use sinew_sim::phone::{AgentEnd, Android, Denial, Guest, Played, Setup};
+use sinew_sim::phone::virtual_app::{AppComponent, ComponentKind, IntentReaction, ReceivedIntent};
+use sinew_sim::phone::{AgentStandIn, Android, Denial, PhoneSetup, ScriptedAgent, VirtualApp};
 use sinew_tool::{Device, json};
 
 /// A phone that runs the agent itself.
 async fn with_java(android: Android) -> Option<Tracked> {
     let host = built("agent-host.jar")?;
-    let offer = Offer { agent: AgentSource::Embedded, ..Offer::shell(Profile::Full) };
-    let bench = Tracked::open(Setup { android, ..Setup::default() }, offer).await?;
-    bench.handset.set_agent(Some(AgentEnd::Java(host)));
+    let offer = PhoneOptions { agent: AgentSource::Embedded, ..PhoneOptions::shell(Profile::Full) };
+    let bench = Tracked::open(PhoneSetup { android, ..PhoneSetup::default() }, offer).await?;
+    bench.handset.set_agent(Some(AgentStandIn::Java(host)));
     Some(bench)
 }
 
@@ -32,10 +32,11 @@ async fn with_played(
 ) -> Option<(Tracked, tempfile::TempDir)> {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("agent.jar"), "a jar").unwrap();
-    let offer = Offer { agent: AgentSource::Folder(folder.path().to_owned()), ..Offer::shell(Profile::Full) };
-    let bench = Tracked::open(Setup::default(), offer).await?;
-    let played = Played { hello: hello.to_owned(), react: Arc::new(react) };
-    bench.handset.set_agent(Some(AgentEnd::Played(played)));
+    let offer =
+        PhoneOptions { agent: AgentSource::Folder(folder.path().to_owned()), ..PhoneOptions::shell(Profile::Full) };
+    let bench = Tracked::open(PhoneSetup::default(), offer).await?;
+    let played = ScriptedAgent { hello: hello.to_owned(), react: Arc::new(react) };
+    bench.handset.set_agent(Some(AgentStandIn::ScriptedAgent(played)));
     Some((bench, folder))
 }
 
@@ -139,13 +140,13 @@ async fn an_agent_that_is_killed_is_replaced_and_the_shell_serves_meanwhile() {
 async fn providers_are_called_with_real_bundles() {
     let Some(mut bench) = with_java(Android::V15).await else { return };
     bench.phone().await;
-    let provider: sinew_sim::phone::guest::Provider = Arc::new(|method, extras| match method {
+    let provider: sinew_sim::phone::virtual_app::ProviderHandler = Arc::new(|method, extras| match method {
         "echo" => Ok(extras.clone()),
         "null" => Ok(json!(null)),
         _ => Err(("crashed".to_owned(), "the app died".to_owned())),
     });
     let providers = [("com.guest.tools".to_owned(), provider)].into();
-    bench.handset.install(Guest { package: "com.guest".to_owned(), providers, ..Guest::default() });
+    bench.handset.install(VirtualApp { package: "com.guest".to_owned(), providers, ..VirtualApp::default() });
     let shell = AdbPhone::open(&bench.server, &bench.address).await.unwrap();
     let standby = Standby::new(shell.transport().clone(), AgentSource::Embedded);
     let agent = standby.agent().await.unwrap();
@@ -157,7 +158,10 @@ async fn providers_are_called_with_real_bundles() {
     let answer = agent.provider_call("com.guest.tools", "null", Some("x"), &json!(null), None, limit).await.unwrap();
     assert_eq!(answer, json!(null));
     let crashed = agent.provider_call("com.guest.tools", "die", None, &json!({}), None, limit).await.unwrap_err();
-    assert!(matches!(crashed, sinew_phones::AgentError::Refused { kind: sinew_phones::agent::Refusal::Crashed, .. }));
+    assert!(matches!(
+        crashed,
+        sinew_phones::AgentError::Refused { kind: sinew_phones::agent::AgentRefusal::Crashed, .. }
+    ));
     let missing = agent.provider_call("no.such", "echo", None, &json!({}), None, limit).await.unwrap_err();
     assert!(missing.to_string().contains("no.such"), "{missing}");
     let parts = agent.package_meta("com.guest", None).await.unwrap();
@@ -181,8 +185,9 @@ async fn without_an_agent_the_shell_does_what_it_can_and_the_reason_is_told() {
 
     // No file is there at first, and it is noticed when it comes.
     let folder = tempfile::tempdir().unwrap();
-    let offer = Offer { agent: AgentSource::Folder(folder.path().to_owned()), ..Offer::shell(Profile::Full) };
-    let Some(mut bench) = Tracked::open(Setup::default(), offer).await else { return };
+    let offer =
+        PhoneOptions { agent: AgentSource::Folder(folder.path().to_owned()), ..PhoneOptions::shell(Profile::Full) };
+    let Some(mut bench) = Tracked::open(PhoneSetup::default(), offer).await else { return };
     let phone = bench.phone().await;
     assert!(text(&*phone, "get_screen", json!({})).await.starts_with("app "));
     let (_, message) = failure(&*phone, "set_clipboard", json!({"text": "x"})).await;
@@ -249,40 +254,47 @@ async fn an_agent_that_is_switched_off_says_how_to_switch_it_on() {
 #[tokio::test]
 async fn the_companion_is_installed_and_carries_the_answers_of_activities() {
     let Some(apk) = built("companion.apk") else { return };
-    let Some(mut bench) = Tracked::open(Setup::default(), Offer::shell(Profile::Full)).await else { return };
+    let Some(mut bench) = Tracked::open(PhoneSetup::default(), PhoneOptions::shell(Profile::Full)).await else {
+        return;
+    };
     bench.phone().await;
     let companion = Companion::new(bench.server.transport(bench.address.clone(), true));
-    let react = |request: &Request| match request.extras["tool_name"].as_str() {
-        "echo" => Reaction::ok(request.extras["parameters"].clone()),
-        "cancel" => Reaction::Answer { code: 0, text: None, extras: None },
-        "forbidden" => Reaction::Refuse,
-        _ => Reaction::Hang,
+    let react = |request: &ReceivedIntent| match request.extras["tool_name"].as_str() {
+        "echo" => IntentReaction::ok(request.extras["parameters"].clone()),
+        "cancel" => IntentReaction::Answer { code: 0, text: None, extras: None },
+        "forbidden" => IntentReaction::Refuse,
+        _ => IntentReaction::Hang,
     };
     let class = ".ToolActivity".to_owned();
-    let part = Part { kind: PartKind::Activity, class, actions: vec!["a.CALL".to_owned()], react: Arc::new(react) };
-    bench.handset.install(Guest { package: "com.guest".to_owned(), parts: vec![part], ..Guest::default() });
+    let part = AppComponent {
+        kind: ComponentKind::Activity,
+        class,
+        actions: vec!["a.CALL".to_owned()],
+        react: Arc::new(react),
+    };
+    bench.handset.install(VirtualApp { package: "com.guest".to_owned(), parts: vec![part], ..VirtualApp::default() });
     let call = async |tool_name: &str, component: &str, parameters: &str, limit: u64| {
         let call = ActivityCall { component: Some(component), package: None, action: "a.CALL", tool_name, parameters };
         companion.call(&call, Duration::from_millis(limit)).await
     };
-    let guest = "com.guest/.ToolActivity";
+    let virtual_app = "com.guest/.ToolActivity";
     let absent = companion.about().await.unwrap_err();
     assert!(absent.to_string().contains("install-companion"), "{absent}");
-    assert!(matches!(call("echo", guest, "{}", 9000).await, Err(CompanionError::Absent(_))));
+    assert!(matches!(call("echo", virtual_app, "{}", 9000).await, Err(CompanionError::Absent(_))));
 
     assert!(companion.install(b"no apk").await.unwrap_err().to_string().contains("INSTALL_PARSE_FAILED"));
     assert_eq!(companion.install(&std::fs::read(apk).unwrap()).await.as_deref(), Ok("0.1.0"));
     let parameters = "{\"path\": \"/sdcard/it's $HOME 日本.pdf\",\n \"n\": 1}";
-    let answer = call("echo", guest, parameters, 9000).await.unwrap();
+    let answer = call("echo", virtual_app, parameters, 9000).await.unwrap();
     assert_eq!(answer, ActivityAnswer { code: -1, result: Some(parameters.to_owned()) });
-    assert_eq!(call("cancel", guest, "{}", 9000).await, Ok(ActivityAnswer { code: 0, result: None }));
+    assert_eq!(call("cancel", virtual_app, "{}", 9000).await, Ok(ActivityAnswer { code: 0, result: None }));
     let kind = |answer: Result<ActivityAnswer, CompanionError>| match answer {
         Err(CompanionError::Refused { kind, .. }) => kind,
         other => format!("{other:?}"),
     };
-    assert_eq!(kind(call("forbidden", guest, "{}", 9000).await), "denied");
+    assert_eq!(kind(call("forbidden", virtual_app, "{}", 9000).await), "denied");
     assert_eq!(kind(call("echo", "com.guest/.Other", "{}", 9000).await), "not_found");
-    assert!(matches!(call("sleep", guest, "{}", 500).await, Err(CompanionError::Timeout(_))));
+    assert!(matches!(call("sleep", virtual_app, "{}", 500).await, Err(CompanionError::Timeout(_))));
     let long = "x".repeat(70_000);
-    assert!(matches!(call("echo", guest, &long, 9000).await, Err(CompanionError::TooLong(70_000))));
+    assert!(matches!(call("echo", virtual_app, &long, 9000).await, Err(CompanionError::TooLong(70_000))));
 }

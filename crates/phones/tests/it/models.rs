@@ -235,7 +235,7 @@ async fn a_phone_tells_who_it_is() {
     assert_eq!(info.status, Status::Ready);
     assert_eq!(phone.tools(), tools(Profile::Full));
 
-    let about = sinew_phones::About { serial: "R58M".to_owned(), ..Default::default() };
+    let about = sinew_phones::PhoneIdentity { serial: "R58M".to_owned(), ..Default::default() };
     let limited = LimitedPhone::new(&about, Profile::Compact, "unauthorized", "allow USB debugging");
     assert_eq!(limited.tools(), tools(Profile::Compact), "lists stay as they are");
     assert!(matches!(&limited.info().status, Status::Limited { state, .. } if state == "unauthorized"));

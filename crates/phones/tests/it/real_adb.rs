@@ -7,19 +7,19 @@ use std::time::Duration;
 
 use crate::common::tracked::Tracked;
 use crate::common::{call, failure, json_of, text};
-use sinew_phones::adb::Offer;
+use sinew_phones::adb::PhoneOptions;
 use sinew_phones::{Profile, reference_tools};
-use sinew_sim::phone::{Android, Denial, Setup};
+use sinew_sim::phone::{Android, Denial, PhoneSetup};
 use sinew_tool::{Content, ErrorKind, json};
 
-async fn bench(setup: Setup) -> Option<Tracked> {
-    Tracked::open(setup, Offer::shell(Profile::Full)).await
+async fn bench(setup: PhoneSetup) -> Option<Tracked> {
+    Tracked::open(setup, PhoneOptions::shell(Profile::Full)).await
 }
 
 #[tokio::test]
 async fn every_version_of_android_is_understood() {
     for android in Android::ALL {
-        let Some(mut bench) = bench(Setup { android, ..Setup::default() }).await else { return };
+        let Some(mut bench) = bench(PhoneSetup { android, ..PhoneSetup::default() }).await else { return };
         let phone = bench.phone().await;
         assert_eq!(phone.info().version, android.release());
         assert_eq!(phone.info().key.to_string(), format!("phone:{}", bench.address));
@@ -50,7 +50,7 @@ async fn every_version_of_android_is_understood() {
 #[tokio::test]
 async fn the_story_without_the_agent() {
     for android in [Android::V9, Android::V15] {
-        let Some(mut bench) = bench(Setup { android, ..Setup::default() }).await else { return };
+        let Some(mut bench) = bench(PhoneSetup { android, ..PhoneSetup::default() }).await else { return };
         let phone = bench.phone().await;
         let text_of = async |id: &str| {
             let found =
@@ -87,7 +87,7 @@ async fn the_story_without_the_agent() {
 
 #[tokio::test]
 async fn refusals_and_farewells_of_the_phone_are_told() {
-    let Some(mut bench) = bench(Setup::default()).await else { return };
+    let Some(mut bench) = bench(PhoneSetup::default()).await else { return };
     let phone = bench.phone().await;
     bench.handset.deny(Denial::Input, true);
     let (code, message) = failure(&*phone, "tap", json!({"x": 5, "y": 5})).await;
@@ -112,7 +112,7 @@ async fn refusals_and_farewells_of_the_phone_are_told() {
 
 #[tokio::test]
 async fn a_screen_that_never_rests_is_pictured_not_read() {
-    let Some(mut bench) = bench(Setup::default()).await else { return };
+    let Some(mut bench) = bench(PhoneSetup::default()).await else { return };
     let phone = bench.phone().await;
     text(&*phone, "open_app", json!({"app": "com.android.deskclock"})).await;
     let (code, message) = failure(&*phone, "get_screen", json!({})).await;
@@ -127,7 +127,7 @@ async fn a_screen_that_never_rests_is_pictured_not_read() {
 #[tokio::test]
 async fn a_sleeping_phone_takes_no_input_and_a_locked_one_says_so() {
     for android in Android::ALL {
-        let Some(mut bench) = bench(Setup { android, ..Setup::default() }).await else { return };
+        let Some(mut bench) = bench(PhoneSetup { android, ..PhoneSetup::default() }).await else { return };
         let phone = bench.phone().await;
         text(&*phone, "press_key", json!({"key": "SLEEP"})).await;
         let (code, message) = failure(&*phone, "tap", json!({"x": 5, "y": 5})).await;
@@ -144,7 +144,7 @@ async fn a_sleeping_phone_takes_no_input_and_a_locked_one_says_so() {
 
 #[tokio::test]
 async fn files_go_there_and_back() {
-    let Some(mut bench) = bench(Setup::default()).await else { return };
+    let Some(mut bench) = bench(PhoneSetup::default()).await else { return };
     bench.phone().await;
     let transport = bench.server.transport(bench.address.clone(), true);
     let bytes: Vec<u8> = (0..300_000u32).map(|number| (number % 251) as u8).collect();
@@ -157,7 +157,7 @@ async fn files_go_there_and_back() {
 
 #[tokio::test]
 async fn all_the_references_tools_are_there() {
-    let Some(mut bench) = bench(Setup::default()).await else { return };
+    let Some(mut bench) = bench(PhoneSetup::default()).await else { return };
     let tools = bench.phone().await.tools();
     assert!(reference_tools().iter().all(|tool| tools.find(&tool.name).is_some()));
 }

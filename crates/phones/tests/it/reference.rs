@@ -1,7 +1,7 @@
 //! Every request and answer of the remote-control reference, and every error it names.
 
 use crate::common::{Paper, call, failure, form, json_of, list, log, text};
-use sinew_phones::{Foreground, LogLevel, PhoneError, Tree};
+use sinew_phones::{Foreground, LogcatLevel, PhoneError, Tree};
 use sinew_tool::{Content, Value, json};
 
 fn denied(what: &str) -> Option<PhoneError> {
@@ -120,10 +120,10 @@ async fn system_actions_answer_in_the_references_words() {
 async fn logs_are_filtered_and_counted() {
     let phone = Paper::showing(vec![form()]);
     phone.phone().state.lock().unwrap().logs = vec![
-        log(0, LogLevel::Debug, "MCP:ServerService", "Server started on port 8080"),
-        log(1, LogLevel::Info, "MCP:ServerService", "Client connected"),
-        log(2, LogLevel::Warning, "MCP:ServerService", "Slow"),
-        log(3, LogLevel::Verbose, "Noise", "never seen by default"),
+        log(0, LogcatLevel::Debug, "MCP:ServerService", "Server started on port 8080"),
+        log(1, LogcatLevel::Info, "MCP:ServerService", "Client connected"),
+        log(2, LogcatLevel::Warning, "MCP:ServerService", "Slow"),
+        log(3, LogcatLevel::Verbose, "Noise", "never seen by default"),
     ];
     let answer = json_of(&phone, "get_device_logs", json!({})).await;
     assert_eq!(

@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use crate::common::{call, failure, json_of, text};
 use sinew_phones::{PhoneDevice, Profile};
-use sinew_sim::phone::{Clock, Denial, Setup, VirtualPhone};
+use sinew_sim::phone::{Denial, PhoneClock, PhoneSetup, VirtualPhone};
 use sinew_tool::{Call, Content, Device, Value, json};
 
 fn phone() -> PhoneDevice<VirtualPhone> {
-    PhoneDevice::new(VirtualPhone::new(Setup::default(), Clock::Virtual), Profile::Full)
+    PhoneDevice::new(VirtualPhone::new(PhoneSetup::default(), PhoneClock::Virtual), Profile::Full)
 }
 
 async fn text_of(phone: &PhoneDevice<VirtualPhone>, id: &str) -> Value {

@@ -1,71 +1,81 @@
 //! The phone's vocabulary: its apps, their screens, its text fields, and everything a touch can do.
 
-use super::canvas::Color;
+use super::canvas::Rgba;
 
 /// The apps with an icon.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum App {
+pub enum StockApp {
     Calculator,
     Notes,
     Contacts,
     Gallery,
-    Clock,
+    PhoneClock,
     Browser,
     Vault,
     Settings,
 }
 
 /// What the phone knows of an app without starting it.
-pub struct Entry {
+pub struct AppEntry {
     pub package: &'static str,
     /// The class that the icon starts, as `am` prints it.
     pub activity: &'static str,
     pub label: &'static str,
     pub icon: char,
-    pub color: Color,
+    pub color: Rgba,
     pub system: bool,
 }
 
-impl App {
-    pub const ALL: [App; 8] =
-        [App::Calculator, App::Notes, App::Contacts, App::Gallery, App::Clock, App::Browser, App::Vault, App::Settings];
+impl StockApp {
+    pub const ALL: [StockApp; 8] = [
+        StockApp::Calculator,
+        StockApp::Notes,
+        StockApp::Contacts,
+        StockApp::Gallery,
+        StockApp::PhoneClock,
+        StockApp::Browser,
+        StockApp::Vault,
+        StockApp::Settings,
+    ];
 
-    pub fn entry(self) -> Entry {
+    pub fn entry(self) -> AppEntry {
         let (package, activity, label, icon, color, system) = match self {
-            App::Calculator => ("com.android.calculator2", ".Calculator", "Calculator", '÷', 0x00796b, true),
-            App::Notes => ("dev.sinew.notes", ".NotesActivity", "Notes", '📝', 0xef8e00, false),
-            App::Contacts => ("com.android.contacts", ".activities.PeopleActivity", "Contacts", '👤', 0x1565c0, true),
-            App::Gallery => ("com.android.gallery3d", ".app.GalleryActivity", "Gallery", '🌄', 0xad1457, true),
-            App::Clock => ("com.android.deskclock", ".DeskClock", "Clock", '⏰', 0x4527a0, true),
-            App::Browser => ("com.android.browser", ".BrowserActivity", "Browser", '🌐', 0x2e7d32, true),
-            App::Vault => ("dev.sinew.vault", ".VaultActivity", "Vault", '🔒', 0x37474f, false),
-            App::Settings => ("com.android.settings", ".Settings", "Settings", '🔧', 0x607d8b, true),
+            StockApp::Calculator => ("com.android.calculator2", ".Calculator", "Calculator", '÷', 0x00796b, true),
+            StockApp::Notes => ("dev.sinew.notes", ".NotesActivity", "Notes", '📝', 0xef8e00, false),
+            StockApp::Contacts => {
+                ("com.android.contacts", ".activities.PeopleActivity", "Contacts", '👤', 0x1565c0, true)
+            }
+            StockApp::Gallery => ("com.android.gallery3d", ".app.GalleryActivity", "Gallery", '🌄', 0xad1457, true),
+            StockApp::PhoneClock => ("com.android.deskclock", ".DeskClock", "Clock", '⏰', 0x4527a0, true),
+            StockApp::Browser => ("com.android.browser", ".BrowserActivity", "Browser", '🌐', 0x2e7d32, true),
+            StockApp::Vault => ("dev.sinew.vault", ".VaultActivity", "Vault", '🔒', 0x37474f, false),
+            StockApp::Settings => ("com.android.settings", ".Settings", "Settings", '🔧', 0x607d8b, true),
         };
-        Entry { package, activity, label, icon, color: Color::hex(color), system }
+        AppEntry { package, activity, label, icon, color: Rgba::hex(color), system }
     }
 
-    pub fn find(package: &str) -> Option<App> {
-        App::ALL.into_iter().find(|app| app.entry().package == package)
+    pub fn find(package: &str) -> Option<StockApp> {
+        StockApp::ALL.into_iter().find(|app| app.entry().package == package)
     }
 
     /// The screen that the icon opens.
-    pub fn first_screen(self) -> Screen {
+    pub fn first_screen(self) -> AppScreen {
         match self {
-            App::Calculator => Screen::Calculator,
-            App::Notes => Screen::Notes,
-            App::Contacts => Screen::Contacts,
-            App::Gallery => Screen::Gallery,
-            App::Clock => Screen::Clock,
-            App::Browser => Screen::Browser,
-            App::Vault => Screen::Vault,
-            App::Settings => Screen::Settings,
+            StockApp::Calculator => AppScreen::Calculator,
+            StockApp::Notes => AppScreen::Notes,
+            StockApp::Contacts => AppScreen::Contacts,
+            StockApp::Gallery => AppScreen::Gallery,
+            StockApp::PhoneClock => AppScreen::PhoneClock,
+            StockApp::Browser => AppScreen::Browser,
+            StockApp::Vault => AppScreen::Vault,
+            StockApp::Settings => AppScreen::Settings,
         }
     }
 }
 
 /// A screen of an app: an activity, to Android.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Screen {
+pub enum AppScreen {
     Calculator,
     Notes,
     /// The note with this number.
@@ -74,52 +84,52 @@ pub enum Screen {
     Contact(usize),
     Gallery,
     Picture(usize),
-    Clock,
+    PhoneClock,
     Browser,
     Vault,
     Settings,
     SettingsPage(usize),
 }
 
-impl Screen {
-    pub fn app(self) -> App {
+impl AppScreen {
+    pub fn app(self) -> StockApp {
         match self {
-            Screen::Calculator => App::Calculator,
-            Screen::Notes | Screen::Note(_) => App::Notes,
-            Screen::Contacts | Screen::Contact(_) => App::Contacts,
-            Screen::Gallery | Screen::Picture(_) => App::Gallery,
-            Screen::Clock => App::Clock,
-            Screen::Browser => App::Browser,
-            Screen::Vault => App::Vault,
-            Screen::Settings | Screen::SettingsPage(_) => App::Settings,
+            AppScreen::Calculator => StockApp::Calculator,
+            AppScreen::Notes | AppScreen::Note(_) => StockApp::Notes,
+            AppScreen::Contacts | AppScreen::Contact(_) => StockApp::Contacts,
+            AppScreen::Gallery | AppScreen::Picture(_) => StockApp::Gallery,
+            AppScreen::PhoneClock => StockApp::PhoneClock,
+            AppScreen::Browser => StockApp::Browser,
+            AppScreen::Vault => StockApp::Vault,
+            AppScreen::Settings | AppScreen::SettingsPage(_) => StockApp::Settings,
         }
     }
 
     pub fn activity(self) -> &'static str {
         match self {
-            Screen::Note(_) => ".EditActivity",
-            Screen::Contact(_) => ".activities.ContactDetailActivity",
-            Screen::Picture(_) => ".app.PhotoActivity",
-            Screen::SettingsPage(_) => ".SubSettings",
+            AppScreen::Note(_) => ".EditActivity",
+            AppScreen::Contact(_) => ".activities.ContactDetailActivity",
+            AppScreen::Picture(_) => ".app.PhotoActivity",
+            AppScreen::SettingsPage(_) => ".SubSettings",
             first => first.app().entry().activity,
         }
     }
 
     /// Screens that are never at rest.
     pub fn is_animated(self) -> bool {
-        self == Screen::Clock
+        self == AppScreen::PhoneClock
     }
 
     /// Screens with `FLAG_SECURE`: no picture of them can be taken.
     pub fn is_secure(self) -> bool {
-        self == Screen::Vault
+        self == AppScreen::Vault
     }
 }
 
 /// A text field. The number comes back as the handle of its node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u64)]
-pub enum Field {
+pub enum TextField {
     NoteTitle = 1,
     NoteBody = 2,
     Search = 3,
@@ -127,23 +137,24 @@ pub enum Field {
     Address = 5,
 }
 
-impl Field {
-    pub const ALL: [Field; 5] = [Field::NoteTitle, Field::NoteBody, Field::Search, Field::Passphrase, Field::Address];
+impl TextField {
+    pub const ALL: [TextField; 5] =
+        [TextField::NoteTitle, TextField::NoteBody, TextField::Search, TextField::Passphrase, TextField::Address];
 
     pub fn is_multi_line(self) -> bool {
-        self == Field::NoteBody
+        self == TextField::NoteBody
     }
 }
 
 /// What a touch does.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Act {
-    Launch(App),
-    Open(Screen),
+pub enum TouchAction {
+    Launch(StockApp),
+    Open(AppScreen),
     Back,
     Home,
     Recents,
-    CloseTask(App),
+    CloseTask(StockApp),
     CloseTasks,
     /// Turns a setting on or off.
     Toggle(&'static str),

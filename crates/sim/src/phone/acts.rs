@@ -1,94 +1,94 @@
 //! What the phone does when something on its screen is touched.
 
-use sinew_phones::LogLevel;
+use sinew_phones::LogcatLevel;
 
-use super::act::{Act, Dialog, Field, Screen};
+use super::act::{AppScreen, Dialog, TextField, TouchAction};
 use super::edit::Editor;
-use super::geometry::Rect;
-use super::machine::{Machine, SYSTEM_PID};
-use super::setup::Lock;
+use super::geometry::PixelRect;
+use super::machine::{PhoneMachine, SYSTEM_PID};
+use super::setup::LockScreen;
 
-impl Machine {
+impl PhoneMachine {
     /// Does what a view promises, touched at a place inside its rectangle.
-    pub(super) fn act(&mut self, act: Act, place: (f32, f32), rect: Rect) {
+    pub(super) fn act(&mut self, act: TouchAction, place: (f32, f32), rect: PixelRect) {
         match act {
-            Act::Launch(app) => drop(self.launch(app)),
-            Act::Open(screen) => self.open(screen),
-            Act::Back => self.go_back(),
-            Act::Home => self.go_home(),
-            Act::Recents => self.show_recents(),
-            Act::CloseTask(app) => drop(self.stop(app)),
-            Act::CloseTasks => {
+            TouchAction::Launch(app) => drop(self.launch(app)),
+            TouchAction::Open(screen) => self.open(screen),
+            TouchAction::Back => self.go_back(),
+            TouchAction::Home => self.go_home(),
+            TouchAction::Recents => self.show_recents(),
+            TouchAction::CloseTask(app) => drop(self.stop(app)),
+            TouchAction::CloseTasks => {
                 let apps: Vec<_> = self.tasks.iter().map(|task| task.app).collect();
                 for app in apps {
                     self.stop(app);
                 }
                 self.go_home();
             }
-            Act::Toggle(key) => self.toggle(key),
-            Act::Slide(key, most) => {
+            TouchAction::Toggle(key) => self.toggle(key),
+            TouchAction::Slide(key, most) => {
                 let part = (place.0 - rect.left as f32) / rect.width().max(1) as f32;
                 let value = (part.clamp(0.0, 1.0) * most as f32).round() as u32;
                 self.settings.insert(key.to_owned(), value.to_string());
             }
-            Act::Calculate(key) => self.calculator.press(key),
-            Act::NewNote => {
+            TouchAction::Calculate(key) => self.calculator.press(key),
+            TouchAction::NewNote => {
                 let number = self.notes.create();
-                self.open(Screen::Note(number));
-                self.set_focus(Some(Field::NoteTitle));
+                self.open(AppScreen::Note(number));
+                self.set_focus(Some(TextField::NoteTitle));
             }
-            Act::Ask(dialog) => {
+            TouchAction::Ask(dialog) => {
                 self.keyboard = None;
                 self.dialog = Some(dialog);
             }
-            Act::Confirm => self.confirm(),
-            Act::Dismiss => self.dialog = None,
-            Act::CopyNote(number) => {
+            TouchAction::Confirm => self.confirm(),
+            TouchAction::Dismiss => self.dialog = None,
+            TouchAction::CopyNote(number) => {
                 if let Some(text) = self.notes.find(number).map(|note| note.body.clone()) {
                     self.set_clipboard(&text);
                     self.show_toast("Note copied");
                 }
             }
-            Act::ClearSearch => self.contacts.search.clear(),
-            Act::ZoomIn => self.zoom_by(2.0),
-            Act::ZoomOut => self.zoom_by(0.5),
-            Act::Stopwatch => self.stopwatch.toggle(self.now),
-            Act::StopwatchReset => self.stopwatch.reset(),
-            Act::Reveal => self.reveal(),
-            Act::BuildNumber => self.tap_build_number(),
-            Act::OpenNotice(number) => {
+            TouchAction::ClearSearch => self.contacts.search.clear(),
+            TouchAction::ZoomIn => self.zoom_by(2.0),
+            TouchAction::ZoomOut => self.zoom_by(0.5),
+            TouchAction::Stopwatch => self.stopwatch.toggle(self.now),
+            TouchAction::StopwatchReset => self.stopwatch.reset(),
+            TouchAction::Reveal => self.reveal(),
+            TouchAction::BuildNumber => self.tap_build_number(),
+            TouchAction::OpenNotice(number) => {
                 let app = self.notices.iter().find(|notice| notice.number == number).map(|notice| notice.app);
                 self.notices.retain(|notice| notice.number != number);
                 if let Some(app) = app {
                     self.launch(app);
                 }
             }
-            Act::DismissNotice(number) => self.notices.retain(|notice| notice.number != number),
-            Act::ClearNotices => self.notices.clear(),
-            Act::Panel(panel) => self.show_panel(Some(panel)),
-            Act::ClosePanel => self.panel = None,
-            Act::PinDigit(digit) => self.pin_digit(digit),
-            Act::PinDelete => drop(self.pin.pop()),
-            Act::Type(ch) => {
+            TouchAction::DismissNotice(number) => self.notices.retain(|notice| notice.number != number),
+            TouchAction::ClearNotices => self.notices.clear(),
+            TouchAction::Panel(panel) => self.show_panel(Some(panel)),
+            TouchAction::ClosePanel => self.panel = None,
+            TouchAction::PinDigit(digit) => self.pin_digit(digit),
+            TouchAction::PinDelete => drop(self.pin.pop()),
+            TouchAction::Type(ch) => {
                 self.insert(&ch.to_string());
                 if let Some(keyboard) = &mut self.keyboard {
                     keyboard.shift = false;
                 }
             }
-            Act::ImeShift => {
+            TouchAction::ImeShift => {
                 if let Some(keyboard) = &mut self.keyboard {
                     keyboard.shift = !keyboard.shift;
                 }
             }
-            Act::ImeSymbols => {
+            TouchAction::ImeSymbols => {
                 if let Some(keyboard) = &mut self.keyboard {
                     keyboard.symbols = !keyboard.symbols;
                 }
             }
-            Act::ImeDelete => self.edit(Editor::delete_before),
-            Act::ImeEnter => self.enter(),
-            Act::ImeHide => self.keyboard = None,
-            Act::Nothing => {}
+            TouchAction::ImeDelete => self.edit(Editor::delete_before),
+            TouchAction::ImeEnter => self.enter(),
+            TouchAction::ImeHide => self.keyboard = None,
+            TouchAction::Nothing => {}
         }
     }
 
@@ -113,7 +113,7 @@ impl Machine {
     /// Changes a setting, with what follows from it.
     pub fn put_setting(&mut self, key: &str, value: &str) {
         self.settings.insert(key.to_owned(), value.to_owned());
-        self.say(SYSTEM_PID, LogLevel::Debug, "SettingsProvider", format!("{key}={value}"));
+        self.say(SYSTEM_PID, LogcatLevel::Debug, "SettingsProvider", format!("{key}={value}"));
         if key == "global/airplane_mode_on" && value == "1" {
             for radio in ["global/wifi_on", "global/bluetooth_on"] {
                 self.settings.insert(radio.to_owned(), "0".to_owned());
@@ -129,11 +129,11 @@ impl Machine {
             Some(Dialog::DeleteNote(number)) => {
                 self.notes.delete(number);
                 self.show_toast("Note deleted");
-                Screen::Note(number)
+                AppScreen::Note(number)
             }
             Some(Dialog::DeleteContact(index)) => {
                 self.contacts.delete(index);
-                Screen::Contact(index)
+                AppScreen::Contact(index)
             }
             None => return,
         };
@@ -162,14 +162,14 @@ impl Machine {
     }
 
     pub(super) fn pin_digit(&mut self, digit: char) {
-        let Lock::Pin(right) = &self.setup.lock else { return };
+        let LockScreen::Pin(right) = &self.setup.lock else { return };
         self.pin.push(digit);
         if self.pin == *right {
             self.locked = false;
             self.pin.clear();
         } else if self.pin.len() >= right.len() {
             self.pin.clear();
-            self.say(SYSTEM_PID, LogLevel::Warning, "LockSettingsService", "wrong PIN");
+            self.say(SYSTEM_PID, LogcatLevel::Warning, "LockSettingsService", "wrong PIN");
         }
     }
 }

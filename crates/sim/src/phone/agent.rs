@@ -8,44 +8,44 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Map, Value, json};
-use sinew_phones::{Node, Tree};
+use sinew_phones::{Tree, UiNode};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 
-use super::act::Field;
-use super::guest::{Guest, PartKind};
+use super::act::TextField;
 use super::handset::{Denial, Handset};
-use super::keys::Held;
-use super::touch::{Phase, Pointer};
+use super::keys::Modifiers;
+use super::touch::{Pointer, TouchPhase};
+use super::virtual_app::{ComponentKind, VirtualApp};
 
 /// What answers on a phone when the agent is started there. Without one the phone runs no Java.
 #[derive(Clone)]
-pub enum AgentEnd {
+pub enum AgentStandIn {
     /// The agent itself: `java -cp JAR sinew.agent.HostMain`, with the `agent-host.jar` that `android/build` makes.
     /// The one program that a virtual phone ever starts.
     Java(PathBuf),
     /// One that is played, for what a good one never does.
-    Played(Played),
+    ScriptedAgent(ScriptedAgent),
 }
 
 /// A played agent.
 #[derive(Clone)]
-pub struct Played {
+pub struct ScriptedAgent {
     /// Its first line.
     pub hello: String,
     /// What it writes when it is told something; `None`: it ends.
-    pub react: PlayedAnswer,
+    pub react: ScriptedAnswer,
 }
 
 /// A line in, lines out.
-pub type PlayedAnswer = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
+pub type ScriptedAnswer = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
 
 /// A question is never longer than the agent's own lines.
 const LONGEST: u64 = 16 << 20;
 
 /// An error as the agent gives it: its type and its message.
-type Fault = (String, String);
+type AgentFault = (String, String);
 
 /// Answers the agent's questions until dropped.
 pub(super) async fn answer_all(listener: TcpListener, handset: Handset) {
@@ -75,7 +75,7 @@ async fn answer_one(socket: TcpStream, handset: Handset) {
     let _ = writer.write_all(format!("{answer}\n").as_bytes()).await;
 }
 
-async fn answer(handset: &Handset, question: &Value) -> Result<Value, Fault> {
+async fn answer(handset: &Handset, question: &Value) -> Result<Value, AgentFault> {
     handset.take_time().await.map_err(|gone| fault("failed", gone.to_string()))?;
     let text = |name: &str| question[name].as_str().unwrap_or_default();
     match text("ask") {
@@ -92,7 +92,7 @@ async fn answer(handset: &Handset, question: &Value) -> Result<Value, Fault> {
         "rotation" => Ok(json!(handset.with(|machine| machine.rotation()))),
         "field" => {
             let handle = question["handle"].as_u64();
-            let field = Field::ALL.into_iter().find(|field| handle == Some(*field as u64));
+            let field = TextField::ALL.into_iter().find(|field| handle == Some(*field as u64));
             let Some(field) = field else { return Ok(json!(false)) };
             match question["text"].as_str() {
                 None => Ok(json!(handset.with(|machine| machine.is_in_sight(field)))),
@@ -112,7 +112,7 @@ async fn answer(handset: &Handset, question: &Value) -> Result<Value, Fault> {
             let code = question["code"].as_u64().and_then(|code| u32::try_from(code).ok()).unwrap_or_default();
             let meta = question["meta"].as_u64().unwrap_or_default();
             // Android's masks of the shift and the control keys.
-            let held = Held { shift: meta & 0x1 != 0, ctrl: meta & 0x1000 != 0 };
+            let held = Modifiers { shift: meta & 0x1 != 0, ctrl: meta & 0x1000 != 0 };
             handset.with(|machine| machine.key(code, held));
             Ok(Value::Null)
         }
@@ -123,8 +123,8 @@ async fn answer(handset: &Handset, question: &Value) -> Result<Value, Fault> {
         }
         "provider_call" => {
             let authority = text("authority");
-            let guests = handset.guests();
-            let provider = guests.iter().find_map(|guest| guest.providers.get(authority));
+            let virtual_apps = handset.virtual_apps();
+            let provider = virtual_apps.iter().find_map(|virtual_app| virtual_app.providers.get(authority));
             let provider = provider.ok_or_else(|| {
                 fault("not_found", format!("no app offers the content provider '{authority}' to user 0"))
             })?;
@@ -136,19 +136,20 @@ async fn answer(handset: &Handset, question: &Value) -> Result<Value, Fault> {
         }
         "package_meta" => {
             let package = text("package");
-            let guest = handset.guests().into_iter().find(|guest| guest.package == package);
-            let guest = guest.ok_or_else(|| fault("not_found", format!("user 0 has no package '{package}'")))?;
-            Ok(components(&guest))
+            let virtual_app = handset.virtual_apps().into_iter().find(|virtual_app| virtual_app.package == package);
+            let virtual_app =
+                virtual_app.ok_or_else(|| fault("not_found", format!("user 0 has no package '{package}'")))?;
+            Ok(components(&virtual_app))
         }
         other => Err(fault("unknown_method", format!("a virtual phone has no answer to '{other}'"))),
     }
 }
 
-fn fault(kind: &str, message: impl Into<String>) -> Fault {
+fn fault(kind: &str, message: impl Into<String>) -> AgentFault {
     (kind.to_owned(), message.into())
 }
 
-fn allow(handset: &Handset, what: Denial) -> Result<(), Fault> {
+fn allow(handset: &Handset, what: Denial) -> Result<(), AgentFault> {
     match handset.is_denied(what) {
         true => Err(fault("denied", "this phone forbids it; allow it in its developer options")),
         false => Ok(()),
@@ -157,11 +158,11 @@ fn allow(handset: &Handset, what: Denial) -> Result<(), Fault> {
 
 /// A tree in the agent's own form: flat, with depths and flags.
 fn nodes(tree: &Tree) -> Value {
-    let nodes: Vec<Value> = (0..tree.len()).map(|index| node(tree.node(index), tree.place(index).depth)).collect();
+    let nodes: Vec<Value> = (0..tree.len()).map(|index| node(tree.node(index), tree.position(index).depth)).collect();
     json!({"nodes": nodes})
 }
 
-fn node(node: &Node, depth: usize) -> Value {
+fn node(node: &UiNode, depth: usize) -> Value {
     let flags = [
         node.checkable,
         node.checked,
@@ -201,17 +202,17 @@ fn pointers(events: &Value) -> Vec<(Duration, Pointer)> {
     for event in events.as_array().into_iter().flatten() {
         let at = Duration::from_millis(event[0].as_u64().unwrap_or_default());
         let fingers = event[3].as_array().map(Vec::as_slice).unwrap_or_default();
-        let mut add = |finger: &Value, phase: Phase| {
+        let mut add = |finger: &Value, phase: TouchPhase| {
             let number = |nth: usize| finger[nth].as_f64().unwrap_or_default() as f32;
             let finger = finger[0].as_u64().unwrap_or_default() as u32;
             pointers.push((at, Pointer { finger, phase, x: number(1), y: number(2) }));
         };
         let meant = event[2].as_u64().and_then(|index| fingers.get(index as usize));
         match (event[1].as_u64(), meant) {
-            (Some(0 | 5), Some(finger)) => add(finger, Phase::Down),
-            (Some(1 | 6), Some(finger)) => add(finger, Phase::Up),
-            (Some(2), _) => fingers.iter().for_each(|finger| add(finger, Phase::Move)),
-            (_, Some(finger)) => add(finger, Phase::Cancel),
+            (Some(0 | 5), Some(finger)) => add(finger, TouchPhase::Down),
+            (Some(1 | 6), Some(finger)) => add(finger, TouchPhase::Up),
+            (Some(2), _) => fingers.iter().for_each(|finger| add(finger, TouchPhase::Move)),
+            (_, Some(finger)) => add(finger, TouchPhase::Cancel),
             _ => {}
         }
     }
@@ -219,21 +220,21 @@ fn pointers(events: &Value) -> Vec<(Duration, Pointer)> {
 }
 
 /// The parts of an app as `package_meta` lists them. Their meta-data is in the APK alone.
-fn components(guest: &Guest) -> Value {
+fn components(virtual_app: &VirtualApp) -> Value {
     let full = |class: &str| match class.strip_prefix('.') {
-        Some(rest) => format!("{}.{rest}", guest.package),
+        Some(rest) => format!("{}.{rest}", virtual_app.package),
         None => class.to_owned(),
     };
-    let parts = guest.parts.iter().map(|part| {
+    let parts = virtual_app.parts.iter().map(|part| {
         let kind = match part.kind {
-            PartKind::Activity => "activity",
-            PartKind::Receiver => "receiver",
-            PartKind::Service => "service",
+            ComponentKind::Activity => "activity",
+            ComponentKind::Receiver => "receiver",
+            ComponentKind::AdbdService => "service",
         };
         json!({"kind": kind, "name": full(&part.class), "exported": true, "enabled": true, "permission": null})
     });
-    let providers = guest.providers.keys().map(|authority| {
-        let name = format!("{}.Provider", guest.package);
+    let providers = virtual_app.providers.keys().map(|authority| {
+        let name = format!("{}.Provider", virtual_app.package);
         json!({"kind": "provider", "name": name, "exported": true, "enabled": true, "permission": null, "authority": authority})
     });
     Value::Array(parts.chain(providers).collect())

@@ -1,9 +1,9 @@
 //! Things that are drawn rather than written: switches, icons, the clock's face, the map.
 
-use super::canvas::{Canvas, Color};
-use super::geometry::Rect;
+use super::canvas::{Rgba, ScreenCanvas};
+use super::geometry::PixelRect;
 use super::glyphs;
-use super::text::{self, Style};
+use super::text::{self, TextStyle};
 use super::theme::EMOJI;
 
 #[derive(Clone, Debug, PartialEq)]
@@ -46,22 +46,22 @@ pub const ZOOM: (f32, f32) = (1.0, 8.0);
 
 impl Camera {
     /// The length of the picture's side on the screen: at zoom 1 it just covers the view.
-    fn side(self, view: Rect) -> f32 {
+    fn side(self, view: PixelRect) -> f32 {
         view.width().max(view.height()).max(1) as f32 * self.zoom
     }
 
-    pub fn on_screen(self, view: Rect, u: f32, v: f32) -> (f32, f32) {
+    pub fn on_screen(self, view: PixelRect, u: f32, v: f32) -> (f32, f32) {
         let (cx, cy) = view.centre();
         (cx + (u - self.x) * self.side(view), cy + (v - self.y) * self.side(view))
     }
 
-    fn on_picture(self, view: Rect, x: f32, y: f32) -> (f32, f32) {
+    fn on_picture(self, view: PixelRect, x: f32, y: f32) -> (f32, f32) {
         let (cx, cy) = view.centre();
         (self.x + (x - cx) / self.side(view), self.y + (y - cy) / self.side(view))
     }
 
     /// Zooms and moves so that what was under `from` comes to lie under `to`.
-    pub fn moved(self, view: Rect, from: (f32, f32), to: (f32, f32), factor: f32) -> Camera {
+    pub fn moved(self, view: PixelRect, from: (f32, f32), to: (f32, f32), factor: f32) -> Camera {
         let held = self.on_picture(view, from.0, from.1);
         let zoom = (self.zoom * factor).clamp(ZOOM.0, ZOOM.1);
         let zoomed = Camera { zoom, ..self };
@@ -70,7 +70,7 @@ impl Camera {
     }
 
     /// The picture always covers the view.
-    fn kept_inside(self, view: Rect) -> Camera {
+    fn kept_inside(self, view: PixelRect) -> Camera {
         let keep = |at: f32, length: i32| {
             let half = (length as f32 / 2.0 / self.side(view)).min(0.5);
             at.clamp(half, 1.0 - half)
@@ -80,17 +80,21 @@ impl Camera {
 }
 
 /// Paints a piece of art into a rectangle.
-pub fn paint(canvas: &mut Canvas, art: &Art, rect: Rect, color: Color, accent: Color, scale: f32) {
+pub fn paint(canvas: &mut ScreenCanvas, art: &Art, rect: PixelRect, color: Rgba, accent: Rgba, scale: f32) {
     let (cx, cy) = rect.centre();
     let dp = |value: f32| value * scale;
     match art {
         Art::Icon(ch) => icon(canvas, *ch, rect, color),
         Art::Switch(on) => {
-            let track =
-                Rect::new(rect.right - dp(46.0) as i32, (cy - dp(13.0)) as i32, rect.right, (cy + dp(13.0)) as i32);
+            let track = PixelRect::new(
+                rect.right - dp(46.0) as i32,
+                (cy - dp(13.0)) as i32,
+                rect.right,
+                (cy + dp(13.0)) as i32,
+            );
             canvas.round(track, dp(13.0), if *on { accent } else { color.alpha(70) });
             let x = if *on { track.right as f32 - dp(13.0) } else { track.left as f32 + dp(13.0) };
-            canvas.circle(x, cy, dp(9.0), Color::WHITE);
+            canvas.circle(x, cy, dp(9.0), Rgba::WHITE);
         }
         Art::Slider(part) => {
             let (left, right) = (rect.left as f32 + dp(10.0), rect.right as f32 - dp(10.0));
@@ -115,14 +119,14 @@ pub fn paint(canvas: &mut Canvas, art: &Art, rect: Rect, color: Color, accent: C
         Art::NavRecents => {
             let s = dp(6.5) as i32;
             let (x, y) = (cx as i32, cy as i32);
-            canvas.round(Rect::new(x - s, y - s, x + s, y + s), dp(1.5), color);
+            canvas.round(PixelRect::new(x - s, y - s, x + s, y + s), dp(1.5), color);
         }
         Art::Wallpaper => wallpaper(canvas, rect),
     }
 }
 
-fn icon(canvas: &mut Canvas, ch: char, rect: Rect, color: Color) {
-    let style = Style { size: rect.width().min(rect.height()) as f32 * 0.52, bold: false };
+fn icon(canvas: &mut ScreenCanvas, ch: char, rect: PixelRect, color: Rgba) {
+    let style = TextStyle { size: rect.width().min(rect.height()) as f32 * 0.52, bold: false };
     let shape = glyphs::coverage(ch, style);
     let rows = shape.alpha.len() / shape.width.max(1);
     let (cx, cy) = rect.centre();
@@ -132,10 +136,10 @@ fn icon(canvas: &mut Canvas, ch: char, rect: Rect, color: Color) {
     canvas.text(&line, x, y, style, color, color);
 }
 
-fn wallpaper(canvas: &mut Canvas, rect: Rect) {
-    canvas.gradient(rect, Color::hex(0x2b2a6b), Color::hex(0xe58b73));
+fn wallpaper(canvas: &mut ScreenCanvas, rect: PixelRect) {
+    canvas.gradient(rect, Rgba::hex(0x2b2a6b), Rgba::hex(0xe58b73));
     let (w, h) = (rect.width() as f32, rect.height() as f32);
-    canvas.circle(w * 0.72, h * 0.56, w.min(h) * 0.11, Color::hex(0xffd9a0).alpha(230));
+    canvas.circle(w * 0.72, h * 0.56, w.min(h) * 0.11, Rgba::hex(0xffd9a0).alpha(230));
     let hills = [(0.62, 0.10, 0x8a4a78), (0.72, 0.08, 0x5c3a73), (0.82, 0.06, 0x37305f)];
     for (index, (level, swing, color)) in hills.into_iter().enumerate() {
         let mut points = vec![(0.0, h), (0.0, h * level)];
@@ -145,11 +149,11 @@ fn wallpaper(canvas: &mut Canvas, rect: Rect) {
             points.push((w * t, h * (level - swing * wave)));
         }
         points.push((w, h));
-        canvas.polygon(&points, Color::hex(color));
+        canvas.polygon(&points, Rgba::hex(color));
     }
 }
 
-fn clock_face(canvas: &mut Canvas, ms: u64, rect: Rect, color: Color, accent: Color) {
+fn clock_face(canvas: &mut ScreenCanvas, ms: u64, rect: PixelRect, color: Rgba, accent: Rgba) {
     let (cx, cy) = rect.centre();
     let radius = rect.width().min(rect.height()) as f32 / 2.0 * 0.94;
     canvas.circle(cx, cy, radius, color.alpha(18));
@@ -182,7 +186,7 @@ const PLACES: [(&str, f32, f32, f32); 7] = [
     ("Boat hire", 0.345, 0.636, 3.0),
 ];
 
-fn picture(canvas: &mut Canvas, index: usize, camera: Camera, rect: Rect) {
+fn picture(canvas: &mut ScreenCanvas, index: usize, camera: Camera, rect: PixelRect) {
     let clip = canvas.clip;
     canvas.clip = clip.intersect(rect);
     let at = |u: f32, v: f32| camera.on_screen(rect, u, v);
@@ -198,9 +202,9 @@ fn picture(canvas: &mut Canvas, index: usize, camera: Camera, rect: Rect) {
             (0xa8e6cf, 0x3d84a8),
         ];
         let (top, bottom) = skies[index % skies.len()];
-        canvas.gradient(rect, Color::hex(top), Color::hex(bottom));
+        canvas.gradient(rect, Rgba::hex(top), Rgba::hex(bottom));
         let (x, y) = at(0.3 + 0.08 * index as f32, 0.38);
-        canvas.circle(x, y, length(0.07), Color::hex(0xfff3c4));
+        canvas.circle(x, y, length(0.07), Rgba::hex(0xfff3c4));
         for layer in 0..3 {
             let level = 0.55 + 0.1 * layer as f32;
             let mut points = vec![at(0.0, 1.2), at(0.0, level)];
@@ -211,16 +215,16 @@ fn picture(canvas: &mut Canvas, index: usize, camera: Camera, rect: Rect) {
                 points.push(at(t, level + wave));
             }
             points.push(at(1.0, 1.2));
-            canvas.polygon(&points, Color::hex(bottom).mix(Color::BLACK, 0.25 + 0.2 * layer as f32));
+            canvas.polygon(&points, Rgba::hex(bottom).mix(Rgba::BLACK, 0.25 + 0.2 * layer as f32));
         }
     }
     canvas.clip = clip;
 }
 
-fn map(canvas: &mut Canvas, camera: Camera, rect: Rect) {
+fn map(canvas: &mut ScreenCanvas, camera: Camera, rect: PixelRect) {
     let at = |u: f32, v: f32| camera.on_screen(rect, u, v);
     let length = |part: f32| part * camera.side(rect);
-    canvas.fill(rect, Color::hex(0x9fd0e6));
+    canvas.fill(rect, Rgba::hex(0x9fd0e6));
     let coast = |grow: f32| -> Vec<(f32, f32)> {
         (0..72)
             .map(|step| {
@@ -232,19 +236,19 @@ fn map(canvas: &mut Canvas, camera: Camera, rect: Rect) {
             })
             .collect()
     };
-    canvas.polygon(&coast(0.035), Color::hex(0xb9dfef));
-    canvas.polygon(&coast(0.012), Color::hex(0xf1e3b8));
-    canvas.polygon(&coast(0.0), Color::hex(0xcfe3b4));
+    canvas.polygon(&coast(0.035), Rgba::hex(0xb9dfef));
+    canvas.polygon(&coast(0.012), Rgba::hex(0xf1e3b8));
+    canvas.polygon(&coast(0.0), Rgba::hex(0xcfe3b4));
     for (u, v, r) in [(0.66, 0.58, 0.10), (0.60, 0.65, 0.07), (0.71, 0.50, 0.06), (0.42, 0.36, 0.06)] {
         let (x, y) = at(u, v);
-        canvas.circle(x, y, length(r), Color::hex(0x9cc68a));
+        canvas.circle(x, y, length(r), Rgba::hex(0x9cc68a));
     }
     let (x, y) = at(0.56, 0.40);
-    canvas.circle(x, y, length(0.045), Color::hex(0x8cc4e0));
+    canvas.circle(x, y, length(0.045), Rgba::hex(0x8cc4e0));
     for step in 0..12 {
         let (u, v) = (0.465 + (step % 4) as f32 * 0.022, 0.525 + (step / 4) as f32 * 0.022);
         let ((l, t), (r, b)) = (at(u, v), at(u + 0.013, v + 0.012));
-        canvas.round(Rect::new(l as i32, t as i32, r as i32, b as i32), length(0.002), Color::hex(0xc9b8a8));
+        canvas.round(PixelRect::new(l as i32, t as i32, r as i32, b as i32), length(0.002), Rgba::hex(0xc9b8a8));
     }
     let roads: [&[(f32, f32)]; 3] = [
         &[(0.30, 0.64), (0.36, 0.62), (0.43, 0.59), (0.50, 0.55), (0.58, 0.50), (0.64, 0.42), (0.71, 0.33)],
@@ -254,24 +258,24 @@ fn map(canvas: &mut Canvas, camera: Camera, rect: Rect) {
     for (thick, color) in [(0.016, 0xd8a94c), (0.011, 0xfff4d6)] {
         for road in roads {
             for pair in road.windows(2) {
-                canvas.line(at(pair[0].0, pair[0].1), at(pair[1].0, pair[1].1), length(thick), Color::hex(color));
+                canvas.line(at(pair[0].0, pair[0].1), at(pair[1].0, pair[1].1), length(thick), Rgba::hex(color));
             }
         }
     }
-    let style = Style { size: (rect.width().min(rect.height()) as f32 * 0.034).max(12.0), bold: true };
+    let style = TextStyle { size: (rect.width().min(rect.height()) as f32 * 0.034).max(12.0), bold: true };
     for (name, u, v, from) in PLACES {
         if camera.zoom + 0.01 < from {
             continue;
         }
         let (x, y) = at(u, v);
-        canvas.circle(x, y, style.size * 0.34, Color::hex(0xb3261e));
-        canvas.circle(x, y, style.size * 0.14, Color::WHITE);
+        canvas.circle(x, y, style.size * 0.34, Rgba::hex(0xb3261e));
+        canvas.circle(x, y, style.size * 0.14, Rgba::WHITE);
         let line = text::lines(name, style, f32::MAX)[0].clone();
         let left = x - line.width / 2.0;
         for (dx, dy) in [(-2.0, 0.0), (2.0, 0.0), (0.0, -2.0), (0.0, 2.0)] {
-            canvas.text(&line, left + dx, y + style.size * 0.3 + dy, style, Color::WHITE.alpha(210), EMOJI);
+            canvas.text(&line, left + dx, y + style.size * 0.3 + dy, style, Rgba::WHITE.alpha(210), EMOJI);
         }
-        canvas.text(&line, left, y + style.size * 0.3, style, Color::hex(0x3a3226), EMOJI);
+        canvas.text(&line, left, y + style.size * 0.3, style, Rgba::hex(0x3a3226), EMOJI);
     }
 }
 
@@ -279,7 +283,7 @@ fn map(canvas: &mut Canvas, camera: Camera, rect: Rect) {
 mod tests {
     use super::*;
 
-    const VIEW: Rect = Rect::new(0, 100, 1000, 2100);
+    const VIEW: PixelRect = PixelRect::new(0, 100, 1000, 2100);
 
     #[test]
     fn what_the_fingers_hold_stays_under_them() {

@@ -3,45 +3,45 @@
 //! Plain areas are filled row by row; only edges are blended, so a whole screen is painted in
 //! milliseconds even in an unoptimised build.
 
-use super::geometry::Rect;
+use super::geometry::PixelRect;
 use super::glyphs;
-use super::text::{Line, Style};
+use super::text::{TextLine, TextStyle};
 
 /// Red, green, blue, opacity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Color(pub u8, pub u8, pub u8, pub u8);
+pub struct Rgba(pub u8, pub u8, pub u8, pub u8);
 
-impl Color {
-    pub const BLACK: Color = Color::hex(0x000000);
-    pub const WHITE: Color = Color::hex(0xffffff);
+impl Rgba {
+    pub const BLACK: Rgba = Rgba::hex(0x000000);
+    pub const WHITE: Rgba = Rgba::hex(0xffffff);
 
-    pub const fn hex(rgb: u32) -> Color {
-        Color((rgb >> 16) as u8, (rgb >> 8) as u8, rgb as u8, 255)
+    pub const fn hex(rgb: u32) -> Rgba {
+        Rgba((rgb >> 16) as u8, (rgb >> 8) as u8, rgb as u8, 255)
     }
 
-    pub const fn alpha(self, alpha: u8) -> Color {
-        Color(self.0, self.1, self.2, alpha)
+    pub const fn alpha(self, alpha: u8) -> Rgba {
+        Rgba(self.0, self.1, self.2, alpha)
     }
 
     /// A colour between this one (0) and another (1).
-    pub fn mix(self, other: Color, amount: f32) -> Color {
+    pub fn mix(self, other: Rgba, amount: f32) -> Rgba {
         let part = |a: u8, b: u8| (f32::from(a) + (f32::from(b) - f32::from(a)) * amount) as u8;
-        Color(part(self.0, other.0), part(self.1, other.1), part(self.2, other.2), part(self.3, other.3))
+        Rgba(part(self.0, other.0), part(self.1, other.1), part(self.2, other.2), part(self.3, other.3))
     }
 }
 
 /// A picture being painted. Nothing is drawn outside `clip`.
-pub struct Canvas {
+pub struct ScreenCanvas {
     pub width: i32,
     pub height: i32,
-    pub clip: Rect,
+    pub clip: PixelRect,
     pixels: Vec<[u8; 4]>,
 }
 
-impl Canvas {
-    pub fn new(width: i32, height: i32) -> Canvas {
+impl ScreenCanvas {
+    pub fn new(width: i32, height: i32) -> ScreenCanvas {
         let pixels = vec![[0, 0, 0, 255]; (width.max(0) * height.max(0)) as usize];
-        Canvas { width, height, clip: Rect::new(0, 0, width, height), pixels }
+        ScreenCanvas { width, height, clip: PixelRect::new(0, 0, width, height), pixels }
     }
 
     /// RGBA, row by row.
@@ -51,11 +51,11 @@ impl Canvas {
 
     #[cfg(test)]
     pub fn pixel(&self, x: i32, y: i32) -> Option<[u8; 4]> {
-        let inside = Rect::new(0, 0, self.width, self.height).contains(x as f32, y as f32);
+        let inside = PixelRect::new(0, 0, self.width, self.height).contains(x as f32, y as f32);
         inside.then(|| self.pixels[(y * self.width + x) as usize])
     }
 
-    pub fn fill(&mut self, rect: Rect, color: Color) {
+    pub fn fill(&mut self, rect: PixelRect, color: Rgba) {
         let area = rect.intersect(self.clip);
         if area.is_empty() || color.3 == 0 {
             return;
@@ -72,20 +72,20 @@ impl Canvas {
     }
 
     /// A vertical run from one colour to another.
-    pub fn gradient(&mut self, rect: Rect, top: Color, bottom: Color) {
+    pub fn gradient(&mut self, rect: PixelRect, top: Rgba, bottom: Rgba) {
         for y in rect.top..rect.bottom {
             let amount = (y - rect.top) as f32 / rect.height().max(1) as f32;
-            self.fill(Rect::new(rect.left, y, rect.right, y + 1), top.mix(bottom, amount));
+            self.fill(PixelRect::new(rect.left, y, rect.right, y + 1), top.mix(bottom, amount));
         }
     }
 
-    pub fn round(&mut self, rect: Rect, radius: f32, color: Color) {
+    pub fn round(&mut self, rect: PixelRect, radius: f32, color: Rgba) {
         let radius = radius.min(rect.width() as f32 / 2.0).min(rect.height() as f32 / 2.0);
         if radius < 1.0 {
             return self.fill(rect, color);
         }
         let edge = radius.ceil() as i32;
-        self.fill(Rect::new(rect.left, rect.top + edge, rect.right, rect.bottom - edge), color);
+        self.fill(PixelRect::new(rect.left, rect.top + edge, rect.right, rect.bottom - edge), color);
         let (left, right) = (rect.left as f32 + radius, rect.right as f32 - radius);
         let (top, bottom) = (rect.top as f32 + radius, rect.bottom as f32 - radius);
         // The bands of a pill meet in the middle and must not overlap: opacity would count twice there.
@@ -94,7 +94,7 @@ impl Canvas {
                 let dy = (top - (y as f32 + 0.5)).max(y as f32 + 0.5 - bottom).max(0.0);
                 let inset = radius - (radius * radius - dy * dy).max(0.0).sqrt();
                 let (from, to) = (rect.left + inset.ceil() as i32 + 1, rect.right - inset.ceil() as i32 - 1);
-                self.fill(Rect::new(from, y, to, y + 1), color);
+                self.fill(PixelRect::new(from, y, to, y + 1), color);
                 let sides = (rect.left..from.min(rect.right)).chain(to.max(from)..rect.right);
                 for x in sides {
                     let dx = (left - (x as f32 + 0.5)).max(x as f32 + 0.5 - right).max(0.0);
@@ -105,7 +105,7 @@ impl Canvas {
     }
 
     /// The outline of a rounded rectangle.
-    pub fn frame(&mut self, rect: Rect, radius: f32, thick: f32, color: Color) {
+    pub fn frame(&mut self, rect: PixelRect, radius: f32, thick: f32, color: Rgba) {
         let (cx, cy) = rect.centre();
         let radius = radius.min(rect.width() as f32 / 2.0).min(rect.height() as f32 / 2.0);
         let (half_w, half_h) = (rect.width() as f32 / 2.0 - radius, rect.height() as f32 / 2.0 - radius);
@@ -128,7 +128,7 @@ impl Canvas {
         }
     }
 
-    pub fn circle(&mut self, cx: f32, cy: f32, radius: f32, color: Color) {
+    pub fn circle(&mut self, cx: f32, cy: f32, radius: f32, color: Rgba) {
         let area = around(cx - radius, cy - radius, cx + radius, cy + radius).intersect(self.clip);
         for y in area.top..area.bottom {
             let dy = y as f32 + 0.5 - cy;
@@ -136,7 +136,7 @@ impl Canvas {
             // Two pixels at either end are blended; between them the row is plain.
             let (from, to) = ((cx - half).ceil() as i32 + 2, (cx + half).floor() as i32 - 2);
             if from < to {
-                self.fill(Rect::new(from, y, to, y + 1), color);
+                self.fill(PixelRect::new(from, y, to, y + 1), color);
             }
             let middle = if from < to { from..to } else { area.right..area.right };
             let reach = (cx - half).floor() as i32 - 2;
@@ -149,7 +149,7 @@ impl Canvas {
     }
 
     /// A ring around a radius; `keep` judges the angle in turns, clockwise from the top.
-    pub fn ring(&mut self, cx: f32, cy: f32, radius: f32, thick: f32, color: Color, keep: impl Fn(f32) -> bool) {
+    pub fn ring(&mut self, cx: f32, cy: f32, radius: f32, thick: f32, color: Rgba, keep: impl Fn(f32) -> bool) {
         let reach = radius + thick / 2.0 + 1.0;
         let area = around(cx - reach, cy - reach, cx + reach, cy + reach).intersect(self.clip);
         for y in area.top..area.bottom {
@@ -164,7 +164,7 @@ impl Canvas {
     }
 
     /// A line with round ends.
-    pub fn line(&mut self, from: (f32, f32), to: (f32, f32), thick: f32, color: Color) {
+    pub fn line(&mut self, from: (f32, f32), to: (f32, f32), thick: f32, color: Rgba) {
         let half = thick / 2.0;
         let (vx, vy) = (to.0 - from.0, to.1 - from.1);
         let length = vx.hypot(vy).max(0.001);
@@ -177,7 +177,7 @@ impl Canvas {
     }
 
     /// A filled polygon, even-odd, four scan lines a pixel.
-    pub fn polygon(&mut self, points: &[(f32, f32)], color: Color) {
+    pub fn polygon(&mut self, points: &[(f32, f32)], color: Rgba) {
         let low = points.iter().map(|point| point.1).fold(f32::MAX, f32::min);
         let high = points.iter().map(|point| point.1).fold(f32::MIN, f32::max);
         let area = around(0.0, low, self.width as f32, high).intersect(self.clip);
@@ -193,7 +193,7 @@ impl Canvas {
             let from = spans().map(|span| span.0.ceil() as i32).max().unwrap_or(0);
             let to = spans().map(|span| span.1.floor() as i32).min().unwrap_or(0);
             let plain = if single && from < to { from..to } else { 0..0 };
-            self.fill(Rect::new(plain.start, y, plain.end, y + 1), color);
+            self.fill(PixelRect::new(plain.start, y, plain.end, y + 1), color);
             let (mut first, mut last) = (area.right, area.left);
             for (start, end) in spans().filter(|span| span.0 < span.1) {
                 let mut x = start.floor() as i32;
@@ -218,7 +218,7 @@ impl Canvas {
     }
 
     /// Draws a line of text with its left edge at `x` and its top at `y`.
-    pub fn text(&mut self, line: &Line, x: f32, y: f32, style: Style, color: Color, emoji: Color) {
+    pub fn text(&mut self, line: &TextLine, x: f32, y: f32, style: TextStyle, color: Rgba, emoji: Rgba) {
         let base = y + style.baseline();
         for glyph in &line.glyphs {
             let ink = if glyphs::is_emoji(glyph.ch) { emoji } else { color };
@@ -233,7 +233,7 @@ impl Canvas {
         }
     }
 
-    fn dot(&mut self, x: i32, y: i32, color: Color, amount: f32) {
+    fn dot(&mut self, x: i32, y: i32, color: Rgba, amount: f32) {
         let clip = self.clip;
         if amount > 0.0 && x >= clip.left && x < clip.right && y >= clip.top && y < clip.bottom {
             blend(&mut self.pixels[(y * self.width + x) as usize], color, (amount.min(1.0) * 255.0) as u32);
@@ -242,9 +242,9 @@ impl Canvas {
 
     /// So many times smaller, for pictures in documents.
     #[cfg(test)]
-    pub fn shrunk(&self, times: i32) -> Canvas {
+    pub fn shrunk(&self, times: i32) -> ScreenCanvas {
         let times = times.max(1);
-        let mut small = Canvas::new(self.width / times, self.height / times);
+        let mut small = ScreenCanvas::new(self.width / times, self.height / times);
         for (index, cell) in small.pixels.iter_mut().enumerate() {
             let (x, y) = (index as i32 % small.width * times, index as i32 / small.width * times);
             let mut sums = [0u32; 4];
@@ -296,11 +296,11 @@ fn crossings(points: &[(f32, f32)], y: f32) -> Vec<f32> {
     crossings
 }
 
-fn around(left: f32, top: f32, right: f32, bottom: f32) -> Rect {
-    Rect::new(left.floor() as i32, top.floor() as i32, right.ceil() as i32, bottom.ceil() as i32)
+fn around(left: f32, top: f32, right: f32, bottom: f32) -> PixelRect {
+    PixelRect::new(left.floor() as i32, top.floor() as i32, right.ceil() as i32, bottom.ceil() as i32)
 }
 
-fn blend(cell: &mut [u8; 4], color: Color, amount: u32) {
+fn blend(cell: &mut [u8; 4], color: Rgba, amount: u32) {
     let alpha = u32::from(color.3) * amount / 255;
     let mix = |under: u8, over: u8| ((u32::from(under) * (255 - alpha) + u32::from(over) * alpha) / 255) as u8;
     *cell = [mix(cell[0], color.0), mix(cell[1], color.1), mix(cell[2], color.2), 255];
@@ -312,14 +312,14 @@ mod tests {
 
     #[test]
     fn nothing_is_drawn_outside_the_clip_and_no_shape_is_too_large() {
-        let mut canvas = Canvas::new(40, 40);
-        canvas.clip = Rect::new(10, 10, 30, 30);
-        canvas.fill(Rect::new(-100, -100, 900, 900), Color::WHITE);
-        canvas.round(Rect::new(-100, -100, 900, 900), 50.0, Color::WHITE);
-        canvas.frame(Rect::new(-5, -5, 60, 60), 8.0, 3.0, Color::WHITE);
-        canvas.circle(15.0, 15.0, 1e3, Color::WHITE);
-        canvas.line((-90.0, 4.0), (900.0, 40.0), 5.0, Color::WHITE);
-        canvas.polygon(&[(-50.0, -50.0), (500.0, 20.0), (-50.0, 90.0)], Color::WHITE);
+        let mut canvas = ScreenCanvas::new(40, 40);
+        canvas.clip = PixelRect::new(10, 10, 30, 30);
+        canvas.fill(PixelRect::new(-100, -100, 900, 900), Rgba::WHITE);
+        canvas.round(PixelRect::new(-100, -100, 900, 900), 50.0, Rgba::WHITE);
+        canvas.frame(PixelRect::new(-5, -5, 60, 60), 8.0, 3.0, Rgba::WHITE);
+        canvas.circle(15.0, 15.0, 1e3, Rgba::WHITE);
+        canvas.line((-90.0, 4.0), (900.0, 40.0), 5.0, Rgba::WHITE);
+        canvas.polygon(&[(-50.0, -50.0), (500.0, 20.0), (-50.0, 90.0)], Rgba::WHITE);
         assert_eq!(canvas.pixel(5, 5), Some([0, 0, 0, 255]));
         assert_eq!(canvas.pixel(20, 20), Some([255, 255, 255, 255]));
         assert_eq!(canvas.pixel(40, 5), None);
@@ -327,8 +327,8 @@ mod tests {
 
     #[test]
     fn a_png_can_be_read_back() {
-        let mut canvas = Canvas::new(8, 4);
-        canvas.fill(Rect::new(0, 0, 4, 4), Color::hex(0x3366cc));
+        let mut canvas = ScreenCanvas::new(8, 4);
+        canvas.fill(PixelRect::new(0, 0, 4, 4), Rgba::hex(0x3366cc));
         for bytes in [canvas.to_png(), canvas.to_small_png()] {
             let mut reader = png::Decoder::new(std::io::Cursor::new(bytes)).read_info().unwrap();
             let mut pixels = vec![0; reader.output_buffer_size().unwrap()];

@@ -2,15 +2,15 @@
 
 use jiff::tz::Offset;
 use sinew_phones::{
-    About, App as Listed, Capabilities, Foreground, Image, Key, LogLine, LogQuery, Logs, Node, Phone, PhoneError,
-    Screen as Display, Stroke, Tree, Work,
+    Capabilities, Foreground, Image, InstalledApp, Key, LogLine, LogQuery, Logs, Phone, PhoneError, PhoneIdentity,
+    Screen as Display, Stroke, Tree, UiNode, Work,
 };
 
-use super::act::{App, Field, Panel};
-use super::handset::{Clock, Denial, Handset};
-use super::keys::Held;
-use super::machine::{LAUNCHER, Machine};
-use super::setup::Setup;
+use super::act::{Panel, StockApp, TextField};
+use super::handset::{Denial, Handset, PhoneClock};
+use super::keys::Modifiers;
+use super::machine::{LAUNCHER, PhoneMachine};
+use super::setup::PhoneSetup;
 
 /// A virtual phone, driven directly.
 #[derive(Clone)]
@@ -19,7 +19,7 @@ pub struct VirtualPhone {
 }
 
 impl VirtualPhone {
-    pub fn new(setup: Setup, clock: Clock) -> VirtualPhone {
+    pub fn new(setup: PhoneSetup, clock: PhoneClock) -> VirtualPhone {
         VirtualPhone { handset: Handset::new(setup, clock) }
     }
 
@@ -27,7 +27,7 @@ impl VirtualPhone {
     fn quick<'a, T: Send + 'a>(
         &'a self,
         needs: Option<Denial>,
-        work: impl FnOnce(&mut Machine) -> Result<T, PhoneError> + Send + 'a,
+        work: impl FnOnce(&mut PhoneMachine) -> Result<T, PhoneError> + Send + 'a,
     ) -> Work<'a, T> {
         Box::pin(async move {
             self.handset.take_time().await?;
@@ -64,8 +64,8 @@ impl VirtualPhone {
 }
 
 impl Phone for VirtualPhone {
-    fn about(&self) -> About {
-        self.handset.with(|machine| About {
+    fn about(&self) -> PhoneIdentity {
+        self.handset.with(|machine| PhoneIdentity {
             serial: machine.setup.serial.clone(),
             manufacturer: "Sinew".to_owned(),
             model: machine.setup.model.clone(),
@@ -122,16 +122,16 @@ impl Phone for VirtualPhone {
             self.handset.with(|machine| match (key, key.code()) {
                 (Key::Notifications, _) => machine.show_panel(Some(Panel::Notifications)),
                 (Key::QuickSettings, _) => machine.show_panel(Some(Panel::QuickSettings)),
-                (_, Some(code)) => machine.key(u32::from(code), Held::default()),
+                (_, Some(code)) => machine.key(u32::from(code), Modifiers::default()),
                 (_, None) => {}
             });
             Ok(())
         })
     }
 
-    fn set_text<'a>(&'a self, node: &'a Node, text: &'a str) -> Work<'a, ()> {
+    fn set_text<'a>(&'a self, node: &'a UiNode, text: &'a str) -> Work<'a, ()> {
         self.quick(Some(Denial::Input), move |machine| {
-            let field = Field::ALL.into_iter().find(|field| node.handle == Some(*field as u64));
+            let field = TextField::ALL.into_iter().find(|field| node.handle == Some(*field as u64));
             match field {
                 None => Err(PhoneError::Failed("the element is no text field; choose an editable one".to_owned())),
                 Some(field) if machine.set_text(field, text) => Ok(()),
@@ -188,7 +188,8 @@ impl Phone for VirtualPhone {
 
     fn logs<'a>(&'a self, query: &'a LogQuery) -> Work<'a, Logs> {
         self.quick(None, move |machine| {
-            let wanted = query.package.as_deref().map(|package| App::find(package).and_then(|app| machine.pid(app)));
+            let wanted =
+                query.package.as_deref().map(|package| StockApp::find(package).and_then(|app| machine.pid(app)));
             let fits = |pid: u32| wanted.is_none_or(|wanted| wanted == Some(pid));
             let lines: Vec<LogLine> =
                 machine.log.entries().filter(|entry| fits(entry.pid)).map(|entry| entry.to_line()).collect();
@@ -196,13 +197,13 @@ impl Phone for VirtualPhone {
         })
     }
 
-    fn apps(&self) -> Work<'_, Vec<Listed>> {
+    fn apps(&self) -> Work<'_, Vec<InstalledApp>> {
         self.quick(None, |_| {
-            Ok(App::ALL
+            Ok(StockApp::ALL
                 .iter()
                 .map(|app| {
                     let entry = app.entry();
-                    Listed {
+                    InstalledApp {
                         package: entry.package.to_owned(),
                         label: Some(entry.label.to_owned()),
                         activity: Some(entry.activity.to_owned()),
@@ -215,9 +216,9 @@ impl Phone for VirtualPhone {
 
     fn open_app<'a>(&'a self, package: &'a str) -> Work<'a, ()> {
         self.quick(Some(Denial::Input), move |machine| {
-            match App::find(package) {
+            match StockApp::find(package) {
                 Some(app) => drop(machine.launch(app)),
-                None if package == LAUNCHER => machine.key(super::keys::code::HOME, Held::default()),
+                None if package == LAUNCHER => machine.key(super::keys::code::HOME, Modifiers::default()),
                 None => return Err(no_app(package)),
             }
             Ok(())
@@ -225,7 +226,7 @@ impl Phone for VirtualPhone {
     }
 
     fn close_app<'a>(&'a self, package: &'a str) -> Work<'a, ()> {
-        self.quick(Some(Denial::Input), move |machine| match App::find(package) {
+        self.quick(Some(Denial::Input), move |machine| match StockApp::find(package) {
             Some(app) => {
                 machine.stop(app);
                 Ok(())

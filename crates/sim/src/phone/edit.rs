@@ -4,14 +4,14 @@ use unicode_segmentation::UnicodeSegmentation;
 
 /// Where the cursor is in a text, in bytes, and where the selection began.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Cursor {
+pub struct TextCursor {
     pub at: usize,
     pub anchor: usize,
 }
 
-impl Cursor {
-    pub fn at(at: usize) -> Cursor {
-        Cursor { at, anchor: at }
+impl TextCursor {
+    pub fn at(at: usize) -> TextCursor {
+        TextCursor { at, anchor: at }
     }
 
     /// The selected bytes; empty where the cursor is only a cursor.
@@ -20,7 +20,7 @@ impl Cursor {
     }
 
     /// Within the text and between two characters, whatever happened to the text since.
-    pub fn fitted(self, text: &str) -> Cursor {
+    pub fn fitted(self, text: &str) -> TextCursor {
         let fit = |mut at: usize| {
             at = at.min(text.len());
             while !text.is_char_boundary(at) {
@@ -28,18 +28,18 @@ impl Cursor {
             }
             at
         };
-        Cursor { at: fit(self.at), anchor: fit(self.anchor) }
+        TextCursor { at: fit(self.at), anchor: fit(self.anchor) }
     }
 }
 
 /// A text while it is edited.
 pub struct Editor {
     pub text: String,
-    pub cursor: Cursor,
+    pub cursor: TextCursor,
 }
 
 impl Editor {
-    pub fn new(text: String, cursor: Cursor) -> Editor {
+    pub fn new(text: String, cursor: TextCursor) -> Editor {
         let cursor = cursor.fitted(&text);
         Editor { text, cursor }
     }
@@ -52,7 +52,7 @@ impl Editor {
     pub fn insert(&mut self, text: &str) {
         let range = self.cursor.range();
         self.text.replace_range(range.clone(), text);
-        self.cursor = Cursor::at(range.start + text.len());
+        self.cursor = TextCursor::at(range.start + text.len());
     }
 
     /// Deletes the selection, or one character as people see it: an emoji goes as a whole.
@@ -71,32 +71,32 @@ impl Editor {
     }
 
     pub fn left(&mut self) {
-        self.cursor = Cursor::at(self.before());
+        self.cursor = TextCursor::at(self.before());
     }
 
     pub fn right(&mut self) {
-        self.cursor = Cursor::at(self.after());
+        self.cursor = TextCursor::at(self.after());
     }
 
     pub fn line_start(&mut self) {
         let start = self.text[..self.cursor.at].rfind('\n').map_or(0, |at| at + 1);
-        self.cursor = Cursor::at(start);
+        self.cursor = TextCursor::at(start);
     }
 
     pub fn line_end(&mut self) {
         let end = self.text[self.cursor.at..].find('\n').map_or(self.text.len(), |at| self.cursor.at + at);
-        self.cursor = Cursor::at(end);
+        self.cursor = TextCursor::at(end);
     }
 
     pub fn select_all(&mut self) {
-        self.cursor = Cursor { anchor: 0, at: self.text.len() };
+        self.cursor = TextCursor { anchor: 0, at: self.text.len() };
     }
 
     pub fn select_word(&mut self) {
         let at = self.cursor.at;
         let word = self.text.unicode_word_indices().find(|(start, word)| *start <= at && at <= start + word.len());
         if let Some((start, word)) = word {
-            self.cursor = Cursor { anchor: start, at: start + word.len() };
+            self.cursor = TextCursor { anchor: start, at: start + word.len() };
         }
     }
 
@@ -117,7 +117,7 @@ mod tests {
     #[test]
     fn a_family_of_emoji_is_deleted_as_one() {
         let text = "a👨‍👩‍👧‍👦".to_owned();
-        let mut editor = Editor::new(text.clone(), Cursor::at(text.len()));
+        let mut editor = Editor::new(text.clone(), TextCursor::at(text.len()));
         editor.delete_before();
         assert_eq!(editor.text, "a");
         editor.delete_before();
@@ -127,16 +127,16 @@ mod tests {
 
     #[test]
     fn typing_replaces_the_selection() {
-        let mut editor = Editor::new("one שתיים three".to_owned(), Cursor::at(6));
+        let mut editor = Editor::new("one שתיים three".to_owned(), TextCursor::at(6));
         editor.select_word();
         assert_eq!(editor.selected(), "שתיים");
         editor.insert("2");
-        assert_eq!((editor.text.as_str(), editor.cursor), ("one 2 three", Cursor::at(5)));
+        assert_eq!((editor.text.as_str(), editor.cursor), ("one 2 three", TextCursor::at(5)));
     }
 
     #[test]
     fn the_cursor_moves_by_line_and_by_character() {
-        let mut editor = Editor::new("ab\ncd\nef".to_owned(), Cursor::at(4));
+        let mut editor = Editor::new("ab\ncd\nef".to_owned(), TextCursor::at(4));
         editor.line_start();
         assert_eq!(editor.cursor.at, 3);
         editor.line_end();
@@ -148,7 +148,7 @@ mod tests {
 
     #[test]
     fn a_cursor_outside_the_text_is_brought_back() {
-        let editor = Editor::new("é".to_owned(), Cursor { at: 1, anchor: 900 });
-        assert_eq!(editor.cursor, Cursor { at: 0, anchor: 2 });
+        let editor = Editor::new("é".to_owned(), TextCursor { at: 1, anchor: 900 });
+        assert_eq!(editor.cursor, TextCursor { at: 0, anchor: 2 });
     }
 }

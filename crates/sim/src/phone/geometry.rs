@@ -1,17 +1,17 @@
 //! Points and rectangles in screen pixels.
 
-/// A rectangle; right and bottom are exclusive, as in Android's `Rect`.
+/// A rectangle; right and bottom are exclusive, as in Android's `PixelRect`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Rect {
+pub struct PixelRect {
     pub left: i32,
     pub top: i32,
     pub right: i32,
     pub bottom: i32,
 }
 
-impl Rect {
-    pub const fn new(left: i32, top: i32, right: i32, bottom: i32) -> Rect {
-        Rect { left, top, right, bottom }
+impl PixelRect {
+    pub const fn new(left: i32, top: i32, right: i32, bottom: i32) -> PixelRect {
+        PixelRect { left, top, right, bottom }
     }
 
     pub fn width(self) -> i32 {
@@ -31,8 +31,8 @@ impl Rect {
     }
 
     /// The common part; empty where there is none.
-    pub fn intersect(self, other: Rect) -> Rect {
-        Rect {
+    pub fn intersect(self, other: PixelRect) -> PixelRect {
+        PixelRect {
             left: self.left.max(other.left),
             top: self.top.max(other.top),
             right: self.right.min(other.right),

@@ -9,15 +9,15 @@ use sinew_phones::{PhoneError, Stroke};
 use tokio::sync::{Mutex as Turn, watch};
 
 use super::adbd::files::Files;
-use super::agent::AgentEnd;
-use super::guest::Guest;
-use super::machine::Machine;
-use super::setup::Setup;
-use super::touch::{Phase, Pointer};
+use super::agent::AgentStandIn;
+use super::machine::PhoneMachine;
+use super::setup::PhoneSetup;
+use super::touch::{Pointer, TouchPhase};
+use super::virtual_app::VirtualApp;
 
 /// Where the phone's time comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Clock {
+pub enum PhoneClock {
     /// It goes by itself; gestures take their time.
     Real,
     /// It stands still unless stepped; gestures step it and take no time.
@@ -35,12 +35,12 @@ pub enum Denial {
 /// One virtual phone, shared by everyone who drives it.
 #[derive(Clone)]
 pub struct Handset {
-    shared: Arc<Shared>,
+    shared: Arc<HandsetInner>,
 }
 
-struct Shared {
-    machine: Mutex<Machine>,
-    clock: Clock,
+struct HandsetInner {
+    machine: Mutex<PhoneMachine>,
+    clock: PhoneClock,
     started: Instant,
     denied: Mutex<Vec<Denial>>,
     latency: Mutex<Duration>,
@@ -50,10 +50,10 @@ struct Shared {
     /// One pair of hands: gestures do not mix.
     hands: Turn<()>,
     files: Mutex<Files>,
-    guests: Mutex<BTreeMap<String, Arc<Guest>>>,
+    virtual_apps: Mutex<BTreeMap<String, Arc<VirtualApp>>>,
     /// What activities answered to the companion, by the token of the call.
     answers: watch::Sender<BTreeMap<String, String>>,
-    agent: Mutex<Option<AgentEnd>>,
+    agent: Mutex<Option<AgentStandIn>>,
     /// How often the agent was killed.
     kills: watch::Sender<u64>,
     /// Whether the agent holds the one way to read the screen that Android has.
@@ -66,9 +66,9 @@ const FRAME: Duration = Duration::from_millis(16);
 const LONGEST: Duration = Duration::from_secs(120);
 
 impl Handset {
-    pub fn new(setup: Setup, clock: Clock) -> Handset {
-        let shared = Shared {
-            machine: Mutex::new(Machine::new(setup)),
+    pub fn new(setup: PhoneSetup, clock: PhoneClock) -> Handset {
+        let shared = HandsetInner {
+            machine: Mutex::new(PhoneMachine::new(setup)),
             clock,
             started: Instant::now(),
             denied: Mutex::default(),
@@ -77,7 +77,7 @@ impl Handset {
             begun: watch::Sender::new(0),
             hands: Turn::new(()),
             files: Mutex::default(),
-            guests: Mutex::default(),
+            virtual_apps: Mutex::default(),
             answers: watch::Sender::default(),
             agent: Mutex::default(),
             kills: watch::Sender::new(0),
@@ -87,9 +87,9 @@ impl Handset {
     }
 
     /// Looks at the phone or changes it, at the present moment.
-    pub fn with<T>(&self, look: impl FnOnce(&mut Machine) -> T) -> T {
+    pub fn with<T>(&self, look: impl FnOnce(&mut PhoneMachine) -> T) -> T {
         let mut machine = unpoisoned(&self.shared.machine);
-        if self.shared.clock == Clock::Real {
+        if self.shared.clock == PhoneClock::Real {
             machine.set_now(self.shared.started.elapsed().as_millis() as u64);
         }
         look(&mut machine)
@@ -99,14 +99,14 @@ impl Handset {
     pub fn restart(&self) {
         self.with(|machine| {
             let (setup, now) = (machine.setup.clone(), machine.now());
-            *machine = Machine::new(setup);
+            *machine = PhoneMachine::new(setup);
             machine.set_now(now);
         });
     }
 
     /// Steps a virtual clock.
     pub fn advance(&self, by: Duration) {
-        if self.shared.clock == Clock::Virtual {
+        if self.shared.clock == PhoneClock::Virtual {
             self.with(|machine| machine.set_now(machine.now() + by.as_millis() as u64));
         }
     }
@@ -114,8 +114,8 @@ impl Handset {
     /// Lets time pass: steps a virtual clock, waits for a real one.
     pub async fn pass(&self, time: Duration) {
         match self.shared.clock {
-            Clock::Virtual => self.advance(time),
-            Clock::Real => tokio::time::sleep(time).await,
+            PhoneClock::Virtual => self.advance(time),
+            PhoneClock::Real => tokio::time::sleep(time).await,
         }
     }
 
@@ -178,11 +178,11 @@ impl Handset {
     }
 
     /// What answers when the agent is started; `None`: the phone runs no Java.
-    pub fn set_agent(&self, end: Option<AgentEnd>) {
+    pub fn set_agent(&self, end: Option<AgentStandIn>) {
         *unpoisoned(&self.shared.agent) = end;
     }
 
-    pub(super) fn agent(&self) -> Option<AgentEnd> {
+    pub(super) fn agent(&self) -> Option<AgentStandIn> {
         unpoisoned(&self.shared.agent).clone()
     }
 
@@ -210,26 +210,26 @@ impl Handset {
     }
 
     /// Installs an app, or another version in its place.
-    pub fn install(&self, guest: Guest) {
-        let guest = Arc::new(guest);
-        let before = unpoisoned(&self.shared.guests).insert(guest.package.clone(), guest.clone());
+    pub fn install(&self, virtual_app: VirtualApp) {
+        let virtual_app = Arc::new(virtual_app);
+        let before = unpoisoned(&self.shared.virtual_apps).insert(virtual_app.package.clone(), virtual_app.clone());
         let time = self.with(|machine| (machine.epoch() / 1000) as u32);
         let mut files = self.files();
         if let Some(before) = before {
             files.forget(&before.path());
         }
-        files.place(&guest.path(), guest.apk.clone(), time);
+        files.place(&virtual_app.path(), virtual_app.apk.clone(), time);
     }
 
     pub fn uninstall(&self, package: &str) {
-        if let Some(guest) = unpoisoned(&self.shared.guests).remove(package) {
-            self.files().forget(&guest.path());
+        if let Some(virtual_app) = unpoisoned(&self.shared.virtual_apps).remove(package) {
+            self.files().forget(&virtual_app.path());
         }
     }
 
     /// The installed apps, in the order of their names.
-    pub fn guests(&self) -> Vec<Arc<Guest>> {
-        unpoisoned(&self.shared.guests).values().cloned().collect()
+    pub fn virtual_apps(&self) -> Vec<Arc<VirtualApp>> {
+        unpoisoned(&self.shared.virtual_apps).values().cloned().collect()
     }
 
     pub(super) fn put_answer(&self, token: String, answer: String) {
@@ -253,12 +253,12 @@ impl Handset {
     /// Plays what single fingers do, in order of time.
     pub(super) async fn play_pointers(&self, events: Vec<(Duration, Pointer)>) -> Result<(), PhoneError> {
         let _turn = self.shared.hands.lock().await;
-        let lifted = Lifted { handset: self, armed: true };
+        let lifted = FingerGuard { handset: self, armed: true };
         let (start, from) = (tokio::time::Instant::now(), self.with(|machine| machine.now()));
         for (at, pointer) in events {
             match self.shared.clock {
-                Clock::Virtual => self.with(|machine| machine.set_now(from + at.as_millis() as u64)),
-                Clock::Real => tokio::time::sleep_until(start + at).await,
+                PhoneClock::Virtual => self.with(|machine| machine.set_now(from + at.as_millis() as u64)),
+                PhoneClock::Real => tokio::time::sleep_until(start + at).await,
             }
             if !self.is_plugged_in() {
                 return Err(gone());
@@ -271,21 +271,22 @@ impl Handset {
 }
 
 /// Takes the fingers off when a gesture is given up half-way.
-struct Lifted<'a> {
+struct FingerGuard<'a> {
     handset: &'a Handset,
     armed: bool,
 }
 
-impl Lifted<'_> {
+impl FingerGuard<'_> {
     fn disarm(mut self) {
         self.armed = false;
     }
 }
 
-impl Drop for Lifted<'_> {
+impl Drop for FingerGuard<'_> {
     fn drop(&mut self) {
         if self.armed {
-            self.handset.with(|machine| machine.pointer(Pointer { finger: 0, phase: Phase::Cancel, x: 0.0, y: 0.0 }));
+            self.handset
+                .with(|machine| machine.pointer(Pointer { finger: 0, phase: TouchPhase::Cancel, x: 0.0, y: 0.0 }));
         }
     }
 }
@@ -310,22 +311,22 @@ fn events(strokes: &[Stroke]) -> Result<Vec<(Duration, Pointer)>, PhoneError> {
         }
         let finger = finger as u32;
         let mut at = stroke.start();
-        let mut phase = Phase::Down;
+        let mut phase = TouchPhase::Down;
         while at < stroke.end() {
             let (x, y) = position(stroke, at);
             events.push((at, Pointer { finger, phase, x, y }));
-            phase = Phase::Move;
+            phase = TouchPhase::Move;
             at += FRAME;
         }
-        if phase == Phase::Down {
+        if phase == TouchPhase::Down {
             let (x, y) = position(stroke, at);
             events.push((at, Pointer { finger, phase, x, y }));
         }
         let (x, y) = position(stroke, stroke.end());
-        events.push((stroke.end(), Pointer { finger, phase: Phase::Up, x, y }));
+        events.push((stroke.end(), Pointer { finger, phase: TouchPhase::Up, x, y }));
     }
     // Two fingers that end together both move before the first one leaves.
-    events.sort_by_key(|(at, pointer)| (*at, pointer.phase == Phase::Up));
+    events.sort_by_key(|(at, pointer)| (*at, pointer.phase == TouchPhase::Up));
     Ok(events)
 }
 

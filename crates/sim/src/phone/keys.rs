@@ -1,13 +1,13 @@
 //! Keys: what each does to the phone and to the focused field. Typing itself is in [`super::typing`].
 
-use super::act::{Panel, Screen};
+use super::act::{AppScreen, Panel};
 use super::edit::Editor;
-use super::machine::Machine;
+use super::machine::PhoneMachine;
 use super::view::View;
 
 /// Modifiers held while a key is pressed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Held {
+pub struct Modifiers {
     pub shift: bool,
     pub ctrl: bool,
 }
@@ -47,9 +47,9 @@ pub mod code {
     pub const PASTE: u32 = 279;
 }
 
-impl Machine {
+impl PhoneMachine {
     /// A key goes down and up.
-    pub fn key(&mut self, key: u32, held: Held) {
+    pub fn key(&mut self, key: u32, held: Modifiers) {
         match key {
             code::POWER if self.awake => return self.sleep(),
             code::POWER | code::WAKEUP => return self.wake(),
@@ -73,12 +73,12 @@ impl Machine {
             return;
         }
         match key {
-            code::SETTINGS => drop(self.launch(super::act::App::Settings)),
+            code::SETTINGS => drop(self.launch(super::act::StockApp::Settings)),
             code::PAGE_UP => self.page(-1),
             code::PAGE_DOWN => self.page(1),
             code::ESCAPE if self.dialog.is_some() || self.keyboard.is_some() => self.go_back(),
             _ if self.focus.is_some() && self.dialog.is_none() => self.key_in_field(key, held),
-            _ if self.screen() == Some(Screen::Calculator) => match (typed(key, held), key) {
+            _ if self.screen() == Some(AppScreen::Calculator) => match (typed(key, held), key) {
                 (Some(ch), _) => self.calculator.press(ch),
                 (_, code::ENTER | code::NUMPAD_ENTER) => self.calculator.press('='),
                 (_, code::DEL) => self.calculator.press('⌫'),
@@ -91,12 +91,12 @@ impl Machine {
 
     /// A character from a keyboard while no field has the focus: only the calculator listens.
     pub fn key_character(&mut self, ch: char) {
-        if self.awake && !self.locked && self.focus.is_none() && self.screen() == Some(Screen::Calculator) {
+        if self.awake && !self.locked && self.focus.is_none() && self.screen() == Some(AppScreen::Calculator) {
             self.calculator.press(ch);
         }
     }
 
-    fn key_in_field(&mut self, key: u32, held: Held) {
+    fn key_in_field(&mut self, key: u32, held: Modifiers) {
         match key {
             code::ENTER | code::NUMPAD_ENTER => self.enter(),
             code::TAB => self.focus_next(),
@@ -147,7 +147,7 @@ impl Machine {
 }
 
 /// The character a key types on a US keyboard.
-fn typed(key: u32, held: Held) -> Option<char> {
+fn typed(key: u32, held: Modifiers) -> Option<char> {
     let plain = match key {
         7..=16 => char::from_digit(key - 7, 10)?,
         17 => '*',

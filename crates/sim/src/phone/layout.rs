@@ -1,24 +1,24 @@
 //! Layout: gives every view of a tree its rectangle on the screen.
 
-use super::geometry::Rect;
-use super::text::{self, Style};
+use super::geometry::PixelRect;
+use super::text::{self, TextStyle};
 use super::view::{Align, Flow, Len, View};
 
 /// Places a view and everything below it. `scale` is pixels per dp.
-pub fn place(view: &mut View, rect: Rect, scale: f32) {
+pub fn place(view: &mut View, rect: PixelRect, scale: f32) {
     Layouter { scale }.place(view, rect);
 }
 
 /// The part of a rectangle inside a view's padding.
-pub fn inner(view: &View, scale: f32) -> Rect {
+pub fn inner(view: &View, scale: f32) -> PixelRect {
     let [left, top, right, bottom] = view.layout.pad.map(|dp| (dp * scale).round() as i32);
     let rect = view.rect;
-    Rect::new(rect.left + left, rect.top + top, rect.right - right, rect.bottom - bottom)
+    PixelRect::new(rect.left + left, rect.top + top, rect.right - right, rect.bottom - bottom)
 }
 
 /// How a view's text is set.
-pub fn style(view: &View, scale: f32) -> Style {
-    Style { size: view.look.size * scale, bold: view.look.bold }
+pub fn style(view: &View, scale: f32) -> TextStyle {
+    TextStyle { size: view.look.size * scale, bold: view.look.bold }
 }
 
 struct Layouter {
@@ -91,7 +91,7 @@ impl Layouter {
         widths.into_iter().map(|width| width.unwrap_or(left.max(0) / shares)).collect()
     }
 
-    fn place(&self, view: &mut View, rect: Rect) {
+    fn place(&self, view: &mut View, rect: PixelRect) {
         view.rect = rect;
         let inside = inner(view, self.scale);
         match view.layout.flow {
@@ -104,13 +104,13 @@ impl Layouter {
                     let high = if child.layout.height == Len::Fill { inside.height() } else { high };
                     let left = inside.left + shift(child.layout.across, inside.width() - wide);
                     let top = inside.top + shift(child.layout.down, inside.height() - high);
-                    self.place(child, Rect::new(left, top, left + wide, top + high));
+                    self.place(child, PixelRect::new(left, top, left + wide, top + high));
                 }
             }
         }
     }
 
-    fn place_column(&self, view: &mut View, inside: Rect) {
+    fn place_column(&self, view: &mut View, inside: PixelRect) {
         let gap = self.px(view.layout.gap);
         let heights: Vec<Option<i32>> = view
             .children
@@ -138,12 +138,12 @@ impl Layouter {
                 _ => self.measure(child, inside.width()).0,
             };
             let left = inside.left + shift(child.layout.across, inside.width() - wide);
-            self.place(child, Rect::new(left, top, left + wide, top + high));
+            self.place(child, PixelRect::new(left, top, left + wide, top + high));
             top += high + gap;
         }
     }
 
-    fn place_row(&self, view: &mut View, inside: Rect) {
+    fn place_row(&self, view: &mut View, inside: PixelRect) {
         let gap = self.px(view.layout.gap);
         let widths = self.row_widths(view, inside.width());
         let used = widths.iter().sum::<i32>() + gap * (view.children.len() as i32 - 1).max(0);
@@ -154,7 +154,7 @@ impl Layouter {
                 _ => self.measure(child, wide).1,
             };
             let top = inside.top + shift(child.layout.across, inside.height() - high);
-            self.place(child, Rect::new(left, top, left + wide, top + high));
+            self.place(child, PixelRect::new(left, top, left + wide, top + high));
             left += wide + gap;
         }
     }
@@ -173,7 +173,7 @@ mod tests {
     use super::super::view::{column, label, list, row, scroller, space, spring};
     use super::*;
 
-    const SCREEN: Rect = Rect::new(0, 0, 400, 800);
+    const SCREEN: PixelRect = PixelRect::new(0, 0, 400, 800);
 
     #[test]
     fn what_fills_shares_the_rest() {

@@ -5,29 +5,29 @@ use std::collections::VecDeque;
 use jiff::Timestamp;
 use jiff::civil::DateTime;
 use jiff::tz::Offset;
-use sinew_phones::{LogLevel, LogLine};
+use sinew_phones::{LogLine, LogcatLevel};
 
 /// Lines kept; a real main buffer holds about as many.
 const MOST: usize = 4000;
 
 #[derive(Clone, Debug, PartialEq)]
-pub struct Entry {
+pub struct LogEntry {
     /// Milliseconds since 1970.
     pub at: i64,
     pub pid: u32,
     pub tid: u32,
-    pub level: LogLevel,
+    pub level: LogcatLevel,
     pub tag: String,
     pub message: String,
 }
 
 #[derive(Debug, Default)]
 pub struct Log {
-    entries: VecDeque<Entry>,
+    entries: VecDeque<LogEntry>,
 }
 
 impl Log {
-    pub fn push(&mut self, entry: Entry) {
+    pub fn push(&mut self, entry: LogEntry) {
         if self.entries.len() == MOST {
             self.entries.pop_front();
         }
@@ -38,12 +38,12 @@ impl Log {
         self.entries.clear();
     }
 
-    pub fn entries(&self) -> impl DoubleEndedIterator<Item = &Entry> + ExactSizeIterator {
+    pub fn entries(&self) -> impl DoubleEndedIterator<Item = &LogEntry> + ExactSizeIterator {
         self.entries.iter()
     }
 }
 
-impl Entry {
+impl LogEntry {
     /// The phone lives in UTC.
     pub fn time(&self) -> DateTime {
         wall_clock(self.at)

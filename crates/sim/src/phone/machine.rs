@@ -1,26 +1,26 @@
 //! The phone itself: its state, its back stack, and what is on its screen.
 //!
-//! No clock and no socket: time comes in by [`Machine::set_now`]. Touch is in [`super::touch`], keys and
+//! No clock and no socket: time comes in by [`PhoneMachine::set_now`]. Touch is in [`super::touch`], keys and
 //! typing in [`super::keys`] and [`super::typing`], the windows in [`super::windows`], the bars, panels and the keyboard in [`super::system`], the apps in
 //! [`super::apps`].
 
 use std::collections::BTreeMap;
 
-use sinew_phones::LogLevel;
+use sinew_phones::LogcatLevel;
 
-use super::act::{App, Dialog, Field, Panel, Screen};
+use super::act::{AppScreen, Dialog, Panel, StockApp, TextField};
 use super::apps::{self, Browser, Calculator, Contacts, Notes, Stopwatch};
 use super::art::Camera;
-use super::edit::Cursor;
-use super::log::{Entry, Log, wall_clock};
-use super::setup::{Lock, Setup};
-use super::system::{self, Keyboard, Notice};
+use super::edit::TextCursor;
+use super::log::{Log, LogEntry, wall_clock};
+use super::setup::{LockScreen, PhoneSetup};
+use super::system::{self, Keyboard, PhoneNotification};
 use super::theme::{DAY, NIGHT, Theme};
 use super::touch::Touch;
 
 /// What lies over the apps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum Overlay {
     Home,
     Drawer,
     Recents,
@@ -30,9 +30,9 @@ pub(super) enum Place {
 /// A running app and its open screens, the front-most last.
 #[derive(Clone, Debug)]
 pub struct Task {
-    pub app: App,
+    pub app: StockApp,
     pub number: u32,
-    pub screens: Vec<Screen>,
+    pub screens: Vec<AppScreen>,
 }
 
 pub const SYSTEM_UI: &str = "com.android.systemui";
@@ -41,8 +41,8 @@ pub const LAUNCHER_ACTIVITY: &str = ".uioverrides.QuickstepLauncher";
 pub const KEYBOARD: &str = "com.android.inputmethod.latin";
 pub const SYSTEM_PID: u32 = 1203;
 
-pub struct Machine {
-    pub setup: Setup,
+pub struct PhoneMachine {
+    pub setup: PhoneSetup,
     /// Milliseconds since boot.
     pub(super) now: u64,
     pub(super) awake: bool,
@@ -54,19 +54,19 @@ pub struct Machine {
     pub(super) density_override: Option<i32>,
     pub(super) tasks: Vec<Task>,
     pub(super) next_task: u32,
-    pub(super) place: Place,
+    pub(super) place: Overlay,
     pub(super) panel: Option<Panel>,
     pub(super) dialog: Option<Dialog>,
-    pub(super) focus: Option<Field>,
-    pub(super) cursor: Cursor,
+    pub(super) focus: Option<TextField>,
+    pub(super) cursor: TextCursor,
     pub(super) keyboard: Option<Keyboard>,
     pub(super) clipboard: Option<String>,
     pub(super) toast: Option<(String, u64)>,
     pub(super) scroll: BTreeMap<&'static str, i32>,
     pub(super) touch: Touch,
     pub(super) settings: BTreeMap<String, String>,
-    pub(super) notices: Vec<Notice>,
-    pub(super) pids: BTreeMap<App, u32>,
+    pub(super) notices: Vec<PhoneNotification>,
+    pub(super) pids: BTreeMap<StockApp, u32>,
     next_pid: u32,
     pub log: Log,
     pub(super) calculator: Calculator,
@@ -80,9 +80,9 @@ pub struct Machine {
     pub(super) build_taps: u32,
 }
 
-impl Machine {
-    pub fn new(setup: Setup) -> Machine {
-        let mut machine = Machine {
+impl PhoneMachine {
+    pub fn new(setup: PhoneSetup) -> PhoneMachine {
+        let mut machine = PhoneMachine {
             setup,
             now: 0,
             awake: true,
@@ -93,11 +93,11 @@ impl Machine {
             density_override: None,
             tasks: Vec::new(),
             next_task: 2,
-            place: Place::Home,
+            place: Overlay::Home,
             panel: None,
             dialog: None,
             focus: None,
-            cursor: Cursor::default(),
+            cursor: TextCursor::default(),
             keyboard: None,
             clipboard: None,
             toast: None,
@@ -118,9 +118,9 @@ impl Machine {
             revealed: false,
             build_taps: 0,
         };
-        machine.say(SYSTEM_PID, LogLevel::Info, "SystemServer", "Entered the Android system server!");
-        machine.say(SYSTEM_PID, LogLevel::Info, "ActivityManager", "System now ready");
-        machine.say(SYSTEM_PID, LogLevel::Info, "BootReceiver", "boot completed, all quiet");
+        machine.say(SYSTEM_PID, LogcatLevel::Info, "SystemServer", "Entered the Android system server!");
+        machine.say(SYSTEM_PID, LogcatLevel::Info, "ActivityManager", "System now ready");
+        machine.say(SYSTEM_PID, LogcatLevel::Info, "BootReceiver", "boot completed, all quiet");
         machine
     }
 
@@ -188,8 +188,8 @@ impl Machine {
     }
 
     /// Writes a line to the log.
-    pub fn say(&mut self, pid: u32, level: LogLevel, tag: &str, message: impl Into<String>) {
-        let entry = Entry { at: self.epoch(), pid, tid: pid, level, tag: tag.to_owned(), message: message.into() };
+    pub fn say(&mut self, pid: u32, level: LogcatLevel, tag: &str, message: impl Into<String>) {
+        let entry = LogEntry { at: self.epoch(), pid, tid: pid, level, tag: tag.to_owned(), message: message.into() };
         self.log.push(entry);
     }
 
@@ -199,10 +199,10 @@ impl Machine {
     }
 
     /// The screen in front; `None` on the launcher and its recents.
-    pub fn screen(&self) -> Option<Screen> {
+    pub fn screen(&self) -> Option<AppScreen> {
         match self.place {
-            Place::Task => self.tasks.last().and_then(|task| task.screens.last()).copied(),
-            Place::Home | Place::Drawer | Place::Recents => None,
+            Overlay::Task => self.tasks.last().and_then(|task| task.screens.last()).copied(),
+            Overlay::Home | Overlay::Drawer | Overlay::Recents => None,
         }
     }
 
@@ -217,7 +217,7 @@ impl Machine {
     /// The number of the task in front; the launcher's is 1.
     pub fn task_number(&self) -> u32 {
         match (self.place, self.tasks.last()) {
-            (Place::Task, Some(task)) => task.number,
+            (Overlay::Task, Some(task)) => task.number,
             _ => 1,
         }
     }
@@ -226,22 +226,22 @@ impl Machine {
         &self.tasks
     }
 
-    pub fn pid(&self, app: App) -> Option<u32> {
+    pub fn pid(&self, app: StockApp) -> Option<u32> {
         self.pids.get(&app).copied()
     }
 
     /// Whether what is in sight never comes to rest.
     pub fn is_animated(&self) -> bool {
-        self.awake && !self.locked && self.panel.is_none() && self.screen().is_some_and(Screen::is_animated)
+        self.awake && !self.locked && self.panel.is_none() && self.screen().is_some_and(AppScreen::is_animated)
     }
 
     /// Whether what is in sight forbids pictures.
     pub fn is_secure(&self) -> bool {
-        self.awake && !self.locked && self.screen().is_some_and(Screen::is_secure)
+        self.awake && !self.locked && self.screen().is_some_and(AppScreen::is_secure)
     }
 
     /// Brings an app to the front, starting it where need be. True when it was running already.
-    pub fn launch(&mut self, app: App) -> bool {
+    pub fn launch(&mut self, app: StockApp) -> bool {
         self.leave_screen();
         self.panel = None;
         let running = self.tasks.iter().position(|task| task.app == app);
@@ -254,74 +254,74 @@ impl Machine {
             }
         };
         self.tasks.push(task);
-        self.place = Place::Task;
+        self.place = Overlay::Task;
         let entry = app.entry();
         let component = format!("{}/{}", entry.package, entry.activity);
         let start = format!(
             "START u0 {{act=android.intent.action.MAIN cat=[android.intent.category.LAUNCHER] flg=0x10200000 cmp={component}}} from uid 10112"
         );
-        self.say(SYSTEM_PID, LogLevel::Info, "ActivityTaskManager", start);
+        self.say(SYSTEM_PID, LogcatLevel::Info, "ActivityTaskManager", start);
         if running.is_none() {
             let shown = format!("Displayed {component} for user 0: +142ms");
-            self.say(SYSTEM_PID, LogLevel::Info, "ActivityTaskManager", shown);
+            self.say(SYSTEM_PID, LogcatLevel::Info, "ActivityTaskManager", shown);
         }
         running.is_some()
     }
 
-    fn begin(&mut self, app: App) {
+    fn begin(&mut self, app: StockApp) {
         self.next_pid += 13;
         let pid = self.next_pid;
         self.pids.insert(app, pid);
         let entry = app.entry();
         let message = format!("Start proc {pid}:{}/u0a{} for top-activity", entry.package, 100 + app as u32);
-        self.say(SYSTEM_PID, LogLevel::Info, "ActivityManager", message);
-        self.say(pid, LogLevel::Debug, entry.label, "onCreate");
+        self.say(SYSTEM_PID, LogcatLevel::Info, "ActivityManager", message);
+        self.say(pid, LogcatLevel::Debug, entry.label, "onCreate");
     }
 
     /// Opens a screen on top of what its app shows.
-    pub fn open(&mut self, screen: Screen) {
-        if self.screen().map(Screen::app) != Some(screen.app()) {
+    pub fn open(&mut self, screen: AppScreen) {
+        if self.screen().map(AppScreen::app) != Some(screen.app()) {
             self.launch(screen.app());
         }
         self.leave_screen();
         if let Some(task) = self.tasks.last_mut().filter(|task| task.screens.last() != Some(&screen)) {
             task.screens.push(screen);
         }
-        if matches!(screen, Screen::Picture(_)) {
+        if matches!(screen, AppScreen::Picture(_)) {
             self.camera = Camera::default();
         }
         // A page begins at its top, whatever the last one of its kind was scrolled to.
         self.scroll.remove("page");
         self.scroll.remove("note");
         let pid = self.pid(screen.app()).unwrap_or(SYSTEM_PID);
-        self.say(pid, LogLevel::Debug, screen.app().entry().label, format!("opened {}", screen.activity()));
+        self.say(pid, LogcatLevel::Debug, screen.app().entry().label, format!("opened {}", screen.activity()));
     }
 
     /// Opens a link. False where no app knows its kind.
     pub fn open_url(&mut self, url: &str) -> bool {
         let known = ["http://", "https://"].iter().any(|scheme| url.starts_with(scheme));
         if known {
-            self.launch(App::Browser);
+            self.launch(StockApp::Browser);
             self.browser.visit(url);
         }
         known
     }
 
     /// Ends an app as `am force-stop` does; what it had not saved is gone.
-    pub fn stop(&mut self, app: App) -> bool {
-        let was_front = self.screen().map(Screen::app) == Some(app);
+    pub fn stop(&mut self, app: StockApp) -> bool {
+        let was_front = self.screen().map(AppScreen::app) == Some(app);
         self.tasks.retain(|task| task.app != app);
         if was_front {
             self.leave_screen();
-            self.place = Place::Home;
+            self.place = Overlay::Home;
         }
-        if app == App::Calculator {
+        if app == StockApp::Calculator {
             self.calculator = Calculator::default();
         }
         let Some(pid) = self.pids.remove(&app) else { return false };
         let message =
             format!("Force stopping {} appid=10{} user=0: from pid {pid}", app.entry().package, 100 + app as u32);
-        self.say(SYSTEM_PID, LogLevel::Info, "ActivityManager", message);
+        self.say(SYSTEM_PID, LogcatLevel::Info, "ActivityManager", message);
         true
     }
 
@@ -339,7 +339,7 @@ impl Machine {
         }
         self.leave_screen();
         self.panel = None;
-        self.place = Place::Home;
+        self.place = Overlay::Home;
     }
 
     /// What the back button does: the front-most thing goes.
@@ -353,7 +353,7 @@ impl Machine {
             self.dialog = None;
         } else if self.keyboard.is_some() {
             self.keyboard = None;
-        } else if self.place == Place::Task {
+        } else if self.place == Overlay::Task {
             self.leave_screen();
             let empty = self.tasks.last_mut().is_none_or(|task| {
                 task.screens.pop();
@@ -361,10 +361,10 @@ impl Machine {
             });
             if empty {
                 self.tasks.pop();
-                self.place = Place::Home;
+                self.place = Overlay::Home;
             }
         } else {
-            self.place = Place::Home;
+            self.place = Overlay::Home;
         }
     }
 
@@ -372,7 +372,7 @@ impl Machine {
         if !self.locked {
             self.leave_screen();
             self.panel = None;
-            self.place = Place::Recents;
+            self.place = Overlay::Recents;
         }
     }
 
@@ -384,7 +384,7 @@ impl Machine {
 
     pub fn wake(&mut self) {
         if !std::mem::replace(&mut self.awake, true) {
-            self.say(SYSTEM_PID, LogLevel::Info, "PowerManagerService", "Waking up from Asleep (uid=1000)");
+            self.say(SYSTEM_PID, LogcatLevel::Info, "PowerManagerService", "Waking up from Asleep (uid=1000)");
         }
     }
 
@@ -392,11 +392,11 @@ impl Machine {
         if std::mem::replace(&mut self.awake, false) {
             self.panel = None;
             self.keyboard = None;
-            self.locked = self.setup.lock != Lock::None;
+            self.locked = self.setup.lock != LockScreen::None;
             self.pin.clear();
             self.say(
                 SYSTEM_PID,
-                LogLevel::Info,
+                LogcatLevel::Info,
                 "PowerManagerService",
                 "Going to sleep due to power_button (uid 1000)",
             );
@@ -405,7 +405,7 @@ impl Machine {
 
     /// Lets someone in who needs no PIN. False where one is needed.
     pub fn dismiss_lock(&mut self) -> bool {
-        if self.locked && matches!(self.setup.lock, Lock::Pin(_)) {
+        if self.locked && matches!(self.setup.lock, LockScreen::Pin(_)) {
             return false;
         }
         self.locked = false;

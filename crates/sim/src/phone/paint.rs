@@ -1,23 +1,23 @@
 //! Paints the phone's windows into a picture.
 
 use super::art;
-use super::canvas::{Canvas, Color};
-use super::edit::Cursor;
-use super::geometry::Rect;
+use super::canvas::{Rgba, ScreenCanvas};
+use super::edit::TextCursor;
+use super::geometry::PixelRect;
 use super::layout;
-use super::machine::Machine;
-use super::text::{self, Style};
+use super::machine::PhoneMachine;
+use super::text::{self, TextStyle};
 use super::theme::{EMOJI, Theme};
 use super::typing::line_left;
 use super::view::{Fill, View};
 use super::windows::WindowKind;
 
-impl Machine {
+impl PhoneMachine {
     /// The screen as a picture. Secure windows and a sleeping phone are black.
-    pub fn paint(&self) -> Canvas {
+    pub fn paint(&self) -> ScreenCanvas {
         let (width, height) = self.size();
         let mut painter = Painter {
-            canvas: Canvas::new(width, height),
+            canvas: ScreenCanvas::new(width, height),
             scale: self.scale(),
             theme: self.theme(),
             cursor: self.cursor,
@@ -27,7 +27,7 @@ impl Machine {
                 continue;
             }
             if window.kind == WindowKind::Dialog {
-                painter.canvas.fill(Rect::new(0, 0, width, height), Color::BLACK.alpha(130));
+                painter.canvas.fill(PixelRect::new(0, 0, width, height), Rgba::BLACK.alpha(130));
             }
             painter.view(&window.root);
         }
@@ -39,10 +39,10 @@ impl Machine {
 }
 
 struct Painter {
-    canvas: Canvas,
+    canvas: ScreenCanvas,
     scale: f32,
     theme: Theme,
-    cursor: Cursor,
+    cursor: TextCursor,
 }
 
 impl Painter {
@@ -89,7 +89,7 @@ impl Painter {
         // Text that is lower than its view stands in the middle, as in buttons and single-line fields.
         let high = (lines.len() as f32 * style.line_height()) as i32;
         let room = (inner.height() - high).max(0);
-        let multi_line = view.field.is_some_and(super::act::Field::is_multi_line);
+        let multi_line = view.field.is_some_and(super::act::TextField::is_multi_line);
         let mut top = inner.top as f32 + if multi_line { 0.0 } else { room as f32 / 2.0 };
         for line in &lines {
             let left = line_left(view, line, inner);
@@ -104,43 +104,48 @@ impl Painter {
         }
     }
 
-    fn selection(&mut self, line: &text::Line, left: f32, top: f32, style: Style) {
+    fn selection(&mut self, line: &text::TextLine, left: f32, top: f32, style: TextStyle) {
         let range = self.cursor.range();
         for glyph in line.glyphs.iter().filter(|glyph| range.contains(&glyph.at)) {
             let (from, to) = ((left + glyph.x) as i32, (left + glyph.x + glyph.width).ceil() as i32);
-            let area = Rect::new(from, top as i32, to, (top + style.line_height()) as i32);
+            let area = PixelRect::new(from, top as i32, to, (top + style.line_height()) as i32);
             self.canvas.fill(area, self.theme.accent.alpha(80));
         }
     }
 
-    fn cursor(&mut self, view: &View, lines: &[text::Line], hinted: bool, inner: Rect, style: Style) {
+    fn cursor(&mut self, view: &View, lines: &[text::TextLine], hinted: bool, inner: PixelRect, style: TextStyle) {
         let at = if hinted { 0 } else { self.cursor.at };
         let row = lines.iter().rposition(|line| line.start <= at).unwrap_or(0);
         let high = lines.len() as f32 * style.line_height();
-        let multi_line = view.field.is_some_and(super::act::Field::is_multi_line);
+        let multi_line = view.field.is_some_and(super::act::TextField::is_multi_line);
         let first = inner.top as f32 + if multi_line { 0.0 } else { ((inner.height() as f32 - high) / 2.0).max(0.0) };
         let top = first + row as f32 * style.line_height();
         let x = line_left(view, &lines[row], inner)
             + if view.state.password { lines[row].width } else { lines[row].cursor_x(at) };
-        let area =
-            Rect::new(x as i32, top as i32, x as i32 + (2.0 * self.scale) as i32, (top + style.line_height()) as i32);
+        let area = PixelRect::new(
+            x as i32,
+            top as i32,
+            x as i32 + (2.0 * self.scale) as i32,
+            (top + style.line_height()) as i32,
+        );
         self.canvas.fill(area, self.theme.accent);
     }
 
     fn toast(&mut self, words: &str, width: i32, height: i32) {
-        let style = Style { size: 14.0 * self.scale, bold: false };
+        let style = TextStyle { size: 14.0 * self.scale, bold: false };
         let line = text::lines(words, style, f32::MAX)[0].clone();
         let (pad, high) = (16.0 * self.scale, style.line_height() + 20.0 * self.scale);
         let left = (width as f32 - line.width) / 2.0;
         let top = height as f32 * 0.8;
-        let area = Rect::new((left - pad) as i32, top as i32, (left + line.width + pad) as i32, (top + high) as i32);
-        self.canvas.round(area, high / 2.0, Color::hex(0x323038));
-        self.canvas.text(&line, left, top + 10.0 * self.scale, style, Color::WHITE, EMOJI);
+        let area =
+            PixelRect::new((left - pad) as i32, top as i32, (left + line.width + pad) as i32, (top + high) as i32);
+        self.canvas.round(area, high / 2.0, Rgba::hex(0x323038));
+        self.canvas.text(&line, left, top + 10.0 * self.scale, style, Rgba::WHITE, EMOJI);
     }
 }
 
 /// Cuts to so many lines; the last one ends in an ellipsis.
-fn shorten(lines: &mut Vec<text::Line>, words: &str, style: Style, width: f32, most: usize) {
+fn shorten(lines: &mut Vec<text::TextLine>, words: &str, style: TextStyle, width: f32, most: usize) {
     lines.truncate(most);
     let Some(last) = lines.pop() else { return };
     let mut cut = words[last.start..last.end].trim_end().to_owned();

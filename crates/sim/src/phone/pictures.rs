@@ -5,64 +5,64 @@
 
 use std::path::PathBuf;
 
-use super::act::{App, Dialog, Field, Panel, Screen};
+use super::act::{AppScreen, Dialog, Panel, StockApp, TextField};
 use super::adbd::shell::formats;
 use super::*;
 
 /// What to do to a fresh phone before the picture is taken.
-type Prepare = fn(&mut Machine);
+type Prepare = fn(&mut PhoneMachine);
 
 const SCREENS: &[(&str, Prepare)] = &[
     ("home", |_| {}),
-    ("drawer", |machine| machine.place = machine::Place::Drawer),
+    ("drawer", |machine| machine.place = machine::Overlay::Drawer),
     ("recents", |machine| {
-        machine.launch(App::Notes);
-        machine.launch(App::Calculator);
+        machine.launch(StockApp::Notes);
+        machine.launch(StockApp::Calculator);
         machine.show_recents();
     }),
     ("calculator", |machine| {
-        machine.launch(App::Calculator);
+        machine.launch(StockApp::Calculator);
         "12.5*(3+4)".chars().for_each(|key| machine.calculator.press(key));
     }),
     ("notes", |machine| {
-        machine.launch(App::Notes);
+        machine.launch(StockApp::Notes);
     }),
     ("note", |machine| {
-        machine.launch(App::Notes);
+        machine.launch(StockApp::Notes);
         let number = machine.notes.create();
-        machine.open(Screen::Note(number));
-        machine.set_text(Field::NoteTitle, "Für Zoë 🎉");
+        machine.open(AppScreen::Note(number));
+        machine.set_text(TextField::NoteTitle, "Für Zoë 🎉");
         machine.set_text(
-            Field::NoteBody,
+            TextField::NoteBody,
             "Brot, Äpfel & Käse 🍞\nשלום (עולם) 123\nمرحبا بالعالم\nΚαλημέρα κόσμε\nПривет, мир! ☕",
         );
     }),
     ("dialog", |machine| {
-        machine.open(Screen::Note(3));
+        machine.open(AppScreen::Note(3));
         machine.dialog = Some(Dialog::DeleteNote(3));
     }),
     ("contacts", |machine| {
-        machine.launch(App::Contacts);
+        machine.launch(StockApp::Contacts);
     }),
-    ("contact", |machine| machine.open(Screen::Contact(42))),
+    ("contact", |machine| machine.open(AppScreen::Contact(42))),
     ("gallery", |machine| {
-        machine.launch(App::Gallery);
+        machine.launch(StockApp::Gallery);
     }),
-    ("map", |machine| machine.open(Screen::Picture(0))),
+    ("map", |machine| machine.open(AppScreen::Picture(0))),
     ("map-zoomed", |machine| {
-        machine.open(Screen::Picture(0));
+        machine.open(AppScreen::Picture(0));
         let camera = art::Camera { x: 0.48, y: 0.56, zoom: 3.2 };
         machine.camera = camera;
     }),
     ("clock", |machine| {
-        machine.launch(App::Clock);
+        machine.launch(StockApp::PhoneClock);
     }),
     ("settings", |machine| {
-        machine.launch(App::Settings);
+        machine.launch(StockApp::Settings);
     }),
     ("settings-dark", |machine| {
         machine.put_setting("secure/ui_night_mode", "2");
-        machine.open(Screen::SettingsPage(6));
+        machine.open(AppScreen::SettingsPage(6));
     }),
     ("shade", |machine| machine.show_panel(Some(Panel::Notifications))),
     ("quick-settings", |machine| machine.show_panel(Some(Panel::QuickSettings))),
@@ -71,7 +71,7 @@ const SCREENS: &[(&str, Prepare)] = &[
         machine.wake();
     }),
     ("lock-pin", |machine| {
-        machine.setup.lock = Lock::Pin("1234".to_owned());
+        machine.setup.lock = LockScreen::Pin("1234".to_owned());
         machine.sleep();
         machine.wake();
     }),
@@ -79,12 +79,12 @@ const SCREENS: &[(&str, Prepare)] = &[
         machine.open_url("https://example.org/");
     }),
     ("vault", |machine| {
-        machine.launch(App::Vault);
+        machine.launch(StockApp::Vault);
     }),
     ("home-landscape", |machine| machine.turn(1)),
     ("calculator-landscape", |machine| {
         machine.turn(1);
-        machine.launch(App::Calculator);
+        machine.launch(StockApp::Calculator);
     }),
 ];
 
@@ -141,7 +141,7 @@ A command answers in the form of Android 9, 11, 13 or 15. No real phone was at h
 fn page() -> String {
     let mut page = INTRODUCTION.to_owned();
     page.push_str("| app | package | starts |\n|---|---|---|\n");
-    for entry in App::ALL.map(App::entry) {
+    for entry in StockApp::ALL.map(StockApp::entry) {
         page.push_str(&format!("| {} | `{}` | `{}` |\n", entry.label, entry.package, entry.activity));
     }
     page + OVER_ADB + &formats::to_markdown()
@@ -164,7 +164,7 @@ fn the_page_about_the_virtual_phone_is_fresh() {
 fn every_screen_can_be_painted_and_shows_something() {
     let folder = std::env::var_os("SINEW_PICTURES").map(PathBuf::from);
     for (name, prepare) in SCREENS {
-        let mut machine = Machine::new(Setup::default());
+        let mut machine = PhoneMachine::new(PhoneSetup::default());
         prepare(&mut machine);
         let canvas = machine.paint();
         assert_eq!((canvas.width, canvas.height), machine.size());
@@ -187,12 +187,12 @@ fn every_screen_can_be_painted_and_shows_something() {
 fn no_screen_is_too_small_or_too_large_to_be_laid_out_and_painted() {
     for (size, density) in [((200, 200), 1200), ((200, 3000), 160), ((3000, 200), 72)] {
         for (name, prepare) in SCREENS {
-            let mut machine = Machine::new(Setup { size, density, ..Setup::default() });
+            let mut machine = PhoneMachine::new(PhoneSetup { size, density, ..PhoneSetup::default() });
             prepare(&mut machine);
             machine.paint();
             machine.tree();
             for (x, y) in [(0.0, 0.0), (100.0, 100.0), (199.0, 199.0)] {
-                for phase in [touch::Phase::Down, touch::Phase::Up] {
+                for phase in [touch::TouchPhase::Down, touch::TouchPhase::Up] {
                     machine.pointer(touch::Pointer { finger: 0, phase, x, y });
                 }
             }

@@ -3,28 +3,28 @@
 use std::time::Duration;
 
 use serde_json::Value;
-use sinew_phones::adb::command::Command;
-use sinew_phones::adb::shell::{Limits, Output};
-use sinew_phones::agent::{ActivityAnswer, ActivityCall, AgentError, CompanionError, Refusal};
-use sinew_phones::{About, Access, Phone, PhoneError, Work};
+use sinew_phones::adb::command::ShellCommand;
+use sinew_phones::adb::shell::{CommandLimits, CommandOutput};
+use sinew_phones::agent::{ActivityAnswer, ActivityCall, AgentError, AgentRefusal, CompanionError};
+use sinew_phones::{Phone, PhoneAccess, PhoneError, PhoneIdentity, Work};
 use sinew_tool::BoxFuture;
 use tokio::time::timeout;
 
 use super::adbd::shell::Shell;
 use super::direct::VirtualPhone;
 
-impl Access for VirtualPhone {
-    fn about(&self) -> About {
+impl PhoneAccess for VirtualPhone {
+    fn about(&self) -> PhoneIdentity {
         Phone::about(self)
     }
 
-    fn run<'a>(&'a self, command: &'a Command, limits: Limits) -> Work<'a, Output> {
+    fn run<'a>(&'a self, command: &'a ShellCommand, limits: CommandLimits) -> Work<'a, CommandOutput> {
         Box::pin(async move {
             self.handset.take_time().await?;
             let mut shell = Shell::new(self.handset.clone());
             let late = |_| PhoneError::Timeout(format!("`{}` took too long", command.name()));
             let (stdout, stderr, exit) = timeout(limits.time, shell.run(command.line())).await.map_err(late)?;
-            Ok(Output { stdout, stderr, exit })
+            Ok(CommandOutput { stdout, stderr, exit })
         })
     }
 
@@ -39,9 +39,10 @@ impl Access for VirtualPhone {
         extras: &'a Value,
         _: Duration,
     ) -> BoxFuture<'a, Result<Value, AgentError>> {
-        let refused = |(kind, message): (String, String)| AgentError::Refused { kind: Refusal::parse(&kind), message };
-        let guests = self.handset.guests();
-        let answer = match guests.iter().find_map(|guest| guest.providers.get(authority)) {
+        let refused =
+            |(kind, message): (String, String)| AgentError::Refused { kind: AgentRefusal::parse(&kind), message };
+        let virtual_apps = self.handset.virtual_apps();
+        let answer = match virtual_apps.iter().find_map(|virtual_app| virtual_app.providers.get(authority)) {
             Some(provider) => provider(method, extras).map_err(refused),
             None => Err(refused(("not_found".to_owned(), format!("no app offers the content provider '{authority}'")))),
         };

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::Value;
 
-use super::guest::{Guest, Part, PartKind, Reaction, Request, pack};
+use super::virtual_app::{AppComponent, ComponentKind, IntentReaction, ReceivedIntent, VirtualApp, pack};
 
 /// `manifests/shopping.xml`, as Android's packager compiles it.
 const MANIFEST: &[u8] = include_bytes!("manifests/shopping.axml");
@@ -20,11 +20,11 @@ const TOLD: &str = r#"{tools=[add_to_shopping_list, read_shopping_list], add_to_
 const MOST: usize = 100;
 
 /// The app, with a list of its own.
-pub fn shopping() -> Guest {
+pub fn shopping() -> VirtualApp {
     let list: Mutex<Vec<String>> = Mutex::default();
-    let react = move |request: &Request| {
+    let react = move |request: &ReceivedIntent| {
         if request.action == DISCOVERY {
-            return Reaction::Answer { code: -1, text: None, extras: Some(TOLD.to_owned()) };
+            return IntentReaction::Answer { code: -1, text: None, extras: Some(TOLD.to_owned()) };
         }
         let mut list = list.lock().unwrap_or_else(PoisonError::into_inner);
         let extra = |name: &str| request.extras.get(name).map(String::as_str).unwrap_or_default();
@@ -32,35 +32,36 @@ pub fn shopping() -> Guest {
         match (extra("tool"), parameters["item"].as_str()) {
             ("add_to_shopping_list", Some(item)) if list.len() < MOST => {
                 list.push(item.to_owned());
-                Reaction::ok(format!("{item} is on the list, which has {} now", list.len()))
+                IntentReaction::ok(format!("{item} is on the list, which has {} now", list.len()))
             }
-            ("add_to_shopping_list", _) => Reaction::ok("the list is full"),
-            ("read_shopping_list", _) if list.is_empty() => Reaction::ok("the list is empty"),
-            ("read_shopping_list", _) => Reaction::ok(list.join("\n")),
-            (other, _) => Reaction::ok(format!("Unknown tool: {other}")),
+            ("add_to_shopping_list", _) => IntentReaction::ok("the list is full"),
+            ("read_shopping_list", _) if list.is_empty() => IntentReaction::ok("the list is empty"),
+            ("read_shopping_list", _) => IntentReaction::ok(list.join("\n")),
+            (other, _) => IntentReaction::ok(format!("Unknown tool: {other}")),
         }
     };
     let actions = [DISCOVERY, INVOKE].map(str::to_owned).to_vec();
-    let part = Part { kind: PartKind::Receiver, class: ".Tools".to_owned(), actions, react: Arc::new(react) };
-    Guest {
+    let part =
+        AppComponent { kind: ComponentKind::Receiver, class: ".Tools".to_owned(), actions, react: Arc::new(react) };
+    VirtualApp {
         package: "dev.sinew.shopping".to_owned(),
         version_code: 1,
         apk: pack(MANIFEST, 0),
         parts: vec![part],
-        ..Guest::default()
+        ..VirtualApp::default()
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::phone::{Clock, Setup, VirtualPhone};
+    use crate::phone::{PhoneClock, PhoneSetup, VirtualPhone};
     use sinew_apps::{AppWatcher, WatchSettings};
     use sinew_tool::{Call, Device, DeviceEvent, json};
 
     #[tokio::test]
     async fn the_shopping_list_is_found_and_kept_with_no_adb_between() {
-        let phone = VirtualPhone::new(Setup::default(), Clock::Virtual);
+        let phone = VirtualPhone::new(PhoneSetup::default(), PhoneClock::Virtual);
         phone.handset.install(shopping());
         let found: Arc<Mutex<Vec<Arc<dyn Device>>>> = Arc::default();
         let heard = found.clone();

@@ -2,40 +2,40 @@
 
 use std::time::Duration;
 
-use sinew_phones::{Image, Key, LogQuery, Node, Phone, PhoneError, Stroke, Tree};
+use sinew_phones::{Image, Key, LogQuery, Phone, PhoneError, Stroke, Tree, UiNode};
 
 use super::*;
 
 const MS: fn(u64) -> Duration = Duration::from_millis;
 
 /// A phone in virtual time, and hands that find things by what they say.
-struct Hands {
+struct PhoneDriver {
     phone: VirtualPhone,
 }
 
-impl Hands {
-    fn new() -> Hands {
-        Hands::with(Setup::default())
+impl PhoneDriver {
+    fn new() -> PhoneDriver {
+        PhoneDriver::with(PhoneSetup::default())
     }
 
-    fn with(setup: Setup) -> Hands {
-        Hands { phone: VirtualPhone::new(setup, Clock::Virtual) }
+    fn with(setup: PhoneSetup) -> PhoneDriver {
+        PhoneDriver { phone: VirtualPhone::new(setup, PhoneClock::Virtual) }
     }
 
     async fn tree(&self) -> Tree {
         self.phone.tree().await.unwrap()
     }
 
-    async fn find(&self, what: &str) -> Option<Node> {
+    async fn find(&self, what: &str) -> Option<UiNode> {
         let fits = |text: &Option<String>| text.as_deref() == Some(what);
         let suffix = format!(":id/{what}");
-        let named = |node: &Node| node.resource_id.as_deref().is_some_and(|id| id.ends_with(&suffix));
+        let named = |node: &UiNode| node.resource_id.as_deref().is_some_and(|id| id.ends_with(&suffix));
         let tree = self.tree().await;
         let found = tree.nodes().iter().find(|node| fits(&node.text) || fits(&node.description) || named(node));
         found.cloned()
     }
 
-    async fn get(&self, what: &str) -> Node {
+    async fn get(&self, what: &str) -> UiNode {
         match self.find(what).await {
             Some(node) => node,
             None => panic!("no {what:?} on the screen: {:#?}", self.texts().await),
@@ -76,7 +76,7 @@ impl Hands {
 
 #[tokio::test]
 async fn a_note_is_written_a_list_scrolled_a_picture_zoomed_and_all_of_it_read_back() {
-    let hands = Hands::new();
+    let hands = PhoneDriver::new();
     hands.tap("Notes").await;
     hands.tap("New note").await;
     hands.phone.type_text("Grüße 🎉").await.unwrap();
@@ -116,7 +116,7 @@ async fn a_note_is_written_a_list_scrolled_a_picture_zoomed_and_all_of_it_read_b
 
 #[tokio::test]
 async fn the_calculator_can_be_used_with_fingers_and_with_keys() {
-    let hands = Hands::new();
+    let hands = PhoneDriver::new();
     hands.tap("Calculator").await;
     for key in ["digit_1", "digit_2", "op_mul", "digit_3"] {
         hands.tap(key).await;
@@ -128,7 +128,7 @@ async fn the_calculator_can_be_used_with_fingers_and_with_keys() {
 
 #[tokio::test]
 async fn back_closes_the_front_most_thing_one_by_one() {
-    let hands = Hands::new();
+    let hands = PhoneDriver::new();
     hands.open("dev.sinew.notes").await;
     hands.tap("Shopping").await;
     hands.tap("note_body").await;
@@ -148,7 +148,7 @@ async fn back_closes_the_front_most_thing_one_by_one() {
 
 #[tokio::test]
 async fn a_long_press_asks_and_a_yes_deletes() {
-    let hands = Hands::new();
+    let hands = PhoneDriver::new();
     hands.open("dev.sinew.notes").await;
     hands.hold("Shopping").await;
     hands.tap("Delete").await;
@@ -158,7 +158,7 @@ async fn a_long_press_asks_and_a_yes_deletes() {
 
 #[tokio::test]
 async fn panels_open_by_key_and_by_finger_and_their_switches_switch() {
-    let hands = Hands::new();
+    let hands = PhoneDriver::new();
     hands.phone.key(Key::Notifications).await.unwrap();
     assert!(hands.find("Reminder").await.is_some());
     let foreground = hands.phone.foreground().await.unwrap();
@@ -179,7 +179,7 @@ async fn panels_open_by_key_and_by_finger_and_their_switches_switch() {
 
 #[tokio::test]
 async fn a_setting_is_found_in_a_long_list_and_the_phone_turns() {
-    let hands = Hands::new();
+    let hands = PhoneDriver::new();
     hands.phone.handset.with(|machine| machine.turn(1));
     let screen = hands.phone.screen().await.unwrap();
     assert_eq!((screen.width, screen.height, screen.rotation), (2400, 1080, 1));
@@ -196,7 +196,7 @@ async fn a_setting_is_found_in_a_long_list_and_the_phone_turns() {
 
 #[tokio::test]
 async fn text_is_selected_copied_and_pasted_and_the_keyboard_types() {
-    let hands = Hands::new();
+    let hands = PhoneDriver::new();
     hands.open("com.android.contacts").await;
     hands.tap("search_view").await;
     for key in ["z", "o"] {
@@ -215,7 +215,7 @@ async fn text_is_selected_copied_and_pasted_and_the_keyboard_types() {
 
 #[tokio::test]
 async fn typing_without_a_field_says_what_to_do() {
-    let hands = Hands::new();
+    let hands = PhoneDriver::new();
     let error = hands.phone.type_text("x").await.unwrap_err();
     assert!(matches!(error, PhoneError::NoElement(_)) && error.to_string().contains("tap one"), "{error}");
     hands.open("dev.sinew.notes").await;
@@ -227,7 +227,7 @@ async fn typing_without_a_field_says_what_to_do() {
 
 #[tokio::test]
 async fn a_lock_keeps_people_out_until_it_is_answered() {
-    let hands = Hands::with(Setup { lock: Lock::Pin("2580".to_owned()), ..Setup::default() });
+    let hands = PhoneDriver::with(PhoneSetup { lock: LockScreen::Pin("2580".to_owned()), ..PhoneSetup::default() });
     hands.phone.key(Key::Sleep).await.unwrap();
     assert!(matches!(hands.phone.tree().await, Err(PhoneError::Denied(text)) if text.contains("WAKEUP")));
     hands.phone.key(Key::WakeUp).await.unwrap();
@@ -240,7 +240,7 @@ async fn a_lock_keeps_people_out_until_it_is_answered() {
     }
     assert!(hands.find("Calculator").await.is_some());
 
-    let hands = Hands::new();
+    let hands = PhoneDriver::new();
     hands.phone.key(Key::Sleep).await.unwrap();
     hands.phone.key(Key::WakeUp).await.unwrap();
     hands.swipe((540.0, 2000.0), (540.0, 500.0)).await;
@@ -249,7 +249,7 @@ async fn a_lock_keeps_people_out_until_it_is_answered() {
 
 #[tokio::test]
 async fn a_secure_screen_is_not_photographed() {
-    let hands = Hands::new();
+    let hands = PhoneDriver::new();
     hands.open("dev.sinew.vault").await;
     assert!(matches!(hands.phone.screenshot().await, Err(PhoneError::Denied(text)) if text.contains("FLAG_SECURE")));
     hands.tap("passphrase").await;
@@ -263,7 +263,7 @@ async fn a_secure_screen_is_not_photographed() {
 
 #[tokio::test]
 async fn the_clock_never_rests_and_everything_else_does() {
-    let hands = Hands::new();
+    let hands = PhoneDriver::new();
     hands.open("com.android.deskclock").await;
     let before = hands.text("digital_clock").await;
     assert!(!hands.get("Reset").await.enabled, "there is nothing to reset yet");
@@ -279,7 +279,7 @@ async fn the_clock_never_rests_and_everything_else_does() {
 
 #[tokio::test]
 async fn a_phone_refuses_what_it_is_told_to_refuse() {
-    let hands = Hands::new();
+    let hands = PhoneDriver::new();
     let handset = &hands.phone.handset;
     for what in [Denial::Tree, Denial::Capture, Denial::Input] {
         handset.deny(what, true);
@@ -295,7 +295,7 @@ async fn a_phone_refuses_what_it_is_told_to_refuse() {
 
 #[tokio::test]
 async fn a_phone_unplugged_in_the_middle_of_a_call_is_gone() {
-    let hands = Hands::new();
+    let hands = PhoneDriver::new();
     hands.phone.handset.set_latency(Duration::from_secs(600));
     let phone = hands.phone.clone();
     let begun = hands.phone.handset.next_command();
@@ -310,7 +310,7 @@ async fn a_phone_unplugged_in_the_middle_of_a_call_is_gone() {
 
 #[tokio::test]
 async fn strokes_that_make_no_sense_are_refused() {
-    let hands = Hands::new();
+    let hands = PhoneDriver::new();
     let nan = Stroke::hold(f32::NAN, 5.0, MS(0), MS(5));
     let mut backwards = Stroke::hold(5.0, 5.0, MS(10), MS(5));
     backwards.points.reverse();
@@ -323,7 +323,7 @@ async fn strokes_that_make_no_sense_are_refused() {
 
 #[tokio::test]
 async fn the_log_tells_what_happened() {
-    let hands = Hands::new();
+    let hands = PhoneDriver::new();
     hands.open("dev.sinew.notes").await;
     let query = LogQuery { package: Some("dev.sinew.notes".to_owned()), ..LogQuery::default() };
     let logs = hands.phone.logs(&query).await.unwrap();
@@ -336,7 +336,7 @@ async fn the_log_tells_what_happened() {
 
 #[tokio::test]
 async fn links_open_in_the_browser_and_strange_ones_do_not() {
-    let hands = Hands::new();
+    let hands = PhoneDriver::new();
     hands.phone.open_url("https://example.org/a?b=c").await.unwrap();
     assert_eq!(hands.text("url_bar").await, "https://example.org/a?b=c");
     assert!(matches!(hands.phone.open_url("tel:5").await, Err(PhoneError::Failed(_))));

@@ -13,7 +13,7 @@ use super::shaping::shape;
 
 /// Size in pixels and weight.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Style {
+pub struct TextStyle {
     pub size: f32,
     pub bold: bool,
 }
@@ -31,7 +31,7 @@ pub struct Glyph {
 
 /// One line of text, ready to draw.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Line {
+pub struct TextLine {
     pub start: usize,
     pub end: usize,
     pub width: f32,
@@ -40,7 +40,7 @@ pub struct Line {
     pub glyphs: Vec<Glyph>,
 }
 
-impl Style {
+impl TextStyle {
     pub fn line_height(self) -> f32 {
         (self.size * 1.3).round()
     }
@@ -50,7 +50,7 @@ impl Style {
     }
 }
 
-impl Line {
+impl TextLine {
     /// Where the cursor stands when it is before byte `at`.
     pub fn cursor_x(&self, at: usize) -> f32 {
         if let Some(glyph) = self.glyphs.iter().find(|glyph| glyph.at == at) {
@@ -79,10 +79,10 @@ impl Line {
 
 /// Breaks a text into lines that fit a width. There is always at least one line. Remembered: the same
 /// words are measured and drawn over and over.
-pub fn lines(text: &str, style: Style, width: f32) -> Arc<Vec<Line>> {
-    type Key = (String, u32, bool, u32);
+pub fn lines(text: &str, style: TextStyle, width: f32) -> Arc<Vec<TextLine>> {
+    type LineKey = (String, u32, bool, u32);
     thread_local! {
-        static KNOWN: RefCell<HashMap<Key, Arc<Vec<Line>>>> = RefCell::default();
+        static KNOWN: RefCell<HashMap<LineKey, Arc<Vec<TextLine>>>> = RefCell::default();
     }
     /// A full screen has about a hundred texts.
     const MOST: usize = 1024;
@@ -99,7 +99,7 @@ pub fn lines(text: &str, style: Style, width: f32) -> Arc<Vec<Line>> {
     })
 }
 
-fn break_lines(text: &str, style: Style, width: f32) -> Vec<Line> {
+fn break_lines(text: &str, style: TextStyle, width: f32) -> Vec<TextLine> {
     let mut lines = Vec::new();
     let mut start = 0;
     for paragraph in text.split('\n') {
@@ -110,11 +110,11 @@ fn break_lines(text: &str, style: Style, width: f32) -> Vec<Line> {
 }
 
 /// The width of a text on one line.
-pub fn width(text: &str, style: Style) -> f32 {
+pub fn width(text: &str, style: TextStyle) -> f32 {
     lines(text, style, f32::MAX).iter().map(|line| line.width).fold(0.0, f32::max)
 }
 
-fn break_paragraph(text: &str, offset: usize, style: Style, width: f32, out: &mut Vec<Line>) {
+fn break_paragraph(text: &str, offset: usize, style: TextStyle, width: f32, out: &mut Vec<TextLine>) {
     let bidi = BidiInfo::new(text, None);
     let rtl = bidi.paragraphs.first().is_some_and(|paragraph| paragraph.level.is_rtl());
     let shaped = shape(text);
@@ -147,10 +147,11 @@ fn order(
     shaped: &HashMap<usize, char>,
     range: std::ops::Range<usize>,
     offset: usize,
-    style: Style,
+    style: TextStyle,
     rtl: bool,
-) -> Line {
-    let mut line = Line { start: offset + range.start, end: offset + range.end, width: 0.0, rtl, glyphs: Vec::new() };
+) -> TextLine {
+    let mut line =
+        TextLine { start: offset + range.start, end: offset + range.end, width: 0.0, rtl, glyphs: Vec::new() };
     let Some(paragraph) = bidi.paragraphs.first().filter(|_| !range.is_empty()) else { return line };
     let (levels, runs) = bidi.visual_runs(paragraph, range);
     for run in runs {
@@ -194,7 +195,7 @@ mod tests {
     use super::super::glyphs::coverage;
     use super::*;
 
-    const STYLE: Style = Style { size: 40.0, bold: false };
+    const STYLE: TextStyle = TextStyle { size: 40.0, bold: false };
 
     fn drawn(text: &str) -> String {
         lines(text, STYLE, f32::MAX)[0].glyphs.iter().map(|glyph| glyph.ch).collect()

@@ -3,16 +3,16 @@
 //! There is no fling: what is dragged stops where the finger leaves it, so the same touches always
 //! lead to the same screen.
 
-use super::act::{Act, Field, Panel};
+use super::act::{Panel, TextField, TouchAction};
 use super::art::ZOOM;
-use super::geometry::Rect;
-use super::machine::{Machine, Place};
-use super::setup::Lock;
+use super::geometry::PixelRect;
+use super::machine::{Overlay, PhoneMachine};
+use super::setup::LockScreen;
 use super::view::View;
 use super::windows::WindowKind;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Phase {
+pub enum TouchPhase {
     Down,
     Move,
     Up,
@@ -23,7 +23,7 @@ pub enum Phase {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Pointer {
     pub finger: u32,
-    pub phase: Phase,
+    pub phase: TouchPhase,
     pub x: f32,
     pub y: f32,
 }
@@ -53,12 +53,12 @@ struct Press {
     from: (f32, f32),
     since: u64,
     kind: WindowKind,
-    rect: Rect,
-    tap: Option<Act>,
-    hold: Option<Act>,
-    field: Option<Field>,
+    rect: PixelRect,
+    tap: Option<TouchAction>,
+    hold: Option<TouchAction>,
+    field: Option<TextField>,
     scroll: Option<(&'static str, i32)>,
-    zooms: Option<Rect>,
+    zooms: Option<PixelRect>,
     mode: Mode,
 }
 
@@ -76,7 +76,7 @@ enum Mode {
     Spent,
 }
 
-impl Machine {
+impl PhoneMachine {
     /// One finger goes down, moves or leaves, now.
     pub fn pointer(&mut self, pointer: Pointer) {
         if !self.awake {
@@ -84,16 +84,16 @@ impl Machine {
         }
         let known = self.touch.fingers.iter().position(|finger| finger.id == pointer.finger);
         match (pointer.phase, known) {
-            (Phase::Down, None) => self.finger_down(pointer),
-            (Phase::Move, Some(index)) => self.finger_moves(index, pointer),
-            (Phase::Up, Some(index)) => {
+            (TouchPhase::Down, None) => self.finger_down(pointer),
+            (TouchPhase::Move, Some(index)) => self.finger_moves(index, pointer),
+            (TouchPhase::Up, Some(index)) => {
                 self.finger_moves(index, pointer);
                 self.touch.fingers.remove(index);
                 if self.touch.fingers.is_empty() {
                     self.last_finger_up(pointer);
                 }
             }
-            (Phase::Cancel, _) => {
+            (TouchPhase::Cancel, _) => {
                 self.touch.fingers.clear();
                 self.touch.press = None;
             }
@@ -165,11 +165,11 @@ impl Machine {
         let (dx, dy) = (pointer.x - press.from.0, pointer.y - press.from.1);
         if press.mode == Mode::Open && dx.hypot(dy) > slop {
             press.mode = match press {
-                Press { tap: Some(Act::Slide(..)), .. } => Mode::Slide,
+                Press { tap: Some(TouchAction::Slide(..)), .. } => Mode::Slide,
                 Press { kind: WindowKind::StatusBar | WindowKind::Shade, .. } => Mode::Swipe,
                 Press { zooms: Some(_), .. } => Mode::Pan,
                 Press { scroll: Some((_, extent)), .. } if dy.abs() > dx.abs() && *extent > 0 => Mode::Scroll,
-                Press { kind: WindowKind::App, .. } => Mode::Swipe,
+                Press { kind: WindowKind::StockApp, .. } => Mode::Swipe,
                 _ => Mode::Spent,
             };
             // What led to the decision was not yet a movement of the content.
@@ -265,16 +265,16 @@ impl Machine {
         let enough = self.size().1 as f32 / 10.0;
         let (up, down) = (-dy > enough && -dy > dx.abs(), dy > enough && dy > dx.abs());
         match (press.kind, self.place) {
-            (WindowKind::Shade, _) if self.locked && up && self.setup.lock == Lock::Swipe => {
+            (WindowKind::Shade, _) if self.locked && up && self.setup.lock == LockScreen::Swipe => {
                 self.dismiss_lock();
             }
             (WindowKind::Shade, _) if self.locked => {}
             (WindowKind::Shade, _) if up => self.panel = None,
             (WindowKind::Shade, _) if down => self.panel = Some(Panel::QuickSettings),
             (WindowKind::StatusBar, _) if down => self.show_panel(Some(Panel::Notifications)),
-            (WindowKind::App, Place::Home) if up => self.place = Place::Drawer,
-            (WindowKind::App, Place::Home) if down => self.show_panel(Some(Panel::Notifications)),
-            (WindowKind::App, Place::Drawer) if down => self.place = Place::Home,
+            (WindowKind::StockApp, Overlay::Home) if up => self.place = Overlay::Drawer,
+            (WindowKind::StockApp, Overlay::Home) if down => self.show_panel(Some(Panel::Notifications)),
+            (WindowKind::StockApp, Overlay::Drawer) if down => self.place = Overlay::Home,
             _ => {}
         }
     }

@@ -2,15 +2,15 @@
 
 use std::fmt::Write;
 
-use sinew_phones::{Node, Rect as NodeRect, Tree, TreeBuilder};
+use sinew_phones::{Rect, Tree, TreeBuilder, UiNode};
 
 use super::android::Android;
-use super::geometry::Rect;
-use super::machine::Machine;
+use super::geometry::PixelRect;
+use super::machine::PhoneMachine;
 use super::view::View;
-use super::windows::{Window, WindowKind};
+use super::windows::{PhoneWindow, WindowKind};
 
-impl Machine {
+impl PhoneMachine {
     /// What an accessibility service sees: the focused window first, then the keyboard and the bars.
     /// What a dialog or a panel covers cannot be touched and is left out.
     pub fn tree(&self) -> Tree {
@@ -27,11 +27,11 @@ impl Machine {
         builder.finish()
     }
 
-    fn add(&self, builder: &mut TreeBuilder, window: &Window) {
+    fn add(&self, builder: &mut TreeBuilder, window: &PhoneWindow) {
         let hides_sensitive = self.setup.android >= Android::V15;
         let (width, height) = self.size();
         let mut depth = 0;
-        walk(&window.root, Rect::new(0, 0, width, height), 0, 0, &mut |view, rect, level, _| {
+        walk(&window.root, PixelRect::new(0, 0, width, height), 0, 0, &mut |view, rect, level, _| {
             if view.sensitive && hides_sensitive {
                 return false;
             }
@@ -57,7 +57,7 @@ impl Machine {
             self.rotation()
         );
         let mut depth = 0;
-        walk(&window.root, Rect::new(0, 0, width, height), 0, 0, &mut |view, rect, level, index| {
+        walk(&window.root, PixelRect::new(0, 0, width, height), 0, 0, &mut |view, rect, level, index| {
             if compressed && !says_something(view) && view.children.len() < 2 && level > 0 {
                 return true;
             }
@@ -76,7 +76,7 @@ impl Machine {
         Some(xml)
     }
 
-    fn write_node(&self, xml: &mut String, view: &View, package: &str, rect: Rect, index: usize) {
+    fn write_node(&self, xml: &mut String, view: &View, package: &str, rect: PixelRect, index: usize) {
         let node = node(view, package, rect);
         xml.push_str("<node");
         let mut attribute = |name: &str, value: &str| {
@@ -115,18 +115,18 @@ impl Machine {
     }
 }
 
-fn is_focusable(window: &Window) -> bool {
-    matches!(window.kind, WindowKind::App | WindowKind::Dialog | WindowKind::Shade)
+fn is_focusable(window: &PhoneWindow) -> bool {
+    matches!(window.kind, WindowKind::StockApp | WindowKind::Dialog | WindowKind::Shade)
 }
 
 /// Visits what can be seen, in reading order, with its visible rectangle, its depth and its place among
 /// its siblings. `visit` says whether to go below.
 fn walk(
     view: &View,
-    clip: Rect,
+    clip: PixelRect,
     level: usize,
     index: usize,
-    visit: &mut dyn FnMut(&View, Rect, usize, usize) -> bool,
+    visit: &mut dyn FnMut(&View, PixelRect, usize, usize) -> bool,
 ) -> usize {
     let rect = view.rect.intersect(clip);
     if rect.is_empty() {
@@ -147,9 +147,9 @@ fn walk(
     if view.decoration { next - index } else { 1 }
 }
 
-fn node(view: &View, package: &str, rect: Rect) -> Node {
+fn node(view: &View, package: &str, rect: PixelRect) -> UiNode {
     let filled = |text: String| (!text.is_empty()).then_some(text);
-    let mut node = Node::new(view.full_class(), NodeRect::new(rect.left, rect.top, rect.right, rect.bottom));
+    let mut node = UiNode::new(view.full_class(), Rect::new(rect.left, rect.top, rect.right, rect.bottom));
     node.text = filled(view.spoken_text());
     node.description = filled(view.description.clone());
     node.resource_id = filled(view.full_id(package));
@@ -206,18 +206,18 @@ fn escape(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::act::{App, Screen};
-    use super::super::setup::Setup;
+    use super::super::act::{AppScreen, StockApp};
+    use super::super::setup::PhoneSetup;
     use super::*;
 
     #[test]
     fn only_what_is_in_sight_is_in_the_tree_and_within_its_list() {
-        let mut machine = Machine::new(Setup::default());
-        machine.launch(App::Contacts);
+        let mut machine = PhoneMachine::new(PhoneSetup::default());
+        machine.launch(StockApp::Contacts);
         let tree = machine.tree();
         let list = tree.nodes().iter().find(|node| node.class.ends_with("RecyclerView")).unwrap();
         assert!(list.scrollable);
-        let rows: Vec<&Node> = tree
+        let rows: Vec<&UiNode> = tree
             .nodes()
             .iter()
             .filter(|node| node.resource_id.as_deref() == Some("com.android.contacts:id/contact_row"))
@@ -228,8 +228,8 @@ mod tests {
 
     #[test]
     fn a_dump_is_well_formed_and_escapes_what_a_note_says() {
-        let mut machine = Machine::new(Setup::default());
-        machine.open(Screen::Note(3));
+        let mut machine = PhoneMachine::new(PhoneSetup::default());
+        machine.open(AppScreen::Note(3));
         let xml = machine.dump(false).unwrap();
         assert!(xml.contains("text=\"Bread&#10;Apples &#127822;&#10;"), "{xml}");
         assert_eq!(xml.matches("<node").count(), xml.matches("</node>").count());
@@ -241,7 +241,7 @@ mod tests {
 
     #[test]
     fn a_sleeping_phone_has_no_tree() {
-        let mut machine = Machine::new(Setup::default());
+        let mut machine = PhoneMachine::new(PhoneSetup::default());
         machine.sleep();
         assert!(machine.tree().is_empty());
         assert_eq!(machine.dump(false), None);
@@ -250,11 +250,11 @@ mod tests {
     #[test]
     fn data_sensitive_views_are_hidden_from_services_since_android_14() {
         for (android, hidden) in [(Android::V13, false), (Android::V15, true)] {
-            let mut machine = Machine::new(Setup { android, ..Setup::default() });
-            machine.open(Screen::Vault);
+            let mut machine = PhoneMachine::new(PhoneSetup { android, ..PhoneSetup::default() });
+            machine.open(AppScreen::Vault);
             machine.passphrase = "sesame".to_owned();
             machine.reveal();
-            let shows = |node: &Node| node.text.as_deref() == Some("12 345.67 €");
+            let shows = |node: &UiNode| node.text.as_deref() == Some("12 345.67 €");
             assert_eq!(!machine.tree().nodes().iter().any(shows), hidden, "{android}");
             assert!(machine.dump(false).unwrap().contains("12 345.67 €"), "uiautomator is an accessibility tool");
         }

@@ -1,12 +1,12 @@
 //! Text fields: focus, cursor, clipboard, and what typing does.
 
-use sinew_phones::LogLevel;
+use sinew_phones::LogcatLevel;
 
-use super::act::{Field, Screen};
-use super::edit::{Cursor, Editor};
-use super::geometry::Rect;
+use super::act::{AppScreen, TextField};
+use super::edit::{Editor, TextCursor};
+use super::geometry::PixelRect;
 use super::layout;
-use super::machine::{Machine, SYSTEM_PID};
+use super::machine::{PhoneMachine, SYSTEM_PID};
 use super::system::Keyboard;
 use super::text;
 use super::view::{Align, View};
@@ -14,7 +14,7 @@ use super::view::{Align, View};
 /// A field holds at most so many bytes; a note is not a novel, and nobody fills the memory.
 const MOST: usize = 256 * 1024;
 
-impl Machine {
+impl PhoneMachine {
     /// Types at the cursor. False where no field has the focus.
     pub fn type_text(&mut self, text: &str) -> bool {
         if !self.awake || self.locked || self.focus.is_none() {
@@ -30,18 +30,18 @@ impl Machine {
     }
 
     /// Makes a text the whole content of a field in sight, as an accessibility service does.
-    pub fn set_text(&mut self, field: Field, text: &str) -> bool {
+    pub fn set_text(&mut self, field: TextField, text: &str) -> bool {
         let in_sight = self.is_in_sight(field);
         if in_sight {
             self.set_focus(Some(field));
-            self.cursor = Cursor { at: self.field_text(field).len(), anchor: 0 };
+            self.cursor = TextCursor { at: self.field_text(field).len(), anchor: 0 };
             let text = if field.is_multi_line() { text.to_owned() } else { text.replace('\n', " ") };
             self.insert(&text);
         }
         in_sight
     }
 
-    pub fn is_in_sight(&self, field: Field) -> bool {
+    pub fn is_in_sight(&self, field: TextField) -> bool {
         self.find_view(&|view| view.field == Some(field)).is_some()
     }
 
@@ -53,7 +53,7 @@ impl Machine {
         self.clipboard = Some(text.to_owned());
         self.say(
             SYSTEM_PID,
-            LogLevel::Debug,
+            LogcatLevel::Debug,
             "ClipboardService",
             format!("new clip, {} characters", text.chars().count()),
         );
@@ -64,43 +64,43 @@ impl Machine {
     }
 
     /// What a field says.
-    pub fn field_text(&self, field: Field) -> &str {
+    pub fn field_text(&self, field: TextField) -> &str {
         let note = match self.screen() {
-            Some(Screen::Note(number)) => self.notes.find(number),
+            Some(AppScreen::Note(number)) => self.notes.find(number),
             _ => None,
         };
         match field {
-            Field::NoteTitle => note.map_or("", |note| &note.title),
-            Field::NoteBody => note.map_or("", |note| &note.body),
-            Field::Search => &self.contacts.search,
-            Field::Passphrase => &self.passphrase,
-            Field::Address => &self.browser.address,
+            TextField::NoteTitle => note.map_or("", |note| &note.title),
+            TextField::NoteBody => note.map_or("", |note| &note.body),
+            TextField::Search => &self.contacts.search,
+            TextField::Passphrase => &self.passphrase,
+            TextField::Address => &self.browser.address,
         }
     }
 
-    fn set_field_text(&mut self, field: Field, text: String) {
+    fn set_field_text(&mut self, field: TextField, text: String) {
         let screen = self.screen();
         let note = match screen {
-            Some(Screen::Note(number)) => self.notes.find_mut(number),
+            Some(AppScreen::Note(number)) => self.notes.find_mut(number),
             _ => None,
         };
         match (field, note) {
-            (Field::NoteTitle, Some(note)) => note.title = text,
-            (Field::NoteBody, Some(note)) => note.body = text,
-            (Field::Search, _) => {
+            (TextField::NoteTitle, Some(note)) => note.title = text,
+            (TextField::NoteBody, Some(note)) => note.body = text,
+            (TextField::Search, _) => {
                 self.contacts.search = text;
                 self.scroll.remove("contacts");
             }
-            (Field::Passphrase, _) => self.passphrase = text,
-            (Field::Address, _) => self.browser.address = text,
-            (Field::NoteTitle | Field::NoteBody, None) => {}
+            (TextField::Passphrase, _) => self.passphrase = text,
+            (TextField::Address, _) => self.browser.address = text,
+            (TextField::NoteTitle | TextField::NoteBody, None) => {}
         }
     }
 
-    pub(super) fn set_focus(&mut self, field: Option<Field>) {
+    pub(super) fn set_focus(&mut self, field: Option<TextField>) {
         if self.focus != field {
             self.focus = field;
-            self.cursor = Cursor::at(field.map_or(0, |field| self.field_text(field).len()));
+            self.cursor = TextCursor::at(field.map_or(0, |field| self.field_text(field).len()));
         }
         if field.is_some() && self.keyboard.is_none() {
             self.keyboard = Some(Keyboard::default());
@@ -121,7 +121,7 @@ impl Machine {
     }
 
     /// Focuses a field and puts the cursor where the finger is.
-    pub(super) fn focus_at(&mut self, field: Field, (x, y): (f32, f32)) {
+    pub(super) fn focus_at(&mut self, field: TextField, (x, y): (f32, f32)) {
         let place = self.find_view(&|view| view.field == Some(field)).map(|view| {
             let inner = layout::inner(&view, self.scale());
             let style = layout::style(&view, self.scale());
@@ -133,7 +133,7 @@ impl Machine {
         });
         self.set_focus(Some(field));
         if let Some(at) = place {
-            self.cursor = Cursor::at(at).fitted(self.field_text(field));
+            self.cursor = TextCursor::at(at).fitted(self.field_text(field));
         }
     }
 
@@ -145,13 +145,13 @@ impl Machine {
     pub(super) fn enter(&mut self) {
         match self.focus {
             Some(field) if field.is_multi_line() => self.insert("\n"),
-            Some(Field::NoteTitle) => self.set_focus(Some(Field::NoteBody)),
-            Some(Field::Address) => {
+            Some(TextField::NoteTitle) => self.set_focus(Some(TextField::NoteBody)),
+            Some(TextField::Address) => {
                 let address = self.browser.address.clone();
                 self.browser.visit(&address);
                 self.leave_screen();
             }
-            Some(Field::Passphrase) => {
+            Some(TextField::Passphrase) => {
                 self.keyboard = None;
                 self.reveal();
             }
@@ -178,7 +178,7 @@ impl Machine {
     pub(super) fn copy(&mut self, cut: bool) {
         let Some(field) = self.focus else { return };
         let text = Editor::new(self.field_text(field).to_owned(), self.cursor).selected().to_owned();
-        if !text.is_empty() && field != Field::Passphrase {
+        if !text.is_empty() && field != TextField::Passphrase {
             self.set_clipboard(&text);
             if cut {
                 self.insert("");
@@ -188,7 +188,7 @@ impl Machine {
 
     pub(super) fn paste(&mut self) {
         if let Some(text) = self.clipboard.clone() {
-            let single = !self.focus.is_some_and(Field::is_multi_line);
+            let single = !self.focus.is_some_and(TextField::is_multi_line);
             self.insert(&if single { text.replace('\n', " ") } else { text });
         }
     }
@@ -202,12 +202,12 @@ impl Machine {
         let at = self.cursor.at;
         let row = lines.iter().rposition(|line| line.start <= at).unwrap_or(0);
         if let Some(line) = row.checked_add_signed(step).and_then(|row| lines.get(row)) {
-            self.cursor = Cursor::at(line.byte_at(lines[row].cursor_x(at))).fitted(self.field_text(field));
+            self.cursor = TextCursor::at(line.byte_at(lines[row].cursor_x(at))).fitted(self.field_text(field));
         }
     }
 
     /// What is typed stays in sight.
-    fn scroll_to_cursor(&mut self, field: Field) {
+    fn scroll_to_cursor(&mut self, field: TextField) {
         let Some(window) = self.focused_window() else { return };
         let Some(scroller) = window
             .root
@@ -229,13 +229,13 @@ impl Machine {
     }
 }
 
-fn collect_fields(view: &View, out: &mut Vec<Field>) {
+fn collect_fields(view: &View, out: &mut Vec<TextField>) {
     out.extend(view.field);
     view.children.iter().for_each(|child| collect_fields(child, out));
 }
 
 /// Text starts at the right in a right-to-left paragraph unless the view wants it elsewhere.
-pub fn line_left(view: &View, line: &text::Line, inner: Rect) -> f32 {
+pub fn line_left(view: &View, line: &text::TextLine, inner: PixelRect) -> f32 {
     let room = inner.width() as f32 - line.width;
     match view.look.align {
         Align::Centre => inner.left as f32 + room / 2.0,

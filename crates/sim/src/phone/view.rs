@@ -4,10 +4,10 @@
 //! accessibility tree, the picture and the touch targets all come from that one tree, so they cannot
 //! disagree. Measures are in dp until [`super::layout`] has placed everything.
 
-use super::act::{Act, Field};
+use super::act::{TextField, TouchAction};
 use super::art::Art;
-use super::canvas::Color;
-use super::geometry::Rect;
+use super::canvas::Rgba;
+use super::geometry::PixelRect;
 
 #[derive(Clone, Debug, Default)]
 pub struct View {
@@ -20,10 +20,10 @@ pub struct View {
     /// What services read as its text, where that is not what is painted.
     pub spoken: String,
     pub hint: &'static str,
-    pub state: State,
-    pub tap: Option<Act>,
-    pub hold: Option<Act>,
-    pub field: Option<Field>,
+    pub state: ViewState,
+    pub tap: Option<TouchAction>,
+    pub hold: Option<TouchAction>,
+    pub field: Option<TextField>,
     pub scroll: Option<Scroll>,
     /// Two fingers zoom it and one finger pans it.
     pub zooms: bool,
@@ -32,14 +32,14 @@ pub struct View {
     /// Hidden from services that are no accessibility tools, since Android 14.
     pub sensitive: bool,
     pub layout: Layout,
-    pub look: Look,
+    pub look: ViewStyle,
     pub children: Vec<View>,
     /// In screen pixels, set by the layout.
-    pub rect: Rect,
+    pub rect: PixelRect,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct State {
+pub struct ViewState {
     pub checkable: bool,
     pub checked: bool,
     pub disabled: bool,
@@ -102,16 +102,16 @@ pub struct Layout {
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Fill {
-    Solid(Color),
-    Gradient(Color, Color),
+    Solid(Rgba),
+    Gradient(Rgba, Rgba),
 }
 
 #[derive(Clone, Debug, PartialEq)]
-pub struct Look {
+pub struct ViewStyle {
     pub fill: Option<Fill>,
     pub corner: f32,
-    pub border: Option<Color>,
-    pub color: Color,
+    pub border: Option<Rgba>,
+    pub color: Rgba,
     pub size: f32,
     pub bold: bool,
     pub align: Align,
@@ -120,13 +120,13 @@ pub struct Look {
     pub art: Option<Art>,
 }
 
-impl Default for Look {
-    fn default() -> Look {
-        Look {
+impl Default for ViewStyle {
+    fn default() -> ViewStyle {
+        ViewStyle {
             fill: None,
             corner: 0.0,
             border: None,
-            color: Color::BLACK,
+            color: Rgba::BLACK,
             size: 16.0,
             bold: false,
             align: Align::Start,
@@ -210,12 +210,12 @@ impl View {
         self
     }
 
-    pub fn on_tap(mut self, act: Act) -> View {
+    pub fn on_tap(mut self, act: TouchAction) -> View {
         self.tap = Some(act);
         self
     }
 
-    pub fn on_hold(mut self, act: Act) -> View {
+    pub fn on_hold(mut self, act: TouchAction) -> View {
         self.hold = Some(act);
         self
     }
@@ -289,12 +289,12 @@ impl View {
         self
     }
 
-    pub fn back(mut self, color: Color) -> View {
+    pub fn back(mut self, color: Rgba) -> View {
         self.look.fill = Some(Fill::Solid(color));
         self
     }
 
-    pub fn gradient(mut self, top: Color, bottom: Color) -> View {
+    pub fn gradient(mut self, top: Rgba, bottom: Rgba) -> View {
         self.look.fill = Some(Fill::Gradient(top, bottom));
         self
     }
@@ -304,12 +304,12 @@ impl View {
         self
     }
 
-    pub fn border(mut self, color: Color) -> View {
+    pub fn border(mut self, color: Rgba) -> View {
         self.look.border = Some(color);
         self
     }
 
-    pub fn color(mut self, color: Color) -> View {
+    pub fn color(mut self, color: Rgba) -> View {
         self.look.color = color;
         self
     }

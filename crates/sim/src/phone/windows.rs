@@ -1,17 +1,17 @@
 //! The windows on the screen, from back to front.
 
-use super::act::Screen;
+use super::act::AppScreen;
 use super::android::Android;
 use super::apps;
-use super::geometry::Rect;
+use super::geometry::PixelRect;
 use super::layout;
-use super::machine::{KEYBOARD, Machine, Place, SYSTEM_UI};
+use super::machine::{KEYBOARD, Overlay, PhoneMachine, SYSTEM_UI};
 use super::system;
 use super::view::{View, column, stack, view};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WindowKind {
-    App,
+    StockApp,
     Dialog,
     Keyboard,
     StatusBar,
@@ -20,7 +20,7 @@ pub enum WindowKind {
 }
 
 /// One window, laid out.
-pub struct Window {
+pub struct PhoneWindow {
     pub kind: WindowKind,
     pub package: &'static str,
     /// As `dumpsys window` names it.
@@ -29,7 +29,7 @@ pub struct Window {
     pub secure: bool,
 }
 
-impl Machine {
+impl PhoneMachine {
     /// The heights of the status bar, the navigation bar and the keyboard, in pixels.
     pub fn insets(&self) -> (i32, i32, i32) {
         let (_, height) = self.size();
@@ -39,28 +39,28 @@ impl Machine {
     }
 
     /// All windows, the front-most last. None while the phone sleeps.
-    pub fn windows(&self) -> Vec<Window> {
+    pub fn windows(&self) -> Vec<PhoneWindow> {
         if !self.awake {
             return Vec::new();
         }
         let (width, height) = self.size();
-        let full = Rect::new(0, 0, width, height);
+        let full = PixelRect::new(0, 0, width, height);
         let (status, nav, keyboard) = self.insets();
         let mut windows = Vec::new();
         if self.locked {
             windows.push(self.window(WindowKind::Shade, SYSTEM_UI, self.shade_title(), system::keyguard(self), full));
-            let bar = Rect::new(0, 0, width, status);
+            let bar = PixelRect::new(0, 0, width, status);
             windows.push(self.window(WindowKind::StatusBar, SYSTEM_UI, "StatusBar", system::status_bar(self), bar));
             return windows;
         }
-        windows.push(self.app_window(full, Rect::new(0, status, width, height - nav - keyboard)));
+        windows.push(self.app_window(full, PixelRect::new(0, status, width, height - nav - keyboard)));
         if let Some(dialog) = self.dialog {
             let (package, activity) = self.resumed();
             let title = format!("{package}/{}", full_activity(package, activity));
             windows.push(self.window(WindowKind::Dialog, package, title, system::dialog(self, dialog), full));
         }
         if let Some(state) = self.keyboard {
-            let area = Rect::new(0, height - nav - keyboard, width, height - nav);
+            let area = PixelRect::new(0, height - nav - keyboard, width, height - nav);
             windows.push(self.window(
                 WindowKind::Keyboard,
                 KEYBOARD,
@@ -69,9 +69,9 @@ impl Machine {
                 area,
             ));
         }
-        let bar = Rect::new(0, 0, width, status);
+        let bar = PixelRect::new(0, 0, width, status);
         windows.push(self.window(WindowKind::StatusBar, SYSTEM_UI, "StatusBar", system::status_bar(self), bar));
-        let bar = Rect::new(0, height - nav, width, height);
+        let bar = PixelRect::new(0, height - nav, width, height);
         let title = "NavigationBar0";
         windows.push(self.window(WindowKind::NavigationBar, SYSTEM_UI, title, system::navigation_bar(self), bar));
         if let Some(panel) = self.panel {
@@ -92,26 +92,26 @@ impl Machine {
         package: &'static str,
         title: impl Into<String>,
         mut root: View,
-        area: Rect,
-    ) -> Window {
+        area: PixelRect,
+    ) -> PhoneWindow {
         layout::place(&mut root, area, self.scale());
-        Window { kind, package, title: title.into(), root, secure: false }
+        PhoneWindow { kind, package, title: title.into(), root, secure: false }
     }
 
-    fn app_window(&self, full: Rect, area: Rect) -> Window {
+    fn app_window(&self, full: PixelRect, area: PixelRect) -> PhoneWindow {
         let (package, activity) = self.resumed();
-        let secure = self.screen().is_some_and(Screen::is_secure);
+        let secure = self.screen().is_some_and(AppScreen::is_secure);
         let title = format!("{package}/{}", full_activity(package, activity));
         let Some(screen) = self.screen() else {
             let root = match self.place {
-                Place::Recents => system::recents(self),
-                _ => system::launcher(self, self.place == Place::Drawer),
+                Overlay::Recents => system::recents(self),
+                _ => system::launcher(self, self.place == Overlay::Drawer),
             };
-            return self.window(WindowKind::App, package, title, root, full);
+            return self.window(WindowKind::StockApp, package, title, root, full);
         };
         let mut content = stack([apps::screen(self, screen, area)]).id("android:id/content").fill();
         layout::place(&mut content, area, self.scale());
-        let bar = |id, top, bottom| View { rect: Rect::new(0, top, full.right, bottom), ..view("View").id(id) };
+        let bar = |id, top, bottom| View { rect: PixelRect::new(0, top, full.right, bottom), ..view("View").id(id) };
         let body = View { rect: full, ..column([content]) };
         let root = View {
             rect: full,
@@ -121,14 +121,14 @@ impl Machine {
                 bar("android:id/statusBarBackground", 0, area.top),
             ])
         };
-        Window { kind: WindowKind::App, package, title, root: root.back(self.theme().back), secure }
+        PhoneWindow { kind: WindowKind::StockApp, package, title, root: root.back(self.theme().back), secure }
     }
 
     /// The window that has the focus, to Android.
-    pub fn focused_window(&self) -> Option<Window> {
+    pub fn focused_window(&self) -> Option<PhoneWindow> {
         self.windows()
             .into_iter()
-            .rfind(|window| matches!(window.kind, WindowKind::App | WindowKind::Dialog | WindowKind::Shade))
+            .rfind(|window| matches!(window.kind, WindowKind::StockApp | WindowKind::Dialog | WindowKind::Shade))
     }
 }
 

@@ -10,8 +10,8 @@ mod words;
 use std::path::PathBuf;
 
 use serde_json::{Value, json};
-use sinew_phones::tools::row::Row;
-use sinew_phones::tools::table::{self, GROUPS, Group};
+use sinew_phones::tools::row::ToolRow;
+use sinew_phones::tools::table::{self, GROUPS, ToolGroup};
 use sinew_spec::{Document, Example, ToolSpec, compare, judge, print};
 use sinew_tool::finding::Severity;
 use sinew_tool::{ErrorKind, Tool};
@@ -24,7 +24,7 @@ fn path(file: &str) -> PathBuf {
 
 /// A page: its file and its text.
 fn pages() -> Vec<(&'static str, String)> {
-    let phone_page = |group: &'static Group| {
+    let phone_page = |group: &'static ToolGroup| {
         let specs: Vec<ToolSpec> = group.rows.iter().map(phone_tool).collect();
         (group.file, render(group.title, group.introduction, &specs))
     };
@@ -38,7 +38,7 @@ fn render(title: &str, introduction: &str, specs: &[ToolSpec]) -> String {
     print::render_markdown(&format!("{title} - MCP Tool Specification"), &format!("{note}\n\n{introduction}"), specs)
 }
 
-fn phone_tool(row: &Row) -> ToolSpec {
+fn phone_tool(row: &ToolRow) -> ToolSpec {
     let tool = row.to_tool();
     let mut spec = ToolSpec::from_tool(&tool);
     let arguments: Vec<_> =
@@ -177,7 +177,7 @@ fn the_pages_pass_the_judgement_they_ask_of_others() {
 
 #[test]
 fn what_the_pages_promise_is_what_the_code_keeps() {
-    let code: Vec<Tool> = table::rows().map(Row::to_tool).chain(stage::built_in()).collect();
+    let code: Vec<Tool> = table::rows().map(ToolRow::to_tool).chain(stage::built_in()).collect();
     for (file, document) in documents() {
         for mut told in document.to_tools() {
             let tool = code.iter().find(|tool| tool.name == told.name).expect("a tool");

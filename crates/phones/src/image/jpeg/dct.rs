@@ -4,7 +4,7 @@
 //! fold into the quantization. It works on whole rows, which compilers turn into vector instructions.
 
 /// Eight rows of eight samples.
-pub type Block = [[f32; 8]; 8];
+pub type SampleBlock = [[f32; 8]; 8];
 
 /// Frequencies of a block in the order of the file, from coarse to fine.
 pub struct Frequencies {
@@ -72,7 +72,7 @@ const FACTORS: [f32; 8] = [1.0, 1.387_039_8, 1.306_563, 1.175_875_6, 1.0, 0.785_
 pub struct Quantizer {
     steps: [u8; 64],
     /// What each frequency is multiplied with, on its side as the transform leaves it.
-    shares: Block,
+    shares: SampleBlock,
 }
 
 impl Quantizer {
@@ -89,7 +89,7 @@ impl Quantizer {
         let quality = u32::from(quality.clamp(1, 100));
         let percent = if quality < 50 { 5000 / quality } else { 200 - 2 * quality };
         let steps = table.map(|step| ((u32::from(step) * percent + 50) / 100).clamp(1, 255) as u8);
-        let mut shares = Block::default();
+        let mut shares = SampleBlock::default();
         for (at, step) in steps.iter().enumerate() {
             let (y, x) = (at / 8, at % 8);
             shares[x][y] = 1.0 / (f32::from(*step) * FACTORS[x] * FACTORS[y] * 8.0);
@@ -107,7 +107,7 @@ impl Quantizer {
         round(value * 64.0 * self.shares[0][0])
     }
 
-    pub fn apply(&self, block: &mut Block) -> Frequencies {
+    pub fn apply(&self, block: &mut SampleBlock) -> Frequencies {
         let first = block[0][0];
         if block.iter().all(|row| row.iter().fold(true, |flat, value| flat & (*value == first))) {
             let mut values = [0; 64];
@@ -137,7 +137,7 @@ fn round(value: f32) -> i16 {
     ((value + LARGE).to_bits() as i32 - LARGE.to_bits() as i32) as i16
 }
 
-fn turn(block: &mut Block) {
+fn turn(block: &mut SampleBlock) {
     let from = *block;
     for (y, row) in block.iter_mut().enumerate() {
         for (x, value) in row.iter_mut().enumerate() {
@@ -147,7 +147,7 @@ fn turn(block: &mut Block) {
 }
 
 /// The transform of every column at once.
-fn transform(block: &mut Block) {
+fn transform(block: &mut SampleBlock) {
     let [a, b, c, d, e, f, g, h] = *block;
     let (sum0, sum1, sum2, sum3) = (add(a, h), add(b, g), add(c, f), add(d, e));
     let (far0, far1, far2, far3) = (sub(a, h), sub(b, g), sub(c, f), sub(d, e));
@@ -189,7 +189,7 @@ mod tests {
     use super::*;
 
     /// The definition.
-    fn slow(block: &Block, u: usize, v: usize) -> f32 {
+    fn slow(block: &SampleBlock, u: usize, v: usize) -> f32 {
         let cosine = |at: usize, k: usize| {
             let scale = if k == 0 { std::f64::consts::FRAC_1_SQRT_2 } else { 1.0 };
             scale * ((2 * at + 1) as f64 * k as f64 * std::f64::consts::PI / 16.0).cos()
@@ -200,7 +200,7 @@ mod tests {
 
     #[test]
     fn the_fast_transform_agrees_with_the_definition() {
-        let block: Block =
+        let block: SampleBlock =
             std::array::from_fn(|y| std::array::from_fn(|x| ((x * 37 + y * 91 + x * y) % 256) as f32 - 128.0));
         let found = Quantizer::light(100).apply(&mut block.clone());
         for (at, value) in found.values.iter().enumerate() {

@@ -5,14 +5,14 @@ use std::sync::LazyLock;
 use super::dct::Frequencies;
 
 /// How many codes there are of each length from 1 to 16, and what they stand for, as a file tells it.
-type Described = (&'static [u8; 16], &'static [u8]);
+type CodeTable = (&'static [u8; 16], &'static [u8]);
 
 /// The codes of one kind of block.
 pub struct Tables {
     /// Of a mean's difference from the one before.
-    pub differences: Described,
+    pub differences: CodeTable,
     /// Of a run of zeros and the value after it.
-    pub details: Described,
+    pub details: CodeTable,
     difference_codes: [Code; 256],
     detail_codes: [Code; 256],
 }
@@ -77,13 +77,13 @@ impl Tables {
         &COLOR
     }
 
-    fn new(differences: Described, details: Described) -> Tables {
+    fn new(differences: CodeTable, details: CodeTable) -> Tables {
         Tables { differences, details, difference_codes: codes(differences), detail_codes: codes(details) }
     }
 }
 
 /// Codes of a length are numbers in a row, and each longer length goes on where the last ended.
-fn codes((counts, symbols): Described) -> [Code; 256] {
+fn codes((counts, symbols): CodeTable) -> [Code; 256] {
     let mut codes = [Code::default(); 256];
     let mut symbols = symbols.iter();
     let mut bits = 0;
@@ -98,7 +98,7 @@ fn codes((counts, symbols): Described) -> [Code; 256] {
 }
 
 /// One band's bit stream while it is written.
-pub struct Scan {
+pub struct BitStream {
     bytes: Vec<u8>,
     /// The last bits, in the low end.
     waiting: u64,
@@ -107,9 +107,9 @@ pub struct Scan {
     means: [i16; 3],
 }
 
-impl Scan {
-    pub fn new(room: usize) -> Scan {
-        Scan { bytes: Vec::with_capacity(room), waiting: 0, count: 0, means: [0; 3] }
+impl BitStream {
+    pub fn new(room: usize) -> BitStream {
+        BitStream { bytes: Vec::with_capacity(room), waiting: 0, count: 0, means: [0; 3] }
     }
 
     /// A block of one component.
@@ -219,7 +219,7 @@ mod tests {
     #[test]
     fn bytes_of_ones_are_followed_by_a_zero_wherever_they_stand() {
         for at in 0..4 {
-            let mut scan = Scan::new(0);
+            let mut scan = BitStream::new(0);
             let word = 0x8112_7f80_u32 & !(0xff << (8 * at)) | 0xff << (8 * at);
             scan.put_bits(u64::from(word >> 16), 16);
             scan.put_bits(u64::from(word & 0xffff), 16);
@@ -234,9 +234,9 @@ mod tests {
 
     #[test]
     fn the_last_byte_is_filled_with_ones() {
-        let mut scan = Scan::new(0);
+        let mut scan = BitStream::new(0);
         scan.put_bits(0b010, 3);
         assert_eq!(scan.finish(), [0b0101_1111]);
-        assert!(Scan::new(0).finish().is_empty());
+        assert!(BitStream::new(0).finish().is_empty());
     }
 }

@@ -8,8 +8,8 @@ mod dct;
 mod huffman;
 
 use super::{Depth, Raster};
-use dct::{Block, Quantizer};
-use huffman::{Scan, Tables};
+use dct::{Quantizer, SampleBlock};
+use huffman::{BitStream, Tables};
 
 /// Half a million pixels are done in about a millisecond, and threads would not help.
 const WORTH_SHARING: usize = 500_000;
@@ -32,7 +32,7 @@ fn encode_in(raster: &Raster, quality: u8, bands: usize) -> Result<Vec<u8>, Stri
     if raster.pixels.len() != usize::from(width) * usize::from(height) * raster.depth as usize {
         return Err("the pixels are not as many as the size says".to_owned());
     }
-    let picture = Picture { raster, light: Quantizer::light(quality), color: Quantizer::color(quality) };
+    let picture = JpegEncoder { raster, light: Quantizer::light(quality), color: Quantizer::color(quality) };
     let (across, down) = (picture.across(), raster.height.div_ceil(picture.unit()) as usize);
     let rows = down.div_ceil(bands.max(1));
     // The interval between restarts is told in two bytes; a picture that is larger is encoded in one piece.
@@ -52,13 +52,13 @@ fn encode_in(raster: &Raster, quality: u8, bands: usize) -> Result<Vec<u8>, Stri
     Ok(file)
 }
 
-struct Picture<'a> {
+struct JpegEncoder<'a> {
     raster: &'a Raster,
     light: Quantizer,
     color: Quantizer,
 }
 
-impl Picture<'_> {
+impl JpegEncoder<'_> {
     /// The side of the squares that are encoded one after another.
     fn unit(&self) -> u32 {
         if self.raster.depth == Depth::Gray { 8 } else { 16 }
@@ -81,8 +81,8 @@ impl Picture<'_> {
     }
 
     fn band(&self, from: usize, to: usize) -> Vec<u8> {
-        let mut scan = Scan::new(self.raster.pixels.len() / 16);
-        let mut square = Square::default();
+        let mut scan = BitStream::new(self.raster.pixels.len() / 16);
+        let mut square = Macroblock::default();
         for row in from..to {
             for column in 0..self.across() {
                 match self.raster.depth {
@@ -95,7 +95,7 @@ impl Picture<'_> {
         scan.finish()
     }
 
-    fn gray(&self, column: usize, row: usize, square: &mut Square, scan: &mut Scan) {
+    fn gray(&self, column: usize, row: usize, square: &mut Macroblock, scan: &mut BitStream) {
         for y in 0..8 {
             let line = self.line::<1>(row * 8 + y);
             for x in 0..8 {
@@ -105,7 +105,7 @@ impl Picture<'_> {
         scan.light(0, Tables::light(), self.light.apply(&mut square.light[0]));
     }
 
-    fn colored<const DEPTH: usize>(&self, column: usize, row: usize, square: &mut Square, scan: &mut Scan) {
+    fn colored<const DEPTH: usize>(&self, column: usize, row: usize, square: &mut Macroblock, scan: &mut BitStream) {
         let whole = (column + 1) * 16 <= self.raster.width as usize && (row + 1) * 16 <= self.raster.height as usize;
         if whole && let Some(color) = self.flat::<DEPTH>(column, row) {
             let [light, blue, red] = of_light_and_color(color.map(f32::from));
@@ -193,13 +193,13 @@ impl Picture<'_> {
 
 /// Sixteen by sixteen pixels on their way: four blocks of light, and one each of the two colours.
 #[derive(Default)]
-struct Square {
-    light: [Block; 4],
-    blue: Block,
-    red: Block,
+struct Macroblock {
+    light: [SampleBlock; 4],
+    blue: SampleBlock,
+    red: SampleBlock,
 }
 
-impl Square {
+impl Macroblock {
     /// Takes two lines of sixteen pixels.
     fn fill<const DEPTH: usize>(&mut self, pair: usize, lines: &[[u8; 64]; 2]) {
         let mut sums = [[0.0f32; 8]; 3];

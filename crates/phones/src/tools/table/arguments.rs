@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::tools::row::Argument;
+use crate::tools::row::ToolArgument;
 
 pub fn string() -> Value {
     json!({"type": "string"})
@@ -20,47 +20,51 @@ pub fn boolean() -> Value {
     json!({"type": "boolean"})
 }
 
-pub const SETTLE: Argument = Argument::new(
+pub const SETTLE: ToolArgument = ToolArgument::new(
     "settle",
     boolean,
     "Whether to wait until the screen has stopped changing, for 3 seconds at most. Implied by `return`.",
     "true",
 );
-pub const RETURN: Argument = Argument::new(
+pub const RETURN: ToolArgument = ToolArgument::new(
     "return",
     || json!({"enum": ["none", "diff", "screen"]}),
     "What to show afterwards: nothing, what changed since you last looked, or the screen.",
     "\"diff\"",
 );
-pub const MAX_BYTES: Argument = Argument::new(
+pub const MAX_BYTES: ToolArgument = ToolArgument::new(
     "max_bytes",
     integer,
     "The most bytes of text to answer with, at least 200; what does not fit is left out with a note.",
     "2000",
 );
 
-pub const QUALITY: Argument = Argument::new(
+pub const QUALITY: ToolArgument = ToolArgument::new(
     "quality",
     || json!({"type": "integer", "default": 80, "minimum": 1, "maximum": 100}),
     "Quality of the JPEG, 1 to 100.",
     "80",
 );
-pub const MAX_SIDE: Argument =
-    Argument::new("max_side", integer, "Scale the picture down until no side is longer than this many pixels.", "768")
-        .hint("longest side in pixels");
-pub const GRAYSCALE: Argument =
-    Argument::new("grayscale", boolean, "Whether to leave out the colours, which saves bytes.", "false");
+pub const MAX_SIDE: ToolArgument = ToolArgument::new(
+    "max_side",
+    integer,
+    "Scale the picture down until no side is longer than this many pixels.",
+    "768",
+)
+.hint("longest side in pixels");
+pub const GRAYSCALE: ToolArgument =
+    ToolArgument::new("grayscale", boolean, "Whether to leave out the colours, which saves bytes.", "false");
 
-pub const X: Argument = Argument::new("x", number, "Pixels from the left edge, from 0.", "540").required();
-pub const Y: Argument = Argument::new("y", number, "Pixels from the top edge, from 0.", "1200").required();
-pub const LONG_DURATION: Argument = Argument::new(
+pub const X: ToolArgument = ToolArgument::new("x", number, "Pixels from the left edge, from 0.", "540").required();
+pub const Y: ToolArgument = ToolArgument::new("y", number, "Pixels from the top edge, from 0.", "1200").required();
+pub const LONG_DURATION: ToolArgument = ToolArgument::new(
     "duration",
     || json!({"type": "number", "default": 1000}),
     "How long the finger stays on the screen, in milliseconds, 1 to 60000.",
     "800",
 )
 .hint("ms");
-pub const DURATION: Argument = Argument::new(
+pub const DURATION: ToolArgument = ToolArgument::new(
     "duration",
     || json!({"type": "number", "default": 300}),
     "How long the gesture takes, in milliseconds, 1 to 60000.",
@@ -68,24 +72,24 @@ pub const DURATION: Argument = Argument::new(
 )
 .hint("ms");
 
-pub const ELEMENT: Argument = Argument::new(
+pub const ELEMENT: ToolArgument = ToolArgument::new(
     "element_id",
     string,
     "The element, as a ref of `get_screen` or a node id of `find_elements`. Left out, `by` and `value` describe it.",
     "\"e7\"",
 )
 .hint("ref or node id");
-pub const BY: Argument = Argument::new(
+pub const BY: ToolArgument = ToolArgument::new(
     "by",
     || json!({"enum": ["text", "content_desc", "resource_id", "class_name"]}),
     "The property to search by.",
     "\"text\"",
 );
-pub const VALUE: Argument = Argument::new(
+pub const VALUE: ToolArgument = ToolArgument::new(
     "value",
     string,
     "What the property says; part of it in any case, unless `exact_match` is set.",
     "\"New note\"",
 );
-pub const TEXT: Argument =
-    Argument::new("text", string, "The text the field holds afterwards, in any script.", "\"Grüße\"").required();
+pub const TEXT: ToolArgument =
+    ToolArgument::new("text", string, "The text the field holds afterwards, in any script.", "\"Grüße\"").required();

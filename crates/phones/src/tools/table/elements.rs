@@ -4,23 +4,28 @@ use serde_json::json;
 use sinew_tool::Effect;
 
 use super::arguments::{BY, ELEMENT, MAX_BYTES, TEXT, VALUE, boolean};
-use super::{ACTS, DONE, Group, SEES, TYPES, run};
+use super::{ACTS, DONE, SEES, TYPES, ToolGroup, run};
 use crate::tools::reference::{Reference, by, element as element_id, with};
-use crate::tools::row::{Argument, Page, Row, Scene};
-use crate::tools::{element, reach, text};
+use crate::tools::row::{Scene, ToolArgument, ToolPage, ToolRow};
+use crate::tools::{element, scroll_to, text};
 
-pub const GROUP: Group = Group {
+pub const GROUP: ToolGroup = ToolGroup {
     file: "element-actions.md",
     title: "Element actions",
     introduction: "Things on the screen by what they are, not by where they are.",
     rows: &[
-        Row {
+        ToolRow {
             name: "find_elements",
             description: "Find elements by a property, also those off the screen; matches part of it in any case unless exact_match. Answers ids, bounds and states.",
             arguments: &[
                 BY.required(),
                 VALUE.required(),
-                Argument::new("exact_match", boolean, "Whether the whole property must be exactly the value.", "true"),
+                ToolArgument::new(
+                    "exact_match",
+                    boolean,
+                    "Whether the whole property must be exactly the value.",
+                    "true",
+                ),
                 MAX_BYTES,
             ],
             answer: Some(|| json!({"elements": {"type": "array"}})),
@@ -43,7 +48,7 @@ pub const GROUP: Group = Group {
                 required: &["by", "value"],
             }),
             run: run!(element::find),
-            page: Page {
+            page: ToolPage {
                 answer: "The elements that fit, possibly none.",
                 repeat: None,
                 scene: Scene::Notes,
@@ -51,7 +56,7 @@ pub const GROUP: Group = Group {
                 security: SEES,
             },
         },
-        Row {
+        ToolRow {
             name: "click_element",
             description: "Click an element: a button, row, switch or link, by ref or by what it says (by, value).",
             arguments: &[ELEMENT, BY, VALUE],
@@ -64,7 +69,7 @@ pub const GROUP: Group = Group {
                 required: &["element_id"],
             }),
             run: run!(element::click),
-            page: Page {
+            page: ToolPage {
                 answer: DONE,
                 repeat: Some(("No", "each call is one more click.")),
                 scene: Scene::Notes,
@@ -72,7 +77,7 @@ pub const GROUP: Group = Group {
                 security: ACTS,
             },
         },
-        Row {
+        ToolRow {
             name: "long_click_element",
             description: "Click an element and hold: opens its menu or starts a selection.",
             arguments: &[ELEMENT, BY, VALUE],
@@ -85,7 +90,7 @@ pub const GROUP: Group = Group {
                 required: &["element_id"],
             }),
             run: run!(element::long_click),
-            page: Page {
+            page: ToolPage {
                 answer: DONE,
                 repeat: Some(("No", "each call is one more long click.")),
                 scene: Scene::NewNote,
@@ -93,7 +98,7 @@ pub const GROUP: Group = Group {
                 security: ACTS,
             },
         },
-        Row {
+        ToolRow {
             name: "set_text",
             description: "Replace the text of a named field, wherever the focus is. Like input_text, which can also append.",
             arguments: &[ELEMENT, BY, VALUE, TEXT],
@@ -111,7 +116,7 @@ pub const GROUP: Group = Group {
                 required: &["element_id", "text"],
             }),
             run: run!(text::set),
-            page: Page {
+            page: ToolPage {
                 answer: DONE,
                 repeat: Some(("Yes", "the field holds the same text afterwards.")),
                 scene: Scene::NewNote,
@@ -119,7 +124,7 @@ pub const GROUP: Group = Group {
                 security: TYPES,
             },
         },
-        Row {
+        ToolRow {
             name: "scroll_to_element",
             description: "Scroll until an element is visible; searches lists to both ends for one not seen yet. Answers its id.",
             arguments: &[ELEMENT, BY, VALUE],
@@ -131,8 +136,8 @@ pub const GROUP: Group = Group {
                 properties: element_id,
                 required: &["element_id"],
             }),
-            run: run!(reach::scroll_to),
-            page: Page {
+            run: run!(scroll_to::scroll_to),
+            page: ToolPage {
                 answer: "A sentence that names the element by its id.",
                 repeat: Some(("Yes", "an element that is visible stays where it is.")),
                 scene: Scene::Contacts,

@@ -4,25 +4,25 @@ use serde_json::json;
 use sinew_tool::Effect;
 
 use super::arguments::{DURATION, number};
-use super::{ACTS, DONE, Group, run};
+use super::{ACTS, DONE, ToolGroup, run};
 use crate::tools::gesture;
 use crate::tools::reference::{Reference, duration, with};
-use crate::tools::row::{Argument, Page, Row, Scene};
+use crate::tools::row::{Scene, ToolArgument, ToolPage, ToolRow};
 
-pub const GROUP: Group = Group {
+pub const GROUP: ToolGroup = ToolGroup {
     file: "gestures.md",
     title: "Gestures",
     introduction: "Several fingers, or one along a path of its own.",
     rows: &[
-        Row {
+        ToolRow {
             name: "pinch",
             description: "Zoom with two fingers around a point, in maps and pictures: scale 2 zooms in, 0.5 zooms out.",
             arguments: &[
-                Argument::new("center_x", number, "The middle between the fingers: pixels from the left.", "540")
+                ToolArgument::new("center_x", number, "The middle between the fingers: pixels from the left.", "540")
                     .required(),
-                Argument::new("center_y", number, "The middle between the fingers: pixels from the top.", "1200")
+                ToolArgument::new("center_y", number, "The middle between the fingers: pixels from the top.", "1200")
                     .required(),
-                Argument::new(
+                ToolArgument::new(
                     "scale",
                     number,
                     "How far the fingers move apart: above 1 zooms in, below 1 zooms out.",
@@ -49,7 +49,7 @@ pub const GROUP: Group = Group {
                 required: &["center_x", "center_y", "scale"],
             }),
             run: run!(gesture::pinch),
-            page: Page {
+            page: ToolPage {
                 answer: DONE,
                 repeat: Some(("No", "each call zooms on.")),
                 scene: Scene::Map,
@@ -57,10 +57,10 @@ pub const GROUP: Group = Group {
                 security: ACTS,
             },
         },
-        Row {
+        ToolRow {
             name: "custom_gesture",
             description: "Move fingers along paths, one list of points a finger; time in ms from the start, increasing. For drawing, patterns and games.",
-            arguments: &[Argument::new(
+            arguments: &[ToolArgument::new(
                 "paths",
                 || {
                     json!({"type": "array", "items": {"type": "array", "minItems": 2, "items": {
@@ -101,7 +101,7 @@ pub const GROUP: Group = Group {
                 required: &["paths"],
             }),
             run: run!(gesture::custom),
-            page: Page {
+            page: ToolPage {
                 answer: DONE,
                 repeat: Some(("No", "each call draws the gesture once more.")),
                 scene: Scene::Map,

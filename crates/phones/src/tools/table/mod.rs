@@ -11,18 +11,18 @@ mod text;
 mod touch;
 mod utilities;
 
-use super::row::Row;
+use super::row::ToolRow;
 
 /// Tools that belong together.
-pub struct Group {
+pub struct ToolGroup {
     /// The file of its page.
     pub file: &'static str,
     pub title: &'static str,
     pub introduction: &'static str,
-    pub rows: &'static [Row],
+    pub rows: &'static [ToolRow],
 }
 
-pub static GROUPS: [Group; 8] = [
+pub static GROUPS: [ToolGroup; 8] = [
     screen::GROUP,
     system::GROUP,
     touch::GROUP,
@@ -34,11 +34,11 @@ pub static GROUPS: [Group; 8] = [
 ];
 
 /// All phone tools.
-pub fn rows() -> impl Iterator<Item = &'static Row> {
+pub fn rows() -> impl Iterator<Item = &'static ToolRow> {
     GROUPS.iter().flat_map(|group| group.rows)
 }
 
-pub fn find(name: &str) -> Option<&'static Row> {
+pub fn find(name: &str) -> Option<&'static ToolRow> {
     rows().find(|row| row.name == name)
 }
 

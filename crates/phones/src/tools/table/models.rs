@@ -4,22 +4,22 @@ use serde_json::json;
 use sinew_tool::Effect;
 
 use super::arguments::{BY, ELEMENT, GRAYSCALE, MAX_BYTES, MAX_SIDE, QUALITY, VALUE, string};
-use super::{DONE, Group, SEES, run};
-use crate::tools::row::{Argument, Page, Row, Scene};
-use crate::tools::{apps, detail, look, steps};
+use super::{DONE, SEES, ToolGroup, run};
+use crate::tools::row::{Scene, ToolArgument, ToolPage, ToolRow};
+use crate::tools::{apps, get_element, get_screen, steps};
 
-const APP: Argument = Argument::new("app", string, "The app by its name or package.", "\"Notes\"").required();
+const APP: ToolArgument = ToolArgument::new("app", string, "The app by its name or package.", "\"Notes\"").required();
 
-pub const GROUP: Group = Group {
+pub const GROUP: ToolGroup = ToolGroup {
     file: "made-for-models.md",
     title: "Made for models",
     introduction: "Sinew's own phone tools: a screen in a few lines, several steps in one call, apps by name.",
     rows: &[
-        Row {
+        ToolRow {
             name: "get_screen",
             description: "What is on the screen, a line each: ref (e7), kind, label, state, @centre. Call it first, then act on refs. Acting tools show the result with return: diff or screen",
             arguments: &[
-                Argument::new(
+                ToolArgument::new(
                     "screenshot",
                     || json!({"enum": ["none", "plain", "annotated"]}),
                     "Whether to add a picture: plain, or annotated with boxes numbered like the refs.",
@@ -35,8 +35,8 @@ pub const GROUP: Group = Group {
             effect: Effect::Read,
             compact: true,
             reference: None,
-            run: run!(look::get_screen),
-            page: Page {
+            run: run!(get_screen::get_screen),
+            page: ToolPage {
                 answer: "The lines as one text, and a picture where one was asked for. What the lines mean is in [phones.md](../phones.md).",
                 repeat: None,
                 scene: Scene::Notes,
@@ -44,7 +44,7 @@ pub const GROUP: Group = Group {
                 security: SEES,
             },
         },
-        Row {
+        ToolRow {
             name: "get_element",
             description: "Everything about one element: its whole text and the texts inside it, bounds, states, ids, and what can be done with it. For labels that get_screen cut (+N).",
             arguments: &[ELEMENT, BY, VALUE, MAX_BYTES],
@@ -61,8 +61,8 @@ pub const GROUP: Group = Group {
             effect: Effect::Read,
             compact: false,
             reference: None,
-            run: run!(detail::get_element),
-            page: Page {
+            run: run!(get_element::get_element),
+            page: ToolPage {
                 answer: "The element. `texts` are those inside it, in reading order; `omitted` counts the bytes of text that did not fit.",
                 repeat: None,
                 scene: Scene::Notes,
@@ -70,10 +70,10 @@ pub const GROUP: Group = Group {
                 security: SEES,
             },
         },
-        Row {
+        ToolRow {
             name: "run_steps",
             description: "Run up to 20 phone tool calls in order, for steps you are sure of; stops at the first failure and shows the screen.",
-            arguments: &[Argument::new(
+            arguments: &[ToolArgument::new(
                 "steps",
                 || {
                     json!({"type": "array", "items": {
@@ -91,7 +91,7 @@ pub const GROUP: Group = Group {
             compact: true,
             reference: None,
             run: run!(steps::run),
-            page: Page {
+            page: ToolPage {
                 answer: "What each step answered, and the screen where one failed.",
                 repeat: Some(("Partially", "as often as all of its steps may be repeated.")),
                 scene: Scene::Home,
@@ -99,11 +99,11 @@ pub const GROUP: Group = Group {
                 security: "- **What can go wrong**: steps after a wrong assumption still run if nothing fails. Keep sequences short where something could be lost.\n- **Permissions**: the same as for each of its steps; the whole is one call in the audit.",
             },
         },
-        Row {
+        ToolRow {
             name: "list_apps",
             description: "Installed apps that can be opened, with their packages.",
             arguments: &[
-                Argument::new("query", string, "Only apps whose name or package contains this.", "\"note\"")
+                ToolArgument::new("query", string, "Only apps whose name or package contains this.", "\"note\"")
                     .hint("part of name or package"),
                 MAX_BYTES,
             ],
@@ -112,7 +112,7 @@ pub const GROUP: Group = Group {
             compact: true,
             reference: None,
             run: run!(apps::list),
-            page: Page {
+            page: ToolPage {
                 answer: "The apps.",
                 repeat: None,
                 scene: Scene::Home,
@@ -120,7 +120,7 @@ pub const GROUP: Group = Group {
                 security: "- **Data handling**: which apps are installed says something about their owner; the list goes to the caller and is not kept.",
             },
         },
-        Row {
+        ToolRow {
             name: "open_app",
             description: "Open an app by name or package, or bring it to the front.",
             arguments: &[APP],
@@ -129,7 +129,7 @@ pub const GROUP: Group = Group {
             compact: true,
             reference: None,
             run: run!(apps::open),
-            page: Page {
+            page: ToolPage {
                 answer: DONE,
                 repeat: Some(("Yes", "an app that is in front stays there.")),
                 scene: Scene::Home,
@@ -137,7 +137,7 @@ pub const GROUP: Group = Group {
                 security: "- **Input validation**: only installed apps are opened, by name or package; nothing is passed to a shell.\n- **Permissions**: a client token for the gateway.",
             },
         },
-        Row {
+        ToolRow {
             name: "close_app",
             description: "Stop an app by name or package, as the system settings would; what it has not saved is lost.",
             arguments: &[APP],
@@ -146,7 +146,7 @@ pub const GROUP: Group = Group {
             compact: false,
             reference: None,
             run: run!(apps::close),
-            page: Page {
+            page: ToolPage {
                 answer: DONE,
                 repeat: Some(("Yes", "an app that does not run stays as it is.")),
                 scene: Scene::Notes,
@@ -154,10 +154,10 @@ pub const GROUP: Group = Group {
                 security: "- **What can go wrong**: what the app has not saved is lost.\n- **Input validation**: only installed apps are stopped; nothing is passed to a shell.",
             },
         },
-        Row {
+        ToolRow {
             name: "open_url",
             description: "Open a link (https:, tel:, geo:, an app's own) with whatever app the phone has for it.",
-            arguments: &[Argument::new(
+            arguments: &[ToolArgument::new(
                 "url",
                 string,
                 "The link; what opens it is the phone's choice.",
@@ -169,7 +169,7 @@ pub const GROUP: Group = Group {
             compact: false,
             reference: None,
             run: run!(apps::open_url),
-            page: Page {
+            page: ToolPage {
                 answer: DONE,
                 repeat: Some(("No", "each call opens the link again, and a site may count it.")),
                 scene: Scene::Home,

@@ -4,17 +4,17 @@ use serde_json::json;
 use sinew_tool::Effect;
 
 use super::arguments::{GRAYSCALE, MAX_BYTES, MAX_SIDE, QUALITY, integer, string};
-use super::{Group, SEES, run};
+use super::{SEES, ToolGroup, run};
 use crate::tools::read;
 use crate::tools::reference::{Reference, nothing};
-use crate::tools::row::{Page, Row, Scene};
+use crate::tools::row::{Scene, ToolPage, ToolRow};
 
-pub const GROUP: Group = Group {
+pub const GROUP: ToolGroup = ToolGroup {
     file: "screen-introspection.md",
     title: "Screen introspection",
     introduction: "What is on the phone's screen, and how large it is.",
     rows: &[
-        Row {
+        ToolRow {
             name: "get_accessibility_tree",
             description: "The whole UI tree as JSON, for programs. Use get_screen instead: it says the same in a few lines.",
             arguments: &[MAX_BYTES],
@@ -27,7 +27,7 @@ pub const GROUP: Group = Group {
                 required: &[],
             }),
             run: run!(read::tree),
-            page: Page {
+            page: ToolPage {
                 answer: "The elements, each with its children.",
                 repeat: None,
                 scene: Scene::Home,
@@ -35,7 +35,7 @@ pub const GROUP: Group = Group {
                 security: SEES,
             },
         },
-        Row {
+        ToolRow {
             name: "capture_screenshot",
             description: "Take a picture of the screen (JPEG). Use it for images, maps and games; get_screen reads texts and states more cheaply and exactly.",
             arguments: &[QUALITY, MAX_SIDE, GRAYSCALE],
@@ -48,7 +48,7 @@ pub const GROUP: Group = Group {
                 required: &[],
             }),
             run: run!(read::screenshot),
-            page: Page {
+            page: ToolPage {
                 answer: "The picture, as an image item of the answer.",
                 repeat: None,
                 scene: Scene::Home,
@@ -56,7 +56,7 @@ pub const GROUP: Group = Group {
                 security: SEES,
             },
         },
-        Row {
+        ToolRow {
             name: "get_current_app",
             description: "Package and activity of the app in front.",
             arguments: &[],
@@ -69,7 +69,7 @@ pub const GROUP: Group = Group {
                 required: &[],
             }),
             run: |on, _| Box::pin(read::current_app(on)),
-            page: Page {
+            page: ToolPage {
                 answer: "What is in front.",
                 repeat: None,
                 scene: Scene::Notes,
@@ -77,7 +77,7 @@ pub const GROUP: Group = Group {
                 security: "- **Data handling**: tells which app somebody uses at the moment, and nothing of what is in it.",
             },
         },
-        Row {
+        ToolRow {
             name: "get_screen_info",
             description: "Screen size in pixels (the space of all coordinates), density and orientation; says when it is off or locked.",
             arguments: &[],
@@ -97,7 +97,7 @@ pub const GROUP: Group = Group {
                 required: &[],
             }),
             run: |on, _| Box::pin(read::screen_info(on)),
-            page: Page {
+            page: ToolPage {
                 answer: "Size, density and orientation.",
                 repeat: None,
                 scene: Scene::Home,

@@ -4,9 +4,9 @@ use serde_json::json;
 use sinew_tool::Effect;
 
 use super::arguments::{MAX_BYTES, boolean, integer, string};
-use super::{ACTS, DONE, Group, run};
+use super::{ACTS, DONE, ToolGroup, run};
 use crate::tools::reference::{Reference, nothing};
-use crate::tools::row::{Argument, Page, Row, Run, Scene};
+use crate::tools::row::{Scene, ToolArgument, ToolFunction, ToolPage, ToolRow};
 use crate::tools::system;
 use crate::touch::Key;
 
@@ -15,12 +15,12 @@ const fn button(
     name: &'static str,
     description: &'static str,
     reference: &'static str,
-    run: Run,
+    run: ToolFunction,
     repeat: (&'static str, &'static str),
     (scene, example): (Scene, &'static str),
     security: &'static str,
-) -> Row {
-    Row {
+) -> ToolRow {
+    ToolRow {
         name,
         description,
         arguments: &[],
@@ -29,11 +29,11 @@ const fn button(
         compact: false,
         reference: Some(Reference { description: reference, properties: nothing, required: &[] }),
         run,
-        page: Page { answer: DONE, repeat: Some(repeat), scene, example, security },
+        page: ToolPage { answer: DONE, repeat: Some(repeat), scene, example, security },
     }
 }
 
-pub const GROUP: Group = Group {
+pub const GROUP: ToolGroup = ToolGroup {
     file: "system-actions.md",
     title: "System actions",
     introduction: "The buttons of the system, its shades, and its log.",
@@ -83,37 +83,37 @@ pub const GROUP: Group = Group {
             (Scene::Home, "{}"),
             ACTS,
         ),
-        Row {
+        ToolRow {
             name: "get_device_logs",
             description: "The latest lines of the phone's log (logcat), filtered by time, tag, level or app. For finding out why an app fails.",
             arguments: &[
-                Argument::new(
+                ToolArgument::new(
                     "last_lines",
                     || json!({"type": "integer", "default": 100, "minimum": 1, "maximum": 1000}),
                     "How many of the latest lines, 1 to 1000.",
                     "100",
                 ),
-                Argument::new(
+                ToolArgument::new(
                     "since",
                     string,
                     "Leave out what was logged before this moment of the phone's clock, as ISO 8601.",
                     "\"2024-01-15T10:30:00\"",
                 )
                 .hint("ISO 8601"),
-                Argument::new(
+                ToolArgument::new(
                     "until",
                     string,
                     "Leave out what was logged after this moment.",
                     "\"2024-01-15T10:35:00\"",
                 ),
-                Argument::new("tag", string, "Only lines with exactly this tag.", "\"ActivityManager\""),
-                Argument::new(
+                ToolArgument::new("tag", string, "Only lines with exactly this tag.", "\"ActivityManager\""),
+                ToolArgument::new(
                     "level",
                     || json!({"enum": ["V", "D", "I", "W", "E", "F"], "default": "D"}),
                     "The least severe level to show.",
                     "\"W\"",
                 ),
-                Argument::new("package_name", string, "Only lines of this app.", "\"dev.sinew.notes\""),
+                ToolArgument::new("package_name", string, "Only lines of this app.", "\"dev.sinew.notes\""),
                 MAX_BYTES,
             ],
             answer: Some(|| json!({"logs": string(), "line_count": integer(), "truncated": boolean()})),
@@ -152,7 +152,7 @@ pub const GROUP: Group = Group {
                 required: &[],
             }),
             run: run!(system::logs),
-            page: Page {
+            page: ToolPage {
                 answer: "The lines as one text, their number, and whether there were more.",
                 repeat: None,
                 scene: Scene::Home,

@@ -4,17 +4,17 @@ use serde_json::json;
 use sinew_tool::Effect;
 
 use super::arguments::{BY, ELEMENT, TEXT, VALUE, boolean, string};
-use super::{ACTS, DONE, Group, TYPES, run};
+use super::{ACTS, DONE, TYPES, ToolGroup, run};
 use crate::tools::reference::{Reference, optional_element, with};
-use crate::tools::row::{Argument, Page, Row, Scene};
+use crate::tools::row::{Scene, ToolArgument, ToolPage, ToolRow};
 use crate::tools::text;
 
-pub const GROUP: Group = Group {
+pub const GROUP: ToolGroup = ToolGroup {
     file: "text-input.md",
     title: "Text input",
     introduction: "Words and keys. Any text can be entered, in every script.",
     rows: &[
-        Row {
+        ToolRow {
             name: "input_text",
             description: "Replace the text of the focused field, or of the one named, or append to it. Any script; \\n starts a line. Does not submit: press_key ENTER does.",
             arguments: &[
@@ -22,7 +22,12 @@ pub const GROUP: Group = Group {
                 BY,
                 VALUE,
                 TEXT,
-                Argument::new("append", boolean, "Whether to keep what the field holds and write behind it.", "true"),
+                ToolArgument::new(
+                    "append",
+                    boolean,
+                    "Whether to keep what the field holds and write behind it.",
+                    "true",
+                ),
             ],
             answer: None,
             effect: Effect::Danger,
@@ -35,7 +40,7 @@ pub const GROUP: Group = Group {
                 required: &["text"],
             }),
             run: run!(text::input),
-            page: Page {
+            page: ToolPage {
                 answer: DONE,
                 repeat: Some((
                     "Partially",
@@ -46,7 +51,7 @@ pub const GROUP: Group = Group {
                 security: TYPES,
             },
         },
-        Row {
+        ToolRow {
             name: "clear_text",
             description: "Empty the focused field, or the one named.",
             arguments: &[ELEMENT, BY, VALUE],
@@ -59,7 +64,7 @@ pub const GROUP: Group = Group {
                 required: &[],
             }),
             run: run!(text::clear),
-            page: Page {
+            page: ToolPage {
                 answer: DONE,
                 repeat: Some(("Yes", "an empty field stays empty.")),
                 scene: Scene::NewNote,
@@ -67,10 +72,10 @@ pub const GROUP: Group = Group {
                 security: TYPES,
             },
         },
-        Row {
+        ToolRow {
             name: "press_key",
             description: "Press a key: ENTER (submits), DEL, TAB, BACK, HOME, UP, DOWN, PASTE, VOLUME_UP, WAKEUP (wakes the phone); an unknown one is answered with all names.",
-            arguments: &[Argument::new("key", string, "The key by its name, in any case.", "\"ENTER\"").required()],
+            arguments: &[ToolArgument::new("key", string, "The key by its name, in any case.", "\"ENTER\"").required()],
             answer: None,
             effect: Effect::Danger,
             compact: true,
@@ -88,7 +93,7 @@ pub const GROUP: Group = Group {
                 required: &["key"],
             }),
             run: run!(text::press),
-            page: Page {
+            page: ToolPage {
                 answer: DONE,
                 repeat: Some(("No", "each call is one more key press.")),
                 scene: Scene::Notes,

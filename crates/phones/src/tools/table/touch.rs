@@ -4,17 +4,17 @@ use serde_json::json;
 use sinew_tool::Effect;
 
 use super::arguments::{DURATION, ELEMENT, LONG_DURATION, X, Y, number};
-use super::{ACTS, DONE, Group, run};
+use super::{ACTS, DONE, ToolGroup, run};
 use crate::tools::gesture;
 use crate::tools::reference::{Reference, duration, point, with};
-use crate::tools::row::{Argument, Page, Row, Scene};
+use crate::tools::row::{Scene, ToolArgument, ToolPage, ToolRow};
 
-pub const GROUP: Group = Group {
+pub const GROUP: ToolGroup = ToolGroup {
     file: "touch-actions.md",
     title: "Touch actions",
     introduction: "One finger on the screen. Coordinates are pixels of the current rotation.",
     rows: &[
-        Row {
+        ToolRow {
             name: "tap",
             description: "Tap at a point. Prefer click_element for anything get_screen lists.",
             arguments: &[X, Y],
@@ -27,7 +27,7 @@ pub const GROUP: Group = Group {
                 required: &["x", "y"],
             }),
             run: run!(gesture::tap),
-            page: Page {
+            page: ToolPage {
                 answer: DONE,
                 repeat: Some(("No", "each call is one more tap.")),
                 scene: Scene::Home,
@@ -35,7 +35,7 @@ pub const GROUP: Group = Group {
                 security: ACTS,
             },
         },
-        Row {
+        ToolRow {
             name: "long_press",
             description: "Hold a finger at a point: opens context menus. Prefer long_click_element for anything get_screen lists.",
             arguments: &[X, Y, LONG_DURATION],
@@ -48,7 +48,7 @@ pub const GROUP: Group = Group {
                 required: &["x", "y"],
             }),
             run: run!(gesture::long_press),
-            page: Page {
+            page: ToolPage {
                 answer: DONE,
                 repeat: Some(("No", "each call is one more press.")),
                 scene: Scene::Home,
@@ -56,7 +56,7 @@ pub const GROUP: Group = Group {
                 security: ACTS,
             },
         },
-        Row {
+        ToolRow {
             name: "double_tap",
             description: "Tap twice quickly at a point, for example to zoom into a picture.",
             arguments: &[X, Y],
@@ -69,7 +69,7 @@ pub const GROUP: Group = Group {
                 required: &["x", "y"],
             }),
             run: run!(gesture::double_tap),
-            page: Page {
+            page: ToolPage {
                 answer: DONE,
                 repeat: Some(("No", "each call is one more double tap.")),
                 scene: Scene::Map,
@@ -77,14 +77,14 @@ pub const GROUP: Group = Group {
                 security: ACTS,
             },
         },
-        Row {
+        ToolRow {
             name: "swipe",
             description: "Drag a finger from x1,y1 to x2,y2: sliders, carousels, moving things. For lists use scroll.",
             arguments: &[
-                Argument::new("x1", number, "Where the finger goes down: pixels from the left.", "540").required(),
-                Argument::new("y1", number, "Where the finger goes down: pixels from the top.", "1800").required(),
-                Argument::new("x2", number, "Where the finger is lifted: pixels from the left.", "540").required(),
-                Argument::new("y2", number, "Where the finger is lifted: pixels from the top.", "600").required(),
+                ToolArgument::new("x1", number, "Where the finger goes down: pixels from the left.", "540").required(),
+                ToolArgument::new("y1", number, "Where the finger goes down: pixels from the top.", "1800").required(),
+                ToolArgument::new("x2", number, "Where the finger is lifted: pixels from the left.", "540").required(),
+                ToolArgument::new("y2", number, "Where the finger is lifted: pixels from the top.", "600").required(),
                 DURATION,
             ],
             answer: None,
@@ -106,7 +106,7 @@ pub const GROUP: Group = Group {
                 required: &["x1", "y1", "x2", "y2"],
             }),
             run: run!(gesture::swipe),
-            page: Page {
+            page: ToolPage {
                 answer: DONE,
                 repeat: Some(("No", "each call is one more swipe.")),
                 scene: Scene::Contacts,
@@ -114,18 +114,18 @@ pub const GROUP: Group = Group {
                 security: ACTS,
             },
         },
-        Row {
+        ToolRow {
             name: "scroll",
             description: "Show what lies in a direction: down shows what is below. Scrolls the screen, or the list named by element_id.",
             arguments: &[
-                Argument::new(
+                ToolArgument::new(
                     "direction",
                     || json!({"enum": ["up", "down", "left", "right"]}),
                     "The direction to look in: `up` shows what is above.",
                     "\"down\"",
                 )
                 .required(),
-                Argument::new(
+                ToolArgument::new(
                     "amount",
                     || json!({"enum": ["small", "medium", "large"], "default": "medium"}),
                     "How far, as a part of the screen: a quarter, a half, three quarters.",
@@ -156,7 +156,7 @@ pub const GROUP: Group = Group {
                 required: &["direction"],
             }),
             run: run!(gesture::scroll),
-            page: Page {
+            page: ToolPage {
                 answer: DONE,
                 repeat: Some(("No", "each call scrolls on, until there is nothing more that way.")),
                 scene: Scene::Contacts,

@@ -4,19 +4,19 @@ use serde_json::json;
 use sinew_tool::Effect;
 
 use super::arguments::{BY, MAX_BYTES, TEXT, VALUE, boolean, integer, string};
-use super::{DONE, Group, SEES, TYPES, run};
+use super::{DONE, SEES, TYPES, ToolGroup, run};
 use crate::tools::reference::{Reference, by, nothing, timeout, with};
-use crate::tools::row::{Argument, Page, Row, Scene};
+use crate::tools::row::{Scene, ToolArgument, ToolPage, ToolRow};
 use crate::tools::{text, wait};
 
 const TIMEOUT: &str = "How long to wait, in milliseconds, 1 to 30000.";
 
-pub const GROUP: Group = Group {
+pub const GROUP: ToolGroup = ToolGroup {
     file: "utilities.md",
     title: "Utilities",
     introduction: "The clipboard, and waiting for the screen.",
     rows: &[
-        Row {
+        ToolRow {
             name: "get_clipboard",
             description: "The text that was copied last on the phone, or null.",
             arguments: &[MAX_BYTES],
@@ -29,7 +29,7 @@ pub const GROUP: Group = Group {
                 required: &[],
             }),
             run: run!(text::clipboard),
-            page: Page {
+            page: ToolPage {
                 answer: "The text, or null.",
                 repeat: None,
                 scene: Scene::Copied,
@@ -37,7 +37,7 @@ pub const GROUP: Group = Group {
                 security: "- **Data handling**: people copy passwords. The text goes to the caller and is not kept by the gateway.\n- **Permissions**: a client token for the gateway; Android lets only some ways to a phone read the clipboard.",
             },
         },
-        Row {
+        ToolRow {
             name: "set_clipboard",
             description: "Put a text into the clipboard; press_key PASTE inserts it.",
             arguments: &[TEXT.explained("The text to put there.")],
@@ -50,7 +50,7 @@ pub const GROUP: Group = Group {
                 required: &["text"],
             }),
             run: run!(text::set_clipboard),
-            page: Page {
+            page: ToolPage {
                 answer: DONE,
                 repeat: Some((
                     "Yes",
@@ -61,13 +61,14 @@ pub const GROUP: Group = Group {
                 security: TYPES,
             },
         },
-        Row {
+        ToolRow {
             name: "wait_for_element",
             description: "Wait until an element appears, after an action that loads something; fails when the time is up.",
             arguments: &[
                 BY.required(),
                 VALUE.required(),
-                Argument::new("timeout", || json!({"type": "integer", "default": 5000}), TIMEOUT, "3000").hint("ms"),
+                ToolArgument::new("timeout", || json!({"type": "integer", "default": 5000}), TIMEOUT, "3000")
+                    .hint("ms"),
             ],
             answer: Some(
                 || json!({"found": boolean(), "elapsedMs": integer(), "attempts": integer(), "element": {"type": "object"}}),
@@ -80,7 +81,7 @@ pub const GROUP: Group = Group {
                 required: &["by", "value"],
             }),
             run: run!(wait::element),
-            page: Page {
+            page: ToolPage {
                 answer: "Whether it came, after how long, and the element.",
                 repeat: None,
                 scene: Scene::Notes,
@@ -88,12 +89,11 @@ pub const GROUP: Group = Group {
                 security: SEES,
             },
         },
-        Row {
+        ToolRow {
             name: "wait_for_idle",
             description: "Wait until the screen stops changing; fails when the time is up. Acting tools with settle or return do this by themselves.",
-            arguments: &[
-                Argument::new("timeout", || json!({"type": "integer", "default": 3000}), TIMEOUT, "3000").hint("ms")
-            ],
+            arguments: &[ToolArgument::new("timeout", || json!({"type": "integer", "default": 3000}), TIMEOUT, "3000")
+                .hint("ms")],
             answer: Some(|| json!({"message": string(), "elapsedMs": integer()})),
             effect: Effect::Read,
             compact: false,
@@ -103,7 +103,7 @@ pub const GROUP: Group = Group {
                 required: &[],
             }),
             run: run!(wait::idle),
-            page: Page {
+            page: ToolPage {
                 answer: "A sentence, and how long it took.",
                 repeat: None,
                 scene: Scene::Home,

@@ -8,8 +8,8 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use sinew_phones::{
-    About, App, Capabilities, Foreground, Image, Key, LogLevel, LogLine, LogQuery, Logs, Node, Phone, PhoneDevice,
-    PhoneError, Profile, Rect, Screen, Stroke, Tree, Work,
+    Capabilities, Foreground, Image, InstalledApp, Key, LogLine, LogQuery, LogcatLevel, Logs, Phone, PhoneDevice,
+    PhoneError, PhoneIdentity, Profile, Rect, Screen, Stroke, Tree, UiNode, Work,
 };
 
 pub use calls::{call, failure, json_of, text, text_for};
@@ -75,8 +75,8 @@ impl Paper {
 }
 
 impl Phone for Paper {
-    fn about(&self) -> About {
-        About {
+    fn about(&self) -> PhoneIdentity {
+        PhoneIdentity {
             serial: "paper".to_owned(),
             manufacturer: "Sinew".to_owned(),
             model: "Paper_1".to_owned(),
@@ -112,7 +112,7 @@ impl Phone for Paper {
         self.act(move |state| state.keys.push(key))
     }
 
-    fn set_text<'a>(&'a self, node: &'a Node, text: &'a str) -> Work<'a, ()> {
+    fn set_text<'a>(&'a self, node: &'a UiNode, text: &'a str) -> Work<'a, ()> {
         self.act(|state| state.texts.push((node.resource_id.clone(), text.to_owned())))
     }
 
@@ -147,15 +147,15 @@ impl Phone for Paper {
         })
     }
 
-    fn apps(&self) -> Work<'_, Vec<App>> {
-        let app = |package: &str, label: &str, system| App {
+    fn apps(&self) -> Work<'_, Vec<InstalledApp>> {
+        let app = |package: &str, label: &str, system| InstalledApp {
             package: package.to_owned(),
             label: Some(label.to_owned()),
             activity: None,
             system,
         };
         self.answer(move |_| {
-            let bare = App { label: None, ..app("com.android.calculator2", "", true) };
+            let bare = InstalledApp { label: None, ..app("com.android.calculator2", "", true) };
             let rest = [app("com.android.settings", "Settings", true), app("org.sinew.notes", "Notes", false)];
             Ok(rest.into_iter().chain([bare, app("com.android.settings.intelligence", "", true)]).collect())
         })
@@ -174,7 +174,7 @@ impl Phone for Paper {
     }
 }
 
-pub fn log(second: i8, level: LogLevel, tag: &str, message: &str) -> LogLine {
+pub fn log(second: i8, level: LogcatLevel, tag: &str, message: &str) -> LogLine {
     LogLine {
         time: jiff::civil::date(2024, 2, 11).at(16, 30, second, 123_000_000),
         pid: 1,
@@ -184,12 +184,12 @@ pub fn log(second: i8, level: LogLevel, tag: &str, message: &str) -> LogLine {
     }
 }
 
-pub fn node(class: &str, text: &str, bounds: [i32; 4]) -> Node {
+pub fn node(class: &str, text: &str, bounds: [i32; 4]) -> UiNode {
     let [left, top, right, bottom] = bounds;
-    Node {
+    UiNode {
         text: (!text.is_empty()).then(|| text.to_owned()),
         package: "org.sinew.paper".to_owned(),
-        ..Node::new(class, Rect::new(left, top, right, bottom))
+        ..UiNode::new(class, Rect::new(left, top, right, bottom))
     }
 }
 
@@ -198,7 +198,7 @@ pub fn form() -> Tree {
     let mut tree = Tree::builder(0);
     tree.open(node("android.widget.FrameLayout", "", [0, 0, 1080, 2400]));
     tree.leaf(node("android.widget.TextView", "Calculator", [100, 50, 500, 120]));
-    tree.leaf(Node {
+    tree.leaf(UiNode {
         editable: true,
         focused: true,
         clickable: true,
@@ -206,16 +206,20 @@ pub fn form() -> Tree {
         hint: Some("Name".to_owned()),
         ..node("android.widget.EditText", "Ada", [0, 200, 1080, 300])
     });
-    tree.leaf(Node {
+    tree.leaf(UiNode {
         clickable: true,
         long_clickable: true,
         resource_id: Some("org.sinew.paper:id/submit".to_owned()),
         ..node("android.widget.Button", "Submit", [0, 400, 1080, 500])
     });
-    tree.open(Node { clickable: true, ..node("android.widget.LinearLayout", "", [0, 600, 1080, 700]) });
+    tree.open(UiNode { clickable: true, ..node("android.widget.LinearLayout", "", [0, 600, 1080, 700]) });
     tree.leaf(node("android.widget.TextView", "Wi-Fi", [0, 600, 500, 700]));
     tree.close();
-    tree.leaf(Node { clickable: true, enabled: false, ..node("android.widget.Button", "Later", [0, 800, 1080, 900]) });
+    tree.leaf(UiNode {
+        clickable: true,
+        enabled: false,
+        ..node("android.widget.Button", "Later", [0, 800, 1080, 900])
+    });
     tree.finish()
 }
 
@@ -223,11 +227,14 @@ pub fn form() -> Tree {
 pub fn list(first: usize) -> Tree {
     let mut tree = Tree::builder(0);
     tree.open(node("android.widget.FrameLayout", "", [0, 0, 1080, 2400]));
-    tree.open(Node { scrollable: true, ..node("androidx.recyclerview.widget.RecyclerView", "", [0, 200, 1080, 2200]) });
+    tree.open(UiNode {
+        scrollable: true,
+        ..node("androidx.recyclerview.widget.RecyclerView", "", [0, 200, 1080, 2200])
+    });
     for position in 0..5 {
         let top = 200 + position as i32 * 400;
         let row = node("android.widget.TextView", &format!("Row {}", first + position), [0, top, 1080, top + 400]);
-        tree.leaf(Node { clickable: true, ..row });
+        tree.leaf(UiNode { clickable: true, ..row });
     }
     tree.finish()
 }

@@ -6,15 +6,15 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use sinew_phones::adb::{self, Offer, Server};
-use sinew_sim::phone::{Clock, Handset, Setup, adbd};
+use sinew_phones::adb::{self, AdbServer, PhoneOptions};
+use sinew_sim::phone::{Handset, PhoneClock, PhoneSetup, adbd};
 use sinew_tool::{Device, DeviceEvent, DeviceKey, Status};
 use tokio::net::TcpListener;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 pub struct Tracked {
-    pub server: Server,
+    pub server: AdbServer,
     pub handset: Handset,
     pub address: String,
     pub shutdown: CancellationToken,
@@ -33,11 +33,11 @@ impl Drop for Tracked {
 
 impl Tracked {
     /// `None` where there is no adb on this machine; `scripts/test` installs it, and there its absence is a failure.
-    pub async fn open(setup: Setup, offer: Offer) -> Option<Tracked> {
-        Tracked::with(Handset::new(setup, Clock::Virtual), offer).await
+    pub async fn open(setup: PhoneSetup, offer: PhoneOptions) -> Option<Tracked> {
+        Tracked::with(Handset::new(setup, PhoneClock::Virtual), offer).await
     }
 
-    pub async fn with(handset: Handset, offer: Offer) -> Option<Tracked> {
+    pub async fn with(handset: Handset, offer: PhoneOptions) -> Option<Tracked> {
         let home = tempfile::tempdir().unwrap();
         let port = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap().port();
         let mut command = tokio::process::Command::new("adb");
@@ -45,7 +45,7 @@ impl Tracked {
         command.stdin(std::process::Stdio::null()).stdout(std::process::Stdio::null());
         let process = command.stderr(std::process::Stdio::null()).kill_on_drop(true).spawn();
         let process = outside(process.ok(), "adb")?;
-        let server = Server::tcp("127.0.0.1", port);
+        let server = AdbServer::tcp("127.0.0.1", port);
         while server.version().await.is_err() {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }

@@ -10,8 +10,8 @@ use tokio::sync::{Semaphore, mpsc};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use super::packet::{CLSE, CNXN, MAX_PAYLOAD, OKAY, OPEN, Packet, VERSION, WRTE};
-use super::{Device, service};
+use super::packet::{AdbPacket, CLSE, CNXN, MAX_PAYLOAD, OKAY, OPEN, VERSION, WRTE};
+use super::{AdbdPhone, service};
 use crate::phone::android::Android;
 
 /// Streams open at once; adb clients use a handful.
@@ -24,13 +24,13 @@ const OUTBOX: usize = 64;
 pub struct Closed;
 
 /// A stream as the service sees it. Its halves may be used side by side.
-pub struct Stream {
-    pub reader: Reader,
-    pub writer: Writer,
+pub struct AdbdStream {
+    pub reader: StreamReader,
+    pub writer: StreamWriter,
     pub closed: CancellationToken,
 }
 
-impl Stream {
+impl AdbdStream {
     pub async fn read(&mut self) -> Option<Vec<u8>> {
         self.reader.read().await
     }
@@ -40,35 +40,35 @@ impl Stream {
     }
 }
 
-pub struct Reader {
+pub struct StreamReader {
     local: u32,
     remote: u32,
-    outbox: mpsc::Sender<Packet>,
+    outbox: mpsc::Sender<AdbPacket>,
     inbox: mpsc::Receiver<Vec<u8>>,
 }
 
-impl Reader {
+impl StreamReader {
     /// What the host writes next; `None` when it has closed the stream.
     pub async fn read(&mut self) -> Option<Vec<u8>> {
         let data = self.inbox.recv().await?;
-        self.outbox.send(Packet::new(OKAY, self.local, self.remote, Vec::new())).await.ok()?;
+        self.outbox.send(AdbPacket::new(OKAY, self.local, self.remote, Vec::new())).await.ok()?;
         Some(data)
     }
 }
 
-pub struct Writer {
+pub struct StreamWriter {
     local: u32,
     remote: u32,
     most: usize,
-    outbox: mpsc::Sender<Packet>,
+    outbox: mpsc::Sender<AdbPacket>,
     /// One permit for each write that the host has taken.
     taken: Arc<Semaphore>,
 }
 
-impl Writer {
+impl StreamWriter {
     pub async fn write(&mut self, data: &[u8]) -> Result<(), Closed> {
         for piece in data.chunks(self.most) {
-            let packet = Packet::new(WRTE, self.local, self.remote, piece);
+            let packet = AdbPacket::new(WRTE, self.local, self.remote, piece);
             self.outbox.send(packet).await.map_err(|_| Closed)?;
             self.taken.acquire().await.map_err(|_| Closed)?.forget();
         }
@@ -91,10 +91,10 @@ impl Drop for Handle {
 }
 
 /// Speaks with one host until it hangs up or breaks the protocol.
-pub async fn run(socket: TcpStream, device: Device) -> io::Result<()> {
+pub async fn run(socket: TcpStream, device: AdbdPhone) -> io::Result<()> {
     socket.set_nodelay(true)?;
     let (mut reader, mut writer) = socket.into_split();
-    let (outbox, mut waiting) = mpsc::channel::<Packet>(OUTBOX);
+    let (outbox, mut waiting) = mpsc::channel::<AdbPacket>(OUTBOX);
     let mut streams: HashMap<u32, Handle> = HashMap::new();
     let mut services = JoinSet::new();
     let mut next = 0u32;
@@ -109,7 +109,7 @@ pub async fn run(socket: TcpStream, device: Device) -> io::Result<()> {
     let (arrived, mut arriving) = mpsc::channel(1);
     let receive = tokio::spawn(async move {
         loop {
-            let packet = Packet::read(&mut reader).await;
+            let packet = AdbPacket::read(&mut reader).await;
             let is_last = !matches!(packet, Ok(Some(_)));
             if arrived.send(packet).await.is_err() || is_last {
                 return;
@@ -134,7 +134,7 @@ pub async fn run(socket: TcpStream, device: Device) -> io::Result<()> {
         match packet.command {
             CNXN => {
                 most = packet.arg1.clamp(4096, MAX_PAYLOAD) as usize;
-                let hello = Packet::new(CNXN, VERSION, MAX_PAYLOAD, banner(&device));
+                let hello = AdbPacket::new(CNXN, VERSION, MAX_PAYLOAD, banner(&device));
                 let _ = outbox.send(hello).await;
             }
             OPEN if streams.len() < MOST_STREAMS && packet.arg0 != 0 => {
@@ -143,9 +143,9 @@ pub async fn run(socket: TcpStream, device: Device) -> io::Result<()> {
                 let (inbox, reading) = mpsc::channel(1);
                 let handle = Handle { inbox, taken: Arc::new(Semaphore::new(0)), closed: CancellationToken::new() };
                 let taken = Arc::clone(&handle.taken);
-                let stream = Stream {
-                    reader: Reader { local, remote, outbox: outbox.clone(), inbox: reading },
-                    writer: Writer { local, remote, most, outbox: outbox.clone(), taken },
+                let stream = AdbdStream {
+                    reader: StreamReader { local, remote, outbox: outbox.clone(), inbox: reading },
+                    writer: StreamWriter { local, remote, most, outbox: outbox.clone(), taken },
                     closed: handle.closed.clone(),
                 };
                 streams.insert(local, handle);
@@ -153,7 +153,7 @@ pub async fn run(socket: TcpStream, device: Device) -> io::Result<()> {
                 services.spawn(serve(name, stream, device.clone()));
             }
             OPEN => {
-                let _ = outbox.send(Packet::new(CLSE, 0, packet.arg0, Vec::new())).await;
+                let _ = outbox.send(AdbPacket::new(CLSE, 0, packet.arg0, Vec::new())).await;
             }
             OKAY => {
                 if let Some(handle) = streams.get(&packet.arg1) {
@@ -165,7 +165,7 @@ pub async fn run(socket: TcpStream, device: Device) -> io::Result<()> {
                 let taken = streams.get(&packet.arg1).is_some_and(|handle| handle.inbox.try_send(packet.data).is_ok());
                 if !taken {
                     streams.remove(&packet.arg1);
-                    let _ = outbox.send(Packet::new(CLSE, 0, packet.arg0, Vec::new())).await;
+                    let _ = outbox.send(AdbPacket::new(CLSE, 0, packet.arg0, Vec::new())).await;
                 }
             }
             CLSE => drop(streams.remove(&packet.arg1)),
@@ -180,26 +180,26 @@ pub async fn run(socket: TcpStream, device: Device) -> io::Result<()> {
 }
 
 /// Runs a service and closes its stream, whichever way it ends.
-async fn serve(name: String, mut stream: Stream, device: Device) -> u32 {
-    let Writer { local, remote, ref outbox, .. } = stream.writer;
+async fn serve(name: String, mut stream: AdbdStream, device: AdbdPhone) -> u32 {
+    let StreamWriter { local, remote, ref outbox, .. } = stream.writer;
     let outbox = outbox.clone();
     let known = service::find(&name);
     if let Some(service) = known {
-        let _ = outbox.send(Packet::new(OKAY, local, remote, Vec::new())).await;
+        let _ = outbox.send(AdbPacket::new(OKAY, local, remote, Vec::new())).await;
         let closed = stream.closed.clone();
         tokio::select! {
             () = service::run(service, &mut stream, &device) => {}
             () = closed.cancelled() => {}
         }
-        let _ = outbox.send(Packet::new(CLSE, local, remote, Vec::new())).await;
+        let _ = outbox.send(AdbPacket::new(CLSE, local, remote, Vec::new())).await;
     } else {
-        let _ = outbox.send(Packet::new(CLSE, 0, remote, Vec::new())).await;
+        let _ = outbox.send(AdbPacket::new(CLSE, 0, remote, Vec::new())).await;
     }
     local
 }
 
 /// Who we are, and what we can. Newer transfer features are left out: they are not spoken here.
-fn banner(device: &Device) -> String {
+fn banner(device: &AdbdPhone) -> String {
     device.handset.with(|machine| {
         let features = match machine.setup.android {
             Android::V9 => "shell_v2,cmd,stat_v2",

@@ -9,7 +9,7 @@ pub const DIRECTORY: u32 = 0o040_000;
 pub const REGULAR: u32 = 0o100_000;
 
 #[derive(Clone, Debug, PartialEq)]
-pub struct File {
+pub struct StoredFile {
     pub data: Vec<u8>,
     pub mode: u32,
     /// Seconds since 1970.
@@ -24,7 +24,7 @@ pub struct Stat {
 }
 
 pub struct Files {
-    files: BTreeMap<String, File>,
+    files: BTreeMap<String, StoredFile>,
     folders: Vec<String>,
 }
 
@@ -63,7 +63,7 @@ impl Default for Files {
         ];
         let mut files = Files { files: BTreeMap::new(), folders: folders.map(str::to_owned).to_vec() };
         let hello = b"Files that you push here stay until the phone is switched off.\n".to_vec();
-        let readme = File { data: hello, mode: REGULAR | 0o660, time: 1_770_827_400 };
+        let readme = StoredFile { data: hello, mode: REGULAR | 0o660, time: 1_770_827_400 };
         files.files.insert("/sdcard/Download/readme.txt".to_owned(), readme);
         files
     }
@@ -88,7 +88,7 @@ pub fn clean(path: &str) -> String {
 }
 
 impl Files {
-    pub fn read(&self, path: &str) -> Result<&File, FileError> {
+    pub fn read(&self, path: &str) -> Result<&StoredFile, FileError> {
         let path = clean(path);
         match self.files.get(&path) {
             Some(file) => Ok(file),
@@ -107,13 +107,13 @@ impl Files {
             return Err(FileError::Full);
         }
         self.make_room_for(&path)?;
-        self.files.insert(path, File { data, mode: REGULAR | (mode & 0o777), time });
+        self.files.insert(path, StoredFile { data, mode: REGULAR | (mode & 0o777), time });
         Ok(())
     }
 
     /// What Android itself puts on the disk: everybody may read it, nobody may list its folder.
     pub fn place(&mut self, path: &str, data: Vec<u8>, time: u32) {
-        self.files.insert(clean(path), File { data, mode: REGULAR | 0o644, time });
+        self.files.insert(clean(path), StoredFile { data, mode: REGULAR | 0o644, time });
     }
 
     pub fn forget(&mut self, path: &str) {

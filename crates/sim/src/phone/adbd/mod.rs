@@ -26,13 +26,13 @@ use files::Files;
 
 /// What every connection to one phone shares.
 #[derive(Clone)]
-struct Device {
+struct AdbdPhone {
     handset: Handset,
     /// What `adb reverse` asked for: the phone's port, and the host's.
     reversed: Arc<Mutex<Vec<(String, String)>>>,
 }
 
-impl Device {
+impl AdbdPhone {
     fn files(&self) -> MutexGuard<'_, Files> {
         self.handset.files()
     }
@@ -40,7 +40,7 @@ impl Device {
 
 /// Serves one phone to whoever connects, until told to stop.
 pub async fn run(listener: TcpListener, handset: Handset, shutdown: CancellationToken) -> io::Result<()> {
-    let device = Device { handset, reversed: Arc::default() };
+    let device = AdbdPhone { handset, reversed: Arc::default() };
     let tasks = TaskTracker::new();
     loop {
         let accepted = tokio::select! {

@@ -16,16 +16,16 @@ pub const WRTE: u32 = u32::from_le_bytes(*b"WRTE");
 pub const CLSE: u32 = u32::from_le_bytes(*b"CLSE");
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Packet {
+pub struct AdbPacket {
     pub command: u32,
     pub arg0: u32,
     pub arg1: u32,
     pub data: Vec<u8>,
 }
 
-impl Packet {
-    pub fn new(command: u32, arg0: u32, arg1: u32, data: impl Into<Vec<u8>>) -> Packet {
-        Packet { command, arg0, arg1, data: data.into() }
+impl AdbPacket {
+    pub fn new(command: u32, arg0: u32, arg1: u32, data: impl Into<Vec<u8>>) -> AdbPacket {
+        AdbPacket { command, arg0, arg1, data: data.into() }
     }
 
     pub fn to_bytes(&self) -> Vec<u8> {
@@ -38,7 +38,7 @@ impl Packet {
     }
 
     /// The next packet; `None` where the host hung up between two.
-    pub async fn read(from: &mut (impl AsyncRead + Unpin)) -> io::Result<Option<Packet>> {
+    pub async fn read(from: &mut (impl AsyncRead + Unpin)) -> io::Result<Option<AdbPacket>> {
         let mut header = [0; 24];
         match from.read_exact(&mut header).await {
             Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(None),
@@ -55,7 +55,7 @@ impl Packet {
         }
         let mut data = vec![0; length as usize];
         from.read_exact(&mut data).await?;
-        Ok(Some(Packet { command, arg0: word(1), arg1: word(2), data }))
+        Ok(Some(AdbPacket { command, arg0: word(1), arg1: word(2), data }))
     }
 }
 
@@ -65,19 +65,19 @@ mod tests {
 
     #[tokio::test]
     async fn a_packet_survives_the_wire() {
-        let packet = Packet::new(WRTE, 1, 2, b"hello".to_vec());
+        let packet = AdbPacket::new(WRTE, 1, 2, b"hello".to_vec());
         let bytes = packet.to_bytes();
-        assert_eq!(Packet::read(&mut bytes.as_slice()).await.unwrap(), Some(packet));
-        assert_eq!(Packet::read(&mut [].as_slice()).await.unwrap(), None);
+        assert_eq!(AdbPacket::read(&mut bytes.as_slice()).await.unwrap(), Some(packet));
+        assert_eq!(AdbPacket::read(&mut [].as_slice()).await.unwrap(), None);
     }
 
     #[tokio::test]
     async fn nonsense_and_greed_are_refused() {
-        let mut bytes = Packet::new(WRTE, 1, 2, Vec::new()).to_bytes();
+        let mut bytes = AdbPacket::new(WRTE, 1, 2, Vec::new()).to_bytes();
         bytes[20] ^= 1;
-        assert!(Packet::read(&mut bytes.as_slice()).await.is_err());
-        let mut bytes = Packet::new(WRTE, 1, 2, Vec::new()).to_bytes();
+        assert!(AdbPacket::read(&mut bytes.as_slice()).await.is_err());
+        let mut bytes = AdbPacket::new(WRTE, 1, 2, Vec::new()).to_bytes();
         bytes[12..16].copy_from_slice(&u32::MAX.to_le_bytes());
-        assert!(Packet::read(&mut bytes.as_slice()).await.is_err());
+        assert!(AdbPacket::read(&mut bytes.as_slice()).await.is_err());
     }
 }

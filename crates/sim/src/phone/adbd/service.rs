@@ -2,14 +2,14 @@
 
 use std::sync::PoisonError;
 
-use super::Device;
-use super::connection::{Closed, Stream};
-use super::shell::{Live, Shell};
+use super::AdbdPhone;
+use super::connection::{AdbdStream, Closed};
+use super::shell::{LiveStream, Shell};
 use super::sync;
 
 /// A service, read from the name in the host's OPEN.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Service {
+pub enum AdbdService {
     /// `shell:` and `exec:`: bytes both ways; the exit code is lost.
     Plain {
         command: String,
@@ -32,7 +32,7 @@ pub enum Service {
 }
 
 /// The service of a name; `None` where this phone has none, as for ports nobody listens on.
-pub fn find(name: &str) -> Option<Service> {
+pub fn find(name: &str) -> Option<AdbdService> {
     let (kind, rest) = name.split_once(':')?;
     let mut words = kind.split(',');
     match words.next()? {
@@ -42,14 +42,14 @@ pub fn find(name: &str) -> Option<Service> {
             // Without a word about it, adbd gives a terminal only to a shell without a command.
             let pty = options.contains(&"pty") || (!options.contains(&"raw") && command.is_empty());
             match options.contains(&"v2") {
-                true => Some(Service::Framed { command, pty }),
-                false => Some(Service::Plain { command, pty }),
+                true => Some(AdbdService::Framed { command, pty }),
+                false => Some(AdbdService::Plain { command, pty }),
             }
         }
-        "exec" => Some(Service::Plain { command: rest.to_owned(), pty: false }),
-        "sync" => Some(Service::Sync),
-        "framebuffer" => Some(Service::Framebuffer),
-        "reverse" => Some(Service::Reverse(rest.to_owned())),
+        "exec" => Some(AdbdService::Plain { command: rest.to_owned(), pty: false }),
+        "sync" => Some(AdbdService::Sync),
+        "framebuffer" => Some(AdbdService::Framebuffer),
+        "reverse" => Some(AdbdService::Reverse(rest.to_owned())),
         "root" => say("adbd cannot run as root in production builds\n"),
         "unroot" => say("adbd not running as root\n"),
         "remount" => say("Not running as root. Try \"adb root\" first.\n"),
@@ -58,34 +58,34 @@ pub fn find(name: &str) -> Option<Service> {
             _ => say("invalid port\n"),
         },
         "usb" => say("restarting in USB mode\n"),
-        "reboot" => Some(Service::Reboot),
+        "reboot" => Some(AdbdService::Reboot),
         _ => None,
     }
 }
 
-fn say(text: &str) -> Option<Service> {
-    Some(Service::Say(text.to_owned()))
+fn say(text: &str) -> Option<AdbdService> {
+    Some(AdbdService::Say(text.to_owned()))
 }
 
-pub async fn run(service: Service, stream: &mut Stream, device: &Device) {
+pub async fn run(service: AdbdService, stream: &mut AdbdStream, device: &AdbdPhone) {
     if device.handset.take_time().await.is_err() {
         return;
     }
     // A stream that is closed while it is served needs no further word.
     let _: Result<(), Closed> = match service {
-        Service::Plain { command, pty } => {
-            let mut live = Live::plain(stream, pty);
+        AdbdService::Plain { command, pty } => {
+            let mut live = LiveStream::plain(stream, pty);
             Shell::new(device.handset.clone()).serve(&command, &mut live).await
         }
-        Service::Framed { command, pty } => {
-            let mut live = Live::framed(stream, pty);
+        AdbdService::Framed { command, pty } => {
+            let mut live = LiveStream::framed(stream, pty);
             Shell::new(device.handset.clone()).serve(&command, &mut live).await
         }
-        Service::Sync => sync::serve(stream, device).await,
-        Service::Framebuffer => stream.write(&framebuffer(device)).await,
-        Service::Reverse(request) => stream.write(&reverse(&request, device)).await,
-        Service::Say(text) => stream.write(text.as_bytes()).await,
-        Service::Reboot => {
+        AdbdService::Sync => sync::serve(stream, device).await,
+        AdbdService::Framebuffer => stream.write(&framebuffer(device)).await,
+        AdbdService::Reverse(request) => stream.write(&reverse(&request, device)).await,
+        AdbdService::Say(text) => stream.write(text.as_bytes()).await,
+        AdbdService::Reboot => {
             device.handset.restart();
             Ok(())
         }
@@ -93,7 +93,7 @@ pub async fn run(service: Service, stream: &mut Stream, device: &Device) {
 }
 
 /// Version 1 of the header: depth, size, width, height, and where each colour stands; then the pixels.
-fn framebuffer(device: &Device) -> Vec<u8> {
+fn framebuffer(device: &AdbdPhone) -> Vec<u8> {
     let (width, height, pixels) = device.handset.with(|machine| {
         let canvas = machine.paint();
         (canvas.width as u32, canvas.height as u32, canvas.bytes().to_vec())
@@ -105,7 +105,7 @@ fn framebuffer(device: &Device) -> Vec<u8> {
 }
 
 /// What `adb reverse` is answered: OKAY or FAIL, and a text with its length where one belongs.
-fn reverse(request: &str, device: &Device) -> Vec<u8> {
+fn reverse(request: &str, device: &AdbdPhone) -> Vec<u8> {
     let block = |text: &str| format!("{:04x}{text}", text.len());
     let fail = |why: &str| format!("FAIL{}", block(why)).into_bytes();
     let mut list = device.reversed.lock().unwrap_or_else(PoisonError::into_inner);
@@ -149,11 +149,14 @@ mod tests {
 
     #[test]
     fn services_are_known_by_their_names() {
-        let framed = |command: &str, pty| Some(Service::Framed { command: command.to_owned(), pty });
+        let framed = |command: &str, pty| Some(AdbdService::Framed { command: command.to_owned(), pty });
         assert_eq!(find("shell,v2,TERM=xterm,raw:ls -l"), framed("ls -l", false));
         assert_eq!(find("shell,v2,pty:"), framed("", true));
-        assert_eq!(find("exec:screencap -p"), Some(Service::Plain { command: "screencap -p".to_owned(), pty: false }));
-        assert_eq!(find("sync:"), Some(Service::Sync));
+        assert_eq!(
+            find("exec:screencap -p"),
+            Some(AdbdService::Plain { command: "screencap -p".to_owned(), pty: false })
+        );
+        assert_eq!(find("sync:"), Some(AdbdService::Sync));
         assert_eq!(find("tcp:9008"), None);
         assert_eq!(find("nonsense"), None);
     }

@@ -1,7 +1,7 @@
 //! File transfer: `adb push`, `adb pull`, `adb ls`, first and second generation of its questions.
 
-use super::Device;
-use super::connection::{Closed, Stream};
+use super::AdbdPhone;
+use super::connection::{AdbdStream, Closed};
 use super::files::{FileError, Stat};
 
 /// The most data in one piece, by the protocol.
@@ -12,12 +12,12 @@ const LARGEST: usize = 64 * 1024 * 1024;
 const LONGEST_PATH: usize = 1024;
 
 /// Bytes from a stream, as many as are needed at a time.
-struct Reader<'a> {
-    stream: &'a mut Stream,
+struct SyncReader<'a> {
+    stream: &'a mut AdbdStream,
     held: Vec<u8>,
 }
 
-impl Reader<'_> {
+impl SyncReader<'_> {
     async fn take(&mut self, count: usize) -> Result<Vec<u8>, Closed> {
         while self.held.len() < count {
             let more = self.stream.read().await.ok_or(Closed)?;
@@ -35,8 +35,8 @@ impl Reader<'_> {
     }
 }
 
-pub async fn serve(stream: &mut Stream, device: &Device) -> Result<(), Closed> {
-    let mut reader = Reader { stream, held: Vec::new() };
+pub async fn serve(stream: &mut AdbdStream, device: &AdbdPhone) -> Result<(), Closed> {
+    let mut reader = SyncReader { stream, held: Vec::new() };
     loop {
         let (id, length) = reader.head().await?;
         if &id == b"QUIT" {
@@ -67,7 +67,7 @@ pub async fn serve(stream: &mut Stream, device: &Device) -> Result<(), Closed> {
     }
 }
 
-fn stat(device: &Device, path: &str) -> Result<Stat, FileError> {
+fn stat(device: &AdbdPhone, path: &str) -> Result<Stat, FileError> {
     device.files().stat(path)
 }
 
@@ -96,7 +96,7 @@ fn stat2(id: &[u8; 4], found: Result<Stat, FileError>) -> Vec<u8> {
     answer
 }
 
-async fn list(stream: &mut Stream, device: &Device, path: &str, second: bool) -> Result<(), Closed> {
+async fn list(stream: &mut AdbdStream, device: &AdbdPhone, path: &str, second: bool) -> Result<(), Closed> {
     let mut answer = Vec::new();
     let names = device.files().list(path).unwrap_or_default();
     for name in names {
@@ -118,7 +118,7 @@ async fn list(stream: &mut Stream, device: &Device, path: &str, second: bool) ->
     stream.write(&answer).await
 }
 
-async fn receive(stream: &mut Stream, device: &Device, path: &str) -> Result<(), Closed> {
+async fn receive(stream: &mut AdbdStream, device: &AdbdPhone, path: &str) -> Result<(), Closed> {
     let data = device.files().read(path).map(|file| file.data.clone());
     match data {
         Err(error) => fail(stream, &format!("open failed: {}", error.text())).await,
@@ -134,7 +134,7 @@ async fn receive(stream: &mut Stream, device: &Device, path: &str) -> Result<(),
     }
 }
 
-async fn send(reader: &mut Reader<'_>, device: &Device, target: &str) -> Result<(), Closed> {
+async fn send(reader: &mut SyncReader<'_>, device: &AdbdPhone, target: &str) -> Result<(), Closed> {
     let (path, mode) = target.rsplit_once(',').unwrap_or((target, "420"));
     let mode = mode.parse().unwrap_or(0o644);
     let mut data = Vec::new();
@@ -163,7 +163,7 @@ async fn send(reader: &mut Reader<'_>, device: &Device, target: &str) -> Result<
     }
 }
 
-async fn fail(stream: &mut Stream, message: &str) -> Result<(), Closed> {
+async fn fail(stream: &mut AdbdStream, message: &str) -> Result<(), Closed> {
     let mut answer = b"FAIL".to_vec();
     answer.extend((message.len() as u32).to_le_bytes());
     answer.extend(message.as_bytes());

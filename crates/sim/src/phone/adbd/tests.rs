@@ -9,10 +9,10 @@ use tokio::process::Command;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use crate::phone::{Android, Clock, Denial, PhoneConfig, Stand, VirtualPhone};
+use crate::phone::{Android, Denial, PhoneClock, PhoneConfig, RunningPhones, VirtualPhone};
 
 /// An adb server of our own and one connected phone.
-struct Bench {
+struct ConnectedPhone {
     phone: VirtualPhone,
     serial: String,
     port: u16,
@@ -21,16 +21,16 @@ struct Bench {
     serving: JoinHandle<std::io::Result<()>>,
 }
 
-impl Bench {
+impl ConnectedPhone {
     /// `None`, with the reason printed, where adb is not installed.
-    async fn open(android: Android) -> Option<Bench> {
+    async fn open(android: Android) -> Option<ConnectedPhone> {
         if std::process::Command::new("adb").arg("version").output().is_err() {
             println!("skipped: `adb` is not installed (Debian: apt-get install adb)");
             return None;
         }
         let adb = Some("127.0.0.1:0".parse().unwrap());
-        let config = PhoneConfig { adb, android, clock: Clock::Virtual, ..PhoneConfig::default() };
-        let mut stand = Stand::open(&config).await.unwrap();
+        let config = PhoneConfig { adb, android, clock: PhoneClock::Virtual, ..PhoneConfig::default() };
+        let mut stand = RunningPhones::open(&config).await.unwrap();
         let serial = stand.addresses()[0].to_string();
         let phone = stand.phones[0].clone();
         stand.phones.truncate(1);
@@ -40,7 +40,7 @@ impl Bench {
         let port = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap().port();
         let home = std::env::temp_dir().join(format!("sinew-adb-{}-{port}", std::process::id()));
         std::fs::create_dir_all(&home).unwrap();
-        let bench = Bench { phone, serial, port, home, shutdown, serving };
+        let bench = ConnectedPhone { phone, serial, port, home, shutdown, serving };
         let said = bench.adb(&["connect", &bench.serial]).await.0;
         assert!(said.contains("connected to"), "{said}");
         Some(bench)
@@ -75,7 +75,7 @@ impl Bench {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_real_adb_drives_the_phone() {
-    let Some(bench) = Bench::open(Android::V15).await else { return };
+    let Some(bench) = ConnectedPhone::open(Android::V15).await else { return };
     let (devices, ..) = bench.adb(&["devices", "-l"]).await;
     assert!(devices.contains(&bench.serial) && devices.contains("model:Virtual_Phone"), "{devices}");
 
@@ -104,7 +104,7 @@ async fn the_real_adb_drives_the_phone() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn bytes_and_files_come_through_unchanged() {
-    let Some(bench) = Bench::open(Android::V11).await else { return };
+    let Some(bench) = ConnectedPhone::open(Android::V11).await else { return };
     let output = bench.command(&["-s", &bench.serial, "exec-out", "screencap", "-p"]).output().await.unwrap();
     let mut reader = png::Decoder::new(std::io::Cursor::new(&output.stdout)).read_info().unwrap();
     assert_eq!((reader.info().width, reader.info().height), (1080, 2400));
@@ -131,7 +131,7 @@ async fn bytes_and_files_come_through_unchanged() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_typed_reaches_a_command_and_its_answer_comes_back() {
-    let Some(bench) = Bench::open(Android::V13).await else { return };
+    let Some(bench) = ConnectedPhone::open(Android::V13).await else { return };
     let mut child = bench
         .command(&["-s", &bench.serial, "shell", "cat"])
         .stdin(Stdio::piped())
@@ -159,7 +159,7 @@ async fn what_is_typed_reaches_a_command_and_its_answer_comes_back() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn failures_read_as_on_a_phone() {
-    let Some(bench) = Bench::open(Android::V9).await else { return };
+    let Some(bench) = ConnectedPhone::open(Android::V9).await else { return };
     bench.shell("am start -n com.android.deskclock/.DeskClock").await;
     let (out, err, code) = bench.adb(&["-s", &bench.serial, "shell", "uiautomator dump"]).await;
     assert_eq!((out.as_str(), err.trim(), code), ("", "ERROR: could not get idle state.", 0));
@@ -179,7 +179,7 @@ async fn failures_read_as_on_a_phone() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn pulling_the_cable_ends_what_runs_and_the_phone_can_come_back() {
-    let Some(bench) = Bench::open(Android::V15).await else { return };
+    let Some(bench) = ConnectedPhone::open(Android::V15).await else { return };
     bench.phone.handset.set_latency(std::time::Duration::from_secs(600));
     let begun = bench.phone.handset.next_command();
     let command = bench.command(&["-s", &bench.serial, "shell", "echo late"]).output();

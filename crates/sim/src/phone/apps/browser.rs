@@ -1,7 +1,7 @@
 //! A browser that shows which link it was asked to open, and never fetches it.
 
-use super::super::act::Field;
-use super::super::machine::Machine;
+use super::super::act::TextField;
+use super::super::machine::PhoneMachine;
 use super::super::view::{View, column, label, row, space, view};
 use super::parts::{badge, field};
 
@@ -24,13 +24,13 @@ impl Browser {
     }
 }
 
-pub fn screen(machine: &Machine) -> View {
+pub fn screen(machine: &PhoneMachine) -> View {
     let theme = machine.theme();
     let page = &machine.browser.page;
     let bar = row([
         badge('🌐', theme.dim, 26.0),
         space(10.0),
-        field(machine, Field::Address, "Type a web address").id("url_bar").size(15.0).height(46.0),
+        field(machine, TextField::Address, "Type a web address").id("url_bar").size(15.0).height(46.0),
     ])
     .back(theme.tint)
     .corner(24.0)

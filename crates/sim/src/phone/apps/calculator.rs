@@ -1,7 +1,7 @@
 //! A calculator that calculates.
 
-use super::super::act::Act;
-use super::super::machine::Machine;
+use super::super::act::TouchAction;
+use super::super::machine::PhoneMachine;
 use super::super::view::{Align, View, column, label, row, space};
 
 #[derive(Debug, Default)]
@@ -60,7 +60,7 @@ impl Calculator {
 
     fn value(&self) -> Result<String, &'static str> {
         let chars: Vec<char> = self.formula.chars().collect();
-        let mut reader = Reader { chars: &chars, at: 0, depth: 0 };
+        let mut reader = FormulaReader { chars: &chars, at: 0, depth: 0 };
         let value = reader.sum()?;
         if reader.at < chars.len() {
             return Err("Bad expression");
@@ -76,13 +76,13 @@ impl Calculator {
 }
 
 /// Reads a formula; operators bind as in school.
-struct Reader<'a> {
+struct FormulaReader<'a> {
     chars: &'a [char],
     at: usize,
     depth: usize,
 }
 
-impl Reader<'_> {
+impl FormulaReader<'_> {
     fn next_is(&mut self, ch: char) -> bool {
         let hit = self.chars.get(self.at) == Some(&ch);
         self.at += usize::from(hit);
@@ -153,7 +153,7 @@ const KEYS: [[(&str, &str, &str); 4]; 5] = [
     [("0", "digit_0", ""), (".", "dec_point", "point"), ("⌫", "del", "delete"), ("=", "eq", "equals")],
 ];
 
-pub fn screen(machine: &Machine) -> View {
+pub fn screen(machine: &PhoneMachine) -> View {
     let theme = machine.theme();
     let calculator = &machine.calculator;
     let open = calculator.formula.matches('(').count() > calculator.formula.matches(')').count();
@@ -176,7 +176,7 @@ pub fn screen(machine: &Machine) -> View {
             .fill()
             .back(back)
             .corner(38.0)
-            .on_tap(Act::Calculate(ch))
+            .on_tap(TouchAction::Calculate(ch))
     };
     let pad =
         column(KEYS.map(|line| row(line.map(key)).gap(10.0).fill())).gap(10.0).id("pad_numeric").class("GridLayout");

@@ -1,8 +1,8 @@
 //! A clock that never rests, and a stopwatch.
 
-use super::super::act::Act;
+use super::super::act::TouchAction;
 use super::super::art::Art;
-use super::super::machine::Machine;
+use super::super::machine::PhoneMachine;
 use super::super::view::{Align, View, column, label, row, space, spring, view};
 use super::parts::{button, toolbar};
 
@@ -30,7 +30,7 @@ impl Stopwatch {
     }
 }
 
-pub fn screen(machine: &Machine) -> View {
+pub fn screen(machine: &PhoneMachine) -> View {
     let theme = machine.theme();
     let wall = machine.wall();
     let of_day = machine.epoch().rem_euclid(86_400_000) as u64;
@@ -77,8 +77,8 @@ pub fn screen(machine: &Machine) -> View {
             label(watch).id("stopwatch_time").size(34.0).color(theme.text),
             space(10.0),
             row([
-                button(machine, if running { "Stop" } else { "Start" }, Act::Stopwatch).id("stopwatch_start"),
-                button(machine, "Reset", Act::StopwatchReset).id("stopwatch_reset").disabled(total == 0),
+                button(machine, if running { "Stop" } else { "Start" }, TouchAction::Stopwatch).id("stopwatch_start"),
+                button(machine, "Reset", TouchAction::StopwatchReset).id("stopwatch_reset").disabled(total == 0),
             ])
             .gap(12.0),
         ])

@@ -1,9 +1,9 @@
 //! Two hundred contacts, a search, and a card for each.
 
-use super::super::act::{Act, Dialog, Field, Screen};
-use super::super::canvas::Color;
-use super::super::geometry::Rect;
-use super::super::machine::Machine;
+use super::super::act::{AppScreen, Dialog, TextField, TouchAction};
+use super::super::canvas::Rgba;
+use super::super::geometry::PixelRect;
+use super::super::machine::PhoneMachine;
 use super::super::view::{Align, View, column, label, list as long_list, row, space};
 use super::parts::{badge, button, entry, field, symbol, toolbar};
 
@@ -70,15 +70,15 @@ fn phone_number(index: usize) -> String {
     format!("+49 555 01{:02} {:03}", index % 100, index * 37 % 1000)
 }
 
-fn color(index: usize) -> Color {
+fn color(index: usize) -> Rgba {
     let colors = [0x5a45b5, 0x00796b, 0xad1457, 0x1565c0, 0xef6c00, 0x2e7d32, 0x6d4c41];
-    Color::hex(colors[index % colors.len()])
+    Rgba::hex(colors[index % colors.len()])
 }
 
 /// Row height in dp.
 const ROW: f32 = 68.0;
 
-pub fn list(machine: &Machine, area: Rect) -> View {
+pub fn list(machine: &PhoneMachine, area: PixelRect) -> View {
     let theme = machine.theme();
     let contacts = &machine.contacts;
     let found = contacts.found();
@@ -89,7 +89,7 @@ pub fn list(machine: &Machine, area: Rect) -> View {
         entry(machine, badge(initial, color(index), 42.0), name, &phone_number(index))
             .class("ViewGroup")
             .id("contact_row")
-            .on_tap(Act::Open(Screen::Contact(index)))
+            .on_tap(TouchAction::Open(AppScreen::Contact(index)))
     };
     let offset = machine.offset("contacts").clamp(0, (found.len() as f32 * ROW * machine.scale()) as i32);
     let window = (offset, area.height());
@@ -97,10 +97,10 @@ pub fn list(machine: &Machine, area: Rect) -> View {
     let mut search = vec![
         badge('🔍', theme.dim, 26.0),
         space(10.0),
-        field(machine, Field::Search, "Search contacts").id("search_view").size(16.0).height(46.0),
+        field(machine, TextField::Search, "Search contacts").id("search_view").size(16.0).height(46.0),
     ];
     if !contacts.search.is_empty() {
-        search.push(symbol(machine, '✕', "Clear search", Act::ClearSearch).id("search_close").height(40.0));
+        search.push(symbol(machine, '✕', "Clear search", TouchAction::ClearSearch).id("search_close").height(40.0));
     }
     let bar = row(search).back(theme.tint).corner(24.0).pad(14.0, 0.0).height(48.0);
     let count = match found.len() {
@@ -117,10 +117,11 @@ pub fn list(machine: &Machine, area: Rect) -> View {
     .fill()
 }
 
-pub fn card(machine: &Machine, index: usize) -> View {
+pub fn card(machine: &PhoneMachine, index: usize) -> View {
     let theme = machine.theme();
     let name = machine.contacts.name(index);
-    let delete = symbol(machine, '🚮', "Delete contact", Act::Ask(Dialog::DeleteContact(index))).id("menu_delete");
+    let delete =
+        symbol(machine, '🚮', "Delete contact", TouchAction::Ask(Dialog::DeleteContact(index))).id("menu_delete");
     let initial = name.chars().next().unwrap_or('?');
     column([
         toolbar(machine, "", true, vec![delete]),
@@ -131,8 +132,8 @@ pub fn card(machine: &Machine, index: usize) -> View {
         label(phone_number(index)).id("phone_number").size(16.0).color(theme.dim).wide().align(Align::Centre),
         space(28.0),
         row([
-            button(machine, "Call", Act::Nothing).id("call_button"),
-            button(machine, "Message", Act::Nothing).id("message_button"),
+            button(machine, "Call", TouchAction::Nothing).id("call_button"),
+            button(machine, "Message", TouchAction::Nothing).id("message_button"),
         ])
         .gap(14.0)
         .pack(Align::Centre),

@@ -1,16 +1,16 @@
 //! Pictures; the first is a map that can be zoomed and moved.
 
-use super::super::act::{Act, Screen};
+use super::super::act::{AppScreen, TouchAction};
 use super::super::art::{Art, Camera};
-use super::super::canvas::Color;
-use super::super::machine::Machine;
+use super::super::canvas::Rgba;
+use super::super::machine::PhoneMachine;
 use super::super::view::{Align, View, column, label, row, scroller, space, spring, stack, view};
 use super::parts::toolbar;
 
 pub const PICTURES: [&str; 6] =
     ["Map of the island", "Morning hills", "Evening hills", "Night hills", "Desert", "Green valley"];
 
-pub fn grid(machine: &Machine) -> View {
+pub fn grid(machine: &PhoneMachine) -> View {
     let theme = machine.theme();
     let thumbnail = |index: usize| {
         column([
@@ -21,7 +21,7 @@ pub fn grid(machine: &Machine) -> View {
         .id("thumbnail")
         .says(PICTURES[index])
         .back(theme.surface)
-        .on_tap(Act::Open(Screen::Picture(index)))
+        .on_tap(TouchAction::Open(AppScreen::Picture(index)))
     };
     let rows = (0..PICTURES.len() / 2).map(|line| row([thumbnail(line * 2), thumbnail(line * 2 + 1)]).gap(12.0));
     column([
@@ -32,13 +32,13 @@ pub fn grid(machine: &Machine) -> View {
     .fill()
 }
 
-pub fn picture(machine: &Machine, index: usize) -> View {
+pub fn picture(machine: &PhoneMachine, index: usize) -> View {
     let camera = machine.camera;
     let name = PICTURES.get(index).copied().unwrap_or("Picture");
     let picture =
         View { zooms: true, ..view("ImageView").id("photo").says(name).fill().art(Art::Picture(index, camera)) };
     let chip = |text: String| {
-        label(text).size(14.0).bold().color(Color::WHITE).back(Color::BLACK.alpha(150)).corner(18.0).pad(16.0, 9.0)
+        label(text).size(14.0).bold().color(Rgba::WHITE).back(Rgba::BLACK.alpha(150)).corner(18.0).pad(16.0, 9.0)
     };
     let button = |text: &str, id, says: &str, act| {
         label(text)
@@ -46,16 +46,16 @@ pub fn picture(machine: &Machine, index: usize) -> View {
             .id(id)
             .says(says)
             .size(24.0)
-            .color(Color::WHITE)
+            .color(Rgba::WHITE)
             .align(Align::Centre)
             .width(52.0)
             .height(52.0)
-            .back(Color::BLACK.alpha(150))
+            .back(Rgba::BLACK.alpha(150))
             .corner(26.0)
             .on_tap(act)
     };
     let top = row([
-        button("←", "up", "Navigate up", Act::Back),
+        button("←", "up", "Navigate up", TouchAction::Back),
         space(12.0),
         chip(name.to_owned()).id("photo_title").across(Align::Centre),
     ]);
@@ -66,15 +66,15 @@ pub fn picture(machine: &Machine, index: usize) -> View {
     let bottom = row([
         chips.gap(8.0).tight().decoration().across(Align::End),
         spring(),
-        button("−", "zoom_out", "Zoom out", Act::ZoomOut).across(Align::End),
+        button("−", "zoom_out", "Zoom out", TouchAction::ZoomOut).across(Align::End),
         space(10.0),
-        button("+", "zoom_in", "Zoom in", Act::ZoomIn).across(Align::End),
+        button("+", "zoom_in", "Zoom in", TouchAction::ZoomIn).across(Align::End),
     ]);
     stack([
         picture,
         row([top]).pad(14.0, 14.0).tight().decoration(),
         row([bottom]).pad(14.0, 14.0).decoration().corner_of_stack(Align::Start, Align::End),
     ])
-    .back(Color::BLACK)
+    .back(Rgba::BLACK)
     .fill()
 }

@@ -17,25 +17,25 @@ pub use contacts::Contacts;
 pub use notes::Notes;
 pub use settings::default_settings;
 
-use super::act::Screen;
-use super::geometry::Rect;
-use super::machine::Machine;
+use super::act::AppScreen;
+use super::geometry::PixelRect;
+use super::machine::PhoneMachine;
 use super::view::View;
 
 /// Builds a screen that will be placed in `area`.
-pub fn screen(machine: &Machine, screen: Screen, area: Rect) -> View {
+pub fn screen(machine: &PhoneMachine, screen: AppScreen, area: PixelRect) -> View {
     match screen {
-        Screen::Calculator => calculator::screen(machine),
-        Screen::Notes => notes::list(machine),
-        Screen::Note(number) => notes::editor(machine, number),
-        Screen::Contacts => contacts::list(machine, area),
-        Screen::Contact(index) => contacts::card(machine, index),
-        Screen::Gallery => gallery::grid(machine),
-        Screen::Picture(index) => gallery::picture(machine, index),
-        Screen::Clock => clock::screen(machine),
-        Screen::Browser => browser::screen(machine),
-        Screen::Vault => vault::screen(machine),
-        Screen::Settings => settings::main(machine),
-        Screen::SettingsPage(index) => settings::page(machine, index),
+        AppScreen::Calculator => calculator::screen(machine),
+        AppScreen::Notes => notes::list(machine),
+        AppScreen::Note(number) => notes::editor(machine, number),
+        AppScreen::Contacts => contacts::list(machine, area),
+        AppScreen::Contact(index) => contacts::card(machine, index),
+        AppScreen::Gallery => gallery::grid(machine),
+        AppScreen::Picture(index) => gallery::picture(machine, index),
+        AppScreen::PhoneClock => clock::screen(machine),
+        AppScreen::Browser => browser::screen(machine),
+        AppScreen::Vault => vault::screen(machine),
+        AppScreen::Settings => settings::main(machine),
+        AppScreen::SettingsPage(index) => settings::page(machine, index),
     }
 }

@@ -1,19 +1,19 @@
 //! Notes: a list, an editor, and a question before deleting.
 
-use super::super::act::{Act, Dialog, Field, Screen};
+use super::super::act::{AppScreen, Dialog, TextField, TouchAction};
 use super::super::art::Art;
-use super::super::machine::Machine;
+use super::super::machine::PhoneMachine;
 use super::super::view::{Align, View, column, label, row, scroller, space, stack, view};
 use super::parts::{badge, field, symbol, toolbar};
 
 #[derive(Clone, Debug, PartialEq)]
-pub struct Note {
+pub struct NoteEntry {
     pub number: u32,
     pub title: String,
     pub body: String,
 }
 
-impl Note {
+impl NoteEntry {
     pub fn shown_title(&self) -> &str {
         if self.title.is_empty() { "Untitled" } else { &self.title }
     }
@@ -21,13 +21,14 @@ impl Note {
 
 #[derive(Debug)]
 pub struct Notes {
-    notes: Vec<Note>,
+    notes: Vec<NoteEntry>,
     next: u32,
 }
 
 impl Default for Notes {
     fn default() -> Notes {
-        let note = |number, title: &str, body: &str| Note { number, title: title.to_owned(), body: body.to_owned() };
+        let note =
+            |number, title: &str, body: &str| NoteEntry { number, title: title.to_owned(), body: body.to_owned() };
         Notes {
             notes: vec![
                 note(3, "Shopping", "Bread\nApples 🍎\nCrème fraîche\n½ kg rice"),
@@ -40,11 +41,11 @@ impl Default for Notes {
 }
 
 impl Notes {
-    pub fn find(&self, number: u32) -> Option<&Note> {
+    pub fn find(&self, number: u32) -> Option<&NoteEntry> {
         self.notes.iter().find(|note| note.number == number)
     }
 
-    pub fn find_mut(&mut self, number: u32) -> Option<&mut Note> {
+    pub fn find_mut(&mut self, number: u32) -> Option<&mut NoteEntry> {
         self.notes.iter_mut().find(|note| note.number == number)
     }
 
@@ -52,7 +53,7 @@ impl Notes {
     pub fn create(&mut self) -> u32 {
         let number = self.next;
         self.next += 1;
-        self.notes.insert(0, Note { number, title: String::new(), body: String::new() });
+        self.notes.insert(0, NoteEntry { number, title: String::new(), body: String::new() });
         number
     }
 
@@ -61,7 +62,7 @@ impl Notes {
     }
 }
 
-pub fn list(machine: &Machine) -> View {
+pub fn list(machine: &PhoneMachine) -> View {
     let theme = machine.theme();
     let cards = machine.notes.notes.iter().map(|note| {
         let first = note.body.lines().find(|line| !line.trim().is_empty()).unwrap_or("No text");
@@ -76,8 +77,8 @@ pub fn list(machine: &Machine) -> View {
         .back(theme.surface)
         .corner(18.0)
         .border(theme.line)
-        .on_tap(Act::Open(Screen::Note(note.number)))
-        .on_hold(Act::Ask(Dialog::DeleteNote(note.number)))
+        .on_tap(TouchAction::Open(AppScreen::Note(note.number)))
+        .on_hold(TouchAction::Ask(Dialog::DeleteNote(note.number)))
     });
     let empty = machine.notes.notes.is_empty();
     let body: Vec<View> = match empty {
@@ -95,7 +96,7 @@ pub fn list(machine: &Machine) -> View {
         .corner(20.0)
         .color(theme.on_accent)
         .art(Art::Icon('+'))
-        .on_tap(Act::NewNote);
+        .on_tap(TouchAction::NewNote);
     stack([
         column([
             toolbar(machine, "Notes", false, Vec::new()),
@@ -108,7 +109,7 @@ pub fn list(machine: &Machine) -> View {
     .fill()
 }
 
-pub fn editor(machine: &Machine, number: u32) -> View {
+pub fn editor(machine: &PhoneMachine, number: u32) -> View {
     let theme = machine.theme();
     let Some(note) = machine.notes.find(number) else {
         return column([
@@ -118,21 +119,21 @@ pub fn editor(machine: &Machine, number: u32) -> View {
         .fill();
     };
     let buttons = vec![
-        symbol(machine, '📋', "Copy note", Act::CopyNote(number)).id("action_copy"),
-        symbol(machine, '🚮', "Delete note", Act::Ask(Dialog::DeleteNote(number))).id("action_delete"),
+        symbol(machine, '📋', "Copy note", TouchAction::CopyNote(number)).id("action_copy"),
+        symbol(machine, '🚮', "Delete note", TouchAction::Ask(Dialog::DeleteNote(number))).id("action_delete"),
     ];
     let lines = note.body.lines().count();
     let count =
         format!("{} characters, {lines} {}", note.body.chars().count(), if lines == 1 { "line" } else { "lines" });
-    let body = field(machine, Field::NoteBody, "Write something").id("note_body").size(17.0).pad(4.0, 6.0);
+    let body = field(machine, TextField::NoteBody, "Write something").id("note_body").size(17.0).pad(4.0, 6.0);
     // An empty or short note can be touched anywhere on the page.
     let page = scroller(
         "note",
         machine.offset("note"),
         [
-            field(machine, Field::NoteTitle, "Title").id("note_title").size(23.0).bold().pad(4.0, 10.0),
+            field(machine, TextField::NoteTitle, "Title").id("note_title").size(23.0).bold().pad(4.0, 10.0),
             body,
-            view("View").decoration().wide().height(160.0).on_tap(Act::Nothing),
+            view("View").decoration().wide().height(160.0).on_tap(TouchAction::Nothing),
         ],
     )
     .id("note_scroll")

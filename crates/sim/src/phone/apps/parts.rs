@@ -1,17 +1,17 @@
 //! Pieces that several apps share.
 
-use super::super::act::{Act, Field};
+use super::super::act::{TextField, TouchAction};
 use super::super::art::Art;
-use super::super::canvas::Color;
-use super::super::machine::Machine;
+use super::super::canvas::Rgba;
+use super::super::machine::PhoneMachine;
 use super::super::view::{Align, View, column, label, row, space, view};
 
 /// A bar with a title; a way back where `back` says so; buttons at the end.
-pub fn toolbar(machine: &Machine, title: &str, back: bool, buttons: Vec<View>) -> View {
+pub fn toolbar(machine: &PhoneMachine, title: &str, back: bool, buttons: Vec<View>) -> View {
     let theme = machine.theme();
     let mut inside = Vec::new();
     if back {
-        inside.push(symbol(machine, '←', "Navigate up", Act::Back));
+        inside.push(symbol(machine, '←', "Navigate up", TouchAction::Back));
     } else {
         inside.push(space(12.0));
     }
@@ -23,7 +23,7 @@ pub fn toolbar(machine: &Machine, title: &str, back: bool, buttons: Vec<View>) -
 }
 
 /// A button that is only a symbol.
-pub fn symbol(machine: &Machine, ch: char, says: &str, act: Act) -> View {
+pub fn symbol(machine: &PhoneMachine, ch: char, says: &str, act: TouchAction) -> View {
     view("ImageButton")
         .says(says)
         .width(48.0)
@@ -35,20 +35,20 @@ pub fn symbol(machine: &Machine, ch: char, says: &str, act: Act) -> View {
 }
 
 /// A round mark with a character.
-pub fn badge(ch: char, color: Color, dp: f32) -> View {
+pub fn badge(ch: char, color: Rgba, dp: f32) -> View {
     view("ImageView")
         .decoration()
         .width(dp)
         .height(dp)
         .back(color)
         .corner(dp / 2.0)
-        .color(Color::WHITE)
+        .color(Rgba::WHITE)
         .art(Art::Icon(ch))
         .across(Align::Centre)
 }
 
 /// A row with a title and a line below it.
-pub fn entry(machine: &Machine, lead: View, title: &str, below: &str) -> View {
+pub fn entry(machine: &PhoneMachine, lead: View, title: &str, below: &str) -> View {
     let theme = machine.theme();
     let mut words = vec![label(title).id("android:id/title").size(16.5).color(theme.text).one_line().wide()];
     if !below.is_empty() {
@@ -58,7 +58,7 @@ pub fn entry(machine: &Machine, lead: View, title: &str, below: &str) -> View {
 }
 
 /// A text field with what has been typed so far.
-pub fn field(machine: &Machine, field: Field, hint: &'static str) -> View {
+pub fn field(machine: &PhoneMachine, field: TextField, hint: &'static str) -> View {
     let theme = machine.theme();
     let mut view = View { hint, field: Some(field), text: machine.field_text(field).to_owned(), ..view("EditText") };
     view.state.focused = machine.focus == Some(field);
@@ -66,7 +66,7 @@ pub fn field(machine: &Machine, field: Field, hint: &'static str) -> View {
 }
 
 /// A filled button with a word.
-pub fn button(machine: &Machine, text: &str, act: Act) -> View {
+pub fn button(machine: &PhoneMachine, text: &str, act: TouchAction) -> View {
     let theme = machine.theme();
     label(text)
         .class("Button")

@@ -2,135 +2,144 @@
 
 use std::collections::BTreeMap;
 
-use super::super::act::{Act, App, Screen};
+use super::super::act::{AppScreen, StockApp, TouchAction};
 use super::super::art::Art;
-use super::super::canvas::Color;
-use super::super::machine::{KEYBOARD, Machine};
+use super::super::canvas::Rgba;
+use super::super::machine::{KEYBOARD, PhoneMachine};
 use super::super::view::{Align, View, column, label, row, scroller, space, view};
 use super::parts::{badge, entry, toolbar};
 
-enum Line {
+enum SettingsLine {
     Switch(&'static str, &'static str),
     Slider(&'static str, &'static str, u32),
-    Fact(&'static str, fn(&Machine) -> String),
+    Fact(&'static str, fn(&PhoneMachine) -> String),
     Build,
     Apps,
 }
 
-struct Page {
+struct SettingsPage {
     title: &'static str,
     summary: &'static str,
     icon: char,
     color: u32,
-    lines: &'static [Line],
+    lines: &'static [SettingsLine],
 }
 
-const PAGES: &[Page] = &[
-    Page {
+const PAGES: &[SettingsPage] = &[
+    SettingsPage {
         title: "Network & internet",
         summary: "Wi-Fi, airplane mode",
         icon: '📶',
         color: 0x1e88e5,
         lines: &[
-            Line::Switch("Wi-Fi", "global/wifi_on"),
-            Line::Switch("Airplane mode", "global/airplane_mode_on"),
-            Line::Fact("Network name", |machine| {
+            SettingsLine::Switch("Wi-Fi", "global/wifi_on"),
+            SettingsLine::Switch("Airplane mode", "global/airplane_mode_on"),
+            SettingsLine::Fact("Network name", |machine| {
                 if machine.is_on("global/wifi_on") { "VirtualWifi".to_owned() } else { "Not connected".to_owned() }
             }),
         ],
     },
-    Page {
+    SettingsPage {
         title: "Connected devices",
         summary: "Bluetooth",
         icon: '🎧',
         color: 0x3949ab,
-        lines: &[Line::Switch("Bluetooth", "global/bluetooth_on")],
+        lines: &[SettingsLine::Switch("Bluetooth", "global/bluetooth_on")],
     },
-    Page { title: "Apps", summary: "Everything installed", icon: '📦', color: 0x00897b, lines: &[Line::Apps] },
-    Page {
+    SettingsPage {
+        title: "Apps",
+        summary: "Everything installed",
+        icon: '📦',
+        color: 0x00897b,
+        lines: &[SettingsLine::Apps],
+    },
+    SettingsPage {
         title: "Notifications",
         summary: "Do Not Disturb",
         icon: '🔔',
         color: 0xe53935,
         lines: &[
-            Line::Switch("Do Not Disturb", "global/zen_mode"),
-            Line::Fact("Waiting notifications", |machine| machine.notices.len().to_string()),
+            SettingsLine::Switch("Do Not Disturb", "global/zen_mode"),
+            SettingsLine::Fact("Waiting notifications", |machine| machine.notices.len().to_string()),
         ],
     },
-    Page {
+    SettingsPage {
         title: "Battery",
         summary: "87%",
         icon: '🔋',
         color: 0x43a047,
-        lines: &[Line::Fact("Charge", |_| "87%".to_owned()), Line::Switch("Battery Saver", "global/low_power")],
+        lines: &[
+            SettingsLine::Fact("Charge", |_| "87%".to_owned()),
+            SettingsLine::Switch("Battery Saver", "global/low_power"),
+        ],
     },
-    Page {
+    SettingsPage {
         title: "Sound & vibration",
         summary: "Volume, touch feedback",
         icon: '🔊',
         color: 0x8e24aa,
         lines: &[
-            Line::Slider("Media volume", "system/volume_music", 15),
-            Line::Switch("Touch vibration", "system/haptic_feedback_enabled"),
+            SettingsLine::Slider("Media volume", "system/volume_music", 15),
+            SettingsLine::Switch("Touch vibration", "system/haptic_feedback_enabled"),
         ],
     },
-    Page {
+    SettingsPage {
         title: "Display",
         summary: "Dark theme, brightness, rotation",
         icon: '💡',
         color: 0xfb8c00,
         lines: &[
-            Line::Slider("Brightness level", "system/screen_brightness", 255),
-            Line::Switch("Dark theme", "secure/ui_night_mode"),
-            Line::Switch("Auto-rotate screen", "system/accelerometer_rotation"),
+            SettingsLine::Slider("Brightness level", "system/screen_brightness", 255),
+            SettingsLine::Switch("Dark theme", "secure/ui_night_mode"),
+            SettingsLine::Switch("Auto-rotate screen", "system/accelerometer_rotation"),
         ],
     },
-    Page {
+    SettingsPage {
         title: "Security",
         summary: "Screen lock",
         icon: '🔒',
         color: 0x546e7a,
-        lines: &[Line::Fact("Screen lock", |machine| {
+        lines: &[SettingsLine::Fact("Screen lock", |machine| {
             format!("{:?}", machine.setup.lock).split('(').next().unwrap_or_default().to_owned()
         })],
     },
-    Page {
+    SettingsPage {
         title: "Location",
         summary: "Which apps may know where you are",
         icon: '📍',
         color: 0xd81b60,
-        lines: &[Line::Switch("Use location", "secure/location_mode")],
+        lines: &[SettingsLine::Switch("Use location", "secure/location_mode")],
     },
-    Page {
+    SettingsPage {
         title: "Accessibility",
         summary: "Text size, animations",
         icon: '👓',
         color: 0x5e35b1,
-        lines: &[Line::Fact("Font size", |machine| {
+        lines: &[SettingsLine::Fact("Font size", |machine| {
             machine.settings.get("system/font_scale").cloned().unwrap_or_default()
         })],
     },
-    Page {
+    SettingsPage {
         title: "System",
         summary: "Languages, date and time",
         icon: '📅',
         color: 0x757575,
         lines: &[
-            Line::Fact("Time zone", |_| "UTC".to_owned()),
-            Line::Fact("Date", |machine| machine.wall().date().to_string()),
+            SettingsLine::Fact("Time zone", |_| "UTC".to_owned()),
+            SettingsLine::Fact("Date", |machine| machine.wall().date().to_string()),
         ],
     },
-    Page {
+    SettingsPage {
         title: "About phone",
         summary: "Model, version, build",
         icon: '📱',
         color: 0x6d4c41,
         lines: &[
-            Line::Fact("Model", |machine| machine.setup.model.clone()),
-            Line::Fact("Serial number", |machine| machine.setup.serial.clone()),
-            Line::Fact("Android version", |machine| machine.setup.android.release().to_owned()),
-            Line::Fact("Security update", |machine| machine.setup.android.security_patch().to_owned()),
-            Line::Build,
+            SettingsLine::Fact("Model", |machine| machine.setup.model.clone()),
+            SettingsLine::Fact("Serial number", |machine| machine.setup.serial.clone()),
+            SettingsLine::Fact("Android version", |machine| machine.setup.android.release().to_owned()),
+            SettingsLine::Fact("Security update", |machine| machine.setup.android.security_patch().to_owned()),
+            SettingsLine::Build,
         ],
     },
 ];
@@ -165,12 +174,12 @@ pub fn default_settings() -> BTreeMap<String, String> {
     pairs.into_iter().map(|(key, value)| (key.to_owned(), value.to_owned())).collect()
 }
 
-pub fn main(machine: &Machine) -> View {
+pub fn main(machine: &PhoneMachine) -> View {
     let theme = machine.theme();
     let rows = PAGES.iter().enumerate().map(|(index, page)| {
-        entry(machine, badge(page.icon, Color::hex(page.color), 40.0), page.title, page.summary)
+        entry(machine, badge(page.icon, Rgba::hex(page.color), 40.0), page.title, page.summary)
             .height(74.0)
-            .on_tap(Act::Open(Screen::SettingsPage(index)))
+            .on_tap(TouchAction::Open(AppScreen::SettingsPage(index)))
     });
     column([
         toolbar(machine, "Settings", false, Vec::new()),
@@ -180,23 +189,23 @@ pub fn main(machine: &Machine) -> View {
     .fill()
 }
 
-pub fn page(machine: &Machine, index: usize) -> View {
+pub fn page(machine: &PhoneMachine, index: usize) -> View {
     let theme = machine.theme();
     let Some(page) = PAGES.get(index) else { return main(machine) };
     let rows = page.lines.iter().flat_map(|line| match line {
-        Line::Switch(title, key) => vec![switch(machine, title, key)],
-        Line::Slider(title, key, most) => vec![slider(machine, title, key, *most)],
-        Line::Fact(title, value) => vec![fact(machine, title, &value(machine))],
-        Line::Build => {
-            vec![fact(machine, "Build number", machine.setup.android.build()).on_tap(Act::BuildNumber)]
+        SettingsLine::Switch(title, key) => vec![switch(machine, title, key)],
+        SettingsLine::Slider(title, key, most) => vec![slider(machine, title, key, *most)],
+        SettingsLine::Fact(title, value) => vec![fact(machine, title, &value(machine))],
+        SettingsLine::Build => {
+            vec![fact(machine, "Build number", machine.setup.android.build()).on_tap(TouchAction::BuildNumber)]
         }
-        Line::Apps => App::ALL
+        SettingsLine::Apps => StockApp::ALL
             .iter()
             .map(|app| {
                 let about = app.entry();
                 entry(machine, badge(about.icon, about.color, 40.0), about.label, about.package)
                     .height(74.0)
-                    .on_tap(Act::Launch(*app))
+                    .on_tap(TouchAction::Launch(*app))
             })
             .collect(),
     });
@@ -208,7 +217,7 @@ pub fn page(machine: &Machine, index: usize) -> View {
     .fill()
 }
 
-fn switch(machine: &Machine, title: &'static str, key: &'static str) -> View {
+fn switch(machine: &PhoneMachine, title: &'static str, key: &'static str) -> View {
     let theme = machine.theme();
     let on = machine.is_on(key);
     row([
@@ -224,10 +233,10 @@ fn switch(machine: &Machine, title: &'static str, key: &'static str) -> View {
     ])
     .pad(22.0, 0.0)
     .height(70.0)
-    .on_tap(Act::Toggle(key))
+    .on_tap(TouchAction::Toggle(key))
 }
 
-fn slider(machine: &Machine, title: &'static str, key: &'static str, most: u32) -> View {
+fn slider(machine: &PhoneMachine, title: &'static str, key: &'static str, most: u32) -> View {
     let theme = machine.theme();
     let value: f32 = machine.settings.get(key).and_then(|value| value.parse().ok()).unwrap_or(0.0);
     let part = value / most as f32;
@@ -241,12 +250,12 @@ fn slider(machine: &Machine, title: &'static str, key: &'static str, most: u32) 
             .height(36.0)
             .color(theme.dim)
             .art(Art::Slider(part))
-            .on_tap(Act::Slide(key, most)),
+            .on_tap(TouchAction::Slide(key, most)),
     ])
     .pad(22.0, 14.0)
 }
 
-fn fact(machine: &Machine, title: &'static str, value: &str) -> View {
+fn fact(machine: &PhoneMachine, title: &'static str, value: &str) -> View {
     let theme = machine.theme();
     column([
         label(title).id("android:id/title").size(16.5).color(theme.text),

@@ -1,13 +1,13 @@
 //! A secure screen: no picture of it can be taken, and what it keeps is data-sensitive.
 
-use super::super::act::{Act, Field};
-use super::super::machine::Machine;
+use super::super::act::{TextField, TouchAction};
+use super::super::machine::PhoneMachine;
 use super::super::view::{View, column, label, space};
 use super::parts::{button, field, toolbar};
 
-pub fn screen(machine: &Machine) -> View {
+pub fn screen(machine: &PhoneMachine) -> View {
     let theme = machine.theme();
-    let mut passphrase = field(machine, Field::Passphrase, "Passphrase")
+    let mut passphrase = field(machine, TextField::Passphrase, "Passphrase")
         .id("passphrase")
         .size(17.0)
         .height(54.0)
@@ -21,7 +21,7 @@ pub fn screen(machine: &Machine) -> View {
         space(12.0),
         passphrase,
         space(16.0),
-        button(machine, "Open", Act::Reveal).id("open_vault").disabled(machine.passphrase.is_empty()),
+        button(machine, "Open", TouchAction::Reveal).id("open_vault").disabled(machine.passphrase.is_empty()),
         space(24.0),
     ];
     if machine.revealed {

@@ -6,19 +6,20 @@ mod shade;
 
 pub use keyboard::{Keyboard, keyboard};
 pub use launcher::{launcher, recents};
-pub use shade::{Notice, first_notices, keyguard, shade};
+pub use shade::{PhoneNotification, first_notices, keyguard, shade};
 
-use super::act::{Act, Dialog};
+use super::act::{Dialog, TouchAction};
 use super::art::Art;
-use super::canvas::Color;
-use super::machine::{Machine, Place};
+use super::canvas::Rgba;
+use super::machine::{Overlay, PhoneMachine};
 use super::view::{Align, View, column, label, row, space, spring, stack, view};
 
 /// Time, and how the phone is doing.
-pub fn status_bar(machine: &Machine) -> View {
+pub fn status_bar(machine: &PhoneMachine) -> View {
     // White over pictures, dark over a light app.
-    let over_picture = machine.locked || machine.panel.is_some() || machine.place != Place::Task || machine.is_secure();
-    let color = if over_picture { Color::WHITE } else { machine.theme().text };
+    let over_picture =
+        machine.locked || machine.panel.is_some() || machine.place != Overlay::Task || machine.is_secure();
+    let color = if over_picture { Rgba::WHITE } else { machine.theme().text };
     let wall = machine.wall();
     let clock = format!("{:02}:{:02}", wall.hour(), wall.minute());
     let sign = |text: &str, says: &str| label(text).says(says).size(12.0).color(color).across(Align::Centre);
@@ -42,15 +43,15 @@ pub fn status_bar(machine: &Machine) -> View {
     .tall()
 }
 
-pub fn navigation_bar(machine: &Machine) -> View {
-    let over_picture = machine.place != Place::Task || machine.panel.is_some() || machine.is_secure();
-    let color = if over_picture { Color::WHITE } else { machine.theme().dim };
+pub fn navigation_bar(machine: &PhoneMachine) -> View {
+    let over_picture = machine.place != Overlay::Task || machine.panel.is_some() || machine.is_secure();
+    let color = if over_picture { Rgba::WHITE } else { machine.theme().dim };
     let button =
         |id, says: &str, art, act| view("ImageView").id(id).says(says).art(art).color(color).on_tap(act).fill();
     let bar = row([
-        button("back", "Back", Art::NavBack, Act::Back),
-        button("home", "Home", Art::NavHome, Act::Home),
-        button("recent_apps", "Overview", Art::NavRecents, Act::Recents),
+        button("back", "Back", Art::NavBack, TouchAction::Back),
+        button("home", "Home", Art::NavHome, TouchAction::Home),
+        button("recent_apps", "Overview", Art::NavRecents, TouchAction::Recents),
     ])
     .class("FrameLayout")
     .id("navigation_bar_frame")
@@ -63,7 +64,7 @@ pub fn navigation_bar(machine: &Machine) -> View {
 }
 
 /// A question in the middle of the screen; touching beside it is a no.
-pub fn dialog(machine: &Machine, dialog: Dialog) -> View {
+pub fn dialog(machine: &PhoneMachine, dialog: Dialog) -> View {
     let theme = machine.theme();
     let (title, message) = match dialog {
         Dialog::DeleteNote(number) => {
@@ -84,8 +85,8 @@ pub fn dialog(machine: &Machine, dialog: Dialog) -> View {
         space(18.0),
         row([
             spring(),
-            button("Cancel", "android:id/button2", theme.accent, Act::Dismiss),
-            button("Delete", "android:id/button1", theme.danger, Act::Confirm),
+            button("Cancel", "android:id/button2", theme.accent, TouchAction::Dismiss),
+            button("Delete", "android:id/button1", theme.danger, TouchAction::Confirm),
         ]),
     ])
     .class("FrameLayout")
@@ -96,6 +97,6 @@ pub fn dialog(machine: &Machine, dialog: Dialog) -> View {
     .width(312.0)
     .centred()
     // A touch on the card itself is no answer.
-    .on_tap(Act::Nothing);
-    stack([card]).fill().on_tap(Act::Dismiss)
+    .on_tap(TouchAction::Nothing);
+    stack([card]).fill().on_tap(TouchAction::Dismiss)
 }

@@ -1,32 +1,39 @@
 //! What comes down from the top: notifications, quick settings, and the lock screen.
 
-use super::super::act::{Act, App, Panel};
+use super::super::act::{Panel, StockApp, TouchAction};
 use super::super::art::Art;
-use super::super::canvas::Color;
-use super::super::machine::Machine;
-use super::super::setup::Lock;
+use super::super::canvas::Rgba;
+use super::super::machine::PhoneMachine;
+use super::super::setup::LockScreen;
 use super::super::view::{Align, View, column, label, row, space, spring, stack, view};
 
 /// A notification.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Notice {
+pub struct PhoneNotification {
     pub number: u32,
-    pub app: App,
+    pub app: StockApp,
     pub title: &'static str,
     pub text: &'static str,
 }
 
-pub fn first_notices() -> Vec<Notice> {
+pub fn first_notices() -> Vec<PhoneNotification> {
     vec![
-        Notice { number: 1, app: App::Notes, title: "Reminder", text: "Water the plants 🌱" },
-        Notice { number: 2, app: App::Contacts, title: "Zoë Brontë", text: "Dinner at eight? שלום!" },
-        Notice { number: 3, app: App::Settings, title: "System update", text: "Your phone is up to date" },
+        PhoneNotification { number: 1, app: StockApp::Notes, title: "Reminder", text: "Water the plants 🌱" },
+        PhoneNotification {
+            number: 2, app: StockApp::Contacts, title: "Zoë Brontë", text: "Dinner at eight? שלום!"
+        },
+        PhoneNotification {
+            number: 3,
+            app: StockApp::Settings,
+            title: "System update",
+            text: "Your phone is up to date",
+        },
     ]
 }
 
-const SCRIM: Color = Color::hex(0x14131c);
-const CARD: Color = Color::hex(0x2a2836);
-const DIM: Color = Color::hex(0xb9b4c8);
+const SCRIM: Rgba = Rgba::hex(0x14131c);
+const CARD: Rgba = Rgba::hex(0x2a2836);
+const DIM: Rgba = Rgba::hex(0xb9b4c8);
 
 /// The switches of the quick settings; the same as in Settings.
 const TILES: [(&str, &str, char); 8] = [
@@ -40,10 +47,10 @@ const TILES: [(&str, &str, char); 8] = [
     ("Location", "secure/location_mode", '📍'),
 ];
 
-pub fn shade(machine: &Machine, panel: Panel) -> View {
+pub fn shade(machine: &PhoneMachine, panel: Panel) -> View {
     let wall = machine.wall();
     let head = row([
-        label(format!("{:02}:{:02}", wall.hour(), wall.minute())).id("shade_clock").size(34.0).color(Color::WHITE),
+        label(format!("{:02}:{:02}", wall.hour(), wall.minute())).id("shade_clock").size(34.0).color(Rgba::WHITE),
         space(12.0),
         label(wall.strftime("%a, %d %b").to_string()).id("date").size(15.0).color(DIM).across(Align::Centre),
     ]);
@@ -57,13 +64,13 @@ pub fn shade(machine: &Machine, panel: Panel) -> View {
         .pad(18.0, 0.0)
         .back(SCRIM.alpha(244))
         .fill()
-        .on_tap(Act::ClosePanel)
+        .on_tap(TouchAction::ClosePanel)
 }
 
-fn tile(machine: &Machine, index: usize, high: bool) -> View {
+fn tile(machine: &PhoneMachine, index: usize, high: bool) -> View {
     let (name, key, icon) = TILES[index];
     let on = machine.is_on(key);
-    let (back, ink) = if on { (Color::hex(0xc3b3ff), Color::hex(0x2b1f66)) } else { (CARD, Color::WHITE) };
+    let (back, ink) = if on { (Rgba::hex(0xc3b3ff), Rgba::hex(0x2b1f66)) } else { (CARD, Rgba::WHITE) };
     let picture =
         view("ImageView").decoration().art(Art::Icon(icon)).color(ink).width(30.0).height(30.0).across(Align::Centre);
     let state = if on { "On" } else { "Off" };
@@ -85,10 +92,10 @@ fn tile(machine: &Machine, index: usize, high: bool) -> View {
         .height(if high { 66.0 } else { 56.0 })
         .back(back)
         .corner(24.0)
-        .on_tap(Act::Toggle(key))
+        .on_tap(TouchAction::Toggle(key))
 }
 
-fn notifications(machine: &Machine) -> View {
+fn notifications(machine: &PhoneMachine) -> View {
     let tiles = row((0..4).map(|index| tile(machine, index, false))).gap(10.0).id("quick_qs_panel");
     let cards = machine.notices.iter().map(|notice| {
         let entry = notice.app.entry();
@@ -99,14 +106,14 @@ fn notifications(machine: &Machine) -> View {
                 .height(36.0)
                 .back(entry.color)
                 .corner(18.0)
-                .color(Color::WHITE)
+                .color(Rgba::WHITE)
                 .art(Art::Icon(entry.icon))
                 .across(Align::Centre),
             space(14.0),
             column([
                 label(entry.label).id("android:id/app_name_text").size(12.0).color(DIM),
-                label(notice.title).id("android:id/title").size(15.5).bold().color(Color::WHITE),
-                label(notice.text).id("android:id/text").size(14.0).color(Color::hex(0xe2deee)),
+                label(notice.title).id("android:id/title").size(15.5).bold().color(Rgba::WHITE),
+                label(notice.text).id("android:id/text").size(14.0).color(Rgba::hex(0xe2deee)),
             ]),
         ])
         .class("FrameLayout")
@@ -114,8 +121,8 @@ fn notifications(machine: &Machine) -> View {
         .pad(16.0, 14.0)
         .back(CARD)
         .corner(22.0)
-        .on_tap(Act::OpenNotice(notice.number))
-        .on_hold(Act::DismissNotice(notice.number))
+        .on_tap(TouchAction::OpenNotice(notice.number))
+        .on_hold(TouchAction::DismissNotice(notice.number))
     });
     let list = column(cards).gap(8.0).id("notification_stack_scroller");
     let foot = match machine.notices.is_empty() {
@@ -131,18 +138,18 @@ fn notifications(machine: &Machine) -> View {
                 .class("Button")
                 .id("manage_text")
                 .size(14.0)
-                .color(Color::WHITE)
+                .color(Rgba::WHITE)
                 .pad(16.0, 12.0)
-                .on_tap(Act::Launch(App::Settings)),
+                .on_tap(TouchAction::Launch(StockApp::Settings)),
             spring(),
             label("Clear all")
                 .class("Button")
                 .id("dismiss_text")
                 .says("Clear all notifications.")
                 .size(14.0)
-                .color(Color::WHITE)
+                .color(Rgba::WHITE)
                 .pad(16.0, 12.0)
-                .on_tap(Act::ClearNotices),
+                .on_tap(TouchAction::ClearNotices),
         ]),
     };
     let more = label("Quick settings ⌄")
@@ -154,11 +161,11 @@ fn notifications(machine: &Machine) -> View {
         .wide()
         .align(Align::Centre)
         .pad(0.0, 8.0)
-        .on_tap(Act::Panel(Panel::QuickSettings));
+        .on_tap(TouchAction::Panel(Panel::QuickSettings));
     column([tiles, more, space(8.0), list, space(8.0), foot])
 }
 
-fn quick_settings(machine: &Machine) -> View {
+fn quick_settings(machine: &PhoneMachine) -> View {
     let brightness: f32 =
         machine.settings.get("system/screen_brightness").and_then(|value| value.parse().ok()).unwrap_or(0.0);
     let slider = view("SeekBar")
@@ -169,7 +176,7 @@ fn quick_settings(machine: &Machine) -> View {
         .wide()
         .color(DIM)
         .art(Art::Slider(brightness / 255.0))
-        .on_tap(Act::Slide("system/screen_brightness", 255));
+        .on_tap(TouchAction::Slide("system/screen_brightness", 255));
     let rows = (0..4).map(|line| row([tile(machine, line * 2, true), tile(machine, line * 2 + 1, true)]).gap(10.0));
     column([
         slider,
@@ -178,32 +185,32 @@ fn quick_settings(machine: &Machine) -> View {
     ])
 }
 
-pub fn keyguard(machine: &Machine) -> View {
+pub fn keyguard(machine: &PhoneMachine) -> View {
     let wall = machine.wall();
     let mut rows = vec![
         space(if machine.size().1 > machine.size().0 { 150.0 } else { 40.0 }),
         label(format!("{:02}:{:02}", wall.hour(), wall.minute()))
             .id("keyguard_clock")
             .size(82.0)
-            .color(Color::WHITE)
+            .color(Rgba::WHITE)
             .wide()
             .align(Align::Centre),
         label(wall.strftime("%A, %d %B").to_string())
             .id("keyguard_date")
             .size(17.0)
-            .color(Color::WHITE)
+            .color(Rgba::WHITE)
             .wide()
             .align(Align::Centre),
         spring(),
     ];
     match &machine.setup.lock {
-        Lock::Pin(_) => rows.extend(pin_pad(machine)),
-        Lock::None | Lock::Swipe => {
+        LockScreen::Pin(_) => rows.extend(pin_pad(machine)),
+        LockScreen::None | LockScreen::Swipe => {
             rows.push(
                 label("Swipe up to unlock")
                     .id("keyguard_indication_text")
                     .size(15.0)
-                    .color(Color::WHITE)
+                    .color(Rgba::WHITE)
                     .wide()
                     .align(Align::Centre),
             );
@@ -214,28 +221,28 @@ pub fn keyguard(machine: &Machine) -> View {
     stack([wallpaper, column(rows).fill()]).id("keyguard_host_view").fill()
 }
 
-fn pin_pad(machine: &Machine) -> Vec<View> {
+fn pin_pad(machine: &PhoneMachine) -> Vec<View> {
     let dots = "●".repeat(machine.pin.chars().count());
     let shown = label(if dots.is_empty() { "Enter PIN".to_owned() } else { dots });
-    let key = |text: &str, act: Act| {
+    let key = |text: &str, act: TouchAction| {
         label(text)
             .class("Button")
             .size(26.0)
-            .color(Color::WHITE)
+            .color(Rgba::WHITE)
             .align(Align::Centre)
             .wide()
             .height(62.0)
-            .back(Color::WHITE.alpha(36))
+            .back(Rgba::WHITE.alpha(36))
             .corner(31.0)
             .on_tap(act)
     };
-    let digit = |digit: char| key(&digit.to_string(), Act::PinDigit(digit)).id("pin_key");
-    let mut rows = vec![shown.id("pinEntry").size(18.0).color(Color::WHITE).wide().align(Align::Centre), space(18.0)];
+    let digit = |digit: char| key(&digit.to_string(), TouchAction::PinDigit(digit)).id("pin_key");
+    let mut rows = vec![shown.id("pinEntry").size(18.0).color(Rgba::WHITE).wide().align(Align::Centre), space(18.0)];
     for line in ["123", "456", "789"] {
         rows.push(row(line.chars().map(digit)).gap(14.0).pad(56.0, 0.0));
         rows.push(space(12.0));
     }
-    let delete = key("⌫", Act::PinDelete).id("delete_button").says("Delete");
+    let delete = key("⌫", TouchAction::PinDelete).id("delete_button").says("Delete");
     rows.push(row([spring(), digit('0'), delete]).gap(14.0).pad(56.0, 0.0));
     rows
 }

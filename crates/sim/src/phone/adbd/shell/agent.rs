@@ -7,9 +7,9 @@ use tokio::net::TcpListener;
 use tokio::process::Command;
 
 use super::super::connection::Closed;
-use super::live::{Live, Told, Typed};
+use super::live::{LiveInput, LiveOutput, LiveStream};
 use super::{Io, Shell};
-use crate::phone::agent::{AgentEnd, Played, answer_all};
+use crate::phone::agent::{AgentStandIn, ScriptedAgent, answer_all};
 use crate::phone::android::Android;
 
 /// What a program ends with that was killed.
@@ -33,7 +33,7 @@ impl Shell {
         }
         io.flush().await?;
         let Some(live) = &mut io.live else { return Ok(1) };
-        let Live { typed, told, .. } = &mut **live;
+        let LiveStream { typed, told, .. } = &mut **live;
         let killed = self.handset.agent_killed();
         let code = tokio::select! {
             code = run(end, self, typed, told) => code,
@@ -44,10 +44,15 @@ impl Shell {
     }
 }
 
-async fn run(end: AgentEnd, shell: &Shell, typed: &mut Typed<'_>, told: &mut Told<'_>) -> Result<u8, Closed> {
+async fn run(
+    end: AgentStandIn,
+    shell: &Shell,
+    typed: &mut LiveInput<'_>,
+    told: &mut LiveOutput<'_>,
+) -> Result<u8, Closed> {
     match end {
-        AgentEnd::Played(played) => play(&played, typed, told).await,
-        AgentEnd::Java(jar) => {
+        AgentStandIn::ScriptedAgent(played) => play(&played, typed, told).await,
+        AgentStandIn::Java(jar) => {
             let Ok(listener) = TcpListener::bind(("127.0.0.1", 0)).await else { return Ok(1) };
             let port = listener.local_addr().map(|address| address.port()).unwrap_or_default();
             let mut java = Command::new("java");
@@ -105,7 +110,7 @@ async fn run(end: AgentEnd, shell: &Shell, typed: &mut Typed<'_>, told: &mut Tol
 }
 
 /// A played agent: a first line, and an answer to each line.
-async fn play(played: &Played, typed: &mut Typed<'_>, told: &mut Told<'_>) -> Result<u8, Closed> {
+async fn play(played: &ScriptedAgent, typed: &mut LiveInput<'_>, told: &mut LiveOutput<'_>) -> Result<u8, Closed> {
     told.write(format!("{}\n", played.hello).as_bytes(), b"").await?;
     let mut held = Vec::new();
     while let Some(bytes) = typed.read().await {

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use super::input::{exception, missing_argument};
 use super::{Io, Shell};
-use crate::phone::act::App;
+use crate::phone::act::StockApp;
 use crate::phone::android::Android;
 use crate::phone::handset::Denial;
-use crate::phone::keys::{Held, code};
+use crate::phone::keys::{Modifiers, code};
 use crate::phone::machine::{LAUNCHER, LAUNCHER_ACTIVITY};
 use crate::phone::windows::full_activity;
 
@@ -15,7 +15,7 @@ pub(super) const MAIN: &str = "android.intent.action.MAIN";
 pub(super) const VIEW: &str = "android.intent.action.VIEW";
 
 /// Where an app's files are. The names that Android 11 and later draw by lot are fixed here.
-pub(super) fn apk_folder(app: App) -> String {
+pub(super) fn apk_folder(app: StockApp) -> String {
     let entry = app.entry();
     match entry.system {
         true => format!("/system/app/{}", entry.label),
@@ -92,22 +92,24 @@ impl<'a> Intent<'a> {
             if package == LAUNCHER {
                 return Target::Home;
             }
-            let known = App::find(package)
+            let known = StockApp::find(package)
                 .filter(|app| full_activity(package, class) == full_activity(package, app.entry().activity));
-            return known.map_or(Target::NoClass(component), Target::App);
+            return known.map_or(Target::NoClass(component), Target::StockApp);
         }
         match (self.action, self.data) {
             (_, Some(url)) if url.starts_with("http://") || url.starts_with("https://") => Target::Link(url),
-            (Some("android.settings.SETTINGS"), _) => Target::App(App::Settings),
+            (Some("android.settings.SETTINGS"), _) => Target::StockApp(StockApp::Settings),
             (Some(MAIN) | None, None) if self.category == Some("android.intent.category.HOME") => Target::Home,
-            (Some(MAIN) | None, None) => self.package.and_then(App::find).map_or(Target::Nothing, Target::App),
+            (Some(MAIN) | None, None) => {
+                self.package.and_then(StockApp::find).map_or(Target::Nothing, Target::StockApp)
+            }
             _ => Target::Nothing,
         }
     }
 }
 
 enum Target<'a> {
-    App(App),
+    StockApp(StockApp),
     Home,
     Link(&'a str),
     NoClass(&'a str),
@@ -144,7 +146,7 @@ impl Shell {
             ["start" | "start-activity", rest @ ..] if self.companion_start(&Intent::read(rest), io) => 0,
             ["start" | "start-activity", rest @ ..] => self.start(&Intent::read(rest), io),
             ["force-stop" | "kill" | "stop-app", .., package] => {
-                if let Some(app) = App::find(package) {
+                if let Some(app) = StockApp::find(package) {
                     self.handset.with(|machine| machine.stop(app));
                 }
                 0
@@ -197,20 +199,20 @@ impl Shell {
             return 255;
         }
         let was_running = self.handset.with(|machine| match intent.target() {
-            Target::App(app) => {
+            Target::StockApp(app) => {
                 if intent.stop_first {
                     machine.stop(app);
                 }
                 Ok((machine.launch(app), app))
             }
             Target::Home => {
-                machine.key(code::HOME, Held::default());
-                Ok((true, App::Settings))
+                machine.key(code::HOME, Modifiers::default());
+                Ok((true, StockApp::Settings))
             }
             Target::Link(url) => {
-                let running = machine.pid(App::Browser).is_some();
+                let running = machine.pid(StockApp::Browser).is_some();
                 machine.open_url(url);
-                Ok((running, App::Browser))
+                Ok((running, StockApp::Browser))
             }
             Target::NoClass(component) => {
                 let (package, class) = component.split_once('/').unwrap_or((component, ""));
@@ -259,7 +261,7 @@ impl Shell {
     pub(super) fn monkey(&self, args: &[&str], io: &mut Io<'_, '_>) -> u8 {
         let package = args.iter().position(|arg| *arg == "-p").and_then(|at| args.get(at + 1)).copied();
         args.iter().for_each(|arg| io.error(format!("  bash arg: {arg}")));
-        match package.and_then(App::find) {
+        match package.and_then(StockApp::find) {
             Some(app) => {
                 self.handset.with(|machine| machine.launch(app));
                 io.line("Events injected: 1\n## Network stats: elapsed time=14ms (0ms mobile, 0ms wifi, 14ms not connected)");

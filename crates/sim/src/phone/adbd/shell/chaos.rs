@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::Shell;
 use super::parse::parse;
-use crate::phone::{Clock, Handset, Setup};
+use crate::phone::{Handset, PhoneClock, PhoneSetup};
 
 /// Words that commands know, so that chance gets past the first check.
 const WORDS: &[&str] = &[
@@ -116,7 +116,7 @@ proptest! {
     #[test]
     fn no_row_of_words_breaks_the_shell(words in proptest::collection::vec(proptest::sample::select(WORDS), 0..10)) {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
-        let handset = Handset::new(Setup::default(), Clock::Virtual);
+        let handset = Handset::new(PhoneSetup::default(), PhoneClock::Virtual);
         let mut shell = Shell::new(handset.clone());
         runtime.block_on(shell.run(&words.join(" ")));
         // The phone still works.

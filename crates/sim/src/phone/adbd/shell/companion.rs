@@ -9,7 +9,7 @@ use sinew_apps::apk;
 use super::apps::Intent;
 use super::{Io, Shell};
 use crate::phone::android::Android;
-use crate::phone::guest::{Guest, Part, PartKind, Reaction, Request};
+use crate::phone::virtual_app::{AppComponent, ComponentKind, IntentReaction, ReceivedIntent, VirtualApp};
 
 pub(super) const COMPANION: &str = "sinew.companion";
 
@@ -30,7 +30,7 @@ impl Shell {
         match apk::read_manifest(&bytes, &|_| false).await {
             Ok(manifest) => {
                 let (package, version_code) = (manifest.package, manifest.version_code);
-                self.handset.install(Guest { package, version_code, apk: bytes, ..Guest::default() });
+                self.handset.install(VirtualApp { package, version_code, apk: bytes, ..VirtualApp::default() });
                 io.line("Success");
                 0
             }
@@ -43,23 +43,26 @@ impl Shell {
 
     /// Takes a call where the companion is installed and meant; `false` where not.
     pub(super) fn companion_start(&self, intent: &Intent<'_>, io: &mut Io<'_, '_>) -> bool {
-        let is_meant = intent.component == Some("sinew.companion/.CallActivity") && self.guest(COMPANION).is_some();
+        let is_meant =
+            intent.component == Some("sinew.companion/.CallActivity") && self.virtual_app(COMPANION).is_some();
         if !is_meant {
             return false;
         }
         io.line(format!("Starting: Intent {{ flg=0x18000000 cmp={COMPANION}/.CallActivity (has extras) }}"));
         let extra = |name: &str| intent.extras.get(name).cloned().unwrap_or_default();
-        let request = Request {
+        let request = ReceivedIntent {
             action: extra("action"),
             extras: ["tool_name", "parameters"].map(|name| (name.to_owned(), extra(name))).into(),
         };
         let answer = match self.called(&extra("component"), &extra("package"), &request.action).as_deref() {
-            Ok([(guest, index)]) => match (guest.parts[*index].react)(&request) {
-                Reaction::Answer { code, text, .. } => Some(json!({"code": code, "result": text})),
+            Ok([(virtual_app, index)]) => match (virtual_app.parts[*index].react)(&request) {
+                IntentReaction::Answer { code, text, .. } => Some(json!({"code": code, "result": text})),
                 // The caller of an activity that dies is told that it was canceled.
-                Reaction::Crash => Some(json!({"code": 0, "result": null})),
-                Reaction::Refuse => Some(fault("denied", "the activity is not exported or asks for a permission")),
-                Reaction::Hang => None,
+                IntentReaction::Crash => Some(json!({"code": 0, "result": null})),
+                IntentReaction::Refuse => {
+                    Some(fault("denied", "the activity is not exported or asks for a permission"))
+                }
+                IntentReaction::Hang => None,
             },
             Ok([]) | Err(()) => Some(fault("not_found", "no activity takes the call")),
             Ok(_) => Some(fault("ambiguous", "several apps take the action; name the component")),
@@ -71,21 +74,24 @@ impl Shell {
     }
 
     /// The activities that a call reaches, each as an app and the place of its part.
-    fn called(&self, component: &str, package: &str, action: &str) -> Result<Vec<(Arc<Guest>, usize)>, ()> {
-        let guests = self.handset.guests();
+    fn called(&self, component: &str, package: &str, action: &str) -> Result<Vec<(Arc<VirtualApp>, usize)>, ()> {
+        let virtual_apps = self.handset.virtual_apps();
         if let Some((package, class)) = component.split_once('/') {
-            let guest = guests.into_iter().find(|guest| guest.package == package).ok_or(())?;
-            let is_meant =
-                |part: &Part| part.kind == PartKind::Activity && guest.full(&part.class) == guest.full(class);
-            let index = guest.parts.iter().position(is_meant).ok_or(())?;
-            return Ok(vec![(guest, index)]);
+            let virtual_app = virtual_apps.into_iter().find(|virtual_app| virtual_app.package == package).ok_or(())?;
+            let is_meant = |part: &AppComponent| {
+                part.kind == ComponentKind::Activity && virtual_app.full(&part.class) == virtual_app.full(class)
+            };
+            let index = virtual_app.parts.iter().position(is_meant).ok_or(())?;
+            return Ok(vec![(virtual_app, index)]);
         }
-        let takes = |part: &Part| part.kind == PartKind::Activity && part.actions.iter().any(|own| own == action);
-        let of = |guest: Arc<Guest>| {
-            let found: Vec<usize> = (0..guest.parts.len()).filter(|index| takes(&guest.parts[*index])).collect();
-            found.into_iter().map(move |index| (guest.clone(), index))
+        let takes =
+            |part: &AppComponent| part.kind == ComponentKind::Activity && part.actions.iter().any(|own| own == action);
+        let of = |virtual_app: Arc<VirtualApp>| {
+            let found: Vec<usize> =
+                (0..virtual_app.parts.len()).filter(|index| takes(&virtual_app.parts[*index])).collect();
+            found.into_iter().map(move |index| (virtual_app.clone(), index))
         };
-        let meant = guests.into_iter().filter(|guest| package.is_empty() || guest.package == package);
+        let meant = virtual_apps.into_iter().filter(|virtual_app| package.is_empty() || virtual_app.package == package);
         Ok(meant.flat_map(of).collect())
     }
 
@@ -93,7 +99,7 @@ impl Shell {
     pub(super) async fn companion_read(&self, args: &[&str], io: &mut Io<'_, '_>) -> Option<u8> {
         let at = args.iter().position(|arg| *arg == "--uri")?;
         let path = args.get(at + 1)?.strip_prefix("content://sinew.companion/")?;
-        if args.first() != Some(&"read") || self.guest(COMPANION).is_none() {
+        if args.first() != Some(&"read") || self.virtual_app(COMPANION).is_none() {
             return None;
         }
         match path.strip_prefix("call/") {
@@ -110,8 +116,8 @@ impl Shell {
     pub(super) fn provider_call(&self, args: &[&str], io: &mut Io<'_, '_>) -> Option<u8> {
         let value = |name: &str| args.iter().position(|arg| *arg == name).and_then(|at| args.get(at + 1)).copied();
         let authority = value("--uri")?.strip_prefix("content://")?;
-        let guests = self.handset.guests();
-        let provider = guests.iter().find_map(|guest| guest.providers.get(authority))?;
+        let virtual_apps = self.handset.virtual_apps();
+        let provider = virtual_apps.iter().find_map(|virtual_app| virtual_app.providers.get(authority))?;
         if args.first() != Some(&"call") {
             return None;
         }

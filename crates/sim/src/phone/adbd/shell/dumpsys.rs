@@ -2,9 +2,9 @@
 
 use super::screen::is_lock_secure;
 use super::{Io, Shell};
-use crate::phone::act::App;
+use crate::phone::act::StockApp;
 use crate::phone::android::Android;
-use crate::phone::machine::{LAUNCHER, LAUNCHER_ACTIVITY, Machine};
+use crate::phone::machine::{LAUNCHER, LAUNCHER_ACTIVITY, PhoneMachine};
 use crate::phone::windows::full_activity;
 
 /// The display's physical id.
@@ -35,7 +35,7 @@ impl Shell {
             ["package", name, ..] => package(machine, name, io),
             ["package"] => {
                 providers(io);
-                App::ALL.iter().for_each(|app| package(machine, app.entry().package, io));
+                StockApp::ALL.iter().for_each(|app| package(machine, app.entry().package, io));
             }
             ["battery", ..] => io.line("Current Battery Service state:\n  AC powered: false\n  USB powered: true\n  status: 2\n  health: 2\n  present: true\n  level: 87\n  scale: 100\n  voltage: 4213\n  temperature: 265\n  technology: Li-ion"),
             ["SurfaceFlinger", "--display-id", ..] => io.line(format!("Display {DISPLAY} (HWC display 0): port=0 pnpId=SIN displayName=\"Virtual\"")),
@@ -55,14 +55,14 @@ pub fn address(name: &str) -> String {
     format!("{:07x}", hash & 0x0fff_ffff)
 }
 
-fn record(machine: &Machine, package: &str, activity: &str, task: u32) -> String {
+fn record(machine: &PhoneMachine, package: &str, activity: &str, task: u32) -> String {
     let name = address(&format!("{package}{activity}"));
     // Since Android 13 there is a stray brace before the task.
     let brace = if machine.setup.android >= Android::V13 { "}" } else { "" };
     format!("ActivityRecord{{{name} u0 {package}/{activity}{brace} t{task}}}")
 }
 
-fn focused_app(machine: &Machine) -> String {
+fn focused_app(machine: &PhoneMachine) -> String {
     let (package, activity) = machine.resumed();
     let record = record(machine, package, activity, machine.task_number());
     match machine.setup.android {
@@ -71,14 +71,14 @@ fn focused_app(machine: &Machine) -> String {
     }
 }
 
-fn current_focus(machine: &Machine) -> String {
+fn current_focus(machine: &PhoneMachine) -> String {
     match machine.focused_window() {
         Some(window) => format!("Window{{{} u0 {}}}", address(&window.title), window.title),
         None => "null".to_owned(),
     }
 }
 
-fn window(machine: &Machine, part: &str, io: &mut Io<'_, '_>) {
+fn window(machine: &PhoneMachine, part: &str, io: &mut Io<'_, '_>) {
     let android = machine.setup.android;
     let all = part.is_empty() || part == "-a" || part == "a" || part == "all";
     let (width, height) = machine.size();
@@ -121,12 +121,12 @@ fn window(machine: &Machine, part: &str, io: &mut Io<'_, '_>) {
     }
 }
 
-fn focus_lines(machine: &Machine, io: &mut Io<'_, '_>) {
+fn focus_lines(machine: &PhoneMachine, io: &mut Io<'_, '_>) {
     io.line(format!("  mCurrentFocus={}", current_focus(machine)));
     io.line(format!("  mFocusedApp={}", focused_app(machine)));
 }
 
-fn policy(machine: &Machine, io: &mut Io<'_, '_>) {
+fn policy(machine: &PhoneMachine, io: &mut Io<'_, '_>) {
     let locked = machine.is_locked();
     let awake = machine.is_awake();
     io.line("WINDOW MANAGER POLICY STATE (dumpsys window policy)");
@@ -142,7 +142,7 @@ fn policy(machine: &Machine, io: &mut Io<'_, '_>) {
     io.line(format!("      showing={locked}\n      showingAndNotOccluded={locked}\n      inputRestricted={locked}\n      occluded=false\n      secure={}", is_lock_secure(machine)));
 }
 
-fn activity(machine: &Machine, args: &[&str], io: &mut Io<'_, '_>) {
+fn activity(machine: &PhoneMachine, args: &[&str], io: &mut Io<'_, '_>) {
     let (package, activity) = machine.resumed();
     let resumed = record(machine, package, activity, machine.task_number());
     match args.first().copied().unwrap_or("") {
@@ -196,11 +196,11 @@ fn activity(machine: &Machine, args: &[&str], io: &mut Io<'_, '_>) {
     }
 }
 
-fn pid_of(machine: &Machine, package: &str) -> u32 {
-    App::find(package).and_then(|app| machine.pid(app)).unwrap_or(1904)
+fn pid_of(machine: &PhoneMachine, package: &str) -> u32 {
+    StockApp::find(package).and_then(|app| machine.pid(app)).unwrap_or(1904)
 }
 
-fn input(machine: &Machine, io: &mut Io<'_, '_>) {
+fn input(machine: &PhoneMachine, io: &mut Io<'_, '_>) {
     let turns = machine.rotation();
     let (width, height) = machine.setup.size;
     let (now_wide, now_high) = machine.size();
@@ -223,7 +223,7 @@ fn input(machine: &Machine, io: &mut Io<'_, '_>) {
     }
 }
 
-fn display(machine: &Machine, io: &mut Io<'_, '_>) {
+fn display(machine: &PhoneMachine, io: &mut Io<'_, '_>) {
     let turns = machine.rotation();
     let (width, height) = machine.size();
     let state = if machine.is_awake() { "ON" } else { "OFF" };
@@ -238,7 +238,7 @@ fn display(machine: &Machine, io: &mut Io<'_, '_>) {
     io.line(format!("  Logical Displays: size=1\n    Display Id=0\n    Display State={state}"));
 }
 
-fn power(machine: &Machine, io: &mut Io<'_, '_>) {
+fn power(machine: &PhoneMachine, io: &mut Io<'_, '_>) {
     let awake = machine.is_awake();
     io.line("POWER MANAGER (dumpsys power)\n\nPower Manager State:");
     io.line(format!("  mWakefulness={}", if awake { "Awake" } else { "Asleep" }));
@@ -255,8 +255,8 @@ fn providers(io: &mut Io<'_, '_>) {
     io.line(format!("  [settings]:\n    Provider{{{} com.android.settings/.SettingsProvider}}", address("settings")));
 }
 
-fn package(machine: &Machine, name: &str, io: &mut Io<'_, '_>) {
-    let Some(app) = App::find(name) else {
+fn package(machine: &PhoneMachine, name: &str, io: &mut Io<'_, '_>) {
+    let Some(app) = StockApp::find(name) else {
         io.line(format!("Dexopt state:\n  Unable to find package: {name}"));
         return;
     };

@@ -1,7 +1,7 @@
 //! What becomes of a word before a command sees it: variables, outputs, sums, and names of files.
 
 use super::super::files::clean;
-use super::parse::{Piece, Word};
+use super::parse::{Word, WordPiece};
 use super::{Io, Shell, sum};
 
 /// More words than this come from no command that a person writes.
@@ -9,15 +9,15 @@ const MOST_WORDS: usize = 10_000;
 
 /// A word while it is made: its text, and the same as a pattern for names of files.
 #[derive(Default)]
-struct Made {
+struct ExpandedWord {
     text: String,
-    pattern: Vec<Part>,
+    pattern: Vec<WordPart>,
     /// Whether it is a word although it is empty: it was quoted.
     kept: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Part {
+enum WordPart {
     Plain(char),
     /// `?`
     One,
@@ -25,14 +25,14 @@ enum Part {
     Any,
 }
 
-impl Made {
+impl ExpandedWord {
     fn add(&mut self, text: &str) {
         self.text.push_str(text);
-        self.pattern.extend(text.chars().map(Part::Plain));
+        self.pattern.extend(text.chars().map(WordPart::Plain));
     }
 
     fn is_pattern(&self) -> bool {
-        self.pattern.iter().any(|part| !matches!(part, Part::Plain(_)))
+        self.pattern.iter().any(|part| !matches!(part, WordPart::Plain(_)))
     }
 }
 
@@ -42,7 +42,7 @@ impl Shell {
         let mut text = String::new();
         for piece in word {
             match piece {
-                Piece::Pattern(sign) => text.push(*sign),
+                WordPiece::Pattern(sign) => text.push(*sign),
                 piece => text.push_str(&self.value(piece).await),
             }
         }
@@ -51,20 +51,21 @@ impl Shell {
 
     /// The words that a word becomes.
     pub(super) async fn expand_all(&mut self, word: &Word) -> Vec<String> {
-        let mut made = vec![Made::default()];
+        let mut made = vec![ExpandedWord::default()];
         for piece in word {
-            let splits = matches!(piece, Piece::Variable { quoted: false, .. } | Piece::Output { quoted: false, .. });
+            let splits =
+                matches!(piece, WordPiece::Variable { quoted: false, .. } | WordPiece::Output { quoted: false, .. });
             let last = made.len() - 1;
             match piece {
-                Piece::Pattern(sign) => {
+                WordPiece::Pattern(sign) => {
                     made[last].text.push(*sign);
                     made[last].pattern.push(match sign {
-                        '*' => Part::Any,
-                        '?' => Part::One,
-                        other => Part::Plain(*other),
+                        '*' => WordPart::Any,
+                        '?' => WordPart::One,
+                        other => WordPart::Plain(*other),
                     });
                 }
-                Piece::Text(text) => {
+                WordPiece::Text(text) => {
                     made[last].kept = true;
                     made[last].add(text);
                 }
@@ -83,12 +84,12 @@ impl Shell {
                         made[last].add(first);
                     }
                     for part in parts.take(MOST_WORDS) {
-                        let mut next = Made::default();
+                        let mut next = ExpandedWord::default();
                         next.add(part);
                         made.push(next);
                     }
                     if value.ends_with(char::is_whitespace) {
-                        made.push(Made::default());
+                        made.push(ExpandedWord::default());
                     }
                 }
             }
@@ -97,16 +98,16 @@ impl Shell {
         made.into_iter().flat_map(|made| self.names(made)).take(MOST_WORDS).collect()
     }
 
-    async fn value(&mut self, piece: &Piece) -> String {
+    async fn value(&mut self, piece: &WordPiece) -> String {
         match piece {
-            Piece::Text(text) => text.clone(),
-            Piece::Pattern(sign) => sign.to_string(),
-            Piece::Variable { name, .. } => self.variable(name),
-            Piece::Arithmetic(text) => {
+            WordPiece::Text(text) => text.clone(),
+            WordPiece::Pattern(sign) => sign.to_string(),
+            WordPiece::Variable { name, .. } => self.variable(name),
+            WordPiece::Arithmetic(text) => {
                 let value = sum::value(text, &|name| self.variable(name));
                 value.map_or_else(|trouble| format!("{text}: {trouble}"), |value| value.to_string())
             }
-            Piece::Output { list, .. } => {
+            WordPiece::Output { list, .. } => {
                 let mut inner = Io::quiet(Some(Vec::new()));
                 let _ = self.list(list, &mut inner).await;
                 String::from_utf8_lossy(&inner.out).trim_end_matches('\n').to_owned()
@@ -123,7 +124,7 @@ impl Shell {
     }
 
     /// The files that a pattern means; the word itself where there are none.
-    fn names(&self, made: Made) -> Vec<String> {
+    fn names(&self, made: ExpandedWord) -> Vec<String> {
         if !made.is_pattern() {
             return vec![made.text];
         }
@@ -131,10 +132,10 @@ impl Shell {
             Some((folder, _)) => (format!("{folder}/"), format!("{folder}/")),
             None => (self.path("."), String::new()),
         };
-        let from = made.pattern.iter().rposition(|part| *part == Part::Plain('/')).map_or(0, |at| at + 1);
+        let from = made.pattern.iter().rposition(|part| *part == WordPart::Plain('/')).map_or(0, |at| at + 1);
         let pattern = &made.pattern[from..];
         let names = self.files().list(&clean(&self.path(&folder))).unwrap_or_default();
-        let is_hidden = |name: &String| name.starts_with('.') && pattern.first() != Some(&Part::Plain('.'));
+        let is_hidden = |name: &String| name.starts_with('.') && pattern.first() != Some(&WordPart::Plain('.'));
         let fits = names.into_iter().filter(|name| !is_hidden(name) && fits(pattern, name));
         let found: Vec<String> = fits.map(|name| format!("{shown}{name}")).collect();
         if found.is_empty() { vec![made.text] } else { found }
@@ -144,26 +145,26 @@ impl Shell {
 /// Whether a pattern that was quoted, as for `find -name`, means a name.
 pub(super) fn glob_fits(pattern: &str, name: &str) -> bool {
     let part = |ch: char| match ch {
-        '*' => Part::Any,
-        '?' => Part::One,
-        other => Part::Plain(other),
+        '*' => WordPart::Any,
+        '?' => WordPart::One,
+        other => WordPart::Plain(other),
     };
     fits(&pattern.chars().map(part).collect::<Vec<_>>(), name)
 }
 
 /// Whether a pattern means a name: the usual walk back to the last `*`.
-fn fits(pattern: &[Part], name: &str) -> bool {
+fn fits(pattern: &[WordPart], name: &str) -> bool {
     let name: Vec<char> = name.chars().collect();
     let (mut at, mut here) = (0, 0);
     let mut star: Option<(usize, usize)> = None;
     while here < name.len() {
         match pattern.get(at) {
-            Some(Part::Any) => {
+            Some(WordPart::Any) => {
                 star = Some((at, here));
                 at += 1;
             }
-            Some(Part::One) => (at, here) = (at + 1, here + 1),
-            Some(Part::Plain(ch)) if *ch == name[here] => (at, here) = (at + 1, here + 1),
+            Some(WordPart::One) => (at, here) = (at + 1, here + 1),
+            Some(WordPart::Plain(ch)) if *ch == name[here] => (at, here) = (at + 1, here + 1),
             _ => match star {
                 Some((back, from)) => {
                     star = Some((back, from + 1));
@@ -173,7 +174,7 @@ fn fits(pattern: &[Part], name: &str) -> bool {
             },
         }
     }
-    pattern[at..].iter().all(|part| *part == Part::Any)
+    pattern[at..].iter().all(|part| *part == WordPart::Any)
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use std::fmt::Write;
 
 /// What an answer was modelled on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Source {
+pub enum AnswerSource {
     /// Lines printed by real phones, collected from public tests and issues.
     Recorded(&'static str),
     /// Described by Android's source, or expected by a program that drives real phones with it.
@@ -17,24 +17,24 @@ pub enum Source {
 }
 
 /// One command of the shell and the origin of its answer.
-pub struct Format {
+pub struct CommandFormat {
     /// A line that can be run.
     pub line: &'static str,
     /// What every version's answer contains.
     pub holds: &'static str,
-    pub source: Source,
+    pub source: AnswerSource,
 }
 
-use Source::{Assumed, Described, Recorded};
+use AnswerSource::{Assumed, Described, Recorded};
 
-const fn row(line: &'static str, holds: &'static str, source: Source) -> Format {
-    Format { line, holds, source }
+const fn row(line: &'static str, holds: &'static str, source: AnswerSource) -> CommandFormat {
+    CommandFormat { line, holds, source }
 }
 
-const FOCUS: Source = Recorded("focus lines of python-androidtv, appium-adb, uiautomator2 and auto-mobile");
+const FOCUS: AnswerSource = Recorded("focus lines of python-androidtv, appium-adb, uiautomator2 and auto-mobile");
 
 /// Every command, most used first.
-pub const FORMATS: &[Format] = &[
+pub const FORMATS: &[CommandFormat] = &[
     row(
         "uiautomator dump /dev/tty",
         "UI hierchary dumped to: /dev/tty",
@@ -139,13 +139,13 @@ pub fn to_markdown() -> String {
 mod tests {
     use super::super::Shell;
     use super::*;
-    use crate::phone::{Android, Clock, Handset, Setup};
+    use crate::phone::{Android, Handset, PhoneClock, PhoneSetup};
 
     #[tokio::test]
     async fn every_row_holds_on_every_version() {
         for android in Android::ALL {
             for format in FORMATS {
-                let handset = Handset::new(Setup { android, ..Setup::default() }, Clock::Virtual);
+                let handset = Handset::new(PhoneSetup { android, ..PhoneSetup::default() }, PhoneClock::Virtual);
                 let mut shell = Shell::new(handset);
                 let (out, err, _) = shell.run(format.line).await;
                 let text = String::from_utf8_lossy(&out) + String::from_utf8_lossy(&err);
@@ -181,7 +181,7 @@ mod tests {
             "id",
         ];
         for command in commands {
-            let named = |format: &Format| format.line.split([' ', ';']).next() == Some(command);
+            let named = |format: &CommandFormat| format.line.split([' ', ';']).next() == Some(command);
             assert!(FORMATS.iter().any(named), "{command}");
         }
     }

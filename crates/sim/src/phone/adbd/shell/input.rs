@@ -7,8 +7,8 @@ use sinew_phones::Stroke;
 use super::{Io, Shell};
 use crate::phone::android::Android;
 use crate::phone::handset::Denial;
-use crate::phone::keys::{Held, code};
-use crate::phone::touch::{Phase, Pointer};
+use crate::phone::keys::{Modifiers, code};
+use crate::phone::touch::{Pointer, TouchPhase};
 
 const SOURCES: [&str; 11] = [
     "touchscreen",
@@ -103,10 +103,10 @@ impl Shell {
             }
             ("motionevent", [x, y]) if android >= Android::V11 => {
                 let phase = match rest.first().map(|kind| kind.to_ascii_uppercase()).as_deref() {
-                    Some("DOWN") => Phase::Down,
-                    Some("MOVE") => Phase::Move,
-                    Some("UP") => Phase::Up,
-                    Some("CANCEL") => Phase::Cancel,
+                    Some("DOWN") => TouchPhase::Down,
+                    Some("MOVE") => TouchPhase::Move,
+                    Some("UP") => TouchPhase::Up,
+                    Some("CANCEL") => TouchPhase::Cancel,
                     _ => return usage(android, command, io),
                 };
                 self.handset.with(|machine| machine.pointer(Pointer { finger: 0, phase, x: *x, y: *y }));
@@ -120,14 +120,14 @@ impl Shell {
                     let key = find_key(key);
                     // Held long, the power key only shows a menu, which this phone has not.
                     if !(long && key == code::POWER) {
-                        self.handset.with(|machine| machine.key(key, Held::default()));
+                        self.handset.with(|machine| machine.key(key, Modifiers::default()));
                     }
                 }
                 0
             }
             ("keycombination", _) if android >= Android::V13 && rest.len() >= 2 => {
                 let keys: Vec<u32> = rest.iter().filter(|arg| !arg.starts_with('-')).map(|key| find_key(key)).collect();
-                let held = Held {
+                let held = Modifiers {
                     shift: keys.iter().any(|key| matches!(key, 59 | 60)),
                     ctrl: keys.iter().any(|key| matches!(key, 113 | 114)),
                 };

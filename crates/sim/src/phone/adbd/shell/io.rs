@@ -1,7 +1,7 @@
 //! What a command reads and writes.
 
 use super::super::connection::Closed;
-use super::live::Live;
+use super::live::LiveStream;
 
 /// What one line may print; more means a loop of files printing files.
 const MOST_OUTPUT: usize = 128 * 1024 * 1024;
@@ -12,7 +12,7 @@ pub struct Io<'a, 's> {
     pub stdin: Option<Vec<u8>>,
     pub out: Vec<u8>,
     pub err: Vec<u8>,
-    pub(super) live: Option<&'a mut Live<'s>>,
+    pub(super) live: Option<&'a mut LiveStream<'s>>,
 }
 
 impl Io<'_, '_> {

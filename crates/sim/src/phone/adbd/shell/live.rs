@@ -1,6 +1,6 @@
 //! The two ends of a running command: what it writes, and what is typed to it.
 
-use super::super::connection::{Closed, Reader, Stream, Writer};
+use super::super::connection::{AdbdStream, Closed, StreamReader, StreamWriter};
 
 /// Frames of the second shell protocol.
 const STDIN: u8 = 0;
@@ -13,25 +13,25 @@ const CLOSE_STDIN: u8 = 4;
 const PIECE: usize = 64 * 1024;
 
 /// A stream to a person or a program, with or without frames. Its halves may be used side by side.
-pub struct Live<'s> {
+pub struct LiveStream<'s> {
     /// Whether lines end as a terminal wants them, and what is typed is shown.
     pub pty: bool,
-    pub(super) typed: Typed<'s>,
-    pub(super) told: Told<'s>,
+    pub(super) typed: LiveInput<'s>,
+    pub(super) told: LiveOutput<'s>,
 }
 
-impl<'s> Live<'s> {
-    pub fn plain(stream: &'s mut Stream, pty: bool) -> Live<'s> {
-        Live::new(stream, pty, false)
+impl<'s> LiveStream<'s> {
+    pub fn plain(stream: &'s mut AdbdStream, pty: bool) -> LiveStream<'s> {
+        LiveStream::new(stream, pty, false)
     }
 
-    pub fn framed(stream: &'s mut Stream, pty: bool) -> Live<'s> {
-        Live::new(stream, pty, true)
+    pub fn framed(stream: &'s mut AdbdStream, pty: bool) -> LiveStream<'s> {
+        LiveStream::new(stream, pty, true)
     }
 
-    fn new(stream: &'s mut Stream, pty: bool, framed: bool) -> Live<'s> {
-        let typed = Typed { reader: &mut stream.reader, framed, held: Vec::new(), ended: false };
-        Live { pty, typed, told: Told { writer: &mut stream.writer, framed, pty } }
+    fn new(stream: &'s mut AdbdStream, pty: bool, framed: bool) -> LiveStream<'s> {
+        let typed = LiveInput { reader: &mut stream.reader, framed, held: Vec::new(), ended: false };
+        LiveStream { pty, typed, told: LiveOutput { writer: &mut stream.writer, framed, pty } }
     }
 
     pub async fn write(&mut self, out: &[u8], err: &[u8]) -> Result<(), Closed> {
@@ -52,13 +52,13 @@ impl<'s> Live<'s> {
 }
 
 /// What a command tells.
-pub(super) struct Told<'s> {
-    writer: &'s mut Writer,
+pub(super) struct LiveOutput<'s> {
+    writer: &'s mut StreamWriter,
     framed: bool,
     pty: bool,
 }
 
-impl Told<'_> {
+impl LiveOutput<'_> {
     pub(super) async fn write(&mut self, out: &[u8], err: &[u8]) -> Result<(), Closed> {
         self.frames(STDOUT, out).await?;
         // A terminal has only one output.
@@ -85,14 +85,14 @@ impl Told<'_> {
 }
 
 /// What is typed to a command.
-pub(super) struct Typed<'s> {
-    reader: &'s mut Reader,
+pub(super) struct LiveInput<'s> {
+    reader: &'s mut StreamReader,
     framed: bool,
     held: Vec<u8>,
     ended: bool,
 }
 
-impl Typed<'_> {
+impl LiveInput<'_> {
     /// What is typed next; `None` at its end.
     pub(super) async fn read(&mut self) -> Option<Vec<u8>> {
         if !self.framed {

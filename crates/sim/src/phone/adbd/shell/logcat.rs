@@ -3,17 +3,17 @@
 use std::time::Duration;
 
 use jiff::civil::DateTime;
-use sinew_phones::LogLevel;
+use sinew_phones::LogcatLevel;
 
 use super::super::connection::Closed;
 use super::{Io, Shell};
-use crate::phone::log::Entry;
+use crate::phone::log::LogEntry;
 
 /// How often a log that is followed is looked at.
 const GLANCE: Duration = Duration::from_millis(50);
 
 #[derive(Default)]
-struct Wanted<'a> {
+struct LogFilter<'a> {
     dump: bool,
     tail: Option<usize>,
     /// Milliseconds since 1970.
@@ -22,7 +22,7 @@ struct Wanted<'a> {
     pid: Option<u32>,
     silent: bool,
     /// Tags with the least level that counts; `*` for all others.
-    filters: Vec<(&'a str, Option<LogLevel>)>,
+    filters: Vec<(&'a str, Option<LogcatLevel>)>,
 }
 
 impl Shell {
@@ -36,7 +36,7 @@ impl Shell {
             return Ok(0);
         }
         let now = self.handset.with(|machine| machine.epoch());
-        let wanted = match Wanted::read(args, now) {
+        let wanted = match LogFilter::read(args, now) {
             Ok(wanted) => wanted,
             Err(trouble) => {
                 io.error(trouble);
@@ -45,7 +45,7 @@ impl Shell {
         };
         io.line("--------- beginning of main");
         let mut seen = self.handset.with(|machine| {
-            let entries: Vec<&Entry> = machine.log.entries().collect();
+            let entries: Vec<&LogEntry> = machine.log.entries().collect();
             // The tail is counted before anything is filtered, as the real one does.
             let first = wanted.tail.map_or(0, |tail| entries.len().saturating_sub(tail));
             entries[first..].iter().filter(|entry| wanted.keeps(entry)).for_each(|entry| io.line(wanted.line(entry)));
@@ -66,9 +66,9 @@ impl Shell {
     }
 }
 
-impl<'a> Wanted<'a> {
-    fn read(args: &[&'a str], now: i64) -> Result<Wanted<'a>, String> {
-        let mut wanted = Wanted::default();
+impl<'a> LogFilter<'a> {
+    fn read(args: &[&'a str], now: i64) -> Result<LogFilter<'a>, String> {
+        let mut wanted = LogFilter::default();
         let mut args = args.iter();
         while let Some(arg) = args.next() {
             let mut value = || args.next().copied().unwrap_or_default();
@@ -97,14 +97,14 @@ impl<'a> Wanted<'a> {
                 filter => {
                     let (tag, level) = filter.rsplit_once(':').unwrap_or((filter, "V"));
                     let letter = level.chars().next().unwrap_or('V').to_ascii_uppercase();
-                    wanted.filters.push((tag, LogLevel::from_letter(letter)));
+                    wanted.filters.push((tag, LogcatLevel::from_letter(letter)));
                 }
             }
         }
         Ok(wanted)
     }
 
-    fn keeps(&self, entry: &Entry) -> bool {
+    fn keeps(&self, entry: &LogEntry) -> bool {
         let rule =
             self.filters.iter().find(|(tag, _)| *tag == entry.tag).or(self.filters.iter().find(|(tag, _)| *tag == "*"));
         let loud = match rule {
@@ -114,7 +114,7 @@ impl<'a> Wanted<'a> {
         loud && self.pid.is_none_or(|pid| pid == entry.pid) && self.since.is_none_or(|since| entry.at >= since)
     }
 
-    fn line(&self, entry: &Entry) -> String {
+    fn line(&self, entry: &LogEntry) -> String {
         let has = |name: &str| self.formats.contains(&name);
         let time = entry.time();
         let date = if has("year") { "%Y-%m-%d %H:%M:%S" } else { "%m-%d %H:%M:%S" };

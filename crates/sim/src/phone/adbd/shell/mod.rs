@@ -12,7 +12,6 @@ mod disk;
 mod dumpsys;
 mod expand;
 pub mod formats;
-mod guests;
 mod input;
 mod io;
 mod live;
@@ -27,6 +26,7 @@ mod stream;
 mod sum;
 mod system;
 mod text;
+mod virtual_apps;
 mod words;
 
 use std::collections::BTreeMap;
@@ -38,13 +38,13 @@ use sinew_tool::BoxFuture;
 #[cfg(test)]
 pub use dumpsys::address as address_of;
 pub use io::Io;
-pub use live::Live;
+pub use live::LiveStream;
 
 use super::connection::Closed;
 use super::files::Files;
 use crate::phone::android::Android;
 use crate::phone::handset::Handset;
-use parse::{Body, Command, Join, List, Pipeline, Redirect};
+use parse::{CommandBody, CommandList, Join, ParsedCommand, Pipeline, Redirect};
 
 /// A command line is never longer on Android.
 const LONGEST_LINE: usize = 128 * 1024;
@@ -97,7 +97,7 @@ impl Shell {
     }
 
     /// Serves a stream: one line, or lines as they are typed.
-    pub async fn serve(&mut self, line: &str, live: &mut Live<'_>) -> Result<(), Closed> {
+    pub async fn serve(&mut self, line: &str, live: &mut LiveStream<'_>) -> Result<(), Closed> {
         if line.trim().is_empty() {
             return self.converse(live).await;
         }
@@ -105,7 +105,7 @@ impl Shell {
         live.exit(code).await
     }
 
-    async fn live_line(&mut self, line: &str, live: &mut Live<'_>) -> Result<u8, Closed> {
+    async fn live_line(&mut self, line: &str, live: &mut LiveStream<'_>) -> Result<u8, Closed> {
         let mut io = Io { live: Some(live), ..Io::quiet(None) };
         let code = self.line(line, &mut io).await?;
         io.flush().await?;
@@ -113,7 +113,7 @@ impl Shell {
     }
 
     /// A shell without a command: a prompt, a line, its answer, until the end.
-    async fn converse(&mut self, live: &mut Live<'_>) -> Result<(), Closed> {
+    async fn converse(&mut self, live: &mut LiveStream<'_>) -> Result<(), Closed> {
         let mut typed = Vec::new();
         let prompt = |shell: &Shell| format!("virtual:{} $ ", shell.folder);
         if live.pty {
@@ -167,7 +167,7 @@ impl Shell {
         }
     }
 
-    fn list<'a>(&'a mut self, list: &'a List, io: &'a mut Io<'_, '_>) -> BoxFuture<'a, Result<u8, Closed>> {
+    fn list<'a>(&'a mut self, list: &'a CommandList, io: &'a mut Io<'_, '_>) -> BoxFuture<'a, Result<u8, Closed>> {
         Box::pin(async move {
             let mut code = 0;
             for pipeline in list {
@@ -207,7 +207,7 @@ impl Shell {
         Ok(if pipeline.negated { u8::from(code == 0) } else { code })
     }
 
-    async fn command(&mut self, command: &Command, io: &mut Io<'_, '_>) -> Result<u8, Closed> {
+    async fn command(&mut self, command: &ParsedCommand, io: &mut Io<'_, '_>) -> Result<u8, Closed> {
         if command.redirects.is_empty() {
             return self.body(&command.body, io).await;
         }
@@ -231,7 +231,7 @@ impl Shell {
                 Redirect::Input(_) => {}
                 Redirect::Join { from: 2, .. } => out.append(&mut err),
                 Redirect::Join { .. } => err.append(&mut out),
-                Redirect::File { from, append, to } => {
+                Redirect::StoredFile { from, append, to } => {
                     let path = self.expand(to).await;
                     let data = std::mem::take(if *from == 2 { &mut err } else { &mut out });
                     if let Err(trouble) = self.store(&path, data, *append, io) {
@@ -279,10 +279,10 @@ impl Shell {
         if path.starts_with('/') { path.to_owned() } else { format!("{}/{path}", self.folder) }
     }
 
-    async fn body(&mut self, body: &Body, io: &mut Io<'_, '_>) -> Result<u8, Closed> {
+    async fn body(&mut self, body: &CommandBody, io: &mut Io<'_, '_>) -> Result<u8, Closed> {
         match body {
-            Body::Group(list) => self.list(list, io).await,
-            Body::If { branches, otherwise } => {
+            CommandBody::Group(list) => self.list(list, io).await,
+            CommandBody::If { branches, otherwise } => {
                 for (condition, body) in branches {
                     if self.list(condition, io).await? == 0 {
                         return self.list(body, io).await;
@@ -290,7 +290,7 @@ impl Shell {
                 }
                 self.list(otherwise, io).await
             }
-            Body::While { condition, until, body } => {
+            CommandBody::While { condition, until, body } => {
                 let mut code = 0;
                 while !self.exiting && (self.list(condition, io).await? == 0) != *until {
                     code = self.list(body, io).await?;
@@ -301,7 +301,7 @@ impl Shell {
                 }
                 Ok(code)
             }
-            Body::For { name, words, body } => {
+            CommandBody::For { name, words, body } => {
                 let mut values = Vec::new();
                 for word in words {
                     values.extend(self.expand_all(word).await);
@@ -316,7 +316,7 @@ impl Shell {
                 }
                 Ok(code)
             }
-            Body::Simple { assigned, words } => {
+            CommandBody::Simple { assigned, words } => {
                 let mut args = Vec::with_capacity(words.len());
                 for word in words {
                     args.extend(self.expand_all(word).await);

@@ -3,7 +3,7 @@
 use super::apps::{Intent, MAIN, VIEW, apk_folder};
 use super::dumpsys::address;
 use super::{Io, Shell};
-use crate::phone::act::App;
+use crate::phone::act::StockApp;
 use crate::phone::machine::{KEYBOARD, LAUNCHER, LAUNCHER_ACTIVITY, SYSTEM_UI};
 use crate::phone::windows::full_activity;
 
@@ -29,11 +29,13 @@ impl Shell {
                 0
             }
             ["list", ..] => 0,
-            ["path", .., package] if self.guest(package).is_some() => {
-                self.guest(package).into_iter().for_each(|guest| io.line(format!("package:{}", guest.path())));
+            ["path", .., package] if self.virtual_app(package).is_some() => {
+                self.virtual_app(package)
+                    .into_iter()
+                    .for_each(|virtual_app| io.line(format!("package:{}", virtual_app.path())));
                 0
             }
-            ["path", rest @ ..] => match rest.last().and_then(|package| App::find(package)) {
+            ["path", rest @ ..] => match rest.last().and_then(|package| StockApp::find(package)) {
                 Some(app) => {
                     io.line(format!(
                         "package:{}/{}.apk",
@@ -44,7 +46,7 @@ impl Shell {
                 }
                 None => 1,
             },
-            ["clear", rest @ ..] => match rest.last().and_then(|package| App::find(package)) {
+            ["clear", rest @ ..] => match rest.last().and_then(|package| StockApp::find(package)) {
                 Some(app) => {
                     self.handset.with(|machine| machine.stop(app));
                     io.line("Success");
@@ -56,7 +58,7 @@ impl Shell {
                 }
             },
             ["query-activities" | "query-receivers" | "query-services", rest @ ..]
-                if self.query_guests(args[0], rest, io) =>
+                if self.query_virtual_apps(args[0], rest, io) =>
             {
                 0
             }
@@ -72,7 +74,7 @@ impl Shell {
                 io.error("Failure [INSTALL_FAILED_INTERNAL_ERROR: this virtual phone installs nothing]");
                 1
             }
-            ["uninstall", .., package] if self.guest(package).is_some() => {
+            ["uninstall", .., package] if self.virtual_app(package).is_some() => {
                 self.handset.uninstall(package);
                 io.line("Success");
                 0
@@ -102,7 +104,7 @@ impl Shell {
         if has("-d") {
             return 0;
         }
-        let own = App::ALL.map(|app| (app.entry().package, Some(app), 10_100 + app as u32));
+        let own = StockApp::ALL.map(|app| (app.entry().package, Some(app), 10_100 + app as u32));
         let system = [
             ("android", 1000),
             (SYSTEM_UI, 10_060),
@@ -130,15 +132,18 @@ impl Shell {
             }
             io.line(line);
         }
-        for (index, guest) in self.handset.guests().iter().enumerate().filter(|_| !has("-s")) {
-            if !guest.package.contains(filter) {
+        for (index, virtual_app) in self.handset.virtual_apps().iter().enumerate().filter(|_| !has("-s")) {
+            if !virtual_app.package.contains(filter) {
                 continue;
             }
-            let path = if has("-f") { format!("{}=", guest.path()) } else { String::new() };
-            let version =
-                if has("--show-versioncode") { format!(" versionCode:{}", guest.version_code) } else { String::new() };
+            let path = if has("-f") { format!("{}=", virtual_app.path()) } else { String::new() };
+            let version = if has("--show-versioncode") {
+                format!(" versionCode:{}", virtual_app.version_code)
+            } else {
+                String::new()
+            };
             let uid = if has("-U") { format!(" uid:{}", 10_200 + index) } else { String::new() };
-            io.line(format!("package:{path}{}{version}{uid}", guest.package));
+            io.line(format!("package:{path}{}{version}{uid}", virtual_app.package));
         }
         0
     }
@@ -149,14 +154,14 @@ impl Shell {
         let brief = args.contains(&"--brief");
         let found: Vec<(&str, &str)> = match (intent.action, intent.category) {
             (Some(MAIN), Some("android.intent.category.HOME")) => vec![(LAUNCHER, LAUNCHER_ACTIVITY)],
-            (Some(MAIN) | None, Some(LAUNCHER_CATEGORY) | None) => App::ALL
+            (Some(MAIN) | None, Some(LAUNCHER_CATEGORY) | None) => StockApp::ALL
                 .iter()
                 .map(|app| app.entry())
                 .filter(|entry| intent.package.is_none_or(|package| package == entry.package))
                 .map(|entry| (entry.package, entry.activity))
                 .collect(),
             (Some(VIEW), _) if intent.data.is_some_and(|url| url.starts_with("http")) => {
-                vec![(App::Browser.entry().package, App::Browser.entry().activity)]
+                vec![(StockApp::Browser.entry().package, StockApp::Browser.entry().activity)]
             }
             _ => Vec::new(),
         };

@@ -2,13 +2,13 @@
 //!
 //! Functions and `case` are not spoken here; no adb program that was looked at needs them.
 
-use super::words::{Token, tokens, unexpected};
+use super::words::{ShellToken, tokens, unexpected};
 
 /// A word, still to be expanded.
-pub type Word = Vec<Piece>;
+pub type Word = Vec<WordPiece>;
 
 #[derive(Clone, Debug, PartialEq)]
-pub enum Piece {
+pub enum WordPiece {
     Text(String),
     /// `*`, `?` or `[` outside of quotes.
     Pattern(char),
@@ -19,7 +19,7 @@ pub enum Piece {
     },
     /// `$(…)`
     Output {
-        list: List,
+        list: CommandList,
         quoted: bool,
     },
     /// `$((…))`
@@ -29,7 +29,7 @@ pub enum Piece {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Redirect {
     /// To a file; 1 or 2, and whether at its end.
-    File {
+    StoredFile {
         from: u8,
         append: bool,
         to: Word,
@@ -43,33 +43,33 @@ pub enum Redirect {
 }
 
 #[derive(Clone, Debug, PartialEq)]
-pub enum Body {
+pub enum CommandBody {
     Simple {
         assigned: Vec<(String, Word)>,
         words: Vec<Word>,
     },
-    Group(List),
+    Group(CommandList),
     /// Conditions with what is done where they hold, and what is done where none does.
     If {
-        branches: Vec<(List, List)>,
-        otherwise: List,
+        branches: Vec<(CommandList, CommandList)>,
+        otherwise: CommandList,
     },
     /// `while`, or `until` where the condition must fail.
     While {
-        condition: List,
+        condition: CommandList,
         until: bool,
-        body: List,
+        body: CommandList,
     },
     For {
         name: String,
         words: Vec<Word>,
-        body: List,
+        body: CommandList,
     },
 }
 
 #[derive(Clone, Debug, PartialEq)]
-pub struct Command {
-    pub body: Body,
+pub struct ParsedCommand {
+    pub body: CommandBody,
     pub redirects: Vec<Redirect>,
 }
 
@@ -85,22 +85,22 @@ pub enum Join {
 pub struct Pipeline {
     pub join: Join,
     pub negated: bool,
-    pub commands: Vec<Command>,
+    pub commands: Vec<ParsedCommand>,
 }
 
-pub type List = Vec<Pipeline>;
+pub type CommandList = Vec<Pipeline>;
 
 /// Groups and substitutions inside one another; deeper is refused.
 pub const DEEPEST: usize = 16;
 
 /// Reads a whole line, or tells what mksh would complain about.
-pub fn parse(text: &str) -> Result<List, String> {
+pub fn parse(text: &str) -> Result<CommandList, String> {
     nested(text, 0)
 }
 
 /// The list inside a substitution.
-pub fn nested(text: &str, depth: usize) -> Result<List, String> {
-    let mut parser = Parser { tokens: tokens(text, depth)?, at: 0 };
+pub fn nested(text: &str, depth: usize) -> Result<CommandList, String> {
+    let mut parser = ShellParser { tokens: tokens(text, depth)?, at: 0 };
     let list = parser.list(&[], depth)?.0;
     match parser.peek() {
         None => Ok(list),
@@ -108,26 +108,26 @@ pub fn nested(text: &str, depth: usize) -> Result<List, String> {
     }
 }
 
-struct Parser {
-    tokens: Vec<Token>,
+struct ShellParser {
+    tokens: Vec<ShellToken>,
     at: usize,
 }
 
-impl Parser {
-    fn peek(&self) -> Option<&Token> {
+impl ShellParser {
+    fn peek(&self) -> Option<&ShellToken> {
         self.tokens.get(self.at)
     }
 
     fn next_is(&mut self, sign: &str) -> bool {
-        let hit = matches!(self.peek(), Some(Token::Sign(found)) if *found == sign);
+        let hit = matches!(self.peek(), Some(ShellToken::Sign(found)) if *found == sign);
         self.at += usize::from(hit);
         hit
     }
 
     /// Commands up to one of the signs or words that end them, and which one that was; to the end of the text where
     /// none is given.
-    fn list(&mut self, ends: &[&'static str], depth: usize) -> Result<(List, &'static str), String> {
-        let mut list = List::new();
+    fn list(&mut self, ends: &[&'static str], depth: usize) -> Result<(CommandList, &'static str), String> {
+        let mut list = CommandList::new();
         let mut join = Join::Always;
         loop {
             while self.next_is("\n") || (list.is_empty() && self.next_is(";")) {}
@@ -146,11 +146,11 @@ impl Parser {
             pipeline.join = join;
             list.push(pipeline);
             join = match self.peek() {
-                Some(Token::Sign("&&")) => Join::IfWell,
-                Some(Token::Sign("||")) => Join::IfNot,
+                Some(ShellToken::Sign("&&")) => Join::IfWell,
+                Some(ShellToken::Sign("||")) => Join::IfNot,
                 // What is sent to the background is simply done first.
-                Some(Token::Sign(";" | "&" | "\n")) => Join::Always,
-                Some(Token::Sign(sign)) if ends.contains(sign) => {
+                Some(ShellToken::Sign(";" | "&" | "\n")) => Join::Always,
+                Some(ShellToken::Sign(sign)) if ends.contains(sign) => {
                     join = Join::Always;
                     continue;
                 }
@@ -167,8 +167,8 @@ impl Parser {
     /// The sign or word here that ends a list, taken.
     fn end(&mut self, ends: &[&'static str]) -> Option<&'static str> {
         let end = ends.iter().copied().find(|end| match self.peek() {
-            Some(Token::Sign(sign)) => sign == end,
-            Some(Token::Word(word)) => is_plain(word, end),
+            Some(ShellToken::Sign(sign)) => sign == end,
+            Some(ShellToken::Word(word)) => is_plain(word, end),
             None => false,
         })?;
         self.at += 1;
@@ -176,7 +176,7 @@ impl Parser {
     }
 
     fn pipeline(&mut self, depth: usize) -> Result<Pipeline, String> {
-        let negated = matches!(self.peek(), Some(Token::Word(word)) if is_plain(word, "!"));
+        let negated = matches!(self.peek(), Some(ShellToken::Word(word)) if is_plain(word, "!"));
         self.at += usize::from(negated);
         let mut commands = vec![self.command(depth)?];
         while self.next_is("|") {
@@ -185,19 +185,19 @@ impl Parser {
         Ok(Pipeline { join: Join::Always, negated, commands })
     }
 
-    fn command(&mut self, depth: usize) -> Result<Command, String> {
+    fn command(&mut self, depth: usize) -> Result<ParsedCommand, String> {
         if depth > DEEPEST {
             return Err("syntax error: nested too deeply".to_owned());
         }
         let body = match self.end(&["(", "{", "if", "while", "until", "for"]) {
-            Some("(") => Some(Body::Group(self.list(&[")"], depth + 1)?.0)),
-            Some("{") => Some(Body::Group(self.list(&["}"], depth + 1)?.0)),
+            Some("(") => Some(CommandBody::Group(self.list(&[")"], depth + 1)?.0)),
+            Some("{") => Some(CommandBody::Group(self.list(&["}"], depth + 1)?.0)),
             Some("if") => Some(self.conditional(depth + 1)?),
             Some("for") => Some(self.counted(depth + 1)?),
             Some(word) => {
                 let condition = self.list(&["do"], depth + 1)?.0;
                 let body = self.list(&["done"], depth + 1)?.0;
-                Some(Body::While { condition, until: word == "until", body })
+                Some(CommandBody::While { condition, until: word == "until", body })
             }
             None => None,
         };
@@ -205,17 +205,17 @@ impl Parser {
         let mut redirects = Vec::new();
         loop {
             match self.peek().cloned() {
-                Some(Token::Word(word)) if body.is_none() => words.push(word),
-                Some(Token::Sign("2>&1")) => redirects.push(Redirect::Join { from: 2, to: 1 }),
-                Some(Token::Sign("1>&2" | ">&2")) => redirects.push(Redirect::Join { from: 1, to: 2 }),
-                Some(Token::Sign(sign @ (">" | ">>" | "1>" | "1>>" | "2>" | "2>>" | "<"))) => {
+                Some(ShellToken::Word(word)) if body.is_none() => words.push(word),
+                Some(ShellToken::Sign("2>&1")) => redirects.push(Redirect::Join { from: 2, to: 1 }),
+                Some(ShellToken::Sign("1>&2" | ">&2")) => redirects.push(Redirect::Join { from: 1, to: 2 }),
+                Some(ShellToken::Sign(sign @ (">" | ">>" | "1>" | "1>>" | "2>" | "2>>" | "<"))) => {
                     self.at += 1;
-                    let Some(Token::Word(to)) = self.peek().cloned() else {
+                    let Some(ShellToken::Word(to)) = self.peek().cloned() else {
                         return Err(self.peek().map_or("syntax error: unexpected EOF".to_owned(), unexpected));
                     };
                     redirects.push(match sign {
                         "<" => Redirect::Input(to),
-                        _ => Redirect::File {
+                        _ => Redirect::StoredFile {
                             from: if sign.starts_with('2') { 2 } else { 1 },
                             append: sign.ends_with(">>"),
                             to,
@@ -227,7 +227,7 @@ impl Parser {
             self.at += 1;
         }
         if let Some(body) = body {
-            return Ok(Command { body, redirects });
+            return Ok(ParsedCommand { body, redirects });
         }
         if words.is_empty() && redirects.is_empty() {
             return Err(self.peek().map_or("syntax error: unexpected EOF".to_owned(), unexpected));
@@ -237,11 +237,11 @@ impl Parser {
             assigned.push((name, value));
             words.remove(0);
         }
-        Ok(Command { body: Body::Simple { assigned, words }, redirects })
+        Ok(ParsedCommand { body: CommandBody::Simple { assigned, words }, redirects })
     }
 
     /// After `if`.
-    fn conditional(&mut self, depth: usize) -> Result<Body, String> {
+    fn conditional(&mut self, depth: usize) -> Result<CommandBody, String> {
         let mut branches = Vec::new();
         loop {
             let condition = self.list(&["then"], depth)?.0;
@@ -251,18 +251,18 @@ impl Parser {
                 "elif" => {}
                 "else" => {
                     let otherwise = self.list(&["fi"], depth)?.0;
-                    return Ok(Body::If { branches, otherwise });
+                    return Ok(CommandBody::If { branches, otherwise });
                 }
-                _ => return Ok(Body::If { branches, otherwise: List::new() }),
+                _ => return Ok(CommandBody::If { branches, otherwise: CommandList::new() }),
             }
         }
     }
 
     /// After `for`: a name, `in`, words, and the body.
-    fn counted(&mut self, depth: usize) -> Result<Body, String> {
+    fn counted(&mut self, depth: usize) -> Result<CommandBody, String> {
         let name = match self.peek() {
-            Some(Token::Word(word)) => match word.as_slice() {
-                [Piece::Text(name)] if is_name(name) => name.clone(),
+            Some(ShellToken::Word(word)) => match word.as_slice() {
+                [WordPiece::Text(name)] if is_name(name) => name.clone(),
                 _ => return Err("syntax error: bad for loop variable".to_owned()),
             },
             other => return Err(other.map_or("syntax error: unexpected EOF".to_owned(), unexpected)),
@@ -270,7 +270,7 @@ impl Parser {
         self.at += 1;
         let mut words = Vec::new();
         if self.end(&["in"]).is_some() {
-            while let Some(Token::Word(word)) = self.peek() {
+            while let Some(ShellToken::Word(word)) = self.peek() {
                 words.push(word.clone());
                 self.at += 1;
             }
@@ -280,7 +280,7 @@ impl Parser {
             return Err(self.peek().map_or("syntax error: unexpected EOF".to_owned(), unexpected));
         }
         let body = self.list(&["done"], depth)?.0;
-        Ok(Body::For { name, words, body })
+        Ok(CommandBody::For { name, words, body })
     }
 }
 
@@ -290,15 +290,15 @@ fn is_name(text: &str) -> bool {
 }
 
 fn is_plain(word: &Word, text: &str) -> bool {
-    matches!(word.as_slice(), [Piece::Text(own)] if own == text)
+    matches!(word.as_slice(), [WordPiece::Text(own)] if own == text)
 }
 
 /// `NAME=value` before a command.
 fn assignment(word: &Word) -> Option<(String, Word)> {
-    let Some(Piece::Text(first)) = word.first() else { return None };
+    let Some(WordPiece::Text(first)) = word.first() else { return None };
     let (name, value) = first.split_once('=')?;
     is_name(name).then(|| {
-        let mut rest = vec![Piece::Text(value.to_owned())];
+        let mut rest = vec![WordPiece::Text(value.to_owned())];
         rest.extend(word[1..].iter().cloned());
         (name.to_owned(), rest)
     })
@@ -323,11 +323,13 @@ mod tests {
                 .commands
                 .iter()
                 .map(|command| match &command.body {
-                    Body::Group(list) => format!("({} inside)", list.len()),
-                    Body::Simple { words, .. } => words.iter().map(flat).collect::<Vec<_>>().join(" "),
-                    Body::If { branches, otherwise } => format!("(if {} else {})", branches.len(), otherwise.len()),
-                    Body::While { until, body, .. } => format!("(while {until} {})", body.len()),
-                    Body::For { name, words, body } => format!("(for {name} {} {})", words.len(), body.len()),
+                    CommandBody::Group(list) => format!("({} inside)", list.len()),
+                    CommandBody::Simple { words, .. } => words.iter().map(flat).collect::<Vec<_>>().join(" "),
+                    CommandBody::If { branches, otherwise } => {
+                        format!("(if {} else {})", branches.len(), otherwise.len())
+                    }
+                    CommandBody::While { until, body, .. } => format!("(while {until} {})", body.len()),
+                    CommandBody::For { name, words, body } => format!("(for {name} {} {})", words.len(), body.len()),
                 })
                 .collect();
             out.push_str(&commands.join(" | "));
@@ -336,12 +338,12 @@ mod tests {
     }
 
     fn flat(word: &Word) -> String {
-        let piece = |piece: &Piece| match piece {
-            Piece::Text(text) => text.clone(),
-            Piece::Pattern(sign) => sign.to_string(),
-            Piece::Variable { name, .. } => format!("${name}"),
-            Piece::Output { list, .. } => format!("$({})", list.len()),
-            Piece::Arithmetic(text) => format!("$(({text}))"),
+        let piece = |piece: &WordPiece| match piece {
+            WordPiece::Text(text) => text.clone(),
+            WordPiece::Pattern(sign) => sign.to_string(),
+            WordPiece::Variable { name, .. } => format!("${name}"),
+            WordPiece::Output { list, .. } => format!("$({})", list.len()),
+            WordPiece::Arithmetic(text) => format!("$(({text}))"),
         };
         format!("<{}>", word.iter().map(piece).collect::<String>())
     }

@@ -5,9 +5,9 @@ use super::dumpsys::DISPLAY;
 use super::{Io, Shell};
 use crate::phone::act::Panel;
 use crate::phone::android::Android;
-use crate::phone::machine::{KEYBOARD, Machine};
+use crate::phone::machine::{KEYBOARD, PhoneMachine};
 
-fn properties(machine: &Machine) -> Vec<(&'static str, String)> {
+fn properties(machine: &PhoneMachine) -> Vec<(&'static str, String)> {
     let setup = &machine.setup;
     let android = setup.android;
     let (build, release) = (android.build(), android.release());
@@ -195,7 +195,7 @@ impl Shell {
             "package" if rest.first() == Some(&"install") => self.install(rest, io).await,
             "package" => self.pm(rest, io),
             "activity" => self.am(rest, io).await,
-            "app_function" if self.handset.guests().iter().any(|guest| guest.functions.is_some()) => {
+            "app_function" if self.handset.virtual_apps().iter().any(|virtual_app| virtual_app.functions.is_some()) => {
                 self.app_function(rest, io)
             }
             "window" => self.wm(rest, io),

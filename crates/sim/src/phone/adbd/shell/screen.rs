@@ -2,8 +2,8 @@
 
 use super::{Io, Shell};
 use crate::phone::handset::Denial;
-use crate::phone::machine::Machine;
-use crate::phone::setup::Lock;
+use crate::phone::machine::PhoneMachine;
+use crate::phone::setup::LockScreen;
 
 impl Shell {
     /// Fails with exit code 0, as the real one does: judge the text.
@@ -140,7 +140,7 @@ impl Shell {
     }
 }
 
-fn rotate(machine: &mut Machine, args: &[&str], io: &mut Io<'_, '_>) -> u8 {
+fn rotate(machine: &mut PhoneMachine, args: &[&str], io: &mut Io<'_, '_>) -> u8 {
     match args {
         [] => {
             let free = machine.is_on("system/accelerometer_rotation");
@@ -158,6 +158,6 @@ fn rotate(machine: &mut Machine, args: &[&str], io: &mut Io<'_, '_>) -> u8 {
 }
 
 /// Whether the phone asks for more than a swipe.
-pub(super) fn is_lock_secure(machine: &Machine) -> bool {
-    matches!(machine.setup.lock, Lock::Pin(_))
+pub(super) fn is_lock_secure(machine: &PhoneMachine) -> bool {
+    matches!(machine.setup.lock, LockScreen::Pin(_))
 }

@@ -1,11 +1,11 @@
 //! Scripts as programs for phones send them: loops, conditions, sums, names of files, and the tools around them.
 
 use super::Shell;
-use crate::phone::{Android, Clock, Handset, Setup};
+use crate::phone::{Android, Handset, PhoneClock, PhoneSetup};
 
 async fn run_on(android: Android, line: &str) -> (String, String, u8) {
-    let setup = Setup { android, ..Setup::default() };
-    let (out, err, code) = Shell::new(Handset::new(setup, Clock::Virtual)).run(line).await;
+    let setup = PhoneSetup { android, ..PhoneSetup::default() };
+    let (out, err, code) = Shell::new(Handset::new(setup, PhoneClock::Virtual)).run(line).await;
     (String::from_utf8_lossy(&out).into_owned(), String::from_utf8_lossy(&err).into_owned(), code)
 }
 

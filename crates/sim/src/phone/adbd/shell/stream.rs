@@ -3,7 +3,7 @@
 use regex_lite::{Regex, RegexBuilder};
 
 /// What a program made of a text, or what it complains about.
-pub type Edited = Result<String, String>;
+pub type EditResult = Result<String, String>;
 
 /// A pattern must not take more memory than this to compile.
 const MOST_PATTERN: usize = 1 << 20;
@@ -31,28 +31,28 @@ fn extended(pattern: &str) -> String {
     out
 }
 
-enum Address {
+enum SedAddress {
     Line(usize),
     Last,
     Fits(Regex),
 }
 
-enum Edit {
+enum SedEdit {
     Print,
     Delete,
     Quit,
     Replace { from: Regex, to: String, all: bool, print: bool },
 }
 
-struct Step {
-    from: Option<Address>,
-    to: Option<Address>,
-    edit: Edit,
+struct SedStep {
+    from: Option<SedAddress>,
+    to: Option<SedAddress>,
+    edit: SedEdit,
 }
 
-pub fn sed(script: &str, text: &str, quiet: bool, is_extended: bool) -> Edited {
+pub fn sed(script: &str, text: &str, quiet: bool, is_extended: bool) -> EditResult {
     let mut steps = Vec::new();
-    let mut reader = Script { rest: script, is_extended };
+    let mut reader = SedScript { rest: script, is_extended };
     while let Some(step) = reader.step()? {
         steps.push((step, false));
     }
@@ -66,13 +66,13 @@ pub fn sed(script: &str, text: &str, quiet: bool, is_extended: bool) -> Edited {
                 continue;
             }
             match &step.edit {
-                Edit::Print => out.extend([line.as_str(), "\n"]),
-                Edit::Delete => {
+                SedEdit::Print => out.extend([line.as_str(), "\n"]),
+                SedEdit::Delete => {
                     kept = false;
                     break;
                 }
-                Edit::Quit => quits = true,
-                Edit::Replace { from, to, all, print } => {
+                SedEdit::Quit => quits = true,
+                SedEdit::Replace { from, to, all, print } => {
                     let is_hit = from.is_match(&line);
                     let limit = if *all { 0 } else { 1 };
                     line = from.replacen(&line, limit, to.as_str()).into_owned();
@@ -92,12 +92,12 @@ pub fn sed(script: &str, text: &str, quiet: bool, is_extended: bool) -> Edited {
     Ok(out)
 }
 
-impl Step {
+impl SedStep {
     fn applies(&self, nth: usize, count: usize, line: &str, inside: &mut bool) -> bool {
-        let is_at = |address: &Address| match address {
-            Address::Line(wanted) => *wanted == nth,
-            Address::Last => nth == count,
-            Address::Fits(regex) => regex.is_match(line),
+        let is_at = |address: &SedAddress| match address {
+            SedAddress::Line(wanted) => *wanted == nth,
+            SedAddress::Last => nth == count,
+            SedAddress::Fits(regex) => regex.is_match(line),
         };
         match (&self.from, &self.to) {
             (None, _) => true,
@@ -108,20 +108,20 @@ impl Step {
             }
             (Some(from), Some(to)) => {
                 let starts = is_at(from);
-                *inside = starts && !matches!(to, Address::Line(last) if *last <= nth);
+                *inside = starts && !matches!(to, SedAddress::Line(last) if *last <= nth);
                 starts
             }
         }
     }
 }
 
-struct Script<'a> {
+struct SedScript<'a> {
     rest: &'a str,
     is_extended: bool,
 }
 
-impl Script<'_> {
-    fn step(&mut self) -> Result<Option<Step>, String> {
+impl SedScript<'_> {
+    fn step(&mut self) -> Result<Option<SedStep>, String> {
         self.rest = self.rest.trim_start_matches([';', '\n', ' ']);
         if self.rest.is_empty() {
             return Ok(None);
@@ -136,13 +136,13 @@ impl Script<'_> {
         };
         self.rest = self.rest.trim_start();
         let edit = match self.next() {
-            Some('p') => Edit::Print,
-            Some('d') => Edit::Delete,
-            Some('q') => Edit::Quit,
+            Some('p') => SedEdit::Print,
+            Some('d') => SedEdit::Delete,
+            Some('q') => SedEdit::Quit,
             Some('s') => self.replace()?,
             _ => return Err("bad pattern".to_owned()),
         };
-        Ok(Some(Step { from, to, edit }))
+        Ok(Some(SedStep { from, to, edit }))
     }
 
     fn next(&mut self) -> Option<char> {
@@ -151,23 +151,23 @@ impl Script<'_> {
         Some(ch)
     }
 
-    fn address(&mut self) -> Result<Option<Address>, String> {
+    fn address(&mut self) -> Result<Option<SedAddress>, String> {
         self.rest = self.rest.trim_start();
         let digits = self.rest.len() - self.rest.trim_start_matches(|ch: char| ch.is_ascii_digit()).len();
         if digits > 0 {
             let (number, rest) = self.rest.split_at(digits);
             self.rest = rest;
-            return Ok(Some(Address::Line(number.parse().unwrap_or(usize::MAX))));
+            return Ok(Some(SedAddress::Line(number.parse().unwrap_or(usize::MAX))));
         }
         match self.rest.chars().next() {
             Some('$') => {
                 self.next();
-                Ok(Some(Address::Last))
+                Ok(Some(SedAddress::Last))
             }
             Some('/') => {
                 self.next();
                 let pattern = self.until('/')?;
-                Ok(Some(Address::Fits(self.pattern(&pattern, false)?)))
+                Ok(Some(SedAddress::Fits(self.pattern(&pattern, false)?)))
             }
             _ => Ok(None),
         }
@@ -195,14 +195,14 @@ impl Script<'_> {
         regex(&if self.is_extended { pattern.to_owned() } else { extended(pattern) }, any_case)
     }
 
-    fn replace(&mut self) -> Result<Edit, String> {
+    fn replace(&mut self) -> Result<SedEdit, String> {
         let mark = self.next().ok_or("bad pattern")?;
         let (from, to) = (self.until(mark)?, self.until(mark)?);
         let end = self.rest.find(|ch: char| !ch.is_ascii_alphanumeric()).unwrap_or(self.rest.len());
         let (flags, rest) = self.rest.split_at(end);
         self.rest = rest;
         let from = self.pattern(&from, flags.contains(['i', 'I']))?;
-        Ok(Edit::Replace { from, to: template(&to), all: flags.contains('g'), print: flags.contains('p') })
+        Ok(SedEdit::Replace { from, to: template(&to), all: flags.contains('g'), print: flags.contains('p') })
     }
 }
 
@@ -225,19 +225,19 @@ fn template(to: &str) -> String {
     out
 }
 
-pub fn awk(program: &str, text: &str, separator: Option<&str>) -> Edited {
+pub fn awk(program: &str, text: &str, separator: Option<&str>) -> EditResult {
     let (pattern, action) = match program.split_once('{') {
         Some((pattern, action)) => (pattern.trim(), action.trim_end().strip_suffix('}').ok_or("missing }")?),
         None => (program.trim(), "print"),
     };
-    let pattern = Pattern::read(pattern)?;
+    let pattern = AwkPattern::read(pattern)?;
     let mut out = String::new();
     for (nth, line) in text.lines().enumerate() {
         let fields: Vec<&str> = match separator {
             Some(separator) if separator != " " => line.split(separator).collect(),
             _ => line.split_whitespace().collect(),
         };
-        let row = Row { line, fields, number: nth + 1 };
+        let row = AwkRow { line, fields, number: nth + 1 };
         if !pattern.fits(&row) {
             continue;
         }
@@ -251,46 +251,46 @@ pub fn awk(program: &str, text: &str, separator: Option<&str>) -> Edited {
     Ok(out)
 }
 
-enum Pattern {
+enum AwkPattern {
     Always,
     Fits(String, Regex),
     Equals(String, String),
 }
 
-impl Pattern {
-    fn read(text: &str) -> Result<Pattern, String> {
+impl AwkPattern {
+    fn read(text: &str) -> Result<AwkPattern, String> {
         let slashed = |text: &str| {
             let inside = text.trim().strip_prefix('/').and_then(|text| text.strip_suffix('/'));
             inside.ok_or_else(|| format!("'{text}' is not known here")).and_then(|inside| regex(inside, false))
         };
         if text.is_empty() {
-            return Ok(Pattern::Always);
+            return Ok(AwkPattern::Always);
         }
         if let Some((left, right)) = text.split_once("==") {
-            return Ok(Pattern::Equals(left.trim().to_owned(), right.trim().to_owned()));
+            return Ok(AwkPattern::Equals(left.trim().to_owned(), right.trim().to_owned()));
         }
         match text.split_once('~') {
-            Some((left, right)) => Ok(Pattern::Fits(left.trim().to_owned(), slashed(right)?)),
-            None => Ok(Pattern::Fits("$0".to_owned(), slashed(text)?)),
+            Some((left, right)) => Ok(AwkPattern::Fits(left.trim().to_owned(), slashed(right)?)),
+            None => Ok(AwkPattern::Fits("$0".to_owned(), slashed(text)?)),
         }
     }
 
-    fn fits(&self, row: &Row<'_>) -> bool {
+    fn fits(&self, row: &AwkRow<'_>) -> bool {
         match self {
-            Pattern::Always => true,
-            Pattern::Fits(what, regex) => regex.is_match(&row.joined(what)),
-            Pattern::Equals(left, right) => row.joined(left) == row.joined(right),
+            AwkPattern::Always => true,
+            AwkPattern::Fits(what, regex) => regex.is_match(&row.joined(what)),
+            AwkPattern::Equals(left, right) => row.joined(left) == row.joined(right),
         }
     }
 }
 
-struct Row<'a> {
+struct AwkRow<'a> {
     line: &'a str,
     fields: Vec<&'a str>,
     number: usize,
 }
 
-impl Row<'_> {
+impl AwkRow<'_> {
     /// Values beside each other are one text.
     fn joined(&self, text: &str) -> String {
         split_outside(text, ' ').into_iter().map(|value| self.value(value.trim())).collect()

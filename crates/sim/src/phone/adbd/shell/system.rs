@@ -1,10 +1,10 @@
 //! Small commands about the system and the shell itself.
 
 use super::{Io, Shell};
-use crate::phone::machine::{KEYBOARD, LAUNCHER, Machine, SYSTEM_PID, SYSTEM_UI};
+use crate::phone::machine::{KEYBOARD, LAUNCHER, PhoneMachine, SYSTEM_PID, SYSTEM_UI};
 
 /// Every process: user, number, name.
-fn processes(machine: &Machine) -> Vec<(String, u32, &'static str)> {
+fn processes(machine: &PhoneMachine) -> Vec<(String, u32, &'static str)> {
     let mut all = vec![
         ("root".to_owned(), 1, "init"),
         ("system".to_owned(), SYSTEM_PID, "system_server"),
@@ -113,7 +113,7 @@ impl Shell {
             "log" => {
                 let message = args.last().copied().unwrap_or_default();
                 let tag = args.iter().position(|arg| *arg == "-t").and_then(|at| args.get(at + 1)).copied().unwrap_or("log");
-                self.handset.with(|machine| machine.say(4711, sinew_phones::LogLevel::Info, tag, message));
+                self.handset.with(|machine| machine.say(4711, sinew_phones::LogcatLevel::Info, tag, message));
             }
             "ifconfig" | "ip" => io.line("wlan0     Link encap:Ethernet\n          inet addr:10.0.2.16  Bcast:10.0.2.255  Mask:255.255.255.0"),
             "service" => match args {

@@ -17,7 +17,7 @@ impl Shell {
                 None => Ok(0),
             };
         }
-        let Some(plan) = Plan::read(name, args) else {
+        let Some(plan) = FilterOptions::read(name, args) else {
             io.error(format!("{name}: Unknown option (see \"{name} --help\")"));
             return Ok(1);
         };
@@ -55,7 +55,7 @@ impl Shell {
 
 /// A filter's options, read.
 #[derive(Default)]
-struct Plan<'a> {
+struct FilterOptions<'a> {
     flags: String,
     count: Option<i64>,
     from_start: bool,
@@ -68,9 +68,9 @@ struct Plan<'a> {
     files: Vec<&'a str>,
 }
 
-impl<'a> Plan<'a> {
-    fn read(name: &str, args: &[&'a str]) -> Option<Plan<'a>> {
-        let mut plan = Plan::default();
+impl<'a> FilterOptions<'a> {
+    fn read(name: &str, args: &[&'a str]) -> Option<FilterOptions<'a>> {
+        let mut plan = FilterOptions::default();
         let mut plain = Vec::new();
         let mut args = args.iter();
         let takes_words = match name {

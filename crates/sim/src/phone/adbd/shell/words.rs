@@ -1,19 +1,19 @@
 //! Cuts a command line into words and signs, as the phone's shell does.
 
-use super::parse::{DEEPEST, Piece, Word, nested};
+use super::parse::{DEEPEST, Word, WordPiece, nested};
 
 #[derive(Clone, Debug, PartialEq)]
-pub enum Token {
+pub enum ShellToken {
     Word(Word),
     /// An operator, or a redirection with its number before it.
     Sign(&'static str),
 }
 
-pub fn unexpected(token: &Token) -> String {
+pub fn unexpected(token: &ShellToken) -> String {
     let what = match token {
-        Token::Sign("\n") => "newline",
-        Token::Sign(sign) => sign,
-        Token::Word(_) => "word",
+        ShellToken::Sign("\n") => "newline",
+        ShellToken::Sign(sign) => sign,
+        ShellToken::Word(_) => "word",
     };
     format!("syntax error: unexpected '{what}'")
 }
@@ -21,7 +21,7 @@ pub fn unexpected(token: &Token) -> String {
 /// Longer signs before those they begin with.
 const SIGNS: [&str; 15] = ["2>&1", "1>&2", "2>>", "1>>", "&&", "||", ">>", "2>", "1>", ">&2", ";", "|", "&", "(", ")"];
 
-pub fn tokens(text: &str, depth: usize) -> Result<Vec<Token>, String> {
+pub fn tokens(text: &str, depth: usize) -> Result<Vec<ShellToken>, String> {
     if depth > DEEPEST {
         return Err("syntax error: nested too deeply".to_owned());
     }
@@ -29,21 +29,21 @@ pub fn tokens(text: &str, depth: usize) -> Result<Vec<Token>, String> {
     let mut rest = text;
     while let Some(ch) = rest.chars().next() {
         if ch == '\n' {
-            tokens.push(Token::Sign("\n"));
+            tokens.push(ShellToken::Sign("\n"));
             rest = &rest[1..];
         } else if ch.is_whitespace() {
             rest = &rest[ch.len_utf8()..];
         } else if ch == '#' {
             rest = rest.find('\n').map_or("", |end| &rest[end..]);
         } else if let Some(sign) = SIGNS.iter().find(|sign| rest.starts_with(**sign)) {
-            tokens.push(Token::Sign(sign));
+            tokens.push(ShellToken::Sign(sign));
             rest = &rest[sign.len()..];
         } else if let Some(sign) = [">", "<"].iter().find(|sign| rest.starts_with(**sign)) {
-            tokens.push(Token::Sign(sign));
+            tokens.push(ShellToken::Sign(sign));
             rest = &rest[1..];
         } else {
             let (word, after) = word(rest, depth)?;
-            tokens.push(Token::Word(word));
+            tokens.push(ShellToken::Word(word));
             rest = after;
         }
     }
@@ -57,7 +57,7 @@ fn word(text: &str, depth: usize) -> Result<(Word, &str), String> {
     let mut quoted = false;
     let flush = |plain: &mut String, word: &mut Word| {
         if !plain.is_empty() {
-            word.push(Piece::Text(std::mem::take(plain)));
+            word.push(WordPiece::Text(std::mem::take(plain)));
         }
     };
     while let Some(ch) = rest.chars().next() {
@@ -67,12 +67,12 @@ fn word(text: &str, depth: usize) -> Result<(Word, &str), String> {
                 let end = after.find('\'').ok_or("no closing quote")?;
                 plain.push_str(&after[..end]);
                 // An empty pair of quotes is a word too.
-                word.push(Piece::Text(std::mem::take(&mut plain)));
+                word.push(WordPiece::Text(std::mem::take(&mut plain)));
                 rest = &after[end + 1..];
             }
             '"' => {
                 quoted = !quoted;
-                word.push(Piece::Text(std::mem::take(&mut plain)));
+                word.push(WordPiece::Text(std::mem::take(&mut plain)));
                 rest = after;
             }
             '\\' => {
@@ -99,7 +99,7 @@ fn word(text: &str, depth: usize) -> Result<(Word, &str), String> {
             '`' => {
                 let end = after.find('`').ok_or("no closing quote")?;
                 flush(&mut plain, &mut word);
-                word.push(Piece::Output { list: nested(&after[..end], depth + 1)?, quoted });
+                word.push(WordPiece::Output { list: nested(&after[..end], depth + 1)?, quoted });
                 rest = &after[end + 1..];
             }
             _ if quoted => {
@@ -109,7 +109,7 @@ fn word(text: &str, depth: usize) -> Result<(Word, &str), String> {
             _ if ch.is_whitespace() || ";|&()<>".contains(ch) => break,
             '*' | '?' | '[' => {
                 flush(&mut plain, &mut word);
-                word.push(Piece::Pattern(ch));
+                word.push(WordPiece::Pattern(ch));
                 rest = after;
             }
             _ => {
@@ -126,8 +126,8 @@ fn word(text: &str, depth: usize) -> Result<(Word, &str), String> {
 }
 
 /// What follows a dollar sign.
-fn dollar(text: &str, depth: usize, quoted: bool) -> Result<(Option<Piece>, &str), String> {
-    let variable = |name: &str| Some(Piece::Variable { name: name.to_owned(), quoted });
+fn dollar(text: &str, depth: usize, quoted: bool) -> Result<(Option<WordPiece>, &str), String> {
+    let variable = |name: &str| Some(WordPiece::Variable { name: name.to_owned(), quoted });
     if let Some(inside) = text.strip_prefix('(') {
         let mut level = 1;
         for (at, ch) in inside.char_indices() {
@@ -140,8 +140,8 @@ fn dollar(text: &str, depth: usize, quoted: bool) -> Result<(Option<Piece>, &str
                 let (inside, after) = (&inside[..at], &inside[at + 1..]);
                 let sum = inside.strip_prefix('(').and_then(|inside| inside.strip_suffix(')'));
                 let piece = match sum {
-                    Some(sum) => Piece::Arithmetic(sum.to_owned()),
-                    None => Piece::Output { list: nested(inside, depth + 1)?, quoted },
+                    Some(sum) => WordPiece::Arithmetic(sum.to_owned()),
+                    None => WordPiece::Output { list: nested(inside, depth + 1)?, quoted },
                 };
                 return Ok((Some(piece), after));
             }

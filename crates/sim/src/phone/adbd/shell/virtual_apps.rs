@@ -7,27 +7,27 @@ use serde_json::{Map, Value};
 use super::apps::Intent;
 use super::{Io, Shell};
 use crate::phone::android::Android;
-use crate::phone::guest::{Guest, PartKind, Reaction, Request};
+use crate::phone::virtual_app::{ComponentKind, IntentReaction, ReceivedIntent, VirtualApp};
 
 impl Shell {
-    pub(super) fn guest(&self, package: &str) -> Option<Arc<Guest>> {
-        self.handset.guests().into_iter().find(|guest| guest.package == package)
+    pub(super) fn virtual_app(&self, package: &str) -> Option<Arc<VirtualApp>> {
+        self.handset.virtual_apps().into_iter().find(|virtual_app| virtual_app.package == package)
     }
 
     /// Answers a query for an action that installed apps know; `false` where none does.
-    pub(super) fn query_guests(&self, what: &str, args: &[&str], io: &mut Io<'_, '_>) -> bool {
+    pub(super) fn query_virtual_apps(&self, what: &str, args: &[&str], io: &mut Io<'_, '_>) -> bool {
         let (kind, word) = match what {
-            "query-activities" => (PartKind::Activity, "Activity"),
-            "query-receivers" => (PartKind::Receiver, "Receiver"),
-            _ => (PartKind::Service, "Service"),
+            "query-activities" => (ComponentKind::Activity, "Activity"),
+            "query-receivers" => (ComponentKind::Receiver, "Receiver"),
+            _ => (ComponentKind::AdbdService, "Service"),
         };
         let intent = Intent::read(args);
-        let guests = self.handset.guests();
-        let found: Vec<String> = guests
+        let virtual_apps = self.handset.virtual_apps();
+        let found: Vec<String> = virtual_apps
             .iter()
-            .flat_map(|guest| guest.parts.iter().map(move |part| (guest, part)))
+            .flat_map(|virtual_app| virtual_app.parts.iter().map(move |part| (virtual_app, part)))
             .filter(|(_, part)| part.kind == kind && part.actions.iter().any(|own| Some(own.as_str()) == intent.action))
-            .map(|(guest, part)| format!("{}/{}", guest.package, part.class))
+            .map(|(virtual_app, part)| format!("{}/{}", virtual_app.package, part.class))
             .collect();
         if found.is_empty() {
             return false;
@@ -48,28 +48,29 @@ impl Shell {
     /// Carries an explicit broadcast to its receiver; nobody on this phone listens to others.
     pub(super) async fn deliver(&self, intent: &Intent<'_>, io: &mut Io<'_, '_>) -> u8 {
         let named = intent.component.and_then(|component| component.split_once('/'));
-        let guest = named.and_then(|(package, _)| self.guest(package));
-        let part = guest.as_ref().zip(named).and_then(|(guest, (_, class))| guest.part(class));
-        let part = part.filter(|part| part.kind == PartKind::Receiver);
-        let request = Request { action: intent.action.unwrap_or_default().to_owned(), extras: intent.extras.clone() };
+        let virtual_app = named.and_then(|(package, _)| self.virtual_app(package));
+        let part = virtual_app.as_ref().zip(named).and_then(|(virtual_app, (_, class))| virtual_app.part(class));
+        let part = part.filter(|part| part.kind == ComponentKind::Receiver);
+        let request =
+            ReceivedIntent { action: intent.action.unwrap_or_default().to_owned(), extras: intent.extras.clone() };
         let reaction = part.map(|part| (part.react)(&request));
         match reaction {
-            Some(Reaction::Answer { code, text, extras }) => {
+            Some(IntentReaction::Answer { code, text, extras }) => {
                 let data = text.map(|text| format!(", data=\"{text}\"")).unwrap_or_default();
                 let extras = extras.map(|extras| format!(", extras: Bundle[{extras}]")).unwrap_or_default();
                 io.line(format!("Broadcast completed: result={code}{data}{extras}"));
                 0
             }
-            Some(Reaction::Hang) => {
+            Some(IntentReaction::Hang) => {
                 let _ = io.flush().await;
                 std::future::pending().await
             }
-            Some(Reaction::Refuse) => {
+            Some(IntentReaction::Refuse) => {
                 io.error("java.lang.SecurityException: Permission Denial: broadcasting Intent from null (pid=4711, uid=2000)");
                 if self.android() < Android::V11 { 0 } else { 255 }
             }
             // A receiver that dies leaves the result as it was before.
-            Some(Reaction::Crash) | None => {
+            Some(IntentReaction::Crash) | None => {
                 io.line("Broadcast completed: result=0");
                 0
             }
@@ -78,12 +79,12 @@ impl Shell {
 
     pub(super) fn app_function(&self, args: &[&str], io: &mut Io<'_, '_>) -> u8 {
         let value = |name: &str| args.iter().position(|arg| *arg == name).and_then(|at| args.get(at + 1)).copied();
-        let guests = self.handset.guests();
+        let virtual_apps = self.handset.virtual_apps();
         match args.first().copied() {
             Some("list-app-functions") => {
-                let listed = guests
-                    .iter()
-                    .filter_map(|guest| Some((guest.package.clone(), guest.functions.as_ref()?.listing.clone())));
+                let listed = virtual_apps.iter().filter_map(|virtual_app| {
+                    Some((virtual_app.package.clone(), virtual_app.functions.as_ref()?.listing.clone()))
+                });
                 let listed: Map<String, Value> = listed.collect();
                 io.line(serde_json::to_string_pretty(&listed).unwrap_or_default());
                 0
@@ -96,8 +97,10 @@ impl Shell {
                     }
                 }
                 let (package, function) = (value("--package").unwrap_or(""), value("--function").unwrap_or(""));
-                let found =
-                    guests.iter().find(|guest| guest.package == package).and_then(|guest| guest.functions.clone());
+                let found = virtual_apps
+                    .iter()
+                    .find(|virtual_app| virtual_app.package == package)
+                    .and_then(|virtual_app| virtual_app.functions.clone());
                 let Some(functions) = found else {
                     io.line("Error executing app function: android.app.appfunctions.AppFunctionException: function not found (code 1003). See logcat for more details.");
                     return 255;
@@ -121,41 +124,45 @@ impl Shell {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::phone::guest::{Functions, Part};
-    use crate::phone::{Clock, Handset, Setup};
+    use crate::phone::virtual_app::{AppComponent, AppFunctions};
+    use crate::phone::{Handset, PhoneClock, PhoneSetup};
     use serde_json::json;
 
-    fn guest(version_code: u64) -> Guest {
-        let react = Arc::new(|request: &Request| match request.extras.get("tool").map(String::as_str) {
-            Some("hidden") => Reaction::Refuse,
-            Some("broken") => Reaction::Crash,
-            tool => Reaction::ok(format!("{tool:?} \"{}\"", request.action)),
+    fn virtual_app(version_code: u64) -> VirtualApp {
+        let react = Arc::new(|request: &ReceivedIntent| match request.extras.get("tool").map(String::as_str) {
+            Some("hidden") => IntentReaction::Refuse,
+            Some("broken") => IntentReaction::Crash,
+            tool => IntentReaction::ok(format!("{tool:?} \"{}\"", request.action)),
         });
-        let part =
-            Part { kind: PartKind::Receiver, class: ".Tools".to_owned(), actions: vec!["a.GO".to_owned()], react };
+        let part = AppComponent {
+            kind: ComponentKind::Receiver,
+            class: ".Tools".to_owned(),
+            actions: vec!["a.GO".to_owned()],
+            react,
+        };
         let execute = Arc::new(|function: &str, parameters: &str| (format!("{function} {parameters}"), 0));
-        let functions = Functions { listing: json!([{"x": 1}]), execute };
-        Guest {
+        let functions = AppFunctions { listing: json!([{"x": 1}]), execute };
+        VirtualApp {
             package: "com.guest".to_owned(),
             version_code,
             apk: b"0123456789".to_vec(),
             parts: vec![part],
             functions: Some(functions),
-            ..Guest::default()
+            ..VirtualApp::default()
         }
     }
 
     #[tokio::test]
     async fn an_installed_app_is_listed_read_called_updated_and_removed() {
-        let handset = Handset::new(Setup::default(), Clock::Virtual);
+        let handset = Handset::new(PhoneSetup::default(), PhoneClock::Virtual);
         let mut shell = Shell::new(handset.clone());
         let mut say = async |line: &str| {
             let (out, err, _) = shell.run(line).await;
             String::from_utf8_lossy(&[out, err].concat()).into_owned()
         };
         assert!(say("cmd app_function help").await.contains("Can't find service"));
-        handset.install(guest(7));
-        let path = guest(7).path();
+        handset.install(virtual_app(7));
+        let path = virtual_app(7).path();
         let listed = say("pm list packages -f -3 --show-versioncode com.guest").await;
         assert_eq!(listed, format!("package:{path}=com.guest versionCode:7\n"));
         assert_eq!(say(&format!("tail -c 4 '{path}'; stat -c %s '{path}'")).await, "678910\n");
@@ -170,8 +177,8 @@ mod tests {
         let done =
             say("cmd app_function execute-app-function --package com.guest --function f#g --parameters '{}'").await;
         assert_eq!(done, "f#g {}\n");
-        handset.install(guest(8));
-        assert!(say("pm path com.guest").await.contains(&guest(8).path()));
+        handset.install(virtual_app(8));
+        assert!(say("pm path com.guest").await.contains(&virtual_app(8).path()));
         assert!(say(&format!("cat '{path}'")).await.contains("No such file"), "an update moves the app");
         handset.uninstall("com.guest");
         assert_eq!(say("pm list packages com.guest").await, "");

@@ -5,7 +5,7 @@ use sinew_tool::{Args, Outcome, ToolError};
 
 use super::element::Target;
 use super::{Operator, budget};
-use crate::tree::{Node, Tree, json};
+use crate::tree::{Tree, UiNode, json};
 
 /// What is answered where the caller names no limit. A label can be megabytes long.
 const DEFAULT_BYTES: usize = 16 << 10;
@@ -29,9 +29,9 @@ pub async fn get_element(on: &Operator<'_>, args: &Args) -> Result<Outcome, Tool
     Ok(Outcome::json(Value::Object(element)))
 }
 
-fn describe(tree: &Tree, index: usize, room: usize) -> Map<String, Value> {
+fn describe(tree: &Tree, index: usize, budget: usize) -> Map<String, Value> {
     let node = tree.node(index);
-    let mut room = Room { left: room, omitted: 0 };
+    let mut budget = TextBudget { left: budget, omitted: 0 };
     let mut element = Map::new();
     let mut put = |name: &str, value: Value| {
         element.insert(name.to_owned(), value);
@@ -47,29 +47,29 @@ fn describe(tree: &Tree, index: usize, room: usize) -> Map<String, Value> {
     for (name, text) in texts {
         // What a password field holds is nobody's to read, although some phones tell it.
         if let Some(text) = text.as_deref().filter(|_| !(node.password && name == "text")) {
-            put(name, json!(room.take(text)));
+            put(name, json!(budget.take(text)));
         }
     }
-    put("texts", json!(inner_texts(tree, index, &mut room)));
+    put("texts", json!(inner_texts(tree, index, &mut budget)));
     put("bounds", json::bounds(node.bounds));
     put("visibleBounds", json::bounds(tree.visible_bounds(index)));
     put("states", json!(states(node)));
     put("actions", json!(actions(node)));
-    if room.omitted > 0 {
-        put("omitted", json!(room.omitted));
+    if budget.omitted > 0 {
+        put("omitted", json!(budget.omitted));
     }
     element
 }
 
 /// The texts and descriptions below an element, in reading order.
-fn inner_texts(tree: &Tree, index: usize, room: &mut Room) -> Vec<String> {
-    let inside = (index + 1..tree.place(index).end).map(|inner| tree.node(inner)).filter(|node| !node.password);
+fn inner_texts(tree: &Tree, index: usize, budget: &mut TextBudget) -> Vec<String> {
+    let inside = (index + 1..tree.position(index).end).map(|inner| tree.node(inner)).filter(|node| !node.password);
     let texts = inside.flat_map(|node| [node.text.as_deref(), node.description.as_deref()]).flatten();
-    let kept = texts.map(|text| room.take(text));
+    let kept = texts.map(|text| budget.take(text));
     kept.filter(|text| !text.is_empty()).collect()
 }
 
-fn states(node: &Node) -> Vec<&'static str> {
+fn states(node: &UiNode) -> Vec<&'static str> {
     let states = [
         (node.enabled, "enabled"),
         (!node.enabled, "disabled"),
@@ -83,7 +83,7 @@ fn states(node: &Node) -> Vec<&'static str> {
     states.into_iter().filter(|(holds, _)| *holds).map(|(_, word)| word).collect()
 }
 
-fn actions(node: &Node) -> Vec<&'static str> {
+fn actions(node: &UiNode) -> Vec<&'static str> {
     let actions = [
         (node.clickable || node.checkable || node.editable, "click_element"),
         (node.long_clickable, "long_click_element"),
@@ -98,12 +98,12 @@ fn short(text: &str) -> &str {
 }
 
 /// The bytes of text that may still be passed on, and those that could not.
-struct Room {
+struct TextBudget {
     left: usize,
     omitted: usize,
 }
 
-impl Room {
+impl TextBudget {
     fn take(&mut self, text: &str) -> String {
         // Longer than the room in any case, so that a megabyte is not serialised to be measured.
         let candidate = &text[..text.floor_char_boundary(self.left)];
@@ -124,9 +124,9 @@ mod tests {
     fn tree(text: &str, rows: usize) -> Tree {
         let mut tree = Tree::builder(0);
         let bounds = Rect::new(0, 0, 10, 10);
-        tree.open(Node { text: Some(text.to_owned()), clickable: true, ..Node::new(text, bounds) });
+        tree.open(UiNode { text: Some(text.to_owned()), clickable: true, ..UiNode::new(text, bounds) });
         for _ in 0..rows {
-            tree.leaf(Node { text: Some(text.to_owned()), ..Node::new("Text", bounds) });
+            tree.leaf(UiNode { text: Some(text.to_owned()), ..UiNode::new("Text", bounds) });
         }
         tree.finish()
     }
@@ -145,7 +145,8 @@ mod tests {
     #[test]
     fn passwords_are_not_told() {
         let mut tree = Tree::builder(0);
-        let secret = Node { text: Some("secret".to_owned()), password: true, ..Node::new("EditText", Rect::default()) };
+        let secret =
+            UiNode { text: Some("secret".to_owned()), password: true, ..UiNode::new("EditText", Rect::default()) };
         tree.open(secret.clone());
         tree.leaf(secret);
         let told = Value::Object(describe(&tree.finish(), 0, 1000)).to_string();

@@ -9,11 +9,11 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use super::adbd;
-use super::agent::AgentEnd;
+use super::agent::AgentStandIn;
 use super::android::Android;
 use super::direct::VirtualPhone;
-use super::handset::Clock;
-use super::setup::{Lock, Setup};
+use super::handset::PhoneClock;
+use super::setup::{LockScreen, PhoneSetup};
 use super::shopping::shopping;
 
 /// Which phones to put on the stand.
@@ -26,10 +26,10 @@ pub struct PhoneConfig {
     pub count: usize,
     /// How long every command takes at least.
     pub latency: Duration,
-    pub lock: Lock,
-    pub clock: Clock,
+    pub lock: LockScreen,
+    pub clock: PhoneClock,
     /// What answers when the agent is started on a phone; `None`: no Java runs there.
-    pub agent: Option<AgentEnd>,
+    pub agent: Option<AgentStandIn>,
 }
 
 impl Default for PhoneConfig {
@@ -39,23 +39,23 @@ impl Default for PhoneConfig {
             android: Android::default(),
             count: 1,
             latency: Duration::ZERO,
-            lock: Lock::Swipe,
-            clock: Clock::Real,
+            lock: LockScreen::Swipe,
+            clock: PhoneClock::Real,
             agent: None,
         }
     }
 }
 
 /// Phones that are on, and where they can be reached.
-pub struct Stand {
+pub struct RunningPhones {
     pub phones: Vec<VirtualPhone>,
     listeners: Vec<TcpListener>,
 }
 
-impl Stand {
+impl RunningPhones {
     /// Switches the phones on and begins to listen.
-    pub async fn open(config: &PhoneConfig) -> io::Result<Stand> {
-        let mut stand = Stand { phones: Vec::new(), listeners: Vec::new() };
+    pub async fn open(config: &PhoneConfig) -> io::Result<RunningPhones> {
+        let mut stand = RunningPhones { phones: Vec::new(), listeners: Vec::new() };
         for index in 0..config.count {
             let phone = VirtualPhone::new(setup(config, index), config.clock);
             phone.handset.set_latency(config.latency);
@@ -102,23 +102,23 @@ impl Stand {
 
 /// Puts phones on a stand and serves them until told to stop.
 pub async fn run(config: PhoneConfig, shutdown: CancellationToken) -> io::Result<()> {
-    let stand = Stand::open(&config).await?;
+    let stand = RunningPhones::open(&config).await?;
     for address in stand.addresses() {
         tracing::info!(%address, android = %config.android, "a virtual phone waits for `adb connect`");
     }
     stand.run(shutdown).await
 }
 
-fn setup(config: &PhoneConfig, index: usize) -> Setup {
+fn setup(config: &PhoneConfig, index: usize) -> PhoneSetup {
     let number = index + 1;
-    let fresh = Setup::default();
+    let fresh = PhoneSetup::default();
     let booted_at = match config.clock {
-        Clock::Virtual => fresh.booted_at,
-        Clock::Real => {
+        PhoneClock::Virtual => fresh.booted_at,
+        PhoneClock::Real => {
             SystemTime::now().duration_since(UNIX_EPOCH).map_or(fresh.booted_at, |since| since.as_millis() as i64)
         }
     };
-    Setup {
+    PhoneSetup {
         android: config.android,
         serial: format!("VIRTUAL{number:04}"),
         model: if config.count > 1 { format!("Virtual Phone {number}") } else { fresh.model.clone() },

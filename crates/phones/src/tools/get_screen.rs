@@ -6,7 +6,7 @@ use super::args::word;
 use super::read::{finish, to_jpeg};
 use super::{Operator, budget};
 use crate::image::Mark;
-use crate::screen::{Kind, View};
+use crate::screen::{ItemKind, ScreenView};
 
 /// The longest side of a picture that comes beside the text: small print stays readable, and models
 /// scale larger ones down themselves.
@@ -34,15 +34,16 @@ pub async fn get_screen(on: &Operator<'_>, args: &Args) -> Result<Outcome, ToolE
         Err(error) => return Ok(Outcome::text(format!("{text}\n(no picture: {error})"))),
     };
     if picture == "annotated" {
-        finish.marks = tree.map(|tree| marks(on, &View::of(&tree))).unwrap_or_default();
+        finish.marks = tree.map(|tree| marks(on, &ScreenView::of(&tree))).unwrap_or_default();
     }
     let image: Content = to_jpeg(image, finish).await?;
     Ok(Outcome::text(text).with(image))
 }
 
 /// A box for everything that can be acted on, numbered like its ref.
-fn marks(on: &Operator<'_>, view: &View) -> Vec<Mark> {
+fn marks(on: &Operator<'_>, view: &ScreenView) -> Vec<Mark> {
     let mut memory = on.memory.lock();
-    let acting = view.items.iter().filter(|item| !matches!(item.kind, Kind::Text | Kind::Scroll | Kind::Keyboard));
+    let acting =
+        view.items.iter().filter(|item| !matches!(item.kind, ItemKind::Text | ItemKind::Scroll | ItemKind::Keyboard));
     acting.map(|item| Mark { bounds: item.bounds, number: memory.refs.number(item) }).collect()
 }

@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use super::{AGENT, AdbPhone, MAX_TYPED};
-use crate::adb::command::Command;
-use crate::adb::shell::Limits;
+use crate::adb::command::ShellCommand;
+use crate::adb::shell::CommandLimits;
 use crate::phone::PhoneError;
 use crate::touch::{Key, Stroke};
-use crate::tree::Node;
+use crate::tree::UiNode;
 
 /// Longer text is typed in pieces: fast keyboards drop what comes at once.
 const PIECE: usize = 100;
@@ -19,34 +19,34 @@ impl AdbPhone {
     pub(super) async fn play(&self, strokes: &[Stroke]) -> Result<(), PhoneError> {
         let command = gesture(strokes, self.about.sdk)?;
         let length = strokes.iter().map(Stroke::end).max().unwrap_or_default();
-        self.input(&command, Limits::seconds(15 + length.as_secs())).await
+        self.input(&command, CommandLimits::seconds(15 + length.as_secs())).await
     }
 
     pub(super) async fn press(&self, key: Key) -> Result<(), PhoneError> {
         let command = match (key, key.code()) {
-            (Key::Notifications, _) => Command::new("cmd statusbar expand-notifications"),
-            (_, None) => Command::new("cmd statusbar expand-settings"),
-            (_, Some(code)) => Command::new("input keyevent").arg(code),
+            (Key::Notifications, _) => ShellCommand::new("cmd statusbar expand-notifications"),
+            (_, None) => ShellCommand::new("cmd statusbar expand-settings"),
+            (_, Some(code)) => ShellCommand::new("input keyevent").arg(code),
         };
         match key {
-            Key::Sleep | Key::WakeUp => self.act(&command, Limits::seconds(15)).await,
-            _ => self.input(&command, Limits::seconds(15)).await,
+            Key::Sleep | Key::WakeUp => self.act(&command, CommandLimits::seconds(15)).await,
+            _ => self.input(&command, CommandLimits::seconds(15)).await,
         }
     }
 
     pub(super) async fn write(&self, text: &str) -> Result<(), PhoneError> {
         let pieces = typing(text)?;
         for group in pieces.chunks(PIECES) {
-            let joined = group.iter().cloned().reduce(Command::and);
+            let joined = group.iter().cloned().reduce(ShellCommand::and);
             if let Some(command) = joined {
-                self.input(&command, Limits::seconds(30)).await?;
+                self.input(&command, CommandLimits::seconds(30)).await?;
             }
         }
         Ok(())
     }
 
     /// Focuses the field, empties it, types, and reads it back: keyboards correct what they are given.
-    pub(super) async fn fill(&self, node: &Node, text: &str) -> Result<(), PhoneError> {
+    pub(super) async fn fill(&self, node: &UiNode, text: &str) -> Result<(), PhoneError> {
         typing(text)?;
         if !node.focused && node.bounds.is_empty() {
             let message = "the field is not visible; bring it into view with scroll_to_element";
@@ -58,7 +58,7 @@ impl AdbPhone {
             // The field takes the focus and the keyboard comes up; keys sent before go nowhere.
             tokio::time::sleep(Duration::from_millis(300)).await;
         }
-        self.input(&emptying(node, self.about.sdk), Limits::seconds(30)).await?;
+        self.input(&emptying(node, self.about.sdk), CommandLimits::seconds(30)).await?;
         self.write(text).await?;
         if node.password {
             return Ok(());
@@ -78,12 +78,12 @@ impl AdbPhone {
     }
 }
 
-fn is_same(a: &Node, b: &Node) -> bool {
+fn is_same(a: &UiNode, b: &UiNode) -> bool {
     a.class == b.class && a.resource_id == b.resource_id && a.bounds == b.bounds
 }
 
 /// `input` for a gesture of one finger at a time.
-fn gesture(strokes: &[Stroke], sdk: u32) -> Result<Command, PhoneError> {
+fn gesture(strokes: &[Stroke], sdk: u32) -> Result<ShellCommand, PhoneError> {
     let mut order: Vec<&Stroke> = strokes.iter().filter(|stroke| !stroke.points.is_empty()).collect();
     order.sort_by_key(|stroke| stroke.start());
     if order.windows(2).any(|pair| pair[1].start() < pair[0].end()) {
@@ -100,14 +100,17 @@ fn gesture(strokes: &[Stroke], sdk: u32) -> Result<Command, PhoneError> {
         commands.push(one(stroke, sdk)?);
         now = stroke.end();
     }
-    commands.into_iter().reduce(Command::and).ok_or_else(|| PhoneError::Invalid("the gesture has no points".to_owned()))
+    commands
+        .into_iter()
+        .reduce(ShellCommand::and)
+        .ok_or_else(|| PhoneError::Invalid("the gesture has no points".to_owned()))
 }
 
-fn pause(time: Duration) -> Command {
-    Command::new("sleep").arg(format!("{:.3}", time.as_secs_f32()))
+fn pause(time: Duration) -> ShellCommand {
+    ShellCommand::new("sleep").arg(format!("{:.3}", time.as_secs_f32()))
 }
 
-fn one(stroke: &Stroke, sdk: u32) -> Result<Command, PhoneError> {
+fn one(stroke: &Stroke, sdk: u32) -> Result<ShellCommand, PhoneError> {
     let points = &stroke.points;
     let at = |value: f32| value.round() as i64;
     let milliseconds = (stroke.end() - stroke.start()).as_millis();
@@ -115,18 +118,18 @@ fn one(stroke: &Stroke, sdk: u32) -> Result<Command, PhoneError> {
         return Err(PhoneError::Invalid("the gesture has no points".to_owned()));
     };
     if stroke.is_still() && milliseconds <= 100 {
-        return Ok(Command::new("input tap").arg(at(first.x)).arg(at(first.y)));
+        return Ok(ShellCommand::new("input tap").arg(at(first.x)).arg(at(first.y)));
     }
     if points.len() == 2 || stroke.is_still() {
         let ends = [at(first.x), at(first.y), at(last.x), at(last.y)];
-        return Ok(Command::new("input swipe").args(ends).arg(milliseconds));
+        return Ok(ShellCommand::new("input swipe").args(ends).arg(milliseconds));
     }
     // 30: Android 11 was the first to play single events.
     if sdk < 30 {
         return Err(PhoneError::unsupported("drawing a path with corners on an Android before 11", AGENT));
     }
     let event = |kind: &'static str, nth: usize| {
-        Command::new("input motionevent").arg(kind).arg(at(points[nth].x)).arg(at(points[nth].y))
+        ShellCommand::new("input motionevent").arg(kind).arg(at(points[nth].x)).arg(at(points[nth].y))
     };
     let mut command = event("DOWN", 0);
     for nth in 1..points.len() {
@@ -136,7 +139,7 @@ fn one(stroke: &Stroke, sdk: u32) -> Result<Command, PhoneError> {
 }
 
 /// The commands that type a text, or why it cannot be typed. Decided before anything is sent.
-fn typing(text: &str) -> Result<Vec<Command>, PhoneError> {
+fn typing(text: &str) -> Result<Vec<ShellCommand>, PhoneError> {
     if let Some(odd) = text.chars().find(|character| !matches!(character, ' '..='~' | '\n' | '\t')) {
         return Err(PhoneError::unsupported(
             format!("typing '{}' (U+{:04X}), which is not on a US keyboard,", odd.escape_debug(), u32::from(odd)),
@@ -150,16 +153,16 @@ fn typing(text: &str) -> Result<Vec<Command>, PhoneError> {
     }
     let mut commands = Vec::new();
     let mut piece = String::new();
-    let flush = |piece: &mut String, commands: &mut Vec<Command>| {
+    let flush = |piece: &mut String, commands: &mut Vec<ShellCommand>| {
         if !piece.is_empty() {
-            commands.push(Command::new("input text").arg(std::mem::take(piece)));
+            commands.push(ShellCommand::new("input text").arg(std::mem::take(piece)));
         }
     };
     for character in text.chars() {
         match character {
             '\n' | '\t' => {
                 flush(&mut piece, &mut commands);
-                commands.push(Command::new("input keyevent").arg(if character == '\n' { 66 } else { 61 }));
+                commands.push(ShellCommand::new("input keyevent").arg(if character == '\n' { 66 } else { 61 }));
             }
             // `input` takes `%s` for a space, so a literal one must not come about.
             's' if piece.ends_with('%') => {
@@ -178,14 +181,14 @@ fn typing(text: &str) -> Result<Vec<Command>, PhoneError> {
 }
 
 /// Selects all and deletes, or on an Android before 12 goes to the end and deletes backwards.
-fn emptying(node: &Node, sdk: u32) -> Command {
+fn emptying(node: &UiNode, sdk: u32) -> ShellCommand {
     if sdk >= 31 {
-        return Command::new("input keycombination 113 29 && input keyevent 67");
+        return ShellCommand::new("input keycombination 113 29 && input keyevent 67");
     }
     let length = node.text.as_deref().unwrap_or_default().chars().count();
     // Five more than were seen, in case the field holds more than it shows.
     let deletes = std::iter::repeat_n(67, (length + 5).min(2000));
-    Command::new("input keyevent").arg(123).args(deletes)
+    ShellCommand::new("input keyevent").arg(123).args(deletes)
 }
 
 #[cfg(test)]
@@ -259,7 +262,7 @@ mod tests {
 
     #[test]
     fn a_field_is_emptied_as_its_android_allows() {
-        let node = Node { text: Some("abc".to_owned()), ..Node::default() };
+        let node = UiNode { text: Some("abc".to_owned()), ..UiNode::default() };
         assert_eq!(emptying(&node, 34).line(), "input keycombination 113 29 && input keyevent 67");
         assert_eq!(emptying(&node, 28).line().matches("'67'").count(), 8);
     }

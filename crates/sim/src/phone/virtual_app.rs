@@ -9,52 +9,52 @@ use serde_json::Value;
 
 /// One installed app.
 #[derive(Clone, Default)]
-pub struct Guest {
+pub struct VirtualApp {
     pub package: String,
     pub version_code: u64,
     /// The base APK, byte for byte as adb serves it.
     pub apk: Vec<u8>,
-    pub parts: Vec<Part>,
+    pub parts: Vec<AppComponent>,
     /// Its content providers by authority.
-    pub providers: BTreeMap<String, Provider>,
+    pub providers: BTreeMap<String, ProviderHandler>,
     /// Its AppFunctions; a phone has the command where any app has some.
-    pub functions: Option<Functions>,
+    pub functions: Option<AppFunctions>,
 }
 
 /// A part that intents reach.
 #[derive(Clone)]
-pub struct Part {
-    pub kind: PartKind,
+pub struct AppComponent {
+    pub kind: ComponentKind,
     /// As the manifest names it: `.Tools` or a full class name.
     pub class: String,
     pub actions: Vec<String>,
-    pub react: React,
+    pub react: IntentHandler,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PartKind {
+pub enum ComponentKind {
     Activity,
     Receiver,
-    Service,
+    AdbdService,
 }
 
 /// How a part answers an intent.
-pub type React = Arc<dyn Fn(&Request) -> Reaction + Send + Sync>;
+pub type IntentHandler = Arc<dyn Fn(&ReceivedIntent) -> IntentReaction + Send + Sync>;
 
 /// How a provider answers `call`: a method and the extras as the agent writes bundles; a bundle or null, or
 /// the type and the text of an error of the agent's; of the type `hang` it never answers.
-pub type Provider = Arc<dyn Fn(&str, &Value) -> Result<Value, (String, String)> + Send + Sync>;
+pub type ProviderHandler = Arc<dyn Fn(&str, &Value) -> Result<Value, (String, String)> + Send + Sync>;
 
 /// An intent as it arrives.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Request {
+pub struct ReceivedIntent {
     pub action: String,
     pub extras: BTreeMap<String, String>,
 }
 
 /// What a part does about it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Reaction {
+pub enum IntentReaction {
     /// A result code, a text, and for broadcasts further extras as Android prints them.
     Answer {
         code: i32,
@@ -68,26 +68,26 @@ pub enum Reaction {
     Refuse,
 }
 
-impl Reaction {
+impl IntentReaction {
     /// RESULT_OK with a text.
-    pub fn ok(text: impl Into<String>) -> Reaction {
-        Reaction::Answer { code: -1, text: Some(text.into()), extras: None }
+    pub fn ok(text: impl Into<String>) -> IntentReaction {
+        IntentReaction::Answer { code: -1, text: Some(text.into()), extras: None }
     }
 }
 
 /// The AppFunctions of an app.
 #[derive(Clone)]
-pub struct Functions {
+pub struct AppFunctions {
     /// The app's entries of `list-app-functions`.
     pub listing: Value,
     /// What the command prints for a function and its parameters, and whether that is a success.
-    pub execute: Execute,
+    pub execute: FunctionHandler,
 }
 
 /// Function id and parameters in, printed text and exit code out.
-pub type Execute = Arc<dyn Fn(&str, &str) -> (String, u8) + Send + Sync>;
+pub type FunctionHandler = Arc<dyn Fn(&str, &str) -> (String, u8) + Send + Sync>;
 
-impl Guest {
+impl VirtualApp {
     /// Where its files are. The names that Android 11 and later draw by lot follow from the version here, so
     /// that an update moves the app, as it does on phones.
     pub fn folder(&self) -> String {
@@ -99,7 +99,7 @@ impl Guest {
     }
 
     /// The part of a class, however the class is written.
-    pub fn part(&self, class: &str) -> Option<&Part> {
+    pub fn part(&self, class: &str) -> Option<&AppComponent> {
         self.parts.iter().find(|part| self.full(&part.class) == self.full(class))
     }
 
@@ -112,7 +112,7 @@ impl Guest {
     }
 }
 
-impl fmt::Debug for Guest {
+impl fmt::Debug for VirtualApp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Guest({} {})", self.package, self.version_code)
     }
@@ -145,9 +145,9 @@ pub fn pack(manifest: &[u8], ballast: usize) -> Vec<u8> {
 }
 
 /// A small app that offers nothing, as most apps do.
-pub fn plain(package: &str, ballast: usize) -> Guest {
+pub fn plain(package: &str, ballast: usize) -> VirtualApp {
     let apk = pack(include_bytes!("manifests/plain.axml"), ballast);
-    Guest { package: package.to_owned(), version_code: 1, apk, ..Guest::default() }
+    VirtualApp { package: package.to_owned(), version_code: 1, apk, ..VirtualApp::default() }
 }
 
 fn crc32(data: &[u8]) -> u32 {

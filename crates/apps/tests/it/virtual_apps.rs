@@ -3,7 +3,9 @@
 
 use std::sync::Arc;
 
-use sinew_sim::phone::guest::{Functions, Guest, Part, PartKind, Provider, Reaction, Request};
+use sinew_sim::phone::virtual_app::{
+    AppComponent, AppFunctions, ComponentKind, IntentReaction, ProviderHandler, ReceivedIntent, VirtualApp,
+};
 use sinew_tool::{Value, json};
 
 use super::recipes::Recipe;
@@ -25,14 +27,19 @@ pub fn recipe(package: &str, version: u64, components: &str) -> Recipe {
     ))
 }
 
-pub fn guest(package: &str, version_code: u64, components: &str) -> Guest {
+pub fn virtual_app(package: &str, version_code: u64, components: &str) -> VirtualApp {
     let apk = recipe(package, version_code, components).build();
-    Guest { package: package.to_owned(), version_code, apk, ..Guest::default() }
+    VirtualApp { package: package.to_owned(), version_code, apk, ..VirtualApp::default() }
 }
 
-pub fn part(kind: PartKind, class: &str, actions: &[&str], react: fn(&Request) -> Reaction) -> Part {
+pub fn part(
+    kind: ComponentKind,
+    class: &str,
+    actions: &[&str],
+    react: fn(&ReceivedIntent) -> IntentReaction,
+) -> AppComponent {
     let actions = actions.iter().map(|action| (*action).to_owned()).collect();
-    Part { kind, class: class.to_owned(), actions, react: Arc::new(react) }
+    AppComponent { kind, class: class.to_owned(), actions, react: Arc::new(react) }
 }
 
 /// An activity with an mMCP manifest.
@@ -72,37 +79,37 @@ pub const PDF: &str = r#"{
 }"#;
 
 /// The app of the mMCP specification. What it does depends on the path.
-pub fn pdf(package: &str, version: u64) -> Guest {
-    let react = |request: &Request| {
+pub fn pdf(package: &str, version: u64) -> VirtualApp {
+    let react = |request: &ReceivedIntent| {
         let parameters: Value = serde_json::from_str(&request.extras["parameters"]).unwrap();
         assert_eq!(request.action, CALL);
         match (request.extras["tool_name"].as_str(), parameters["path"].as_str().unwrap()) {
             ("pdf_tool", "/missing.pdf") => {
                 let text = Some("Error: no such file".to_owned());
-                Reaction::Answer { code: 0, text, extras: None }
+                IntentReaction::Answer { code: 0, text, extras: None }
             }
-            ("pdf_tool", "/empty.pdf") => Reaction::Answer { code: -1, text: None, extras: None },
-            ("pdf_tool", "/crash.pdf") => Reaction::Crash,
-            ("pdf_tool", "/hang.pdf") => Reaction::Hang,
-            ("pdf_tool", "/secret.pdf") => Reaction::Refuse,
-            ("pdf_tool", path) => Reaction::ok(format!("text of {path}:\n\"it's\" $HOME")),
+            ("pdf_tool", "/empty.pdf") => IntentReaction::Answer { code: -1, text: None, extras: None },
+            ("pdf_tool", "/crash.pdf") => IntentReaction::Crash,
+            ("pdf_tool", "/hang.pdf") => IntentReaction::Hang,
+            ("pdf_tool", "/secret.pdf") => IntentReaction::Refuse,
+            ("pdf_tool", path) => IntentReaction::ok(format!("text of {path}:\n\"it's\" $HOME")),
             (other, _) => panic!("{other}"),
         }
     };
-    Guest {
+    VirtualApp {
         parts: vec![part(
-            PartKind::Activity,
+            ComponentKind::Activity,
             ".ToolAdvertiserActivity",
             &["com.example.mMCP.ACTION_TOOL_ADVERTISE"],
             react,
         )],
-        ..guest(package, version, &advertiser(PDF))
+        ..virtual_app(package, version, &advertiser(PDF))
     }
 }
 
 /// Sinew's companion, as far as a virtual phone needs it: an app of that name.
-pub fn companion() -> Guest {
-    guest("sinew.companion", 1, "")
+pub fn companion() -> VirtualApp {
+    virtual_app("sinew.companion", 1, "")
 }
 
 /// A provider of tools, by its MIME type or by the later action.
@@ -118,11 +125,11 @@ pub const BY_TYPE: &str =
     r#"<action android:name="android.intent.action.VIEW" /><data android:mimeType="application/vnd.mcp.tool" />"#;
 pub const BY_ACTION: &str = r#"<action android:name="se.premex.mcp.MCP_PROVIDER" />"#;
 
-pub fn provider(package: &str, filter: &str, provider: Provider) -> Guest {
+pub fn provider(package: &str, filter: &str, provider: ProviderHandler) -> VirtualApp {
     let authority = format!("{package}.mcptool");
-    Guest {
+    VirtualApp {
         providers: [(authority.clone(), provider)].into(),
-        ..guest(package, 1, &provider_component(&authority, filter))
+        ..virtual_app(package, 1, &provider_component(&authority, filter))
     }
 }
 
@@ -141,7 +148,7 @@ pub fn weather_info() -> Value {
 }
 
 /// The weather example. What it does depends on the location.
-pub fn weather(package: &str) -> Guest {
+pub fn weather(package: &str) -> VirtualApp {
     let answer = |method: &str, extras: &Value| match method {
         "get_tool_info" => Ok(weather_info()),
         "execute_tool" => {
@@ -170,7 +177,7 @@ pub fn weather(package: &str) -> Guest {
 }
 
 /// Many tools in one provider, as the later SDK has them.
-pub fn many(package: &str) -> Guest {
+pub fn many(package: &str) -> VirtualApp {
     let answer = |method: &str, extras: &Value| match method {
         "get_tool_info" => Ok(json!({"success": true, "tool": json!({"tools": {
             "add_event": {"description": "Adds an event", "inputs": [
@@ -191,31 +198,35 @@ pub const RECEIVER: &str = r#"<receiver android:name=".MMCPReceiver" android:exp
 </receiver>"#;
 
 /// A receiver of ordered broadcasts.
-pub fn lamp(package: &str) -> Guest {
-    let react = |request: &Request| match request.action.as_str() {
+pub fn lamp(package: &str) -> VirtualApp {
+    let react = |request: &ReceivedIntent| match request.action.as_str() {
         "com.example.ACTION_MMCP_DISCOVERY" => {
             let extras = r#"{tools=[switch_lamp, broken], switch_lamp.description=Switches the lamp, now, switch_lamp.parameters={"state":"string"}, instructions=Lamps of the house, broken.description=Does nothing}"#;
-            Reaction::Answer { code: -1, text: None, extras: Some(extras.to_owned()) }
+            IntentReaction::Answer { code: -1, text: None, extras: Some(extras.to_owned()) }
         }
         _ => {
             let parameters: Value = serde_json::from_str(&request.extras["params"]).unwrap();
             match parameters["state"].as_str().unwrap() {
-                "crash" => Reaction::Crash,
-                "hidden" => Reaction::Refuse,
-                "hang" => Reaction::Hang,
-                "quiet" => Reaction::Answer { code: -1, text: None, extras: None },
-                state => {
-                    Reaction::ok(format!("{{\"tool\": \"{}\", \"now\": \"{state}\"}}\n\"", request.extras["tool"]))
-                }
+                "crash" => IntentReaction::Crash,
+                "hidden" => IntentReaction::Refuse,
+                "hang" => IntentReaction::Hang,
+                "quiet" => IntentReaction::Answer { code: -1, text: None, extras: None },
+                state => IntentReaction::ok(format!(
+                    "{{\"tool\": \"{}\", \"now\": \"{state}\"}}\n\"",
+                    request.extras["tool"]
+                )),
             }
         }
     };
     let actions = ["com.example.ACTION_MMCP_DISCOVERY", "com.example.ACTION_MMCP_INVOKE"];
-    Guest { parts: vec![part(PartKind::Receiver, ".MMCPReceiver", &actions, react)], ..guest(package, 1, RECEIVER) }
+    VirtualApp {
+        parts: vec![part(ComponentKind::Receiver, ".MMCPReceiver", &actions, react)],
+        ..virtual_app(package, 1, RECEIVER)
+    }
 }
 
 /// AppFunctions that make notes.
-pub fn notes(package: &str) -> Guest {
+pub fn notes(package: &str) -> VirtualApp {
     let text = |description: &str| json!([{"type": [8], "isNullable": [false], "description": [description]}]);
     let listing = json!([{
         (format!("AppFunctionStaticMetadata-{package}")): {
@@ -244,6 +255,6 @@ pub fn notes(package: &str) -> Guest {
     android:permission="android.permission.BIND_APP_FUNCTION_SERVICE">
     <intent-filter><action android:name="android.app.appfunctions.AppFunctionService" /></intent-filter>
 </service>"#;
-    let functions = Some(Functions { listing, execute: Arc::new(execute) });
-    Guest { functions, ..guest(package, 1, service) }
+    let functions = Some(AppFunctions { listing, execute: Arc::new(execute) });
+    VirtualApp { functions, ..virtual_app(package, 1, service) }
 }

@@ -12,14 +12,14 @@ const MOST_BYTES: u64 = 64 << 10;
 
 /// The addresses that are kept in one file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Remembered {
+pub struct NetworkPhones {
     file: PathBuf,
 }
 
-impl Remembered {
+impl NetworkPhones {
     /// In the state directory of a gateway.
-    pub fn in_state(state: &Path) -> Remembered {
-        Remembered { file: state.join("network-phones") }
+    pub fn in_state(state: &Path) -> NetworkPhones {
+        NetworkPhones { file: state.join("network-phones") }
     }
 
     /// The addresses, in the order in which they were connected. A file that is missing, or a line that is not an
@@ -83,7 +83,7 @@ mod tests {
     #[test]
     fn addresses_are_kept_until_they_are_removed_and_nonsense_is_passed_over() {
         let folder = tempfile::tempdir().unwrap();
-        let remembered = Remembered::in_state(&folder.path().join("new"));
+        let remembered = NetworkPhones::in_state(&folder.path().join("new"));
         assert_eq!(remembered.addresses(), Vec::<String>::new());
         for address in ["10.0.0.2:5555", "phone.local:5555", "10.0.0.2:5555"] {
             remembered.add(address).unwrap();

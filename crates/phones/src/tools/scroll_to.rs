@@ -10,7 +10,7 @@ use super::Operator;
 use super::element::{Target, is_visible};
 use crate::phone::PhoneError;
 use crate::touch::{Point, Stroke};
-use crate::tree::{NodeId, Rect, Tree};
+use crate::tree::{Rect, Tree, UiNodeId};
 
 /// How often a container known to hold the element is scrolled.
 const MAX_SCROLLS: usize = 5;
@@ -67,20 +67,20 @@ async fn bring_in(on: &Operator<'_>, target: &Target, mut tree: Tree, index: usi
 
 /// Where to look.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Way {
+enum ScrollDirection {
     Up,
     Down,
     Left,
     Right,
 }
 
-fn way_to(area: Rect, bounds: Rect) -> Way {
+fn way_to(area: Rect, bounds: Rect) -> ScrollDirection {
     match () {
-        () if bounds.top >= area.bottom => Way::Down,
-        () if bounds.bottom <= area.top && bounds.top < area.top => Way::Up,
-        () if bounds.left >= area.right => Way::Right,
-        () if bounds.right <= area.left && bounds.left < area.left => Way::Left,
-        () => Way::Down,
+        () if bounds.top >= area.bottom => ScrollDirection::Down,
+        () if bounds.bottom <= area.top && bounds.top < area.top => ScrollDirection::Up,
+        () if bounds.left >= area.right => ScrollDirection::Right,
+        () if bounds.right <= area.left && bounds.left < area.left => ScrollDirection::Left,
+        () => ScrollDirection::Down,
     }
 }
 
@@ -91,13 +91,13 @@ struct Search<'a> {
     target: &'a Target,
     tree: Tree,
     /// What was in the list at first.
-    start: HashSet<NodeId>,
+    start: HashSet<UiNodeId>,
     scrolls: usize,
     until: Instant,
 }
 
 /// How one part of a search ended.
-enum Found {
+enum SearchEnd {
     Element(usize),
     /// The list does not go on in this direction.
     End,
@@ -115,27 +115,27 @@ impl<'a> Search<'a> {
     }
 
     async fn run(mut self) -> Result<Outcome, ToolError> {
-        let mut found = self.read(Way::Down, false).await?;
+        let mut found = self.read(ScrollDirection::Down, false).await?;
         let down = self.scrolls;
-        if let Found::End = found {
+        if let SearchEnd::End = found {
             found = self.go_back(down).await?;
         }
-        if let Found::End = found
+        if let SearchEnd::End = found
             && !self.sees_start()
         {
-            found = self.read(Way::Down, true).await?;
+            found = self.read(ScrollDirection::Down, true).await?;
         }
-        let (scrolls, name) = (self.scrolls, told(self.target));
+        let (scrolls, name) = (self.scrolls, target_text(self.target));
         match found {
-            Found::Element(index) => {
+            SearchEnd::Element(index) => {
                 let name = self.target.shown(&self.tree, index);
                 Ok(Outcome::text(format!("Scrolled to element '{name}' ({scrolls} scroll(s))")))
             }
-            Found::TimeUp => Err(PhoneError::Failed(format!(
+            SearchEnd::TimeUp => Err(PhoneError::Failed(format!(
                 "Element {name} not found within the time of this call: the list was scrolled {scrolls} time(s) and stays where it is now; call again to go on from there, or look with get_screen"
             ))
             .into()),
-            Found::End | Found::Start => Err(PhoneError::Failed(format!(
+            SearchEnd::End | SearchEnd::Start => Err(PhoneError::Failed(format!(
                 "Element {name} is not in this list: it was searched to both ends in {scrolls} scroll(s) and is back where it was"
             ))
             .into()),
@@ -143,57 +143,57 @@ impl<'a> Search<'a> {
     }
 
     /// Scrolls and looks until there is nothing more that way.
-    async fn read(&mut self, way: Way, stops_at_start: bool) -> Result<Found, ToolError> {
+    async fn read(&mut self, direction: ScrollDirection, stops_at_start: bool) -> Result<SearchEnd, ToolError> {
         loop {
             if Instant::now() >= self.until {
-                return Ok(Found::TimeUp);
+                return Ok(SearchEnd::TimeUp);
             }
-            let moved = self.scroll(way, 1).await?;
+            let moved = self.scroll(direction, 1).await?;
             if let Some(index) = self.visible_target() {
-                return Ok(Found::Element(index));
+                return Ok(SearchEnd::Element(index));
             }
             if !moved {
-                return Ok(Found::End);
+                return Ok(SearchEnd::End);
             }
             if stops_at_start && self.sees_start() {
-                return Ok(Found::Start);
+                return Ok(SearchEnd::Start);
             }
         }
     }
 
     /// Goes up to the beginning of the list. What lies between was seen on the way down, so it is looked at only now
     /// and then.
-    async fn go_back(&mut self, down: usize) -> Result<Found, ToolError> {
+    async fn go_back(&mut self, down: usize) -> Result<SearchEnd, ToolError> {
         let mut left = down;
         loop {
             if Instant::now() >= self.until {
-                return Ok(Found::TimeUp);
+                return Ok(SearchEnd::TimeUp);
             }
             let strokes = left.clamp(1, BLIND);
             left = left.saturating_sub(strokes);
-            let moved = self.scroll(Way::Up, strokes).await?;
+            let moved = self.scroll(ScrollDirection::Up, strokes).await?;
             if let Some(index) = self.visible_target() {
-                return Ok(Found::Element(index));
+                return Ok(SearchEnd::Element(index));
             }
             if !moved {
-                return Ok(Found::End);
+                return Ok(SearchEnd::End);
             }
         }
     }
 
     /// Whether anything in the list moved.
-    async fn scroll(&mut self, way: Way, times: usize) -> Result<bool, ToolError> {
+    async fn scroll(&mut self, direction: ScrollDirection, times: usize) -> Result<bool, ToolError> {
         let list = main_list(&self.tree).ok_or_else(|| {
-            PhoneError::Failed(format!("No scrollable container found for element {}", told(self.target)))
+            PhoneError::Failed(format!("No scrollable container found for element {}", target_text(self.target)))
         })?;
         let area = self.tree.visible_bounds(list);
         if area.is_empty() {
             return Err(PhoneError::Failed("there is no area on the screen to scroll in".to_owned()).into());
         }
         if times == 1 {
-            self.on.phone.touch(&[drag(self.on, area, way)]).await?;
+            self.on.phone.touch(&[drag(self.on, area, direction)]).await?;
         } else {
-            let strokes: Vec<Stroke> = (0..times).map(|nth| flick(area, way, nth)).collect();
+            let strokes: Vec<Stroke> = (0..times).map(|nth| flick(area, direction, nth)).collect();
             self.on.phone.touch(&strokes).await?;
         }
         self.scrolls += times;
@@ -211,7 +211,7 @@ impl<'a> Search<'a> {
     }
 }
 
-fn told(target: &Target) -> String {
+fn target_text(target: &Target) -> String {
     match target {
         Target::Named(name) => format!("'{name}'"),
         Target::Described(selector) => format!("with {} '{}'", selector.by.word(), selector.value),
@@ -231,31 +231,31 @@ fn main_list(tree: &Tree) -> Option<usize> {
 }
 
 /// What is in the main list, and where: a clock or an advertisement beside it changes without any scrolling.
-fn rows(tree: &Tree) -> Vec<(NodeId, Rect)> {
-    let inside = main_list(tree).map_or(0..0, |list| list + 1..tree.place(list).end);
+fn rows(tree: &Tree) -> Vec<(UiNodeId, Rect)> {
+    let inside = main_list(tree).map_or(0..0, |list| list + 1..tree.position(list).end);
     inside.map(|index| (tree.id(index), tree.node(index).bounds)).collect()
 }
 
 /// From well inside one edge nearly to the other: as far as a finger can move the content without losing sight of what
 /// was at the edge.
-fn ends(area: Rect, way: Way) -> ((f32, f32), (f32, f32)) {
+fn ends(area: Rect, direction: ScrollDirection) -> ((f32, f32), (f32, f32)) {
     let (x, y) = area.center();
     let at = |from: i32, to: i32, share: f32| from as f32 + (to as f32 - from as f32) * share;
     let (near, far) = (0.9, 0.05);
     let vertical = |share: f32| (x as f32, at(area.top, area.bottom, share));
     let horizontal = |share: f32| (at(area.left, area.right, share), y as f32);
-    match way {
-        Way::Down => (vertical(near), vertical(far)),
-        Way::Up => (vertical(1.0 - near), vertical(1.0 - far)),
-        Way::Right => (horizontal(near), horizontal(far)),
-        Way::Left => (horizontal(1.0 - near), horizontal(1.0 - far)),
+    match direction {
+        ScrollDirection::Down => (vertical(near), vertical(far)),
+        ScrollDirection::Up => (vertical(1.0 - near), vertical(1.0 - far)),
+        ScrollDirection::Right => (horizontal(near), horizontal(far)),
+        ScrollDirection::Left => (horizontal(1.0 - near), horizontal(1.0 - far)),
     }
 }
 
 /// Moves the content exactly as far as the finger goes. A finger that rests before it is lifted does not throw; where
 /// only straight lines can be played, the line is slow.
-fn drag(on: &Operator<'_>, area: Rect, way: Way) -> Stroke {
-    let (from, to) = ends(area, way);
+fn drag(on: &Operator<'_>, area: Rect, direction: ScrollDirection) -> Stroke {
+    let (from, to) = ends(area, direction);
     let point = |(x, y): (f32, f32), milliseconds| Point { x, y, at: Duration::from_millis(milliseconds) };
     match on.phone.capabilities().multi_touch {
         true => Stroke { points: vec![point(from, 0), point(to, 200), point(to, 260)] },
@@ -264,7 +264,7 @@ fn drag(on: &Operator<'_>, area: Rect, way: Way) -> Stroke {
 }
 
 /// The nth of several quick strokes; the content may fly on.
-fn flick(area: Rect, way: Way, nth: usize) -> Stroke {
-    let (from, to) = ends(area, way);
+fn flick(area: Rect, direction: ScrollDirection, nth: usize) -> Stroke {
+    let (from, to) = ends(area, direction);
     Stroke::line(from, to, Duration::from_millis(nth as u64 * 130), Duration::from_millis(110))
 }

@@ -6,10 +6,10 @@ use jiff::tz::Offset;
 
 use super::{AGENT, AdbPhone};
 use crate::adb::awake;
-use crate::adb::command::Command;
+use crate::adb::command::ShellCommand;
 use crate::adb::parse;
-use crate::adb::shell::Limits;
-use crate::logs::{LogLevel, LogQuery, Logs};
+use crate::adb::shell::CommandLimits;
+use crate::logs::{LogQuery, LogcatLevel, Logs};
 use crate::phone::{Image, PhoneError, Screen};
 use crate::tree::{Tree, xml};
 
@@ -18,13 +18,13 @@ impl AdbPhone {
         let _one = self.dumping.lock().await;
         let path = &self.dump_path;
         // The old file goes first: a dump that fails would otherwise serve it once more.
-        let command = Command::new("rm -f")
+        let command = ShellCommand::new("rm -f")
             .arg(path)
-            .then(Command::new("uiautomator dump").arg(path))
-            .then(Command::new("cat").arg(path))
-            .then(Command::new("rm -f").arg(path));
+            .then(ShellCommand::new("uiautomator dump").arg(path))
+            .then(ShellCommand::new("cat").arg(path))
+            .then(ShellCommand::new("rm -f").arg(path));
         // 25 s: the command itself gives up after ten seconds of movement. 32 MB: larger than any dump.
-        let limits = Limits::seconds(25).megabytes(32);
+        let limits = CommandLimits::seconds(25).megabytes(32);
         let mut last = String::new();
         for attempt in 0..3 {
             if attempt > 0 {
@@ -57,12 +57,12 @@ impl AdbPhone {
             }
             return Ok(Tree::default());
         }
-        Err(self.failed(&Command::new("uiautomator"), &last))
+        Err(self.failed(&ShellCommand::new("uiautomator"), &last))
     }
 
     pub(super) async fn take_screenshot(&self) -> Result<Image, PhoneError> {
         // 64 MB: an uncompressed 4K picture.
-        let output = self.run(&Command::new("screencap -p"), Limits::seconds(15).megabytes(64)).await?;
+        let output = self.run(&ShellCommand::new("screencap -p"), CommandLimits::seconds(15).megabytes(64)).await?;
         // Some versions print a warning about several displays before the picture.
         const SIGNATURE: &[u8] = b"\x89PNG\r\n\x1a\n";
         let start = output.stdout.windows(SIGNATURE.len()).take(4096).position(|part| part == SIGNATURE);
@@ -78,33 +78,35 @@ impl AdbPhone {
                 )))
             }
             () if text.trim().is_empty() => Err(PhoneError::Failed(format!("phone {serial} gave an empty screenshot"))),
-            () => Err(self.failed(&Command::new("screencap"), &text)),
+            () => Err(self.failed(&ShellCommand::new("screencap"), &text)),
         }
     }
 
     pub(super) async fn read_screen(&self) -> Result<Screen, PhoneError> {
-        let command = Command::new("wm size")
-            .then(Command::new("wm density"))
-            .then(Command::new("dumpsys input | grep -E 'SurfaceOrientation|orientation='"))
-            .then(Command::new("dumpsys power | grep mWakefulness="))
-            .then(Command::new(
+        let command = ShellCommand::new("wm size")
+            .then(ShellCommand::new("wm density"))
+            .then(ShellCommand::new("dumpsys input | grep -E 'SurfaceOrientation|orientation='"))
+            .then(ShellCommand::new("dumpsys power | grep mWakefulness="))
+            .then(ShellCommand::new(
                 "dumpsys window | grep -E 'mShowingLockscreen=|mDreamingLockscreen=|isStatusBarKeyguard=|showing='",
             ));
         let text = self.ask(&command).await?;
-        parse::screen(&text).ok_or_else(|| self.failed(&Command::new("wm"), &text))
+        parse::screen(&text).ok_or_else(|| self.failed(&ShellCommand::new("wm"), &text))
     }
 
     pub(super) async fn read_logs(&self, query: &LogQuery) -> Result<Logs, PhoneError> {
-        let filtered =
-            query.level > LogLevel::Verbose || query.tag.is_some() || query.package.is_some() || query.until.is_some();
-        let zone = Command::new("date +%z");
+        let filtered = query.level > LogcatLevel::Verbose
+            || query.tag.is_some()
+            || query.package.is_some()
+            || query.until.is_some();
+        let zone = ShellCommand::new("date +%z");
         let offset = match query.since {
             Some(_) => parse::offset(&self.ask(&zone).await?).unwrap_or(Offset::UTC),
             None => Offset::UTC,
         };
         // Logcat counts lines before it filters them, so a filtered view reads the long tail.
         let count = if filtered { 20_000 } else { query.lines + 1 };
-        let logcat = Command::new("logcat -d -v threadtime -v year");
+        let logcat = ShellCommand::new("logcat -d -v threadtime -v year");
         let logcat = match query.since {
             Some(since) => logcat.arg("-T").arg(since.at(offset).strftime("%Y-%m-%d %H:%M:%S.%3f")),
             None => logcat.arg("-t").arg(count),
@@ -112,9 +114,9 @@ impl AdbPhone {
         let logcat = logcat.arg(format!("*:{}", query.level.letter()));
         let mut command = zone.then(logcat);
         if query.package.is_some() {
-            command = Command::new("ps -A -o PID,NAME").then(command);
+            command = ShellCommand::new("ps -A -o PID,NAME").then(command);
         }
-        let output = self.run(&command, Limits::seconds(20).megabytes(64)).await?;
+        let output = self.run(&command, CommandLimits::seconds(20).megabytes(64)).await?;
         let text = String::from_utf8_lossy(&output.stdout);
         let offset = text.lines().find_map(parse::offset).unwrap_or(offset);
         let pids = query.package.as_deref().map(|package| parse::pids(&text, package));
