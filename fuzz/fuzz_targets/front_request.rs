@@ -5,7 +5,7 @@ use libfuzzer_sys::fuzz_target;
 use sinew_front::inspect;
 
 fuzz_target!(|input: &[u8]| {
-    for refusal in [Some(inspect::refusal(input)), inspect::refusal_of_readable(input)].into_iter().flatten() {
+    for refusal in [Some(inspect::explain(input)), inspect::check_cursor(input)].into_iter().flatten() {
         let answer = refusal.to_json();
         assert_eq!(answer["error"]["code"], refusal.code());
         assert_eq!(answer["error"]["data"]["status"], "failure");

@@ -8,7 +8,7 @@ use crate::routes::{Access, Parameter, ParameterKind, ROUTES, Route};
 use crate::{Method, RefusedRequest, RequestFailure};
 
 /// Returns the schema of a request or answer body.
-pub type BodySchema = fn(&mut SchemaGenerator) -> Schema;
+pub(crate) type BodySchema = fn(&mut SchemaGenerator) -> Schema;
 
 pub(crate) const fn body<T: JsonSchema>() -> BodySchema {
     |schemas| schemas.subschema_for::<T>()

@@ -4,6 +4,8 @@
 //! The gateway answers with these types, the command line and the benchmark read them, and the OpenAPI document is
 //! generated from them. Nothing here opens a socket.
 
+#![warn(unreachable_pub)]
+
 mod devices;
 mod document;
 mod health;

@@ -103,9 +103,9 @@ pub struct Route {
     /// What it does, in a line.
     pub about: &'static str,
     pub parameters: &'static [Parameter],
-    pub request: Option<BodySchema>,
+    pub(crate) request: Option<BodySchema>,
     /// `None` when the answer belongs to another protocol.
-    pub answer: Option<BodySchema>,
+    pub(crate) answer: Option<BodySchema>,
 }
 
 const fn parameter(name: &'static str, kind: ParameterKind, about: &'static str) -> Parameter {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use sinew_boards::broker;
 use sinew_boards::{AdvertisedAddress, BoardLimits, OfferedTransport, Pictures};
 use sinew_front::Front;
-use sinew_front::dialout::{self, Address};
+use sinew_front::dialout::{self, EndpointAddress};
 use sinew_front::tls::TlsIdentity;
 use sinew_gateway::{Gateway, OpenError, Shape};
 use sinew_phones::adb;
@@ -34,11 +34,11 @@ pub struct ServerSettings {
     pub devices_tls: bool,
     pub certificate: CertificateSource,
     pub gateway: sinew_gateway::Settings,
-    pub clients: sinew_front::Settings,
+    pub clients: sinew_front::FrontSettings,
     pub limits: BoardLimits,
     pub pictures: Pictures,
     /// Brokers to offer the tools at.
-    pub endpoints: Vec<(Address, Shape)>,
+    pub endpoints: Vec<(EndpointAddress, Shape)>,
     /// MQTT brokers, and what is found and offered there.
     pub brokers: Vec<brokers::BrokerPlan>,
     /// How the phones that adb sees are offered; `None` where they are left alone.

@@ -1,6 +1,6 @@
-//! `/api/v1`: what the command line and the console use.
+//! `/api/v1`: the interface for the command line and the console.
 //!
-//! Who may use which route is in the table of `sinew_api`; the guard has checked it before a handler runs.
+//! The table in `sinew_api` says who may use which route; the guard has checked it before a handler runs.
 
 use std::sync::{Arc, LazyLock};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -19,26 +19,26 @@ use sinew_gateway::{Label, Principal, Request as Call, Role, Shape, Update};
 use sinew_tool::error::{Actor, Retry};
 use sinew_tool::{ErrorKind, ToolError};
 
-use crate::body::{TOO_SLOW, Unread};
-use crate::hall::Hall;
-use crate::{inspect, query, reply, words};
+use crate::body::{BodyError, TOO_SLOW};
+use crate::state::FrontState;
+use crate::{inspect, query, reply, to_api};
 
 /// Longer waits are cut to this; proxies give up on a silent connection after about a minute.
 const LONGEST_WAIT: Duration = Duration::from_secs(55);
 
-/// Whoever the guard let in.
-pub(crate) struct Who(Arc<Principal>);
+/// The caller that the guard has authenticated.
+pub(crate) struct Authenticated(Arc<Principal>);
 
-impl<S: Sync> FromRequestParts<S> for Who {
+impl<S: Sync> FromRequestParts<S> for Authenticated {
     type Rejection = Response<Body>;
 
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Who, Response<Body>> {
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Authenticated, Response<Body>> {
         let who = parts.extensions.get::<Arc<Principal>>().cloned();
-        who.map(Who).ok_or_else(|| reply::empty(StatusCode::UNAUTHORIZED))
+        who.map(Authenticated).ok_or_else(|| reply::empty(StatusCode::UNAUTHORIZED))
     }
 }
 
-/// The parameters of the address.
+/// The parameters in the query of the URL.
 pub(crate) struct Query(Vec<(String, String)>);
 
 impl<S: Sync> FromRequestParts<S> for Query {
@@ -56,7 +56,7 @@ impl Query {
 
     fn number(&self, key: &str) -> Result<Option<u64>, ToolError> {
         let parse = |text: &str| {
-            let wrong = || format!("`{key}` must be a whole number that is not negative, not `{text}`");
+            let wrong = || format!("`{key}` must be a whole number of 0 or more, not `{text}`");
             text.parse().map_err(|_| ToolError::new(ErrorKind::InvalidArguments, wrong()))
         };
         self.text(key).map(parse).transpose()
@@ -68,69 +68,85 @@ pub(crate) async fn document() -> Response<Body> {
     reply::value(StatusCode::OK, &DOCUMENT)
 }
 
-pub(crate) async fn devices(State(hall): State<Arc<Hall>>) -> Response<Body> {
-    answer(Ok(Devices { devices: hall.gateway.devices().into_iter().map(words::device).collect() }))
+pub(crate) async fn devices(State(front): State<Arc<FrontState>>) -> Response<Body> {
+    answer(Ok(Devices { devices: front.gateway.devices().into_iter().map(to_api::device).collect() }))
 }
 
-pub(crate) async fn rename(State(hall): State<Arc<Hall>>, Path(id): Path<String>, request: Request) -> Response<Body> {
+pub(crate) async fn rename(
+    State(front): State<Arc<FrontState>>,
+    Path(id): Path<String>,
+    request: Request,
+) -> Response<Body> {
     let renamed = async {
-        let Rename { name } = body(&hall, request).await?;
-        hall.gateway.rename(&id, &name).map(words::device)
+        let Rename { name } = body(&front, request).await?;
+        front.gateway.rename(&id, &name).map(to_api::device)
     };
     answer(renamed.await)
 }
 
-pub(crate) async fn label(State(hall): State<Arc<Hall>>, Path(id): Path<String>, request: Request) -> Response<Body> {
+pub(crate) async fn label(
+    State(front): State<Arc<FrontState>>,
+    Path(id): Path<String>,
+    request: Request,
+) -> Response<Body> {
     let labelled = async {
-        let Labels { add, remove } = body(&hall, request).await?;
+        let Labels { add, remove } = body(&front, request).await?;
         let parse = |labels: Vec<String>| labels.iter().map(|label| Label::parse(label)).collect::<Result<Vec<_>, _>>();
-        hall.gateway.label(&id, &parse(add)?, &parse(remove)?).map(words::device)
+        front.gateway.label(&id, &parse(add)?, &parse(remove)?).map(to_api::device)
     };
     answer(labelled.await)
 }
 
-/// What is held back of a device's tools, and why.
-pub(crate) async fn changes(State(hall): State<Arc<Hall>>, Path(id): Path<String>) -> Response<Body> {
-    answer(hall.gateway.changes(&id))
+/// Which tools of a device are held back, and why.
+pub(crate) async fn changes(State(front): State<Arc<FrontState>>, Path(id): Path<String>) -> Response<Body> {
+    answer(front.gateway.changes(&id))
 }
 
-pub(crate) async fn forget(State(hall): State<Arc<Hall>>, Path(id): Path<String>) -> Response<Body> {
-    answer(hall.gateway.forget(&id).map(words::device))
+pub(crate) async fn forget(State(front): State<Arc<FrontState>>, Path(id): Path<String>) -> Response<Body> {
+    answer(front.gateway.forget(&id).map(to_api::device))
 }
 
-pub(crate) async fn pin(State(hall): State<Arc<Hall>>, Path(id): Path<String>) -> Response<Body> {
-    answer(hall.gateway.pin(&id).map(words::device))
+pub(crate) async fn pin(State(front): State<Arc<FrontState>>, Path(id): Path<String>) -> Response<Body> {
+    answer(front.gateway.pin(&id).map(to_api::device))
 }
 
-pub(crate) async fn unpin(State(hall): State<Arc<Hall>>, Path(id): Path<String>) -> Response<Body> {
-    answer(hall.gateway.unpin(&id).map(words::device))
+pub(crate) async fn unpin(State(front): State<Arc<FrontState>>, Path(id): Path<String>) -> Response<Body> {
+    answer(front.gateway.unpin(&id).map(to_api::device))
 }
 
-/// Takes what is held back: the tool that is named, else all.
-pub(crate) async fn accept(State(hall): State<Arc<Hall>>, Path(id): Path<String>, request: Request) -> Response<Body> {
+/// Accepts one tool that is held back, or all of them.
+pub(crate) async fn accept(
+    State(front): State<Arc<FrontState>>,
+    Path(id): Path<String>,
+    request: Request,
+) -> Response<Body> {
     let accepted = async {
-        let Accept { tool } = body(&hall, request).await?;
-        hall.gateway.accept(&id, tool.as_deref()).map(words::device)
+        let Accept { tool } = body(&front, request).await?;
+        front.gateway.accept(&id, tool.as_deref()).map(to_api::device)
     };
     answer(accepted.await)
 }
 
 /// The boards that wait for approval.
-pub(crate) async fn boards(State(hall): State<Arc<Hall>>) -> Response<Body> {
-    answer(Ok(WaitingBoards { boards: hall.gateway.waiting().into_iter().map(words::board).collect() }))
+pub(crate) async fn boards(State(front): State<Arc<FrontState>>) -> Response<Body> {
+    answer(Ok(WaitingBoards { boards: front.gateway.waiting().into_iter().map(to_api::board).collect() }))
 }
 
-pub(crate) async fn approve(State(hall): State<Arc<Hall>>, request: Request) -> Response<Body> {
+pub(crate) async fn approve(State(front): State<Arc<FrontState>>, request: Request) -> Response<Body> {
     let approved = async {
-        let Approve { code } = body(&hall, request).await?;
-        hall.gateway.approve(&code).map(words::board)
+        let Approve { code } = body(&front, request).await?;
+        front.gateway.approve(&code).map(to_api::board)
     };
     answer(approved.await)
 }
 
-pub(crate) async fn tools(State(hall): State<Arc<Hall>>, Who(who): Who, query: Query) -> Response<Body> {
+pub(crate) async fn tools(
+    State(front): State<Arc<FrontState>>,
+    Authenticated(who): Authenticated,
+    query: Query,
+) -> Response<Body> {
     let listed = || -> Result<Tools, ToolError> {
-        let device = query.text("device").map(|text| hall.gateway.device(text)).transpose()?.map(|device| device.id);
+        let device = query.text("device").map(|text| front.gateway.device(text)).transpose()?.map(|device| device.id);
         let shape = match (query.text("shape"), &device) {
             (Some("unfolded"), _) | (None, Some(_)) => Shape::Unfolded,
             (Some("folded") | None, None) => Shape::Folded,
@@ -139,61 +155,64 @@ pub(crate) async fn tools(State(hall): State<Arc<Hall>>, Who(who): Who, query: Q
                 return Err(ToolError::new(ErrorKind::InvalidArguments, message));
             }
         };
-        let list = hall.gateway.list(&who, shape);
+        let list = front.gateway.list(&who, shape);
         let fitting = list.tools.iter().filter(|tool| device.is_none() || tool.device == device);
-        Ok(Tools { tools: fitting.map(|tool| words::tool(tool, device.is_some())).collect() })
+        Ok(Tools { tools: fitting.map(|tool| to_api::tool(tool, device.is_some())).collect() })
     };
     answer(listed())
 }
 
-pub(crate) async fn call(State(hall): State<Arc<Hall>>, Who(who): Who, request: Request) -> Response<Body> {
+pub(crate) async fn call(
+    State(front): State<Arc<FrontState>>,
+    Authenticated(who): Authenticated,
+    request: Request,
+) -> Response<Body> {
     let called = async {
-        let wanted: CallRequest = body(&hall, request).await?;
-        let _running = hall.calls.token();
+        let wanted: CallRequest = body(&front, request).await?;
+        let _running = front.calls.token();
         let who = (*who).clone();
         let budget = wanted.timeout_ms.map(Duration::from_millis);
         let request = Call { budget, ..Call::new(who, wanted.tool, wanted.arguments, "api") };
         let outcome = match wanted.device {
-            Some(device) => hall.gateway.call_on(&device, request).await,
-            None => hall.gateway.call(request).await,
+            Some(device) => front.gateway.call_on(&device, request).await,
+            None => front.gateway.call(request).await,
         };
-        outcome.map(words::result)
+        outcome.map(to_api::result)
     };
     answer(called.await)
 }
 
-/// With `wait_ms`, an empty answer is held back until something happens or the time is up.
-pub(crate) async fn events(State(hall): State<Arc<Hall>>, query: Query) -> Response<Body> {
+/// With `wait_ms`, an empty answer waits until an event arrives or the time is up.
+pub(crate) async fn events(State(front): State<Arc<FrontState>>, query: Query) -> Response<Body> {
     let read = async {
         let limit = query.number("limit")?.unwrap_or(100).clamp(1, 1000) as usize;
         let wait = Duration::from_millis(query.number("wait_ms")?.unwrap_or(0)).min(LONGEST_WAIT);
-        let late = tokio::time::Instant::now() + wait;
+        let deadline = tokio::time::Instant::now() + wait;
         let (device, since) = (query.text("device"), query.text("since"));
-        let mut watch = hall.gateway.watch();
+        let mut watch = front.gateway.watch();
         loop {
-            let page = hall.gateway.events(device, since, limit).await?;
-            if !page.events.is_empty() || tokio::time::Instant::now() >= late {
-                return Ok(words::events(page));
+            let page = front.gateway.events(device, since, limit).await?;
+            if !page.events.is_empty() || tokio::time::Instant::now() >= deadline {
+                return Ok(to_api::events(page));
             }
-            let something =
-                async { while !matches!(watch.next().await, Update::Event { .. } | Update::Devices { .. }) {} };
+            let event = async { while !matches!(watch.next().await, Update::Event { .. } | Update::Devices { .. }) {} };
             tokio::select! {
-                () = something => {}
-                () = tokio::time::sleep_until(late) => {}
-                () = hall.drain.cancelled() => return Ok(words::events(page)),
+                () = event => {}
+                () = tokio::time::sleep_until(deadline) => {}
+                () = front.drain.cancelled() => return Ok(to_api::events(page)),
             }
         }
     };
     answer(read.await)
 }
 
-pub(crate) async fn tokens(State(hall): State<Arc<Hall>>) -> Response<Body> {
-    answer(Ok(TokenList { tokens: hall.gateway.tokens().list().into_iter().map(words::token).collect() }))
+pub(crate) async fn tokens(State(front): State<Arc<FrontState>>) -> Response<Body> {
+    answer(Ok(TokenList { tokens: front.gateway.tokens().list().into_iter().map(to_api::token).collect() }))
 }
 
-pub(crate) async fn new_token(State(hall): State<Arc<Hall>>, request: Request) -> Response<Body> {
+pub(crate) async fn new_token(State(front): State<Arc<FrontState>>, request: Request) -> Response<Body> {
     let made = async {
-        let NewToken { role, label, device, expires_in_s } = body(&hall, request).await?;
+        let NewToken { role, label, device, expires_in_s } = body(&front, request).await?;
         let role = match (role, device) {
             (TokenRole::Client, None) => Role::Client,
             (TokenRole::Admin, None) => Role::Admin,
@@ -205,8 +224,8 @@ pub(crate) async fn new_token(State(hall): State<Arc<Hall>>, request: Request) -
         };
         let expires = expires_in_s.map(|seconds| unix_ms().saturating_add(seconds.saturating_mul(1000)));
         let expires = expires.map(|at| i64::try_from(at).unwrap_or(i64::MAX));
-        let (view, token) = hall.gateway.tokens().create_until(role, &label, expires)?;
-        Ok(CreatedToken { about: words::token(view), token })
+        let (view, token) = front.gateway.tokens().create_until(role, &label, expires)?;
+        Ok(CreatedToken { about: to_api::token(view), token })
     };
     answer(made.await)
 }
@@ -216,29 +235,29 @@ fn unix_ms() -> u64 {
     u64::try_from(now.as_millis()).unwrap_or(u64::MAX)
 }
 
-pub(crate) async fn revoke_token(State(hall): State<Arc<Hall>>, Path(id): Path<String>) -> Response<Body> {
-    answer(hall.gateway.tokens().revoke(&id).map(words::token))
+pub(crate) async fn revoke_token(State(front): State<Arc<FrontState>>, Path(id): Path<String>) -> Response<Body> {
+    answer(front.gateway.tokens().revoke(&id).map(to_api::token))
 }
 
-pub(crate) async fn audit(State(hall): State<Arc<Hall>>, query: Query) -> Response<Body> {
+pub(crate) async fn audit(State(front): State<Arc<FrontState>>, query: Query) -> Response<Body> {
     let read = async {
         let limit = query.number("limit")?.unwrap_or(100).clamp(1, 10_000) as usize;
-        let records = hall.gateway.audit(limit).await?;
-        Ok(Audit { records: records.into_iter().map(words::record).collect() })
+        let records = front.gateway.audit(limit).await?;
+        Ok(Audit { records: records.into_iter().map(to_api::record).collect() })
     };
     answer(read.await)
 }
 
-async fn body<T: DeserializeOwned>(hall: &Hall, request: Request) -> Result<T, ToolError> {
+async fn body<T: DeserializeOwned>(front: &FrontState, request: Request) -> Result<T, ToolError> {
     let (parts, body) = request.into_parts();
-    let message = crate::body::read(hall, &parts.headers, body).await.map_err(|unread| match unread {
-        Unread::Refused(refusal) => refusal.to_error(),
-        Unread::Slow => ToolError::new(ErrorKind::InvalidRequest, TOO_SLOW),
-        Unread::Broken => ToolError::new(ErrorKind::InvalidRequest, "the request ended early; send it again"),
+    let message = crate::body::read(front, &parts.headers, body).await.map_err(|unread| match unread {
+        BodyError::Refused(refusal) => refusal.to_error(),
+        BodyError::Slow => ToolError::new(ErrorKind::InvalidRequest, TOO_SLOW),
+        BodyError::Broken => ToolError::new(ErrorKind::InvalidRequest, "the request ended early; send it again"),
     })?;
     serde_json::from_slice(&message.bytes).map_err(|error| match error.classify() {
         serde_json::error::Category::Data => ToolError::new(ErrorKind::InvalidArguments, error.to_string()),
-        _ => ToolError::new(ErrorKind::Parse, inspect::refusal(&message.bytes).message),
+        _ => ToolError::new(ErrorKind::Parse, inspect::explain(&message.bytes).message),
     })
 }
 
@@ -256,7 +275,7 @@ fn answer(answer: Result<impl Serialize, ToolError>) -> Response<Body> {
     }
 }
 
-/// The HTTP status that comes nearest to a row of the table.
+/// The HTTP status that fits a kind of error best.
 fn status(kind: ErrorKind) -> StatusCode {
     let row = kind.row();
     match (kind, row.retry, row.actor) {

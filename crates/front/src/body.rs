@@ -1,4 +1,4 @@
-//! Reading the body of a request, within its limit and without waiting for ever.
+//! Reads the body of a request, within a limit of size and time.
 
 use std::time::Duration;
 
@@ -9,49 +9,49 @@ use http_body_util::BodyExt;
 use sinew_tool::ErrorKind;
 use tokio::time::timeout;
 
-use crate::budget::Share;
-use crate::hall::Hall;
-use crate::{inspect, reply, weight};
+use crate::memory::MemoryShare;
+use crate::state::FrontState;
+use crate::{inspect, message_memory, reply};
 
-/// What is read and thrown away of a body beyond the limit: most clients look for the answer only once
-/// they have sent everything.
+/// Bytes of a too large body that are read and discarded: most clients read the answer only after they have sent
+/// everything.
 const DISCARDED: usize = 16 << 20;
-/// How long the next bytes of a body may take, and throwing one away altogether.
-const PATIENCE: Duration = Duration::from_secs(10);
-pub(crate) const TOO_SLOW: &str = "the body stopped coming for 10 s; send it again, without pauses";
+/// How long the next bytes of a body may take, and discarding a whole one.
+const READ_TIME: Duration = Duration::from_secs(10);
+pub(crate) const TOO_SLOW: &str = "no bytes of the body arrived for 10 s; send it again without pauses";
 
 #[derive(Debug)]
-pub(crate) enum Unread {
-    /// Too large, or there is no memory left for it now.
-    Refused(inspect::Refusal),
-    /// Nothing came for longer than our patience.
+pub(crate) enum BodyError {
+    /// Too large, or there is no memory for it now.
+    Refused(inspect::MessageError),
+    /// No bytes arrived in time.
     Slow,
-    /// The client broke off; there is hardly anybody to answer.
+    /// The client closed the connection.
     Broken,
 }
 
 /// A body that was read.
 #[derive(Debug)]
-pub(crate) struct Message {
+pub(crate) struct RequestBody {
     pub bytes: Bytes,
-    /// What it takes of the memory for requests; to be kept until the request is answered.
-    pub share: Share,
+    /// Its part of the memory for requests; kept until the request is answered.
+    pub share: MemoryShare,
 }
 
-pub(crate) async fn read(hall: &Hall, headers: &HeaderMap, body: Body) -> Result<Message, Unread> {
-    let mut share = hall.bodies.share();
-    let bytes = collect(headers, body, hall.settings.limits.body, &mut share).await?;
-    // From here on the estimate stands for the raw bytes too.
+pub(crate) async fn read(front: &FrontState, headers: &HeaderMap, body: Body) -> Result<RequestBody, BodyError> {
+    let mut share = front.bodies.share();
+    let bytes = collect(headers, body, front.settings.limits.body, &mut share).await?;
+    // The estimate below includes the raw bytes.
     share.shrink(bytes.len());
-    weight::take(&mut share, &bytes).map_err(Unread::Refused)?;
-    Ok(Message { bytes, share })
+    message_memory::take(&mut share, &bytes).map_err(BodyError::Refused)?;
+    Ok(RequestBody { bytes, share })
 }
 
-async fn collect(headers: &HeaderMap, body: Body, limit: usize, share: &mut Share) -> Result<Bytes, Unread> {
-    let too_large = || Unread::Refused(inspect::Refusal::too_large(limit));
+async fn collect(headers: &HeaderMap, body: Body, limit: usize, share: &mut MemoryShare) -> Result<Bytes, BodyError> {
+    let too_large = || BodyError::Refused(inspect::MessageError::too_large(limit));
     let announced = headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
     if announced.is_some_and(|length| length > limit as u64) {
-        // A client that asks before it sends is simply told no.
+        // A client that asks before it sends needs no discarding.
         if !headers.contains_key(EXPECT) {
             discard(body).await;
         }
@@ -59,12 +59,12 @@ async fn collect(headers: &HeaderMap, body: Body, limit: usize, share: &mut Shar
     }
     let mut body = body;
     let mut bytes = Vec::new();
-    while let Some(frame) = timeout(PATIENCE, body.frame()).await.map_err(|_| Unread::Slow)? {
-        let Ok(data) = frame.map_err(|_| Unread::Broken)?.into_data() else { continue };
+    while let Some(frame) = timeout(READ_TIME, body.frame()).await.map_err(|_| BodyError::Slow)? {
+        let Ok(data) = frame.map_err(|_| BodyError::Broken)?.into_data() else { continue };
         let refusal = if bytes.len() + data.len() > limit {
             too_large()
         } else if !share.try_grow(data.len()) {
-            Unread::Refused(weight::busy())
+            BodyError::Refused(message_memory::busy())
         } else {
             bytes.extend_from_slice(&data);
             continue;
@@ -76,15 +76,16 @@ async fn collect(headers: &HeaderMap, body: Body, limit: usize, share: &mut Shar
     Ok(bytes.into())
 }
 
-/// The status that goes with a refused body.
-pub(crate) fn status(refusal: &inspect::Refusal) -> StatusCode {
+/// The HTTP status for a refused body.
+pub(crate) fn status(refusal: &inspect::MessageError) -> StatusCode {
     match refusal.kind {
         ErrorKind::Busy => StatusCode::SERVICE_UNAVAILABLE,
         _ => StatusCode::PAYLOAD_TOO_LARGE,
     }
 }
 
-/// The answer to a body that stopped coming. The connection ends with it: what follows on it belongs to that body.
+/// The answer to a body that did not arrive in time. It closes the connection, because what follows on it would still
+/// belong to that body.
 pub(crate) fn too_slow() -> Response<Body> {
     let mut response = reply::problem(StatusCode::REQUEST_TIMEOUT, "timeout", TOO_SLOW);
     response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
@@ -101,7 +102,7 @@ async fn discard(mut body: Body) {
             }
         }
     };
-    let _ = timeout(PATIENCE, discarding).await;
+    let _ = timeout(READ_TIME, discarding).await;
 }
 
 #[cfg(test)]
@@ -111,23 +112,23 @@ mod tests {
     use tokio::time::{Instant, sleep};
 
     use super::*;
-    use crate::budget::Budget;
+    use crate::memory::MemoryBudget;
 
-    async fn read_with_pauses(pause: Duration) -> Result<Bytes, Unread> {
+    async fn read_with_pauses(pause: Duration) -> Result<Bytes, BodyError> {
         let steps = futures_util::stream::unfold(0, move |step| async move {
             sleep(pause).await;
             (step < 5).then_some((Ok::<_, Infallible>(Bytes::from_static(b"ab")), step + 1))
         });
-        collect(&HeaderMap::new(), Body::from_stream(steps), 100, &mut Budget::new(1 << 10).share()).await
+        collect(&HeaderMap::new(), Body::from_stream(steps), 100, &mut MemoryBudget::new(1 << 10).share()).await
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_body_may_take_long_and_may_not_stop_coming() {
-        let steady = read_with_pauses(PATIENCE - Duration::from_secs(1)).await;
-        assert_eq!(steady.expect("it came").as_ref(), b"ababababab");
+    async fn a_body_may_take_long_but_must_not_stop() {
+        let steady = read_with_pauses(READ_TIME - Duration::from_secs(1)).await;
+        assert_eq!(steady.expect("a body").as_ref(), b"ababababab");
         let began = Instant::now();
-        assert!(matches!(read_with_pauses(PATIENCE * 2).await, Err(Unread::Slow)));
-        assert_eq!(began.elapsed(), PATIENCE);
+        assert!(matches!(read_with_pauses(READ_TIME * 2).await, Err(BodyError::Slow)));
+        assert_eq!(began.elapsed(), READ_TIME);
         assert_eq!(too_slow().status(), StatusCode::REQUEST_TIMEOUT);
     }
 }

@@ -1,5 +1,5 @@
-//! What the official conformance suite wants of a server and no device has: prompts, resource
-//! templates, completion, `test://` resources, and tools that change the lists.
+//! What the official conformance suite needs and no device has: prompts, resource templates, completion, `test://`
+//! resources, and tools that change the lists.
 
 use rmcp::ErrorData;
 use rmcp::model::{
@@ -10,43 +10,47 @@ use rmcp::model::{
 use serde_json::{Value, json};
 use tokio::sync::broadcast;
 
-use crate::extras::{ExtraChange, Extras};
-
 /// One red pixel.
 const PNG: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVR4nGP4z8AAAAMBAQDJ/pLvAAAAAElFTkSuQmCC";
 
-pub(crate) struct Fixture {
-    changes: broadcast::Sender<ExtraChange>,
+/// A list of the fixture that changed.
+#[derive(Clone, Copy)]
+pub(crate) enum FixtureChange {
+    Tools,
+    Prompts,
 }
 
-impl Fixture {
-    pub(crate) fn new() -> Fixture {
-        Fixture { changes: broadcast::channel(16).0 }
+pub(crate) struct ConformanceFixture {
+    changes: broadcast::Sender<FixtureChange>,
+}
+
+impl ConformanceFixture {
+    pub(crate) fn new() -> ConformanceFixture {
+        ConformanceFixture { changes: broadcast::channel(16).0 }
     }
 
-    fn trigger(&self, change: ExtraChange) -> CallToolResult {
-        // Nobody listening is no fault.
+    fn trigger(&self, change: FixtureChange) -> CallToolResult {
+        // It is fine when nobody listens.
         let _ = self.changes.send(change);
         CallToolResult::success(vec![ContentBlock::text("The list was declared changed.")])
     }
-}
 
-impl Extras for Fixture {
-    fn declare(&self, capabilities: &mut ServerCapabilities) {
+    pub(crate) fn declare(&self, capabilities: &mut ServerCapabilities) {
         let declared = ServerCapabilities::builder().enable_prompts().enable_prompts_list_changed().build();
         capabilities.prompts = declared.prompts;
         capabilities.completions = Some(Default::default());
     }
 
-    fn call_tool(&self, name: &str) -> Option<CallToolResult> {
+    /// Takes precedence over the gateway's tools.
+    pub(crate) fn call_tool(&self, name: &str) -> Option<CallToolResult> {
         match name {
-            "test_trigger_tool_change" => Some(self.trigger(ExtraChange::Tools)),
-            "test_trigger_prompt_change" => Some(self.trigger(ExtraChange::Prompts)),
+            "test_trigger_tool_change" => Some(self.trigger(FixtureChange::Tools)),
+            "test_trigger_prompt_change" => Some(self.trigger(FixtureChange::Prompts)),
             _ => None,
         }
     }
 
-    fn prompts(&self) -> Vec<Prompt> {
+    pub(crate) fn prompts(&self) -> Vec<Prompt> {
         let argument = |name: &str| PromptArgument::new(name).with_description("Any text").with_required(true);
         let prompt =
             |name: &str, arguments: Option<Vec<PromptArgument>>| Prompt::new(name, Some("A test prompt"), arguments);
@@ -59,7 +63,7 @@ impl Extras for Fixture {
         ]
     }
 
-    fn prompt(&self, params: GetPromptRequestParams) -> Result<GetPromptResponse, ErrorData> {
+    pub(crate) fn prompt(&self, params: GetPromptRequestParams) -> Result<GetPromptResponse, ErrorData> {
         let text = |text: &str| PromptMessage::new_text(Role::User, text);
         let argument = |name: &str| {
             let given = params.arguments.as_ref().and_then(|arguments| arguments.get(name)).and_then(Value::as_str);
@@ -93,13 +97,13 @@ impl Extras for Fixture {
         Ok(GetPromptResult::new(messages).into())
     }
 
-    fn complete(&self, params: &CompleteRequestParams) -> CompleteResult {
+    pub(crate) fn complete(&self, params: &CompleteRequestParams) -> CompleteResult {
         let values = ["paris", "park", "party", "testing"].map(str::to_owned).into_iter();
         let fitting = values.filter(|value| value.starts_with(&params.argument.value)).collect();
         CompleteResult::new(CompletionInfo::new(fitting).unwrap_or_default())
     }
 
-    fn resources(&self) -> Vec<Resource> {
+    pub(crate) fn resources(&self) -> Vec<Resource> {
         let resource =
             |uri: &str, kind: &str| Resource::new(uri, uri).with_description("A test resource").with_mime_type(kind);
         vec![
@@ -109,12 +113,12 @@ impl Extras for Fixture {
         ]
     }
 
-    fn templates(&self) -> Vec<ResourceTemplate> {
+    pub(crate) fn templates(&self) -> Vec<ResourceTemplate> {
         let template = ResourceTemplate::new("test://template/{id}/data", "test template");
         vec![template.with_description("Data with an id").with_mime_type("application/json")]
     }
 
-    fn read(&self, uri: &str) -> Option<ReadResourceResult> {
+    pub(crate) fn read(&self, uri: &str) -> Option<ReadResourceResult> {
         let contents = match uri {
             "test://static-text" => ResourceContents::text("This is the content of the static text resource.", uri),
             "test://static-binary" => ResourceContents::blob(PNG, uri).with_mime_type("image/png"),
@@ -128,7 +132,7 @@ impl Extras for Fixture {
         Some(ReadResourceResult::new(vec![contents]))
     }
 
-    fn changes(&self) -> broadcast::Receiver<ExtraChange> {
+    pub(crate) fn changes(&self) -> broadcast::Receiver<FixtureChange> {
         self.changes.subscribe()
     }
 }

@@ -1,4 +1,4 @@
-//! Yardsticks for the benchmark: what the same call costs without a gateway.
+//! Baseline servers for the benchmark: what the same call costs without a gateway.
 
 use std::io;
 use std::sync::Arc;
@@ -19,31 +19,31 @@ use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
-use crate::http::Doors;
-use crate::{Limits, endpoint, reply};
+use crate::http::HttpConnections;
+use crate::{FrontLimits, endpoint, reply};
 
-/// An rmcp server set up like ours, with one tool `echo` that answers its arguments.
+/// An rmcp server configured like ours, with one tool `echo` that answers its arguments.
 pub async fn run_rmcp_echo(listener: TcpListener, shutdown: CancellationToken) -> io::Result<()> {
     let stop = CancellationToken::new();
-    let config = endpoint::config(stop.clone(), Limits::default().body);
+    let config = endpoint::config(stop.clone(), FrontLimits::default().body);
     let service = StreamableHttpService::new(|| Ok(Echo), Arc::new(LocalSessionManager::default()), config);
     serve(listener, Router::new().route("/mcp", any_service(service)), &shutdown).await;
     stop.cancel();
     Ok(())
 }
 
-/// A bare handler that reads a `tools/call` and answers its arguments: no MCP library, no checks.
+/// A plain handler that reads a `tools/call` and answers its arguments, without an MCP library and without checks.
 pub async fn run_axum_echo(listener: TcpListener, shutdown: CancellationToken) -> io::Result<()> {
     serve(listener, Router::new().route("/mcp", post(bare)), &shutdown).await;
     Ok(())
 }
 
 async fn serve(listener: TcpListener, app: Router, shutdown: &CancellationToken) {
-    let doors = Doors { app, ..Doors::default() };
-    doors.accept(listener, Limits::default().connections, shutdown).await;
-    doors.cut.cancel();
-    doors.connections.close();
-    doors.connections.wait().await;
+    let connections = HttpConnections { app, ..HttpConnections::default() };
+    connections.accept(listener, FrontLimits::default().connections, shutdown).await;
+    connections.cut.cancel();
+    connections.tasks.close();
+    connections.tasks.wait().await;
 }
 
 async fn bare(body: Bytes) -> Response<Body> {

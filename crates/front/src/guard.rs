@@ -1,4 +1,4 @@
-//! Who may come in: the `Host` and `Origin` of a request, and its token.
+//! Checks who may send a request: its `Host` and `Origin` headers, its token, and the access that its route needs.
 
 use std::sync::Arc;
 
@@ -12,40 +12,40 @@ use sinew_api::Access;
 use sinew_gateway::{Principal, Role};
 use sinew_tool::BoxFuture;
 
-use crate::hall::Hall;
 use crate::refusals::Refusals;
-use crate::{answer, reply};
+use crate::state::FrontState;
+use crate::{counted_body, reply};
 
 pub(crate) struct Guard {
-    hall: Arc<Hall>,
-    hosts: Vec<Name>,
+    front: Arc<FrontState>,
+    hosts: Vec<AllowedHost>,
     origins: Vec<String>,
-    nobody: Arc<Principal>,
+    anonymous: Arc<Principal>,
     refusals: Arc<Refusals>,
 }
 
-const INVALID: &str = "Bearer realm=\"sinew\", error=\"invalid_token\"";
+const INVALID_TOKEN: &str = "Bearer realm=\"sinew\", error=\"invalid_token\"";
 
-/// A host, with the port where only that one is meant.
-struct Name {
+/// A host that clients may ask for, on one port or on any.
+struct AllowedHost {
     host: String,
     port: Option<u16>,
 }
 
 impl Guard {
-    pub(crate) fn new(hall: Arc<Hall>) -> Arc<Guard> {
+    pub(crate) fn new(front: Arc<FrontState>) -> Arc<Guard> {
         let loopback = ["localhost", "127.0.0.1", "::1"].map(str::to_owned);
-        let hosts = loopback.iter().chain(&hall.settings.allowed_hosts).map(|text| name(text)).collect();
+        let hosts = loopback.iter().chain(&front.settings.allowed_hosts).map(|text| allowed_host(text)).collect();
         let origins =
-            hall.settings.allowed_origins.iter().map(|origin| origin.trim_end_matches('/').to_ascii_lowercase());
-        let nobody = Arc::new(Principal::new("anyone", Role::Client));
+            front.settings.allowed_origins.iter().map(|origin| origin.trim_end_matches('/').to_ascii_lowercase());
+        let anonymous = Arc::new(Principal::new("anyone", Role::Client));
         let origins = origins.collect();
-        let refusals = Refusals::new(&hall);
-        Arc::new(Guard { origins, hosts, nobody, refusals, hall })
+        let refusals = Refusals::new(&front);
+        Arc::new(Guard { origins, hosts, anonymous, refusals, front })
     }
 
-    /// Keeps web pages out that made a browser believe we are their own server.
-    fn check_place(&self, uri: &Uri, headers: &HeaderMap) -> Result<(), Box<Response<Body>>> {
+    /// Refuses requests from foreign web pages, including pages that use DNS rebinding.
+    fn check_origin(&self, uri: &Uri, headers: &HeaderMap) -> Result<(), Box<Response<Body>>> {
         if headers.get_all(HOST).iter().count() > 1 {
             let message = "the request has more than one Host header";
             return Err(Box::new(reply::problem(StatusCode::BAD_REQUEST, "bad_host", message)));
@@ -56,47 +56,46 @@ impl Guard {
             let message = "the request needs a Host header with a valid name";
             return Err(Box::new(reply::problem(StatusCode::BAD_REQUEST, "bad_host", message)));
         };
-        if !self.knows(&authority) {
-            let message = format!("this gateway does not answer to `{authority}`; name it in the allowed hosts");
+        if !self.is_allowed_host(&authority) {
+            let message = format!("the host `{authority}` is not allowed; add it to `allowed-hosts`");
             return Err(Box::new(reply::problem(StatusCode::FORBIDDEN, "host_not_allowed", &message)));
         }
         let Some(origin) = headers.get(ORIGIN) else { return Ok(()) };
         let origin = origin.to_str().unwrap_or_default();
-        if self.trusts(origin, &authority) {
+        if self.is_allowed_origin(origin, &authority) {
             return Ok(());
         }
-        let message =
-            format!("pages from `{origin}` may not call this gateway; name the origin in the allowed origins");
+        let message = format!("the web origin `{origin}` is not allowed; add it to `allowed-origins`");
         Err(Box::new(reply::problem(StatusCode::FORBIDDEN, "origin_not_allowed", &message)))
     }
 
-    /// Who asks; nobody in particular where no token is needed.
+    /// The caller; `None` when the route needs no token.
     fn check(&self, request: &Request) -> Result<Option<Arc<Principal>>, Box<Response<Body>>> {
-        self.check_place(request.uri(), request.headers())?;
+        self.check_origin(request.uri(), request.headers())?;
         let route = request.extensions().get::<MatchedPath>();
         let route = route.and_then(|path| sinew_api::find(request.method().as_str(), path.as_str()));
-        // What is not served here at all is nobody's business without a token either.
+        // Without a token, paths that exist and paths that do not look the same.
         let access = route.map_or(Access::Client, |route| route.access);
         if access == Access::Open {
             return Ok(None);
         }
         let who = self.check_token(request.headers())?;
         if access == Access::Admin && who.role != Role::Admin {
-            let message = "this needs an admin token; the gateway's own token is one";
+            let message = "this needs an admin token; create one with `sinew token new --admin NAME`";
             return Err(Box::new(reply::problem(StatusCode::FORBIDDEN, "forbidden", message)));
         }
         Ok(Some(who))
     }
 
-    fn knows(&self, authority: &Authority) -> bool {
-        let host = bare(authority.host());
+    fn is_allowed_host(&self, authority: &Authority) -> bool {
+        let host = without_brackets(authority.host());
         self.hosts.iter().any(|name| {
             name.host.eq_ignore_ascii_case(host) && name.port.is_none_or(|port| authority.port_u16() == Some(port))
         })
     }
 
-    /// Loopback pages, pages of our own, and those that were named.
-    fn trusts(&self, origin: &str, ours: &Authority) -> bool {
+    /// Pages on loopback, pages of this gateway, and origins from the settings.
+    fn is_allowed_origin(&self, origin: &str, own: &Authority) -> bool {
         let origin = origin.to_ascii_lowercase();
         if self.origins.contains(&origin) {
             return true;
@@ -105,12 +104,12 @@ impl Guard {
             return false;
         };
         let Ok(authority) = authority.parse::<Authority>() else { return false };
-        authority == *ours || matches!(bare(authority.host()), "localhost" | "127.0.0.1" | "::1")
+        authority == *own || matches!(without_brackets(authority.host()), "localhost" | "127.0.0.1" | "::1")
     }
 
     fn check_token(&self, headers: &HeaderMap) -> Result<Arc<Principal>, Box<Response<Body>>> {
-        if self.hall.settings.open {
-            return Ok(self.nobody.clone());
+        if self.front.settings.open {
+            return Ok(self.anonymous.clone());
         }
         let Some(header) = headers.get(AUTHORIZATION) else {
             return Err(unauthorized(
@@ -126,19 +125,20 @@ impl Guard {
             let challenge = "Bearer realm=\"sinew\", error=\"invalid_request\"";
             return Err(unauthorized("Malformed Authorization header. Expected: Bearer <token>", challenge));
         };
-        let tokens = self.hall.gateway.tokens();
+        let tokens = self.front.gateway.tokens();
         match tokens.check(token) {
             Some(principal) => Ok(Arc::new(principal)),
             None if tokens.is_for_device(token) => {
-                let message = "a device token is for connecting a device; use a client token here";
+                let message = "this is a device token, which only connects a device; use a client token here";
                 Err(Box::new(reply::problem(StatusCode::FORBIDDEN, "forbidden", message)))
             }
-            None => Err(unauthorized("Invalid bearer token", INVALID)),
+            None => Err(unauthorized("Invalid bearer token", INVALID_TOKEN)),
         }
     }
 }
 
-/// Lets a request through with its caller attached, or says why not. The request ends with the token of its caller.
+/// Passes a request on with its caller attached, or refuses it. The request ends when the token of its caller is
+/// revoked.
 pub(crate) async fn guard(State(guard): State<Arc<Guard>>, mut request: Request, next: Next) -> Response<Body> {
     let who = match guard.check(&request) {
         Ok(None) => return next.run(request).await,
@@ -148,31 +148,31 @@ pub(crate) async fn guard(State(guard): State<Arc<Guard>>, mut request: Request,
             return *refused;
         }
     };
-    if guard.hall.answers.is_spent() {
+    if guard.front.answers.is_spent() {
         guard.refusals.count(StatusCode::SERVICE_UNAVAILABLE);
-        return too_many_answers(&guard.hall);
+        return too_many_answers(&guard.front);
     }
     request.extensions_mut().insert(who.clone());
     let response = tokio::select! {
         biased;
         response = next.run(request) => response,
-        () = guard.hall.gateway.tokens().revoked(&who) => {
-            return *unauthorized("The bearer token was revoked", INVALID);
+        () = guard.front.gateway.tokens().revoked(&who) => {
+            return *unauthorized("The bearer token was revoked", INVALID_TOKEN);
         }
     };
-    let gateway = guard.hall.gateway.clone();
+    let gateway = guard.front.gateway.clone();
     let end: Option<BoxFuture<'static, ()>> = match who.revocable {
         true => Some(Box::pin(async move { gateway.tokens().revoked(&who).await })),
         false => None,
     };
-    answer::watched(response, &guard.hall.answers, end).unwrap_or_else(|| too_many_answers(&guard.hall))
+    counted_body::counted(response, &guard.front.answers, end).unwrap_or_else(|| too_many_answers(&guard.front))
 }
 
-/// The answer to a request is too much while others wait to be read.
-fn too_many_answers(hall: &Hall) -> Response<Body> {
+/// Refuses a request because too many answers wait to be read.
+fn too_many_answers(front: &FrontState) -> Response<Body> {
     let message = format!(
-        "answers of {} MiB wait for clients to read them; try again in a second, and look first whether a call had its effect",
-        hall.answers.limit() >> 20
+        "answers of {} MiB wait for clients to read them; try again in a second, but check first whether a call took effect",
+        front.answers.limit() >> 20
     );
     reply::problem(StatusCode::SERVICE_UNAVAILABLE, "busy", &message)
 }
@@ -183,14 +183,16 @@ fn unauthorized(message: &str, challenge: &'static str) -> Box<Response<Body>> {
     Box::new(response)
 }
 
-fn name(text: &str) -> Name {
+fn allowed_host(text: &str) -> AllowedHost {
     match text.parse::<Authority>() {
-        Ok(authority) => Name { host: bare(authority.host()).to_owned(), port: authority.port_u16() },
+        Ok(authority) => {
+            AllowedHost { host: without_brackets(authority.host()).to_owned(), port: authority.port_u16() }
+        }
         // An IPv6 address without its brackets.
-        Err(_) => Name { host: bare(text).to_owned(), port: None },
+        Err(_) => AllowedHost { host: without_brackets(text).to_owned(), port: None },
     }
 }
 
-fn bare(host: &str) -> &str {
+fn without_brackets(host: &str) -> &str {
     host.trim_start_matches('[').trim_end_matches(']')
 }

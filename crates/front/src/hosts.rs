@@ -1,4 +1,4 @@
-//! Host names and web origins in the configuration: those that no request could ever carry are refused.
+//! Checks host names and web origins in the configuration: those that no request can carry are refused.
 
 use std::net::IpAddr;
 
@@ -6,9 +6,7 @@ use std::net::IpAddr;
 #[expect(clippy::ptr_arg, reason = "a setting is checked as it is declared")]
 pub(crate) fn check_hosts(hosts: &Vec<String>) -> Result<(), String> {
     hosts.iter().find(|host| !is_host_and_port(host)).map_or(Ok(()), |host| {
-        Err(format!(
-            "has `{host}`, which no client can ask for; expected HOST or HOST:PORT, without a scheme or a path"
-        ))
+        Err(format!("has `{host}`, which is not a host name; expected HOST or HOST:PORT, without a scheme or a path"))
     })
 }
 
@@ -26,7 +24,7 @@ pub(crate) fn check_origins(origins: &Vec<String>) -> Result<(), String> {
     };
     origins.iter().find(|origin| !is_origin(origin)).map_or(Ok(()), |origin| {
         Err(format!(
-            "has `{origin}`, which no browser sends; expected https://HOST or https://HOST:PORT, without a path"
+            "has `{origin}`, which is not a web origin; expected https://HOST or https://HOST:PORT, without a path"
         ))
     })
 }
@@ -64,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn hosts_that_no_client_can_ask_for_are_refused() {
+    fn invalid_hosts_are_refused() {
         for right in
             ["sinew.example", "sinew.example:7300", "192.168.1.5", "[::1]", "::1", "[fd00::1]:7300", "a_b", "x."]
         {
@@ -91,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn origins_that_no_browser_sends_are_refused() {
+    fn invalid_origins_are_refused() {
         for right in ["https://app.example", "http://localhost:5173", "https://app.example/", "chrome-extension://abc"]
         {
             assert_eq!(check_origins(&vec![right.to_owned()]), Ok(()), "{right}");

@@ -1,45 +1,46 @@
-//! What is wrong with a message that could not be read as MCP.
+//! Explains what is wrong with a message that could not be read as MCP.
 //!
-//! The way of a good message costs next to nothing here: only what the reader refused, or would take for
-//! something else, is looked at again.
+//! Valid messages cost next to nothing here: only messages that could not be parsed are looked at again.
 
+use std::borrow::Cow;
+
+use serde::Deserialize;
 use serde_json::{Value, json};
 use sinew_tool::text::clip;
 use sinew_tool::{ErrorKind, ToolError};
 
-/// Two requests with one id could not be told apart by their answers.
+/// The answers to two requests with one id could not be told apart.
 pub(crate) const SAME_ID: &str = "another request with this `id` is still open; give each request an id of its own";
 
-/// Why a message was not taken, in JSON-RPC's words.
+/// Why a message was refused.
 #[derive(Debug, PartialEq)]
-pub struct Refusal {
+pub struct MessageError {
     pub id: Value,
     pub kind: ErrorKind,
     pub message: String,
 }
 
-impl Refusal {
-    pub(crate) fn new(kind: ErrorKind, message: impl Into<String>) -> Refusal {
-        Refusal { id: Value::Null, kind, message: message.into() }
+impl MessageError {
+    pub(crate) fn new(kind: ErrorKind, message: impl Into<String>) -> MessageError {
+        MessageError { id: Value::Null, kind, message: message.into() }
     }
 
-    pub(crate) fn too_large(limit: usize) -> Refusal {
-        Refusal::new(
+    pub(crate) fn too_large(limit: usize) -> MessageError {
+        MessageError::new(
             ErrorKind::TooLarge,
             format!("the message is larger than {limit} bytes; send less at once, large data as a resource"),
         )
     }
 
-    pub(crate) fn content_type() -> Refusal {
-        Refusal::new(ErrorKind::InvalidRequest, "send JSON, with the header `Content-Type: application/json`")
+    pub(crate) fn content_type() -> MessageError {
+        MessageError::new(ErrorKind::InvalidRequest, "send JSON, with the header `Content-Type: application/json`")
     }
 
-    pub(crate) fn unknown_method(method: &str) -> Refusal {
-        Refusal::new(ErrorKind::UnknownMethod, format!("unknown method `{}`", clip(method)))
+    pub(crate) fn unknown_method(method: &str) -> MessageError {
+        MessageError::new(ErrorKind::UnknownMethod, format!("unknown method `{}`", clip(method)))
     }
 
-    /// What never became a call is a JSON-RPC error, whatever its kind is as the failure of a call.
-    /// The code is the same at every door for the kinds that occur here.
+    /// The JSON-RPC code. For the kinds that occur here it is the same at every endpoint.
     pub fn code(&self) -> i32 {
         self.kind.row().code
     }
@@ -58,7 +59,35 @@ impl Refusal {
     }
 }
 
-/// Reads JSON-RPC's request id where it is one that may be sent back.
+/// The method and id of a message, read without the rest.
+#[derive(Default, Deserialize)]
+pub(crate) struct MessageHead<'a> {
+    #[serde(borrow)]
+    pub method: Option<Cow<'a, str>>,
+    #[serde(default)]
+    pub id: Value,
+}
+
+impl MessageHead<'_> {
+    pub(crate) fn of(bytes: &[u8]) -> MessageHead<'_> {
+        serde_json::from_slice(bytes).unwrap_or_default()
+    }
+
+    pub(crate) fn is_request(&self) -> bool {
+        self.method.is_some() && !self.id.is_null()
+    }
+
+    pub(crate) fn is_answer(&self) -> bool {
+        self.method.is_none() && !self.id.is_null()
+    }
+
+    /// The id of a request as text; notifications and answers have none.
+    pub(crate) fn request_id(&self) -> Option<String> {
+        self.is_request().then(|| self.id.to_string())
+    }
+}
+
+/// The id of a JSON-RPC request if it can be sent back, else null.
 pub(crate) fn id_of(message: &Value) -> Value {
     match message.get("id") {
         Some(id @ Value::String(_)) => id.clone(),
@@ -68,30 +97,30 @@ pub(crate) fn id_of(message: &Value) -> Value {
 }
 
 /// Says why `bytes` is not a message.
-pub fn refusal(bytes: &[u8]) -> Refusal {
+pub fn explain(bytes: &[u8]) -> MessageError {
     if let Err(error) = std::str::from_utf8(bytes) {
         let at = error.valid_up_to();
-        return Refusal::new(ErrorKind::Parse, format!("the text is not UTF-8 at byte {at}; send JSON in UTF-8"));
+        return MessageError::new(ErrorKind::Parse, format!("the text is not UTF-8 at byte {at}; send JSON in UTF-8"));
     }
     let message: Value = match serde_json::from_slice(bytes) {
         Ok(message) => message,
-        // The reader has no other sign for it than its words.
+        // serde_json has no other sign for this than its message.
         Err(error) if error.to_string().starts_with("recursion limit") => {
-            let message = "the text nests too deeply, more than 127 arrays and objects in one another; make it flatter";
-            return Refusal::new(ErrorKind::Parse, message);
+            let message = "the text nests more than 127 arrays and objects; make it flatter";
+            return MessageError::new(ErrorKind::Parse, message);
         }
-        Err(error) => return Refusal::new(ErrorKind::Parse, format!("the text is not JSON: {error}")),
+        Err(error) => return MessageError::new(ErrorKind::Parse, format!("the text is not JSON: {error}")),
     };
     let shape = match &message {
         Value::Array(_) => "this gateway takes one message at a time, no batches; send each by itself",
         Value::Object(_) => fault(&message).unwrap_or("this is not a JSON-RPC request, notification or response"),
         _ => "a JSON-RPC message is an object",
     };
-    Refusal { id: id_of(&message), kind: ErrorKind::InvalidRequest, message: shape.to_owned() }
+    MessageError { id: id_of(&message), kind: ErrorKind::InvalidRequest, message: shape.to_owned() }
 }
 
-/// What rmcp would read as a request without parameters: a cursor that is no string.
-pub fn refusal_of_readable(bytes: &[u8]) -> Option<Refusal> {
+/// Refuses a cursor that is not a string, which rmcp would read as a request without parameters.
+pub fn check_cursor(bytes: &[u8]) -> Option<MessageError> {
     let text = std::str::from_utf8(bytes).ok().filter(|text| text.contains("\"cursor\""))?;
     let message: Value = serde_json::from_str(text).ok()?;
     let method = message.get("method")?.as_str()?;
@@ -100,8 +129,9 @@ pub fn refusal_of_readable(bytes: &[u8]) -> Option<Refusal> {
         return None;
     }
     let shown = clip(&cursor.to_string());
-    let message_text = format!("the cursor of `{}` must be a string that the list gave out, not {shown}", clip(method));
-    Some(Refusal { id: id_of(&message), kind: ErrorKind::BadCursor, message: message_text })
+    let message_text =
+        format!("the cursor of `{}` must be the string `nextCursor` of the page before, not {shown}", clip(method));
+    Some(MessageError { id: id_of(&message), kind: ErrorKind::BadCursor, message: message_text })
 }
 
 fn fault(message: &Value) -> Option<&'static str> {
@@ -126,16 +156,16 @@ mod tests {
     use super::*;
 
     fn check(text: &[u8], kind: ErrorKind, id: Value, word: &str) {
-        let refusal = refusal(text);
-        assert_eq!((refusal.kind, &refusal.id), (kind, &id), "{refusal:?}");
-        assert!(refusal.message.contains(word), "{refusal:?}");
+        let error = explain(text);
+        assert_eq!((error.kind, &error.id), (kind, &id), "{error:?}");
+        assert!(error.message.contains(word), "{error:?}");
     }
 
     #[test]
-    fn a_cursor_that_is_no_string_is_refused() {
+    fn a_cursor_that_is_not_a_string_is_refused() {
         let list = |cursor: &str| {
             let text = format!(r#"{{"jsonrpc":"2.0","id":7,"method":"tools/list","params":{{"cursor":{cursor}}}}}"#);
-            refusal_of_readable(text.as_bytes()).map(|refusal| (refusal.id.clone(), refusal.code()))
+            check_cursor(text.as_bytes()).map(|error| (error.id.clone(), error.code()))
         };
         for cursor in ["5", "true", "[]", "{}"] {
             assert_eq!(list(cursor), Some((json!(7), -32602)), "{cursor}");
@@ -144,13 +174,10 @@ mod tests {
     }
 
     #[test]
-    fn foreign_words_are_repeated_up_to_a_limit() {}
-
-    #[test]
     fn every_kind_of_bad_message_is_named() {
         check(b"{", ErrorKind::Parse, Value::Null, "not JSON");
         check(b"\xff\xfe", ErrorKind::Parse, Value::Null, "UTF-8 at byte 0");
-        check("[".repeat(10_000).as_bytes(), ErrorKind::Parse, Value::Null, "nests too deeply");
+        check("[".repeat(10_000).as_bytes(), ErrorKind::Parse, Value::Null, "nests more than");
         check(b"[]", ErrorKind::InvalidRequest, Value::Null, "batches");
         check(b"5", ErrorKind::InvalidRequest, Value::Null, "object");
         check(b"{}", ErrorKind::InvalidRequest, Value::Null, "jsonrpc");

@@ -1,50 +1,51 @@
-//! The doors: MCP over stdio, Streamable HTTP and a broker dialled into, the remote-control REST door,
-//! administration.
+//! The endpoints for clients: MCP over stdio, Streamable HTTP and a dial-out connection to a broker, the REST
+//! interface of the remote-control reference, and administration.
 //!
-//! Everything that comes in becomes a caller, a public name and arguments for
-//! [`sinew_gateway::Gateway`]; everything that goes back is put into the words of the door it came
-//! through. This is the only crate that knows rmcp, and no door decides anything itself.
+//! Every request becomes a caller, a public tool name and arguments for [`sinew_gateway::Gateway`]; every result is
+//! translated back into the protocol it came through. This is the only crate that knows rmcp. It makes no decisions
+//! of its own.
 
-mod answer;
+#![warn(unreachable_pub)]
+
 mod api;
-mod ask;
 mod body;
-#[doc(hidden)]
-pub mod budget;
 mod call;
+mod caller;
 mod conformance;
+mod counted_body;
 pub mod dialout;
 pub mod echo;
 mod endpoint;
-mod express;
-mod extras;
-mod follow;
+mod fast_call;
 mod guard;
-mod hall;
 mod hosts;
 pub mod http;
-// Public for the fuzz targets alone.
+mod image_size;
+// Public only for the fuzz targets.
 #[doc(hidden)]
 pub mod inspect;
 #[doc(hidden)]
-pub mod lines;
+pub mod line_transport;
 mod listing;
 mod mcp;
+#[doc(hidden)]
+pub mod memory;
+mod message_memory;
+mod notify;
 mod outbox;
-mod patience;
-mod picture;
 mod query;
 mod refusals;
 mod reply;
 mod resources;
 mod rest;
 mod sessions;
+mod stall;
+mod state;
 pub mod stdio;
 pub mod tls;
+mod to_api;
 mod translate;
 mod upgrade;
-mod weight;
-mod words;
 
 use std::time::Duration;
 
@@ -54,54 +55,54 @@ pub use hosts::is_host;
 pub use tls::TlsIdentity;
 pub use upgrade::PROTOCOL as STREAM_PROTOCOL;
 
-/// A gateway and how its doors are set up.
+/// A gateway and the settings of its client endpoints.
 #[derive(Clone)]
 pub struct Front {
     pub gateway: Gateway,
-    pub settings: Settings,
+    pub settings: FrontSettings,
 }
 
 sinew_tool::settings! {
     /// How clients are served.
-    pub struct Settings {
+    pub struct FrontSettings {
         /// Further host names under which clients reach the gateway, besides loopback and the machine's own; with a
         /// port, that port alone. Requests with another `Host` header are refused.
         pub allowed_hosts: Vec<String> = Vec::new(), check hosts::check_hosts;
         /// Further web origins whose pages may call the gateway, besides those on loopback: `https://app.example`.
         pub allowed_origins: Vec<String> = Vec::new(), check hosts::check_origins;
         /// Tools and resources on one page of a list.
-        // Some clients read the first page only, so it should hold what a household has.
+        // Some clients read only the first page, so it should hold all tools of a home.
         pub page_size: usize = 200, within 1..=10_000;
-        /// Seconds that open calls may still take after the gateway was told to stop.
+        /// Seconds that open calls may still take when the gateway stops.
         pub drain: Duration = Duration::from_secs(5), within 0..=3_600;
-        /// What one gateway bears.
-        pub limits: Limits = Limits::default();
+        /// Limits for all clients together.
+        pub limits: FrontLimits = FrontLimits::default();
     }
     internal {
         /// Nobody needs a token. Only for test suites that cannot send one, and only on loopback.
         pub open: bool = false;
-        /// Adds the prompts, templates and resources that the conformance suite wants and devices cannot have.
+        /// Adds the prompts, templates and resources that the conformance suite needs and devices do not have.
         pub conformance: bool = false;
     }
 }
 
 sinew_tool::settings! {
     /// What clients may use at once.
-    pub struct Limits {
+    pub struct FrontLimits {
         /// Bytes of one message.
         pub body: usize = 4 << 20, within 1024..=1_073_741_824;
         /// Connections open at once; further ones wait in the system's queue.
         pub connections: usize = 4096, within 1..=1_000_000;
-        /// Sessions of clients that speak a revision with `initialize`. Each costs about 50 KiB. The one that was quiet
-        /// longest and has no stream open makes room for a new one.
+        /// Sessions of clients that speak a revision with `initialize`. Each costs about 50 KiB. When there are too many,
+        /// the session that was idle longest and has no open stream is closed.
         pub sessions: usize = 512, within 1..=1_000_000;
-        /// How many of these one token may have open.
+        /// Sessions that one token may have open.
         pub sessions_each: usize = 64, within 1..=1_000_000;
-        /// Bytes that all requests being handled may take in memory together.
+        /// Bytes of memory for all requests that are being handled.
         pub bodies: usize = 96 << 20, within 1_048_576..=1_099_511_627_776;
-        /// Bytes of answers that may wait together for clients to read them.
+        /// Bytes of answers that clients have not read yet, all together.
         pub answers: usize = 128 << 20, within 1_048_576..=1_099_511_627_776;
-        /// Seconds after which a connection is closed on which nothing could be written.
+        /// Seconds without being able to write after which a connection is closed.
         pub stall: Duration = Duration::from_secs(60), within 1..=3_600;
     }
 }

@@ -1,4 +1,4 @@
-//! The tool list in MCP's words, in the form a client chose.
+//! The tool list as MCP has it, in the form that a client chose.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -10,37 +10,37 @@ use sinew_tool::portable::{self, Portable};
 
 use crate::{query, translate};
 
-/// What a client chose in the address: `?tools=unfolded&schemas=exact`.
+/// The choices in the query of the URL: `?tools=unfolded&schemas=exact`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Form {
+pub(crate) struct ListForm {
     pub shape: Shape,
     pub schemas: Schemas,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Schemas {
-    /// In the subset of JSON Schema that every client takes.
+    /// In the subset of JSON Schema that every client accepts.
     Portable,
     /// As the device wrote them.
     Exact,
 }
 
-impl From<Shape> for Form {
-    fn from(shape: Shape) -> Form {
-        Form { shape, schemas: Schemas::Portable }
+impl From<Shape> for ListForm {
+    fn from(shape: Shape) -> ListForm {
+        ListForm { shape, schemas: Schemas::Portable }
     }
 }
 
-impl Form {
-    pub(crate) const ALL: [Form; 4] = [
-        Form { shape: Shape::Folded, schemas: Schemas::Portable },
-        Form { shape: Shape::Folded, schemas: Schemas::Exact },
-        Form { shape: Shape::Unfolded, schemas: Schemas::Portable },
-        Form { shape: Shape::Unfolded, schemas: Schemas::Exact },
+impl ListForm {
+    pub(crate) const ALL: [ListForm; 4] = [
+        ListForm { shape: Shape::Folded, schemas: Schemas::Portable },
+        ListForm { shape: Shape::Folded, schemas: Schemas::Exact },
+        ListForm { shape: Shape::Unfolded, schemas: Schemas::Portable },
+        ListForm { shape: Shape::Unfolded, schemas: Schemas::Exact },
     ];
 
-    pub(crate) fn of(uri: &http::Uri) -> Result<Form, String> {
-        let mut form = Form::from(Shape::Folded);
+    pub(crate) fn of(uri: &http::Uri) -> Result<ListForm, String> {
+        let mut form = ListForm::from(Shape::Folded);
         for (key, value) in query::pairs(uri.query().unwrap_or_default()) {
             match (key.as_str(), value.as_str()) {
                 ("tools", "folded") => form.shape = Shape::Folded,
@@ -57,72 +57,74 @@ impl Form {
 }
 
 fn wrong(key: &str, choices: &str, given: &str) -> String {
-    format!("`{key}` in the address is `{choices}`, not `{}`", sinew_tool::text::clip(given))
+    format!("`{key}` in the URL must be `{choices}`, not `{}`", sinew_tool::text::clip(given))
 }
 
-/// A tool list, put into MCP's words once.
-pub(crate) struct Listing {
+/// A tool list as MCP has it.
+pub(crate) struct McpToolList {
     pub list: Arc<ToolList>,
     pub schemas: Schemas,
     pub tools: Vec<Tool>,
-    /// Some tool has arguments that also travel as headers.
-    pub annotated: bool,
+    /// Whether a tool has arguments that are also sent as headers.
+    pub has_header_arguments: bool,
 }
 
-impl Listing {
-    pub(crate) fn new(list: Arc<ToolList>, schemas: Schemas) -> Listing {
-        let mut rewritten = Rewritten::default();
+impl McpToolList {
+    pub(crate) fn new(list: Arc<ToolList>, schemas: Schemas) -> McpToolList {
+        let mut listed = ListedSchemas::default();
         let tools: Vec<Tool> = list
             .tools
             .iter()
             .map(|public| {
                 let tool = &public.tool;
-                let input = rewritten.get(&tool.input_schema, schemas, Use::Input);
-                let output = tool.output_schema.as_ref().map(|schema| rewritten.get(schema, schemas, Use::Output));
-                translate::to_tool(public, &input.words, input.schema, output.map(|output| output.schema))
+                let input = listed.get(&tool.input_schema, schemas, SchemaUse::Input);
+                let output = tool.output_schema.as_ref().map(|schema| listed.get(schema, schemas, SchemaUse::Output));
+                translate::to_tool(public, &input.notes, input.schema, output.map(|output| output.schema))
             })
             .collect();
-        let annotated = tools.iter().any(|tool| annotated(&tool.input_schema));
-        Listing { list, schemas, tools, annotated }
+        let has_header_arguments = tools.iter().any(|tool| has_header_argument(&tool.input_schema));
+        McpToolList { list, schemas, tools, has_header_arguments }
     }
 }
 
-/// The schemas of a list: thousands of equal devices share theirs.
+/// The schemas of a list. Equal devices share theirs, so each is rewritten once.
 #[derive(Default)]
-struct Rewritten(HashMap<(usize, Use), Schema>);
+struct ListedSchemas(HashMap<(usize, SchemaUse), ListedSchema>);
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-enum Use {
+enum SchemaUse {
     Input,
     Output,
 }
 
 #[derive(Clone, Default)]
-struct Schema {
+struct ListedSchema {
     schema: Arc<JsonObject>,
-    words: Arc<[String]>,
+    notes: Arc<[String]>,
 }
 
-impl Rewritten {
-    /// The list keeps every schema alive, so that an address stands for one schema.
-    fn get(&mut self, schema: &Arc<Value>, schemas: Schemas, used: Use) -> Schema {
+impl ListedSchemas {
+    /// The list keeps every schema alive, so an address identifies a schema.
+    fn get(&mut self, schema: &Arc<Value>, schemas: Schemas, used: SchemaUse) -> ListedSchema {
         let entry = self.0.entry((Arc::as_ptr(schema).addr(), used)).or_insert_with(|| {
-            let Portable { schema, notes: words, .. } = match (schemas, used) {
-                (Schemas::Portable, Use::Input) => portable::input(schema),
-                (Schemas::Portable, Use::Output) => portable::output(schema),
+            let Portable { schema, notes, .. } = match (schemas, used) {
+                (Schemas::Portable, SchemaUse::Input) => portable::input(schema),
+                (Schemas::Portable, SchemaUse::Output) => portable::output(schema),
                 (Schemas::Exact, _) => Portable { schema: (**schema).clone(), notes: vec![], simplified: vec![] },
             };
-            let Value::Object(members) = schema else { return Schema::default() };
-            Schema { schema: Arc::new(members), words: words.into() }
+            let Value::Object(members) = schema else { return ListedSchema::default() };
+            ListedSchema { schema: Arc::new(members), notes: notes.into() }
         });
         entry.clone()
     }
 }
 
-/// Whether an argument also travels as a header. The gateway lets such a wish of a device through only
-/// where clients accept it.
-fn annotated(schema: &JsonObject) -> bool {
+/// Whether an argument is also sent as a header. The gateway keeps `x-mcp-header` only where clients accept it.
+fn has_header_argument(schema: &JsonObject) -> bool {
     schema.get("properties").and_then(Value::as_object).is_some_and(|properties| {
-        properties.values().filter_map(Value::as_object).any(|one| one.contains_key("x-mcp-header") || annotated(one))
+        properties
+            .values()
+            .filter_map(Value::as_object)
+            .any(|one| one.contains_key("x-mcp-header") || has_header_argument(one))
     })
 }

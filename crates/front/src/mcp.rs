@@ -1,9 +1,9 @@
-//! The gateway as an MCP server, for both eras of the protocol.
+//! The gateway as an MCP server, for revisions with and without sessions.
 //!
-//! One [`Mcp`] serves one connection of a client that begins with `initialize`, or one request of a
-//! client that does not. What is more than a few lines lives next door: `call`, `resources`, `follow`.
+//! One [`Mcp`] serves one connection of a client that starts with `initialize`, or one request of a client that does
+//! not. Longer parts are in `call`, `resources` and `notify`.
 
-// Logging and `resources/subscribe` are on their way out of MCP; older clients live by them.
+// Logging and `resources/subscribe` are deprecated in MCP, but older clients need them.
 #![allow(deprecated)]
 
 use std::collections::BTreeSet;
@@ -24,61 +24,67 @@ use sinew_gateway::{Principal, Role};
 use sinew_tool::LogLevel;
 use tokio_util::sync::CancellationToken;
 
-use crate::hall::Hall;
-use crate::inspect::Refusal;
-use crate::listing::Form;
-use crate::{call, follow, resources, translate};
+use crate::conformance::ConformanceFixture;
+use crate::inspect::MessageError;
+use crate::listing::ListForm;
+use crate::state::FrontState;
+use crate::{call, notify, resources, translate};
 
-/// How long a client may keep a list without asking again, unless it is told of a change.
+/// How long a client may cache a list unless it is notified of a change.
 pub(crate) const FRESH_MS: u64 = 5_000;
 
 pub(crate) struct Mcp {
-    pub hall: Arc<Hall>,
-    pub form: Form,
-    /// The word in the audit.
-    pub door: &'static str,
-    /// Who is at the other end, where the connection says so and not each request.
+    pub front: Arc<FrontState>,
+    pub form: ListForm,
+    /// The name of the endpoint in the audit.
+    pub endpoint: &'static str,
+    /// The caller, when the connection says so and not each request.
     who: Option<Arc<Principal>>,
-    pub session: Arc<Session>,
+    pub session: Arc<ClientSession>,
 }
 
-/// What a client of an older revision told us once for all its requests.
-pub(crate) struct Session {
+/// What a client of an older revision has set for all its requests.
+pub(crate) struct ClientSession {
     level: AtomicU8,
-    /// The resources it wants to hear about.
+    /// The resources it has subscribed to.
     pub uris: Mutex<BTreeSet<String>>,
     /// Cancelled when the connection ends.
     end: CancellationToken,
 }
 
-impl Session {
+impl ClientSession {
     pub(crate) fn level(&self) -> LogLevel {
         let levels = [LogLevel::Debug, LogLevel::Info, LogLevel::Notice, LogLevel::Warning, LogLevel::Error];
         let high = [LogLevel::Critical, LogLevel::Alert, LogLevel::Emergency];
-        let place = usize::from(self.level.load(Ordering::Relaxed));
-        levels.iter().chain(&high).nth(place).copied().unwrap_or(LogLevel::Info)
+        let index = usize::from(self.level.load(Ordering::Relaxed));
+        levels.iter().chain(&high).nth(index).copied().unwrap_or(LogLevel::Info)
     }
 }
 
 impl Mcp {
-    pub(crate) fn new(hall: Arc<Hall>, form: Form, door: &'static str, who: Option<Arc<Principal>>) -> Mcp {
+    pub(crate) fn new(
+        front: Arc<FrontState>,
+        form: ListForm,
+        endpoint: &'static str,
+        who: Option<Arc<Principal>>,
+    ) -> Mcp {
         let level = AtomicU8::new(LogLevel::Info as u8);
-        let session = Session { level, uris: Mutex::default(), end: CancellationToken::new() };
-        Mcp { hall, form, door, who, session: Arc::new(session) }
+        let session = ClientSession { level, uris: Mutex::default(), end: CancellationToken::new() };
+        Mcp { front, form, endpoint, who, session: Arc::new(session) }
     }
 
-    /// Who asks: each HTTP request says so anew, a pipe once.
+    /// The caller: HTTP gives it with each request, other connections once.
     pub(crate) fn who(&self, extensions: &Extensions) -> Result<Arc<Principal>, ErrorData> {
         let parts = extensions.get::<http::request::Parts>();
-        let said = parts.and_then(|parts| parts.extensions.get::<Arc<Principal>>());
-        let who = said.or(self.who.as_ref());
-        let who = who.ok_or_else(|| ErrorData::internal_error("the request carries no caller", None))?;
+        let from_request = parts.and_then(|parts| parts.extensions.get::<Arc<Principal>>());
+        let who = from_request.or(self.who.as_ref());
+        let who = who.ok_or_else(|| ErrorData::internal_error("the request has no caller", None))?;
         Ok(as_model(who))
     }
 
-    fn told(&self) -> ServerConfig {
-        let mut info = self.hall.info();
-        info.instructions = Some(self.hall.gateway.instructions()).filter(|text| !text.is_empty());
+    fn info_with_instructions(&self) -> ServerConfig {
+        let mut info = self.front.info();
+        info.instructions = Some(self.front.gateway.instructions()).filter(|text| !text.is_empty());
         info
     }
 
@@ -93,8 +99,7 @@ impl Drop for Mcp {
     }
 }
 
-/// At the doors of MCP every caller is a model, whatever token its owner gave it, so that tools meant for people stay
-/// hidden.
+/// Every MCP caller counts as a model, whatever its token, so that tools for people stay hidden.
 pub(crate) fn as_model(who: &Arc<Principal>) -> Arc<Principal> {
     match who.role {
         Role::Admin => Arc::new(Principal { role: Role::Client, ..Principal::clone(who) }),
@@ -102,13 +107,13 @@ pub(crate) fn as_model(who: &Arc<Principal>) -> Arc<Principal> {
     }
 }
 
-/// Whether a request comes without a handshake, as from 2026-07-28 on.
+/// Whether a request belongs to a revision without a handshake (2026-07-28 or later).
 pub(crate) fn is_modern(cx: &RequestContext<RoleServer>) -> bool {
     cx.protocol_version().is_some_and(|version| version.as_str() >= ProtocolVersion::V_2026_07_28.as_str())
 }
 
-/// How long an answer may be kept, and by whom. Older revisions have no words for it.
-fn kept(cx: &RequestContext<RoleServer>, fresh_ms: u64) -> (Option<u64>, Option<CacheScope>) {
+/// How long an answer may be cached, and by whom. Older revisions have no such fields.
+fn cache_hints(cx: &RequestContext<RoleServer>, fresh_ms: u64) -> (Option<u64>, Option<CacheScope>) {
     match is_modern(cx) {
         true => (Some(fresh_ms), Some(CacheScope::Private)),
         false => (None, None),
@@ -116,12 +121,12 @@ fn kept(cx: &RequestContext<RoleServer>, fresh_ms: u64) -> (Option<u64>, Option<
 }
 
 fn unknown_method(method: &str) -> ErrorData {
-    translate::to_protocol_error(&Refusal::unknown_method(method).to_error())
+    translate::to_protocol_error(&MessageError::unknown_method(method).to_error())
 }
 
 impl ServerHandler for Mcp {
     fn get_info(&self) -> ServerConfig {
-        self.hall.info()
+        self.front.info()
     }
 
     async fn initialize(
@@ -131,30 +136,30 @@ impl ServerHandler for Mcp {
     ) -> Result<InitializeResult, ErrorData> {
         let version = self.negotiate_initialize(&request)?.protocol_version;
         cx.peer.set_peer_info(request);
-        Ok(self.told().with_protocol_version(version))
+        Ok(self.info_with_instructions().with_protocol_version(version))
     }
 
     async fn discover(&self, _: RequestContext<RoleServer>) -> Result<DiscoverResult, ErrorData> {
         let versions = self.supported_protocol_versions().into_owned();
-        let result = DiscoverResult::from_server_info(versions, self.told());
+        let result = DiscoverResult::from_server_info(versions, self.info_with_instructions());
         Ok(result.with_ttl_ms(FRESH_MS).with_cache_scope(CacheScope::Private))
     }
 
     async fn on_initialized(&self, cx: NotificationContext<RoleServer>) {
         if let Ok(who) = self.who(&cx.extensions) {
             let end = self.session.end.clone();
-            follow::peer(&self.hall, cx.peer, &who, self.form.shape, self.session.clone(), end);
+            notify::peer(&self.front, cx.peer, &who, self.form.shape, self.session.clone(), end);
         }
     }
 
-    /// Only asked to compare arguments with headers, so tools without such arguments need no answer.
+    /// Only used to compare arguments with headers, so tools without such arguments are not needed.
     fn get_tool(&self, name: &str) -> Option<Tool> {
-        let listing = self.hall.listing(self.who.as_deref()?, self.form);
-        if !listing.annotated {
+        let listing = self.front.listing(self.who.as_deref()?, self.form);
+        if !listing.has_header_arguments {
             return None;
         }
-        let place = listing.tools.binary_search_by(|tool| tool.name.as_ref().cmp(name)).ok()?;
-        listing.tools.get(place).cloned()
+        let index = listing.tools.binary_search_by(|tool| tool.name.as_ref().cmp(name)).ok()?;
+        listing.tools.get(index).cloned()
     }
 
     async fn list_tools(
@@ -162,12 +167,17 @@ impl ServerHandler for Mcp {
         request: Option<PaginatedRequestParams>,
         cx: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        let listing = self.hall.listing(&*self.who(&cx.extensions)?, self.form);
-        let page =
-            resources::page("tools", &listing.tools, |tool| tool.name.as_ref(), request, self.hall.settings.page_size)?;
+        let listing = self.front.listing(&*self.who(&cx.extensions)?, self.form);
+        let page = resources::page(
+            "tools",
+            &listing.tools,
+            |tool| tool.name.as_ref(),
+            request,
+            self.front.settings.page_size,
+        )?;
         let mut result = ListToolsResult::with_all_items(page.items.to_vec());
         result.next_cursor = page.next;
-        (result.ttl_ms, result.cache_scope) = kept(&cx, FRESH_MS);
+        (result.ttl_ms, result.cache_scope) = cache_hints(&cx, FRESH_MS);
         Ok(result)
     }
 
@@ -176,10 +186,10 @@ impl ServerHandler for Mcp {
         request: CallToolRequestParams,
         cx: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        if let Some(result) = self.hall.extras.as_ref().and_then(|extras| extras.call_tool(&request.name)) {
+        if let Some(result) = self.front.fixture.as_ref().and_then(|fixture| fixture.call_tool(&request.name)) {
             return Ok(result.into());
         }
-        let _running = self.hall.calls.token();
+        let _running = self.front.calls.token();
         call::call(self, request, cx).await
     }
 
@@ -188,8 +198,8 @@ impl ServerHandler for Mcp {
         request: Option<PaginatedRequestParams>,
         cx: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
-        let mut result = resources::list(&self.hall, request)?;
-        (result.ttl_ms, result.cache_scope) = kept(&cx, FRESH_MS);
+        let mut result = resources::list(&self.front, request)?;
+        (result.ttl_ms, result.cache_scope) = cache_hints(&cx, FRESH_MS);
         Ok(result)
     }
 
@@ -199,30 +209,30 @@ impl ServerHandler for Mcp {
         cx: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
         let who = self.who(&cx.extensions)?;
-        let (mut result, fresh_ms) = resources::read(&self.hall, &who, &request.uri).await?;
-        (result.ttl_ms, result.cache_scope) = kept(&cx, fresh_ms);
+        let (mut result, fresh_ms) = resources::read(&self.front, &who, &request.uri).await?;
+        (result.ttl_ms, result.cache_scope) = cache_hints(&cx, fresh_ms);
         Ok(result.into())
     }
 
     fn accepted_subscription_filter(&self, requested: &SubscriptionFilter) -> Option<SubscriptionFilter> {
         let mut accepted = requested.clone();
         if let Some(uris) = &mut accepted.resource_subscriptions {
-            uris.retain(|uri| resources::is_known(&self.hall, uri));
+            uris.retain(|uri| resources::is_known(&self.front, uri));
         }
         Some(accepted)
     }
 
     async fn listen(&self, cx: SubscriptionContext) -> Result<(), ErrorData> {
         let who = self.who(&cx.request_context().extensions)?;
-        follow::listen(&self.hall, cx, &who, self.form.shape).await;
+        notify::listen(&self.front, cx, &who, self.form.shape).await;
         Ok(())
     }
 
     async fn subscribe(&self, request: SubscribeRequestParams, _: RequestContext<RoleServer>) -> Result<(), ErrorData> {
-        if !resources::is_known(&self.hall, &request.uri) {
+        if !resources::is_known(&self.front, &request.uri) {
             return Err(resources::unknown(&request.uri));
         }
-        // There are two resources a device, so this is generous.
+        // Each device has two resources, so this is generous.
         if self.uris().len() >= 2 * 10_000 {
             return Err(ErrorData::invalid_params("too many subscriptions; unsubscribe from some first", None));
         }
@@ -253,9 +263,9 @@ impl ServerHandler for Mcp {
         _: Option<PaginatedRequestParams>,
         cx: RequestContext<RoleServer>,
     ) -> Result<ListPromptsResult, ErrorData> {
-        let extras = self.hall.extras.as_ref().ok_or_else(|| unknown_method("prompts/list"))?;
-        let mut result = ListPromptsResult::with_all_items(extras.prompts());
-        (result.ttl_ms, result.cache_scope) = kept(&cx, FRESH_MS);
+        let fixture = self.front.fixture.as_ref().ok_or_else(|| unknown_method("prompts/list"))?;
+        let mut result = ListPromptsResult::with_all_items(fixture.prompts());
+        (result.ttl_ms, result.cache_scope) = cache_hints(&cx, FRESH_MS);
         Ok(result)
     }
 
@@ -264,8 +274,8 @@ impl ServerHandler for Mcp {
         request: GetPromptRequestParams,
         _: RequestContext<RoleServer>,
     ) -> Result<GetPromptResponse, ErrorData> {
-        let extras = self.hall.extras.as_ref().ok_or_else(|| unknown_method("prompts/get"))?;
-        extras.prompt(request)
+        let fixture = self.front.fixture.as_ref().ok_or_else(|| unknown_method("prompts/get"))?;
+        fixture.prompt(request)
     }
 
     async fn list_resource_templates(
@@ -273,10 +283,9 @@ impl ServerHandler for Mcp {
         _: Option<PaginatedRequestParams>,
         cx: RequestContext<RoleServer>,
     ) -> Result<ListResourceTemplatesResult, ErrorData> {
-        let none = || unknown_method("resources/templates/list");
-        let mut result =
-            ListResourceTemplatesResult::with_all_items(self.hall.extras.as_ref().ok_or_else(none)?.templates());
-        (result.ttl_ms, result.cache_scope) = kept(&cx, FRESH_MS);
+        let templates = self.front.fixture.as_ref().map(ConformanceFixture::templates).unwrap_or_default();
+        let mut result = ListResourceTemplatesResult::with_all_items(templates);
+        (result.ttl_ms, result.cache_scope) = cache_hints(&cx, FRESH_MS);
         Ok(result)
     }
 
@@ -285,12 +294,11 @@ impl ServerHandler for Mcp {
         request: CompleteRequestParams,
         _: RequestContext<RoleServer>,
     ) -> Result<CompleteResult, ErrorData> {
-        let extras = self.hall.extras.as_ref().ok_or_else(|| unknown_method("completion/complete"))?;
-        Ok(extras.complete(&request))
+        let fixture = self.front.fixture.as_ref().ok_or_else(|| unknown_method("completion/complete"))?;
+        Ok(fixture.complete(&request))
     }
 
-    /// rmcp brings here what it knows no method for, and also what it does know with parameters that
-    /// do not fit.
+    /// rmcp calls this for unknown methods, and also for known ones whose parameters do not fit.
     async fn on_custom_request(
         &self,
         request: CustomRequest,

@@ -1,4 +1,4 @@
-//! Lines on their way to a client, counted until they are written.
+//! Lines that wait to be written to a client, counted until they are written.
 
 use std::io;
 use std::sync::Arc;
@@ -7,21 +7,21 @@ use tokio::io::{AsyncWrite, AsyncWriteExt};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
 
-/// Nothing more is read from a client while this many bytes wait for it: about what one large answer has.
-const ENOUGH: usize = 1 << 20;
-/// Beyond this an answer is replaced by an error: answers to what was read before may still come, and the largest
-/// answer the gateway gives has 22 MiB as text.
+/// No more is read from a client while this many bytes wait for it. About one large answer.
+const PAUSE_READING: usize = 1 << 20;
+/// Beyond this many bytes an answer is replaced by an error. The largest answer has 22 MiB as text, and answers to
+/// requests that were read before may still follow.
 const FULL: usize = 32 << 20;
 
 /// The writing end of a client's connection.
 pub(crate) struct Outbox {
-    /// Unbounded, because the bytes are what is bounded.
-    lines: Option<mpsc::UnboundedSender<Line>>,
+    /// Unbounded, because the bytes are bounded instead.
+    lines: Option<mpsc::UnboundedSender<QueuedLine>>,
     waiting: Arc<watch::Sender<usize>>,
     writing: JoinHandle<io::Result<()>>,
 }
 
-struct Line {
+struct QueuedLine {
     bytes: Vec<u8>,
     written: oneshot::Sender<()>,
 }
@@ -43,26 +43,26 @@ impl Outbox {
         waiting == 0 || waiting + length <= FULL
     }
 
-    /// Queues a line; where the connection is gone, it is lost.
+    /// Queues a line. It is lost when the connection is closed.
     pub(crate) fn push(&self, mut bytes: Vec<u8>) -> Written {
         bytes.push(b'\n');
         let (written, done) = oneshot::channel();
         let length = bytes.len();
         self.waiting.send_modify(|waiting| *waiting += length);
         if let Some(lines) = &self.lines {
-            let _ = lines.send(Line { bytes, written });
+            let _ = lines.send(QueuedLine { bytes, written });
         }
         done
     }
 
-    /// Waits until few enough bytes wait for reading to go on. `false` when the connection is gone.
+    /// Waits until few enough bytes wait to read more. `false` when the connection is closed.
     pub(crate) async fn ready(&self) -> bool {
         let Some(lines) = &self.lines else { return false };
         let mut waiting = self.waiting.subscribe();
         tokio::select! {
             biased;
             () = lines.closed() => false,
-            ready = waiting.wait_for(|waiting| *waiting < ENOUGH) => ready.is_ok(),
+            ready = waiting.wait_for(|waiting| *waiting < PAUSE_READING) => ready.is_ok(),
         }
     }
 
@@ -75,10 +75,10 @@ impl Outbox {
 
 async fn write(
     mut writer: impl AsyncWrite + Unpin,
-    mut queue: mpsc::UnboundedReceiver<Line>,
+    mut queue: mpsc::UnboundedReceiver<QueuedLine>,
     waiting: Arc<watch::Sender<usize>>,
 ) -> io::Result<()> {
-    while let Some(Line { bytes, written }) = queue.recv().await {
+    while let Some(QueuedLine { bytes, written }) = queue.recv().await {
         writer.write_all(&bytes).await?;
         if queue.is_empty() {
             writer.flush().await?;
@@ -96,25 +96,25 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn reading_stops_while_too_much_waits_and_goes_on_after() {
+    async fn reading_pauses_while_too_much_waits() {
         let (near, mut far) = tokio::io::duplex(1024);
         let outbox = Outbox::new(near);
         assert!(outbox.ready().await);
-        let written = outbox.push(vec![b'a'; ENOUGH]);
-        assert!(*outbox.waiting.borrow() >= ENOUGH && outbox.has_room(1) && !outbox.has_room(FULL));
+        let written = outbox.push(vec![b'a'; PAUSE_READING]);
+        assert!(*outbox.waiting.borrow() >= PAUSE_READING && outbox.has_room(1) && !outbox.has_room(FULL));
         let reading = async {
-            let mut bytes = vec![0; ENOUGH + 1];
+            let mut bytes = vec![0; PAUSE_READING + 1];
             far.read_exact(&mut bytes).await.expect("the line");
         };
         let (ready, written, ()) = tokio::join!(outbox.ready(), written, reading);
         assert!(ready && written.is_ok() && *outbox.waiting.borrow() == 0);
         drop(far);
-        let _ = outbox.push(vec![b'b'; ENOUGH]).await;
-        assert!(!outbox.ready().await, "nobody is there any more");
+        let _ = outbox.push(vec![b'b'; PAUSE_READING]).await;
+        assert!(!outbox.ready().await, "the client has closed its end");
     }
 
     #[tokio::test]
-    async fn closing_waits_for_what_is_queued() {
+    async fn closing_waits_for_queued_lines() {
         let (near, mut far) = tokio::io::duplex(16);
         let mut outbox = Outbox::new(near);
         drop(outbox.push(vec![b'a'; 100]));

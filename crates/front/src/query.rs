@@ -1,4 +1,4 @@
-//! The parameters of an address.
+//! The parameters in the query of a URL.
 
 /// The pairs of a query, decoded.
 pub(crate) fn pairs(query: &str) -> impl Iterator<Item = (String, String)> + '_ {

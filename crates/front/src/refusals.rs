@@ -1,4 +1,4 @@
-//! Requests that were refused, counted and logged together: whoever sends many must not fill the disk.
+//! Counts refused requests and logs them together, so that many of them do not fill the disk.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -7,27 +7,27 @@ use std::time::Duration;
 use http::StatusCode;
 use tokio::time::{Instant, MissedTickBehavior, interval_at};
 
-use crate::hall::Hall;
+use crate::state::FrontState;
 
-/// How often refusals are logged, where there were any.
-const EVERY: Duration = Duration::from_secs(10);
+/// How often refusals are logged, if there were any.
+const LOG_INTERVAL: Duration = Duration::from_secs(10);
 
 #[derive(Default)]
 pub(crate) struct Refusals {
-    /// Without a token, or with a wrong one.
+    /// Without a token or with an invalid one.
     unauthorized: AtomicU64,
-    /// A token, host or origin that may not.
+    /// With a token, host or origin that is not allowed.
     forbidden: AtomicU64,
     other: AtomicU64,
 }
 
 impl Refusals {
-    /// Begins to log them until the front stops.
-    pub(crate) fn new(hall: &Hall) -> Arc<Refusals> {
+    /// Starts to log them until the gateway stops.
+    pub(crate) fn new(front: &FrontState) -> Arc<Refusals> {
         let refusals = Arc::new(Refusals::default());
-        let (logged, drain) = (refusals.clone(), hall.drain.clone());
-        hall.tasks.spawn(async move {
-            let mut ticks = interval_at(Instant::now() + EVERY, EVERY);
+        let (logged, drain) = (refusals.clone(), front.drain.clone());
+        front.tasks.spawn(async move {
+            let mut ticks = interval_at(Instant::now() + LOG_INTERVAL, LOG_INTERVAL);
             ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
             while drain.run_until_cancelled(ticks.tick()).await.is_some() {
                 logged.log();

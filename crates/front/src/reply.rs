@@ -1,4 +1,4 @@
-//! Answers that are the same at every HTTP door.
+//! HTTP answers that all endpoints share.
 
 use axum::body::Body;
 use http::header::{CONTENT_TYPE, HeaderValue};
@@ -16,9 +16,9 @@ pub(crate) fn value(status: StatusCode, value: &Value) -> Response<Body> {
     json_body(status, value.to_string().into_bytes())
 }
 
-/// A refusal before any protocol began: a word for programs, a sentence for people.
-pub(crate) fn problem(status: StatusCode, word: &str, message: &str) -> Response<Body> {
-    value(status, &json!({"error": word, "message": message}))
+/// An error before any protocol starts: a code for programs and a message for people.
+pub(crate) fn problem(status: StatusCode, code: &str, message: &str) -> Response<Body> {
+    value(status, &json!({"error": code, "message": message}))
 }
 
 pub(crate) fn rpc_error(status: StatusCode, id: &Value, code: i32, message: &str) -> Response<Body> {

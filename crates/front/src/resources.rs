@@ -1,7 +1,7 @@
 //! Devices as MCP resources, and lists in pages.
 //!
-//! `device://<id>` describes a device, `device://<id>/events` holds what it said of late, and
-//! `device://<id>/photo` or `…/screen` is the last picture it sent. A speaking name works in place of the id.
+//! `device://<id>` describes a device, `device://<id>/events` has its latest events, and `device://<id>/photo` or
+//! `…/screen` is the last picture it sent. The name of a device works in place of its id.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -12,43 +12,43 @@ use serde_json::{Value, json};
 use sinew_gateway::{DeviceView, MAX_DEVICE_EVENTS, Principal, Shape};
 use sinew_tool::{Digest, ErrorKind, Picture, ToolError};
 
-use crate::hall::Hall;
 use crate::mcp::FRESH_MS;
+use crate::state::FrontState;
 use crate::translate;
 
 const SCHEME: &str = "device://";
 const JSON: &str = "application/json";
-/// The newest events that one reading shows; `get_device_events` goes further.
+/// The newest events in one resource; `get_device_events` goes back further.
 const EVENTS: usize = 100;
 
 /// A resource of a device.
-pub(crate) struct About {
+pub(crate) struct DeviceResource {
     pub device: DeviceView,
     pub events: bool,
     pub picture: Option<Picture>,
 }
 
-/// Which device a URI speaks of.
-pub(crate) fn about(hall: &Hall, uri: &str) -> Option<About> {
+/// The resource with this URI.
+pub(crate) fn find(front: &FrontState, uri: &str) -> Option<DeviceResource> {
     let rest = uri.strip_prefix(SCHEME)?;
     if let Some(name) = rest.strip_suffix("/events") {
-        return Some(About { device: hall.gateway.find_device(name)?, events: true, picture: None });
+        return Some(DeviceResource { device: front.gateway.find_device(name)?, events: true, picture: None });
     }
     if let Some((name, last)) = rest.rsplit_once('/')
-        && let Some(device) = hall.gateway.find_device(name)
-        && let Some(picture) = hall.gateway.pictures(name).into_iter().find(|picture| picture.name == last)
+        && let Some(device) = front.gateway.find_device(name)
+        && let Some(picture) = front.gateway.pictures(name).into_iter().find(|picture| picture.name == last)
     {
-        return Some(About { device, events: false, picture: Some(picture) });
+        return Some(DeviceResource { device, events: false, picture: Some(picture) });
     }
-    Some(About { device: hall.gateway.find_device(rest)?, events: false, picture: None })
+    Some(DeviceResource { device: front.gateway.find_device(rest)?, events: false, picture: None })
 }
 
-pub(crate) fn is_known(hall: &Hall, uri: &str) -> bool {
-    about(hall, uri).is_some() || hall.extras.as_ref().is_some_and(|extras| extras.read(uri).is_some())
+pub(crate) fn is_known(front: &FrontState, uri: &str) -> bool {
+    find(front, uri).is_some() || front.fixture.as_ref().is_some_and(|fixture| fixture.read(uri).is_some())
 }
 
 pub(crate) fn unknown(uri: &str) -> ErrorData {
-    let message = format!("no resource `{}`; `resources/list` shows those there are", sinew_tool::text::clip(uri));
+    let message = format!("no resource `{}`; `resources/list` lists them all", sinew_tool::text::clip(uri));
     let mut error = translate::to_protocol_error(&ToolError::new(ErrorKind::UnknownResource, message));
     if let Some(Value::Object(object)) = &mut error.data {
         object.insert("uri".to_owned(), json!(uri));
@@ -56,84 +56,91 @@ pub(crate) fn unknown(uri: &str) -> ErrorData {
     error
 }
 
-pub(crate) fn list(hall: &Hall, request: Option<PaginatedRequestParams>) -> Result<ListResourcesResult, ErrorData> {
-    let devices = hall.gateway.devices();
+pub(crate) fn list(
+    front: &FrontState,
+    request: Option<PaginatedRequestParams>,
+) -> Result<ListResourcesResult, ErrorData> {
+    let devices = front.gateway.devices();
     let mut all: Vec<Resource> = devices.iter().flat_map(describe).collect();
-    all.extend(devices.iter().flat_map(|device| pictures(hall, device)));
-    all.extend(hall.extras.iter().flat_map(|extras| extras.resources()));
+    all.extend(devices.iter().flat_map(|device| pictures(front, device)));
+    all.extend(front.fixture.iter().flat_map(|fixture| fixture.resources()));
     all.sort_by(|one, other| one.uri.cmp(&other.uri));
-    let page = page("resources", &all, |resource| &resource.uri, request, hall.settings.page_size)?;
+    let page = page("resources", &all, |resource| &resource.uri, request, front.settings.page_size)?;
     let mut result = ListResourcesResult::with_all_items(page.items.to_vec());
     result.next_cursor = page.next;
     Ok(result)
 }
 
-/// What a resource says, and for how many milliseconds that may be kept.
-pub(crate) async fn read(hall: &Hall, who: &Principal, uri: &str) -> Result<(ReadResourceResult, u64), ErrorData> {
-    if let Some(result) = hall.extras.as_ref().and_then(|extras| extras.read(uri)) {
+/// The contents of a resource, and for how many milliseconds they may be cached.
+pub(crate) async fn read(
+    front: &FrontState,
+    who: &Principal,
+    uri: &str,
+) -> Result<(ReadResourceResult, u64), ErrorData> {
+    if let Some(result) = front.fixture.as_ref().and_then(|fixture| fixture.read(uri)) {
         return Ok((result, FRESH_MS));
     }
-    let about = about(hall, uri).ok_or_else(|| unknown(uri))?;
-    if let Some(picture) = about.picture {
+    let resource = find(front, uri).ok_or_else(|| unknown(uri))?;
+    if let Some(picture) = resource.picture {
         let contents = ResourceContents::blob(STANDARD.encode(&picture.bytes), uri).with_mime_type(picture.mime_type);
         return Ok((ReadResourceResult::new(vec![contents]), 0));
     }
-    let value = match about.events {
+    let value = match resource.events {
         true => {
-            let page = hall.gateway.events(Some(about.device.id.as_str()), None, MAX_DEVICE_EVENTS).await;
+            let page = front.gateway.events(Some(resource.device.id.as_str()), None, MAX_DEVICE_EVENTS).await;
             let mut page = page.map_err(|error| translate::to_protocol_error(&error))?;
             page.events.drain(..page.events.len().saturating_sub(EVENTS));
             json!(page)
         }
         false => {
-            let mut value = about.device.to_json();
-            let list = hall.gateway.list(who, Shape::Unfolded);
-            let own = list.tools.iter().filter(|tool| tool.device.as_ref() == Some(&about.device.id));
+            let mut value = resource.device.to_json();
+            let list = front.gateway.list(who, Shape::Unfolded);
+            let own = list.tools.iter().filter(|tool| tool.device.as_ref() == Some(&resource.device.id));
             value["tools"] = own.map(|tool| tool.own_name.as_str()).collect();
             value
         }
     };
     let contents = ResourceContents::text(value.to_string(), uri).with_mime_type(JSON);
-    // What a device says of itself changes at any time.
+    // These may change at any time.
     Ok((ReadResourceResult::new(vec![contents]), 0))
 }
 
 fn describe(device: &DeviceView) -> [Resource; 2] {
     let name = device.name.as_deref().unwrap_or(device.id.as_str());
-    let itself = Resource::new(format!("{SCHEME}{}", device.id), name)
+    let description = Resource::new(format!("{SCHEME}{}", device.id), name)
         .with_description(format!("{} ({})", device.kind, device.family.name))
         .with_mime_type(JSON);
     let events = Resource::new(format!("{SCHEME}{}/events", device.id), format!("{name} events"))
-        .with_description(format!("What {name} said of late"))
+        .with_description(format!("Latest events from {name}"))
         .with_mime_type(JSON);
-    [itself, events]
+    [description, events]
 }
 
-fn pictures(hall: &Hall, device: &DeviceView) -> Vec<Resource> {
+fn pictures(front: &FrontState, device: &DeviceView) -> Vec<Resource> {
     let name = device.name.as_deref().unwrap_or(device.id.as_str());
     let describe = |picture: Picture| {
         Resource::new(format!("{SCHEME}{}/{}", device.id, picture.name), format!("{name} {}", picture.name))
             .with_description(format!("The last {} of {name}", picture.name))
             .with_mime_type(picture.mime_type)
     };
-    hall.gateway.pictures(device.id.as_str()).into_iter().map(describe).collect()
+    front.gateway.pictures(device.id.as_str()).into_iter().map(describe).collect()
 }
 
 /// One page of a sorted list.
-pub(crate) struct Page<'a, T> {
+pub(crate) struct ListPage<'a, T> {
     pub items: &'a [T],
     pub next: Option<String>,
 }
 
-/// The page of `list` that `request` asks for. A cursor names the last item seen, so it holds good while
-/// devices come and go; its check tells it from one that somebody made up or that another list gave out.
+/// The page of `list` that `request` asks for. A cursor names the last item of the page before, so it stays valid while
+/// devices come and go. Its checksum rejects invented cursors and those of other lists.
 pub(crate) fn page<'a, T>(
     list: &str,
     all: &'a [T],
     name: impl Fn(&T) -> &str,
     request: Option<PaginatedRequestParams>,
     size: usize,
-) -> Result<Page<'a, T>, ErrorData> {
+) -> Result<ListPage<'a, T>, ErrorData> {
     let cursor = request.and_then(|request| request.cursor).filter(|cursor| !cursor.is_empty());
     let start = match &cursor {
         None => 0,
@@ -146,7 +153,7 @@ pub(crate) fn page<'a, T>(
     let end = all.len().min(start + size.max(1));
     let items = &all[start..end];
     let next = items.last().filter(|_| end < all.len()).map(|last| cursor_after(list, name(last)));
-    Ok(Page { items, next })
+    Ok(ListPage { items, next })
 }
 
 fn cursor_after(list: &str, last: &str) -> String {
@@ -170,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn pages_follow_one_another_also_when_the_list_changes_between() {
+    fn pages_continue_when_the_list_changes_between_them() {
         let (first, next) = get(&["a", "b", "c"], None).expect("a page");
         assert_eq!(first, ["a", "b"]);
         let (rest, end) = get(&["a", "ab", "c", "d"], next.as_deref()).expect("a page");
@@ -178,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cursor_from_elsewhere_is_refused_and_an_empty_one_begins() {
+    fn a_foreign_cursor_is_refused_and_an_empty_one_starts_at_the_beginning() {
         let elsewhere = cursor_after("others", "a");
         for cursor in ["zzz", "after:pz", "12345678:a", ":", elsewhere.as_str()] {
             assert_eq!(get(&["a", "b", "c"], Some(cursor)), Err(-32602), "{cursor}");

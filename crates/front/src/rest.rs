@@ -1,7 +1,7 @@
-//! `/mcp/v1`: the remote-control reference's door.
+//! `/mcp/v1`: the REST interface of the remote-control reference.
 //!
-//! JSON-RPC 2.0 over plain requests, dispatched by `method` and not by path. Errors are answered with
-//! HTTP 200 and the reference's codes, with the standard failure object in `error.data`.
+//! JSON-RPC 2.0 over plain requests, dispatched by `method` and not by path. Errors are answered with HTTP 200 and the
+//! reference's codes, with the standard failure object in `error.data`.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -15,13 +15,13 @@ use sinew_gateway::{Principal, PublicTool, Request as Call, Shape, ToolList};
 use sinew_tool::text::clip;
 use sinew_tool::{Content, ErrorKind, Outcome, Schema, Silent, ToolError};
 
-use crate::hall::Hall;
-use crate::{body, inspect, picture, query, reply};
+use crate::state::FrontState;
+use crate::{body, image_size, inspect, query, reply};
 
-/// The revision the reference speaks.
+/// The protocol revision of the reference.
 const PROTOCOL: &str = "2024-11-05";
 
-pub(crate) async fn list(State(hall): State<Arc<Hall>>, request: Request) -> Response<Body> {
+pub(crate) async fn list(State(front): State<Arc<FrontState>>, request: Request) -> Response<Body> {
     let Some(who) = request.extensions().get::<Arc<Principal>>().cloned() else {
         return reply::empty(StatusCode::UNAUTHORIZED);
     };
@@ -31,35 +31,35 @@ pub(crate) async fn list(State(hall): State<Arc<Hall>>, request: Request) -> Res
         None => Value::Null,
         Some(id) => id.parse::<i64>().map_or_else(|_| json!(id), |number| json!(number)),
     };
-    answered(&id, Ok(tools(&hall, &who)))
+    answered(&id, Ok(tools(&front, &who)))
 }
 
-pub(crate) async fn receive(State(hall): State<Arc<Hall>>, request: Request) -> Response<Body> {
+pub(crate) async fn receive(State(front): State<Arc<FrontState>>, request: Request) -> Response<Body> {
     let Some(who) = request.extensions().get::<Arc<Principal>>().cloned() else {
         return reply::empty(StatusCode::UNAUTHORIZED);
     };
     let kind = request.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or("application/json");
     if !kind.to_ascii_lowercase().starts_with("application/json") {
-        return answered(&Value::Null, Err(inspect::Refusal::content_type().to_error()));
+        return answered(&Value::Null, Err(inspect::MessageError::content_type().to_error()));
     }
     let (parts, body) = request.into_parts();
-    let read = body::read(&hall, &parts.headers, body).await;
-    let body::Message { bytes: body, share: _share } = match read {
+    let read = body::read(&front, &parts.headers, body).await;
+    let body::RequestBody { bytes: body, share: _share } = match read {
         Ok(message) => message,
-        Err(body::Unread::Refused(refusal)) => return answered(&Value::Null, Err(refusal.to_error())),
-        Err(body::Unread::Slow) => return body::too_slow(),
-        Err(body::Unread::Broken) => return reply::empty(StatusCode::BAD_REQUEST),
+        Err(body::BodyError::Refused(refusal)) => return answered(&Value::Null, Err(refusal.to_error())),
+        Err(body::BodyError::Slow) => return body::too_slow(),
+        Err(body::BodyError::Broken) => return reply::empty(StatusCode::BAD_REQUEST),
     };
     let message = match parse(&body) {
         Ok(message) => message,
         Err(refused) => return answered(&refused.0, Err(refused.1)),
     };
-    let running = hall.calls.token();
-    let answer = dispatch(&hall, &who, &message).await;
+    let running = front.calls.token();
+    let answer = dispatch(&front, &who, &message).await;
     drop(running);
     match message.get("id") {
         Some(id) => answered(id, answer),
-        // Nobody waits for the answer to a notification, also not for an error.
+        // Notifications get no answer, not even an error.
         None => reply::empty(StatusCode::ACCEPTED),
     }
 }
@@ -72,12 +72,12 @@ fn parse(body: &[u8]) -> Result<Map<String, Value>, Box<(Value, ToolError)>> {
         Ok(Value::Array(_)) => {
             return Err(invalid(
                 Value::Null,
-                "This gateway takes one message at a time, no batches; send each by itself".to_owned(),
+                "Batches are not supported here; send each message in a request of its own".to_owned(),
             ));
         }
         Ok(_) => return Err(invalid(Value::Null, "A request is a JSON object".to_owned())),
         Err(_) => {
-            let detail = inspect::refusal(body).message;
+            let detail = inspect::explain(body).message;
             let error = ToolError::new(ErrorKind::Parse, "Parse error: invalid JSON");
             return Err(Box::new((Value::Null, error.with_details(json!({"reason": detail})))));
         }
@@ -101,7 +101,7 @@ fn parse(body: &[u8]) -> Result<Map<String, Value>, Box<(Value, ToolError)>> {
     Ok(message)
 }
 
-async fn dispatch(hall: &Hall, who: &Principal, message: &Map<String, Value>) -> Result<Value, ToolError> {
+async fn dispatch(front: &FrontState, who: &Principal, message: &Map<String, Value>) -> Result<Value, ToolError> {
     let params = match message.get("params") {
         None | Some(Value::Null) => None,
         Some(Value::Object(params)) => Some(params),
@@ -113,13 +113,13 @@ async fn dispatch(hall: &Hall, who: &Principal, message: &Map<String, Value>) ->
             "serverInfo": {"name": "sinew", "version": env!("CARGO_PKG_VERSION")},
             "capabilities": {"tools": {"listChanged": false}},
         })),
-        "tools/list" => Ok(tools(hall, who)),
-        "tools/call" => call(hall, who, params).await,
+        "tools/list" => Ok(tools(front, who)),
+        "tools/call" => call(front, who, params).await,
         method => Err(ToolError::new(ErrorKind::UnknownMethod, format!("Method not found: {}", clip(method)))),
     }
 }
 
-async fn call(hall: &Hall, who: &Principal, params: Option<&Map<String, Value>>) -> Result<Value, ToolError> {
+async fn call(front: &FrontState, who: &Principal, params: Option<&Map<String, Value>>) -> Result<Value, ToolError> {
     let wrong = |message: &str| ToolError::new(ErrorKind::InvalidArguments, message);
     let params = params.ok_or_else(|| wrong("Missing params for tools/call"))?;
     let name = params.get("name").and_then(Value::as_str).ok_or_else(|| wrong("Missing 'name' in params"))?;
@@ -137,8 +137,8 @@ async fn call(hall: &Hall, who: &Principal, params: Option<&Map<String, Value>>)
         budget: None,
         door: "rest",
     };
-    match hall.gateway.call(request).await {
-        Ok(outcome) => Ok(shown(outcome)),
+    match front.gateway.call(request).await {
+        Ok(outcome) => Ok(to_result(outcome)),
         // The reference calls an unknown tool an unknown method.
         Err(error) if error.kind == ErrorKind::UnknownTool => {
             Err(ToolError { message: format!("Method not found: {}", clip(name)), ..error })
@@ -147,11 +147,11 @@ async fn call(hall: &Hall, who: &Principal, params: Option<&Map<String, Value>>)
     }
 }
 
-/// The result as the reference shows it: content, and images with their size.
-fn shown(outcome: Outcome) -> Value {
+/// The result as the reference has it: content, and images with their size.
+fn to_result(outcome: Outcome) -> Value {
     let items = outcome.content.into_iter().map(|item| match item {
         Content::Image { data, mime_type, size } => {
-            let size = size.or_else(|| picture::size(&data));
+            let size = size.or_else(|| image_size::of(&data));
             Content::Image { data, mime_type, size }.to_json()
         }
         other => other.to_json(),
@@ -159,18 +159,18 @@ fn shown(outcome: Outcome) -> Value {
     json!({"content": items.collect::<Vec<_>>()})
 }
 
-fn tools(hall: &Hall, who: &Principal) -> Value {
-    let own = OwnSchemas::new(&hall.gateway.list(who, Shape::Unfolded));
-    let list = hall.gateway.list(who, Shape::Folded);
+fn tools(front: &FrontState, who: &Principal) -> Value {
+    let own = OwnSchemas::new(&front.gateway.list(who, Shape::Unfolded));
+    let list = front.gateway.list(who, Shape::Folded);
     let entries = list.tools.iter().map(|public| {
         let plain = public.tool.plain.as_deref().unwrap_or(&public.tool);
-        json!({"name": public.name, "description": plain.description, "inputSchema": own.shown(public)})
+        json!({"name": public.name, "description": plain.description, "inputSchema": own.listed(public)})
     });
     json!({"tools": entries.collect::<Vec<_>>()})
 }
 
-/// The schemas as the devices gave them: per tool name, each different one and how many devices have
-/// it. Equal devices share a schema, so this stays small.
+/// The schemas of the devices: for each tool name the different schemas, and how many devices have each. Equal devices
+/// share a schema, so this stays small.
 struct OwnSchemas(HashMap<String, Vec<(Schema, usize)>>);
 
 impl OwnSchemas {
@@ -187,16 +187,16 @@ impl OwnSchemas {
         OwnSchemas(schemas)
     }
 
-    /// The schema to show: the standard's where the tool follows one, else the device's own. The argument
-    /// that selects a device is part of it only where there is a choice.
-    fn shown(&self, public: &PublicTool) -> Value {
-        let listed = &public.tool.input_schema;
+    /// The schema to list: that of the standard if the tool follows one, else that of the device. The argument that
+    /// selects a device is part of it only when there is a choice.
+    fn listed(&self, public: &PublicTool) -> Value {
+        let folded = &public.tool.input_schema;
         let plain = public.tool.plain.as_ref().map(|plain| &plain.input_schema);
         let argument = public.selector.as_ref().and_then(|selector| {
-            let argument = listed.get("properties")?.get(selector)?;
+            let argument = folded.get("properties")?.get(selector)?;
             Some((selector, argument))
         });
-        let Some((selector, argument)) = argument else { return (**plain.unwrap_or(listed)).clone() };
+        let Some((selector, argument)) = argument else { return (**plain.unwrap_or(folded)).clone() };
         let selecting = |schema: &Value| {
             let mut schema = schema.clone();
             if schema.get("properties").is_none() {
@@ -206,9 +206,9 @@ impl OwnSchemas {
             schema
         };
         let known = self.0.get(&public.own_name).map(Vec::as_slice).unwrap_or_default();
-        match known.iter().find(|(own, devices)| *devices == 1 && selecting(own) == **listed) {
+        match known.iter().find(|(own, devices)| *devices == 1 && selecting(own) == **folded) {
             Some((own, _)) => (**plain.unwrap_or(own)).clone(),
-            None => plain.map_or_else(|| (**listed).clone(), |plain| selecting(plain)),
+            None => plain.map_or_else(|| (**folded).clone(), |plain| selecting(plain)),
         }
     }
 }
@@ -230,7 +230,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_a_proper_request_is_read() {
+    fn only_valid_requests_are_read() {
         let code =
             |text: &str| parse(text.as_bytes()).map(drop).map_err(|refused| (refused.0, refused.1.kind.row().code));
         assert_eq!(code(r#"{"jsonrpc":"2.0","method":"x"}"#), Ok(()));

@@ -1,4 +1,4 @@
-//! MCP over a pair of pipes: standard input and output, or an upgraded connection.
+//! MCP over a pair of byte streams: standard input and output, or an upgraded connection.
 
 use std::io;
 use std::sync::Arc;
@@ -9,14 +9,14 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_util::sync::CancellationToken;
 
 use crate::Front;
-use crate::hall::Hall;
-use crate::lines::Lines;
-use crate::listing::Form;
+use crate::line_transport::LineTransport;
+use crate::listing::ListForm;
 use crate::mcp::Mcp;
-use crate::patience::Patient;
+use crate::stall::StallTimeout;
+use crate::state::FrontState;
 
-/// Serves one client until it closes its end or `shutdown` is cancelled. A client that has closed its
-/// end still gets the answers to what it asked before.
+/// Serves one client until it closes its end or `shutdown` is cancelled. A client that has closed its end still gets
+/// the answers to its open requests.
 pub async fn run<R, W>(
     front: Front,
     who: Principal,
@@ -29,47 +29,47 @@ where
     R: AsyncRead + Unpin + Send + 'static,
     W: AsyncWrite + Unpin + Send + 'static,
 {
-    let hall = Hall::new(front)?;
+    let front = FrontState::new(front)?;
     let stop = CancellationToken::new();
     let who = Arc::new(who);
-    let mut serving = std::pin::pin!(serve(&hall, who.clone(), shape.into(), "stdio", reader, writer, stop.clone()));
+    let mut serving = std::pin::pin!(serve(&front, who.clone(), shape.into(), "stdio", reader, writer, stop.clone()));
     let served = tokio::select! {
         served = &mut serving => served,
-        () = hall.gateway.tokens().revoked(&who) => {
+        () = front.gateway.tokens().revoked(&who) => {
             stop.cancel();
             serving.await
         }
         () = shutdown.cancelled() => {
-            hall.drain.cancel();
-            hall.calls.close();
+            front.drain.cancel();
+            front.calls.close();
             tokio::select! {
                 served = &mut serving => served,
-                () = finished(&hall) => {
+                () = calls_finished(&front) => {
                     stop.cancel();
                     serving.await
                 }
             }
         }
     };
-    hall.drain.cancel();
-    hall.tasks.close();
-    hall.tasks.wait().await;
+    front.drain.cancel();
+    front.tasks.close();
+    front.tasks.wait().await;
     served
 }
 
 /// Waits for the running calls, but not longer than the settings allow.
-pub(crate) async fn finished(hall: &Hall) {
+pub(crate) async fn calls_finished(front: &FrontState) {
     tokio::select! {
-        () = hall.calls.wait() => {}
-        () = tokio::time::sleep(hall.settings.drain) => {}
+        () = front.calls.wait() => {}
+        () = tokio::time::sleep(front.settings.drain) => {}
     }
 }
 
 pub(crate) async fn serve<R, W>(
-    hall: &Arc<Hall>,
+    front: &Arc<FrontState>,
     who: Arc<Principal>,
-    form: Form,
-    door: &'static str,
+    form: ListForm,
+    endpoint: &'static str,
     reader: R,
     writer: W,
     stop: CancellationToken,
@@ -78,10 +78,10 @@ where
     R: AsyncRead + Unpin + Send + 'static,
     W: AsyncWrite + Unpin + Send + 'static,
 {
-    let mcp = Mcp::new(hall.clone(), form, door, Some(who));
-    let limits = &hall.settings.limits;
-    let lines = Lines::new(reader, Patient::new(writer, limits.stall), limits.body, hall.bodies.clone());
-    // A token of its own: rmcp cancels the one it is given when the session ends, and others share `stop`.
+    let mcp = Mcp::new(front.clone(), form, endpoint, Some(who));
+    let limits = &front.settings.limits;
+    let lines = LineTransport::new(reader, StallTimeout::new(writer, limits.stall), limits.body, front.bodies.clone());
+    // rmcp cancels this token when the session ends, and others share `stop`.
     let service = match serve_server_with_ct(mcp, lines, stop.child_token()).await {
         Ok(service) => service,
         Err(_) if stop.is_cancelled() => return Ok(()),

@@ -1,7 +1,7 @@
-//! Who we are over TLS: a certificate of our own making, or one from files.
+//! The TLS certificate of the gateway: a self-signed one, or one from files.
 //!
-//! A self-signed certificate is made on demand, kept in the state directory and used again while it
-//! is valid and names every host asked for. The device door uses the same identity.
+//! A self-signed certificate is created when needed, kept in the state directory and reused while it is valid and names
+//! every wanted host. The device listener uses the same certificate.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -16,15 +16,14 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-/// Two years: Apple's systems refuse longer-lived certificates, own ones included, at 825 days.
+/// Two years: Apple's systems refuse certificates that are valid for more than 825 days.
 const LIFETIME: Duration = Duration::from_secs(730 * 24 * 3600);
-/// A certificate is renewed this long before it ends, so that a gateway that runs for weeks does not
-/// outlive it.
+/// A certificate is renewed this long before it expires, because a gateway may run for weeks.
 const MARGIN: Duration = Duration::from_secs(60 * 24 * 3600);
 
 const CERTIFICATE: &str = "tls-cert.pem";
 const KEY: &str = "tls-key.pem";
-const NOTE: &str = "tls.json";
+const RECORD: &str = "tls.json";
 
 /// A certificate chain and its key, ready to serve.
 #[derive(Clone)]
@@ -38,19 +37,19 @@ pub struct TlsIdentity {
 pub enum TlsError {
     #[error("{}: {source}", path.display())]
     File { path: PathBuf, source: io::Error },
-    #[error("{}: no {what} in PEM form there ({detail}); give a PEM file that begins with -----BEGIN", path.display())]
+    #[error("{}: the file has no {what} in PEM form ({detail}); use a PEM file that begins with -----BEGIN", path.display())]
     NotPem { path: PathBuf, what: &'static str, detail: String },
-    #[error("the certificate and the key do not serve together: {0}; give the key that belongs to the certificate")]
+    #[error("the certificate and the key do not match: {0}; use the key of this certificate")]
     Mismatch(String),
     #[error("`{0}` is not a host name or address that a certificate can name")]
     Host(String),
-    #[error("the certificate could not be made: {0}")]
-    Making(String),
+    #[error("the certificate could not be created: {0}")]
+    Create(String),
 }
 
-/// What is remembered of a self-signed certificate, to judge it without reading X.509.
+/// What is known of a self-signed certificate, so that it can be checked without parsing X.509.
 #[derive(Serialize, Deserialize)]
-struct Note {
+struct CertificateRecord {
     hosts: BTreeSet<String>,
     expires_unix_seconds: u64,
     fingerprint: String,
@@ -65,7 +64,7 @@ impl TlsIdentity {
         if let Some(kept) = TlsIdentity::kept(state_dir, &mut wanted) {
             return Ok(kept);
         }
-        TlsIdentity::make(state_dir, wanted)
+        TlsIdentity::create(state_dir, wanted)
     }
 
     pub fn from_files(certificate: &Path, key: &Path) -> Result<TlsIdentity, TlsError> {
@@ -79,7 +78,7 @@ impl TlsIdentity {
             .map_err(not_pem(certificate, "certificate"))?;
         let private = PrivateKeyDer::from_pem_slice(&read(key)?).map_err(not_pem(key, "private key"))?;
         let Some(first) = chain.first().map(|first| first.to_vec()) else {
-            let detail = "the file holds other things".to_owned();
+            let detail = "the file has other PEM sections".to_owned();
             return Err(TlsError::NotPem { path: certificate.to_owned(), what: "certificate", detail });
         };
         let provider = Arc::new(rustls::crypto::ring::default_provider());
@@ -95,7 +94,7 @@ impl TlsIdentity {
         &self.fingerprint
     }
 
-    /// The certificate itself (DER), for clients that want to pin it.
+    /// The certificate in DER form, for clients that compare fingerprints.
     pub fn certificate(&self) -> &[u8] {
         &self.certificate
     }
@@ -104,22 +103,22 @@ impl TlsIdentity {
         self.config.clone()
     }
 
-    /// The kept certificate, where it still fits. Otherwise the hosts it named are added to
-    /// `wanted`, so that starting with fewer hosts one day does not shed the others.
+    /// The stored certificate if it can still be used. Otherwise its hosts are added to `wanted`, so that starting once
+    /// with fewer hosts does not lose the others.
     fn kept(state_dir: &Path, wanted: &mut BTreeSet<String>) -> Option<TlsIdentity> {
-        let note: Note = serde_json::from_slice(&fs::read(state_dir.join(NOTE)).ok()?).ok()?;
-        let fresh = note.expires_unix_seconds > (now() + MARGIN).as_secs();
-        let enough = wanted.is_subset(&note.hosts);
-        wanted.extend(note.hosts);
-        if !fresh || !enough {
+        let record: CertificateRecord = serde_json::from_slice(&fs::read(state_dir.join(RECORD)).ok()?).ok()?;
+        let is_valid = record.expires_unix_seconds > (now() + MARGIN).as_secs();
+        let names_all = wanted.is_subset(&record.hosts);
+        wanted.extend(record.hosts);
+        if !is_valid || !names_all {
             return None;
         }
         let identity = TlsIdentity::from_files(&state_dir.join(CERTIFICATE), &state_dir.join(KEY)).ok()?;
-        (identity.fingerprint == note.fingerprint).then_some(identity)
+        (identity.fingerprint == record.fingerprint).then_some(identity)
     }
 
-    fn make(state_dir: &Path, hosts: BTreeSet<String>) -> Result<TlsIdentity, TlsError> {
-        let making = |error: rcgen::Error| TlsError::Making(error.to_string());
+    fn create(state_dir: &Path, hosts: BTreeSet<String>) -> Result<TlsIdentity, TlsError> {
+        let failed = |error: rcgen::Error| TlsError::Create(error.to_string());
         let mut params = rcgen::CertificateParams::default();
         for host in &hosts {
             let name = match host.parse() {
@@ -131,24 +130,24 @@ impl TlsIdentity {
             params.subject_alt_names.push(name);
         }
         let epoch = rcgen::date_time_ymd(1970, 1, 1);
-        // A day back: the clock of a phone or board may be a little behind ours.
+        // A day back, because the clock of a phone or board may be a little behind.
         params.not_before = epoch + now().saturating_sub(Duration::from_secs(24 * 3600));
         params.not_after = epoch + now() + LIFETIME;
         params.distinguished_name.push(rcgen::DnType::CommonName, "sinew");
         params.extended_key_usages.push(rcgen::ExtendedKeyUsagePurpose::ServerAuth);
-        let key = rcgen::KeyPair::generate().map_err(making)?;
-        let certificate = params.self_signed(&key).map_err(making)?;
+        let key = rcgen::KeyPair::generate().map_err(failed)?;
+        let certificate = params.self_signed(&key).map_err(failed)?;
 
-        let note = Note {
+        let record = CertificateRecord {
             hosts,
             expires_unix_seconds: (now() + LIFETIME).as_secs(),
             fingerprint: fingerprint(certificate.der()),
         };
-        let note = serde_json::to_vec_pretty(&note).map_err(|error| TlsError::Making(error.to_string()))?;
+        let record = serde_json::to_vec_pretty(&record).map_err(|error| TlsError::Create(error.to_string()))?;
         fs::create_dir_all(state_dir).map_err(|source| TlsError::File { path: state_dir.to_owned(), source })?;
         write_private(&state_dir.join(KEY), key.serialize_pem().as_bytes())?;
         write_private(&state_dir.join(CERTIFICATE), certificate.pem().as_bytes())?;
-        write_private(&state_dir.join(NOTE), &note)?;
+        write_private(&state_dir.join(RECORD), &record)?;
         TlsIdentity::from_files(&state_dir.join(CERTIFICATE), &state_dir.join(KEY))
     }
 }
@@ -166,21 +165,20 @@ fn read(path: &Path) -> Result<Vec<u8>, TlsError> {
     fs::read(path).map_err(|source| TlsError::File { path: path.to_owned(), source })
 }
 
-/// Written beside and moved into place, so that the file is never half there nor ever readable by
-/// others.
+/// Writes a temporary file and renames it, so that the file is never incomplete or readable by others.
 fn write_private(path: &Path, bytes: &[u8]) -> Result<(), TlsError> {
-    let place = || -> io::Result<()> {
-        let beside = path.with_extension("new");
+    let write = || -> io::Result<()> {
+        let temporary = path.with_extension("new");
         let mut options = fs::OpenOptions::new();
         options.write(true).create(true).truncate(true);
         #[cfg(unix)]
         std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        let mut file = options.open(&beside)?;
+        let mut file = options.open(&temporary)?;
         io::Write::write_all(&mut file, bytes)?;
         file.sync_all()?;
-        fs::rename(&beside, path)
+        fs::rename(&temporary, path)
     };
-    place().map_err(|source| TlsError::File { path: path.to_owned(), source })
+    write().map_err(|source| TlsError::File { path: path.to_owned(), source })
 }
 
 #[cfg(test)]
@@ -192,30 +190,30 @@ mod tests {
     }
 
     #[test]
-    fn a_certificate_is_kept_while_it_names_every_host() {
-        let dir = tempfile::tempdir().expect("a place");
-        let first = TlsIdentity::self_signed(dir.path(), &hosts(&["192.168.1.5", "lab.local"])).expect("made");
-        let again = TlsIdentity::self_signed(dir.path(), &hosts(&["lab.local"])).expect("kept");
+    fn a_certificate_is_reused_while_it_names_every_host() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let first = TlsIdentity::self_signed(dir.path(), &hosts(&["192.168.1.5", "lab.local"])).expect("created");
+        let again = TlsIdentity::self_signed(dir.path(), &hosts(&["lab.local"])).expect("reused");
         assert_eq!(first.fingerprint(), again.fingerprint());
-        let more = TlsIdentity::self_signed(dir.path(), &hosts(&["10.0.0.1"])).expect("made anew");
+        let more = TlsIdentity::self_signed(dir.path(), &hosts(&["10.0.0.1"])).expect("created again");
         assert_ne!(first.fingerprint(), more.fingerprint());
-        let all = TlsIdentity::self_signed(dir.path(), &hosts(&["lab.local", "10.0.0.1"])).expect("kept");
-        assert_eq!(all.fingerprint(), more.fingerprint(), "the hosts of before are still named");
+        let all = TlsIdentity::self_signed(dir.path(), &hosts(&["lab.local", "10.0.0.1"])).expect("reused");
+        assert_eq!(all.fingerprint(), more.fingerprint(), "the earlier hosts are still named");
     }
 
     #[cfg(unix)]
     #[test]
-    fn the_key_is_for_its_owner_alone() {
+    fn only_the_owner_can_read_the_key() {
         use std::os::unix::fs::PermissionsExt;
-        let dir = tempfile::tempdir().expect("a place");
-        TlsIdentity::self_signed(dir.path(), &[]).expect("made");
+        let dir = tempfile::tempdir().expect("a directory");
+        TlsIdentity::self_signed(dir.path(), &[]).expect("created");
         let mode = fs::metadata(dir.path().join(KEY)).expect("there").permissions().mode();
         assert_eq!(mode & 0o777, 0o600);
     }
 
     #[test]
     fn a_damaged_or_foreign_file_is_named() {
-        let dir = tempfile::tempdir().expect("a place");
+        let dir = tempfile::tempdir().expect("a directory");
         let odd = dir.path().join("odd.pem");
         fs::write(&odd, "hello").expect("written");
         let error = TlsIdentity::from_files(&odd, &odd).err().expect("refused").to_string();
@@ -225,8 +223,8 @@ mod tests {
     }
 
     #[test]
-    fn a_host_that_no_certificate_can_name_is_refused() {
-        let dir = tempfile::tempdir().expect("a place");
+    fn a_host_that_a_certificate_cannot_name_is_refused() {
+        let dir = tempfile::tempdir().expect("a directory");
         let error = TlsIdentity::self_signed(dir.path(), &hosts(&["büro"])).err().expect("refused").to_string();
         assert!(error.contains("büro"), "{error}");
     }

@@ -1,6 +1,6 @@
-//! Between the house's words and MCP's: tools, outcomes, errors, log levels.
+//! Translates tools, outcomes, errors and log levels between the gateway's types and MCP's.
 
-// Logging is on its way out of MCP; until it is gone, clients use it.
+// Logging is deprecated in MCP, but clients still use it.
 #![allow(deprecated)]
 
 use std::sync::Arc;
@@ -16,20 +16,20 @@ use sinew_tool::outcome::ResourceBody;
 use sinew_tool::tool::VERSION_KEY;
 use sinew_tool::{Content, ErrorKind, LogLevel, Outcome, ToolError};
 
-/// Where the standard failure object travels in a result's `_meta`.
+/// The key of the standard failure object in a result's `_meta`.
 pub(crate) const ERROR_KEY: &str = "sinew/error";
 
-/// A tool as it is listed; `words` say what its schema cannot.
+/// A tool as it is listed. `notes` say what its schema cannot express.
 pub(crate) fn to_tool(
     public: &PublicTool,
-    words: &[String],
+    notes: &[String],
     input: Arc<JsonObject>,
     output: Option<Arc<JsonObject>>,
 ) -> Tool {
     let tool = &public.tool;
-    let description = match words {
+    let description = match notes {
         [] => tool.description.clone(),
-        words => format!("{}\n{}", tool.description.trim_end(), words.join(" ")).trim_start().to_owned(),
+        notes => format!("{}\n{}", tool.description.trim_end(), notes.join(" ")).trim_start().to_owned(),
     };
     let mut listed = Tool::new(public.name.clone(), description, input);
     listed.title = tool.title.clone();
@@ -53,9 +53,8 @@ pub(crate) fn to_result(outcome: Outcome) -> CallToolResult {
     result
 }
 
-/// A failed call: what went wrong with the request itself is a JSON-RPC error, everything else a
-/// result that says so. `declares_output`: the tool has an output schema, which clients also hold
-/// against error results.
+/// A failed call: a fault of the request itself is a JSON-RPC error, everything else a result with `isError`.
+/// `declares_output`: the tool has an output schema, which clients also apply to error results.
 pub(crate) fn to_failure(error: &ToolError, declares_output: bool) -> Result<CallToolResult, ErrorData> {
     let object = numbered(error);
     match error.kind.row().mcp {
@@ -69,7 +68,7 @@ pub(crate) fn to_failure(error: &ToolError, declares_output: bool) -> Result<Cal
     }
 }
 
-/// The standard failure object, with the number that the error has at `/mcp/v1` among its details.
+/// The standard failure object, with the code that the error has at `/mcp/v1` among its details.
 fn numbered(error: &ToolError) -> Value {
     let mut object = error.to_object();
     let details = object.as_object_mut().map(|members| members.entry("error_details").or_insert_with(|| json!({})));
@@ -79,7 +78,7 @@ fn numbered(error: &ToolError) -> Value {
     object
 }
 
-/// An error where no result can carry it, as with lists and resources.
+/// An error that no result can carry, as for lists and resources.
 pub(crate) fn to_protocol_error(error: &ToolError) -> ErrorData {
     let code = match error.kind.row().mcp {
         McpForm::Protocol(code) => code,
@@ -148,22 +147,22 @@ mod tests {
     use sinew_tool::error::TABLE;
 
     #[test]
-    fn every_row_of_the_table_is_spoken_as_it_says() {
+    fn every_kind_of_error_is_translated_as_the_table_says() {
         for row in TABLE {
             let error = ToolError::new(row.kind, "it failed").with_details(json!({"why": 1}));
             match (row.mcp, to_failure(&error, false)) {
-                (McpForm::Protocol(code), Err(spoken)) => {
-                    assert_eq!((spoken.code.0, spoken.data), (code, Some(numbered(&error))));
+                (McpForm::Protocol(code), Err(error_data)) => {
+                    assert_eq!((error_data.code.0, error_data.data), (code, Some(numbered(&error))));
                 }
                 (McpForm::Result, Ok(result)) => {
                     let result = serde_json::to_value(result).expect("JSON");
                     assert_eq!(result["isError"], true);
                     assert_eq!(result["content"][0]["text"], "it failed");
-                    assert_eq!(result["content"].as_array().map(Vec::len), Some(1), "the message stands once");
+                    assert_eq!(result["content"].as_array().map(Vec::len), Some(1), "the message is there once");
                     assert_eq!(result["_meta"][ERROR_KEY]["error_details"], json!({"why": 1, "code": row.code}));
                     assert_eq!(result["structuredContent"], result["_meta"][ERROR_KEY]);
                 }
-                (form, spoken) => panic!("{:?}: {form:?} became {spoken:?}", row.kind),
+                (form, other) => panic!("{:?}: {form:?} became {other:?}", row.kind),
             }
         }
     }
@@ -175,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn no_error_leaves_with_a_code_that_belongs_to_others() {
+    fn no_error_uses_a_code_from_the_reserved_range() {
         for row in TABLE {
             let code = to_protocol_error(&ToolError::new(row.kind, "x")).code.0;
             assert!(!(-32099..=-32000).contains(&code), "{:?}", row.kind);
@@ -183,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn every_kind_of_content_keeps_its_words() {
+    fn every_kind_of_content_is_translated() {
         let outcome = Outcome::text("t")
             .with(Content::image(&[1], "image/png", Some((1, 1))))
             .with(Content::Audio { data: "AA==".to_owned(), mime_type: "audio/wav".to_owned() })
@@ -198,7 +197,7 @@ mod tests {
             .iter()
             .map(|item| {
                 let mut item = item.to_json();
-                // MCP's image has no place for its size.
+                // MCP's image has no size.
                 item.as_object_mut().expect("an object").retain(|key, _| key != "width" && key != "height");
                 item
             })

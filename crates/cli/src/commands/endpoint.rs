@@ -4,7 +4,7 @@
 
 use serde_json::json;
 use sinew_compose::config::shape;
-use sinew_front::dialout::{self, Address};
+use sinew_front::dialout::{self, EndpointAddress};
 use tokio_util::sync::CancellationToken;
 
 use super::stdio::{GatewayLocation, find_or_open, stream_path};
@@ -16,7 +16,7 @@ use crate::stop::StopSignal;
 use crate::terminal::{Printer, print};
 
 pub async fn run(args: EndpointArgs, printer: Printer) -> Result<(), CliError> {
-    let address: Address =
+    let address: EndpointAddress =
         args.broker.parse().map_err(|problem: String| CliError::new(CliErrorKind::Usage, problem))?;
     match find_or_open(&args.reach, false).await? {
         GatewayLocation::Running(target) => {
@@ -51,7 +51,7 @@ pub async fn run(args: EndpointArgs, printer: Printer) -> Result<(), CliError> {
     }
 }
 
-fn announce(address: &Address, gateway: &str, printer: Printer) {
+fn announce(address: &EndpointAddress, gateway: &str, printer: Printer) {
     let gateway = gateway.trim_end_matches('/');
     print(&if printer.is_json() {
         format!("{}\n", json!({"broker": address.to_string(), "gateway": gateway}))

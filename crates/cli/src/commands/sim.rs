@@ -213,7 +213,7 @@ mod conformance {
         } else {
             format!("The conformance fixture is at {url}/mcp; Ctrl-C ends it.\n")
         });
-        let settings = sinew_front::Settings { open: true, conformance: true, ..Default::default() };
+        let settings = sinew_front::FrontSettings { open: true, conformance: true, ..Default::default() };
         let front = Front { gateway: gateway.clone(), settings };
         let shutdown = CancellationToken::new();
         let stopper = shutdown.clone();

@@ -10,7 +10,7 @@ mod tables;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-use sinew_front::dialout::Address;
+use sinew_front::dialout::EndpointAddress;
 use sinew_front::tls::TlsIdentity;
 use sinew_gateway::Shape;
 use sinew_tool::settings::Setting;
@@ -48,7 +48,7 @@ sinew_tool::settings! {
         /// Calls, limits and what is kept.
         pub gateway: sinew_gateway::Settings = sinew_gateway::Settings::default();
         /// How clients are served.
-        pub clients: sinew_front::Settings = sinew_front::Settings::default();
+        pub clients: sinew_front::FrontSettings = sinew_front::FrontSettings::default();
         /// How boards are served.
         pub boards: BoardsConfig = BoardsConfig::default();
         /// Android phones that adb sees. They are found by themselves once an adb server runs, which is started where
@@ -146,7 +146,7 @@ impl GatewayConfig {
         brokers::check(&self.brokers)
     }
 
-    fn addresses(&self) -> Result<Vec<(Address, Shape)>, ConfigProblem> {
+    fn addresses(&self) -> Result<Vec<(EndpointAddress, Shape)>, ConfigProblem> {
         let read = |(index, endpoint): (usize, &EndpointConfig)| {
             let address =
                 endpoint.url.parse().map_err(|why: String| ConfigProblem::at(format!("endpoints.{index}"), why))?;

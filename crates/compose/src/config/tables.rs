@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use sinew_apps::offer::ProtocolNames;
 use sinew_boards::{Backend, BoardLimits, OfferedTransport, Pictures};
-use sinew_front::dialout::Address;
+use sinew_front::dialout::EndpointAddress;
 use sinew_phones::{Extension, Profile, adb};
 use sinew_spec::judge;
 use sinew_tool::settings::{Deserializer, Error, Setting};
@@ -61,8 +61,8 @@ sinew_tool::settings! {
     /// A broker of MCP endpoints.
     pub struct EndpointConfig {
         /// Its address, `wss://HOST/mcp/?token=TOKEN`.
-        pub url: String = String::new(), check |url| url.parse::<Address>().map(drop);
-        /// OfferedTransport every device's tools under names of their own.
+        pub url: String = String::new(), check |url| url.parse::<EndpointAddress>().map(drop);
+        /// Offer every device's tools under names of their own.
         pub unfolded: bool = false;
     }
 }

@@ -1,4 +1,4 @@
-//! The address of a broker. It holds a token, so it is shown without its tail.
+//! The URL of a broker. It has a token, so it is shown without path and query.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,11 +7,11 @@ use http::Uri;
 
 /// For example `wss://broker.example/mcp/?token=…`.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Address {
+pub struct EndpointAddress {
     uri: Uri,
 }
 
-impl Address {
+impl EndpointAddress {
     pub(super) fn uri(&self) -> &Uri {
         &self.uri
     }
@@ -28,7 +28,7 @@ impl Address {
         self.uri.port_u16().unwrap_or(if self.is_encrypted() { 443 } else { 80 })
     }
 
-    /// A text of the broker's without our secrets, which it may have repeated.
+    /// `text` from the broker without the secrets of the URL, which it may have repeated.
     pub(super) fn hide(&self, text: &str) -> String {
         let values = self.uri.query().into_iter().flat_map(|query| query.split('&'));
         let values = values.filter_map(|pair| Some(pair.split_once('=')?.1)).filter(|value| value.len() >= 4);
@@ -36,34 +36,34 @@ impl Address {
     }
 }
 
-impl FromStr for Address {
+impl FromStr for EndpointAddress {
     type Err = String;
 
-    /// What is wrong is said without repeating the address.
-    fn from_str(text: &str) -> Result<Address, String> {
+    /// The error does not repeat the URL.
+    fn from_str(text: &str) -> Result<EndpointAddress, String> {
         let form = "write it as wss://HOST/mcp/?token=TOKEN";
-        let uri: Uri = text.parse().map_err(|_| format!("the address of the broker cannot be read; {form}"))?;
+        let uri: Uri = text.parse().map_err(|_| format!("the URL of the broker is not valid; {form}"))?;
         if !matches!(uri.scheme_str(), Some("ws" | "wss")) {
-            return Err(format!("the address of the broker must begin with ws:// or wss://; {form}"));
+            return Err(format!("the URL of the broker must begin with ws:// or wss://; {form}"));
         }
         if uri.host().is_none_or(str::is_empty) {
-            return Err(format!("the address of the broker names no host; {form}"));
+            return Err(format!("the URL of the broker has no host; {form}"));
         }
         if uri.authority().is_some_and(|authority| authority.as_str().contains('@')) {
-            return Err(format!("the address of the broker must not hold a user name; {form}"));
+            return Err(format!("the URL of the broker must not have a user name; {form}"));
         }
-        Ok(Address { uri })
+        Ok(EndpointAddress { uri })
     }
 }
 
-impl fmt::Display for Address {
+impl fmt::Display for EndpointAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let authority = self.uri.authority().map(|authority| authority.as_str()).unwrap_or_default();
         write!(f, "{}://{authority}", self.uri.scheme_str().unwrap_or_default())
     }
 }
 
-impl fmt::Debug for Address {
+impl fmt::Debug for EndpointAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)
     }
@@ -75,16 +75,16 @@ mod tests {
 
     #[test]
     fn an_address_is_shown_without_its_token() {
-        let address: Address = "wss://broker.example:8004/mcp/?agent=7&token=secret-1".parse().expect("fine");
+        let address: EndpointAddress = "wss://broker.example:8004/mcp/?agent=7&token=secret-1".parse().expect("fine");
         assert_eq!(address.to_string(), "wss://broker.example:8004");
         assert_eq!(format!("{address:?}"), "wss://broker.example:8004");
         assert_eq!(address.hide("no token secret-1 here"), "no token … here");
     }
 
     #[test]
-    fn what_is_wrong_with_an_address_is_said_without_repeating_it() {
+    fn errors_do_not_repeat_the_address() {
         for wrong in ["", "https://x/?token=secret-1", "wss://", "ws://a b?token=secret-1", "wss://me:secret-1@x/"] {
-            let problem = wrong.parse::<Address>().expect_err(wrong);
+            let problem = wrong.parse::<EndpointAddress>().expect_err(wrong);
             assert!(problem.contains("wss://HOST") && !problem.contains("secret-1"), "{problem}");
         }
     }

@@ -4,17 +4,17 @@ use serde_json::{Value, json};
 use sinew_gateway::Role;
 
 use crate::client::Client;
-use crate::fake::House;
+use crate::server::TestServer;
 
-fn client_role(house: &House) -> Client {
-    let (_, token) = house.gateway.tokens().create(Role::Client, "reader").unwrap();
-    house.client().with_token(Some(&token))
+fn client_role(server: &TestServer) -> Client {
+    let (_, token) = server.gateway.tokens().create(Role::Client, "reader").unwrap();
+    server.client().with_token(Some(&token))
 }
 
 #[tokio::test]
 async fn clients_read_and_call() {
-    let house = House::new().await;
-    let client = client_role(&house);
+    let server = TestServer::new().await;
+    let client = client_role(&server);
     let devices = client.get("/api/v1/devices").await.json();
     assert_eq!(devices["devices"][0]["id"], "lamp");
     let tools = client.get("/api/v1/tools").await.json();
@@ -31,9 +31,9 @@ async fn clients_read_and_call() {
 }
 
 #[tokio::test]
-async fn the_rest_is_for_administrators() {
-    let house = House::new().await;
-    let client = client_role(&house);
+async fn other_routes_need_an_admin_token() {
+    let server = TestServer::new().await;
+    let client = client_role(&server);
     for (method, path) in [
         ("POST", "/api/v1/devices/lamp/rename"),
         ("POST", "/api/v1/devices/lamp/pin"),
@@ -50,9 +50,9 @@ async fn the_rest_is_for_administrators() {
 }
 
 #[tokio::test]
-async fn a_device_gets_a_speaking_name() {
-    let house = House::new().await;
-    let admin = house.client();
+async fn a_device_is_renamed() {
+    let server = TestServer::new().await;
+    let admin = server.client();
     let renamed = admin.post("/api/v1/devices/lamp/rename", json!({"name": "desk lamp"})).await.json();
     assert_eq!((&renamed["id"], &renamed["name"]), (&json!("lamp"), &json!("desk lamp")));
     let reply = admin.post("/api/v1/call", json!({"device": "desk lamp", "tool": "measure"})).await;
@@ -63,8 +63,8 @@ async fn a_device_gets_a_speaking_name() {
 
 #[tokio::test]
 async fn a_device_is_pinned_and_unpinned() {
-    let house = House::new().await;
-    let (client, admin) = (client_role(&house), house.client());
+    let server = TestServer::new().await;
+    let (client, admin) = (client_role(&server), server.client());
     assert_eq!(admin.post("/api/v1/devices/lamp/pin", json!({})).await.json()["pinned"], true);
     let changes = client.get("/api/v1/devices/lamp/changes").await.json();
     assert_eq!((&changes["pinned"], &changes["quarantined"]), (&json!(true), &json!([])));
@@ -74,12 +74,12 @@ async fn a_device_is_pinned_and_unpinned() {
 }
 
 #[tokio::test]
-async fn tokens_are_made_listed_and_revoked() {
-    let house = House::new().await;
-    let admin = house.client();
+async fn tokens_are_created_listed_and_revoked() {
+    let server = TestServer::new().await;
+    let admin = server.client();
     let made = admin.post("/api/v1/tokens", json!({"role": "client", "label": "desk"})).await.json();
     let (id, token) = (made["id"].as_str().unwrap(), made["token"].as_str().unwrap());
-    let holder = house.client().with_token(Some(token));
+    let holder = server.client().with_token(Some(token));
     assert_eq!(holder.get("/api/v1/devices").await.status, 200);
     let list = admin.get("/api/v1/tokens").await.json();
     let listed = list["tokens"].as_array().unwrap().iter().find(|one| one["id"] == id).unwrap();
@@ -95,8 +95,8 @@ async fn tokens_are_made_listed_and_revoked() {
 
 #[tokio::test]
 async fn events_can_be_waited_for() {
-    let house = House::new().await;
-    let client = house.client();
+    let server = TestServer::new().await;
+    let client = server.client();
     let start = client.get("/api/v1/events?device=lamp").await.json();
     let next = start["next"].as_str().unwrap().to_owned();
     let path = format!("/api/v1/events?device=lamp&since={next}&wait_ms=50000");
@@ -104,15 +104,15 @@ async fn events_can_be_waited_for() {
     tokio::pin!(waiting);
     let nothing_yet = futures_util::poll!(&mut waiting);
     assert!(nothing_yet.is_pending());
-    house.lamp_says("notifications/hot");
+    server.lamp_sends("notifications/hot");
     let page = waiting.await.json();
     assert_eq!(page["events"][0]["topic"], "notifications/hot", "{page}");
 }
 
 #[tokio::test]
 async fn failures_are_standard_objects_with_a_code() {
-    let house = House::new().await;
-    let client = house.client();
+    let server = TestServer::new().await;
+    let client = server.client();
     let cases: [(&str, Value, u16, &str); 5] = [
         ("/api/v1/call", json!({"tool": "nonsense"}), 404, "ToolNotFound"),
         ("/api/v1/call", json!({"device": "nobody", "tool": "echo"}), 404, "DeviceNotFound"),

@@ -1,13 +1,13 @@
-//! Tokens, and where a request may come from.
+//! Tokens, and the allowed hosts and origins.
 
 use serde_json::json;
 use sinew_api::{Access, Method, ROUTES};
-use sinew_front::Settings;
+use sinew_front::FrontSettings;
 use sinew_gateway::Role;
 use sinew_tool::Tool;
 
 use crate::client::Client;
-use crate::fake::House;
+use crate::server::TestServer;
 
 const DOORS: [(&str, &str); 6] = [
     ("POST", "/mcp"),
@@ -19,9 +19,9 @@ const DOORS: [(&str, &str); 6] = [
 ];
 
 #[tokio::test]
-async fn no_door_opens_without_a_token() {
-    let house = House::new().await;
-    let client = house.client().with_token(None);
+async fn no_endpoint_answers_without_a_token() {
+    let server = TestServer::new().await;
+    let client = server.client().with_token(None);
     for (method, path) in DOORS {
         let reply = client.send(method, path, &[], "{}").await;
         assert_eq!(reply.status, 401, "{path}");
@@ -36,10 +36,10 @@ async fn no_door_opens_without_a_token() {
 }
 
 #[tokio::test]
-async fn every_route_wants_what_the_table_says() {
-    let house = House::new().await;
-    let (_, token) = house.gateway.tokens().create(Role::Client, "guest").unwrap();
-    let (nobody, client) = (house.client().with_token(None), house.client().with_token(Some(&token)));
+async fn every_route_needs_the_access_in_the_table() {
+    let server = TestServer::new().await;
+    let (_, token) = server.gateway.tokens().create(Role::Client, "guest").unwrap();
+    let (nobody, client) = (server.client().with_token(None), server.client().with_token(Some(&token)));
     for route in ROUTES {
         let method = if route.method == Method::Any { "GET" } else { route.method.as_str() };
         let path = route.path.replace("{id}", "nothing");
@@ -47,15 +47,15 @@ async fn every_route_wants_what_the_table_says() {
         let refused = (status(&nobody).await == 401, status(&client).await == 403);
         let expected = (route.access != Access::Open, route.access == Access::Admin);
         assert_eq!(refused, expected, "{method} {path}");
-        let own = status(&house.client()).await;
+        let own = status(&server.client()).await;
         assert!(!matches!(own, 401 | 403 | 405), "{method} {path}: {own}");
     }
 }
 
 #[tokio::test]
-async fn a_wrong_or_malformed_token_is_told_apart() {
-    let house = House::new().await;
-    let client = house.client().with_token(None);
+async fn wrong_and_malformed_tokens_get_different_errors() {
+    let server = TestServer::new().await;
+    let client = server.client().with_token(None);
     let message = async |header: &str| {
         let reply = client.send("GET", "/api/v1/devices", &[("authorization", header)], "").await;
         assert_eq!(reply.status, 401, "{header}");
@@ -66,16 +66,16 @@ async fn a_wrong_or_malformed_token_is_told_apart() {
     for header in ["Basic abc", "Bearer", "Bearer   ", "nonsense"] {
         assert_eq!(message(header).await, malformed, "{header}");
     }
-    let lower_case = format!("bearer   {} ", house.token);
+    let lower_case = format!("bearer   {} ", server.token);
     let reply = client.send("GET", "/api/v1/devices", &[("authorization", &lower_case)], "").await;
     assert_eq!(reply.status, 200, "the scheme is not case-sensitive");
 }
 
 #[tokio::test]
-async fn a_device_token_opens_nothing_here() {
-    let house = House::new().await;
-    let (_, token) = house.gateway.tokens().create(Role::Device("lamp".to_owned()), "lamp").unwrap();
-    let client = house.client().with_token(Some(&token));
+async fn a_device_token_is_forbidden() {
+    let server = TestServer::new().await;
+    let (_, token) = server.gateway.tokens().create(Role::Device("lamp".to_owned()), "lamp").unwrap();
+    let client = server.client().with_token(Some(&token));
     for (method, path) in DOORS {
         let reply = client.send(method, path, &[], "{}").await;
         assert_eq!((reply.status.as_u16(), &reply.json()["error"]), (403, &json!("forbidden")), "{path}");
@@ -83,14 +83,14 @@ async fn a_device_token_opens_nothing_here() {
 }
 
 #[tokio::test]
-async fn strange_hosts_and_origins_are_refused() {
-    let settings = Settings {
+async fn foreign_hosts_and_origins_are_refused() {
+    let settings = FrontSettings {
         allowed_hosts: vec!["lab.local".to_owned(), "exact.example:9000".to_owned()],
         allowed_origins: vec!["https://console.example".to_owned()],
-        ..Settings::default()
+        ..FrontSettings::default()
     };
-    let house = House::with(settings, None).await;
-    let client = house.client();
+    let server = TestServer::with(settings, None).await;
+    let client = server.client();
     let status = async |headers: &[(&str, &str)]| client.send("GET", "/health", headers, "").await.status.as_u16();
     for host in ["localhost", "127.0.0.1:7300", "[::1]:7300", "lab.local", "LAB.local:1", "exact.example:9000"] {
         assert_eq!(status(&[("host", host)]).await, 200, "{host}");
@@ -111,26 +111,26 @@ async fn strange_hosts_and_origins_are_refused() {
 }
 
 #[tokio::test]
-async fn an_open_front_needs_no_token_and_stays_on_loopback() {
-    let house = House::with(Settings { open: true, ..Settings::default() }, None).await;
-    let client = Client::new(house.address, "unused").with_token(None);
+async fn an_open_server_needs_no_token_and_listens_only_on_loopback() {
+    let server = TestServer::with(FrontSettings { open: true, ..FrontSettings::default() }, None).await;
+    let client = Client::new(server.address, "unused").with_token(None);
     assert_eq!(client.modern("tools/list", json!({})).await.status, 200);
 
     let listener = tokio::net::TcpListener::bind("0.0.0.0:0").await.unwrap();
-    let settings = Settings { open: true, ..Settings::default() };
-    let front = sinew_front::Front { gateway: house.gateway.clone(), settings };
-    let refused = sinew_front::http::run(listener, front, None, house.shutdown.clone()).await;
+    let settings = FrontSettings { open: true, ..FrontSettings::default() };
+    let front = sinew_front::Front { gateway: server.gateway.clone(), settings };
+    let refused = sinew_front::http::run(listener, front, None, server.shutdown.clone()).await;
     assert!(refused.unwrap_err().to_string().contains("loopback"));
 }
 
 #[tokio::test]
 async fn tools_for_people_are_hidden_from_a_model_even_with_the_gateways_own_token() {
-    let house = House::new().await;
-    house.join("board:00:01", vec![Tool::new("reboot", "Restart the board.", json!({"type": "object"})).for_users()]);
-    let list = house.client().modern("tools/list", json!({})).await.json()["result"]["tools"].to_string();
+    let server = TestServer::new().await;
+    server.join("board:00:01", vec![Tool::new("reboot", "Restart the board.", json!({"type": "object"})).for_users()]);
+    let list = server.client().modern("tools/list", json!({})).await.json()["result"]["tools"].to_string();
     assert!(list.contains("echo") && !list.contains("reboot"), "{list}");
-    let guessed = house.client().modern("tools/call", json!({"name": "reboot", "arguments": {}})).await;
+    let guessed = server.client().modern("tools/call", json!({"name": "reboot", "arguments": {}})).await;
     assert_eq!(guessed.json()["error"]["code"], -32602);
-    let people = house.client().get("/api/v1/tools").await.json().to_string();
+    let people = server.client().get("/api/v1/tools").await.json().to_string();
     assert!(people.contains("reboot"), "{people}");
 }

@@ -1,17 +1,17 @@
-//! Whatever comes, the answer says what was wrong and the gateway goes on.
+//! Bad input gets an error that says what is wrong, and the gateway continues.
 
 use serde_json::{Value, json};
-use sinew_front::{Limits, Settings};
+use sinew_front::{FrontLimits, FrontSettings};
 
-use crate::fake::House;
+use crate::server::TestServer;
 
 const JSON: [(&str, &str); 2] =
     [("content-type", "application/json"), ("accept", "application/json, text/event-stream")];
 
 #[tokio::test]
 async fn unreadable_messages_get_json_rpc_errors() {
-    let house = House::new().await;
-    let client = house.client();
+    let server = TestServer::new().await;
+    let client = server.client();
     let deep = "[".repeat(10_000);
     let nested = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{deep}{}}}"#, "]".repeat(10_000));
     let cases: [(&[u8], i32, Value); 9] = [
@@ -37,15 +37,15 @@ async fn unreadable_messages_get_json_rpc_errors() {
 
 #[tokio::test]
 async fn other_content_types_and_large_bodies_are_refused_with_json_rpc_errors() {
-    let limits = Limits { body: 1000, ..Limits::default() };
-    let house = House::with(Settings { limits, ..Settings::default() }, None).await;
-    let client = house.client();
+    let limits = FrontLimits { body: 1000, ..FrontLimits::default() };
+    let server = TestServer::with(FrontSettings { limits, ..FrontSettings::default() }, None).await;
+    let client = server.client();
     for kind in ["text/plain", "application/x-www-form-urlencoded", "application/jsonp"] {
         let reply = client.send("POST", "/mcp", &[("content-type", kind)], "{}").await;
         assert_eq!((reply.status.as_u16(), &reply.json()["error"]["code"]), (415, &json!(-32600)), "{kind}");
     }
     let call = json!({"name": "echo", "arguments": {"text": "x".repeat(2000)}});
-    // The REST door says 200 to everything that is not about the token.
+    // The REST interface answers 200 to everything that is not about the token.
     for (status, reply) in [
         (413, client.modern("tools/call", call).await),
         (200, client.post("/mcp/v1/tools/call", json!("x".repeat(2000))).await),
@@ -61,18 +61,18 @@ async fn other_content_types_and_large_bodies_are_refused_with_json_rpc_errors()
 }
 
 #[tokio::test]
-async fn what_rmcp_refuses_in_plain_text_is_put_into_json() {
-    let house = House::new().await;
-    let client = house.client();
+async fn plain_text_errors_of_rmcp_become_json() {
+    let server = TestServer::new().await;
+    let client = server.client();
     let ping = json!({"jsonrpc": "2.0", "id": 3, "method": "ping"}).to_string();
     let picky = [("content-type", "application/json"), ("accept", "text/html")];
     let reply = client.send("POST", "/mcp", &picky, ping.clone()).await;
     assert_eq!((reply.status.as_u16(), &reply.json()["id"]), (406, &json!(3)));
-    let mut lost = house.client();
+    let mut lost = server.client();
     lost.session = Some("no-such-session".to_owned());
     let reply = lost.legacy("tools/list", json!({})).await;
     assert_eq!((reply.status.as_u16(), &reply.json()["error"]["code"]), (404, &json!(-32600)));
-    assert!(reply.json()["error"]["message"].as_str().unwrap().contains("begin again with `initialize`"));
+    assert!(reply.json()["error"]["message"].as_str().unwrap().contains("start again with `initialize`"));
     let reply = client.send("PUT", "/mcp", &[], "").await;
     assert_eq!((reply.status.as_u16(), reply.header("allow").is_empty()), (405, false));
     assert_eq!(reply.json()["jsonrpc"], "2.0");
@@ -80,8 +80,8 @@ async fn what_rmcp_refuses_in_plain_text_is_put_into_json() {
 
 #[tokio::test]
 async fn headers_that_contradict_the_message_are_refused() {
-    let house = House::new().await;
-    let client = house.client();
+    let server = TestServer::new().await;
+    let client = server.client();
     let meta = json!({
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",
         "io.modelcontextprotocol/clientCapabilities": {},
@@ -94,30 +94,30 @@ async fn headers_that_contradict_the_message_are_refused() {
 }
 
 #[tokio::test]
-async fn a_place_where_nothing_is_says_where_something_is() {
-    let house = House::new().await;
-    let reply = house.client().get("/elsewhere").await;
+async fn an_unknown_path_gets_the_list_of_paths() {
+    let server = TestServer::new().await;
+    let reply = server.client().get("/elsewhere").await;
     assert_eq!((reply.status.as_u16(), &reply.json()["error"]), (404, &json!("not_found")));
-    let reply = house.client().get("/mcp/v1/tools/call").await;
+    let reply = server.client().get("/mcp/v1/tools/call").await;
     assert_eq!((reply.status.as_u16(), reply.header("allow")), (405, "POST"));
     assert_eq!(reply.json()["error"], "method_not_allowed");
-    let reply = house.client().post("/mcp?tools=bogus", json!({})).await;
+    let reply = server.client().post("/mcp?tools=bogus", json!({})).await;
     let message = reply.json()["error"]["message"].as_str().unwrap().to_owned();
     assert!(reply.status == 400 && message.contains("`folded` or `unfolded`"), "{message}");
-    let reply = house.client().get("/mcp/stream").await;
+    let reply = server.client().get("/mcp/stream").await;
     assert_eq!((reply.status.as_u16(), reply.header("upgrade")), (426, "sinew-mcp"));
 }
 
 #[tokio::test]
-async fn a_client_that_takes_anything_is_served() {
-    let house = House::new().await;
+async fn a_client_that_accepts_anything_is_served() {
+    let server = TestServer::new().await;
     let params =
         json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}});
     let body = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params}).to_string();
     for accept in
         [&[("content-type", "application/json"), ("accept", "*/*")][..], &[("content-type", "application/json")]]
     {
-        let reply = house.client().send("POST", "/mcp", accept, body.clone()).await;
+        let reply = server.client().send("POST", "/mcp", accept, body.clone()).await;
         assert_eq!(reply.message()["result"]["serverInfo"]["name"], "sinew");
     }
 }

@@ -1,4 +1,4 @@
-//! As much of an HTTP and MCP client as the tests need, so that every byte is theirs.
+//! A small HTTP and MCP client that lets the tests control every byte.
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -20,7 +20,7 @@ pub struct Client {
     token: Option<String>,
     pub session: Option<String>,
     pub path: String,
-    /// What a modern client declares.
+    /// The capabilities that a client of 2026-07-28 declares.
     pub capabilities: Value,
     next: AtomicI64,
 }
@@ -49,7 +49,7 @@ impl Reply {
     }
 }
 
-/// An answer that is still coming.
+/// An answer that is still being received.
 pub struct Stream {
     pub status: StatusCode,
     pub headers: HeaderMap,
@@ -169,7 +169,7 @@ impl Client {
         (headers, json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}).to_string())
     }
 
-    /// Begins a session as older clients do.
+    /// Starts a session as older clients do.
     pub async fn initialize(&mut self, capabilities: Value) -> Value {
         let params = json!({
             "protocolVersion": LEGACY,
@@ -205,7 +205,7 @@ impl Client {
         self.open("POST", &self.path, &headers, message.to_string()).await
     }
 
-    /// The stream on which an older server speaks unasked.
+    /// The stream for notifications of older revisions.
     pub async fn listen(&self) -> Stream {
         let session = self.session.as_deref().unwrap_or_default();
         let headers = [("accept", "text/event-stream"), ("mcp-session-id", session), ("mcp-protocol-version", LEGACY)];

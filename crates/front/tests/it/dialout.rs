@@ -1,12 +1,12 @@
-//! The dial-out endpoint, against a broker that behaves as those in the field do.
+//! The dial-out endpoint, with a broker that behaves like existing ones.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use futures_util::{SinkExt, StreamExt};
 use serde_json::{Value, json};
-use sinew_front::dialout::{self, Address};
-use sinew_front::{Front, Settings};
+use sinew_front::dialout::{self, EndpointAddress};
+use sinew_front::{Front, FrontSettings};
 use sinew_gateway::Shape;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
@@ -16,11 +16,11 @@ use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::protocol::CloseFrame;
 use tokio_util::sync::CancellationToken;
 
-use crate::fake::House;
+use crate::server::TestServer;
 
 struct Broker {
     listener: TcpListener,
-    address: Address,
+    address: EndpointAddress,
 }
 
 /// A tool provider as the broker sees it.
@@ -33,12 +33,12 @@ impl Broker {
         Broker { listener, address: address.parse().unwrap() }
     }
 
-    fn connect(&self, house: &House, shutdown: &CancellationToken) -> JoinHandle<std::io::Result<()>> {
-        let front = Front { gateway: house.gateway.clone(), settings: Settings::default() };
+    fn connect(&self, server: &TestServer, shutdown: &CancellationToken) -> JoinHandle<std::io::Result<()>> {
+        let front = Front { gateway: server.gateway.clone(), settings: FrontSettings::default() };
         tokio::spawn(dialout::serve(front, self.address.clone(), Shape::Folded, shutdown.clone()))
     }
 
-    /// Takes the next provider and asks what brokers ask first: who it is and which tools it has.
+    /// Accepts the next provider and sends the first requests of brokers: `initialize` and `tools/list`.
     async fn provider(&self) -> (Provider, Value) {
         let (stream, _) = self.listener.accept().await.unwrap();
         let mut provider = Provider(tokio_tungstenite::accept_async(stream).await.unwrap());
@@ -87,8 +87,8 @@ fn echo(text: &str) -> Value {
 
 #[tokio::test]
 async fn a_broker_lists_pings_and_calls_with_ids_of_any_kind() {
-    let (house, broker, shutdown) = (House::new().await, Broker::new().await, CancellationToken::new());
-    let serving = broker.connect(&house, &shutdown);
+    let (server, broker, shutdown) = (TestServer::new().await, Broker::new().await, CancellationToken::new());
+    let serving = broker.connect(&server, &shutdown);
     let (mut provider, tools) = broker.provider().await;
     assert!(tools.as_array().unwrap().iter().any(|tool| tool["name"] == "echo"), "{tools}");
     assert_eq!(provider.ask(json!(0), "ping", json!({})).await["result"], json!({}));
@@ -98,7 +98,7 @@ async fn a_broker_lists_pings_and_calls_with_ids_of_any_kind() {
         let answer = provider.ask(id, "tools/call", echo("hi")).await;
         assert_eq!(answer["result"]["content"][0]["text"], "hi", "{answer}");
     }
-    let audit = house.gateway.audit(1).await.unwrap();
+    let audit = server.gateway.audit(1).await.unwrap();
     assert_eq!(audit[0].door, "endpoint");
     shutdown.cancel();
     assert!(provider.0.next().await.is_some_and(|end| end.is_ok_and(|message| message.is_close())));
@@ -107,9 +107,9 @@ async fn a_broker_lists_pings_and_calls_with_ids_of_any_kind() {
 }
 
 #[tokio::test]
-async fn a_broker_that_closes_with_a_code_of_its_own_or_refuses_is_dialled_again() {
-    let (house, broker, shutdown) = (House::new().await, Broker::new().await, CancellationToken::new());
-    let serving = broker.connect(&house, &shutdown);
+async fn the_gateway_reconnects_to_a_broker_that_closes_or_refuses() {
+    let (server, broker, shutdown) = (TestServer::new().await, Broker::new().await, CancellationToken::new());
+    let serving = broker.connect(&server, &shutdown);
     let (mut provider, _) = broker.provider().await;
     let fault = CloseFrame { code: 4004.into(), reason: "Internal server error: secret-token".into() };
     provider.0.close(Some(fault)).await.unwrap();
@@ -128,23 +128,23 @@ async fn a_broker_that_closes_with_a_code_of_its_own_or_refuses_is_dialled_again
 }
 
 #[tokio::test]
-async fn a_call_under_way_is_answered_before_the_gateway_leaves() {
-    let (house, broker, shutdown) = (House::new().await, Broker::new().await, CancellationToken::new());
-    let serving = broker.connect(&house, &shutdown);
+async fn an_open_call_is_answered_before_the_gateway_disconnects() {
+    let (server, broker, shutdown) = (TestServer::new().await, Broker::new().await, CancellationToken::new());
+    let serving = broker.connect(&server, &shutdown);
     let (mut provider, _) = broker.provider().await;
     let call = json!({"jsonrpc": "2.0", "id": 9, "method": "tools/call", "params": {"name": "wait"}});
     provider.say(call).await;
-    assert_eq!(house.hear().await, "started");
+    assert_eq!(server.signal().await, "started");
     shutdown.cancel();
-    house.go_on();
+    server.go_on();
     assert_eq!(provider.answer(&json!(9)).await["result"]["content"][0]["text"], "waited");
     serving.await.unwrap().unwrap();
 }
 
 #[tokio::test]
-async fn noise_from_a_broker_is_answered_and_forgotten() {
-    let (house, broker, shutdown) = (House::new().await, Broker::new().await, CancellationToken::new());
-    let serving = broker.connect(&house, &shutdown);
+async fn invalid_messages_of_a_broker_are_answered() {
+    let (server, broker, shutdown) = (TestServer::new().await, Broker::new().await, CancellationToken::new());
+    let serving = broker.connect(&server, &shutdown);
     let (mut provider, _) = broker.provider().await;
     for noise in ["", "{", "[]", "\n\n", "{\"jsonrpc\":\"2.0\",\"id\":5,\"result\":{}}"] {
         provider.0.send(Message::text(noise)).await.unwrap();
@@ -156,7 +156,7 @@ async fn noise_from_a_broker_is_answered_and_forgotten() {
 }
 
 #[tokio::test]
-async fn without_a_gateway_behind_it_the_broker_is_left_alone() {
+async fn the_broker_is_not_dialled_while_the_gateway_is_unreachable() {
     let (broker, shutdown, tries) = (Broker::new().await, CancellationToken::new(), Arc::new(AtomicUsize::new(0)));
     let open = || {
         let (shutdown, tries) = (shutdown.clone(), tries.clone());

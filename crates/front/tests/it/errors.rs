@@ -1,15 +1,15 @@
-//! The error table as `/mcp` speaks it.
+//! The error table at `/mcp`.
 
 use serde_json::json;
 use sinew_tool::ErrorKind;
 use sinew_tool::error::{McpForm, TABLE};
 
-use crate::fake::House;
+use crate::server::TestServer;
 
 #[tokio::test]
-async fn what_is_wrong_with_the_request_is_a_json_rpc_error() {
-    let house = House::new().await;
-    let client = house.client();
+async fn faults_of_the_request_are_json_rpc_errors() {
+    let server = TestServer::new().await;
+    let client = server.client();
     for (method, params) in [
         ("tools/call", json!({"name": "no_such_tool"})),
         ("tools/call", json!({"arguments": {}})),
@@ -23,7 +23,7 @@ async fn what_is_wrong_with_the_request_is_a_json_rpc_error() {
     ] {
         let modern = client.modern(method, params.clone()).await;
         assert_eq!(modern.json()["error"]["code"], -32602, "{method} {params}: {}", modern.json());
-        let mut older = house.client();
+        let mut older = server.client();
         older.initialize(json!({})).await;
         let legacy = older.legacy(method, params.clone()).await.message();
         assert_eq!(legacy["error"]["code"], -32602, "{method} {params}: {legacy}");
@@ -32,14 +32,13 @@ async fn what_is_wrong_with_the_request_is_a_json_rpc_error() {
 
 #[tokio::test]
 async fn methods_that_were_not_declared_are_unknown() {
-    let house = House::new().await;
-    let client = house.client();
+    let server = TestServer::new().await;
+    let client = server.client();
     let prompt = json!({"name": "x"});
     let completion = json!({"ref": {"type": "ref/prompt", "name": "x"}, "argument": {"name": "a", "value": "b"}});
     for (method, params) in [
         ("prompts/list", json!({})),
         ("prompts/get", prompt),
-        ("resources/templates/list", json!({})),
         ("completion/complete", completion),
         ("ping", json!({})),
         ("nonsense", json!({})),
@@ -51,10 +50,10 @@ async fn methods_that_were_not_declared_are_unknown() {
 }
 
 #[tokio::test]
-async fn wrong_arguments_are_a_result_that_names_them() {
-    let house = House::new().await;
+async fn wrong_arguments_give_a_result_that_names_them() {
+    let server = TestServer::new().await;
     let result =
-        house.client().modern("tools/call", json!({"name": "echo", "arguments": {"text": 5}})).await.json()["result"]
+        server.client().modern("tools/call", json!({"name": "echo", "arguments": {"text": 5}})).await.json()["result"]
             .clone();
     assert_eq!(result["isError"], true);
     let message = result["content"][0]["text"].as_str().unwrap();
@@ -63,10 +62,10 @@ async fn wrong_arguments_are_a_result_that_names_them() {
 }
 
 #[tokio::test]
-async fn every_failure_of_a_device_is_a_result_with_the_standard_object() {
-    let house = House::new().await;
-    let client = house.client();
-    // The device of this test can say any of these; what the request itself lacks it cannot.
+async fn every_failure_of_a_device_gives_a_result_with_the_standard_object() {
+    let server = TestServer::new().await;
+    let client = server.client();
+    // The fake device can return all of these, but not faults of the request itself.
     for row in TABLE.iter().filter(|row| row.mcp == McpForm::Result && row.kind != ErrorKind::InputRequired) {
         let params = json!({"name": "fail", "arguments": {"type": row.error_type}});
         let result = client.modern("tools/call", params).await.json()["result"].clone();
@@ -82,8 +81,8 @@ async fn every_failure_of_a_device_is_a_result_with_the_standard_object() {
 
 #[tokio::test]
 async fn a_tool_with_an_output_schema_fails_without_structured_content() {
-    let house = House::new().await;
-    let result = house.client().modern("tools/call", json!({"name": "fail_declared"})).await.json()["result"].clone();
+    let server = TestServer::new().await;
+    let result = server.client().modern("tools/call", json!({"name": "fail_declared"})).await.json()["result"].clone();
     assert_eq!((&result["isError"], result.get("structuredContent")), (&json!(true), None));
-    assert_eq!(result["_meta"]["sinew/error"]["error_message"], "no number today");
+    assert_eq!(result["_meta"]["sinew/error"]["error_message"], "no number");
 }

@@ -1,37 +1,37 @@
-//! Clients that do not read, that ask for more than their share, or whose token was revoked.
+//! Clients that do not read, that ask for too much, or whose token was revoked.
 
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use sinew_front::{Limits, Settings};
+use sinew_front::{FrontLimits, FrontSettings};
 use sinew_gateway::Role;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::timeout;
 
 use crate::client::Client;
-use crate::fake::House;
-use crate::pipes::{call, hear, initialize, pipe, say, upgraded};
+use crate::lines::{call, hear, initialize, pipe, say, upgraded};
+use crate::server::TestServer;
 
 /// A client with a token of its own, and the id of that token.
-fn guest(house: &House) -> (Client, String, String) {
-    let (view, token) = house.gateway.tokens().create(Role::Client, "guest").unwrap();
-    (house.client().with_token(Some(&token)), token, view.id)
+fn guest(server: &TestServer) -> (Client, String, String) {
+    let (view, token) = server.gateway.tokens().create(Role::Client, "guest").unwrap();
+    (server.client().with_token(Some(&token)), token, view.id)
 }
 
-fn limited(limits: Limits) -> Settings {
-    Settings { limits, ..Settings::default() }
+fn limited(limits: FrontLimits) -> FrontSettings {
+    FrontSettings { limits, ..FrontSettings::default() }
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_pipe_that_is_not_read_is_not_listened_to_and_ends() {
-    let house = House::new().await;
-    let mut pipe = pipe(&house);
+async fn a_connection_that_does_not_read_is_not_served_and_ends() {
+    let server = TestServer::new().await;
+    let mut pipe = pipe(&server);
     say(&mut pipe.writer, &initialize()).await;
     hear(&mut pipe.reader).await;
     let mut sent = 0;
     for id in 1.. {
         let line = format!("{}\n", json!({"jsonrpc": "2.0", "id": id, "method": "tools/list"}));
-        // Time stands still while anything moves, so this passes only once the gateway has stopped reading.
+        // The paused clock advances only when nothing runs, so this returns once the gateway has stopped reading.
         if timeout(Duration::from_secs(1), pipe.writer.write_all(line.as_bytes())).await.is_err() {
             break;
         }
@@ -45,9 +45,9 @@ async fn a_pipe_that_is_not_read_is_not_listened_to_and_ends() {
 }
 
 #[tokio::test]
-async fn a_pipe_that_is_read_late_gets_every_answer() {
-    let house = House::new().await;
-    let mut pipe = pipe(&house);
+async fn a_connection_that_is_read_late_gets_every_answer() {
+    let server = TestServer::new().await;
+    let mut pipe = pipe(&server);
     say(&mut pipe.writer, &initialize()).await;
     hear(&mut pipe.reader).await;
     let mut writer = pipe.writer;
@@ -68,9 +68,9 @@ async fn a_pipe_that_is_read_late_gets_every_answer() {
 }
 
 #[tokio::test]
-async fn an_answer_that_has_no_room_beside_those_that_wait_is_refused() {
-    let house = House::with(limited(Limits { answers: 100 << 10, ..Limits::default() }), None).await;
-    let client = house.client();
+async fn an_answer_beyond_the_limit_of_waiting_answers_is_refused() {
+    let server = TestServer::with(limited(FrontLimits { answers: 100 << 10, ..FrontLimits::default() }), None).await;
+    let client = server.client();
     let echo = async |length: usize| {
         let call = json!({"device": "lamp", "tool": "echo", "arguments": {"text": "x".repeat(length)}});
         client.post("/api/v1/call", call).await
@@ -82,9 +82,9 @@ async fn an_answer_that_has_no_room_beside_those_that_wait_is_refused() {
 }
 
 #[tokio::test]
-async fn a_message_of_many_values_is_refused_before_it_is_read() {
-    let house = House::new().await;
-    let client = house.client();
+async fn a_message_of_many_values_is_refused_before_it_is_parsed() {
+    let server = TestServer::new().await;
+    let client = server.client();
     let zeros = format!("[{}0]", "0,".repeat(1_900_000));
     let message = format!(
         r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"echo","arguments":{{"text":{zeros}}}}}}}"#
@@ -96,7 +96,7 @@ async fn a_message_of_many_values_is_refused_before_it_is_read() {
     assert_eq!(refused.json()["error"]["data"]["error_type"], "TooLarge", "{}", refused.json());
     let refused = client.send("POST", "/api/v1/call", &kind, format!(r#"{{"tool":"echo","x":{zeros}}}"#)).await;
     assert_eq!(refused.status, 413);
-    let mut pipe = pipe(&house);
+    let mut pipe = pipe(&server);
     say(&mut pipe.writer, &initialize()).await;
     hear(&mut pipe.reader).await;
     say(&mut pipe.writer, &message).await;
@@ -104,9 +104,9 @@ async fn a_message_of_many_values_is_refused_before_it_is_read() {
 }
 
 #[tokio::test]
-async fn all_requests_together_take_no_more_than_their_memory() {
-    let house = House::with(limited(Limits { bodies: 1 << 20, ..Limits::default() }), None).await;
-    let client = house.client();
+async fn all_requests_together_stay_within_their_memory() {
+    let server = TestServer::with(limited(FrontLimits { bodies: 1 << 20, ..FrontLimits::default() }), None).await;
+    let client = server.client();
     let call = |text: String| json!({"device": "lamp", "tool": "echo", "arguments": {"text": text}});
     assert_eq!(client.post("/api/v1/call", call("x".repeat(2 << 20))).await.status, 503);
     assert_eq!(client.post("/api/v1/call", call("x".repeat(200 << 10))).await.status, 200);
@@ -115,13 +115,13 @@ async fn all_requests_together_take_no_more_than_their_memory() {
 
 #[tokio::test]
 async fn a_revoked_token_ends_a_stream_of_lines_and_its_call() {
-    let house = House::new().await;
-    let (_, token, id) = guest(&house);
-    let mut socket = upgraded(&house, &token).await;
+    let server = TestServer::new().await;
+    let (_, token, id) = guest(&server);
+    let mut socket = upgraded(&server, &token).await;
     say(&mut socket, &call(1, "lamp__wait", json!({}))).await;
-    assert_eq!(house.hear().await, "started");
-    house.gateway.tokens().revoke(&id).unwrap();
-    assert_eq!(house.hear().await, "dropped");
+    assert_eq!(server.signal().await, "started");
+    server.gateway.tokens().revoke(&id).unwrap();
+    assert_eq!(server.signal().await, "dropped");
     let mut rest = Vec::new();
     let _ = socket.read_to_end(&mut rest).await;
     assert!(!String::from_utf8_lossy(&rest).contains("waited"));
@@ -129,21 +129,21 @@ async fn a_revoked_token_ends_a_stream_of_lines_and_its_call() {
 
 #[tokio::test]
 async fn a_revoked_token_ends_everything_that_is_open_over_http() {
-    let house = House::new().await;
-    let (mut client, _, id) = guest(&house);
+    let server = TestServer::new().await;
+    let (mut client, _, id) = guest(&server);
     let mut modern = client.modern_stream("subscriptions/listen", json!({"notifications": {}})).await;
     assert_eq!(modern.status, 200);
     client.initialize(json!({})).await;
     let mut stream = client.listen().await;
     let waiting = json!({"jsonrpc": "2.0", "id": 9, "method": "tools/call", "params": {"name": "wait"}});
     let mut session_call = client.legacy_stream(waiting).await;
-    assert_eq!(house.hear().await, "started");
+    assert_eq!(server.signal().await, "started");
     let calls = async { client.modern("tools/call", json!({"name": "wait", "arguments": {}})).await.status.as_u16() };
     let polls = async { client.get("/api/v1/events?wait_ms=55000&since=0").await.status.as_u16() };
     let revoke = async {
-        assert_eq!(house.hear().await, "started");
-        house.gateway.tokens().revoke(&id).unwrap();
-        assert_eq!((house.hear().await, house.hear().await), ("dropped", "dropped"));
+        assert_eq!(server.signal().await, "started");
+        server.gateway.tokens().revoke(&id).unwrap();
+        assert_eq!((server.signal().await, server.signal().await), ("dropped", "dropped"));
     };
     let (called, polled, ()) = tokio::join!(calls, polls, revoke);
     assert_eq!(called, 401);
@@ -164,10 +164,10 @@ async fn last(stream: &mut crate::client::Stream) -> Option<Value> {
 }
 
 #[tokio::test]
-async fn sessions_opened_at_once_stay_within_the_limit_and_nobody_is_locked_out() {
-    let house = House::with(limited(Limits { sessions_each: 4, ..Limits::default() }), None).await;
+async fn sessions_opened_at_once_stay_within_the_limit_and_no_client_is_locked_out() {
+    let server = TestServer::with(limited(FrontLimits { sessions_each: 4, ..FrontLimits::default() }), None).await;
     let opened = futures_util::future::join_all((0..40).map(|_| async {
-        let mut client = house.client();
+        let mut client = server.client();
         let params =
             json!({"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}});
         let reply = client.legacy("initialize", params).await;
@@ -180,21 +180,21 @@ async fn sessions_opened_at_once_stay_within_the_limit_and_nobody_is_locked_out(
         alive += usize::from(client.legacy("ping", json!({})).await.status == 200);
     }
     assert!((1..=4).contains(&alive), "{alive}");
-    let mut late = house.client();
+    let mut late = server.client();
     late.initialize(json!({})).await;
     assert_eq!(late.legacy("ping", json!({})).await.status, 200);
 }
 
 #[tokio::test]
-async fn an_id_that_is_used_twice_at_once_leaves_nobody_hanging() {
-    let house = House::new().await;
-    let mut client = house.client();
+async fn two_open_requests_with_one_id_both_get_an_answer() {
+    let server = TestServer::new().await;
+    let mut client = server.client();
     client.initialize(json!({})).await;
     let waiting = json!({"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": {"name": "wait"}});
     let mut first = client.legacy_stream(waiting.clone()).await;
-    assert_eq!(house.hear().await, "started");
+    assert_eq!(server.signal().await, "started");
     let second = client.legacy_send(waiting).await;
     assert_eq!((second.status.as_u16(), &second.json()["id"]), (400, &json!(7)));
-    house.go_on();
+    server.go_on();
     assert_eq!(last(&mut first).await.unwrap()["result"]["content"][0]["text"], "waited");
 }

@@ -1,4 +1,4 @@
-//! The doors over real loopback sockets, with a made-up device behind the real gateway.
+//! The endpoints over real loopback sockets, with a fake device behind the real gateway.
 
 #![allow(clippy::unwrap_used, clippy::panic)]
 
@@ -8,12 +8,12 @@ mod bad_input;
 mod client;
 mod dialout;
 mod errors;
-mod fake;
 mod hostile;
-mod legacy;
-mod modern;
+mod lines;
 mod phones;
-mod pipes;
 mod rest;
-mod stopping;
+mod server;
+mod sessions;
+mod shutdown;
+mod stateless;
 mod tls;

@@ -1,4 +1,4 @@
-//! Phones at the doors: the reference's schemas and codes at its own door, everything at `/mcp`.
+//! Phones: the schemas and codes of the remote-control reference at `/mcp/v1`, all tools at `/mcp`.
 
 use std::sync::Arc;
 
@@ -8,13 +8,13 @@ use sinew_sim::phone::{Denial, Handset, LockScreen, PhoneClock, PhoneSetup, Virt
 use sinew_tool::DeviceEvent;
 
 use crate::client::Client;
-use crate::fake::House;
+use crate::server::TestServer;
 
-fn join(house: &House, serial: &str) -> Handset {
+fn join(server: &TestServer, serial: &str) -> Handset {
     let setup = PhoneSetup { serial: serial.to_owned(), lock: LockScreen::None, ..PhoneSetup::default() };
     let phone = VirtualPhone::new(setup, PhoneClock::Real);
     let handset = phone.handset.clone();
-    house.gateway.apply(DeviceEvent::Joined(Arc::new(PhoneDevice::new(phone, Profile::Full))));
+    server.gateway.apply(DeviceEvent::Joined(Arc::new(PhoneDevice::new(phone, Profile::Full))));
     handset
 }
 
@@ -39,17 +39,17 @@ async fn code(client: &Client, name: &str, arguments: Value) -> Value {
 }
 
 #[tokio::test]
-async fn the_reference_is_listed_exactly_at_its_own_door_and_everything_at_mcp() {
-    let house = House::new().await;
-    let client = house.client();
-    join(&house, "one");
+async fn the_rest_interface_lists_exactly_the_reference_and_mcp_lists_everything() {
+    let server = TestServer::new().await;
+    let client = server.client();
+    join(&server, "one");
     let plain = listed(&client).await;
     for reference in reference_tools() {
         let tool = named(&plain, &reference.name);
         let expected = json!({"name": reference.name, "description": reference.description, "inputSchema": *reference.input_schema});
         assert_eq!(tool, expected);
     }
-    // What is not the reference's is the device's own.
+    // Other tools have the schema of the device.
     let screen = tools(Profile::Full).find("get_screen").unwrap().input_schema.clone();
     assert_eq!(named(&plain, "get_screen")["inputSchema"], *screen);
 
@@ -59,11 +59,11 @@ async fn the_reference_is_listed_exactly_at_its_own_door_and_everything_at_mcp()
 }
 
 #[tokio::test]
-async fn with_two_phones_the_reference_gains_the_choice_and_nothing_else() {
-    let house = House::new().await;
-    let client = house.client();
-    join(&house, "one");
-    join(&house, "two");
+async fn with_two_phones_the_reference_gains_only_the_device_argument() {
+    let server = TestServer::new().await;
+    let client = server.client();
+    join(&server, "one");
+    join(&server, "two");
     let plain = listed(&client).await;
     for reference in reference_tools() {
         let mut schema = named(&plain, &reference.name)["inputSchema"].clone();
@@ -77,10 +77,10 @@ async fn with_two_phones_the_reference_gains_the_choice_and_nothing_else() {
 }
 
 #[tokio::test]
-async fn what_is_accepted_but_not_listed_works_at_the_references_door() {
-    let house = House::new().await;
-    let client = house.client();
-    join(&house, "one");
+async fn unlisted_but_accepted_arguments_work_at_the_rest_interface() {
+    let server = TestServer::new().await;
+    let client = server.client();
+    join(&server, "one");
     let answer = call(&client, "press_home", json!({"return": "screen"})).await;
     let screen = answer["result"]["content"][1]["text"].as_str().unwrap().to_owned();
     assert!(screen.contains("Calculator"), "{screen}");
@@ -94,9 +94,9 @@ async fn what_is_accepted_but_not_listed_works_at_the_references_door() {
 
 #[tokio::test]
 async fn every_error_of_the_reference_has_its_code() {
-    let house = House::new().await;
-    let client = house.client();
-    let handset = join(&house, "one");
+    let server = TestServer::new().await;
+    let client = server.client();
+    let handset = join(&server, "one");
     for (denial, name, arguments) in [
         (Denial::Tree, "get_accessibility_tree", json!({})),
         (Denial::Tree, "find_elements", json!({"by": "text", "value": "x"})),

@@ -1,18 +1,18 @@
-//! The remote-control reference's door.
+//! The REST interface of the remote-control reference.
 
 use serde_json::{Value, json};
 use sinew_tool::ErrorKind;
 
-use crate::fake::{House, PIXEL, tools};
+use crate::server::{PIXEL, TestServer, tools};
 
 fn call(id: Value, name: &str, arguments: Value) -> Value {
     json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": {"name": name, "arguments": arguments}})
 }
 
 #[tokio::test]
-async fn success_has_the_shape_of_the_reference() {
-    let house = House::new().await;
-    let client = house.client();
+async fn success_has_the_form_of_the_reference() {
+    let server = TestServer::new().await;
+    let client = server.client();
     let reply = client.post("/mcp/v1/tools/call", call(json!(1), "echo", json!({"text": "hi"}))).await;
     let content = json!([{"type": "text", "text": "hi"}]);
     assert_eq!(reply.json(), json!({"jsonrpc": "2.0", "id": 1, "result": {"content": content}}));
@@ -23,8 +23,8 @@ async fn success_has_the_shape_of_the_reference() {
 
 #[tokio::test]
 async fn initialize_and_dispatch_go_by_method_and_not_by_path() {
-    let house = House::new().await;
-    let client = house.client();
+    let server = TestServer::new().await;
+    let client = server.client();
     for path in ["/mcp/v1/initialize", "/mcp/v1/tools/call"] {
         let reply = client.post(path, json!({"jsonrpc": "2.0", "id": 1, "method": "initialize"})).await.json();
         assert_eq!(reply["result"]["protocolVersion"], "2024-11-05");
@@ -35,9 +35,9 @@ async fn initialize_and_dispatch_go_by_method_and_not_by_path() {
 }
 
 #[tokio::test]
-async fn the_list_is_whole_and_carries_the_id_that_was_asked_for() {
-    let house = House::new().await;
-    let client = house.client();
+async fn the_list_is_complete_and_has_the_wanted_id() {
+    let server = TestServer::new().await;
+    let client = server.client();
     for (query, id) in [("", Value::Null), ("?id=7", json!(7)), ("?id=abc", json!("abc")), ("?id=1.5", json!("1.5"))] {
         let reply = client.get(&format!("/mcp/v1/tools/list{query}")).await.json();
         assert_eq!(reply["id"], id, "{query}");
@@ -47,9 +47,9 @@ async fn the_list_is_whole_and_carries_the_id_that_was_asked_for() {
 }
 
 #[tokio::test]
-async fn a_schema_is_the_devices_own_until_there_is_a_choice() {
-    let house = House::new().await;
-    let client = house.client();
+async fn a_schema_is_that_of_the_device_until_there_is_a_choice() {
+    let server = TestServer::new().await;
+    let client = server.client();
     let schema = async |name: &str| {
         let list = client.get("/mcp/v1/tools/list").await.json();
         let tools = list["result"]["tools"].as_array().unwrap().clone();
@@ -58,7 +58,7 @@ async fn a_schema_is_the_devices_own_until_there_is_a_choice() {
     for tool in tools() {
         assert_eq!(schema(&tool.name).await, *tool.input_schema, "{}", tool.name);
     }
-    house.join("second", tools());
+    server.join("second", tools());
     let chosen = schema("echo").await;
     assert!(chosen["properties"]["device"].is_object() && chosen["properties"]["text"].is_object(), "{chosen}");
     let ambiguous = client.post("/mcp/v1/tools/call", call(json!(1), "measure", json!({}))).await.json();
@@ -68,9 +68,9 @@ async fn a_schema_is_the_devices_own_until_there_is_a_choice() {
 }
 
 #[tokio::test]
-async fn errors_come_with_status_200_and_the_codes_of_the_reference() {
-    let house = House::new().await;
-    let client = house.client();
+async fn errors_have_status_200_and_the_codes_of_the_reference() {
+    let server = TestServer::new().await;
+    let client = server.client();
     let cases = [
         (json!({"jsonrpc": "2.0", "id": 1, "method": "nonsense"}), -32601, "Method not found: nonsense"),
         (call(json!(1), "no_such_tool", json!({})), -32601, "Method not found: no_such_tool"),
@@ -103,8 +103,8 @@ async fn errors_come_with_status_200_and_the_codes_of_the_reference() {
 
 #[tokio::test]
 async fn device_failures_keep_their_code() {
-    let house = House::new().await;
-    let client = house.client();
+    let server = TestServer::new().await;
+    let client = server.client();
     for kind in [ErrorKind::PermissionDenied, ErrorKind::ElementNotFound, ErrorKind::ActionFailed, ErrorKind::Timeout] {
         let request = call(json!(1), "fail", json!({"type": kind.row().error_type}));
         let reply = client.post("/mcp/v1/tools/call", request).await.json();
@@ -114,9 +114,9 @@ async fn device_failures_keep_their_code() {
 }
 
 #[tokio::test]
-async fn a_request_without_an_id_is_done_and_not_answered() {
-    let house = House::new().await;
-    let client = house.client();
+async fn a_notification_is_handled_but_not_answered() {
+    let server = TestServer::new().await;
+    let client = server.client();
     for request in [
         json!({"jsonrpc": "2.0", "method": "notifications/initialized"}),
         json!({"jsonrpc": "2.0", "method": "tools/call", "params": {"name": "echo", "arguments": {"text": "x"}}}),
@@ -124,6 +124,6 @@ async fn a_request_without_an_id_is_done_and_not_answered() {
         let reply = client.post("/mcp/v1/tools/call", request).await;
         assert_eq!((reply.status.as_u16(), reply.body.len()), (202, 0));
     }
-    let audit = house.gateway.audit(10).await.unwrap();
+    let audit = server.gateway.audit(10).await.unwrap();
     assert!(audit.iter().any(|record| record.name == "echo" && record.door == "rest"), "{audit:?}");
 }

@@ -1,17 +1,17 @@
-//! How large a picture is, read from the first bytes of its data.
+//! Reads the size of an image from its first bytes.
 //!
-//! The remote-control reference promises width and height with every image; boards send neither.
+//! The remote-control reference gives width and height with every image; boards send neither.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
-/// Enough for the camera's notes that precede the size in a JPEG.
-const LOOK: usize = 96 * 1024;
+/// Enough for the EXIF data that precedes the size in a JPEG.
+const PREFIX: usize = 96 * 1024;
 
 /// Width and height of a PNG, JPEG or GIF given in base64.
-pub(crate) fn size(data: &str) -> Option<(u32, u32)> {
-    let some = data.len().min(LOOK) / 4 * 4;
-    let bytes = STANDARD.decode(data.as_bytes().get(..some)?).ok()?;
+pub(crate) fn of(data: &str) -> Option<(u32, u32)> {
+    let length = data.len().min(PREFIX) / 4 * 4;
+    let bytes = STANDARD.decode(data.as_bytes().get(..length)?).ok()?;
     png(&bytes).or_else(|| gif(&bytes)).or_else(|| jpeg(&bytes))
 }
 
@@ -27,7 +27,7 @@ fn gif(bytes: &[u8]) -> Option<(u32, u32)> {
     Some((number(0)?, number(2)?))
 }
 
-/// Walks the segments up to the one that opens the frame.
+/// Walks the segments up to the frame header.
 fn jpeg(bytes: &[u8]) -> Option<(u32, u32)> {
     let mut rest = bytes.strip_prefix(b"\xff\xd8")?;
     loop {
@@ -51,19 +51,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_usual_formats_tell_their_size() {
+    fn the_size_of_the_usual_formats_is_read() {
         let png = b"\x89PNG\r\n\x1a\n\0\0\0\x0dIHDR\0\0\x04\x38\0\0\x09\x60\x08\x02";
         let gif = b"GIF89a\x40\x01\xf0\0";
         let jpeg = b"\xff\xd8\xff\xe0\0\x04AB\xff\xff\xc0\0\x11\x08\x00\xf0\x01\x40\x03";
         for (bytes, wanted) in [(&png[..], (1080, 2400)), (&gif[..], (320, 240)), (&jpeg[..], (320, 240))] {
-            assert_eq!(size(&STANDARD.encode(bytes)), Some(wanted));
+            assert_eq!(of(&STANDARD.encode(bytes)), Some(wanted));
         }
     }
 
     #[test]
-    fn what_is_no_picture_has_no_size() {
+    fn other_data_has_no_size() {
         for data in ["", "AAAA", "not base64!", "/9j/", "/9j//+AAAA==", "iVBORw0KGgo=", "R0lGODlh", "ééé"] {
-            assert_eq!(size(data), None, "{data}");
+            assert_eq!(of(data), None, "{data}");
         }
     }
 }

@@ -1,7 +1,7 @@
-//! MCP as lines of text: one JSON message a line, over any pair of pipes.
+//! MCP as lines of text, one JSON message per line, over any pair of byte streams.
 //!
-//! rmcp's own line transport drops what it cannot read without a word. Here a line that is not JSON,
-//! a batch, and a line beyond the limit each get the JSON-RPC error that says so.
+//! rmcp's own line transport ignores lines that it cannot read. Here each of them gets a JSON-RPC error that says what
+//! is wrong.
 
 use std::collections::HashMap;
 
@@ -15,76 +15,81 @@ use rmcp::transport::Transport;
 use sinew_tool::ErrorKind;
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, BufReader};
 
-use crate::budget::{Budget, Share};
-use crate::inspect::{self, Refusal};
+use crate::inspect::{self, MessageError};
+use crate::memory::{MemoryBudget, MemoryShare};
+use crate::message_memory;
 use crate::outbox::Outbox;
-use crate::weight;
 
-/// Requests of one client that may be open before the next is read: as many as one device takes.
-const OPEN: usize = 64;
-/// Subscriptions of one client; they stay open, so they are counted apart and refused beyond this.
-const SUBSCRIPTIONS: usize = 64;
+/// Open requests of one client before the next is read. As many as one device takes.
+const MAX_OPEN: usize = 64;
+/// Subscriptions of one client. They stay open, so they are counted separately.
+const MAX_SUBSCRIPTIONS: usize = 64;
 
-pub struct Lines<R> {
+pub struct LineTransport<R> {
     reader: BufReader<R>,
     outbox: Outbox,
-    /// What was read of the next line. Kept here because `receive` is given up and called again.
+    /// The part of the next line that was read. Kept here because `receive` may be dropped and called again.
     line: Vec<u8>,
     limit: usize,
-    /// The rest of the current line is beyond the limit and is thrown away.
+    /// The rest of the current line is too long and is discarded.
     skipping: bool,
     /// Requests that are not answered yet.
-    open: HashMap<RequestId, Open>,
-    bodies: Budget,
+    open: HashMap<RequestId, OpenRequest>,
+    bodies: MemoryBudget,
 }
 
-struct Open {
+struct OpenRequest {
     is_subscription: bool,
-    /// What the request takes of the memory for requests.
-    _share: Share,
+    /// Its part of the memory for requests.
+    _share: MemoryShare,
 }
 
-enum Line {
+enum LineRead {
     Whole,
     TooLong,
     End,
 }
 
-impl<R: AsyncRead + Unpin + Send> Lines<R> {
-    pub fn new(reader: R, writer: impl AsyncWrite + Unpin + Send + 'static, limit: usize, bodies: Budget) -> Lines<R> {
+impl<R: AsyncRead + Unpin + Send> LineTransport<R> {
+    pub fn new(
+        reader: R,
+        writer: impl AsyncWrite + Unpin + Send + 'static,
+        limit: usize,
+        bodies: MemoryBudget,
+    ) -> LineTransport<R> {
         let (reader, outbox) = (BufReader::new(reader), Outbox::new(writer));
-        Lines { reader, outbox, line: Vec::new(), limit, skipping: false, open: HashMap::new(), bodies }
+        LineTransport { reader, outbox, line: Vec::new(), limit, skipping: false, open: HashMap::new(), bodies }
     }
 
     fn subscriptions(&self) -> usize {
         self.open.values().filter(|open| open.is_subscription).count()
     }
 
-    /// Reads a line as a message and notes that it waits for an answer.
-    fn parse(&mut self, line: &[u8]) -> Result<ClientJsonRpcMessage, Refusal> {
+    /// Parses a line as a message. A request is recorded as open.
+    fn parse(&mut self, line: &[u8]) -> Result<ClientJsonRpcMessage, MessageError> {
         let mut share = self.bodies.share();
-        weight::take(&mut share, line)?;
-        let message = serde_json::from_slice::<ClientJsonRpcMessage>(line).map_err(|_| inspect::refusal(line))?;
-        if let Some(refusal) = inspect::refusal_of_readable(line) {
-            return Err(refusal);
+        message_memory::take(&mut share, line)?;
+        let message = serde_json::from_slice::<ClientJsonRpcMessage>(line).map_err(|_| inspect::explain(line))?;
+        if let Some(error) = inspect::check_cursor(line) {
+            return Err(error);
         }
         match &message {
             JsonRpcMessage::Request(request) => {
                 let is_subscription = matches!(request.request, ClientRequest::SubscriptionsListenRequest(_));
                 let refused = |kind, message: &str| {
                     let id = serde_json::to_value(&request.id).unwrap_or_default();
-                    Err(Refusal { id, ..Refusal::new(kind, message) })
+                    Err(MessageError { id, ..MessageError::new(kind, message) })
                 };
                 if self.open.contains_key(&request.id) {
                     return refused(ErrorKind::InvalidRequest, inspect::SAME_ID);
                 }
-                if is_subscription && self.subscriptions() >= SUBSCRIPTIONS {
+                if is_subscription && self.subscriptions() >= MAX_SUBSCRIPTIONS {
                     return refused(ErrorKind::Busy, "this connection has 64 subscriptions; cancel one first");
                 }
-                self.open.insert(request.id.clone(), Open { is_subscription, _share: share });
+                self.open.insert(request.id.clone(), OpenRequest { is_subscription, _share: share });
             }
             JsonRpcMessage::Notification(notification) => {
-                // What is cancelled is never answered.
+                // Cancelled requests get no answer.
                 if let ClientNotification::CancelledNotification(cancelled) = &notification.notification
                     && let Some(id) = &cancelled.params.request_id
                 {
@@ -96,11 +101,11 @@ impl<R: AsyncRead + Unpin + Send> Lines<R> {
         Ok(message)
     }
 
-    async fn read_line(&mut self) -> std::io::Result<Line> {
+    async fn read_line(&mut self) -> std::io::Result<LineRead> {
         loop {
             let bytes = self.reader.fill_buf().await?;
             if bytes.is_empty() {
-                return Ok(Line::End);
+                return Ok(LineRead::End);
             }
             let end = bytes.iter().position(|byte| *byte == b'\n');
             let length = end.map_or(bytes.len(), |end| end + 1);
@@ -113,27 +118,27 @@ impl<R: AsyncRead + Unpin + Send> Lines<R> {
             }
             self.reader.consume(length);
             if end.is_some() {
-                return Ok(if std::mem::take(&mut self.skipping) { Line::TooLong } else { Line::Whole });
+                return Ok(if std::mem::take(&mut self.skipping) { LineRead::TooLong } else { LineRead::Whole });
             }
         }
     }
 }
 
-impl<R: AsyncRead + Unpin + Send> Transport<RoleServer> for Lines<R> {
+impl<R: AsyncRead + Unpin + Send> Transport<RoleServer> for LineTransport<R> {
     type Error = std::io::Error;
 
     fn send(
         &mut self,
         mut message: TxJsonRpcMessage<RoleServer>,
     ) -> impl Future<Output = Result<(), std::io::Error>> + Send + 'static {
-        // Where rmcp itself has no such method, its message is the bare name.
+        // When rmcp does not know a method, its message is only the name.
         if let ServerJsonRpcMessage::Error(answer) = &mut message
             && answer.error.code == ErrorCode::METHOD_NOT_FOUND
             && answer.error.data.is_none()
         {
-            let refusal = Refusal::unknown_method(&answer.error.message);
-            answer.error.data = Some(refusal.to_error().to_object());
-            answer.error.message = refusal.message.into();
+            let error = MessageError::unknown_method(&answer.error.message);
+            answer.error.data = Some(error.to_error().to_object());
+            answer.error.message = error.message.into();
         }
         let answered = match &message {
             ServerJsonRpcMessage::Response(response) => Some(&response.id),
@@ -145,8 +150,8 @@ impl<R: AsyncRead + Unpin + Send> Transport<RoleServer> for Lines<R> {
         }
         let queued = to_bytes(&message).map(|bytes| match self.outbox.has_room(bytes.len()) {
             true => Some(self.outbox.push(bytes)),
-            // Only answers are worth an error; who reads nothing misses no notification.
-            false => answered.map(|id| self.outbox.push(lost(id).to_json().to_string().into_bytes())),
+            // Only requests need an error instead; lost notifications are not replaced.
+            false => answered.map(|id| self.outbox.push(dropped(id).to_json().to_string().into_bytes())),
         });
         async move {
             match queued? {
@@ -161,29 +166,29 @@ impl<R: AsyncRead + Unpin + Send> Transport<RoleServer> for Lines<R> {
             if !self.outbox.ready().await {
                 return None;
             }
-            if self.open.len() - self.subscriptions() >= OPEN {
-                // rmcp asks again after each answer it sends.
+            if self.open.len() - self.subscriptions() >= MAX_OPEN {
+                // rmcp calls `receive` again after each answer it sends.
                 std::future::pending::<()>().await;
             }
-            let refusal = match self.read_line().await {
-                Ok(Line::Whole) => {
+            let error = match self.read_line().await {
+                Ok(LineRead::Whole) => {
                     let line = std::mem::take(&mut self.line);
                     if line.trim_ascii().is_empty() {
                         continue;
                     }
                     match self.parse(&line) {
                         Ok(message) => return Some(message),
-                        Err(refusal) => refusal,
+                        Err(error) => error,
                     }
                 }
-                Ok(Line::TooLong) => Refusal::too_large(self.limit),
-                Ok(Line::End) => return None,
+                Ok(LineRead::TooLong) => MessageError::too_large(self.limit),
+                Ok(LineRead::End) => return None,
                 Err(error) => {
-                    tracing::debug!(%error, "a line-based MCP client went away");
+                    tracing::debug!(%error, "an MCP client on a line transport disconnected");
                     return None;
                 }
             };
-            drop(self.outbox.push(refusal.to_json().to_string().into_bytes()));
+            drop(self.outbox.push(error.to_json().to_string().into_bytes()));
         }
     }
 
@@ -192,11 +197,14 @@ impl<R: AsyncRead + Unpin + Send> Transport<RoleServer> for Lines<R> {
     }
 }
 
-/// What stands in for an answer that there was no room for.
-fn lost(id: &RequestId) -> Refusal {
-    let message = "the answer was dropped, because too many answers wait to be read on this connection; read them, \
-                   then look whether the call had its effect";
-    Refusal { id: serde_json::to_value(id).unwrap_or_default(), ..Refusal::new(ErrorKind::Cancelled, message) }
+/// The error in place of an answer that there was no room for.
+fn dropped(id: &RequestId) -> MessageError {
+    let message = "the answer was dropped because too many answers wait to be read on this connection; read them, \
+                   then check whether the call took effect";
+    MessageError {
+        id: serde_json::to_value(id).unwrap_or_default(),
+        ..MessageError::new(ErrorKind::Cancelled, message)
+    }
 }
 
 fn to_bytes(message: &ServerJsonRpcMessage) -> std::io::Result<Vec<u8>> {

@@ -1,11 +1,11 @@
-//! A device made up for the tests, and a gateway with it behind a running front.
+//! A fake device, and a gateway with it behind a running server.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use sinew_front::{Front, Settings, TlsIdentity};
+use sinew_front::{Front, FrontSettings, TlsIdentity};
 use sinew_gateway::Gateway;
 use sinew_tool::{
     Admission, BoxFuture, Call, Content, Device, DeviceEvent, DeviceInfo, DeviceKey, ErrorKind, Family, FamilyName,
@@ -21,11 +21,11 @@ use crate::client::Client;
 /// One grey pixel, without its size beside it.
 pub const PIXEL: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVR4nGP4z8AAAAMBAQDJ/pLvAAAAAElFTkSuQmCC";
 
-pub struct Fake {
+pub struct FakeDevice {
     info: Arc<DeviceInfo>,
     tools: Arc<Toolset>,
-    /// Says `started` when the tool `wait` begins and `dropped` when its call is given up.
-    news: mpsc::UnboundedSender<&'static str>,
+    /// Gets `started` when the tool `wait` begins and `dropped` when its call is dropped.
+    signals: mpsc::UnboundedSender<&'static str>,
     go_on: Arc<tokio::sync::Semaphore>,
 }
 
@@ -35,10 +35,14 @@ pub fn tools() -> Vec<Tool> {
     vec![
         Tool::new(
             "echo",
-            "Says it again",
+            "Repeats the text",
             json!({"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]}),
         ),
-        Tool::new("fail", "Fails as told", json!({"type": "object", "properties": {"type": {"type": "string"}}})),
+        Tool::new(
+            "fail",
+            "Fails with the given type",
+            json!({"type": "object", "properties": {"type": {"type": "string"}}}),
+        ),
         plain("fail_declared").with_output_schema(json!({"type": "object", "required": ["n"]})),
         plain("measure").with_output_schema(json!({"type": "object"})).with_version(Version::new(2, 1, 0)),
         plain("picture"),
@@ -49,8 +53,8 @@ pub fn tools() -> Vec<Tool> {
     ]
 }
 
-impl Fake {
-    fn new(key: &str, tools: Vec<Tool>, news: mpsc::UnboundedSender<&'static str>) -> Arc<Fake> {
+impl FakeDevice {
+    fn new(key: &str, tools: Vec<Tool>, signals: mpsc::UnboundedSender<&'static str>) -> Arc<FakeDevice> {
         let info = DeviceInfo {
             key: DeviceKey(format!("board:{key}")),
             suggested_id: key.to_owned(),
@@ -63,11 +67,11 @@ impl Fake {
             attributes: Default::default(),
         };
         let go_on = Arc::new(tokio::sync::Semaphore::new(0));
-        Arc::new(Fake { info: Arc::new(info), tools: Arc::new(Toolset::new(tools)), news, go_on })
+        Arc::new(FakeDevice { info: Arc::new(info), tools: Arc::new(Toolset::new(tools)), signals, go_on })
     }
 }
 
-impl Device for Fake {
+impl Device for FakeDevice {
     fn info(&self) -> Arc<DeviceInfo> {
         self.info.clone()
     }
@@ -83,9 +87,9 @@ impl Device for Fake {
                 "fail" => {
                     let word = call.args.get("type").and_then(Value::as_str).unwrap_or_default();
                     let kind = ErrorKind::from_error_type(word).unwrap_or(ErrorKind::ActionFailed);
-                    Err(ToolError::new(kind, "it went wrong").with_details(json!({"told": word})))
+                    Err(ToolError::new(kind, "it went wrong").with_details(json!({"type": word})))
                 }
-                "fail_declared" => Err(ToolError::new(ErrorKind::ActionFailed, "no number today")),
+                "fail_declared" => Err(ToolError::new(ErrorKind::ActionFailed, "no number")),
                 "measure" => Ok(Outcome::json(json!({"n": 21.5}))),
                 "picture" => Ok(Outcome::default().with(Content::Image {
                     data: PIXEL.to_owned(),
@@ -109,12 +113,12 @@ impl Device for Fake {
                     Ok(Outcome::text(answers["model"]["content"]["text"].as_str().unwrap_or_default()))
                 }
                 "wait" => {
-                    let news = Farewell(self.news.clone());
-                    let _ = self.news.send("started");
+                    let on_drop = DropSignal(self.signals.clone());
+                    let _ = self.signals.send("started");
                     if let Ok(permit) = self.go_on.acquire().await {
                         permit.forget();
                     }
-                    std::mem::forget(news);
+                    std::mem::forget(on_drop);
                     Ok(Outcome::text("waited"))
                 }
                 other => Err(ToolError::new(ErrorKind::UnknownTool, format!("no tool {other}"))),
@@ -135,44 +139,44 @@ async fn ask_name(call: &Call) -> Result<Outcome, ToolError> {
     Ok(Outcome::text(format!("{} likes {}", name.as_str().unwrap_or("?"), colour.as_str().unwrap_or("?"))))
 }
 
-struct Farewell(mpsc::UnboundedSender<&'static str>);
+struct DropSignal(mpsc::UnboundedSender<&'static str>);
 
-impl Drop for Farewell {
+impl Drop for DropSignal {
     fn drop(&mut self) {
         let _ = self.0.send("dropped");
     }
 }
 
-/// A running front with one device `lamp`.
-pub struct House {
+/// A running server with one device `lamp`.
+pub struct TestServer {
     pub gateway: Gateway,
     pub address: SocketAddr,
     pub token: String,
     pub shutdown: CancellationToken,
-    pub news: Mutex<mpsc::UnboundedReceiver<&'static str>>,
-    tell: mpsc::UnboundedSender<&'static str>,
-    lamp: Arc<Fake>,
-    server: Mutex<Option<JoinHandle<std::io::Result<()>>>>,
+    pub signals: Mutex<mpsc::UnboundedReceiver<&'static str>>,
+    signal: mpsc::UnboundedSender<&'static str>,
+    lamp: Arc<FakeDevice>,
+    task: Mutex<Option<JoinHandle<std::io::Result<()>>>>,
 }
 
-impl House {
-    pub async fn new() -> House {
-        House::with(Settings::default(), None).await
+impl TestServer {
+    pub async fn new() -> TestServer {
+        TestServer::with(FrontSettings::default(), None).await
     }
 
-    pub async fn with(settings: Settings, tls: Option<TlsIdentity>) -> House {
+    pub async fn with(settings: FrontSettings, tls: Option<TlsIdentity>) -> TestServer {
         let gateway = Gateway::open(sinew_gateway::Settings::default()).unwrap();
-        let (tell, news) = mpsc::unbounded_channel();
-        let lamp = Fake::new("lamp", tools(), tell.clone());
+        let (signal, signals) = mpsc::unbounded_channel();
+        let lamp = FakeDevice::new("lamp", tools(), signal.clone());
         gateway.apply(DeviceEvent::Joined(lamp.clone()));
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let shutdown = CancellationToken::new();
         let front = Front { gateway: gateway.clone(), settings };
-        let server = tokio::spawn(sinew_front::http::run(listener, front, tls, shutdown.clone()));
+        let task = tokio::spawn(sinew_front::http::run(listener, front, tls, shutdown.clone()));
         let token = gateway.tokens().own();
-        let (news, server) = (Mutex::new(news), Mutex::new(Some(server)));
-        House { gateway, address, token, shutdown, news, tell, lamp, server }
+        let (signals, task) = (Mutex::new(signals), Mutex::new(Some(task)));
+        TestServer { gateway, address, token, shutdown, signals, signal, lamp, task }
     }
 
     pub fn client(&self) -> Client {
@@ -180,13 +184,13 @@ impl House {
     }
 
     /// A second device with these tools.
-    pub fn join(&self, key: &str, tools: Vec<Tool>) -> Arc<Fake> {
-        let device = Fake::new(key, tools, self.tell.clone());
+    pub fn join(&self, key: &str, tools: Vec<Tool>) -> Arc<FakeDevice> {
+        let device = FakeDevice::new(key, tools, self.signal.clone());
         self.gateway.apply(DeviceEvent::Joined(device.clone()));
         device
     }
 
-    pub fn lamp_says(&self, topic: &str) {
+    pub fn lamp_sends(&self, topic: &str) {
         let notice = Notice { topic: topic.to_owned(), body: json!({}) };
         self.gateway.apply(DeviceEvent::Said(self.lamp.clone(), notice));
     }
@@ -196,18 +200,18 @@ impl House {
         self.lamp.go_on.add_permits(1);
     }
 
-    pub async fn hear(&self) -> &'static str {
-        self.news.lock().await.recv().await.unwrap()
+    pub async fn signal(&self) -> &'static str {
+        self.signals.lock().await.recv().await.unwrap()
     }
 
     pub async fn stop(&self) {
         self.shutdown.cancel();
-        let server = self.server.lock().await.take();
-        server.unwrap().await.unwrap().unwrap();
+        let task = self.task.lock().await.take();
+        task.unwrap().await.unwrap().unwrap();
     }
 }
 
-impl Drop for House {
+impl Drop for TestServer {
     fn drop(&mut self) {
         self.shutdown.cancel();
     }

@@ -1,4 +1,4 @@
-//! Connections whose other end must go on reading.
+//! Connections that fail when the other end stops reading.
 
 use std::io;
 use std::pin::Pin;
@@ -9,23 +9,23 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Sleep, sleep};
 use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 
-/// A connection that fails once nothing could be written to it for some time, or when it is cut.
-pub(crate) struct Patient<S> {
+/// A connection that fails when nothing could be written for `limit`, or when it is cut.
+pub(crate) struct StallTimeout<S> {
     inner: S,
-    patience: Duration,
-    /// Runs while the other end takes nothing.
+    limit: Duration,
+    /// Runs while the other end reads nothing.
     stalled: Option<Pin<Box<Sleep>>>,
     cut: Option<Pin<Box<WaitForCancellationFutureOwned>>>,
 }
 
-impl<S> Patient<S> {
-    pub(crate) fn new(inner: S, patience: Duration) -> Patient<S> {
-        Patient { inner, patience, stalled: None, cut: None }
+impl<S> StallTimeout<S> {
+    pub(crate) fn new(inner: S, limit: Duration) -> StallTimeout<S> {
+        StallTimeout { inner, limit, stalled: None, cut: None }
     }
 
     /// Fails in both directions as soon as `cut` is cancelled.
-    pub(crate) fn cut_by(self, cut: CancellationToken) -> Patient<S> {
-        Patient { cut: Some(Box::pin(cut.cancelled_owned())), ..self }
+    pub(crate) fn cut_by(self, cut: CancellationToken) -> StallTimeout<S> {
+        StallTimeout { cut: Some(Box::pin(cut.cancelled_owned())), ..self }
     }
 
     fn poll_cut(&mut self, cx: &mut Context<'_>) -> io::Result<()> {
@@ -35,17 +35,17 @@ impl<S> Patient<S> {
         }
     }
 
-    /// Passes on how a write went, and fails where writes have been waiting for too long.
+    /// Returns the result of a write, or an error when writes have been waiting for too long.
     fn watch<T>(&mut self, cx: &mut Context<'_>, written: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
         if written.is_ready() {
             self.stalled = None;
             return written;
         }
-        let patience = self.patience;
-        let stalled = self.stalled.get_or_insert_with(|| Box::pin(sleep(patience)));
+        let limit = self.limit;
+        let stalled = self.stalled.get_or_insert_with(|| Box::pin(sleep(limit)));
         match stalled.as_mut().poll(cx) {
             Poll::Ready(()) => {
-                let message = format!("the other end read nothing for {} s", patience.as_secs());
+                let message = format!("the client read nothing for {} s", limit.as_secs());
                 Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, message)))
             }
             Poll::Pending => Poll::Pending,
@@ -53,14 +53,14 @@ impl<S> Patient<S> {
     }
 }
 
-impl<S: AsyncRead + Unpin> AsyncRead for Patient<S> {
+impl<S: AsyncRead + Unpin> AsyncRead for StallTimeout<S> {
     fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         self.poll_cut(cx)?;
         Pin::new(&mut self.inner).poll_read(cx, buffer)
     }
 }
 
-impl<S: AsyncWrite + Unpin> AsyncWrite for Patient<S> {
+impl<S: AsyncWrite + Unpin> AsyncWrite for StallTimeout<S> {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         self.poll_cut(cx)?;
         let written = Pin::new(&mut self.inner).poll_write(cx, bytes);
@@ -100,16 +100,16 @@ mod tests {
 
     use super::*;
 
-    const PATIENCE: Duration = Duration::from_secs(60);
+    const LIMIT: Duration = Duration::from_secs(60);
 
     #[tokio::test(start_paused = true)]
-    async fn a_reader_that_goes_on_is_waited_for_and_one_that_stops_is_not() {
+    async fn a_slow_reader_is_waited_for_and_one_that_stops_is_not() {
         let (near, mut far) = tokio::io::duplex(8);
-        let mut near = Patient::new(near, PATIENCE);
+        let mut near = StallTimeout::new(near, LIMIT);
         let slow = async {
             let mut bytes = [0; 8];
             for _ in 0..3 {
-                sleep(PATIENCE / 2).await;
+                sleep(LIMIT / 2).await;
                 far.read_exact(&mut bytes).await.expect("bytes");
             }
         };
@@ -117,14 +117,14 @@ mod tests {
         written.expect("there was progress all the time");
         let began = Instant::now();
         assert_eq!(near.write_all(&[7; 8]).await.expect_err("nobody reads").kind(), io::ErrorKind::TimedOut);
-        assert_eq!(began.elapsed(), PATIENCE);
+        assert_eq!(began.elapsed(), LIMIT);
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_cut_ends_both_directions_at_once() {
         let (near, _far) = tokio::io::duplex(8);
         let cut = CancellationToken::new();
-        let (mut reader, mut writer) = tokio::io::split(Patient::new(near, PATIENCE).cut_by(cut.clone()));
+        let (mut reader, mut writer) = tokio::io::split(StallTimeout::new(near, LIMIT).cut_by(cut.clone()));
         let began = Instant::now();
         let (read, written, ()) = tokio::join!(reader.read_u8(), writer.write_all(&[7; 32]), async { cut.cancel() });
         assert!(read.is_err() && written.is_err());

@@ -1,8 +1,8 @@
-//! The short way for a `tools/call` of the modern era that asks for nothing but its answer.
+//! A fast path for a `tools/call` of 2026-07-28 that asks for nothing but its answer.
 //!
-//! rmcp gives every request a server of its own, with tasks and channels, which is right for a call that reports
-//! progress and too much for one that does not. Here such a call is read, made and answered in place, in rmcp's own
-//! words. Whatever is not plainly such a call, mistakes among them, is left to rmcp.
+//! rmcp gives every request a server of its own, with tasks and channels. That is too much for a call that reports no
+//! progress. Here such a call is parsed, made and answered directly, with rmcp's types. Every other request, also an
+//! invalid one, is left to rmcp.
 
 use std::sync::Arc;
 
@@ -17,17 +17,17 @@ use serde::Deserialize;
 use sinew_gateway::{Principal, Shape};
 use tokio_util::sync::CancellationToken;
 
-use crate::call::Errand;
-use crate::hall::Hall;
+use crate::call::ToolCall;
 use crate::mcp::as_model;
 use crate::reply;
+use crate::state::FrontState;
 
 const METHOD: &str = "tools/call";
 
-/// A call that can take the short way.
+/// A call that can take the fast path.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Express<'a> {
+pub(crate) struct FastCall<'a> {
     #[serde(rename = "jsonrpc")]
     _jsonrpc: JsonRpcVersion2_0,
     id: RequestId,
@@ -35,45 +35,45 @@ pub(crate) struct Express<'a> {
     params: CallToolRequestParams,
 }
 
-impl Express<'_> {
-    pub(crate) fn read<'a>(headers: &HeaderMap, body: &'a [u8]) -> Option<Express<'a>> {
-        // Looked at first, because they are cheap to look at.
+impl FastCall<'_> {
+    pub(crate) fn read<'a>(headers: &HeaderMap, body: &'a [u8]) -> Option<FastCall<'a>> {
+        // First, because headers are cheap to check.
         let version = ProtocolVersion::V_2026_07_28;
-        let fits = says(headers, "mcp-protocol-version", version.as_str())
-            && says(headers, "mcp-method", METHOD)
+        let fits = has(headers, "mcp-protocol-version", version.as_str())
+            && has(headers, "mcp-method", METHOD)
             && accepts(headers, "application/json")
             && accepts(headers, "text/event-stream");
         if !fits {
             return None;
         }
-        let express: Express = serde_json::from_slice(body).ok()?;
-        let meta = express.params.meta.as_ref()?;
-        let plain = express.method == METHOD
-            && says(headers, "mcp-name", &express.params.name)
+        let call: FastCall = serde_json::from_slice(body).ok()?;
+        let meta = call.params.meta.as_ref()?;
+        let is_plain = call.method == METHOD
+            && has(headers, "mcp-name", &call.params.name)
             && meta.protocol_version() == Some(version.clone())
             && meta.missing_required_keys(&version).is_empty()
             && meta.get_progress_token().is_none()
             && meta.log_level().is_none();
-        plain.then_some(express)
+        is_plain.then_some(call)
     }
 
-    /// Makes the call and answers it; when `stop` comes first, the call is given up.
+    /// Makes the call and answers it. The call is dropped when `stop` is cancelled first.
     pub(crate) async fn run(
         self,
-        hall: &Hall,
+        front: &FrontState,
         who: &Arc<Principal>,
         shape: Shape,
         stop: &CancellationToken,
     ) -> Response<Body> {
-        let answer = match Errand::modern(hall, as_model(who), self.params) {
-            Ok(errand) => {
-                let answer = stop.run_until_cancelled(hall.gateway.call(errand.request(shape, "mcp"))).await;
+        let answer = match ToolCall::modern(front, as_model(who), self.params) {
+            Ok(tool_call) => {
+                let answer = stop.run_until_cancelled(front.gateway.call(tool_call.request(shape, "mcp"))).await;
                 let Some(answer) = answer else {
                     let id = serde_json::to_value(&self.id).unwrap_or_default();
-                    let message = "the gateway stopped before the call ended; look whether it had its effect";
+                    let message = "the gateway stopped before the call ended; check whether it took effect";
                     return reply::rpc_error(StatusCode::INTERNAL_SERVER_ERROR, &id, -32603, message);
                 };
-                errand.finish(hall, shape, answer)
+                tool_call.finish(front, shape, answer)
             }
             Err(error) => Err(error),
         };
@@ -84,7 +84,7 @@ impl Express<'_> {
                 (StatusCode::OK, serde_json::to_vec(&response))
             }
             Err(error) => {
-                // The one error of a call that MCP wants to be seen in the status too.
+                // The only error of a call that MCP also wants in the HTTP status.
                 let status = match error.code {
                     ErrorCode::MISSING_REQUIRED_CLIENT_CAPABILITY => StatusCode::BAD_REQUEST,
                     _ => StatusCode::OK,
@@ -99,10 +99,10 @@ impl Express<'_> {
     }
 }
 
-/// Whether a header is there once, with this value.
-fn says(headers: &HeaderMap, name: &'static str, value: &str) -> bool {
+/// Whether a header occurs once, with this value.
+fn has(headers: &HeaderMap, name: &'static str, value: &str) -> bool {
     let mut values = headers.get_all(HeaderName::from_static(name)).iter();
-    values.next().is_some_and(|said| said.as_bytes() == value.as_bytes()) && values.next().is_none()
+    values.next().is_some_and(|found| found.as_bytes() == value.as_bytes()) && values.next().is_none()
 }
 
 fn accepts(headers: &HeaderMap, kind: &str) -> bool {
@@ -141,9 +141,9 @@ mod tests {
     }
 
     #[test]
-    fn only_a_plain_call_takes_the_short_way() {
+    fn only_a_plain_call_takes_the_fast_path() {
         let takes = |headers: &HeaderMap, change: &dyn Fn(&mut Value)| {
-            Express::read(headers, message(change).as_bytes()).is_some()
+            FastCall::read(headers, message(change).as_bytes()).is_some()
         };
         let usual = headers(&NAMES);
         assert!(takes(&usual, &|_| {}));

@@ -1,4 +1,4 @@
-//! Answers on their way to a client over HTTP: counted until they are out, and ended with the caller's token.
+//! HTTP answers that are counted until they are sent, and that end when the caller's token is revoked.
 
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -8,16 +8,16 @@ use http::Response;
 use hyper::body::{Body as _, Frame, SizeHint};
 use sinew_tool::BoxFuture;
 
-use crate::budget::{Budget, Share};
+use crate::memory::{MemoryBudget, MemoryShare};
 
-/// What is handed to the connection at once. The connection buffers about as much, so what it has not sent yet stays
-/// here and is counted.
+/// Bytes handed to the connection at once. The connection buffers about as much, so what is not sent yet stays here
+/// and is counted.
 const PIECE: usize = 64 << 10;
 
-/// The answer, counted against `budget`, and ended when `end` comes first. `None` where there is no room for it.
-pub(crate) fn watched(
+/// The answer, counted against `budget` and ended early when `end` resolves. `None` when the budget has no room for it.
+pub(crate) fn counted(
     response: Response<Body>,
-    budget: &Budget,
+    budget: &MemoryBudget,
     end: Option<BoxFuture<'static, ()>>,
 ) -> Option<Response<Body>> {
     let size = response.body().size_hint().exact();
@@ -25,25 +25,25 @@ pub(crate) fn watched(
         return Some(response);
     }
     let mut share = budget.share();
-    let known = size.and_then(|size| usize::try_from(size).ok()).unwrap_or_default();
-    if !share.try_grow(known) {
+    let length = size.and_then(|size| usize::try_from(size).ok()).unwrap_or_default();
+    if !share.try_grow(length) {
         return None;
     }
-    let counted = known > 0;
-    Some(response.map(|body| Body::new(Watched { body, rest: Bytes::new(), share, counted, end })))
+    let counted = length > 0;
+    Some(response.map(|body| Body::new(CountedBody { body, rest: Bytes::new(), share, counted, end })))
 }
 
-struct Watched {
+struct CountedBody {
     body: Body,
-    /// What the connection has not taken yet.
+    /// Data that the connection has not taken yet.
     rest: Bytes,
-    share: Share,
-    /// Whether the whole answer was counted in the beginning; of a stream each piece is when it comes.
+    share: MemoryShare,
+    /// Whether the whole answer was counted at the start. The pieces of a stream are counted as they arrive.
     counted: bool,
     end: Option<BoxFuture<'static, ()>>,
 }
 
-impl hyper::body::Body for Watched {
+impl hyper::body::Body for CountedBody {
     type Data = Bytes;
     type Error = axum::Error;
 
@@ -94,17 +94,17 @@ mod tests {
 
     use super::*;
 
-    fn large(budget: &Budget) -> Option<Response<Body>> {
-        watched(Response::new(Body::from(vec![7; 5 * PIECE + 1])), budget, None)
+    fn large(budget: &MemoryBudget) -> Option<Response<Body>> {
+        counted(Response::new(Body::from(vec![7; 5 * PIECE + 1])), budget, None)
     }
 
     #[tokio::test]
-    async fn what_a_client_has_not_taken_is_counted_and_nothing_more_fits() {
-        let budget = Budget::new(6 * PIECE);
+    async fn unread_answers_are_counted_and_the_budget_refuses_more() {
+        let budget = MemoryBudget::new(6 * PIECE);
         let mut body = large(&budget).expect("there is room").into_body();
         assert_eq!((budget.used(), body.size_hint().exact()), (5 * PIECE + 1, Some(5 * PIECE as u64 + 1)));
         assert!(large(&budget).is_none());
-        assert!(watched(Response::new(Body::from("small")), &budget, None).is_some());
+        assert!(counted(Response::new(Body::from("small")), &budget, None).is_some());
         let first = body.frame().await.expect("a frame").expect("data").into_data().expect("data");
         assert_eq!((first.len(), budget.used()), (PIECE, 4 * PIECE + 1));
         assert_eq!(body.collect().await.expect("the rest").to_bytes().len(), 4 * PIECE + 1);
@@ -112,12 +112,12 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_stream_ends_with_the_token_of_its_caller() {
+    async fn a_stream_ends_when_the_token_of_its_caller_is_revoked() {
         let (revoke, revoked) = oneshot::channel::<()>();
         let silent = futures_util::stream::pending::<Result<Bytes, std::convert::Infallible>>();
         let end: BoxFuture<'static, ()> = Box::pin(async { drop(revoked.await) });
         let response = Response::new(Body::from_stream(silent));
-        let body = watched(response, &Budget::new(PIECE), Some(end)).expect("a stream").into_body();
+        let body = counted(response, &MemoryBudget::new(PIECE), Some(end)).expect("a stream").into_body();
         let ((), ended) = tokio::join!(async { revoke.send(()).unwrap_or_default() }, body.collect());
         assert!(ended.is_ok_and(|body| body.to_bytes().is_empty()));
     }

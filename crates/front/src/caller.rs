@@ -1,10 +1,9 @@
-//! The way back to an MCP client: progress, log messages and questions.
+//! Progress, log messages and questions from a device to the MCP client that called it.
 //!
-//! What a device says is queued here and sent by the task that serves the request, because only
-//! there does it reach the stream of that request. A question takes one of two roads: a client of an
-//! older revision is asked over its connection while the call waits; a client of 2026-07-28 has no
-//! such connection, so the call ends, its answer holds the questions, and the client repeats the call
-//! with what it was told.
+//! Messages are queued here and sent by the task that serves the request, because only that task can write to the
+//! stream of the request. There are two ways to ask: a client of an older revision is asked over its connection while
+//! the call waits. A client of 2026-07-28 has no such connection, so the call ends with the questions, and the client
+//! repeats it with the answers.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -16,124 +15,130 @@ use serde_json::{Value, json};
 use sinew_tool::{Answer, BoxFuture, Caller, ErrorKind, LogLevel, Question, ToolError};
 use tokio::sync::{Notify, oneshot};
 
-/// A device that talks faster than its caller reads loses messages beyond this many.
+/// Messages of a device beyond this many are dropped until the client has read some.
 const QUEUE: usize = 256;
 
 type Questions = BTreeMap<String, Question>;
 pub(crate) type Answers = BTreeMap<String, Answer>;
 
-/// Something to be passed on while a call runs.
-pub(crate) enum Said {
+/// A message of a device to its caller while a call runs.
+pub(crate) enum CallerMessage {
     Progress { progress: f64, total: Option<f64>, message: Option<String> },
     Log { level: LogLevel, data: Value },
     Ask { questions: Questions, reply: oneshot::Sender<Result<Answers, ToolError>> },
 }
 
-/// Where a client says what it can be asked.
-pub(crate) enum Client {
-    /// Once for its connection, in the handshake.
-    Connected(Peer<RoleServer>),
-    /// In every request anew.
-    Modern(RequestMetaObject),
+/// Where a client declares its capabilities.
+pub(crate) enum CapabilitySource {
+    /// In the handshake of its connection.
+    Handshake(Peer<RoleServer>),
+    /// In every request.
+    Request(RequestMetaObject),
 }
 
-impl Client {
+impl CapabilitySource {
     fn capabilities(&self) -> ClientCapabilities {
         match self {
-            Client::Connected(peer) => peer.peer_info().map(|info| info.capabilities.clone()).unwrap_or_default(),
-            Client::Modern(meta) => meta.client_capabilities().unwrap_or_default(),
+            CapabilitySource::Handshake(peer) => {
+                peer.peer_info().map(|info| info.capabilities.clone()).unwrap_or_default()
+            }
+            CapabilitySource::Request(meta) => meta.client_capabilities().unwrap_or_default(),
         }
     }
 }
 
-/// The caller of one request.
-pub(crate) struct Way {
-    client: Client,
+/// The MCP client that made one call.
+pub(crate) struct ClientCaller {
+    client: CapabilitySource,
     /// Whether the caller wants progress, and from which level on it wants the log.
     progress: bool,
     level: Option<LogLevel>,
-    state: Mutex<State>,
-    bell: Notify,
+    state: Mutex<CallerState>,
+    queued: Notify,
 }
 
 #[derive(Default)]
-struct State {
-    queue: VecDeque<Said>,
+struct CallerState {
+    queue: VecDeque<CallerMessage>,
     last_progress: Option<f64>,
-    /// Only for callers without a lasting connection.
+    /// Only for callers without a connection.
     rounds: Rounds,
     missing: Option<ClientCapabilities>,
 }
 
-/// What was asked and answered over several rounds of one call.
+/// Questions and answers over several rounds of one call.
 #[derive(Default)]
 struct Rounds {
-    /// All that the client sent along.
+    /// All answers that the client sent.
     given: Answers,
-    /// Those the device asked for, this time or before.
+    /// Those that the device asked for, in this round or before.
     used: Answers,
     open: Questions,
 }
 
-impl Way {
-    /// `given` is what a client without a lasting connection sent along from earlier rounds.
-    pub(crate) fn new(client: Client, progress: bool, level: Option<LogLevel>, given: Answers) -> Way {
+impl ClientCaller {
+    /// `given` are the answers that a client without a connection sent from earlier rounds.
+    pub(crate) fn new(
+        client: CapabilitySource,
+        progress: bool,
+        level: Option<LogLevel>,
+        given: Answers,
+    ) -> ClientCaller {
         let rounds = Rounds { given, ..Rounds::default() };
-        let state = Mutex::new(State { rounds, ..State::default() });
-        Way { client, progress, level, state, bell: Notify::new() }
+        let state = Mutex::new(CallerState { rounds, ..CallerState::default() });
+        ClientCaller { client, progress, level, state, queued: Notify::new() }
     }
 
     pub(crate) fn is_modern(&self) -> bool {
-        matches!(self.client, Client::Modern(_))
+        matches!(self.client, CapabilitySource::Request(_))
     }
 
-    /// The next thing said. Giving up waiting loses nothing.
-    pub(crate) async fn heard(&self) -> Said {
+    /// Waits for the next message. Dropping the future loses nothing.
+    pub(crate) async fn next(&self) -> CallerMessage {
         loop {
-            if let Some(said) = self.overhear() {
-                return said;
+            if let Some(message) = self.try_next() {
+                return message;
             }
-            self.bell.notified().await;
+            self.queued.notified().await;
         }
     }
 
-    /// The next thing said, where something was said already.
-    pub(crate) fn overhear(&self) -> Option<Said> {
+    /// The next message, if one is queued.
+    pub(crate) fn try_next(&self) -> Option<CallerMessage> {
         self.state().queue.pop_front()
     }
 
-    /// After the call: the questions still open and the answers that were used, where the client may
-    /// be asked to come again.
+    /// After the call: the open questions and the answers that were used, if the client may repeat the call.
     pub(crate) fn open_rounds(&self) -> Option<(Questions, Answers)> {
         let mut state = self.state();
         let rounds = &mut state.rounds;
         (!rounds.open.is_empty()).then(|| (std::mem::take(&mut rounds.open), std::mem::take(&mut rounds.used)))
     }
 
-    /// After the call: what the client would have had to declare.
+    /// After the call: the capability that the client should have declared.
     pub(crate) fn missing_capability(&self) -> Option<ClientCapabilities> {
         self.state().missing.take()
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, CallerState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn say(&self, said: Said) {
-        self.state().queue.push_back(said);
-        self.bell.notify_one();
+    fn push(&self, message: CallerMessage) {
+        self.state().queue.push_back(message);
+        self.queued.notify_one();
     }
 
-    /// Refuses questions that the client never said it can answer.
+    /// Refuses questions for which the client has not declared a capability.
     fn check_capabilities(&self, questions: &Questions) -> Result<(), ToolError> {
         let declared = self.client.capabilities();
         for question in questions.values() {
-            let Some((word, needed)) = lacking(question, &declared) else { continue };
+            let Some((name, needed)) = missing_capability(question, &declared) else { continue };
             self.state().missing = Some(needed);
             return Err(ToolError::new(
                 ErrorKind::Unsupported,
                 format!(
-                    "the device needs to ask through `{word}`, which this client did not declare; use a client that supports it"
+                    "the device needs to ask a question with `{name}`, which this client does not support; use a client that declares it"
                 ),
             ));
         }
@@ -141,24 +146,24 @@ impl Way {
     }
 }
 
-impl Caller for Way {
+impl Caller for ClientCaller {
     fn progress(&self, progress: f64, total: Option<f64>, message: Option<&str>) {
         if !self.progress || !progress.is_finite() {
             return;
         }
         let mut state = self.state();
-        // MCP wants every report to exceed the one before.
+        // MCP requires every report to be larger than the one before.
         if state.last_progress.is_some_and(|last| progress <= last) || state.queue.len() >= QUEUE {
             return;
         }
         state.last_progress = Some(progress);
         drop(state);
-        self.say(Said::Progress { progress, total, message: message.map(str::to_owned) });
+        self.push(CallerMessage::Progress { progress, total, message: message.map(str::to_owned) });
     }
 
     fn log(&self, level: LogLevel, data: Value) {
         if self.level.is_some_and(|least| level >= least) && self.state().queue.len() < QUEUE {
-            self.say(Said::Log { level, data });
+            self.push(CallerMessage::Log { level, data });
         }
     }
 
@@ -167,9 +172,9 @@ impl Caller for Way {
             self.check_capabilities(&questions)?;
             if !self.is_modern() {
                 let (reply, answers) = oneshot::channel();
-                self.say(Said::Ask { questions, reply });
-                let gone = |_| ToolError::new(ErrorKind::Cancelled, "the caller went away before it answered");
-                return answers.await.map_err(gone)?;
+                self.push(CallerMessage::Ask { questions, reply });
+                let closed = |_| ToolError::new(ErrorKind::Cancelled, "the client disconnected before it answered");
+                return answers.await.map_err(closed)?;
             }
             let mut state = self.state();
             let rounds = &mut state.rounds;
@@ -193,7 +198,7 @@ impl Caller for Way {
     }
 }
 
-/// Whether an answer has the form its question asks for; otherwise the question stays open.
+/// Whether an answer has the form that its question needs; otherwise the question stays open.
 pub(crate) fn fits(question: &Question, answer: &Answer) -> bool {
     let action = answer.get("action").and_then(Value::as_str);
     match question {
@@ -207,7 +212,7 @@ pub(crate) fn fits(question: &Question, answer: &Answer) -> bool {
     }
 }
 
-/// The MCP request that puts a question: method and parameters.
+/// The MCP request for a question: method and parameters.
 pub(crate) fn request(key: &str, question: &Question) -> (&'static str, Value) {
     match question {
         Question::Form { message, schema } => {
@@ -221,9 +226,9 @@ pub(crate) fn request(key: &str, question: &Question) -> (&'static str, Value) {
     }
 }
 
-/// The questions as a client of 2026-07-28 gets them.
+/// The questions in the form of 2026-07-28.
 pub(crate) fn input_requests(questions: &Questions) -> Result<InputRequests, ToolError> {
-    let one = |(key, question): (&String, &Question)| {
+    let convert = |(key, question): (&String, &Question)| {
         let (method, params) = request(key, question);
         let request = serde_json::from_value(json!({"method": method, "params": params})).map_err(|error| {
             let message = format!("the device's question `{key}` is not a valid `{method}` request: {error}");
@@ -231,17 +236,20 @@ pub(crate) fn input_requests(questions: &Questions) -> Result<InputRequests, Too
         })?;
         Ok((key.clone(), request))
     };
-    questions.iter().map(one).collect()
+    questions.iter().map(convert).collect()
 }
 
-/// What a question needs that was not declared.
-fn lacking(question: &Question, declared: &ClientCapabilities) -> Option<(&'static str, ClientCapabilities)> {
+/// The capability that a question needs and the client has not declared.
+fn missing_capability(
+    question: &Question,
+    declared: &ClientCapabilities,
+) -> Option<(&'static str, ClientCapabilities)> {
     let mut needed = ClientCapabilities::default();
     let elicitation = declared.elicitation.as_ref();
-    let (word, there) = match question {
+    let (name, is_declared) = match question {
         Question::Form { .. } => {
             needed.elicitation = Some(ElicitationCapability::default());
-            // An empty `elicitation` means forms, as it did before there were pages.
+            // An empty `elicitation` means forms, as in revisions without URLs.
             ("elicitation", elicitation.is_some_and(|modes| modes.form.is_some() || modes.url.is_none()))
         }
         Question::Page { .. } => {
@@ -257,5 +265,5 @@ fn lacking(question: &Question, declared: &ClientCapabilities) -> Option<(&'stat
             ("roots", declared.roots.is_some())
         }
     };
-    (!there).then_some((word, needed))
+    (!is_declared).then_some((name, needed))
 }

@@ -1,25 +1,25 @@
-//! Memory that clients can make the gateway use, counted over all connections.
+//! Counts the memory that clients use, over all connections.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Bytes that may be in use at once. Cheap to clone.
 #[derive(Clone, Debug)]
-pub struct Budget {
+pub struct MemoryBudget {
     used: Arc<AtomicUsize>,
     limit: usize,
 }
 
-/// A part of a budget, given back when it is dropped.
+/// A part of a budget, returned when it is dropped.
 #[derive(Debug)]
-pub struct Share {
-    budget: Budget,
+pub struct MemoryShare {
+    budget: MemoryBudget,
     bytes: usize,
 }
 
-impl Budget {
-    pub fn new(limit: usize) -> Budget {
-        Budget { used: Arc::default(), limit }
+impl MemoryBudget {
+    pub fn new(limit: usize) -> MemoryBudget {
+        MemoryBudget { used: Arc::default(), limit }
     }
 
     pub(crate) fn is_spent(&self) -> bool {
@@ -36,15 +36,15 @@ impl Budget {
     }
 
     /// A share that holds nothing yet.
-    pub(crate) fn share(&self) -> Share {
-        Share { budget: self.clone(), bytes: 0 }
+    pub(crate) fn share(&self) -> MemoryShare {
+        MemoryShare { budget: self.clone(), bytes: 0 }
     }
 }
 
-impl Share {
-    /// Takes `bytes` more, where the budget has them left.
+impl MemoryShare {
+    /// Takes `bytes` more if the budget has them.
     pub(crate) fn try_grow(&mut self, bytes: usize) -> bool {
-        let Budget { used, limit } = &self.budget;
+        let MemoryBudget { used, limit } = &self.budget;
         let grown = used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |used| {
             used.checked_add(bytes).filter(|used| used <= limit)
         });
@@ -52,7 +52,7 @@ impl Share {
         grown.is_ok()
     }
 
-    /// Takes `bytes` more, whatever is left: what is in memory already must be counted.
+    /// Takes `bytes` more even beyond the limit, for what is in memory already.
     pub(crate) fn grow(&mut self, bytes: usize) {
         self.budget.used.fetch_add(bytes, Ordering::Relaxed);
         self.bytes += bytes;
@@ -65,7 +65,7 @@ impl Share {
     }
 }
 
-impl Drop for Share {
+impl Drop for MemoryShare {
     fn drop(&mut self) {
         self.shrink(self.bytes);
     }
@@ -76,15 +76,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_share_is_counted_until_it_is_given_back() {
-        let budget = Budget::new(100);
+    fn a_share_is_counted_until_it_is_dropped() {
+        let budget = MemoryBudget::new(100);
         let (mut first, mut second) = (budget.share(), budget.share());
         assert!(first.try_grow(60) && !second.try_grow(60) && second.try_grow(40));
         assert!(budget.is_spent() && !second.try_grow(1));
         second.grow(10);
-        assert_eq!(budget.used(), 110, "what is there already is counted in any case");
+        assert_eq!(budget.used(), 110, "what is in memory already is counted beyond the limit");
         first.shrink(1000);
-        assert_eq!(budget.used(), 50, "nobody gives back more than they have");
+        assert_eq!(budget.used(), 50, "a share returns no more than it has");
         drop(second);
         assert_eq!(budget.used(), 0);
     }

@@ -1,22 +1,22 @@
-//! What a message in JSON becomes in memory, estimated before it is read.
+//! Estimates the memory that a JSON message takes, before it is parsed.
 
 use sinew_tool::ErrorKind;
 
-use crate::budget::Share;
-use crate::inspect::Refusal;
+use crate::inspect::MessageError;
+use crate::memory::MemoryShare;
 
-/// Values of one message: a call with a matrix of 300 by 300 numbers still fits.
+/// Values in one message. A call with a matrix of 300 by 300 numbers still fits.
 const MAX_VALUES: usize = 100_000;
-/// Bytes that one value takes while a message is read and handled, with the copies made on the way. An
-/// estimate: a body of 3.8 MB that was an array of zeros once took 580 MB at `/mcp`.
+/// Bytes that one value takes while a message is handled, with all copies. Measured: an array of zeros of 3.8 MB took
+/// 580 MB at `/mcp`.
 const VALUE: usize = 320;
 
-/// Takes from the memory for requests what a message becomes.
-pub(crate) fn take(share: &mut Share, message: &[u8]) -> Result<(), Refusal> {
+/// Takes the memory that `message` needs from the budget for requests.
+pub(crate) fn take(share: &mut MemoryShare, message: &[u8]) -> Result<(), MessageError> {
     let values = count(message);
     if values > MAX_VALUES {
         let message = format!("the message holds more than {MAX_VALUES} values; send less at once");
-        return Err(Refusal::new(ErrorKind::TooLarge, message));
+        return Err(MessageError::new(ErrorKind::TooLarge, message));
     }
     match share.try_grow(message.len() + values * VALUE) {
         true => Ok(()),
@@ -24,12 +24,12 @@ pub(crate) fn take(share: &mut Share, message: &[u8]) -> Result<(), Refusal> {
     }
 }
 
-/// There is no memory left for further requests.
-pub(crate) fn busy() -> Refusal {
-    Refusal::new(ErrorKind::Busy, "too many large requests are being handled; try again in a second")
+/// The error when no memory is left for further requests.
+pub(crate) fn busy() -> MessageError {
+    MessageError::new(ErrorKind::Busy, "too many large requests are being handled; try again in a second")
 }
 
-/// How many values a text in JSON holds at most: each is the first, or follows a bracket, a comma or a colon.
+/// The most values that a JSON text can hold: each is the first, or follows a bracket, a comma or a colon.
 fn count(text: &[u8]) -> usize {
     let (mut count, mut in_string, mut escaped) = (1, false, false);
     for byte in text {
@@ -47,10 +47,10 @@ fn count(text: &[u8]) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::budget::Budget;
+    use crate::memory::MemoryBudget;
 
     #[test]
-    fn values_are_counted_and_what_is_in_strings_is_not() {
+    fn values_are_counted_and_the_contents_of_strings_are_not() {
         assert_eq!(count(b"5"), 1);
         assert!(count(br#"[1,2,{"a":3}]"#) >= 5);
         assert_eq!(count(br#""[,\",{:]""#), 1);
@@ -58,7 +58,7 @@ mod tests {
 
     #[test]
     fn a_message_of_many_small_values_is_refused_and_all_together_are_bounded() {
-        let budget = Budget::new(20 << 20);
+        let budget = MemoryBudget::new(20 << 20);
         let mut first = budget.share();
         let many = format!("[{}0]", "0,".repeat(MAX_VALUES));
         assert_eq!(take(&mut first, many.as_bytes()).map_err(|refusal| refusal.kind), Err(ErrorKind::TooLarge));
@@ -66,6 +66,6 @@ mod tests {
         assert_eq!(take(&mut first, half.as_bytes()), Ok(()));
         let refused = take(&mut budget.share(), half.as_bytes()).map_err(|refusal| refusal.kind);
         assert_eq!(refused, Err(ErrorKind::Busy));
-        assert_eq!(take(&mut budget.share(), b"{}"), Ok(()), "small ones still fit");
+        assert_eq!(take(&mut budget.share(), b"{}"), Ok(()), "small messages still fit");
     }
 }

@@ -1,4 +1,4 @@
-//! What the gateway shows, in the words of `/api/v1`.
+//! Turns the gateway's types into those of `/api/v1`.
 
 use serde_json::Value;
 use sinew_api::{AuditEntry, CallResult, DeviceSummary, EventRecord, Events, ListedTool, Token, WaitingBoard};
@@ -40,7 +40,7 @@ pub(crate) fn board(waiting: PendingBoard) -> WaitingBoard {
     }
 }
 
-/// A tool of a list; where all are of one device, also by the name that device knows it by.
+/// A tool of a list; in lists of one device also with its name on that device.
 pub(crate) fn tool(public: &PublicTool, with_own_name: bool) -> ListedTool {
     let mut more = match public.tool.to_json() {
         Value::Object(listed) => listed,

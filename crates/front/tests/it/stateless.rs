@@ -1,10 +1,10 @@
-//! Clients of 2026-07-28: no handshake, every request by itself.
+//! Clients of 2026-07-28, without a handshake or session.
 
 use serde_json::{Value, json};
-use sinew_front::Settings;
+use sinew_front::FrontSettings;
 use sinew_tool::Tool;
 
-use crate::fake::House;
+use crate::server::TestServer;
 
 fn names(list: &Value) -> Vec<String> {
     let tools = list["result"]["tools"].as_array().unwrap();
@@ -12,23 +12,23 @@ fn names(list: &Value) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn discover_tells_versions_capabilities_and_instructions() {
-    let house = House::new().await;
-    let result = house.client().modern("server/discover", json!({})).await.json()["result"].clone();
+async fn discover_returns_versions_capabilities_and_instructions() {
+    let server = TestServer::new().await;
+    let result = server.client().modern("server/discover", json!({})).await.json()["result"].clone();
     let versions = result["supportedVersions"].as_array().unwrap();
     assert!(versions.contains(&json!("2026-07-28")) && versions.contains(&json!("2024-11-05")), "{versions:?}");
     assert_eq!(result["capabilities"]["tools"]["listChanged"], true);
     assert_eq!(result["capabilities"]["resources"], json!({"subscribe": true, "listChanged": true}));
     assert_eq!(result["capabilities"].get("prompts"), None);
     assert_eq!(result["_meta"]["io.modelcontextprotocol/serverInfo"]["name"], "sinew");
-    assert_eq!(result["instructions"].as_str().unwrap_or_default(), house.gateway.instructions());
+    assert_eq!(result["instructions"].as_str().unwrap_or_default(), server.gateway.instructions());
     assert_eq!(result["cacheScope"], "private");
 }
 
 #[tokio::test]
-async fn tools_are_listed_in_order_and_in_pages_that_do_not_shift() {
-    let house = House::with(Settings { page_size: 4, ..Settings::default() }, None).await;
-    let client = house.client();
+async fn tools_are_listed_in_order_and_in_stable_pages() {
+    let server = TestServer::with(FrontSettings { page_size: 4, ..FrontSettings::default() }, None).await;
+    let client = server.client();
     let mut cursor = None;
     let mut all = Vec::new();
     loop {
@@ -51,9 +51,9 @@ async fn tools_are_listed_in_order_and_in_pages_that_do_not_shift() {
 }
 
 #[tokio::test]
-async fn a_version_travels_when_it_tells_something() {
-    let house = House::new().await;
-    let list = house.client().modern("tools/list", json!({})).await.json();
+async fn a_version_is_listed_when_the_device_gave_one() {
+    let server = TestServer::new().await;
+    let list = server.client().modern("tools/list", json!({})).await.json();
     let tool = |name: &str| {
         let tools = list["result"]["tools"].as_array().unwrap();
         tools.iter().find(|tool| tool["name"] == name).unwrap().clone()
@@ -64,9 +64,9 @@ async fn a_version_travels_when_it_tells_something() {
 }
 
 #[tokio::test]
-async fn a_call_is_answered_in_json_with_its_content() {
-    let house = House::new().await;
-    let client = house.client();
+async fn a_call_is_answered_with_json() {
+    let server = TestServer::new().await;
+    let client = server.client();
     let reply = client.modern("tools/call", json!({"name": "echo", "arguments": {"text": "héllo"}})).await;
     assert_eq!((reply.status.as_u16(), reply.header("content-type")), (200, "application/json"));
     let result = reply.json()["result"].clone();
@@ -81,9 +81,9 @@ async fn a_call_is_answered_in_json_with_its_content() {
 }
 
 #[tokio::test]
-async fn progress_and_log_come_on_the_stream_of_the_call_if_wanted() {
-    let house = House::new().await;
-    let client = house.client();
+async fn progress_and_log_are_sent_on_the_stream_of_the_call_if_wanted() {
+    let server = TestServer::new().await;
+    let client = server.client();
     let quiet = client.modern("tools/call", json!({"name": "talk"})).await;
     assert_eq!(quiet.header("content-type"), "application/json", "nothing was wanted, so nothing was said");
     let meta = json!({"progressToken": "p", "io.modelcontextprotocol/logLevel": "warning"});
@@ -101,24 +101,24 @@ async fn progress_and_log_come_on_the_stream_of_the_call_if_wanted() {
 }
 
 #[tokio::test]
-async fn a_client_that_leaves_takes_its_call_along() {
-    let house = House::new().await;
-    let client = house.client();
+async fn a_call_is_dropped_when_its_client_disconnects() {
+    let server = TestServer::new().await;
+    let client = server.client();
     {
         let call = client.modern("tools/call", json!({"name": "wait"}));
         tokio::pin!(call);
         tokio::select! {
             _ = &mut call => panic!("the call cannot end"),
-            news = house.hear() => assert_eq!(news, "started"),
+            signal = server.signal() => assert_eq!(signal, "started"),
         }
     }
-    assert_eq!(house.hear().await, "dropped");
+    assert_eq!(server.signal().await, "dropped");
 }
 
 #[tokio::test]
-async fn questions_go_back_and_forth_until_the_call_can_end() {
-    let house = House::new().await;
-    let mut client = house.client();
+async fn questions_are_answered_in_rounds_until_the_call_can_end() {
+    let server = TestServer::new().await;
+    let mut client = server.client();
     client.capabilities = json!({"elicitation": {}});
     let call = |answers: Value, state: Value| {
         let params = json!({"name": "ask_name", "arguments": {}, "inputResponses": answers, "requestState": state});
@@ -137,9 +137,9 @@ async fn questions_go_back_and_forth_until_the_call_can_end() {
 }
 
 #[tokio::test]
-async fn the_state_of_a_call_holds_for_this_caller_and_this_call_alone() {
-    let house = House::new().await;
-    let mut client = house.client();
+async fn the_state_of_a_call_is_valid_for_one_caller_and_one_call() {
+    let server = TestServer::new().await;
+    let mut client = server.client();
     client.capabilities = json!({"elicitation": {}});
     let first =
         client.modern("tools/call", json!({"name": "ask_name", "arguments": {}})).await.json()["result"].clone();
@@ -150,18 +150,18 @@ async fn the_state_of_a_call_holds_for_this_caller_and_this_call_alone() {
     assert_eq!(tampered["error"]["code"], -32602);
     let other_arguments = client.modern("tools/call", call(json!({"device": "lamp"}), state.to_owned())).await.json();
     assert_eq!(other_arguments["error"]["code"], -32602);
-    // Of the same name as the first, and yet somebody else.
-    let (_, token) = house.gateway.tokens().create(sinew_gateway::Role::Client, "gateway").unwrap();
-    let mut eve = house.client().with_token(Some(&token));
+    // Another caller with the same name.
+    let (_, token) = server.gateway.tokens().create(sinew_gateway::Role::Client, "gateway").unwrap();
+    let mut eve = server.client().with_token(Some(&token));
     eve.capabilities = json!({"elicitation": {}});
     let foreign = eve.modern("tools/call", call(json!({}), state.to_owned())).await.json();
     assert_eq!(foreign["error"]["code"], -32602);
 }
 
 #[tokio::test]
-async fn an_answer_of_the_wrong_form_is_asked_for_again() {
-    let house = House::new().await;
-    let mut client = house.client();
+async fn an_answer_of_the_wrong_form_is_asked_again() {
+    let server = TestServer::new().await;
+    let mut client = server.client();
     client.capabilities = json!({"elicitation": {}});
     for answers in [json!({"who": 5}), json!({"who": {"action": "shrug"}}), json!({"other": {"action": "accept"}})] {
         let params = json!({"name": "ask_name", "arguments": {}, "inputResponses": answers});
@@ -171,9 +171,9 @@ async fn an_answer_of_the_wrong_form_is_asked_for_again() {
 }
 
 #[tokio::test]
-async fn nobody_is_asked_what_he_cannot_answer() {
-    let house = House::new().await;
-    let mut client = house.client();
+async fn a_client_is_not_asked_what_it_cannot_answer() {
+    let server = TestServer::new().await;
+    let mut client = server.client();
     client.capabilities = json!({"elicitation": {}});
     let reply = client.modern("tools/call", json!({"name": "ask_model"})).await;
     assert_eq!(reply.status, 400);
@@ -182,9 +182,9 @@ async fn nobody_is_asked_what_he_cannot_answer() {
 }
 
 #[tokio::test]
-async fn a_subscription_hears_what_it_asked_for_and_ends_with_the_gateway() {
-    let house = House::new().await;
-    let client = house.client();
+async fn a_subscription_gets_what_it_asked_for_and_ends_with_the_gateway() {
+    let server = TestServer::new().await;
+    let client = server.client();
     let uris = json!(["device://lamp/events", "device://lamp", "device://nobody"]);
     let filter = json!({"toolsListChanged": true, "resourceSubscriptions": uris});
     let mut stream = client.modern_stream("subscriptions/listen", json!({"notifications": filter})).await;
@@ -193,26 +193,26 @@ async fn a_subscription_hears_what_it_asked_for_and_ends_with_the_gateway() {
     let accepted = first["params"]["notifications"]["resourceSubscriptions"].as_array().unwrap();
     assert_eq!(accepted.len(), 2, "{accepted:?}");
 
-    house.lamp_says("notifications/hot");
+    server.lamp_sends("notifications/hot");
     let updated = stream.find("notifications/resources/updated").await;
     assert_eq!(updated["params"]["uri"], "device://lamp/events");
-    house.join("second", vec![Tool::new("blink", "Blinks", json!({"type": "object"}))]);
+    server.join("second", vec![Tool::new("blink", "Blinks", json!({"type": "object"}))]);
     let changed = stream.find("notifications/tools/list_changed").await;
     assert!(changed["params"]["_meta"]["io.modelcontextprotocol/subscriptionId"].is_i64());
 
-    house.shutdown.cancel();
+    server.shutdown.cancel();
     let mut last = Value::Null;
     while let Some(message) = stream.next().await {
         last = message;
     }
     assert_eq!(last["result"]["resultType"], "complete", "{last}");
-    house.stop().await;
+    server.stop().await;
 }
 
 #[tokio::test]
 async fn devices_are_resources() {
-    let house = House::new().await;
-    let client = house.client();
+    let server = TestServer::new().await;
+    let client = server.client();
     let list = client.modern("resources/list", json!({})).await.json()["result"].clone();
     let uris: Vec<_> = list["resources"].as_array().unwrap().iter().map(|one| one["uri"].as_str().unwrap()).collect();
     assert_eq!(uris, ["device://lamp", "device://lamp/events"]);
@@ -224,7 +224,7 @@ async fn devices_are_resources() {
     assert_eq!((&lamp["id"], &lamp["state"]), (&json!("lamp"), &json!("ready")));
     assert!(lamp["tools"].as_array().unwrap().contains(&json!("echo")), "{lamp}");
     let start = client.get("/api/v1/events?device=lamp").await.json()["next"].as_str().unwrap().to_owned();
-    house.lamp_says("notifications/hot");
+    server.lamp_sends("notifications/hot");
     client.get(&format!("/api/v1/events?device=lamp&since={start}&wait_ms=50000")).await;
     let events = text(read("device://lamp/events").await.json());
     let topics: Vec<_> = events["events"].as_array().unwrap().iter().map(|event| event["topic"].clone()).collect();
@@ -235,8 +235,8 @@ async fn devices_are_resources() {
 
 #[tokio::test]
 async fn a_client_may_choose_one_tool_per_device() {
-    let house = House::new().await;
-    let mut client = house.client();
+    let server = TestServer::new().await;
+    let mut client = server.client();
     client.path = "/mcp?tools=unfolded".to_owned();
     let list = client.modern("tools/list", json!({})).await.json();
     assert!(names(&list).contains(&"lamp__echo".to_owned()), "{:?}", names(&list));
@@ -245,11 +245,11 @@ async fn a_client_may_choose_one_tool_per_device() {
     assert_eq!(result["content"][0]["text"], "there");
 }
 
-/// A call that asks for progress takes the library's way, one that does not the short one.
+/// A call with a progress token goes through rmcp, one without takes the fast path.
 #[tokio::test]
-async fn both_ways_of_a_call_give_the_same_answer() {
-    let house = House::new().await;
-    let mut client = house.client();
+async fn the_fast_path_and_rmcp_give_the_same_answer() {
+    let server = TestServer::new().await;
+    let mut client = server.client();
     let calls = [
         json!({"name": "echo", "arguments": {"text": "ü \u{1F600} \"\\"}}),
         json!({"name": "echo", "arguments": {"text": 5}}),
@@ -273,7 +273,7 @@ async fn both_ways_of_a_call_give_the_same_answer() {
                     .map(|reply| (reply.status, reply.header("content-type").to_owned(), reply.json()));
             for (_, _, answer) in [&mut short, &mut long] {
                 answer["id"].take();
-                // Sealed with a nonce of its own each time.
+                // Sealed with a new nonce each time.
                 answer["result"]["requestState"].take();
             }
             assert_eq!(short, long, "{call}");

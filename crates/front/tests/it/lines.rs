@@ -1,7 +1,7 @@
-//! MCP as lines: over a pipe, and over an upgraded connection.
+//! MCP as lines, over a pipe and over an upgraded connection.
 
 use serde_json::{Value, json};
-use sinew_front::{Front, Settings, stdio};
+use sinew_front::{Front, FrontSettings, stdio};
 use sinew_gateway::{Principal, Role, Shape};
 use tokio::io::{
     AsyncBufReadExt, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufReader, DuplexStream, ReadHalf, WriteHalf,
@@ -10,7 +10,7 @@ use tokio::net::TcpStream;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use crate::fake::House;
+use crate::server::TestServer;
 
 pub struct Pipe {
     pub reader: BufReader<ReadHalf<DuplexStream>>,
@@ -19,10 +19,10 @@ pub struct Pipe {
     shutdown: CancellationToken,
 }
 
-pub fn pipe(house: &House) -> Pipe {
+pub fn pipe(server: &TestServer) -> Pipe {
     let (ours, theirs) = tokio::io::duplex(1 << 16);
     let (reader, writer) = tokio::io::split(theirs);
-    let front = Front { gateway: house.gateway.clone(), settings: Settings::default() };
+    let front = Front { gateway: server.gateway.clone(), settings: FrontSettings::default() };
     let shutdown = CancellationToken::new();
     let who = Principal::new("local", Role::Client);
     let server = tokio::spawn(stdio::run(front, who, Shape::Folded, reader, writer, shutdown.clone()));
@@ -53,15 +53,15 @@ pub fn call(id: i64, tool: &str, arguments: Value) -> String {
 }
 
 #[tokio::test]
-async fn an_older_client_is_served_over_a_pipe_and_hears_of_changes() {
-    let house = House::new().await;
-    let mut pipe = pipe(&house);
+async fn an_older_client_is_served_over_a_pipe_and_notified_of_changes() {
+    let server = TestServer::new().await;
+    let mut pipe = pipe(&server);
     say(&mut pipe.writer, &initialize()).await;
     assert_eq!(hear(&mut pipe.reader).await["result"]["protocolVersion"], "2025-06-18");
     say(&mut pipe.writer, r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#).await;
     say(&mut pipe.writer, &call(1, "echo", json!({"text": "hi"}))).await;
     assert_eq!(hear(&mut pipe.reader).await["result"]["content"][0]["text"], "hi");
-    house.join("second", vec![sinew_tool::Tool::new("blink", "Blinks", json!({"type": "object"}))]);
+    server.join("second", vec![sinew_tool::Tool::new("blink", "Blinks", json!({"type": "object"}))]);
     loop {
         if hear(&mut pipe.reader).await["method"] == "notifications/tools/list_changed" {
             break;
@@ -73,8 +73,8 @@ async fn an_older_client_is_served_over_a_pipe_and_hears_of_changes() {
 
 #[tokio::test]
 async fn a_modern_client_is_served_over_a_pipe() {
-    let house = House::new().await;
-    let mut pipe = pipe(&house);
+    let server = TestServer::new().await;
+    let mut pipe = pipe(&server);
     let meta = json!({
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",
         "io.modelcontextprotocol/clientCapabilities": {},
@@ -88,9 +88,9 @@ async fn a_modern_client_is_served_over_a_pipe() {
 }
 
 #[tokio::test]
-async fn bad_lines_are_answered_and_the_pipe_goes_on() {
-    let house = House::new().await;
-    let mut pipe = pipe(&house);
+async fn bad_lines_are_answered_and_the_connection_continues() {
+    let server = TestServer::new().await;
+    let mut pipe = pipe(&server);
     say(&mut pipe.writer, &initialize()).await;
     hear(&mut pipe.reader).await;
     let huge = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{}"}}"#, "x".repeat(5 << 20));
@@ -109,38 +109,38 @@ async fn bad_lines_are_answered_and_the_pipe_goes_on() {
 
 #[tokio::test]
 async fn a_request_with_an_id_that_is_still_open_is_refused_and_the_first_is_answered() {
-    let house = House::new().await;
-    let mut pipe = pipe(&house);
+    let server = TestServer::new().await;
+    let mut pipe = pipe(&server);
     say(&mut pipe.writer, &initialize()).await;
     hear(&mut pipe.reader).await;
     say(&mut pipe.writer, &call(1, "wait", json!({}))).await;
-    assert_eq!(house.hear().await, "started");
+    assert_eq!(server.signal().await, "started");
     say(&mut pipe.writer, &call(1, "echo", json!({"text": "again"}))).await;
     let refused = hear(&mut pipe.reader).await;
     assert_eq!((&refused["id"], &refused["error"]["code"]), (&json!(1), &json!(-32600)), "{refused}");
-    house.go_on();
+    server.go_on();
     assert_eq!(hear(&mut pipe.reader).await["result"]["content"][0]["text"], "waited");
     say(&mut pipe.writer, &call(1, "echo", json!({"text": "free again"}))).await;
     assert_eq!(hear(&mut pipe.reader).await["result"]["content"][0]["text"], "free again");
 }
 
 #[tokio::test]
-async fn a_pipe_is_told_to_stop_and_its_call_ends_first() {
-    let house = House::new().await;
-    let mut pipe = pipe(&house);
+async fn an_open_call_ends_before_a_stopped_connection() {
+    let server = TestServer::new().await;
+    let mut pipe = pipe(&server);
     say(&mut pipe.writer, &initialize()).await;
     hear(&mut pipe.reader).await;
     say(&mut pipe.writer, &call(1, "wait", json!({}))).await;
-    assert_eq!(house.hear().await, "started");
+    assert_eq!(server.signal().await, "started");
     pipe.shutdown.cancel();
-    house.go_on();
+    server.go_on();
     assert_eq!(hear(&mut pipe.reader).await["result"]["content"][0]["text"], "waited");
     pipe.server.await.unwrap().unwrap();
 }
 
-/// A connection that has become a pipe.
-pub async fn upgraded(house: &House, token: &str) -> BufReader<TcpStream> {
-    let address = house.address;
+/// An upgraded connection.
+pub async fn upgraded(server: &TestServer, token: &str) -> BufReader<TcpStream> {
+    let address = server.address;
     let mut socket = BufReader::new(TcpStream::connect(address).await.unwrap());
     let request = format!(
         "GET /mcp/stream?tools=unfolded HTTP/1.1\r\nHost: {address}\r\nAuthorization: Bearer {token}\r\n\
@@ -158,20 +158,20 @@ pub async fn upgraded(house: &House, token: &str) -> BufReader<TcpStream> {
 }
 
 #[tokio::test]
-async fn an_upgraded_connection_is_such_a_pipe() {
-    let house = House::new().await;
-    let mut socket = upgraded(&house, &house.token).await;
+async fn an_upgraded_connection_is_served_like_a_pipe() {
+    let server = TestServer::new().await;
+    let mut socket = upgraded(&server, &server.token).await;
     say(&mut socket, &call(1, "lamp__echo", json!({"text": "over"}))).await;
     assert_eq!(hear(&mut socket).await["result"]["content"][0]["text"], "over");
-    house.stop().await;
+    server.stop().await;
     let mut rest = Vec::new();
     let _ = socket.read_to_end(&mut rest).await;
 }
 
 #[tokio::test]
-async fn a_client_that_leaves_takes_nobody_with_it() {
-    let house = House::new().await;
-    let (mut first, mut second) = (upgraded(&house, &house.token).await, upgraded(&house, &house.token).await);
+async fn a_client_that_disconnects_does_not_affect_others() {
+    let server = TestServer::new().await;
+    let (mut first, mut second) = (upgraded(&server, &server.token).await, upgraded(&server, &server.token).await);
     first.shutdown().await.unwrap();
     assert_eq!(first.read_to_end(&mut Vec::new()).await.unwrap(), 0);
     say(&mut second, &call(1, "lamp__echo", json!({"text": "still here"}))).await;

@@ -1,0 +1,99 @@
+//! What all MCP connections share, whichever endpoint they use.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use rmcp::model::{Implementation, RequestStateCodec, ServerCapabilities, ServerConfig};
+use sinew_gateway::{Gateway, Principal};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::conformance::ConformanceFixture;
+use crate::listing::{ListForm, McpToolList};
+use crate::memory::MemoryBudget;
+use crate::{Front, FrontSettings};
+
+pub(crate) struct FrontState {
+    pub gateway: Gateway,
+    pub settings: FrontSettings,
+    /// Signs the state that clients carry between the rounds of an unfinished call. The key is lost at a restart;
+    /// clients then repeat the call.
+    pub sealer: RequestStateCodec,
+    /// Cancelled first when the gateway stops: subscriptions end, calls still run.
+    pub drain: CancellationToken,
+    /// Running calls, until their answers are sent.
+    pub calls: TaskTracker,
+    /// Every task that was spawned for a connection.
+    pub tasks: TaskTracker,
+    /// Memory for requests that are being handled.
+    pub bodies: MemoryBudget,
+    /// Memory for answers that clients have not read yet.
+    pub answers: MemoryBudget,
+    pub fixture: Option<ConformanceFixture>,
+    info: ServerConfig,
+    listings: Mutex<Vec<Arc<McpToolList>>>,
+}
+
+impl FrontState {
+    pub(crate) fn new(front: Front) -> Result<Arc<FrontState>, std::io::Error> {
+        let mut key = [0u8; 32];
+        rustls::crypto::ring::default_provider()
+            .secure_random
+            .fill(&mut key)
+            .map_err(|_| std::io::Error::other("the operating system provides no random numbers"))?;
+        let sealer = RequestStateCodec::try_new(key).map_err(std::io::Error::other)?;
+        let Front { gateway, settings } = front;
+        let fixture = settings.conformance.then(ConformanceFixture::new);
+        let (bodies, answers) = (MemoryBudget::new(settings.limits.bodies), MemoryBudget::new(settings.limits.answers));
+        Ok(Arc::new(FrontState {
+            gateway,
+            settings,
+            sealer,
+            drain: CancellationToken::new(),
+            calls: TaskTracker::new(),
+            tasks: TaskTracker::new(),
+            bodies,
+            answers,
+            info: info(fixture.as_ref()),
+            fixture,
+            listings: Default::default(),
+        }))
+    }
+
+    /// The server information without the instructions, which only starting clients need.
+    pub(crate) fn info(&self) -> ServerConfig {
+        self.info.clone()
+    }
+
+    /// The caller's tools as MCP lists them, made once per list.
+    pub(crate) fn listing(&self, who: &Principal, form: ListForm) -> Arc<McpToolList> {
+        let list = self.gateway.list(who, form.shape);
+        let mut kept = self.listings.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_wanted = |one: &&Arc<McpToolList>| Arc::ptr_eq(&one.list, &list) && one.schemas == form.schemas;
+        if let Some(listing) = kept.iter().find(is_wanted) {
+            return listing.clone();
+        }
+        let listing = Arc::new(McpToolList::new(list, form.schemas));
+        // Every form, for models and for people.
+        if kept.len() == 2 * ListForm::ALL.len() {
+            kept.remove(0);
+        }
+        kept.push(listing.clone());
+        listing
+    }
+}
+
+fn info(fixture: Option<&ConformanceFixture>) -> ServerConfig {
+    let mut capabilities = ServerCapabilities::builder()
+        .enable_tools()
+        .enable_tool_list_changed()
+        .enable_resources()
+        .enable_resources_list_changed()
+        .enable_resources_subscribe()
+        .build();
+    capabilities.logging = Some(Default::default());
+    if let Some(fixture) = fixture {
+        fixture.declare(&mut capabilities);
+    }
+    let implementation = Implementation::new("sinew", env!("CARGO_PKG_VERSION")).with_title("Sinew");
+    ServerConfig::new(capabilities).with_server_info(implementation)
+}
