@@ -49,7 +49,8 @@ fn stored(entries: &[(&str, &[u8])]) -> Vec<u8> {
         let (offset, size) = ((bytes.len() as u32).to_le_bytes(), (data.len() as u32).to_le_bytes());
         let length = (name.len() as u16).to_le_bytes();
         bytes.extend([&b"PK\x03\x04"[..], &[0; 14], &size, &size, &length, &[0; 2], name.as_bytes(), data].concat());
-        directory.extend([&b"PK\x01\x02"[..], &[0; 16], &size, &size, &length, &[0; 12], &offset, name.as_bytes()].concat());
+        directory
+            .extend([&b"PK\x01\x02"[..], &[0; 16], &size, &size, &length, &[0; 12], &offset, name.as_bytes()].concat());
     }
     let (start, size) = ((bytes.len() as u32).to_le_bytes(), (directory.len() as u32).to_le_bytes());
     let count = (entries.len() as u16).to_le_bytes();

@@ -1,4 +1,4 @@
-//! Arbitrary bytes as binary XML, and arbitrary text as a source manifest, judged to the last rule.
+//! Arbitrary bytes as binary XML, and arbitrary text as a source manifest, checked by every rule.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -8,12 +8,12 @@ use sinew_apps::offer::{ProtocolNames, offers};
 
 fuzz_target!(|input: &[u8]| {
     if let Ok(root) = parse_binary_xml(input) {
-        judge(AndroidManifest::from_element(&root).ok());
+        check(AndroidManifest::from_element(&root).ok());
     }
     if let Ok(source) = std::str::from_utf8(input) {
-        judge(source_xml::parse_manifest(source).ok());
+        check(source_xml::parse_manifest(source).ok());
         let quoted = source.replace('&', "&amp;").replace('<', "&lt;").replace('"', "&quot;");
-        judge(source_xml::parse_manifest(&advertising(&quoted)).ok());
+        check(source_xml::parse_manifest(&advertising(&quoted)).ok());
     }
 });
 
@@ -26,7 +26,7 @@ fn advertising(value: &str) -> String {
     )
 }
 
-fn judge(manifest: Option<AndroidManifest>) {
+fn check(manifest: Option<AndroidManifest>) {
     let Some(manifest) = manifest else { return };
     let words = ProtocolNames::default();
     let offer = offers(&manifest, &words);

@@ -68,7 +68,9 @@ impl Desk {
         loop {
             match self.session.poll() {
                 Output::Wait(_) => return,
-                Output::Send(text) | Output::Reply(text) => assert!(serde_json::from_str::<Value>(&text).is_ok(), "we sent {text}"),
+                Output::Send(text) | Output::Reply(text) => {
+                    assert!(serde_json::from_str::<Value>(&text).is_ok(), "we sent {text}")
+                }
                 Output::Event(Event::Answered(ticket, _)) => match self.answers.get_mut(&ticket) {
                     Some(Some(answers)) => *answers += 1,
                     _ => panic!("{ticket:?} was cancelled or never given out"),

@@ -58,9 +58,9 @@ pub enum CliCommand {
     Events(EventsArgs),
     /// Make, list and revoke tokens
     Token(TokenArgs),
-    /// Tool specifications: judge, print, compare and lock them
-    Spec(crate::commands::spec::args::Spec),
-    /// Apps that offer tools: inspect, judge and begin them
+    /// Tool specifications: check, print, compare and lock them
+    Spec(crate::commands::spec::args::SpecArgs),
+    /// Apps that offer tools: inspect, check and create them
     App(crate::commands::app::args::AppArgs),
     /// Virtual devices
     Sim(SimArgs),

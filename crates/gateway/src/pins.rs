@@ -134,7 +134,7 @@ impl Pins {
         owner.version.clone_from(&info.version);
         for verdict in &verdicts {
             if let (Decision::New | Decision::Changed, Some(tool)) = (verdict.decision, tools.find(&verdict.tool)) {
-                owner.tools.insert(tool.name.clone(), lock::Entry { tool: tool.clone(), pinned: true });
+                owner.tools.insert(tool.name.clone(), lock::LockedTool { tool: tool.clone(), pinned: true });
                 has_changed = true;
             }
         }

@@ -2,7 +2,7 @@
 //! They are listed only where the settings say so, because every client would list them.
 
 use serde_json::{Value, json};
-use sinew_spec::judge;
+use sinew_spec::lint;
 use sinew_spec::{Document, compare};
 use sinew_tool::finding::{Finding, Severity};
 use sinew_tool::{ErrorKind, Outcome, Tool, ToolError};
@@ -46,7 +46,7 @@ pub(crate) fn tools() -> [Tool; 2] {
 /// Reads and checks; pure work that takes up to some tens of milliseconds.
 pub(crate) fn validate(args: &Value) -> Result<Outcome, ToolError> {
     let document = Document::parse(text(args, "text")?);
-    let findings = judge::lint(&document, &judge::Config::default());
+    let findings = lint::check(&document, &lint::LintConfig::default());
     let shown = |finding: &Finding| {
         json!({
             "rule": finding.rule.id,

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use serde_json::json;
-use sinew_spec::judge::{Config, lint};
+use sinew_spec::lint::{LintConfig, check};
 use sinew_spec::{Document, compare};
 use sinew_tool::Tool;
 
@@ -16,9 +16,9 @@ fn main() {
     if let Some(folder) = std::env::args_os().nth(1).map(PathBuf::from) {
         collect(&folder, &mut texts);
     }
-    let config = Config::default();
-    let findings = texts.iter().map(|text| lint(&Document::parse(text), &config).len()).sum::<usize>();
-    let took = best(|| texts.iter().map(|text| lint(&Document::parse(text), &config).len()).sum());
+    let config = LintConfig::default();
+    let findings = texts.iter().map(|text| check(&Document::parse(text), &config).len()).sum::<usize>();
+    let took = best(|| texts.iter().map(|text| check(&Document::parse(text), &config).len()).sum());
     println!("{} files, {findings} findings: {took:.1?}", texts.len());
 
     let tool = include_str!("../tests/it/cases/read_file.md").split_once("---\n").map_or("", |(_, tool)| tool);
@@ -28,7 +28,7 @@ fn main() {
         large.push_str(&tool.replace("read_text", &format!("read_text_{number}")));
         number += 1;
     }
-    let took = best(|| lint(&Document::parse(&large), &config).len());
+    let took = best(|| check(&Document::parse(&large), &config).len());
     println!("a document of 1 MiB with {number} tools: {took:.1?}");
     let took = best(|| Document::parse(&large).tools.len());
     println!("reading it alone: {took:.1?}");

@@ -1,48 +1,48 @@
-//! A JSON reader that remembers where everything stood.
+//! A lenient JSON parser that keeps the place of every value.
 //!
-//! It reads the JSON of documents written by people: comments, commas too many and the `...` of
-//! somebody in a hurry are read over and noted as [`Slip`]s. Whoever needs strict JSON asks whether
-//! there are any. Depth is bounded, so the tree may be walked by recursion.
+//! It reads JSON written by people: comments, trailing commas and `...` are accepted and noted as
+//! [`JsonMistake`]s. For strict JSON, check that there are none.
+//! Depth is bounded, so the tree may be walked by recursion.
 
 use serde_json::{Map, Number, Value};
 
 use sinew_tool::finding::Span;
 
-/// As deep as serde_json reads.
+/// The limit of serde_json.
 const MAX_DEPTH: usize = 128;
 
 #[derive(Clone, Debug)]
-pub struct Node {
+pub struct JsonNode {
     pub span: Span,
-    pub kind: Kind,
+    pub kind: JsonKind,
 }
 
 #[derive(Clone, Debug)]
-pub enum Kind {
+pub enum JsonKind {
     Null,
     Bool(bool),
     Number(Number),
     String(String),
-    Array(Vec<Node>),
-    Object(Vec<Member>),
+    Array(Vec<JsonNode>),
+    Object(Vec<JsonMember>),
 }
 
 #[derive(Clone, Debug)]
-pub struct Member {
+pub struct JsonMember {
     pub key: String,
     pub key_span: Span,
-    pub value: Node,
+    pub value: JsonNode,
 }
 
-/// Something that JSON does not allow and a person means well.
+/// Something that JSON does not allow but whose meaning is clear.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Slip {
+pub struct JsonMistake {
     pub span: Span,
-    pub kind: SlipKind,
+    pub kind: MistakeKind,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SlipKind {
+pub enum MistakeKind {
     Comment,
     TrailingComma,
     /// `...` where a value or a member should be.
@@ -53,40 +53,40 @@ pub enum SlipKind {
     SecondValue,
 }
 
-impl SlipKind {
-    /// Whether leaving the span out mends it without changing the meaning.
+impl MistakeKind {
+    /// Whether removing the span fixes it without changing the meaning.
     pub fn is_removable(self) -> bool {
-        matches!(self, SlipKind::Comment | SlipKind::TrailingComma)
+        matches!(self, MistakeKind::Comment | MistakeKind::TrailingComma)
     }
 
     pub fn says(self) -> &'static str {
         match self {
-            SlipKind::Comment => "JSON has no comments",
-            SlipKind::TrailingComma => "JSON has no comma after the last element",
-            SlipKind::Ellipsis => "`...` is not JSON; write a complete value",
-            SlipKind::RepeatedKey => "the same key stands twice in one object",
-            SlipKind::SecondValue => "more than one JSON value stands here",
+            MistakeKind::Comment => "JSON has no comments",
+            MistakeKind::TrailingComma => "JSON has no comma after the last element",
+            MistakeKind::Ellipsis => "`...` is not JSON; write a complete value",
+            MistakeKind::RepeatedKey => "the same key occurs twice in one object",
+            MistakeKind::SecondValue => "there is more than one JSON value here",
         }
     }
 }
 
-/// Why a text is not JSON even for a lenient reader.
+/// Why a text is not JSON, even for a lenient parser.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Fault {
+pub struct JsonFault {
     pub span: Span,
     pub message: String,
 }
 
 #[derive(Clone, Debug)]
-pub struct Reading {
+pub(crate) struct JsonReading {
     /// At least one.
-    pub values: Vec<Node>,
-    pub slips: Vec<Slip>,
+    pub values: Vec<JsonNode>,
+    pub mistakes: Vec<JsonMistake>,
 }
 
-/// Reads the part of `text` in `span`; all spans in the answer count from the beginning of `text`.
-pub fn read(text: &str, span: Span) -> Result<Reading, Fault> {
-    let mut reader = Reader { text, end: span.end.min(text.len()), at: span.start, slips: Vec::new() };
+/// Reads the part of `text` in `span`; all spans in the result count from the beginning of `text`.
+pub(crate) fn read(text: &str, span: Span) -> Result<JsonReading, JsonFault> {
+    let mut reader = JsonReader { text, end: span.end.min(text.len()), at: span.start, mistakes: Vec::new() };
     let mut values = Vec::new();
     reader.space()?;
     while reader.at < reader.end {
@@ -95,7 +95,7 @@ pub fn read(text: &str, span: Span) -> Result<Reading, Fault> {
             return Err(reader.fault(start, "`...` is not a JSON value"));
         };
         if !values.is_empty() {
-            reader.slips.push(Slip { span: value.span, kind: SlipKind::SecondValue });
+            reader.mistakes.push(JsonMistake { span: value.span, kind: MistakeKind::SecondValue });
         }
         values.push(value);
         reader.space()?;
@@ -103,18 +103,18 @@ pub fn read(text: &str, span: Span) -> Result<Reading, Fault> {
     if values.is_empty() {
         return Err(reader.fault(span.start, "there is no JSON here"));
     }
-    Ok(Reading { values, slips: reader.slips })
+    Ok(JsonReading { values, mistakes: reader.mistakes })
 }
 
-impl Node {
+impl JsonNode {
     pub fn to_value(&self) -> Value {
         match &self.kind {
-            Kind::Null => Value::Null,
-            Kind::Bool(bool) => Value::Bool(*bool),
-            Kind::Number(number) => Value::Number(number.clone()),
-            Kind::String(text) => Value::String(text.clone()),
-            Kind::Array(items) => Value::Array(items.iter().map(Node::to_value).collect()),
-            Kind::Object(members) => {
+            JsonKind::Null => Value::Null,
+            JsonKind::Bool(bool) => Value::Bool(*bool),
+            JsonKind::Number(number) => Value::Number(number.clone()),
+            JsonKind::String(text) => Value::String(text.clone()),
+            JsonKind::Array(items) => Value::Array(items.iter().map(JsonNode::to_value).collect()),
+            JsonKind::Object(members) => {
                 let mut map = Map::new();
                 for member in members {
                     map.insert(member.key.clone(), member.value.to_value());
@@ -124,33 +124,33 @@ impl Node {
         }
     }
 
-    /// The member of that name; of two, the last, as every JSON reader takes it.
-    pub fn member(&self, key: &str) -> Option<&Member> {
+    /// The member of that name; of two, the last, as in other JSON parsers.
+    pub fn member(&self, key: &str) -> Option<&JsonMember> {
         match &self.kind {
-            Kind::Object(members) => members.iter().rev().find(|member| member.key == key),
+            JsonKind::Object(members) => members.iter().rev().find(|member| member.key == key),
             _ => None,
         }
     }
 
-    pub fn get(&self, key: &str) -> Option<&Node> {
+    pub fn get(&self, key: &str) -> Option<&JsonNode> {
         self.member(key).map(|member| &member.value)
     }
 
     pub fn as_str(&self) -> Option<&str> {
         match &self.kind {
-            Kind::String(text) => Some(text),
+            JsonKind::String(text) => Some(text),
             _ => None,
         }
     }
 
-    pub fn items(&self) -> &[Node] {
+    pub fn items(&self) -> &[JsonNode] {
         match &self.kind {
-            Kind::Array(items) => items,
+            JsonKind::Array(items) => items,
             _ => &[],
         }
     }
 
-    /// The place a JSON pointer leads to, or of the nearest ancestor that exists. For a member of an
+    /// The place of a JSON pointer's target, or of its nearest existing ancestor. For a member of an
     /// object that is its key, which reads better under an excerpt than the whole value.
     pub fn place(&self, pointer: &str) -> Span {
         let mut node = self;
@@ -158,11 +158,11 @@ impl Node {
         for step in pointer.split('/').skip(1) {
             let step = step.replace("~1", "/").replace("~0", "~");
             match &node.kind {
-                Kind::Object(_) => match node.member(&step) {
+                JsonKind::Object(_) => match node.member(&step) {
                     Some(member) => (node, place) = (&member.value, member.key_span),
                     None => return place,
                 },
-                Kind::Array(items) => match step.parse::<usize>().ok().and_then(|index| items.get(index)) {
+                JsonKind::Array(items) => match step.parse::<usize>().ok().and_then(|index| items.get(index)) {
                     Some(item) => (node, place) = (item, item.span),
                     None => return place,
                 },
@@ -173,14 +173,14 @@ impl Node {
     }
 }
 
-struct Reader<'a> {
+struct JsonReader<'a> {
     text: &'a str,
     end: usize,
     at: usize,
-    slips: Vec<Slip>,
+    mistakes: Vec<JsonMistake>,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> JsonReader<'a> {
     fn peek(&self) -> Option<u8> {
         (self.at < self.end).then(|| self.text.as_bytes()[self.at])
     }
@@ -189,16 +189,16 @@ impl<'a> Reader<'a> {
         self.text.get(self.at..self.end).unwrap_or_default()
     }
 
-    fn fault(&self, start: usize, message: impl Into<String>) -> Fault {
+    fn fault(&self, start: usize, message: impl Into<String>) -> JsonFault {
         let mut end = (start + 1).min(self.text.len());
         while !self.text.is_char_boundary(end) {
             end += 1;
         }
-        Fault { span: Span::new(start.min(end), end), message: message.into() }
+        JsonFault { span: Span::new(start.min(end), end), message: message.into() }
     }
 
     /// Steps over white space and comments.
-    fn space(&mut self) -> Result<(), Fault> {
+    fn space(&mut self) -> Result<(), JsonFault> {
         loop {
             let rest = self.rest();
             let blank = rest.len() - rest.trim_start().len();
@@ -216,12 +216,12 @@ impl<'a> Reader<'a> {
                 return Ok(());
             };
             self.at += length;
-            self.slips.push(Slip { span: Span::new(start, self.at), kind: SlipKind::Comment });
+            self.mistakes.push(JsonMistake { span: Span::new(start, self.at), kind: MistakeKind::Comment });
         }
     }
 
     /// `None` for an ellipsis.
-    fn value(&mut self, depth: usize) -> Result<Option<Node>, Fault> {
+    fn value(&mut self, depth: usize) -> Result<Option<JsonNode>, JsonFault> {
         let start = self.at;
         if depth > MAX_DEPTH {
             return Err(self.fault(start, format!("the JSON nests deeper than {MAX_DEPTH} levels")));
@@ -230,13 +230,13 @@ impl<'a> Reader<'a> {
             return Ok(None);
         }
         let kind = match self.peek() {
-            Some(b'{') => Kind::Object(self.object(depth)?),
-            Some(b'[') => Kind::Array(self.array(depth)?),
-            Some(b'"') => Kind::String(self.string()?),
-            Some(b'-' | b'0'..=b'9') => Kind::Number(self.number()?),
+            Some(b'{') => JsonKind::Object(self.object(depth)?),
+            Some(b'[') => JsonKind::Array(self.array(depth)?),
+            Some(b'"') => JsonKind::String(self.string()?),
+            Some(b'-' | b'0'..=b'9') => JsonKind::Number(self.number()?),
             _ => self.word()?,
         };
-        Ok(Some(Node { span: Span::new(start, self.at), kind }))
+        Ok(Some(JsonNode { span: Span::new(start, self.at), kind }))
     }
 
     fn ellipsis(&mut self) -> bool {
@@ -247,13 +247,13 @@ impl<'a> Reader<'a> {
         } else {
             return false;
         };
-        self.slips.push(Slip { span: Span::new(self.at, self.at + length), kind: SlipKind::Ellipsis });
+        self.mistakes.push(JsonMistake { span: Span::new(self.at, self.at + length), kind: MistakeKind::Ellipsis });
         self.at += length;
         true
     }
 
-    fn object(&mut self, depth: usize) -> Result<Vec<Member>, Fault> {
-        let mut members: Vec<Member> = Vec::new();
+    fn object(&mut self, depth: usize) -> Result<Vec<JsonMember>, JsonFault> {
+        let mut members: Vec<JsonMember> = Vec::new();
         let mut keys = std::collections::HashSet::new();
         self.list(b'}', |reader| {
             if reader.ellipsis() {
@@ -273,16 +273,16 @@ impl<'a> Reader<'a> {
             reader.space()?;
             if let Some(value) = reader.value(depth + 1)? {
                 if !keys.insert(key.clone()) {
-                    reader.slips.push(Slip { span: key_span, kind: SlipKind::RepeatedKey });
+                    reader.mistakes.push(JsonMistake { span: key_span, kind: MistakeKind::RepeatedKey });
                 }
-                members.push(Member { key, key_span, value });
+                members.push(JsonMember { key, key_span, value });
             }
             Ok(())
         })?;
         Ok(members)
     }
 
-    fn array(&mut self, depth: usize) -> Result<Vec<Node>, Fault> {
+    fn array(&mut self, depth: usize) -> Result<Vec<JsonNode>, JsonFault> {
         let mut items = Vec::new();
         self.list(b']', |reader| {
             items.extend(reader.value(depth + 1)?);
@@ -291,8 +291,12 @@ impl<'a> Reader<'a> {
         Ok(items)
     }
 
-    /// The elements between an opening bracket, which stands here, and its closing one.
-    fn list(&mut self, close: u8, mut element: impl FnMut(&mut Self) -> Result<(), Fault>) -> Result<(), Fault> {
+    /// The elements between the opening bracket at this position and its closing one.
+    fn list(
+        &mut self,
+        close: u8,
+        mut element: impl FnMut(&mut Self) -> Result<(), JsonFault>,
+    ) -> Result<(), JsonFault> {
         let open = self.at;
         self.at += 1;
         let mut comma = None;
@@ -301,7 +305,8 @@ impl<'a> Reader<'a> {
             match self.peek() {
                 Some(byte) if byte == close => {
                     if let Some(comma) = comma {
-                        self.slips.push(Slip { span: Span::new(comma, comma + 1), kind: SlipKind::TrailingComma });
+                        self.mistakes
+                            .push(JsonMistake { span: Span::new(comma, comma + 1), kind: MistakeKind::TrailingComma });
                     }
                     self.at += 1;
                     return Ok(());
@@ -325,7 +330,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn string(&mut self) -> Result<String, Fault> {
+    fn string(&mut self) -> Result<String, JsonFault> {
         let open = self.at;
         let bytes = self.text.as_bytes();
         let mut at = open + 1;
@@ -334,8 +339,9 @@ impl<'a> Reader<'a> {
                 b'"' => {
                     self.at = at + 1;
                     let raw = &self.text[open..self.at];
-                    return serde_json::from_str(raw)
-                        .map_err(|_| self.fault(open, "this string holds a control character or a wrong escape"));
+                    return serde_json::from_str(raw).map_err(|_| {
+                        self.fault(open, "this string contains a control character or an invalid escape")
+                    });
                 }
                 b'\\' => at += 2,
                 b'\n' | b'\r' => return Err(self.fault(open, "this string is not closed on its line")),
@@ -345,7 +351,7 @@ impl<'a> Reader<'a> {
         Err(self.fault(open, "this string is never closed"))
     }
 
-    fn number(&mut self) -> Result<Number, Fault> {
+    fn number(&mut self) -> Result<Number, JsonFault> {
         let start = self.at;
         let rest = self.rest();
         let length = rest.find(|c: char| !matches!(c, '0'..='9' | '+' | '-' | '.' | 'e' | 'E')).unwrap_or(rest.len());
@@ -363,21 +369,21 @@ impl<'a> Reader<'a> {
         Ok(number)
     }
 
-    fn word(&mut self) -> Result<Kind, Fault> {
+    fn word(&mut self) -> Result<JsonKind, JsonFault> {
         let start = self.at;
         let rest = self.rest();
         let length = rest.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(rest.len());
         let kind = match &rest[..length] {
-            "true" => Kind::Bool(true),
-            "false" => Kind::Bool(false),
-            "null" => Kind::Null,
+            "true" => JsonKind::Bool(true),
+            "false" => JsonKind::Bool(false),
+            "null" => JsonKind::Null,
             "" => {
                 let found = rest.chars().next().map_or("the end".to_owned(), |c| format!("`{c}`"));
                 return Err(self.fault(start, format!("expected a JSON value, found {found}")));
             }
             word => {
                 let word: String = word.chars().take(40).collect();
-                return Err(self.fault(start, format!("`{word}` is not a JSON value; text stands in double quotes")));
+                return Err(self.fault(start, format!("`{word}` is not a JSON value; put text in double quotes")));
             }
         };
         self.at += length;
@@ -390,24 +396,24 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn lenient(text: &str) -> (Value, Vec<SlipKind>) {
+    fn lenient(text: &str) -> (Value, Vec<MistakeKind>) {
         let reading = read(text, Span::new(0, text.len())).unwrap();
-        (reading.values[0].to_value(), reading.slips.iter().map(|slip| slip.kind).collect())
+        (reading.values[0].to_value(), reading.mistakes.iter().map(|slip| slip.kind).collect())
     }
 
-    fn fault(text: &str) -> Fault {
+    fn fault(text: &str) -> JsonFault {
         read(text, Span::new(0, text.len())).unwrap_err()
     }
 
     #[test]
-    fn strict_json_is_read_without_a_slip() {
+    fn strict_json_is_read_without_a_mistake() {
         let text = r#" {"a": [1, -2.5e3, "x\n\u00e9", true, false, null], "b": {}} "#;
         assert_eq!(lenient(text), (serde_json::from_str(text).unwrap(), vec![]));
     }
 
     #[test]
-    fn what_people_write_is_read_and_noted() {
-        use SlipKind::*;
+    fn mistakes_in_json_are_read_and_noted() {
+        use MistakeKind::*;
         assert_eq!(lenient("{\"a\": 1, // one\n}"), (json!({"a": 1}), vec![Comment, TrailingComma]));
         assert_eq!(lenient("[1, ...]"), (json!([1]), vec![Ellipsis]));
         assert_eq!(lenient("{ ... }"), (json!({}), vec![Ellipsis]));

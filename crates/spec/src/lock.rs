@@ -1,9 +1,9 @@
-//! `sinew.lock`: the tools that were agreed on, and what to think of those that come.
+//! `sinew.lock`: the agreed tools, and what to do with tools that differ.
 //!
-//! A lock remembers the tools of each owner: a device by its key, or a file of a repository by its
-//! path. Tools that are not pinned may change, and the change is told. A pinned tool may change only
-//! in the open: a breaking change needs a new major version, and words that changed under the same
-//! version are not taken either, because a description is what a model acts on.
+//! A lock records the tools of each owner: a device by its key, or a file of a repository by its
+//! path. Tools that are not pinned may change, and the change is reported. A pinned tool may change only
+//! with a version: a breaking change needs a new major version, and text that changed under the same
+//! version is refused, because models act on descriptions.
 
 use std::collections::BTreeMap;
 
@@ -13,49 +13,49 @@ use sinew_tool::{Tool, Version};
 use crate::compare::{Bump, Change, diff_tool};
 use crate::model::read_version;
 
-/// The version of the file's own form.
+/// The version of the file's format.
 const FORM: u64 = 1;
 
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Lock {
-    pub owners: BTreeMap<String, Owner>,
+    pub owners: BTreeMap<String, LockedOwner>,
 }
 
 /// A device or file, and the tools it had when the lock was written.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Owner {
-    /// Of the firmware, app or package; measures tools that have no version of their own.
+pub struct LockedOwner {
+    /// Of the firmware, app or package; used for tools without a version of their own.
     pub version: String,
-    pub tools: BTreeMap<String, Entry>,
+    pub tools: BTreeMap<String, LockedTool>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
-pub struct Entry {
+pub struct LockedTool {
     pub tool: Tool,
     pub pinned: bool,
 }
 
-/// What to think of one tool.
+/// The result of comparing one tool with the lock.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Verdict {
     pub tool: String,
     pub decision: Decision,
-    /// Why, for people; empty where there is nothing to say.
+    /// The reason, for people; may be empty.
     pub why: String,
     pub changes: Vec<Change>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decision {
-    /// As agreed.
+    /// The tool is as agreed.
     Same,
-    /// Not in the lock; offered, and told.
+    /// Not in the lock; offered and reported.
     New,
-    /// Changed as it may; offered, and told with its changes.
+    /// Changed as allowed; offered and reported with its changes.
     Changed,
-    /// Changed as a pinned tool may not; not offered until somebody accepts it.
+    /// Changed in a way that a pinned tool may not; not offered until a user accepts it.
     Quarantined,
-    /// In the lock, and not there any more.
+    /// In the lock, but missing now.
     Gone,
 }
 
@@ -76,15 +76,15 @@ impl Lock {
         let value: Value = serde_json::from_str(text).map_err(|error| format!("sinew.lock is not JSON: {error}"))?;
         match value.get("lock").and_then(Value::as_u64) {
             Some(FORM) => {}
-            Some(other) => return Err(format!("sinew.lock has form {other}; this program reads form {FORM}")),
-            None => return Err("sinew.lock does not begin with its form: \"lock\": 1".to_owned()),
+            Some(other) => return Err(format!("sinew.lock has format {other}; this program reads format {FORM}")),
+            None => return Err("sinew.lock does not state its format: \"lock\": 1".to_owned()),
         }
         let owners = value.get("owners").and_then(Value::as_object).ok_or("sinew.lock has no `owners`")?;
         let owners = owners.iter().map(|(key, owner)| Ok((key.clone(), read_owner(key, owner)?)));
         Ok(Lock { owners: owners.collect::<Result<_, String>>()? })
     }
 
-    /// The file: the same lock gives the same bytes.
+    /// The text of the file; the same lock gives the same bytes.
     pub fn to_text(&self) -> String {
         let owners: Map<String, Value> =
             self.owners.iter().map(|(key, owner)| (key.clone(), write_owner(owner))).collect();
@@ -92,23 +92,23 @@ impl Lock {
         format!("{}\n", text.unwrap_or_default())
     }
 
-    /// Remembers the tools of an owner as they are now. Pins stay, unless `pinned` sets or lifts them
+    /// Records the tools of an owner as they are now. Pins stay, unless `pinned` sets or clears them
     /// for all.
     pub fn record(&mut self, key: &str, version: &str, tools: &[Tool], pinned: Option<bool>) {
         let before = self.owners.remove(key).unwrap_or_default();
         let was_pinned = |name: &str| before.tools.get(name).is_some_and(|entry| entry.pinned);
         let entry =
-            |tool: &Tool| Entry { tool: tool.clone(), pinned: pinned.unwrap_or_else(|| was_pinned(&tool.name)) };
+            |tool: &Tool| LockedTool { tool: tool.clone(), pinned: pinned.unwrap_or_else(|| was_pinned(&tool.name)) };
         let tools = tools.iter().rev().map(|tool| (tool.name.clone(), entry(tool))).collect();
-        self.owners.insert(key.to_owned(), Owner { version: version.to_owned(), tools });
+        self.owners.insert(key.to_owned(), LockedOwner { version: version.to_owned(), tools });
     }
 
-    /// Takes one tool as it is now, keeping its pin: what `accept` does for a quarantined tool.
+    /// Records one tool as it is now and keeps its pin: what `accept` does for a quarantined tool.
     pub fn accept(&mut self, key: &str, version: &str, tool: &Tool) {
         let owner = self.owners.entry(key.to_owned()).or_default();
         owner.version = version.to_owned();
         let pinned = owner.tools.get(&tool.name).is_some_and(|entry| entry.pinned);
-        owner.tools.insert(tool.name.clone(), Entry { tool: tool.clone(), pinned });
+        owner.tools.insert(tool.name.clone(), LockedTool { tool: tool.clone(), pinned });
     }
 }
 
@@ -127,19 +127,19 @@ pub fn check(lock: &Lock, key: &str, version: &str, tools: &[Tool]) -> Vec<Verdi
     let mut verdicts: Vec<Verdict> = now
         .values()
         .map(|tool| match owner.tools.get(&tool.name) {
-            Some(entry) => judge(entry, tool, &owner.version, version),
-            None => verdict(&tool.name, Decision::New, "the tool was not there before"),
+            Some(entry) => compare(entry, tool, &owner.version, version),
+            None => verdict(&tool.name, Decision::New, "the tool is new"),
         })
         .collect();
     for (name, entry) in owner.tools.iter().filter(|(name, _)| !now.contains_key(name.as_str())) {
-        let why = if entry.pinned { "a pinned tool is gone" } else { "the tool is gone" };
+        let why = if entry.pinned { "a pinned tool was removed" } else { "the tool was removed" };
         verdicts.push(verdict(name, Decision::Gone, why));
     }
     verdicts.sort_by(|one, two| one.tool.cmp(&two.tool));
     verdicts
 }
 
-fn judge(entry: &Entry, now: &Tool, old_version: &str, new_version: &str) -> Verdict {
+fn compare(entry: &LockedTool, now: &Tool, old_version: &str, new_version: &str) -> Verdict {
     let changes = diff_tool(&entry.tool, now);
     let (decision, why) = if changes.is_empty() {
         (Decision::Same, String::new())
@@ -151,13 +151,19 @@ fn judge(entry: &Entry, now: &Tool, old_version: &str, new_version: &str) -> Ver
     Verdict { tool: now.name.clone(), decision, why, changes }
 }
 
-fn decide(entry: &Entry, now: &Tool, old_version: &str, new_version: &str, changes: &[Change]) -> (Decision, String) {
+fn decide(
+    entry: &LockedTool,
+    now: &Tool,
+    old_version: &str,
+    new_version: &str,
+    changes: &[Change],
+) -> (Decision, String) {
     let versions = versions(&entry.tool, now, old_version, new_version);
     let grew = |bump: Bump| versions.as_ref().is_some_and(|(old, new)| bump.admits(old, new));
     let stayed = || match &versions {
         Some((old, new)) if old == new => format!("the version is still {old}"),
-        Some((old, new)) => format!("the version went from {old} to {new}"),
-        None => "there is no version to go by".to_owned(),
+        Some((old, new)) => format!("the version changed from {old} to {new}"),
+        None => "no version is known".to_owned(),
     };
     if let Some(change) = changes.iter().find(|change| change.impact.may_break())
         && !grew(Bump::Major)
@@ -169,12 +175,15 @@ fn decide(entry: &Entry, now: &Tool, old_version: &str, new_version: &str, chang
     if let Some(change) = changes.iter().find(is_words)
         && !grew(Bump::Patch)
     {
-        return (Decision::Quarantined, format!("words changed silently ({}): {}", stayed(), change.message));
+        return (
+            Decision::Quarantined,
+            format!("text changed without a new version ({}): {}", stayed(), change.message),
+        );
     }
-    (Decision::Changed, "the change is one a pinned tool may make".to_owned())
+    (Decision::Changed, "a pinned tool may change in this way".to_owned())
 }
 
-/// The versions to measure by: the tool's own where it tells one, else its owner's.
+/// The versions to compare: the tool's own if it states one, otherwise its owner's.
 fn versions(old: &Tool, new: &Tool, old_owner: &str, new_owner: &str) -> Option<(Version, Version)> {
     if old.explicit_version().is_some() || new.explicit_version().is_some() {
         return Some((old.version.clone(), new.version.clone()));
@@ -182,7 +191,7 @@ fn versions(old: &Tool, new: &Tool, old_owner: &str, new_owner: &str) -> Option<
     Some((read_version(old_owner)?, read_version(new_owner)?))
 }
 
-fn read_owner(key: &str, value: &Value) -> Result<Owner, String> {
+fn read_owner(key: &str, value: &Value) -> Result<LockedOwner, String> {
     let version = value.get("version").and_then(Value::as_str).unwrap_or_default().to_owned();
     let tools =
         value.get("tools").and_then(Value::as_array).ok_or_else(|| format!("sinew.lock: `{key}` has no `tools`"))?;
@@ -190,12 +199,12 @@ fn read_owner(key: &str, value: &Value) -> Result<Owner, String> {
         let tool = value.get("tool").map_or_else(|| Err("no `tool`".to_owned()), Tool::from_json);
         let tool = tool.map_err(|problem| format!("sinew.lock: `{key}`: {problem}"))?;
         let pinned = value.get("pinned").and_then(Value::as_bool).unwrap_or(false);
-        Ok((tool.name.clone(), Entry { tool, pinned }))
+        Ok((tool.name.clone(), LockedTool { tool, pinned }))
     };
-    Ok(Owner { version, tools: tools.iter().map(read).collect::<Result<_, String>>()? })
+    Ok(LockedOwner { version, tools: tools.iter().map(read).collect::<Result<_, String>>()? })
 }
 
-fn write_owner(owner: &Owner) -> Value {
+fn write_owner(owner: &LockedOwner) -> Value {
     let tools: Vec<Value> = owner
         .tools
         .values()
@@ -260,8 +269,8 @@ mod tests {
     fn broken_locks_say_what_is_wrong() {
         for (text, part) in [
             ("", "not JSON"),
-            ("{}", "form"),
-            ("{\"lock\": 2}", "form 2"),
+            ("{}", "format"),
+            ("{\"lock\": 2}", "format 2"),
             ("{\"lock\": 1}", "owners"),
             ("{\"lock\": 1, \"owners\": {\"x\": {}}}", "`x`"),
             ("{\"lock\": 1, \"owners\": {\"x\": {\"tools\": [{}]}}}", "no `tool`"),
@@ -271,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_pinned_may_change_and_is_told() {
+    fn changes_of_tools_that_are_not_pinned_are_reported() {
         let verdicts = check(&locked(false), "board:01", "1.2.0", &[broken()]);
         assert_eq!(verdicts[0].decision, Decision::Changed);
         assert!(!verdicts[0].changes.is_empty());
@@ -309,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn comings_and_goings_are_told() {
+    fn new_and_removed_tools_are_reported() {
         let lock = locked(true);
         let other = Tool::new("lamp", "Switches the lamp.", json!({"type": "object"}));
         let verdicts = check(&lock, "board:01", "1.2.0", &[other]);

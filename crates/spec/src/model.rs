@@ -1,8 +1,8 @@
-//! What a tool specification says, apart from how it was written.
+//! The content of a tool specification, independent of its format.
 //!
-//! A [`ToolSpec`] is the content of one tool's eight sections. Input and output are one JSON Schema
-//! each: a table is another way of writing it, so both are printed from it and read into it. Where
-//! everything stood is in [`Places`], which takes no part in equality.
+//! A [`ToolSpecification`] is the content of one tool's eight sections. Input and output are one JSON Schema
+//! each: a table is another form of it, so both are printed from it and read into it. Where
+//! everything is in the text is in [`Places`], which equality ignores.
 
 use serde_json::{Map, Value, json};
 use sinew_tool::{Audience, Hints, Tool, Version};
@@ -40,7 +40,7 @@ impl Section {
         self as usize + 1
     }
 
-    /// The words of its heading: `3. Input Schema (Parameters)`.
+    /// The text of its heading: `3. Input Schema (Parameters)`.
     pub fn heading(self) -> String {
         format!("{}. {}", self.number(), self.title())
     }
@@ -59,23 +59,32 @@ impl Section {
     }
 }
 
-/// One tool as its specification describes it. Texts are markdown; empty where nothing is said.
+/// What a schema of a tool describes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum SchemaRole {
+    /// Arguments, which callers write: the schema may widen.
+    Input,
+    /// Results, which callers read: the schema may narrow.
+    Output,
+}
+
+/// One tool as its specification describes it. Texts are Markdown; empty if nothing is stated.
 #[derive(Clone, Debug, Default)]
-pub struct ToolSpec {
+pub struct ToolSpecification {
     /// The invocation name.
     pub name: String,
     pub title: Option<String>,
-    /// As written; `None` where neither the tool nor the document states one.
+    /// As written; `None` if neither the tool nor the document states one.
     pub version: Option<String>,
     pub hints: Hints,
     pub audience: Audience,
     pub purpose: String,
     /// JSON Schema of the arguments.
     pub input: Value,
-    /// Whether the parameters could be read, or the tool says that it takes none.
+    /// Whether the parameters could be read, or the tool states that it takes none.
     pub input_known: bool,
     pub input_notes: String,
-    /// JSON Schema of the result; `None` where nothing readable describes it.
+    /// JSON Schema of the result; `None` if nothing readable describes it.
     pub output: Option<Value>,
     pub output_notes: String,
     pub errors: String,
@@ -108,9 +117,9 @@ pub enum Idempotent {
     Sometimes,
 }
 
-impl PartialEq for ToolSpec {
-    fn eq(&self, other: &ToolSpec) -> bool {
-        let texts = |spec: &ToolSpec| {
+impl PartialEq for ToolSpecification {
+    fn eq(&self, other: &ToolSpecification) -> bool {
+        let texts = |spec: &ToolSpecification| {
             [
                 spec.name.clone(),
                 spec.purpose.clone(),
@@ -131,10 +140,10 @@ impl PartialEq for ToolSpec {
     }
 }
 
-impl ToolSpec {
-    /// What a live tool says of itself. Sections a `tools/list` entry knows nothing of stay empty,
+impl ToolSpecification {
+    /// The specification of a live tool. Sections that a `tools/list` entry cannot fill stay empty,
     /// except for one example made from the schema.
-    pub fn from_tool(tool: &Tool) -> ToolSpec {
+    pub fn from_tool(tool: &Tool) -> ToolSpecification {
         let idempotency = match (tool.hints.read_only, tool.hints.idempotent) {
             (_, Some(true)) => "- **Idempotent**: Yes\n- **Explanation**: the tool declares `idempotentHint`.",
             (Some(true), _) => "- **Idempotent**: Yes\n- **Explanation**: the tool only reads (`readOnlyHint`).",
@@ -142,7 +151,7 @@ impl ToolSpec {
             _ => "",
         };
         let call = json!({"tool_name": tool.name, "arguments": crate::print::sample(&tool.input_schema)});
-        ToolSpec {
+        ToolSpecification {
             name: tool.name.clone(),
             title: tool.title.as_deref().map(prose::one_line).filter(|title| !title.is_empty()),
             version: Some(tool.version.to_string()),
@@ -158,12 +167,12 @@ impl ToolSpec {
                 language: "json".to_owned(),
                 body: serde_json::to_string_pretty(&call).unwrap_or_default(),
             }],
-            ..ToolSpec::default()
+            ..ToolSpecification::default()
         }
     }
 
     /// The tool a client would see. A version that is missing or not semver becomes 1.0.0, which is
-    /// what everybody assumes.
+    /// the usual assumption.
     pub fn to_tool(&self) -> Tool {
         let mut tool = Tool::new(&self.name, prose::to_text(&self.purpose), self.input.clone());
         tool.title.clone_from(&self.title);
@@ -185,7 +194,7 @@ impl ToolSpec {
         self.version.as_deref().and_then(read_version)
     }
 
-    /// What the idempotency section answers, where it answers.
+    /// The answer of the idempotency section, if it has one.
     pub fn idempotent(&self) -> Option<Idempotent> {
         read_idempotency(&self.idempotency)
     }
@@ -216,7 +225,7 @@ pub(crate) fn no_arguments() -> Value {
     json!({"type": "object", "properties": {}})
 }
 
-/// The error codes that a text lists: words in code or bold type that begin an item or a table row.
+/// The error codes that a text lists: code or bold type at the start of an item or a table row.
 pub(crate) fn error_codes(text: &str) -> Vec<String> {
     const FIELDS: &[&str] =
         &["error", "error_type", "error_message", "error_details", "status", "error_code", "message"];
@@ -231,7 +240,7 @@ pub(crate) fn error_codes(text: &str) -> Vec<String> {
         let shaped = name.contains('_') || name.chars().skip(1).any(|c| c.is_ascii_uppercase());
         (marked && shaped && !FIELDS.contains(&name.to_lowercase().as_str())).then(|| name.to_owned())
     };
-    // Bold type keeps its asterisks from being taken for bullets.
+    // So that the asterisks of bold type are not taken for bullets.
     text.replace("**", "`").lines().filter_map(code).collect()
 }
 
@@ -333,7 +342,7 @@ mod tests {
             .with_version(Version::new(2, 1, 0))
             .with_hints(Hints { idempotent: Some(true), ..Hints::default() })
             .for_users();
-        let back = ToolSpec::from_tool(&tool).to_tool();
+        let back = ToolSpecification::from_tool(&tool).to_tool();
         assert_eq!(back.description, "Set the volume.\n# not a heading\n```");
         assert_eq!(Tool { description: String::new(), ..back }, Tool { description: String::new(), ..tool });
     }

@@ -1,7 +1,7 @@
 //! JSON Schema as this crate needs it: local references, validity under 2020-12, and checking values
 //! with bounded work.
 //!
-//! Nothing is ever fetched: a reference that leaves the document is a flaw. Schemas that multiply
+//! Nothing is ever fetched: a reference that leaves the document is a problem. Schemas that multiply
 //! themselves are found before a validator runs on them.
 
 use std::borrow::Cow;
@@ -20,20 +20,20 @@ const MAX_PATTERN: usize = 2_000;
 
 /// Something wrong with a schema, or with a value under it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Flaw {
+pub(crate) struct SchemaProblem {
     /// JSON pointer into the schema or value.
     pub pointer: String,
     pub message: String,
 }
 
-impl Flaw {
-    fn new(pointer: impl Into<String>, message: impl Into<String>) -> Flaw {
-        Flaw { pointer: pointer.into(), message: message.into() }
+impl SchemaProblem {
+    fn new(pointer: impl Into<String>, message: impl Into<String>) -> SchemaProblem {
+        SchemaProblem { pointer: pointer.into(), message: message.into() }
     }
 }
 
 /// The schema a local reference leads to: `#`, `#/$defs/x`, `#anchor`.
-pub fn resolve<'a>(root: &'a Value, reference: &str) -> Option<&'a Value> {
+pub(crate) fn resolve<'a>(root: &'a Value, reference: &str) -> Option<&'a Value> {
     let fragment = reference.strip_prefix('#')?;
     if fragment.is_empty() || fragment.starts_with('/') {
         return root.pointer(&percent_decode(fragment));
@@ -65,7 +65,7 @@ fn percent_decode(text: &str) -> String {
 }
 
 /// Looks at every part once: how many there are, and whether references lead anywhere.
-fn survey(root: &Value, part: &Value, pointer: &mut String, nodes: &mut usize, found: &mut Vec<Flaw>) {
+fn survey(root: &Value, part: &Value, pointer: &mut String, nodes: &mut usize, found: &mut Vec<SchemaProblem>) {
     *nodes += 1;
     if *nodes > MAX_NODES || found.len() >= 10 {
         return;
@@ -74,18 +74,21 @@ fn survey(root: &Value, part: &Value, pointer: &mut String, nodes: &mut usize, f
         let at = || format!("{pointer}/$ref");
         if !reference.starts_with('#') {
             let message = format!(
-                "`{}` leads out of the document, and nothing is fetched; copy it into `$defs`",
+                "`{}` points outside the document, and nothing is fetched; copy it into `$defs`",
                 clip(reference)
             );
-            found.push(Flaw::new(at(), message));
+            found.push(SchemaProblem::new(at(), message));
         } else if resolve(root, reference).is_none() {
-            found.push(Flaw::new(at(), format!("`{}` leads nowhere", clip(reference))));
+            found.push(SchemaProblem::new(at(), format!("`{}` has no target", clip(reference))));
         } else if is_endless(root, reference) {
-            found.push(Flaw::new(at(), format!("`{}` leads back to itself without end", clip(reference))));
+            found.push(SchemaProblem::new(at(), format!("`{}` refers to itself in an endless loop", clip(reference))));
         }
     }
     if part.get("pattern").and_then(Value::as_str).is_some_and(|pattern| pattern.len() > MAX_PATTERN) {
-        found.push(Flaw::new(format!("{pointer}/pattern"), format!("the pattern is longer than {MAX_PATTERN} bytes")));
+        found.push(SchemaProblem::new(
+            format!("{pointer}/pattern"),
+            format!("the pattern is longer than {MAX_PATTERN} bytes"),
+        ));
     }
     let length = pointer.len();
     match part {
@@ -135,20 +138,20 @@ fn without_dialect(schema: &Value) -> Cow<'_, Value> {
 }
 
 /// A schema ready to check values.
-pub struct Checker<'a> {
+pub(crate) struct Checker<'a> {
     schema: Cow<'a, Value>,
     validator: jsonschema::Validator,
 }
 
 impl<'a> Checker<'a> {
     /// The error is everything that makes the schema unusable.
-    pub fn new(schema: &'a Value) -> Result<Checker<'a>, Vec<Flaw>> {
+    pub(crate) fn new(schema: &'a Value) -> Result<Checker<'a>, Vec<SchemaProblem>> {
         let mut nodes = 0;
         let mut found = Vec::new();
         survey(schema, schema, &mut String::new(), &mut nodes, &mut found);
         if nodes > MAX_NODES {
-            let message = format!("the schema has more than {MAX_NODES} parts; no caller can read it");
-            return Err(vec![Flaw::new("", message)]);
+            let message = format!("the schema has more than {MAX_NODES} parts, which is too many to read");
+            return Err(vec![SchemaProblem::new("", message)]);
         }
         let schema = without_dialect(schema);
         let built = if found.is_empty() { Checker::build(&schema).map_err(Some) } else { Err(None) };
@@ -158,7 +161,7 @@ impl<'a> Checker<'a> {
         };
         // The builder stops at the first fault; the schema of schemas knows them all.
         for error in jsonschema::draft202012::meta::validator().iter_errors(&schema).take(5) {
-            found.push(Flaw::new(error.instance_path().as_str(), clip(&error.to_string())));
+            found.push(SchemaProblem::new(error.instance_path().as_str(), clip(&error.to_string())));
         }
         if found.is_empty() {
             found.extend(first);
@@ -166,27 +169,27 @@ impl<'a> Checker<'a> {
         Err(found)
     }
 
-    fn build(schema: &Value) -> Result<jsonschema::Validator, Flaw> {
+    fn build(schema: &Value) -> Result<jsonschema::Validator, SchemaProblem> {
         // Patterns run with limits: a small compiled size, and few steps back.
         let patterns = jsonschema::PatternOptions::fancy_regex().backtrack_limit(10_000).size_limit(1 << 20);
         jsonschema::draft202012::options()
             .offline()
             .with_pattern_options(patterns)
             .build(schema)
-            .map_err(|error| Flaw::new(error.instance_path().as_str(), clip(&error.to_string())))
+            .map_err(|error| SchemaProblem::new(error.instance_path().as_str(), clip(&error.to_string())))
     }
 
     /// What is wrong with a value; `None` where finding out would take too long.
-    pub fn check(&self, value: &Value) -> Option<Vec<Flaw>> {
+    pub(crate) fn check(&self, value: &Value) -> Option<Vec<SchemaProblem>> {
         let mut budget = MAX_STEPS;
         estimate(&self.schema, &self.schema, value, 0, &mut budget)?;
         let errors = self.validator.iter_errors(value).take(5);
-        Some(errors.map(|error| Flaw::new(error.instance_path().as_str(), clip(&error.to_string()))).collect())
+        Some(errors.map(|error| SchemaProblem::new(error.instance_path().as_str(), clip(&error.to_string()))).collect())
     }
 
     #[cfg(test)]
-    pub fn accepts(&self, value: &Value) -> Option<bool> {
-        self.check(value).map(|flaws| flaws.is_empty())
+    pub(crate) fn accepts(&self, value: &Value) -> Option<bool> {
+        self.check(value).map(|problems| problems.is_empty())
     }
 }
 
@@ -259,12 +262,12 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn told(schema: Value) -> String {
+    fn first_problem(schema: Value) -> String {
         Checker::new(&schema)
             .err()
             .unwrap_or_default()
             .first()
-            .map(|flaw| format!("{}: {}", flaw.pointer, flaw.message))
+            .map(|problem| format!("{}: {}", problem.pointer, problem.message))
             .unwrap_or_default()
     }
 
@@ -280,20 +283,22 @@ mod tests {
     }
 
     #[test]
-    fn flaws_name_their_place() {
-        assert_eq!(told(json!({"type": "object", "properties": {"a": {"type": "integer"}}})), "");
-        assert!(told(json!({"properties": {"a": {"type": "strng"}}})).starts_with("/properties/a/type: "));
-        assert!(told(json!({"$ref": "https://example.com/x.json"})).contains("nothing is fetched"));
-        assert!(told(json!({"items": {"$ref": "#/$defs/none"}})).starts_with("/items/$ref: "));
-        assert!(told(json!({"$defs": {"a": {"$ref": "#/$defs/a"}}, "$ref": "#/$defs/a"})).contains("without end"));
-        assert!(told(json!({"pattern": "("})).contains("regex"));
-        assert_eq!(told(json!({"$schema": "https://example.com/mine", "type": "object"})), "");
+    fn problems_name_their_place() {
+        assert_eq!(first_problem(json!({"type": "object", "properties": {"a": {"type": "integer"}}})), "");
+        assert!(first_problem(json!({"properties": {"a": {"type": "strng"}}})).starts_with("/properties/a/type: "));
+        assert!(first_problem(json!({"$ref": "https://example.com/x.json"})).contains("nothing is fetched"));
+        assert!(first_problem(json!({"items": {"$ref": "#/$defs/none"}})).starts_with("/items/$ref: "));
+        assert!(
+            first_problem(json!({"$defs": {"a": {"$ref": "#/$defs/a"}}, "$ref": "#/$defs/a"})).contains("endless loop")
+        );
+        assert!(first_problem(json!({"pattern": "("})).contains("regex"));
+        assert_eq!(first_problem(json!({"$schema": "https://example.com/mine", "type": "object"})), "");
     }
 
     #[test]
     fn recursive_schemas_check_values() {
         let tree = json!({"type": "object", "properties": {"child": {"$ref": "#"}}, "additionalProperties": false});
-        assert_eq!(told(tree.clone()), "");
+        assert_eq!(first_problem(tree.clone()), "");
         let checker = Checker::new(&tree).ok().unwrap();
         assert_eq!(checker.accepts(&json!({"child": {"child": {}}})), Some(true));
         assert_eq!(checker.accepts(&json!({"child": {"chld": {}}})), Some(false));
@@ -311,7 +316,7 @@ mod tests {
     #[test]
     fn huge_schemas_are_refused() {
         let wide: Vec<Value> = (0..30_000).map(|index| json!({"const": index})).collect();
-        assert!(told(json!({"anyOf": wide})).contains("parts"));
+        assert!(first_problem(json!({"anyOf": wide})).contains("parts"));
     }
 
     #[test]

@@ -63,5 +63,5 @@ fn an_unpinned_board_that_comes_back_with_other_tools_is_told() {
     let body = &told.expect("an event")["body"];
     assert_eq!(body["bump"], "major", "{body:#}");
     let shown = gateway.run(&["devices", "changes", &id]).ok().out;
-    assert!(shown.contains("not pinned") && shown.contains("the tool is gone"), "{shown}");
+    assert!(shown.contains("not pinned") && shown.contains("the tool was removed"), "{shown}");
 }

@@ -90,7 +90,7 @@ fn a_good_document_is_clean_and_a_broken_one_is_shown_in_every_dialect() {
 }
 
 #[test]
-fn what_can_be_mended_is_mended_in_the_file() {
+fn fixes_are_applied_to_the_file() {
     let desk = Desk::new();
     desk.put("a.md", case("read_file.md").replace("`string`", "`str`").replace('\n', "\r\n").replacen("\r\n", "\n", 3));
     let before = desk.spec(&["lint", "a.md", "--format", "json"]).json();
@@ -129,7 +129,7 @@ fn rules_are_switched_in_the_repositorys_sinew_toml() {
 }
 
 #[test]
-fn known_findings_are_left_out_and_only_what_fails_is_shown() {
+fn known_findings_are_hidden_and_only_failures_are_shown() {
     let desk = Desk::new();
     let name = "MCP_TOOL_SPECIFICATION.md";
     desk.put(name, case("read_file.md").replace("`integer`", "`int`"));
@@ -184,7 +184,7 @@ fn a_rule_is_explained_and_an_unknown_one_is_not() {
 }
 
 #[test]
-fn a_name_that_another_file_has_taken_is_told() {
+fn a_name_that_another_file_uses_is_reported() {
     let desk = Desk::new();
     desk.put("one/MCP_TOOL_SPECIFICATION.md", case("read_file.md"));
     desk.put("two/MCP_TOOL_SPECIFICATION.md", case("read_file.md"));
@@ -265,7 +265,7 @@ fn a_version_that_is_too_small_fails_and_one_that_is_enough_does_not() {
 }
 
 #[test]
-fn a_locked_repository_may_change_in_the_open_only() {
+fn a_locked_repository_changes_only_with_a_version() {
     let desk = Desk::new();
     desk.put("tools.json", list(json!([relay(SAYS, "1.2.0", &["on"])])));
     assert!(desk.spec(&["lock", "tools.json"]).ok().out.contains("1 tool written to sinew.lock"));
@@ -281,7 +281,7 @@ fn a_locked_repository_may_change_in_the_open_only() {
 }
 
 #[test]
-fn a_lock_knows_a_file_however_it_is_named_and_misses_one_that_is_gone() {
+fn a_lock_recognises_a_file_by_any_path_and_reports_a_missing_one() {
     let desk = Desk::new();
     desk.put("MCP_TOOL_SPECIFICATION.md", case("read_file.md"));
     let other = case("read_file.md").replace("files.read_text", "files.other");
@@ -311,7 +311,7 @@ fn the_blank_form_overwrites_nothing_and_a_misspelt_rule_is_recognised() {
 }
 
 #[test]
-fn a_live_device_is_judged_printed_and_compared() {
+fn a_live_device_is_checked_printed_and_compared() {
     let gateway = TestGateway::demo();
     let found = gateway.run(&["spec", "lint", "--device", "board-ddee01", "--format", "json"]);
     let file = &found.json()["files"][0];
@@ -348,7 +348,7 @@ fn with_sinew(command: &str, desk: &Desk) -> std::process::Command {
 }
 
 #[test]
-fn the_example_hook_lets_good_specifications_through_and_no_others() {
+fn the_example_hook_accepts_only_good_specifications() {
     let desk = Desk::new();
     let git = |arguments: &[&str]| {
         let identity = ["-c", "user.name=a", "-c", "user.email=a@example.com"];
@@ -368,7 +368,7 @@ fn the_example_hook_lets_good_specifications_through_and_no_others() {
 }
 
 #[test]
-fn the_example_configuration_loads_and_the_workflow_says_what_the_program_understands() {
+fn the_example_configuration_loads_and_the_workflow_uses_existing_options() {
     let desk = Desk::new();
     desk.put("sinew.toml", fs::read(example("sinew.toml")).expect("a file"));
     assert!(desk.spec(&["rules"]).ok().out.contains("split-tool"));

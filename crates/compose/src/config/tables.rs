@@ -11,7 +11,7 @@ use sinew_apps::offer::ProtocolNames;
 use sinew_boards::{Backend, BoardLimits, OfferedTransport, Pictures};
 use sinew_front::dialout::EndpointAddress;
 use sinew_phones::{Extension, Profile, adb};
-use sinew_spec::judge;
+use sinew_spec::lint;
 use sinew_tool::settings::{Deserializer, Error, Setting};
 use sinew_tool::{Value, json};
 
@@ -149,9 +149,9 @@ sinew_tool::settings! {
         /// `off`, `advice`, `warning` or `error` by rule, see `docs/spec-rules.md`.
         pub rules: BTreeMap<String, String> = BTreeMap::new(), check |rules| judged(rules).map(drop);
         /// Characters that a name may have.
-        pub name_length: usize = judge::Config::default().name_length, within 1..=1_000;
+        pub name_length: usize = lint::LintConfig::default().name_length, within 1..=1_000;
         /// Tokens that a description may have.
-        pub description_tokens: usize = judge::Config::default().description_tokens, within 1..=100_000;
+        pub description_tokens: usize = lint::LintConfig::default().description_tokens, within 1..=100_000;
         /// Other rules for some files; the last that fits wins.
         pub overrides: Vec<RuleOverride> = Vec::new();
     }
@@ -170,7 +170,7 @@ sinew_tool::settings! {
 
 impl SpecConfig {
     /// The rules for a file, named relative to the configuration's folder.
-    pub fn rules_for(&self, path: &str) -> Result<judge::Config, String> {
+    pub fn rules_for(&self, path: &str) -> Result<lint::LintConfig, String> {
         let mut config = self.rules()?;
         let fits = |one: &&RuleOverride| one.paths.iter().any(|pattern| matches(pattern.as_bytes(), path.as_bytes()));
         for (id, level) in self.overrides.iter().filter(fits).flat_map(|one| &one.rules) {
@@ -179,7 +179,7 @@ impl SpecConfig {
         Ok(config)
     }
 
-    pub fn rules(&self) -> Result<judge::Config, String> {
+    pub fn rules(&self) -> Result<lint::LintConfig, String> {
         let mut config = judged(&self.rules)?;
         config.name_length = self.name_length;
         config.description_tokens = self.description_tokens;
@@ -187,8 +187,8 @@ impl SpecConfig {
     }
 }
 
-fn judged(rules: &BTreeMap<String, String>) -> Result<judge::Config, String> {
-    let mut config = judge::Config::default();
+fn judged(rules: &BTreeMap<String, String>) -> Result<lint::LintConfig, String> {
+    let mut config = lint::LintConfig::default();
     for (id, level) in rules {
         config.set(id, level)?;
     }

@@ -6,13 +6,13 @@ use serde_json::{Map, Value};
 use sinew_tool::Digest;
 
 use super::keywords::{OBJECT, allowed, get, is_annotation, kinds};
-use super::schema::{ANYTHING, Effect, Walker};
+use super::schema::{ANYTHING, ValueEffect, Walker};
 
 fn list<'a>(schema: &'a Value, key: &str) -> Option<&'a [Value]> {
     get(schema, key).and_then(Value::as_array).map(Vec::as_slice)
 }
 
-/// Whether this combinator is all that describes the place, so that its branches stand alone.
+/// Whether this combinator is the only keyword, so that its branches stand alone.
 fn is_only(schema: &Value, key: &str) -> bool {
     schema
         .as_object()
@@ -20,7 +20,7 @@ fn is_only(schema: &Value, key: &str) -> bool {
 }
 
 /// Compares the combinators of two schemas. `alone` as for [`Walker::walk`].
-pub fn compare<'a>(walker: &mut Walker<'a, '_>, old: &'a Value, new: &'a Value, alone: bool) {
+pub(super) fn compare<'a>(walker: &mut Walker<'a, '_>, old: &'a Value, new: &'a Value, alone: bool) {
     all_of(walker, old, new, alone);
     if exclusive_to_any(walker, old, new, alone) {
         return rest(walker, old, new);
@@ -29,16 +29,24 @@ pub fn compare<'a>(walker: &mut Walker<'a, '_>, old: &'a Value, new: &'a Value, 
         match (list(old, key), list(new, key)) {
             (None, None) => {}
             (None, Some(two)) => {
-                // Whatever was accepted before fits one of them.
+                // Every value accepted before matches one of them.
                 let fits = key == "anyOf" && two.iter().any(|branch| implies(walker, old, branch));
                 if !fits {
                     walker.below(&[key], |walker| {
-                        walker.tell("alternatives-added", Effect::Narrows, "one of several alternatives must fit now");
+                        walker.report(
+                            "alternatives-added",
+                            ValueEffect::Narrows,
+                            "a value must match one of several alternatives now",
+                        );
                     });
                 }
             }
             (Some(_), None) => walker.below(&[key], |walker| {
-                walker.tell("alternatives-removed", Effect::Widens, "none of the alternatives need fit now");
+                walker.report(
+                    "alternatives-removed",
+                    ValueEffect::Widens,
+                    "a value need not match one of the alternatives any more",
+                );
             }),
             (Some(one), Some(two)) => {
                 let alone = alone && is_only(old, key) && is_only(new, key);
@@ -52,35 +60,35 @@ pub fn compare<'a>(walker: &mut Walker<'a, '_>, old: &'a Value, new: &'a Value, 
 fn rest<'a>(walker: &mut Walker<'a, '_>, old: &'a Value, new: &'a Value) {
     match (get(old, "not"), get(new, "not")) {
         (None, None) => {}
-        (None, Some(_)) => walker.tell("not-changed", Effect::Narrows, "something is excluded now"),
-        (Some(_), None) => walker.tell("not-changed", Effect::Widens, "nothing is excluded any more"),
+        (None, Some(_)) => walker.report("not-changed", ValueEffect::Narrows, "something is excluded now"),
+        (Some(_), None) => walker.report("not-changed", ValueEffect::Widens, "nothing is excluded any more"),
         (Some(one), Some(two)) => match walker.try_pair(one, two, false, true) {
             (false, false) => {}
-            (true, false) => walker.tell("not-changed", Effect::Widens, "less is excluded now"),
-            (false, true) => walker.tell("not-changed", Effect::Narrows, "more is excluded now"),
-            (true, true) => walker.tell("not-changed", Effect::Unknown, "something else is excluded now"),
+            (true, false) => walker.report("not-changed", ValueEffect::Widens, "less is excluded now"),
+            (false, true) => walker.report("not-changed", ValueEffect::Narrows, "more is excluded now"),
+            (true, true) => walker.report("not-changed", ValueEffect::Unknown, "something else is excluded now"),
         },
     }
     match (get(old, "if"), get(new, "if")) {
         (None, None) => {}
-        (None, Some(_)) => walker.tell("condition-changed", Effect::Narrows, "a condition was added"),
-        (Some(_), None) => walker.tell("condition-changed", Effect::Widens, "a condition was removed"),
+        (None, Some(_)) => walker.report("condition-changed", ValueEffect::Narrows, "a condition was added"),
+        (Some(_), None) => walker.report("condition-changed", ValueEffect::Widens, "a condition was removed"),
         (Some(one), Some(two)) if walker.same(one, two) => {
             for key in ["then", "else"] {
                 let pair = (get(old, key).unwrap_or(&ANYTHING), get(new, key).unwrap_or(&ANYTHING));
                 walker.below(&[key], |walker| walker.walk(pair.0, pair.1, false));
             }
         }
-        _ => walker.tell("condition-changed", Effect::Unknown, "a condition changed"),
+        _ => walker.report("condition-changed", ValueEffect::Unknown, "a condition changed"),
     }
 }
 
 /// `oneOf` that became `anyOf`, or the reverse: the same alternatives, of which several may fit now or
-/// no longer. Answers whether that is what happened.
+/// no longer. Returns whether that is what happened.
 fn exclusive_to_any<'a>(walker: &mut Walker<'a, '_>, old: &'a Value, new: &'a Value, alone: bool) -> bool {
     for (from, to, effect, message) in [
-        ("oneOf", "anyOf", Effect::Widens, "several of the alternatives may fit now"),
-        ("anyOf", "oneOf", Effect::Narrows, "only one of the alternatives may fit now"),
+        ("oneOf", "anyOf", ValueEffect::Widens, "a value may match several of the alternatives now"),
+        ("anyOf", "oneOf", ValueEffect::Narrows, "a value may match only one of the alternatives now"),
     ] {
         let (Some(one), Some(two)) = (list(old, from), list(new, to)) else { continue };
         if list(old, to).is_some() || list(new, from).is_some() {
@@ -91,7 +99,7 @@ fn exclusive_to_any<'a>(walker: &mut Walker<'a, '_>, old: &'a Value, new: &'a Va
         let alone = alone && is_only(old, from) && is_only(new, to);
         walker.below(&[to], |walker| {
             if !apart {
-                walker.tell("alternatives-changed", effect, message);
+                walker.report("alternatives-changed", effect, message);
             }
             alternatives(walker, one, two, false, alone);
         });
@@ -100,8 +108,8 @@ fn exclusive_to_any<'a>(walker: &mut Walker<'a, '_>, old: &'a Value, new: &'a Va
     false
 }
 
-/// Whether every value that a schema accepts is accepted by a branch, as far as can be seen at once:
-/// each keyword of the branch is asked for by the schema as well.
+/// Whether every value that a schema accepts is accepted by a branch, as far as that is obvious:
+/// the schema has each keyword of the branch as well.
 fn implies<'a>(walker: &mut Walker<'a, '_>, schema: &'a Value, branch: &'a Value) -> bool {
     let members = match branch {
         Value::Bool(open) => return *open,
@@ -144,10 +152,10 @@ fn all_of<'a>(walker: &mut Walker<'a, '_>, old: &'a Value, new: &'a Value, alone
     let gained = two.iter().any(|part| !one.iter().any(|other| walker.same(other, part)));
     walker.below(&["allOf"], |walker| {
         if lost {
-            walker.tell("conditions-removed", Effect::Widens, "fewer conditions must hold");
+            walker.report("conditions-removed", ValueEffect::Widens, "fewer conditions must hold");
         }
         if gained {
-            walker.tell("conditions-added", Effect::Narrows, "more conditions must hold");
+            walker.report("conditions-added", ValueEffect::Narrows, "more conditions must hold");
         }
     });
 }
@@ -158,7 +166,7 @@ const MAX_PAIRS: usize = 400;
 fn alternatives<'a>(walker: &mut Walker<'a, '_>, one: &'a [Value], two: &'a [Value], exclusive: bool, alone: bool) {
     if one.len() * two.len() > MAX_PAIRS {
         if one.len() != two.len() || !one.iter().zip(two).all(|(before, after)| walker.same(before, after)) {
-            walker.tell("alternatives-changed", Effect::Unknown, "too many alternatives to compare");
+            walker.report("alternatives-changed", ValueEffect::Unknown, "too many alternatives to compare");
         }
         return;
     }
@@ -175,32 +183,38 @@ fn alternatives<'a>(walker: &mut Walker<'a, '_>, one: &'a [Value], two: &'a [Val
         for index in left {
             let kept = two.iter().any(|after| !walker.try_pair(&one[index], after, alone, false).0);
             if !kept {
-                walker.tell("alternative-removed", Effect::Narrows, format!("alternative {index} is gone or narrower"));
+                walker.report(
+                    "alternative-removed",
+                    ValueEffect::Narrows,
+                    format!("alternative {index} was removed or is narrower"),
+                );
             }
         }
         for index in right {
             let known = one.iter().any(|before| !walker.try_pair(before, &two[index], alone, false).1);
             if !known {
                 let message = format!("alternative {index} is new or wider");
-                walker.below(&[&index.to_string()], |walker| walker.tell("alternative-added", Effect::Widens, message));
+                walker.below(&[&index.to_string()], |walker| {
+                    walker.report("alternative-added", ValueEffect::Widens, message)
+                });
             }
         }
     }
     if exclusive {
-        // Where alternatives may overlap, a wider one can push values out that another one accepted.
+        // If alternatives may overlap, a wider one can exclude values that another one accepted.
         let faces: Vec<&Value> = two.iter().map(|branch| walker.new_face(branch)).collect();
         if !disjoint(&faces) {
-            walker.tell("alternatives-changed", Effect::MayNarrow, "alternatives that may overlap changed");
+            walker.report("alternatives-changed", ValueEffect::MayNarrow, "alternatives that may overlap changed");
         }
         let faces: Vec<&Value> = one.iter().map(|branch| walker.old_face(branch)).collect();
         if !disjoint(&faces) {
-            walker.tell("alternatives-changed", Effect::MayWiden, "alternatives that may have overlapped changed");
+            walker.report("alternatives-changed", ValueEffect::MayWiden, "alternatives that may overlap changed");
         }
     }
 }
 
-/// Whether no value can fit two of the schemas: other kinds, other choices, or a required member
-/// that tells them apart.
+/// Whether no value can match two of the schemas: different types, different values, or a required member
+/// with different values.
 fn disjoint(branches: &[&Value]) -> bool {
     let apart = |one: &Value, two: &Value| {
         let choices = |one: &Value, two: &Value| match (allowed(one), allowed(two)) {

@@ -9,19 +9,20 @@ use sinew_tool::text::clip;
 
 use super::Impact;
 use super::rewrite::divides;
-use super::schema::{ANYTHING, Direction, Effect, Walker};
+use super::schema::{ANYTHING, ValueEffect, Walker};
 use super::{combined, members};
+use crate::model::SchemaRole;
 
 /// The kinds of values, as bits: null, boolean, integer, other number, string, array, object.
-pub type Kinds = u8;
-pub const INTEGER: Kinds = 4;
-pub const NUMBER: Kinds = 4 | 8;
-pub const STRING: Kinds = 16;
-pub const ARRAY: Kinds = 32;
-pub const OBJECT: Kinds = 64;
+pub(super) type Kinds = u8;
+pub(super) const INTEGER: Kinds = 4;
+pub(super) const NUMBER: Kinds = 4 | 8;
+pub(super) const STRING: Kinds = 16;
+pub(super) const ARRAY: Kinds = 32;
+pub(super) const OBJECT: Kinds = 64;
 const ALL: Kinds = 127;
 
-pub fn is_annotation(key: &str) -> bool {
+pub(super) fn is_annotation(key: &str) -> bool {
     matches!(
         key,
         "title"
@@ -46,7 +47,7 @@ pub fn is_annotation(key: &str) -> bool {
     ) || key.starts_with("x-")
 }
 
-/// Whether a keyword decides which values are accepted. All others are words.
+/// Whether a keyword decides which values are accepted. All others are text.
 fn is_assertion(key: &str) -> bool {
     matches!(
         key,
@@ -97,7 +98,7 @@ fn is_assertion(key: &str) -> bool {
 }
 
 /// Compares two schemas that are objects or `true`; references have been followed already.
-pub fn compare<'a>(walker: &mut Walker<'a, '_>, old: &'a Value, new: &'a Value, alone: bool) {
+pub(super) fn compare<'a>(walker: &mut Walker<'a, '_>, old: &'a Value, new: &'a Value, alone: bool) {
     let (before, after) = (kinds(old), kinds(new));
     types(walker, old, new, before, after);
     choices(walker, old, new, before, after);
@@ -126,27 +127,29 @@ pub fn compare<'a>(walker: &mut Walker<'a, '_>, old: &'a Value, new: &'a Value, 
     for key in ["$dynamicRef", "$recursiveRef", "dependencies"] {
         let (one, two) = (get(old, key), get(new, key));
         if one != two || one.is_some_and(|value| !walker.same(value, value)) {
-            walker.tell("schema-changed", Effect::Unknown, format!("`{key}` changed, or what it leads to"));
+            walker.report("schema-changed", ValueEffect::Unknown, format!("`{key}` or its target changed"));
         }
     }
     annotations(walker, old, new);
 }
 
-/// What is asked of everything that no other keyword describes. The same question asked beside other
-/// changes is told by those changes.
+/// What is required of members or items that no other keyword describes. An unchanged keyword beside other
+/// changes is covered by the report of those changes.
 fn unevaluated<'a>(walker: &mut Walker<'a, '_>, old: &'a Value, new: &'a Value, key: &'static str) {
     let (one, two) = (get(old, key).unwrap_or(&ANYTHING), get(new, key).unwrap_or(&ANYTHING));
     walker.below(&[key], |walker| match (one, two) {
         (Value::Bool(false), Value::Bool(false)) => {}
         (_, Value::Bool(false)) => {
-            walker.tell("object-closed", Effect::Narrows, "what is not described is refused now")
+            walker.report("object-closed", ValueEffect::Narrows, "what is not described is refused now")
         }
-        (Value::Bool(false), _) => walker.tell("object-opened", Effect::Widens, "what is not described is allowed now"),
+        (Value::Bool(false), _) => {
+            walker.report("object-opened", ValueEffect::Widens, "what is not described is allowed now")
+        }
         _ => walker.walk(one, two, false),
     });
 }
 
-pub fn get<'a>(schema: &'a Value, key: &str) -> Option<&'a Value> {
+pub(super) fn get<'a>(schema: &'a Value, key: &str) -> Option<&'a Value> {
     schema.as_object()?.get(key)
 }
 
@@ -170,13 +173,13 @@ fn stated_kinds(schema: &Value) -> Option<Kinds> {
 }
 
 /// At most these kinds are accepted.
-pub fn kinds(schema: &Value) -> Kinds {
+pub(super) fn kinds(schema: &Value) -> Kinds {
     let stated = stated_kinds(schema).unwrap_or(ALL);
     let chosen = allowed(schema).map_or(ALL, |values| values.iter().fold(0, |kinds, value| kinds | kind_of(value)));
     stated & chosen
 }
 
-pub fn kind_of(value: &Value) -> Kinds {
+pub(super) fn kind_of(value: &Value) -> Kinds {
     match value {
         Value::Null => 1,
         Value::Bool(_) => 2,
@@ -188,8 +191,8 @@ pub fn kind_of(value: &Value) -> Kinds {
     }
 }
 
-/// The values `enum` and `const` leave; `None` where neither stands.
-pub fn allowed(schema: &Value) -> Option<Vec<&Value>> {
+/// The values that `enum` and `const` allow; `None` without either.
+pub(super) fn allowed(schema: &Value) -> Option<Vec<&Value>> {
     let list = get(schema, "enum").and_then(Value::as_array).map(|values| values.iter().collect::<Vec<_>>());
     match (list, get(schema, "const")) {
         (list, None) => list,
@@ -215,16 +218,16 @@ fn words(kinds: Kinds) -> String {
 fn types(walker: &mut Walker<'_, '_>, old: &Value, new: &Value, before: Kinds, after: Kinds) {
     let (Some(one), Some(two)) = (stated_kinds(old), stated_kinds(new)) else {
         if get(old, "type") != get(new, "type") {
-            walker.tell("type-changed", Effect::Differs, "`type` is not one that can be compared");
+            walker.report("type-changed", ValueEffect::Differs, "`type` cannot be compared");
         }
         return;
     };
     let (narrows, widens) = (before & !two != 0, after & !one != 0);
     let message = format!("the type changed from {} to {}", words(one), words(two));
     match (narrows, widens) {
-        (true, true) => walker.tell("type-changed", Effect::Differs, message),
-        (true, false) => walker.tell("type-narrowed", Effect::Narrows, message),
-        (false, true) => walker.tell("type-widened", Effect::Widens, message),
+        (true, true) => walker.report("type-changed", ValueEffect::Differs, message),
+        (true, false) => walker.report("type-narrowed", ValueEffect::Narrows, message),
+        (false, true) => walker.report("type-widened", ValueEffect::Widens, message),
         (false, false) => {}
     }
 }
@@ -237,8 +240,10 @@ fn choices(walker: &mut Walker<'_, '_>, old: &Value, new: &Value, before: Kinds,
     };
     match (allowed(old), allowed(new)) {
         (None, None) => {}
-        (None, Some(_)) => walker.tell("enum-added", Effect::Narrows, "only some values are allowed now"),
-        (Some(_), None) => walker.tell("enum-removed", Effect::Widens, "any value is allowed now, not only some"),
+        (None, Some(_)) => walker.report("enum-added", ValueEffect::Narrows, "only some values are allowed now"),
+        (Some(_), None) => {
+            walker.report("enum-removed", ValueEffect::Widens, "any value is allowed now, not only some")
+        }
         (Some(one), Some(two)) => {
             let digests = |values: &[&Value]| values.iter().map(|value| Digest::of(value)).collect::<HashSet<_>>();
             let (first, second) = (digests(&one), digests(&two));
@@ -251,17 +256,17 @@ fn choices(walker: &mut Walker<'_, '_>, old: &Value, new: &Value, before: Kinds,
                 .filter(|value| kind_of(value) & after != 0 && !first.contains(&Digest::of(value)))
                 .collect();
             if !lost.is_empty() {
-                walker.tell("enum-narrowed", Effect::Narrows, format!("no longer allowed: {}", quote(&lost)));
+                walker.report("enum-narrowed", ValueEffect::Narrows, format!("no longer allowed: {}", quote(&lost)));
             }
             if !gained.is_empty() {
-                walker.tell("enum-widened", Effect::Widens, format!("newly allowed: {}", quote(&gained)));
+                walker.report("enum-widened", ValueEffect::Widens, format!("newly allowed: {}", quote(&gained)));
             }
         }
     }
 }
 
 /// Numbers compared exactly where they are whole.
-pub fn order(one: &Number, two: &Number) -> Option<Ordering> {
+pub(super) fn order(one: &Number, two: &Number) -> Option<Ordering> {
     let whole = |number: &Number| number.as_i64().map(i128::from).or_else(|| number.as_u64().map(i128::from));
     match (whole(one), whole(two)) {
         (Some(one), Some(two)) => Some(one.cmp(&two)),
@@ -269,13 +274,13 @@ pub fn order(one: &Number, two: &Number) -> Option<Ordering> {
     }
 }
 
-/// Reports how a limit moved. `tighter` tells whether the new one lies further inside.
+/// Reports how a limit moved. `tighter` means that the new one allows less.
 fn moved(walker: &mut Walker<'_, '_>, kinds: (&'static str, &'static str), ordering: Option<Ordering>, what: &str) {
     match ordering {
         Some(Ordering::Equal) => {}
-        Some(Ordering::Greater) => walker.tell(kinds.0, Effect::Narrows, format!("{what} is tighter")),
-        Some(Ordering::Less) => walker.tell(kinds.1, Effect::Widens, format!("{what} is looser")),
-        None => walker.tell("range-changed", Effect::Differs, format!("{what} cannot be compared")),
+        Some(Ordering::Greater) => walker.report(kinds.0, ValueEffect::Narrows, format!("{what} is tighter")),
+        Some(Ordering::Less) => walker.report(kinds.1, ValueEffect::Widens, format!("{what} is looser")),
+        None => walker.report("range-changed", ValueEffect::Differs, format!("{what} cannot be compared")),
     }
 }
 
@@ -301,7 +306,7 @@ fn bounds(walker: &mut Walker<'_, '_>, old: &Value, new: &Value) {
     }
 }
 
-/// The effective bound on one side and whether it is itself excluded; the outer `None` for what is
+/// The effective bound on one side and whether it is itself excluded; the outer `None` for a value that is
 /// not a number.
 fn bound<'a>(schema: &'a Value, plain: &str, exclusive: &str, is_lower: bool) -> Option<Option<(&'a Number, bool)>> {
     let read = |key: &str| match get(schema, key) {
@@ -327,17 +332,17 @@ fn multiple(walker: &mut Walker<'_, '_>, old: &Value, new: &Value) {
         return;
     }
     let effect = match (one, two) {
-        (None, _) => Effect::Narrows,
-        (_, None) => Effect::Widens,
+        (None, _) => ValueEffect::Narrows,
+        (_, None) => ValueEffect::Widens,
         (Some(Value::Number(one)), Some(Value::Number(two))) => match (divides(one, two), divides(two, one)) {
             (Some(true), Some(true)) => return,
-            (Some(true), _) => Effect::Narrows,
-            (_, Some(true)) => Effect::Widens,
-            _ => Effect::Differs,
+            (Some(true), _) => ValueEffect::Narrows,
+            (_, Some(true)) => ValueEffect::Widens,
+            _ => ValueEffect::Differs,
         },
-        _ => Effect::Unknown,
+        _ => ValueEffect::Unknown,
     };
-    walker.tell("step-changed", effect, "`multipleOf` changed");
+    walker.report("step-changed", effect, "`multipleOf` changed");
 }
 
 /// A pair of keywords that bound a count.
@@ -348,7 +353,7 @@ fn count(walker: &mut Walker<'_, '_>, old: &Value, new: &Value, least: &str, mos
         let read = |schema| match get(schema, key) {
             Some(Value::Number(number)) => Some(Some(number.clone())),
             Some(_) => None,
-            // Nothing is shorter than nothing.
+            // A minimum of 0 has no effect.
             None if is_lower => Some(Some(zero.clone())),
             None => Some(None),
         };
@@ -372,28 +377,34 @@ fn text(walker: &mut Walker<'_, '_>, old: &Value, new: &Value, key: &str) {
     match (one, two) {
         _ if one == two => {}
         (None, Some(two)) => {
-            walker.tell(kind, Effect::Narrows, format!("`{key}` {} is asked for now", clip(&two.to_string())))
+            walker.report(kind, ValueEffect::Narrows, format!("`{key}` {} is required now", clip(&two.to_string())))
         }
-        (Some(one), None) => {
-            walker.tell(kind, Effect::Widens, format!("`{key}` {} is no longer asked for", clip(&one.to_string())))
-        }
-        // Whether one pattern accepts all that another does is a proof of its own.
-        _ if key == "pattern" => walker.tell(kind, Effect::Unknown, "`pattern` changed"),
-        _ => walker.tell(kind, Effect::Differs, format!("`{key}` changed")),
+        (Some(one), None) => walker.report(
+            kind,
+            ValueEffect::Widens,
+            format!("`{key}` {} is no longer required", clip(&one.to_string())),
+        ),
+        // Whether one pattern accepts all that another does would need a proof.
+        _ if key == "pattern" => walker.report(kind, ValueEffect::Unknown, "`pattern` changed"),
+        _ => walker.report(kind, ValueEffect::Differs, format!("`{key}` changed")),
     }
 }
 
 fn arrays<'a>(walker: &mut Walker<'a, '_>, old: &'a Value, new: &'a Value) {
     let unique = |schema: &Value| get(schema, "uniqueItems") == Some(&Value::Bool(true));
     match (unique(old), unique(new)) {
-        (false, true) => walker.tell("items-unique", Effect::Narrows, "items must be unique now"),
-        (true, false) => walker.tell("items-unique", Effect::Widens, "items may repeat now"),
+        (false, true) => walker.report("items-unique", ValueEffect::Narrows, "items must be unique now"),
+        (true, false) => walker.report("items-unique", ValueEffect::Widens, "items may repeat now"),
         _ => {}
     }
     let (one, two) = (get(old, "items").unwrap_or(&ANYTHING), get(new, "items").unwrap_or(&ANYTHING));
     if one.is_array() || two.is_array() || get(old, "additionalItems") != get(new, "additionalItems") {
         if one != two || get(old, "additionalItems") != get(new, "additionalItems") {
-            walker.tell("items-changed", Effect::Unknown, "`items` as a list cannot be compared; use `prefixItems`");
+            walker.report(
+                "items-changed",
+                ValueEffect::Unknown,
+                "`items` as a list cannot be compared; use `prefixItems`",
+            );
         }
         return;
     }
@@ -402,7 +413,7 @@ fn arrays<'a>(walker: &mut Walker<'a, '_>, old: &'a Value, new: &'a Value) {
         |schema: &'a Value| get(schema, "prefixItems").and_then(Value::as_array).map_or(&[] as &[Value], Vec::as_slice);
     let (first, second) = (list(old), list(new));
     for index in 0..first.len().max(second.len()) {
-        // A place without its own schema has that of all the rest.
+        // An item without its own schema has the one for all others.
         let (before, after) = (first.get(index).unwrap_or(one), second.get(index).unwrap_or(two));
         walker.below(&["prefixItems", &index.to_string()], |walker| walker.walk(before, after, true));
     }
@@ -412,8 +423,12 @@ fn arrays<'a>(walker: &mut Walker<'a, '_>, old: &'a Value, new: &'a Value) {
 fn contains<'a>(walker: &mut Walker<'a, '_>, old: &'a Value, new: &'a Value) {
     match (get(old, "contains"), get(new, "contains")) {
         (None, None) => {}
-        (None, Some(_)) => walker.tell("items-changed", Effect::Narrows, "an item of a certain kind must be there now"),
-        (Some(_), None) => walker.tell("items-changed", Effect::Widens, "no item of a certain kind need be there now"),
+        (None, Some(_)) => {
+            walker.report("items-changed", ValueEffect::Narrows, "an item that matches `contains` is required now")
+        }
+        (Some(_), None) => {
+            walker.report("items-changed", ValueEffect::Widens, "no item has to match `contains` any more")
+        }
         (Some(one), Some(two)) if walker.same(one, two) => {
             let number = |schema, key, absent: Option<u64>| match get(schema, key) {
                 None => Some(absent),
@@ -423,9 +438,9 @@ fn contains<'a>(walker: &mut Walker<'a, '_>, old: &'a Value, new: &'a Value) {
             let most = (number(old, "maxContains", None), number(new, "maxContains", None));
             let (Some(least_old), Some(least_new), Some(most_old), Some(most_new)) = (least.0, least.1, most.0, most.1)
             else {
-                return walker.tell(
+                return walker.report(
                     "items-changed",
-                    Effect::Differs,
+                    ValueEffect::Differs,
                     "`minContains` or `maxContains` cannot be compared",
                 );
             };
@@ -438,42 +453,42 @@ fn contains<'a>(walker: &mut Walker<'a, '_>, old: &'a Value, new: &'a Value) {
     }
 }
 
-/// Another kind of item must be there: where it is a wider one, less is asked.
+/// `contains` with another schema: a wider one requires less.
 fn contained<'a>(walker: &mut Walker<'a, '_>, old: &'a Value, new: &'a Value, one: &'a Value, two: &'a Value) {
     let counts = ["minContains", "maxContains"].iter().any(|key| get(old, key).is_some() || get(new, key).is_some());
     let effect = match walker.try_pair(one, two, true, true) {
         (false, false) => return,
-        _ if counts => Effect::Unknown,
-        (false, true) => Effect::Widens,
-        (true, false) => Effect::Narrows,
-        (true, true) => Effect::Unknown,
+        _ if counts => ValueEffect::Unknown,
+        (false, true) => ValueEffect::Widens,
+        (true, false) => ValueEffect::Narrows,
+        (true, true) => ValueEffect::Unknown,
     };
-    walker.tell("items-changed", effect, "`contains` changed");
+    walker.report("items-changed", effect, "`contains` changed");
 }
 
 fn annotations(walker: &mut Walker<'_, '_>, old: &Value, new: &Value) {
-    let input = walker.direction == Direction::Input;
+    let input = walker.role == SchemaRole::Input;
     match (get(old, "default"), get(new, "default")) {
         (one, two) if one == two => {}
         (Some(one), Some(two)) => {
             let message = format!("the default changed from {} to {}", clip(&one.to_string()), clip(&two.to_string()));
             let impact = if input { Impact::Breaking } else { Impact::Cosmetic };
-            walker.tell_as("default-changed", Effect::Says, impact, message);
+            walker.report_as("default-changed", ValueEffect::Says, impact, message);
         }
         (Some(one), None) => {
             let impact = if input { Impact::Breaking } else { Impact::Cosmetic };
-            walker.tell_as(
+            walker.report_as(
                 "default-removed",
-                Effect::Says,
+                ValueEffect::Says,
                 impact,
                 format!("the default {} is gone", clip(&one.to_string())),
             );
         }
         (None, Some(two)) => {
             let impact = if input { Impact::Additive } else { Impact::Cosmetic };
-            walker.tell_as(
+            walker.report_as(
                 "default-added",
-                Effect::Says,
+                ValueEffect::Says,
                 impact,
                 format!("the default is {} now", clip(&two.to_string())),
             );
@@ -482,7 +497,7 @@ fn annotations(walker: &mut Walker<'_, '_>, old: &Value, new: &Value) {
     }
     for key in ["description", "title"] {
         if get(old, key) != get(new, key) {
-            walker.tell("words-changed", Effect::Says, format!("the {key} changed"));
+            walker.report("words-changed", ValueEffect::Says, format!("the {key} changed"));
         }
     }
     let quiet = |key: &str| {
@@ -493,11 +508,11 @@ fn annotations(walker: &mut Walker<'_, '_>, old: &Value, new: &Value) {
     let changed = one.iter().filter(|(key, value)| quiet(key) && two.get(*key) != Some(value)).map(|(key, _)| key);
     let added = two.keys().filter(|key| quiet(key) && !one.contains_key(*key));
     let (known, unknown): (Vec<&String>, Vec<&String>) = changed.chain(added).partition(|key| is_annotation(key));
-    // Models read keywords that nobody knows, too: they are words like a description.
+    // Models also read unknown keywords: they count as text, like a description.
     for (kind, keys) in [("annotation-changed", known), ("words-changed", unknown)] {
         let shown: Vec<String> = keys.iter().take(5).map(|key| format!("`{}`", clip(key))).collect();
         if !shown.is_empty() {
-            walker.tell(kind, Effect::Says, format!("{} changed", shown.join(", ")));
+            walker.report(kind, ValueEffect::Says, format!("{} changed", shown.join(", ")));
         }
     }
 }

@@ -9,21 +9,22 @@ use sinew_tool::text::clip;
 
 use super::Impact;
 use super::keywords::{get, is_annotation};
-use super::schema::{ANYTHING, Direction, Effect, Walker};
+use super::schema::{ANYTHING, ValueEffect, Walker};
+use crate::model::SchemaRole;
 
 type Names<'a> = BTreeSet<&'a str>;
 
-pub fn compare<'a>(walker: &mut Walker<'a, '_>, old: &'a Value, new: &'a Value, alone: bool) {
+pub(super) fn compare<'a>(walker: &mut Walker<'a, '_>, old: &'a Value, new: &'a Value, alone: bool) {
     let (before, after) = (names(old), names(new));
     let patterns = patterns(walker, old, new);
     let renamed = renamed(old, new);
     properties(walker, old, new, alone, patterns, &renamed);
     for name in after.difference(&before) {
-        // A new parameter that is required has been told with the parameter.
-        let told = known(old, name).is_none() && known(new, name).is_some();
-        if !told {
+        // A new required parameter has been reported with the parameter.
+        let is_new = known(old, name).is_none() && known(new, name).is_some();
+        if !is_new {
             walker.below(&["required"], |walker| {
-                walker.tell("required-added", Effect::Narrows, format!("`{}` is required now", clip(name)));
+                walker.report("required-added", ValueEffect::Narrows, format!("`{}` is required now", clip(name)));
             });
         }
     }
@@ -32,11 +33,11 @@ pub fn compare<'a>(walker: &mut Walker<'a, '_>, old: &'a Value, new: &'a Value, 
             continue;
         }
         walker.below(&["required"], |walker| {
-            let message = match walker.direction {
-                Direction::Input => format!("`{}` is optional now", clip(name)),
-                Direction::Output => format!("`{}` may be missing now", clip(name)),
+            let message = match walker.role {
+                SchemaRole::Input => format!("`{}` is optional now", clip(name)),
+                SchemaRole::Output => format!("`{}` may be missing now", clip(name)),
             };
-            walker.tell("required-removed", Effect::Widens, message);
+            walker.report("required-removed", ValueEffect::Widens, message);
         });
     }
     let pair = |key| (get(old, key).unwrap_or(&ANYTHING), get(new, key).unwrap_or(&ANYTHING));
@@ -46,10 +47,10 @@ pub fn compare<'a>(walker: &mut Walker<'a, '_>, old: &'a Value, new: &'a Value, 
     walker.below(&["additionalProperties"], |walker| match (one, two) {
         (Value::Bool(false), Value::Bool(false)) => {}
         (_, Value::Bool(false)) => {
-            walker.tell("object-closed", Effect::Narrows, "members that are not described are refused now")
+            walker.report("object-closed", ValueEffect::Narrows, "members that are not described are refused now")
         }
         (Value::Bool(false), _) => {
-            walker.tell("object-opened", Effect::Widens, "members that are not described are allowed now")
+            walker.report("object-opened", ValueEffect::Widens, "members that are not described are allowed now")
         }
         _ => walker.walk(one, two, true),
     });
@@ -64,28 +65,28 @@ fn known<'a>(schema: &'a Value, name: &str) -> Option<&'a Value> {
     crate::model::properties(schema)?.get(name)
 }
 
-/// Compares `patternProperties`; answers whether there are any.
+/// Compares `patternProperties`. Returns whether there are any.
 fn patterns<'a>(walker: &mut Walker<'a, '_>, old: &'a Value, new: &'a Value) -> bool {
     let map = |schema: &'a Value| get(schema, "patternProperties").and_then(Value::as_object);
     let (one, two) = (map(old), map(new));
     for (pattern, before) in one.into_iter().flatten() {
         match two.and_then(|two| two.get(pattern)) {
             Some(after) => walker.below(&["patternProperties", pattern], |walker| walker.walk(before, after, false)),
-            None => tell_pattern(walker, pattern, "is gone"),
+            None => report_pattern(walker, pattern, "is gone"),
         }
     }
     for (pattern, _) in
         two.into_iter().flatten().filter(|(pattern, _)| one.is_none_or(|one| !one.contains_key(*pattern)))
     {
-        tell_pattern(walker, pattern, "is new");
+        report_pattern(walker, pattern, "is new");
     }
     one.is_some_and(|map| !map.is_empty()) || two.is_some_and(|map| !map.is_empty())
 }
 
-fn tell_pattern(walker: &mut Walker<'_, '_>, pattern: &str, what: &str) {
+fn report_pattern(walker: &mut Walker<'_, '_>, pattern: &str, what: &str) {
     walker.below(&["patternProperties"], |walker| {
         let message = format!("the rule for members named like `{}` {what}", clip(pattern));
-        walker.tell("pattern-changed", Effect::Unknown, message);
+        walker.report("pattern-changed", ValueEffect::Unknown, message);
     });
 }
 
@@ -100,7 +101,7 @@ fn properties<'a>(
     let none = &*EMPTY;
     let one = crate::model::properties(old).unwrap_or(none);
     let two = crate::model::properties(new).unwrap_or(none);
-    let noun = if walker.direction == Direction::Input { "parameter" } else { "field" };
+    let noun = if walker.role == SchemaRole::Input { "parameter" } else { "field" };
     let needed = names(new);
     for (name, before) in one {
         let shown = clip(name);
@@ -109,26 +110,26 @@ fn properties<'a>(
         } else if *before == Value::Bool(false) {
             if get(new, "additionalProperties") != Some(&Value::Bool(false)) {
                 walker.below(&["properties", name], |walker| {
-                    walker.tell("object-opened", Effect::Widens, format!("`{shown}` is no longer refused"));
+                    walker.report("object-opened", ValueEffect::Widens, format!("`{shown}` is no longer refused"));
                 });
             }
         } else if let Some(to) = renamed.get(name.as_str()) {
             walker.below(&["properties", name], |walker| {
                 let message = format!("the {noun} `{shown}` was renamed to `{}`", clip(to));
-                walker.tell_as("renamed", Effect::Differs, Impact::Breaking, message);
+                walker.report_as("renamed", ValueEffect::Differs, Impact::Breaking, message);
             });
         } else {
             walker.below(&["properties", name], |walker| {
                 let kind = if noun == "parameter" { "parameter-removed" } else { "field-removed" };
-                // Even where such members are still let through, nobody reads or writes them.
-                walker.tell_as(kind, Effect::Differs, Impact::Breaking, format!("the {noun} `{shown}` is gone"));
+                // Even if such members are still accepted, nobody uses them any more.
+                walker.report_as(kind, ValueEffect::Differs, Impact::Breaking, format!("the {noun} `{shown}` is gone"));
             });
         }
     }
-    // Where nothing unevaluated is allowed, nothing additional is.
+    // If unevaluated members are refused, additional ones are too.
     let rest = get(old, "additionalProperties").or_else(|| get(old, "unevaluatedProperties"));
-    // The standard calls a new optional parameter additive; that is true of callers who send only
-    // what is described, if nothing else describes the same object.
+    // The standard calls a new optional parameter additive. That is true for callers who send only
+    // described members, if nothing else describes the same object.
     let lone = alone && !walker.strict && !patterns && !has_combinators(old) && !has_combinators(new);
     for (name, after) in two.iter().filter(|(name, _)| !one.contains_key(*name)) {
         if renamed.values().any(|to| to == name) {
@@ -137,7 +138,7 @@ fn properties<'a>(
         if *after == Value::Bool(false) {
             if rest != Some(&Value::Bool(false)) {
                 walker.below(&["properties", name], |walker| {
-                    walker.tell("object-closed", Effect::Narrows, format!("`{}` is refused now", clip(name)));
+                    walker.report("object-closed", ValueEffect::Narrows, format!("`{}` is refused now", clip(name)));
                 });
             }
             continue;
@@ -151,22 +152,22 @@ fn properties<'a>(
             Some(rest) => walker.try_pair(rest, after, true, false),
         };
         let effect = match (narrows || is_needed, widens) {
-            (true, true) => Effect::Differs,
-            (true, false) => Effect::Narrows,
-            (false, true) => Effect::Widens,
-            // Nothing accepted before is refused, and what is described now was possible before.
-            (false, false) if walker.direction == Direction::Input => Effect::Widens,
-            (false, false) => Effect::Narrows,
+            (true, true) => ValueEffect::Differs,
+            (true, false) => ValueEffect::Narrows,
+            (false, true) => ValueEffect::Widens,
+            // Nothing accepted before is refused, and what is described now was accepted before.
+            (false, false) if walker.role == SchemaRole::Input => ValueEffect::Widens,
+            (false, false) => ValueEffect::Narrows,
         };
         let shown = clip(name);
         walker.below(&["properties", name], |walker| match (noun, is_needed) {
             ("parameter", true) => {
-                walker.tell("required-parameter-added", effect, format!("the new parameter `{shown}` is required"));
+                walker.report("required-parameter-added", effect, format!("the new parameter `{shown}` is required"));
             }
             ("parameter", false) => {
-                walker.tell("parameter-added", effect, format!("the new parameter `{shown}` is optional"))
+                walker.report("parameter-added", effect, format!("the new parameter `{shown}` is optional"))
             }
-            _ => walker.tell("field-added", effect, format!("the field `{shown}` is new")),
+            _ => walker.report("field-added", effect, format!("the field `{shown}` is new")),
         });
     }
 }
@@ -187,7 +188,7 @@ fn has_combinators(schema: &Value) -> bool {
         .any(|key| get(schema, key).is_some())
 }
 
-/// A member that went and one that came with the same schema: with the same words, or as the only
+/// A removed and an added member with the same schema: with the same description, or as the only
 /// ones of their kind.
 fn renamed<'a>(old: &'a Value, new: &'a Value) -> HashMap<&'a str, &'a str> {
     let (Some(one), Some(two)) = (crate::model::properties(old), crate::model::properties(new)) else {
@@ -242,16 +243,16 @@ fn dependent<'a>(walker: &mut Walker<'a, '_>, old: &'a Value, new: &'a Value) {
         let (before, after) = (list(one.get(key)), list(two.get(key)));
         walker.below(&["dependentRequired", key], |walker| {
             if after.difference(&before).next().is_some() {
-                walker.tell(
+                walker.report(
                     "required-added",
-                    Effect::Narrows,
+                    ValueEffect::Narrows,
                     format!("with `{}` more members are required", clip(key)),
                 );
             }
             if before.difference(&after).next().is_some() {
-                walker.tell(
+                walker.report(
                     "required-removed",
-                    Effect::Widens,
+                    ValueEffect::Widens,
                     format!("with `{}` fewer members are required", clip(key)),
                 );
             }

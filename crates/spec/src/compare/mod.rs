@@ -1,10 +1,10 @@
 //! Comparing: what a change means for callers, and which version it needs.
 //!
 //! Inputs may widen and outputs may narrow; everything else breaks somebody. `schema` walks two JSON
-//! Schemas side by side, `plain` and `rewrite` bring those that mean the same to the same form,
+//! Schemas together, `plain` and `rewrite` bring those that mean the same to the same form,
 //! `keywords`, `members` and `combined` know what each keyword allows, `texts` compares what documents
-//! say beyond their schemas; this file knows tools, names, hints and versions. What only a costly proof
-//! would tell is undecided, which needs the same version as a breaking change.
+//! say beyond their schemas; this file compares tools, names, hints and versions. What only a costly proof
+//! could decide is undecided, which needs the same version as a breaking change.
 
 mod combined;
 mod keywords;
@@ -21,21 +21,22 @@ use serde_json::{Value, json};
 use sinew_tool::text::clip;
 use sinew_tool::{Audience, Digest, Tool, Version};
 
-use crate::model::ToolSpec;
+use crate::model::SchemaRole;
+use crate::model::ToolSpecification;
 use crate::read::Document;
 use crate::read::prose::one_line;
-use schema::{Direction, deltas};
+use schema::deltas;
 
-/// What a change does to those who rely on the tool.
+/// What a change means for callers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Impact {
-    /// Nobody's call or reading changes.
+    /// Nothing changes for callers.
     Cosmetic,
     /// Something more is possible.
     Additive,
-    /// Only a costly proof would tell whether somebody's call fails.
+    /// Only a costly proof could decide whether a caller may fail.
     Undecided,
-    /// Somebody's call or reading may fail.
+    /// A call, or reading its result, may fail.
     Breaking,
 }
 
@@ -49,7 +50,7 @@ impl Impact {
         }
     }
 
-    /// Whether callers may fail, for all that is known.
+    /// Whether callers may fail, as far as is known.
     pub fn may_break(self) -> bool {
         self >= Impact::Undecided
     }
@@ -74,7 +75,7 @@ impl Bump {
         }
     }
 
-    /// What the gravest of some changes asks for.
+    /// What the most severe of some changes needs.
     pub fn of(impact: Option<Impact>) -> Bump {
         match impact {
             None => Bump::None,
@@ -84,8 +85,8 @@ impl Bump {
         }
     }
 
-    /// The smallest version after `old` that admits the change. Before 1.0.0 the second number stands
-    /// in for the first.
+    /// The smallest version after `old` that allows the change. Before 1.0.0 the second number takes
+    /// the place of the first.
     pub fn next(self, old: &Version) -> Version {
         match self {
             Bump::None => old.clone(),
@@ -129,9 +130,9 @@ pub struct VersionCheck {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Comparison {
     pub bump: Bump,
-    /// By tool, the gravest first.
+    /// By tool, the most severe first.
     pub changes: Vec<Change>,
-    /// Of the changed tools that were there before.
+    /// For the changed tools that existed before.
     pub versions: Vec<VersionCheck>,
 }
 
@@ -143,7 +144,7 @@ impl VersionCheck {
 }
 
 impl Comparison {
-    /// Orders the changes, and states the version that all of them together need.
+    /// Sorts the changes, and states the version that all of them together need.
     fn sort(&mut self) {
         self.changes.sort_by(|one, two| {
             (&one.tool, two.impact, &one.path, one.kind).cmp(&(&two.tool, one.impact, &two.path, two.kind))
@@ -155,7 +156,7 @@ impl Comparison {
         self.changes.iter().filter(move |change| change.tool == tool)
     }
 
-    /// Changes that may break callers and that no version announces. A tool that is gone has no version
+    /// Changes that may break callers and that no version announces. A removed tool has no version
     /// of its own to announce it.
     pub fn unannounced(&self) -> impl Iterator<Item = &Change> {
         let announced = |tool: &str| self.versions.iter().any(|check| check.tool == tool && check.enough);
@@ -167,8 +168,8 @@ impl Comparison {
         self.versions.iter().filter(|check| !check.enough)
     }
 
-    /// Checks a version declared for all tools together: a package, a firmware, an app. The error is
-    /// the version that would do.
+    /// Checks a version declared for all tools together (of a package, firmware or app). The error is
+    /// the version that would be enough.
     pub fn check_declared(&self, old: &Version, declared: &Version) -> Result<(), Version> {
         if self.bump.admits(old, declared) { Ok(()) } else { Err(self.bump.next(old)) }
     }
@@ -233,7 +234,7 @@ impl Change {
 /// Everything that changed between two documents: their tools, and what only documents say.
 pub fn diff_documents(old: &Document, new: &Document) -> Comparison {
     let mut comparison = diff(&old.to_tools(), &new.to_tools());
-    let mut after: BTreeMap<&str, &ToolSpec> = BTreeMap::new();
+    let mut after: BTreeMap<&str, &ToolSpecification> = BTreeMap::new();
     for spec in new.tools.iter().rev() {
         after.insert(&spec.name, spec);
     }
@@ -259,7 +260,7 @@ pub fn diff_documents(old: &Document, new: &Document) -> Comparison {
 /// Everything that changed between two sets of tools.
 pub fn diff(old: &[Tool], new: &[Tool]) -> Comparison {
     let index = |tools: &[Tool]| -> BTreeMap<String, Tool> {
-        // Of two tools with one name the first counts, as for every caller.
+        // Of two tools with one name the first counts, as for callers.
         tools.iter().rev().map(|tool| (tool.name.clone(), tool.clone())).collect()
     };
     let (before, after) = (index(old), index(new));
@@ -275,10 +276,10 @@ pub fn diff(old: &[Tool], new: &[Tool]) -> Comparison {
             }
             changes.extend(found);
         } else if let Some(to) = renamed.get(name.as_str()) {
-            let message = format!("the tool is gone; it looks renamed to `{}`", clip(to));
+            let message = format!("the tool was removed; it may have been renamed to `{}`", clip(to));
             changes.push(change(name, "/name", "tool-renamed", Impact::Breaking, message));
         } else {
-            changes.push(change(name, "", "tool-removed", Impact::Breaking, "the tool is gone"));
+            changes.push(change(name, "", "tool-removed", Impact::Breaking, "the tool was removed"));
         }
     }
     for name in after.keys().filter(|name| !before.contains_key(*name) && !renamed.values().any(|to| to == name)) {
@@ -299,7 +300,7 @@ fn change(
     Change { tool: tool.to_owned(), path: path.into(), kind, impact, message: message.into() }
 }
 
-/// Tools that went and tools that came with the very same description and arguments.
+/// Removed and added tools with exactly the same description and arguments.
 fn renamed_tools<'a>(
     before: &'a BTreeMap<String, Tool>,
     after: &'a BTreeMap<String, Tool>,
@@ -311,7 +312,7 @@ fn renamed_tools<'a>(
     }
     let mut renamed = HashMap::new();
     for (name, tool) in before.iter().filter(|(name, _)| !after.contains_key(*name)) {
-        // Of several equal newcomers nobody can tell which one it is.
+        // With several equal new tools, the match is unknown.
         if let Some([only]) = came.get(&face(tool)).map(Vec::as_slice)
             && !renamed.values().any(|to| to == only)
         {
@@ -328,7 +329,7 @@ fn renamed_tools<'a>(
         .map(String::as_str)
         .filter(|name| !before.contains_key(*name) && !renamed.values().any(|to| to == name))
         .collect();
-    // Beyond this many, tools were replaced rather than renamed.
+    // Beyond this many, tools were replaced, not renamed.
     if went.len() * came.len() <= 400 {
         for name in went {
             let mut alike = came
@@ -343,8 +344,8 @@ fn renamed_tools<'a>(
     renamed
 }
 
-/// Whether two tools are one under two names: the same arguments with other words, or the same words
-/// with other arguments. A tool that takes nothing has nothing to be known by.
+/// Whether two tools are one under two names: the same arguments with another description, or the reverse.
+/// A tool without arguments cannot be recognised by them.
 fn looks_renamed(old: &Tool, new: &Tool) -> bool {
     let names = |tool: &Tool| -> BTreeSet<String> {
         tool.properties().into_iter().flatten().map(|(name, _)| name.clone()).collect()
@@ -359,22 +360,22 @@ fn looks_renamed(old: &Tool, new: &Tool) -> bool {
 /// What changed about one tool.
 pub fn diff_tool(old: &Tool, new: &Tool) -> Vec<Change> {
     let mut changes = Vec::new();
-    let mut tell = |path: &str, kind: &'static str, impact: Impact, message: String| {
+    let mut report = |path: &str, kind: &'static str, impact: Impact, message: String| {
         changes.push(change(&old.name, path, kind, impact, message));
     };
     if one_line(&old.description) != one_line(&new.description) {
         let message = format!("the description changed to \"{}\"", clip(&one_line(&new.description)));
-        tell("/description", "description-changed", Impact::Cosmetic, message);
+        report("/description", "description-changed", Impact::Cosmetic, message);
     }
     if old.title != new.title {
-        tell("/title", "title-changed", Impact::Cosmetic, "the title changed".to_owned());
+        report("/title", "title-changed", Impact::Cosmetic, "the title changed".to_owned());
     }
     for (path, kind, impact, message) in hint_changes(old, new) {
-        tell(path, kind, impact, message);
+        report(path, kind, impact, message);
     }
     match (old.audience, new.audience) {
         (Audience::Everyone, Audience::User) => {
-            tell(
+            report(
                 "/annotations/audience",
                 "audience-narrowed",
                 Impact::Breaking,
@@ -382,40 +383,40 @@ pub fn diff_tool(old: &Tool, new: &Tool) -> Vec<Change> {
             );
         }
         (Audience::User, Audience::Everyone) => {
-            tell("/annotations/audience", "audience-widened", Impact::Additive, "models see the tool now".to_owned());
+            report("/annotations/audience", "audience-widened", Impact::Additive, "models see the tool now".to_owned());
         }
         _ => {}
     }
     if old.input_schema != new.input_schema {
-        for delta in deltas(&old.input_schema, &new.input_schema, Direction::Input) {
-            tell(&format!("/inputSchema{}", delta.pointer), delta.kind, delta.impact, delta.message);
+        for delta in deltas(&old.input_schema, &new.input_schema, SchemaRole::Input) {
+            report(&format!("/inputSchema{}", delta.pointer), delta.kind, delta.impact, delta.message);
         }
     }
     match (&old.output_schema, &new.output_schema) {
         (Some(old), Some(new)) if old != new => {
-            for delta in deltas(old, new, Direction::Output) {
-                tell(&format!("/outputSchema{}", delta.pointer), delta.kind, delta.impact, delta.message);
+            for delta in deltas(old, new, SchemaRole::Output) {
+                report(&format!("/outputSchema{}", delta.pointer), delta.kind, delta.impact, delta.message);
             }
         }
         (Some(_), None) => {
             let message = "the result is no longer described".to_owned();
-            tell("/outputSchema", "output-removed", Impact::Breaking, message);
+            report("/outputSchema", "output-removed", Impact::Breaking, message);
         }
         (None, Some(_)) => {
-            tell("/outputSchema", "output-added", Impact::Additive, "the result is described now".to_owned())
+            report("/outputSchema", "output-added", Impact::Additive, "the result is described now".to_owned())
         }
         _ => {}
     }
     changes
 }
 
-/// Hints are promises about effects: becoming more dangerous breaks whoever trusted them. Unstated
+/// Hints are promises about effects: becoming more dangerous breaks callers that rely on them. Unstated
 /// hints mean what the protocol says: not read-only, destructive, not idempotent, open world.
 fn hint_changes(old: &Tool, new: &Tool) -> Vec<(&'static str, &'static str, Impact, String)> {
     let (one, two) = (old.hints, new.hints);
     let reads = |hint: Option<bool>| hint.unwrap_or(false);
     let mut found = Vec::new();
-    let mut tell = |path, kind, before: bool, after: bool, stated: bool, worse: &str, better: &str| {
+    let mut report = |path, kind, before: bool, after: bool, stated: bool, worse: &str, better: &str| {
         let (impact, message) = match (before, after) {
             (false, true) => (Impact::Breaking, worse),
             (true, false) => (Impact::Additive, better),
@@ -424,7 +425,7 @@ fn hint_changes(old: &Tool, new: &Tool) -> Vec<(&'static str, &'static str, Impa
         };
         found.push((path, kind, impact, message.to_owned()));
     };
-    tell(
+    report(
         "/annotations/readOnlyHint",
         "read-only-changed",
         !reads(one.read_only),
@@ -433,21 +434,21 @@ fn hint_changes(old: &Tool, new: &Tool) -> Vec<(&'static str, &'static str, Impa
         "the tool no longer only reads",
         "the tool only reads now",
     );
-    // A tool that only reads destroys nothing, whatever else it says.
+    // A read-only tool is not destructive, whatever its other hints say.
     let destroys = |read_only: Option<bool>, hint: Option<bool>| !reads(read_only) && hint.unwrap_or(true);
     let (before, after) = (destroys(one.read_only, one.destructive), destroys(two.read_only, two.destructive));
     if reads(one.read_only) == reads(two.read_only) || one.destructive != two.destructive {
-        tell(
+        report(
             "/annotations/destructiveHint",
             "destructive-changed",
             before,
             after,
             one.destructive != two.destructive,
-            "the tool may destroy now",
-            "the tool no longer destroys",
+            "the tool may be destructive now",
+            "the tool is not destructive any more",
         );
     }
-    tell(
+    report(
         "/annotations/idempotentHint",
         "idempotent-changed",
         !reads(one.idempotent),
@@ -456,14 +457,14 @@ fn hint_changes(old: &Tool, new: &Tool) -> Vec<(&'static str, &'static str, Impa
         "a second call is no longer harmless",
         "a second call is harmless now",
     );
-    tell(
+    report(
         "/annotations/openWorldHint",
         "open-world-changed",
         one.open_world.unwrap_or(true),
         two.open_world.unwrap_or(true),
         one.open_world != two.open_world,
-        "the tool reaches outside now",
-        "the tool stays inside now",
+        "the tool may use systems outside now",
+        "the tool uses no systems outside now",
     );
     found
 }

@@ -1,6 +1,6 @@
-//! One way of saying it: schemas that mean the same are brought to the same form. Generators change
-//! their minds about the form (`allOf` around a reference, a list of types instead of alternatives),
-//! and nobody's call changes with it. The rewrites of one schema are in `rewrite`.
+//! A normal form: schemas that mean the same get the same form. Generators change
+//! the form between versions (`allOf` around a reference, a list of types instead of alternatives),
+//! which changes nothing for callers. The rewrites of one schema are in `rewrite`.
 
 use std::collections::HashSet;
 
@@ -9,29 +9,29 @@ use serde_json::{Map, Value};
 use super::rewrite;
 use crate::schema::resolve;
 
-/// Parts that replacing references may make of one schema.
+/// Parts that a schema may have after its references are replaced.
 const MAX_PARTS: usize = 50_000;
-/// References followed into each other.
+/// How deep references are followed.
 const MAX_CHAIN: usize = 32;
 
 /// The schema in its plain form: references that do not lead back to themselves are replaced by what
 /// they lead to, and every part is rewritten.
-pub fn plain(schema: &Value) -> Value {
+pub(super) fn plain(schema: &Value) -> Value {
     let mut budget = MAX_PARTS;
     match inlined(schema, schema, &mut Vec::new(), &mut budget) {
         Some(whole) => tidy(&whole),
-        // Too large without its references: only what no reference points into may change its form.
+        // Too large without references: only parts that no reference points into may be rewritten.
         None if points_inside(schema) => schema.clone(),
         None => tidy(schema),
     }
 }
 
-/// Keywords that hold data, where a `$ref` is nobody's reference.
+/// Keywords that hold data, in which `$ref` is not a reference.
 fn is_data(key: &str) -> bool {
     matches!(key, "enum" | "const" | "default" | "examples" | "example")
 }
 
-/// The schema without references; `None` where that would be too large. A reference that leads back
+/// The schema without references; `None` if that would be too large. A reference that leads back
 /// to itself stays as it is.
 fn inlined<'a>(root: &'a Value, part: &'a Value, chain: &mut Vec<&'a str>, budget: &mut usize) -> Option<Value> {
     *budget = budget.checked_sub(1)?;
@@ -71,7 +71,7 @@ fn is_recursive<'a>(
     seen: &mut HashSet<&'a str>,
     budget: &mut usize,
 ) -> bool {
-    // Without the means to find out, it stays a reference.
+    // If that cannot be determined, it stays a reference.
     let Some(left) = budget.checked_sub(1) else { return true };
     *budget = left;
     match part {

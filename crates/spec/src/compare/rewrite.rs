@@ -1,5 +1,5 @@
-//! Rewrites of one schema whose parts are in plain form already. Each keeps exactly the values that
-//! were accepted before.
+//! Rewrites of one schema whose parts are in plain form already. The schema accepts exactly the same
+//! values afterwards.
 
 use std::collections::HashSet;
 
@@ -8,10 +8,10 @@ use sinew_tool::Digest;
 
 use super::keywords::{allowed, is_annotation, kind_of, kinds as kinds_of, order};
 
-type Members = Map<String, Value>;
+type Keywords = Map<String, Value>;
 
-/// All rewrites, until nothing changes: one makes room for another.
-pub fn all(mut members: Members) -> Value {
+/// Applies all rewrites until nothing changes: one may enable another.
+pub(super) fn all(mut members: Keywords) -> Value {
     for _ in 0..4 {
         let before = members.clone();
         members = match once(members) {
@@ -25,7 +25,7 @@ pub fn all(mut members: Members) -> Value {
     Value::Object(members)
 }
 
-fn once(mut members: Members) -> Value {
+fn once(mut members: Keywords) -> Value {
     tuples(&mut members);
     dependencies(&mut members);
     idle(&mut members);
@@ -52,11 +52,11 @@ fn is_true(schema: &Value) -> bool {
 }
 
 /// Two schemas of which both must hold.
-pub fn both(members: Members, other: Value) -> Value {
+pub(super) fn both(members: Keywords, other: Value) -> Value {
     if members.keys().all(|key| is_annotation(key))
         && let Value::Object(mut whole) = other
     {
-        // The remarks beside a reference are nearer than those of what it leads to.
+        // Annotations beside a reference take precedence over those of its target.
         whole.extend(members);
         return Value::Object(whole);
     }
@@ -69,7 +69,7 @@ pub fn both(members: Members, other: Value) -> Value {
 }
 
 /// `items` as a list, of older drafts, is `prefixItems`; what followed it is `items`.
-fn tuples(members: &mut Members) {
+fn tuples(members: &mut Keywords) {
     if members.get("items").is_some_and(Value::is_array) && !members.contains_key("prefixItems") {
         let items = members.shift_remove("items").unwrap_or_default();
         members.insert("prefixItems".to_owned(), items);
@@ -77,7 +77,7 @@ fn tuples(members: &mut Members) {
             members.insert("items".to_owned(), rest);
         }
     } else if !members.get("items").is_some_and(Value::is_array) {
-        // Beside one schema for all items it says nothing.
+        // Beside one schema for all items it has no effect.
         members.shift_remove("additionalItems");
     }
     if members.get("items").is_some_and(is_true) {
@@ -89,7 +89,7 @@ fn tuples(members: &mut Members) {
 }
 
 /// `dependencies` by what its members are, and a dependent schema that only requires as `dependentRequired`.
-fn dependencies(members: &mut Members) {
+fn dependencies(members: &mut Keywords) {
     let mut required = take_map(members, "dependentRequired");
     let mut schemas = take_map(members, "dependentSchemas");
     for (name, value) in take_map(members, "dependencies") {
@@ -119,7 +119,7 @@ fn dependencies(members: &mut Members) {
     }
 }
 
-fn take_map(members: &mut Members, key: &str) -> Members {
+fn take_map(members: &mut Keywords, key: &str) -> Keywords {
     match members.get(key) {
         Some(Value::Object(_)) => match members.shift_remove(key) {
             Some(Value::Object(map)) => map,
@@ -129,8 +129,8 @@ fn take_map(members: &mut Members, key: &str) -> Members {
     }
 }
 
-/// Keywords that say nothing as they stand.
-fn idle(members: &mut Members) {
+/// Removes keywords that have no effect.
+fn idle(members: &mut Keywords) {
     let conditional = members.contains_key("if");
     if !conditional {
         members.shift_remove("then");
@@ -141,12 +141,12 @@ fn idle(members: &mut Members) {
             members.shift_remove(key);
         }
     }
-    // What `if` evaluates counts where `unevaluated…` asks.
+    // `if` marks members as evaluated, which matters to `unevaluated…`.
     let asks = members.keys().any(|key| key.starts_with("unevaluated"));
     if conditional && !asks && !members.contains_key("then") && !members.contains_key("else") {
         members.shift_remove("if");
     }
-    let is = |members: &Members, key: &str, number: u64| members.get(key).and_then(Value::as_u64) == Some(number);
+    let is = |members: &Keywords, key: &str, number: u64| members.get(key).and_then(Value::as_u64) == Some(number);
     if !members.contains_key("contains") {
         members.shift_remove("minContains");
         members.shift_remove("maxContains");
@@ -180,8 +180,8 @@ fn idle(members: &mut Members) {
     }
 }
 
-/// Where nothing else evaluates members, unevaluated ones are additional ones.
-fn unevaluated(members: &mut Members) {
+/// If no other keyword evaluates members, `unevaluatedProperties` is `additionalProperties`.
+fn unevaluated(members: &mut Keywords) {
     let evaluates = ["$ref", "$dynamicRef", "allOf", "anyOf", "oneOf", "not", "if", "dependentSchemas", "dependencies"];
     if evaluates.iter().any(|key| members.contains_key(*key)) {
         return;
@@ -199,8 +199,8 @@ fn unevaluated(members: &mut Members) {
     }
 }
 
-/// Limits and steps of whole numbers.
-fn integers(members: &mut Members) {
+/// Limits and steps of integers.
+fn integers(members: &mut Keywords) {
     let types = members.get("type");
     let whole = types.is_some_and(|kind| kind == "integer")
         || types.and_then(Value::as_array).is_some_and(|names| {
@@ -227,14 +227,14 @@ fn integers(members: &mut Members) {
     }
 }
 
-/// A limit as the outermost whole number inside it: the outer `None` where it is not a number that fits.
+/// A limit as the outermost integer inside it; the outer `None` if it is not a number that fits.
 fn limit(value: Option<&Value>, shut: bool, is_lower: bool) -> Option<Option<i64>> {
     let Some(value) = value else { return Some(None) };
     if let Some(number) = value.as_i64() {
         let step = if is_lower { 1 } else { -1 };
         return Some(Some(if shut { number.checked_add(step)? } else { number }));
     }
-    // Beyond this, floats skip whole numbers.
+    // Beyond this, floats skip integers.
     let number = value.as_f64().filter(|number| number.abs() < 9e15)?;
     let inner = if is_lower { number.ceil() } else { number.floor() };
     let on_it = inner == number && shut;
@@ -242,8 +242,8 @@ fn limit(value: Option<&Value>, shut: bool, is_lower: bool) -> Option<Option<i64
     Some(Some((inner + if on_it { step } else { 0.0 }) as i64))
 }
 
-/// Negations of nothing, of everything and of negations; answers whether nothing is accepted at all.
-fn negation(members: &mut Members) -> bool {
+/// Simplifies negations. Returns whether nothing is accepted at all.
+fn negation(members: &mut Keywords) -> bool {
     let Some(not) = members.get("not") else { return false };
     if is_true(not) {
         return true;
@@ -262,9 +262,9 @@ fn negation(members: &mut Members) -> bool {
     false
 }
 
-/// Conditions that must all hold: nested lists flattened, what can be said outside moved there, the
-/// rest in one order.
-fn all_of(members: &mut Members) {
+/// Simplifies `allOf`: nested lists are flattened, what can move outside moves there, the
+/// rest is sorted.
+fn all_of(members: &mut Keywords) {
     let Some(Value::Array(list)) = members.shift_remove("allOf") else { return };
     let mut parts: Vec<Value> = Vec::new();
     for part in list {
@@ -318,12 +318,12 @@ const NEIGHBOURLY: &[&str] = &[
     "const",
 ];
 
-fn mergeable(outer: &Members, inner: &Members) -> bool {
-    let has = |members: &Members, key: &str| members.contains_key(key);
-    let closed = |members: &Members| {
+fn mergeable(outer: &Keywords, inner: &Keywords) -> bool {
+    let has = |members: &Keywords, key: &str| members.contains_key(key);
+    let closed = |members: &Keywords| {
         ["additionalProperties", "patternProperties", "unevaluatedProperties"].iter().any(|key| has(members, key))
     };
-    // Members described here must not become known to a neighbour that refuses unknown ones.
+    // Properties must not move beside a keyword that refuses undescribed ones.
     let objects = ["properties", "additionalProperties", "patternProperties", "unevaluatedProperties"];
     let moves_objects = objects.iter().any(|key| has(inner, key));
     let object_conflict = moves_objects
@@ -348,11 +348,11 @@ fn mergeable(outer: &Members, inner: &Members) -> bool {
         })
 }
 
-fn merge(outer: &mut Members, inner: Members) {
+fn merge(outer: &mut Keywords, inner: Keywords) {
     for (key, value) in inner {
         let merged = match outer.get(&key) {
             None => value,
-            // Remarks outside are the nearer ones.
+            // Annotations outside take precedence.
             Some(_) if is_annotation(&key) => continue,
             Some(other) if *other == value => continue,
             Some(other) => match joined(&key, other, &value) {
@@ -364,7 +364,7 @@ fn merge(outer: &mut Members, inner: Members) {
     }
 }
 
-/// One value of a keyword that asks for what two ask for together.
+/// The value of a keyword that is equivalent to two values together.
 fn joined(key: &str, one: &Value, two: &Value) -> Option<Value> {
     let number = |inner: std::cmp::Ordering| -> Option<Value> {
         let (Value::Number(first), Value::Number(second)) = (one, two) else { return None };
@@ -423,8 +423,8 @@ fn joined(key: &str, one: &Value, two: &Value) -> Option<Value> {
     }
 }
 
-/// Alternatives: one that accepts everything makes the rest idle, impossible and repeated ones go.
-fn alternatives(members: &mut Members) {
+/// Simplifies alternatives: one that accepts everything replaces all, impossible and repeated ones are removed.
+fn alternatives(members: &mut Keywords) {
     let asks = members.keys().any(|key| key.starts_with("unevaluated"));
     if let Some(Value::Array(list)) = members.get("anyOf") {
         if !list.is_empty() && list.iter().any(is_true) && !asks {
@@ -462,7 +462,7 @@ fn alternatives(members: &mut Members) {
     }
 }
 
-/// The values of a schema that is nothing but a choice; a type that says no more than the values is idle.
+/// The values of a schema that is only an enum; a type that all values have does not matter.
 fn listed(schema: &Value) -> Option<Vec<&Value>> {
     let members = schema.as_object()?;
     let plain = members.iter().all(|(key, _)| matches!(key.as_str(), "const" | "enum" | "type") || is_annotation(key));
@@ -473,8 +473,8 @@ fn listed(schema: &Value) -> Option<Vec<&Value>> {
     values.iter().all(|value| kind_of(value) & kinds != 0).then_some(values)
 }
 
-/// A choice is an `enum`, however it was written; both booleans are the type.
-fn choices(members: &mut Members) {
+/// Every form of a list of values becomes `enum`; both booleans become the type.
+fn choices(members: &mut Keywords) {
     for key in ["oneOf", "anyOf"] {
         let Some(Value::Array(list)) = members.get(key) else { continue };
         let branches: Option<Vec<Vec<&Value>>> = list.iter().map(listed).collect();
@@ -507,7 +507,7 @@ fn choices(members: &mut Members) {
     }
 }
 
-/// The values of `enum`, where each of them is of the stated type.
+/// The values of `enum`, if each of them has the stated type.
 fn listed_here(schema: &Value) -> Option<Vec<&Value>> {
     let members = schema.as_object()?;
     let values = members.get("enum")?.as_array()?;
@@ -515,9 +515,9 @@ fn listed_here(schema: &Value) -> Option<Vec<&Value>> {
     values.iter().all(|value| kind_of(value) & kinds != 0).then(|| values.iter().collect())
 }
 
-/// A combinator of one schema with nothing but remarks beside it is that schema; the remarks outside
-/// are the nearer ones.
-fn alone(mut members: Members) -> Members {
+/// A combinator of one schema with only annotations beside it becomes that schema; annotations outside
+/// take precedence.
+fn alone(mut members: Keywords) -> Keywords {
     let mut asserting = members.keys().filter(|key| !is_annotation(key));
     let (Some(key), None) = (asserting.next().cloned(), asserting.next()) else { return members };
     if !matches!(key.as_str(), "allOf" | "anyOf" | "oneOf") {
@@ -535,7 +535,7 @@ fn alone(mut members: Members) -> Members {
 }
 
 /// Whether a list of alternatives or choices is empty, or all of it impossible.
-fn is_never(members: &Members) -> bool {
+fn is_never(members: &Keywords) -> bool {
     let impossible = |key: &str| {
         members
             .get(key)
@@ -548,8 +548,8 @@ fn is_never(members: &Members) -> bool {
         || members.get("enum").and_then(Value::as_array).is_some_and(Vec::is_empty)
 }
 
-/// Where no value can be of two kinds at once, exactly one of the alternatives is any of them.
-fn exclusive(members: &mut Members) {
+/// `oneOf` becomes `anyOf` if no value can match two of the alternatives.
+fn exclusive(members: &mut Keywords) {
     let Some(branches) = members.get("oneOf").and_then(Value::as_array) else { return };
     if !members.contains_key("anyOf") && distinct_types(branches).is_some() {
         let branches = members.shift_remove("oneOf").unwrap_or_default();
@@ -557,10 +557,10 @@ fn exclusive(members: &mut Members) {
     }
 }
 
-/// Alternatives that are told apart by their type alone are a list of types, each with the keywords
-/// that only that type heeds. Only where nothing else stands beside them: `additionalProperties` of a
-/// branch must not meet the `properties` outside it.
-fn kinds(members: &mut Members) {
+/// Alternatives that differ by their type become a list of types, with the keywords
+/// that apply only to that type. Only if nothing else is beside them: `additionalProperties` of a
+/// branch must not see the `properties` outside it.
+fn kinds(members: &mut Keywords) {
     if members.keys().any(|key| key != "anyOf" && !is_annotation(key)) {
         return;
     }
@@ -581,7 +581,7 @@ fn kinds(members: &mut Members) {
     members.extend(merged);
 }
 
-/// The type of each branch, where each names one and no two overlap.
+/// The type of each branch, if each names one and no two overlap.
 fn distinct_types(branches: &[Value]) -> Option<Vec<String>> {
     let types: Vec<String> =
         branches.iter().map(|branch| branch.get("type")?.as_str().map(str::to_owned)).collect::<Option<_>>()?;
@@ -593,7 +593,7 @@ fn distinct_types(branches: &[Value]) -> Option<Vec<String>> {
     (apart && types.len() <= 7).then_some(types)
 }
 
-/// Whether a keyword says something of values of this type and of no others.
+/// Whether a keyword applies to values of this type only.
 fn is_heeded_by(key: &str, kind: &str) -> bool {
     match kind {
         "string" => matches!(key, "minLength" | "maxLength" | "pattern" | "format"),
@@ -609,8 +609,8 @@ fn is_heeded_by(key: &str, kind: &str) -> bool {
     }
 }
 
-/// Whether one step divides another without rest, exactly, also for decimals: `0.5` divides `1.5`.
-pub fn divides(step: &Number, other: &Number) -> Option<bool> {
+/// Whether one step divides another exactly, also for decimals: `0.5` divides `1.5`.
+pub(super) fn divides(step: &Number, other: &Number) -> Option<bool> {
     let scaled = |number: &Number| -> Option<(i128, u32)> {
         let text = number.to_string();
         let (digits, exponent) = match text.split_once(['e', 'E']) {

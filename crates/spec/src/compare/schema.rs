@@ -1,11 +1,11 @@
-//! Two JSON Schemas side by side.
+//! Comparing two JSON Schemas.
 //!
 //! A schema is a conjunction of keywords. If every keyword of the new schema accepts what the old
-//! one's accepted, so does the whole; so each keyword is compared on its own (or with those it
-//! depends on), and each answers in which directions it may have moved. No answer of "narrower"
-//! anywhere is a proof that nothing accepted before is refused now, and likewise for "wider".
+//! one accepted, so does the whole. So each keyword is compared on its own (or with those it
+//! depends on), and each comparison returns in which directions it may have moved. If none says "narrower",
+//! nothing accepted before is refused now; the same holds for "wider".
 //!
-//! One exception is made on purpose, because the standard makes it: a new optional parameter is
+//! One exception follows the standard: a new optional parameter is
 //! additive, although an open object would have accepted anything under that name before.
 
 use std::collections::{HashMap, HashSet};
@@ -15,103 +15,96 @@ use serde_json::Value;
 use super::Impact;
 use super::keywords;
 use super::plain::plain;
+use crate::model::SchemaRole;
 use crate::schema::resolve;
 
-/// Steps for one pair of schemas; beyond that they are called too complex, hence breaking.
+/// Steps for one pair of schemas; beyond that they are too complex to compare.
 const MAX_STEPS: usize = 10_000;
 /// Parts a schema may have, for the same reason.
 const MAX_NODES: usize = 20_000;
 const MAX_DEPTH: usize = 100;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Direction {
-    /// Callers write it: it may widen.
-    Input,
-    /// Callers read it: it may narrow.
-    Output,
-}
-
 /// How the set of accepted values may have moved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Effect {
+pub(super) enum ValueEffect {
     Narrows,
     Widens,
     /// In both directions.
     Differs,
-    /// Perhaps; only a costly proof would tell.
+    /// Possibly; only a costly proof could decide.
     MayNarrow,
     MayWiden,
     Unknown,
-    /// Not at all: words only.
+    /// Not at all: only text changed.
     Says,
 }
 
-impl Effect {
-    fn impact(self, direction: Direction) -> Impact {
-        match (self, direction) {
-            (Effect::Says, _) => Impact::Cosmetic,
-            (Effect::Widens | Effect::MayWiden, Direction::Input)
-            | (Effect::Narrows | Effect::MayNarrow, Direction::Output) => Impact::Additive,
-            (Effect::Unknown | Effect::MayNarrow | Effect::MayWiden, _) => Impact::Undecided,
+impl ValueEffect {
+    fn impact(self, role: SchemaRole) -> Impact {
+        match (self, role) {
+            (ValueEffect::Says, _) => Impact::Cosmetic,
+            (ValueEffect::Widens | ValueEffect::MayWiden, SchemaRole::Input)
+            | (ValueEffect::Narrows | ValueEffect::MayNarrow, SchemaRole::Output) => Impact::Additive,
+            (ValueEffect::Unknown | ValueEffect::MayNarrow | ValueEffect::MayWiden, _) => Impact::Undecided,
             _ => Impact::Breaking,
         }
     }
 }
 
 #[derive(Clone, Debug)]
-pub struct Delta {
+pub(super) struct Delta {
     pub pointer: String,
     pub kind: &'static str,
-    pub effect: Effect,
+    pub effect: ValueEffect,
     pub impact: Impact,
     pub message: String,
 }
 
-pub fn deltas(old: &Value, new: &Value, direction: Direction) -> Vec<Delta> {
+pub(super) fn deltas(old: &Value, new: &Value, role: SchemaRole) -> Vec<Delta> {
     let fits = |schema: &Value| count(schema, MAX_NODES) <= MAX_NODES;
     if !fits(old) || !fits(new) {
-        return walked(old, new, direction, 0);
+        return walked(old, new, role, 0);
     }
-    let found = walked(old, new, direction, MAX_STEPS);
+    let found = walked(old, new, role, MAX_STEPS);
     let gravest = |deltas: &[Delta]| deltas.iter().map(|delta| delta.impact).max();
     if gravest(&found) <= Some(Impact::Cosmetic) {
         return found;
     }
-    // Either comparison proves what it does not tell, so the milder one is right.
-    let milder = walked(&plain(old), &plain(new), direction, MAX_STEPS);
+    // Each comparison may report too much, never too little, so the milder one is right.
+    let milder = walked(&plain(old), &plain(new), role, MAX_STEPS);
     if gravest(&milder) < gravest(&found) { milder } else { found }
 }
 
-fn walked(old: &Value, new: &Value, direction: Direction, mut budget: usize) -> Vec<Delta> {
+fn walked(old: &Value, new: &Value, role: SchemaRole, mut budget: usize) -> Vec<Delta> {
     let changed = changed_references(old, new);
     let roots = Roots { old, new, changed: &changed };
-    let mut walker = Walker::new(roots, direction, &mut budget);
-    // A reference to the whole leads to the pair that is being compared.
+    let mut walker = Walker::new(roots, role, &mut budget);
+    // A reference to the root leads to the pair that is being compared.
     walker.seen.insert(pair_of(old, new, true));
     walker.walk(old, new, true);
     walker.deltas
 }
 
-/// Nothing is asked: every value is accepted.
-pub static ANYTHING: Value = Value::Bool(true);
+/// The schema that accepts every value.
+pub(super) static ANYTHING: Value = Value::Bool(true);
 
 #[derive(Clone, Copy)]
 struct Roots<'a> {
     old: &'a Value,
     new: &'a Value,
-    /// References that lead to something else now. Equal texts without one of them are equal schemas.
+    /// References whose targets changed. Equal texts without one of them are equal schemas.
     changed: &'a HashSet<&'a str>,
 }
 
-pub struct Walker<'a, 'b> {
+pub(super) struct Walker<'a, 'b> {
     roots: Roots<'a>,
-    pub direction: Direction,
+    pub role: SchemaRole,
     budget: &'b mut usize,
     depth: usize,
     pub pointer: String,
     pub deltas: Vec<Delta>,
-    /// Pairs of referenced schemas that are being compared or were; comparing them again would say
-    /// the same again, or never end.
+    /// Pairs of referenced schemas that are being compared or were; comparing them again would report
+    /// the same, or never end.
     seen: HashSet<(usize, usize, bool)>,
     /// Inside a negation, where a pair still being compared must not be taken for equal and a new
     /// parameter is no addition.
@@ -119,10 +112,10 @@ pub struct Walker<'a, 'b> {
 }
 
 impl<'a, 'b> Walker<'a, 'b> {
-    fn new(roots: Roots<'a>, direction: Direction, budget: &'b mut usize) -> Walker<'a, 'b> {
+    fn new(roots: Roots<'a>, role: SchemaRole, budget: &'b mut usize) -> Walker<'a, 'b> {
         Walker {
             roots,
-            direction,
+            role,
             budget,
             depth: 0,
             pointer: String::new(),
@@ -132,18 +125,24 @@ impl<'a, 'b> Walker<'a, 'b> {
         }
     }
 
-    pub fn tell(&mut self, kind: &'static str, effect: Effect, message: impl Into<String>) {
-        self.tell_as(kind, effect, effect.impact(self.direction), message);
+    pub(super) fn report(&mut self, kind: &'static str, effect: ValueEffect, message: impl Into<String>) {
+        self.report_as(kind, effect, effect.impact(self.role), message);
     }
 
-    /// Tells a change whose impact the standard decides, not the set of values.
-    pub fn tell_as(&mut self, kind: &'static str, effect: Effect, impact: Impact, message: impl Into<String>) {
+    /// Reports a change whose impact the standard defines, not the set of values.
+    pub(super) fn report_as(
+        &mut self,
+        kind: &'static str,
+        effect: ValueEffect,
+        impact: Impact,
+        message: impl Into<String>,
+    ) {
         let pointer = self.pointer.clone();
         self.deltas.push(Delta { pointer, kind, effect, impact, message: message.into() });
     }
 
     /// Runs `step` one level below.
-    pub fn below(&mut self, segments: &[&str], step: impl FnOnce(&mut Self)) {
+    pub(super) fn below(&mut self, segments: &[&str], step: impl FnOnce(&mut Self)) {
         let length = self.pointer.len();
         for segment in segments {
             self.pointer.push('/');
@@ -154,37 +153,37 @@ impl<'a, 'b> Walker<'a, 'b> {
     }
 
     /// Whether two schemas are the same text and mean the same.
-    pub fn same(&self, old: &Value, new: &Value) -> bool {
+    pub(super) fn same(&self, old: &Value, new: &Value) -> bool {
         old == new && (self.roots.changed.is_empty() || !refers(old, self.roots.changed))
     }
 
-    /// In which directions a pair may have moved, without telling anything: `(narrows, widens)`.
-    pub fn try_pair(&mut self, old: &'a Value, new: &'a Value, alone: bool, strict: bool) -> (bool, bool) {
+    /// In which directions a pair may have moved, without reporting: `(narrows, widens)`.
+    pub(super) fn try_pair(&mut self, old: &'a Value, new: &'a Value, alone: bool, strict: bool) -> (bool, bool) {
         if self.same(old, new) {
             return (false, false);
         }
         let (narrows, widens);
         {
-            let mut trial = Walker::new(self.roots, self.direction, self.budget);
+            let mut trial = Walker::new(self.roots, self.role, self.budget);
             trial.depth = self.depth + 1;
             trial.strict = self.strict || strict;
             trial.walk(old, new, alone);
-            let moved = |effects: [Effect; 4]| trial.deltas.iter().any(|delta| effects.contains(&delta.effect));
-            narrows = moved([Effect::Narrows, Effect::MayNarrow, Effect::Differs, Effect::Unknown]);
-            widens = moved([Effect::Widens, Effect::MayWiden, Effect::Differs, Effect::Unknown]);
+            let moved = |effects: [ValueEffect; 4]| trial.deltas.iter().any(|delta| effects.contains(&delta.effect));
+            narrows = moved([ValueEffect::Narrows, ValueEffect::MayNarrow, ValueEffect::Differs, ValueEffect::Unknown]);
+            widens = moved([ValueEffect::Widens, ValueEffect::MayWiden, ValueEffect::Differs, ValueEffect::Unknown]);
         }
         (narrows, widens)
     }
 
-    /// Compares two schemas at the same place. `alone` tells that no sibling schema describes the
+    /// Compares two schemas at the same place. `alone` means that no sibling schema describes the
     /// same object, so that its `properties` are all there are.
-    pub fn walk(&mut self, old: &'a Value, new: &'a Value, alone: bool) {
+    pub(super) fn walk(&mut self, old: &'a Value, new: &'a Value, alone: bool) {
         if self.same(old, new) {
             return;
         }
         if *self.budget == 0 || self.depth > MAX_DEPTH {
             if self.deltas.last().is_none_or(|last| last.kind != "too-complex") {
-                self.tell("too-complex", Effect::Unknown, "too complex to compare");
+                self.report("too-complex", ValueEffect::Unknown, "too complex to compare");
             }
             return;
         }
@@ -197,13 +196,15 @@ impl<'a, 'b> Walker<'a, 'b> {
     fn walk_here(&mut self, old: &'a Value, new: &'a Value, alone: bool) {
         match (old, new) {
             (Value::Bool(false), _) => {
-                return self.tell("schema-opened", Effect::Widens, "nothing was accepted before");
+                return self.report("schema-opened", ValueEffect::Widens, "nothing was accepted before");
             }
             (_, Value::Bool(false)) => {
-                return self.tell("schema-closed", Effect::Narrows, "nothing is accepted any more");
+                return self.report("schema-closed", ValueEffect::Narrows, "nothing is accepted any more");
             }
             (Value::Object(_) | Value::Bool(true), Value::Object(_) | Value::Bool(true)) => {}
-            _ => return self.tell("schema-changed", Effect::Unknown, "this is not a schema that can be compared"),
+            _ => {
+                return self.report("schema-changed", ValueEffect::Unknown, "the schema cannot be compared");
+            }
         }
         let reference = |schema: &'a Value| schema.get("$ref").and_then(Value::as_str);
         match (reference(old), reference(new)) {
@@ -219,8 +220,8 @@ impl<'a, 'b> Walker<'a, 'b> {
                 keywords::compare(self, old, new, false);
             }
             (one, two) => {
-                // What stands beside a reference counts as well; only a bare one can be replaced by
-                // what it leads to.
+                // Keywords beside a reference count as well; only a bare one can be replaced by
+                // its target.
                 let holder = if one.is_some() { old } else { new };
                 let bare = holder
                     .as_object()
@@ -228,44 +229,44 @@ impl<'a, 'b> Walker<'a, 'b> {
                 if bare {
                     self.walk_reference(one, two, old, new, alone);
                 } else {
-                    self.tell(
+                    self.report(
                         "reference-changed",
-                        Effect::Unknown,
-                        "a reference with conditions beside it was added or removed",
+                        ValueEffect::Unknown,
+                        "a reference with keywords beside it was added or removed",
                     );
                 }
             }
         }
     }
 
-    /// Follows the references there are; the other side is compared as it stands.
+    /// Follows the references; a side without one is compared as it is.
     fn walk_reference(&mut self, one: Option<&str>, two: Option<&str>, old: &'a Value, new: &'a Value, alone: bool) {
         let before = one.map_or(Some(old), |reference| resolve(self.roots.old, reference));
         let after = two.map_or(Some(new), |reference| resolve(self.roots.new, reference));
         let (Some(before), Some(after)) = (before, after) else {
-            // A reference that leads nowhere on both sides means the same nothing.
+            // Unresolvable references on both sides are equal.
             if one != two || before.is_some() != after.is_some() {
-                self.tell("reference-changed", Effect::Unknown, "a reference that cannot be followed changed");
+                self.report("reference-changed", ValueEffect::Unknown, "a reference that cannot be followed changed");
             }
             return;
         };
         let pair = pair_of(before, after, alone);
-        // What is being compared with siblings beside it may be taken for the same without them.
+        // A pair that is being compared with siblings covers the pair without them.
         let seen = self.seen.contains(&pair) || !alone && self.seen.contains(&pair_of(before, after, true));
         if !seen {
             self.seen.insert(pair);
             self.walk(before, after, alone);
         } else if self.strict {
-            self.tell("too-complex", Effect::Unknown, "a recursive schema under a negation cannot be compared");
+            self.report("too-complex", ValueEffect::Unknown, "a recursive schema under a negation cannot be compared");
         }
     }
 
-    /// The schema a branch leads to, for looking at its face.
-    pub fn old_face(&self, schema: &'a Value) -> &'a Value {
+    /// The target of a branch that is a reference, to inspect its keywords.
+    pub(super) fn old_face(&self, schema: &'a Value) -> &'a Value {
         face(self.roots.old, schema)
     }
 
-    pub fn new_face(&self, schema: &'a Value) -> &'a Value {
+    pub(super) fn new_face(&self, schema: &'a Value) -> &'a Value {
         face(self.roots.new, schema)
     }
 }
@@ -274,12 +275,12 @@ fn pair_of(old: &Value, new: &Value, alone: bool) -> (usize, usize, bool) {
     (std::ptr::from_ref(old) as usize, std::ptr::from_ref(new) as usize, alone)
 }
 
-/// The references that lead to something else now, directly or by way of others.
+/// The references whose targets changed, directly or through other references.
 fn changed_references<'a>(old: &'a Value, new: &'a Value) -> HashSet<&'a str> {
     let mut all = HashSet::new();
     references(old, &mut all);
     references(new, &mut all);
-    // Where a dynamic reference leads depends on the way to it.
+    // The target of a dynamic reference depends on the path to it.
     let dynamic = |root: &Value| has_key(root, "$dynamicRef") || has_key(root, "$recursiveRef");
     if (dynamic(old) || dynamic(new)) && anchors(old) != anchors(new) {
         return all;
@@ -297,7 +298,7 @@ fn changed_references<'a>(old: &'a Value, new: &'a Value) -> HashSet<&'a str> {
         before.into_iter().for_each(|target| references(target, &mut inside));
         inside.into_iter().for_each(|other| holders.entry(other).or_default().push(reference));
     }
-    // What leads to something that changed has changed.
+    // A reference to something that changed has changed.
     while let Some(reference) = open.pop() {
         if changed.insert(reference) {
             open.extend(holders.get(reference).into_iter().flatten());

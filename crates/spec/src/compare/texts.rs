@@ -1,4 +1,4 @@
-//! What a document says beyond its schemas: versions, errors, security, examples, and members of a
+//! Changes outside the schemas: versions, errors, security, examples, and members of a
 //! `tools/list` entry that only some clients know.
 
 use std::collections::BTreeSet;
@@ -6,58 +6,71 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use super::{Change, Impact, change};
-use crate::model::{ToolSpec, error_codes};
+use crate::model::{ToolSpecification, error_codes};
 use crate::read::prose::one_line;
 use sinew_tool::text::clip;
 
-/// Changes of one tool that its schemas do not show.
-pub fn diff(old: &ToolSpec, new: &ToolSpec) -> Vec<Change> {
+/// Changes of one tool outside its schemas.
+pub(super) fn diff(old: &ToolSpecification, new: &ToolSpecification) -> Vec<Change> {
     let mut changes = Vec::new();
-    let mut tell = |path: &str, kind: &'static str, impact: Impact, message: String| {
+    let mut report = |path: &str, kind: &'static str, impact: Impact, message: String| {
         changes.push(change(&old.name, path, kind, impact, message));
     };
     match (old.semver(), new.semver()) {
         (Some(one), Some(two)) if two < one => {
-            tell("/version", "version-lowered", Impact::Breaking, format!("the version went down from {one} to {two}"));
+            report(
+                "/version",
+                "version-lowered",
+                Impact::Breaking,
+                format!("the version went down from {one} to {two}"),
+            );
         }
         (Some(one), None) => {
-            tell("/version", "version-removed", Impact::Undecided, format!("the version {one} is no longer stated"));
+            report("/version", "version-removed", Impact::Undecided, format!("the version {one} is no longer stated"));
         }
         _ => {}
     }
-    errors(old, new, &mut tell);
+    errors(old, new, &mut report);
     let texts = [
         ("/security", "security-changed", "the security considerations", &old.security, &new.security),
-        ("/idempotency", "idempotency-changed", "the words about repeated calls", &old.idempotency, &new.idempotency),
+        ("/idempotency", "idempotency-changed", "the text about repeated calls", &old.idempotency, &new.idempotency),
     ];
     for (path, kind, what, one, two) in texts {
         if one_line(one) != one_line(two) {
-            tell(path, kind, Impact::Cosmetic, format!("{what} changed"));
+            report(path, kind, Impact::Cosmetic, format!("{what} changed"));
         }
     }
     if old.examples != new.examples {
-        tell("/examples", "examples-changed", Impact::Cosmetic, "the usage examples changed".to_owned());
+        report("/examples", "examples-changed", Impact::Cosmetic, "the usage examples changed".to_owned());
     }
-    unknown(old, new, &mut tell);
+    unknown(old, new, &mut report);
     changes
 }
 
-fn errors(old: &ToolSpec, new: &ToolSpec, tell: &mut impl FnMut(&str, &'static str, Impact, String)) {
-    let codes = |spec: &ToolSpec| error_codes(&spec.errors).into_iter().collect::<BTreeSet<_>>();
+fn errors(
+    old: &ToolSpecification,
+    new: &ToolSpecification,
+    report: &mut impl FnMut(&str, &'static str, Impact, String),
+) {
+    let codes = |spec: &ToolSpecification| error_codes(&spec.errors).into_iter().collect::<BTreeSet<_>>();
     let (one, two) = (codes(old), codes(new));
     for code in one.difference(&two) {
         let message = format!("the error `{}` is no longer described", clip(code));
-        tell("/errors", "error-removed", Impact::Cosmetic, message);
+        report("/errors", "error-removed", Impact::Cosmetic, message);
     }
     for code in two.difference(&one) {
-        tell("/errors", "error-added", Impact::Additive, format!("the error `{}` is new", clip(code)));
+        report("/errors", "error-added", Impact::Additive, format!("the error `{}` is new", clip(code)));
     }
     if one == two && one_line(&old.errors) != one_line(&new.errors) {
-        tell("/errors", "errors-changed", Impact::Cosmetic, "the words about errors changed".to_owned());
+        report("/errors", "errors-changed", Impact::Cosmetic, "the text about errors changed".to_owned());
     }
 }
 
-fn unknown(old: &ToolSpec, new: &ToolSpec, tell: &mut impl FnMut(&str, &'static str, Impact, String)) {
+fn unknown(
+    old: &ToolSpecification,
+    new: &ToolSpecification,
+    report: &mut impl FnMut(&str, &'static str, Impact, String),
+) {
     let keys: BTreeSet<&String> = old.unknown.keys().chain(new.unknown.keys()).collect();
     for key in keys {
         let (one, two) = (old.unknown.get(key), new.unknown.get(key));
@@ -67,9 +80,9 @@ fn unknown(old: &ToolSpec, new: &ToolSpec, tell: &mut impl FnMut(&str, &'static 
         let path = format!("/{}", key.replace('~', "~0").replace('/', "~1"));
         if key == "execution" {
             let (impact, message) = execution(one, two);
-            tell(&path, "execution-changed", impact, message);
+            report(&path, "execution-changed", impact, message);
         } else {
-            tell(&path, "member-changed", Impact::Cosmetic, format!("`{}` changed", clip(key)));
+            report(&path, "member-changed", Impact::Cosmetic, format!("`{}` changed", clip(key)));
         }
     }
 }

@@ -7,11 +7,11 @@ use pulldown_cmark::{CowStr, Event, Options, Parser, Tag};
 use serde_json::Value;
 use sinew_tool::finding::report::escape_markup as escape;
 
-use crate::model::{Section, ToolSpec};
+use crate::model::{Section, ToolSpecification};
 use crate::read::prose;
 
 /// A complete page.
-pub fn render_html(title: &str, intro: &str, tools: &[ToolSpec]) -> String {
+pub fn render_html(title: &str, intro: &str, tools: &[ToolSpecification]) -> String {
     let mut page = format!(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
@@ -31,7 +31,7 @@ pub fn render_html(title: &str, intro: &str, tools: &[ToolSpec]) -> String {
     page
 }
 
-fn render_tool(page: &mut String, index: usize, tool: &ToolSpec) {
+fn render_tool(page: &mut String, index: usize, tool: &ToolSpecification) {
     let _ = writeln!(page, "<section id=\"tool-{index}\">\n<h2><code>{}</code></h2>", escape(&tool.name));
     let mut facts = Vec::new();
     facts.extend(tool.title.as_deref().map(escape));
@@ -68,7 +68,7 @@ fn render_tool(page: &mut String, index: usize, tool: &ToolSpec) {
     page.push_str("</section>\n");
 }
 
-/// A table first; the schema is there for who unfolds it.
+/// The table first; the schema is folded.
 fn described(page: &mut String, body: &str, schema: &Value) {
     let block = super::schema_block(schema);
     let (before, after) = body.split_once(block.as_str()).unwrap_or((body, ""));
@@ -79,7 +79,7 @@ fn described(page: &mut String, body: &str, schema: &Value) {
     page.push_str(&markdown(after));
 }
 
-/// Prose as HTML: raw HTML in it becomes text, and links lead only where a link may.
+/// Prose as HTML: raw HTML in it becomes text, and only safe links are kept.
 fn markdown(text: &str) -> String {
     let text = if text == prose::NOT_STATED { "*Not stated.*" } else { text };
     let events =
@@ -88,7 +88,7 @@ fn markdown(text: &str) -> String {
             Event::Start(Tag::Link { link_type, dest_url, title, id }) => {
                 Event::Start(Tag::Link { link_type, dest_url: safe(dest_url), title, id })
             }
-            // Images would be loaded from elsewhere; their words stay.
+            // Images would be loaded from elsewhere; only their text is kept.
             Event::Start(Tag::Image { link_type, title, id, .. }) => {
                 Event::Start(Tag::Link { link_type, dest_url: CowStr::Borrowed("#"), title, id })
             }
@@ -134,7 +134,7 @@ mod tests {
             "<img src=x onerror=alert(1)> [a](javascript:alert(1)) ![b](http://tracker/x.png) <!-- c -->",
             json!({"type": "object", "properties": {"a": {"type": "string", "description": "</td><script>"}}}),
         );
-        let page = render_html("<b>", "", &[ToolSpec::from_tool(&tool)]);
+        let page = render_html("<b>", "", &[ToolSpecification::from_tool(&tool)]);
         for bad in ["<script", "<img", "javascript:", "src=\"http", "<b>", "tracker"] {
             assert!(!page.contains(bad), "{bad} in {page}");
         }
@@ -145,7 +145,11 @@ mod tests {
     fn the_page_shows_table_and_schema() {
         let schema =
             json!({"type": "object", "properties": {"volume": {"type": "integer", "description": "How loud."}}});
-        let page = render_html("Audio", "Intro.", &[ToolSpec::from_tool(&Tool::new("set_volume", "Sets it.", schema))]);
+        let page = render_html(
+            "Audio",
+            "Intro.",
+            &[ToolSpecification::from_tool(&Tool::new("set_volume", "Sets it.", schema))],
+        );
         for part in ["<table>", "How loud.", "<details>", "Intro.", "<code>set_volume</code>"] {
             assert!(page.contains(part), "{part}");
         }

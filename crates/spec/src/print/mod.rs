@@ -1,10 +1,10 @@
-//! Printing: the canonical document, a page for people who would rather look, and a blank form.
+//! Printing: the canonical document, an HTML page, and a blank form.
 //!
 //! Table and JSON Schema are written from one schema, so they cannot disagree. What is printed is
 //! read back as the same specification.
 
 mod html;
-mod keep;
+mod lossless;
 mod sample;
 mod template;
 
@@ -15,16 +15,16 @@ use serde_json::Value;
 use sinew_tool::Audience;
 
 pub use html::render_html;
-pub use keep::{Rendered, render_document};
+pub use lossless::{Rendered, render_document};
 pub use sample::sample;
 pub use template::{TEMPLATE, new_from_template, tool_from_template};
 
-use crate::model::{self, Section, ToolSpec};
-use crate::read::side::{NO_PARAMETERS, SCHEMA_LABEL};
+use crate::model::{self, Section, ToolSpecification};
+use crate::read::schemas::{NO_PARAMETERS, SCHEMA_LABEL};
 use crate::read::{Format, meta, prose, table, types};
 
 /// The canonical document. `intro` is markdown for the page as a whole; it may be empty.
-pub fn render_markdown(title: &str, intro: &str, tools: &[ToolSpec]) -> String {
+pub fn render_markdown(title: &str, intro: &str, tools: &[ToolSpecification]) -> String {
     let mut page = format!("# {}\n", prose::one_line(title));
     if !intro.is_empty() {
         let _ = write!(page, "\n{intro}\n");
@@ -40,7 +40,7 @@ pub fn render_markdown(title: &str, intro: &str, tools: &[ToolSpec]) -> String {
 }
 
 /// The section of one tool.
-pub fn render_tool(tool: &ToolSpec) -> String {
+pub fn render_tool(tool: &ToolSpecification) -> String {
     let mut page = format!("## Tool: {}\n", code(&tool.name));
     let lines = meta_lines(tool);
     if !lines.is_empty() {
@@ -60,7 +60,7 @@ pub fn render_tool(tool: &ToolSpec) -> String {
     page
 }
 
-fn meta_lines(tool: &ToolSpec) -> Vec<String> {
+fn meta_lines(tool: &ToolSpecification) -> Vec<String> {
     let mut lines = Vec::new();
     lines.extend(tool.version.as_ref().map(|version| format!("- **Version**: {version}")));
     lines.extend(tool.title.as_ref().map(|title| format!("- **Title**: {title}")));
@@ -74,14 +74,14 @@ fn meta_lines(tool: &ToolSpec) -> Vec<String> {
     lines
 }
 
-/// Whether a schema without `properties` describes arguments nowhere else either.
+/// Whether a schema without `properties` describes no arguments in other ways either.
 fn takes_nothing(schema: &Value) -> bool {
     ["$ref", "$dynamicRef", "allOf", "anyOf", "oneOf", "patternProperties", "additionalProperties", "if"]
         .iter()
         .all(|word| schema.get(*word).is_none_or(|rest| *rest == Value::Bool(false)))
 }
 
-fn section_body(tool: &ToolSpec, section: Section) -> String {
+fn section_body(tool: &ToolSpecification, section: Section) -> String {
     let body = match section {
         Section::Purpose => tool.purpose.clone(),
         Section::Name if tool.name.is_empty() => String::new(),

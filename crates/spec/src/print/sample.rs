@@ -1,10 +1,10 @@
-//! A value that fits a schema, for the example of a tool that gives none.
+//! A value that matches a schema, for tools without an example.
 
 use serde_json::{Map, Value, json};
 
 use crate::schema::resolve;
 
-/// Arguments that fit an input schema as well as can be told without solving it: examples and
+/// Arguments that probably match an input schema, without solving it: examples and
 /// defaults where the schema gives them, the required members, plain values of the right type.
 pub fn sample(schema: &Value) -> Value {
     let value = sample_at(schema, schema, 0);
@@ -12,7 +12,7 @@ pub fn sample(schema: &Value) -> Value {
 }
 
 fn sample_at(root: &Value, schema: &Value, depth: usize) -> Value {
-    // Deeper than this only a schema that contains itself goes.
+    // Only a schema that contains itself is deeper than this.
     if depth > 8 {
         return Value::Null;
     }
@@ -99,7 +99,7 @@ mod tests {
     use crate::schema::Checker;
 
     #[test]
-    fn samples_fit_their_schemas() {
+    fn samples_match_their_schemas() {
         for schema in [
             json!({"type": "object"}),
             json!({"type": "object", "required": ["a", "b"], "properties": {

@@ -3,7 +3,7 @@
 /// The project's own template. Linting it says `unfilled`, and nothing else.
 pub const TEMPLATE: &str = include_str!("../../../../template/module_template/MCP_TOOL_SPECIFICATION.md");
 
-/// The template for a tool of this name. The rest is for its author to fill in; until then linting
+/// The template for a tool of this name. Its author fills in the rest; until then linting
 /// says `unfilled`.
 pub fn new_from_template(name: &str) -> String {
     let name: String = name.chars().filter(|c| !c.is_control() && !matches!(c, '`' | '{' | '}')).collect();

@@ -1,21 +1,21 @@
-//! Putting tools together from the blocks of a markdown text.
+//! Building tools from the blocks of a Markdown text.
 
 use sinew_tool::Audience;
 
 use super::blocks::{self, Block, BlockKind};
-use super::names::{self, Sure};
+use super::names::{self, Confidence};
 use super::parts::{self, Piece, even, prose_of};
-use super::side::{self, SideReading};
+use super::schemas::{self, SchemaReading};
 use super::{Document, Format, Problem, meta, prose};
-use crate::judge::rules;
-use crate::model::{Example, ToolSpec};
+use crate::lint::rules;
+use crate::model::{Example, SchemaRole, ToolSpecification};
 use sinew_tool::finding::Span;
 
-pub fn read(text: &str) -> Document {
+pub(super) fn read(text: &str) -> Document {
     let (blocks, unclosed) = blocks::cut(text);
     let mut document = Document::empty(Format::Markdown, text.to_owned());
     for open in unclosed {
-        let message = format!("this {} is never closed; what follows was read as if it were not there", open.what);
+        let message = format!("this {} is never closed; the text after it was read as if it were not there", open.what);
         document.problems.push(Problem { rule: &rules::UNCLOSED, span: open.span, message });
     }
     let (starts, unread) = tool_starts(text, &blocks);
@@ -51,7 +51,7 @@ pub fn read(text: &str) -> Document {
     document
 }
 
-struct Start {
+struct ToolHeading {
     /// The index of the heading's block.
     block: usize,
     level: usize,
@@ -59,8 +59,8 @@ struct Start {
     name: String,
 }
 
-/// The headings that begin tools. Where one says `Tool:`, only those that do are meant.
-fn tool_starts(text: &str, blocks: &[Block]) -> (Vec<Start>, Vec<Problem>) {
+/// The headings that begin tools. If one of them says `Tool:`, only those that do count.
+fn tool_starts(text: &str, blocks: &[Block]) -> (Vec<ToolHeading>, Vec<Problem>) {
     let mut unread = Vec::new();
     let mut candidates = Vec::new();
     let mut listed_below = None;
@@ -74,9 +74,9 @@ fn tool_starts(text: &str, blocks: &[Block]) -> (Vec<Start>, Vec<Problem>) {
             listed_below = None;
         }
         match names::tool(words.of(text)) {
-            Some((name, sure)) if sure != Sure::Listed || listed_below.is_some() => {
-                let start = Start { block: index, level, words, name };
-                candidates.push((start, sure == Sure::Explicit, std::mem::replace(&mut shallowest, level)));
+            Some((name, confidence)) if confidence != Confidence::Listed || listed_below.is_some() => {
+                let start = ToolHeading { block: index, level, words, name };
+                candidates.push((start, confidence == Confidence::Explicit, std::mem::replace(&mut shallowest, level)));
                 continue;
             }
             None if names::lists_tools(words.of(text)) => listed_below = Some(level),
@@ -86,11 +86,11 @@ fn tool_starts(text: &str, blocks: &[Block]) -> (Vec<Start>, Vec<Problem>) {
     }
     let explicit = candidates.iter().any(|(_, explicit, _)| *explicit);
     let next: Vec<usize> = candidates.iter().skip(1).map(|(start, _, _)| start.block).chain([blocks.len()]).collect();
-    let mut starts: Vec<Start> = Vec::new();
+    let mut starts: Vec<ToolHeading> = Vec::new();
     let mut shallowest = usize::MAX;
     for ((start, is_explicit, before), next) in candidates.into_iter().zip(next) {
         shallowest = shallowest.min(before);
-        // A heading deeper than the tool it stands in is part of that tool.
+        // A heading deeper than the tool around it is part of that tool.
         let inside = starts.last().is_some_and(|open| start.level > open.level && shallowest > open.level);
         let meant = if explicit { is_explicit } else { looks_like_a_tool(text, &blocks[start.block + 1..next]) };
         if meant && !inside {
@@ -103,12 +103,12 @@ fn tool_starts(text: &str, blocks: &[Block]) -> (Vec<Start>, Vec<Problem>) {
     (starts, unread)
 }
 
-/// Whether a block begins what belongs to no tool. Inside a tool the same words are a section of it.
+/// Whether a block begins the part after all tools. Inside a tool the same heading is a section of it.
 fn is_further(text: &str, block: &Block) -> bool {
     matches!(block.kind, BlockKind::Heading { level: 1 | 2, text: words } if names::is_further(words.of(text)))
 }
 
-fn not_read(start: &Start) -> Problem {
+fn not_read(start: &ToolHeading) -> Problem {
     let message = format!(
         "`{}` looks like a tool and was not read: nothing below it describes parameters or a result; add the eight \
          sections, a table of parameters or a JSON Schema, and write the heading as `## Tool: `{}``",
@@ -119,13 +119,13 @@ fn not_read(start: &Start) -> Problem {
 }
 
 /// A tool ends where the next begins, or at another heading of its level.
-fn end_of(blocks: &[Block], start: &Start, next: usize) -> usize {
+fn end_of(blocks: &[Block], start: &ToolHeading, next: usize) -> usize {
     let ends = |block: &Block| matches!(block.kind, BlockKind::Heading { level, .. } if level <= start.level);
     let body = &blocks[(start.block + 1).min(next)..next];
     body.iter().position(ends).map_or(next, |offset| start.block + 1 + offset)
 }
 
-/// Whether what follows a likely heading has anything of a tool: a section, a table of parameters,
+/// Whether the text below a likely heading looks like a tool: a section, a table of parameters,
 /// or a definition in JSON or YAML.
 fn looks_like_a_tool(text: &str, blocks: &[Block]) -> bool {
     blocks.iter().any(|block| match &block.kind {
@@ -136,7 +136,7 @@ fn looks_like_a_tool(text: &str, blocks: &[Block]) -> bool {
             body.contains("inputSchema") || body.contains("parameters:") || body.contains("\"parameters\"")
         }
         // A list of parameters.
-        BlockKind::Prose(lines) if side::is_list(text, lines) => true,
+        BlockKind::Prose(lines) if schemas::is_list(text, lines) => true,
         BlockKind::Prose(lines) => lines.iter().any(|line| {
             names::bold(line.of(text).trim_start()).is_some_and(|(words, _)| names::section(words).is_some())
         }),
@@ -144,24 +144,24 @@ fn looks_like_a_tool(text: &str, blocks: &[Block]) -> bool {
     })
 }
 
-fn assemble(text: &str, start: &Start, body: &[Block], end: usize) -> ToolSpec {
+fn assemble(text: &str, start: &ToolHeading, body: &[Block], end: usize) -> ToolSpecification {
     let mut parts = parts::sort(text, body, end);
-    let mut spec = ToolSpec::default();
+    let mut spec = ToolSpecification::default();
     spec.places.whole = Span::new(start.words.start, end);
     spec.places.heading = start.words;
     spec.places.heading_name = Some(start.name.clone());
 
-    // A definition in JSON that stands in running text describes the tool as well as a section would.
+    // A definition in JSON within the prose describes the tool as well as a section would.
     let [purpose, name, input, output, errors, idempotency, examples, security] = &mut parts.sections;
     take_meta(text, &mut parts.lead, &mut spec, true);
     take_meta(text, purpose, &mut spec, false);
-    let entry = side::take_entry(text, [&mut parts.lead, purpose, input]);
-    let yaml = side::yaml(text, [&parts.lead, purpose, input]);
+    let entry = schemas::take_definition(text, [&mut parts.lead, purpose, input]);
+    let yaml = schemas::yaml(text, [&parts.lead, purpose, input]);
     if input.is_empty() {
-        let lone = side::take_lone_table(text, &mut parts.lead).or_else(|| side::take_lone_table(text, purpose));
+        let lone = schemas::take_lone_table(text, &mut parts.lead).or_else(|| schemas::take_lone_table(text, purpose));
         input.extend(lone);
         if input.is_empty() && entry.is_none() {
-            input.extend(side::take_lone_list(text, &mut parts.lead));
+            input.extend(schemas::take_lone_list(text, &mut parts.lead));
         }
     }
     let tail = std::mem::take(purpose);
@@ -174,14 +174,14 @@ fn assemble(text: &str, start: &Start, body: &[Block], end: usize) -> ToolSpec {
     spec.places.name = stated.as_ref().map(|(_, span)| *span);
     spec.name = stated.map_or_else(|| start.name.clone(), |(name, _)| name);
 
-    let SideReading { schema, notes, place } = side::read(text, input, entry.as_ref(), side::Which::Input);
+    let SchemaReading { schema, notes, place } = schemas::read(text, input, entry.as_ref(), SchemaRole::Input);
     spec.input_known = schema.is_some() || place.says_none;
     spec.input = schema.unwrap_or_else(crate::model::no_arguments);
     (spec.input_notes, spec.places.input) = (notes, place);
     if spec.places.input.schema.is_none() && spec.places.input.table.is_none() {
         spec.places.input.faults.extend(yaml);
     }
-    let SideReading { schema, notes, place } = side::read(text, output, entry.as_ref(), side::Which::Output);
+    let SchemaReading { schema, notes, place } = schemas::read(text, output, entry.as_ref(), SchemaRole::Output);
     spec.output = schema;
     (spec.output_notes, spec.places.output) = (notes, place);
 
@@ -201,9 +201,9 @@ fn assemble(text: &str, start: &Start, body: &[Block], end: usize) -> ToolSpec {
     spec
 }
 
-impl ToolSpec {
-    /// Fills what the sections left open from a definition in JSON.
-    fn adopt(&mut self, entry: &side::Entry) {
+impl ToolSpecification {
+    /// Fills what the sections do not state from a definition in JSON.
+    fn adopt(&mut self, entry: &schemas::JsonDefinition) {
         let Ok(tool) = sinew_tool::Tool::from_json(&entry.value) else { return };
         if self.purpose.is_empty() {
             self.purpose = prose::from_text(&tool.description);
@@ -218,10 +218,10 @@ impl ToolSpec {
     }
 }
 
-/// A section that only says "not stated" is as empty as one that says nothing.
-fn mark_unfilled(spec: &mut ToolSpec, text: &str) {
+/// A section that only says "not stated" counts as empty.
+fn mark_unfilled(spec: &mut ToolSpecification, text: &str) {
     for place in &mut spec.places.sections {
-        let body = Span::new(place.words.end, place.whole.end).of(text);
+        let body = Span::new(place.heading.end, place.whole.end).of(text);
         if body.trim_matches([' ', '\n', '\r', '*', ':', '-']) == prose::NOT_STATED.trim() {
             place.is_filled = false;
         }
@@ -229,8 +229,8 @@ fn mark_unfilled(spec: &mut ToolSpec, text: &str) {
 }
 
 /// A version in the heading (`Tool: x (v1.2.0)`), in a table under it, or in the description's prose,
-/// as the standard words it: `Version: 1.0.2`.
-fn stated_version(text: &str, start: &Start, said: &[Piece], spec: &mut ToolSpec) {
+/// as the standard writes it: `Version: 1.0.2`.
+fn stated_version(text: &str, start: &ToolHeading, said: &[Piece], spec: &mut ToolSpecification) {
     let lines = said.iter().flat_map(|piece| match &piece.kind {
         BlockKind::Prose(lines) | BlockKind::Table(lines) => lines.as_slice(),
         _ => &[],
@@ -241,7 +241,7 @@ fn stated_version(text: &str, start: &Start, said: &[Piece], spec: &mut ToolSpec
     });
     let found = inline.or_else(|| {
         let words = start.words.of(text);
-        // A name in backticks is a name, whatever it looks like.
+        // Text in backticks is the name, even if it looks like a version.
         let name_end = prose::first_code(words).and_then(|name| Some(words.find(name)? + name.len())).unwrap_or(0);
         let (value, at) = meta::bare_version(&words[name_end..])?;
         let at = start.words.start + name_end + at;
@@ -259,9 +259,9 @@ fn version_at(text: &str, line: Span) -> Option<(String, Span)> {
     Some((value.to_owned(), Span::new(start, start + value.len())))
 }
 
-/// Takes the lines about the whole tool out of its prose. A version may stand in the description as
+/// Takes the lines about the whole tool out of its prose. A version may be in the description as
 /// well; promises such as hints count only under the heading.
-fn take_meta(text: &str, pieces: &mut Vec<Piece>, spec: &mut ToolSpec, under_heading: bool) {
+fn take_meta(text: &str, pieces: &mut Vec<Piece>, spec: &mut ToolSpecification, under_heading: bool) {
     for piece in pieces.iter_mut() {
         let BlockKind::Prose(lines) = &mut piece.kind else { continue };
         lines.retain(|line| {
@@ -307,7 +307,7 @@ fn invocation_name(text: &str, piece: &Piece) -> Option<(String, Span)> {
     (!name.is_empty()).then(|| (prose::one_line(name), Span::new(at, at + name.len())))
 }
 
-fn take_examples(text: &str, pieces: &[Piece], spec: &mut ToolSpec) {
+fn take_examples(text: &str, pieces: &[Piece], spec: &mut ToolSpecification) {
     let mut intro: Vec<Piece> = Vec::new();
     for piece in pieces {
         let BlockKind::Fence { language, body, indent } = &piece.kind else {

@@ -1,7 +1,7 @@
-//! A Markdown text as a flat row of blocks, each with its place.
+//! A Markdown text as a flat list of blocks, each with its place.
 //!
 //! pulldown-cmark decides what is a heading, a fenced block, HTML or a comment. Everything else is
-//! prose and kept word for word. Tables are found here, more tolerantly than the standard: a row with
+//! prose and kept word for word. Tables are found here, more tolerantly than CommonMark extensions do: a row with
 //! a cell too many still describes a parameter.
 
 use pulldown_cmark::{CodeBlockKind, Event, Options, Parser, Tag, TagEnd};
@@ -10,19 +10,19 @@ use sinew_tool::finding::Span;
 use super::prose;
 
 #[derive(Clone, Debug)]
-pub struct Block {
+pub(crate) struct Block {
     pub kind: BlockKind,
     /// Whole lines, without the last line's ending.
     pub span: Span,
-    /// Whether something other than this block's neighbour stood before it: a blank line, a comment.
+    /// Whether a blank line or a comment separates it from the block before.
     pub gap: bool,
 }
 
 #[derive(Clone, Debug)]
-pub enum BlockKind {
+pub(crate) enum BlockKind {
     Heading {
         level: usize,
-        /// The words of the heading.
+        /// The text of the heading.
         text: Span,
     },
     Fence {
@@ -35,7 +35,7 @@ pub enum BlockKind {
     Table(Vec<Span>),
     /// Consecutive lines.
     Prose(Vec<Span>),
-    /// Raw HTML that is not cut further.
+    /// Raw HTML, kept whole.
     Html,
     /// An HTML comment.
     Comment,
@@ -43,16 +43,16 @@ pub enum BlockKind {
 
 /// A fence, comment or HTML element that is never closed.
 #[derive(Clone, Debug)]
-pub struct Unclosed {
+pub(crate) struct Unclosed {
     pub span: Span,
     pub what: &'static str,
 }
 
-/// How often the text is read again after an unclosed block was found. Each reading neutralises all
-/// openings of one length, and nobody uses more than one or two.
+/// How often the text is parsed again after an unclosed block was found. Each pass neutralises all
+/// openings of one length; real documents use one or two.
 const MAX_READINGS: usize = 8;
 
-pub fn cut(text: &str) -> (Vec<Block>, Vec<Unclosed>) {
+pub(crate) fn cut(text: &str) -> (Vec<Block>, Vec<Unclosed>) {
     let lines = split(text);
     let mut unclosed = Vec::new();
     // An unclosed block would swallow the rest of the text; its opening is read as prose instead.
@@ -123,7 +123,7 @@ fn leaves(text: &str, lines: &[Span]) -> Vec<Leaf> {
             Event::End(TagEnd::List(_) | TagEnd::Item) => containers -= 1,
             Event::Start(Tag::Heading { level, .. }) if containers == 0 => {
                 let (first, last) = whole();
-                // The line that divides a table from what follows does not underline its last row.
+                // The rule after a table does not make a heading of its last row.
                 if lines[first..last].iter().any(|line| is_delimiter(line.of(text))) {
                     continue;
                 }
@@ -165,7 +165,7 @@ fn leaves(text: &str, lines: &[Span]) -> Vec<Leaf> {
             }
         }
     }
-    // A fence inside a list may share a line with nothing else; should ranges ever overlap, the first counts.
+    // If ranges overlap, the first counts.
     let mut next = 0;
     leaves.retain(|leaf| {
         let keeps = leaf.first >= next && leaf.first <= leaf.last;
@@ -201,13 +201,13 @@ fn html(text: &str, span: Span, first: usize, last: usize) -> Leaf {
     let raw = RAW.iter().find(|(open, _)| body.starts_with(open));
     let is_open = raw.is_some_and(|(open, close)| !body[open.len()..].contains(close));
     let is_comment = body.starts_with("<!--");
-    // Words after a comment on its last line belong to somebody; then the block is kept as it is.
+    // Text after a comment on its last line is content, so the block is kept as it is.
     let kind = if is_comment && body.ends_with("-->") { LeafKind::Comment } else { LeafKind::Html };
     let what = if is_comment { "comment" } else { "HTML element" };
     Leaf { first, last, kind, unclosed: is_open.then_some(what) }
 }
 
-/// Makes the opening of an unclosed block harmless, and all later ones that cannot be closed either:
+/// Neutralises the opening of an unclosed block, and all later ones that cannot be closed either:
 /// what would close them would have closed this one.
 fn mask(text: String, lines: &[Span], open: &Leaf) -> String {
     let mut bytes = text.clone().into_bytes();
@@ -227,7 +227,7 @@ fn mask(text: String, lines: &[Span], open: &Leaf) -> String {
         };
         if masks && let Some(byte) = bytes.get_mut(start) {
             *byte = b'x';
-            // The rest of a fence of four would be one of three.
+            // Without its first mark, a fence of four would be one of three.
             if let Some((_, length, _)) = fence_mark(words) {
                 bytes[start..start + length].fill(b'x');
             }
@@ -294,7 +294,7 @@ impl<'a> Cutter<'a> {
         }
     }
 
-    /// Tables, breaks and prose in the lines that no other block has.
+    /// Finds tables, breaks and prose in the lines that belong to no other block.
     fn between(&mut self, from: usize, to: usize) {
         let mut at = from;
         while at < to {
@@ -339,7 +339,7 @@ fn fence_mark(line: &str) -> Option<(char, usize, &str)> {
 }
 
 /// Whether a line would open a fence or HTML that goes on to further lines.
-pub fn opens(line: &str) -> bool {
+pub(crate) fn opens(line: &str) -> bool {
     line.trim_start().starts_with('<')
         || fence_mark(line).is_some_and(|(mark, _, info)| mark == '~' || !info.contains('`'))
 }
@@ -413,7 +413,7 @@ mod tests {
     }
 
     #[test]
-    fn thousands_of_open_fences_are_read_in_no_time() {
+    fn thousands_of_open_fences_are_read_with_little_work() {
         let text = "```a\n".repeat(200_000);
         assert_eq!(cut(&text).1.len(), 1);
     }

@@ -1,4 +1,4 @@
-//! The JSON forms: a `tools/list` answer, a manifest, an array of tools, a single tool.
+//! The JSON formats: a `tools/list` result, a manifest, an array of tools, a single tool.
 
 use serde_json::{Map, Value};
 use sinew_tool::{Manifest, Tool};
@@ -6,16 +6,16 @@ use sinew_tool::{Manifest, Tool};
 use super::names::FURTHER;
 use super::places::Places;
 use super::{Document, Format, Problem};
-use crate::json::{self, Kind, Node};
-use crate::judge::rules;
-use crate::model::ToolSpec;
+use crate::json::{self, JsonKind, JsonNode};
+use crate::lint::rules;
+use crate::model::ToolSpecification;
 use sinew_tool::finding::Span;
 
-pub fn read(text: &str) -> Document {
+pub(super) fn read(text: &str) -> Document {
     read_as(text, None)
 }
 
-pub fn read_as(text: &str, format: Option<Format>) -> Document {
+pub(super) fn read_as(text: &str, format: Option<Format>) -> Document {
     let mut document = Document::empty(format.unwrap_or(Format::ToolsList), text.to_owned());
     let reading = match json::read(text, Span::new(0, text.len())) {
         Ok(reading) => reading,
@@ -25,7 +25,7 @@ pub fn read_as(text: &str, format: Option<Format>) -> Document {
             return document;
         }
     };
-    for slip in &reading.slips {
+    for slip in &reading.mistakes {
         let message = slip.kind.says().to_owned();
         document.problems.push(Problem { rule: &rules::LIST_NOT_JSON, span: slip.span, message });
     }
@@ -35,14 +35,14 @@ pub fn read_as(text: &str, format: Option<Format>) -> Document {
         document.format = Format::Manifest;
     }
     if document.format == Format::Manifest {
-        document.intro = root.get("instructions").and_then(Node::as_str).unwrap_or_default().to_owned();
+        document.intro = root.get("instructions").and_then(JsonNode::as_str).unwrap_or_default().to_owned();
         if let Err(message) = Manifest::from_json(&root.to_value()) {
             document.problems.push(Problem { rule: &rules::LIST_SHAPE, span: root.span, message });
         }
     }
-    let entries: &[Node] = match (&root.kind, root.get("tools")) {
-        (Kind::Array(entries), _) => entries,
-        (_, Some(Node { kind: Kind::Array(entries), .. })) => entries,
+    let entries: &[JsonNode] = match (&root.kind, root.get("tools")) {
+        (JsonKind::Array(entries), _) => entries,
+        (_, Some(JsonNode { kind: JsonKind::Array(entries), .. })) => entries,
         _ if root.get("name").is_some() => std::slice::from_ref(root),
         (_, tools) => {
             let span = tools.map_or(root.span, |tools| tools.span);
@@ -58,7 +58,7 @@ pub fn read_as(text: &str, format: Option<Format>) -> Document {
                 let message = format!("tools[{index}]: {problem}");
                 document.problems.push(Problem { rule: &rules::LIST_SHAPE, span: entry.span, message });
             }
-            // Already told, by the manifest's own reader.
+            // Already reported by the manifest's own parser.
             Err(_) => {}
         }
     }
@@ -68,13 +68,13 @@ pub fn read_as(text: &str, format: Option<Format>) -> Document {
     document
 }
 
-fn spec(tool: &Tool, entry: &Node) -> ToolSpec {
-    let mut spec = ToolSpec::from_tool(tool);
+fn spec(tool: &Tool, entry: &JsonNode) -> ToolSpecification {
+    let mut spec = ToolSpecification::from_tool(tool);
     let schema = entry.get("inputSchema").or_else(|| entry.get("parameters"));
     let name = entry.get("name").map_or(entry.span, |name| name.span);
     let version = entry.get("_meta").and_then(|meta| meta.get(sinew_tool::tool::VERSION_KEY));
     let version = version.or_else(|| entry.get("version"));
-    spec.version = version.and_then(Node::as_str).map(str::to_owned);
+    spec.version = version.and_then(JsonNode::as_str).map(str::to_owned);
     let mut places = Places { whole: entry.span, heading: name, name: Some(name), ..Places::default() };
     places.heading_name = Some(tool.name.clone());
     places.version = version.map(|version| version.span);
@@ -90,7 +90,7 @@ fn spec(tool: &Tool, entry: &Node) -> ToolSpec {
     spec
 }
 
-/// What an entry says and no section holds.
+/// Members of an entry that have no section.
 fn unknown(entry: &Value) -> Map<String, Value> {
     const KNOWN: &[&str] = &[
         "name",
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn a_manifest_is_told_from_a_list() {
+    fn a_manifest_is_distinguished_from_a_list() {
         let document =
             Document::parse(r#"{"instructions": "Do.", "tools": [{"name": "a", "parameters": {"type": "object"}}]}"#);
         assert_eq!(document.format, Format::Manifest);
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn broken_lists_are_told_with_places() {
+    fn broken_lists_are_reported_with_places() {
         for (text, rule) in [
             ("{", "list-not-json"),
             ("{\"tools\": {}}", "list-shape"),

@@ -5,7 +5,7 @@ use sinew_tool::{Audience, Hints};
 
 /// `(value, offset of the value in the line)` of a version line: `- **Version**: 1.0.2`,
 /// `Version: v1.1.9`, `**Version**: v0.2.0 | **Status**: Active`.
-pub fn version_in(line: &str) -> Option<(&str, usize)> {
+pub(crate) fn version_in(line: &str) -> Option<(&str, usize)> {
     let (value, at, marked) = entry(line, "version")?;
     let length = value.find(|c: char| c.is_whitespace() || matches!(c, '|' | ',' | ';' | ')')).unwrap_or(value.len());
     let word = value[..length].trim_end_matches(['.', '*', '`', '_']);
@@ -18,7 +18,7 @@ pub fn version_in(line: &str) -> Option<(&str, usize)> {
 /// A version within a sentence or a table row: `Reads a file. Version: 1.0.2.`, `| Version | 1.0.2 |`,
 /// `(v1.1.9)`. The word must begin a sentence, a cell or a remark: "needs Python version: 3.8" speaks of
 /// something else.
-pub fn version_within(line: &str) -> Option<(&str, usize)> {
+pub(crate) fn version_within(line: &str) -> Option<(&str, usize)> {
     let mut from = 0;
     while let Some(found) = line.get(from..)?.find(['V', 'v']) {
         let at = from + found;
@@ -48,7 +48,7 @@ pub fn version_within(line: &str) -> Option<(&str, usize)> {
 }
 
 /// `v1.2.3` in a heading.
-pub fn bare_version(words: &str) -> Option<(&str, usize)> {
+pub(crate) fn bare_version(words: &str) -> Option<(&str, usize)> {
     let mut at = 0;
     for word in words.split([' ', '(', ')', '[', ']', ',', '—', '–']) {
         if word.starts_with(['v', 'V'])
@@ -75,16 +75,16 @@ fn numbers(text: &str) -> Option<&str> {
         .then(|| &text[..lead + value.len()])
 }
 
-pub fn title_in(line: &str) -> Option<&str> {
+pub(crate) fn title_in(line: &str) -> Option<&str> {
     entry(line, "title").filter(|(value, _, marked)| *marked && !value.is_empty()).map(|(value, _, _)| value)
 }
 
-pub fn audience_in(line: &str) -> Option<Audience> {
+pub(crate) fn audience_in(line: &str) -> Option<Audience> {
     let (value, _, marked) = entry(line, "audience")?;
     (marked && value.trim_matches('`') == "user").then_some(Audience::User)
 }
 
-pub fn hints_in(line: &str) -> Option<Hints> {
+pub(crate) fn hints_in(line: &str) -> Option<Hints> {
     let (value, _, marked) = entry(line, "hints")?;
     let mut hints = Hints::default();
     for pair in value.split(',') {
@@ -106,7 +106,7 @@ pub fn hints_in(line: &str) -> Option<Hints> {
 }
 
 /// The hints as [`hints_in`] reads them.
-pub fn hints_text(hints: Hints) -> String {
+pub(crate) fn hints_text(hints: Hints) -> String {
     let pairs = [
         ("readOnlyHint", hints.read_only),
         ("destructiveHint", hints.destructive),
@@ -138,7 +138,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn versions_are_found_in_every_dress() {
+    fn versions_are_found_in_every_form() {
         for (line, expected) in [
             ("- **Version**: 1.0.2", Some("1.0.2")),
             ("**Version:** 1.0.2", Some("1.0.2")),
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn hints_come_back() {
+    fn hints_are_read_back() {
         let hints = Hints { read_only: Some(false), idempotent: Some(true), ..Hints::default() };
         assert_eq!(hints_in(&format!("- **Hints**: {}", hints_text(hints))), Some(hints));
         assert_eq!(hints_in("- **Hints**: be nice"), None);

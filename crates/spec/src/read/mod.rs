@@ -1,11 +1,11 @@
 //! Reading: a specification document, a `tools/list` answer or a manifest becomes a [`Document`].
 //!
 //! Reading never fails. The canonical template is read strictly, everything else as tolerantly as
-//! the documents of the real world need; what was wrong is kept as problems, with places, for
-//! [`crate::judge`] to tell.
+//! real documents need; what was wrong is kept as problems, with places, for
+//! [`crate::lint`] to report.
 //!
-//! `blocks` cuts the text, `names` recognises headings, `parts` sorts what is below one, `assemble`
-//! puts tools together, `side` reads tables and schemas, `rows` their rows, `types` the words in type
+//! `blocks` splits the text, `names` recognises headings, `parts` sorts what is below one, `assemble`
+//! builds tools, `schemas` reads tables and schemas, `rows` their rows, `types` the names in type
 //! cells; `listing` reads the JSON formats.
 
 mod assemble;
@@ -17,7 +17,7 @@ mod parts;
 pub mod places;
 pub(crate) mod prose;
 pub(crate) mod rows;
-pub(crate) mod side;
+pub(crate) mod schemas;
 pub mod table;
 pub mod types;
 
@@ -25,13 +25,13 @@ use sinew_tool::Tool;
 use sinew_tool::finding::report::{FileReport, Source};
 use sinew_tool::finding::{Findings, Lines, Rule, Span};
 
-use crate::judge::rules;
-use crate::model::{Section, ToolSpec};
+use crate::lint::rules;
+use crate::model::{Section, ToolSpecification};
 
-/// Larger texts are refused: nobody wrote them by hand, and a model could not read them.
+/// Larger texts are refused: they were not written by hand, and a model could not read them.
 pub const MAX_BYTES: usize = 8 << 20;
 
-/// The form a document came in.
+/// The format of a document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
     Markdown,
@@ -39,7 +39,7 @@ pub enum Format {
     Manifest,
 }
 
-/// Something that went wrong while reading.
+/// A problem found while reading.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
     pub rule: &'static Rule,
@@ -58,8 +58,8 @@ pub struct Document {
     pub title: Option<String>,
     /// Markdown between the title and the first tool, or a manifest's instructions.
     pub intro: String,
-    pub tools: Vec<ToolSpec>,
-    /// Markdown that belongs to no tool and stands after the first of them.
+    pub tools: Vec<ToolSpecification>,
+    /// Markdown after the first tool that belongs to no tool.
     pub further: String,
     /// Where the document says that there are no tools.
     pub says_no_tools: Option<Span>,
@@ -67,7 +67,7 @@ pub struct Document {
 }
 
 impl Document {
-    /// Reads a text in whichever of the three forms it is: JSON begins with a bracket.
+    /// Reads a text in any of the three formats: JSON begins with a bracket.
     pub fn parse(text: &str) -> Document {
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         if let Some(refused) = refuse(text) {
@@ -79,7 +79,7 @@ impl Document {
         }
     }
 
-    /// Reads a file's bytes. What is not UTF-8 is told, not guessed at.
+    /// Reads a file's bytes. Text that is not UTF-8 is reported, not guessed.
     pub fn from_bytes(bytes: &[u8]) -> Document {
         if bytes.len() > MAX_BYTES {
             return too_large(bytes.len() as u64);
@@ -109,14 +109,14 @@ impl Document {
         !self.problems.iter().any(|problem| [&rules::NOT_TEXT, &rules::TOO_LARGE].contains(&problem.rule))
     }
 
-    /// What keeps the tools of the document from being read at all. Such a document is not compared:
-    /// what it lacks would look like a change.
+    /// The problem that keeps the tools from being read at all. Such a document is not compared:
+    /// missing tools would look like changes.
     pub fn unreadable(&self) -> Option<&Problem> {
         let fatal = [&rules::NOT_TEXT, &rules::TOO_LARGE, &rules::LIST_NOT_JSON, &rules::LIST_SHAPE];
         self.problems.iter().find(|problem| fatal.contains(&problem.rule))
     }
 
-    /// Its findings under the name it has in reports.
+    /// Its findings, under its name in reports.
     pub fn report<'a>(&'a self, path: &'a str, findings: &'a Findings) -> FileReport<'a> {
         FileReport {
             path,
@@ -128,7 +128,7 @@ impl Document {
 
     /// The tools as a client would see them.
     pub fn to_tools(&self) -> Vec<Tool> {
-        self.tools.iter().map(ToolSpec::to_tool).collect()
+        self.tools.iter().map(ToolSpecification::to_tool).collect()
     }
 
     /// Whether the document was written in the canonical form: every tool under `## Tool:`, with the
@@ -138,12 +138,12 @@ impl Document {
     }
 
     /// The same for one of its tools.
-    pub fn is_canonical_tool(&self, tool: &ToolSpec) -> bool {
+    pub fn is_canonical_tool(&self, tool: &ToolSpecification) -> bool {
         let places = &tool.places.sections;
         self.format == Format::Markdown
             && places.len() == Section::ALL.len()
             && places.iter().zip(Section::ALL).all(|(place, section)| {
-                place.is_heading && place.section == section && place.words.of(&self.text) == section.heading()
+                place.is_heading && place.section == section && place.heading.of(&self.text) == section.heading()
             })
     }
 
@@ -184,7 +184,7 @@ fn refuse(text: &str) -> Option<Document> {
         return Some(too_large(text.len() as u64));
     }
     let at = text.find('\0')?;
-    let message = "the file holds a NUL byte: it is binary, not a text".to_owned();
+    let message = "the file contains a NUL byte: it is binary, not text".to_owned();
     Some(Document::refused(&rules::NOT_TEXT, Span::at(at), message, text[..at].to_owned()))
 }
 
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_text_is_told_with_its_place() {
+    fn binary_files_are_reported_with_a_place() {
         assert_eq!(rules(&Document::from_bytes(b"\x7fELF\x02\x01\x01\0\0")), ["not-text"]);
         let latin = Document::from_bytes(b"# caf\xe9\nmore");
         assert_eq!(rules(&latin), ["not-text"]);
@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn a_byte_order_mark_is_no_text() {
+    fn a_byte_order_mark_is_not_part_of_the_text() {
         let document = Document::parse("\u{feff}# Title - MCP Tool Specification\n");
         assert_eq!(document.title.as_deref(), Some("Title - MCP Tool Specification"));
         assert_eq!(tools_list_json("\u{feff}{\"tools\":[{\"name\":\"x\"}]}").tools.len(), 1);

@@ -1,11 +1,11 @@
-//! Recognising headings: which begin a tool, which begin one of its sections.
+//! Recognising headings: which ones begin a tool, and which begin one of its sections.
 
 use super::prose;
 use crate::model::Section;
 
-/// How sure a heading is that it begins a tool.
+/// How likely a heading is to begin a tool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Sure {
+pub(crate) enum Confidence {
     /// `Tool: x`.
     Explicit,
     /// A name in backticks, or a name with an underscore: a tool, if what follows looks like one.
@@ -15,7 +15,7 @@ pub enum Sure {
 }
 
 /// The tool that a heading begins.
-pub fn tool(words: &str) -> Option<(String, Sure)> {
+pub(crate) fn tool(words: &str) -> Option<(String, Confidence)> {
     let words = words.trim();
     if let Some(prefix) = words.get(..4).filter(|prefix| prefix.eq_ignore_ascii_case("tool")) {
         let rest = words[prefix.len()..].trim_start();
@@ -25,23 +25,23 @@ pub fn tool(words: &str) -> Option<(String, Sure)> {
             None => return None,
         };
         let name = prose::first_code(rest).unwrap_or(rest);
-        return Some((prose::one_line(name), Sure::Explicit));
+        return Some((prose::one_line(name), Confidence::Explicit));
     }
     if words.starts_with('`') {
         let code = prose::first_code(words)?;
         let name = code.split('(').next().unwrap_or(code).trim();
-        return (is_name(name) && !is_file(name)).then(|| (name.to_owned(), Sure::Likely));
+        return (is_name(name) && !is_file(name)).then(|| (name.to_owned(), Confidence::Likely));
     }
     let plain = is_name(words) && words.starts_with(|c: char| c.is_ascii_lowercase());
     if !plain || is_file(words) || section(words).is_some() {
         return None;
     }
-    let sure = if words.contains('_') { Sure::Likely } else { Sure::Listed };
-    Some((words.to_owned(), sure))
+    let confidence = if words.contains('_') { Confidence::Likely } else { Confidence::Listed };
+    Some((words.to_owned(), confidence))
 }
 
 /// Whether the tools of the document are listed below this heading.
-pub fn lists_tools(words: &str) -> bool {
+pub(crate) fn lists_tools(words: &str) -> bool {
     let words = words.to_lowercase();
     let words = words.trim_start_matches(|c: char| !c.is_alphabetic());
     matches!(
@@ -62,8 +62,8 @@ pub fn lists_tools(words: &str) -> bool {
     )
 }
 
-/// The section a heading or a bold word begins, whatever its number and its remarks.
-pub fn section(words: &str) -> Option<Section> {
+/// The section that a heading or a bold label begins, whatever its number and remarks.
+pub(crate) fn section(words: &str) -> Option<Section> {
     let words = words.to_lowercase();
     let words = words.trim_start_matches(|c: char| c.is_ascii_digit() || matches!(c, '.' | ')' | ' ' | '#' | '§'));
     let words = words.split(['(', ':', '—']).next().unwrap_or(words);
@@ -110,9 +110,9 @@ pub fn section(words: &str) -> Option<Section> {
     })
 }
 
-/// The bold words that begin a line in place of a heading, with what follows them on the line:
+/// The bold label at the start of a line that acts as a heading, with the rest of the line:
 /// `**Parameters**:`, `**Returns:** text`.
-pub fn bold(line: &str) -> Option<(&str, &str)> {
+pub(crate) fn bold(line: &str) -> Option<(&str, &str)> {
     let line = line.trim_start();
     let line = ["- ", "* ", "+ "].iter().find_map(|bullet| line.strip_prefix(bullet)).unwrap_or(line).trim_start();
     let rest = line.strip_prefix("**")?;
@@ -135,21 +135,21 @@ fn is_file(text: &str) -> bool {
     endings.iter().any(|ending| text.ends_with(ending)) || text.ends_with('/')
 }
 
-/// Whether a label is the answer of the idempotency section, wherever it stands: `**Idempotent**: Yes`.
-pub fn answers_idempotency(label: &str) -> bool {
+/// Whether a label begins the answer of the idempotency section: `**Idempotent**: Yes`.
+pub(crate) fn answers_idempotency(label: &str) -> bool {
     matches!(label.trim().to_lowercase().as_str(), "idempotent" | "idempotent?" | "is idempotent" | "idempotency")
 }
 
-/// Whether a heading begins what belongs to no tool and no section: printed last.
-pub fn is_further(words: &str) -> bool {
+/// Whether a heading begins the part that belongs to no tool and no section.
+pub(crate) fn is_further(words: &str) -> bool {
     words.trim().eq_ignore_ascii_case(FURTHER)
 }
 
-/// The heading of what has no place of its own.
-pub const FURTHER: &str = "Further sections";
+/// The heading of text that has no section of its own.
+pub(crate) const FURTHER: &str = "Further sections";
 
-/// Whether a text says that the module has no tools at all, as honest documents do.
-pub fn says_no_tools(line: &str) -> bool {
+/// Whether a line says that the module has no tools.
+pub(crate) fn says_no_tools(line: &str) -> bool {
     let line = line.replace(['*', '_', '`'], "").to_lowercase();
     [
         "no mcp tools",
@@ -173,14 +173,14 @@ mod tests {
     #[test]
     fn headings_of_tools_are_recognised() {
         for (words, expected) in [
-            ("Tool: `a.b`", Some(("a.b", Sure::Explicit))),
-            ("Tool: [YourToolName]", Some(("[YourToolName]", Sure::Explicit))),
-            ("Tool `x`", Some(("x", Sure::Explicit))),
-            ("`git_diff`", Some(("git_diff", Sure::Likely))),
-            ("`git_diff(a, b)`", Some(("git_diff", Sure::Likely))),
-            ("`a` / `b`", Some(("a", Sure::Likely))),
-            ("analyze_code", Some(("analyze_code", Sure::Likely))),
-            ("hash", Some(("hash", Sure::Listed))),
+            ("Tool: `a.b`", Some(("a.b", Confidence::Explicit))),
+            ("Tool: [YourToolName]", Some(("[YourToolName]", Confidence::Explicit))),
+            ("Tool `x`", Some(("x", Confidence::Explicit))),
+            ("`git_diff`", Some(("git_diff", Confidence::Likely))),
+            ("`git_diff(a, b)`", Some(("git_diff", Confidence::Likely))),
+            ("`a` / `b`", Some(("a", Confidence::Likely))),
+            ("analyze_code", Some(("analyze_code", Confidence::Likely))),
+            ("hash", Some(("hash", Confidence::Listed))),
             ("Tool Reference", None),
             ("Tools", None),
             ("Parameters", None),
@@ -189,7 +189,7 @@ mod tests {
             ("", None),
         ] {
             let found = tool(words);
-            assert_eq!(found.as_ref().map(|(name, sure)| (name.as_str(), *sure)), expected, "{words}");
+            assert_eq!(found.as_ref().map(|(name, confidence)| (name.as_str(), *confidence)), expected, "{words}");
         }
     }
 
@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn bold_words_may_stand_for_a_heading() {
+    fn a_bold_label_may_act_as_a_heading() {
         assert_eq!(bold("**Returns:** `status`"), Some(("Returns", "`status`")));
         assert_eq!(bold("**Parameters**:"), Some(("Parameters", "")));
         assert_eq!(bold("**Parameters**"), Some(("Parameters", "")));

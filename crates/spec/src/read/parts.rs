@@ -6,21 +6,21 @@ use super::{names, prose};
 use crate::model::Section;
 use sinew_tool::finding::Span;
 
-/// A part of a tool's text, as it will be kept: blocks, cut at the bold words that act as headings.
+/// A part of a tool's text: a block, split at bold labels that act as headings.
 #[derive(Clone, Debug)]
-pub struct Piece {
+pub(crate) struct Piece {
     pub kind: BlockKind,
     pub span: Span,
     pub gap: bool,
 }
 
 impl Piece {
-    pub fn of(block: &Block) -> Piece {
+    pub(crate) fn of(block: &Block) -> Piece {
         Piece { kind: block.kind.clone(), span: block.span, gap: block.gap }
     }
 
     /// The lines of prose; none for other blocks.
-    pub fn lines(&self) -> &[Span] {
+    pub(crate) fn lines(&self) -> &[Span] {
         match &self.kind {
             BlockKind::Prose(lines) => lines,
             _ => &[],
@@ -28,8 +28,8 @@ impl Piece {
     }
 }
 
-/// Pieces as one markdown text: line endings and blank runs made even, everything else as it was.
-pub fn prose_of(text: &str, pieces: &[Piece]) -> String {
+/// Pieces as one Markdown text. Line endings and blank lines are normalised, everything else is kept.
+pub(super) fn prose_of(text: &str, pieces: &[Piece]) -> String {
     let mut prose = String::new();
     for piece in pieces {
         if !prose.is_empty() {
@@ -48,21 +48,21 @@ pub fn prose_of(text: &str, pieces: &[Piece]) -> String {
     if prose == prose::NOT_STATED { String::new() } else { prose }
 }
 
-/// A line that begins in the middle of one (after bold words), or that opens a fence or comment which
-/// is never closed, must not turn into structure when it is printed elsewhere.
+/// A line that begins in the middle of one (after a bold label), or that opens a fence or comment which
+/// is never closed, must not become structure when it is printed elsewhere.
 fn kept_line(text: &str, line: Span) -> String {
     let begins_line = line.start == 0 || matches!(text.as_bytes()[line.start - 1], b'\n' | b'\r');
     let words = line.of(text).trim_end();
     if begins_line && !blocks::opens(words) { words.to_owned() } else { prose::from_text(words) }
 }
 
-/// The same for a heading, whose words may stand on several lines above one of hyphens.
+/// The same for a heading, whose text may span several lines above one of hyphens.
 fn kept_heading(heading: &str) -> String {
     let kept = |line: &str| if blocks::opens(line) { prose::from_text(line) } else { line.to_owned() };
     heading.split('\n').map(kept).collect::<Vec<_>>().join("\n")
 }
 
-pub fn even(text: &str) -> String {
+pub(super) fn even(text: &str) -> String {
     text.replace("\r\n", "\n").replace('\r', "\n")
 }
 
@@ -73,16 +73,16 @@ enum Part {
 }
 
 /// Everything below a tool's heading, sorted into sections.
-pub struct Parts {
+pub(super) struct Parts {
     pub sections: [Vec<Piece>; 8],
     pub lead: Vec<Piece>,
     pub extra: Vec<(String, Vec<Piece>)>,
     pub places: Vec<SectionPlace>,
-    /// Whether a comment was left out just now.
+    /// Whether a comment was skipped just now.
     gap: bool,
 }
 
-pub fn sort(text: &str, body: &[Block], end: usize) -> Parts {
+pub(super) fn sort(text: &str, body: &[Block], end: usize) -> Parts {
     let mut parts =
         Parts { sections: Default::default(), lead: Vec::new(), extra: Vec::new(), places: Vec::new(), gap: false };
     let mut current = Part::Lead;
@@ -116,8 +116,8 @@ pub fn sort(text: &str, body: &[Block], end: usize) -> Parts {
 }
 
 impl Parts {
-    /// Sorts lines of prose. Where the tool has no headings, bold words that name a section act as
-    /// one; the answer of the idempotency section belongs there wherever it stands.
+    /// Sorts lines of prose. If the tool has no headings, bold labels that name a section act as
+    /// headings; `**Idempotent**: …` belongs to the idempotency section wherever it is.
     fn prose(&mut self, text: &str, lines: &[Span], gap: bool, current: &mut Part, by_bold: bool) {
         let mut run: Vec<Span> = Vec::new();
         let mut gap = gap;
@@ -154,12 +154,12 @@ impl Parts {
     fn open(&mut self, section: Section, words: Span, is_heading: bool, at: usize) {
         self.close(at);
         let whole = Span::new(at, at);
-        self.places.push(SectionPlace { section, words, is_heading, whole, is_filled: false });
+        self.places.push(SectionPlace { section, heading: words, is_heading, whole, is_filled: false });
     }
 
     fn close(&mut self, at: usize) {
         if let Some(last) = self.places.last_mut().filter(|last| last.whole.end == last.whole.start) {
-            last.whole.end = at.max(last.words.end);
+            last.whole.end = at.max(last.heading.end);
         }
     }
 

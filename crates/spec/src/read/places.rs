@@ -1,9 +1,9 @@
-//! Where the parts of a tool specification stood. Judging needs it; equality does not.
+//! Where the parts of a tool specification are in its text. Findings need it; equality ignores it.
 
 use std::collections::HashMap;
 
 use super::table::{Cell, Column};
-use crate::json::{Fault, Kind, Node, Slip};
+use crate::json::{JsonFault, JsonKind, JsonMistake, JsonNode};
 use crate::model::Section;
 use sinew_tool::finding::Span;
 
@@ -11,19 +11,19 @@ use sinew_tool::finding::Span;
 pub struct Places {
     /// The tool from its heading to the end of its last section.
     pub whole: Span,
-    /// The words of the heading, or the name in a JSON list.
+    /// The text of the heading, or the name in a JSON list.
     pub heading: Span,
     /// The name the heading gives.
     pub heading_name: Option<String>,
-    /// Where the invocation name stands, if it is stated apart from the heading.
+    /// The invocation name, if it is stated apart from the heading.
     pub name: Option<Span>,
-    /// The value of the version line, wherever it stands.
+    /// The value of the version line.
     pub version: Option<Span>,
     pub description: Option<Span>,
-    /// In the order in which they stand; a section may come twice.
+    /// In the order of the text; a section may occur twice.
     pub sections: Vec<SectionPlace>,
-    pub input: Side,
-    pub output: Side,
+    pub input: SchemaSource,
+    pub output: SchemaSource,
     /// The bodies of the fenced examples.
     pub examples: Vec<Span>,
 }
@@ -31,40 +31,40 @@ pub struct Places {
 #[derive(Clone, Debug)]
 pub struct SectionPlace {
     pub section: Section,
-    /// The words of the heading, or the bold words that stand for one.
-    pub words: Span,
+    /// The text of the heading, or of the bold label that acts as one.
+    pub heading: Span,
     /// Whether it is a real heading, not bold type.
     pub is_heading: bool,
     /// From the heading to the next section.
     pub whole: Span,
-    /// Whether it holds anything but white space, comments and phrases that say nothing.
+    /// Whether it has anything but white space, comments and "not stated".
     pub is_filled: bool,
 }
 
-/// Input or output: the table and the schema that describe it.
+/// The table and the schema that describe input or output.
 #[derive(Clone, Debug, Default)]
-pub struct Side {
-    pub table: Option<Table>,
-    pub schema: Option<Node>,
-    /// The schema that a JSON object of parameters stands for.
+pub struct SchemaSource {
+    pub table: Option<FieldTable>,
+    pub schema: Option<JsonNode>,
+    /// The schema derived from a JSON object of parameters.
     pub map: Option<serde_json::Value>,
     /// Whether it says that there is nothing to describe.
     pub says_none: bool,
-    pub slips: Vec<Slip>,
+    pub mistakes: Vec<JsonMistake>,
     /// Blocks that should describe it and could not be read at all.
-    pub faults: Vec<Fault>,
+    pub faults: Vec<JsonFault>,
 }
 
 #[derive(Clone, Debug)]
-pub struct Table {
+pub struct FieldTable {
     pub header: Span,
     /// Empty for a list of bullets.
     pub columns: Vec<Column>,
-    pub rows: Vec<Row>,
+    pub rows: Vec<FieldRow>,
 }
 
 #[derive(Clone, Debug)]
-pub struct Row {
+pub struct FieldRow {
     pub span: Span,
     pub name: String,
     pub name_span: Span,
@@ -80,7 +80,7 @@ pub struct Row {
 pub enum Required {
     Yes,
     No,
-    /// Under conditions that the cell or the description tells.
+    /// Under conditions that the cell or the description states.
     Sometimes,
     Unclear,
 }
@@ -91,21 +91,21 @@ impl Places {
     }
 
     /// The heading of a section, or of the tool where the section is missing.
-    pub fn near(&self, section: Section) -> Span {
-        self.section(section).map_or(self.heading, |place| place.words)
+    pub fn section_heading(&self, section: Section) -> Span {
+        self.section(section).map_or(self.heading, |place| place.heading)
     }
 }
 
-impl Side {
-    pub fn row(&self, name: &str) -> Option<&Row> {
+impl SchemaSource {
+    pub fn row(&self, name: &str) -> Option<&FieldRow> {
         self.table.as_ref()?.rows.iter().find(|row| row.name == name)
     }
 
-    /// Where each described member stands, by its name.
+    /// The place of each described member, by name.
     pub fn members(&self) -> HashMap<&str, Span> {
         match (&self.schema, &self.table) {
             (Some(node), _) => match node.get("properties").map(|properties| &properties.kind) {
-                Some(Kind::Object(members)) => {
+                Some(JsonKind::Object(members)) => {
                     members.iter().map(|member| (member.key.as_str(), member.key_span)).collect()
                 }
                 _ => HashMap::new(),
@@ -126,10 +126,10 @@ impl Side {
     }
 }
 
-impl Row {
+impl FieldRow {
     /// A row of which only the name is known.
-    pub fn named(name: &str, span: Span) -> Row {
-        Row {
+    pub fn named(name: &str, span: Span) -> FieldRow {
+        FieldRow {
             span,
             name: name.to_owned(),
             name_span: span,

@@ -1,11 +1,11 @@
-//! Running text: cleaning what was read, and carrying plain text through a document unchanged.
+//! Running text: normalising what was read, and carrying plain text through a document unchanged.
 
-/// Printed where a section says nothing; read back as nothing.
-pub const NOT_STATED: &str = "_Not stated._";
+/// Printed for an empty section; read back as empty.
+pub(crate) const NOT_STATED: &str = "_Not stated._";
 
 /// Plain text (a description from a device) as markdown that is read back as the same text: lines
-/// that would look like structure get a backslash. Line endings and blank runs are made even.
-pub fn from_text(text: &str) -> String {
+/// that would look like structure get a backslash. Line endings and blank lines are normalised.
+pub(crate) fn from_text(text: &str) -> String {
     let text = text.replace("\r\n", "\n").replace('\r', "\n");
     let mut lines: Vec<String> = Vec::new();
     for line in text.lines() {
@@ -25,7 +25,7 @@ pub fn from_text(text: &str) -> String {
 }
 
 /// The plain text of prose made by [`from_text`]; other prose keeps its markdown.
-pub fn to_text(prose: &str) -> String {
+pub(crate) fn to_text(prose: &str) -> String {
     let unescape = |line: &str| {
         let body = line.trim_start();
         match body.strip_prefix('\\') {
@@ -36,8 +36,8 @@ pub fn to_text(prose: &str) -> String {
     prose.split('\n').map(unescape).collect::<Vec<_>>().join("\n")
 }
 
-/// Text on one line, runs of white space made single.
-pub fn one_line(text: &str) -> String {
+/// Text on one line with single spaces.
+pub(crate) fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
@@ -58,7 +58,7 @@ fn is_underline(line: &str) -> bool {
 }
 
 /// `---`, `***`, `___`: a thematic break.
-pub fn is_break(line: &str) -> bool {
+pub(crate) fn is_break(line: &str) -> bool {
     let line = line.trim();
     let mark = line.as_bytes().first().copied().unwrap_or(b' ');
     matches!(mark, b'-' | b'*' | b'_')
@@ -67,14 +67,14 @@ pub fn is_break(line: &str) -> bool {
 }
 
 /// The text of a cell or heading without code marks and emphasis.
-pub fn unmark(text: &str) -> String {
+pub(crate) fn unmark(text: &str) -> String {
     let text = text.trim();
     let inner = uncode(text).unwrap_or(text);
     inner.trim_matches('*').trim().to_owned()
 }
 
 /// The inside of a text that is one code span, whatever the number of its backticks.
-pub fn uncode(text: &str) -> Option<&str> {
+pub(crate) fn uncode(text: &str) -> Option<&str> {
     let text = text.trim();
     let ticks = text.len() - text.trim_start_matches('`').len();
     if ticks == 0 || text.len() < 2 * ticks {
@@ -91,7 +91,7 @@ pub fn uncode(text: &str) -> Option<&str> {
 }
 
 /// The inside of the first code span.
-pub fn first_code(text: &str) -> Option<&str> {
+pub(crate) fn first_code(text: &str) -> Option<&str> {
     let start = text.find('`')?;
     let rest = &text[start..];
     let ticks = rest.len() - rest.trim_start_matches('`').len();
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn uneven_white_space_is_made_even() {
+    fn white_space_is_normalised() {
         assert_eq!(from_text("\r\n\r\na  \r\n\n\n\nb\rc\n\n"), "a\n\nb\nc");
     }
 

@@ -2,14 +2,14 @@
 
 use serde_json::{Map, Value, json};
 
-use super::places::{Required, Row, Table};
+use super::places::{FieldRow, FieldTable, Required};
 use super::table::{self, Cell, Column};
 use super::{prose, types};
 use sinew_tool::finding::Span;
 
 /// A row of a table, by its columns.
-pub fn read(text: &str, line: Span, columns: &[Column]) -> Option<Row> {
-    let mut row = Row::named("", line);
+pub(crate) fn read(text: &str, line: Span, columns: &[Column]) -> Option<FieldRow> {
+    let mut row = FieldRow::named("", line);
     for (cell, column) in table::cells(text, line).into_iter().zip(columns) {
         match column {
             Column::Name if row.name.is_empty() => {
@@ -32,7 +32,7 @@ pub fn read(text: &str, line: Span, columns: &[Column]) -> Option<Row> {
 
 /// A bullet that describes a parameter: ``- `target` (string, required): Path to analyze``,
 /// `- **target** — string: Path`, ``- `target`: string, the path``.
-pub fn read_bullet(text: &str, line: Span) -> Option<Row> {
+pub(crate) fn read_bullet(text: &str, line: Span) -> Option<FieldRow> {
     let words = line.of(text);
     let body = words.trim_start();
     let body = body.strip_prefix(['-', '*', '+'])?.strip_prefix(' ')?.trim_start();
@@ -41,17 +41,17 @@ pub fn read_bullet(text: &str, line: Span) -> Option<Row> {
 }
 
 /// The term and the explanation of a definition list: a name, and below it `: string, required. Path`.
-pub fn read_definition(text: &str, term: Span, explanation: Span) -> Option<Row> {
+pub(crate) fn read_definition(text: &str, term: Span, explanation: Span) -> Option<FieldRow> {
     let rest = explanation.of(text).trim_start().strip_prefix(':')?;
     let name = prose::unmark(term.of(text));
     if !is_parameter(&name) {
         return None;
     }
     let at = term.start + term.of(text).find(name.as_str())?;
-    let mut row = described(text, explanation, &name, rest).unwrap_or(Row {
+    let mut row = described(text, explanation, &name, rest).unwrap_or(FieldRow {
         span: term,
         description: Some(cell_of(text, explanation, rest.trim())),
-        ..Row::named(&name, term)
+        ..FieldRow::named(&name, term)
     });
     row.name_span = Span::new(at, at + name.len());
     Some(row)
@@ -82,7 +82,7 @@ fn is_parameter(name: &str) -> bool {
 }
 
 /// Type, requirement and words of what follows a parameter's name; `None` where no type stands there.
-fn described(text: &str, line: Span, name: &str, rest: &str) -> Option<Row> {
+fn described(text: &str, line: Span, name: &str, rest: &str) -> Option<FieldRow> {
     let rest = rest.trim_start().trim_start_matches([':', '–', '—']).trim_start();
     let rest = rest.strip_prefix("- ").unwrap_or(rest).trim_start();
     let (about, after) = match rest.strip_prefix(['(', '[', '<']) {
@@ -122,7 +122,7 @@ fn described(text: &str, line: Span, name: &str, rest: &str) -> Option<Row> {
     if !remarks.is_empty() {
         description = format!("{description} ({})", remarks.join(", ")).trim().to_owned();
     }
-    Some(Row {
+    Some(FieldRow {
         span: line,
         name: name.to_owned(),
         name_span: cell_of(text, line, name).span,
@@ -182,18 +182,18 @@ fn cell_of(text: &str, line: Span, part: &str) -> Cell {
 }
 
 /// A property that is described in words, and whether it is required: `"string (required) - Path"`.
-pub fn from_words(words: &str) -> Option<(Value, bool)> {
+pub(crate) fn from_words(words: &str) -> Option<(Value, bool)> {
     let row = described(words, Span::new(0, words.len()), "", words).or_else(|| {
-        types::read(words).map(|_| Row {
+        types::read(words).map(|_| FieldRow {
             kind: Some(cell_of(words, Span::new(0, words.len()), words)),
-            ..Row::named("", Span::default())
+            ..FieldRow::named("", Span::default())
         })
     })?;
     Some((property_of(&row), row.required() == Required::Yes))
 }
 
 /// The schema that a table alone describes.
-pub fn from_table(table: &Table) -> Value {
+pub(crate) fn from_table(table: &FieldTable) -> Value {
     let mut schema = json!({"type": "object", "properties": {}});
     let mut required = Vec::new();
     let has_required = table.columns.is_empty() || table.columns.contains(&Column::Required);
@@ -246,7 +246,7 @@ fn home_of<'a, 'b>(schema: &'a mut Value, name: &'b str) -> Option<(&'a mut Map<
     Some((node.get_mut("properties")?.as_object_mut()?, rest))
 }
 
-fn property_of(row: &Row) -> Value {
+fn property_of(row: &FieldRow) -> Value {
     let reading = row.kind.as_ref().and_then(|cell| types::read(&cell.text));
     let mut property = match reading.map(|reading| reading.schema) {
         Some(Value::Object(map)) => map,
@@ -271,7 +271,7 @@ fn property_of(row: &Row) -> Value {
     Value::Object(property)
 }
 
-pub fn example(row: &Row, property: &Map<String, Value>) -> Option<Value> {
+pub(crate) fn example(row: &FieldRow, property: &Map<String, Value>) -> Option<Value> {
     value_of(row.example.as_ref()?, property)
 }
 

@@ -3,7 +3,7 @@
 use super::prose;
 use sinew_tool::finding::Span;
 
-/// What a column tells about a parameter or field.
+/// What a column says about a parameter or field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Column {
     Name,
@@ -23,7 +23,7 @@ pub struct Cell {
 }
 
 impl Cell {
-    /// The text, unless the cell only says that there is nothing to say.
+    /// The text, unless the cell is empty or a dash.
     pub fn said(&self) -> Option<&str> {
         let text = prose::uncode(&self.text).unwrap_or(&self.text).trim();
         let nothing = matches!(text, "" | "-" | "--" | "---" | "–" | "—" | "N/A" | "n/a" | "..." | "…");
@@ -51,7 +51,7 @@ pub fn cells(text: &str, row: Span) -> Vec<Cell> {
         }
     }
     cells.push(cell(line, row.start, start, line.len()));
-    // The outer pipes make an empty cell at each end.
+    // The outer pipes give an empty cell at each end.
     if line.trim_start().starts_with('|') && !cells.is_empty() {
         cells.remove(0);
     }
@@ -74,11 +74,11 @@ pub fn escape(text: &str) -> String {
     prose::one_line(text).replace("\\|", "\\ |").replace('|', "\\|")
 }
 
-/// The meaning of the header's columns, where the table describes parameters or fields: it must
+/// The meaning of the header's columns, if the table describes parameters or fields: it must
 /// name things and give a type or a description.
 pub fn columns(header: &[Cell]) -> Option<Vec<Column>> {
     let mut columns: Vec<Column> = header.iter().map(|cell| column(&cell.text)).collect();
-    // Whatever it is called, the last column of a table of names and types describes them.
+    // Whatever its title, the last column of a table of names and types is the description.
     if columns.contains(&Column::Name)
         && columns.contains(&Column::Type)
         && !columns.contains(&Column::Description)
@@ -90,7 +90,7 @@ pub fn columns(header: &[Cell]) -> Option<Vec<Column>> {
     (has(Column::Name) && (has(Column::Type) || has(Column::Description))).then_some(columns)
 }
 
-/// The meaning of columns with other titles, from what the cells hold: names in the first column, and
+/// The meaning of columns with other titles, guessed from the cells: names in the first column, and
 /// one of them a column of types.
 pub fn guess(header: &[Cell], rows: &[Vec<Cell>]) -> Option<Vec<Column>> {
     if rows.is_empty() || header.len() < 2 {
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cell_may_say_nothing() {
+    fn a_cell_may_be_empty() {
         let said = |text: &str| Cell { span: Span::default(), text: text.to_owned() }.said().map(str::to_owned);
         assert_eq!(said("`...`"), None);
         assert_eq!(said("—"), None);

@@ -1,4 +1,4 @@
-//! Type cells: the words people write for a JSON type, as JSON Schema and back.
+//! Type cells: the names people write for a JSON type, as JSON Schema and back.
 
 use serde_json::{Map, Value, json};
 
@@ -6,14 +6,14 @@ use serde_json::{Map, Value, json};
 #[derive(Clone, Debug, PartialEq)]
 pub struct TypeReading {
     pub schema: Value,
-    /// Whether it was written in the standard's own words.
+    /// Whether it uses the standard's names.
     pub standard: bool,
 }
 
-/// Types nest in cells (`array[array[string]]`); nobody nests them deeper than this.
+/// Types nest in cells (`array[array[string]]`), never deeper than this in practice.
 const MAX_DEPTH: usize = 12;
 
-/// Reads a type cell; `None` where it is no type anybody would know.
+/// Reads a type cell; `None` if it is not a known type.
 pub fn read(cell: &str) -> Option<TypeReading> {
     let text = cell.replace('`', " ");
     let mut reading = TypeReading { schema: Value::Null, standard: true };
@@ -21,8 +21,8 @@ pub fn read(cell: &str) -> Option<TypeReading> {
     Some(reading)
 }
 
-/// The standard's words for a cell, where they say all that the cell says: a remark in parentheses,
-/// the length of a tuple, the format of a date and the values of a dictionary have no such words.
+/// The standard's names for a cell, if they say all that the cell says: a remark in parentheses,
+/// the length of a tuple, the format of a date and the values of a dictionary have no such names.
 pub fn standard_words(cell: &str, reading: &TypeReading) -> Option<String> {
     let words = write(&reading.schema);
     let keeps_all = !cell.contains('(') && !cell.to_lowercase().contains("tuple");
@@ -213,7 +213,7 @@ fn split_top(text: &str, separator: char) -> Vec<&str> {
     parts
 }
 
-/// The standard's words for a schema: `array[string]`, `enum["a", "b"]`, `string | null`.
+/// The standard's names for a schema: `array[string]`, `enum["a", "b"]`, `string | null`.
 pub fn write(schema: &Value) -> String {
     write_at(schema, 0)
 }
@@ -256,7 +256,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_words_of_the_corpus_are_understood() {
+    fn type_names_of_real_documents_are_understood() {
         for (cell, schema, standard) in [
             ("string", json!({"type": "string"}), true),
             ("`str`", json!({"type": "string"}), false),
@@ -288,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_type_is_none() {
+    fn unknown_types_are_none() {
         for cell in ["", "[DataType]", "...", "—", "whatever you like", "array[", "foo[bar]"] {
             assert_eq!(read(cell), None, "{cell}");
         }

@@ -322,7 +322,7 @@ fn breaks(second: Second, is_input: bool, backwards: bool) -> bool {
 }
 
 #[test]
-fn changes_are_called_what_they_are() {
+fn changes_get_the_right_class() {
     let (mut breaking, mut missed) = (0, Vec::new());
     let (mut harmless, mut false_alarms) = (0, Vec::new());
     let mut undecided = Vec::new();

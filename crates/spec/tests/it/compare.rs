@@ -61,7 +61,7 @@ fn the_rules_of_the_standard_for_outputs() {
 }
 
 #[test]
-fn every_keyword_moves_in_its_direction() {
+fn every_keyword_has_the_right_impact_in_each_direction() {
     let cases = [
         (json!({"type": "integer"}), json!({"type": "number"}), WIDER),
         (json!({"type": "string"}), json!({"type": ["string", "null"]}), WIDER),
@@ -160,7 +160,7 @@ fn references_are_followed() {
 }
 
 #[test]
-fn changes_that_hide_are_found() {
+fn hidden_changes_are_found() {
     let text = || json!({"type": "string"});
     for (old, new, expected) in [
         (
@@ -226,7 +226,7 @@ fn another_form_of_the_same_schema_is_no_change() {
 }
 
 #[test]
-fn forms_that_look_the_same_and_are_not_are_told() {
+fn forms_that_look_the_same_and_are_not_are_reported() {
     // A number may be an integer, so exactly one and any of them differ.
     let either = json!([{"type": "integer"}, {"type": "number"}]);
     assert_eq!(both(json!({"anyOf": either}), json!({"oneOf": either})).0, Some(Impact::Breaking));
@@ -273,7 +273,7 @@ fn renames_are_one_change() {
 }
 
 #[test]
-fn the_next_version_is_told_and_the_declared_one_checked() {
+fn the_next_version_is_stated_and_the_declared_one_checked() {
     let version = |text: &str| Version::parse(text).unwrap();
     let old = |at: &str| Tool::new("t", "d", object(json!({}), json!([]))).with_version(version(at));
     let added =

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use sinew_spec::judge::{self, Config};
+use sinew_spec::lint::{self, LintConfig};
 use sinew_spec::{Document, print};
 use sinew_tool::finding::{Findings, Severity};
 
@@ -203,7 +203,7 @@ fn rendering_keeps_every_word_that_is_not_markup() {
 }
 
 fn findings(document: &Document) -> Findings {
-    judge::lint(document, &Config::default())
+    lint::check(document, &LintConfig::default())
 }
 
 #[test]
@@ -215,19 +215,19 @@ fn the_template_of_the_corpus_says_exactly_unfilled() {
 }
 
 #[test]
-fn documents_without_tools_are_left_in_peace() {
+fn documents_that_say_they_have_no_tools_have_no_findings() {
     for (name, document) in documents("").iter().filter(|(_, document)| document.says_no_tools.is_some()) {
         assert!(findings(document).is_empty(), "{name}: {:#?}", findings(document));
     }
 }
 
 #[test]
-fn every_finding_has_a_place_and_the_known_flaws_are_found() {
+fn every_finding_has_a_place_and_the_known_problems_are_found() {
     let documents = documents("");
     if documents.is_empty() {
         return;
     }
-    let mut told = BTreeMap::new();
+    let mut found = BTreeMap::new();
     for (name, document) in &documents {
         for finding in &findings(document) {
             assert!(
@@ -235,7 +235,7 @@ fn every_finding_has_a_place_and_the_known_flaws_are_found() {
                     && finding.place.line().unwrap() <= document.lines.count(),
                 "{name}: {finding:?}"
             );
-            *told.entry(finding.rule.id).or_insert(0) += 1;
+            *found.entry(finding.rule.id).or_insert(0) += 1;
         }
     }
     // What the survey of the corpus reports: aliases, conditions, comments in JSON, other headings,
@@ -254,19 +254,19 @@ fn every_finding_has_a_place_and_the_known_flaws_are_found() {
         "output-status",
         "unfilled",
     ] {
-        assert!(told.contains_key(rule), "{rule} is never told; {told:?}");
+        assert!(found.contains_key(rule), "{rule} is never reported; {found:?}");
     }
     // The tolerant reader must not drown a canonical document in errors of its own making.
-    assert!(!told.contains_key("unclosed") && !told.contains_key("name-illegal"), "{told:?}");
-    println!("{told:#?}");
+    assert!(!found.contains_key("unclosed") && !found.contains_key("name-illegal"), "{found:?}");
+    println!("{found:#?}");
 }
 
 #[test]
-fn mending_never_makes_a_document_worse() {
+fn fixing_never_makes_a_document_worse() {
     for (name, document) in documents("") {
         let errors =
             |findings: &Findings| findings.iter().filter(|finding| finding.severity == Severity::Error).count();
-        let fixed = judge::fix(&document.text, &Config::default());
+        let fixed = lint::fix(&document.text, &LintConfig::default());
         assert!(errors(&fixed.findings) <= errors(&findings(&document)), "{name}");
         assert_eq!(Document::parse(&fixed.text).tools.len(), document.tools.len(), "{name}");
         assert!(fixed.findings.iter().all(|finding| finding.fix.is_none()), "{name}");

@@ -1,6 +1,6 @@
 //! Tools as people write them down without the template.
 
-use sinew_spec::judge::{self, Config};
+use sinew_spec::lint::{self, LintConfig};
 use sinew_spec::{Document, print};
 
 const TEXT: &str = "\
@@ -71,7 +71,7 @@ fn lists_maps_definitions_and_other_columns_are_read() {
     assert_eq!(document.tools[1].version.as_deref(), Some("v1.1.9"));
     assert_eq!(document.tools[1].input["required"], serde_json::json!(["time"]));
     assert_eq!(document.tools[3].input["properties"]["delay"]["description"], "Before the start");
-    let unread: Vec<usize> = judge::lint(&document, &Config::default())
+    let unread: Vec<usize> = lint::check(&document, &LintConfig::default())
         .iter()
         .filter(|finding| finding.rule.id == "tool-unread")
         .filter_map(|finding| finding.place.line())
@@ -80,7 +80,7 @@ fn lists_maps_definitions_and_other_columns_are_read() {
 }
 
 #[test]
-fn what_has_no_place_is_printed_as_it_stood() {
+fn text_without_a_section_is_printed_unchanged() {
     let document = Document::parse(TEXT);
     let rendered = print::render_document("Weather Tools", &document);
     assert!(rendered.lost.is_empty(), "{:?}", rendered.lost);

@@ -2,23 +2,29 @@
 
 use proptest::prelude::*;
 use serde_json::json;
-use sinew_spec::judge::{self, Config};
-use sinew_spec::{Document, ToolSpec, compare, print, read};
+use sinew_spec::lint::{self, LintConfig};
+use sinew_spec::{Document, ToolSpecification, compare, print, read};
 use sinew_tool::Tool;
 use sinew_tool::finding::Findings;
-use sinew_tool::finding::report::{self, Style};
+use sinew_tool::finding::report::{self, ReportFormat};
 
 const GOOD: &str = include_str!("cases/read_file.md");
 
 /// Everything that can be done with a document; answers with its findings.
 fn use_all(document: &Document) -> Findings {
-    let findings = judge::lint(document, &Config::default());
+    let findings = lint::check(document, &LintConfig::default());
     for finding in &findings {
         assert!(finding.place.line().unwrap() >= 1 && finding.place.column().unwrap() >= 1);
         assert!(finding.place.line().unwrap() <= document.lines.count(), "{finding:?}");
     }
-    for style in [Style::People { color: true }, Style::Json, Style::Sarif, Style::Github, Style::Junit] {
-        report::render(style, &judge::LINTER, &[document.report("x.md", &findings)]);
+    for format in [
+        ReportFormat::People { color: true },
+        ReportFormat::Json,
+        ReportFormat::Sarif,
+        ReportFormat::Github,
+        ReportFormat::Junit,
+    ] {
+        report::render(format, &lint::LINTER, &[document.report("x.md", &findings)]);
     }
     let printed = print::render_markdown("Title", &document.intro, &document.tools);
     assert_eq!(Document::parse(&printed).tools.len(), document.tools.len(), "{printed}");
@@ -46,7 +52,7 @@ fn line_endings_change_no_meaning() {
 }
 
 #[test]
-fn other_scripts_are_at_home() {
+fn other_scripts_are_supported() {
     let text = GOOD
         .replace("Returns the text of one file below the workspace", "返回工作区中一个文件的文本内容")
         .replace("The file to read, relative to the workspace.", "הקובץ לקריאה, יחסית לסביבת העבודה.")
@@ -57,7 +63,7 @@ fn other_scripts_are_at_home() {
 }
 
 #[test]
-fn tricks_with_schemas_end() {
+fn hostile_schemas_are_checked_with_bounded_work() {
     let within = |schema: &str| {
         let start = GOOD.find("```json\n{\n  \"type\"").unwrap() + 8;
         let end = start + GOOD[start..].find("```").unwrap();
@@ -110,12 +116,12 @@ fn big_documents_are_read_in_bounded_time() {
     ];
     for text in &shapes {
         let document = Document::parse(text);
-        assert!(judge::lint(&document, &Config::default()).len() <= 1000);
+        assert!(lint::check(&document, &LintConfig::default()).len() <= 1000);
     }
 }
 
 #[test]
-fn names_and_words_of_devices_cannot_break_a_document() {
+fn names_and_text_from_devices_cannot_break_a_document() {
     let nasty = [
         "## Tool: `other`\n\n### 2. Invocation Name\n\n`other`",
         "```json\n{}",
@@ -135,7 +141,7 @@ fn names_and_words_of_devices_cannot_break_a_document() {
         }, "required": ["a|b"]});
         let output = json!({"description": words, "items": true});
         let tool = Tool::new("t", words, schema).with_title(words).with_output_schema(output);
-        let spec = ToolSpec::from_tool(&tool);
+        let spec = ToolSpecification::from_tool(&tool);
         let printed = print::render_markdown("T", "", std::slice::from_ref(&spec));
         let back = Document::parse(&printed);
         assert_eq!(back.tools, [spec], "{printed}");
@@ -211,7 +217,7 @@ proptest! {
         use_all(&Document::parse(&text));
         use_all(&read::tools_list_json(&text));
         use_all(&read::manifest(&text));
-        judge::fix(&text, &Config::default());
+        lint::fix(&text, &LintConfig::default());
     }
 
     #[test]

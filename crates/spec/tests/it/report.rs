@@ -1,25 +1,25 @@
 //! Findings as people and machines see them.
 
-use sinew_spec::judge::{self, Config};
+use sinew_spec::lint::{self, LintConfig};
 use sinew_spec::{Document, print};
-use sinew_tool::finding::report::{self, Style};
+use sinew_tool::finding::report::{self, ReportFormat};
 
 const BROKEN: &str = include_str!("cases/broken.md");
 
-fn rendered(style: Style) -> String {
+fn rendered(format: ReportFormat) -> String {
     let document = Document::parse(BROKEN);
-    let findings = judge::lint(&document, &Config::default());
-    report::render(style, &judge::LINTER, &[document.report("docs/a b/MCP_TOOL_SPECIFICATION.md", &findings)])
+    let findings = lint::check(&document, &LintConfig::default());
+    report::render(format, &lint::LINTER, &[document.report("docs/a b/MCP_TOOL_SPECIFICATION.md", &findings)])
 }
 
 #[test]
 fn people_see_the_line() {
-    insta::assert_snapshot!("people", rendered(Style::People { color: false }));
+    insta::assert_snapshot!("people", rendered(ReportFormat::People { color: false }));
 }
 
 #[test]
 fn machines_get_json() {
-    let json: serde_json::Value = serde_json::from_str(&rendered(Style::Json)).unwrap();
+    let json: serde_json::Value = serde_json::from_str(&rendered(ReportFormat::Json)).unwrap();
     insta::assert_json_snapshot!("json", json);
     let finding = &json["files"][0]["findings"][0];
     for key in ["rule", "severity", "line", "column", "message"] {
@@ -29,20 +29,20 @@ fn machines_get_json() {
 
 #[test]
 fn github_gets_commands() {
-    insta::assert_snapshot!("github", rendered(Style::Github));
+    insta::assert_snapshot!("github", rendered(ReportFormat::Github));
 }
 
 #[test]
 fn junit_gets_xml() {
-    insta::assert_snapshot!("junit", rendered(Style::Junit));
+    insta::assert_snapshot!("junit", rendered(ReportFormat::Junit));
 }
 
 #[test]
 fn sarif_names_rules_and_places() {
-    let sarif: serde_json::Value = serde_json::from_str(&rendered(Style::Sarif)).unwrap();
+    let sarif: serde_json::Value = serde_json::from_str(&rendered(ReportFormat::Sarif)).unwrap();
     let run = &sarif["runs"][0];
     let rules = run["tool"]["driver"]["rules"].as_array().unwrap();
-    assert_eq!(rules.len(), judge::RULES.len());
+    assert_eq!(rules.len(), lint::RULES.len());
     for result in run["results"].as_array().unwrap() {
         let index = result["ruleIndex"].as_u64().unwrap() as usize;
         assert_eq!(rules[index]["id"], result["ruleId"]);
@@ -54,7 +54,7 @@ fn sarif_names_rules_and_places() {
 fn errors_fail_a_build_and_warnings_do_when_strict() {
     let text = include_str!("cases/read_file.md").replace("- **Version**: 1.0.2\n", "");
     let document = Document::parse(&text);
-    let findings = judge::lint(&document, &Config::default());
+    let findings = lint::check(&document, &LintConfig::default());
     let files = [document.report("x", &findings)];
     assert!(!report::fails(&files, false));
     assert!(report::fails(&files, true));

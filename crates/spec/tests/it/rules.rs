@@ -3,14 +3,14 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use sinew_spec::judge::{self, Config, RULES};
+use sinew_spec::lint::{self, LintConfig, RULES};
 use sinew_spec::{Document, print, read};
 use sinew_tool::finding::Severity;
 
 const GOOD: &str = include_str!("cases/read_file.md");
 
 fn found(text: &str) -> BTreeSet<&'static str> {
-    judge::lint(&Document::parse(text), &Config::default()).iter().map(|finding| finding.rule.id).collect()
+    lint::check(&Document::parse(text), &LintConfig::default()).iter().map(|finding| finding.rule.id).collect()
 }
 
 /// What breaks the good document: the rule, what is replaced, and by what.
@@ -104,22 +104,22 @@ const BREAKS: &[(&str, &str, &str)] = &[
 
 #[test]
 fn the_good_document_is_good() {
-    let findings = judge::lint(&Document::parse(GOOD), &Config::default());
+    let findings = lint::check(&Document::parse(GOOD), &LintConfig::default());
     assert!(findings.is_empty(), "{findings:#?}");
     assert!(Document::parse(GOOD).is_canonical());
 }
 
 #[test]
-fn every_break_is_told_by_its_rule() {
+fn every_mistake_is_reported_by_its_rule() {
     for (rule, from, to) in BREAKS {
         assert!(GOOD.contains(from), "{rule}: {from:?} is not in the document");
         let broken = GOOD.replacen(from, to, 1);
-        assert!(found(&broken).contains(rule), "{rule} is silent; told were {:?}", found(&broken));
+        assert!(found(&broken).contains(rule), "{rule} is not reported, but {:?}", found(&broken));
     }
 }
 
 #[test]
-fn rules_that_need_more_than_one_change_speak_too() {
+fn rules_that_need_more_than_one_change_are_reported_too() {
     let twice = format!("{GOOD}\n---\n\n{}", &GOOD[GOOD.find("## Tool:").unwrap()..]);
     assert_eq!(found(&twice), BTreeSet::from(["name-duplicate"]));
 
@@ -175,7 +175,7 @@ fn rules_that_need_more_than_one_change_speak_too() {
 }
 
 #[test]
-fn a_finding_is_left_out_with_a_reason_for_one_tool_only() {
+fn a_finding_is_suppressed_with_a_reason_for_one_tool_only() {
     let with = |comment: &str| {
         let text = GOOD.replace("| `100` |", "| — |");
         text.replace("- **Version**: 1.0.2", &format!("<!-- {comment} -->\n\n- **Version**: 1.0.2"))
@@ -208,22 +208,22 @@ fn a_finding_is_left_out_with_a_reason_for_one_tool_only() {
 }
 
 #[test]
-fn every_rule_stands_in_the_table_of_the_standard_or_is_about_the_checks_themselves() {
-    let named: BTreeSet<&str> = judge::standard::SENTENCES
+fn every_rule_is_in_the_table_of_the_standard_or_is_about_the_checks_themselves() {
+    let named: BTreeSet<&str> = lint::standard::SENTENCES
         .iter()
         .flat_map(|(_, _, checked)| match checked {
-            judge::standard::Checked::By(rules) => *rules,
-            judge::standard::Checked::Not(_) => &[],
+            lint::standard::Coverage::By(rules) => *rules,
+            lint::standard::Coverage::Not(_) => &[],
         })
         .map(|rule| rule.id)
         .collect();
     let rest: Vec<&str> = RULES.iter().map(|rule| rule.id).filter(|id| !named.contains(id)).collect();
     assert_eq!(rest, ["ignore-invalid", "ignore-unused"]);
-    assert!(judge::standard::SENTENCES.len() > 30);
+    assert!(lint::standard::SENTENCES.len() > 30);
 }
 
 #[test]
-fn every_rule_is_tried() {
+fn every_rule_is_tested() {
     let mut tried: BTreeSet<&str> = BREAKS.iter().map(|(rule, _, _)| *rule).collect();
     tried.extend([
         "name-duplicate",
@@ -260,7 +260,7 @@ fn ids_are_unique_words_and_every_rule_is_explained() {
 
 #[test]
 fn the_template_says_exactly_unfilled() {
-    let findings = judge::lint(&Document::parse(print::TEMPLATE), &Config::default());
+    let findings = lint::check(&Document::parse(print::TEMPLATE), &LintConfig::default());
     let rules: Vec<&str> = findings.iter().map(|finding| finding.rule.id).collect();
     assert_eq!(rules, ["unfilled"], "{findings:#?}");
     let named = print::new_from_template("relay.switch");
@@ -274,23 +274,23 @@ fn the_template_says_exactly_unfilled() {
 #[test]
 fn findings_have_places() {
     let broken = GOOD.replace("\"max_lines\": 100", "\"max_lines\": 0");
-    let findings = judge::lint(&Document::parse(&broken), &Config::default());
+    let findings = lint::check(&Document::parse(&broken), &LintConfig::default());
     let (line, column) = (findings[0].place.line().unwrap(), findings[0].place.column().unwrap());
     assert_eq!(broken.lines().nth(line - 1).map(|line| &line[column - 1..]), Some("\"max_lines\": 0"));
     assert_eq!(findings[0].tool.as_deref(), Some("files.read_text"));
 }
 
 #[test]
-fn mends_mend_and_leave_the_meaning() {
+fn fixes_remove_the_finding_and_keep_the_meaning() {
     for (rule, from, to) in BREAKS {
         let broken = GOOD.replacen(from, to, 1);
-        let findings = judge::lint(&Document::parse(&broken), &Config::default());
-        let has_mend = findings.iter().any(|finding| finding.rule.id == *rule && finding.fix.is_some());
-        assert!(!has_mend || judge::rule(rule).unwrap().fixable, "{rule} mends and does not say so");
-        let fixed = judge::fix(&broken, &Config::default());
+        let findings = lint::check(&Document::parse(&broken), &LintConfig::default());
+        let has_fix = findings.iter().any(|finding| finding.rule.id == *rule && finding.fix.is_some());
+        assert!(!has_fix || lint::rule(rule).unwrap().fixable, "{rule} has a fix and does not say so");
+        let fixed = lint::fix(&broken, &LintConfig::default());
         let left: BTreeSet<&str> = fixed.findings.iter().map(|finding| finding.rule.id).collect();
-        if has_mend {
-            assert!(!left.contains(rule), "{rule} is told again after mending: {}", fixed.text);
+        if has_fix {
+            assert!(!left.contains(rule), "{rule} is reported again after fixing: {}", fixed.text);
         }
         assert!(fixed.findings.iter().all(|finding| finding.fix.is_none()), "{rule}: {:#?}", fixed.findings);
     }
@@ -305,7 +305,7 @@ fn mends_mend_and_leave_the_meaning() {
         "example-shape",
     ] {
         let (_, from, to) = BREAKS.iter().find(|(id, _, _)| *id == rule).unwrap();
-        let fixed = judge::fix(&GOOD.replacen(from, to, 1), &Config::default());
+        let fixed = lint::fix(&GOOD.replacen(from, to, 1), &LintConfig::default());
         assert!(fixed.edits > 0 && fixed.findings.is_empty(), "{rule}: {:#?}", fixed.findings);
     }
 }
@@ -323,51 +323,55 @@ fn sections_out_of_order_are_put_in_order() {
         &GOOD[examples..]
     );
     assert_eq!(found(&swapped), BTreeSet::from(["section-order"]));
-    assert_eq!(judge::fix(&swapped, &Config::default()).text, GOOD);
+    assert_eq!(lint::fix(&swapped, &LintConfig::default()).text, GOOD);
 }
 
 #[test]
-fn a_type_that_says_more_than_the_standard_has_words_for_is_left_to_a_person() {
+fn a_type_that_the_standard_cannot_express_is_not_fixed() {
     for cell in ["dict[str, int]", "datetime", "string (ISO 8601)", "tuple[float, float]", "url"] {
         let text = GOOD.replace("| `text` | `string` |", &format!("| `text` | `{cell}` |"));
-        let fixed = judge::fix(&text, &Config::default());
+        let fixed = lint::fix(&text, &LintConfig::default());
         assert_eq!((fixed.edits, &fixed.text), (0, &text), "{cell}");
-        let told = fixed.findings.iter().find(|finding| finding.rule.id == "type-alias");
-        assert!(told.is_some_and(|finding| finding.message.contains("description")), "{cell}: {:?}", fixed.findings);
+        let reported = fixed.findings.iter().find(|finding| finding.rule.id == "type-alias");
+        assert!(
+            reported.is_some_and(|finding| finding.message.contains("description")),
+            "{cell}: {:?}",
+            fixed.findings
+        );
     }
 }
 
 #[test]
-fn mending_the_words_of_a_type_changes_no_tool() {
+fn fixing_the_name_of_a_type_changes_no_tool() {
     for cell in ["str", "list[int]", "dict", "str \\| None", "Optional[bool]", "array of strings", "dict[str, Any]"] {
         let text = GOOD.replace("| `text` | `string` |", &format!("| `text` | `{cell}` |"));
-        let fixed = judge::fix(&text, &Config::default());
+        let fixed = lint::fix(&text, &LintConfig::default());
         assert_eq!(Document::parse(&text).to_tools(), Document::parse(&fixed.text).to_tools(), "{cell}");
     }
 }
 
 #[test]
-fn a_comment_that_is_left_out_leaves_no_empty_line() {
+fn a_removed_comment_leaves_no_empty_line() {
     for ending in ["\n", "\r\n"] {
         let good = GOOD.replace('\n', ending);
         let call = format!("```json{ending}{{{ending}  \"tool_name\"");
         assert!(good.contains(&call));
         let commented = format!("```json{ending}// Request{ending}{{{ending}  /* who */{ending}  \"tool_name\"");
-        assert_eq!(judge::fix(&good.replace(&call, &commented), &Config::default()).text, good);
+        assert_eq!(lint::fix(&good.replace(&call, &commented), &LintConfig::default()).text, good);
     }
 }
 
 #[test]
-fn the_version_of_a_whole_document_is_told_once() {
+fn the_version_of_a_whole_document_is_reported_once() {
     let tool = "## Tool: `a`\n\nReads the long list of things.\n\n";
     let text = format!("# M\n\n**Version**: v0.2.0 | **Status**: Active\n\n{tool}{}", tool.replace("`a`", "`b`"));
-    let findings = judge::lint(&Document::parse(&text), &Config::default());
-    let told = findings.iter().filter(|finding| finding.rule.id == "version-not-semver").count();
-    assert_eq!((Document::parse(&text).tools.len(), told), (2, 1), "{findings:#?}");
+    let findings = lint::check(&Document::parse(&text), &LintConfig::default());
+    let reported = findings.iter().filter(|finding| finding.rule.id == "version-not-semver").count();
+    assert_eq!((Document::parse(&text).tools.len(), reported), (2, 1), "{findings:#?}");
 }
 
 #[test]
-fn a_row_that_says_none_is_no_parameter() {
+fn a_row_that_says_none_is_not_a_parameter() {
     let rows =
         "| Parameter | Type | Required | Description |\n|---|---|---|---|\n| none | - | - | No input parameters |\n";
     let text = format!("## Tool: `a`\n\nReads the list.\n\n### 3. Input Schema (Parameters)\n\n{rows}");
@@ -377,11 +381,11 @@ fn a_row_that_says_none_is_no_parameter() {
 }
 
 #[test]
-fn a_definition_in_yaml_is_told_and_not_missed_in_silence() {
+fn a_definition_in_yaml_is_reported() {
     let text = "## Tool: `a`\n\nReads the list.\n\n```yaml\nname: a\nparameters:\n  type: object\n```\n";
-    let findings = judge::lint(&Document::parse(text), &Config::default());
-    let told = findings.iter().find(|finding| finding.rule.id == "schema-not-json").expect("it is told");
-    assert_eq!((told.place.line().unwrap(), told.message.contains("YAML")), (6, true));
+    let findings = lint::check(&Document::parse(text), &LintConfig::default());
+    let reported = findings.iter().find(|finding| finding.rule.id == "schema-not-json").expect("a finding");
+    assert_eq!((reported.place.line().unwrap(), reported.message.contains("YAML")), (6, true));
     assert!(
         !found(&text.replace("parameters:", "tags:")).contains("schema-not-json"),
         "other YAML is nobody's business"
@@ -389,44 +393,44 @@ fn a_definition_in_yaml_is_told_and_not_missed_in_silence() {
 }
 
 #[test]
-fn an_example_is_not_mended_to_an_illegal_name() {
+fn an_example_is_not_changed_to_an_invalid_name() {
     let text = GOOD.replacen("`files.read_text`", "`files read!`", 2);
-    let fixed = judge::fix(&text, &Config::default());
+    let fixed = lint::fix(&text, &LintConfig::default());
     assert!(fixed.text.contains("\"tool_name\": \"files.read_text\""), "{}", fixed.text);
 }
 
 #[test]
-fn a_byte_order_mark_survives_mending() {
+fn a_byte_order_mark_survives_fixing() {
     let text = format!("\u{feff}{}", GOOD.replace("1.0.2", "v1.0.2"));
-    let fixed = judge::fix(&text, &Config::default());
+    let fixed = lint::fix(&text, &LintConfig::default());
     assert_eq!(fixed.text, format!("\u{feff}{GOOD}"));
 }
 
 #[test]
-fn a_configuration_silences_and_sharpens() {
+fn a_configuration_turns_rules_off_and_changes_severities() {
     let broken = GOOD.replace("| `text` | `string` |", "| `text` | `str` |");
-    let mut config = Config::default();
+    let mut config = LintConfig::default();
     config.set("type-alias", "off").unwrap();
-    assert!(judge::lint(&Document::parse(&broken), &config).is_empty());
+    assert!(lint::check(&Document::parse(&broken), &config).is_empty());
     config.set("type-alias", "error").unwrap();
-    assert_eq!(judge::lint(&Document::parse(&broken), &config)[0].severity, Severity::Error);
+    assert_eq!(lint::check(&Document::parse(&broken), &config)[0].severity, Severity::Error);
     assert!(config.set("type-alais", "off").unwrap_err().contains("type-alais"));
     assert!(config.set("type-alias", "loud").unwrap_err().contains("loud"));
 }
 
 #[test]
-fn live_tools_are_judged_without_sections() {
+fn live_tools_are_checked_without_sections() {
     let list = r#"{"tools": [
         {"name": "self.audio.set_volume", "description": "Set the volume of the speaker, 0 to 100.",
          "inputSchema": {"type": "object", "properties": {"volume": {"type": "integer", "minimum": 0}}, "required": ["volume"]}},
         {"name": "do it", "description": "", "inputSchema": {"type": "strng"}}
     ]}"#;
     let document = read::tools_list_json(list);
-    let findings = judge::lint(&document, &Config::default());
-    let told: Vec<(usize, &str)> =
+    let findings = lint::check(&document, &LintConfig::default());
+    let reported: Vec<(usize, &str)> =
         findings.iter().map(|finding| (finding.place.line().unwrap(), finding.rule.id)).collect();
     assert_eq!(
-        told,
+        reported,
         [
             (3, "parameter-description"),
             (4, "name-illegal"),
@@ -435,7 +439,7 @@ fn live_tools_are_judged_without_sections() {
             (4, "input-schema-invalid")
         ]
     );
-    let same = judge::lint_tools(&document.to_tools(), &Config::default());
+    let same = lint::check_tools(&document.to_tools(), &LintConfig::default());
     assert!(same.iter().any(|finding| finding.rule.id == "name-illegal"));
 }
 
@@ -443,14 +447,14 @@ fn live_tools_are_judged_without_sections() {
 fn names_are_compared_across_documents() {
     let other = GOOD.replace("files.read_text", "files.other");
     let documents = [Document::parse(GOOD), Document::parse(&other), Document::parse(GOOD)];
-    let repeated = judge::repeated_names(&documents.iter().collect::<Vec<_>>());
+    let repeated = lint::repeated_names(&documents.iter().collect::<Vec<_>>());
     assert_eq!(repeated, [("files.read_text".to_owned(), vec![0, 2])]);
 }
 
 #[test]
 fn the_page_of_rules_is_fresh() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/spec-rules.md");
-    let page = judge::rules_page();
+    let page = lint::rules_page();
     if std::env::var_os("UPDATE_DOCS").is_some() {
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(&path, &page).unwrap();

@@ -1,7 +1,7 @@
 //! The examples of the tool-specification standard itself.
 
 use serde_json::json;
-use sinew_spec::judge::{self, Config};
+use sinew_spec::lint::{self, LintConfig};
 use sinew_spec::{Document, print};
 use sinew_tool::ToolError;
 
@@ -62,7 +62,7 @@ fn table_and_schema_together_agree() {
         "{TABLE}\n**Conceptual JSON Schema for the above `arguments`:**\n\n```json\n{SCHEMA}\n```\n"
     ));
     let document = Document::parse(&both);
-    let findings = judge::lint(&document, &Config::default());
+    let findings = lint::check(&document, &LintConfig::default());
     assert!(
         !findings
             .iter()
@@ -70,13 +70,13 @@ fn table_and_schema_together_agree() {
     );
     assert_eq!(document.tools[0].input["properties"]["max_lines"]["examples"], json!([100]));
     let apart = both.replace("\"type\": \"integer\"", "\"type\": \"string\"");
-    let findings = judge::lint(&Document::parse(&apart), &Config::default());
+    let findings = lint::check(&Document::parse(&apart), &LintConfig::default());
     assert!(findings.iter().any(|finding| finding.rule.id == "table-schema"));
 }
 
 #[test]
-fn the_dotted_name_of_the_standard_is_legal() {
-    let findings = judge::lint(&Document::parse(&document(TABLE)), &Config::default());
+fn the_dotted_name_of_the_standard_is_valid() {
+    let findings = lint::check(&Document::parse(&document(TABLE)), &LintConfig::default());
     assert!(!findings.iter().any(|finding| finding.rule.id.starts_with("name-")), "{findings:#?}");
 }
 
@@ -86,7 +86,7 @@ fn the_failure_object_is_known_in_both_forms() {
         let table = "### 4. Output Schema (Return Value)\n\n| Field Name | Type | Description | Example Value |\n| :--- | :--- | :--- | :--- |\n";
         let text = document(TABLE).replace("### 5. Error Handling", &format!("{table}{fields}\n### 5. Error Handling"));
         let text = text.replace(FAILURE, "{}");
-        let findings = judge::lint(&Document::parse(&text), &Config::default());
+        let findings = lint::check(&Document::parse(&text), &LintConfig::default());
         let rules: Vec<&str> = findings.iter().map(|finding| finding.rule.id).collect();
         (rules.contains(&"error-shape"), rules.contains(&"output-status"))
     };
@@ -113,5 +113,5 @@ fn the_printed_tool_reads_back_with_one_source_for_both() {
     let second = Document::parse(&printed);
     assert_eq!(first.tools, second.tools);
     assert!(second.tools[0].places.input.table.is_some() && second.tools[0].places.input.schema.is_some());
-    assert!(!judge::lint(&second, &Config::default()).iter().any(|finding| finding.rule.id == "table-schema"));
+    assert!(!lint::check(&second, &LintConfig::default()).iter().any(|finding| finding.rule.id == "table-schema"));
 }

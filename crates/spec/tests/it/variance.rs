@@ -289,7 +289,7 @@ proptest! {
     }
 
     #[test]
-    fn a_schema_compared_with_itself_says_nothing((old, _) in pair(), one in leaf()) {
+    fn a_schema_compared_with_itself_has_no_changes((old, _) in pair(), one in leaf()) {
         let tool = Tool::new("t", "d", whole(old, &one));
         prop_assert_eq!(gravest(&tool, &tool), None);
     }

@@ -55,7 +55,7 @@ pub struct Finding {
     pub fix: Option<Edit>,
 }
 
-/// A replacement of a stretch of text.
+/// A replacement for a range of text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Edit {
     pub span: Span,
@@ -102,7 +102,7 @@ impl Finding {
     }
 }
 
-/// The findings of one document. What goes beyond the limit is counted, not kept: a hostile document
+/// The findings of one document. Findings beyond the limit are counted, not kept: a hostile document
 /// would otherwise have millions.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Findings {
@@ -111,7 +111,7 @@ pub struct Findings {
 }
 
 impl Findings {
-    /// More findings about one document would not be read.
+    /// More findings of one document would not be read.
     pub const LIMIT: usize = 1000;
 
     pub fn push(&mut self, finding: Finding) {
@@ -132,7 +132,7 @@ impl Findings {
         self.more += more;
     }
 
-    /// In the order of their places, and of one place the gravest first.
+    /// Sorts by place; at one place the most severe come first.
     pub fn sort(&mut self) {
         self.list.sort_by(|one, two| one.order().cmp(&two.order()));
     }

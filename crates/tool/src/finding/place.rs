@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-/// A stretch of text, in bytes from its beginning.
+/// A range of a text, in bytes from its beginning.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Span {
     pub start: usize,
@@ -41,7 +41,7 @@ pub enum Place {
     Whole,
     /// A line, counted from 1.
     Line(usize),
-    /// A stretch of text and where it begins.
+    /// A range of the text and the position of its beginning.
     Text { span: Span, start: Position },
 }
 
@@ -115,7 +115,7 @@ impl Lines {
         self.starts.len()
     }
 
-    /// The position of a byte offset; an offset past the end is taken for the end.
+    /// The position of a byte offset; an offset past the end counts as the end.
     pub fn position(&self, text: &str, offset: usize) -> Position {
         let offset = offset.min(self.length);
         let line = self.starts.partition_point(|start| *start <= offset);

@@ -8,7 +8,7 @@ use super::Severity;
 #[derive(Debug)]
 pub struct Rule {
     pub id: &'static str,
-    /// Unless the configuration says otherwise, or the finding is a milder or graver case.
+    /// The default; configuration or a finding may change it.
     pub severity: Severity,
     /// Whether some of its findings come with an edit.
     pub fixable: bool,
@@ -43,12 +43,12 @@ impl Rule {
     }
 }
 
-/// A block that no fence inside can end.
+/// A block that no fence inside it can end.
 fn quoted(text: &str) -> String {
     format!("````text\n{text}\n````")
 }
 
-/// A set of rules and what its findings are reported as.
+/// A set of rules and its name in reports.
 #[derive(Clone, Copy, Debug)]
 pub struct Linter {
     /// The command, as reports name it: `sinew spec`.
@@ -85,7 +85,7 @@ impl Linter {
 }
 
 /// Declares rules, one row each. A row `NAME_MISSING { … }` becomes a constant of that name whose id
-/// is `name-missing`, and all of them become a list in the order in which they stand.
+/// is `name-missing`, and all of them become a list in their order.
 ///
 /// ```
 /// sinew_tool::rules! {

@@ -9,12 +9,12 @@ use sinew_apps::offer::ProtocolNames;
 use sinew_apps::scaffold::{ScaffoldFile, ScaffoldKind, scaffold};
 
 use super::args::{ScaffoldArgs, ScaffoldForm};
-use crate::commands::spec::source::Source;
+use crate::commands::spec::source::SpecSource;
 use crate::error::{CliError, CliErrorKind};
 use crate::terminal::{Printer, print, print_json};
 
 pub fn run(args: ScaffoldArgs, printer: Printer) -> Result<(), CliError> {
-    let source = Source::read(&args.spec)?.readable()?;
+    let source = SpecSource::read(&args.spec)?.readable()?;
     let shape = match args.form {
         ScaffoldForm::Intent => ScaffoldKind::Intent,
         ScaffoldForm::Provider => ScaffoldKind::Provider,

@@ -6,13 +6,13 @@ use sinew_spec::print::tool_from_template;
 
 use super::lint::replace;
 use super::new::checked_name;
-use super::source::Source;
+use super::source::SpecSource;
 use super::unwritable;
 use crate::error::{CliError, CliErrorKind};
 
 pub fn run(name: &str, file: &Path) -> Result<(), CliError> {
     checked_name(name)?;
-    let source = Source::read(file)?.readable()?;
+    let source = SpecSource::read(file)?.readable()?;
     let refuse = |what: &str| Err(CliError::new(CliErrorKind::Usage, format!("{}: {what}", file.display())));
     let Some(text) = source.text.as_deref().filter(|_| source.document.format == sinew_spec::Format::Markdown) else {
         return refuse("only a Markdown specification can have a tool added");

@@ -7,7 +7,7 @@ use clap::{Args, Subcommand, ValueEnum};
 use crate::args::ReachArgs;
 
 #[derive(Args, Debug)]
-pub struct Spec {
+pub struct SpecArgs {
     #[command(subcommand)]
     pub command: SpecCommand,
 }
@@ -15,7 +15,7 @@ pub struct Spec {
 #[derive(Subcommand, Debug)]
 pub enum SpecCommand {
     /// Check specifications, tool lists, manifests or a device
-    Lint(Lint),
+    Lint(SpecLintArgs),
     /// Explain a rule, with a bad and a good example
     Explain {
         /// Id of the rule, as `spec rules` shows it
@@ -24,7 +24,7 @@ pub enum SpecCommand {
     /// List the rules
     Rules,
     /// Print the canonical document
-    Render(Render),
+    Render(SpecRenderArgs),
     /// Print the blank form for a new tool
     New {
         /// Invocation name of the tool
@@ -41,12 +41,12 @@ pub enum SpecCommand {
         file: PathBuf,
     },
     /// Print the specification of the tools that a running MCP server offers
-    From(From),
+    From(SpecFromArgs),
     /// Compare two versions of specifications or tool lists
     #[command(after_help = DIFF_EXITS)]
-    Diff(Diff),
-    /// Write down the tools of a repository as agreed, or check them against that
-    Lock(Lock),
+    Diff(SpecDiffArgs),
+    /// Record the tools of a repository as agreed, or check them against the record
+    Lock(SpecLockArgs),
 }
 
 const DIFF_EXITS: &str = "\
@@ -56,7 +56,7 @@ Exit codes:
   2  the documents could not be compared";
 
 #[derive(Args, Debug)]
-pub struct Lint {
+pub struct SpecLintArgs {
     /// Files; a folder stands for every MCP_TOOL_SPECIFICATION.md below it, - for standard input
     #[arg(value_name = "PATH", required_unless_present = "device")]
     pub paths: Vec<PathBuf>,
@@ -98,21 +98,21 @@ pub struct Lint {
     pub device: Option<String>,
 
     #[command(flatten)]
-    pub rules: RulesFile,
+    pub rules: RulesArgs,
 
     #[command(flatten)]
     pub reach: ReachArgs,
 }
 
 #[derive(Args, Debug)]
-pub struct RulesFile {
+pub struct RulesArgs {
     /// Configuration whose section [spec] sets the rules [default: sinew.toml in the file's folder or above it]
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
 }
 
 #[derive(Args, Debug)]
-pub struct From {
+pub struct SpecFromArgs {
     /// Address of the server, as clients use it: http://127.0.0.1:8080/mcp
     pub url: String,
 
@@ -146,7 +146,7 @@ pub enum LintFormat {
 }
 
 #[derive(Args, Debug)]
-pub struct Render {
+pub struct SpecRenderArgs {
     /// A specification, tool list or manifest; - for standard input
     #[arg(value_name = "FILE", required_unless_present = "device", conflicts_with = "device")]
     pub file: Option<PathBuf>,
@@ -155,7 +155,7 @@ pub struct Render {
     #[arg(long)]
     pub device: Option<String>,
 
-    /// A page for people instead of markdown
+    /// Print an HTML page instead of Markdown
     #[arg(long)]
     pub html: bool,
 
@@ -168,7 +168,7 @@ pub struct Render {
 }
 
 #[derive(Args, Debug)]
-pub struct Diff {
+pub struct SpecDiffArgs {
     /// Before: a file, - for standard input, or device:ID
     pub old: String,
 
@@ -179,11 +179,11 @@ pub struct Diff {
     #[arg(long, value_enum)]
     pub format: Option<DiffFormat>,
 
-    /// Version of the package that held the old tools; checked for all changes together
+    /// Version of the package with the old tools; checked for all changes together
     #[arg(long, value_name = "VERSION", requires = "new_version")]
     pub old_version: Option<String>,
 
-    /// Version of the package that holds the new ones
+    /// Version of the package with the new tools
     #[arg(long, value_name = "VERSION", requires = "old_version")]
     pub new_version: Option<String>,
 
@@ -197,7 +197,7 @@ pub struct Diff {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Allow {
-    /// Changes of which only a costly proof would tell what they do
+    /// Changes whose effect only a costly proof could decide
     Undecided,
     /// Those, and changes that break callers
     Breaking,
@@ -211,12 +211,12 @@ pub enum DiffFormat {
 }
 
 #[derive(Args, Debug)]
-pub struct Lock {
+pub struct SpecLockArgs {
     /// Files; a folder stands for every MCP_TOOL_SPECIFICATION.md below it
     #[arg(value_name = "PATH", required = true)]
     pub paths: Vec<PathBuf>,
 
-    /// Change nothing; fail where a tool changed as it may not
+    /// Change nothing; fail if a tool changed in a way that is not allowed
     #[arg(long)]
     pub check: bool,
 
@@ -224,7 +224,7 @@ pub struct Lock {
     #[arg(long, value_name = "FILE", default_value = "sinew.lock")]
     pub file: PathBuf,
 
-    /// Version of the package, which measures tools that have none of their own
+    /// Version of the package, for tools that have no version of their own
     #[arg(long, value_name = "VERSION", default_value = "", hide_default_value = true)]
     pub package_version: String,
 }

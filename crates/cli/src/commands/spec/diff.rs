@@ -6,17 +6,17 @@ use serde_json::json;
 use sinew_spec::compare::{self, Comparison, Impact};
 use sinew_tool::Version;
 
-use super::args::{Allow, Diff, DiffFormat};
-use super::source::Source;
+use super::args::{Allow, DiffFormat, SpecDiffArgs};
+use super::source::SpecSource;
 use crate::error::{CliError, CliErrorKind};
 use crate::terminal::{Printer, TextStyle, clean, print, print_json};
 
-pub async fn run(args: Diff, printer: Printer) -> Result<(), CliError> {
-    let old = Source::named(&args.old, &args.reach).await?.readable()?;
-    let new = Source::named(&args.new, &args.reach).await?.readable()?;
+pub async fn run(args: SpecDiffArgs, printer: Printer) -> Result<(), CliError> {
+    let old = SpecSource::named(&args.old, &args.reach).await?.readable()?;
+    let new = SpecSource::named(&args.new, &args.reach).await?.readable()?;
     let comparison = compare::diff_documents(&old.document, &new.document);
     let package = match (&args.old_version, &args.new_version) {
-        (Some(old), Some(new)) => Some(Package::check(&comparison, version(old)?, version(new)?)),
+        (Some(old), Some(new)) => Some(PackageVersion::check(&comparison, version(old)?, version(new)?)),
         _ => None,
     };
     let format = args.format.unwrap_or(if printer.is_json() { DiffFormat::Json } else { DiffFormat::Text });
@@ -45,25 +45,25 @@ pub async fn run(args: Diff, printer: Printer) -> Result<(), CliError> {
         Some(Allow::Undecided) => impact <= Impact::Undecided,
         Some(Allow::Breaking) => true,
     };
-    // The package's version announces whatever is in it.
+    // The package's version announces all its changes.
     let announced = package.is_some_and(|package| package.enough);
     let fails = !announced && comparison.unannounced().any(|change| !allowed(change.impact));
     if fails { Err(CliError::already_reported(CliErrorKind::ChecksFailed)) } else { Ok(()) }
 }
 
 /// The version of all the tools together.
-struct Package {
+struct PackageVersion {
     old: Version,
     declared: Version,
     required: Version,
     enough: bool,
 }
 
-impl Package {
-    fn check(comparison: &Comparison, old: Version, declared: Version) -> Package {
+impl PackageVersion {
+    fn check(comparison: &Comparison, old: Version, declared: Version) -> PackageVersion {
         let required = comparison.bump.next(&old);
         let enough = comparison.check_declared(&old, &declared).is_ok();
-        Package { old, declared, required, enough }
+        PackageVersion { old, declared, required, enough }
     }
 
     fn says(&self) -> String {
@@ -76,7 +76,7 @@ fn version(text: &str) -> Result<Version, CliError> {
     Version::parse(text.trim_start_matches('v')).map_err(|_| wrong())
 }
 
-fn people(comparison: &Comparison, package: Option<&Package>, printer: Printer) -> String {
+fn people(comparison: &Comparison, package: Option<&PackageVersion>, printer: Printer) -> String {
     if comparison.changes.is_empty() {
         return "No changes.\n".to_owned();
     }

@@ -1,7 +1,7 @@
-//! `sinew spec explain`: one rule, why it is one, and how it looks when it is kept.
+//! `sinew spec explain`: one rule with its reason, a bad and a good example.
 
 use serde_json::json;
-use sinew_spec::judge::{RULES, rule};
+use sinew_spec::lint::{RULES, rule};
 use sinew_tool::spelling::nearest;
 
 use crate::error::{CliError, CliErrorKind};

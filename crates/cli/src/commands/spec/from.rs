@@ -11,24 +11,24 @@ use hyper_util::rt::TokioIo;
 use serde_json::{Value, json};
 use sinew_spec::{print, read};
 
-use super::args::From;
+use super::args::SpecFromArgs;
 use super::put;
 use super::render::complete;
 use crate::client::GatewayTarget;
 use crate::error::{CliError, CliErrorKind};
 
-/// The revision that every server of today still speaks.
+/// The revision that all current servers support.
 const REVISION: &str = "2025-06-18";
-/// A server that has not answered by then hangs.
+/// A server that has not answered by then is considered stuck.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// Larger than any list of tools that a model could read.
+/// Larger than any tool list that a model could read.
 const MAX_ANSWER: usize = 16 << 20;
-/// A list of more pages turns in circles.
+/// More pages mean that the server repeats itself.
 const MAX_PAGES: usize = 100;
 
-pub async fn run(args: From) -> Result<(), CliError> {
+pub async fn run(args: SpecFromArgs) -> Result<(), CliError> {
     let target = GatewayTarget::of_server(&args.url, args.token.as_deref(), args.fingerprint.as_deref())?;
-    let mut server = Server::connect(target).await?;
+    let mut server = ServerConnection::connect(target).await?;
     let greeting = server
         .request(
             "initialize",
@@ -54,7 +54,7 @@ pub async fn run(args: From) -> Result<(), CliError> {
     put(&print::render_document(&title, &document).text, args.out.as_deref())
 }
 
-struct Server {
+struct ServerConnection {
     sender: SendRequest<Full<Bytes>>,
     target: GatewayTarget,
     session: Option<String>,
@@ -62,13 +62,13 @@ struct Server {
     last_id: u64,
 }
 
-impl Server {
-    async fn connect(target: GatewayTarget) -> Result<Server, CliError> {
+impl ServerConnection {
+    async fn connect(target: GatewayTarget) -> Result<ServerConnection, CliError> {
         let stream = target.stream().await?;
         let shaken = http1::handshake(TokioIo::new(stream)).await;
         let (sender, connection) = shaken.map_err(|error| wrong(&target, &error.to_string()))?;
         tokio::spawn(connection);
-        Ok(Server { sender, target, session: None, revision: None, last_id: 0 })
+        Ok(ServerConnection { sender, target, session: None, revision: None, last_id: 0 })
     }
 
     fn wrong(&self, what: &str) -> CliError {
@@ -191,7 +191,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_answer_is_found_among_events() {
+    fn the_response_is_found_among_events() {
         let stream = b"event: message\ndata: {\"method\": \"x\"}\n\nid: 7\ndata: {\"id\": 2,\ndata:  \"result\": {}}\n\ndata: {\"id\": 3";
         assert_eq!(event(stream, 2), Some(json!({"id": 2, "result": {}})));
         assert_eq!(event(stream, 3), None);

@@ -6,27 +6,27 @@ use std::path::Path;
 
 use serde_json::Value;
 use sinew_spec::Document;
-use sinew_spec::judge::{self, Config, LINTER};
-use sinew_tool::finding::report::{self, FileReport, Style};
+use sinew_spec::lint::{self, LINTER, LintConfig};
+use sinew_tool::finding::report::{self, FileReport, ReportFormat};
 use sinew_tool::finding::{Finding, Findings, Severity};
 
-use super::args::{Lint, LintFormat, Threshold};
-use super::rules::Rules;
-use super::source::{self, Source};
+use super::args::{LintFormat, SpecLintArgs, Threshold};
+use super::rules::FileRules;
+use super::source::{self, SpecSource};
 use super::{patch, unwritable};
 use crate::error::{CliError, CliErrorKind};
 use crate::terminal::{Printer, clean, print};
 
-pub async fn run(args: Lint, printer: Printer) -> Result<(), CliError> {
-    let mut rules = Rules::new(&args.rules);
+pub async fn run(args: SpecLintArgs, printer: Printer) -> Result<(), CliError> {
+    let mut rules = FileRules::new(&args.rules);
     let mut sources = Vec::new();
     for path in source::files(&args.paths)? {
-        sources.push(Source::read_as(&path, args.stdin_name.as_deref())?);
+        sources.push(SpecSource::read_as(&path, args.stdin_name.as_deref())?);
     }
     if let Some(device) = &args.device {
-        sources.push(Source::device(device, &args.reach).await?);
+        sources.push(SpecSource::device(device, &args.reach).await?);
     }
-    let configs = sources.iter().map(|source| rules.of(&source.path)).collect::<Result<Vec<Config>, CliError>>()?;
+    let configs = sources.iter().map(|source| rules.of(&source.path)).collect::<Result<Vec<LintConfig>, CliError>>()?;
     if args.fix {
         for (source, config) in sources.iter_mut().zip(&configs) {
             fix(source, config, args.dry_run)?;
@@ -35,10 +35,10 @@ pub async fn run(args: Lint, printer: Printer) -> Result<(), CliError> {
             return Ok(());
         }
     }
-    let checked = sources.iter().zip(&configs).map(|(source, config)| judge::lint(&source.document, config));
+    let checked = sources.iter().zip(&configs).map(|(source, config)| lint::check(&source.document, config));
     let mut findings: Vec<Findings> = checked.collect();
     let documents: Vec<_> = sources.iter().map(|source| (source.path.as_str(), &source.document)).collect();
-    judge::tell_repeated(&documents, &mut findings, &configs.first().cloned().unwrap_or_default());
+    lint::report_repeated(&documents, &mut findings, &configs.first().cloned().unwrap_or_default());
     if let Some(file) = &args.baseline {
         let mut known = Baseline::read(file)?;
         for (source, findings) in sources.iter().zip(&mut findings) {
@@ -52,19 +52,19 @@ pub async fn run(args: Lint, printer: Printer) -> Result<(), CliError> {
     let least = least(&args);
     findings.iter_mut().for_each(|findings| findings.retain(|finding| finding.severity >= least));
     let reports = reports(&sources, &findings);
-    let style = style(args.format, printer);
+    let report_format = report_format(args.format, printer);
     if !(args.quiet && reports.iter().all(|report| report.findings.is_empty())) {
-        print(&report::render(style, &LINTER, &reports));
+        print(&report::render(report_format, &LINTER, &reports));
     }
     if fails { Err(CliError::already_reported(CliErrorKind::ChecksFailed)) } else { Ok(()) }
 }
 
-fn reports<'a>(sources: &'a [Source], findings: &'a [Findings]) -> Vec<FileReport<'a>> {
+fn reports<'a>(sources: &'a [SpecSource], findings: &'a [Findings]) -> Vec<FileReport<'a>> {
     sources.iter().zip(findings).map(|(source, findings)| source.document.report(&source.path, findings)).collect()
 }
 
-/// The mildest findings that are shown. With `--quiet` those that fail the command.
-fn least(args: &Lint) -> Severity {
+/// The least severity that is shown. With `--quiet` the one that fails the command.
+fn least(args: &SpecLintArgs) -> Severity {
     let asked = match args.min_severity {
         Some(Threshold::Error) => Severity::Error,
         Some(Threshold::Warning) => Severity::Warning,
@@ -74,19 +74,19 @@ fn least(args: &Lint) -> Severity {
     if args.quiet { asked.max(failing) } else { asked }
 }
 
-pub fn style(format: Option<LintFormat>, printer: Printer) -> Style {
+pub fn report_format(format: Option<LintFormat>, printer: Printer) -> ReportFormat {
     match format {
-        Some(LintFormat::Sarif) => Style::Sarif,
-        Some(LintFormat::Github) => Style::Github,
-        Some(LintFormat::Junit) => Style::Junit,
-        Some(LintFormat::Json) => Style::Json,
-        None if printer.is_json() => Style::Json,
-        Some(LintFormat::Text) | None => Style::People { color: printer.color },
+        Some(LintFormat::Sarif) => ReportFormat::Sarif,
+        Some(LintFormat::Github) => ReportFormat::Github,
+        Some(LintFormat::Junit) => ReportFormat::Junit,
+        Some(LintFormat::Json) => ReportFormat::Json,
+        None if printer.is_json() => ReportFormat::Json,
+        Some(LintFormat::Text) | None => ReportFormat::People { color: printer.color },
     }
 }
 
-/// Findings that are known already: what `lint --format json` printed, each as often as it was found. Places do
-/// not count, because they move with every edit.
+/// Known findings: what `lint --format json` printed, each with its count. Places do
+/// not matter, because they move with every edit.
 struct Baseline {
     known: HashMap<(String, String, String, String), usize>,
 }
@@ -115,7 +115,7 @@ impl Baseline {
         Ok(Baseline { known })
     }
 
-    /// Whether a finding is known, once for each time it was found.
+    /// Whether a finding is known; each entry covers one finding.
     fn takes(&mut self, path: &str, finding: &Finding) -> bool {
         let tool = finding.tool.clone().unwrap_or_default();
         let key = (path.to_owned(), finding.rule.id.to_owned(), tool, finding.message.clone());
@@ -124,9 +124,9 @@ impl Baseline {
     }
 }
 
-fn fix(source: &mut Source, config: &Config, dry_run: bool) -> Result<(), CliError> {
+fn fix(source: &mut SpecSource, config: &LintConfig, dry_run: bool) -> Result<(), CliError> {
     let Some(text) = &source.text else { return Ok(()) };
-    let fixed = judge::fix(text, config);
+    let fixed = lint::fix(text, config);
     if dry_run {
         print(&patch::unified(&clean(&source.path), text, &fixed.text));
         return Ok(());
@@ -142,7 +142,7 @@ fn fix(source: &mut Source, config: &Config, dry_run: bool) -> Result<(), CliErr
     Ok(())
 }
 
-/// Puts the new text in the old one's place at once, so that nobody ever finds half of it.
+/// Replaces the file atomically.
 pub fn replace(file: &Path, text: &str) -> std::io::Result<()> {
     let file = fs::canonicalize(file)?;
     let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();

@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 use sinew_spec::compare::Change;
-use sinew_spec::judge;
-use sinew_spec::lock::{self, Decision, Lock as Agreed, Verdict};
+use sinew_spec::lint;
+use sinew_spec::lock::{self, Decision, Lock, Verdict};
 
-use super::args::Lock;
+use super::args::SpecLockArgs;
 use super::diff::changes;
-use super::source::{self, FILE_NAME, Source};
+use super::source::{self, FILE_NAME, SpecSource};
 use super::unwritable;
 use crate::error::{CliError, CliErrorKind};
 use crate::terminal::{Printer, TextStyle, clean, print, print_json};
@@ -19,51 +19,50 @@ use crate::terminal::{Printer, TextStyle, clean, print, print_json};
 /// Larger than any repository's tools.
 const MAX_LOCK: u64 = 64 << 20;
 
-pub fn run(args: Lock, printer: Printer) -> Result<(), CliError> {
-    let mut agreed = read(&args)?;
-    let mut judged: Vec<(String, Vec<Verdict>)> = Vec::new();
-    let home = home(&args.file);
+pub fn run(args: SpecLockArgs, printer: Printer) -> Result<(), CliError> {
+    let mut locked = read(&args)?;
+    let mut files: Vec<(String, Vec<Verdict>)> = Vec::new();
+    let folder = folder_of(&args.file);
     for path in source::files(&args.paths)? {
-        let source = Source::read(&path)?.readable()?;
+        let source = SpecSource::read(&path)?.readable()?;
         refuse_blank(&source)?;
-        let (key, tools) = (key(&home, &path), source.document.to_tools());
-        judged.push((key.clone(), lock::check(&agreed, &key, &args.package_version, &tools)));
-        agreed.record(&key, &args.package_version, &tools, Some(true));
+        let (key, tools) = (key(&folder, &path), source.document.to_tools());
+        files.push((key.clone(), lock::check(&locked, &key, &args.package_version, &tools)));
+        locked.record(&key, &args.package_version, &tools, Some(true));
     }
-    let folders: Vec<String> =
-        args.paths.iter().filter(|path| path.is_dir()).map(|folder| key(&home, folder)).collect();
-    for path in vanished(&agreed, &judged, &folders) {
-        judged.push((path.clone(), lock::check(&agreed, &path, &args.package_version, &[])));
-        agreed.owners.remove(&path);
+    let folders: Vec<String> = args.paths.iter().filter(|path| path.is_dir()).map(|path| key(&folder, path)).collect();
+    for path in vanished(&locked, &files, &folders) {
+        files.push((path.clone(), lock::check(&locked, &path, &args.package_version, &[])));
+        locked.owners.remove(&path);
     }
-    let refused = args.check && judged.iter().flat_map(|(_, verdicts)| verdicts).any(is_refused);
+    let refused = args.check && files.iter().flat_map(|(_, verdicts)| verdicts).any(is_refused);
     if !args.check {
-        fs::write(&args.file, agreed.to_text()).map_err(|error| unwritable(&args.file, &error))?;
+        fs::write(&args.file, locked.to_text()).map_err(|error| unwritable(&args.file, &error))?;
     }
     if printer.is_json() {
-        print_json(&to_json(&judged, !refused));
+        print_json(&to_json(&files, !refused));
     } else {
-        print(&people(&judged, &args, printer));
+        print(&people(&files, &args, printer));
     }
     if refused { Err(CliError::already_reported(CliErrorKind::ChecksFailed)) } else { Ok(()) }
 }
 
 /// The folder that the paths in a lock are relative to: its own.
-fn home(file: &Path) -> PathBuf {
+fn folder_of(file: &Path) -> PathBuf {
     let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     fs::canonicalize(folder).unwrap_or_else(|_| folder.to_owned())
 }
 
-/// What a file is called in the lock, however it was named here and wherever that was.
-fn key(home: &Path, path: &Path) -> String {
+/// The name of a file in the lock, independent of the current folder.
+fn key(folder: &Path, path: &Path) -> String {
     let whole = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-    let near = whole.strip_prefix(home).unwrap_or(&whole);
-    near.to_string_lossy().replace('\\', "/")
+    let relative = whole.strip_prefix(folder).unwrap_or(&whole);
+    relative.to_string_lossy().replace('\\', "/")
 }
 
-/// Nobody can have agreed on a form that is not filled in.
-fn refuse_blank(source: &Source) -> Result<(), CliError> {
-    let findings = judge::lint(&source.document, &judge::Config::default());
+/// Refuses a form that is not filled in.
+fn refuse_blank(source: &SpecSource) -> Result<(), CliError> {
+    let findings = lint::check(&source.document, &lint::LintConfig::default());
     let Some(blank) = findings.iter().find(|finding| finding.rule.id == "unfilled") else { return Ok(()) };
     let line = blank.place.line().map(|line| format!(":{line}")).unwrap_or_default();
     Err(CliError::new(
@@ -72,22 +71,22 @@ fn refuse_blank(source: &Source) -> Result<(), CliError> {
     ))
 }
 
-/// Locked specifications below the folders that are no longer there. The lock may hold devices too.
-fn vanished(agreed: &Agreed, judged: &[(String, Vec<Verdict>)], folders: &[String]) -> Vec<String> {
+/// Locked specifications below the folders that no longer exist. The lock may have devices too.
+fn vanished(locked: &Lock, files: &[(String, Vec<Verdict>)], folders: &[String]) -> Vec<String> {
     let is_below = |key: &str| {
         folders
             .iter()
             .any(|folder| folder.is_empty() || key.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/')))
     };
     let is_file = |key: &str| key.rsplit('/').next().is_some_and(|name| name.eq_ignore_ascii_case(FILE_NAME));
-    let is_here = |key: &str| judged.iter().any(|(path, _)| path == key);
-    agreed.owners.keys().filter(|key| is_file(key) && is_below(key) && !is_here(key)).cloned().collect()
+    let is_here = |key: &str| files.iter().any(|(path, _)| path == key);
+    locked.owners.keys().filter(|key| is_file(key) && is_below(key) && !is_here(key)).cloned().collect()
 }
 
-fn read(args: &Lock) -> Result<Agreed, CliError> {
+fn read(args: &SpecLockArgs) -> Result<Lock, CliError> {
     let shown = args.file.display();
     match fs::metadata(&args.file) {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound && !args.check => return Ok(Agreed::default()),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound && !args.check => return Ok(Lock::default()),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
             let message = format!("there is no {shown}; make it with `sinew spec lock` and commit it");
             return Err(CliError::new(CliErrorKind::Usage, message));
@@ -100,15 +99,15 @@ fn read(args: &Lock) -> Result<Agreed, CliError> {
     }
     let text = fs::read_to_string(&args.file);
     let text = text.map_err(|error| CliError::new(CliErrorKind::Usage, format!("cannot read {shown}: {error}")))?;
-    Agreed::parse(&text).map_err(|what| CliError::new(CliErrorKind::Usage, format!("{shown}: {what}")))
+    Lock::parse(&text).map_err(|what| CliError::new(CliErrorKind::Usage, format!("{shown}: {what}")))
 }
 
-/// What a repository may not do without a word: change a locked tool as it may not, or drop it.
+/// Whether a locked tool changed in a way that is not allowed, or was removed.
 fn is_refused(verdict: &Verdict) -> bool {
     matches!(verdict.decision, Decision::Quarantined | Decision::Gone)
 }
 
-fn to_json(judged: &[(String, Vec<Verdict>)], ok: bool) -> Value {
+fn to_json(files: &[(String, Vec<Verdict>)], ok: bool) -> Value {
     let verdict = |verdict: &Verdict| {
         json!({
             "tool": verdict.tool,
@@ -118,13 +117,13 @@ fn to_json(judged: &[(String, Vec<Verdict>)], ok: bool) -> Value {
         })
     };
     let file = |(path, verdicts): &(String, Vec<Verdict>)| json!({"path": path, "verdicts": verdicts.iter().map(verdict).collect::<Vec<_>>()});
-    json!({"ok": ok, "files": judged.iter().map(file).collect::<Vec<_>>()})
+    json!({"ok": ok, "files": files.iter().map(file).collect::<Vec<_>>()})
 }
 
-fn people(judged: &[(String, Vec<Verdict>)], args: &Lock, printer: Printer) -> String {
+fn people(files: &[(String, Vec<Verdict>)], args: &SpecLockArgs, printer: Printer) -> String {
     let mut page = String::new();
     let mut count = 0;
-    for (path, verdicts) in judged {
+    for (path, verdicts) in files {
         count += verdicts.iter().filter(|verdict| verdict.decision != Decision::Gone).count();
         for verdict in verdicts.iter().filter(|verdict| verdict.decision != Decision::Same) {
             let ink = if is_refused(verdict) { TextStyle::Bad } else { TextStyle::Good };

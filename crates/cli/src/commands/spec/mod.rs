@@ -1,7 +1,7 @@
 //! `sinew spec`: read, check, print, compare and lock tool specifications. One file a command.
 //!
-//! Made for CI: exit code 0 means nothing to complain of, 1 that something was found, 2 that the
-//! question could not be answered as it was put.
+//! Made for CI: exit code 0 means that nothing was found, 1 that something was found, 2 that the
+//! command could not run.
 
 mod add;
 pub mod args;
@@ -20,9 +20,9 @@ use std::path::Path;
 
 use crate::error::{CliError, CliErrorKind};
 use crate::terminal::{Printer, print};
-use args::{Spec, SpecCommand};
+use args::{SpecArgs, SpecCommand};
 
-pub async fn run(args: Spec, printer: Printer) -> Result<(), CliError> {
+pub async fn run(args: SpecArgs, printer: Printer) -> Result<(), CliError> {
     let done = match args.command {
         SpecCommand::Lint(args) => lint::run(args, printer).await,
         SpecCommand::Explain { rule } => explain::run(&rule, printer),

@@ -9,7 +9,7 @@ use sinew_spec::print::new_from_template;
 use super::{put, unwritable};
 use crate::error::{CliError, CliErrorKind};
 
-/// Refuses what MCP does not allow as a name.
+/// Refuses names that MCP does not allow.
 pub fn checked_name(name: &str) -> Result<(), CliError> {
     let fits = (1..=128).contains(&name.len())
         && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-.".contains(&byte));

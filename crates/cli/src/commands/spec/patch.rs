@@ -4,10 +4,10 @@ use std::fmt::Write;
 
 /// Unchanged lines around a change.
 const CONTEXT: usize = 3;
-/// Beyond this many pairs of lines the changed middle is shown as replaced whole.
+/// Beyond this many pairs of lines the changed middle is shown as one replacement.
 const MAX_PAIRS: usize = 4_000_000;
 
-/// A unified diff of two texts; empty where they are the same.
+/// A unified diff of two texts; empty if they are equal.
 pub fn unified(path: &str, old: &str, new: &str) -> String {
     if old == new {
         return String::new();
@@ -32,45 +32,45 @@ pub fn unified(path: &str, old: &str, new: &str) -> String {
 }
 
 #[derive(Clone, Copy)]
-enum Edit<'a> {
+enum LineEdit<'a> {
     Kept(&'a str),
     Removed(&'a str),
     Added(&'a str),
 }
 
-impl Edit<'_> {
+impl LineEdit<'_> {
     fn is_kept(&self) -> bool {
-        matches!(self, Edit::Kept(_))
+        matches!(self, LineEdit::Kept(_))
     }
 }
 
-fn hunk(page: &mut String, before: &[Edit<'_>], edits: &[Edit<'_>]) {
-    let count = |edits: &[Edit<'_>], is_old: bool| {
+fn hunk(page: &mut String, before: &[LineEdit<'_>], edits: &[LineEdit<'_>]) {
+    let count = |edits: &[LineEdit<'_>], is_old: bool| {
         edits
             .iter()
-            .filter(|edit| !matches!((edit, is_old), (Edit::Added(_), true) | (Edit::Removed(_), false)))
+            .filter(|edit| !matches!((edit, is_old), (LineEdit::Added(_), true) | (LineEdit::Removed(_), false)))
             .count()
     };
     let (first_old, first_new) = (count(before, true) + 1, count(before, false) + 1);
     let _ = writeln!(page, "@@ -{first_old},{} +{first_new},{} @@", count(edits, true), count(edits, false));
     for edit in edits {
         let _ = match edit {
-            Edit::Kept(line) => writeln!(page, " {line}"),
-            Edit::Removed(line) => writeln!(page, "-{line}"),
-            Edit::Added(line) => writeln!(page, "+{line}"),
+            LineEdit::Kept(line) => writeln!(page, " {line}"),
+            LineEdit::Removed(line) => writeln!(page, "-{line}"),
+            LineEdit::Added(line) => writeln!(page, "+{line}"),
         };
     }
 }
 
-/// The shortest way from one text to the other, found by the longest common subsequence of lines.
-fn edits<'a>(old: &[&'a str], new: &[&'a str]) -> Vec<Edit<'a>> {
+/// The fewest edits between two texts, from the longest common subsequence of lines.
+fn edits<'a>(old: &[&'a str], new: &[&'a str]) -> Vec<LineEdit<'a>> {
     let head = old.iter().zip(new).take_while(|(one, two)| one == two).count();
     let tail = old[head..].iter().rev().zip(new[head..].iter().rev()).take_while(|(one, two)| one == two).count();
     let (one, two) = (&old[head..old.len() - tail], &new[head..new.len() - tail]);
-    let mut found: Vec<Edit<'a>> = old[..head].iter().map(|line| Edit::Kept(line)).collect();
+    let mut found: Vec<LineEdit<'a>> = old[..head].iter().map(|line| LineEdit::Kept(line)).collect();
     if one.len() * two.len() > MAX_PAIRS {
-        found.extend(one.iter().map(|line| Edit::Removed(line)));
-        found.extend(two.iter().map(|line| Edit::Added(line)));
+        found.extend(one.iter().map(|line| LineEdit::Removed(line)));
+        found.extend(two.iter().map(|line| LineEdit::Added(line)));
     } else {
         let width = two.len() + 1;
         let mut longest = vec![0u32; (one.len() + 1) * width];
@@ -85,18 +85,18 @@ fn edits<'a>(old: &[&'a str], new: &[&'a str]) -> Vec<Edit<'a>> {
         let (mut i, mut j) = (0, 0);
         while i < one.len() || j < two.len() {
             if i < one.len() && j < two.len() && one[i] == two[j] {
-                found.push(Edit::Kept(one[i]));
+                found.push(LineEdit::Kept(one[i]));
                 (i, j) = (i + 1, j + 1);
             } else if j == two.len() || i < one.len() && longest[(i + 1) * width + j] >= longest[i * width + j + 1] {
-                found.push(Edit::Removed(one[i]));
+                found.push(LineEdit::Removed(one[i]));
                 i += 1;
             } else {
-                found.push(Edit::Added(two[j]));
+                found.push(LineEdit::Added(two[j]));
                 j += 1;
             }
         }
     }
-    found.extend(old[old.len() - tail..].iter().map(|line| Edit::Kept(line)));
+    found.extend(old[old.len() - tail..].iter().map(|line| LineEdit::Kept(line)));
     found
 }
 

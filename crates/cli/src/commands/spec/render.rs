@@ -1,19 +1,19 @@
-//! `sinew spec render`: the canonical document of whatever describes tools.
+//! `sinew spec render`: the canonical document of a specification, tool list or device.
 
-use sinew_spec::ToolSpec;
+use sinew_spec::ToolSpecification;
 use sinew_spec::print::{render_document, render_html};
 use sinew_tool::ErrorKind;
 
-use super::args::Render;
+use super::args::SpecRenderArgs;
 use super::put;
-use super::source::Source;
+use super::source::SpecSource;
 use crate::error::{CliError, CliErrorKind};
 use crate::terminal::clean;
 
-pub async fn run(args: Render) -> Result<(), CliError> {
+pub async fn run(args: SpecRenderArgs) -> Result<(), CliError> {
     let source = match (&args.device, &args.file) {
-        (Some(device), _) => Source::device(device, &args.reach).await?,
-        (None, file) => Source::read(file.as_deref().unwrap_or(std::path::Path::new("-")))?,
+        (Some(device), _) => SpecSource::device(device, &args.reach).await?,
+        (None, file) => SpecSource::read(file.as_deref().unwrap_or(std::path::Path::new("-")))?,
     };
     let mut source = source.readable()?;
     if args.device.is_some() {
@@ -39,9 +39,9 @@ pub async fn run(args: Render) -> Result<(), CliError> {
     Err(CliError::new(CliErrorKind::ChecksFailed, message))
 }
 
-/// A live tool says nothing of these sections: what holds behind every gateway is printed, and the blank form's
-/// questions where only the tool's author knows.
-pub fn complete(tool: &mut ToolSpec) {
+/// A live tool has no text for these sections: what is true behind every gateway is printed, and placeholders
+/// for what only the tool's author knows.
+pub fn complete(tool: &mut ToolSpecification) {
     let fill = |section: &mut String, text: String| {
         if section.is_empty() {
             *section = text;

@@ -4,19 +4,19 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
-use sinew_compose::config::{GatewayConfig, SpecConfig};
-use sinew_spec::judge::{self, RULES};
+use sinew_compose::config::{Config, Spec};
+use sinew_spec::lint::{self, RULES};
 use sinew_tool::finding::Severity;
 
-use super::args::RulesFile;
+use super::args::RulesArgs;
 use crate::error::{CliError, CliErrorKind};
 use crate::terminal::{Printer, Table, TextStyle, print, print_json};
 
-/// The configuration a repository keeps beside its specifications.
+/// The name of a repository's configuration file.
 const FILE: &str = "sinew.toml";
 
 pub fn run(printer: Printer) -> Result<(), CliError> {
-    let config = Rules::new(&RulesFile { config: None }).of("MCP_TOOL_SPECIFICATION.md")?;
+    let config = FileRules::new(&RulesArgs { config: None }).of("MCP_TOOL_SPECIFICATION.md")?;
     let level = |rule| config.severity(rule).map_or("off", Severity::word);
     if printer.is_json() {
         let rules: Vec<Value> = RULES
@@ -47,20 +47,20 @@ pub fn run(printer: Printer) -> Result<(), CliError> {
 
 /// The rules for each file: as the named configuration sets them, else as the nearest `sinew.toml` in the file's
 /// folder or above it does.
-pub struct Rules {
+pub struct FileRules {
     named: Option<PathBuf>,
     /// What was read, by file.
     read: HashMap<PathBuf, SpecConfig>,
 }
 
-impl Rules {
-    pub fn new(file: &RulesFile) -> Rules {
-        Rules { named: file.config.clone(), read: HashMap::new() }
+impl FileRules {
+    pub fn new(file: &RulesArgs) -> FileRules {
+        FileRules { named: file.config.clone(), read: HashMap::new() }
     }
 
-    pub fn of(&mut self, path: &str) -> Result<judge::Config, CliError> {
+    pub fn of(&mut self, path: &str) -> Result<lint::LintConfig, CliError> {
         let Some(file) = self.named.clone().or_else(|| nearest(Path::new(path))) else {
-            return Ok(judge::Config::default());
+            return Ok(lint::LintConfig::default());
         };
         if !self.read.contains_key(&file) {
             let spec = GatewayConfig::load(&file)?.spec.unwrap_or_default();
@@ -79,7 +79,7 @@ impl Rules {
 fn nearest(path: &Path) -> Option<PathBuf> {
     let whole = std::path::absolute(path).ok()?;
     let found = whole.ancestors().skip(1).map(|folder| folder.join(FILE)).find(|file| file.is_file())?;
-    // Shown as it was asked for, where it lies in this folder.
+    // Shown relative to this folder where possible.
     let here = std::env::current_dir().ok();
     let short = here.and_then(|here| found.strip_prefix(here).ok().map(Path::to_owned));
     Some(short.unwrap_or(found))

@@ -1,4 +1,4 @@
-//! Where tools come from: files, standard input, and devices behind a gateway.
+//! Sources of tools: files, standard input, and devices behind a gateway.
 
 use std::fs::{self, File};
 use std::io::Read;
@@ -12,33 +12,33 @@ use crate::client::GatewayTarget;
 use crate::commands::tools::of_device;
 use crate::error::{CliError, CliErrorKind};
 
-/// What a specification is called in a repository.
+/// The file name of specifications in a repository.
 pub const FILE_NAME: &str = "MCP_TOOL_SPECIFICATION.md";
-/// Folders that hold what others wrote or what can be made again.
+/// Folders with dependencies or build output.
 const NOT_OURS: &[&str] = &["target", "node_modules", "vendor", "build", "dist"];
-/// A repository nested deeper is one that contains itself.
+/// Deeper nesting means a folder that contains itself.
 const MAX_DEPTH: usize = 64;
 
-/// A document and what it is called in reports.
-pub struct Source {
+/// A document and its name in reports.
+pub struct SpecSource {
     pub path: String,
     pub file: Option<PathBuf>,
     pub document: Document,
-    /// The text as it was read, for mending; `None` where it was refused.
+    /// The text as it was read, for `--fix`; `None` if it was refused.
     pub text: Option<String>,
 }
 
-impl Source {
-    pub fn read(path: &Path) -> Result<Source, CliError> {
-        Source::read_as(path, None)
+impl SpecSource {
+    pub fn read(path: &Path) -> Result<SpecSource, CliError> {
+        SpecSource::read_as(path, None)
     }
 
     /// Reads a file, or standard input under the name it has in reports.
-    pub fn read_as(path: &Path, stdin_name: Option<&Path>) -> Result<Source, CliError> {
+    pub fn read_as(path: &Path, stdin_name: Option<&Path>) -> Result<SpecSource, CliError> {
         let unreadable = |error: std::io::Error| {
             CliError::new(CliErrorKind::Usage, format!("cannot read {}: {error}", path.display()))
         };
-        // One byte more than is allowed tells that there are too many, however many there are.
+        // One byte more than the limit is enough to see that it is exceeded.
         let most = read::MAX_BYTES as u64 + 1;
         let mut bytes = Vec::new();
         let is_input = path == Path::new("-");
@@ -61,28 +61,28 @@ impl Source {
             (true, Some(name)) => name.to_string_lossy().into_owned(),
             (false, _) => path.to_string_lossy().into_owned(),
         };
-        Ok(Source { path, file, document, text })
+        Ok(SpecSource { path, file, document, text })
     }
 
-    /// The tools of a live device, read as the list it would give.
-    pub async fn device(device: &str, reach: &ReachArgs) -> Result<Source, CliError> {
+    /// The tools of a live device, read like a tool list.
+    pub async fn device(device: &str, reach: &ReachArgs) -> Result<SpecSource, CliError> {
         let mut client = GatewayTarget::find(reach)?.connect().await?;
         let tools = of_device(&mut client, device).await?;
         let text = format!("{:#}\n", json!({"tools": tools}));
         let document = read::tools_list_json(&text);
-        Ok(Source { path: format!("device:{device}"), file: None, document, text: None })
+        Ok(SpecSource { path: format!("device:{device}"), file: None, document, text: None })
     }
 
     /// A file, standard input, or `device:ID`.
-    pub async fn named(name: &str, reach: &ReachArgs) -> Result<Source, CliError> {
+    pub async fn named(name: &str, reach: &ReachArgs) -> Result<SpecSource, CliError> {
         match name.strip_prefix("device:") {
-            Some(device) => Source::device(device, reach).await,
-            None => Source::read(Path::new(name)),
+            Some(device) => SpecSource::device(device, reach).await,
+            None => SpecSource::read(Path::new(name)),
         }
     }
 
-    /// Refuses a document of which nothing could be read: what it lacks would look like a change.
-    pub fn readable(self) -> Result<Source, CliError> {
+    /// Refuses a document that could not be read: missing tools would look like changes.
+    pub fn readable(self) -> Result<SpecSource, CliError> {
         let Some(problem) = self.document.unreadable() else { return Ok(self) };
         let start = self.document.lines.position(&self.document.text, problem.span.start);
         let message = format!("cannot read {}:{}:{}: {}", self.path, start.line, start.column, problem.message);
@@ -90,7 +90,7 @@ impl Source {
     }
 }
 
-/// The files meant by the paths, each once.
+/// The files below the paths, each once.
 pub fn files(paths: &[PathBuf]) -> Result<Vec<PathBuf>, CliError> {
     let mut found: Vec<PathBuf> = Vec::new();
     for path in paths {
@@ -120,7 +120,7 @@ fn walk(folder: &Path, depth: usize, found: &mut Vec<PathBuf>) -> std::io::Resul
     entries.sort_by_key(fs::DirEntry::file_name);
     for entry in entries {
         let name = entry.file_name().to_string_lossy().into_owned();
-        // Links are not followed: one of them may lead back.
+        // Links are not followed: they may form a cycle.
         let kind = entry.file_type()?;
         if kind.is_dir() && depth < MAX_DEPTH && !name.starts_with('.') && !NOT_OURS.contains(&name.as_str()) {
             walk(&entry.path(), depth + 1, found)?;

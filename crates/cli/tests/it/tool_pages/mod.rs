@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use serde_json::{Value, json};
 use sinew_phones::tools::row::ToolRow;
 use sinew_phones::tools::table::{self, GROUPS, ToolGroup};
-use sinew_spec::{Document, Example, ToolSpec, compare, judge, print};
+use sinew_spec::{Document, Example, ToolSpecification, compare, lint, print};
 use sinew_tool::finding::Severity;
 use sinew_tool::{ErrorKind, Tool};
 
@@ -25,22 +25,22 @@ fn path(file: &str) -> PathBuf {
 /// A page: its file and its text.
 fn pages() -> Vec<(&'static str, String)> {
     let phone_page = |group: &'static ToolGroup| {
-        let specs: Vec<ToolSpec> = group.rows.iter().map(phone_tool).collect();
+        let specs: Vec<ToolSpecification> = group.rows.iter().map(phone_tool).collect();
         (group.file, render(group.title, group.introduction, &specs))
     };
-    let built_in: Vec<ToolSpec> = stage::built_in().iter().map(built_in_tool).collect();
+    let built_in: Vec<ToolSpecification> = stage::built_in().iter().map(built_in_tool).collect();
     let last = (words::FILE, render(words::TITLE, words::INTRODUCTION, &built_in));
     GROUPS.iter().map(phone_page).chain([last]).collect()
 }
 
-fn render(title: &str, introduction: &str, specs: &[ToolSpec]) -> String {
+fn render(title: &str, introduction: &str, specs: &[ToolSpecification]) -> String {
     let note = "<!-- Printed from the code; a test checks that it is fresh and plays every example. -->";
     print::render_markdown(&format!("{title} - MCP Tool Specification"), &format!("{note}\n\n{introduction}"), specs)
 }
 
-fn phone_tool(row: &ToolRow) -> ToolSpec {
+fn phone_tool(row: &ToolRow) -> ToolSpecification {
     let tool = row.to_tool();
-    let mut spec = ToolSpec::from_tool(&tool);
+    let mut spec = ToolSpecification::from_tool(&tool);
     let arguments: Vec<_> =
         row.arguments().map(|argument| (argument.name, argument.explanation, argument.example)).collect();
     describe(&mut spec.input, &arguments);
@@ -56,10 +56,10 @@ fn phone_tool(row: &ToolRow) -> ToolSpec {
     spec
 }
 
-fn built_in_tool(tool: &Tool) -> ToolSpec {
+fn built_in_tool(tool: &Tool) -> ToolSpecification {
     let words = TOOLS.iter().find(|words| words.name == tool.name);
     let words = words.unwrap_or_else(|| panic!("{} has no words", tool.name));
-    let mut spec = ToolSpec::from_tool(tool);
+    let mut spec = ToolSpecification::from_tool(tool);
     words.purpose.clone_into(&mut spec.purpose);
     describe(&mut spec.input, ARGUMENTS);
     spec.output = Some(output(tool, words.answers));
@@ -166,10 +166,10 @@ fn the_pages_are_fresh_and_their_examples_answer_what_they_show() {
 
 #[test]
 fn the_pages_pass_the_judgement_they_ask_of_others() {
-    let config = judge::Config::default();
+    let config = lint::LintConfig::default();
     for (file, document) in documents() {
         assert!(document.is_canonical(), "{file}");
-        let findings = judge::lint(&document, &config);
+        let findings = lint::check(&document, &config);
         let bad: Vec<_> = findings.iter().filter(|finding| finding.severity > Severity::Advice).collect();
         assert!(bad.is_empty(), "docs/tools/{file}: {bad:#?}");
     }

@@ -40,7 +40,7 @@ pub(super) fn json(files: &[FileReport<'_>]) -> Value {
     json!({"files": files.iter().map(file).collect::<Vec<_>>()})
 }
 
-/// The address of a reference page. Without a homepage a name that is stable, since SARIF wants an
+/// The address of a reference page. Without a homepage a stable URN, since SARIF needs an
 /// absolute address.
 fn address(page: &str) -> String {
     match env!("CARGO_PKG_HOMEPAGE").trim_end_matches('/') {

@@ -28,7 +28,7 @@ pub enum Source<'a> {
 
 /// A format of reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Style {
+pub enum ReportFormat {
     /// Text for people; with colour or without.
     People {
         color: bool,
@@ -41,13 +41,13 @@ pub enum Style {
 }
 
 /// All reports in one format.
-pub fn render(style: Style, linter: &Linter, files: &[FileReport<'_>]) -> String {
-    match style {
-        Style::People { color } => people::people(files, color),
-        Style::Json => pretty(&machine::json(files)),
-        Style::Sarif => pretty(&machine::sarif(linter, files)),
-        Style::Github => machine::github(files),
-        Style::Junit => machine::junit(linter, files),
+pub fn render(format: ReportFormat, linter: &Linter, files: &[FileReport<'_>]) -> String {
+    match format {
+        ReportFormat::People { color } => people::people(files, color),
+        ReportFormat::Json => pretty(&machine::json(files)),
+        ReportFormat::Sarif => pretty(&machine::sarif(linter, files)),
+        ReportFormat::Github => machine::github(files),
+        ReportFormat::Junit => machine::junit(linter, files),
     }
 }
 
@@ -55,7 +55,7 @@ fn pretty(value: &serde_json::Value) -> String {
     format!("{}\n", serde_json::to_string_pretty(value).unwrap_or_default())
 }
 
-/// Says that some findings of a file are not listed.
+/// The note that some findings of a file are not listed.
 fn cut(file: &FileReport<'_>) -> String {
     format!("{} more findings are not listed; only the first {} are", file.findings.more(), file.findings.len())
 }

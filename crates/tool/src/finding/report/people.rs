@@ -1,4 +1,4 @@
-//! For people: the message, the place, the line, and the part of it that is meant.
+//! The report for people: the message, the place, and the line with the relevant part marked.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -7,9 +7,9 @@ use super::{FileReport, Source, cut};
 use crate::finding::{Finding, Severity};
 use crate::text::{clean_line, visible};
 
-/// Lines are shown this wide at most, around the place that is meant.
+/// Lines are shown at most this wide, around the marked part.
 const WIDTH: usize = 110;
-/// A summary by rule is worth its lines from this many findings on.
+/// From this many findings on, a summary by rule is useful.
 const SUMMARY_FROM: usize = 5;
 
 pub(super) fn people(files: &[FileReport<'_>], color: bool) -> String {
@@ -50,7 +50,7 @@ fn show(page: &mut String, file: &FileReport<'_>, finding: &Finding, paint: Pain
     page.push('\n');
 }
 
-/// The line of a finding, cut to fit, with the columns before and under the marks.
+/// The line of a finding, cut to fit, with the column and width of the marks.
 fn excerpt(file: &FileReport<'_>, finding: &Finding) -> Option<(String, usize, usize)> {
     let Source::Text { text, lines } = file.source else { return None };
     let span = finding.place.span()?;
@@ -61,8 +61,8 @@ fn excerpt(file: &FileReport<'_>, finding: &Finding) -> Option<(String, usize, u
     (!line.trim().is_empty()).then(|| window(line, before, length))
 }
 
-/// The part of a line that fits, how many columns stand before the place that is meant, and how many
-/// it takes.
+/// The part of a line that fits, the number of columns before the marked part, and the number
+/// of its columns.
 fn window(line: &str, before: usize, length: usize) -> (String, usize, usize) {
     let head: Vec<char> = line.get(..before).unwrap_or_default().chars().collect();
     let meant: Vec<char> = line.get(before..before + length).unwrap_or_default().chars().take(WIDTH).collect();
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn a_document_cannot_paint_the_terminal() {
+    fn a_document_cannot_control_the_terminal() {
         assert_eq!(clean_line("a\u{1b}[31mb\u{202e}c\0", 9), "abc\u{fffd}");
     }
 }

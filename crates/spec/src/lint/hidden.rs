@@ -1,28 +1,28 @@
 //! Text that a reader does not see and a model does: invisible characters, written as they are, as JSON
 //! escapes or as character references.
 
-use super::{Bench, rules};
+use super::{Reporter, rules};
 use crate::read::blocks::{self, BlockKind};
 use sinew_tool::finding::Span;
 
-/// More of them say nothing new.
+/// Further findings of this kind would add nothing.
 const MAX_TOLD: usize = 20;
 
-pub fn check(bench: &mut Bench<'_>) {
-    let text = bench.text();
+pub(super) fn check(reporter: &mut Reporter<'_>) {
+    let text = reporter.text();
     let mut found: Vec<(Span, char, &str)> = Vec::new();
     if !text.is_ascii() {
         found.extend(characters(text).map(|(span, character)| (span, character, "is invisible")));
     }
     let (escapes, references) = (text.contains("\\u"), text.contains('&'));
     if escapes || references {
-        let code = fences(bench);
-        let is_code = |at: usize| !bench.is_markdown() || code.iter().any(|span| span.contains(at));
+        let code = fences(reporter);
+        let is_code = |at: usize| !reporter.is_markdown() || code.iter().any(|span| span.contains(at));
         if escapes {
             let written = json_escapes(text).filter(|(span, _)| is_code(span.start));
             found.extend(written.map(|(span, character)| (span, character, "is written as a JSON escape")));
         }
-        if references && bench.is_markdown() {
+        if references && reporter.is_markdown() {
             let written = character_references(text).filter(|(span, _)| !is_code(span.start));
             found.extend(written.map(|(span, character)| (span, character, "is written as a character reference")));
         }
@@ -30,21 +30,20 @@ pub fn check(bench: &mut Bench<'_>) {
     found.sort_by_key(|(span, ..)| *span);
     for (span, character, how) in found.into_iter().take(MAX_TOLD) {
         let code = character as u32;
-        let message =
-            format!("U+{code:04X} {how} and hides or reorders text: a reader sees something else than a model");
-        bench.tell(&rules::HIDDEN_TEXT, span, message);
+        let message = format!("U+{code:04X} {how} and hides or reorders text: people and models read different text");
+        reporter.report(&rules::HIDDEN_TEXT, span, message);
     }
 }
 
-fn fences(bench: &Bench<'_>) -> Vec<Span> {
-    if !bench.is_markdown() {
+fn fences(reporter: &Reporter<'_>) -> Vec<Span> {
+    if !reporter.is_markdown() {
         return Vec::new();
     }
-    let (blocks, _) = blocks::cut(bench.text());
+    let (blocks, _) = blocks::cut(reporter.text());
     blocks.iter().filter(|block| matches!(block.kind, BlockKind::Fence { .. })).map(|block| block.span).collect()
 }
 
-/// Characters without a shape of their own that reorder, separate or vary others.
+/// Invisible characters that reorder, separate or change others.
 fn hides(character: char) -> bool {
     matches!(character,
         '\u{00ad}' | '\u{034f}' | '\u{061c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}'
@@ -52,7 +51,7 @@ fn hides(character: char) -> bool {
         | '\u{feff}' | '\u{ffa0}' | '\u{fff9}'..='\u{fffb}' | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}')
 }
 
-/// Hidden characters that do not belong to the writing around them.
+/// Hidden characters that the surrounding script does not need.
 fn characters(text: &str) -> impl Iterator<Item = (Span, char)> + '_ {
     text.char_indices().filter(|(_, character)| hides(*character)).filter_map(move |(at, character)| {
         let end = at + character.len_utf8();
@@ -62,7 +61,7 @@ fn characters(text: &str) -> impl Iterator<Item = (Span, char)> + '_ {
     })
 }
 
-/// Whether a joiner or selector is part of how its neighbours are written.
+/// Whether a joiner or selector belongs to its neighbours, as in emoji or Persian.
 fn belongs(character: char, before: Option<char>, after: Option<char>) -> bool {
     let joined = |c: Option<char>| {
         c.is_some_and(|c| matches!(c, '\u{0600}'..='\u{08ff}' | '\u{0900}'..='\u{0dff}' | '\u{1000}'..='\u{109f}' | '\u{1780}'..='\u{17ff}'))
@@ -72,7 +71,7 @@ fn belongs(character: char, before: Option<char>, after: Option<char>) -> bool {
         '\u{200c}' => joined(before) && joined(after),
         '\u{200d}' => joined(before) && joined(after) || pictured(before) && pictured(after),
         '\u{200e}' | '\u{200f}' => false,
-        // The selector of emoji and of text, after what has both forms; `1️⃣` begins with a digit.
+        // The emoji and text selectors, after characters that have both forms; `1️⃣` begins with a digit.
         '\u{fe0e}' | '\u{fe0f}' => {
             pictured(before) || before.is_some_and(|c| c.is_ascii_digit() || matches!(c, '#' | '*' | '©' | '®'))
         }
@@ -95,7 +94,7 @@ fn json_escapes(text: &str) -> impl Iterator<Item = (Span, char)> + '_ {
     };
     text.match_indices("\\u").filter_map(move |(at, _)| {
         let first = unit(at)?;
-        // An escaped backslash begins no escape.
+        // An escaped backslash does not begin an escape.
         let slashes = text[..at].len() - text[..at].trim_end_matches('\\').len();
         let (code, length) = match first {
             0xd800..=0xdbff => (0x10000 + ((first - 0xd800) << 10) + (unit(at + 6)?.checked_sub(0xdc00)? & 0x3ff), 12),
@@ -106,7 +105,7 @@ fn json_escapes(text: &str) -> impl Iterator<Item = (Span, char)> + '_ {
     })
 }
 
-/// `&#8203;`, `&#x200b;` and the names of HTML.
+/// `&#8203;`, `&#x200b;` and HTML's named references.
 fn character_references(text: &str) -> impl Iterator<Item = (Span, char)> + '_ {
     text.match_indices('&').filter_map(move |(at, _)| {
         let rest = text[at + 1..].get(..32).unwrap_or(&text[at + 1..]);

@@ -1,12 +1,13 @@
-//! Judging: rules as data, findings with places and, where it is safe, a mend.
+//! Checking documents: rules as data, findings with places and, where it is safe, a fix.
 //!
-//! [`RULES`] is the list of what is required, one row a requirement; the neighbours hold the checks:
+//! [`RULES`] is the list of requirements, one row each; the modules hold the checks:
 //! `structure` the sections and placeholders, `names`, `tables` and `schemas`, `examples`,
-//! `behaviour` status, errors, idempotency and security, `words` descriptions and versions, `advice`
-//! what could be better. A tool is judged by what it says; nothing is ever called.
+//! `behaviour` status, errors, idempotency and security, `descriptions` also versions, `advice`
+//! what could be better. Only the text is checked; no tool is ever called.
 
 mod advice;
 mod behaviour;
+mod descriptions;
 mod examples;
 mod fix;
 mod hidden;
@@ -19,35 +20,34 @@ mod shapes;
 pub mod standard;
 mod structure;
 mod tables;
-mod words;
 
 use std::collections::BTreeMap;
 
 pub use fix::{Fixed, apply_fixes, fix};
 pub use rules::{LINTER, RULES, rule, rules_page};
 
-use crate::model::ToolSpec;
+use crate::model::ToolSpecification;
 use crate::read::{Document, Format};
 use sinew_tool::finding::{Edit, Finding, Findings, Rule, Severity, Span};
 
-/// Which rules speak and how loudly.
+/// Which rules are on, and with which severity.
 #[derive(Clone, Debug)]
-pub struct Config {
+pub struct LintConfig {
     levels: BTreeMap<&'static str, Option<Severity>>,
-    /// Names longer than this are told.
+    /// Names longer than this are reported.
     pub name_length: usize,
-    /// Descriptions that cost more tokens than this are told.
+    /// Descriptions that cost more tokens than this are reported.
     pub description_tokens: usize,
 }
 
-impl Default for Config {
-    fn default() -> Config {
+impl Default for LintConfig {
+    fn default() -> LintConfig {
         // Clients allow 64 characters and put the server's name in front.
-        Config { levels: BTreeMap::new(), name_length: 48, description_tokens: 300 }
+        LintConfig { levels: BTreeMap::new(), name_length: 48, description_tokens: 300 }
     }
 }
 
-impl Config {
+impl LintConfig {
     /// Sets a rule to `off`, `advice`, `warning` or `error`.
     pub fn set(&mut self, id: &str, level: &str) -> Result<(), String> {
         let rule = rule(id).ok_or_else(|| format!("there is no rule `{id}`; `sinew spec rules` lists them"))?;
@@ -62,36 +62,36 @@ impl Config {
         Ok(())
     }
 
-    /// How loudly a rule speaks; `None` where it is off.
+    /// The severity of a rule; `None` if it is off.
     pub fn severity(&self, rule: &Rule) -> Option<Severity> {
         self.levels.get(rule.id).copied().unwrap_or(Some(rule.severity))
     }
 }
 
-/// Judges a document: its findings in the order of their places.
-pub fn lint(document: &Document, config: &Config) -> Findings {
-    let mut bench = Bench { document, config, tool: None, findings: Findings::default(), mute: Vec::new() };
+/// Checks a document. Findings come in the order of their places.
+pub fn check(document: &Document, config: &LintConfig) -> Findings {
+    let mut reporter = Reporter { document, config, tool: None, findings: Findings::default(), blank: Vec::new() };
     for problem in &document.problems {
-        bench.tell(problem.rule, problem.span, problem.message.clone());
+        reporter.report(problem.rule, problem.span, problem.message.clone());
     }
     if document.is_text() {
-        structure::document(&mut bench);
-        names::unique(&mut bench);
+        structure::document(&mut reporter);
+        names::unique(&mut reporter);
         for tool in &document.tools {
-            bench.judge_tool(tool);
+            reporter.check_tool(tool);
         }
     }
-    ignores::apply(&mut bench);
-    let mut findings = bench.findings;
+    ignores::apply(&mut reporter);
+    let mut findings = reporter.findings;
     findings.sort();
     findings
 }
 
-/// Judges tools that come from no document, such as those of a live device.
-pub fn lint_tools(tools: &[sinew_tool::Tool], config: &Config) -> Findings {
+/// Checks tools that come from no document, such as those of a live device.
+pub fn check_tools(tools: &[sinew_tool::Tool], config: &LintConfig) -> Findings {
     let list: Vec<serde_json::Value> = tools.iter().map(sinew_tool::Tool::to_json).collect();
     let text = serde_json::to_string_pretty(&serde_json::json!({ "tools": list })).unwrap_or_default();
-    lint(&crate::read::tools_list_json(&text), config)
+    check(&crate::read::tools_list_json(&text), config)
 }
 
 /// Invocation names that several documents claim: `(name, the documents' indexes)`.
@@ -108,9 +108,9 @@ pub fn repeated_names(documents: &[&Document]) -> Vec<(String, Vec<usize>)> {
     owners.into_iter().filter(|(_, owners)| owners.len() > 1).map(|(name, owners)| (name.to_owned(), owners)).collect()
 }
 
-/// Adds to the findings of each document the names that an earlier one has taken. Documents come with
-/// what they are called in reports.
-pub fn tell_repeated(documents: &[(&str, &Document)], findings: &mut [Findings], config: &Config) {
+/// Adds a finding for each name that an earlier document uses already. Documents come with their
+/// names in reports.
+pub fn report_repeated(documents: &[(&str, &Document)], findings: &mut [Findings], config: &LintConfig) {
     let Some(severity) = config.severity(&rules::NAME_DUPLICATE) else { return };
     let all: Vec<&Document> = documents.iter().map(|(_, document)| *document).collect();
     for (name, owners) in repeated_names(&all) {
@@ -132,25 +132,25 @@ pub fn tell_repeated(documents: &[(&str, &Document)], findings: &mut [Findings],
     }
 }
 
-/// Where findings are laid down while a document is judged.
-struct Bench<'a> {
+/// Collects findings while a document is checked.
+struct Reporter<'a> {
     document: &'a Document,
-    config: &'a Config,
-    tool: Option<&'a ToolSpec>,
+    config: &'a LintConfig,
+    tool: Option<&'a ToolSpecification>,
     findings: Findings,
-    /// Stretches of blank form, where only `unfilled` speaks.
-    mute: Vec<Span>,
+    /// Parts that still hold placeholders, where only `unfilled` is reported.
+    blank: Vec<Span>,
 }
 
-impl<'a> Bench<'a> {
-    fn tell(&mut self, rule: &'static Rule, span: Span, message: impl Into<String>) {
-        self.tell_fixable(rule, span, message, None);
+impl<'a> Reporter<'a> {
+    fn report(&mut self, rule: &'static Rule, span: Span, message: impl Into<String>) {
+        self.report_fixable(rule, span, message, None);
     }
 
-    fn tell_fixable(&mut self, rule: &'static Rule, span: Span, message: impl Into<String>, fix: Option<Edit>) {
+    fn report_fixable(&mut self, rule: &'static Rule, span: Span, message: impl Into<String>, fix: Option<Edit>) {
         let Some(severity) = self.config.severity(rule) else { return };
-        let muted = rule != &rules::UNFILLED && self.mute.iter().any(|mute| mute.contains(span.start));
-        if muted {
+        let is_blank = rule != &rules::UNFILLED && self.blank.iter().any(|blank| blank.contains(span.start));
+        if is_blank {
             return;
         }
         let place = self.document.lines.place(&self.document.text, span);
@@ -167,9 +167,9 @@ impl<'a> Bench<'a> {
         &self.document.text
     }
 
-    fn judge_tool(&mut self, tool: &'a ToolSpec) {
+    fn check_tool(&mut self, tool: &'a ToolSpecification) {
         self.tool = Some(tool);
-        self.mute = placeholders::check(self, tool);
+        self.blank = placeholders::check(self, tool);
         let (input, output) = schemas::check(self, tool);
         if self.is_markdown() {
             structure::sections(self, tool);
@@ -180,10 +180,10 @@ impl<'a> Bench<'a> {
         names::check(self, tool);
         schemas::parameters(self, tool);
         shapes::check(self, tool);
-        words::check(self, tool);
+        descriptions::check(self, tool);
         behaviour::hints(self, tool);
         advice::check(self, tool);
-        self.mute.clear();
+        self.blank.clear();
         self.tool = None;
     }
 }

@@ -1,25 +1,25 @@
-//! What a caller must be able to rely on: telling success from failure, the shape of errors, what a
+//! What callers rely on: telling success from failure, the shape of errors, what a
 //! second call does, and what could go wrong.
 
 use std::collections::HashSet;
 
 use serde_json::Value;
 
-use super::{Bench, rules};
-use crate::model::{Idempotent, Section, ToolSpec, error_codes, properties};
+use super::{Reporter, rules};
+use crate::model::{Idempotent, Section, ToolSpecification, error_codes, properties};
 use sinew_tool::text::clip;
 
-pub fn check(bench: &mut Bench<'_>, tool: &ToolSpec) {
+pub(super) fn check(reporter: &mut Reporter<'_>, tool: &ToolSpecification) {
     if let Some(output) = &tool.output {
-        status(bench, tool, output);
-        error_shape(bench, tool, output);
+        status(reporter, tool, output);
+        error_shape(reporter, tool, output);
     } else if tool.places.section(Section::Output).is_some_and(|place| place.is_filled) {
-        let message = "the result is described in words only; give a table or a JSON Schema, with `status`";
-        bench.tell(&rules::OUTPUT_UNDESCRIBED, tool.places.near(Section::Output), message);
+        let message = "the result is described only in prose; add a table or a JSON Schema, with `status`";
+        reporter.report(&rules::OUTPUT_UNDESCRIBED, tool.places.section_heading(Section::Output), message);
     }
-    errors(bench, tool);
-    idempotency(bench, tool);
-    security(bench, tool);
+    errors(reporter, tool);
+    idempotency(reporter, tool);
+    security(reporter, tool);
 }
 
 /// Every top-level schema a result may have.
@@ -32,22 +32,22 @@ fn field<'a>(output: &'a Value, name: &str) -> Option<&'a Value> {
     shapes(output).into_iter().find_map(|shape| properties(shape)?.get(name))
 }
 
-pub fn is_failure(word: &str) -> bool {
+pub(super) fn is_failure(word: &str) -> bool {
     let word = word.to_lowercase();
     ["fail", "error", "invalid", "denied", "timeout", "not_found", "unavailable", "refused", "rejected", "miss"]
         .iter()
         .any(|part| word.contains(part))
 }
 
-fn status(bench: &mut Bench<'_>, tool: &ToolSpec, output: &Value) {
-    let near = tool.places.near(Section::Output);
+fn status(reporter: &mut Reporter<'_>, tool: &ToolSpecification, output: &Value) {
+    let near = tool.places.section_heading(Section::Output);
     let Some(status) = field(output, "status") else {
         let flag =
             ["success", "ok", "succeeded", "is_error", "isError"].iter().any(|name| field(output, name).is_some());
         if !flag {
             let message =
-                "nothing in the result tells success from failure; add `status` with \"success\" and \"failure\"";
-            bench.tell(&rules::OUTPUT_STATUS, near, message);
+                "the result does not distinguish success from failure; add `status` with \"success\" and \"failure\"";
+            reporter.report(&rules::OUTPUT_STATUS, near, message);
         }
         return;
     };
@@ -58,16 +58,16 @@ fn status(bench: &mut Bench<'_>, tool: &ToolSpec, output: &Value) {
         && status.get("type").is_some_and(|kind| kind == "string");
     if is_free && words.len() > 1 {
         let message =
-            format!("`status` is any string, and its description lists {}; make them an enum", words.join(", "));
-        bench.tell(&rules::STATUS_VALUES, span, message);
+            format!("`status` is a free string whose description lists {}; make it an enum", words.join(", "));
+        reporter.report(&rules::STATUS_VALUES, span, message);
     }
     if !words.is_empty() && !words.iter().any(|word| is_failure(word)) {
-        let message = format!("`status` names no value for failure, only {}", words.join(", "));
-        bench.tell(&rules::OUTPUT_STATUS, span, message);
+        let message = format!("`status` has no value for failure, only {}", words.join(", "));
+        reporter.report(&rules::OUTPUT_STATUS, span, message);
     }
 }
 
-/// The values a status can have, from its choices or from the words its description puts in quotes.
+/// The values of a status, from its enum or from the quoted words of its description.
 fn status_words(status: &Value) -> Vec<String> {
     if let Some(choices) = status.get("enum").and_then(Value::as_array) {
         return choices.iter().filter_map(Value::as_str).map(str::to_owned).collect();
@@ -81,13 +81,17 @@ fn status_words(status: &Value) -> Vec<String> {
     quoted.map(|word| word.trim().to_owned()).filter(|word| !word.is_empty()).collect()
 }
 
-/// Whether the section on errors says anything a caller could act on.
-fn errors(bench: &mut Bench<'_>, tool: &ToolSpec) {
+/// Whether the section on errors says anything that a caller could act on.
+fn errors(reporter: &mut Reporter<'_>, tool: &ToolSpecification) {
     let Some(place) = tool.places.section(Section::Errors).filter(|place| place.is_filled) else { return };
     let codes = error_codes(&tool.errors);
     let mut seen = HashSet::new();
     for code in codes.iter().filter(|code| !seen.insert(code.as_str())) {
-        bench.tell(&rules::ERROR_REPEATED, place.words, format!("the error `{}` is described twice", clip(code)));
+        reporter.report(
+            &rules::ERROR_REPEATED,
+            place.heading,
+            format!("the error `{}` is described twice", clip(code)),
+        );
     }
     let words = tool.errors.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).count();
     let typed = tool
@@ -100,21 +104,21 @@ fn errors(bench: &mut Bench<'_>, tool: &ToolSpec) {
         .any(|why| tool.errors.to_lowercase().contains(why))
         && words >= 5;
     let mentions_code = tool.errors.contains('`') || tool.errors.contains('"');
-    // A sentence that names no code and explains nothing is no help; a long text may describe errors in prose.
+    // A short text without a code or an explanation is no help; a long one may describe errors in prose.
     if codes.is_empty() && !typed && !says_why && (words < 8 || !mentions_code && words < 15) {
         let message =
-            "no error is named; list the codes a caller may see, each with its cause, or say why nothing can fail";
-        bench.tell(&rules::ERRORS_UNSTATED, place.words, message);
+            "no error is named; list the codes that callers may get, each with its cause, or say why nothing can fail";
+        reporter.report(&rules::ERRORS_UNSTATED, place.heading, message);
     }
 }
 
-fn error_shape(bench: &mut Bench<'_>, tool: &ToolSpec, output: &Value) {
-    // A missing section is told once.
+fn error_shape(reporter: &mut Reporter<'_>, tool: &ToolSpecification, output: &Value) {
+    // A missing section is reported once.
     if tool.places.section(Section::Errors).is_none() {
         return;
     }
     let nested = field(output, "error").and_then(properties);
-    let prose = [&tool.errors, &tool.output_notes, &bench.document.intro];
+    let prose = [&tool.errors, &tool.output_notes, &reporter.document.intro];
     let has = |name: &str| {
         field(output, name).is_some()
             || nested.is_some_and(|nested| nested.contains_key(name))
@@ -128,29 +132,29 @@ fn error_shape(bench: &mut Bench<'_>, tool: &ToolSpec, output: &Value) {
              {{\"status\": \"failure\", \"error_type\": …, \"error_message\": …}}, flat or under `error`",
             missing.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(" and ")
         );
-        bench.tell(&rules::ERROR_SHAPE, tool.places.near(Section::Errors), message);
+        reporter.report(&rules::ERROR_SHAPE, tool.places.section_heading(Section::Errors), message);
     }
 }
 
-fn idempotency(bench: &mut Bench<'_>, tool: &ToolSpec) {
+fn idempotency(reporter: &mut Reporter<'_>, tool: &ToolSpecification) {
     if tool.idempotency.is_empty() {
         return;
     }
-    let near = tool.places.near(Section::Idempotency);
+    let near = tool.places.section_heading(Section::Idempotency);
     let Some(answer) = tool.idempotent() else {
-        let message = "the section does not answer; write `- **Idempotent**: Yes`, No or Partially, and why";
-        bench.tell(&rules::IDEMPOTENCY_UNSTATED, near, message);
+        let message = "the section does not say whether the tool is idempotent; write `- **Idempotent**: Yes`, No or Partially, and the reason";
+        reporter.report(&rules::IDEMPOTENCY_UNSTATED, near, message);
         return;
     };
     let explained = explanation(&tool.idempotency).len();
     if explained < 3 && answer == Idempotent::Sometimes {
-        let message = "the answer is evasive; say on what it depends, and what a second call does in each case";
-        bench.tell(&rules::IDEMPOTENCY_UNSTATED, near, message);
+        let message = "the answer is unclear; say what it depends on, and what a second call does in each case";
+        reporter.report(&rules::IDEMPOTENCY_UNSTATED, near, message);
         return;
     }
     if explained < 3 && tool.hints.read_only != Some(true) {
         let message = "the answer is not explained; say what a second call with the same arguments does";
-        bench.tell(&rules::IDEMPOTENCY_UNEXPLAINED, near, message);
+        reporter.report(&rules::IDEMPOTENCY_UNEXPLAINED, near, message);
     }
     let conflict = match (answer, tool.hints.idempotent, tool.hints.read_only) {
         (Idempotent::Yes, Some(false), _) => Some("the section says Yes, the hints say `idempotentHint=false`"),
@@ -161,11 +165,11 @@ fn idempotency(bench: &mut Bench<'_>, tool: &ToolSpec) {
         _ => None,
     };
     if let Some(message) = conflict {
-        bench.tell(&rules::IDEMPOTENCY_CONFLICT, near, message);
+        reporter.report(&rules::IDEMPOTENCY_CONFLICT, near, message);
     }
 }
 
-/// The words that explain the answer, without the answer itself and references to elsewhere.
+/// The words that explain the answer, without the answer itself and without "see the code".
 fn explanation(text: &str) -> Vec<String> {
     const ANSWERS: &[&str] = &[
         "idempotent",
@@ -207,12 +211,12 @@ fn explanation(text: &str) -> Vec<String> {
 }
 
 /// Hints that contradict each other or the name.
-pub fn hints(bench: &mut Bench<'_>, tool: &ToolSpec) {
+pub(super) fn hints(reporter: &mut Reporter<'_>, tool: &ToolSpecification) {
     if tool.hints.read_only != Some(true) {
         return;
     }
     if tool.hints.destructive == Some(true) {
-        bench.tell(
+        reporter.report(
             &rules::HINTS_CONFLICT,
             tool.places.heading,
             "`readOnlyHint` and `destructiveHint` cannot both be true",
@@ -234,12 +238,12 @@ pub fn hints(bench: &mut Bench<'_>, tool: &ToolSpec) {
     ];
     let first = tool.name.rsplit('.').next().unwrap_or_default().split(['_', '-']).next().unwrap_or_default();
     if verbs.contains(&first) {
-        let message = format!("a tool that begins with `{first}` claims to only read (`readOnlyHint=true`)");
-        bench.tell(&rules::HINTS_CONFLICT, tool.places.heading, message);
+        let message = format!("a tool whose name begins with `{first}` says that it only reads (`readOnlyHint=true`)");
+        reporter.report(&rules::HINTS_CONFLICT, tool.places.heading, message);
     }
 }
 
-/// What a tool touches, and the words that give it away.
+/// What a tool accesses, and the words that reveal it.
 const TOUCHES: &[(&str, &[&str])] = &[
     ("files", &["file", "files", "path", "paths", "directory", "folder", "filesystem", "upload", "download", "disk"]),
     (
@@ -271,7 +275,7 @@ const TOUCHES: &[(&str, &[&str])] = &[
     ),
 ];
 
-/// Whether a text consists of phrases that fit every tool and protect none.
+/// Whether a text has only phrases that fit every tool and protect none.
 fn is_empty_words(text: &str) -> bool {
     const PHRASES: &[&str] = &[
         "standard security practices apply",
@@ -318,7 +322,7 @@ fn is_empty_words(text: &str) -> bool {
     plain.len() < before && left < 5
 }
 
-fn security(bench: &mut Bench<'_>, tool: &ToolSpec) {
+fn security(reporter: &mut Reporter<'_>, tool: &ToolSpecification) {
     let Some(place) = tool.places.section(Section::Security).filter(|place| place.is_filled) else { return };
     let said: Vec<&str> =
         tool.security.split_whitespace().filter(|word| word.chars().any(char::is_alphanumeric)).collect();
@@ -329,7 +333,7 @@ fn security(bench: &mut Bench<'_>, tool: &ToolSpec) {
             || plain.starts_with("no security")
             || plain.starts_with("not applicable")
     };
-    // A sentence that protects anything names it; below eight words nobody has.
+    // A useful sentence names what it protects, which takes at least eight words.
     if !dismissed && said.len() >= 8 && !is_empty_words(&tool.security) {
         return;
     }
@@ -347,9 +351,9 @@ fn security(bench: &mut Bench<'_>, tool: &ToolSpec) {
         .collect();
     if !touched.is_empty() {
         let message = format!(
-            "the tool touches {}, and this section does not say what could go wrong and what prevents it",
+            "the tool uses {}, and this section does not say what could go wrong and what prevents it",
             touched.join(", ")
         );
-        bench.tell(&rules::SECURITY_BOILERPLATE, place.words, message);
+        reporter.report(&rules::SECURITY_BOILERPLATE, place.heading, message);
     }
 }

@@ -2,7 +2,7 @@
 
 use sinew_tool::finding::{Linter, Rule};
 
-/// `sinew spec`, as reports name it.
+/// The linter of `sinew spec`.
 pub static LINTER: Linter = Linter { name: "sinew spec", page: "docs/spec-rules.md", rules: RULES };
 
 /// The rule of that id.
@@ -25,7 +25,7 @@ sinew_tool::rules! {
         UNFILLED {
             severity: Error, fixable: false,
             title: "Placeholders of the template are filled in",
-            why: "A blank form tells a caller nothing. As long as a section holds a placeholder, this is all that is said about it.",
+            why: "A blank form is no use to callers. While a section has a placeholder, this is its only finding.",
             bad: r#"### 1. Tool Purpose and Description
 
 {{What the tool does, and when to use it.}}"#,
@@ -36,7 +36,7 @@ Returns the text of a file below the workspace. Use `list_files` to find one."#,
         NO_TOOLS {
             severity: Error, fixable: false,
             title: "The document describes tools, or says that there are none",
-            why: "A specification without a tool is either forgotten or means to say that nothing is exposed. Say so.",
+            why: "A specification without tools is either unfinished or means that nothing is exposed. If so, say it.",
             bad: r#"# Logging - MCP Tool Specification
 
 Functions for logging."#,
@@ -69,14 +69,14 @@ Reads a file."#,
         TOO_LARGE {
             severity: Error, fixable: false,
             title: "The file is small enough to be read",
-            why: "Nobody wrote eight megabytes of specification by hand, and no model could read them.",
+            why: "A specification of more than eight megabytes is not written by hand, and no model could read it.",
             bad: r#"one file with the tools of all modules"#,
             good: r#"one file for each module"#,
         }
         UNCLOSED {
             severity: Warning, fixable: false,
             title: "Fences and comments are closed",
-            why: "Where a fence is not closed, everything after it is code to one reader and text to another.",
+            why: "After an unclosed fence, some programs read everything as code and others as text.",
             bad: r#"```json
 {"tool_name": "read_file"}
 
@@ -97,42 +97,42 @@ Reads a file."#,
         HIDDEN_TEXT {
             severity: Warning, fixable: false,
             title: "No invisible characters change what is read",
-            why: "Characters that reverse text or have no width show a person one thing and a model another. Letters of right-to-left scripts are welcome; invisible commands are not.",
+            why: "Characters that reverse text or have no width make people and models read different text. Letters of right-to-left scripts are fine; invisible control characters are not.",
             bad: r#"`read\u202Efile`"#,
             good: r#"`read_file`"#,
         }
         IGNORE_INVALID {
             severity: Error, fixable: false,
             title: "An ignore names a rule and a reason",
-            why: "An exception without a reason outlives its cause.",
+            why: "Without a reason nobody knows when the exception can be removed.",
             bad: r#"<!-- sinew: ignore split-tool -->"#,
             good: r#"<!-- sinew: ignore split-tool because the device has one entry point -->"#,
         }
         IGNORE_UNUSED {
             severity: Advice, fixable: false,
-            title: "An ignore leaves something out",
-            why: "One that leaves nothing out hides the next finding of its kind.",
+            title: "An ignore suppresses a finding",
+            why: "An unused ignore would hide the next finding of its kind.",
             bad: r#"<!-- sinew: ignore split-tool because of the past --> where nothing is found"#,
             good: r#"no comment at all"#,
         }
         LIST_NOT_JSON {
             severity: Error, fixable: false,
             title: "A tool list or manifest is JSON",
-            why: "Clients read tools/list answers and manifests strictly: no comments, no comma after the last element.",
+            why: "Clients parse `tools/list` results and manifests strictly: no comments, no comma after the last element.",
             bad: r#"{"tools": [{"name": "read_file"},]}"#,
             good: r#"{"tools": [{"name": "read_file"}]}"#,
         }
         LIST_SHAPE {
             severity: Error, fixable: false,
-            title: "A tool list or manifest has the shape of one",
+            title: "A tool list or manifest has the right shape",
             why: "`tools` is an array, and every tool has a name.",
             bad: r#"{"tools": {"read_file": {}}}"#,
             good: r#"{"tools": [{"name": "read_file", "inputSchema": {"type": "object"}}]}"#,
         }
         SECTION_MISSING {
             severity: Error, fixable: false,
-            title: "All eight sections are there",
-            why: "A caller looks for each answer in its place: purpose, name, input, output, errors, idempotency, examples, security.",
+            title: "All eight sections are present",
+            why: "Callers look for each answer in its section: purpose, name, input, output, errors, idempotency, examples, security.",
             bad: r#"### 5. Error Handling
 …
 ### 7. Usage Examples (for MCP context)"#,
@@ -144,8 +144,8 @@ Reads a file."#,
         }
         SECTION_ORDER {
             severity: Warning, fixable: true,
-            title: "The sections stand in their order",
-            why: "The order is part of the form: programs and people find a section by its place.",
+            title: "The sections are in order",
+            why: "The order is part of the standard: programs and people find a section by its position.",
             bad: r#"### 6. Idempotency
 …
 ### 5. Error Handling"#,
@@ -156,14 +156,14 @@ Reads a file."#,
         SECTION_HEADING {
             severity: Advice, fixable: true,
             title: "Sections have the number and name of the standard",
-            why: "A section under another name is still found, but only by a reader that guesses.",
+            why: "A section with another name is found only by programs that guess.",
             bad: r#"### 7. Usage Examples (JSON)"#,
             good: r#"### 7. Usage Examples (for MCP context)"#,
         }
         SECTION_EMPTY {
             severity: Error, fixable: false,
             title: "No section is empty",
-            why: "An empty section leaves open whether there is nothing to say or nobody said it. `N/A` with a reason is an answer.",
+            why: "An empty section does not say whether it was forgotten. `N/A` with a reason is an answer.",
             bad: r#"### 8. Security Considerations
 
 ### Next"#,
@@ -191,8 +191,8 @@ N/A: the tool computes on its arguments and touches nothing else."#,
         }
         NAME_UNSTABLE {
             severity: Warning, fixable: false,
-            title: "The name will stay",
-            why: "The name is the one thing a caller cannot find out again. Versions, dates and words such as `new` age; a heading that differs from the name makes two of one.",
+            title: "The name can stay",
+            why: "Callers store the name. Versions, dates and words such as `new` become outdated; a heading that differs from the name is confusing.",
             bad: r#"`read_file_v2`"#,
             good: r#"`read_file`, with `- **Version**: 2.0.0`"#,
         }
@@ -205,15 +205,15 @@ N/A: the tool computes on its arguments and touches nothing else."#,
         }
         NAME_TOO_LONG {
             severity: Warning, fixable: false,
-            title: "The name fits real clients",
-            why: "Clients allow 64 characters and put the server's name in front; longer tools vanish without a word.",
+            title: "The name is short enough for clients",
+            why: "Clients allow 64 characters and put the server's name in front; tools with longer names are dropped silently.",
             bad: r#"`retrieve_the_complete_contents_of_a_text_file_in_the_workspace`"#,
             good: r#"`read_file`"#,
         }
         SCHEMA_NOT_JSON {
             severity: Error, fixable: true,
             title: "Schemas are JSON",
-            why: "A schema is for programs; comments and commas too many stop them. The mend leaves those out.",
+            why: "Programs read schemas and fail on comments and trailing commas. `--fix` removes them.",
             bad: r#"{"type": "object", // the arguments
 }"#,
             good: r#"{"type": "object"}"#,
@@ -235,7 +235,7 @@ N/A: the tool computes on its arguments and touches nothing else."#,
         TABLE_SCHEMA {
             severity: Error, fixable: false,
             title: "Table and JSON Schema agree",
-            why: "They describe one object; where they differ, one of them misleads. `sinew spec render` writes both from one source.",
+            why: "They describe the same object; if they differ, one of them is wrong. `sinew spec render` writes both from one source.",
             bad: r#"| `max_lines` | `integer` | No | … |
 
 with "max_lines": {"type": "string"}"#,
@@ -252,14 +252,14 @@ with "max_lines": {"type": "integer"}"#,
         }
         TYPE_UNKNOWN {
             severity: Warning, fixable: false,
-            title: "Types are types",
+            title: "Types are known types",
             why: "A type that JSON does not have cannot be checked.",
             bad: r#"| `when` | `SomeClass` | Yes | … |"#,
             good: r#"| `when` | `string` | Yes | … |"#,
         }
         TYPE_ALIAS {
             severity: Advice, fixable: true,
-            title: "Types are written in the standard's words",
+            title: "Types have the standard's names",
             why: "`str`, `int`, `list[str]` and `dict` are understood and mean `string`, `integer`, `array[string]` and `object`.",
             bad: r#"| `tags` | `list[str]` | No | … |"#,
             good: r#"| `tags` | `array[string]` | No | … |"#,
@@ -267,14 +267,14 @@ with "max_lines": {"type": "integer"}"#,
         REQUIRED_UNCLEAR {
             severity: Warning, fixable: false,
             title: "Every parameter says whether it is required",
-            why: "Yes or No. A condition belongs in the description, and into the schema where it can be checked.",
+            why: "Write Yes or No. A condition belongs in the description, and in the schema where it can be checked.",
             bad: r#"| `text` | `string` | Conditional | … |"#,
             good: r#"| `text` | `string` | No | The text to count. Give this or `path`. |"#,
         }
         PARAMETER_REPEATED {
             severity: Error, fixable: false,
             title: "No parameter is described twice",
-            why: "Of two descriptions a caller believes one.",
+            why: "Callers cannot know which description is right.",
             bad: r#"| `path` | `string` | Yes | … |
 | `path` | `string` | No | … |"#,
             good: r#"| `path` | `string` | Yes | … |"#,
@@ -282,41 +282,41 @@ with "max_lines": {"type": "integer"}"#,
         PARAMETER_DESCRIPTION {
             severity: Error, fixable: false,
             title: "Every parameter is described",
-            why: "A model fills in what it understands: the meaning, the unit, what is allowed.",
+            why: "Models need the meaning, the unit and the allowed values.",
             bad: r#"| `timeout` | `integer` | No | — | `30` |"#,
             good: r#"| `timeout` | `integer` | No | Seconds to wait for an answer, 1 to 600. | `30` |"#,
         }
         PARAMETER_EXAMPLE {
             severity: Warning, fixable: false,
             title: "Every parameter has an example value",
-            why: "One value says more than three sentences about format and scale. A default or a list of choices serves as well.",
+            why: "One value explains format and scale better than a sentence. A default or an enum counts as an example.",
             bad: r#"| `timeout` | `integer` | No | Seconds to wait. | — |"#,
             good: r#"| `timeout` | `integer` | No | Seconds to wait. | `30` |"#,
         }
         FIELD_DESCRIPTION {
             severity: Warning, fixable: false,
             title: "Every field of the result is described",
-            why: "A caller has to know what it got.",
+            why: "Callers must know what a field means.",
             bad: r#"| `n` | `integer` | — | `3` |"#,
             good: r#"| `n` | `integer` | How many files were read. | `3` |"#,
         }
         FIELD_EXAMPLE {
             severity: Advice, fixable: false,
             title: "Every field of the result has an example value",
-            why: "One value says more about a result than its type.",
+            why: "One value explains a result better than its type.",
             bad: r#"| `text` | `string` | The lines of the file. | — |"#,
             good: r#"| `text` | `string` | The lines of the file. | `"import os"` |"#,
         }
         ARRAY_ITEMS {
             severity: Warning, fixable: false,
-            title: "An array says what it holds",
+            title: "An array describes its items",
             why: "Without `items` a caller has to guess, and anything is accepted.",
             bad: r#""tags": {"type": "array"}"#,
             good: r#""tags": {"type": "array", "items": {"type": "string"}}"#,
         }
         OBJECT_MEMBERS {
             severity: Advice, fixable: false,
-            title: "An object says what it holds",
+            title: "An object describes its members",
             why: "Without `properties` a caller has to guess. A map has `additionalProperties` with a schema.",
             bad: r#""options": {"type": "object"}"#,
             good: r#""options": {"type": "object", "properties": {"depth": {"type": "integer", "description": "How deep."}}}"#,
@@ -324,14 +324,14 @@ with "max_lines": {"type": "integer"}"#,
         NESTED_DESCRIPTION {
             severity: Advice, fixable: false,
             title: "Members of objects inside a schema are described",
-            why: "What a caller has to fill in or read is described at every depth, not only at the first.",
+            why: "Members need a description at every depth, not only at the first.",
             bad: r#""range": {"type": "object", "properties": {"from": {"type": "integer"}}}"#,
             good: r#""range": {"type": "object", "properties": {"from": {"type": "integer", "description": "First line."}}}"#,
         }
         SCHEMA_MISSING {
             severity: Advice, fixable: false,
-            title: "A JSON Schema stands beside the tables",
-            why: "A table has no room for ranges, patterns and nested objects; programs check by the schema. `sinew spec render` writes it.",
+            title: "Tables have a JSON Schema beside them",
+            why: "A table cannot express ranges, patterns and nested objects; programs need the schema. `sinew spec render` writes it.",
             bad: r#"### 3. Input Schema (Parameters)
 
 | Parameter Name | Type | Required | Description | Example Value |"#,
@@ -343,8 +343,8 @@ with "max_lines": {"type": "integer"}"#,
         }
         EXAMPLE_TYPE {
             severity: Warning, fixable: false,
-            title: "The example value in a table is of the type beside it",
-            why: "A caller copies the example.",
+            title: "The example value in a table has the stated type",
+            why: "Callers copy the example.",
             bad: r#"| `max_lines` | `integer` | No | At most this many lines. | `"ten"` |"#,
             good: r#"| `max_lines` | `integer` | No | At most this many lines. | `10` |"#,
         }
@@ -358,7 +358,7 @@ with "max_lines": {"type": "integer"}"#,
         ERRORS_UNSTATED {
             severity: Warning, fixable: false,
             title: "Error handling names the errors",
-            why: "A caller that can tell errors apart can act on them. Where nothing can fail, say why.",
+            why: "Callers can only handle errors that they can tell apart. If nothing can fail, say why.",
             bad: r#"### 5. Error Handling
 
 None."#,
@@ -369,7 +369,7 @@ None."#,
         ERROR_REPEATED {
             severity: Warning, fixable: false,
             title: "Every error code is described once",
-            why: "Of two descriptions of one code one is out of date.",
+            why: "If one code has two descriptions, one of them is out of date.",
             bad: r#"- `FileNotFound`: no such file.
 - `FileNotFound`: the folder is empty."#,
             good: r#"- `FileNotFound`: no such file.
@@ -378,7 +378,7 @@ None."#,
         IDEMPOTENCY_UNEXPLAINED {
             severity: Advice, fixable: false,
             title: "Idempotency is explained",
-            why: "What happens on a second call with the same arguments: the same effect, a second effect, or an error.",
+            why: "Say what a second call with the same arguments does: the same effect, a second effect, or an error.",
             bad: r#"- **Idempotent**: No"#,
             good: r#"- **Idempotent**: No
 - **Explanation**: every call appends a line."#,
@@ -386,7 +386,7 @@ None."#,
         TITLE_MISSING {
             severity: Warning, fixable: false,
             title: "The document has a title",
-            why: "Readers, tables of contents and rendered pages name the document by it.",
+            why: "Tables of contents and rendered pages use the title.",
             bad: r#"## Tool: `read_file`"#,
             good: r#"# Files - MCP Tool Specification
 
@@ -395,7 +395,7 @@ None."#,
         OUTPUT_UNDESCRIBED {
             severity: Warning, fixable: false,
             title: "The result is described for programs",
-            why: "Prose about a result cannot be checked. A table will do.",
+            why: "Programs cannot check prose. A table is enough.",
             bad: r#"### 4. Output Schema (Return Value)
 
 Returns the text and some metadata."#,
@@ -406,21 +406,21 @@ Returns the text and some metadata."#,
         OUTPUT_STATUS {
             severity: Error, fixable: false,
             title: "The result tells success from failure",
-            why: "A field `status` with a word for each outcome; otherwise every caller has to guess from what is missing.",
+            why: "A field `status` with a value for each outcome; without it callers have to guess.",
             bad: r#"| `text` | `string` | The text. | `"hello"` |"#,
             good: r#"| `status` | `enum["success", "failure"]` | Whether the file was read. | `"success"` |"#,
         }
         ERROR_SHAPE {
             severity: Error, fixable: false,
-            title: "Failures carry `error_type` and `error_message`",
-            why: "A stable word for programs and a sentence for people, beside `status` or together under `error`.",
+            title: "Failures have `error_type` and `error_message`",
+            why: "A stable code for programs and a sentence for people, beside `status` or together under `error`.",
             bad: r#"{"error": "something went wrong"}"#,
             good: r#"{"status": "failure", "error_type": "FileNotFound", "error_message": "No file src/mian.py; did you mean src/main.py?"}"#,
         }
         IDEMPOTENCY_UNSTATED {
             severity: Error, fixable: false,
-            title: "The idempotency section answers",
-            why: "After a lost connection a caller has to know whether to call again.",
+            title: "The idempotency section gives an answer",
+            why: "After a lost connection callers must know whether they may call again.",
             bad: r#"### 6. Idempotency
 
 Depends, see the code."#,
@@ -437,14 +437,14 @@ Depends, see the code."#,
         HINTS_CONFLICT {
             severity: Warning, fixable: false,
             title: "The hints do not contradict each other or the name",
-            why: "A client may run a tool that only reads without asking anybody.",
+            why: "Clients may run a read-only tool without asking the user.",
             bad: r#"`delete_file` with `readOnlyHint=true`"#,
             good: r#"`delete_file` with `destructiveHint=true`"#,
         }
         EXAMPLE_MISSING {
             severity: Error, fixable: false,
-            title: "There is a complete call",
-            why: "Models learn a tool from one good call faster than from its description.",
+            title: "There is an example of a complete call",
+            why: "Models learn how to use a tool faster from one good call than from its description.",
             bad: r#"### 7. Usage Examples (for MCP context)
 
 Call it with a path."#,
@@ -453,21 +453,21 @@ Call it with a path."#,
         EXAMPLE_NOT_JSON {
             severity: Error, fixable: true,
             title: "Examples are JSON",
-            why: "What is copied must work. The mend leaves out comments and commas too many.",
+            why: "Copied examples must work. `--fix` removes comments and trailing commas.",
             bad: r#"{"tool_name": "read_file", "arguments": {"path": "a" /* any */ }}"#,
             good: r#"{"tool_name": "read_file", "arguments": {"path": "a"}}"#,
         }
         EXAMPLE_SHAPE {
             severity: Warning, fixable: true,
             title: "A call has `tool_name` and `arguments`",
-            why: "The words of the standard; a request in the protocol's own form (`tools/call`) is fine too.",
+            why: "These are the standard's keys; a request in the protocol's own form (`tools/call`) is fine too.",
             bad: r#"{"tool": "read_file", "args": {"path": "a"}}"#,
             good: r#"{"tool_name": "read_file", "arguments": {"path": "a"}}"#,
         }
         EXAMPLE_WRONG_TOOL {
             severity: Error, fixable: true,
-            title: "Examples call the tool they stand under",
-            why: "A name copied from elsewhere sends a caller elsewhere.",
+            title: "Examples call the tool that they belong to",
+            why: "A name copied from another tool misleads callers.",
             bad: r#"{"tool_name": "files.read", "arguments": {}} under `read_file`"#,
             good: r#"{"tool_name": "read_file", "arguments": {}}"#,
         }
@@ -480,8 +480,8 @@ Call it with a path."#,
         }
         SECURITY_BOILERPLATE {
             severity: Warning, fixable: false,
-            title: "Security says something where something can go wrong",
-            why: "For a tool that touches files, network, code or data: what could a hostile or mistaken caller do, and what prevents it?",
+            title: "The security section names real risks",
+            why: "For a tool that uses files, network, code or data: what could a hostile or mistaken caller do, and what prevents it?",
             bad: r#"### 8. Security Considerations
 
 - Validate the path."#,
@@ -492,7 +492,7 @@ Call it with a path."#,
         VERSION_MISSING {
             severity: Warning, fixable: false,
             title: "The tool has a version",
-            why: "Without one, nobody can say that a change breaks callers.",
+            why: "Without a version a breaking change cannot be announced.",
             bad: r#"## Tool: `read_file`
 
 ### 1. Tool Purpose and Description"#,
@@ -512,35 +512,35 @@ Call it with a path."#,
         DESCRIPTION_VAGUE {
             severity: Warning, fixable: false,
             title: "The description says what the name does not",
-            why: "Models choose by it among dozens of tools.",
+            why: "Models use it to choose among dozens of tools.",
             bad: r#"Reads file."#,
             good: r#"Returns the text of a file below the workspace, at most `max_lines` lines."#,
         }
         DESCRIPTION_LONG {
             severity: Warning, fixable: false,
-            title: "The description is worth its tokens",
-            why: "It is sent with every conversation, used or not.",
+            title: "The description is short enough",
+            why: "It is sent with every conversation, whether the tool is used or not.",
             bad: r#"three pages of background"#,
             good: r#"two sentences, and a pointer to the document"#,
         }
         SPLIT_TOOL {
             severity: Advice, fixable: false,
             title: "A tool does one thing",
-            why: "A switch such as `operation` hides several tools from the caller, from permissions and from the hints.",
+            why: "A parameter such as `operation` hides several tools from callers, permissions and hints.",
             bad: r#"`pdf_tool` with `operation`: enum["extract_text", "extract_images"]"#,
             good: r#"`extract_pdf_text` and `extract_pdf_images`"#,
         }
         FORMAT_MISSING {
             severity: Advice, fixable: false,
-            title: "Dates, URIs and durations say so",
-            why: "`format` costs a word and saves a call with the wrong one.",
+            title: "Dates, URIs and durations have a `format`",
+            why: "`format` is one word and prevents calls in the wrong format.",
             bad: r#""start_date": {"type": "string"}"#,
             good: r#""start_date": {"type": "string", "format": "date"}"#,
         }
         UNTESTABLE_RESULT {
             severity: Advice, fixable: false,
             title: "A test could check the result",
-            why: "A result of type `any` or a bare `object` promises nothing, so nothing can be tested.",
+            why: "A result of type `any` or an undescribed `object` cannot be tested.",
             bad: r#"| `result` | `any` | The result. | … |"#,
             good: r#"| `line_count` | `integer` | How many lines were read. | `42` |"#,
         }

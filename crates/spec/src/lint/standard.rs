@@ -1,4 +1,4 @@
-//! The standard, sentence by sentence, with the rules that check it. Part of `docs/spec-rules.md`.
+//! Each sentence of the standard with the rules that check it. Part of `docs/spec-rules.md`.
 
 use std::fmt::Write as _;
 
@@ -7,20 +7,20 @@ use sinew_tool::finding::Rule;
 use super::rules::*;
 
 /// What checks a sentence.
-pub enum Checked {
+pub enum Coverage {
     By(&'static [&'static Rule]),
-    /// Why no rule can.
+    /// Why no rule can check it.
     Not(&'static str),
 }
 
-use Checked::{By, Not};
+use Coverage::{By, Not};
 
 /// Every requirement of the standard, in its order: section, sentence, and what checks it.
-pub static SENTENCES: &[(&str, &str, Checked)] = &[
+pub static SENTENCES: &[(&str, &str, Coverage)] = &[
     (
         "1",
         "The document is the authoritative meta-specification and defines no tools itself.",
-        Not("it speaks of itself"),
+        Not("it is about the standard itself"),
     ),
     (
         "1",
@@ -119,7 +119,7 @@ pub static SENTENCES: &[(&str, &str, Checked)] = &[
     (
         "6",
         "Breaking changes must increment the major version.",
-        Not("one document shows no change; `sinew spec diff` and `sinew spec lock --check` check it"),
+        Not("a single document shows no changes; `sinew spec diff` and `sinew spec lock --check` check it"),
     ),
     (
         "6",
@@ -183,13 +183,13 @@ pub static SENTENCES: &[(&str, &str, Checked)] = &[
         By(&[&TABLE_SCHEMA, &EXAMPLE_INVALID]),
     ),
     ("8", "Tools are properly versioned when changes are made.", Not("`sinew spec lock --check` checks it")),
-    ("9", "The template and the guidelines may be updated.", Not("it asks nothing of a document")),
+    ("9", "The template and the guidelines may be updated.", Not("it requires nothing of a document")),
 ];
 
 /// The table for the reference page.
 pub fn table() -> String {
     let mut page = String::from(
-        "## The standard, sentence by sentence\n\n| Section | The standard asks | Checked by |\n| :--- | :--- | :--- |\n",
+        "## The standard, sentence by sentence\n\n| Section | The standard asks | Coverage by |\n| :--- | :--- | :--- |\n",
     );
     for (section, sentence, checked) in SENTENCES {
         let checked = match checked {

@@ -1,45 +1,45 @@
-//! Words: descriptions that say enough and not too much, and versions.
+//! Descriptions that say enough and not too much, and versions.
 
-use super::{Bench, rules};
-use crate::model::{Section, ToolSpec, read_version};
+use super::{Reporter, rules};
+use crate::model::{Section, ToolSpecification, read_version};
 use crate::read::prose;
 use sinew_tool::finding::Edit;
 use sinew_tool::text::clip;
 
-pub fn check(bench: &mut Bench<'_>, tool: &ToolSpec) {
-    description(bench, tool);
-    if bench.is_markdown() {
-        version(bench, tool);
+pub(super) fn check(reporter: &mut Reporter<'_>, tool: &ToolSpecification) {
+    description(reporter, tool);
+    if reporter.is_markdown() {
+        version(reporter, tool);
     }
 }
 
 /// About how many tokens a text costs a model: four characters of English make one, other scripts
-/// pay for each character.
-pub fn tokens(text: &str) -> usize {
+/// cost one token per character.
+pub(super) fn tokens(text: &str) -> usize {
     let ascii = text.bytes().filter(u8::is_ascii).count();
     let other = text.chars().filter(|c| !c.is_ascii()).count();
     ascii.div_ceil(4) + other
 }
 
-fn description(bench: &mut Bench<'_>, tool: &ToolSpec) {
-    let span = tool.places.description.unwrap_or_else(|| tool.places.near(Section::Purpose));
+fn description(reporter: &mut Reporter<'_>, tool: &ToolSpecification) {
+    let span = tool.places.description.unwrap_or_else(|| tool.places.section_heading(Section::Purpose));
     let text = prose::to_text(&tool.purpose);
-    let told = text.split_whitespace().count() > 0;
-    if !told && bench.is_markdown() && tool.places.section(Section::Purpose).is_some() {
+    let has_text = text.split_whitespace().count() > 0;
+    if !has_text && reporter.is_markdown() && tool.places.section(Section::Purpose).is_some() {
         return;
     }
     if let Some(why) = vague(&tool.name, &text) {
-        let message = format!("{why}; say what the tool does, to what, and what comes back");
-        bench.tell(&rules::DESCRIPTION_VAGUE, span, message);
+        let message = format!("{why}; say what the tool does, with what, and what it returns");
+        reporter.report(&rules::DESCRIPTION_VAGUE, span, message);
     }
     let price = tokens(&text);
-    if price > bench.config.description_tokens {
+    if price > reporter.config.description_tokens {
         let whole = tokens(&tool.to_tool().to_json().to_string());
         let message = format!(
-            "the description costs about {price} tokens in every conversation that lists this tool ({whole} with its schemas); {} should do",
-            bench.config.description_tokens
+            "the description costs about {price} tokens in every conversation that lists this tool ({whole} with its schemas); aim for at most {}",
+            reporter.config.description_tokens
         );
-        bench.tell(&rules::DESCRIPTION_LONG, span, message);
+        reporter.report(&rules::DESCRIPTION_LONG, span, message);
     }
 }
 
@@ -92,7 +92,7 @@ fn vague(name: &str, text: &str) -> Option<String> {
     ];
     let lower = text.to_lowercase();
     let words: Vec<&str> = lower.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).collect();
-    // Scripts without spaces: a sentence is one word, and long enough.
+    // In scripts without spaces a whole sentence is one word.
     let dense = text.chars().filter(|c| !c.is_ascii()).count() >= 8;
     if words.is_empty() && !dense {
         return Some("the tool has no description".to_owned());
@@ -105,23 +105,27 @@ fn vague(name: &str, text: &str) -> Option<String> {
     }
     match new {
         0 => Some(format!("\"{}\" says no more than the name", clip(text.trim()))),
-        _ if words.len() < 4 => Some(format!("\"{}\" is too short to choose the tool by", clip(text.trim()))),
+        _ if words.len() < 4 => Some(format!("\"{}\" is too short to help choose the tool", clip(text.trim()))),
         _ => None,
     }
 }
 
-fn version(bench: &mut Bench<'_>, tool: &ToolSpec) {
+fn version(reporter: &mut Reporter<'_>, tool: &ToolSpecification) {
     let Some(version) = &tool.version else {
         let message = "the tool has no version; write `- **Version**: 1.0.0` under its heading";
-        bench.tell(&rules::VERSION_MISSING, tool.places.heading, message);
+        reporter.report(&rules::VERSION_MISSING, tool.places.heading, message);
         return;
     };
     if sinew_tool::Version::parse(version).is_ok() {
         return;
     }
     let span = tool.places.version.unwrap_or(tool.places.heading);
-    // A version of the whole document is that of each of its tools; once is enough.
-    if bench.findings.iter().any(|told| told.rule == &rules::VERSION_NOT_SEMVER && told.place.span() == Some(span)) {
+    // The version of the document is that of each of its tools; report it once.
+    if reporter
+        .findings
+        .iter()
+        .any(|earlier| earlier.rule == &rules::VERSION_NOT_SEMVER && earlier.place.span() == Some(span))
+    {
         return;
     }
     let meant = read_version(version).map(|version| version.to_string());
@@ -130,7 +134,7 @@ fn version(bench: &mut Bench<'_>, tool: &ToolSpec) {
         None => format!("`{}` is not a semantic version (MAJOR.MINOR.PATCH)", clip(version)),
     };
     let fix = meant.map(|replacement| Edit { span, replacement });
-    bench.tell_fixable(&rules::VERSION_NOT_SEMVER, span, message, fix);
+    reporter.report_fixable(&rules::VERSION_NOT_SEMVER, span, message, fix);
 }
 
 #[cfg(test)]

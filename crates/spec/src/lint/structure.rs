@@ -1,29 +1,29 @@
-//! The document and its sections: present, in order, under their own names, and saying something.
+//! The document and its sections: present, in order, with the right headings, and not empty.
 
 use std::collections::HashSet;
 
-use super::{Bench, hidden, placeholders, rules};
-use crate::model::{Section, ToolSpec};
+use super::{Reporter, hidden, placeholders, rules};
+use crate::model::{Section, ToolSpecification};
 use sinew_tool::finding::{Edit, Span};
 
-pub fn document(bench: &mut Bench<'_>) {
-    let document = bench.document;
-    if bench.is_markdown() && document.tools.is_empty() && document.says_no_tools.is_none() {
-        placeholders::check_head(bench);
+pub(super) fn document(reporter: &mut Reporter<'_>) {
+    let document = reporter.document;
+    if reporter.is_markdown() && document.tools.is_empty() && document.says_no_tools.is_none() {
+        placeholders::check_head(reporter);
         let message = "no tool was found; begin each with a heading such as `## Tool: `read_file``, \
                        or say that the module exposes no MCP tools";
-        bench.tell(&rules::NO_TOOLS, Span::default(), message);
+        reporter.report(&rules::NO_TOOLS, Span::default(), message);
     }
-    if bench.is_markdown() && !document.tools.is_empty() && document.title.as_deref().is_none_or(str::is_empty) {
+    if reporter.is_markdown() && !document.tools.is_empty() && document.title.as_deref().is_none_or(str::is_empty) {
         let message = "the document has no title; begin it with `# NAME - MCP Tool Specification`";
-        bench.tell(&rules::TITLE_MISSING, Span::default(), message);
+        reporter.report(&rules::TITLE_MISSING, Span::default(), message);
     }
-    line_endings(bench);
-    hidden::check(bench);
+    line_endings(reporter);
+    hidden::check(reporter);
 }
 
-fn line_endings(bench: &mut Bench<'_>) {
-    let text = bench.text();
+fn line_endings(reporter: &mut Reporter<'_>) {
+    let text = reporter.text();
     let windows = text.matches("\r\n").count();
     let plain = text.matches('\n').count() - windows;
     let lone = text.matches('\r').count() - windows;
@@ -35,10 +35,15 @@ fn line_endings(bench: &mut Bench<'_>) {
     let first = text.find('\r').unwrap_or_default();
     let whole = Span::new(0, text.len());
     let message = format!("line endings are mixed ({plain} LF, {windows} CRLF, {lone} CR); most are {kind}");
-    bench.tell_fixable(&rules::LINE_ENDINGS, Span::at(first), message, Some(Edit { span: whole, replacement: even }));
+    reporter.report_fixable(
+        &rules::LINE_ENDINGS,
+        Span::at(first),
+        message,
+        Some(Edit { span: whole, replacement: even }),
+    );
 }
 
-pub fn sections(bench: &mut Bench<'_>, tool: &ToolSpec) {
+pub(super) fn sections(reporter: &mut Reporter<'_>, tool: &ToolSpecification) {
     let places = &tool.places;
     let missing: Vec<String> = Section::ALL
         .iter()
@@ -47,32 +52,32 @@ pub fn sections(bench: &mut Bench<'_>, tool: &ToolSpec) {
         .collect();
     if !missing.is_empty() {
         let word = if missing.len() == 1 { "the section" } else { "the sections" };
-        bench.tell(
+        reporter.report(
             &rules::SECTION_MISSING,
             places.heading,
             format!("{word} {} missing: {}", be(missing.len()), missing.join(", ")),
         );
     }
-    order(bench, tool);
+    order(reporter, tool);
     let mut seen = HashSet::new();
     for place in &places.sections {
-        let text = bench.text();
+        let text = reporter.text();
         if !seen.insert(place.section) && place.is_heading {
-            bench.tell(
+            reporter.report(
                 &rules::SECTION_ORDER,
-                place.words,
-                format!("a second section \"{}\"; join them", place.section.title()),
+                place.heading,
+                format!("the section \"{}\" occurs twice; merge them", place.section.title()),
             );
-        } else if place.words.of(text) != place.section.heading() {
+        } else if place.heading.of(text) != place.section.heading() {
             let expected = place.section.heading();
-            let message = format!("this section is called `### {expected}`");
-            let fix = place.is_heading.then_some(Edit { span: place.words, replacement: expected });
-            bench.tell_fixable(&rules::SECTION_HEADING, place.words, message, fix);
+            let message = format!("the heading should be `### {expected}`");
+            let fix = place.is_heading.then_some(Edit { span: place.heading, replacement: expected });
+            reporter.report_fixable(&rules::SECTION_HEADING, place.heading, message, fix);
         }
         if !place.is_filled {
             let message =
-                format!("the section \"{}\" says nothing; fill it in, or write N/A and why", place.section.title());
-            bench.tell(&rules::SECTION_EMPTY, place.words, message);
+                format!("the section \"{}\" is empty; fill it in, or write N/A and the reason", place.section.title());
+            reporter.report(&rules::SECTION_EMPTY, place.heading, message);
         }
     }
 }
@@ -81,9 +86,9 @@ fn be(count: usize) -> &'static str {
     if count == 1 { "is" } else { "are" }
 }
 
-/// A free-form tool may say in its first paragraph what it is for, and in its heading how it is
-/// called; that is told as a heading that differs, not as silence.
-fn stands_in(tool: &ToolSpec, section: Section) -> bool {
+/// A free-form tool may describe its purpose in its first paragraph and its name in its heading;
+/// that is reported as a different heading, not as a missing section.
+fn stands_in(tool: &ToolSpecification, section: Section) -> bool {
     let free = tool.places.sections.iter().all(|place| !place.is_heading);
     match section {
         Section::Purpose => free && !tool.purpose.is_empty(),
@@ -93,7 +98,7 @@ fn stands_in(tool: &ToolSpec, section: Section) -> bool {
     }
 }
 
-fn order(bench: &mut Bench<'_>, tool: &ToolSpec) {
+fn order(reporter: &mut Reporter<'_>, tool: &ToolSpecification) {
     let places = &tool.places.sections;
     let Some(first) = places.windows(2).position(|pair| pair[0].section > pair[1].section) else { return };
     let wrong = &places[first + 1];
@@ -102,7 +107,7 @@ fn order(bench: &mut Bench<'_>, tool: &ToolSpec) {
         && places.iter().all(|place| place.is_heading)
         && places.windows(2).all(|pair| pair[0].whole.end == pair[1].whole.start);
     let fix = movable.then(|| {
-        let text = bench.text();
+        let text = reporter.text();
         let mut sorted: Vec<_> = places.iter().collect();
         sorted.sort_by_key(|place| place.section);
         let mut parts: Vec<String> = sorted.iter().map(|place| without_rule(place.whole.of(text)).to_owned()).collect();
@@ -116,15 +121,15 @@ fn order(bench: &mut Bench<'_>, tool: &ToolSpec) {
         Edit { span, replacement: parts.join(ending) }
     });
     let message = format!(
-        "\"{}\" stands after \"{}\"; the order is {}",
+        "\"{}\" is after \"{}\"; the order is {}",
         wrong.section.title(),
         places[first].section.title(),
         Section::ALL.map(|section| section.number().to_string()).join(", ")
     );
-    bench.tell_fixable(&rules::SECTION_ORDER, wrong.words, message, fix);
+    reporter.report_fixable(&rules::SECTION_ORDER, wrong.heading, message, fix);
 }
 
-/// A section without the line that divides its tool from the next.
+/// A section without the rule (`---`) that separates its tool from the next.
 fn without_rule(section: &str) -> &str {
     let section = section.trim_end();
     section.strip_suffix("\n---").map_or(section, str::trim_end)

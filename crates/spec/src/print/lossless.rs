@@ -1,6 +1,6 @@
-//! Printing without loss: what the canonical form has no place for is kept as it stood.
+//! Printing without loss: text that has no place in the canonical form is kept.
 //!
-//! Every block of the source is compared, word by word, with what was printed of it. A line, table or
+//! Every block of the source is compared, word by word, with the printed text. A line, table or
 //! fenced block of which a word is missing is added under "Further sections". Headings and labels that
 //! name a section, titles of known columns, and other words for the same type are markup: the
 //! canonical form says the same in its own words.
@@ -10,10 +10,10 @@ use std::collections::HashSet;
 use sinew_tool::finding::Span;
 
 use super::{Format, join, render_markdown, render_tool};
-use crate::model::ToolSpec;
+use crate::model::ToolSpecification;
 use crate::read::blocks::{self, Block, BlockKind};
 use crate::read::table::{self, Column};
-use crate::read::{Document, names, prose, side, types};
+use crate::read::{Document, names, prose, schemas, types};
 
 /// A document in the canonical form.
 #[derive(Clone, Debug)]
@@ -34,7 +34,7 @@ pub fn render_document(title: &str, document: &Document) -> Rendered {
     // A tool begins at the words of its heading, its heading's block before them.
     let within =
         |span: Span| blocks.iter().filter(move |block| block.span.end > span.start && block.span.start < span.end);
-    let tools: Vec<ToolSpec> = document
+    let tools: Vec<ToolSpecification> = document
         .tools
         .iter()
         .map(|tool| {
@@ -71,8 +71,8 @@ pub fn render_document(title: &str, document: &Document) -> Rendered {
     Rendered { text, lost }
 }
 
-/// The tool with what was left over of it in its last section.
-fn with_further(tool: &ToolSpec, missing: String) -> ToolSpec {
+/// The tool with its leftover text in a last section.
+fn with_further(tool: &ToolSpecification, missing: String) -> ToolSpecification {
     let mut tool = tool.clone();
     if missing.is_empty() {
         return tool;
@@ -84,7 +84,7 @@ fn with_further(tool: &ToolSpec, missing: String) -> ToolSpec {
     tool
 }
 
-/// The words of what was printed, alone and in their order.
+/// The words of the printed text, as a set and in order.
 struct Printed {
     words: HashSet<String>,
     phrase: String,
@@ -102,7 +102,7 @@ fn words(text: &str) -> impl Iterator<Item = String> + '_ {
     text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).map(str::to_lowercase)
 }
 
-/// The parts of a block that were not printed, as they may stand in another section.
+/// The parts of a block that were not printed, ready to be added to another section.
 fn leftovers(source: &str, block: &Block, printed: &Printed) -> Vec<String> {
     let kept = |text: &str| significant(text).all(|word| printed.words.contains(&word));
     match &block.kind {
@@ -126,7 +126,7 @@ fn missing(source: &str, block: &Block, printed: &Printed) -> Vec<String> {
         BlockKind::Heading { text, .. } => {
             let words = text.of(source);
             let is_structure = names::section(words).is_some() || names::is_further(words);
-            // The words of a heading belong together; each of them alone may stand anywhere.
+            // The words of a heading belong together; single words may occur anywhere.
             let phrase = self::words(tool_words(words)).collect::<Vec<_>>().join(" ");
             if is_structure || printed.phrase.contains(&phrase) { Vec::new() } else { vec![phrase] }
         }
@@ -137,18 +137,18 @@ fn missing(source: &str, block: &Block, printed: &Printed) -> Vec<String> {
     }
 }
 
-/// A tool's heading without the word that marks it as one.
+/// A tool's heading without the word `Tool`.
 fn tool_words(heading: &str) -> &str {
     match names::tool(heading) {
-        Some((_, names::Sure::Explicit)) => heading.trim_start().get(4..).unwrap_or_default(),
+        Some((_, names::Confidence::Explicit)) => heading.trim_start().get(4..).unwrap_or_default(),
         _ => heading,
     }
 }
 
-/// A line without the label that names its section, and nothing where it only says that there is nothing.
+/// A line without the label of its section; empty if it only says that there is nothing.
 fn said(line: &str) -> &str {
     let trimmed = line.trim();
-    if trimmed == prose::NOT_STATED || side::says_none(trimmed) || trimmed == side::SCHEMA_LABEL {
+    if trimmed == prose::NOT_STATED || schemas::says_none(trimmed) || trimmed == schemas::SCHEMA_LABEL {
         return "";
     }
     match names::bold(line) {
@@ -157,7 +157,7 @@ fn said(line: &str) -> &str {
     }
 }
 
-/// Words that the canonical form does not say otherwise.
+/// Words that the canonical form does not replace by others.
 fn significant(text: &str) -> impl Iterator<Item = String> + '_ {
     words(text).filter(|word| {
         let answers = ["yes", "no", "true", "false", "required", "optional", "default", "array", "list", "of"];
@@ -165,8 +165,8 @@ fn significant(text: &str) -> impl Iterator<Item = String> + '_ {
     })
 }
 
-/// The cells that must be found again: those of columns whose title is known only by what they say, all
-/// others with their titles.
+/// The cells that must be printed. Titles of known columns are replaced by the standard's; all
+/// other titles must be printed too.
 fn table_words(source: &str, rows: &[Span]) -> Vec<String> {
     let header = table::cells(source, rows[0]);
     let body: Vec<Vec<table::Cell>> = rows.iter().skip(2).map(|row| table::cells(source, *row)).collect();

@@ -1,20 +1,20 @@
-//! Advice: what meets the standard and would still be better otherwise.
+//! Advice: what meets the standard and could still be better.
 
 use serde_json::Value;
 use sinew_tool::text::clip;
 
-use super::{Bench, rules};
-use crate::model::{Section, ToolSpec};
+use super::{Reporter, rules};
+use crate::model::{Section, ToolSpecification};
 
-pub fn check(bench: &mut Bench<'_>, tool: &ToolSpec) {
-    split(bench, tool);
-    formats(bench, tool);
-    if bench.is_markdown() {
-        testable(bench, tool);
+pub(super) fn check(reporter: &mut Reporter<'_>, tool: &ToolSpecification) {
+    split(reporter, tool);
+    formats(reporter, tool);
+    if reporter.is_markdown() {
+        testable(reporter, tool);
     }
 }
 
-fn split(bench: &mut Bench<'_>, tool: &ToolSpec) {
+fn split(reporter: &mut Reporter<'_>, tool: &ToolSpecification) {
     let places = tool.places.input.members();
     for (name, property) in tool.parameters() {
         let is_switch =
@@ -24,16 +24,16 @@ fn split(bench: &mut Bench<'_>, tool: &ToolSpec) {
         if is_switch && (choices > 1 || open) {
             let span = places.get(name.as_str()).copied().unwrap_or(tool.places.heading);
             let message = format!(
-                "`{}` makes this several tools in one; a model chooses better among tools that do one thing each",
+                "`{}` makes this several tools in one; models choose better among tools that do one thing each",
                 clip(name)
             );
-            bench.tell(&rules::SPLIT_TOOL, span, message);
+            reporter.report(&rules::SPLIT_TOOL, span, message);
         }
     }
     let name = tool.name.rsplit('.').next().unwrap_or_default();
     if name.contains("_and_") || name.contains("_or_") {
-        let message = format!("`{}` does two things by its name; consider a tool for each", clip(name));
-        bench.tell(&rules::SPLIT_TOOL, tool.places.name.unwrap_or(tool.places.heading), message);
+        let message = format!("the name `{}` says that the tool does two things; consider a tool for each", clip(name));
+        reporter.report(&rules::SPLIT_TOOL, tool.places.name.unwrap_or(tool.places.heading), message);
         return;
     }
     let sentence = tool.purpose.split(['.', '\n']).next().unwrap_or_default().to_lowercase();
@@ -42,7 +42,7 @@ fn split(bench: &mut Bench<'_>, tool: &ToolSpec) {
     if verbs.len() >= 3 {
         let message =
             format!("the first sentence has {} verbs ({}); consider a tool for each", verbs.len(), verbs.join(", "));
-        bench.tell(&rules::SPLIT_TOOL, tool.places.near(Section::Purpose), message);
+        reporter.report(&rules::SPLIT_TOOL, tool.places.section_heading(Section::Purpose), message);
     }
 }
 
@@ -72,8 +72,8 @@ const VERBS: &[&str] = &[
     "copy",
 ];
 
-/// Strings whose name or words promise a form that the schema does not ask for.
-fn formats(bench: &mut Bench<'_>, tool: &ToolSpec) {
+/// Strings whose name or description implies a format that the schema does not state.
+fn formats(reporter: &mut Reporter<'_>, tool: &ToolSpecification) {
     let places = tool.places.input.members();
     for (name, property) in tool.parameters() {
         let is_text = property.get("type").is_some_and(|kind| kind == "string");
@@ -85,7 +85,7 @@ fn formats(bench: &mut Bench<'_>, tool: &ToolSpec) {
         if let Some(format) = promised(name, description) {
             let span = places.get(name.as_str()).copied().unwrap_or(tool.places.heading);
             let message = format!("`{}` looks like a {format}; say so with \"format\": \"{format}\"", clip(name));
-            bench.tell(&rules::FORMAT_MISSING, span, message);
+            reporter.report(&rules::FORMAT_MISSING, span, message);
         }
     }
 }
@@ -110,7 +110,7 @@ fn promised(name: &str, description: &str) -> Option<&'static str> {
 }
 
 /// A result that says only "any" or "an object" gives a test nothing to check.
-fn testable(bench: &mut Bench<'_>, tool: &ToolSpec) {
+fn testable(reporter: &mut Reporter<'_>, tool: &ToolSpecification) {
     let Some(output) = &tool.output else { return };
     let shapeless = |schema: &Value| match schema.get("type").and_then(Value::as_str) {
         Some("object") => {
@@ -130,12 +130,12 @@ fn testable(bench: &mut Bench<'_>, tool: &ToolSpec) {
     };
     let mut fields = tool.fields().filter(|(name, _)| telling(name)).peekable();
     let none = fields.peek().is_none() && (tool.fields().next().is_some() || shapeless(output));
-    // A tool whose status is all there is to say is fine, if it acts rather than answers.
+    // A tool that acts and returns nothing but a status is fine.
     let only_status = none && tool.fields().any(|(name, _)| name == "status");
-    // Alternatives under `anyOf` and the like have no fields here, and may well have shapes of their own.
+    // Alternatives (`anyOf`) have no fields here and may have shapes of their own.
     let has_fields = fields.peek().is_some();
     if !only_status && (none || has_fields && fields.all(|(_, schema)| shapeless(schema))) {
-        let message = "no field of the result has a shape that a test could check; describe what is in it";
-        bench.tell(&rules::UNTESTABLE_RESULT, tool.places.near(Section::Output), message);
+        let message = "no field of the result has a type that a test could check; describe its content";
+        reporter.report(&rules::UNTESTABLE_RESULT, tool.places.section_heading(Section::Output), message);
     }
 }

@@ -3,57 +3,57 @@
 
 use serde_json::{Map, Value};
 
-use super::{Bench, rules};
-use crate::model::{Section, ToolSpec};
-use crate::read::places::{Row, Side};
+use super::{Reporter, rules};
+use crate::model::{Section, ToolSpecification};
+use crate::read::places::{FieldRow, SchemaSource};
 use crate::read::table::Cell;
 use crate::read::{prose, types};
 use sinew_tool::finding::{Rule, Span};
 use sinew_tool::text::clip;
 
-/// Deeper than any schema that people read.
+/// Deeper than any schema that people write.
 const MAX_DEPTH: usize = 12;
 /// A finding names this many places and counts the rest.
 const SHOWN: usize = 5;
 
-pub fn check(bench: &mut Bench<'_>, tool: &ToolSpec) {
+pub(super) fn check(reporter: &mut Reporter<'_>, tool: &ToolSpecification) {
     let places = &tool.places;
-    side(bench, &places.input, Some(&tool.input), places.near(Section::Input));
-    side(bench, &places.output, tool.output.as_ref(), places.near(Section::Output));
-    if bench.is_markdown() {
-        cells(bench, &places.input);
-        cells(bench, &places.output);
+    check_schema(reporter, &places.input, Some(&tool.input), places.section_heading(Section::Input));
+    check_schema(reporter, &places.output, tool.output.as_ref(), places.section_heading(Section::Output));
+    if reporter.is_markdown() {
+        cells(reporter, &places.input);
+        cells(reporter, &places.output);
     }
 }
 
 /// What is missing inside a schema, by JSON pointer.
 #[derive(Default)]
-struct Missing {
+struct MissingShapes {
     items: Vec<String>,
     members: Vec<String>,
     descriptions: Vec<String>,
 }
 
-fn side(bench: &mut Bench<'_>, side: &Side, schema: Option<&Value>, near: Span) {
-    // Only where a schema was written out: a type cell has no room for more.
-    let Some(schema) = schema.filter(|_| side.schema.is_some()) else { return };
-    let mut missing = Missing::default();
+fn check_schema(reporter: &mut Reporter<'_>, source: &SchemaSource, schema: Option<&Value>, near: Span) {
+    // Only for written schemas: a cell of a table has no room for more.
+    let Some(schema) = schema.filter(|_| source.schema.is_some()) else { return };
+    let mut missing = MissingShapes::default();
     look(schema, &mut String::new(), 0, &mut missing);
     let tables: [(&'static Rule, &[String], &str); 3] = [
-        (&rules::ARRAY_ITEMS, &missing.items, "has no `items`; say what the array holds"),
-        (&rules::OBJECT_MEMBERS, &missing.members, "has no `properties`; say what the object holds"),
+        (&rules::ARRAY_ITEMS, &missing.items, "has no `items`; describe the items of the array"),
+        (&rules::OBJECT_MEMBERS, &missing.members, "has no `properties`; describe the members of the object"),
         (&rules::NESTED_DESCRIPTION, &missing.descriptions, "has no description"),
     ];
     for (rule, pointers, what) in tables {
         let Some(first) = pointers.first() else { continue };
         let shown: Vec<String> = pointers.iter().take(SHOWN).map(|pointer| format!("`{}`", clip(pointer))).collect();
         let more = if pointers.len() > SHOWN { format!(" and {} more", pointers.len() - SHOWN) } else { String::new() };
-        let span = side.place(first).unwrap_or(near);
-        bench.tell(rule, span, format!("{}{more} {what}", shown.join(", ")));
+        let span = source.place(first).unwrap_or(near);
+        reporter.report(rule, span, format!("{}{more} {what}", shown.join(", ")));
     }
 }
 
-fn look(schema: &Value, pointer: &mut String, depth: usize, missing: &mut Missing) {
+fn look(schema: &Value, pointer: &mut String, depth: usize, missing: &mut MissingShapes) {
     let Value::Object(members) = schema else { return };
     if depth > MAX_DEPTH {
         return;
@@ -72,7 +72,7 @@ fn look(schema: &Value, pointer: &mut String, depth: usize, missing: &mut Missin
     for (name, member) in members.get("properties").and_then(Value::as_object).into_iter().flatten() {
         pointer.push_str("/properties/");
         pointer.push_str(&name.replace('~', "~0").replace('/', "~1"));
-        // Those of the first level have rules of their own.
+        // The first level has rules of its own.
         if depth > 0 && !is_described(member) {
             missing.descriptions.push(pointer.clone());
         }
@@ -92,17 +92,17 @@ fn is_described(schema: &Value) -> bool {
 }
 
 /// Example cells that are not values of the type beside them.
-fn cells(bench: &mut Bench<'_>, side: &Side) {
-    for row in side.table.iter().flat_map(|table| &table.rows) {
+fn cells(reporter: &mut Reporter<'_>, source: &SchemaSource) {
+    for row in source.table.iter().flat_map(|table| &table.rows) {
         if let Some((cell, expected)) = wrong_example(row) {
             let message =
-                format!("the example {} of `{}` is not of the type {expected}", clip(&cell.text), clip(&row.name));
-            bench.tell(&rules::EXAMPLE_TYPE, cell.span, message);
+                format!("the example {} of `{}` does not have the type {expected}", clip(&cell.text), clip(&row.name));
+            reporter.report(&rules::EXAMPLE_TYPE, cell.span, message);
         }
     }
 }
 
-fn wrong_example(row: &Row) -> Option<(&Cell, String)> {
+fn wrong_example(row: &FieldRow) -> Option<(&Cell, String)> {
     let kind = row.kind.as_ref()?;
     let cell = row.example.as_ref()?;
     let said = cell.said()?;
@@ -112,7 +112,7 @@ fn wrong_example(row: &Row) -> Option<(&Cell, String)> {
         Some(Value::Array(names)) => names.iter().filter_map(Value::as_str).collect(),
         _ => return None,
     };
-    // Only a cell that is one value can be a wrong one; "`a` or `b`" is a sentence.
+    // Only a cell with a single value is checked; "`a` or `b`" is a sentence.
     let raw = prose::uncode(said)?.trim();
     let value: Value = match (serde_json::from_str(raw), raw) {
         (Ok(value), _) => value,
@@ -120,13 +120,13 @@ fn wrong_example(row: &Row) -> Option<(&Cell, String)> {
         (Err(_), "None") => Value::Null,
         (Err(_), _) => Value::String(raw.to_owned()),
     };
-    // A bare word in code is a string, and so is a number where a string is asked for.
+    // A bare word in code is a string, and so is a number where the type is string.
     let fits = types.iter().any(|name| match (*name, &value) {
         ("string", Value::String(_) | Value::Number(_)) => true,
         ("integer", Value::Number(number)) => number.as_f64().is_some_and(|number| number.fract() == 0.0),
         ("number", Value::Number(_)) | ("boolean", Value::Bool(_)) | ("null", Value::Null) => true,
         ("array", Value::Array(_)) | ("object", Value::Object(_)) => true,
-        // `[...]` and `{…}` stand for something longer.
+        // `[...]` and `{…}` are abbreviations.
         ("array" | "object", Value::String(text)) => text.contains("...") || text.contains('…'),
         _ => false,
     });
@@ -135,9 +135,9 @@ fn wrong_example(row: &Row) -> Option<(&Cell, String)> {
 
 const NEGATIONS: &[&str] = &["not", "never", "without", "no"];
 
-/// Whether two descriptions of one thing contradict each other: other numbers, one of them negated, or
+/// Whether two descriptions of one thing contradict each other: different numbers, one of them negated, or
 /// hardly a word in common.
-pub fn contradict(one: &str, two: &str) -> bool {
+pub(super) fn contradict(one: &str, two: &str) -> bool {
     let words = |text: &str| -> Map<String, Value> {
         let plain = text.replace(['`', '*', '_'], " ").to_lowercase();
         plain

@@ -1,46 +1,51 @@
-//! Usage examples: there is one, it is JSON, it calls this tool, and the call is valid.
+//! Usage examples: at least one, valid JSON, a call of this tool with valid arguments.
 
 use serde_json::Value;
 
-use super::{Bench, rules, schemas};
-use crate::json::{self, Kind, Node, SlipKind};
-use crate::model::{Section, ToolSpec};
+use super::{Reporter, rules, schemas};
+use crate::json::{self, JsonKind, JsonNode, MistakeKind};
+use crate::model::{Section, ToolSpecification};
 use crate::schema::Checker;
 use sinew_tool::finding::{Edit, Span};
 use sinew_tool::text::clip;
 
-pub fn check(bench: &mut Bench<'_>, tool: &ToolSpec, input: Option<&Checker<'_>>, output: Option<&Checker<'_>>) {
-    let near = tool.places.near(Section::Examples);
+pub(super) fn check(
+    reporter: &mut Reporter<'_>,
+    tool: &ToolSpecification,
+    input: Option<&Checker<'_>>,
+    output: Option<&Checker<'_>>,
+) {
+    let near = tool.places.section_heading(Section::Examples);
     let mut calls = 0;
     let mut broken = false;
     for (example, body) in tool.examples.iter().zip(&tool.places.examples) {
-        if !is_json(&example.language, body.of(bench.text())) {
+        if !is_json(&example.language, body.of(reporter.text())) {
             continue;
         }
-        let reading = match json::read(bench.text(), *body) {
+        let reading = match json::read(reporter.text(), *body) {
             Ok(reading) => reading,
             Err(fault) => {
                 broken = true;
-                bench.tell(&rules::EXAMPLE_NOT_JSON, fault.span, fault.message);
+                reporter.report(&rules::EXAMPLE_NOT_JSON, fault.span, fault.message);
                 continue;
             }
         };
-        schemas::slips(bench, &rules::EXAMPLE_NOT_JSON, &reading.slips);
-        broken |= reading.slips.iter().any(|slip| slip.kind == SlipKind::Ellipsis);
+        schemas::mistakes(reporter, &rules::EXAMPLE_NOT_JSON, &reading.mistakes);
+        broken |= reading.mistakes.iter().any(|slip| slip.kind == MistakeKind::Ellipsis);
         for node in &reading.values {
             match call_in(node) {
                 Some(call) => {
                     calls += 1;
-                    check_call(bench, tool, &call, input);
+                    check_call(reporter, tool, &call, input);
                 }
-                None => check_answer(bench, node, output),
+                None => check_answer(reporter, node, output),
             }
         }
     }
-    // A missing section has been told already.
+    // A missing section has been reported already.
     if calls == 0 && !broken && tool.places.section(Section::Examples).is_some_and(|place| place.is_filled) {
         let message = "no example calls the tool; give one with `tool_name` and `arguments` in a ```json block";
-        bench.tell(&rules::EXAMPLE_MISSING, near, message);
+        reporter.report(&rules::EXAMPLE_MISSING, near, message);
     }
 }
 
@@ -49,21 +54,21 @@ fn is_json(language: &str, body: &str) -> bool {
     matches!(word.as_str(), "json" | "jsonc" | "json5") || word.is_empty() && body.trim_start().starts_with('{')
 }
 
-struct Call<'a> {
-    name: Option<&'a json::Member>,
-    arguments: Option<&'a Node>,
-    node: &'a Node,
-    /// The keys that are not those of the standard, with the standard's word.
+struct ExampleCall<'a> {
+    name: Option<&'a json::JsonMember>,
+    arguments: Option<&'a JsonNode>,
+    node: &'a JsonNode,
+    /// Keys that differ from the standard's, each with the standard's key.
     other_keys: Vec<(Span, &'static str)>,
 }
 
-/// The call an example makes, in the standard's words or in others.
-fn call_in(node: &Node) -> Option<Call<'_>> {
-    let Kind::Object(_) = &node.kind else { return None };
+/// The call in an example, with the standard's keys or other common ones.
+fn call_in(node: &JsonNode) -> Option<ExampleCall<'_>> {
+    let JsonKind::Object(_) = &node.kind else { return None };
     // The protocol's own request is as good as the standard's short form.
-    if node.get("method").and_then(Node::as_str) == Some("tools/call") {
+    if node.get("method").and_then(JsonNode::as_str) == Some("tools/call") {
         let params = node.get("params")?;
-        return Some(Call {
+        return Some(ExampleCall {
             name: params.member("name"),
             arguments: params.get("arguments"),
             node,
@@ -81,52 +86,57 @@ fn call_in(node: &Node) -> Option<Call<'_>> {
     let name =
         find(&["tool_name", "tool", "toolName", "name"], "tool_name").filter(|name| name.value.as_str().is_some());
     let arguments = find(&["arguments", "args", "params", "parameters", "input"], "arguments")
-        .filter(|arguments| matches!(arguments.value.kind, Kind::Object(_)));
+        .filter(|arguments| matches!(arguments.value.kind, JsonKind::Object(_)));
     let sure = node.get("tool_name").is_some() || node.get("arguments").is_some();
     if !(sure || name.is_some_and(|name| name.key != "name") || name.is_some() && arguments.is_some()) {
         return None;
     }
-    Some(Call { name, arguments: arguments.map(|arguments| &arguments.value), node, other_keys })
+    Some(ExampleCall { name, arguments: arguments.map(|arguments| &arguments.value), node, other_keys })
 }
 
-fn check_call(bench: &mut Bench<'_>, tool: &ToolSpec, call: &Call<'_>, input: Option<&Checker<'_>>) {
+fn check_call(
+    reporter: &mut Reporter<'_>,
+    tool: &ToolSpecification,
+    call: &ExampleCall<'_>,
+    input: Option<&Checker<'_>>,
+) {
     for (span, standard) in &call.other_keys {
         let fix = Edit { span: *span, replacement: format!("\"{standard}\"") };
-        bench.tell_fixable(&rules::EXAMPLE_SHAPE, *span, format!("the standard's word is `{standard}`"), Some(fix));
+        reporter.report_fixable(&rules::EXAMPLE_SHAPE, *span, format!("the standard's key is `{standard}`"), Some(fix));
     }
     match call.name.map(|name| (name.value.as_str().unwrap_or_default(), name.value.span)) {
-        None => bench.tell(
+        None => reporter.report(
             &rules::EXAMPLE_SHAPE,
-            first_line(call.node.span, bench.text()),
-            "the call does not say which tool; give `tool_name`",
+            first_line(call.node.span, reporter.text()),
+            "the call does not name the tool; add `tool_name`",
         ),
         Some((name, _)) if name == tool.name => {}
         Some((name, span)) => {
             let replacement = serde_json::to_string(&tool.name).ok().filter(|_| super::names::is_legal(&tool.name));
             let fix = replacement.map(|replacement| Edit { span, replacement });
             let message = format!("this calls `{}`, the tool is `{}`", clip(name), clip(&tool.name));
-            bench.tell_fixable(&rules::EXAMPLE_WRONG_TOOL, span, message, fix);
+            reporter.report_fixable(&rules::EXAMPLE_WRONG_TOOL, span, message, fix);
         }
     }
     let Some(arguments) = call.arguments else {
-        let message = "the call has no `arguments`; give an object, empty if the tool takes none";
-        bench.tell(&rules::EXAMPLE_SHAPE, first_line(call.node.span, bench.text()), message);
+        let message = "the call has no `arguments`; add an object, empty if the tool takes none";
+        reporter.report(&rules::EXAMPLE_SHAPE, first_line(call.node.span, reporter.text()), message);
         return;
     };
     let Some(checker) = input else { return };
     let value = arguments.to_value();
     match checker.check(&value) {
-        None => bench.tell(
+        None => reporter.report(
             &rules::EXAMPLE_INVALID,
-            first_line(arguments.span, bench.text()),
+            first_line(arguments.span, reporter.text()),
             "the schema is too complex to check this call",
         ),
-        Some(flaws) => {
-            for flaw in flaws {
-                bench.tell(
+        Some(problems) => {
+            for problem in problems {
+                reporter.report(
                     &rules::EXAMPLE_INVALID,
-                    first_line(arguments.place(&flaw.pointer), bench.text()),
-                    flaw.message,
+                    first_line(arguments.place(&problem.pointer), reporter.text()),
+                    problem.message,
                 );
             }
         }
@@ -135,16 +145,16 @@ fn check_call(bench: &mut Bench<'_>, tool: &ToolSpec, call: &Call<'_>, input: Op
     let open = ["additionalProperties", "patternProperties", "$ref", "allOf", "anyOf", "oneOf"]
         .iter()
         .any(|key| tool.input.get(key).is_some());
-    if let (Kind::Object(members), false) = (&arguments.kind, open) {
+    if let (JsonKind::Object(members), false) = (&arguments.kind, open) {
         for member in members.iter().filter(|member| !described(&member.key)) {
-            let message = format!("the argument `{}` is not described among the parameters", clip(&member.key));
-            bench.tell(&rules::EXAMPLE_INVALID, member.key_span, message);
+            let message = format!("the argument `{}` is not one of the described parameters", clip(&member.key));
+            reporter.report(&rules::EXAMPLE_INVALID, member.key_span, message);
         }
     }
 }
 
-/// An answer shown beside a call fits the output schema, unless it shows a failure.
-fn check_answer(bench: &mut Bench<'_>, node: &Node, output: Option<&Checker<'_>>) {
+/// A result in an example must match the output schema, unless it shows a failure.
+fn check_answer(reporter: &mut Reporter<'_>, node: &JsonNode, output: Option<&Checker<'_>>) {
     let Some(checker) = output else { return };
     let value = node.to_value();
     let failed = value.get("status").and_then(Value::as_str).is_some_and(super::behaviour::is_failure)
@@ -152,9 +162,9 @@ fn check_answer(bench: &mut Bench<'_>, node: &Node, output: Option<&Checker<'_>>
     if failed || !value.is_object() {
         return;
     }
-    for flaw in checker.check(&value).unwrap_or_default() {
-        let message = format!("the answer shown does not fit the output schema: {}", flaw.message);
-        bench.tell(&rules::EXAMPLE_INVALID, first_line(node.place(&flaw.pointer), bench.text()), message);
+    for problem in checker.check(&value).unwrap_or_default() {
+        let message = format!("the result shown does not match the output schema: {}", problem.message);
+        reporter.report(&rules::EXAMPLE_INVALID, first_line(node.place(&problem.pointer), reporter.text()), message);
     }
 }
 

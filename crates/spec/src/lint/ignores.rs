@@ -1,34 +1,34 @@
-//! Findings that a document asks to leave out, with a reason.
+//! Comments that suppress findings, with a reason.
 //!
 //! In Markdown `<!-- sinew: ignore split-tool because the protocol has one entry point -->`, in JSON
-//! `"$comment": "sinew: ignore split-tool because …"`. Inside a tool it holds for that tool, elsewhere
-//! for the whole document.
+//! `"$comment": "sinew: ignore split-tool because …"`. Inside a tool it applies to that tool, elsewhere
+//! to the whole document.
 
-use super::{Bench, rule, rules};
+use super::{Reporter, rule, rules};
 use sinew_tool::finding::{Finding, Findings, Rule, Span};
 use sinew_tool::text::clip;
 
 const MARK: &str = "sinew: ignore";
-/// More than this is not a document with exceptions.
+/// More requests than this are not read.
 const MAX_IGNORES: usize = 200;
 
 struct Ignore {
     rule: &'static Rule,
-    /// Where it stands, and where it holds.
+    /// Where it is, and the part of the text it applies to.
     span: Span,
     scope: Option<Span>,
     used: bool,
 }
 
-/// Removes the findings that the document asks to leave out, and reports requests that say no reason, name no
-/// rule or remove nothing.
-pub fn apply(bench: &mut Bench<'_>) {
-    let text = bench.text();
+/// Removes suppressed findings, and reports requests that give no reason, name no
+/// known rule or suppress nothing.
+pub(super) fn apply(reporter: &mut Reporter<'_>) {
+    let text = reporter.text();
     if !text.contains(MARK) {
         return;
     }
-    let mut ignores = read(bench);
-    let findings = std::mem::take(&mut bench.findings);
+    let mut ignores = read(reporter);
+    let findings = std::mem::take(&mut reporter.findings);
     let mut kept = Findings::default();
     for finding in findings.iter() {
         let matching = ignores.iter_mut().find(|ignore| ignore.covers(finding));
@@ -38,10 +38,10 @@ pub fn apply(bench: &mut Bench<'_>) {
         }
     }
     kept.count_more(findings.more());
-    bench.findings = kept;
+    reporter.findings = kept;
     for ignore in ignores.iter().filter(|ignore| !ignore.used) {
-        let message = format!("there is no finding of `{}` here to ignore; remove this", ignore.rule.id);
-        bench.tell(&rules::IGNORE_UNUSED, ignore.span, message);
+        let message = format!("`{}` has no finding here to ignore; remove this comment", ignore.rule.id);
+        reporter.report(&rules::IGNORE_UNUSED, ignore.span, message);
     }
 }
 
@@ -52,9 +52,9 @@ impl Ignore {
     }
 }
 
-fn read(bench: &mut Bench<'_>) -> Vec<Ignore> {
-    let text = bench.text();
-    let markdown = bench.is_markdown();
+fn read(reporter: &mut Reporter<'_>) -> Vec<Ignore> {
+    let text = reporter.text();
+    let markdown = reporter.is_markdown();
     let mut found = Vec::new();
     for (at, _) in text.match_indices(MARK).take(MAX_IGNORES) {
         let before = text[..at].trim_end();
@@ -67,16 +67,16 @@ fn read(bench: &mut Bench<'_>) -> Vec<Ignore> {
         let (names, reason) = body.split_once("because").unwrap_or((body, ""));
         if reason.trim().is_empty() {
             let message = "an ignore needs a reason: `sinew: ignore RULE because …`";
-            bench.tell(&rules::IGNORE_INVALID, span, message);
+            reporter.report(&rules::IGNORE_INVALID, span, message);
             continue;
         }
-        let scope = bench.document.tools.iter().map(|tool| tool.places.whole).find(|whole| whole.contains(at));
+        let scope = reporter.document.tools.iter().map(|tool| tool.places.whole).find(|whole| whole.contains(at));
         for name in names.split([',', ' ']).map(str::trim).filter(|name| !name.is_empty()) {
             match rule(name) {
                 Some(rule) => found.push(Ignore { rule, span, scope, used: false }),
                 None => {
                     let message = format!("there is no rule `{}`; `sinew spec rules` lists them", clip(name));
-                    bench.tell(&rules::IGNORE_INVALID, span, message);
+                    reporter.report(&rules::IGNORE_INVALID, span, message);
                 }
             }
         }

@@ -1,34 +1,34 @@
-//! Tables: readable types, clear requirements, and agreement with the schema beside them.
+//! Tables: known types, clear requirements, and agreement with the schema beside them.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use serde_json::Value;
 
-use super::{Bench, rules};
-use crate::model::{self, Section, ToolSpec};
+use super::{Reporter, rules};
+use crate::model::{self, Section, ToolSpecification};
 use crate::print::code;
-use crate::read::places::{Required, Side, Table};
+use crate::read::places::{FieldTable, Required, SchemaSource};
 use crate::read::table::Column;
 use crate::read::{rows, table, types};
 use crate::schema::resolve;
 use sinew_tool::finding::Edit;
 use sinew_tool::text::clip;
 
-pub fn check(bench: &mut Bench<'_>, tool: &ToolSpec) {
-    for (side, section) in [(&tool.places.input, Section::Input), (&tool.places.output, Section::Output)] {
-        let Some(table) = &side.table else { continue };
-        shape(bench, table, section);
-        each_row(bench, table, section);
-        if side.schema.is_some() {
+pub(super) fn check(reporter: &mut Reporter<'_>, tool: &ToolSpecification) {
+    for (source, section) in [(&tool.places.input, Section::Input), (&tool.places.output, Section::Output)] {
+        let Some(table) = &source.table else { continue };
+        shape(reporter, table, section);
+        each_row(reporter, table, section);
+        if source.schema.is_some() {
             let schema = if section == Section::Input { Some(&tool.input) } else { tool.output.as_ref() };
             if let Some(schema) = schema {
-                agreement(bench, side, table, schema, section);
+                agreement(reporter, source, table, schema, section);
             }
         }
     }
 }
 
-fn shape(bench: &mut Bench<'_>, table: &Table, section: Section) {
+fn shape(reporter: &mut Reporter<'_>, table: &FieldTable, section: Section) {
     use Column::{Description, Example, Name, Required as Needed, Type};
     let wanted: &[Column] = if section == Section::Input {
         &[Name, Type, Needed, Description, Example]
@@ -36,8 +36,8 @@ fn shape(bench: &mut Bench<'_>, table: &Table, section: Section) {
         &[Name, Type, Description, Example]
     };
     if table.columns.is_empty() {
-        let message = "a list of bullets; the standard describes parameters in a table";
-        bench.tell(&rules::TABLE_SHAPE, table.header, message);
+        let message = "this is a list; the standard describes parameters in a table";
+        reporter.report(&rules::TABLE_SHAPE, table.header, message);
         return;
     }
     if table.columns != wanted {
@@ -46,50 +46,53 @@ fn shape(bench: &mut Bench<'_>, table: &Table, section: Section) {
         } else {
             "Field Name, Type, Description, Example Value"
         };
-        bench.tell(&rules::TABLE_SHAPE, table.header, format!("the columns of this table are: {words}"));
+        reporter.report(&rules::TABLE_SHAPE, table.header, format!("the columns should be: {words}"));
     }
 }
 
-fn each_row(bench: &mut Bench<'_>, table: &Table, section: Section) {
+fn each_row(reporter: &mut Reporter<'_>, table: &FieldTable, section: Section) {
     let mut seen = HashSet::new();
     for row in &table.rows {
         let name = clip(&row.name);
         if !seen.insert(row.name.as_str()) {
-            bench.tell(&rules::PARAMETER_REPEATED, row.name_span, format!("`{name}` is described twice"));
+            reporter.report(&rules::PARAMETER_REPEATED, row.name_span, format!("`{name}` is described twice"));
         }
         if let Some(cell) = &row.kind {
             match types::read(&cell.text) {
                 None => {
                     let message = format!(
-                        "`{}` is no type a caller could know; use string, integer, number, boolean, object, \
+                        "`{}` is not a known type; use string, integer, number, boolean, object, \
                          array[TYPE] or enum[\"a\", \"b\"]",
                         clip(&cell.text.replace('`', ""))
                     );
-                    bench.tell(&rules::TYPE_UNKNOWN, cell.span, message);
+                    reporter.report(&rules::TYPE_UNKNOWN, cell.span, message);
                 }
                 Some(reading) if !reading.standard => {
                     let shown = clip(&cell.text.replace('`', ""));
                     let (message, fix) = match types::standard_words(&cell.text, &reading) {
                         Some(standard) => {
                             let replacement = table::escape(&code(&standard));
-                            (format!("`{shown}` is written `{standard}`"), Some(Edit { span: cell.span, replacement }))
+                            (
+                                format!("`{shown}` should be written `{standard}`"),
+                                Some(Edit { span: cell.span, replacement }),
+                            )
                         }
                         None => {
                             let nearest = types::write(&reading.schema);
                             let message = format!(
-                                "`{shown}` is not in the standard's words; write `{nearest}` and the rest in the \
+                                "`{shown}` is not one of the standard's types; write `{nearest}` and the rest in the \
                                  description or a JSON Schema"
                             );
                             (message, None)
                         }
                     };
-                    bench.tell_fixable(&rules::TYPE_ALIAS, cell.span, message, fix);
+                    reporter.report_fixable(&rules::TYPE_ALIAS, cell.span, message, fix);
                 }
                 Some(_) => {}
             }
         }
         if section == Section::Input {
-            let told = match (row.required(), &row.required) {
+            let problem = match (row.required(), &row.required) {
                 (Required::Sometimes, Some(cell)) => Some((
                     cell.span,
                     format!(
@@ -102,15 +105,15 @@ fn each_row(bench: &mut Bench<'_>, table: &Table, section: Section) {
                 }
                 _ => None,
             };
-            if let Some((span, message)) = told {
-                bench.tell(&rules::REQUIRED_UNCLEAR, span, message);
+            if let Some((span, message)) = problem {
+                reporter.report(&rules::REQUIRED_UNCLEAR, span, message);
             }
         }
     }
 }
 
 /// Table and schema describe one object; where they differ, one of them is wrong.
-fn agreement(bench: &mut Bench<'_>, side: &Side, table: &Table, schema: &Value, section: Section) {
+fn agreement(reporter: &mut Reporter<'_>, source: &SchemaSource, table: &FieldTable, schema: &Value, section: Section) {
     let noun = if section == Section::Input { "parameter" } else { "field" };
     let tabled = rows::from_table(table);
     let by_name: HashMap<&str, _> = table.rows.iter().map(|row| (row.name.as_str(), row)).collect();
@@ -123,7 +126,7 @@ fn agreement(bench: &mut Bench<'_>, side: &Side, table: &Table, schema: &Value, 
         let Some(row) = by_name.get(name.as_str()) else { continue };
         let shown = clip(name);
         let Some(other) = in_schema.get(name) else {
-            bench.tell(
+            reporter.report(
                 &rules::TABLE_SCHEMA,
                 row.name_span,
                 format!("the {noun} `{shown}` is in the table, not in the JSON Schema"),
@@ -136,33 +139,33 @@ fn agreement(bench: &mut Bench<'_>, side: &Side, table: &Table, schema: &Value, 
         {
             let words = |set: &BTreeSet<&str>| set.iter().copied().collect::<Vec<_>>().join(" or ");
             let message = format!("`{shown}` is {} in the table and {} in the JSON Schema", words(one), words(two));
-            bench.tell(&rules::TABLE_SCHEMA, cell.span, message);
+            reporter.report(&rules::TABLE_SCHEMA, cell.span, message);
         }
         let written =
-            side.schema.as_ref().and_then(|node| node.get("properties")?.get(name)?.get("description")?.as_str());
+            source.schema.as_ref().and_then(|node| node.get("properties")?.get(name)?.get("description")?.as_str());
         if let (Some(words), Some(cell)) = (written, &row.description)
             && cell.said().is_some_and(|said| super::shapes::contradict(said, words))
         {
             let message = format!("table and JSON Schema describe `{shown}` differently");
-            bench.tell(&rules::TABLE_SCHEMA, cell.span, message);
+            reporter.report(&rules::TABLE_SCHEMA, cell.span, message);
         }
         let clear = matches!(row.required(), Required::Yes | Required::No);
         let differs = table_required.contains(name.as_str()) != schema_required.contains(name.as_str());
         if section == Section::Input && clear && differs {
             let span = row.required.as_ref().map_or(row.name_span, |cell| cell.span);
             let message = format!("table and JSON Schema disagree on whether `{shown}` is required");
-            bench.tell(&rules::TABLE_SCHEMA, span, message);
+            reporter.report(&rules::TABLE_SCHEMA, span, message);
         }
     }
-    let places = side.members();
+    let places = source.members();
     for name in in_schema.keys().filter(|name| !in_table.contains_key(*name)) {
         let span = places.get(name.as_str()).copied().unwrap_or(table.header);
         let message = format!("the {noun} `{}` is in the JSON Schema, not in the table", clip(name));
-        bench.tell(&rules::TABLE_SCHEMA, span, message);
+        reporter.report(&rules::TABLE_SCHEMA, span, message);
     }
 }
 
-/// The types a schema allows; `None` where that cannot be told at a glance.
+/// The types a schema allows; `None` if that is not obvious.
 fn kinds<'a>(root: &'a Value, schema: &'a Value, depth: usize) -> Option<BTreeSet<&'a str>> {
     if depth > 8 {
         return None;

@@ -1,13 +1,13 @@
-//! Blank forms: what a template left for its author and nobody filled in.
+//! Placeholders of a template that were not filled in.
 
 use std::sync::LazyLock;
 
-use super::{Bench, rules};
-use crate::model::{Section, ToolSpec};
+use super::{Reporter, rules};
+use crate::model::{Section, ToolSpecification};
 use crate::print::TEMPLATE;
 use sinew_tool::finding::Span;
 
-/// The placeholders of our own template, braces and all.
+/// The placeholders of our own template, including the braces.
 static OWN: LazyLock<Vec<&'static str>> = LazyLock::new(|| {
     let mut found: Vec<&str> = Vec::new();
     let mut rest = TEMPLATE;
@@ -21,7 +21,7 @@ static OWN: LazyLock<Vec<&'static str>> = LazyLock::new(|| {
     found
 });
 
-/// How placeholders begin in the template that many documents in the world were copied from.
+/// How placeholders begin in a template that many public documents were copied from.
 const OTHERS: &[&str] = &[
     "[YourToolName]",
     "[your_tool_invocation_name]",
@@ -49,23 +49,23 @@ const OTHERS: &[&str] = &[
     "[Commonly, ",
 ];
 
-pub fn is_placeholder(name: &str) -> bool {
+pub(super) fn is_placeholder(name: &str) -> bool {
     OWN.contains(&name) || OTHERS.iter().any(|other| name.starts_with(other))
 }
 
-/// Tells `unfilled` once a tool, and answers with the stretches that are still blank form.
-pub fn check(bench: &mut Bench<'_>, tool: &ToolSpec) -> Vec<Span> {
-    if !bench.is_markdown() {
+/// Reports `unfilled` once per tool and returns the parts that still hold placeholders.
+pub(super) fn check(reporter: &mut Reporter<'_>, tool: &ToolSpecification) -> Vec<Span> {
+    if !reporter.is_markdown() {
         return Vec::new();
     }
-    let text = bench.text();
-    // What stands before the first tool is the form's head, told together with that tool.
-    let is_first = bench.document.tools.first().is_some_and(|first| std::ptr::eq(first, tool));
+    let text = reporter.text();
+    // Text before the first tool is the head of the form; it is reported together with that tool.
+    let is_first = reporter.document.tools.first().is_some_and(|first| std::ptr::eq(first, tool));
     let head = if is_first { find(text, Span::new(0, tool.places.whole.start)) } else { Vec::new() };
     let mut blanks = find(text, tool.places.whole);
     blanks.extend(choices(text, tool));
     blanks.sort_unstable();
-    let mute = if is_placeholder(&tool.name) {
+    let blank = if is_placeholder(&tool.name) {
         vec![tool.places.whole]
     } else {
         let blank = |whole: Span| blanks.iter().any(|blank| whole.contains(blank.start));
@@ -74,30 +74,30 @@ pub fn check(bench: &mut Bench<'_>, tool: &ToolSpec) -> Vec<Span> {
     let all: Vec<Span> = head.into_iter().chain(blanks).collect();
     if let Some(first) = all.first() {
         let mut lines: Vec<usize> =
-            all.iter().map(|blank| bench.document.lines.position(text, blank.start).line).collect();
+            all.iter().map(|blank| reporter.document.lines.position(text, blank.start).line).collect();
         lines.dedup();
         let shown: Vec<String> = lines.iter().take(12).map(usize::to_string).collect();
         let more = if lines.len() > shown.len() { ", …" } else { "" };
         let message = format!(
-            "{} of the template {} to be filled in: line{} {}{more}",
+            "{} of the template {} not filled in: line{} {}{more}",
             if all.len() == 1 { "a placeholder".to_owned() } else { format!("{} placeholders", all.len()) },
             if all.len() == 1 { "is" } else { "are" },
             if lines.len() == 1 { "" } else { "s" },
             shown.join(", "),
         );
-        bench.tell(&rules::UNFILLED, *first, message);
+        reporter.report(&rules::UNFILLED, *first, message);
     }
-    mute
+    blank
 }
 
-/// Tells a template's head that no tool follows.
-pub fn check_head(bench: &mut Bench<'_>) {
-    if let Some(first) = find(bench.text(), Span::new(0, bench.text().len())).first() {
-        bench.tell(&rules::UNFILLED, *first, "placeholders of the template are to be filled in");
+/// Reports the head of a template that no tool follows.
+pub(super) fn check_head(reporter: &mut Reporter<'_>) {
+    if let Some(first) = find(reporter.text(), Span::new(0, reporter.text().len())).first() {
+        reporter.report(&rules::UNFILLED, *first, "placeholders of the template are not filled in");
     }
 }
 
-/// The placeholders in a stretch of text, outside comments.
+/// The placeholders in a part of the text, outside comments.
 fn find(text: &str, within: Span) -> Vec<Span> {
     let mut found = Vec::new();
     let mut at = within.start;
@@ -129,7 +129,7 @@ fn within_of(text: &str, start: usize, end: usize) -> &str {
 }
 
 /// `Yes/No` in a required cell and `Yes/No/Partially` in the idempotency section.
-fn choices(text: &str, tool: &ToolSpec) -> Vec<Span> {
+fn choices(text: &str, tool: &ToolSpecification) -> Vec<Span> {
     let rows = tool.places.input.table.iter().flat_map(|table| &table.rows);
     let cells = rows.filter_map(|row| row.required.as_ref());
     let mut found: Vec<Span> = cells.filter(|cell| cell.text == "Yes/No").map(|cell| cell.span).collect();

@@ -1,18 +1,18 @@
-//! Invocation names: stated, legal, stable, unique, and short enough for real clients.
+//! Invocation names: present, valid, stable, unique, and short enough for real clients.
 
 use sinew_tool::text::clip;
 
 use std::collections::HashMap;
 
-use super::{Bench, placeholders, rules};
-use crate::model::{Section, ToolSpec};
+use super::{Reporter, placeholders, rules};
+use crate::model::{Section, ToolSpecification};
 
-/// As the protocol allows.
+/// The protocol's limit.
 const LONGEST: usize = 128;
 
-pub fn unique(bench: &mut Bench<'_>) {
+pub(super) fn unique(reporter: &mut Reporter<'_>) {
     let mut first: HashMap<&str, usize> = HashMap::new();
-    let document = bench.document;
+    let document = reporter.document;
     for tool in &document.tools {
         if tool.name.is_empty() || placeholders::is_placeholder(&tool.name) {
             continue;
@@ -22,9 +22,9 @@ pub fn unique(bench: &mut Bench<'_>) {
         match first.get(tool.name.as_str()) {
             Some(other) => {
                 let message = format!("`{}` is already the name of the tool in line {other}", clip(&tool.name));
-                bench.tool = Some(tool);
-                bench.tell(&rules::NAME_DUPLICATE, span, message);
-                bench.tool = None;
+                reporter.tool = Some(tool);
+                reporter.report(&rules::NAME_DUPLICATE, span, message);
+                reporter.tool = None;
             }
             None => {
                 first.insert(&tool.name, line);
@@ -37,43 +37,39 @@ fn illegal(name: &str) -> Option<char> {
     name.chars().find(|c| !(c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.')))
 }
 
-/// Whether a name is one that the protocol allows.
-pub fn is_legal(name: &str) -> bool {
+/// Whether the protocol allows a name.
+pub(super) fn is_legal(name: &str) -> bool {
     (1..=LONGEST).contains(&name.len()) && illegal(name).is_none()
 }
 
-pub fn check(bench: &mut Bench<'_>, tool: &ToolSpec) {
+pub(super) fn check(reporter: &mut Reporter<'_>, tool: &ToolSpecification) {
     let name = tool.name.as_str();
-    let span = tool.places.name.unwrap_or_else(|| tool.places.near(Section::Name));
+    let span = tool.places.name.unwrap_or_else(|| tool.places.section_heading(Section::Name));
     if name.is_empty() {
-        bench.tell(&rules::NAME_MISSING, span, "the tool has no invocation name; give it in backticks");
+        reporter.report(&rules::NAME_MISSING, span, "the tool has no invocation name; give it in backticks");
         return;
     }
     let shown = clip(name);
     if let Some(character) = illegal(name) {
         let character = character.escape_debug();
-        let message = format!("`{shown}` holds `{character}`; a name is made of letters, digits, `_`, `-` and `.`");
-        bench.tell(&rules::NAME_ILLEGAL, span, message);
+        let message = format!("`{shown}` contains `{character}`; a name may have letters, digits, `_`, `-` and `.`");
+        reporter.report(&rules::NAME_ILLEGAL, span, message);
     } else if name.len() > LONGEST {
-        bench.tell(
+        reporter.report(
             &rules::NAME_ILLEGAL,
             span,
             format!("the name has {} characters; the protocol allows {LONGEST}", name.len()),
         );
-    } else if name.len() > bench.config.name_length {
+    } else if name.len() > reporter.config.name_length {
         let message = format!(
             "the name has {} characters; clients allow 64 and put the server's name in front, so keep it within {}",
             name.len(),
-            bench.config.name_length
+            reporter.config.name_length
         );
-        bench.tell(&rules::NAME_TOO_LONG, span, message);
+        reporter.report(&rules::NAME_TOO_LONG, span, message);
     }
     if let Some(why) = unstable(name) {
-        bench.tell(
-            &rules::NAME_UNSTABLE,
-            span,
-            format!("`{shown}` {why}; a name stays the same for as long as the tool lives"),
-        );
+        reporter.report(&rules::NAME_UNSTABLE, span, format!("`{shown}` {why}; a name should never have to change"));
     }
     let stated = tool.places.name.is_some();
     if let (true, Some(heading)) = (stated, &tool.places.heading_name)
@@ -82,7 +78,7 @@ pub fn check(bench: &mut Bench<'_>, tool: &ToolSpec) {
         && !name.ends_with(&format!(".{heading}"))
     {
         let message = format!("the heading calls the tool `{}`, this section calls it `{shown}`", clip(heading));
-        bench.tell(&rules::NAME_UNSTABLE, span, message);
+        reporter.report(&rules::NAME_UNSTABLE, span, message);
     }
 }
 
@@ -120,16 +116,16 @@ const VERBS: &[&str] = &[
     "write",
 ];
 
-/// What in a name will not last.
+/// The part of a name that will have to change, such as `_v2`.
 fn unstable(name: &str) -> Option<&'static str> {
     let words: Vec<String> = name.split(['_', '-', '.']).map(str::to_lowercase).collect();
     for (index, word) in words.iter().enumerate() {
         let digits = word.strip_prefix('v').filter(|digits| !digits.is_empty()).unwrap_or("x");
         if digits.bytes().all(|byte| byte.is_ascii_digit()) && index > 0 {
-            return Some("carries a version, which belongs in the version line");
+            return Some("contains a version, which belongs in the version line");
         }
         if word.len() >= 6 && word.starts_with("20") && word.bytes().all(|byte| byte.is_ascii_digit()) {
-            return Some("carries a date");
+            return Some("contains a date");
         }
         let is_last = index + 1 == words.len() && index > 0;
         // `create_draft` and `read_temp` name what they act on.
@@ -140,7 +136,7 @@ fn unstable(name: &str) -> Option<&'static str> {
             _ => false,
         };
         if is_last && is_passing {
-            return Some("says that it is not meant to last");
+            return Some("says that it is temporary");
         }
     }
     None

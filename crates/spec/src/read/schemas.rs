@@ -4,34 +4,29 @@ use serde_json::{Value, json};
 
 use super::blocks::BlockKind;
 use super::parts::{Piece, prose_of};
-use super::places::{Side, Table};
+use super::places::{FieldTable, SchemaSource};
 use super::table::{self, Cell, Column};
 use super::{prose, rows};
-use crate::json::{self, Node};
+use crate::json::{self, JsonNode};
+use crate::model::SchemaRole;
 use sinew_tool::finding::Span;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Which {
-    Input,
-    Output,
-}
-
-pub struct SideReading {
+pub(crate) struct SchemaReading {
     pub schema: Option<Value>,
     pub notes: String,
-    pub place: Side,
+    pub place: SchemaSource,
 }
 
 /// A tool defined in JSON within the document: `{"name": …, "inputSchema": …}`.
-pub struct Entry {
+pub(crate) struct JsonDefinition {
     pub value: Value,
-    node: Node,
-    slips: Vec<json::Slip>,
+    node: JsonNode,
+    mistakes: Vec<json::JsonMistake>,
 }
 
-/// Printed before a schema, and where there is nothing to describe; left out of the notes.
-pub const SCHEMA_LABEL: &str = "**JSON Schema:**";
-pub const NO_PARAMETERS: &str = "This tool takes no parameters.";
+/// Printed before a schema, and for a tool without parameters; not part of the notes.
+pub(crate) const SCHEMA_LABEL: &str = "**JSON Schema:**";
+pub(crate) const NO_PARAMETERS: &str = "This tool takes no parameters.";
 
 fn is_label(text: &str, lines: &[Span]) -> bool {
     matches!(lines, [only] if only.of(text).trim() == SCHEMA_LABEL)
@@ -39,7 +34,7 @@ fn is_label(text: &str, lines: &[Span]) -> bool {
 
 /// Takes the first definition in JSON out of the pieces, the last of which are the input section: a
 /// schema that is labelled there needs no other.
-pub fn take_entry(text: &str, parts: [&mut Vec<Piece>; 3]) -> Option<Entry> {
+pub(crate) fn take_definition(text: &str, parts: [&mut Vec<Piece>; 3]) -> Option<JsonDefinition> {
     if parts[2].iter().any(|piece| is_label(text, piece.lines())) {
         return None;
     }
@@ -53,18 +48,18 @@ pub fn take_entry(text: &str, parts: [&mut Vec<Piece>; 3]) -> Option<Entry> {
             let node = reading.values.swap_remove(0);
             let describes = node.get("inputSchema").or_else(|| node.get("parameters"));
             if node.get("name").is_some()
-                && describes.is_some_and(|schema| matches!(schema.kind, json::Kind::Object(_)))
+                && describes.is_some_and(|schema| matches!(schema.kind, json::JsonKind::Object(_)))
             {
                 remove(pieces, index);
-                return Some(Entry { value: node.to_value(), node, slips: reading.slips });
+                return Some(JsonDefinition { value: node.to_value(), node, mistakes: reading.mistakes });
             }
         }
     }
     None
 }
 
-/// A definition in YAML, which is not read: it is told, lest its parameters be missed in silence.
-pub fn yaml(text: &str, parts: [&[Piece]; 3]) -> Option<json::Fault> {
+/// A definition in YAML, which is not supported: it is reported, so that its parameters are not lost silently.
+pub(crate) fn yaml(text: &str, parts: [&[Piece]; 3]) -> Option<json::JsonFault> {
     let defines = |body: &str| {
         body.lines()
             .any(|line| matches!(line.trim_end(), "parameters:" | "inputSchema:" | "input_schema:" | "properties:"))
@@ -76,18 +71,18 @@ pub fn yaml(text: &str, parts: [&[Piece]; 3]) -> Option<json::Fault> {
             let line = body.of(text).find(['\n', '\r']).unwrap_or(body.of(text).len());
             let message =
                 "a definition in YAML is not read; write the parameters as a table or a JSON Schema".to_owned();
-            Some(json::Fault { span: Span::new(body.start, body.start + line), message })
+            Some(json::JsonFault { span: Span::new(body.start, body.start + line), message })
         }
         _ => None,
     })
 }
 
-pub fn read(text: &str, pieces: &[Piece], entry: Option<&Entry>, which: Which) -> SideReading {
+pub(crate) fn read(text: &str, pieces: &[Piece], entry: Option<&JsonDefinition>, which: SchemaRole) -> SchemaReading {
     let mut rest: Vec<Piece> = Vec::new();
-    let mut place = Side::default();
+    let mut place = SchemaSource::default();
     let mut removed = false;
     let mut labelled = false;
-    // In the canonical form the schema comes last; a table after it is a remark.
+    // In the canonical form the schema comes last; a table after it is a note.
     let mut complete = false;
     for piece in pieces {
         let was_labelled = std::mem::take(&mut labelled);
@@ -112,12 +107,12 @@ pub fn read(text: &str, pieces: &[Piece], entry: Option<&Entry>, which: Which) -
         removed = taken;
     }
     let defined = entry.and_then(|entry| match which {
-        Which::Input => entry.node.get("inputSchema").or_else(|| entry.node.get("parameters")),
-        Which::Output => entry.node.get("outputSchema"),
+        SchemaRole::Input => entry.node.get("inputSchema").or_else(|| entry.node.get("parameters")),
+        SchemaRole::Output => entry.node.get("outputSchema"),
     });
     if place.table.is_none() && place.schema.is_none() && defined.is_none() {
         take_lists(text, &mut rest, &mut place);
-        // What stood in one paragraph with a list can be one of our own lines, which are no notes.
+        // A line beside a list may be one of our own labels, which are not notes.
         let is_ours = |piece: &Piece| match piece.lines() {
             [only] => is_label(text, &[*only]) || says_none(only.of(text)),
             _ => false,
@@ -128,14 +123,14 @@ pub fn read(text: &str, pieces: &[Piece], entry: Option<&Entry>, which: Which) -
     }
     if let (None, Some(schema), Some(entry)) = (&place.schema, defined, entry) {
         place.schema = Some(schema.clone());
-        place.slips.extend(entry.slips.iter().copied());
+        place.mistakes.extend(entry.mistakes.iter().copied());
     }
     let notes = prose_of(text, &rest);
-    SideReading { schema: merge(&place), notes, place }
+    SchemaReading { schema: merge(&place), notes, place }
 }
 
-/// Takes a table of parameters out of running text, for tools that have no section for it.
-pub fn take_lone_table(text: &str, pieces: &mut Vec<Piece>) -> Option<Piece> {
+/// Takes a table of parameters out of the prose, for tools that have no section for it.
+pub(crate) fn take_lone_table(text: &str, pieces: &mut Vec<Piece>) -> Option<Piece> {
     let index = pieces.iter().position(|piece| {
         let BlockKind::Table(rows) = &piece.kind else { return false };
         let columns = table::columns(&table::cells(text, rows[0]));
@@ -147,13 +142,13 @@ pub fn take_lone_table(text: &str, pieces: &mut Vec<Piece>) -> Option<Piece> {
 }
 
 /// Whether lines list parameters, as bullets or as a definition list.
-pub fn is_list(text: &str, lines: &[Span]) -> bool {
+pub(crate) fn is_list(text: &str, lines: &[Span]) -> bool {
     lines.iter().any(|line| rows::read_bullet(text, *line).is_some())
         || lines.windows(2).any(|pair| rows::read_definition(text, pair[0], pair[1]).is_some())
 }
 
-/// Takes the prose that lists parameters out of running text, for tools that have no section for it.
-pub fn take_lone_list(text: &str, pieces: &mut Vec<Piece>) -> Vec<Piece> {
+/// Takes a list of parameters out of the prose, for tools that have no section for it.
+pub(crate) fn take_lone_list(text: &str, pieces: &mut Vec<Piece>) -> Vec<Piece> {
     let (lists, rest) = std::mem::take(pieces).into_iter().partition(|piece| is_list(text, piece.lines()));
     *pieces = rest;
     lists
@@ -171,7 +166,7 @@ fn is_json(language: &str) -> bool {
     matches!(word.as_str(), "" | "json" | "jsonc" | "json5" | "jsonschema" | "javascript" | "js")
 }
 
-pub fn says_none(line: &str) -> bool {
+pub(crate) fn says_none(line: &str) -> bool {
     let line = line.trim().trim_matches(['*', '_', '.', '(', ')']).to_lowercase();
     matches!(
         line.as_str(),
@@ -189,7 +184,7 @@ pub fn says_none(line: &str) -> bool {
     )
 }
 
-fn take_table(text: &str, lines: &[Span], place: &mut Side) -> bool {
+fn take_table(text: &str, lines: &[Span], place: &mut SchemaSource) -> bool {
     if place.table.is_some() {
         return false;
     }
@@ -197,12 +192,12 @@ fn take_table(text: &str, lines: &[Span], place: &mut Side) -> bool {
     let body: Vec<Vec<table::Cell>> = lines.iter().skip(2).map(|line| table::cells(text, *line)).collect();
     let Some(columns) = table::columns(&header).or_else(|| table::guess(&header, &body)) else { return false };
     let rows = lines.iter().skip(2).filter_map(|line| rows::read(text, *line, &columns)).collect();
-    place.table = Some(Table { header: lines[0], columns, rows });
+    place.table = Some(FieldTable { header: lines[0], columns, rows });
     true
 }
 
 /// Lists that describe parameters, where there is neither table nor schema.
-fn take_lists(text: &str, pieces: &mut Vec<Piece>, place: &mut Side) {
+fn take_lists(text: &str, pieces: &mut Vec<Piece>, place: &mut SchemaSource) {
     let mut rows = Vec::new();
     for piece in pieces.iter_mut() {
         let BlockKind::Prose(lines) = &mut piece.kind else { continue };
@@ -225,14 +220,14 @@ fn take_lists(text: &str, pieces: &mut Vec<Piece>, place: &mut Side) {
     }
     pieces.retain(|piece| !matches!(&piece.kind, BlockKind::Prose(lines) if lines.is_empty()));
     if let Some(first) = rows.first() {
-        place.table = Some(Table { header: first.span, columns: Vec::new(), rows });
+        place.table = Some(FieldTable { header: first.span, columns: Vec::new(), rows });
     }
 }
 
 /// A JSON object whose members are the parameters: `{"path": "string", "depth": {"type": "integer"}}`,
 /// as a schema.
-fn from_map(node: &Node) -> Option<Value> {
-    let json::Kind::Object(members) = &node.kind else { return None };
+fn from_map(node: &JsonNode) -> Option<Value> {
+    let json::JsonKind::Object(members) = &node.kind else { return None };
     let mut properties = serde_json::Map::new();
     let mut required = Vec::new();
     for member in members {
@@ -265,15 +260,15 @@ fn from_map(node: &Node) -> Option<Value> {
     Some(schema)
 }
 
-fn take_schema(text: &str, body: Span, labelled: bool, place: &mut Side) -> bool {
+fn take_schema(text: &str, body: Span, labelled: bool, place: &mut SchemaSource) -> bool {
     match json::read(text, body) {
         Ok(mut reading) => {
             let node = reading.values.swap_remove(0);
-            let is_object = matches!(node.kind, json::Kind::Object(_));
+            let is_object = matches!(node.kind, json::JsonKind::Object(_));
             let takes = place.schema.is_none() && is_object && (labelled || looks_like_a_schema(&node));
             if takes {
                 place.schema = Some(node);
-                place.slips.extend(reading.slips);
+                place.mistakes.extend(reading.mistakes);
                 return true;
             }
             if place.schema.is_none() && place.map.is_none() {
@@ -289,10 +284,10 @@ fn take_schema(text: &str, body: Span, labelled: bool, place: &mut Side) -> bool
     }
 }
 
-fn looks_like_a_schema(node: &Node) -> bool {
+fn looks_like_a_schema(node: &JsonNode) -> bool {
     const TYPES: [&str; 7] = ["object", "array", "string", "number", "integer", "boolean", "null"];
-    let is_type = |node: &Node| node.as_str().is_some_and(|name| TYPES.contains(&name));
-    let is_object = |node: &Node| matches!(node.kind, json::Kind::Object(_));
+    let is_type = |node: &JsonNode| node.as_str().is_some_and(|name| TYPES.contains(&name));
+    let is_object = |node: &JsonNode| matches!(node.kind, json::JsonKind::Object(_));
     node.get("$schema").is_some()
         || node.get("$ref").is_some_and(|reference| reference.as_str().is_some())
         || node.get("properties").is_some_and(is_object)
@@ -302,9 +297,9 @@ fn looks_like_a_schema(node: &Node) -> bool {
             .is_some_and(|kind| is_type(kind) || (!kind.items().is_empty() && kind.items().iter().all(is_type)))
 }
 
-/// One schema from both descriptions: the schema where there is one, with the words and examples
-/// that only the table gives; else the table.
-fn merge(place: &Side) -> Option<Value> {
+/// One schema from both descriptions: the schema if there is one, with the descriptions and examples
+/// that only the table gives; otherwise the table.
+fn merge(place: &SchemaSource) -> Option<Value> {
     let Some(node) = &place.schema else {
         return place.table.as_ref().map(rows::from_table).or_else(|| place.map.clone());
     };
