@@ -272,7 +272,7 @@ fn a_locked_repository_changes_only_with_a_version() {
     desk.spec(&["lock", "--check", "tools.json"]).ok();
     desk.put("tools.json", list(json!([relay("Switches off the alarm without a word to anybody.", "1.2.0", &["on"])])));
     let silent = desk.spec(&["lock", "--check", "tools.json"]);
-    assert!(silent.code == 1 && silent.out.contains("silently"), "{silent:?}");
+    assert!(silent.code == 1 && silent.out.contains("without a new version"), "{silent:?}");
     desk.put("tools.json", list(json!([relay(SAYS, "2.0.0", &["on", "channel"])])));
     desk.spec(&["lock", "--check", "tools.json"]).ok();
     desk.put("tools.json", list(json!([])));
