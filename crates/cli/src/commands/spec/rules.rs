@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
-use sinew_compose::config::{Config, Spec};
+use sinew_compose::config::{GatewayConfig, SpecConfig};
 use sinew_spec::lint::{self, RULES};
 use sinew_tool::finding::Severity;
 
