@@ -9,6 +9,7 @@ mod boards;
 mod brokers;
 mod commands;
 mod config;
+mod documents;
 mod endpoint;
 mod firmware;
 mod gateway;
