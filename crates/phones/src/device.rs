@@ -11,7 +11,7 @@ use sinew_tool::{
 use crate::phone::{Phone, PhoneIdentity};
 use crate::tools::{self, Memory, Operator, Profile};
 
-/// One stay of one phone. Tools that act take turns; tools that look do not wait for them.
+/// A connected phone. Tools that act run one at a time; tools that only read do not wait for them.
 pub struct PhoneDevice<P> {
     phone: P,
     info: DeviceInfo,
@@ -39,7 +39,7 @@ impl<P: Phone> PhoneDevice<P> {
 }
 
 impl<P: Phone> Device for PhoneDevice<P> {
-    /// With the backends as they are at this moment: an agent comes and goes.
+    /// With the current backends: an agent may start or end at any time.
     fn info(&self) -> Arc<DeviceInfo> {
         let capabilities = self.phone.capabilities();
         let mut info = self.info.clone();
@@ -68,8 +68,8 @@ impl<P: Phone> Device for PhoneDevice<P> {
     }
 }
 
-/// A phone that is there but cannot be used until someone does something. It offers its tools all the same: lists stay
-/// as they are while a phone comes and goes, and whoever calls one learns what to do.
+/// A phone that is connected but cannot be used until a person does something. It still offers its tools: lists stay
+/// the same while a phone comes and goes, and a call is answered with what to do.
 pub struct LimitedPhone {
     info: Arc<DeviceInfo>,
     tools: Arc<Toolset>,
@@ -99,7 +99,7 @@ impl Device for LimitedPhone {
     }
 }
 
-/// Whoever can reach the adb server of a phone, or its address in the network, can use it.
+/// Everyone who can reach the phone's adb server or network address can use it.
 const FAMILY: Family = Family::new(FamilyName::of("phone"), TextTrust::Attributed, Reach::SeveralGateways);
 
 fn info(about: &PhoneIdentity, status: Status) -> DeviceInfo {
@@ -119,7 +119,7 @@ fn info(about: &PhoneIdentity, status: Status) -> DeviceInfo {
     }
 }
 
-/// By its model; a phone that has not said it is told apart by the end of its serial.
+/// By its model; a phone without a known model is named by the end of its serial.
 fn suggested_id(about: &PhoneIdentity) -> String {
     let model = DeviceId::slug(&about.model);
     if !model.is_empty() {

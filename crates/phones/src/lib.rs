@@ -1,7 +1,9 @@
-//! Family 2: Android phones.
+//! Android phones as devices.
 //!
 //! A [`Phone`] is some dozen primitives: read the tree, take a picture, touch, press a key. Every
 //! tool is written once on top of them.
+
+#![warn(unreachable_pub)]
 
 pub mod access;
 pub mod adb;

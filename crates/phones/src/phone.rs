@@ -2,7 +2,7 @@
 //!
 //! Each primitive has an answer of its own when a backend lacks it: [`PhoneError::Unsupported`] with
 //! the remedy. So a backend implements what it can, and [`crate::Tiered`] puts one over another.
-//! The words of a primitive live beside: [`crate::tree`], [`crate::touch`], [`crate::logs`].
+//! The types of their arguments and results are in [`crate::tree`], [`crate::touch`], [`crate::logs`].
 
 use std::borrow::Cow;
 
@@ -12,12 +12,12 @@ use crate::logs::{LogQuery, Logs};
 use crate::touch::{Key, Stroke};
 use crate::tree::{Tree, UiNode};
 
-/// A primitive under way. Dropping it gives it up; what the phone already began it may finish.
+/// A running primitive. Dropping it cancels it; the phone may still finish what it has started.
 pub type Work<'a, T> = BoxFuture<'a, Result<T, PhoneError>>;
 
-/// One phone, by one road. Every primitive answers within a bound of its own; nobody adds a clock.
+/// One phone, through one backend. Every primitive has its own time limit, so callers add none.
 pub trait Phone: Send + Sync {
-    /// Known since the phone was found; asks nothing of it.
+    /// Known since the phone was found; does not ask the phone.
     fn about(&self) -> PhoneIdentity;
 
     fn capabilities(&self) -> Capabilities;
@@ -98,10 +98,10 @@ fn unsupported<'a, T: Send + 'a>(what: &'static str) -> Work<'a, T> {
     Box::pin(std::future::ready(Err(PhoneError::unsupported(what, "use a backend that offers it"))))
 }
 
-/// Who a phone is.
+/// Identifies a phone.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PhoneIdentity {
-    /// What adb knows it by; the same each time it comes.
+    /// Its name in adb; the same each time it connects.
     pub serial: String,
     pub manufacturer: String,
     pub model: String,
@@ -123,7 +123,7 @@ pub struct Capabilities {
     pub clipboard: bool,
     /// A tree also while the screen moves.
     pub busy_tree: bool,
-    /// How the agent on the phone fares: its version, or why there is none. `None` where the backend
+    /// The state of the agent on the phone: its version, or why there is none. `None` where the backend
     /// knows of no agent.
     pub agent: Option<String>,
 }
@@ -151,7 +151,7 @@ pub struct Screen {
     pub locked: bool,
 }
 
-/// Whose screen it is.
+/// The app in front.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Foreground {
     /// The app in front; `None` where there is none.
@@ -205,8 +205,8 @@ impl PhoneError {
     }
 }
 
-/// The only place where a phone's error becomes a caller's. A missing tier is a missing permission
-/// to the caller (-32001): someone must set the phone up first.
+/// The only place where a phone's error becomes a caller's. A missing tier is reported as a missing permission
+/// (-32001): a person must set up the phone first.
 impl From<PhoneError> for ToolError {
     fn from(error: PhoneError) -> ToolError {
         let kind = match &error {

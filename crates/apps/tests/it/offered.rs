@@ -11,7 +11,7 @@ use crate::tracked::{Tracked, built};
 use crate::virtual_apps::{self, advertiser, provider, virtual_app};
 use sinew_phones::adb::PhoneOptions;
 use sinew_phones::{AgentSource, Profile};
-use sinew_sim::phone::virtual_app::{ComponentKind, IntentReaction, VirtualApp};
+use sinew_sim::phone::virtual_app::{IntentReaction, VirtualApp, VirtualComponentKind};
 use sinew_sim::phone::{AgentStandIn, Android, PhoneSetup};
 use sinew_tool::{Call, Device, ErrorKind, Status, Value, json};
 
@@ -78,7 +78,7 @@ async fn the_pdf_tool_is_found_and_called_through_the_companion() {
 async fn a_call_falls_back_to_the_action_if_the_advertising_activity_is_missing() {
     let Some(mut bench) = Tracked::open(PhoneSetup::default(), offer()).await else { return };
     let react = |_: &sinew_sim::phone::virtual_app::ReceivedIntent| IntentReaction::ok("by the action");
-    let other = virtual_apps::part(ComponentKind::Activity, ".Caller", &[virtual_apps::CALL], react);
+    let other = virtual_apps::part(VirtualComponentKind::Activity, ".Caller", &[virtual_apps::CALL], react);
     bench.handset.install(virtual_apps::companion());
     bench.handset.install(VirtualApp { parts: vec![other], ..virtual_apps::pdf("com.example.pdf", 1) });
     let app = bench.app("com.example.pdf").await;

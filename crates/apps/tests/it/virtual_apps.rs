@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use sinew_sim::phone::virtual_app::{
-    AppComponent, AppFunctions, ComponentKind, IntentReaction, ProviderHandler, ReceivedIntent, VirtualApp,
+    AppComponent, AppFunctions, IntentReaction, ProviderHandler, ReceivedIntent, VirtualApp, VirtualComponentKind,
 };
 use sinew_tool::{Value, json};
 
@@ -33,7 +33,7 @@ pub fn virtual_app(package: &str, version_code: u64, components: &str) -> Virtua
 }
 
 pub fn part(
-    kind: ComponentKind,
+    kind: VirtualComponentKind,
     class: &str,
     actions: &[&str],
     react: fn(&ReceivedIntent) -> IntentReaction,
@@ -98,7 +98,7 @@ pub fn pdf(package: &str, version: u64) -> VirtualApp {
     };
     VirtualApp {
         parts: vec![part(
-            ComponentKind::Activity,
+            VirtualComponentKind::Activity,
             ".ToolAdvertiserActivity",
             &["com.example.mMCP.ACTION_TOOL_ADVERTISE"],
             react,
@@ -220,7 +220,7 @@ pub fn lamp(package: &str) -> VirtualApp {
     };
     let actions = ["com.example.ACTION_MMCP_DISCOVERY", "com.example.ACTION_MMCP_INVOKE"];
     VirtualApp {
-        parts: vec![part(ComponentKind::Receiver, ".MMCPReceiver", &actions, react)],
+        parts: vec![part(VirtualComponentKind::Receiver, ".MMCPReceiver", &actions, react)],
         ..virtual_app(package, 1, RECEIVER)
     }
 }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::server::checked;
 
-/// Nobody connects more phones by hand; a longer file was not written here.
+/// More than anybody connects by hand; a longer file is not ours.
 const MOST: usize = 256;
 const MOST_BYTES: u64 = 64 << 10;
 
@@ -23,7 +23,7 @@ impl NetworkPhones {
     }
 
     /// The addresses, in the order in which they were connected. A file that is missing, or a line that is not an
-    /// address, counts for nothing.
+    /// address, is ignored.
     pub fn addresses(&self) -> Vec<String> {
         let is_ours = std::fs::metadata(&self.file).is_ok_and(|about| about.len() <= MOST_BYTES);
         let text = if is_ours { std::fs::read_to_string(&self.file).unwrap_or_default() } else { String::new() };
@@ -55,7 +55,7 @@ impl NetworkPhones {
         self.write(&addresses).map(|()| true)
     }
 
-    /// At once, so that nobody reads half of it.
+    /// Atomically, so that nobody reads half of it.
     fn write(&self, addresses: &[String]) -> io::Result<()> {
         if let Some(folder) = self.file.parent() {
             std::fs::create_dir_all(folder)?;
@@ -67,7 +67,7 @@ impl NetworkPhones {
     }
 }
 
-/// How an address is written in the file and in adb's list: the port that adb assumes is said.
+/// The address as it is written in the file and in adb's list: with the port that adb would assume.
 pub fn with_port(address: &str) -> String {
     let has_port = match address.strip_prefix('[') {
         Some(rest) => rest.contains("]:"),

@@ -1,7 +1,7 @@
 //! A phone made of the commands that every Android has.
 //!
-//! Many of them exit with success when they fail, so their text is judged. What they cannot do at
-//! all is refused with the remedy before anything is done. Looking is in [`reading`], touching
+//! Many of them exit with success when they fail, so their output is checked. What they cannot do at
+//! all is refused with the remedy before anything is done. Reading is in [`reading`], touching
 //! and typing in [`input`].
 
 mod input;
@@ -36,7 +36,7 @@ pub const MAX_TYPED: usize = 2_000;
 const AGENT: &str = "it needs Sinew's agent on the phone";
 
 impl AdbPhone {
-    /// Asks the phone who it is. Changes nothing on it.
+    /// Reads the phone's identity. Changes nothing on it.
     pub async fn open(server: &AdbServer, serial: &str) -> Result<AdbPhone, AdbError> {
         let features = server.features(serial).await?;
         let transport = server.transport(serial, features.iter().any(|feature| feature == "shell_v2"));

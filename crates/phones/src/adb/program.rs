@@ -1,4 +1,4 @@
-//! A program on a phone that is spoken with while it runs: its input and its outputs, kept apart.
+//! A program that runs on a phone: its input and its outputs as separate streams.
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt, ReadHalf, WriteHalf};
 
@@ -14,13 +14,13 @@ const EXIT: u8 = 3;
 /// What is written or read at a time.
 const PIECE: usize = 32 << 10;
 
-/// What a program is told. It ends when both halves are dropped, which closes its input.
+/// The input of a running program. The program ends when both halves are dropped, which closes its input.
 pub struct ProgramInput {
     stream: WriteHalf<AdbStream>,
     framed: bool,
 }
 
-/// What a program says.
+/// The output of a running program.
 pub struct ProgramOutput {
     stream: ReadHalf<AdbStream>,
     framed: bool,
@@ -28,7 +28,7 @@ pub struct ProgramOutput {
     frame: (u8, usize),
 }
 
-/// A piece of what a program says.
+/// A piece of a program's output.
 #[derive(Debug, PartialEq, Eq)]
 pub enum ProgramEvent {
     Stdout(Vec<u8>),
@@ -70,7 +70,7 @@ impl ProgramInput {
 }
 
 impl ProgramOutput {
-    /// The next piece. After the end it is the end again. Not to be given up half-way.
+    /// The next piece; after the end, the end again. Not safe to cancel half-way.
     pub async fn read(&mut self) -> ProgramEvent {
         self.next().await.unwrap_or(ProgramEvent::End(None))
     }
@@ -96,7 +96,7 @@ impl ProgramOutput {
                 STDOUT => return Ok(ProgramEvent::Stdout(piece)),
                 STDERR => return Ok(ProgramEvent::Stderr(piece)),
                 EXIT => return Ok(ProgramEvent::End(piece.first().copied())),
-                // Later versions may add kinds; what is not understood is passed over.
+                // Later versions may add kinds; unknown ones are skipped.
                 _ => {}
             }
         }

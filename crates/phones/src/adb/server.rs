@@ -28,10 +28,10 @@ pub enum AdbError {
         "no adb server answers at {address} ({why}); install Android's platform-tools, or start it with `adb start-server`"
     )]
     NoServer { address: String, why: String },
-    /// The server's own words.
+    /// The server's own message.
     #[error("adb: {0}")]
     Refused(String),
-    #[error("the phone went away while it did `{0}`")]
+    #[error("the phone disconnected during `{0}`")]
     Gone(String),
     #[error("`{what}` took longer than {} s", limit.as_secs_f32())]
     Timeout { what: String, limit: Duration },
@@ -39,7 +39,7 @@ pub enum AdbError {
     TooLarge { what: String, limit: usize },
     #[error("the request of {0} bytes is longer than adb carries ({MAX_REQUEST})")]
     TooLong(usize),
-    #[error("adb answered out of order: {0}")]
+    #[error("adb sent an unexpected answer: {0}")]
     Garbled(String),
 }
 
@@ -64,7 +64,7 @@ impl From<AdbError> for PhoneError {
     }
 }
 
-/// A way to the server.
+/// The address of an adb server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AdbServer {
     address: AdbServerAddress,
@@ -248,11 +248,11 @@ pub(super) fn checked(address: &str) -> Result<&str, AdbError> {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b".:-_[]%".contains(&byte);
     match !address.is_empty() && address.len() <= 255 && address.bytes().all(plain) {
         true => Ok(address),
-        false => Err(AdbError::Refused(format!("{address:?} is no address of a phone; expected IP:PORT"))),
+        false => Err(AdbError::Refused(format!("{address:?} is not the address of a phone; expected IP:PORT"))),
     }
 }
 
-/// A way to one phone.
+/// A phone as the adb server reaches it.
 #[derive(Clone, Debug)]
 pub struct AdbTransport {
     pub(super) server: AdbServer,

@@ -81,7 +81,7 @@ pub async fn read_frames(stream: &mut AdbStream, what: &str, limit: usize) -> Re
                 output.exit = code[0];
                 return Ok(output);
             }
-            // Later versions may add kinds; what is not understood is passed over.
+            // Later versions may add kinds; unknown ones are skipped.
             _ => &mut Vec::new(),
         };
         if sink.len() + length > limit {

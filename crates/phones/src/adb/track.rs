@@ -1,4 +1,4 @@
-//! Which phones are there: follows the adb server's list and announces what comes and goes.
+//! Tracks the adb server's list of phones and announces which connect and disconnect.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -30,7 +30,7 @@ pub struct AdbEntry {
     /// `device` where it can be used.
     pub state: String,
     pub model: String,
-    /// Changes when a phone is plugged in anew.
+    /// Changes when a phone is plugged in again.
     pub transport_id: String,
 }
 
@@ -74,12 +74,12 @@ pub fn remedy(state: &str) -> Option<(&'static str, &'static str)> {
     })
 }
 
-/// How phones are offered.
+/// How phones are offered to the gateway.
 #[derive(Clone, Debug)]
 pub struct PhoneOptions {
     pub profile: Profile,
     pub agent: AgentSource,
-    /// What runs beside each phone.
+    /// Runs beside each phone.
     pub extension: Option<Arc<dyn Extension>>,
     /// The network phones that are connected again where the adb server has lost them.
     pub remembered: Option<NetworkPhones>,
@@ -92,7 +92,7 @@ impl PhoneOptions {
     }
 }
 
-/// Follows the phones until shutdown. Without a server it waits for one, and starts one where it can.
+/// Tracks phones until shutdown. Without a server it waits for one, and starts one where it can.
 pub async fn run(server: AdbServer, offer: PhoneOptions, announce: Announce, shutdown: CancellationToken) {
     let mut tracker = Tracker {
         server,
@@ -113,10 +113,10 @@ pub async fn run(server: AdbServer, offer: PhoneOptions, announce: Announce, shu
         };
         match outcome {
             Ok(()) => pause = Duration::from_secs(1),
-            Err(error) => tracing::debug!(%error, "phones cannot be followed at the moment"),
+            Err(error) => tracing::debug!(%error, "phones cannot be tracked at the moment"),
         }
-        tracker.leave_all("the adb server went away");
-        // A server that comes again knows none of them, so all are asked for at once.
+        tracker.leave_all("the adb server ended");
+        // A restarted server knows none of them, so all are connected at once.
         tracker.missing.clear();
         tokio::select! {
             () = shutdown.cancelled() => break,
@@ -133,9 +133,9 @@ struct Tracker {
     offer: PhoneOptions,
     announce: Announce,
     phones: HashMap<String, TrackedPhone>,
-    /// What phones said of themselves, by serial: one that cannot be used later keeps its name.
+    /// Models by serial: a phone that cannot be used later keeps its name.
     models: HashMap<String, String>,
-    /// Phones that are being asked who they are, waited for or connected anew.
+    /// Phones whose identity is being read, that are waited for or connected again.
     opening: JoinSet<TrackEvent>,
     /// Remembered phones that the server does not list, by address.
     missing: HashMap<String, Reconnect>,
@@ -145,11 +145,11 @@ struct Tracker {
 
 enum TrackEvent {
     Opened(AdbEntry, Box<Result<AdbPhone, AdbError>>),
-    /// It may still be as it was.
+    /// The phone may still be in the same state.
     Settled(AdbEntry),
-    /// What became of it comes in the server's next list.
+    /// The result is in the server's next list.
     Reconnected,
-    /// A remembered phone was asked for.
+    /// A remembered phone was tried.
     Asked(String),
 }
 
@@ -167,7 +167,7 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 
 struct TrackedPhone {
     entry: AdbEntry,
-    /// `None` while it is being asked who it is, or may yet settle.
+    /// `None` while its identity is being read or its state may still change.
     device: Option<Arc<dyn Device>>,
     /// Ends its extension.
     _extension: Option<DropGuard>,
@@ -178,7 +178,7 @@ impl Tracker {
     async fn follow(&mut self) -> Result<(), AdbError> {
         self.server.ensure().await?;
         let mut stream = self.server.open("host:track-devices-l").await?;
-        // Reading a block is not taken up again where it was left, so a task of its own reads them.
+        // Reading a block cannot be resumed after a cancellation, so a separate task reads them.
         let (send, mut blocks) = tokio::sync::mpsc::channel(16);
         let mut reader = JoinSet::new();
         reader.spawn(async move {
@@ -186,7 +186,7 @@ impl Tracker {
                 && send.send(block).await.is_ok()
             {}
         });
-        // Some servers (29.0.6 is one) do not tell that a network phone went offline, so the list is also asked for.
+        // Some servers (29.0.6 is one) do not report that a network phone went offline, so the list is also polled.
         let mut ask = tokio::time::interval(Duration::from_secs(5));
         ask.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         loop {
@@ -197,7 +197,7 @@ impl Tracker {
                 },
                 _ = ask.tick() => {
                     let answer = list(&self.server).await;
-                    // A block that waits is older news than the answer, and would undo it.
+                    // A waiting block is older than the answer and would undo it.
                     if let Ok(entries) = answer && blocks.is_empty() {
                         self.connect_missing(&entries);
                         self.see(entries);
@@ -264,7 +264,7 @@ impl Tracker {
         let Some(remembered) = &self.offer.remembered else { return };
         let addresses = remembered.addresses();
         let state = |address: &String| listed.iter().find(|entry| entry.serial == *address).map(|entry| &*entry.state);
-        // The server keeps a network phone as offline for ever once its connection broke.
+        // The server keeps a network phone as offline forever once its connection broke.
         let is_listed = |address: &String| state(address).is_some_and(|state| state != "offline");
         self.missing.retain(|address, _| addresses.contains(address) && !is_listed(address));
         let now = Instant::now();
@@ -304,7 +304,7 @@ impl Tracker {
         });
     }
 
-    /// Whether this is still the phone that is waited for: it may have left, or come anew.
+    /// Whether this is still the phone that is waited for: it may have left or reconnected.
     fn waits(&self, entry: &AdbEntry) -> bool {
         self.phones.get(&entry.serial).is_some_and(|known| known.entry == *entry && known.device.is_none())
     }
@@ -328,14 +328,14 @@ impl Tracker {
                 self.ready(phone)
             }
             Err(error) => {
-                let remedy = format!("it did not say who it is ({error}); unplug it and plug it in again");
+                let remedy = format!("its identity could not be read ({error}); unplug it and plug it in again");
                 (self.limited(&entry, "silent", &remedy), None)
             }
         };
         self.phones.insert(entry.serial.clone(), TrackedPhone { entry, device: Some(device), _extension: extension });
     }
 
-    /// A phone with its agent in waiting; the gateway is told when that comes or goes. Its extension starts with it.
+    /// A phone with its agent on standby; the gateway is notified when the agent starts or ends. Its extension starts with it.
     fn ready(&mut self, phone: AdbPhone) -> (Arc<dyn Device>, Option<DropGuard>) {
         let agent = Standby::new(phone.transport().clone(), self.offer.agent.clone());
         let access = AdbAccess::new(phone.about(), phone.transport().clone(), agent.clone());
@@ -355,7 +355,7 @@ impl Tracker {
         (device, extension)
     }
 
-    /// The server keeps a network phone as offline for ever once its connection broke.
+    /// The server keeps a network phone as offline forever once its connection broke.
     fn reconnect(&mut self, serial: String) {
         let server = self.server.clone();
         self.opening.spawn(async move {
@@ -376,7 +376,7 @@ impl Tracker {
         });
     }
 
-    /// What the list and earlier stays tell of a phone that cannot be asked.
+    /// What the list and earlier connections say about a phone that cannot be asked.
     fn about(&self, entry: &AdbEntry) -> PhoneIdentity {
         let earlier = || self.models.get(&entry.serial).cloned().unwrap_or_default();
         let model = if entry.model.is_empty() { earlier() } else { entry.model.clone() };

@@ -15,7 +15,7 @@ use crate::phone::PhoneError;
 
 const PACKAGE: &str = "sinew.companion";
 
-/// What the companion speaks.
+/// The companion's protocol version.
 const PROTOCOL: u64 = 1;
 
 /// One word of a command line; the kernel takes 128 KB, an adb request 64.
@@ -64,7 +64,7 @@ pub enum CompanionError {
     TooLong(usize),
     #[error("{0}")]
     Failed(String),
-    /// The way to the phone is broken.
+    /// The connection to the phone failed.
     #[error("{0}")]
     Adb(PhoneError),
 }
@@ -197,11 +197,14 @@ impl Companion {
         }
         let line: String =
             text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or("nothing").chars().take(300).collect();
-        CompanionError::Failed(format!("the companion on phone {} did not answer but: {line}", self.transport.serial))
+        CompanionError::Failed(format!(
+            "the companion on phone {} gave an unexpected answer: {line}",
+            self.transport.serial
+        ))
     }
 }
 
-/// `None` for what is no answer of the companion.
+/// `None` for what is not an answer of the companion.
 fn parse(text: &str) -> Option<Result<ActivityAnswer, CompanionError>> {
     let answer: Value = serde_json::from_str(text).ok()?;
     if let Some(error) = answer.get("error") {

@@ -11,7 +11,7 @@ pub enum AgentError {
     /// There is no agent to ask, and what to do about it.
     #[error("{0}")]
     Absent(String),
-    /// The agent's own words.
+    /// The agent's own message.
     #[error("{message}")]
     Refused { kind: AgentRefusal, message: String },
     /// It ended, or broke the protocol, before it answered. What was asked may have been done.
@@ -45,7 +45,7 @@ pub enum AgentRefusal {
 }
 
 impl AgentRefusal {
-    /// A word of a later agent is a failure like any other.
+    /// An unknown word is a plain failure.
     pub fn parse(word: &str) -> AgentRefusal {
         match word {
             "bad_request" => AgentRefusal::BadRequest,
@@ -66,13 +66,13 @@ impl AgentRefusal {
 }
 
 impl AgentError {
-    /// Whether the agent that was asked is of no use any more.
+    /// Whether the agent cannot be used any more.
     pub fn is_fatal(&self) -> bool {
         matches!(self, AgentError::Gone(_) | AgentError::Silent { .. })
     }
 
     /// For something that may be asked of another backend without harm: where the agent is gone,
-    /// nothing is lost by asking anew.
+    /// nothing is lost by asking again.
     pub fn of_reading(self, what: &'static str) -> PhoneError {
         match self.is_fatal() {
             true => PhoneError::unsupported(what, self.to_string()),
@@ -97,7 +97,7 @@ impl AgentError {
                 AgentRefusal::BadRequest | AgentRefusal::Invalid => PhoneError::Invalid(message),
                 AgentRefusal::Denied => PhoneError::Denied(message),
                 AgentRefusal::Asleep => PhoneError::Denied(format!(
-                    "{message}, so the phone shows and takes nothing; wake it with press_key WAKEUP"
+                    "{message}, so the phone shows nothing and accepts no input; wake it with press_key WAKEUP"
                 )),
                 AgentRefusal::NoElement => PhoneError::NoElement(message),
                 AgentRefusal::Timeout => PhoneError::Timeout(message),

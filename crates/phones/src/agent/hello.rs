@@ -1,11 +1,11 @@
-//! The first line of an agent: who it is and what it can do.
+//! The first line of an agent: its version and capabilities.
 
 use serde_json::Value;
 
-/// What this gateway speaks; counts changes that the other end would not understand.
-pub const PROTOCOL: u64 = 1;
+/// The protocol version of this gateway; raised with every incompatible change.
+pub(super) const PROTOCOL: u64 = 1;
 
-/// Who an agent is and what it can do.
+/// An agent's version and capabilities.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AgentHello {
     pub version: String,
@@ -16,7 +16,7 @@ pub struct AgentHello {
 }
 
 impl AgentHello {
-    /// `None` for a line that is no hello; an error for the hello of an agent that cannot be used.
+    /// `None` for a line that is not a hello; an error for an agent that cannot be used.
     pub fn parse(line: &[u8]) -> Option<Result<AgentHello, String>> {
         let value: Value = serde_json::from_slice(line).ok()?;
         if value["hello"] != "sinew-agent" {

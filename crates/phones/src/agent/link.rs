@@ -49,7 +49,7 @@ struct AgentInner {
     _stream: DropGuard,
 }
 
-/// Who waits for which answer, and how the stream ended.
+/// The requests that wait for an answer, and how the stream ended.
 #[derive(Default)]
 struct PendingRequests {
     state: Mutex<PendingState>,
@@ -67,7 +67,7 @@ impl PendingRequests {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Answers everyone who waits. The first reason stays.
+    /// Fails every waiting request. The first reason is kept.
     fn end(&self, reason: String) {
         let mut waiting = self.lock();
         let reason = waiting.ended.get_or_insert(reason).clone();
@@ -79,7 +79,7 @@ impl PendingRequests {
     }
 }
 
-/// Forgets a question that nobody waits for any more.
+/// Removes a request that nobody waits for any more.
 struct RequestGuard<'a> {
     pending: &'a PendingRequests,
     id: u64,
@@ -129,18 +129,18 @@ impl Agent {
         self.shared.pending.lock().ended.clone()
     }
 
-    /// How long nobody has asked it anything.
+    /// How long it has been idle.
     pub fn idle(&self) -> Duration {
         let asked = *self.shared.asked.lock().unwrap_or_else(PoisonError::into_inner);
         asked.elapsed()
     }
 
-    /// Is cancelled when the agent ends.
+    /// Cancelled when the agent ends.
     pub fn closed(&self) -> CancellationToken {
         self.shared.pending.closed.clone()
     }
 
-    /// Gives the agent up: everyone who waits is answered, and the stream closes.
+    /// Ends the agent: every waiting request fails and the stream closes.
     pub fn dismiss(&self, reason: impl Into<String>) {
         self.shared.pending.end(reason.into());
     }
@@ -194,7 +194,7 @@ impl Agent {
         self.ask(method, params, patience).await
     }
 
-    /// One question and its answer. An agent that does not answer in time is given up: it hangs.
+    /// One request and its answer. An agent that does not answer in time hangs, so it is ended.
     async fn ask(&self, method: &str, params: Value, patience: Duration) -> Result<Value, AgentError> {
         let shared = &*self.shared;
         *shared.asked.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
@@ -253,12 +253,12 @@ async fn write(
             written = input.write(&line) => written,
         };
         if let Err(error) = written {
-            return pending.end(format!("it takes no requests: {error}"));
+            return pending.end(format!("it does not accept requests: {error}"));
         }
     }
 }
 
-/// Hands answers to those who wait until the agent is dropped or ends.
+/// Delivers answers until the agent is dropped or ends.
 async fn read(
     mut output: ProgramOutput,
     mut lines: LineBuffer,
@@ -274,10 +274,10 @@ async fn read(
             }
         }
         if garbage > MAX_GARBAGE {
-            return pending.end("it writes things that are no answers".to_owned());
+            return pending.end("it wrote too many lines that are not answers".to_owned());
         }
         let said = tokio::select! {
-            () = stream.cancelled() => return pending.end("it was let go".to_owned()),
+            () = stream.cancelled() => return pending.end("it was released".to_owned()),
             () = pending.closed.cancelled() => return,
             said = output.read() => said,
         };
@@ -312,7 +312,7 @@ fn deliver(pending: &PendingRequests, line: &[u8]) -> bool {
     }
 }
 
-/// Bytes gathered into lines, and the last words of a program that fails.
+/// Bytes gathered into lines, and the last error output of a program that fails.
 #[derive(Default)]
 pub(super) struct LineBuffer {
     held: Vec<u8>,

@@ -92,7 +92,7 @@ impl Agent {
 }
 
 impl Phone for Agent {
-    /// Who the phone is, the backend below knows.
+    /// The backend below knows the phone.
     fn about(&self) -> PhoneIdentity {
         PhoneIdentity::default()
     }

@@ -1,4 +1,4 @@
-//! An agent that is started when it is needed, and done without where there is none.
+//! An agent that is started when it is needed; without one, the shell serves alone.
 //!
 //! Nothing happens on a phone before somebody uses it. Reading the screen, setting text, several
 //! fingers and the clipboard start the agent; one finger and keys use it where it runs. Whatever it
@@ -17,10 +17,10 @@ use crate::phone::{Capabilities, Phone, PhoneError, PhoneIdentity, Work};
 use crate::touch::{Key, Stroke};
 use crate::tree::{Tree, UiNode};
 
-/// An agent that lived so long had no trouble at its start.
+/// An agent that ran this long started without a problem.
 const SETTLED: Duration = Duration::from_secs(60);
 
-/// An agent that nobody asks for so long is let go: it keeps others from reading the screen. Longer than
+/// An agent that is idle this long is ended: it keeps other programs from reading the screen. Longer than
 /// any single call.
 const IDLE: Duration = Duration::from_secs(900);
 
@@ -45,7 +45,7 @@ struct StandbyInner {
 #[derive(Default)]
 struct StandbyState {
     agent: Option<(Agent, Instant)>,
-    /// Starts that failed and agents that died young, one after the other.
+    /// Consecutive failed starts and agents that died soon after their start.
     failures: u32,
     trouble: Option<(String, Instant)>,
 }
@@ -62,7 +62,7 @@ impl Standby {
         Standby { shared: Arc::new(shared) }
     }
 
-    /// Is told whenever the agent starts or ends. The first listener stays.
+    /// Called whenever the agent starts or ends. Only the first listener is kept.
     pub fn on_change(&self, listener: impl Fn() + Send + Sync + 'static) {
         let _ = self.shared.changed.set(Box::new(listener));
     }
@@ -98,14 +98,14 @@ impl Standby {
     }
 
     pub(super) fn welcome(&self, agent: &Agent) {
-        tracing::info!(phone = %self.shared.transport.serial, version = %agent.hello().version, "the agent runs");
+        tracing::info!(phone = %self.shared.transport.serial, version = %agent.hello().version, "agent started");
         {
             let mut state = self.shared.lock();
             state.agent = Some((agent.clone(), Instant::now()));
             state.trouble = None;
         }
         self.shared.tell();
-        // Neither the agent nor the phone is kept alive by the one who waits for its end.
+        // The task that waits for the end keeps neither the agent nor the phone alive.
         let (closed, shared) = (agent.closed(), Arc::downgrade(&self.shared));
         tokio::spawn(async move {
             loop {
@@ -118,7 +118,7 @@ impl Standby {
         });
     }
 
-    /// How the agent fares, for people: its version, or why it does not run.
+    /// The agent's state for people: its version, or why it does not run.
     fn status(&self) -> String {
         if let Some(agent) = self.running() {
             return agent.hello().version.clone();
@@ -140,7 +140,7 @@ impl StandbyInner {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Ends an agent that nobody has needed for long. It did nothing wrong, so the next may come at once.
+    /// Ends an agent that has been idle for long. That is not a failure, so the next start has no pause.
     fn let_go(&self) -> bool {
         let mut state = self.lock();
         let is_idle = state.agent.as_ref().is_some_and(|(agent, _)| agent.idle() >= IDLE);
@@ -151,7 +151,7 @@ impl StandbyInner {
         is_idle
     }
 
-    /// Counts an agent that died, and refuses while it is too early for the next one.
+    /// Counts an agent that died, and refuses until the next start is allowed.
     fn bury(&self) -> Result<(), AgentError> {
         let dead = self.lock().agent.take();
         if let Some((agent, since)) = dead {
@@ -164,7 +164,7 @@ impl StandbyInner {
         match &state.trouble {
             Some((why, until)) if *until > Instant::now() => {
                 let rest = until.duration_since(Instant::now()).as_secs() + 1;
-                Err(AgentError::Absent(format!("{why}; it is tried again in {rest} s")))
+                Err(AgentError::Absent(format!("{why}; next attempt in {rest} s")))
             }
             _ => Ok(()),
         }

@@ -1,4 +1,4 @@
-//! Bringing the agent to a phone and starting it.
+//! Copies the agent to a phone and starts it.
 
 use std::time::Duration;
 
@@ -14,14 +14,14 @@ use crate::adb::program::ProgramOutput;
 /// Where the agent lies on the phone. The shell user may read there, apps may not.
 const PLACE: &str = "/data/local/tmp/sinew-agent.jar";
 
-/// A slow phone takes seconds to start a program of Java; who waits for it has half a minute for all.
+/// A slow phone takes seconds to start a Java program; the caller has half a minute for everything.
 const HELLO: Duration = Duration::from_secs(10);
 
-/// Lines before the hello that are passed over: linkers warn on the same stream.
+/// Lines before the hello that are skipped: linkers warn on the same stream.
 const MOST_NOISE: usize = 64;
 
 impl Agent {
-    /// Brings the agent to the phone, starts it, and hears who it is.
+    /// Copies the agent to the phone, starts it and reads its hello.
     pub async fn start(transport: &AdbTransport, jar: &[u8]) -> Result<Agent, AgentError> {
         // 0444: since Android 14 a dex file that its reader may write is not loaded.
         transport.push(jar, PLACE, 0o444, Duration::from_secs(10)).await?;
@@ -52,7 +52,7 @@ async fn hear(output: &mut ProgramOutput, lines: &mut LineBuffer) -> Result<Agen
             }
             noise += 1;
             if noise > MOST_NOISE {
-                return Err("it writes things that are no hello".to_owned());
+                return Err("it wrote too many lines that are not a hello".to_owned());
             }
         }
         lines.take(output.read().await)?;

@@ -148,7 +148,7 @@ async fn a_little_garbage_is_passed_over_and_much_ends_the_agent() {
         other.say("noise").await;
     }
     agent.closed().cancelled().await;
-    assert!(agent.ended().unwrap_or_default().contains("no answers"));
+    assert!(agent.ended().unwrap_or_default().contains("not answers"));
 }
 
 #[tokio::test]

@@ -28,7 +28,7 @@ const DIGITS: [[u8; 5]; 10] = [
 const COLORS: [[u8; 3]; 4] = [[220, 30, 30], [20, 110, 220], [10, 130, 60], [160, 30, 170]];
 
 /// Draws the marks, which are in coordinates of a picture of size `full`.
-pub fn draw(raster: &mut Raster, marks: &[Mark], full: (u32, u32)) {
+pub(super) fn draw(raster: &mut Raster, marks: &[Mark], full: (u32, u32)) {
     let fit = |at: i32, new: u32, old: u32| (i64::from(at) * i64::from(new) / i64::from(old.max(1))) as i32;
     // Three dots of a digit are one 160th of the longest side, and never less than two pixels a dot.
     let dot = (raster.width.max(raster.height) / 480).max(2) as i32;

@@ -129,7 +129,7 @@ pub(crate) mod tests {
     use super::*;
 
     /// A picture with some structure in it.
-    pub fn sample(width: u32, height: u32) -> Image {
+    pub(crate) fn sample(width: u32, height: u32) -> Image {
         let pixel = |x: u32, y: u32| [(x * 255 / width) as u8, (y * 255 / height) as u8, ((x ^ y) & 0xff) as u8, 255];
         let pixels = (0..height).flat_map(|y| (0..width).flat_map(move |x| pixel(x, y))).collect();
         Image::Rgba { width, height, pixels }

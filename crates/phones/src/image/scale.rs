@@ -3,7 +3,7 @@
 use super::{Depth, Raster};
 
 /// Scales so that the longest side is at most `side`, each new pixel the mean of those it covers.
-pub fn down(raster: Raster, side: u32) -> Raster {
+pub(super) fn down(raster: Raster, side: u32) -> Raster {
     let longest = raster.width.max(raster.height);
     if longest <= side {
         return raster;
@@ -36,7 +36,7 @@ pub fn down(raster: Raster, side: u32) -> Raster {
     Raster { width, height, pixels, depth: raster.depth }
 }
 
-pub fn gray(raster: Raster) -> Raster {
+pub(super) fn gray(raster: Raster) -> Raster {
     let depth = raster.depth as usize;
     if raster.depth == Depth::Gray {
         return raster;

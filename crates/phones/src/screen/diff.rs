@@ -25,7 +25,7 @@ pub fn to_text(before: &ScreenView, after: &ScreenView, refs: &mut Refs, budget:
             Some(_) => {}
         }
     }
-    // What never had a ref was never shown, so nobody misses it.
+    // What never had a ref was never shown.
     let here: HashSet<UiNodeId> = after.items.iter().map(|item| item.id).collect();
     let left = before.items.iter().filter(|item| !here.contains(&item.id));
     let gone: Vec<String> = left.filter_map(|item| refs.of(item.id)).collect();

@@ -119,7 +119,7 @@ impl fmt::Display for ItemLabel {
 }
 
 /// The own text of something that is switched: stock Android names a tile in its description and says "On" as its
-/// text. It is told after everything else, and not where it is the state that is told anyway.
+/// text. It comes after everything else, and is left out where it only repeats the state.
 pub fn state(node: &UiNode) -> ItemLabel {
     let text = node.text.as_deref().unwrap_or_default();
     match text.trim().to_ascii_lowercase().as_str() {

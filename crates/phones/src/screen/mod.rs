@@ -1,7 +1,7 @@
 //! The screen for a model: one line for each thing worth acting on.
 //!
 //! [`ScreenView`] is what is left of a tree when wrappers are dropped and labels merged into what they
-//! label ([`label`]); [`refs`] gives each thing a short name that lasts; [`diff`] tells two views apart.
+//! label ([`label`]); [`refs`] gives each thing a short, stable name; [`diff`] compares two views.
 
 pub mod diff;
 pub mod label;
@@ -50,7 +50,7 @@ pub enum ItemKind {
     Slider,
     Scroll,
     Text,
-    /// The keyboard as a whole: its keys are told by `input_text` and `press_key`, not by three dozen lines.
+    /// The keyboard as a whole: its keys are used through `input_text` and `press_key` and not listed.
     Keyboard,
 }
 
@@ -225,7 +225,7 @@ impl ViewBuilder<'_> {
             }
             let kind = ItemKind::of(node);
             let label = ItemLabel::of_node(node, kind);
-            // A check box that cannot be clicked itself shows the state of the row it stands in.
+            // A check box that is not clickable itself shows the state of its row.
             let lent = kind.is_switched() && !node.clickable;
             match above {
                 Some(owner) if kind == ItemKind::Text || lent => {
@@ -240,8 +240,8 @@ impl ViewBuilder<'_> {
                 _ if kind == ItemKind::Text && label.is_empty() => {}
                 _ => {
                     self.push(index, kind, label);
-                    // What covers more than a third of its window is no row but the page: its texts
-                    // stand for themselves.
+                    // What covers more than a third of its window is a page and not a row: its texts
+                    // are listed separately.
                     let takes =
                         !matches!(kind, ItemKind::Text | ItemKind::Scroll) && area(self.visible[index]) * 3 <= window;
                     self.owners[index] = takes.then_some(self.items.len() - 1);

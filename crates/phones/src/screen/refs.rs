@@ -1,11 +1,11 @@
-//! Short names that last: `e7` is the same thing as long as the thing is the same.
+//! Short, stable names: `e7` stays the name of an element while the element stays the same.
 
 use std::collections::HashMap;
 
 use super::Item;
 use crate::tree::UiNodeId;
 
-/// The names given out for one phone. Numbers are never given twice.
+/// The refs of one phone. Numbers are never reused.
 #[derive(Default)]
 pub struct Refs {
     numbers: HashMap<UiNodeId, u32>,
@@ -21,7 +21,7 @@ pub struct RefTarget {
     pub face: String,
 }
 
-/// 5,000: hundreds of screens; the oldest names are forgotten then.
+/// 5,000: hundreds of screens; then the oldest refs are forgotten.
 const MAX_REFS: usize = 5_000;
 
 impl Refs {

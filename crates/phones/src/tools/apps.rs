@@ -7,7 +7,7 @@ use super::args::{filled_text, invalid, text};
 use super::{Operator, budget};
 use crate::phone::{InstalledApp, PhoneError, Screen};
 
-pub async fn list(on: &Operator<'_>, args: &Args) -> Result<Outcome, ToolError> {
+pub(super) async fn list(on: &Operator<'_>, args: &Args) -> Result<Outcome, ToolError> {
     let part = text(args, "query")?.unwrap_or_default().to_lowercase();
     let budget = budget(args)?;
     let mut apps = on.phone.apps().await?;
@@ -46,20 +46,20 @@ fn entry(app: &InstalledApp) -> Value {
     entry
 }
 
-pub async fn open(on: &Operator<'_>, args: &Args) -> Result<Outcome, ToolError> {
+pub(super) async fn open(on: &Operator<'_>, args: &Args) -> Result<Outcome, ToolError> {
     let package = package(on, args).await?;
     require_unlocked_screen(on).await?;
     on.phone.open_app(&package).await?;
     Ok(Outcome::text(format!("Opened '{package}'")))
 }
 
-pub async fn close(on: &Operator<'_>, args: &Args) -> Result<Outcome, ToolError> {
+pub(super) async fn close(on: &Operator<'_>, args: &Args) -> Result<Outcome, ToolError> {
     let package = package(on, args).await?;
     on.phone.close_app(&package).await?;
     Ok(Outcome::text(format!("Closed '{package}'")))
 }
 
-/// Refuses to start something behind a lock screen or a dark display, where nobody would see it.
+/// Refuses to start something behind a lock screen or while the display is off.
 async fn require_unlocked_screen(on: &Operator<'_>) -> Result<(), PhoneError> {
     match on.screen_now().await? {
         Screen { awake: false, .. } => Err(PhoneError::Denied(
@@ -90,7 +90,7 @@ async fn package(on: &Operator<'_>, args: &Args) -> Result<String, ToolError> {
     if let Some(found) = found {
         return Ok(found.package.clone());
     }
-    // Over plain adb nobody knows what icons say, so a part of the package will do where it fits one app alone.
+    // Plain adb does not list the names of icons, so a part of the package is enough where it fits one app only.
     let part: String = app.to_lowercase().split_whitespace().collect();
     let alike: Vec<&str> = apps.iter().map(|app| app.package.as_str()).filter(|name| name.contains(&part)).collect();
     match alike[..] {
@@ -105,8 +105,8 @@ async fn package(on: &Operator<'_>, args: &Args) -> Result<String, ToolError> {
     }
 }
 
-/// Java's own rule: two names or more, joined by dots.
-pub fn is_package(text: &str) -> bool {
+/// Java's rule: two names or more, joined by dots.
+pub(super) fn is_package(text: &str) -> bool {
     let name = |part: &str| {
         part.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_')
             && part.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
@@ -117,7 +117,7 @@ pub fn is_package(text: &str) -> bool {
 /// Schemes that reach into the phone instead of pointing somewhere.
 const REFUSED: [&str; 6] = ["intent", "file", "content", "javascript", "data", "android-app"];
 
-pub async fn open_url(on: &Operator<'_>, args: &Args) -> Result<Outcome, ToolError> {
+pub(super) async fn open_url(on: &Operator<'_>, args: &Args) -> Result<Outcome, ToolError> {
     let url = filled_text(args, "url")?;
     let scheme = url.split_once(':').map(|(scheme, _)| scheme.to_ascii_lowercase()).unwrap_or_default();
     let plain = scheme.starts_with(|first: char| first.is_ascii_alphabetic())

@@ -7,7 +7,7 @@ use std::ops::RangeInclusive;
 use serde_json::Value;
 use sinew_tool::{Args, ErrorKind, ToolError};
 
-pub fn invalid(message: impl Into<String>) -> ToolError {
+pub(super) fn invalid(message: impl Into<String>) -> ToolError {
     ToolError::new(ErrorKind::InvalidArguments, message)
 }
 
@@ -16,12 +16,12 @@ fn given<'a>(args: &'a Args, name: &str) -> Option<&'a Value> {
 }
 
 /// A number that must be there.
-pub fn number(args: &Args, name: &str) -> Result<f32, ToolError> {
+pub(super) fn number(args: &Args, name: &str) -> Result<f32, ToolError> {
     let value = given(args, name).ok_or_else(|| invalid(format!("Missing required parameter: '{name}'")))?;
     number_of(value, &format!("Parameter '{name}'"))
 }
 
-pub fn number_of(value: &Value, what: &str) -> Result<f32, ToolError> {
+pub(super) fn number_of(value: &Value, what: &str) -> Result<f32, ToolError> {
     match value {
         Value::Number(number) => {
             let number = number.as_f64().unwrap_or(f64::NAN) as f32;
@@ -36,7 +36,7 @@ pub fn number_of(value: &Value, what: &str) -> Result<f32, ToolError> {
 }
 
 /// An integer that may be left out, or come as `300.0`.
-pub fn integer(args: &Args, name: &str, default: i64, range: RangeInclusive<i64>) -> Result<i64, ToolError> {
+pub(super) fn integer(args: &Args, name: &str, default: i64, range: RangeInclusive<i64>) -> Result<i64, ToolError> {
     let Some(value) = given(args, name) else { return Ok(default) };
     let what = format!("Parameter '{name}'");
     number_of(value, &what)?;
@@ -52,12 +52,12 @@ pub fn integer(args: &Args, name: &str, default: i64, range: RangeInclusive<i64>
 }
 
 /// Milliseconds from 1 to 60000.
-pub fn duration(args: &Args, default: i64) -> Result<u64, ToolError> {
+pub(super) fn duration(args: &Args, default: i64) -> Result<u64, ToolError> {
     integer(args, "duration", default, 1..=60_000).map(i64::unsigned_abs)
 }
 
 /// Milliseconds from 1 to 30000; a number in a string is taken for what it means.
-pub fn timeout(args: &Args, default: i64) -> Result<u64, ToolError> {
+pub(super) fn timeout(args: &Args, default: i64) -> Result<u64, ToolError> {
     let milliseconds = match given(args, "timeout") {
         None => default,
         Some(Value::String(text)) => text
@@ -73,7 +73,7 @@ pub fn timeout(args: &Args, default: i64) -> Result<u64, ToolError> {
 }
 
 /// Text that may be left out; numbers and truth values count as their text.
-pub fn text(args: &Args, name: &str) -> Result<Option<String>, ToolError> {
+pub(super) fn text(args: &Args, name: &str) -> Result<Option<String>, ToolError> {
     match given(args, name) {
         None => Ok(None),
         Some(Value::String(text)) => Ok(Some(text.clone())),
@@ -82,12 +82,12 @@ pub fn text(args: &Args, name: &str) -> Result<Option<String>, ToolError> {
     }
 }
 
-pub fn required_text(args: &Args, name: &str) -> Result<String, ToolError> {
+pub(super) fn required_text(args: &Args, name: &str) -> Result<String, ToolError> {
     text(args, name)?.ok_or_else(|| invalid(format!("Missing required parameter '{name}'")))
 }
 
 /// Text with something in it.
-pub fn filled_text(args: &Args, name: &str) -> Result<String, ToolError> {
+pub(super) fn filled_text(args: &Args, name: &str) -> Result<String, ToolError> {
     let text = required_text(args, name)?;
     match text.is_empty() {
         true => Err(invalid(format!("Parameter '{name}' must be non-empty"))),
@@ -95,7 +95,7 @@ pub fn filled_text(args: &Args, name: &str) -> Result<String, ToolError> {
     }
 }
 
-pub fn boolean(args: &Args, name: &str) -> Result<Option<bool>, ToolError> {
+pub(super) fn boolean(args: &Args, name: &str) -> Result<Option<bool>, ToolError> {
     match given(args, name) {
         None => Ok(None),
         Some(Value::Bool(truth)) => Ok(Some(*truth)),
@@ -105,7 +105,7 @@ pub fn boolean(args: &Args, name: &str) -> Result<Option<bool>, ToolError> {
 }
 
 /// One word of several, in any case.
-pub fn word<'a>(args: &Args, name: &str, words: &[&'a str]) -> Result<Option<&'a str>, ToolError> {
+pub(super) fn word<'a>(args: &Args, name: &str, words: &[&'a str]) -> Result<Option<&'a str>, ToolError> {
     let value = match given(args, name) {
         None => return Ok(None),
         Some(Value::String(text)) => text,

@@ -17,14 +17,14 @@ use crate::tree::{self, Rect, Tree, UiNodeId};
 
 /// What a call means by "the element": a ref or an id, or the first that fits a description.
 #[derive(Clone, Debug)]
-pub enum Target {
+pub(super) enum Target {
     Named(String),
     Described(Selector),
 }
 
 impl Target {
     /// `None` where the call names none.
-    pub fn read(args: &Args) -> Result<Option<Target>, ToolError> {
+    pub(super) fn read(args: &Args) -> Result<Option<Target>, ToolError> {
         if let Some(name) = text(args, "element_id")? {
             return match name.is_empty() {
                 true => Err(invalid("Parameter 'element_id' must be non-empty")),
@@ -37,12 +37,12 @@ impl Target {
         Ok(Some(Target::Described(selector(args)?)))
     }
 
-    pub fn required(args: &Args) -> Result<Target, ToolError> {
+    pub(super) fn required(args: &Args) -> Result<Target, ToolError> {
         Target::read(args)?.ok_or_else(|| invalid("Missing required parameter 'element_id'"))
     }
 
     /// How answers call it.
-    pub fn shown(&self, tree: &Tree, index: usize) -> String {
+    pub(super) fn shown(&self, tree: &Tree, index: usize) -> String {
         match self {
             Target::Named(name) => name.clone(),
             Target::Described(_) => tree.id(index).to_string(),
@@ -50,7 +50,7 @@ impl Target {
     }
 }
 
-pub fn selector(args: &Args) -> Result<Selector, ToolError> {
+pub(super) fn selector(args: &Args) -> Result<Selector, ToolError> {
     let by = filled_text(args, "by")?;
     let wrong =
         || invalid(format!("Invalid 'by' value: '{by}'. Must be one of: text, content_desc, resource_id, class_name"));
@@ -59,8 +59,8 @@ pub fn selector(args: &Args) -> Result<Selector, ToolError> {
 }
 
 impl Operator<'_> {
-    /// The node a target means on this tree. One that is not there is told apart: never seen, or gone,
-    /// and what came instead.
+    /// The node a target means on this tree. The error for a missing one says whether it was never seen or is gone,
+    /// and what changed.
     pub(super) fn find(&self, tree: &Tree, target: &Target) -> Result<usize, ToolError> {
         match target {
             Target::Described(selector) => self.seek(tree, target).ok_or_else(|| {
@@ -73,7 +73,7 @@ impl Operator<'_> {
         }
     }
 
-    /// The same, without a word about what is not there.
+    /// The same without an error.
     pub(super) fn seek(&self, tree: &Tree, target: &Target) -> Option<usize> {
         match target {
             Target::Described(selector) => first_fit(tree, selector),
@@ -117,11 +117,11 @@ fn first_fit(tree: &Tree, selector: &Selector) -> Option<usize> {
     seen.or_else(|| selector.find(tree).next())
 }
 
-pub fn is_visible(tree: &Tree, index: usize) -> bool {
+pub(super) fn is_visible(tree: &Tree, index: usize) -> bool {
     tree.node(index).visible && !tree.visible_bounds(index).is_empty()
 }
 
-pub async fn find(on: &Operator<'_>, args: &Args) -> Result<Outcome, ToolError> {
+pub(super) async fn find(on: &Operator<'_>, args: &Args) -> Result<Outcome, ToolError> {
     let selector = selector(args)?;
     let budget = budget(args)?;
     let tree = on.live_tree().await?;
@@ -146,18 +146,18 @@ pub async fn find(on: &Operator<'_>, args: &Args) -> Result<Outcome, ToolError> 
     Ok(Outcome::json(answer))
 }
 
-pub async fn click(on: &Operator<'_>, args: &Args) -> Result<Outcome, ToolError> {
+pub(super) async fn click(on: &Operator<'_>, args: &Args) -> Result<Outcome, ToolError> {
     let name = press(on, args, TAP, "clickable").await?;
     Ok(Outcome::text(format!("Click performed on element '{name}'")))
 }
 
-pub async fn long_click(on: &Operator<'_>, args: &Args) -> Result<Outcome, ToolError> {
+pub(super) async fn long_click(on: &Operator<'_>, args: &Args) -> Result<Outcome, ToolError> {
     // 800 ms: Android's own threshold is 400 to 500 ms, and slower ones can be set.
     let name = press(on, args, Duration::from_millis(800), "long-clickable").await?;
     Ok(Outcome::text(format!("Long-click performed on element '{name}'")))
 }
 
-/// Presses an element where it can be seen. A label inside a row presses the row.
+/// Presses the visible part of an element. A label inside a row presses the row.
 async fn press(on: &Operator<'_>, args: &Args, time: Duration, quality: &str) -> Result<String, ToolError> {
     let target = Target::required(args)?;
     let tree = on.live_tree().await?;
@@ -181,7 +181,7 @@ async fn press(on: &Operator<'_>, args: &Args, time: Duration, quality: &str) ->
     Ok(name)
 }
 
-/// A point of the node that no other thing takes: the centre, or else one of eight around it.
+/// A point of the node that no other element covers: the centre, or else one of eight around it.
 fn touch_point(tree: &Tree, index: usize, taker: usize) -> (i32, i32) {
     let bounds = tree.visible_bounds(index);
     let (x, y) = bounds.center();

@@ -1,4 +1,4 @@
-//! Fingers by coordinates: tap, press, swipe, scroll, pinch, free paths.
+//! Gestures at coordinates: tap, press, swipe, scroll, pinch, free paths.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use crate::touch::{Point, Stroke};
 use crate::tree::Rect;
 
 /// How long a tap's finger is down.
-pub const TAP: Duration = Duration::from_millis(50);
+pub(super) const TAP: Duration = Duration::from_millis(50);
 
 /// From the first finger's lifting to the second tap: long enough to be two, short enough to be one.
 const GAP: Duration = Duration::from_millis(100);
@@ -44,33 +44,33 @@ fn shown((x, y): (f32, f32)) -> String {
     format!("({}, {})", x as i64, y as i64)
 }
 
-pub async fn tap(on: &Operator<'_>, args: &Args) -> Result<Outcome, ToolError> {
+pub(super) async fn tap(on: &Operator<'_>, args: &Args) -> Result<Outcome, ToolError> {
     let (x, y) = point(on, args, "x", "y").await?;
     on.phone.touch(&[Stroke::hold(x, y, Duration::ZERO, TAP)]).await?;
     Ok(Outcome::text(format!("Tap executed at {}", shown((x, y)))))
 }
 
-pub async fn long_press(on: &Operator<'_>, args: &Args) -> Result<Outcome, ToolError> {
+pub(super) async fn long_press(on: &Operator<'_>, args: &Args) -> Result<Outcome, ToolError> {
     let milliseconds = duration(args, 1000)?;
     let (x, y) = point(on, args, "x", "y").await?;
     on.phone.touch(&[Stroke::hold(x, y, Duration::ZERO, Duration::from_millis(milliseconds))]).await?;
     Ok(Outcome::text(format!("Long press executed at {} for {milliseconds}ms", shown((x, y)))))
 }
 
-pub async fn double_tap(on: &Operator<'_>, args: &Args) -> Result<Outcome, ToolError> {
+pub(super) async fn double_tap(on: &Operator<'_>, args: &Args) -> Result<Outcome, ToolError> {
     let (x, y) = point(on, args, "x", "y").await?;
     on.phone.touch(&[Stroke::hold(x, y, Duration::ZERO, TAP), Stroke::hold(x, y, TAP + GAP, TAP)]).await?;
     Ok(Outcome::text(format!("Double tap executed at {}", shown((x, y)))))
 }
 
-pub async fn swipe(on: &Operator<'_>, args: &Args) -> Result<Outcome, ToolError> {
+pub(super) async fn swipe(on: &Operator<'_>, args: &Args) -> Result<Outcome, ToolError> {
     let milliseconds = duration(args, 300)?;
     let (from, to) = (point(on, args, "x1", "y1").await?, point(on, args, "x2", "y2").await?);
     on.phone.touch(&[Stroke::line(from, to, Duration::ZERO, Duration::from_millis(milliseconds))]).await?;
     Ok(Outcome::text(format!("Swipe executed from {} to {} over {milliseconds}ms", shown(from), shown(to))))
 }
 
-pub async fn scroll(on: &Operator<'_>, args: &Args) -> Result<Outcome, ToolError> {
+pub(super) async fn scroll(on: &Operator<'_>, args: &Args) -> Result<Outcome, ToolError> {
     let direction = word(args, "direction", &["up", "down", "left", "right"])?;
     let direction = direction.ok_or_else(|| invalid("Missing required parameter: 'direction'"))?;
     let amount = word(args, "amount", &["small", "medium", "large"])?.unwrap_or("medium");
@@ -97,7 +97,7 @@ pub async fn scroll(on: &Operator<'_>, args: &Args) -> Result<Outcome, ToolError
 /// A swipe along the middle of an area that brings into view what lies in that direction: the finger
 /// goes the other way. It begins well inside, because bars stand at the edges and whatever the finger
 /// touches first is what scrolls.
-pub fn scroll_stroke(area: Rect, direction: &str, share: f32) -> Result<Stroke, PhoneError> {
+pub(super) fn scroll_stroke(area: Rect, direction: &str, share: f32) -> Result<Stroke, PhoneError> {
     if area.is_empty() {
         return Err(PhoneError::Failed("there is no area on the screen to scroll in".to_owned()));
     }
@@ -116,7 +116,7 @@ pub fn scroll_stroke(area: Rect, direction: &str, share: f32) -> Result<Stroke, 
     Ok(Stroke::line(at(begin), at(begin + share), Duration::ZERO, Duration::from_millis(300)))
 }
 
-pub async fn pinch(on: &Operator<'_>, args: &Args) -> Result<Outcome, ToolError> {
+pub(super) async fn pinch(on: &Operator<'_>, args: &Args) -> Result<Outcome, ToolError> {
     let scale = number(args, "scale")?;
     if scale <= 0.0 {
         return Err(invalid(format!("Parameter 'scale' must be > 0, got: {scale:?}")));
@@ -144,7 +144,7 @@ fn spread(x: f32, width: f32, scale: f32) -> (f32, f32) {
     (outer / ratio, outer)
 }
 
-pub async fn custom(on: &Operator<'_>, args: &Args) -> Result<Outcome, ToolError> {
+pub(super) async fn custom(on: &Operator<'_>, args: &Args) -> Result<Outcome, ToolError> {
     let strokes = paths(args)?;
     let points: usize = strokes.iter().map(|stroke| stroke.points.len()).sum();
     for (finger, stroke) in strokes.iter().enumerate() {

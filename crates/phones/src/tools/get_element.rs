@@ -1,4 +1,4 @@
-//! One element in full.
+//! `get_element`: one element in full.
 
 use serde_json::{Map, Value, json};
 use sinew_tool::{Args, Outcome, ToolError};
@@ -7,7 +7,7 @@ use super::element::Target;
 use super::{Operator, budget};
 use crate::tree::{Tree, UiNode, json};
 
-/// What is answered where the caller names no limit. A label can be megabytes long.
+/// The limit where the caller gives none. A label can be megabytes long.
 const DEFAULT_BYTES: usize = 16 << 10;
 
 /// What the members beside the texts take at most: names, numbers, states.
@@ -16,7 +16,7 @@ const ENVELOPE: usize = 1 << 10;
 /// The longest class name, package or resource id that is passed on.
 const MAX_NAME: usize = 120;
 
-pub async fn get_element(on: &Operator<'_>, args: &Args) -> Result<Outcome, ToolError> {
+pub(super) async fn get_element(on: &Operator<'_>, args: &Args) -> Result<Outcome, ToolError> {
     let target = Target::required(args)?;
     let budget = budget(args)?.unwrap_or(DEFAULT_BYTES);
     let tree = on.live_tree().await?;
@@ -31,7 +31,7 @@ pub async fn get_element(on: &Operator<'_>, args: &Args) -> Result<Outcome, Tool
 
 fn describe(tree: &Tree, index: usize, budget: usize) -> Map<String, Value> {
     let node = tree.node(index);
-    let mut budget = TextBudget { left: budget, omitted: 0 };
+    let mut budget = ByteBudget { left: budget, omitted: 0 };
     let mut element = Map::new();
     let mut put = |name: &str, value: Value| {
         element.insert(name.to_owned(), value);
@@ -45,7 +45,7 @@ fn describe(tree: &Tree, index: usize, budget: usize) -> Map<String, Value> {
     }
     let texts = [("text", &node.text), ("contentDescription", &node.description), ("hint", &node.hint)];
     for (name, text) in texts {
-        // What a password field holds is nobody's to read, although some phones tell it.
+        // The content of a password field is never passed on, although some phones report it.
         if let Some(text) = text.as_deref().filter(|_| !(node.password && name == "text")) {
             put(name, json!(budget.take(text)));
         }
@@ -62,7 +62,7 @@ fn describe(tree: &Tree, index: usize, budget: usize) -> Map<String, Value> {
 }
 
 /// The texts and descriptions below an element, in reading order.
-fn inner_texts(tree: &Tree, index: usize, budget: &mut TextBudget) -> Vec<String> {
+fn inner_texts(tree: &Tree, index: usize, budget: &mut ByteBudget) -> Vec<String> {
     let inside = (index + 1..tree.position(index).end).map(|inner| tree.node(inner)).filter(|node| !node.password);
     let texts = inside.flat_map(|node| [node.text.as_deref(), node.description.as_deref()]).flatten();
     let kept = texts.map(|text| budget.take(text));
@@ -98,12 +98,12 @@ fn short(text: &str) -> &str {
 }
 
 /// The bytes of text that may still be passed on, and those that could not.
-struct TextBudget {
+struct ByteBudget {
     left: usize,
     omitted: usize,
 }
 
-impl TextBudget {
+impl ByteBudget {
     fn take(&mut self, text: &str) -> String {
         // Longer than the room in any case, so that a megabyte is not serialised to be measured.
         let candidate = &text[..text.floor_char_boundary(self.left)];

@@ -1,4 +1,4 @@
-//! The screen in few words, with a picture where wanted.
+//! `get_screen`: the screen as text, with a picture where wanted.
 
 use sinew_tool::{Args, Content, Outcome, ToolError};
 
@@ -12,7 +12,7 @@ use crate::screen::{ItemKind, ScreenView};
 /// scale larger ones down themselves.
 const DEFAULT_SIDE: u32 = 768;
 
-pub async fn get_screen(on: &Operator<'_>, args: &Args) -> Result<Outcome, ToolError> {
+pub(super) async fn get_screen(on: &Operator<'_>, args: &Args) -> Result<Outcome, ToolError> {
     let budget = budget(args)?;
     let picture = word(args, "screenshot", &["none", "plain", "annotated"])?.unwrap_or("none");
     if picture == "none" {

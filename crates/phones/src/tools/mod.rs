@@ -1,6 +1,6 @@
 //! The phone tools, written once on the [`Phone`] primitives.
 //!
-//! [`Operator`] works one phone: it reads the arguments, does the tool, and for acting tools waits
+//! [`Operator`] runs them on one phone: it reads the arguments, runs the tool, and for acting tools waits
 //! for the screen and shows it where the caller asks. Every tool is a row of the [`table`]; what it does
 //! is in a file for each kind.
 
@@ -57,7 +57,7 @@ impl Memory {
 #[derive(Default)]
 struct LastViews(Vec<(String, ScreenView)>);
 
-/// 32: more callers than one phone bears; the one that has not looked for the longest time is forgotten.
+/// 32: more callers than one phone can serve; the one that looked longest ago is forgotten.
 const MAX_CALLERS: usize = 32;
 
 impl LastViews {
@@ -79,18 +79,18 @@ impl LastViews {
     }
 }
 
-/// Works one phone for one caller.
+/// Runs tools on one phone for one caller.
 #[derive(Clone, Copy)]
 pub struct Operator<'a> {
     pub phone: &'a dyn Phone,
     pub memory: &'a Memory,
-    /// Whose looking a diff is relative to.
+    /// A diff is relative to what this caller saw last.
     pub caller: &'a str,
     /// When the caller stops waiting.
     pub deadline: Instant,
 }
 
-/// How long a screen may take to come to rest before it is shown as it is.
+/// How long a screen may keep changing before it is shown as it is.
 const SETTLE: Duration = Duration::from_secs(3);
 
 /// What acting tools take beside their own arguments.
@@ -163,7 +163,7 @@ impl Operator<'_> {
         }
     }
 
-    /// Waits and shows, as asked. The action is done: a failure here is told, not raised.
+    /// Waits and shows, as asked. The action is done, so a failure here becomes part of the answer and not an error.
     async fn after_action(&self, options: &ActionOptions) -> Option<String> {
         if !options.settle && options.show == ReturnMode::Nothing {
             return None;
@@ -181,10 +181,10 @@ impl Operator<'_> {
         Some(if still { text } else { format!("{text}\n(the screen is still moving)") })
     }
 
-    /// The tree once it has come to rest, or as it is after a while, and which of the two.
+    /// The tree when it has stopped changing, or as it is after a while, and which of the two.
     async fn settled(&self) -> Result<(Tree, bool), PhoneError> {
         let mut tree = self.tree().await?;
-        // A backend that needs a screen at rest to read it has waited already.
+        // A backend that can only read a still screen has waited already.
         if !self.phone.capabilities().busy_tree {
             return Ok((tree, true));
         }
@@ -233,7 +233,7 @@ impl Operator<'_> {
         Ok(screen)
     }
 
-    /// Refuses points beside the screen, naming the argument.
+    /// Refuses points outside the screen and names the argument.
     async fn on_screen(&self, points: &[(&str, f32, &str, f32)]) -> Result<(), ToolError> {
         let outside = |screen: Screen| {
             points.iter().find_map(|(x_name, x, y_name, y)| {

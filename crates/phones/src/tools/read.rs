@@ -9,7 +9,7 @@ use crate::image::{self, Jpeg, JpegOptions};
 use crate::phone::{Image, PhoneError};
 use crate::tree;
 
-pub async fn tree(on: &Operator<'_>, args: &Args) -> Result<Outcome, ToolError> {
+pub(super) async fn tree(on: &Operator<'_>, args: &Args) -> Result<Outcome, ToolError> {
     let budget = budget(args)?;
     let tree = on.tree().await?;
     if tree.is_empty() {
@@ -18,14 +18,14 @@ pub async fn tree(on: &Operator<'_>, args: &Args) -> Result<Outcome, ToolError> 
     Ok(Outcome::json(tree::json::to_json(&tree, budget)))
 }
 
-pub async fn screenshot(on: &Operator<'_>, args: &Args) -> Result<Outcome, ToolError> {
+pub(super) async fn screenshot(on: &Operator<'_>, args: &Args) -> Result<Outcome, ToolError> {
     let finish = finish(args)?;
     let image = on.phone.screenshot().await?;
     Ok(Outcome { content: vec![to_jpeg(image, finish).await?], ..Outcome::default() })
 }
 
 /// What the arguments want done to a picture.
-pub fn finish(args: &Args) -> Result<JpegOptions, ToolError> {
+pub(super) fn finish(args: &Args) -> Result<JpegOptions, ToolError> {
     let quality = integer(args, "quality", 80, i64::MIN..=i64::MAX).map_err(|_| {
         let got = args.get("quality").cloned().unwrap_or_default();
         invalid(format!("Quality must be an integer between 1 and 100, got {got}"))
@@ -46,7 +46,7 @@ pub fn finish(args: &Args) -> Result<JpegOptions, ToolError> {
 }
 
 /// Encoding takes tens of milliseconds of one core, so it has a thread of its own.
-pub async fn to_jpeg(picture: Image, finish: JpegOptions) -> Result<Content, ToolError> {
+pub(super) async fn to_jpeg(picture: Image, finish: JpegOptions) -> Result<Content, ToolError> {
     let work = tokio::task::spawn_blocking(move || image::finish(picture, &finish));
     let jpeg = work.await.map_err(|error| PhoneError::Failed(format!("Screenshot capture failed: {error}")))?;
     let Jpeg { bytes, width, height } =
@@ -54,7 +54,7 @@ pub async fn to_jpeg(picture: Image, finish: JpegOptions) -> Result<Content, Too
     Ok(Content::image(&bytes, "image/jpeg", Some((width, height))))
 }
 
-pub async fn current_app(on: &Operator<'_>) -> Result<Outcome, ToolError> {
+pub(super) async fn current_app(on: &Operator<'_>) -> Result<Outcome, ToolError> {
     let app = on.phone.foreground().await?;
     let or_unknown = |text: Option<String>| text.unwrap_or_else(|| "unknown".to_owned());
     let mut answer = json!({"packageName": or_unknown(app.package), "activityName": or_unknown(app.activity)});
@@ -64,7 +64,7 @@ pub async fn current_app(on: &Operator<'_>) -> Result<Outcome, ToolError> {
     Ok(Outcome::json(answer))
 }
 
-pub async fn screen_info(on: &Operator<'_>) -> Result<Outcome, ToolError> {
+pub(super) async fn screen_info(on: &Operator<'_>) -> Result<Outcome, ToolError> {
     let screen = on.screen_now().await?;
     let orientation = if screen.width > screen.height { "landscape" } else { "portrait" };
     let mut answer = json!({

@@ -25,7 +25,7 @@ pub struct ToolRow {
     /// The tool as the remote-control reference lists it; `None` for a tool of Sinew's own.
     pub reference: Option<Reference>,
     pub(crate) run: ToolFunction,
-    pub page: ToolPage,
+    pub page: ToolDocPage,
 }
 
 /// One argument. The same value serves every tool that takes it.
@@ -74,7 +74,7 @@ impl ToolArgument {
 }
 
 /// What the tool's page in `docs/tools` says beyond description and schema.
-pub struct ToolPage {
+pub struct ToolDocPage {
     /// What a success holds.
     pub answer: &'static str,
     /// Whether it may be repeated (Yes, No or Partially) and why. `None` for tools that only read.

@@ -21,7 +21,7 @@ const RESERVE: u32 = 4;
 /// Strokes that go back through what was seen already, between two looks.
 const BLIND: usize = 6;
 
-pub async fn scroll_to(on: &Operator<'_>, args: &Args) -> Result<Outcome, ToolError> {
+pub(super) async fn scroll_to(on: &Operator<'_>, args: &Args) -> Result<Outcome, ToolError> {
     let target = Target::required(args)?;
     let tree = on.live_tree().await?;
     match on.seek(&tree, &target) {

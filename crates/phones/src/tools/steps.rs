@@ -7,13 +7,13 @@ use super::args::{boolean, invalid};
 use super::row::ToolRow;
 use super::{Operator, budget, table};
 
-/// 20: a short errand. A longer one should be looked at on the way.
+/// 20: a short sequence. A longer one should look at the screen in between.
 const MAX_STEPS: usize = 20;
 
 /// A tool that takes this argument runs steps, and is not a step itself.
 const STEPS: &str = "steps";
 
-pub async fn run(on: &Operator<'_>, args: &Args) -> Result<Outcome, ToolError> {
+pub(super) async fn run(on: &Operator<'_>, args: &Args) -> Result<Outcome, ToolError> {
     let steps = read(args)?;
     // The screen comes to rest between the steps unless told not to.
     let settle = boolean(args, "settle")?.unwrap_or(true);
@@ -74,7 +74,11 @@ fn read(args: &Args) -> Result<Vec<(&'static ToolRow, Args)>, ToolError> {
         let tool = step.get("tool").and_then(Value::as_str);
         let tool = tool.ok_or_else(|| invalid(format!("steps[{nth}] must name its `tool`")))?;
         let row = table::find(tool).filter(|row| !row.arguments.iter().any(|argument| argument.name == STEPS));
-        let row = row.ok_or_else(|| invalid(format!("steps[{nth}].tool '{tool}' is no tool that can be a step")))?;
+        let row = row.ok_or_else(|| {
+            invalid(format!(
+                "steps[{nth}].tool '{tool}' cannot be a step; use the name of a phone tool other than run_steps"
+            ))
+        })?;
         let arguments = match step.get("arguments") {
             None | Some(Value::Null) => Args::new(),
             Some(Value::Object(arguments)) => arguments.clone(),

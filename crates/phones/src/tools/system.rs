@@ -10,7 +10,7 @@ use crate::phone::PhoneError;
 use crate::touch::Key;
 
 /// Presses a button or opens a panel; `action` is how the reference calls it.
-pub async fn press(on: &Operator<'_>, key: Key, action: &str) -> Result<Outcome, ToolError> {
+pub(super) async fn press(on: &Operator<'_>, key: Key, action: &str) -> Result<Outcome, ToolError> {
     match on.phone.key(key).await {
         Ok(()) => Ok(Outcome::text(format!("{action} executed successfully"))),
         Err(PhoneError::Failed(why)) => Err(PhoneError::Failed(format!("{action} failed: {why}")).into()),
@@ -18,7 +18,7 @@ pub async fn press(on: &Operator<'_>, key: Key, action: &str) -> Result<Outcome,
     }
 }
 
-pub async fn logs(on: &Operator<'_>, args: &Args) -> Result<Outcome, ToolError> {
+pub(super) async fn logs(on: &Operator<'_>, args: &Args) -> Result<Outcome, ToolError> {
     let query = query(args)?;
     let budget = budget(args)?;
     let logs = on.phone.logs(&query).await?;

@@ -10,7 +10,7 @@ use crate::phone::PhoneError;
 use crate::touch::Key;
 use crate::tree::UiNode;
 
-pub async fn set(on: &Operator<'_>, args: &Args) -> Result<Outcome, ToolError> {
+pub(super) async fn set(on: &Operator<'_>, args: &Args) -> Result<Outcome, ToolError> {
     let target = Target::required(args)?;
     let text = required_text(args, "text")?;
     let (node, name) = field(on, Some(target)).await?;
@@ -18,7 +18,7 @@ pub async fn set(on: &Operator<'_>, args: &Args) -> Result<Outcome, ToolError> {
     Ok(Outcome::text(format!("Text set on element '{name}'")))
 }
 
-pub async fn input(on: &Operator<'_>, args: &Args) -> Result<Outcome, ToolError> {
+pub(super) async fn input(on: &Operator<'_>, args: &Args) -> Result<Outcome, ToolError> {
     let text = required_text(args, "text")?;
     let target = Target::read(args)?;
     if boolean(args, "append")?.unwrap_or(false) {
@@ -37,7 +37,7 @@ pub async fn input(on: &Operator<'_>, args: &Args) -> Result<Outcome, ToolError>
     Ok(Outcome::text(format!("Text input completed ({} characters)", text.encode_utf16().count())))
 }
 
-pub async fn clear(on: &Operator<'_>, args: &Args) -> Result<Outcome, ToolError> {
+pub(super) async fn clear(on: &Operator<'_>, args: &Args) -> Result<Outcome, ToolError> {
     let (node, _) = field(on, Target::read(args)?).await?;
     on.phone.set_text(&node, "").await?;
     Ok(Outcome::text("Text cleared successfully"))
@@ -65,7 +65,7 @@ async fn field(on: &Operator<'_>, target: Option<Target>) -> Result<(UiNode, Str
     }
 }
 
-pub async fn press(on: &Operator<'_>, args: &Args) -> Result<Outcome, ToolError> {
+pub(super) async fn press(on: &Operator<'_>, args: &Args) -> Result<Outcome, ToolError> {
     let name = required_text(args, "key")?;
     let key = Key::find(&name).ok_or_else(|| {
         let names: Vec<&str> = Key::NAMED.iter().filter_map(|key| key.name()).collect();
@@ -75,21 +75,21 @@ pub async fn press(on: &Operator<'_>, args: &Args) -> Result<Outcome, ToolError>
     Ok(Outcome::text(format!("Key '{}' pressed successfully", key.name().unwrap_or_default())))
 }
 
-pub async fn clipboard(on: &Operator<'_>, args: &Args) -> Result<Outcome, ToolError> {
+pub(super) async fn clipboard(on: &Operator<'_>, args: &Args) -> Result<Outcome, ToolError> {
     let budget = budget(args)?;
     let text = on.phone.clipboard().await?;
     let mut answer = json!({"text": text});
     if let (Some(text), Some(budget)) = (text, budget)
         && answer.to_string().len() > budget
     {
-        // Half of it, because a character may take more room in JSON; 40: the envelope and the count.
+        // Half of it, because a character may take more bytes in JSON; 40: the envelope and the count.
         let kept = text.floor_char_boundary((budget - 40) / 2);
         answer = json!({"text": text[..kept], "omitted": text.len() - kept});
     }
     Ok(Outcome::json(answer))
 }
 
-pub async fn set_clipboard(on: &Operator<'_>, args: &Args) -> Result<Outcome, ToolError> {
+pub(super) async fn set_clipboard(on: &Operator<'_>, args: &Args) -> Result<Outcome, ToolError> {
     let text = required_text(args, "text")?;
     on.phone.set_clipboard(&text).await?;
     Ok(Outcome::text(format!("Clipboard set successfully ({} characters)", text.encode_utf16().count())))

@@ -15,7 +15,7 @@ use crate::tree::{Tree, json};
 /// Between two looks.
 const PAUSE: Duration = Duration::from_millis(500);
 
-pub async fn element(on: &Operator<'_>, args: &Args) -> Result<Outcome, ToolError> {
+pub(super) async fn element(on: &Operator<'_>, args: &Args) -> Result<Outcome, ToolError> {
     let mut selector = selector(args)?;
     selector.exact = false;
     let limit = timeout(args, 5000)?;
@@ -50,7 +50,7 @@ pub async fn element(on: &Operator<'_>, args: &Args) -> Result<Outcome, ToolErro
     Err(PhoneError::Timeout(message).into())
 }
 
-pub async fn idle(on: &Operator<'_>, args: &Args) -> Result<Outcome, ToolError> {
+pub(super) async fn idle(on: &Operator<'_>, args: &Args) -> Result<Outcome, ToolError> {
     let limit = timeout(args, 3000)?;
     let clock = Countdown::new(limit);
     // A backend that reads only a screen at rest has seen it rest when it answers.
@@ -97,7 +97,7 @@ impl Countdown {
     }
 
     /// A tree within the time left. `None` for what may pass: a screen that moves, an app that starts.
-    /// What a person must mend ends the waiting.
+    /// What a person must fix ends the waiting.
     async fn look(&self, on: &Operator<'_>) -> Result<Option<Tree>, PhoneError> {
         match timeout_at(self.deadline, on.tree()).await {
             // Between two windows there is none.

@@ -9,8 +9,8 @@ pub mod xml;
 
 use std::fmt;
 
-/// One thing on the screen, as the phone tells it. Two are equal that look the same, whatever the backend
-/// calls them: agents give new handles with every tree.
+/// One element on the screen, as the phone reports it. Two nodes are equal when they look the same, whatever their
+/// handles: agents give new handles with every tree.
 #[derive(Clone, Debug, Default)]
 pub struct UiNode {
     pub class: String,

@@ -1,15 +1,15 @@
 //! Reads UI dumps: uiautomator's (`<node …>`) and Appium's (class names as tags).
 //!
-//! A pull parser that keeps its own stack, because dumps nest without bound, and that forgives what
+//! A pull parser that keeps its own stack, because dumps nest without bound, and that accepts what
 //! phones get wrong: raw `<` and `&` in values, forbidden characters, missing ends, text around.
 
 use std::borrow::Cow;
 
 use super::{Rect, Tree, UiNode};
 
-/// The text holds no dump at all.
+/// The text contains no dump.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the phone's answer is no UI dump; it begins with {start:?}")]
+#[error("the phone's answer is not a UI dump; it begins with {start:?}")]
 pub struct NotADump {
     pub start: String,
 }
@@ -17,7 +17,7 @@ pub struct NotADump {
 /// Tags around the nodes that are none themselves.
 const FRAMES: [&str; 5] = ["hierarchy", "displays", "display", "windows", "window"];
 
-/// Reads the first dump in a text. One that breaks off gives what was read, marked as truncated.
+/// Reads the first dump in a text. One that ends early gives what was read, marked as truncated.
 pub fn parse(text: &str) -> Result<Tree, NotADump> {
     let begin = ["<hierarchy", "<displays"].iter().filter_map(|tag| text.find(tag)).min();
     let begin = begin.ok_or_else(|| NotADump { start: text.trim().chars().take(120).collect() })?;
@@ -50,7 +50,7 @@ pub fn parse(text: &str) -> Result<Tree, NotADump> {
                 }
             }
         }
-        // What follows the outermost end is the command's own chatter.
+        // What follows the outermost end tag was printed by the command itself.
         if open.is_empty() {
             complete = true;
             break;
@@ -160,7 +160,7 @@ impl<'a> Scanner<'a> {
             }
             let key = self.take_name();
             if key.is_empty() {
-                // Not the start of anything: pass over one character rather than give up.
+                // Not the start of anything: skip one character instead of failing.
                 let mut characters = self.rest.chars();
                 characters.next()?;
                 self.rest = characters.as_str();

@@ -12,7 +12,7 @@ use crate::common::{failure, json_of, text};
 use sinew_phones::adb::{AdbPhone, PhoneOptions};
 use sinew_phones::agent::{ActivityAnswer, ActivityCall, Companion, CompanionError};
 use sinew_phones::{AgentSource, Phone, Profile, Standby};
-use sinew_sim::phone::virtual_app::{AppComponent, ComponentKind, IntentReaction, ReceivedIntent};
+use sinew_sim::phone::virtual_app::{AppComponent, IntentReaction, ReceivedIntent, VirtualComponentKind};
 use sinew_sim::phone::{AgentStandIn, Android, Denial, PhoneSetup, ScriptedAgent, VirtualApp};
 use sinew_tool::{Device, json};
 
@@ -218,7 +218,7 @@ async fn an_agent_that_talks_nonsense_or_dies_is_done_without_and_tried_less_and
     for _ in 0..6 {
         assert!(text(&*phone, "get_screen", json!({})).await.starts_with("app "));
     }
-    assert!(agent_of(&*phone).contains("no answers"), "{}", agent_of(&*phone));
+    assert!(agent_of(&*phone).contains("not answers"), "{}", agent_of(&*phone));
     // The first two tries come at once; then it is left alone for a growing while.
     let tries = starts.load(Ordering::SeqCst);
     assert!((2..6).contains(&tries), "{tries}");
@@ -267,7 +267,7 @@ async fn the_companion_is_installed_and_carries_the_answers_of_activities() {
     };
     let class = ".ToolActivity".to_owned();
     let part = AppComponent {
-        kind: ComponentKind::Activity,
+        kind: VirtualComponentKind::Activity,
         class,
         actions: vec!["a.CALL".to_owned()],
         react: Arc::new(react),

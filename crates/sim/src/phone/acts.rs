@@ -9,7 +9,7 @@ use super::machine::{PhoneMachine, SYSTEM_PID};
 use super::setup::LockScreen;
 
 impl PhoneMachine {
-    /// Does what a view promises, touched at a place inside its rectangle.
+    /// Runs the action of a view that was touched at a position inside its rectangle.
     pub(super) fn act(&mut self, act: TouchAction, place: (f32, f32), rect: PixelRect) {
         match act {
             TouchAction::Launch(app) => drop(self.launch(app)),

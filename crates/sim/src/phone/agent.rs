@@ -17,7 +17,7 @@ use super::act::TextField;
 use super::handset::{Denial, Handset};
 use super::keys::Modifiers;
 use super::touch::{Pointer, TouchPhase};
-use super::virtual_app::{ComponentKind, VirtualApp};
+use super::virtual_app::{VirtualApp, VirtualComponentKind};
 
 /// What answers on a phone when the agent is started there. Without one the phone runs no Java.
 #[derive(Clone)]
@@ -25,11 +25,11 @@ pub enum AgentStandIn {
     /// The agent itself: `java -cp JAR sinew.agent.HostMain`, with the `agent-host.jar` that `android/build` makes.
     /// The one program that a virtual phone ever starts.
     Java(PathBuf),
-    /// One that is played, for what a good one never does.
+    /// A scripted one, for what a correct one never does.
     ScriptedAgent(ScriptedAgent),
 }
 
-/// A played agent.
+/// A scripted agent.
 #[derive(Clone)]
 pub struct ScriptedAgent {
     /// Its first line.
@@ -39,7 +39,7 @@ pub struct ScriptedAgent {
 }
 
 /// A line in, lines out.
-pub type ScriptedAnswer = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
+pub(super) type ScriptedAnswer = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
 
 /// A question is never longer than the agent's own lines.
 const LONGEST: u64 = 16 << 20;
@@ -196,7 +196,7 @@ fn node(node: &UiNode, depth: usize) -> Value {
     Value::Object(value)
 }
 
-/// What the glass feels of Android's touch events: `[ms, action, index, [[id, x, y], …]]`.
+/// The pointers of Android's touch events: `[ms, action, index, [[id, x, y], …]]`.
 fn pointers(events: &Value) -> Vec<(Duration, Pointer)> {
     let mut pointers = Vec::new();
     for event in events.as_array().into_iter().flatten() {
@@ -227,9 +227,9 @@ fn components(virtual_app: &VirtualApp) -> Value {
     };
     let parts = virtual_app.parts.iter().map(|part| {
         let kind = match part.kind {
-            ComponentKind::Activity => "activity",
-            ComponentKind::Receiver => "receiver",
-            ComponentKind::AdbdService => "service",
+            VirtualComponentKind::Activity => "activity",
+            VirtualComponentKind::Receiver => "receiver",
+            VirtualComponentKind::AdbdService => "service",
         };
         json!({"kind": kind, "name": full(&part.class), "exported": true, "enabled": true, "permission": null})
     });

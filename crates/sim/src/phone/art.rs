@@ -3,7 +3,7 @@
 use super::canvas::{Rgba, ScreenCanvas};
 use super::geometry::PixelRect;
 use super::glyphs;
-use super::text::{self, TextStyle};
+use super::text::{self, FontStyle};
 use super::theme::EMOJI;
 
 #[derive(Clone, Debug, PartialEq)]
@@ -42,7 +42,7 @@ impl Default for Camera {
 }
 
 /// The closest and the farthest one can look.
-pub const ZOOM: (f32, f32) = (1.0, 8.0);
+pub(super) const ZOOM: (f32, f32) = (1.0, 8.0);
 
 impl Camera {
     /// The length of the picture's side on the screen: at zoom 1 it just covers the view.
@@ -80,7 +80,7 @@ impl Camera {
 }
 
 /// Paints a piece of art into a rectangle.
-pub fn paint(canvas: &mut ScreenCanvas, art: &Art, rect: PixelRect, color: Rgba, accent: Rgba, scale: f32) {
+pub(super) fn paint(canvas: &mut ScreenCanvas, art: &Art, rect: PixelRect, color: Rgba, accent: Rgba, scale: f32) {
     let (cx, cy) = rect.centre();
     let dp = |value: f32| value * scale;
     match art {
@@ -126,7 +126,7 @@ pub fn paint(canvas: &mut ScreenCanvas, art: &Art, rect: PixelRect, color: Rgba,
 }
 
 fn icon(canvas: &mut ScreenCanvas, ch: char, rect: PixelRect, color: Rgba) {
-    let style = TextStyle { size: rect.width().min(rect.height()) as f32 * 0.52, bold: false };
+    let style = FontStyle { size: rect.width().min(rect.height()) as f32 * 0.52, bold: false };
     let shape = glyphs::coverage(ch, style);
     let rows = shape.alpha.len() / shape.width.max(1);
     let (cx, cy) = rect.centre();
@@ -262,7 +262,7 @@ fn map(canvas: &mut ScreenCanvas, camera: Camera, rect: PixelRect) {
             }
         }
     }
-    let style = TextStyle { size: (rect.width().min(rect.height()) as f32 * 0.034).max(12.0), bold: true };
+    let style = FontStyle { size: (rect.width().min(rect.height()) as f32 * 0.034).max(12.0), bold: true };
     for (name, u, v, from) in PLACES {
         if camera.zoom + 0.01 < from {
             continue;

@@ -5,7 +5,7 @@
 
 use super::geometry::PixelRect;
 use super::glyphs;
-use super::text::{TextLine, TextStyle};
+use super::text::{FontStyle, TextLine};
 
 /// Red, green, blue, opacity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -148,7 +148,7 @@ impl ScreenCanvas {
         }
     }
 
-    /// A ring around a radius; `keep` judges the angle in turns, clockwise from the top.
+    /// A ring around a radius; `keep` selects the angle in turns, clockwise from the top.
     pub fn ring(&mut self, cx: f32, cy: f32, radius: f32, thick: f32, color: Rgba, keep: impl Fn(f32) -> bool) {
         let reach = radius + thick / 2.0 + 1.0;
         let area = around(cx - reach, cy - reach, cx + reach, cy + reach).intersect(self.clip);
@@ -218,7 +218,7 @@ impl ScreenCanvas {
     }
 
     /// Draws a line of text with its left edge at `x` and its top at `y`.
-    pub fn text(&mut self, line: &TextLine, x: f32, y: f32, style: TextStyle, color: Rgba, emoji: Rgba) {
+    pub fn text(&mut self, line: &TextLine, x: f32, y: f32, style: FontStyle, color: Rgba, emoji: Rgba) {
         let base = y + style.baseline();
         for glyph in &line.glyphs {
             let ink = if glyphs::is_emoji(glyph.ch) { emoji } else { color };

@@ -44,7 +44,7 @@ impl VirtualPhone {
         self.handset.with(|machine| match machine.is_awake() {
             true => Ok(()),
             false => Err(PhoneError::Denied(format!(
-                "the display of phone {} is off, so it shows and takes nothing; wake it with press_key WAKEUP",
+                "the display of phone {} is off, so it shows nothing and accepts no input; wake it with press_key WAKEUP",
                 machine.setup.serial
             ))),
         })

@@ -4,23 +4,23 @@ use unicode_segmentation::UnicodeSegmentation;
 
 /// Where the cursor is in a text, in bytes, and where the selection began.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct TextCursor {
+pub(super) struct TextCursor {
     pub at: usize,
     pub anchor: usize,
 }
 
 impl TextCursor {
-    pub fn at(at: usize) -> TextCursor {
+    pub(super) fn at(at: usize) -> TextCursor {
         TextCursor { at, anchor: at }
     }
 
     /// The selected bytes; empty where the cursor is only a cursor.
-    pub fn range(self) -> std::ops::Range<usize> {
+    pub(super) fn range(self) -> std::ops::Range<usize> {
         self.at.min(self.anchor)..self.at.max(self.anchor)
     }
 
     /// Within the text and between two characters, whatever happened to the text since.
-    pub fn fitted(self, text: &str) -> TextCursor {
+    pub(super) fn fitted(self, text: &str) -> TextCursor {
         let fit = |mut at: usize| {
             at = at.min(text.len());
             while !text.is_char_boundary(at) {
@@ -33,66 +33,66 @@ impl TextCursor {
 }
 
 /// A text while it is edited.
-pub struct Editor {
+pub(super) struct Editor {
     pub text: String,
     pub cursor: TextCursor,
 }
 
 impl Editor {
-    pub fn new(text: String, cursor: TextCursor) -> Editor {
+    pub(super) fn new(text: String, cursor: TextCursor) -> Editor {
         let cursor = cursor.fitted(&text);
         Editor { text, cursor }
     }
 
-    pub fn selected(&self) -> &str {
+    pub(super) fn selected(&self) -> &str {
         &self.text[self.cursor.range()]
     }
 
     /// Puts a text in place of the selection.
-    pub fn insert(&mut self, text: &str) {
+    pub(super) fn insert(&mut self, text: &str) {
         let range = self.cursor.range();
         self.text.replace_range(range.clone(), text);
         self.cursor = TextCursor::at(range.start + text.len());
     }
 
     /// Deletes the selection, or one character as people see it: an emoji goes as a whole.
-    pub fn delete_before(&mut self) {
+    pub(super) fn delete_before(&mut self) {
         if self.cursor.range().is_empty() {
             self.cursor.anchor = self.before();
         }
         self.insert("");
     }
 
-    pub fn delete_after(&mut self) {
+    pub(super) fn delete_after(&mut self) {
         if self.cursor.range().is_empty() {
             self.cursor.anchor = self.after();
         }
         self.insert("");
     }
 
-    pub fn left(&mut self) {
+    pub(super) fn left(&mut self) {
         self.cursor = TextCursor::at(self.before());
     }
 
-    pub fn right(&mut self) {
+    pub(super) fn right(&mut self) {
         self.cursor = TextCursor::at(self.after());
     }
 
-    pub fn line_start(&mut self) {
+    pub(super) fn line_start(&mut self) {
         let start = self.text[..self.cursor.at].rfind('\n').map_or(0, |at| at + 1);
         self.cursor = TextCursor::at(start);
     }
 
-    pub fn line_end(&mut self) {
+    pub(super) fn line_end(&mut self) {
         let end = self.text[self.cursor.at..].find('\n').map_or(self.text.len(), |at| self.cursor.at + at);
         self.cursor = TextCursor::at(end);
     }
 
-    pub fn select_all(&mut self) {
+    pub(super) fn select_all(&mut self) {
         self.cursor = TextCursor { anchor: 0, at: self.text.len() };
     }
 
-    pub fn select_word(&mut self) {
+    pub(super) fn select_word(&mut self) {
         let at = self.cursor.at;
         let word = self.text.unicode_word_indices().find(|(start, word)| *start <= at && at <= start + word.len());
         if let Some((start, word)) = word {

@@ -1,6 +1,6 @@
 //! Points and rectangles in screen pixels.
 
-/// A rectangle; right and bottom are exclusive, as in Android's `PixelRect`.
+/// A rectangle; right and bottom are exclusive, as in Android's `Rect`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PixelRect {
     pub left: i32,

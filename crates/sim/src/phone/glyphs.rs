@@ -9,11 +9,11 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use ab_glyph::{Font, FontRef};
 
-use super::text::TextStyle;
+use super::text::FontStyle;
 
 /// The covered pixels of a glyph, relative to the pen on the baseline.
 #[derive(Debug, Default)]
-pub struct Coverage {
+pub(super) struct Coverage {
     pub left: i32,
     pub top: i32,
     pub width: usize,
@@ -37,7 +37,7 @@ fn fonts() -> &'static Fonts {
 }
 
 /// Whether a character is drawn with the emoji font, and therefore in its colour.
-pub fn is_emoji(ch: char) -> bool {
+pub(super) fn is_emoji(ch: char) -> bool {
     ch as u32 >= 0x1f000 || matches!(ch, '\u{2615}' | '\u{2728}' | '\u{2b50}' | '\u{2764}' | '\u{26a1}' | '\u{2705}')
 }
 
@@ -48,7 +48,7 @@ fn font_for(ch: char, bold: bool) -> Option<&'static FontRef<'static>> {
 }
 
 /// How far the pen moves for a character.
-pub fn advance(ch: char, style: TextStyle) -> f32 {
+pub(super) fn advance(ch: char, style: FontStyle) -> f32 {
     thread_local! {
         static KNOWN: RefCell<HashMap<(char, bool), f32>> = RefCell::default();
     }
@@ -68,12 +68,12 @@ pub fn advance(ch: char, style: TextStyle) -> f32 {
 }
 
 /// ab_glyph scales by the height of the font, designers by the em square.
-fn scale(font: &FontRef<'static>, style: TextStyle) -> f32 {
+fn scale(font: &FontRef<'static>, style: FontStyle) -> f32 {
     style.size * font.height_unscaled() / font.units_per_em().unwrap_or(1000.0)
 }
 
 /// The pixels of a glyph, remembered: a screen repeats its letters.
-pub fn coverage(ch: char, style: TextStyle) -> Arc<Coverage> {
+pub(super) fn coverage(ch: char, style: FontStyle) -> Arc<Coverage> {
     type GlyphKey = (char, u32, bool);
     static CACHE: OnceLock<Mutex<HashMap<GlyphKey, Arc<Coverage>>>> = OnceLock::new();
     /// 4,096 glyphs of 40 pixels are about 6 MB; beyond that someone draws every character there is.
@@ -86,7 +86,7 @@ pub fn coverage(ch: char, style: TextStyle) -> Arc<Coverage> {
     Arc::clone(cache.entry(key).or_insert_with(|| Arc::new(rasterise(ch, style))))
 }
 
-fn rasterise(ch: char, style: TextStyle) -> Coverage {
+fn rasterise(ch: char, style: FontStyle) -> Coverage {
     let Some(font) = font_for(ch, style.bold) else { return box_for_missing(style) };
     let glyph = font.glyph_id(ch).with_scale(scale(font, style));
     let Some(outline) = font.outline_glyph(glyph) else { return Coverage::default() };
@@ -101,7 +101,7 @@ fn rasterise(ch: char, style: TextStyle) -> Coverage {
     Coverage { left: bounds.min.x as i32, top: bounds.min.y as i32, width, alpha }
 }
 
-fn box_for_missing(style: TextStyle) -> Coverage {
+fn box_for_missing(style: FontStyle) -> Coverage {
     let (width, height) = ((style.size * 0.6) as usize, (style.size * 0.75) as usize);
     let mut alpha = vec![0; width * height];
     for y in 0..height {

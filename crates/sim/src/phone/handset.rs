@@ -1,4 +1,4 @@
-//! A phone that can be held: the machine behind a lock, a clock, and the troubles it can be given.
+//! A virtual phone that several drivers share: the machine behind a mutex, its clock, and the faults it can be given.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -47,7 +47,7 @@ struct HandsetInner {
     plugged: watch::Sender<bool>,
     /// How many commands have begun.
     begun: watch::Sender<u64>,
-    /// One pair of hands: gestures do not mix.
+    /// Gestures run one at a time.
     hands: Turn<()>,
     files: Mutex<Files>,
     virtual_apps: Mutex<BTreeMap<String, Arc<VirtualApp>>>,
@@ -299,7 +299,7 @@ fn unpoisoned<T>(lock: &Mutex<T>) -> MutexGuard<'_, T> {
     lock.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What the glass feels, in order of time.
+/// The touch events of strokes, in order of time.
 fn events(strokes: &[Stroke]) -> Result<Vec<(Duration, Pointer)>, PhoneError> {
     let mut events = Vec::new();
     for (finger, stroke) in strokes.iter().enumerate() {

@@ -13,38 +13,38 @@ pub struct Modifiers {
 }
 
 /// Android's key codes that this phone knows, beside letters and digits.
-pub mod code {
-    pub const HOME: u32 = 3;
-    pub const BACK: u32 = 4;
-    pub const DPAD_UP: u32 = 19;
-    pub const DPAD_DOWN: u32 = 20;
-    pub const DPAD_LEFT: u32 = 21;
-    pub const DPAD_RIGHT: u32 = 22;
-    pub const VOLUME_UP: u32 = 24;
-    pub const VOLUME_DOWN: u32 = 25;
-    pub const POWER: u32 = 26;
-    pub const A: u32 = 29;
-    pub const Z: u32 = 54;
-    pub const TAB: u32 = 61;
-    pub const SPACE: u32 = 62;
-    pub const ENTER: u32 = 66;
-    pub const DEL: u32 = 67;
-    pub const MENU: u32 = 82;
-    pub const NOTIFICATION: u32 = 83;
-    pub const PAGE_UP: u32 = 92;
-    pub const PAGE_DOWN: u32 = 93;
-    pub const ESCAPE: u32 = 111;
-    pub const FORWARD_DEL: u32 = 112;
-    pub const MOVE_HOME: u32 = 122;
-    pub const MOVE_END: u32 = 123;
-    pub const NUMPAD_ENTER: u32 = 160;
-    pub const SETTINGS: u32 = 176;
-    pub const APP_SWITCH: u32 = 187;
-    pub const SLEEP: u32 = 223;
-    pub const WAKEUP: u32 = 224;
-    pub const CUT: u32 = 277;
-    pub const COPY: u32 = 278;
-    pub const PASTE: u32 = 279;
+pub(super) mod code {
+    pub(crate) const HOME: u32 = 3;
+    pub(crate) const BACK: u32 = 4;
+    pub(crate) const DPAD_UP: u32 = 19;
+    pub(crate) const DPAD_DOWN: u32 = 20;
+    pub(crate) const DPAD_LEFT: u32 = 21;
+    pub(crate) const DPAD_RIGHT: u32 = 22;
+    pub(crate) const VOLUME_UP: u32 = 24;
+    pub(crate) const VOLUME_DOWN: u32 = 25;
+    pub(crate) const POWER: u32 = 26;
+    pub(crate) const A: u32 = 29;
+    pub(crate) const Z: u32 = 54;
+    pub(crate) const TAB: u32 = 61;
+    pub(crate) const SPACE: u32 = 62;
+    pub(crate) const ENTER: u32 = 66;
+    pub(crate) const DEL: u32 = 67;
+    pub(crate) const MENU: u32 = 82;
+    pub(crate) const NOTIFICATION: u32 = 83;
+    pub(crate) const PAGE_UP: u32 = 92;
+    pub(crate) const PAGE_DOWN: u32 = 93;
+    pub(crate) const ESCAPE: u32 = 111;
+    pub(crate) const FORWARD_DEL: u32 = 112;
+    pub(crate) const MOVE_HOME: u32 = 122;
+    pub(crate) const MOVE_END: u32 = 123;
+    pub(crate) const NUMPAD_ENTER: u32 = 160;
+    pub(crate) const SETTINGS: u32 = 176;
+    pub(crate) const APP_SWITCH: u32 = 187;
+    pub(crate) const SLEEP: u32 = 223;
+    pub(crate) const WAKEUP: u32 = 224;
+    pub(crate) const CUT: u32 = 277;
+    pub(crate) const COPY: u32 = 278;
+    pub(crate) const PASTE: u32 = 279;
 }
 
 impl PhoneMachine {

@@ -1,24 +1,24 @@
 //! Layout: gives every view of a tree its rectangle on the screen.
 
 use super::geometry::PixelRect;
-use super::text::{self, TextStyle};
+use super::text::{self, FontStyle};
 use super::view::{Align, Flow, Len, View};
 
 /// Places a view and everything below it. `scale` is pixels per dp.
-pub fn place(view: &mut View, rect: PixelRect, scale: f32) {
+pub(super) fn place(view: &mut View, rect: PixelRect, scale: f32) {
     Layouter { scale }.place(view, rect);
 }
 
 /// The part of a rectangle inside a view's padding.
-pub fn inner(view: &View, scale: f32) -> PixelRect {
+pub(super) fn inner(view: &View, scale: f32) -> PixelRect {
     let [left, top, right, bottom] = view.layout.pad.map(|dp| (dp * scale).round() as i32);
     let rect = view.rect;
     PixelRect::new(rect.left + left, rect.top + top, rect.right - right, rect.bottom - bottom)
 }
 
 /// How a view's text is set.
-pub fn style(view: &View, scale: f32) -> TextStyle {
-    TextStyle { size: view.look.size * scale, bold: view.look.bold }
+pub(super) fn style(view: &View, scale: f32) -> FontStyle {
+    FontStyle { size: view.look.size * scale, bold: view.look.bold }
 }
 
 struct Layouter {

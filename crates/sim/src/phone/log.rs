@@ -44,7 +44,7 @@ impl Log {
 }
 
 impl LogEntry {
-    /// The phone lives in UTC.
+    /// The phone's time zone is UTC.
     pub fn time(&self) -> DateTime {
         wall_clock(self.at)
     }
@@ -61,6 +61,6 @@ impl LogEntry {
 }
 
 /// The wall clock at a moment of milliseconds since 1970.
-pub fn wall_clock(at: i64) -> DateTime {
+pub(super) fn wall_clock(at: i64) -> DateTime {
     Offset::UTC.to_datetime(Timestamp::from_millisecond(at).unwrap_or(Timestamp::UNIX_EPOCH))
 }

@@ -35,11 +35,11 @@ pub struct Task {
     pub screens: Vec<AppScreen>,
 }
 
-pub const SYSTEM_UI: &str = "com.android.systemui";
-pub const LAUNCHER: &str = "com.android.launcher3";
-pub const LAUNCHER_ACTIVITY: &str = ".uioverrides.QuickstepLauncher";
-pub const KEYBOARD: &str = "com.android.inputmethod.latin";
-pub const SYSTEM_PID: u32 = 1203;
+pub(super) const SYSTEM_UI: &str = "com.android.systemui";
+pub(super) const LAUNCHER: &str = "com.android.launcher3";
+pub(super) const LAUNCHER_ACTIVITY: &str = ".uioverrides.QuickstepLauncher";
+pub(super) const KEYBOARD: &str = "com.android.inputmethod.latin";
+pub(super) const SYSTEM_PID: u32 = 1203;
 
 pub struct PhoneMachine {
     pub setup: PhoneSetup,
@@ -124,7 +124,7 @@ impl PhoneMachine {
         machine
     }
 
-    /// Time goes on, never back; a finger that rests long enough has its effect now.
+    /// Time never goes back; a finger that rests long enough has its effect now.
     pub fn set_now(&mut self, now: u64) {
         self.now = self.now.max(now);
         if self.toast.as_ref().is_some_and(|(_, until)| *until <= self.now) {
@@ -403,7 +403,7 @@ impl PhoneMachine {
         }
     }
 
-    /// Lets someone in who needs no PIN. False where one is needed.
+    /// Unlocks a phone without a PIN. False where one is needed.
     pub fn dismiss_lock(&mut self) -> bool {
         if self.locked && matches!(self.setup.lock, LockScreen::Pin(_)) {
             return false;

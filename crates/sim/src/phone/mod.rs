@@ -1,4 +1,4 @@
-//! A virtual phone: a real little phone, not canned answers.
+//! A virtual phone: a small working phone, not canned answers.
 //!
 //! [`machine`] is the phone itself, with no clock and no socket: apps, a back stack, a keyboard, a
 //! clipboard, a log. What is on its screen is one tree of views ([`view`], [`layout`]), from which the

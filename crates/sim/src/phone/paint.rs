@@ -6,7 +6,7 @@ use super::edit::TextCursor;
 use super::geometry::PixelRect;
 use super::layout;
 use super::machine::PhoneMachine;
-use super::text::{self, TextStyle};
+use super::text::{self, FontStyle};
 use super::theme::{EMOJI, Theme};
 use super::typing::line_left;
 use super::view::{Fill, View};
@@ -104,7 +104,7 @@ impl Painter {
         }
     }
 
-    fn selection(&mut self, line: &text::TextLine, left: f32, top: f32, style: TextStyle) {
+    fn selection(&mut self, line: &text::TextLine, left: f32, top: f32, style: FontStyle) {
         let range = self.cursor.range();
         for glyph in line.glyphs.iter().filter(|glyph| range.contains(&glyph.at)) {
             let (from, to) = ((left + glyph.x) as i32, (left + glyph.x + glyph.width).ceil() as i32);
@@ -113,7 +113,7 @@ impl Painter {
         }
     }
 
-    fn cursor(&mut self, view: &View, lines: &[text::TextLine], hinted: bool, inner: PixelRect, style: TextStyle) {
+    fn cursor(&mut self, view: &View, lines: &[text::TextLine], hinted: bool, inner: PixelRect, style: FontStyle) {
         let at = if hinted { 0 } else { self.cursor.at };
         let row = lines.iter().rposition(|line| line.start <= at).unwrap_or(0);
         let high = lines.len() as f32 * style.line_height();
@@ -132,7 +132,7 @@ impl Painter {
     }
 
     fn toast(&mut self, words: &str, width: i32, height: i32) {
-        let style = TextStyle { size: 14.0 * self.scale, bold: false };
+        let style = FontStyle { size: 14.0 * self.scale, bold: false };
         let line = text::lines(words, style, f32::MAX)[0].clone();
         let (pad, high) = (16.0 * self.scale, style.line_height() + 20.0 * self.scale);
         let left = (width as f32 - line.width) / 2.0;
@@ -145,7 +145,7 @@ impl Painter {
 }
 
 /// Cuts to so many lines; the last one ends in an ellipsis.
-fn shorten(lines: &mut Vec<text::TextLine>, words: &str, style: TextStyle, width: f32, most: usize) {
+fn shorten(lines: &mut Vec<text::TextLine>, words: &str, style: FontStyle, width: f32, most: usize) {
     lines.truncate(most);
     let Some(last) = lines.pop() else { return };
     let mut cut = words[last.start..last.end].trim_end().to_owned();

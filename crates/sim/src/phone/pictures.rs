@@ -1,4 +1,4 @@
-//! Every screen can be painted, and `docs/virtual-phone.md` tells the truth.
+//! Every screen can be painted, and `docs/virtual-phone.md` is up to date.
 //!
 //! `UPDATE_DOCS=1 cargo test -p sinew-sim` rewrites the page and its pictures. `SINEW_PICTURES` names a
 //! folder for pictures of all screens, to look at.

@@ -1,4 +1,4 @@
-//! A stand with some virtual phones, ready to be connected to.
+//! Starts virtual phones and serves them to adb.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -16,7 +16,7 @@ use super::handset::PhoneClock;
 use super::setup::{LockScreen, PhoneSetup};
 use super::shopping::shopping;
 
-/// Which phones to put on the stand.
+/// Which virtual phones to start.
 #[derive(Clone)]
 pub struct PhoneConfig {
     /// Where the first phone waits for `adb connect`; the next ones on every second port after it, as
@@ -46,14 +46,14 @@ impl Default for PhoneConfig {
     }
 }
 
-/// Phones that are on, and where they can be reached.
+/// Running virtual phones and their addresses.
 pub struct RunningPhones {
     pub phones: Vec<VirtualPhone>,
     listeners: Vec<TcpListener>,
 }
 
 impl RunningPhones {
-    /// Switches the phones on and begins to listen.
+    /// Starts the phones and their listeners.
     pub async fn open(config: &PhoneConfig) -> io::Result<RunningPhones> {
         let mut stand = RunningPhones { phones: Vec::new(), listeners: Vec::new() };
         for index in 0..config.count {
@@ -100,7 +100,7 @@ impl RunningPhones {
     }
 }
 
-/// Puts phones on a stand and serves them until told to stop.
+/// Starts phones and serves them until shutdown.
 pub async fn run(config: PhoneConfig, shutdown: CancellationToken) -> io::Result<()> {
     let stand = RunningPhones::open(&config).await?;
     for address in stand.addresses() {

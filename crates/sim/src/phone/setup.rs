@@ -31,7 +31,7 @@ impl Default for PhoneSetup {
     }
 }
 
-/// What stands between a sleeping phone and its apps.
+/// The lock screen of a phone.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum LockScreen {
     None,

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 /// The character to draw for each byte position; positions that draw nothing are absent.
-pub fn shape(text: &str) -> HashMap<usize, char> {
+pub(super) fn shape(text: &str) -> HashMap<usize, char> {
     let chars: Vec<(usize, char)> = text.char_indices().filter(|(_, ch)| !is_invisible(*ch)).collect();
     let mut shaped = HashMap::with_capacity(chars.len());
     let neighbour = |mut index: usize, step: isize| -> Option<char> {

@@ -1,11 +1,11 @@
-//! A shopping list: an app without a screen that offers two tools through broadcasts. It is on every phone of
-//! a stand, so that there is an app whose tools can be tried.
+//! A shopping list: an app without a screen that offers two tools through broadcasts. It is installed on every virtual phone of `sinew sim`
+//! and `sinew demo`, so that there is an app whose tools can be tried.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::Value;
 
-use super::virtual_app::{AppComponent, ComponentKind, IntentReaction, ReceivedIntent, VirtualApp, pack};
+use super::virtual_app::{AppComponent, IntentReaction, ReceivedIntent, VirtualApp, VirtualComponentKind, pack};
 
 /// `manifests/shopping.xml`, as Android's packager compiles it.
 const MANIFEST: &[u8] = include_bytes!("manifests/shopping.axml");
@@ -16,7 +16,7 @@ const INVOKE: &str = "com.example.ACTION_MMCP_INVOKE";
 /// What it tells of its tools, as Android prints a bundle.
 const TOLD: &str = r#"{tools=[add_to_shopping_list, read_shopping_list], add_to_shopping_list.description=Puts something on the shopping list of this phone, add_to_shopping_list.parameters={"item":"string"}, read_shopping_list.description=Reads the shopping list of this phone, read_shopping_list.parameters={}, instructions=A shopping list. Items are kept until the phone is switched off.}"#;
 
-/// More items are more than anybody carries.
+/// More items than anybody buys at once.
 const MOST: usize = 100;
 
 /// The app, with a list of its own.
@@ -41,8 +41,12 @@ pub fn shopping() -> VirtualApp {
         }
     };
     let actions = [DISCOVERY, INVOKE].map(str::to_owned).to_vec();
-    let part =
-        AppComponent { kind: ComponentKind::Receiver, class: ".Tools".to_owned(), actions, react: Arc::new(react) };
+    let part = AppComponent {
+        kind: VirtualComponentKind::Receiver,
+        class: ".Tools".to_owned(),
+        actions,
+        react: Arc::new(react),
+    };
     VirtualApp {
         package: "dev.sinew.shopping".to_owned(),
         version_code: 1,

@@ -8,7 +8,7 @@ use super::*;
 
 const MS: fn(u64) -> Duration = Duration::from_millis;
 
-/// A phone in virtual time, and hands that find things by what they say.
+/// Drives a phone in virtual time and finds elements by their text.
 struct PhoneDriver {
     phone: VirtualPhone,
 }

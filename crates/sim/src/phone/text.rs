@@ -13,7 +13,7 @@ use super::shaping::shape;
 
 /// Size in pixels and weight.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct TextStyle {
+pub struct FontStyle {
     pub size: f32,
     pub bold: bool,
 }
@@ -40,7 +40,7 @@ pub struct TextLine {
     pub glyphs: Vec<Glyph>,
 }
 
-impl TextStyle {
+impl FontStyle {
     pub fn line_height(self) -> f32 {
         (self.size * 1.3).round()
     }
@@ -79,7 +79,7 @@ impl TextLine {
 
 /// Breaks a text into lines that fit a width. There is always at least one line. Remembered: the same
 /// words are measured and drawn over and over.
-pub fn lines(text: &str, style: TextStyle, width: f32) -> Arc<Vec<TextLine>> {
+pub(super) fn lines(text: &str, style: FontStyle, width: f32) -> Arc<Vec<TextLine>> {
     type LineKey = (String, u32, bool, u32);
     thread_local! {
         static KNOWN: RefCell<HashMap<LineKey, Arc<Vec<TextLine>>>> = RefCell::default();
@@ -99,7 +99,7 @@ pub fn lines(text: &str, style: TextStyle, width: f32) -> Arc<Vec<TextLine>> {
     })
 }
 
-fn break_lines(text: &str, style: TextStyle, width: f32) -> Vec<TextLine> {
+fn break_lines(text: &str, style: FontStyle, width: f32) -> Vec<TextLine> {
     let mut lines = Vec::new();
     let mut start = 0;
     for paragraph in text.split('\n') {
@@ -110,11 +110,11 @@ fn break_lines(text: &str, style: TextStyle, width: f32) -> Vec<TextLine> {
 }
 
 /// The width of a text on one line.
-pub fn width(text: &str, style: TextStyle) -> f32 {
+pub(super) fn width(text: &str, style: FontStyle) -> f32 {
     lines(text, style, f32::MAX).iter().map(|line| line.width).fold(0.0, f32::max)
 }
 
-fn break_paragraph(text: &str, offset: usize, style: TextStyle, width: f32, out: &mut Vec<TextLine>) {
+fn break_paragraph(text: &str, offset: usize, style: FontStyle, width: f32, out: &mut Vec<TextLine>) {
     let bidi = BidiInfo::new(text, None);
     let rtl = bidi.paragraphs.first().is_some_and(|paragraph| paragraph.level.is_rtl());
     let shaped = shape(text);
@@ -147,7 +147,7 @@ fn order(
     shaped: &HashMap<usize, char>,
     range: std::ops::Range<usize>,
     offset: usize,
-    style: TextStyle,
+    style: FontStyle,
     rtl: bool,
 ) -> TextLine {
     let mut line =
@@ -195,7 +195,7 @@ mod tests {
     use super::super::glyphs::coverage;
     use super::*;
 
-    const STYLE: TextStyle = TextStyle { size: 40.0, bold: false };
+    const STYLE: FontStyle = FontStyle { size: 40.0, bold: false };
 
     fn drawn(text: &str) -> String {
         lines(text, STYLE, f32::MAX)[0].glyphs.iter().map(|glyph| glyph.ch).collect()

@@ -3,7 +3,7 @@
 use super::canvas::Rgba;
 
 #[derive(Clone, Copy, Debug)]
-pub struct Theme {
+pub(super) struct Theme {
     pub back: Rgba,
     /// Cards and bars.
     pub surface: Rgba,
@@ -17,7 +17,7 @@ pub struct Theme {
     pub danger: Rgba,
 }
 
-pub const DAY: Theme = Theme {
+pub(super) const DAY: Theme = Theme {
     back: Rgba::hex(0xf6f4fa),
     surface: Rgba::hex(0xffffff),
     tint: Rgba::hex(0xe6e1f0),
@@ -29,7 +29,7 @@ pub const DAY: Theme = Theme {
     danger: Rgba::hex(0xb3261e),
 };
 
-pub const NIGHT: Theme = Theme {
+pub(super) const NIGHT: Theme = Theme {
     back: Rgba::hex(0x131218),
     surface: Rgba::hex(0x201e27),
     tint: Rgba::hex(0x35313f),
@@ -42,4 +42,4 @@ pub const NIGHT: Theme = Theme {
 };
 
 /// Emoji are drawn in one warm colour that reads on light and dark.
-pub const EMOJI: Rgba = Rgba::hex(0xd98200);
+pub(super) const EMOJI: Rgba = Rgba::hex(0xd98200);

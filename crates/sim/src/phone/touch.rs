@@ -29,12 +29,12 @@ pub struct Pointer {
 }
 
 /// Android's own measures: a long press, a double tap, and how far a finger may tremble (8 dp).
-pub const LONG_PRESS: u64 = 500;
+pub(super) const LONG_PRESS: u64 = 500;
 const DOUBLE_TAP: u64 = 300;
 const SLOP: f32 = 8.0;
 
 #[derive(Debug, Default)]
-pub struct Touch {
+pub(super) struct Touch {
     fingers: Vec<Finger>,
     press: Option<Press>,
     last_tap: Option<(u64, f32, f32)>,
@@ -70,7 +70,7 @@ enum Mode {
     Pan,
     Pinch,
     Slide,
-    /// A swipe that is judged when it ends.
+    /// A swipe whose meaning is decided when it ends.
     Swipe,
     /// Has had its effect, or will have none.
     Spent,
@@ -261,7 +261,7 @@ impl PhoneMachine {
     /// Swipes that open, close or unlock something.
     fn swiped(&mut self, press: &Press, place: (f32, f32)) {
         let (dx, dy) = (place.0 - press.from.0, place.1 - press.from.1);
-        // A tenth of the screen: less is a nervous finger.
+        // A tenth of the screen: less is an accident.
         let enough = self.size().1 as f32 / 10.0;
         let (up, down) = (-dy > enough && -dy > dx.abs(), dy > enough && dy > dx.abs());
         match (press.kind, self.place) {

@@ -11,7 +11,7 @@ use super::system::Keyboard;
 use super::text;
 use super::view::{Align, View};
 
-/// A field holds at most so many bytes; a note is not a novel, and nobody fills the memory.
+/// A field holds at most so many bytes; this bounds the memory of the phone.
 const MOST: usize = 256 * 1024;
 
 impl PhoneMachine {
@@ -235,7 +235,7 @@ fn collect_fields(view: &View, out: &mut Vec<TextField>) {
 }
 
 /// Text starts at the right in a right-to-left paragraph unless the view wants it elsewhere.
-pub fn line_left(view: &View, line: &text::TextLine, inner: PixelRect) -> f32 {
+pub(super) fn line_left(view: &View, line: &text::TextLine, inner: PixelRect) -> f32 {
     let room = inner.width() as f32 - line.width;
     match view.look.align {
         Align::Centre => inner.left as f32 + room / 2.0,

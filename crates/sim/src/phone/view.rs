@@ -136,46 +136,46 @@ impl Default for ViewStyle {
     }
 }
 
-pub fn view(class: &'static str) -> View {
+pub(super) fn view(class: &'static str) -> View {
     View { class, ..View::default() }
 }
 
-pub fn column(children: impl IntoIterator<Item = View>) -> View {
+pub(super) fn column(children: impl IntoIterator<Item = View>) -> View {
     View { children: children.into_iter().collect(), ..view("LinearLayout") }.wide()
 }
 
-pub fn row(children: impl IntoIterator<Item = View>) -> View {
+pub(super) fn row(children: impl IntoIterator<Item = View>) -> View {
     let layout = Layout { flow: Flow::Row, ..Layout::default() };
     View { children: children.into_iter().collect(), layout, ..view("LinearLayout") }.wide()
 }
 
-pub fn stack(children: impl IntoIterator<Item = View>) -> View {
+pub(super) fn stack(children: impl IntoIterator<Item = View>) -> View {
     let layout = Layout { flow: Flow::Stack, ..Layout::default() };
     View { children: children.into_iter().collect(), layout, ..view("FrameLayout") }
 }
 
-pub fn label(text: impl Into<String>) -> View {
+pub(super) fn label(text: impl Into<String>) -> View {
     View { text: text.into(), ..view("TextView") }
 }
 
 /// A gap of so many dp, in either direction.
-pub fn space(dp: f32) -> View {
+pub(super) fn space(dp: f32) -> View {
     View { decoration: true, ..view("Space") }.width(dp).height(dp)
 }
 
 /// Takes the room that is left.
-pub fn spring() -> View {
+pub(super) fn spring() -> View {
     View { decoration: true, ..view("Space") }.fill()
 }
 
 /// Everything below one another; what does not fit can be scrolled to.
-pub fn scroller(slot: &'static str, offset: i32, children: impl IntoIterator<Item = View>) -> View {
+pub(super) fn scroller(slot: &'static str, offset: i32, children: impl IntoIterator<Item = View>) -> View {
     let scroll = Scroll { slot, offset, extent: 0, list: None };
     View { class: "ScrollView", scroll: Some(scroll), ..column([column(children)]) }.fill()
 }
 
 /// A long list of rows of one height, of which only those in sight are built.
-pub fn list(
+pub(super) fn list(
     slot: &'static str,
     (offset, reach): (i32, i32),
     scale: f32,
@@ -345,7 +345,7 @@ impl View {
         self
     }
 
-    /// Grey, and deaf to touches.
+    /// Grey, and ignores touches.
     pub fn disabled(mut self, disabled: bool) -> View {
         self.state.disabled = disabled;
         if disabled {

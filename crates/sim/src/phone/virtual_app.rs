@@ -24,7 +24,7 @@ pub struct VirtualApp {
 /// A part that intents reach.
 #[derive(Clone)]
 pub struct AppComponent {
-    pub kind: ComponentKind,
+    pub kind: VirtualComponentKind,
     /// As the manifest names it: `.Tools` or a full class name.
     pub class: String,
     pub actions: Vec<String>,
@@ -32,7 +32,7 @@ pub struct AppComponent {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ComponentKind {
+pub enum VirtualComponentKind {
     Activity,
     Receiver,
     AdbdService,
@@ -88,7 +88,7 @@ pub struct AppFunctions {
 pub type FunctionHandler = Arc<dyn Fn(&str, &str) -> (String, u8) + Send + Sync>;
 
 impl VirtualApp {
-    /// Where its files are. The names that Android 11 and later draw by lot follow from the version here, so
+    /// Where its files are. The names that Android 11 and later choose at random follow from the version here, so
     /// that an update moves the app, as it does on phones.
     pub fn folder(&self) -> String {
         format!("/data/app/~~Z3Vlc3Q{}==/{}-dmlydHVhbA==", self.version_code, self.package)

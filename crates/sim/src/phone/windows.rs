@@ -133,6 +133,6 @@ impl PhoneMachine {
 }
 
 /// `.Calculator` as `com.android.calculator2.Calculator`.
-pub fn full_activity(package: &str, activity: &str) -> String {
+pub(super) fn full_activity(package: &str, activity: &str) -> String {
     if activity.starts_with('.') { format!("{package}{activity}") } else { activity.to_owned() }
 }

@@ -1,4 +1,4 @@
-//! Looking with `uiautomator`, `screencap`, `dumpsys` and `logcat`.
+//! Reads the screen and the log with `uiautomator`, `screencap`, `dumpsys` and `logcat`.
 
 use std::time::Duration;
 

@@ -4,10 +4,10 @@
 //! fold into the quantization. It works on whole rows, which compilers turn into vector instructions.
 
 /// Eight rows of eight samples.
-pub type SampleBlock = [[f32; 8]; 8];
+pub(super) type SampleBlock = [[f32; 8]; 8];
 
 /// Frequencies of a block in the order of the file, from coarse to fine.
-pub struct Frequencies {
+pub(super) struct Frequencies {
     /// In the transform's own order, see [`ORDER`].
     values: [i16; 64],
     /// Whether there is anything but the mean.
@@ -16,12 +16,12 @@ pub struct Frequencies {
 
 impl Frequencies {
     /// The mean.
-    pub fn mean(&self) -> i16 {
+    pub(super) fn mean(&self) -> i16 {
         self.values[0]
     }
 
     /// The others, from coarse to fine.
-    pub fn details(&self) -> impl Iterator<Item = i16> + '_ {
+    pub(super) fn details(&self) -> impl Iterator<Item = i16> + '_ {
         ORDER[1..].iter().map(|at| self.values[usize::from(*at)])
     }
 }
@@ -69,18 +69,18 @@ const fn order() -> [u8; 64] {
 /// What the transform leaves each frequency multiplied with, in each direction.
 const FACTORS: [f32; 8] = [1.0, 1.387_039_8, 1.306_563, 1.175_875_6, 1.0, 0.785_694_96, 0.541_196_1, 0.275_899_4];
 
-pub struct Quantizer {
+pub(super) struct Quantizer {
     steps: [u8; 64],
     /// What each frequency is multiplied with, on its side as the transform leaves it.
     shares: SampleBlock,
 }
 
 impl Quantizer {
-    pub fn light(quality: u8) -> Quantizer {
+    pub(super) fn light(quality: u8) -> Quantizer {
         Quantizer::new(&LIGHT, quality)
     }
 
-    pub fn color(quality: u8) -> Quantizer {
+    pub(super) fn color(quality: u8) -> Quantizer {
         Quantizer::new(&COLOR, quality)
     }
 
@@ -98,16 +98,16 @@ impl Quantizer {
     }
 
     /// The steps in the order of the file.
-    pub fn table(&self) -> [u8; 64] {
+    pub(super) fn table(&self) -> [u8; 64] {
         ORDER.map(|at| self.steps[usize::from(at % 8 * 8 + at / 8)])
     }
 
     /// The mean of a block that has the same value everywhere.
-    pub fn flat(&self, value: f32) -> i16 {
+    pub(super) fn flat(&self, value: f32) -> i16 {
         round(value * 64.0 * self.shares[0][0])
     }
 
-    pub fn apply(&self, block: &mut SampleBlock) -> Frequencies {
+    pub(super) fn apply(&self, block: &mut SampleBlock) -> Frequencies {
         let first = block[0][0];
         if block.iter().all(|row| row.iter().fold(true, |flat, value| flat & (*value == first))) {
             let mut values = [0; 64];

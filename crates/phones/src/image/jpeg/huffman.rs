@@ -8,7 +8,7 @@ use super::dct::Frequencies;
 type CodeTable = (&'static [u8; 16], &'static [u8]);
 
 /// The codes of one kind of block.
-pub struct Tables {
+pub(super) struct Tables {
     /// Of a mean's difference from the one before.
     pub differences: CodeTable,
     /// Of a run of zeros and the value after it.
@@ -69,11 +69,11 @@ const LONG_RUN: usize = 0xf0;
 const END: usize = 0x00;
 
 impl Tables {
-    pub fn light() -> &'static Tables {
+    pub(super) fn light() -> &'static Tables {
         &LIGHT
     }
 
-    pub fn color() -> &'static Tables {
+    pub(super) fn color() -> &'static Tables {
         &COLOR
     }
 
@@ -98,7 +98,7 @@ fn codes((counts, symbols): CodeTable) -> [Code; 256] {
 }
 
 /// One band's bit stream while it is written.
-pub struct BitStream {
+pub(super) struct BitStream {
     bytes: Vec<u8>,
     /// The last bits, in the low end.
     waiting: u64,
@@ -108,12 +108,12 @@ pub struct BitStream {
 }
 
 impl BitStream {
-    pub fn new(room: usize) -> BitStream {
+    pub(super) fn new(room: usize) -> BitStream {
         BitStream { bytes: Vec::with_capacity(room), waiting: 0, count: 0, means: [0; 3] }
     }
 
     /// A block of one component.
-    pub fn light(&mut self, component: usize, tables: &Tables, found: Frequencies) {
+    pub(super) fn light(&mut self, component: usize, tables: &Tables, found: Frequencies) {
         if found.is_flat {
             return self.flat(component, tables, found.mean());
         }
@@ -139,7 +139,7 @@ impl BitStream {
     }
 
     /// A block that is nothing but its mean.
-    pub fn flat(&mut self, component: usize, tables: &Tables, mean: i16) {
+    pub(super) fn flat(&mut self, component: usize, tables: &Tables, mean: i16) {
         self.mean(component, tables, mean);
         self.put(tables.detail_codes[END]);
     }
@@ -184,7 +184,7 @@ impl BitStream {
     }
 
     /// The last byte is filled with ones.
-    pub fn finish(mut self) -> Vec<u8> {
+    pub(super) fn finish(mut self) -> Vec<u8> {
         let fill = (8 - self.count % 8) % 8;
         self.waiting = self.waiting << fill | ((1 << fill) - 1);
         self.count += fill;

@@ -15,7 +15,7 @@ use huffman::{BitStream, Tables};
 const WORTH_SHARING: usize = 500_000;
 
 /// The whole file.
-pub fn encode(raster: &Raster, quality: u8) -> Result<Vec<u8>, String> {
+pub(super) fn encode(raster: &Raster, quality: u8) -> Result<Vec<u8>, String> {
     let bands = match raster.width as usize * raster.height as usize {
         WORTH_SHARING.. => std::thread::available_parallelism().map_or(1, usize::from).min(4),
         _ => 1,

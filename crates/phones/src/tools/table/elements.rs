@@ -6,10 +6,10 @@ use sinew_tool::Effect;
 use super::arguments::{BY, ELEMENT, MAX_BYTES, TEXT, VALUE, boolean};
 use super::{ACTS, DONE, SEES, TYPES, ToolGroup, run};
 use crate::tools::reference::{Reference, by, element as element_id, with};
-use crate::tools::row::{Scene, ToolArgument, ToolPage, ToolRow};
+use crate::tools::row::{Scene, ToolArgument, ToolDocPage, ToolRow};
 use crate::tools::{element, scroll_to, text};
 
-pub const GROUP: ToolGroup = ToolGroup {
+pub(super) const GROUP: ToolGroup = ToolGroup {
     file: "element-actions.md",
     title: "Element actions",
     introduction: "Things on the screen by what they are, not by where they are.",
@@ -48,7 +48,7 @@ pub const GROUP: ToolGroup = ToolGroup {
                 required: &["by", "value"],
             }),
             run: run!(element::find),
-            page: ToolPage {
+            page: ToolDocPage {
                 answer: "The elements that fit, possibly none.",
                 repeat: None,
                 scene: Scene::Notes,
@@ -69,7 +69,7 @@ pub const GROUP: ToolGroup = ToolGroup {
                 required: &["element_id"],
             }),
             run: run!(element::click),
-            page: ToolPage {
+            page: ToolDocPage {
                 answer: DONE,
                 repeat: Some(("No", "each call is one more click.")),
                 scene: Scene::Notes,
@@ -90,7 +90,7 @@ pub const GROUP: ToolGroup = ToolGroup {
                 required: &["element_id"],
             }),
             run: run!(element::long_click),
-            page: ToolPage {
+            page: ToolDocPage {
                 answer: DONE,
                 repeat: Some(("No", "each call is one more long click.")),
                 scene: Scene::NewNote,
@@ -116,7 +116,7 @@ pub const GROUP: ToolGroup = ToolGroup {
                 required: &["element_id", "text"],
             }),
             run: run!(text::set),
-            page: ToolPage {
+            page: ToolDocPage {
                 answer: DONE,
                 repeat: Some(("Yes", "the field holds the same text afterwards.")),
                 scene: Scene::NewNote,
@@ -137,7 +137,7 @@ pub const GROUP: ToolGroup = ToolGroup {
                 required: &["element_id"],
             }),
             run: run!(scroll_to::scroll_to),
-            page: ToolPage {
+            page: ToolDocPage {
                 answer: "A sentence that names the element by its id.",
                 repeat: Some(("Yes", "an element that is visible stays where it is.")),
                 scene: Scene::Contacts,

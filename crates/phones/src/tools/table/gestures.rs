@@ -7,9 +7,9 @@ use super::arguments::{DURATION, number};
 use super::{ACTS, DONE, ToolGroup, run};
 use crate::tools::gesture;
 use crate::tools::reference::{Reference, duration, with};
-use crate::tools::row::{Scene, ToolArgument, ToolPage, ToolRow};
+use crate::tools::row::{Scene, ToolArgument, ToolDocPage, ToolRow};
 
-pub const GROUP: ToolGroup = ToolGroup {
+pub(super) const GROUP: ToolGroup = ToolGroup {
     file: "gestures.md",
     title: "Gestures",
     introduction: "Several fingers, or one along a path of its own.",
@@ -49,7 +49,7 @@ pub const GROUP: ToolGroup = ToolGroup {
                 required: &["center_x", "center_y", "scale"],
             }),
             run: run!(gesture::pinch),
-            page: ToolPage {
+            page: ToolDocPage {
                 answer: DONE,
                 repeat: Some(("No", "each call zooms on.")),
                 scene: Scene::Map,
@@ -101,7 +101,7 @@ pub const GROUP: ToolGroup = ToolGroup {
                 required: &["paths"],
             }),
             run: run!(gesture::custom),
-            page: ToolPage {
+            page: ToolDocPage {
                 answer: DONE,
                 repeat: Some(("No", "each call draws the gesture once more.")),
                 scene: Scene::Map,

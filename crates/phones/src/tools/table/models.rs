@@ -5,12 +5,12 @@ use sinew_tool::Effect;
 
 use super::arguments::{BY, ELEMENT, GRAYSCALE, MAX_BYTES, MAX_SIDE, QUALITY, VALUE, string};
 use super::{DONE, SEES, ToolGroup, run};
-use crate::tools::row::{Scene, ToolArgument, ToolPage, ToolRow};
+use crate::tools::row::{Scene, ToolArgument, ToolDocPage, ToolRow};
 use crate::tools::{apps, get_element, get_screen, steps};
 
 const APP: ToolArgument = ToolArgument::new("app", string, "The app by its name or package.", "\"Notes\"").required();
 
-pub const GROUP: ToolGroup = ToolGroup {
+pub(super) const GROUP: ToolGroup = ToolGroup {
     file: "made-for-models.md",
     title: "Made for models",
     introduction: "Sinew's own phone tools: a screen in a few lines, several steps in one call, apps by name.",
@@ -36,7 +36,7 @@ pub const GROUP: ToolGroup = ToolGroup {
             compact: true,
             reference: None,
             run: run!(get_screen::get_screen),
-            page: ToolPage {
+            page: ToolDocPage {
                 answer: "The lines as one text, and a picture where one was asked for. What the lines mean is in [phones.md](../phones.md).",
                 repeat: None,
                 scene: Scene::Notes,
@@ -62,7 +62,7 @@ pub const GROUP: ToolGroup = ToolGroup {
             compact: false,
             reference: None,
             run: run!(get_element::get_element),
-            page: ToolPage {
+            page: ToolDocPage {
                 answer: "The element. `texts` are those inside it, in reading order; `omitted` counts the bytes of text that did not fit.",
                 repeat: None,
                 scene: Scene::Notes,
@@ -91,7 +91,7 @@ pub const GROUP: ToolGroup = ToolGroup {
             compact: true,
             reference: None,
             run: run!(steps::run),
-            page: ToolPage {
+            page: ToolDocPage {
                 answer: "What each step answered, and the screen where one failed.",
                 repeat: Some(("Partially", "as often as all of its steps may be repeated.")),
                 scene: Scene::Home,
@@ -112,7 +112,7 @@ pub const GROUP: ToolGroup = ToolGroup {
             compact: true,
             reference: None,
             run: run!(apps::list),
-            page: ToolPage {
+            page: ToolDocPage {
                 answer: "The apps.",
                 repeat: None,
                 scene: Scene::Home,
@@ -129,7 +129,7 @@ pub const GROUP: ToolGroup = ToolGroup {
             compact: true,
             reference: None,
             run: run!(apps::open),
-            page: ToolPage {
+            page: ToolDocPage {
                 answer: DONE,
                 repeat: Some(("Yes", "an app that is in front stays there.")),
                 scene: Scene::Home,
@@ -146,7 +146,7 @@ pub const GROUP: ToolGroup = ToolGroup {
             compact: false,
             reference: None,
             run: run!(apps::close),
-            page: ToolPage {
+            page: ToolDocPage {
                 answer: DONE,
                 repeat: Some(("Yes", "an app that does not run stays as it is.")),
                 scene: Scene::Notes,
@@ -169,7 +169,7 @@ pub const GROUP: ToolGroup = ToolGroup {
             compact: false,
             reference: None,
             run: run!(apps::open_url),
-            page: ToolPage {
+            page: ToolDocPage {
                 answer: DONE,
                 repeat: Some(("No", "each call opens the link again, and a site may count it.")),
                 scene: Scene::Home,

@@ -7,9 +7,9 @@ use super::arguments::{GRAYSCALE, MAX_BYTES, MAX_SIDE, QUALITY, integer, string}
 use super::{SEES, ToolGroup, run};
 use crate::tools::read;
 use crate::tools::reference::{Reference, nothing};
-use crate::tools::row::{Scene, ToolPage, ToolRow};
+use crate::tools::row::{Scene, ToolDocPage, ToolRow};
 
-pub const GROUP: ToolGroup = ToolGroup {
+pub(super) const GROUP: ToolGroup = ToolGroup {
     file: "screen-introspection.md",
     title: "Screen introspection",
     introduction: "What is on the phone's screen, and how large it is.",
@@ -27,7 +27,7 @@ pub const GROUP: ToolGroup = ToolGroup {
                 required: &[],
             }),
             run: run!(read::tree),
-            page: ToolPage {
+            page: ToolDocPage {
                 answer: "The elements, each with its children.",
                 repeat: None,
                 scene: Scene::Home,
@@ -48,7 +48,7 @@ pub const GROUP: ToolGroup = ToolGroup {
                 required: &[],
             }),
             run: run!(read::screenshot),
-            page: ToolPage {
+            page: ToolDocPage {
                 answer: "The picture, as an image item of the answer.",
                 repeat: None,
                 scene: Scene::Home,
@@ -69,7 +69,7 @@ pub const GROUP: ToolGroup = ToolGroup {
                 required: &[],
             }),
             run: |on, _| Box::pin(read::current_app(on)),
-            page: ToolPage {
+            page: ToolDocPage {
                 answer: "What is in front.",
                 repeat: None,
                 scene: Scene::Notes,
@@ -97,7 +97,7 @@ pub const GROUP: ToolGroup = ToolGroup {
                 required: &[],
             }),
             run: |on, _| Box::pin(read::screen_info(on)),
-            page: ToolPage {
+            page: ToolDocPage {
                 answer: "Size, density and orientation.",
                 repeat: None,
                 scene: Scene::Home,

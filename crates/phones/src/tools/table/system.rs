@@ -6,7 +6,7 @@ use sinew_tool::Effect;
 use super::arguments::{MAX_BYTES, boolean, integer, string};
 use super::{ACTS, DONE, ToolGroup, run};
 use crate::tools::reference::{Reference, nothing};
-use crate::tools::row::{Scene, ToolArgument, ToolFunction, ToolPage, ToolRow};
+use crate::tools::row::{Scene, ToolArgument, ToolDocPage, ToolFunction, ToolRow};
 use crate::tools::system;
 use crate::touch::Key;
 
@@ -29,11 +29,11 @@ const fn button(
         compact: false,
         reference: Some(Reference { description: reference, properties: nothing, required: &[] }),
         run,
-        page: ToolPage { answer: DONE, repeat: Some(repeat), scene, example, security },
+        page: ToolDocPage { answer: DONE, repeat: Some(repeat), scene, example, security },
     }
 }
 
-pub const GROUP: ToolGroup = ToolGroup {
+pub(super) const GROUP: ToolGroup = ToolGroup {
     file: "system-actions.md",
     title: "System actions",
     introduction: "The buttons of the system, its shades, and its log.",
@@ -152,7 +152,7 @@ pub const GROUP: ToolGroup = ToolGroup {
                 required: &[],
             }),
             run: run!(system::logs),
-            page: ToolPage {
+            page: ToolDocPage {
                 answer: "The lines as one text, their number, and whether there were more.",
                 repeat: None,
                 scene: Scene::Home,

@@ -6,10 +6,10 @@ use sinew_tool::Effect;
 use super::arguments::{BY, ELEMENT, TEXT, VALUE, boolean, string};
 use super::{ACTS, DONE, TYPES, ToolGroup, run};
 use crate::tools::reference::{Reference, optional_element, with};
-use crate::tools::row::{Scene, ToolArgument, ToolPage, ToolRow};
+use crate::tools::row::{Scene, ToolArgument, ToolDocPage, ToolRow};
 use crate::tools::text;
 
-pub const GROUP: ToolGroup = ToolGroup {
+pub(super) const GROUP: ToolGroup = ToolGroup {
     file: "text-input.md",
     title: "Text input",
     introduction: "Words and keys. Any text can be entered, in every script.",
@@ -40,7 +40,7 @@ pub const GROUP: ToolGroup = ToolGroup {
                 required: &["text"],
             }),
             run: run!(text::input),
-            page: ToolPage {
+            page: ToolDocPage {
                 answer: DONE,
                 repeat: Some((
                     "Partially",
@@ -64,7 +64,7 @@ pub const GROUP: ToolGroup = ToolGroup {
                 required: &[],
             }),
             run: run!(text::clear),
-            page: ToolPage {
+            page: ToolDocPage {
                 answer: DONE,
                 repeat: Some(("Yes", "an empty field stays empty.")),
                 scene: Scene::NewNote,
@@ -93,7 +93,7 @@ pub const GROUP: ToolGroup = ToolGroup {
                 required: &["key"],
             }),
             run: run!(text::press),
-            page: ToolPage {
+            page: ToolDocPage {
                 answer: DONE,
                 repeat: Some(("No", "each call is one more key press.")),
                 scene: Scene::Notes,

@@ -7,9 +7,9 @@ use super::arguments::{DURATION, ELEMENT, LONG_DURATION, X, Y, number};
 use super::{ACTS, DONE, ToolGroup, run};
 use crate::tools::gesture;
 use crate::tools::reference::{Reference, duration, point, with};
-use crate::tools::row::{Scene, ToolArgument, ToolPage, ToolRow};
+use crate::tools::row::{Scene, ToolArgument, ToolDocPage, ToolRow};
 
-pub const GROUP: ToolGroup = ToolGroup {
+pub(super) const GROUP: ToolGroup = ToolGroup {
     file: "touch-actions.md",
     title: "Touch actions",
     introduction: "One finger on the screen. Coordinates are pixels of the current rotation.",
@@ -27,7 +27,7 @@ pub const GROUP: ToolGroup = ToolGroup {
                 required: &["x", "y"],
             }),
             run: run!(gesture::tap),
-            page: ToolPage {
+            page: ToolDocPage {
                 answer: DONE,
                 repeat: Some(("No", "each call is one more tap.")),
                 scene: Scene::Home,
@@ -48,7 +48,7 @@ pub const GROUP: ToolGroup = ToolGroup {
                 required: &["x", "y"],
             }),
             run: run!(gesture::long_press),
-            page: ToolPage {
+            page: ToolDocPage {
                 answer: DONE,
                 repeat: Some(("No", "each call is one more press.")),
                 scene: Scene::Home,
@@ -69,7 +69,7 @@ pub const GROUP: ToolGroup = ToolGroup {
                 required: &["x", "y"],
             }),
             run: run!(gesture::double_tap),
-            page: ToolPage {
+            page: ToolDocPage {
                 answer: DONE,
                 repeat: Some(("No", "each call is one more double tap.")),
                 scene: Scene::Map,
@@ -106,7 +106,7 @@ pub const GROUP: ToolGroup = ToolGroup {
                 required: &["x1", "y1", "x2", "y2"],
             }),
             run: run!(gesture::swipe),
-            page: ToolPage {
+            page: ToolDocPage {
                 answer: DONE,
                 repeat: Some(("No", "each call is one more swipe.")),
                 scene: Scene::Contacts,
@@ -156,7 +156,7 @@ pub const GROUP: ToolGroup = ToolGroup {
                 required: &["direction"],
             }),
             run: run!(gesture::scroll),
-            page: ToolPage {
+            page: ToolDocPage {
                 answer: DONE,
                 repeat: Some(("No", "each call scrolls on, until there is nothing more that way.")),
                 scene: Scene::Contacts,

@@ -6,12 +6,12 @@ use sinew_tool::Effect;
 use super::arguments::{BY, MAX_BYTES, TEXT, VALUE, boolean, integer, string};
 use super::{DONE, SEES, TYPES, ToolGroup, run};
 use crate::tools::reference::{Reference, by, nothing, timeout, with};
-use crate::tools::row::{Scene, ToolArgument, ToolPage, ToolRow};
+use crate::tools::row::{Scene, ToolArgument, ToolDocPage, ToolRow};
 use crate::tools::{text, wait};
 
 const TIMEOUT: &str = "How long to wait, in milliseconds, 1 to 30000.";
 
-pub const GROUP: ToolGroup = ToolGroup {
+pub(super) const GROUP: ToolGroup = ToolGroup {
     file: "utilities.md",
     title: "Utilities",
     introduction: "The clipboard, and waiting for the screen.",
@@ -29,7 +29,7 @@ pub const GROUP: ToolGroup = ToolGroup {
                 required: &[],
             }),
             run: run!(text::clipboard),
-            page: ToolPage {
+            page: ToolDocPage {
                 answer: "The text, or null.",
                 repeat: None,
                 scene: Scene::Copied,
@@ -50,7 +50,7 @@ pub const GROUP: ToolGroup = ToolGroup {
                 required: &["text"],
             }),
             run: run!(text::set_clipboard),
-            page: ToolPage {
+            page: ToolDocPage {
                 answer: DONE,
                 repeat: Some((
                     "Yes",
@@ -81,7 +81,7 @@ pub const GROUP: ToolGroup = ToolGroup {
                 required: &["by", "value"],
             }),
             run: run!(wait::element),
-            page: ToolPage {
+            page: ToolDocPage {
                 answer: "Whether it came, after how long, and the element.",
                 repeat: None,
                 scene: Scene::Notes,
@@ -103,7 +103,7 @@ pub const GROUP: ToolGroup = ToolGroup {
                 required: &[],
             }),
             run: run!(wait::idle),
-            page: ToolPage {
+            page: ToolDocPage {
                 answer: "A sentence, and how long it took.",
                 repeat: None,
                 scene: Scene::Home,

@@ -90,8 +90,8 @@ impl Drop for Handle {
     }
 }
 
-/// Speaks with one host until it hangs up or breaks the protocol.
-pub async fn run(socket: TcpStream, device: AdbdPhone) -> io::Result<()> {
+/// Serves one host until it disconnects or breaks the protocol.
+pub(super) async fn run(socket: TcpStream, device: AdbdPhone) -> io::Result<()> {
     socket.set_nodelay(true)?;
     let (mut reader, mut writer) = socket.into_split();
     let (outbox, mut waiting) = mpsc::channel::<AdbPacket>(OUTBOX);
@@ -198,7 +198,7 @@ async fn serve(name: String, mut stream: AdbdStream, device: AdbdPhone) -> u32 {
     local
 }
 
-/// Who we are, and what we can. Newer transfer features are left out: they are not spoken here.
+/// The banner: our identity and features. Newer transfer features are left out because they are not supported.
 fn banner(device: &AdbdPhone) -> String {
     device.handset.with(|machine| {
         let features = match machine.setup.android {

@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 /// All files together; more is refused as a full disk.
 const CAPACITY: usize = 64 * 1024 * 1024;
 
-pub const DIRECTORY: u32 = 0o040_000;
-pub const REGULAR: u32 = 0o100_000;
+pub(crate) const DIRECTORY: u32 = 0o040_000;
+pub(crate) const REGULAR: u32 = 0o100_000;
 
 #[derive(Clone, Debug, PartialEq)]
-pub struct StoredFile {
+pub(crate) struct StoredFile {
     pub data: Vec<u8>,
     pub mode: u32,
     /// Seconds since 1970.
@@ -17,19 +17,19 @@ pub struct StoredFile {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Stat {
+pub(crate) struct Stat {
     pub mode: u32,
     pub size: u64,
     pub time: u32,
 }
 
-pub struct Files {
+pub(crate) struct Files {
     files: BTreeMap<String, StoredFile>,
     folders: Vec<String>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FileError {
+pub(crate) enum FileError {
     Missing,
     Forbidden,
     IsFolder,
@@ -37,7 +37,7 @@ pub enum FileError {
 }
 
 impl FileError {
-    pub fn text(self) -> &'static str {
+    pub(crate) fn text(self) -> &'static str {
         match self {
             FileError::Missing => "No such file or directory",
             FileError::Forbidden => "Permission denied",
@@ -70,7 +70,7 @@ impl Default for Files {
 }
 
 /// One spelling for every path: the card has two names, and dots and doubled slashes mean nothing.
-pub fn clean(path: &str) -> String {
+pub(crate) fn clean(path: &str) -> String {
     let mut parts: Vec<&str> = Vec::new();
     for part in path.split('/') {
         match part {
@@ -88,7 +88,7 @@ pub fn clean(path: &str) -> String {
 }
 
 impl Files {
-    pub fn read(&self, path: &str) -> Result<&StoredFile, FileError> {
+    pub(crate) fn read(&self, path: &str) -> Result<&StoredFile, FileError> {
         let path = clean(path);
         match self.files.get(&path) {
             Some(file) => Ok(file),
@@ -97,7 +97,7 @@ impl Files {
         }
     }
 
-    pub fn write(&mut self, path: &str, data: Vec<u8>, mode: u32, time: u32) -> Result<(), FileError> {
+    pub(crate) fn write(&mut self, path: &str, data: Vec<u8>, mode: u32, time: u32) -> Result<(), FileError> {
         let path = clean(path);
         if self.is_folder(&path) {
             return Err(FileError::IsFolder);
@@ -112,11 +112,11 @@ impl Files {
     }
 
     /// What Android itself puts on the disk: everybody may read it, nobody may list its folder.
-    pub fn place(&mut self, path: &str, data: Vec<u8>, time: u32) {
+    pub(crate) fn place(&mut self, path: &str, data: Vec<u8>, time: u32) {
         self.files.insert(clean(path), StoredFile { data, mode: REGULAR | 0o644, time });
     }
 
-    pub fn forget(&mut self, path: &str) {
+    pub(crate) fn forget(&mut self, path: &str) {
         self.files.remove(&clean(path));
     }
 
@@ -129,7 +129,7 @@ impl Files {
         self.make_folder(parent)
     }
 
-    pub fn make_folder(&mut self, path: &str) -> Result<(), FileError> {
+    pub(crate) fn make_folder(&mut self, path: &str) -> Result<(), FileError> {
         let path = clean(path);
         if self.is_folder(&path) {
             return Ok(());
@@ -147,7 +147,7 @@ impl Files {
         Ok(())
     }
 
-    pub fn remove(&mut self, path: &str, recursive: bool) -> Result<(), FileError> {
+    pub(crate) fn remove(&mut self, path: &str, recursive: bool) -> Result<(), FileError> {
         let path = clean(path);
         if self.files.contains_key(&path) {
             if !is_writable(&path) {
@@ -171,7 +171,7 @@ impl Files {
         Ok(())
     }
 
-    pub fn stat(&self, path: &str) -> Result<Stat, FileError> {
+    pub(crate) fn stat(&self, path: &str) -> Result<Stat, FileError> {
         let path = clean(path);
         match self.files.get(&path) {
             Some(file) => Ok(Stat { mode: file.mode, size: file.data.len() as u64, time: file.time }),
@@ -181,7 +181,7 @@ impl Files {
     }
 
     /// The names in a folder, sorted.
-    pub fn list(&self, path: &str) -> Result<Vec<String>, FileError> {
+    pub(crate) fn list(&self, path: &str) -> Result<Vec<String>, FileError> {
         let path = clean(path);
         if !self.is_folder(&path) {
             return Err(FileError::Missing);

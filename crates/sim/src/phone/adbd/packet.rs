@@ -5,18 +5,18 @@ use std::io;
 use tokio::io::{AsyncRead, AsyncReadExt};
 
 /// The most one packet carries; what adb itself offers since Android 7.
-pub const MAX_PAYLOAD: u32 = 1024 * 1024;
+pub(super) const MAX_PAYLOAD: u32 = 1024 * 1024;
 /// Since this version nobody computes checksums.
-pub const VERSION: u32 = 0x0100_0001;
+pub(super) const VERSION: u32 = 0x0100_0001;
 
-pub const CNXN: u32 = u32::from_le_bytes(*b"CNXN");
-pub const OPEN: u32 = u32::from_le_bytes(*b"OPEN");
-pub const OKAY: u32 = u32::from_le_bytes(*b"OKAY");
-pub const WRTE: u32 = u32::from_le_bytes(*b"WRTE");
-pub const CLSE: u32 = u32::from_le_bytes(*b"CLSE");
+pub(super) const CNXN: u32 = u32::from_le_bytes(*b"CNXN");
+pub(super) const OPEN: u32 = u32::from_le_bytes(*b"OPEN");
+pub(super) const OKAY: u32 = u32::from_le_bytes(*b"OKAY");
+pub(super) const WRTE: u32 = u32::from_le_bytes(*b"WRTE");
+pub(super) const CLSE: u32 = u32::from_le_bytes(*b"CLSE");
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct AdbPacket {
+pub(super) struct AdbPacket {
     pub command: u32,
     pub arg0: u32,
     pub arg1: u32,
@@ -24,11 +24,11 @@ pub struct AdbPacket {
 }
 
 impl AdbPacket {
-    pub fn new(command: u32, arg0: u32, arg1: u32, data: impl Into<Vec<u8>>) -> AdbPacket {
+    pub(super) fn new(command: u32, arg0: u32, arg1: u32, data: impl Into<Vec<u8>>) -> AdbPacket {
         AdbPacket { command, arg0, arg1, data: data.into() }
     }
 
-    pub fn to_bytes(&self) -> Vec<u8> {
+    pub(super) fn to_bytes(&self) -> Vec<u8> {
         // The sum of the bytes, which hosts older than `VERSION` still check.
         let sum = self.data.iter().fold(0u32, |sum, byte| sum.wrapping_add(u32::from(*byte)));
         let words = [self.command, self.arg0, self.arg1, self.data.len() as u32, sum, !self.command];
@@ -38,7 +38,7 @@ impl AdbPacket {
     }
 
     /// The next packet; `None` where the host hung up between two.
-    pub async fn read(from: &mut (impl AsyncRead + Unpin)) -> io::Result<Option<AdbPacket>> {
+    pub(super) async fn read(from: &mut (impl AsyncRead + Unpin)) -> io::Result<Option<AdbPacket>> {
         let mut header = [0; 24];
         match from.read_exact(&mut header).await {
             Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(None),

@@ -9,7 +9,7 @@ use super::sync;
 
 /// A service, read from the name in the host's OPEN.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum AdbdService {
+pub(super) enum AdbdService {
     /// `shell:` and `exec:`: bytes both ways; the exit code is lost.
     Plain {
         command: String,
@@ -32,7 +32,7 @@ pub enum AdbdService {
 }
 
 /// The service of a name; `None` where this phone has none, as for ports nobody listens on.
-pub fn find(name: &str) -> Option<AdbdService> {
+pub(super) fn find(name: &str) -> Option<AdbdService> {
     let (kind, rest) = name.split_once(':')?;
     let mut words = kind.split(',');
     match words.next()? {
@@ -67,11 +67,11 @@ fn say(text: &str) -> Option<AdbdService> {
     Some(AdbdService::Say(text.to_owned()))
 }
 
-pub async fn run(service: AdbdService, stream: &mut AdbdStream, device: &AdbdPhone) {
+pub(super) async fn run(service: AdbdService, stream: &mut AdbdStream, device: &AdbdPhone) {
     if device.handset.take_time().await.is_err() {
         return;
     }
-    // A stream that is closed while it is served needs no further word.
+    // A stream that closes while it is served is not an error.
     let _: Result<(), Closed> = match service {
         AdbdService::Plain { command, pty } => {
             let mut live = LiveStream::plain(stream, pty);

@@ -35,7 +35,7 @@ impl SyncReader<'_> {
     }
 }
 
-pub async fn serve(stream: &mut AdbdStream, device: &AdbdPhone) -> Result<(), Closed> {
+pub(super) async fn serve(stream: &mut AdbdStream, device: &AdbdPhone) -> Result<(), Closed> {
     let mut reader = SyncReader { stream, held: Vec::new() };
     loop {
         let (id, length) = reader.head().await?;

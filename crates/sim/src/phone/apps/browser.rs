@@ -6,7 +6,7 @@ use super::super::view::{View, column, label, row, space, view};
 use super::parts::{badge, field};
 
 #[derive(Debug)]
-pub struct Browser {
+pub(crate) struct Browser {
     pub address: String,
     page: String,
 }
@@ -18,13 +18,13 @@ impl Default for Browser {
 }
 
 impl Browser {
-    pub fn visit(&mut self, address: &str) {
+    pub(crate) fn visit(&mut self, address: &str) {
         let full = if address.contains(':') { address.to_owned() } else { format!("https://{address}") };
         (self.address, self.page) = (full.clone(), full);
     }
 }
 
-pub fn screen(machine: &PhoneMachine) -> View {
+pub(super) fn screen(machine: &PhoneMachine) -> View {
     let theme = machine.theme();
     let page = &machine.browser.page;
     let bar = row([

@@ -5,7 +5,7 @@ use super::super::machine::PhoneMachine;
 use super::super::view::{Align, View, column, label, row, space};
 
 #[derive(Debug, Default)]
-pub struct Calculator {
+pub(crate) struct Calculator {
     formula: String,
     /// Shown instead of the live result after `=` could not be answered.
     trouble: Option<&'static str>,
@@ -18,7 +18,7 @@ const LONGEST: usize = 60;
 
 impl Calculator {
     /// One key: a digit, an operator, `(`, `)`, `.`, `=`, `⌫` or `C`.
-    pub fn press(&mut self, key: char) {
+    pub(crate) fn press(&mut self, key: char) {
         self.trouble = None;
         let key = match key {
             '*' => '×',
@@ -50,7 +50,7 @@ impl Calculator {
     }
 
     /// What stands below the formula: the answer so far, or what is wrong.
-    pub fn preview(&self) -> String {
+    pub(crate) fn preview(&self) -> String {
         if let Some(trouble) = self.trouble {
             return trouble.to_owned();
         }
@@ -153,7 +153,7 @@ const KEYS: [[(&str, &str, &str); 4]; 5] = [
     [("0", "digit_0", ""), (".", "dec_point", "point"), ("⌫", "del", "delete"), ("=", "eq", "equals")],
 ];
 
-pub fn screen(machine: &PhoneMachine) -> View {
+pub(super) fn screen(machine: &PhoneMachine) -> View {
     let theme = machine.theme();
     let calculator = &machine.calculator;
     let open = calculator.formula.matches('(').count() > calculator.formula.matches(')').count();

@@ -7,21 +7,21 @@ use super::super::view::{Align, View, column, label, row, space, spring, view};
 use super::parts::{button, toolbar};
 
 #[derive(Debug, Default)]
-pub struct Stopwatch {
+pub(crate) struct Stopwatch {
     /// Milliseconds gathered before the last start.
     gathered: u64,
     since: Option<u64>,
 }
 
 impl Stopwatch {
-    pub fn toggle(&mut self, now: u64) {
+    pub(crate) fn toggle(&mut self, now: u64) {
         match self.since.take() {
             Some(since) => self.gathered += now - since,
             None => self.since = Some(now),
         }
     }
 
-    pub fn reset(&mut self) {
+    pub(crate) fn reset(&mut self) {
         *self = Stopwatch::default();
     }
 
@@ -30,7 +30,7 @@ impl Stopwatch {
     }
 }
 
-pub fn screen(machine: &PhoneMachine) -> View {
+pub(super) fn screen(machine: &PhoneMachine) -> View {
     let theme = machine.theme();
     let wall = machine.wall();
     let of_day = machine.epoch().rem_euclid(86_400_000) as u64;

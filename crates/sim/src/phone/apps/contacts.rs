@@ -33,7 +33,7 @@ const LAST: [&str; 10] =
     ["Anders", "Brontë", "Costa", "Dvořák", "Eriksen", "Franklin", "García", "Hopper", "Ivanova", "Jansen"];
 
 #[derive(Debug)]
-pub struct Contacts {
+pub(crate) struct Contacts {
     names: Vec<Option<String>>,
     pub search: String,
 }
@@ -48,11 +48,11 @@ impl Default for Contacts {
 }
 
 impl Contacts {
-    pub fn name(&self, index: usize) -> &str {
+    pub(crate) fn name(&self, index: usize) -> &str {
         self.names.get(index).and_then(Option::as_deref).unwrap_or("Deleted contact")
     }
 
-    pub fn delete(&mut self, index: usize) {
+    pub(crate) fn delete(&mut self, index: usize) {
         if let Some(name) = self.names.get_mut(index) {
             *name = None;
         }
@@ -78,7 +78,7 @@ fn color(index: usize) -> Rgba {
 /// Row height in dp.
 const ROW: f32 = 68.0;
 
-pub fn list(machine: &PhoneMachine, area: PixelRect) -> View {
+pub(super) fn list(machine: &PhoneMachine, area: PixelRect) -> View {
     let theme = machine.theme();
     let contacts = &machine.contacts;
     let found = contacts.found();
@@ -117,7 +117,7 @@ pub fn list(machine: &PhoneMachine, area: PixelRect) -> View {
     .fill()
 }
 
-pub fn card(machine: &PhoneMachine, index: usize) -> View {
+pub(super) fn card(machine: &PhoneMachine, index: usize) -> View {
     let theme = machine.theme();
     let name = machine.contacts.name(index);
     let delete =

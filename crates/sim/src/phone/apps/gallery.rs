@@ -7,10 +7,10 @@ use super::super::machine::PhoneMachine;
 use super::super::view::{Align, View, column, label, row, scroller, space, spring, stack, view};
 use super::parts::toolbar;
 
-pub const PICTURES: [&str; 6] =
+pub(super) const PICTURES: [&str; 6] =
     ["Map of the island", "Morning hills", "Evening hills", "Night hills", "Desert", "Green valley"];
 
-pub fn grid(machine: &PhoneMachine) -> View {
+pub(super) fn grid(machine: &PhoneMachine) -> View {
     let theme = machine.theme();
     let thumbnail = |index: usize| {
         column([
@@ -32,7 +32,7 @@ pub fn grid(machine: &PhoneMachine) -> View {
     .fill()
 }
 
-pub fn picture(machine: &PhoneMachine, index: usize) -> View {
+pub(super) fn picture(machine: &PhoneMachine, index: usize) -> View {
     let camera = machine.camera;
     let name = PICTURES.get(index).copied().unwrap_or("Picture");
     let picture =

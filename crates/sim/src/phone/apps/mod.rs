@@ -10,12 +10,12 @@ mod parts;
 mod settings;
 mod vault;
 
-pub use browser::Browser;
-pub use calculator::Calculator;
-pub use clock::Stopwatch;
-pub use contacts::Contacts;
-pub use notes::Notes;
-pub use settings::default_settings;
+pub(super) use browser::Browser;
+pub(super) use calculator::Calculator;
+pub(super) use clock::Stopwatch;
+pub(super) use contacts::Contacts;
+pub(super) use notes::Notes;
+pub(super) use settings::default_settings;
 
 use super::act::AppScreen;
 use super::geometry::PixelRect;
@@ -23,7 +23,7 @@ use super::machine::PhoneMachine;
 use super::view::View;
 
 /// Builds a screen that will be placed in `area`.
-pub fn screen(machine: &PhoneMachine, screen: AppScreen, area: PixelRect) -> View {
+pub(super) fn screen(machine: &PhoneMachine, screen: AppScreen, area: PixelRect) -> View {
     match screen {
         AppScreen::Calculator => calculator::screen(machine),
         AppScreen::Notes => notes::list(machine),

@@ -7,20 +7,20 @@ use super::super::view::{Align, View, column, label, row, scroller, space, stack
 use super::parts::{badge, field, symbol, toolbar};
 
 #[derive(Clone, Debug, PartialEq)]
-pub struct NoteEntry {
+pub(crate) struct NoteEntry {
     pub number: u32,
     pub title: String,
     pub body: String,
 }
 
 impl NoteEntry {
-    pub fn shown_title(&self) -> &str {
+    pub(crate) fn shown_title(&self) -> &str {
         if self.title.is_empty() { "Untitled" } else { &self.title }
     }
 }
 
 #[derive(Debug)]
-pub struct Notes {
+pub(crate) struct Notes {
     notes: Vec<NoteEntry>,
     next: u32,
 }
@@ -41,28 +41,28 @@ impl Default for Notes {
 }
 
 impl Notes {
-    pub fn find(&self, number: u32) -> Option<&NoteEntry> {
+    pub(crate) fn find(&self, number: u32) -> Option<&NoteEntry> {
         self.notes.iter().find(|note| note.number == number)
     }
 
-    pub fn find_mut(&mut self, number: u32) -> Option<&mut NoteEntry> {
+    pub(crate) fn find_mut(&mut self, number: u32) -> Option<&mut NoteEntry> {
         self.notes.iter_mut().find(|note| note.number == number)
     }
 
     /// A new, empty note, on top of the list.
-    pub fn create(&mut self) -> u32 {
+    pub(crate) fn create(&mut self) -> u32 {
         let number = self.next;
         self.next += 1;
         self.notes.insert(0, NoteEntry { number, title: String::new(), body: String::new() });
         number
     }
 
-    pub fn delete(&mut self, number: u32) {
+    pub(crate) fn delete(&mut self, number: u32) {
         self.notes.retain(|note| note.number != number);
     }
 }
 
-pub fn list(machine: &PhoneMachine) -> View {
+pub(super) fn list(machine: &PhoneMachine) -> View {
     let theme = machine.theme();
     let cards = machine.notes.notes.iter().map(|note| {
         let first = note.body.lines().find(|line| !line.trim().is_empty()).unwrap_or("No text");
@@ -109,7 +109,7 @@ pub fn list(machine: &PhoneMachine) -> View {
     .fill()
 }
 
-pub fn editor(machine: &PhoneMachine, number: u32) -> View {
+pub(super) fn editor(machine: &PhoneMachine, number: u32) -> View {
     let theme = machine.theme();
     let Some(note) = machine.notes.find(number) else {
         return column([

@@ -7,7 +7,7 @@ use super::super::machine::PhoneMachine;
 use super::super::view::{Align, View, column, label, row, space, view};
 
 /// A bar with a title; a way back where `back` says so; buttons at the end.
-pub fn toolbar(machine: &PhoneMachine, title: &str, back: bool, buttons: Vec<View>) -> View {
+pub(super) fn toolbar(machine: &PhoneMachine, title: &str, back: bool, buttons: Vec<View>) -> View {
     let theme = machine.theme();
     let mut inside = Vec::new();
     if back {
@@ -23,7 +23,7 @@ pub fn toolbar(machine: &PhoneMachine, title: &str, back: bool, buttons: Vec<Vie
 }
 
 /// A button that is only a symbol.
-pub fn symbol(machine: &PhoneMachine, ch: char, says: &str, act: TouchAction) -> View {
+pub(super) fn symbol(machine: &PhoneMachine, ch: char, says: &str, act: TouchAction) -> View {
     view("ImageButton")
         .says(says)
         .width(48.0)
@@ -35,7 +35,7 @@ pub fn symbol(machine: &PhoneMachine, ch: char, says: &str, act: TouchAction) ->
 }
 
 /// A round mark with a character.
-pub fn badge(ch: char, color: Rgba, dp: f32) -> View {
+pub(super) fn badge(ch: char, color: Rgba, dp: f32) -> View {
     view("ImageView")
         .decoration()
         .width(dp)
@@ -48,7 +48,7 @@ pub fn badge(ch: char, color: Rgba, dp: f32) -> View {
 }
 
 /// A row with a title and a line below it.
-pub fn entry(machine: &PhoneMachine, lead: View, title: &str, below: &str) -> View {
+pub(super) fn entry(machine: &PhoneMachine, lead: View, title: &str, below: &str) -> View {
     let theme = machine.theme();
     let mut words = vec![label(title).id("android:id/title").size(16.5).color(theme.text).one_line().wide()];
     if !below.is_empty() {
@@ -58,7 +58,7 @@ pub fn entry(machine: &PhoneMachine, lead: View, title: &str, below: &str) -> Vi
 }
 
 /// A text field with what has been typed so far.
-pub fn field(machine: &PhoneMachine, field: TextField, hint: &'static str) -> View {
+pub(super) fn field(machine: &PhoneMachine, field: TextField, hint: &'static str) -> View {
     let theme = machine.theme();
     let mut view = View { hint, field: Some(field), text: machine.field_text(field).to_owned(), ..view("EditText") };
     view.state.focused = machine.focus == Some(field);
@@ -66,7 +66,7 @@ pub fn field(machine: &PhoneMachine, field: TextField, hint: &'static str) -> Vi
 }
 
 /// A filled button with a word.
-pub fn button(machine: &PhoneMachine, text: &str, act: TouchAction) -> View {
+pub(super) fn button(machine: &PhoneMachine, text: &str, act: TouchAction) -> View {
     let theme = machine.theme();
     label(text)
         .class("Button")

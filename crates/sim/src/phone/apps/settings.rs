@@ -144,7 +144,7 @@ const PAGES: &[SettingsPage] = &[
     },
 ];
 
-pub fn default_settings() -> BTreeMap<String, String> {
+pub(crate) fn default_settings() -> BTreeMap<String, String> {
     let keyboard = format!("{KEYBOARD}/.LatinIME");
     let pairs = [
         ("global/wifi_on", "1"),
@@ -174,7 +174,7 @@ pub fn default_settings() -> BTreeMap<String, String> {
     pairs.into_iter().map(|(key, value)| (key.to_owned(), value.to_owned())).collect()
 }
 
-pub fn main(machine: &PhoneMachine) -> View {
+pub(super) fn main(machine: &PhoneMachine) -> View {
     let theme = machine.theme();
     let rows = PAGES.iter().enumerate().map(|(index, page)| {
         entry(machine, badge(page.icon, Rgba::hex(page.color), 40.0), page.title, page.summary)
@@ -189,7 +189,7 @@ pub fn main(machine: &PhoneMachine) -> View {
     .fill()
 }
 
-pub fn page(machine: &PhoneMachine, index: usize) -> View {
+pub(super) fn page(machine: &PhoneMachine, index: usize) -> View {
     let theme = machine.theme();
     let Some(page) = PAGES.get(index) else { return main(machine) };
     let rows = page.lines.iter().flat_map(|line| match line {

@@ -5,7 +5,7 @@ use super::super::machine::PhoneMachine;
 use super::super::view::{View, column, label, space};
 use super::parts::{button, field, toolbar};
 
-pub fn screen(machine: &PhoneMachine) -> View {
+pub(super) fn screen(machine: &PhoneMachine) -> View {
     let theme = machine.theme();
     let mut passphrase = field(machine, TextField::Passphrase, "Passphrase")
         .id("passphrase")

@@ -7,7 +7,7 @@ use super::super::view::{Align, View, column, label, row};
 
 /// Which layer of keys is shown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Keyboard {
+pub(crate) struct Keyboard {
     pub shift: bool,
     pub symbols: bool,
 }
@@ -15,7 +15,7 @@ pub struct Keyboard {
 const LETTERS: [&str; 3] = ["qwertyuiop", "asdfghjkl", "zxcvbnm"];
 const SYMBOLS: [&str; 3] = ["1234567890", "@#€_&-+()", "*\"':;!?"];
 
-pub fn keyboard(machine: &PhoneMachine, state: Keyboard) -> View {
+pub(crate) fn keyboard(machine: &PhoneMachine, state: Keyboard) -> View {
     let theme = machine.theme();
     let cap = |text: &str, back: Rgba, act: TouchAction| {
         label(text)

@@ -7,7 +7,7 @@ use super::super::machine::PhoneMachine;
 use super::super::view::{Align, View, column, label, row, scroller, space, spring, stack, view};
 
 /// The home screen, or the drawer over it.
-pub fn launcher(machine: &PhoneMachine, drawer: bool) -> View {
+pub(crate) fn launcher(machine: &PhoneMachine, drawer: bool) -> View {
     let content = if drawer { all_apps(machine) } else { home(machine) };
     let wallpaper = view("View").decoration().fill().art(Art::Wallpaper);
     stack([wallpaper, content]).id("launcher").fill()
@@ -103,7 +103,7 @@ fn all_apps(machine: &PhoneMachine) -> View {
 }
 
 /// The running apps as cards, the latest first.
-pub fn recents(machine: &PhoneMachine) -> View {
+pub(crate) fn recents(machine: &PhoneMachine) -> View {
     let wallpaper = view("View").decoration().fill().art(Art::Wallpaper);
     let cards = machine.tasks.iter().rev().map(|task| {
         let entry = task.app.entry();

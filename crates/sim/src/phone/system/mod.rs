@@ -4,9 +4,9 @@ mod keyboard;
 mod launcher;
 mod shade;
 
-pub use keyboard::{Keyboard, keyboard};
-pub use launcher::{launcher, recents};
-pub use shade::{PhoneNotification, first_notices, keyguard, shade};
+pub(super) use keyboard::{Keyboard, keyboard};
+pub(super) use launcher::{launcher, recents};
+pub(super) use shade::{PhoneNotification, first_notices, keyguard, shade};
 
 use super::act::{Dialog, TouchAction};
 use super::art::Art;
@@ -14,8 +14,8 @@ use super::canvas::Rgba;
 use super::machine::{Overlay, PhoneMachine};
 use super::view::{Align, View, column, label, row, space, spring, stack, view};
 
-/// Time, and how the phone is doing.
-pub fn status_bar(machine: &PhoneMachine) -> View {
+/// The time and the status icons.
+pub(super) fn status_bar(machine: &PhoneMachine) -> View {
     // White over pictures, dark over a light app.
     let over_picture =
         machine.locked || machine.panel.is_some() || machine.place != Overlay::Task || machine.is_secure();
@@ -43,7 +43,7 @@ pub fn status_bar(machine: &PhoneMachine) -> View {
     .tall()
 }
 
-pub fn navigation_bar(machine: &PhoneMachine) -> View {
+pub(super) fn navigation_bar(machine: &PhoneMachine) -> View {
     let over_picture = machine.place != Overlay::Task || machine.panel.is_some() || machine.is_secure();
     let color = if over_picture { Rgba::WHITE } else { machine.theme().dim };
     let button =
@@ -63,8 +63,8 @@ pub fn navigation_bar(machine: &PhoneMachine) -> View {
     }
 }
 
-/// A question in the middle of the screen; touching beside it is a no.
-pub fn dialog(machine: &PhoneMachine, dialog: Dialog) -> View {
+/// A question in the middle of the screen; touching outside it means no.
+pub(super) fn dialog(machine: &PhoneMachine, dialog: Dialog) -> View {
     let theme = machine.theme();
     let (title, message) = match dialog {
         Dialog::DeleteNote(number) => {

@@ -9,14 +9,14 @@ use super::super::view::{Align, View, column, label, row, space, spring, stack, 
 
 /// A notification.
 #[derive(Clone, Debug, PartialEq)]
-pub struct PhoneNotification {
+pub(crate) struct PhoneNotification {
     pub number: u32,
     pub app: StockApp,
     pub title: &'static str,
     pub text: &'static str,
 }
 
-pub fn first_notices() -> Vec<PhoneNotification> {
+pub(crate) fn first_notices() -> Vec<PhoneNotification> {
     vec![
         PhoneNotification { number: 1, app: StockApp::Notes, title: "Reminder", text: "Water the plants 🌱" },
         PhoneNotification {
@@ -47,7 +47,7 @@ const TILES: [(&str, &str, char); 8] = [
     ("Location", "secure/location_mode", '📍'),
 ];
 
-pub fn shade(machine: &PhoneMachine, panel: Panel) -> View {
+pub(crate) fn shade(machine: &PhoneMachine, panel: Panel) -> View {
     let wall = machine.wall();
     let head = row([
         label(format!("{:02}:{:02}", wall.hour(), wall.minute())).id("shade_clock").size(34.0).color(Rgba::WHITE),
@@ -185,7 +185,7 @@ fn quick_settings(machine: &PhoneMachine) -> View {
     ])
 }
 
-pub fn keyguard(machine: &PhoneMachine) -> View {
+pub(crate) fn keyguard(machine: &PhoneMachine) -> View {
     let wall = machine.wall();
     let mut rows = vec![
         space(if machine.size().1 > machine.size().0 { 150.0 } else { 40.0 }),

@@ -109,7 +109,7 @@ async fn run(
     }
 }
 
-/// A played agent: a first line, and an answer to each line.
+/// A scripted agent: a first line, and an answer to each line.
 async fn play(played: &ScriptedAgent, typed: &mut LiveInput<'_>, told: &mut LiveOutput<'_>) -> Result<u8, Closed> {
     told.write(format!("{}\n", played.hello).as_bytes(), b"").await?;
     let mut held = Vec::new();

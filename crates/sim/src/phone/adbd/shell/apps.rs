@@ -14,7 +14,7 @@ use crate::phone::windows::full_activity;
 pub(super) const MAIN: &str = "android.intent.action.MAIN";
 pub(super) const VIEW: &str = "android.intent.action.VIEW";
 
-/// Where an app's files are. The names that Android 11 and later draw by lot are fixed here.
+/// Where an app's files are. The names that Android 11 and later choose at random are fixed here.
 pub(super) fn apk_folder(app: StockApp) -> String {
     let entry = app.entry();
     match entry.system {

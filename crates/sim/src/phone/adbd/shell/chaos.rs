@@ -1,4 +1,4 @@
-//! Whatever is sent to the shell, it answers and goes on.
+//! The shell survives any input.
 
 use proptest::prelude::*;
 

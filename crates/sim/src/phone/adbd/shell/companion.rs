@@ -9,7 +9,7 @@ use sinew_apps::apk;
 use super::apps::Intent;
 use super::{Io, Shell};
 use crate::phone::android::Android;
-use crate::phone::virtual_app::{AppComponent, ComponentKind, IntentReaction, ReceivedIntent, VirtualApp};
+use crate::phone::virtual_app::{AppComponent, IntentReaction, ReceivedIntent, VirtualApp, VirtualComponentKind};
 
 pub(super) const COMPANION: &str = "sinew.companion";
 
@@ -79,13 +79,14 @@ impl Shell {
         if let Some((package, class)) = component.split_once('/') {
             let virtual_app = virtual_apps.into_iter().find(|virtual_app| virtual_app.package == package).ok_or(())?;
             let is_meant = |part: &AppComponent| {
-                part.kind == ComponentKind::Activity && virtual_app.full(&part.class) == virtual_app.full(class)
+                part.kind == VirtualComponentKind::Activity && virtual_app.full(&part.class) == virtual_app.full(class)
             };
             let index = virtual_app.parts.iter().position(is_meant).ok_or(())?;
             return Ok(vec![(virtual_app, index)]);
         }
-        let takes =
-            |part: &AppComponent| part.kind == ComponentKind::Activity && part.actions.iter().any(|own| own == action);
+        let takes = |part: &AppComponent| {
+            part.kind == VirtualComponentKind::Activity && part.actions.iter().any(|own| own == action)
+        };
         let of = |virtual_app: Arc<VirtualApp>| {
             let found: Vec<usize> =
                 (0..virtual_app.parts.len()).filter(|index| takes(&virtual_app.parts[*index])).collect();

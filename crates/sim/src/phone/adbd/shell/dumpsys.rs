@@ -1,4 +1,4 @@
-//! `dumpsys`: the services' own accounts of themselves, in the words of each version.
+//! `dumpsys`: the state of system services, in the format of each Android version.
 
 use super::screen::is_lock_secure;
 use super::{Io, Shell};
@@ -8,7 +8,7 @@ use crate::phone::machine::{LAUNCHER, LAUNCHER_ACTIVITY, PhoneMachine};
 use crate::phone::windows::full_activity;
 
 /// The display's physical id.
-pub const DISPLAY: &str = "4619827259835644672";
+pub(super) const DISPLAY: &str = "4619827259835644672";
 
 impl Shell {
     pub(super) fn dumpsys(&self, args: &[&str], io: &mut Io<'_, '_>) -> u8 {
@@ -50,7 +50,7 @@ impl Shell {
 }
 
 /// Android names its objects by their address; these stay the same while the thing does.
-pub fn address(name: &str) -> String {
+pub(crate) fn address(name: &str) -> String {
     let hash = name.bytes().fold(0x811c_9dc5u32, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193));
     format!("{:07x}", hash & 0x0fff_ffff)
 }

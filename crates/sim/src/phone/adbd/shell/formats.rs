@@ -1,7 +1,7 @@
 //! Where the form of each answer comes from.
 //!
-//! A virtual phone is only as true as what it was modelled on. Every command has a row here that says
-//! what: a recorded output, a document or source that describes it, or nothing but an assumption.
+//! A virtual phone is only as accurate as its sources. Every command has a row here that names
+//! its source: a recorded output, a document or source that describes it, or nothing but an assumption.
 
 use std::fmt::Write;
 

@@ -36,7 +36,7 @@ use std::time::Duration;
 use sinew_tool::BoxFuture;
 
 #[cfg(test)]
-pub use dumpsys::address as address_of;
+pub(crate) use dumpsys::address as address_of;
 pub use io::Io;
 pub use live::LiveStream;
 

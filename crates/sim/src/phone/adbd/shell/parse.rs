@@ -1,14 +1,14 @@
 //! Reads a command line as the phone's shell does: quotes, pipes, lists, groups, redirections, `if`, `for`, `while`.
 //!
-//! Functions and `case` are not spoken here; no adb program that was looked at needs them.
+//! Functions and `case` are not supported; no adb program that was examined needs them.
 
 use super::words::{ShellToken, tokens, unexpected};
 
 /// A word, still to be expanded.
-pub type Word = Vec<WordPiece>;
+pub(super) type Word = Vec<WordPiece>;
 
 #[derive(Clone, Debug, PartialEq)]
-pub enum WordPiece {
+pub(super) enum WordPiece {
     Text(String),
     /// `*`, `?` or `[` outside of quotes.
     Pattern(char),
@@ -27,7 +27,7 @@ pub enum WordPiece {
 }
 
 #[derive(Clone, Debug, PartialEq)]
-pub enum Redirect {
+pub(super) enum Redirect {
     /// To a file; 1 or 2, and whether at its end.
     StoredFile {
         from: u8,
@@ -43,7 +43,7 @@ pub enum Redirect {
 }
 
 #[derive(Clone, Debug, PartialEq)]
-pub enum CommandBody {
+pub(super) enum CommandBody {
     Simple {
         assigned: Vec<(String, Word)>,
         words: Vec<Word>,
@@ -68,13 +68,13 @@ pub enum CommandBody {
 }
 
 #[derive(Clone, Debug, PartialEq)]
-pub struct ParsedCommand {
+pub(super) struct ParsedCommand {
     pub body: CommandBody,
     pub redirects: Vec<Redirect>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Join {
+pub(super) enum Join {
     Always,
     IfWell,
     IfNot,
@@ -82,24 +82,24 @@ pub enum Join {
 
 /// Commands joined by pipes; `negated` by a `!` before them.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Pipeline {
+pub(super) struct Pipeline {
     pub join: Join,
     pub negated: bool,
     pub commands: Vec<ParsedCommand>,
 }
 
-pub type CommandList = Vec<Pipeline>;
+pub(super) type CommandList = Vec<Pipeline>;
 
 /// Groups and substitutions inside one another; deeper is refused.
-pub const DEEPEST: usize = 16;
+pub(super) const DEEPEST: usize = 16;
 
 /// Reads a whole line, or tells what mksh would complain about.
-pub fn parse(text: &str) -> Result<CommandList, String> {
+pub(super) fn parse(text: &str) -> Result<CommandList, String> {
     nested(text, 0)
 }
 
 /// The list inside a substitution.
-pub fn nested(text: &str, depth: usize) -> Result<CommandList, String> {
+pub(super) fn nested(text: &str, depth: usize) -> Result<CommandList, String> {
     let mut parser = ShellParser { tokens: tokens(text, depth)?, at: 0 };
     let list = parser.list(&[], depth)?.0;
     match parser.peek() {

@@ -172,7 +172,7 @@ impl Shell {
         0
     }
 
-    /// `cmd <service> …`: a door to running services.
+    /// `cmd <service> …`: commands of running services.
     pub(super) async fn cmd(&mut self, args: &[&str], io: &mut Io<'_, '_>) -> Result<u8, Closed> {
         let Some((service, rest)) = args.split_first() else {
             io.error("cmd: No service specified; use -l to list all services");

@@ -6,7 +6,7 @@ use crate::phone::machine::PhoneMachine;
 use crate::phone::setup::LockScreen;
 
 impl Shell {
-    /// Fails with exit code 0, as the real one does: judge the text.
+    /// Fails with exit code 0, as the real one does: check the text.
     pub(super) fn uiautomator(&self, args: &[&str], io: &mut Io<'_, '_>) -> u8 {
         let Some(("dump", rest)) = args.split_first().map(|(first, rest)| (*first, rest)) else {
             io.line("Usage: uiautomator <subcommand> [options]\n\nAvailable subcommands:\n\nhelp: displays help message\n\nruntest: executes UI automation tests\n\ndump: creates an XML dump of current UI hierarchy\n    dump [--verbose][file]\n\nevents: prints out accessibility events until terminated");

@@ -3,7 +3,7 @@
 use regex_lite::{Regex, RegexBuilder};
 
 /// What a program made of a text, or what it complains about.
-pub type EditResult = Result<String, String>;
+pub(super) type EditResult = Result<String, String>;
 
 /// A pattern must not take more memory than this to compile.
 const MOST_PATTERN: usize = 1 << 20;
@@ -50,7 +50,7 @@ struct SedStep {
     edit: SedEdit,
 }
 
-pub fn sed(script: &str, text: &str, quiet: bool, is_extended: bool) -> EditResult {
+pub(super) fn sed(script: &str, text: &str, quiet: bool, is_extended: bool) -> EditResult {
     let mut steps = Vec::new();
     let mut reader = SedScript { rest: script, is_extended };
     while let Some(step) = reader.step()? {
@@ -225,7 +225,7 @@ fn template(to: &str) -> String {
     out
 }
 
-pub fn awk(program: &str, text: &str, separator: Option<&str>) -> EditResult {
+pub(super) fn awk(program: &str, text: &str, separator: Option<&str>) -> EditResult {
     let (pattern, action) = match program.split_once('{') {
         Some((pattern, action)) => (pattern.trim(), action.trim_end().strip_suffix('}').ok_or("missing }")?),
         None => (program.trim(), "print"),

@@ -1,10 +1,10 @@
-//! `$((…))`: sums of whole numbers, as the phone's shell reckons.
+//! `$((…))`: sums of whole numbers, as the phone's shell computes them.
 
 /// Parentheses and signs inside one another; deeper is refused.
 const DEEPEST: usize = 64;
 
 /// The value of a sum; a variable that is not a number counts as 0.
-pub fn value(text: &str, variable: &dyn Fn(&str) -> String) -> Result<i64, String> {
+pub(super) fn value(text: &str, variable: &dyn Fn(&str) -> String) -> Result<i64, String> {
     let mut sum = Sum { rest: text.trim(), variable, depth: 0 };
     let value = sum.binary(0)?;
     match sum.rest.trim() {

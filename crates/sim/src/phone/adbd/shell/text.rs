@@ -210,7 +210,7 @@ impl<'a> FilterOptions<'a> {
                     }
                 }
             }
-            // Nobody checks the digest of a file that only this phone has.
+            // The digest of a virtual file is not checked by anyone.
             "md5sum" => io.line(format!("{:032x}  {}", input.len(), self.files.first().unwrap_or(&"-"))),
             _ => return self.grep(name, &text(), io),
         }

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use super::apps::Intent;
 use super::{Io, Shell};
 use crate::phone::android::Android;
-use crate::phone::virtual_app::{ComponentKind, IntentReaction, ReceivedIntent, VirtualApp};
+use crate::phone::virtual_app::{IntentReaction, ReceivedIntent, VirtualApp, VirtualComponentKind};
 
 impl Shell {
     pub(super) fn virtual_app(&self, package: &str) -> Option<Arc<VirtualApp>> {
@@ -17,9 +17,9 @@ impl Shell {
     /// Answers a query for an action that installed apps know; `false` where none does.
     pub(super) fn query_virtual_apps(&self, what: &str, args: &[&str], io: &mut Io<'_, '_>) -> bool {
         let (kind, word) = match what {
-            "query-activities" => (ComponentKind::Activity, "Activity"),
-            "query-receivers" => (ComponentKind::Receiver, "Receiver"),
-            _ => (ComponentKind::AdbdService, "Service"),
+            "query-activities" => (VirtualComponentKind::Activity, "Activity"),
+            "query-receivers" => (VirtualComponentKind::Receiver, "Receiver"),
+            _ => (VirtualComponentKind::AdbdService, "Service"),
         };
         let intent = Intent::read(args);
         let virtual_apps = self.handset.virtual_apps();
@@ -50,7 +50,7 @@ impl Shell {
         let named = intent.component.and_then(|component| component.split_once('/'));
         let virtual_app = named.and_then(|(package, _)| self.virtual_app(package));
         let part = virtual_app.as_ref().zip(named).and_then(|(virtual_app, (_, class))| virtual_app.part(class));
-        let part = part.filter(|part| part.kind == ComponentKind::Receiver);
+        let part = part.filter(|part| part.kind == VirtualComponentKind::Receiver);
         let request =
             ReceivedIntent { action: intent.action.unwrap_or_default().to_owned(), extras: intent.extras.clone() };
         let reaction = part.map(|part| (part.react)(&request));
@@ -135,7 +135,7 @@ mod tests {
             tool => IntentReaction::ok(format!("{tool:?} \"{}\"", request.action)),
         });
         let part = AppComponent {
-            kind: ComponentKind::Receiver,
+            kind: VirtualComponentKind::Receiver,
             class: ".Tools".to_owned(),
             actions: vec!["a.GO".to_owned()],
             react,

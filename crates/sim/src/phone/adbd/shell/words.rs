@@ -3,13 +3,13 @@
 use super::parse::{DEEPEST, Word, WordPiece, nested};
 
 #[derive(Clone, Debug, PartialEq)]
-pub enum ShellToken {
+pub(super) enum ShellToken {
     Word(Word),
     /// An operator, or a redirection with its number before it.
     Sign(&'static str),
 }
 
-pub fn unexpected(token: &ShellToken) -> String {
+pub(super) fn unexpected(token: &ShellToken) -> String {
     let what = match token {
         ShellToken::Sign("\n") => "newline",
         ShellToken::Sign(sign) => sign,
@@ -21,7 +21,7 @@ pub fn unexpected(token: &ShellToken) -> String {
 /// Longer signs before those they begin with.
 const SIGNS: [&str; 15] = ["2>&1", "1>&2", "2>>", "1>>", "&&", "||", ">>", "2>", "1>", ">&2", ";", "|", "&", "(", ")"];
 
-pub fn tokens(text: &str, depth: usize) -> Result<Vec<ShellToken>, String> {
+pub(super) fn tokens(text: &str, depth: usize) -> Result<Vec<ShellToken>, String> {
     if depth > DEEPEST {
         return Err("syntax error: nested too deeply".to_owned());
     }
