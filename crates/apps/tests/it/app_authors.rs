@@ -206,7 +206,7 @@ fn the_page_of_rules_is_fresh() {
         std::fs::write(&path, rules_page()).unwrap();
     }
     let found = std::fs::read_to_string(path).unwrap_or_default();
-    assert!(found == rules_page(), "docs/app-rules.md is stale; run: UPDATE_DOCS=1 cargo test -p sinew-phones");
+    assert!(found == rules_page(), "docs/app-rules.md is stale; run: UPDATE_DOCS=1 cargo test -p sinew-apps");
 }
 
 /// Tools whose text is difficult for XML, the packager and Kotlin.
