@@ -6,8 +6,8 @@ use libfuzzer_sys::fuzz_target;
 use rmcp::model::{ErrorData, JsonRpcMessage, ServerJsonRpcMessage};
 use rmcp::transport::Transport;
 use serde_json::Value;
-use sinew_front::memory::MemoryBudget;
 use sinew_front::line_transport::LineTransport;
+use sinew_front::memory::MemoryBudget;
 use tokio::io::AsyncReadExt;
 
 fuzz_target!(|input: &[u8]| {
@@ -15,7 +15,8 @@ fuzz_target!(|input: &[u8]| {
     runtime.block_on(async {
         let count = input.iter().filter(|byte| **byte == b'\n').count();
         let (writer, mut answers) = tokio::io::duplex((count + 1) * 4096);
-        let mut lines = LineTransport::new(std::io::Cursor::new(input.to_vec()), writer, 512, MemoryBudget::new(1 << 20));
+        let mut lines =
+            LineTransport::new(std::io::Cursor::new(input.to_vec()), writer, 512, MemoryBudget::new(1 << 20));
         let mut messages = 0;
         while let Some(message) = lines.receive().await {
             match message {
