@@ -1,5 +1,6 @@
 //! From the text of a schema to a graph of rules.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::ops::AddAssign;
 
@@ -66,6 +67,12 @@ fn shown(at: &str) -> String {
 impl Validator {
     /// Compiles a schema, unless that takes more than `room`.
     pub fn compile(schema: &Value, room: Cost) -> Result<Validator, Invalid> {
+        Validator::compile_reporting(schema, room, 1).map_err(|mut problems| problems.swap_remove(0))
+    }
+
+    /// Compiles a schema. The error has at least one problem and at most `limit`, one for each schema object.
+    pub fn compile_reporting(schema: &Value, room: Cost, limit: usize) -> Result<Validator, Vec<Invalid>> {
+        let mut problems = Vec::new();
         let mut compiler = Compiler {
             root: schema,
             dialect: Dialect::of(schema),
@@ -79,16 +86,60 @@ impl Validator {
             },
             known: HashMap::new(),
             sources: HashMap::new(),
+            anchors: None,
             open: Vec::new(),
         };
-        compiler.node(None, "", schema)?;
+        compiler.node(None, "", schema).map_err(|problem| vec![problem])?;
         while let Some((id, schema)) = compiler.open.pop() {
-            let kind = compiler.kind(id, schema)?;
-            compiler.validator.nodes[id.index()].kind = kind;
+            match compiler.kind(id, schema) {
+                Ok(kind) => compiler.validator.nodes[id.index()].kind = kind,
+                Err(problem) => {
+                    let is_last = matches!(problem, Invalid::TooCostly(_));
+                    problems.push(problem);
+                    if is_last || problems.len() >= limit {
+                        return Err(problems);
+                    }
+                }
+            }
         }
-        compiler.refuse_circles()?;
-        Ok(compiler.validator)
+        problems.extend(compiler.refuse_circles().err());
+        if problems.is_empty() { Ok(compiler.validator) } else { Err(problems) }
     }
+}
+
+/// Collects schemas by `$anchor` and `$dynamicAnchor`; in one document both lead to the same place. Depth is that of
+/// parsed JSON.
+fn find_anchors<'a>(part: &'a Value, anchors: &mut HashMap<&'a str, &'a Value>) {
+    match part {
+        Value::Object(members) => {
+            for word in ["$anchor", "$dynamicAnchor"] {
+                if let Some(Value::String(name)) = members.get(word) {
+                    anchors.entry(name).or_insert(part);
+                }
+            }
+            let is_data = |word: &str| matches!(word, "enum" | "const" | "default" | "examples");
+            let schemas = members.iter().filter(|(word, _)| !is_data(word));
+            schemas.for_each(|(_, member)| find_anchors(member, anchors));
+        }
+        Value::Array(items) => items.iter().for_each(|item| find_anchors(item, anchors)),
+        _ => {}
+    }
+}
+
+/// A fragment of an address as text; what is not valid stays as it is.
+fn percent_decoded(fragment: &str) -> Cow<'_, str> {
+    if !fragment.contains('%') {
+        return Cow::Borrowed(fragment);
+    }
+    let mut bytes = Vec::with_capacity(fragment.len());
+    let mut rest = fragment.as_bytes();
+    while let [first, tail @ ..] = rest {
+        let code = tail.get(..2).filter(|_| *first == b'%').and_then(|hex| std::str::from_utf8(hex).ok());
+        let code = code.and_then(|hex| u8::from_str_radix(hex, 16).ok());
+        bytes.push(code.unwrap_or(*first));
+        rest = &tail[if code.is_some() { 2 } else { 0 }..];
+    }
+    String::from_utf8(bytes).map_or(Cow::Borrowed(fragment), Cow::Owned)
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -120,6 +171,8 @@ struct Compiler<'a> {
     /// Nodes by the address of their schema.
     known: HashMap<*const Value, NodeId>,
     sources: HashMap<&'a str, Option<PatternId>>,
+    /// Schemas by their `$anchor`, found when the first reference to one is read.
+    anchors: Option<HashMap<&'a str, &'a Value>>,
     open: Vec<(NodeId, &'a Value)>,
 }
 
@@ -156,12 +209,29 @@ impl<'a> Compiler<'a> {
         }
     }
 
+    /// The node that a local reference leads to: `#`, `#/$defs/x`, `#anchor`. Nothing is ever fetched.
     fn target(&mut self, id: NodeId, reference: &'a str) -> Result<NodeId, Invalid> {
-        let pointer = reference.strip_prefix('#').filter(|text| text.is_empty() || text.starts_with('/'));
-        let pointer = pointer.ok_or_else(|| self.wrong(id, "a reference is not of the form `#/…`"))?;
-        let schema = self.root.pointer(pointer);
-        let schema = schema.ok_or_else(|| self.wrong(id, "a reference leads nowhere"))?;
-        self.node(None, pointer, schema)
+        let Some(fragment) = reference.strip_prefix('#') else {
+            return Err(
+                self.wrong(id, format!("`{reference}` is not a reference of the form `#/…`; nothing is fetched"))
+            );
+        };
+        let root = self.root;
+        let fragment = percent_decoded(fragment);
+        let is_pointer = fragment.is_empty() || fragment.starts_with('/');
+        let schema = if is_pointer { root.pointer(&fragment) } else { self.anchor(&fragment) };
+        let schema = schema.ok_or_else(|| self.wrong(id, format!("the reference `{reference}` has no target")))?;
+        self.node(None, if is_pointer { &fragment } else { "" }, schema)
+    }
+
+    fn anchor(&mut self, name: &str) -> Option<&'a Value> {
+        let root = self.root;
+        let anchors = self.anchors.get_or_insert_with(|| {
+            let mut anchors = HashMap::new();
+            find_anchors(root, &mut anchors);
+            anchors
+        });
+        anchors.get(name).copied()
     }
 
     /// The pattern of a source; `None` where it is not enforced.

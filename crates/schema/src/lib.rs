@@ -14,6 +14,7 @@
 mod compile;
 mod equality;
 mod evaluate;
+mod explain;
 mod meter;
 mod node;
 mod pattern;

@@ -1,22 +1,21 @@
 //! JSON Schema as this crate needs it: local references, validity under 2020-12, and checking values
 //! with bounded work.
 //!
-//! Nothing is ever fetched: a reference that leaves the document is a problem. Schemas that multiply
-//! themselves are found before a validator runs on them.
+//! Nothing is ever fetched: a reference that leaves the document is a problem. [`sinew_schema`] counts the
+//! work of checking, and a document has a budget for it.
 
 use std::borrow::Cow;
 
 use serde_json::Value;
+use sinew_schema::{Cost, Failure, Invalid, Meter, Rejection, Step, Validator};
 use sinew_tool::text::clip;
 
-/// A schema with more parts than this is refused: no model could read it.
-const MAX_NODES: usize = 20_000;
-/// Steps a validator may take on one value; a realistic schema needs some hundreds.
-const MAX_STEPS: usize = 100_000;
-/// Deeper than any JSON text is read, so only schemas that turn in circles reach it.
-const MAX_DEPTH: usize = 256;
-/// A pattern longer than this is a program.
-const MAX_PATTERN: usize = 2_000;
+/// Schema objects in one schema; a larger one is not for models.
+const MAX_SCHEMAS: usize = 20_000;
+/// Steps for checking one value: some ten milliseconds. Real examples need some hundreds.
+const MAX_STEPS: u64 = 1_000_000;
+/// Problems reported of one schema or value.
+const MAX_PROBLEMS: usize = 5;
 
 /// Something wrong with a schema, or with a value under it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -64,67 +63,6 @@ fn percent_decode(text: &str) -> String {
     String::from_utf8(bytes).unwrap_or_else(|_| text.to_owned())
 }
 
-/// Looks at every part once: how many there are, and whether references lead anywhere.
-fn survey(root: &Value, part: &Value, pointer: &mut String, nodes: &mut usize, found: &mut Vec<SchemaProblem>) {
-    *nodes += 1;
-    if *nodes > MAX_NODES || found.len() >= 10 {
-        return;
-    }
-    if let Some(reference) = part.get("$ref").and_then(Value::as_str) {
-        let at = || format!("{pointer}/$ref");
-        if !reference.starts_with('#') {
-            let message = format!(
-                "`{}` points outside the document, and nothing is fetched; copy it into `$defs`",
-                clip(reference)
-            );
-            found.push(SchemaProblem::new(at(), message));
-        } else if resolve(root, reference).is_none() {
-            found.push(SchemaProblem::new(at(), format!("`{}` has no target", clip(reference))));
-        } else if is_endless(root, reference) {
-            found.push(SchemaProblem::new(at(), format!("`{}` refers to itself in an endless loop", clip(reference))));
-        }
-    }
-    if part.get("pattern").and_then(Value::as_str).is_some_and(|pattern| pattern.len() > MAX_PATTERN) {
-        found.push(SchemaProblem::new(
-            format!("{pointer}/pattern"),
-            format!("the pattern is longer than {MAX_PATTERN} bytes"),
-        ));
-    }
-    let length = pointer.len();
-    match part {
-        Value::Object(members) => {
-            for (key, member) in members {
-                // Data, not schemas: a `$ref` in an example is nobody's reference.
-                if matches!(key.as_str(), "enum" | "const" | "default" | "examples") && !member.is_object() {
-                    continue;
-                }
-                pointer.push('/');
-                pointer.push_str(&key.replace('~', "~0").replace('/', "~1"));
-                survey(root, member, pointer, nodes, found);
-                pointer.truncate(length);
-            }
-        }
-        Value::Array(items) => {
-            for (index, item) in items.iter().enumerate() {
-                pointer.push_str(&format!("/{index}"));
-                survey(root, item, pointer, nodes, found);
-                pointer.truncate(length);
-            }
-        }
-        _ => {}
-    }
-}
-
-/// Whether following plain references from here never arrives.
-fn is_endless(root: &Value, reference: &str) -> bool {
-    let mut next = resolve(root, reference);
-    for _ in 0..MAX_DEPTH {
-        let Some(reference) = next.and_then(|schema| schema.get("$ref")).and_then(Value::as_str) else { return false };
-        next = resolve(root, reference);
-    }
-    true
-}
-
 /// Everything is read as 2020-12, whatever `$schema` claims.
 fn without_dialect(schema: &Value) -> Cow<'_, Value> {
     if schema.get("$schema").is_none() {
@@ -137,124 +75,106 @@ fn without_dialect(schema: &Value) -> Cow<'_, Value> {
     Cow::Owned(bare)
 }
 
+/// What may still be spent on schemas and examples. One budget is shared by all tools of a document.
+pub(crate) struct CheckBudget {
+    compile: Cost,
+    /// Steps of [`Meter`]s.
+    steps: u64,
+}
+
+impl Default for CheckBudget {
+    /// Less than a second and 20 MB for any document; a thousand ordinary tools take a tenth of it.
+    fn default() -> CheckBudget {
+        let compile = Cost {
+            schemas: 100_000,
+            patterns: 5_000,
+            pattern_bytes: 500_000,
+            pattern_states: 300_000,
+            properties: 500,
+        };
+        CheckBudget { compile, steps: 20_000_000 }
+    }
+}
+
 /// A schema ready to check values.
 pub(crate) struct Checker<'a> {
     schema: Cow<'a, Value>,
-    validator: jsonschema::Validator,
+    validator: Validator,
 }
 
 impl<'a> Checker<'a> {
     /// The error is everything that makes the schema unusable.
-    pub(crate) fn new(schema: &'a Value) -> Result<Checker<'a>, Vec<SchemaProblem>> {
-        let mut nodes = 0;
-        let mut found = Vec::new();
-        survey(schema, schema, &mut String::new(), &mut nodes, &mut found);
-        if nodes > MAX_NODES {
-            let message = format!("the schema has more than {MAX_NODES} parts, which is too many to read");
-            return Err(vec![SchemaProblem::new("", message)]);
-        }
+    pub(crate) fn new(schema: &'a Value, budget: &mut CheckBudget) -> Result<Checker<'a>, Vec<SchemaProblem>> {
         let schema = without_dialect(schema);
-        let built = if found.is_empty() { Checker::build(&schema).map_err(Some) } else { Err(None) };
-        let first = match built {
-            Ok(validator) => return Ok(Checker { schema, validator }),
-            Err(first) => first,
+        let room = Cost { schemas: budget.compile.schemas.min(MAX_SCHEMAS), ..budget.compile };
+        let problem = |invalid| match invalid {
+            Invalid::Wrong { at, what } => SchemaProblem::new(at, clip(&what)),
+            Invalid::Endless { at } => SchemaProblem::new(at, "the schema refers to itself in an endless loop"),
+            Invalid::TooCostly(what) => {
+                SchemaProblem::new("", format!("the schema has more {what} than can be checked"))
+            }
         };
-        // The builder stops at the first fault; the schema of schemas knows them all.
-        for error in jsonschema::draft202012::meta::validator().iter_errors(&schema).take(5) {
-            found.push(SchemaProblem::new(error.instance_path().as_str(), clip(&error.to_string())));
-        }
-        if found.is_empty() {
-            found.extend(first);
-        }
-        Err(found)
+        let validator = Validator::compile_reporting(&schema, room, MAX_PROBLEMS)
+            .map_err(|invalid| invalid.into_iter().map(problem).collect::<Vec<_>>())?;
+        budget.compile = budget.compile.minus(validator.cost()).unwrap_or_default();
+        Ok(Checker { schema, validator })
     }
 
-    fn build(schema: &Value) -> Result<jsonschema::Validator, SchemaProblem> {
-        // Patterns run with limits: a small compiled size, and few steps back.
-        let patterns = jsonschema::PatternOptions::fancy_regex().backtrack_limit(10_000).size_limit(1 << 20);
-        jsonschema::draft202012::options()
-            .offline()
-            .with_pattern_options(patterns)
-            .build(schema)
-            .map_err(|error| SchemaProblem::new(error.instance_path().as_str(), clip(&error.to_string())))
-    }
-
-    /// What is wrong with a value; `None` where finding out would take too long.
-    pub(crate) fn check(&self, value: &Value) -> Option<Vec<SchemaProblem>> {
-        let mut budget = MAX_STEPS;
-        estimate(&self.schema, &self.schema, value, 0, &mut budget)?;
-        let errors = self.validator.iter_errors(value).take(5);
-        Some(errors.map(|error| SchemaProblem::new(error.instance_path().as_str(), clip(&error.to_string()))).collect())
+    /// What is wrong with a value; `None` if finding out would take too long. A member with a problem is set aside,
+    /// so that the others are checked too.
+    pub(crate) fn check(&self, value: &Value, budget: &mut CheckBudget) -> Option<Vec<SchemaProblem>> {
+        let mut value = value.clone();
+        let mut set_aside: Vec<String> = Vec::new();
+        let mut found = Vec::new();
+        while found.len() < MAX_PROBLEMS {
+            let limit = budget.steps.min(MAX_STEPS);
+            let mut meter = Meter::new(limit);
+            let checked = self.validator.check(&value, &mut meter);
+            budget.steps -= meter.spent();
+            let failure = match checked {
+                Ok(()) => break,
+                Err(Rejection::Exhausted) => return None,
+                Err(Rejection::Failed(failure)) => failure,
+            };
+            let is_missing = failure.keyword == "required" && failure.path.is_empty();
+            if is_missing && failure.member.as_ref().is_some_and(|member| set_aside.contains(member)) {
+                break;
+            }
+            found.push(explained(&failure, &self.schema));
+            let member = match failure.path.first() {
+                Some(Step::Member(name)) => Some((*name).to_owned()),
+                None if !is_missing => failure.member.clone(),
+                _ => None,
+            };
+            let Some(member) = member else { break };
+            if value.as_object_mut().and_then(|members| members.remove(&member)).is_none() {
+                break;
+            }
+            set_aside.push(member);
+        }
+        Some(found)
     }
 
     #[cfg(test)]
     pub(crate) fn accepts(&self, value: &Value) -> Option<bool> {
-        self.check(value).map(|problems| problems.is_empty())
+        self.check(value, &mut CheckBudget::default()).map(|problems| problems.is_empty())
     }
 }
 
-/// Walks a schema along a value as a validator would, counting the steps; `None` when they run out.
-fn estimate(root: &Value, schema: &Value, value: &Value, depth: usize, budget: &mut usize) -> Option<()> {
-    if depth > MAX_DEPTH {
-        return None;
-    }
-    *budget = budget.checked_sub(1)?;
-    let Some(members) = schema.as_object() else { return Some(()) };
-    for (key, part) in members {
-        match (key.as_str(), part) {
-            ("$ref" | "$dynamicRef" | "$recursiveRef", Value::String(reference)) => {
-                if let Some(target) = resolve(root, reference) {
-                    estimate(root, target, value, depth + 1, budget)?;
-                }
+fn explained(failure: &Failure<'_>, schema: &Value) -> SchemaProblem {
+    let mut pointer = String::new();
+    for step in &failure.path {
+        match step {
+            Step::Item(index) => pointer.push_str(&format!("/{index}")),
+            Step::Member(name) => {
+                pointer.push('/');
+                pointer.push_str(&name.replace('~', "~0").replace('/', "~1"));
             }
-            ("allOf" | "anyOf" | "oneOf", Value::Array(branches)) => {
-                for branch in branches {
-                    estimate(root, branch, value, depth + 1, budget)?;
-                }
-            }
-            ("not" | "if" | "then" | "else", part) => estimate(root, part, value, depth + 1, budget)?,
-            ("dependentSchemas" | "dependencies", Value::Object(map)) => {
-                for part in map.values() {
-                    estimate(root, part, value, depth + 1, budget)?;
-                }
-            }
-            ("properties", Value::Object(map)) => {
-                for (name, part) in map {
-                    if let Some(child) = value.get(name) {
-                        estimate(root, part, child, depth + 1, budget)?;
-                    }
-                }
-            }
-            ("patternProperties", Value::Object(map)) => {
-                for part in map.values() {
-                    children(root, part, value, depth, budget)?;
-                }
-            }
-            ("prefixItems", Value::Array(parts)) => {
-                for (part, child) in parts.iter().zip(value.as_array().into_iter().flatten()) {
-                    estimate(root, part, child, depth + 1, budget)?;
-                }
-            }
-            ("additionalProperties" | "unevaluatedProperties" | "items" | "unevaluatedItems" | "contains", part) => {
-                children(root, part, value, depth, budget)?;
-            }
-            // Comparing every pair is what a validator may have to do.
-            ("uniqueItems", Value::Bool(true)) => {
-                let items = value.as_array().map_or(0, Vec::len);
-                *budget = budget.checked_sub(items.saturating_mul(items) / 16)?;
-            }
-            _ => {}
         }
     }
-    Some(())
-}
-
-fn children(root: &Value, part: &Value, value: &Value, depth: usize, budget: &mut usize) -> Option<()> {
-    match value {
-        Value::Array(items) => items.iter().try_for_each(|child| estimate(root, part, child, depth + 1, budget)),
-        Value::Object(map) => map.values().try_for_each(|child| estimate(root, part, child, depth + 1, budget)),
-        _ => Some(()),
-    }
+    let (path, issue) = failure.explain(schema, "the tool");
+    let message = if path.is_empty() { format!("the value {issue}") } else { format!("`{}` {issue}", clip(&path)) };
+    SchemaProblem::new(pointer, clip(&message))
 }
 
 #[cfg(test)]
@@ -263,7 +183,7 @@ mod tests {
     use serde_json::json;
 
     fn first_problem(schema: Value) -> String {
-        Checker::new(&schema)
+        Checker::new(&schema, &mut CheckBudget::default())
             .err()
             .unwrap_or_default()
             .first()
@@ -285,13 +205,13 @@ mod tests {
     #[test]
     fn problems_name_their_place() {
         assert_eq!(first_problem(json!({"type": "object", "properties": {"a": {"type": "integer"}}})), "");
-        assert!(first_problem(json!({"properties": {"a": {"type": "strng"}}})).starts_with("/properties/a/type: "));
+        assert!(first_problem(json!({"properties": {"a": {"type": "strng"}}})).starts_with("/properties/a: "));
         assert!(first_problem(json!({"$ref": "https://example.com/x.json"})).contains("nothing is fetched"));
-        assert!(first_problem(json!({"items": {"$ref": "#/$defs/none"}})).starts_with("/items/$ref: "));
+        assert!(first_problem(json!({"items": {"$ref": "#/$defs/none"}})).starts_with("/items: "));
         assert!(
             first_problem(json!({"$defs": {"a": {"$ref": "#/$defs/a"}}, "$ref": "#/$defs/a"})).contains("endless loop")
         );
-        assert!(first_problem(json!({"pattern": "("})).contains("regex"));
+        assert!(first_problem(json!({"pattern": "("})).contains("pattern"));
         assert_eq!(first_problem(json!({"$schema": "https://example.com/mine", "type": "object"})), "");
     }
 
@@ -299,7 +219,7 @@ mod tests {
     fn recursive_schemas_check_values() {
         let tree = json!({"type": "object", "properties": {"child": {"$ref": "#"}}, "additionalProperties": false});
         assert_eq!(first_problem(tree.clone()), "");
-        let checker = Checker::new(&tree).ok().unwrap();
+        let checker = Checker::new(&tree, &mut CheckBudget::default()).ok().unwrap();
         assert_eq!(checker.accepts(&json!({"child": {"child": {}}})), Some(true));
         assert_eq!(checker.accepts(&json!({"child": {"chld": {}}})), Some(false));
     }
@@ -307,16 +227,19 @@ mod tests {
     #[test]
     fn schemas_that_multiply_are_not_run() {
         let bomb = bomb();
-        let checker = Checker::new(&bomb).ok().unwrap();
+        let checker = Checker::new(&bomb, &mut CheckBudget::default()).ok().unwrap();
         assert_eq!(checker.accepts(&json!("x")), None);
         let circle = json!({"$defs": {"a": {"allOf": [{"$ref": "#/$defs/a"}]}}, "$ref": "#/$defs/a"});
-        assert_eq!(Checker::new(&circle).ok().and_then(|checker| checker.accepts(&json!(1))), None);
+        assert_eq!(
+            Checker::new(&circle, &mut CheckBudget::default()).ok().and_then(|checker| checker.accepts(&json!(1))),
+            None
+        );
     }
 
     #[test]
     fn huge_schemas_are_refused() {
         let wide: Vec<Value> = (0..30_000).map(|index| json!({"const": index})).collect();
-        assert!(first_problem(json!({"anyOf": wide})).contains("parts"));
+        assert!(first_problem(json!({"anyOf": wide})).contains("more subschemas than"));
     }
 
     #[test]

@@ -125,7 +125,7 @@ fn check_call(
     };
     let Some(checker) = input else { return };
     let value = arguments.to_value();
-    match checker.check(&value) {
+    match checker.check(&value, &mut reporter.budget) {
         None => reporter.report(
             &rules::EXAMPLE_INVALID,
             first_line(arguments.span, reporter.text()),
@@ -162,7 +162,7 @@ fn check_answer(reporter: &mut Reporter<'_>, node: &JsonNode, output: Option<&Ch
     if failed || !value.is_object() {
         return;
     }
-    for problem in checker.check(&value).unwrap_or_default() {
+    for problem in checker.check(&value, &mut reporter.budget).unwrap_or_default() {
         let message = format!("the result shown does not match the output schema: {}", problem.message);
         reporter.report(&rules::EXAMPLE_INVALID, first_line(node.place(&problem.pointer), reporter.text()), message);
     }

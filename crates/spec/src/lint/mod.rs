@@ -28,6 +28,7 @@ pub use rules::{LINTER, RULES, rule, rules_page};
 
 use crate::model::ToolSpecification;
 use crate::read::{Document, Format};
+use crate::schema::CheckBudget;
 use sinew_tool::finding::{Edit, Finding, Findings, Rule, Severity, Span};
 
 /// Which rules are on, and with which severity.
@@ -70,7 +71,14 @@ impl LintConfig {
 
 /// Checks a document. Findings come in the order of their places.
 pub fn check(document: &Document, config: &LintConfig) -> Findings {
-    let mut reporter = Reporter { document, config, tool: None, findings: Findings::default(), blank: Vec::new() };
+    let mut reporter = Reporter {
+        document,
+        config,
+        tool: None,
+        findings: Findings::default(),
+        blank: Vec::new(),
+        budget: CheckBudget::default(),
+    };
     for problem in &document.problems {
         reporter.report(problem.rule, problem.span, problem.message.clone());
     }
@@ -140,6 +148,7 @@ struct Reporter<'a> {
     findings: Findings,
     /// Parts that still hold placeholders, where only `unfilled` is reported.
     blank: Vec<Span>,
+    budget: CheckBudget,
 }
 
 impl<'a> Reporter<'a> {

@@ -62,7 +62,7 @@ fn check_schema<'a>(
     rule: &'static Rule,
     near: Span,
 ) -> Option<Checker<'a>> {
-    match Checker::new(schema) {
+    match Checker::new(schema, &mut reporter.budget) {
         Ok(checker) => Some(checker),
         Err(problems) => {
             for problem in problems {
