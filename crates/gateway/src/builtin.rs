@@ -25,6 +25,7 @@ pub(crate) const NAMES: &[&str] = &[LIST_DEVICES, GET_DEVICE_EVENTS, specificati
 const USUAL_EVENTS: usize = 50;
 const MAX_EVENTS: usize = 200;
 
+/// Work units for checking the arguments of a built-in tool, whose schemas are small.
 const MAX_WORK: u64 = 5_000;
 
 pub(crate) struct BuiltIn {

@@ -20,6 +20,7 @@ const PREFIX: &str = "label:";
 pub struct Label(Arc<str>);
 
 impl Label {
+    /// Labels are shown in tables beside device ids.
     pub const MAX_LENGTH: usize = 32;
 
     /// Capital letters are read as small ones.

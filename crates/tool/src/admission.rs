@@ -57,6 +57,7 @@ fn bounded<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Arc<str>, D::Er
 pub struct TokenId(Arc<str>);
 
 impl TokenId {
+    /// Token ids are short random texts; this only bounds what is read back.
     pub const MAX_LENGTH: usize = 64;
 
     pub fn parse(text: &str) -> Option<TokenId> {

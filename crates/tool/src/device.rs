@@ -63,6 +63,7 @@ impl fmt::Display for DeviceKey {
 pub struct DeviceId(Arc<str>);
 
 impl DeviceId {
+    /// Leaves space for the tool in a public name `<device>__<tool>`, which clients limit to 64 characters.
     pub const MAX_LENGTH: usize = 24;
 
     pub fn parse(text: &str) -> Option<DeviceId> {

@@ -49,6 +49,7 @@ pub enum Reach {
 pub struct FamilyName(Cow<'static, str>);
 
 impl FamilyName {
+    /// Family names are short words, chosen by programmers.
     pub const MAX_LENGTH: usize = 24;
 
     /// For constants of a family's crate.

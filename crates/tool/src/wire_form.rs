@@ -57,14 +57,17 @@ impl WireForm for Outcome {
 }
 
 impl WireForm for Picture {
+    /// As an outcome, which may have pictures too.
     const MAX_BYTES: usize = 24 << 20;
 }
 
 impl WireForm for DeviceInfo {
+    /// Names, instructions and attributes of a device are bounded below this.
     const MAX_BYTES: usize = 256 << 10;
 }
 
 impl WireForm for ToolError {
+    /// Message and details of an error are bounded below this.
     const MAX_BYTES: usize = 256 << 10;
 }
 

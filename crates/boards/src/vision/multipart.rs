@@ -9,6 +9,7 @@ pub struct FormPart<'a> {
     pub body: &'a [u8],
 }
 
+/// Firmware sends two parts with short headers.
 const PARTS: usize = 8;
 const HEADER_BYTES: usize = 1024;
 /// As the standard has it.

@@ -119,3 +119,51 @@ fn the_code_map_starts_at_files_that_exist() {
         }
     }
 }
+
+/// The names of all functions that are tests.
+fn tests() -> std::collections::BTreeSet<String> {
+    let mut names = std::collections::BTreeSet::new();
+    let mut folders = vec![root().join("crates")];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(&folder).expect("a folder") {
+            let path = entry.expect("an entry").path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|extension| extension == "rs") {
+                let text = std::fs::read_to_string(&path).expect("a text");
+                let mut is_test = false;
+                for line in text.lines().map(str::trim) {
+                    let function = line.trim_start_matches("async ").strip_prefix("fn ");
+                    match function.and_then(|rest| rest.split('(').next()) {
+                        Some(name) if is_test => drop(names.insert(name.to_owned())),
+                        _ => {}
+                    }
+                    is_test = line.starts_with("#[") && (is_test || line.contains("test"));
+                }
+            }
+        }
+    }
+    names
+}
+
+#[test]
+fn every_statement_of_the_security_page_names_tests_that_exist() {
+    let page = std::fs::read_to_string(root().join("docs/security.md")).expect("the page");
+    let tests = tests();
+    let (mut is_table, mut statements) = (false, 0);
+    for line in page.lines() {
+        is_table = line.starts_with('|') && (is_table || line.trim_end().ends_with("| tests |"));
+        let is_row = is_table && !line.ends_with("| tests |") && !line.starts_with("|---");
+        if !is_row {
+            continue;
+        }
+        statements += 1;
+        let cell = line.trim_end_matches([' ', '|']).rsplit('|').next().unwrap_or_default();
+        let named: Vec<&str> = code_spans(cell).collect();
+        assert!(!named.is_empty(), "no test is named for: {line}");
+        for name in named {
+            assert!(tests.contains(name), "there is no test `{name}`, which docs/security.md names");
+        }
+    }
+    assert!(statements > 20, "only {statements} statements were found");
+}

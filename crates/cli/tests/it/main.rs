@@ -13,6 +13,7 @@ mod documents;
 mod endpoint;
 mod firmware;
 mod gateway;
+mod limits;
 mod persistence;
 mod phones;
 mod pins;

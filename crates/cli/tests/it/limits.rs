@@ -1,0 +1,201 @@
+//! `docs/limits.md`: every limit with its reason, printed from the settings and from the constants in the sources.
+//! `UPDATE_DOCS=1 cargo test -p sinew --test it limits` rewrites it.
+//!
+//! A constant is a limit if its name says so (see [`is_limit`]); its doc comment is the reason. A limit without a
+//! reason fails the test.
+
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+
+use sinew_compose::GatewayConfig;
+use sinew_tool::settings::{Field, Setting};
+
+/// What the program itself uses; the virtual devices and the benchmark bound nothing foreign.
+const CRATES: &[&str] =
+    &["tool", "schema", "wire", "spec", "gateway", "front", "boards", "phones", "apps", "compose", "cli"];
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn is_limit(name: &str) -> bool {
+    let begins = ["MAX_", "MOST_", "LONGEST", "DEEPEST"].iter().any(|start| name.starts_with(start));
+    begins || name == "MOST" || ["_BYTES", "_TIME", "_TIMEOUT"].iter().any(|end| name.ends_with(end))
+}
+
+struct Limit {
+    file: String,
+    name: String,
+    value: String,
+    reason: String,
+}
+
+/// The limits of one source file. A constant without a comment shares that of the constant right above it.
+fn limits_of(file: &str, text: &str) -> Vec<Limit> {
+    let (mut found, mut comment, mut above) = (Vec::new(), String::new(), String::new());
+    // Tests come last in a file.
+    for line in text.split("#[cfg(test)]").next().unwrap_or_default().lines().map(str::trim) {
+        if let Some(words) = line.strip_prefix("///") {
+            let space = if comment.is_empty() { "" } else { " " };
+            let _ = write!(comment, "{space}{}", words.trim());
+            continue;
+        }
+        let visible =
+            line.trim_start_matches("pub(crate) ").trim_start_matches("pub(super) ").trim_start_matches("pub ");
+        match visible.strip_prefix("const ").and_then(constant) {
+            Some((name, value)) => {
+                let reason = if comment.is_empty() { above.clone() } else { comment.clone() };
+                above.clone_from(&reason);
+                if is_limit(name) {
+                    found.push(Limit { file: file.to_owned(), name: name.to_owned(), value: shown(value), reason });
+                }
+            }
+            // An attribute or a plain comment may stand between.
+            None if line.starts_with("//") || line.starts_with("#[") => continue,
+            None => above.clear(),
+        }
+        comment.clear();
+    }
+    found
+}
+
+/// Name and value of a constant that is a number or a time.
+fn constant(rest: &str) -> Option<(&str, &str)> {
+    let (name, rest) = rest.split_once(": ")?;
+    let (kind, value) = rest.split_once(" = ")?;
+    ["usize", "u64", "u32", "u16", "u8", "Duration"].contains(&kind).then_some((name, value.strip_suffix(';')?))
+}
+
+/// `4 << 20` as `4 MiB`, `Duration::from_secs(10)` as `10 s`, `20_000` as `20,000`; anything else as it is written.
+fn shown(value: &str) -> String {
+    let number = |text: &str| text.replace('_', "").parse::<u64>().ok();
+    let times = [("secs", "s"), ("millis", "ms"), ("micros", "µs")];
+    for (unit, short) in times {
+        let inner = value.strip_prefix("Duration::from_").and_then(|rest| rest.strip_prefix(unit));
+        let inner = inner.and_then(|rest| rest.strip_prefix('(')).and_then(|rest| rest.strip_suffix(')'));
+        if let Some(amount) = inner.map(|text| text.split(" * ").map(number).product::<Option<u64>>()) {
+            return amount.map_or_else(|| format!("`{value}`"), |amount| format!("{} {short}", grouped(amount)));
+        }
+    }
+    if let Some((amount, shift)) = value.split_once(" << ")
+        && let (Some(amount), Some(unit)) =
+            (number(amount), [("10", "KiB"), ("20", "MiB")].iter().find(|(known, _)| *known == shift))
+    {
+        return format!("{} {}", grouped(amount), unit.1);
+    }
+    number(value).map_or_else(|| format!("`{value}`"), grouped)
+}
+
+fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+fn sources(folder: &Path, files: &mut Vec<PathBuf>) {
+    let mut entries: Vec<PathBuf> =
+        std::fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry").path()).collect();
+    entries.sort();
+    for path in entries {
+        if path.is_dir() {
+            sources(&path, files);
+        } else if path.extension().is_some_and(|extension| extension == "rs")
+            && path.file_stem() != Some("tests".as_ref())
+        {
+            files.push(path);
+        }
+    }
+}
+
+fn settings(path: &str, fields: &[Field], page: &mut String) {
+    for field in fields {
+        let key = if path.is_empty() { field.name.to_string() } else { format!("{path}.{}", field.name) };
+        settings(&key, &field.inside, page);
+        let least = field.schema.get("minimum").and_then(serde_json::Value::as_u64);
+        let most = field.schema.get("maximum").and_then(serde_json::Value::as_u64);
+        if let (true, Some(least), Some(most)) = (field.inside.is_empty() && field.default.is_number(), least, most) {
+            let _ = writeln!(
+                page,
+                "| `{key}` | {} | {} to {} | {} |",
+                field.default,
+                grouped(least),
+                grouped(most),
+                field.about
+            );
+        }
+    }
+}
+
+fn page() -> String {
+    let mut page = String::from(
+        "# Limits\n\n\
+         <!-- Printed from the code; a test checks that it is fresh. -->\n\n\
+         ## Limits that you can set\n\n\
+         Keys of `sinew.toml`; times are in seconds. [config.md](config.md) has all settings.\n\n\
+         | key | default | range | meaning |\n|---|---|---|---|\n",
+    );
+    settings("", &GatewayConfig::fields(), &mut page);
+    page.push_str("\n## Fixed limits\n\nConstants in the sources, with the reason that stands beside them.\n");
+    for name in CRATES {
+        let folder = root().join("crates").join(name).join("src");
+        let mut files = Vec::new();
+        sources(&folder, &mut files);
+        let limits: Vec<Limit> = files
+            .iter()
+            .flat_map(|path| {
+                let file = path.strip_prefix(&folder).expect("inside").display().to_string();
+                limits_of(&file, &std::fs::read_to_string(path).expect("a text"))
+            })
+            .collect();
+        if limits.is_empty() {
+            continue;
+        }
+        let _ = write!(page, "\n### `crates/{name}`\n\n| limit | value | reason |\n|---|---|---|\n");
+        for Limit { file, name: limit, value, reason } in limits {
+            assert!(!reason.is_empty(), "crates/{name}/src/{file}: `{limit}` has no comment that says why");
+            let _ = writeln!(page, "| `{limit}` in {file} | {value} | {} |", reason.replace('|', "\\|"));
+        }
+    }
+    page
+}
+
+#[test]
+fn every_limit_is_listed_with_its_reason() {
+    let path = root().join("docs/limits.md");
+    let expected = page();
+    assert!(expected.lines().count() > 100, "the limits were not found");
+    if std::env::var_os("UPDATE_DOCS").is_some() {
+        std::fs::write(&path, &expected).expect("written");
+    }
+    let found = std::fs::read_to_string(path).unwrap_or_default();
+    assert!(found == expected, "docs/limits.md is stale; run: UPDATE_DOCS=1 cargo test -p sinew --test it limits");
+}
+
+#[test]
+fn values_are_shown_as_people_write_them() {
+    for (value, expected) in [
+        ("4 << 20", "4 MiB"),
+        ("96 << 10", "96 KiB"),
+        ("20_000", "20,000"),
+        ("0xffff", "`0xffff`"),
+        ("Duration::from_secs(30 * 86_400)", "2,592,000 s"),
+        ("Duration::from_millis(250)", "250 ms"),
+        ("4 * MAX_MANIFEST", "`4 * MAX_MANIFEST`"),
+    ] {
+        assert_eq!(shown(value), expected, "{value}");
+    }
+}
+
+#[test]
+fn constants_share_the_comment_of_the_one_above_them() {
+    let text =
+        "/// Why.\nconst MAX_A: usize = 1;\nconst MAX_B: usize = 2;\n\nconst MAX_C: usize = 3;\nconst OTHER: u8 = 4;\n";
+    let reasons: Vec<String> = limits_of("x.rs", text).into_iter().map(|limit| limit.reason).collect();
+    assert_eq!(reasons, ["Why.", "Why.", ""]);
+}
