@@ -97,6 +97,10 @@ impl BoardHub {
     pub(crate) fn register(&self, key: &DeviceKey, admission: &Admission) -> Result<Registration, RegistrationError> {
         let limits = &self.config.limits;
         let registered = self.roster.register(&key.0, admission, self.now(), limits);
+        // A token that was revoked since the board was admitted: whoever ended its boards did not find this one.
+        if registered.is_ok() && !self.config.admit.is_valid(admission) {
+            return Err(RegistrationError::Revoked);
+        }
         if let Err(RegistrationError::TooOften) = registered
             && self.roster.is_first_refusal(&key.0)
         {

@@ -116,6 +116,7 @@ pub(crate) fn registration_refused(refused: RegistrationError, limits: &BoardLim
     let (status, wait) = match refused {
         RegistrationError::Full => (StatusCode::SERVICE_UNAVAILABLE, "60"),
         RegistrationError::TooOften => (StatusCode::TOO_MANY_REQUESTS, "5"),
+        RegistrationError::Revoked => (StatusCode::FORBIDDEN, "60"),
         RegistrationError::Closing => (StatusCode::SERVICE_UNAVAILABLE, "5"),
     };
     let mut answer = refusal(status, &refused.reason(limits));

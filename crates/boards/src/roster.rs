@@ -50,6 +50,7 @@ struct FlappingBoard {
 pub(crate) enum RegistrationError {
     Full,
     TooOften,
+    Revoked,
     Closing,
 }
 
@@ -64,6 +65,7 @@ impl RegistrationError {
                 "the board connects too often: more than {} times at once or {} times a second; is something else using its id?",
                 limits.connect_burst, limits.connects_per_second
             ),
+            RegistrationError::Revoked => "the token of the board was revoked; approve the board again".to_owned(),
             RegistrationError::Closing => "the gateway is shutting down".to_owned(),
         }
     }

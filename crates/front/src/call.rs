@@ -91,7 +91,8 @@ impl ToolCall {
         let mut given = Answers::new();
         if let Some(state) = params.request_state.take() {
             let binding = binding(&who, &params.name, params.arguments.as_ref());
-            given = front.sealer.open_json_with(&state, &binding).map_err(|error| {
+            let opened = front.sealer().and_then(|sealer| sealer.open_json_with(&state, &binding));
+            given = opened.map_err(|error| {
                 let message = format!("`requestState`: {error}; send it back unchanged, or call again without it");
                 ErrorData::invalid_params(message, None)
             })?;
@@ -160,7 +161,7 @@ impl ToolCall {
         let binding = binding(&self.who, &self.tool, Some(&self.args));
         let options = SealOptions::new().associated_data(&binding).ttl(ANSWER_TIME);
         let fault = |error| ErrorData::internal_error(format!("the state of the call cannot be sealed: {error}"), None);
-        front.sealer.seal_json_with(used, &options).map_err(fault)
+        front.sealer().and_then(|sealer| sealer.seal_json_with(used, &options)).map_err(fault)
     }
 }
 

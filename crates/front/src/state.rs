@@ -2,8 +2,10 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use rmcp::model::{Implementation, RequestStateCodec, ServerCapabilities, ServerConfig};
+use rmcp::model::{Implementation, RequestStateCodec, RequestStateError, ServerCapabilities, ServerConfig};
+use serde_json::json;
 use sinew_gateway::{Gateway, Principal};
+use sinew_tool::Digest;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -15,9 +17,6 @@ use crate::{Front, FrontSettings};
 pub(crate) struct FrontState {
     pub gateway: Gateway,
     pub settings: FrontSettings,
-    /// Signs the state that clients carry between the rounds of an unfinished call. The key is lost at a restart;
-    /// clients then repeat the call.
-    pub sealer: RequestStateCodec,
     /// Cancelled first when the gateway stops: subscriptions end, calls still run.
     pub drain: CancellationToken,
     /// Running calls, until their answers are sent.
@@ -35,19 +34,12 @@ pub(crate) struct FrontState {
 
 impl FrontState {
     pub(crate) fn new(front: Front) -> Result<Arc<FrontState>, std::io::Error> {
-        let mut key = [0u8; 32];
-        rustls::crypto::ring::default_provider()
-            .secure_random
-            .fill(&mut key)
-            .map_err(|_| std::io::Error::other("the operating system provides no random numbers"))?;
-        let sealer = RequestStateCodec::try_new(key).map_err(std::io::Error::other)?;
         let Front { gateway, settings } = front;
         let fixture = settings.conformance.then(ConformanceFixture::new);
         let (bodies, answers) = (MemoryBudget::new(settings.limits.bodies), MemoryBudget::new(settings.limits.answers));
         Ok(Arc::new(FrontState {
             gateway,
             settings,
-            sealer,
             drain: CancellationToken::new(),
             calls: TaskTracker::new(),
             tasks: TaskTracker::new(),
@@ -57,6 +49,16 @@ impl FrontState {
             fixture,
             listings: Default::default(),
         }))
+    }
+
+    /// Signs the state that clients carry between the rounds of an unfinished call. The keys may change while the
+    /// gateway runs, and few calls have rounds, so it is made for each use.
+    pub(crate) fn sealer(&self) -> Result<RequestStateCodec, RequestStateError> {
+        let keys = self.gateway.request_keys();
+        // The same key has the same id on every gateway.
+        let id = |key: &[u8; 32]| Digest::of(&json!(key)).short(16);
+        let active = keys.first().map(id).unwrap_or_default();
+        RequestStateCodec::new_with_keyring(active, keys.into_iter().map(|key| (id(&key), key)))
     }
 
     /// The server information without the instructions, which only starting clients need.

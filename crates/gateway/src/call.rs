@@ -78,7 +78,7 @@ impl Gateway {
         request: Request,
         depth: u8,
     ) -> Result<Outcome, ToolError> {
-        let mut record = CallRecord::open(self.store(), &request.who, request.door, &request.name, &request.args);
+        let mut record = CallRecord::open(self.audit_log(), &request.who, request.door, &request.name, &request.args);
         let result = self.conduct(&mut record, device, request, depth).await;
         record.close(result).await
     }
@@ -97,7 +97,7 @@ impl Gateway {
             return Err(ToolError::new(ErrorKind::PermissionDenied, message));
         }
         // What cannot be recorded is not done.
-        self.store().health.check()?;
+        self.audit_log().check()?;
         let requested = match device {
             Some(device) => RequestedTool::On { device, tool: &name },
             None => RequestedTool::Public { name: &name, shape },

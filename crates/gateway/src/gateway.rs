@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use sinew_tool::text::clean_line;
-use sinew_tool::{Announce, DeviceEvent, DeviceId, Digest, ErrorKind, Picture, ToolError, Value, json};
+use sinew_tool::{Announce, DeviceEvent, Digest, Picture, ToolError, Value, json};
 use tokio::sync::broadcast;
 
 use crate::approvals::ApprovalQueue;
@@ -15,10 +15,11 @@ use crate::pins::Pins;
 use crate::principal::{Principal, Role};
 use crate::registry::{Agreement, Registry};
 use crate::settings::{MAX_DEVICE_EVENTS, OpenError, Settings};
+use crate::shared::{AuditLog, Shared};
 use crate::snapshot::{Holder, Presence, Snapshot};
 use crate::state_guard::StateGuard;
-use crate::store::{Cursor, Store};
-use crate::tokens::{self, Tokens};
+use crate::store::{LocalEvents, LocalTokens, Store};
+use crate::tokens::{self, LocalRequestKey, Tokens};
 use crate::validation::Validation;
 use crate::view::{AuditFilter, AuditRecord, DeviceView, EventPage, Shape, ToolList};
 use crate::watch::Watch;
@@ -41,15 +42,21 @@ struct Inner {
     validation: Validation,
     tokens: Tokens,
     approvals: ApprovalQueue,
-    events: broadcast::Sender<DeviceId>,
+    shared: Shared,
     store: Arc<Store>,
     /// Released last, when the store is on disk.
     lock: Mutex<Option<StateGuard>>,
 }
 
 impl Gateway {
-    /// Opens the state and takes up where the last gateway stopped.
+    /// Opens the state and continues where the last gateway stopped.
     pub fn open(settings: Settings) -> Result<Gateway, OpenError> {
+        Gateway::open_shared(settings, |local| local)
+    }
+
+    /// Like [`Gateway::open`], for a gateway that shares names, tokens, events, the audit or the keys of request state
+    /// with others. `share` gets the local form of each and gives back what this gateway uses.
+    pub fn open_shared(settings: Settings, share: impl FnOnce(Shared) -> Shared) -> Result<Gateway, OpenError> {
         let dir = settings.state_dir.as_deref();
         let lock = match dir {
             Some(dir) => {
@@ -66,10 +73,16 @@ impl Gateway {
         let file = dir.map(|dir| dir.join("gateway.db"));
         let (store, mut loaded) = Store::open(file.as_deref(), &settings, events.clone(), &|key| pins.is_pinned(key))?;
         let store = Arc::new(store);
-        let tokens = std::mem::take(&mut loaded.tokens);
-        let registry = Arc::new(Registry::new(loaded, store.clone(), pins, &settings));
+        let shared = share(Shared {
+            names: store.clone(),
+            tokens: Arc::new(LocalTokens::new(store.clone(), std::mem::take(&mut loaded.tokens))),
+            events: Arc::new(LocalEvents::new(store.clone(), events, loaded.seq, std::mem::take(&mut loaded.nths))),
+            audit: store.clone(),
+            request_keys: Arc::new(LocalRequestKey::open(dir)?),
+        });
+        let registry = Arc::new(Registry::new(loaded, store.clone(), pins, &settings, &shared));
         report_health(&store, &registry);
-        let tokens = Tokens::new(own, tokens, store.clone(), registry.clone());
+        let tokens = Tokens::new(own, shared.tokens.clone(), registry.clone());
         Ok(Gateway {
             inner: Arc::new(Inner {
                 settings,
@@ -77,7 +90,7 @@ impl Gateway {
                 validation: Validation::new(),
                 tokens,
                 approvals,
-                events,
+                shared,
                 store,
                 lock: Mutex::new(lock),
             }),
@@ -195,20 +208,8 @@ impl Gateway {
             }
             None => None,
         };
-        let since = match since {
-            Some(text) => Some(self.cursor(text)?),
-            None => None,
-        };
-        self.inner.store.events(device, since, limit.min(MAX_DEVICE_EVENTS)).await
-    }
-
-    fn cursor(&self, text: &str) -> Result<Cursor, ToolError> {
-        let cursor = text.parse::<Cursor>().ok().filter(|cursor| cursor.seq <= self.inner.registry.last_event());
-        cursor.ok_or_else(|| {
-            let message =
-                "the cursor was not given out by this gateway; start without one, and go on with `next` of each answer";
-            ToolError::new(ErrorKind::BadCursor, message)
-        })
+        let limit = limit.min(MAX_DEVICE_EVENTS);
+        self.inner.shared.events.page(device, since.map(str::to_owned), limit).await
     }
 
     /// Changes of the folded list as people see it, and of everything else.
@@ -220,7 +221,12 @@ impl Gateway {
     /// list this caller sees.
     pub fn watch_as(&self, who: &Principal, shape: Shape) -> Watch {
         let versions = self.inner.registry.subscribe();
-        Watch::new(self.clone(), who.clone(), shape, versions, self.inner.events.subscribe())
+        Watch::new(self.clone(), who.clone(), shape, versions, self.inner.shared.events.subscribe())
+    }
+
+    /// The keys that seal what clients carry between the rounds of a call: the first seals, all open.
+    pub fn request_keys(&self) -> Vec<[u8; 32]> {
+        self.inner.shared.request_keys.keys()
     }
 
     pub fn tokens(&self) -> &Tokens {
@@ -234,7 +240,7 @@ impl Gateway {
 
     /// The newest calls that fit, newest first; at most 10,000.
     pub async fn find_calls(&self, filter: AuditFilter, limit: usize) -> Result<Vec<AuditRecord>, ToolError> {
-        self.inner.store.newest_calls(filter, limit.min(MAX_CALLS)).await
+        self.inner.shared.audit.find(filter, limit.min(MAX_CALLS)).await
     }
 
     /// Why calls cannot be recorded and are refused, while that is so.
@@ -281,8 +287,8 @@ impl Gateway {
         &self.inner.settings
     }
 
-    pub(crate) fn store(&self) -> Arc<Store> {
-        self.inner.store.clone()
+    pub(crate) fn audit_log(&self) -> Arc<dyn AuditLog> {
+        self.inner.shared.audit.clone()
     }
 
     pub(crate) fn sees_user_tools(&self, who: &Principal) -> bool {

@@ -95,7 +95,8 @@ impl Gateway {
         let members = match label_call.members(&snapshot, &request.name, self.sees_user_tools(&request.who)) {
             Ok(members) => members,
             Err(error) => {
-                let record = CallRecord::open(self.store(), &request.who, request.door, &request.name, &request.args);
+                let record =
+                    CallRecord::open(self.audit_log(), &request.who, request.door, &request.name, &request.args);
                 return record.close(Err(error)).await;
             }
         };

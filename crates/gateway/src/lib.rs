@@ -6,7 +6,8 @@
 //! Where things are: `registry` (the known devices; the only writer) publishes a `snapshot`; `prepare`
 //! checks and compiles the tools of a device, with `schema`, `bounds` and `check`; `offer` gives them public names
 //! from `names`, and `pins` has the agreed versions; `fold` makes the lists; `call` runs a call, with `route`,
-//! `validation` and `record`; `store` is the database; unknown boards wait in `approvals`.
+//! `validation` and `record`; `store` is the database, whose parts that a
+//! cluster shares are behind the traits in `shared`; unknown boards wait in `approvals`.
 
 #![warn(unreachable_pub)]
 
@@ -33,6 +34,7 @@ mod registry;
 mod route;
 mod schema;
 mod settings;
+pub mod shared;
 mod snapshot;
 mod specification;
 mod state_guard;

@@ -15,6 +15,8 @@ use std::sync::Arc;
 use serde_json::json;
 use sinew_tool::{DeviceId, DeviceKey, Digest};
 
+use crate::shared::{NameChange, NameClaim};
+
 /// What MCP clients accept: `[A-Za-z0-9_-]{1,64}`.
 pub(crate) const MAX_LENGTH: usize = 64;
 
@@ -23,26 +25,6 @@ const MAX_NAMES: usize = 100_000;
 
 /// Digits of the suffix of a computed name: 80 bits, so that no other tool with the same ones can be found.
 const COMPUTED: usize = 20;
-
-/// A name that must be remembered: the key it was minted for, and the name.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Minted {
-    pub tool: String,
-    /// The input schema's digest in hex; empty for a word of the unfolded form.
-    pub digest: String,
-    pub name: Arc<str>,
-    /// The device it counts for; `None` where it rests, or was minted before owners were kept.
-    pub owner: Option<DeviceKey>,
-    /// When it began to rest, in milliseconds of the gateway's running time.
-    pub resting: Option<i64>,
-}
-
-/// What the store must write down.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum NameChange {
-    Keep(Minted),
-    Release { tool: String, digest: String },
-}
 
 pub(crate) struct NameBook {
     /// Names of the folded form, by tool name and input-schema digest.
@@ -76,19 +58,36 @@ pub(crate) struct PublicName {
 
 impl NameBook {
     /// A book that never mints the reserved names, with what was minted before.
-    pub(crate) fn new(reserved: &[&str], quota: usize, minted: impl IntoIterator<Item = Minted>) -> NameBook {
+    pub(crate) fn new(reserved: &[&str], quota: usize, minted: impl IntoIterator<Item = NameClaim>) -> NameBook {
         let (folded, words, owned) = (NameTable::default(), NameTable::default(), HashMap::new());
         let mut book = NameBook { folded, words, owned, quota, capacity: MAX_NAMES };
         book.folded.taken.extend(reserved.iter().map(|name| Arc::from(*name)));
-        for Minted { tool, digest, name, owner, resting } in minted {
-            let page = if digest.is_empty() { &mut book.words } else { &mut book.folded };
-            page.taken.insert(name.clone());
-            if let Some(owner) = &owner {
-                *book.owned.entry(owner.clone()).or_default() += 1;
-            }
-            page.minted.insert((tool, digest), Slot { name, owner, resting });
-        }
+        minted.into_iter().for_each(|claim| book.adopt(claim));
         book
+    }
+
+    /// Takes over a claim from the store or from another gateway. It replaces what this book had for the same tool or
+    /// under the same name.
+    pub(crate) fn adopt(&mut self, claim: NameClaim) {
+        let NameClaim { tool, digest, name, owner, resting } = claim;
+        let table = if digest.is_empty() { &mut self.words } else { &mut self.folded };
+        let key = (tool, digest);
+        let same_name = |known: &&(String, String)| table.minted.get(*known).is_some_and(|slot| slot.name == name);
+        let replaced = match table.taken.contains(&name) {
+            true => table.minted.keys().find(same_name).cloned(),
+            false => None,
+        };
+        for old in replaced.iter().chain([&key]).filter_map(|key| table.minted.remove(key)).collect::<Vec<_>>() {
+            table.taken.remove(&old.name);
+            if let Some(count) = old.owner.and_then(|owner| self.owned.get_mut(&owner)) {
+                *count -= 1;
+            }
+        }
+        table.taken.insert(name.clone());
+        if let Some(owner) = &owner {
+            *self.owned.entry(owner.clone()).or_default() += 1;
+        }
+        table.minted.insert(key, Slot { name, owner, resting });
     }
 
     /// The public name of a tool in the folded form. What must be written down is pushed to `changes`.
@@ -120,7 +119,7 @@ impl NameBook {
             if slot.owner.is_none() {
                 self.owned.insert(owner.clone(), owned + 1);
                 (slot.owner, slot.resting) = (Some(owner.clone()), None);
-                changes.push(NameChange::Keep(slot.to_minted(&key)));
+                changes.push(NameChange::Keep(slot.to_claim(&key)));
             }
             return PublicName { name: slot.name.clone(), is_computed: false };
         }
@@ -141,7 +140,7 @@ impl NameBook {
         let name = slot.name.clone();
         self.owned.insert(owner.clone(), owned + 1);
         book.taken.insert(name.clone());
-        changes.push(NameChange::Keep(slot.to_minted(&key)));
+        changes.push(NameChange::Keep(slot.to_claim(&key)));
         book.minted.insert(key, slot);
         PublicName { name, is_computed: false }
     }
@@ -168,7 +167,7 @@ impl NameBook {
                     Some(heir) => *self.owned.entry(heir.clone()).or_default() += 1,
                     None => slot.resting = Some(now),
                 }
-                changes.push(NameChange::Keep(slot.to_minted(key)));
+                changes.push(NameChange::Keep(slot.to_claim(key)));
             }
         }
     }
@@ -178,7 +177,7 @@ impl NameBook {
         for (key, slot) in self.folded.minted.iter_mut().chain(&mut self.words.minted) {
             if slot.owner.is_none() && slot.resting.is_none() {
                 slot.resting = Some(now);
-                changes.push(NameChange::Keep(slot.to_minted(key)));
+                changes.push(NameChange::Keep(slot.to_claim(key)));
             }
         }
     }
@@ -200,9 +199,9 @@ impl NameBook {
 }
 
 impl Slot {
-    fn to_minted(&self, (tool, digest): &(String, String)) -> Minted {
+    fn to_claim(&self, (tool, digest): &(String, String)) -> NameClaim {
         let Slot { name, owner, resting } = self;
-        Minted {
+        NameClaim {
             tool: tool.clone(),
             digest: digest.clone(),
             name: name.clone(),
@@ -368,8 +367,8 @@ mod tests {
     }
 
     /// What the store would hold after these changes.
-    fn stored(changes: &[NameChange]) -> Vec<Minted> {
-        let mut kept: HashMap<(String, String), Minted> = HashMap::new();
+    fn stored(changes: &[NameChange]) -> Vec<NameClaim> {
+        let mut kept: HashMap<(String, String), NameClaim> = HashMap::new();
         for change in changes {
             match change.clone() {
                 NameChange::Keep(minted) => drop(kept.insert((minted.tool.clone(), minted.digest.clone()), minted)),

@@ -9,11 +9,15 @@ use std::sync::{Arc, Weak};
 use serde_json::{Value, json};
 use sinew_tool::{Audience, DeviceKey, Digest, Tool, Toolset};
 
-use crate::names::{NameBook, NameChange};
+use crate::names::NameBook;
 use crate::prepare::{PreparedTool, PreparedToolset, forget_the_dead};
+use crate::shared::{NameChange, NameClaims};
 
 /// Warnings kept of one toolset; the rest would say the same.
 const MAX_WARNINGS: usize = 20;
+
+/// Attempts to claim names that other gateways claim at the same time.
+const MAX_CLAIMS: usize = 8;
 
 /// A toolset, ready to be listed and called.
 pub(crate) struct Offer {
@@ -66,19 +70,19 @@ impl Offer {
 pub(crate) struct OfferNotes {
     /// The toolset was not known before.
     pub is_new: bool,
-    pub names: Vec<NameChange>,
     pub warnings: Vec<String>,
 }
 
 /// All offers alive, and the name book they are named from.
 pub(crate) struct Offers {
     pub names: NameBook,
+    claims: Arc<dyn NameClaims>,
     known: HashMap<Digest, Weak<Offer>>,
 }
 
 impl Offers {
-    pub(crate) fn new(names: NameBook) -> Offers {
-        Offers { names, known: HashMap::new() }
+    pub(crate) fn new(names: NameBook, claims: Arc<dyn NameClaims>) -> Offers {
+        Offers { names, claims, known: HashMap::new() }
     }
 
     /// Names the tools of a device, without those that are left out. New names count for the owner.
@@ -97,15 +101,9 @@ impl Offers {
         if let Some(offer) = self.known.get(&digest).and_then(Weak::upgrade) {
             return (offer, OfferNotes::default());
         }
-        let mut notes = OfferNotes { is_new: true, warnings: prepared.warnings.clone(), ..OfferNotes::default() };
-        let mut tools = Vec::with_capacity(prepared.ready.len());
-        let mut long_names = 0;
-        for ready in prepared.ready.iter().filter(|ready| !out.contains(&ready.tool.name.as_str())) {
-            let public = self.names.public(owner, &ready.tool.name, ready.digest, &mut notes.names);
-            let word = self.names.word(owner, &ready.tool.name, &mut notes.names);
-            long_names += usize::from(public.is_computed || word.is_computed);
-            tools.push(Offered { public: public.name, word: word.name, ready: ready.clone() });
-        }
+        let mut notes = OfferNotes { is_new: true, warnings: prepared.warnings.clone() };
+        let ready: Vec<_> = prepared.ready.iter().filter(|ready| !out.contains(&ready.tool.name.as_str())).collect();
+        let (tools, long_names) = self.name(owner, &ready);
         if long_names > 0 {
             let owned = self.names.owned_by(owner);
             let text = format!(
@@ -120,6 +118,43 @@ impl Offers {
         forget_the_dead(&mut self.known);
         self.known.insert(digest, Arc::downgrade(&offer));
         (offer, notes)
+    }
+
+    /// Gives tools their public names, which are kept before anybody sees them. Also says how many names are computed.
+    fn name(&mut self, owner: &DeviceKey, ready: &[&Arc<PreparedTool>]) -> (Vec<Offered>, usize) {
+        for _ in 0..MAX_CLAIMS {
+            let (tools, computed, changes) = self.look_up(owner, ready);
+            if !self.keep(changes) {
+                return (tools, computed);
+            }
+        }
+        let (tools, computed, _) = self.look_up(owner, ready);
+        (tools, computed)
+    }
+
+    fn look_up(&mut self, owner: &DeviceKey, ready: &[&Arc<PreparedTool>]) -> (Vec<Offered>, usize, Vec<NameChange>) {
+        let (mut tools, mut computed, mut changes) = (Vec::with_capacity(ready.len()), 0, Vec::new());
+        for ready in ready {
+            let public = self.names.public(owner, &ready.tool.name, ready.digest, &mut changes);
+            let word = self.names.word(owner, &ready.tool.name, &mut changes);
+            computed += usize::from(public.is_computed || word.is_computed);
+            tools.push(Offered { public: public.name, word: word.name, ready: (*ready).clone() });
+        }
+        (tools, computed, changes)
+    }
+
+    /// Keeps changes of the names. `true` where another gateway was first, so that names have to be looked up again.
+    pub(crate) fn keep(&mut self, changes: Vec<NameChange>) -> bool {
+        if changes.is_empty() {
+            return false;
+        }
+        let claimed = self.claims.keep(changes).unwrap_or_else(|error| {
+            tracing::warn!("the names of new tools could not be kept: {error}");
+            Vec::new()
+        });
+        let is_late = !claimed.is_empty();
+        claimed.into_iter().for_each(|claim| self.names.adopt(claim));
+        is_late
     }
 
     /// Forgets an offer that no device has any more, so that whoever brings it next owns its names.

@@ -1,5 +1,7 @@
 //! Callers.
 
+use crate::shared::TokenKind;
+
 /// An authenticated caller.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Principal {
@@ -31,12 +33,11 @@ impl Principal {
 }
 
 impl Role {
-    /// The name in tables and in the store.
-    pub fn word(&self) -> &'static str {
+    pub(crate) fn kind(&self) -> TokenKind {
         match self {
-            Role::Client => "client",
-            Role::Admin => "admin",
-            Role::Device(_) => "device",
+            Role::Client => TokenKind::Client,
+            Role::Admin => TokenKind::Admin,
+            Role::Device(_) => TokenKind::Device,
         }
     }
 }

@@ -11,21 +11,27 @@ use sinew_tool::{Args, Content, ErrorKind, Outcome, ToolError, Value};
 
 use crate::principal::Principal;
 use crate::registry::now;
+use crate::shared::{AuditLog, AuditRow};
 use crate::snapshot::Holder;
-use crate::store::{AuditRow, Store};
 
 /// The arguments that are kept of a call; enough to see what was asked, and no place for files.
 const MAX_ARGS: usize = 1 << 10;
 
 pub(crate) struct CallRecord {
-    store: Arc<Store>,
+    audit: Arc<dyn AuditLog>,
     started: Instant,
     /// `None` once the record is closed.
     row: Option<AuditRow>,
 }
 
 impl CallRecord {
-    pub(crate) fn open(store: Arc<Store>, who: &Principal, door: &'static str, name: &str, args: &Args) -> CallRecord {
+    pub(crate) fn open(
+        audit: Arc<dyn AuditLog>,
+        who: &Principal,
+        door: &'static str,
+        name: &str,
+        args: &Args,
+    ) -> CallRecord {
         let mut tee = Tee { hash: Sha256::new(), head: Vec::new() };
         // Neither half of the tee fails.
         let _ = serde_json::to_writer(&mut tee, args);
@@ -44,7 +50,7 @@ impl CallRecord {
             bytes: 0,
             is_sent: false,
         };
-        CallRecord { store, started: Instant::now(), row: Some(row) }
+        CallRecord { audit, started: Instant::now(), row: Some(row) }
     }
 
     /// Notes the device and tool of the call.
@@ -73,7 +79,7 @@ impl CallRecord {
             }
             Err(error) => row.outcome = error.kind.row().error_type,
         }
-        match self.store.audit(row).await {
+        match self.audit.record(row).await {
             Ok(()) => result,
             // A call that cannot be recorded is not reported as done.
             Err(error) => result.and(Err(error)),
@@ -89,7 +95,7 @@ impl Drop for CallRecord {
     fn drop(&mut self) {
         let duration_us = self.elapsed();
         if let Some(row) = self.row.take() {
-            self.store.audit_unawaited(AuditRow { duration_us, ..row });
+            self.audit.record_unawaited(AuditRow { duration_us, ..row });
         }
     }
 }

@@ -107,30 +107,46 @@ fn folded<'s>(
     }
 }
 
-/// The one device that has the tool, or the one of several that is ready. Devices that are away for long count only
-/// where nobody else has it.
+/// The only device that has the tool. Where several have it, the caller must name one: a call meant for a lock that is
+/// away must not open another. Devices that are away for long count where a person named, labelled or pinned them.
 fn only_one<'s>(
     snapshot: &'s Snapshot,
     name: &str,
     selector: &str,
     sees_user_tools: bool,
 ) -> Result<Holder<'s>, ToolError> {
-    let (listed, absent) = snapshot.holders(name, sees_user_tools);
-    let mut holders = if listed.is_empty() { absent } else { listed };
-    // Where one is ready and the others are not, a call to any other one could only fail.
-    let mut ready = holders.iter().filter(|holder| holder.entry.is_ready());
-    if let (Some(only), None) = (ready.next(), ready.next()) {
-        return Ok(*only);
-    }
+    let holders = choices(snapshot, name, sees_user_tools);
     if let [holder] = holders.as_slice() {
         return Ok(*holder);
     }
-    holders.sort_by(|one, two| one.entry.id.cmp(&two.entry.id));
+    if let Some(holder) = only_ready(&holders) {
+        return Ok(holder);
+    }
     let candidates: Vec<Value> = holders.iter().take(50).map(candidate).collect();
-    let message = format!("several devices have `{name}`; name one in `{selector}`: {}", spoken(&holders));
+    let message = format!("several devices have `{name}`; name one in `{selector}`: {}", listed(&holders));
     let details =
         json!({"parameter_name": selector, "issue": "several devices have this tool", "candidates": candidates});
     Err(ToolError::new(ErrorKind::DeviceNeeded, message).with_details(details))
+}
+
+/// The devices that a call may mean, by id.
+fn choices<'s>(snapshot: &'s Snapshot, name: &str, sees_user_tools: bool) -> Vec<Holder<'s>> {
+    let (mut holders, mut absent) = snapshot.holders(name, sees_user_tools);
+    if !holders.is_empty() {
+        absent.retain(|holder| holder.entry.is_kept());
+    }
+    holders.append(&mut absent);
+    holders.sort_by(|one, two| one.entry.id.cmp(&two.entry.id));
+    holders
+}
+
+/// The only device that is ready, in a family that allows this choice.
+fn only_ready<'s>(holders: &[Holder<'s>]) -> Option<Holder<'s>> {
+    let mut ready = holders.iter().filter(|holder| holder.entry.is_ready());
+    let (Some(only), None) = (ready.next(), ready.next()) else { return None };
+    let family = &only.entry.info.family;
+    let is_same = |holder: &Holder<'_>| holder.entry.info.family.name == family.name;
+    (family.prefers_ready && holders.iter().all(is_same)).then_some(*only)
 }
 
 fn candidate(holder: &Holder<'_>) -> Value {
@@ -142,7 +158,7 @@ fn candidate(holder: &Holder<'_>) -> Value {
 }
 
 /// `board-a (ready), board-b "kitchen" (away) and 48 more`.
-fn spoken(holders: &[Holder<'_>]) -> String {
+fn listed(holders: &[Holder<'_>]) -> String {
     let title = |holder: &Holder<'_>| format!("{} ({})", holder.entry.title(), holder.entry.state().0);
     let shown: Vec<String> = holders.iter().take(10).map(title).collect();
     match holders.len().saturating_sub(shown.len()) {
@@ -152,10 +168,8 @@ fn spoken(holders: &[Holder<'_>]) -> String {
 }
 
 fn wrong_device(snapshot: &Snapshot, name: &str, selector: &str, title: &str, sees_user_tools: bool) -> ToolError {
-    let (listed, absent) = snapshot.holders(name, sees_user_tools);
-    let mut holders = if listed.is_empty() { absent } else { listed };
-    holders.sort_by(|one, two| one.entry.id.cmp(&two.entry.id));
-    wrong_selector(selector, format!("names {title}, which does not have `{name}`; it is on {}", spoken(&holders)))
+    let holders = choices(snapshot, name, sees_user_tools);
+    wrong_selector(selector, format!("names {title}, which does not have `{name}`; it is on {}", listed(&holders)))
 }
 
 fn wrong_selector(selector: &str, issue: String) -> ToolError {

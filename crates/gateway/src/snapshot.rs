@@ -76,8 +76,6 @@ pub(crate) struct Traffic {
     calls: AtomicU32,
     /// One larger check at a time; see `validation`.
     pub checks: Arc<Semaphore>,
-    /// Events that wait for the store.
-    pub events: Arc<AtomicU32>,
 }
 
 /// A place in a device's queue; dropping it frees the place.
@@ -85,7 +83,7 @@ pub(crate) struct CallSlot(Arc<Traffic>);
 
 impl Default for Traffic {
     fn default() -> Traffic {
-        Traffic { calls: AtomicU32::default(), checks: Arc::new(Semaphore::new(1)), events: Arc::default() }
+        Traffic { calls: AtomicU32::default(), checks: Arc::new(Semaphore::new(1)) }
     }
 }
 
@@ -225,6 +223,11 @@ impl DeviceEntry {
             more => format!(", and {more} more tools are not either"),
         };
         Some(format!("`{}` is not offered{more}: {why}; simplify its schemas", clean_line(tool, 64)))
+    }
+
+    /// Whether a person named, labelled or pinned it, so that it is not forgotten by itself.
+    pub(crate) fn is_kept(&self) -> bool {
+        self.name.is_some() || self.pinned || !self.labels.is_empty()
     }
 
     /// Whether a call can reach it.

@@ -7,8 +7,8 @@ use std::collections::HashSet;
 use std::fs::OpenOptions;
 use std::io::{ErrorKind as IoErrorKind, Write as _};
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
@@ -24,7 +24,7 @@ use crate::gateway::Gateway;
 use crate::principal::{Principal, Role};
 use crate::registry::{Registry, now};
 use crate::settings::OpenError;
-use crate::store::{Store, TokenRow, Write};
+use crate::shared::{RequestKeys, TokenKind, TokenRow, TokenStore};
 
 /// The id of the gateway's own token in lists.
 const OWN: &str = "gateway";
@@ -37,15 +37,30 @@ const PROVIDER: &str = "provider:";
 pub struct Tokens {
     own: String,
     own_hash: [u8; 32],
-    rows: ArcSwap<Vec<TokenRow>>,
-    /// HeldTools while the rows are changed.
-    changing: Mutex<()>,
-    store: Arc<Store>,
+    mirror: Arc<Mirror>,
+    store: Arc<dyn TokenStore>,
     registry: Arc<Registry>,
+}
+
+/// What the gateway reads of the tokens, wherever they are kept.
+struct Mirror {
+    rows: ArcSwap<Vec<TokenRow>>,
     /// Counts the tokens that were revoked or expired, so that connections that use one check again.
     revocations: watch::Sender<u64>,
     /// Changes with the rows.
     changes: watch::Sender<()>,
+}
+
+impl Mirror {
+    fn replace(&self, rows: Vec<TokenRow>) {
+        let before = self.rows.swap(Arc::new(rows));
+        let rows = self.rows.load();
+        let ids: HashSet<&str> = rows.iter().map(|row| row.id.as_str()).collect();
+        if before.iter().any(|old| !ids.contains(old.id.as_str())) {
+            self.revocations.send_modify(|count| *count += 1);
+        }
+        self.changes.send_replace(());
+    }
 }
 
 /// The last use of a token is kept to the minute: more would be a write for each call.
@@ -71,10 +86,16 @@ pub struct TokenView {
 }
 
 impl Tokens {
-    pub(crate) fn new(own: String, rows: Vec<TokenRow>, store: Arc<Store>, registry: Arc<Registry>) -> Tokens {
-        let rows = ArcSwap::from_pointee(rows);
+    pub(crate) fn new(own: String, store: Arc<dyn TokenStore>, registry: Arc<Registry>) -> Tokens {
         let (revocations, changes) = (watch::Sender::new(0), watch::Sender::new(()));
-        Tokens { own_hash: hash(&own), own, rows, changing: Mutex::new(()), store, registry, revocations, changes }
+        let mirror = Arc::new(Mirror { rows: ArcSwap::default(), revocations, changes });
+        let listener = Arc::downgrade(&mirror);
+        store.listen(Box::new(move |rows| {
+            if let Some(mirror) = listener.upgrade() {
+                mirror.replace(rows);
+            }
+        }));
+        Tokens { own_hash: hash(&own), own, mirror, store, registry }
     }
 
     /// Whose a token is, at the endpoints for clients and people. Device tokens are valid at none of them.
@@ -82,11 +103,11 @@ impl Tokens {
         let hash = hash(token);
         let mut found = is_same(&self.own_hash, &hash).then(|| Principal::new(OWN, Role::Admin));
         let now = now();
-        for row in self.rows.load().iter() {
-            let role = match row.role {
-                "client" => Role::Client,
-                "admin" => Role::Admin,
-                _ => continue,
+        for row in self.mirror.rows.load().iter() {
+            let role = match row.kind {
+                TokenKind::Client => Role::Client,
+                TokenKind::Admin => Role::Admin,
+                TokenKind::Device | TokenKind::Unknown => continue,
             };
             if is_same(&row.hash, &hash) && !row.is_expired(now) {
                 self.note_use(row, now);
@@ -128,7 +149,7 @@ impl Tokens {
         let token = mint().map_err(random)?;
         let row = TokenRow {
             id: random_hex::<4>().map_err(random)?,
-            role: role.word(),
+            kind: role.kind(),
             device,
             label: clean_line(label.trim(), 64),
             hash: hash(&token),
@@ -137,23 +158,13 @@ impl Tokens {
             last_use: Arc::default(),
         };
         let view = self.view(&row);
-        self.add(row)?;
+        self.store.add(row)?;
         Ok((view, token))
-    }
-
-    fn add(&self, row: TokenRow) -> Result<(), ToolError> {
-        let _changing = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
-        self.store.write_awaited(Write::Token(row.clone())).wait()?;
-        let mut rows = (**self.rows.load()).clone();
-        rows.push(row);
-        self.rows.store(Arc::new(rows));
-        self.changes.send_replace(());
-        Ok(())
     }
 
     /// The token of a device that `make` makes for the id of one of its rows.
     pub(crate) fn find_of(&self, hardware_id: &str, make: impl Fn(&str) -> Option<String>) -> Option<String> {
-        let rows = self.rows.load();
+        let rows = self.mirror.rows.load();
         let mut own = rows.iter().filter(|row| row.label == ENROLLED && row.device.as_deref() == Some(hardware_id));
         own.find_map(|row| make(&row.id).filter(|token| is_same(&row.hash, &hash(token))))
     }
@@ -172,30 +183,39 @@ impl Tokens {
         hardware_id: &str,
         make: impl Fn(&str) -> Result<String, ToolError>,
     ) -> Result<(), ToolError> {
-        let before = self.rows.load_full();
+        let before = self.mirror.rows.load_full();
         let mut before =
             before.iter().filter(|row| row.label == ENROLLED && row.device.as_deref() == Some(hardware_id));
         before.try_for_each(|row| self.revoke(&row.id).map(drop))?;
         let id = random_hex::<4>().map_err(|error| ToolError::new(ErrorKind::Internal, error.to_string()))?;
         let hash = hash(&make(&id)?);
         let device = Some(hardware_id.to_owned());
-        let role = Role::Device(String::new()).word();
+        let kind = TokenKind::Device;
         let (label, created_at) = (ENROLLED.to_owned(), now());
-        self.add(TokenRow { id, role, device, label, hash, created_at, expires_at: None, last_use: Arc::default() })
+        self.store.add(TokenRow {
+            id,
+            kind,
+            device,
+            label,
+            hash,
+            created_at,
+            expires_at: None,
+            last_use: Arc::default(),
+        })
     }
 
     /// All tokens, the gateway's own first.
     pub fn list(&self) -> Vec<TokenView> {
         let own = TokenView {
             id: OWN.to_owned(),
-            role: Role::Admin.word(),
+            role: TokenKind::Admin.word(),
             label: "the gateway's own".to_owned(),
             device: None,
             created: 0,
             expires: None,
             last_use: None,
         };
-        std::iter::once(own).chain(self.rows.load().iter().map(|row| self.view(row))).collect()
+        std::iter::once(own).chain(self.mirror.rows.load().iter().map(|row| self.view(row))).collect()
     }
 
     /// Revokes a token; it stops working at once.
@@ -204,30 +224,30 @@ impl Tokens {
             let message = "the gateway's own token cannot be revoked; stop the gateway, delete the file `token` in its state directory, and start it again";
             return Err(ToolError::new(ErrorKind::InvalidArguments, message));
         }
-        let _changing = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
-        let rows = self.rows.load_full();
+        let rows = self.mirror.rows.load_full();
         let Some(row) = rows.iter().find(|row| row.id == id) else {
             let id = clean_line(id, 64);
             let message = format!("no token has the id `{id}`; `sinew token list` shows those there are");
             return Err(ToolError::new(ErrorKind::InvalidArguments, message)
                 .with_details(json!({"parameter_name": "id", "issue": "unknown token"})));
         };
-        // It stops working first, whether or not the disk can be written.
-        self.rows.store(Arc::new(rows.iter().filter(|other| other.id != id).cloned().collect()));
-        self.revocations.send_modify(|count| *count += 1);
-        self.store.write_awaited(Write::Revoke(id.to_owned())).wait()?;
+        self.store.revoke(id)?;
         Ok(self.view(row))
     }
 
     /// Whether the token of `who` is still valid.
     pub fn is_valid(&self, who: &Principal) -> bool {
+        !who.revocable || self.is_valid_id(&who.id)
+    }
+
+    fn is_valid_id(&self, id: &str) -> bool {
         let now = now();
-        !who.revocable || self.rows.load().iter().any(|row| row.id == who.id && !row.is_expired(now))
+        self.mirror.rows.load().iter().any(|row| row.id == id && !row.is_expired(now))
     }
 
     /// Changes whenever a token stops being valid.
     pub fn revocations(&self) -> watch::Receiver<u64> {
-        self.revocations.subscribe()
+        self.mirror.revocations.subscribe()
     }
 
     /// Waits until the token of `who` is no longer valid.
@@ -246,18 +266,18 @@ impl Tokens {
     /// The ids of all valid tokens.
     pub fn valid(&self) -> HashSet<TokenId> {
         let now = now();
-        let rows = self.rows.load();
+        let rows = self.mirror.rows.load();
         let valid = rows.iter().filter(|row| !row.is_expired(now));
         valid.filter_map(|row| TokenId::parse(&row.id)).collect()
     }
 
     /// Counts a token as revoked when it expires. Never returns; to be run beside the gateway.
     pub async fn watch_expiry(&self) {
-        let mut changes = self.changes.subscribe();
+        let mut changes = self.mirror.changes.subscribe();
         let mut seen = now();
         loop {
             changes.mark_unchanged();
-            let next = self.rows.load().iter().filter_map(|row| row.expires_at).filter(|at| *at > seen).min();
+            let next = self.mirror.rows.load().iter().filter_map(|row| row.expires_at).filter(|at| *at > seen).min();
             let wait = next.map(|at| u64::try_from(at - now()).map_or(Duration::ZERO, Duration::from_millis));
             tokio::select! {
                 _ = changes.changed() => continue,
@@ -265,7 +285,7 @@ impl Tokens {
             }
             let now = now();
             if next.is_some_and(|at| at <= now) {
-                self.revocations.send_modify(|count| *count += 1);
+                self.mirror.revocations.send_modify(|count| *count += 1);
             }
             seen = now;
         }
@@ -276,7 +296,7 @@ impl Tokens {
         // A clock that was set back must not keep the old time for ever.
         let is_due = now.saturating_sub(before).saturating_abs() >= USE_KEPT;
         if is_due && row.last_use.compare_exchange(before, now, Ordering::Relaxed, Ordering::Relaxed).is_ok() {
-            self.store.write(Write::TokenUsed { id: row.id.clone(), at: now });
+            self.store.note_use(&row.id, now);
         }
     }
 
@@ -323,7 +343,7 @@ impl Tokens {
 
     fn admission(&self, bearer: &Bearer) -> Admission {
         if let Bearer::Device { token, .. } = bearer
-            && let Some(row) = self.rows.load().iter().find(|row| row.id == token.as_str())
+            && let Some(row) = self.mirror.rows.load().iter().find(|row| row.id == token.as_str())
         {
             self.note_use(row, now());
         }
@@ -333,7 +353,7 @@ impl Tokens {
     fn find_bearer(&self, token: &str) -> Option<Bearer> {
         let (hash, now) = (hash(token), now());
         let mut found = is_same(&self.own_hash, &hash).then_some(Bearer::Any);
-        for row in self.rows.load().iter().filter(|row| is_same(&row.hash, &hash) && !row.is_expired(now)) {
+        for row in self.mirror.rows.load().iter().filter(|row| is_same(&row.hash, &hash) && !row.is_expired(now)) {
             if let (Some(token), Some(key)) = (TokenId::parse(&row.id), self.key(row)) {
                 found = Some(Bearer::Device { token, key });
             }
@@ -360,7 +380,7 @@ impl Tokens {
     fn view(&self, row: &TokenRow) -> TokenView {
         TokenView {
             id: row.id.clone(),
-            role: row.role,
+            role: row.kind.word(),
             label: row.label.clone(),
             device: self.key(row).map(|key| key.0),
             created: row.created_at,
@@ -389,6 +409,13 @@ fn mac(text: &str) -> Option<String> {
 impl Admit for Gateway {
     fn admit(&self, token: Option<&str>, key: &DeviceKey) -> Option<Admission> {
         self.tokens().admit(token?, key)
+    }
+
+    fn is_valid(&self, admission: &Admission) -> bool {
+        match admission {
+            Admission::DeviceToken(token) => self.tokens().is_valid_id(token.as_str()),
+            _ => true,
+        }
     }
 
     fn find_bearer(&self, token: &str) -> Option<Bearer> {
@@ -436,6 +463,21 @@ pub(crate) fn secret(state_dir: Option<&Path>, name: &str) -> Result<String, Ope
             usable(text.trim()).ok_or_else(|| OpenError::Token { what: what() })
         }
         Err(error) => Err(failed("create the token in")(error)),
+    }
+}
+
+/// The key of request state, made from a secret in the state directory, so that a call goes on after a restart.
+pub(crate) struct LocalRequestKey([u8; 32]);
+
+impl LocalRequestKey {
+    pub(crate) fn open(state_dir: Option<&Path>) -> Result<LocalRequestKey, OpenError> {
+        Ok(LocalRequestKey(hash(&secret(state_dir, "request-key")?)))
+    }
+}
+
+impl RequestKeys for LocalRequestKey {
+    fn keys(&self) -> Vec<[u8; 32]> {
+        vec![self.0]
     }
 }
 

@@ -89,6 +89,12 @@ pub trait Admit: Send + Sync {
     /// Whether a token admits the device with this key; `None` refuses it.
     fn admit(&self, token: Option<&str>, key: &DeviceKey) -> Option<Admission>;
 
+    /// Whether what a device was admitted by is still valid. Asked again once the device can be found by whoever revokes
+    /// a token, so that a revocation in between is not missed.
+    fn is_valid(&self, _admission: &Admission) -> bool {
+        true
+    }
+
     /// Whose token this is, for a device that brings a token and nothing else; `None` refuses it.
     fn find_bearer(&self, _token: &str) -> Option<Bearer> {
         None

@@ -15,11 +15,20 @@ pub struct Family {
     #[serde(rename = "words")]
     pub text_trust: TextTrust,
     pub reach: Reach,
+    /// Whether a call that names no device may go to the only device that is ready while others of the family are away.
+    /// Never for families whose devices differ in what a call would do, such as two locks.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub prefers_ready: bool,
 }
 
 impl Family {
     pub const fn new(name: FamilyName, text_trust: TextTrust, reach: Reach) -> Family {
-        Family { name, text_trust, reach }
+        Family { name, text_trust, reach, prefers_ready: false }
+    }
+
+    pub const fn prefer_ready(mut self) -> Family {
+        self.prefers_ready = true;
+        self
     }
 }
 

@@ -281,7 +281,7 @@ impl BrokerBoards {
         let info = info(&id, &self.broker.address.to_string());
         let registration = match self.hub.register(&info.key, &info.admission) {
             Ok(registration) => registration,
-            Err(RegistrationError::Closing) => return,
+            Err(RegistrationError::Closing | RegistrationError::Revoked) => return,
             Err(RegistrationError::TooOften) => return self.retry_later(id),
             Err(RegistrationError::Full) => {
                 self.warn("as many boards are connected as are admitted", &id);

@@ -138,6 +138,7 @@ fn admit(
         let refusal = match refused {
             RegistrationError::Full | RegistrationError::Closing => Refusal::Full,
             RegistrationError::TooOften => Refusal::TooOften,
+            RegistrationError::Revoked => Refusal::Credentials,
         };
         (refusal, refused.reason(&hub.config.limits))
     })?;

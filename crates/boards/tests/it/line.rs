@@ -7,8 +7,8 @@ use std::task::{Context, Poll};
 use serde_json::json;
 use sinew_boards::{Boards, HubConfig, Line};
 use sinew_tool::{
-    Admission, Args, Call, DeviceEvent, DeviceInfo, DeviceKey, Family, FamilyName, LeaveReason, Reach, Status,
-    TextTrust,
+    Admission, Admit, Args, Call, DeviceEvent, DeviceInfo, DeviceKey, Family, FamilyName, LeaveReason, Reach, Status,
+    TextTrust, TokenId,
 };
 use sinew_wire::device::{Board, Property, Reply, ToolSpec};
 use tokio::sync::mpsc;
@@ -63,6 +63,39 @@ fn plug_in() -> (Channel, tokio::task::JoinHandle<()>) {
         }
     });
     (Channel { to_device, from_device }, living)
+}
+
+/// Admits every device by one token, which was revoked in the meantime.
+struct RevokedInBetween;
+
+impl Admit for RevokedInBetween {
+    fn admit(&self, _: Option<&str>, _: &DeviceKey) -> Option<Admission> {
+        TokenId::parse("t1").map(Admission::DeviceToken)
+    }
+
+    fn is_valid(&self, admission: &Admission) -> bool {
+        !matches!(admission, Admission::DeviceToken(_))
+    }
+}
+
+#[tokio::test]
+async fn a_board_whose_token_is_revoked_between_admission_and_registration_is_refused() {
+    let (sender, mut events) = mpsc::unbounded_channel();
+    let announce = Arc::new(move |event: DeviceEvent| drop(sender.send(event)));
+    let boards = Boards::new(HubConfig::new(Arc::new(RevokedInBetween), announce)).expect("random numbers");
+    let (line, _board) = plug_in();
+    let late = DeviceInfo { admission: RevokedInBetween.admit(None, &info("x").key).expect("a token"), ..info("x") };
+    let refused = boards.serve_line(late, line).await.expect_err("revoked");
+    assert!(refused.contains("revoked"), "{refused}");
+    // It left the roster: another device gets the place.
+    let (line, board) = plug_in();
+    let served = tokio::spawn({
+        let boards = boards.clone();
+        async move { boards.serve_line(info("x"), line).await }
+    });
+    let Some(DeviceEvent::Joined(_)) = events.recv().await else { panic!("it did not join") };
+    board.abort();
+    served.await.expect("no panic").expect("it had a place");
 }
 
 #[tokio::test]

@@ -147,7 +147,7 @@ impl RegistryWriter {
     pub(super) fn rest_unowned_names(&mut self) {
         let mut changes = Vec::new();
         self.offers.names.rest_unowned(self.forgetting.running(), &mut changes);
-        self.keep_names(changes);
+        self.offers.keep(changes);
     }
 
     fn drop_device(&mut self, entry: &Arc<DeviceEntry>, why: &str) -> Commit {
@@ -188,14 +188,14 @@ impl RegistryWriter {
         let heir = |tool: &str, digest: &str| users.get(&(tool.to_owned(), digest.to_owned())).cloned();
         let mut changes = Vec::new();
         self.offers.names.forget(&entry.info.key, heir, self.forgetting.running(), &mut changes);
-        self.keep_names(changes);
+        self.offers.keep(changes);
     }
 
     /// Frees the names and ids that began to rest before `until`, and the oldest ids beyond the number of devices.
     fn release(&mut self, until: i64) {
         let mut changes = Vec::new();
         self.offers.names.release(until, &mut changes);
-        changes.into_iter().for_each(|change| self.store.write(Write::Name(change)));
+        self.offers.keep(changes);
         let mut ids: Vec<(i64, DeviceId)> =
             self.forgetting.resting.values().map(|resting| (resting.since, resting.id.clone())).collect();
         ids.sort_unstable();
@@ -203,7 +203,7 @@ impl RegistryWriter {
         for (place, (since, id)) in ids.into_iter().enumerate() {
             if since < until || place < surplus {
                 self.forgetting.wake(&id);
-                self.nths.remove(&id);
+                self.events.forget(&id);
                 self.store.write(Write::Release(id));
             }
         }
@@ -212,7 +212,7 @@ impl RegistryWriter {
 
 /// Whether a device may be forgotten without a person: it is away, and nobody named, labelled or pinned it.
 fn can_go(entry: &DeviceEntry) -> bool {
-    matches!(entry.presence, Presence::Away(_)) && entry.name.is_none() && !entry.pinned && entry.labels.is_empty()
+    matches!(entry.presence, Presence::Away(_)) && !entry.is_kept()
 }
 
 fn millis(duration: Duration) -> i64 {

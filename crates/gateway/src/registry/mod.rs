@@ -19,6 +19,7 @@ use crate::labels::Label;
 use crate::pins::{Pins, ToolsetChange};
 use crate::prepare::ToolPreparer;
 use crate::settings::Settings;
+use crate::shared::Shared;
 use crate::snapshot::{Snapshot, Traffic};
 use crate::store::{Commit, Store, StoredState};
 use crate::view::DeviceView;
@@ -36,9 +37,15 @@ pub(crate) struct Registry {
 
 impl Registry {
     /// Continues where the last gateway on this store stopped: all devices are known, and away.
-    pub(crate) fn new(loaded: StoredState, store: Arc<Store>, pins: Pins, settings: &Settings) -> Registry {
+    pub(crate) fn new(
+        loaded: StoredState,
+        store: Arc<Store>,
+        pins: Pins,
+        settings: &Settings,
+        shared: &Shared,
+    ) -> Registry {
         let preparer = ToolPreparer::default();
-        let writer = RegistryWriter::new(loaded, store, pins, settings, &preparer);
+        let writer = RegistryWriter::new(loaded, store, pins, settings, shared, &preparer);
         let first = Snapshot::build(0, writer.entries(), writer.names.clone(), None);
         Registry {
             writer: Mutex::new(writer),
@@ -186,11 +193,6 @@ impl Registry {
 
     pub(crate) fn subscribe(&self) -> watch::Receiver<u64> {
         self.versions.subscribe()
-    }
-
-    /// The number of the last event.
-    pub(crate) fn last_event(&self) -> u64 {
-        self.lock().seq
     }
 
     fn notify(&self) {

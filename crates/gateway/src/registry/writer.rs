@@ -5,7 +5,6 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
-use std::sync::atomic::AtomicU32;
 use std::time::Duration;
 
 use serde_json::json;
@@ -18,19 +17,16 @@ use super::now;
 use crate::builtin;
 use crate::identity;
 use crate::labels::{self, Label};
-use crate::names::{NameBook, NameChange};
+use crate::names::NameBook;
 use crate::offer::{self, Offer, Offers};
 use crate::pins::{HeldTools, Pins, ToolsetChange};
 use crate::prepare::{PreparedToolset, ToolPreparer, Withdrawn};
 use crate::settings::Settings;
+use crate::shared::{EventLog, Shared};
 use crate::snapshot::{DeviceEntry, Presence, Traffic};
-use crate::store::{Commit, DeviceRow, EventRow, PendingEvent, Store, StoredState, Write};
+use crate::store::{Commit, DeviceRow, Store, StoredState, Write};
 use crate::view::DeviceView;
 
-/// Events of one device that may wait for the store; a flood beyond it is counted, not kept.
-const MAX_WAITING_EVENTS: u32 = 256;
-/// The longest body of an event that is kept.
-const MAX_EVENT_BODY: usize = 16 << 10;
 /// The id under which the gateway's own events stand; no device gets it.
 const OWN_ID: &str = "gateway";
 /// Longer keys are refused.
@@ -63,10 +59,7 @@ pub(super) struct RegistryWriter {
     pub(super) store: Arc<Store>,
     grace: Duration,
     pub(super) forgetting: Forgetting,
-    /// The number of the last event, and of each device's last.
-    pub(super) seq: u64,
-    pub(super) nths: HashMap<DeviceId, u64>,
-    own_events: Arc<AtomicU32>,
+    pub(super) events: Arc<dyn EventLog>,
 }
 
 impl RegistryWriter {
@@ -76,21 +69,22 @@ impl RegistryWriter {
         store: Arc<Store>,
         pins: Pins,
         settings: &Settings,
+        shared: &Shared,
         preparer: &ToolPreparer,
     ) -> RegistryWriter {
-        let nths = loaded.nths.into_iter();
         let mut writer = RegistryWriter {
             devices: BTreeMap::new(),
             by_key: HashMap::new(),
             names: Arc::default(),
-            offers: Offers::new(NameBook::new(builtin::NAMES, settings.names_per_device, loaded.names)),
+            offers: Offers::new(
+                NameBook::new(builtin::NAMES, settings.names_per_device, loaded.names),
+                shared.names.clone(),
+            ),
             pins,
             store,
             grace: settings.grace,
             forgetting: Forgetting::new(settings, loaded.running, loaded.resting_ids),
-            seq: loaded.seq,
-            nths: nths.filter_map(|(device, nth)| Some((DeviceId::parse(&device)?, nth))).collect(),
-            own_events: Arc::default(),
+            events: shared.events.clone(),
         };
         for row in loaded.devices {
             let toolset = loaded.toolsets.get(&row.toolset).cloned().unwrap_or_default();
@@ -210,48 +204,24 @@ impl RegistryWriter {
         self.add_event(&id, notice);
     }
 
-    /// Uses up the numbers of events that were dropped; a reader sees the gap.
+    /// Counts events that were dropped before they came here.
     pub(super) fn skip(&mut self, key: &DeviceKey, count: u64) {
-        let Some(id) = self.by_key.get(key).cloned() else { return };
-        self.seq += count;
-        *self.nths.entry(id).or_default() += count;
+        if let Some(id) = self.by_key.get(key) {
+            self.events.skip(id, count);
+        }
     }
 
     pub(super) fn add_event(&mut self, id: &DeviceId, notice: Notice) {
-        let Some(entry) = self.devices.get(id) else { return };
-        let waiting = entry.traffic.events.clone();
-        self.note(id, &waiting, notice);
+        if self.devices.contains_key(id) {
+            self.events.add(id, notice);
+        }
     }
 
     /// An event of the gateway itself.
     pub(super) fn add_own_event(&mut self, notice: Notice) {
         if let Some(id) = DeviceId::parse(OWN_ID) {
-            let waiting = self.own_events.clone();
-            self.note(&id, &waiting, notice);
+            self.events.add(&id, notice);
         }
-    }
-
-    fn note(&mut self, id: &DeviceId, waiting: &Arc<AtomicU32>, notice: Notice) {
-        self.seq += 1;
-        let nth = self.nths.entry(id.clone()).or_default();
-        *nth += 1;
-        // The numbers are used up whether or not the event is kept: a reader sees the gap.
-        let Some(pending) = PendingEvent::enter(waiting, MAX_WAITING_EVENTS) else { return };
-        let body = serde_json::to_string(&notice.body).unwrap_or_default();
-        let body = match body.len() {
-            0..=MAX_EVENT_BODY => body,
-            length => json!({"too_large": length}).to_string(),
-        };
-        let topic = clean_line(&notice.topic, 128);
-        self.store.event(EventRow {
-            seq: self.seq,
-            nth: *nth,
-            at: now(),
-            device: id.clone(),
-            topic,
-            body,
-            _pending: pending,
-        });
     }
 
     fn warn(&mut self, id: &DeviceId, warnings: Vec<String>) {
@@ -391,18 +361,7 @@ impl RegistryWriter {
         if let Some(text) = notes.is_new.then(|| offer::to_text(tools)).flatten() {
             self.store.write(Write::Toolset { digest: tools.digest().hex(), tools: text });
         }
-        self.keep_names(notes.names);
         Admitted { offer, pinned, held, warnings: notes.warnings }
-    }
-
-    /// A name is on disk before anybody sees it. Names are minted when a tool is new, which is rare enough to wait for
-    /// one commit.
-    pub(super) fn keep_names(&self, mut changes: Vec<NameChange>) {
-        let Some(last) = changes.pop() else { return };
-        changes.into_iter().for_each(|change| self.store.write(Write::Name(change)));
-        if let Err(error) = self.store.write_awaited(Write::Name(last)).wait() {
-            tracing::warn!("the names of new tools could not be kept: {error}");
-        }
     }
 
     /// What may have changed about a device's tools: against what it had, or for a pinned one that is

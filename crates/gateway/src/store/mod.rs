@@ -6,12 +6,14 @@
 //! `writer.rs` (who writes), `health.rs` (whether that works), `rows.rs` (what is written), `reader.rs`
 //! (who reads), `read.rs` (what is asked).
 
+mod events;
 mod file;
 mod format;
 mod health;
 mod read;
 mod reader;
 mod rows;
+mod tokens;
 mod writer;
 
 use std::path::{Path, PathBuf};
@@ -21,13 +23,16 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
 use rusqlite::Connection;
-use sinew_tool::{DeviceId, DeviceKey, ErrorKind, ToolError};
+use sinew_tool::{BoxFuture, DeviceId, DeviceKey, ErrorKind, ToolError};
 use tokio::sync::{broadcast, oneshot};
 
+pub(crate) use events::LocalEvents;
 pub(crate) use read::Cursor;
-pub(crate) use rows::{AuditRow, DeviceRow, EventRow, PendingEvent, RestingId, StoredState, TokenRow, Write};
+pub(crate) use rows::{DeviceRow, EventRow, PendingEvent, RestingId, StoredState, Write};
+pub(crate) use tokens::LocalTokens;
 
 use crate::settings::{OpenError, Settings};
+use crate::shared::{AuditLog, AuditRow, NameChange, NameClaim, NameClaims};
 use crate::view::{AuditFilter, AuditRecord, EventPage};
 use file::StoreLocation;
 use health::StoreHealth;
@@ -195,6 +200,33 @@ impl Store {
     fn send(&self, job: Job) -> Result<(), ToolError> {
         self.waiting.fetch_add(1, Ordering::Relaxed);
         self.jobs.send(job).map_err(|_| closed())
+    }
+}
+
+impl AuditLog for Store {
+    fn check(&self) -> Result<(), ToolError> {
+        self.health.check()
+    }
+
+    fn record(&self, call: AuditRow) -> BoxFuture<'_, Result<(), ToolError>> {
+        Box::pin(self.audit(call))
+    }
+
+    fn record_unawaited(&self, call: AuditRow) {
+        self.audit_unawaited(call);
+    }
+
+    fn find(&self, filter: AuditFilter, limit: usize) -> BoxFuture<'_, Result<Vec<AuditRecord>, ToolError>> {
+        Box::pin(self.newest_calls(filter, limit))
+    }
+}
+
+impl NameClaims for Store {
+    /// Nobody else uses this store, so no name is claimed by another.
+    fn keep(&self, mut changes: Vec<NameChange>) -> Result<Vec<NameClaim>, ToolError> {
+        let Some(last) = changes.pop() else { return Ok(Vec::new()) };
+        changes.into_iter().for_each(|change| self.write(Write::Name(change)));
+        self.write_awaited(Write::Name(last)).wait().map(|()| Vec::new())
     }
 }
 

@@ -9,26 +9,8 @@ use serde_json::{Value, json};
 use sinew_tool::{Admission, DeviceId, DeviceKey, Family, FamilyName, Reach, TextTrust, Tool, Toolset};
 
 use crate::labels::Label;
-use crate::names::{Minted, NameChange};
 use crate::pins::TOOLS_CHANGED;
-
-/// One call. `at` in milliseconds of Unix time.
-#[derive(Clone, Debug)]
-pub(crate) struct AuditRow {
-    pub at: i64,
-    pub principal: String,
-    pub door: &'static str,
-    pub device: Option<DeviceId>,
-    pub tool: Option<String>,
-    pub name: String,
-    pub args_digest: [u8; 32],
-    pub args: String,
-    pub outcome: &'static str,
-    pub duration_us: i64,
-    pub bytes: i64,
-    /// Whether the device learned of the call; not kept.
-    pub is_sent: bool,
-}
+use crate::shared::{NameChange, NameClaim, TokenKind, TokenRow};
 
 /// Something a device sent. `seq` counts all events, `nth` those of the device, also the ones that
 /// were not kept: a gap is a loss.
@@ -94,25 +76,6 @@ pub(crate) struct RestingId {
     pub since: i64,
 }
 
-#[derive(Clone, Debug)]
-pub(crate) struct TokenRow {
-    pub id: String,
-    pub role: &'static str,
-    pub device: Option<String>,
-    pub label: String,
-    pub hash: [u8; 32],
-    pub created_at: i64,
-    pub expires_at: Option<i64>,
-    /// In milliseconds of Unix time; 0 for never.
-    pub last_use: Arc<AtomicI64>,
-}
-
-impl TokenRow {
-    pub(crate) fn is_expired(&self, now: i64) -> bool {
-        self.expires_at.is_some_and(|at| at <= now)
-    }
-}
-
 /// A change of what is remembered besides calls and events.
 #[derive(Debug)]
 pub(crate) enum Write {
@@ -121,8 +84,10 @@ pub(crate) enum Write {
     Forget(RestingId),
     /// The id is in use again, by the same device.
     Return(DeviceId),
-    /// The id is free, and what its last device said is gone.
+    /// The id is free.
     Release(DeviceId),
+    /// The events of a device are gone.
+    ForgetEvents(DeviceId),
     Toolset {
         digest: String,
         tools: String,
@@ -172,11 +137,10 @@ impl Write {
                     db.prepare_cached("INSERT OR REPLACE INTO resting_ids (id, key, since) VALUES (?, ?, ?)")?;
                 insert.execute(params![id.as_str(), key.0, since])?;
             }
-            Write::Return(id) => {
+            Write::Return(id) | Write::Release(id) => {
                 db.prepare_cached("DELETE FROM resting_ids WHERE id = ?")?.execute([id.as_str()])?;
             }
-            Write::Release(id) => {
-                db.prepare_cached("DELETE FROM resting_ids WHERE id = ?")?.execute([id.as_str()])?;
+            Write::ForgetEvents(id) => {
                 db.prepare_cached("DELETE FROM events WHERE device = ?")?.execute([id.as_str()])?;
             }
             Write::Toolset { digest, tools } => {
@@ -189,7 +153,7 @@ impl Write {
                 let mut insert = db.prepare_cached("INSERT OR IGNORE INTO toolsets (digest, tools) VALUES (?, ?)")?;
                 insert.execute([digest, tools])?;
             }
-            Write::Name(NameChange::Keep(Minted { tool, digest, name, owner, resting })) => {
+            Write::Name(NameChange::Keep(NameClaim { tool, digest, name, owner, resting })) => {
                 let mut insert = db.prepare_cached(
                     "INSERT OR REPLACE INTO names (tool, digest, name, owner, resting) VALUES (?, ?, ?, ?, ?)",
                 )?;
@@ -208,8 +172,8 @@ impl Write {
                     "INSERT INTO tokens (id, role, device, label, hash, created_at, expires_at)
                      VALUES (?, ?, ?, ?, ?, ?, ?)",
                 )?;
-                let TokenRow { id, role, device, label, hash, created_at, expires_at, .. } = row;
-                insert.execute(params![id, role, device, label, hash, created_at, expires_at])?;
+                let TokenRow { id, kind, device, label, hash, created_at, expires_at, .. } = row;
+                insert.execute(params![id, kind.word(), device, label, hash, created_at, expires_at])?;
             }
             Write::TokenUsed { id, at } => {
                 db.prepare_cached("UPDATE tokens SET last_use = ? WHERE id = ?")?.execute(params![at, id])?;
@@ -228,7 +192,7 @@ pub(crate) struct StoredState {
     pub devices: Vec<DeviceRow>,
     /// By digest in hex, as the devices name them.
     pub toolsets: HashMap<String, Arc<Toolset>>,
-    pub names: Vec<Minted>,
+    pub names: Vec<NameClaim>,
     pub resting_ids: Vec<RestingId>,
     /// How long gateways ran on this store, in milliseconds.
     pub running: i64,
@@ -283,7 +247,7 @@ pub(super) fn load(db: &mut Connection, is_pinned: &dyn Fn(&DeviceKey) -> bool) 
         Ok((row.get::<_, String>(0)?, Arc::new(Toolset::new(tools))))
     })?;
     let names = collect(db, "SELECT tool, digest, name, owner, resting FROM names", |row| {
-        Ok(Minted {
+        Ok(NameClaim {
             tool: row.get(0)?,
             digest: row.get(1)?,
             name: row.get::<_, String>(2)?.into(),
@@ -304,7 +268,7 @@ pub(super) fn load(db: &mut Connection, is_pinned: &dyn Fn(&DeviceKey) -> bool) 
         |row| {
             Ok(TokenRow {
                 id: row.get(0)?,
-                role: role(&row.get::<_, String>(1)?),
+                kind: TokenKind::parse(&row.get::<_, String>(1)?),
                 device: row.get(2)?,
                 label: row.get(3)?,
                 hash: row.get(4)?,
@@ -345,12 +309,9 @@ fn family(name: &str, words: &str, reach: &str) -> Family {
         name: FamilyName::parse(name).unwrap_or(FamilyName::of("device")),
         text_trust: serde_json::from_str(words).unwrap_or(TextTrust::Quoted),
         reach: serde_json::from_str(reach).unwrap_or(Reach::SeveralGateways),
+        // The family says it again when the device connects; until then the device is away.
+        prefers_ready: false,
     }
-}
-
-/// A role that this version does not know permits nothing.
-fn role(word: &str) -> &'static str {
-    ["client", "admin", "device"].into_iter().find(|known| *known == word).unwrap_or("unknown")
 }
 
 fn collect<T>(

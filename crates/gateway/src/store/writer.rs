@@ -12,8 +12,9 @@ use sinew_tool::DeviceId;
 use tokio::sync::{broadcast, oneshot};
 
 use super::health::{StoreHealth, is_about_content};
-use super::rows::{AuditRow, EventRow, Write};
+use super::rows::{EventRow, Write};
 use crate::settings::{MAX_DEVICE_EVENTS, Settings};
+use crate::shared::AuditRow;
 
 /// Jobs that share one transaction at most: beyond it, waiting for each other costs more than commits.
 const MAX_BATCH: usize = 1_024;
@@ -275,7 +276,7 @@ impl StoreWriter {
                 Job::Event(row) => self.write_event(row)?,
                 Job::Write(write, _) => {
                     write.apply(&self.db)?;
-                    has_dropped_events |= matches!(write, Write::Release(_));
+                    has_dropped_events |= matches!(write, Write::ForgetEvents(_));
                 }
                 Job::File(..) | Job::Settled(_) | Job::Logged | Job::Close(_) => {}
             }

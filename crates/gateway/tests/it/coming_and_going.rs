@@ -33,12 +33,14 @@ async fn a_device_that_left_stays_known_and_its_tools_stay_for_a_while() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn one_that_is_away_does_not_stand_in_the_way_of_one_that_is_here() {
+async fn a_device_that_is_away_for_long_is_no_longer_a_choice() {
     let gateway = gateway();
     let one = join(&gateway, Fake::board(1));
     join(&gateway, Fake::board(2));
     assert_eq!(call_kind(&gateway, "self_get_device_status", json!({})).await, ErrorKind::DeviceNeeded);
     leave(&gateway, &one);
+    assert_eq!(call_kind(&gateway, "self_get_device_status", json!({})).await, ErrorKind::DeviceNeeded);
+    tokio::time::advance(601 * SECOND).await;
     assert_eq!(call(&gateway, "self_get_device_status", json!({})).await.unwrap()["device"], "board-0002");
 }
 

@@ -1,10 +1,11 @@
 //! One list for many devices: names, the selecting argument, visibility.
 
 use std::collections::HashMap;
+use std::time::Duration;
 
 use proptest::prelude::*;
 use sinew_gateway::{Gateway, Request, Shape};
-use sinew_tool::{ErrorKind, Tool, Value, json};
+use sinew_tool::{ErrorKind, Family, FamilyName, Reach, TextTrust, Tool, Value, json};
 
 use crate::fake::*;
 
@@ -56,16 +57,55 @@ async fn the_device_is_optional_while_only_one_has_the_tool() {
     assert!(error.message.contains("board-0001 (ready), board-0002 \"Kitchen\" (ready)"), "{}", error.message);
     assert_eq!(error.details["candidates"][1], json!({"id": "board-0002", "state": "ready", "name": "Kitchen"}));
 
-    // One that is away is no choice while the other one is ready.
+    // One that is away still counts: the call may be meant for it.
     leave(&gateway, &one);
-    let answer = call(&gateway, "self_audio_speaker_set_volume", json!({"volume": 5})).await.unwrap();
-    assert_eq!(answer["device"], "board-0002");
+    assert_eq!(
+        call_kind(&gateway, "self_audio_speaker_set_volume", json!({"volume": 5})).await,
+        ErrorKind::DeviceNeeded
+    );
 
     for name in ["board-0002", "kitchen", "Kitchen"] {
         call(&gateway, "self_audio_speaker_set_volume", json!({"volume": 7, "device": name})).await.unwrap();
     }
-    assert_eq!(two.count(), 4);
+    assert_eq!(two.count(), 3);
     assert_eq!(two.args.lock().unwrap().clone(), Some(args(json!({"volume": 7}))));
+}
+
+#[tokio::test]
+async fn only_in_a_family_that_allows_it_a_call_goes_to_the_one_device_that_is_ready() {
+    let gateway = gateway();
+    let phone = |number| {
+        Fake::board(number).with_info(|info| {
+            info.family = Family::new(FamilyName::of("phone"), TextTrust::Attributed, Reach::OneLink).prefer_ready();
+        })
+    };
+    let one = join(&gateway, phone(1));
+    join(&gateway, phone(2));
+    let tool = "self_audio_speaker_set_volume";
+    assert_eq!(call_kind(&gateway, tool, json!({"volume": 5})).await, ErrorKind::DeviceNeeded);
+    leave(&gateway, &one);
+    assert_eq!(call(&gateway, tool, json!({"volume": 5})).await.unwrap()["device"], "board-0002");
+    // A device of another family with the same tool is a choice again, ready or not.
+    let other = join(&gateway, Fake::board(3));
+    leave(&gateway, &other);
+    assert_eq!(call_kind(&gateway, tool, json!({"volume": 5})).await, ErrorKind::DeviceNeeded);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_named_device_counts_as_a_choice_however_long_it_is_away() {
+    let gateway = gateway();
+    let (one, two) = (join(&gateway, Fake::board(1)), join(&gateway, Fake::board(2)));
+    join(&gateway, Fake::board(3));
+    gateway.rename("board-0001", "front door").unwrap();
+    leave(&gateway, &one);
+    leave(&gateway, &two);
+    tokio::time::advance(Duration::from_secs(86_400)).await;
+    let error = call(&gateway, "self_audio_speaker_set_volume", json!({"volume": 5})).await.unwrap_err();
+    assert_eq!(error.kind, ErrorKind::DeviceNeeded);
+    assert!(error.message.contains("front door") && !error.message.contains("board-0002"), "{}", error.message);
+    gateway.rename("board-0001", "").unwrap();
+    let answer = call(&gateway, "self_audio_speaker_set_volume", json!({"volume": 5})).await.unwrap();
+    assert_eq!(answer["device"], "board-0003");
 }
 
 #[tokio::test]

@@ -16,6 +16,7 @@ mod labels;
 mod memory;
 mod new_family;
 mod pins;
+mod shared;
 mod specifications;
 mod store;
 mod tokens;

@@ -1,0 +1,184 @@
+//! What several gateways of one cluster share: names, tokens, events, the audit, and the keys that seal request state.
+//!
+//! Each is a small trait. The local form is the store of this gateway (`store`); a cluster gives each a second form that
+//! asks the others, usually in front of the local one. Everything else the store keeps belongs to one gateway alone.
+//!
+//! Nothing here waits on the path of a call except [`AuditLog::record`], which a form answers from its own disk. What
+//! must be read on that path (tokens) is mirrored: the form pushes changes, and the gateway reads its copy.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicI64;
+
+use sinew_tool::{BoxFuture, DeviceId, DeviceKey, Notice, ToolError};
+use tokio::sync::broadcast;
+
+use crate::view::{AuditFilter, AuditRecord, EventPage};
+
+/// The shared parts of one gateway.
+#[derive(Clone)]
+pub struct Shared {
+    pub names: Arc<dyn NameClaims>,
+    pub tokens: Arc<dyn TokenStore>,
+    pub events: Arc<dyn EventLog>,
+    pub audit: Arc<dyn AuditLog>,
+    pub request_keys: Arc<dyn RequestKeys>,
+}
+
+/// Public names, of which each means one tool on all gateways.
+pub trait NameClaims: Send + Sync {
+    /// Keeps the changes before anybody sees them. Blocks for the time of a commit or of one round trip.
+    ///
+    /// The answer has the names that another gateway claimed first: those of the same tools under another name, and those
+    /// of other tools under the same name. The gateway takes them over and names its tools again.
+    fn keep(&self, changes: Vec<NameChange>) -> Result<Vec<NameClaim>, ToolError>;
+}
+
+/// A public name and the tool it stands for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NameClaim {
+    pub tool: String,
+    /// The digest of the input schema in hex, of the text where a name stands for that too; empty for the tool's part of
+    /// an unfolded name.
+    pub digest: String,
+    pub name: Arc<str>,
+    /// The device it counts for; `None` where it rests, or was minted before owners were kept.
+    pub owner: Option<DeviceKey>,
+    /// When it began to rest, in milliseconds of the gateway's running time.
+    pub resting: Option<i64>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NameChange {
+    Keep(NameClaim),
+    Release { tool: String, digest: String },
+}
+
+/// All tokens but the gateway's own, as hashes.
+pub trait TokenStore: Send + Sync {
+    /// Blocks until the token is kept. The listener has it then.
+    fn add(&self, token: TokenRow) -> Result<(), ToolError>;
+
+    /// The listener no longer has the token when this returns, also with an error. Blocks until that is kept.
+    fn revoke(&self, id: &str) -> Result<(), ToolError>;
+
+    /// Notes when a token was used, in milliseconds of Unix time. Never waits.
+    fn note_use(&self, id: &str, at: i64);
+
+    /// Calls the listener with all tokens: now, and whenever they change, wherever that was done. There is one listener.
+    fn listen(&self, listener: TokenListener);
+}
+
+pub type TokenListener = Box<dyn Fn(Vec<TokenRow>) + Send + Sync>;
+
+/// A token as it is kept.
+#[derive(Clone, Debug)]
+pub struct TokenRow {
+    pub id: String,
+    pub kind: TokenKind,
+    /// The device that a device token is for.
+    pub device: Option<String>,
+    pub label: String,
+    /// SHA-256 of its text.
+    pub hash: [u8; 32],
+    /// Milliseconds of Unix time, like the two below.
+    pub created_at: i64,
+    pub expires_at: Option<i64>,
+    /// 0 for never.
+    pub last_use: Arc<AtomicI64>,
+}
+
+impl TokenRow {
+    pub(crate) fn is_expired(&self, now: i64) -> bool {
+        self.expires_at.is_some_and(|at| at <= now)
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TokenKind {
+    Client,
+    Admin,
+    Device,
+    /// Of a newer version; it permits nothing.
+    Unknown,
+}
+
+impl TokenKind {
+    /// The name in tables and in the store.
+    pub fn word(self) -> &'static str {
+        match self {
+            TokenKind::Client => "client",
+            TokenKind::Admin => "admin",
+            TokenKind::Device => "device",
+            TokenKind::Unknown => "unknown",
+        }
+    }
+
+    pub fn parse(word: &str) -> TokenKind {
+        let known = [TokenKind::Client, TokenKind::Admin, TokenKind::Device];
+        known.into_iter().find(|kind| kind.word() == word).unwrap_or(TokenKind::Unknown)
+    }
+}
+
+/// What devices sent, and what the gateway reports about them.
+pub trait EventLog: Send + Sync {
+    /// Adds an event. Never waits: where too many wait to be written it is dropped, and readers see the gap.
+    fn add(&self, device: &DeviceId, notice: Notice);
+
+    /// Counts events that were dropped before they came here.
+    fn skip(&self, device: &DeviceId, count: u64);
+
+    /// Removes the events of a device whose id another device may get.
+    fn forget(&self, device: &DeviceId);
+
+    /// Events after a cursor, oldest first; from the oldest kept without one. A cursor that this log did not give out is
+    /// [`ErrorKind::BadCursor`](sinew_tool::ErrorKind::BadCursor).
+    fn page(
+        &self,
+        device: Option<DeviceId>,
+        since: Option<String>,
+        limit: usize,
+    ) -> BoxFuture<'_, Result<EventPage, ToolError>>;
+
+    /// The device of each event, once the event can be read.
+    fn subscribe(&self) -> broadcast::Receiver<DeviceId>;
+}
+
+/// One record for each call, at the gateway that has the device.
+pub trait AuditLog: Send + Sync {
+    /// Whether calls can be recorded now; the error refuses the call before anything is sent.
+    fn check(&self) -> Result<(), ToolError>;
+
+    /// Records a call and waits until that is committed: only then may the answer leave.
+    fn record(&self, call: AuditRow) -> BoxFuture<'_, Result<(), ToolError>>;
+
+    /// Records a call that nobody waits for any more.
+    fn record_unawaited(&self, call: AuditRow);
+
+    /// The newest calls that fit, newest first.
+    fn find(&self, filter: AuditFilter, limit: usize) -> BoxFuture<'_, Result<Vec<AuditRecord>, ToolError>>;
+}
+
+/// A call to record. `at` in milliseconds of Unix time.
+#[derive(Clone, Debug)]
+pub struct AuditRow {
+    pub at: i64,
+    pub principal: String,
+    pub door: &'static str,
+    pub device: Option<DeviceId>,
+    pub tool: Option<String>,
+    pub name: String,
+    pub args_digest: [u8; 32],
+    pub args: String,
+    pub outcome: &'static str,
+    pub duration_us: i64,
+    pub bytes: i64,
+    /// Whether the call was sent to the device; not kept.
+    pub is_sent: bool,
+}
+
+/// The keys that seal what clients carry between the rounds of an unfinished call, so that each gateway can open what
+/// another sealed.
+pub trait RequestKeys: Send + Sync {
+    /// The first key seals; all of them open. There is at least one.
+    fn keys(&self) -> Vec<[u8; 32]>;
+}
