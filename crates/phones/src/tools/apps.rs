@@ -96,11 +96,11 @@ async fn package(on: &Operator<'_>, args: &Args) -> Result<String, ToolError> {
     match alike[..] {
         [package] if !part.is_empty() => Ok(package.to_owned()),
         [] | [_] => {
-            Err(invalid(format!("No app on the phone is called '{app}'; list_apps shows them with their packages")))
+            Err(invalid("app", format!("No app on the phone is called '{app}'; list_apps shows them with their packages")))
         }
         _ => {
             let alike = alike.iter().take(5).copied().collect::<Vec<_>>().join(", ");
-            Err(invalid(format!("Several apps might be called '{app}': {alike}; name one by its package")))
+            Err(invalid("app", format!("Several apps might be called '{app}': {alike}; name one by its package")))
         }
     }
 }
@@ -123,13 +123,13 @@ pub(super) async fn open_url(on: &Operator<'_>, args: &Args) -> Result<Outcome, 
     let plain = scheme.starts_with(|first: char| first.is_ascii_alphabetic())
         && scheme.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte));
     if !plain {
-        return Err(invalid(format!("Parameter 'url' must begin with a scheme such as https:, got: '{url}'")));
+        return Err(invalid("url", format!("Parameter 'url' must begin with a scheme such as https:, got: '{url}'")));
     }
     if REFUSED.contains(&scheme.as_str()) {
-        return Err(invalid(format!("Links of the scheme '{scheme}:' are not opened: they reach into apps and files")));
+        return Err(invalid("url", format!("Links of the scheme '{scheme}:' are not opened: they reach into apps and files")));
     }
     if url.chars().any(|character| character.is_control() || character == ' ') || url.len() > 8192 {
-        return Err(invalid("Parameter 'url' must be one link without spaces, of at most 8192 bytes"));
+        return Err(invalid("url", "Parameter 'url' must be one link without spaces, of at most 8192 bytes"));
     }
     require_unlocked_screen(on).await?;
     on.phone.open_url(&url).await?;

@@ -4,11 +4,17 @@
 
 use std::ops::RangeInclusive;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use sinew_tool::{Args, ErrorKind, ToolError};
 
-pub(super) fn invalid(message: impl Into<String>) -> ToolError {
-    ToolError::new(ErrorKind::InvalidArguments, message)
+/// A wrong argument: what people read is `message`; programs read the same details as for an argument that does not fit
+/// the schema. `parameter` may stand in the words of a message: `Parameter 'x'`.
+pub(super) fn invalid(parameter: &str, message: impl Into<String>) -> ToolError {
+    let message = message.into();
+    let name = parameter.strip_prefix("Parameter '").and_then(|name| name.strip_suffix('\'')).unwrap_or(parameter);
+    let issue = message.strip_prefix(&format!("Parameter '{name}' ")).unwrap_or(&message);
+    let details = json!({"parameter_name": name, "issue": issue});
+    ToolError::new(ErrorKind::InvalidArguments, message).with_details(details)
 }
 
 fn given<'a>(args: &'a Args, name: &str) -> Option<&'a Value> {
@@ -17,7 +23,7 @@ fn given<'a>(args: &'a Args, name: &str) -> Option<&'a Value> {
 
 /// A number that must be there.
 pub(super) fn number(args: &Args, name: &str) -> Result<f32, ToolError> {
-    let value = given(args, name).ok_or_else(|| invalid(format!("Missing required parameter: '{name}'")))?;
+    let value = given(args, name).ok_or_else(|| invalid(name, format!("Missing required parameter: '{name}'")))?;
     number_of(value, &format!("Parameter '{name}'"))
 }
 
@@ -27,26 +33,26 @@ pub(super) fn number_of(value: &Value, what: &str) -> Result<f32, ToolError> {
             let number = number.as_f64().unwrap_or(f64::NAN) as f32;
             match number.is_finite() {
                 true => Ok(number),
-                false => Err(invalid(format!("{what} must be a finite number, got: '{value}'"))),
+                false => Err(invalid(what, format!("{what} must be a finite number, got: '{value}'"))),
             }
         }
-        Value::String(text) => Err(invalid(format!("{what} must be a number, got string: '{text}'"))),
-        _ => Err(invalid(format!("{what} must be a number"))),
+        Value::String(text) => Err(invalid(what, format!("{what} must be a number, got string: '{text}'"))),
+        _ => Err(invalid(what, format!("{what} must be a number"))),
     }
 }
 
 /// An integer that may be left out, or come as `300.0`.
 pub(super) fn integer(args: &Args, name: &str, default: i64, range: RangeInclusive<i64>) -> Result<i64, ToolError> {
     let Some(value) = given(args, name) else { return Ok(default) };
-    let what = format!("Parameter '{name}'");
-    number_of(value, &what)?;
+    let what = &format!("Parameter '{name}'");
+    number_of(value, what)?;
     let whole = value.as_i64().or_else(|| {
         value.as_f64().filter(|number| number.fract() == 0.0 && number.abs() < 1e15).map(|number| number as i64)
     });
-    let whole = whole.ok_or_else(|| invalid(format!("{what} must be an integer, got: '{value}'")))?;
+    let whole = whole.ok_or_else(|| invalid(what, format!("{what} must be an integer, got: '{value}'")))?;
     if !range.contains(&whole) {
         let (least, most) = (range.start(), range.end());
-        return Err(invalid(format!("{what} must be between {least} and {most}, got: {whole}")));
+        return Err(invalid(what, format!("{what} must be between {least} and {most}, got: {whole}")));
     }
     Ok(whole)
 }
@@ -63,12 +69,12 @@ pub(super) fn timeout(args: &Args, default: i64) -> Result<u64, ToolError> {
         Some(Value::String(text)) => text
             .trim()
             .parse()
-            .map_err(|_| invalid(format!("Parameter 'timeout' must be a number, got string: '{text}'")))?,
+            .map_err(|_| invalid("timeout", format!("Parameter 'timeout' must be a number, got string: '{text}'")))?,
         Some(_) => integer(args, "timeout", default, i64::MIN..=i64::MAX)?,
     };
     match milliseconds {
         1..=30_000 => Ok(milliseconds.unsigned_abs()),
-        _ => Err(invalid(format!("Timeout must be between 1 and 30000 ms, got: {milliseconds}"))),
+        _ => Err(invalid("timeout", format!("Timeout must be between 1 and 30000 ms, got: {milliseconds}"))),
     }
 }
 
@@ -78,19 +84,19 @@ pub(super) fn text(args: &Args, name: &str) -> Result<Option<String>, ToolError>
         None => Ok(None),
         Some(Value::String(text)) => Ok(Some(text.clone())),
         Some(value @ (Value::Number(_) | Value::Bool(_))) => Ok(Some(value.to_string())),
-        Some(_) => Err(invalid(format!("Parameter '{name}' must be a string"))),
+        Some(_) => Err(invalid(name, format!("Parameter '{name}' must be a string"))),
     }
 }
 
 pub(super) fn required_text(args: &Args, name: &str) -> Result<String, ToolError> {
-    text(args, name)?.ok_or_else(|| invalid(format!("Missing required parameter '{name}'")))
+    text(args, name)?.ok_or_else(|| invalid(name, format!("Missing required parameter '{name}'")))
 }
 
 /// Text with something in it.
 pub(super) fn filled_text(args: &Args, name: &str) -> Result<String, ToolError> {
     let text = required_text(args, name)?;
     match text.is_empty() {
-        true => Err(invalid(format!("Parameter '{name}' must be non-empty"))),
+        true => Err(invalid(name, format!("Parameter '{name}' must be non-empty"))),
         false => Ok(text),
     }
 }
@@ -100,7 +106,7 @@ pub(super) fn boolean(args: &Args, name: &str) -> Result<Option<bool>, ToolError
         None => Ok(None),
         Some(Value::Bool(truth)) => Ok(Some(*truth)),
         Some(Value::String(text)) if text == "true" || text == "false" => Ok(Some(text == "true")),
-        Some(value) => Err(invalid(format!("Parameter '{name}' must be true or false, got: {value}"))),
+        Some(value) => Err(invalid(name, format!("Parameter '{name}' must be true or false, got: {value}"))),
     }
 }
 
@@ -109,13 +115,13 @@ pub(super) fn word<'a>(args: &Args, name: &str, words: &[&'a str]) -> Result<Opt
     let value = match given(args, name) {
         None => return Ok(None),
         Some(Value::String(text)) => text,
-        Some(value) => return Err(invalid(format!("Parameter '{name}' must be a string, got: {value}"))),
+        Some(value) => return Err(invalid(name, format!("Parameter '{name}' must be a string, got: {value}"))),
     };
     let found = words.iter().find(|word| word.eq_ignore_ascii_case(value));
     found
         .copied()
         .map(Some)
-        .ok_or_else(|| invalid(format!("Parameter '{name}' must be one of: {}. Got: '{value}'", words.join(", "))))
+        .ok_or_else(|| invalid(name, format!("Parameter '{name}' must be one of: {}. Got: '{value}'", words.join(", "))))
 }
 
 #[cfg(test)]

@@ -27,7 +27,7 @@ impl Target {
     pub(super) fn read(args: &Args) -> Result<Option<Target>, ToolError> {
         if let Some(name) = text(args, "element_id")? {
             return match name.is_empty() {
-                true => Err(invalid("Parameter 'element_id' must be non-empty")),
+                true => Err(invalid("element_id", "Parameter 'element_id' must be non-empty")),
                 false => Ok(Some(Target::Named(name))),
             };
         }
@@ -38,7 +38,7 @@ impl Target {
     }
 
     pub(super) fn required(args: &Args) -> Result<Target, ToolError> {
-        Target::read(args)?.ok_or_else(|| invalid("Missing required parameter 'element_id'"))
+        Target::read(args)?.ok_or_else(|| invalid("element_id", "Missing required parameter 'element_id'"))
     }
 
     /// How answers call it.
@@ -53,7 +53,7 @@ impl Target {
 pub(super) fn selector(args: &Args) -> Result<Selector, ToolError> {
     let by = filled_text(args, "by")?;
     let wrong =
-        || invalid(format!("Invalid 'by' value: '{by}'. Must be one of: text, content_desc, resource_id, class_name"));
+        || invalid("by", format!("Invalid 'by' value: '{by}'. Must be one of: text, content_desc, resource_id, class_name"));
     let by = By::find(&by).ok_or_else(wrong)?;
     Ok(Selector { by, value: filled_text(args, "value")?, exact: boolean(args, "exact_match")?.unwrap_or(false) })
 }

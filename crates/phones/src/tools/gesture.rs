@@ -29,7 +29,7 @@ fn coordinate(args: &Args, name: &str) -> Result<f32, ToolError> {
 
 fn not_negative(value: f32, what: &str) -> Result<f32, ToolError> {
     match value < 0.0 {
-        true => Err(invalid(format!("{what} must be >= 0, got: {value:?}"))),
+        true => Err(invalid(what, format!("{what} must be >= 0, got: {value:?}"))),
         false => Ok(value),
     }
 }
@@ -72,7 +72,7 @@ pub(super) async fn swipe(on: &Operator<'_>, args: &Args) -> Result<Outcome, Too
 
 pub(super) async fn scroll(on: &Operator<'_>, args: &Args) -> Result<Outcome, ToolError> {
     let direction = word(args, "direction", &["up", "down", "left", "right"])?;
-    let direction = direction.ok_or_else(|| invalid("Missing required parameter: 'direction'"))?;
+    let direction = direction.ok_or_else(|| invalid("direction", "Missing required parameter: 'direction'"))?;
     let amount = word(args, "amount", &["small", "medium", "large"])?.unwrap_or("medium");
     let share = match amount {
         "small" => 0.25,
@@ -119,7 +119,7 @@ pub(super) fn scroll_stroke(area: Rect, direction: &str, share: f32) -> Result<S
 pub(super) async fn pinch(on: &Operator<'_>, args: &Args) -> Result<Outcome, ToolError> {
     let scale = number(args, "scale")?;
     if scale <= 0.0 {
-        return Err(invalid(format!("Parameter 'scale' must be > 0, got: {scale:?}")));
+        return Err(invalid("scale", format!("Parameter 'scale' must be > 0, got: {scale:?}")));
     }
     let milliseconds = duration(args, 300)?;
     let center = point(on, args, "center_x", "center_y").await?;
@@ -159,24 +159,24 @@ pub(super) async fn custom(on: &Operator<'_>, args: &Args) -> Result<Outcome, To
 
 fn paths(args: &Args) -> Result<Vec<Stroke>, ToolError> {
     let paths = args.get("paths").filter(|paths| !paths.is_null());
-    let paths = paths.ok_or_else(|| invalid("Missing required parameter: 'paths'"))?;
-    let paths = paths.as_array().ok_or_else(|| invalid("Parameter 'paths' must be an array"))?;
+    let paths = paths.ok_or_else(|| invalid("paths", "Missing required parameter: 'paths'"))?;
+    let paths = paths.as_array().ok_or_else(|| invalid("paths", "Parameter 'paths' must be an array"))?;
     if paths.is_empty() {
-        return Err(invalid("Parameter 'paths' must not be empty"));
+        return Err(invalid("paths", "Parameter 'paths' must not be empty"));
     }
     if paths.len() > MAX_FINGERS {
-        return Err(invalid(format!("Parameter 'paths' must have at most {MAX_FINGERS} paths, has {}", paths.len())));
+        return Err(invalid("paths", format!("Parameter 'paths' must have at most {MAX_FINGERS} paths, has {}", paths.len())));
     }
     paths.iter().enumerate().map(|(finger, path)| stroke(finger, path)).collect()
 }
 
 fn stroke(finger: usize, path: &Value) -> Result<Stroke, ToolError> {
-    let path = path.as_array().ok_or_else(|| invalid(format!("Path at index {finger} must be an array of points")))?;
+    let path = path.as_array().ok_or_else(|| invalid("paths", format!("Path at index {finger} must be an array of points")))?;
     if path.len() < 2 {
-        return Err(invalid(format!("Path at index {finger} must have at least 2 points, has {}", path.len())));
+        return Err(invalid("paths", format!("Path at index {finger} must have at least 2 points, has {}", path.len())));
     }
     if path.len() > MAX_POINTS {
-        return Err(invalid(format!(
+        return Err(invalid("paths", format!(
             "Path at index {finger} must have at most {MAX_POINTS} points, has {}",
             path.len()
         )));
@@ -187,18 +187,18 @@ fn stroke(finger: usize, path: &Value) -> Result<Stroke, ToolError> {
         let place = format!("path[{finger}][{nth}]");
         let member = |name: &str| -> Result<f32, ToolError> {
             let value = point.get(name).filter(|value| !value.is_null());
-            let value = value.ok_or_else(|| invalid(format!("Missing '{name}' in point at {place}")))?;
+            let value = value.ok_or_else(|| invalid("paths", format!("Missing '{name}' in point at {place}")))?;
             not_negative(number_of(value, &format!("{place}.{name}"))?, &format!("{place}.{name}"))
         };
         let (x, y, time) = (member("x")?, member("y")?, member("time")?);
         if time.fract() != 0.0 || time > 60_000.0 {
-            return Err(invalid(format!(
+            return Err(invalid("paths", format!(
                 "{place}.time must be a whole number of milliseconds up to 60000, got: {time:?}"
             )));
         }
         let time = time as u64;
         if let Some(before) = before.filter(|before| time <= *before) {
-            return Err(invalid(format!(
+            return Err(invalid("paths", format!(
                 "Times must be monotonically increasing within each path. {place}.time ({time}) <= previous time ({before})"
             )));
         }

@@ -124,7 +124,7 @@ fn budget(args: &Args) -> Result<Option<usize>, ToolError> {
     // 200: below that not even a note of what was left out is of use.
     let bytes = integer(args, "max_bytes", i64::MAX, i64::MIN..=i64::MAX)?;
     if bytes < 200 {
-        return Err(invalid(format!("Parameter 'max_bytes' must be >= 200, got: {bytes}")));
+        return Err(invalid("max_bytes", format!("Parameter 'max_bytes' must be >= 200, got: {bytes}")));
     }
     Ok(usize::try_from(bytes).ok().filter(|_| bytes != i64::MAX))
 }
@@ -240,7 +240,7 @@ impl Operator<'_> {
                 let beyond = |name: &str, at: f32, size: u32| {
                     let message =
                         format!("{name} must be on the screen (0 to {}), got: {at:?}", size.saturating_sub(1));
-                    (at >= size as f32).then(|| invalid(message))
+                    (at >= size as f32).then(|| invalid(name, message))
                 };
                 beyond(x_name, *x, screen.width).or_else(|| beyond(y_name, *y, screen.height))
             })

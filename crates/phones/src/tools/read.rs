@@ -28,12 +28,12 @@ pub(super) async fn screenshot(on: &Operator<'_>, args: &Args) -> Result<Outcome
 pub(super) fn finish(args: &Args) -> Result<JpegOptions, ToolError> {
     let quality = integer(args, "quality", 80, i64::MIN..=i64::MAX).map_err(|_| {
         let got = args.get("quality").cloned().unwrap_or_default();
-        invalid(format!("Quality must be an integer between 1 and 100, got {got}"))
+        invalid("quality", format!("Quality must be an integer between 1 and 100, got {got}"))
     })?;
     let quality = u8::try_from(quality).ok().filter(|quality| (1..=100).contains(quality));
     let quality = quality.ok_or_else(|| {
         let got = args.get("quality").cloned().unwrap_or_default();
-        invalid(format!("Quality must be between 1 and 100, got {got}"))
+        invalid("quality", format!("Quality must be between 1 and 100, got {got}"))
     })?;
     // 100000: larger than any screen, which means "as it is".
     let max_side = integer(args, "max_side", 100_000, 16..=100_000)?;

@@ -19,13 +19,36 @@ pub struct ToolRow {
     pub arguments: &'static [ToolArgument],
     /// The members of the JSON object that it answers with, all of them always there; `None` for text and pictures.
     pub answer: Option<fn() -> Value>,
-    pub effect: Effect,
+    pub impact: ToolImpact,
     /// Whether it is in [`super::Profile::Compact`].
     pub compact: bool,
     /// The tool as the remote-control reference lists it; `None` for a tool of Sinew's own.
     pub reference: Option<Reference>,
     pub(crate) run: ToolFunction,
     pub page: ToolDocPage,
+}
+
+/// What a call can do to the phone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ToolImpact {
+    /// Nothing.
+    Reads,
+    /// Changes what is shown; nothing can be lost by it.
+    Navigates,
+    /// Does what a person's finger would do. What follows is up to the app, so no hint says that nothing can be lost.
+    Acts,
+    /// Destroys something by itself, or cannot be undone.
+    Destroys,
+}
+
+impl ToolImpact {
+    pub fn effect(self) -> Effect {
+        match self {
+            ToolImpact::Reads => Effect::Read,
+            ToolImpact::Navigates | ToolImpact::Acts => Effect::Change,
+            ToolImpact::Destroys => Effect::Danger,
+        }
+    }
 }
 
 /// One argument. The same value serves every tool that takes it.
@@ -132,7 +155,7 @@ impl Scene {
 impl ToolRow {
     /// Whether it changes something on the phone, and so takes turns with others that do.
     pub fn acts(&self) -> bool {
-        self.effect != Effect::Read
+        self.impact != ToolImpact::Reads
     }
 
     /// Its own arguments, and those that all acting tools take.
@@ -151,11 +174,11 @@ impl ToolRow {
         if !required.is_empty() {
             schema["required"] = json!(required);
         }
-        let mut tool = Tool::new(self.name, self.description, schema).with_effect(self.effect);
-        tool = tool.with_hints(match self.effect {
-            Effect::Read => Hints::reading(),
-            Effect::Change => Hints { destructive: Some(false), ..Hints::default() },
-            Effect::Danger => Hints::default(),
+        let mut tool = Tool::new(self.name, self.description, schema).with_effect(self.impact.effect());
+        tool = tool.with_hints(match self.impact {
+            ToolImpact::Reads => Hints::reading(),
+            ToolImpact::Navigates => Hints { destructive: Some(false), ..Hints::default() },
+            ToolImpact::Acts | ToolImpact::Destroys => Hints::default(),
         });
         if let Some(answer) = self.answer {
             let members = answer();

@@ -41,10 +41,10 @@ pub(super) async fn logs(on: &Operator<'_>, args: &Args) -> Result<Outcome, Tool
 fn query(args: &Args) -> Result<LogQuery, ToolError> {
     let lines = integer(args, "last_lines", 100, i64::MIN..=i64::MAX).map_err(|_| {
         let got = args.get("last_lines").cloned().unwrap_or_default();
-        invalid(format!("last_lines must be an integer, got {got}"))
+        invalid("last_lines", format!("last_lines must be an integer, got {got}"))
     })?;
     if !(1..=1000).contains(&lines) {
-        return Err(invalid(format!("last_lines must be between 1 and 1000, got {lines}")));
+        return Err(invalid("last_lines", format!("last_lines must be between 1 and 1000, got {lines}")));
     }
     let level = text(args, "level")?.unwrap_or_else(|| "D".to_owned());
     let mut letters = level.chars();
@@ -52,11 +52,11 @@ fn query(args: &Args) -> Result<LogQuery, ToolError> {
     let level = letter.and_then(LogcatLevel::from_letter);
     let level = level.ok_or_else(|| {
         let got = text(args, "level").ok().flatten().unwrap_or_default();
-        invalid(format!("level must be one of: V, D, I, W, E, F. Got: '{got}'"))
+        invalid("level", format!("level must be one of: V, D, I, W, E, F. Got: '{got}'"))
     })?;
     let time = |name: &str| -> Result<Option<LogTime>, ToolError> {
         let Some(text) = text(args, name)? else { return Ok(None) };
-        let wrong = || invalid(format!("{name} must be an ISO 8601 time such as 2024-01-15T10:30:00, got '{text}'"));
+        let wrong = || invalid(name, format!("{name} must be an ISO 8601 time such as 2024-01-15T10:30:00, got '{text}'"));
         LogTime::parse(&text).map(Some).ok_or_else(wrong)
     };
     Ok(LogQuery {

@@ -69,7 +69,7 @@ pub(super) async fn press(on: &Operator<'_>, args: &Args) -> Result<Outcome, Too
     let name = required_text(args, "key")?;
     let key = Key::find(&name).ok_or_else(|| {
         let names: Vec<&str> = Key::NAMED.iter().filter_map(|key| key.name()).collect();
-        invalid(format!("Invalid key: '{name}'. Allowed values: {}", names.join(", ")))
+        invalid("key", format!("Invalid key: '{name}'. Allowed values: {}", names.join(", ")))
     })?;
     on.phone.key(key).await?;
     Ok(Outcome::text(format!("Key '{}' pressed successfully", key.name().unwrap_or_default())))

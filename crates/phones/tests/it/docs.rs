@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use sinew_phones::{Profile, reference_tools, tools};
-use sinew_tool::{Tool, Value};
+use sinew_tool::{Effect, Tool, Value};
 
 fn page() -> String {
     let (full, compact) = (tools(Profile::Full), tools(Profile::Compact));
@@ -30,7 +30,7 @@ fn page() -> String {
         compact.len(),
         bytes(&mut compact.iter()),
     );
-    page.push_str("An argument in **bold** is required, one in *italics* is Sinew's own: accepted at every door, listed at `/mcp` only.\n\n");
+    page.push_str("An argument in **bold** is required, one in *italics* is Sinew's own: accepted at every endpoint, listed at `/mcp` only.\n\n");
     page.push_str("| tool | says | arguments | in | effect |\n|---|---|---|---|---|\n");
     for tool in &*full {
         let known = reference.iter().find(|known| known.name == tool.name);
@@ -40,10 +40,10 @@ fn page() -> String {
             (false, true) => "Sinew's own, compact",
             (false, false) => "Sinew's own",
         };
-        let effect = match (tool.hints.read_only, tool.hints.destructive) {
-            (Some(true), _) => "reads",
-            (_, Some(false)) => "acts, loses nothing",
-            _ => "acts",
+        let effect = match tool.effect {
+            Some(Effect::Read) => "read",
+            Some(Effect::Danger) => "danger",
+            _ => "change",
         };
         let arguments =
             tool.properties().map(|properties| arguments(tool, known, properties.iter())).unwrap_or_default();

@@ -1,12 +1,11 @@
 //! Element actions.
 
 use serde_json::json;
-use sinew_tool::Effect;
 
 use super::arguments::{BY, ELEMENT, MAX_BYTES, TEXT, VALUE, boolean};
 use super::{ACTS, DONE, SEES, TYPES, ToolGroup, run};
 use crate::tools::reference::{Reference, by, element as element_id, with};
-use crate::tools::row::{Scene, ToolArgument, ToolDocPage, ToolRow};
+use crate::tools::row::{Scene, ToolArgument, ToolDocPage, ToolImpact, ToolRow};
 use crate::tools::{element, scroll_to, text};
 
 pub(super) const GROUP: ToolGroup = ToolGroup {
@@ -29,7 +28,7 @@ pub(super) const GROUP: ToolGroup = ToolGroup {
                 MAX_BYTES,
             ],
             answer: Some(|| json!({"elements": {"type": "array"}})),
-            effect: Effect::Read,
+            impact: ToolImpact::Reads,
             compact: false,
             reference: Some(Reference {
                 description: "Finds UI elements matching the specified criteria.",
@@ -61,7 +60,7 @@ pub(super) const GROUP: ToolGroup = ToolGroup {
             description: "Click an element: a button, row, switch or link, by ref or by what it says (by, value).",
             arguments: &[ELEMENT, BY, VALUE],
             answer: None,
-            effect: Effect::Danger,
+            impact: ToolImpact::Acts,
             compact: true,
             reference: Some(Reference {
                 description: "Clicks the specified element.",
@@ -82,7 +81,7 @@ pub(super) const GROUP: ToolGroup = ToolGroup {
             description: "Click an element and hold: opens its menu or starts a selection.",
             arguments: &[ELEMENT, BY, VALUE],
             answer: None,
-            effect: Effect::Danger,
+            impact: ToolImpact::Acts,
             compact: true,
             reference: Some(Reference {
                 description: "Long-clicks the specified element.",
@@ -103,7 +102,7 @@ pub(super) const GROUP: ToolGroup = ToolGroup {
             description: "Replace the text of a named field, wherever the focus is. Like input_text, which can also append.",
             arguments: &[ELEMENT, BY, VALUE, TEXT],
             answer: None,
-            effect: Effect::Danger,
+            impact: ToolImpact::Acts,
             compact: false,
             reference: Some(Reference {
                 description: "Sets the text of an editable element.",
@@ -129,7 +128,7 @@ pub(super) const GROUP: ToolGroup = ToolGroup {
             description: "Scroll until an element is visible; searches lists to both ends for one not seen yet. Answers its id.",
             arguments: &[ELEMENT, BY, VALUE],
             answer: None,
-            effect: Effect::Change,
+            impact: ToolImpact::Navigates,
             compact: false,
             reference: Some(Reference {
                 description: "Scrolls until the specified element is visible.",

@@ -1,13 +1,12 @@
 //! Gestures.
 
 use serde_json::json;
-use sinew_tool::Effect;
 
 use super::arguments::{DURATION, number};
 use super::{ACTS, DONE, ToolGroup, run};
 use crate::tools::gesture;
 use crate::tools::reference::{Reference, duration, with};
-use crate::tools::row::{Scene, ToolArgument, ToolDocPage, ToolRow};
+use crate::tools::row::{Scene, ToolArgument, ToolDocPage, ToolImpact, ToolRow};
 
 pub(super) const GROUP: ToolGroup = ToolGroup {
     file: "gestures.md",
@@ -32,7 +31,7 @@ pub(super) const GROUP: ToolGroup = ToolGroup {
                 DURATION,
             ],
             answer: None,
-            effect: Effect::Danger,
+            impact: ToolImpact::Acts,
             compact: false,
             reference: Some(Reference {
                 description: "Performs a pinch-to-zoom gesture.",
@@ -74,7 +73,7 @@ pub(super) const GROUP: ToolGroup = ToolGroup {
             )
             .required()],
             answer: None,
-            effect: Effect::Danger,
+            impact: ToolImpact::Acts,
             compact: false,
             reference: Some(Reference {
                 description: "Executes a multi-touch gesture defined by path points; each path is one finger.",

@@ -1,11 +1,10 @@
 //! Tools made for models.
 
 use serde_json::json;
-use sinew_tool::Effect;
 
 use super::arguments::{BY, ELEMENT, GRAYSCALE, MAX_BYTES, MAX_SIDE, QUALITY, VALUE, string};
 use super::{DONE, SEES, ToolGroup, run};
-use crate::tools::row::{Scene, ToolArgument, ToolDocPage, ToolRow};
+use crate::tools::row::{Scene, ToolArgument, ToolDocPage, ToolImpact, ToolRow};
 use crate::tools::{apps, get_element, get_screen, steps};
 
 const APP: ToolArgument = ToolArgument::new("app", string, "The app by its name or package.", "\"Notes\"").required();
@@ -32,7 +31,7 @@ pub(super) const GROUP: ToolGroup = ToolGroup {
                 MAX_BYTES,
             ],
             answer: None,
-            effect: Effect::Read,
+            impact: ToolImpact::Reads,
             compact: true,
             reference: None,
             run: run!(get_screen::get_screen),
@@ -58,7 +57,7 @@ pub(super) const GROUP: ToolGroup = ToolGroup {
                     "actions": {"type": "array"},
                 })
             }),
-            effect: Effect::Read,
+            impact: ToolImpact::Reads,
             compact: false,
             reference: None,
             run: run!(get_element::get_element),
@@ -87,7 +86,7 @@ pub(super) const GROUP: ToolGroup = ToolGroup {
             )
             .required()],
             answer: None,
-            effect: Effect::Danger,
+            impact: ToolImpact::Destroys,
             compact: true,
             reference: None,
             run: run!(steps::run),
@@ -108,7 +107,7 @@ pub(super) const GROUP: ToolGroup = ToolGroup {
                 MAX_BYTES,
             ],
             answer: Some(|| json!({"apps": {"type": "array"}})),
-            effect: Effect::Read,
+            impact: ToolImpact::Reads,
             compact: true,
             reference: None,
             run: run!(apps::list),
@@ -125,7 +124,7 @@ pub(super) const GROUP: ToolGroup = ToolGroup {
             description: "Open an app by name or package, or bring it to the front.",
             arguments: &[APP],
             answer: None,
-            effect: Effect::Change,
+            impact: ToolImpact::Navigates,
             compact: true,
             reference: None,
             run: run!(apps::open),
@@ -142,7 +141,7 @@ pub(super) const GROUP: ToolGroup = ToolGroup {
             description: "Stop an app by name or package, as the system settings would; what it has not saved is lost.",
             arguments: &[APP],
             answer: None,
-            effect: Effect::Danger,
+            impact: ToolImpact::Destroys,
             compact: false,
             reference: None,
             run: run!(apps::close),
@@ -165,7 +164,7 @@ pub(super) const GROUP: ToolGroup = ToolGroup {
             )
             .required()],
             answer: None,
-            effect: Effect::Danger,
+            impact: ToolImpact::Acts,
             compact: false,
             reference: None,
             run: run!(apps::open_url),

@@ -1,13 +1,12 @@
 //! Screen introspection.
 
 use serde_json::json;
-use sinew_tool::Effect;
 
 use super::arguments::{GRAYSCALE, MAX_BYTES, MAX_SIDE, QUALITY, integer, string};
 use super::{SEES, ToolGroup, run};
 use crate::tools::read;
 use crate::tools::reference::{Reference, nothing};
-use crate::tools::row::{Scene, ToolDocPage, ToolRow};
+use crate::tools::row::{Scene, ToolDocPage, ToolImpact, ToolRow};
 
 pub(super) const GROUP: ToolGroup = ToolGroup {
     file: "screen-introspection.md",
@@ -19,7 +18,7 @@ pub(super) const GROUP: ToolGroup = ToolGroup {
             description: "The whole UI tree as JSON, for programs. Use get_screen instead: it says the same in a few lines.",
             arguments: &[MAX_BYTES],
             answer: Some(|| json!({"nodes": {"type": "array"}})),
-            effect: Effect::Read,
+            impact: ToolImpact::Reads,
             compact: false,
             reference: Some(Reference {
                 description: "Returns the full UI hierarchy of the current screen using accessibility services.",
@@ -40,7 +39,7 @@ pub(super) const GROUP: ToolGroup = ToolGroup {
             description: "Take a picture of the screen (JPEG). Use it for images, maps and games; get_screen reads texts and states more cheaply and exactly.",
             arguments: &[QUALITY, MAX_SIDE, GRAYSCALE],
             answer: None,
-            effect: Effect::Read,
+            impact: ToolImpact::Reads,
             compact: false,
             reference: Some(Reference {
                 description: "Captures a screenshot of the current screen and returns it as base64-encoded JPEG.",
@@ -61,7 +60,7 @@ pub(super) const GROUP: ToolGroup = ToolGroup {
             description: "Package and activity of the app in front.",
             arguments: &[],
             answer: Some(|| json!({"packageName": string(), "activityName": string()})),
-            effect: Effect::Read,
+            impact: ToolImpact::Reads,
             compact: false,
             reference: Some(Reference {
                 description: "Returns the package name and activity name of the currently focused app.",
@@ -89,7 +88,7 @@ pub(super) const GROUP: ToolGroup = ToolGroup {
                     "orientation": {"enum": ["portrait", "landscape"]},
                 })
             }),
-            effect: Effect::Read,
+            impact: ToolImpact::Reads,
             compact: false,
             reference: Some(Reference {
                 description: "Returns screen dimensions, orientation, and DPI.",

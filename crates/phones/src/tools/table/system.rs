@@ -1,12 +1,11 @@
 //! System actions.
 
 use serde_json::json;
-use sinew_tool::Effect;
 
 use super::arguments::{MAX_BYTES, boolean, integer, string};
 use super::{ACTS, DONE, ToolGroup, run};
 use crate::tools::reference::{Reference, nothing};
-use crate::tools::row::{Scene, ToolArgument, ToolDocPage, ToolFunction, ToolRow};
+use crate::tools::row::{Scene, ToolArgument, ToolDocPage, ToolFunction, ToolImpact, ToolRow};
 use crate::tools::system;
 use crate::touch::Key;
 
@@ -25,7 +24,7 @@ const fn button(
         description,
         arguments: &[],
         answer: None,
-        effect: Effect::Change,
+        impact: ToolImpact::Navigates,
         compact: false,
         reference: Some(Reference { description: reference, properties: nothing, required: &[] }),
         run,
@@ -117,7 +116,7 @@ pub(super) const GROUP: ToolGroup = ToolGroup {
                 MAX_BYTES,
             ],
             answer: Some(|| json!({"logs": string(), "line_count": integer(), "truncated": boolean()})),
-            effect: Effect::Read,
+            impact: ToolImpact::Reads,
             compact: false,
             reference: Some(Reference {
                 description: "Retrieves device logcat logs filtered by time range, tag, level, or package name.",

@@ -58,7 +58,7 @@ fn reading_tools_say_so_and_acting_tools_take_settle_and_return() {
         let tool = row.to_tool();
         let takes = tool.properties().unwrap().contains_key("return");
         assert_eq!(row.acts(), takes, "{}", row.name);
-        assert_eq!(tool.hints.read_only, (row.effect == Effect::Read).then_some(true), "{}", row.name);
+        assert_eq!(tool.hints.read_only, (row.impact.effect() == Effect::Read).then_some(true), "{}", row.name);
         assert_eq!(row.page.repeat.is_some(), row.acts(), "{}", row.name);
     }
 }
@@ -73,4 +73,15 @@ fn every_example_is_json() {
             assert!(is_json(argument.example), "{}.{}", row.name, argument.name);
         }
     }
+}
+
+#[test]
+fn only_what_destroys_something_by_itself_is_dangerous() {
+    let effect = |name: &str| find(name).map(|row| row.impact.effect());
+    let dangerous: Vec<&str> =
+        rows().filter(|row| row.impact.effect() == Effect::Danger).map(|row| row.name).collect();
+    // `run_steps` is as dangerous as the most dangerous step it can run.
+    assert_eq!(dangerous, ["run_steps", "close_app"]);
+    assert_eq!((effect("tap"), effect("input_text")), (Some(Effect::Change), Some(Effect::Change)));
+    assert_eq!(effect("get_screen"), Some(Effect::Read));
 }

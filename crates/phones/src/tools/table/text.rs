@@ -1,12 +1,11 @@
 //! Text input.
 
 use serde_json::json;
-use sinew_tool::Effect;
 
 use super::arguments::{BY, ELEMENT, TEXT, VALUE, boolean, string};
 use super::{ACTS, DONE, TYPES, ToolGroup, run};
 use crate::tools::reference::{Reference, optional_element, with};
-use crate::tools::row::{Scene, ToolArgument, ToolDocPage, ToolRow};
+use crate::tools::row::{Scene, ToolArgument, ToolDocPage, ToolImpact, ToolRow};
 use crate::tools::text;
 
 pub(super) const GROUP: ToolGroup = ToolGroup {
@@ -30,7 +29,7 @@ pub(super) const GROUP: ToolGroup = ToolGroup {
                 ),
             ],
             answer: None,
-            effect: Effect::Danger,
+            impact: ToolImpact::Acts,
             compact: true,
             reference: Some(Reference {
                 description: "Types text into the focused field or the specified element.",
@@ -56,7 +55,7 @@ pub(super) const GROUP: ToolGroup = ToolGroup {
             description: "Empty the focused field, or the one named.",
             arguments: &[ELEMENT, BY, VALUE],
             answer: None,
-            effect: Effect::Danger,
+            impact: ToolImpact::Acts,
             compact: false,
             reference: Some(Reference {
                 description: "Clears the text of the focused field or the specified element.",
@@ -77,7 +76,7 @@ pub(super) const GROUP: ToolGroup = ToolGroup {
             description: "Press a key: ENTER (submits), DEL, TAB, BACK, HOME, UP, DOWN, PASTE, VOLUME_UP, WAKEUP (wakes the phone); an unknown one is answered with all names.",
             arguments: &[ToolArgument::new("key", string, "The key by its name, in any case.", "\"ENTER\"").required()],
             answer: None,
-            effect: Effect::Danger,
+            impact: ToolImpact::Acts,
             compact: true,
             reference: Some(Reference {
                 description: "Presses a key.",

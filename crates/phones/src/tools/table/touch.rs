@@ -1,13 +1,12 @@
 //! Touch actions.
 
 use serde_json::json;
-use sinew_tool::Effect;
 
 use super::arguments::{DURATION, ELEMENT, LONG_DURATION, X, Y, number};
 use super::{ACTS, DONE, ToolGroup, run};
 use crate::tools::gesture;
 use crate::tools::reference::{Reference, duration, point, with};
-use crate::tools::row::{Scene, ToolArgument, ToolDocPage, ToolRow};
+use crate::tools::row::{Scene, ToolArgument, ToolDocPage, ToolImpact, ToolRow};
 
 pub(super) const GROUP: ToolGroup = ToolGroup {
     file: "touch-actions.md",
@@ -19,7 +18,7 @@ pub(super) const GROUP: ToolGroup = ToolGroup {
             description: "Tap at a point. Prefer click_element for anything get_screen lists.",
             arguments: &[X, Y],
             answer: None,
-            effect: Effect::Danger,
+            impact: ToolImpact::Acts,
             compact: true,
             reference: Some(Reference {
                 description: "Performs a single tap at the specified coordinates.",
@@ -40,7 +39,7 @@ pub(super) const GROUP: ToolGroup = ToolGroup {
             description: "Hold a finger at a point: opens context menus. Prefer long_click_element for anything get_screen lists.",
             arguments: &[X, Y, LONG_DURATION],
             answer: None,
-            effect: Effect::Danger,
+            impact: ToolImpact::Acts,
             compact: false,
             reference: Some(Reference {
                 description: "Performs a long press at the specified coordinates.",
@@ -61,7 +60,7 @@ pub(super) const GROUP: ToolGroup = ToolGroup {
             description: "Tap twice quickly at a point, for example to zoom into a picture.",
             arguments: &[X, Y],
             answer: None,
-            effect: Effect::Danger,
+            impact: ToolImpact::Acts,
             compact: false,
             reference: Some(Reference {
                 description: "Performs a double tap at the specified coordinates.",
@@ -88,7 +87,7 @@ pub(super) const GROUP: ToolGroup = ToolGroup {
                 DURATION,
             ],
             answer: None,
-            effect: Effect::Danger,
+            impact: ToolImpact::Acts,
             compact: true,
             reference: Some(Reference {
                 description: "Performs a swipe from one point to another.",
@@ -134,7 +133,7 @@ pub(super) const GROUP: ToolGroup = ToolGroup {
                 ELEMENT.hint("").explained("What to scroll, as a ref or node id; the screen without it."),
             ],
             answer: None,
-            effect: Effect::Change,
+            impact: ToolImpact::Navigates,
             compact: true,
             reference: Some(Reference {
                 description: "Scrolls the screen in the specified direction.",

@@ -1,12 +1,11 @@
 //! Utilities.
 
 use serde_json::json;
-use sinew_tool::Effect;
 
 use super::arguments::{BY, MAX_BYTES, TEXT, VALUE, boolean, integer, string};
 use super::{DONE, SEES, TYPES, ToolGroup, run};
 use crate::tools::reference::{Reference, by, nothing, timeout, with};
-use crate::tools::row::{Scene, ToolArgument, ToolDocPage, ToolRow};
+use crate::tools::row::{Scene, ToolArgument, ToolDocPage, ToolImpact, ToolRow};
 use crate::tools::{text, wait};
 
 const TIMEOUT: &str = "How long to wait, in milliseconds, 1 to 30000.";
@@ -21,7 +20,7 @@ pub(super) const GROUP: ToolGroup = ToolGroup {
             description: "The text that was copied last on the phone, or null.",
             arguments: &[MAX_BYTES],
             answer: Some(|| json!({"text": {"type": ["string", "null"]}})),
-            effect: Effect::Read,
+            impact: ToolImpact::Reads,
             compact: false,
             reference: Some(Reference {
                 description: "Returns the clipboard's text.",
@@ -42,7 +41,7 @@ pub(super) const GROUP: ToolGroup = ToolGroup {
             description: "Put a text into the clipboard; press_key PASTE inserts it.",
             arguments: &[TEXT.explained("The text to put there.")],
             answer: None,
-            effect: Effect::Danger,
+            impact: ToolImpact::Acts,
             compact: false,
             reference: Some(Reference {
                 description: "Sets the clipboard's text.",
@@ -73,7 +72,7 @@ pub(super) const GROUP: ToolGroup = ToolGroup {
             answer: Some(
                 || json!({"found": boolean(), "elapsedMs": integer(), "attempts": integer(), "element": {"type": "object"}}),
             ),
-            effect: Effect::Read,
+            impact: ToolImpact::Reads,
             compact: true,
             reference: Some(Reference {
                 description: "Waits until an element matching the criteria appears.",
@@ -95,7 +94,7 @@ pub(super) const GROUP: ToolGroup = ToolGroup {
             arguments: &[ToolArgument::new("timeout", || json!({"type": "integer", "default": 3000}), TIMEOUT, "3000")
                 .hint("ms")],
             answer: Some(|| json!({"message": string(), "elapsedMs": integer()})),
-            effect: Effect::Read,
+            impact: ToolImpact::Reads,
             compact: false,
             reference: Some(Reference {
                 description: "Waits until the UI becomes idle.",
