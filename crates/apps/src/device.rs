@@ -46,13 +46,13 @@ impl AppDevice {
         offer: AppOffer,
         support: AppFunctionSupport,
     ) -> AppDevice {
-        let state = OfferState::new(&access.about().serial, installed, offer, support);
+        let state = OfferState::new(access.about().stable_id(), installed, offer, support);
         AppDevice { access, package: installed.package.clone(), screen, state: RwLock::new(state) }
     }
 
     /// Replaces what the app offers; returns whether it changed.
     pub fn update(&self, installed: &InstalledPackage, offer: AppOffer, support: AppFunctionSupport) -> bool {
-        let next = OfferState::new(&self.access.about().serial, installed, offer, support);
+        let next = OfferState::new(self.access.about().stable_id(), installed, offer, support);
         let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
         let has_changed = state.info != next.info || state.tools.digest() != next.tools.digest();
         *state = next;

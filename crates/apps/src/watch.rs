@@ -92,7 +92,7 @@ struct WatchedApp {
 
 impl AppWatcher {
     pub fn new(access: Arc<dyn PhoneAccess>, settings: WatchSettings, announce: Announce) -> AppWatcher {
-        let cache = PackageCache::open(settings.cache.as_deref(), &access.about().serial, &settings.names);
+        let cache = PackageCache::open(settings.cache.as_deref(), access.about().stable_id(), &settings.names);
         AppWatcher {
             access,
             settings,

@@ -1,7 +1,9 @@
 //! One gateway with its addresses, joined: opened together, closed together.
 
+use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use sinew_boards::broker;
 use sinew_boards::{AdvertisedAddress, BoardLimits, OfferedTransport, Pictures};
@@ -10,6 +12,7 @@ use sinew_front::dialout::{self, EndpointAddress};
 use sinew_front::tls::TlsIdentity;
 use sinew_gateway::{Gateway, OpenError, Shape};
 use sinew_phones::adb;
+use sinew_tool::DeviceKey;
 use tokio::net::{TcpListener, TcpSocket, UdpSocket};
 use tokio_util::sync::CancellationToken;
 
@@ -162,7 +165,8 @@ impl GatewayServer {
             client_tasks.spawn(|shutdown| dialout::serve(front.clone(), address, shape, shutdown));
         }
 
-        if let Some(offer) = settings.phones {
+        if let Some(mut offer) = settings.phones {
+            offer.records = Some(Arc::new(GatewayRecords(gateway.clone())));
             match adb::AdbServer::from_env() {
                 Ok(server) => device_tasks.spawn(|shutdown| {
                     let following = adb::run(server, offer, gateway.announce(), shutdown);
@@ -413,4 +417,22 @@ fn url(scheme: &str, mut address: SocketAddr, path: &str) -> String {
         });
     }
     format!("{scheme}://{address}{path}")
+}
+/// What the tracker of phones asks of the gateway.
+struct GatewayRecords(Gateway);
+
+impl fmt::Debug for GatewayRecords {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("GatewayRecords")
+    }
+}
+
+impl adb::DeviceRecords for GatewayRecords {
+    fn is_known(&self, key: &DeviceKey) -> bool {
+        self.0.snapshot().devices().iter().any(|device| device.key == *key)
+    }
+
+    fn is_pinned(&self, key: &DeviceKey) -> bool {
+        self.0.snapshot().devices().iter().any(|device| device.key == *key && device.pinned)
+    }
 }

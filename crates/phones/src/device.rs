@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use serde_json::json;
 use sinew_tool::{
-    Admission, BoxFuture, Call, Device, DeviceId, DeviceInfo, DeviceKey, ErrorKind, Family, FamilyName, Outcome, Reach,
-    Status, TextTrust, ToolError, Toolset,
+    Admission, BoxFuture, Call, Device, DeviceId, DeviceInfo, ErrorKind, Family, FamilyName, Outcome, Reach, Status,
+    TextTrust, ToolError, Toolset,
 };
 
+use crate::adb::known_phones::device_key;
 use crate::phone::{Phone, PhoneIdentity};
 use crate::tools::{self, Memory, Operator, Profile};
 
@@ -105,10 +106,15 @@ const FAMILY: Family =
 
 fn info(about: &PhoneIdentity, status: Status) -> DeviceInfo {
     let name = if about.model.is_empty() { about.serial.clone() } else { about.model.replace('_', " ") };
-    let particulars = [("serial", &about.serial), ("manufacturer", &about.manufacturer), ("android", &about.android)];
+    let particulars = [
+        ("serial", &about.serial),
+        ("serial_number", &about.serial_number),
+        ("manufacturer", &about.manufacturer),
+        ("android", &about.android),
+    ];
     let attributes = particulars.into_iter().filter(|(_, value)| !value.is_empty());
     DeviceInfo {
-        key: DeviceKey(format!("phone:{}", about.serial)),
+        key: device_key(about.stable_id()),
         suggested_id: suggested_id(about),
         family: FAMILY,
         admission: Admission::Local,

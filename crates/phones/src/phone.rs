@@ -101,14 +101,25 @@ fn unsupported<'a, T: Send + 'a>(what: &'static str) -> Work<'a, T> {
 /// Identifies a phone.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PhoneIdentity {
-    /// Its name in adb; the same each time it connects.
+    /// How adb addresses it: its serial number over USB, an address or a service name on the network.
     pub serial: String,
+    /// Its own serial number (`ro.serialno`); empty where unknown.
+    pub serial_number: String,
+    /// What the gateway knows it by, whatever its address; empty where that is `serial`.
+    pub known_as: String,
     pub manufacturer: String,
     pub model: String,
     /// Android's version, for example `15`.
     pub android: String,
     /// Android's API level; 0 where unknown.
     pub sdk: u32,
+}
+
+impl PhoneIdentity {
+    /// What the gateway knows the phone by, which stays the same at another address.
+    pub fn stable_id(&self) -> &str {
+        if self.known_as.is_empty() { &self.serial } else { &self.known_as }
+    }
 }
 
 /// What a backend can do beyond the plain primitives.

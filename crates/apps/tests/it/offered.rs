@@ -48,7 +48,7 @@ async fn the_pdf_tool_is_found_and_called_through_the_companion() {
         ("app", "example-pdf", "7.0")
     );
     assert_eq!(info.instructions.as_deref(), Some("This app provides PDF processing capabilities"));
-    assert_eq!(info.attributes["phone"], json!(bench.address));
+    assert_eq!(info.attributes["phone"], json!(bench.serial_number()));
     assert_eq!(info.attributes["components"], json!(["com.example.pdf.ToolAdvertiserActivity"]));
     assert_eq!(names(&*app), ["pdf_tool"]);
     assert_eq!(app.tools().iter().next().unwrap().required(), ["path", "operation"]);

@@ -115,9 +115,9 @@ async fn all(reach: &ReachArgs, printer: Printer) -> Result<(), CliError> {
 async fn apps(reach: &ReachArgs, printer: Printer) -> Result<(), CliError> {
     let api::Devices { devices } = GatewayTarget::find(reach)?.connect().await?.get("/api/v1/devices").await?;
     let apps: Vec<&DeviceSummary> = devices.iter().filter(|device| device.family == "app").collect();
-    let phone_of = |serial: &str| {
-        let is_meant = |device: &&DeviceSummary| device.family == "phone" && device.attribute("serial") == serial;
-        devices.iter().find(is_meant).map_or(serial, |phone| phone.id.as_str()).to_owned()
+    let phone_of = |known_as: &str| {
+        let is_meant = |device: &&DeviceSummary| device.key.strip_prefix("phone:") == Some(known_as);
+        devices.iter().find(is_meant).map_or(known_as, |phone| phone.id.as_str()).to_owned()
     };
     if printer.is_json() {
         print_json(&json!({"apps": apps}));

@@ -139,6 +139,8 @@ impl PhonesConfig {
             agent: self.agent.source(),
             extension,
             remembered: Some(adb::NetworkPhones::in_state(state)),
+            state: Some(state.to_owned()),
+            records: None,
         })
     }
 }

@@ -40,16 +40,24 @@ impl AdbPhone {
     pub async fn open(server: &AdbServer, serial: &str) -> Result<AdbPhone, AdbError> {
         let features = server.features(serial).await?;
         let transport = server.transport(serial, features.iter().any(|feature| feature == "shell_v2"));
-        let names = ["ro.product.manufacturer", "ro.product.model", "ro.build.version.release", "ro.build.version.sdk"];
+        let names = [
+            "ro.product.manufacturer",
+            "ro.product.model",
+            "ro.build.version.release",
+            "ro.build.version.sdk",
+            "ro.serialno",
+        ];
         let questions = names.map(|name| ShellCommand::new("getprop").arg(name)).into_iter().reduce(ShellCommand::then);
         let questions = questions.unwrap_or_else(|| ShellCommand::new("getprop"));
         let output = transport.run(&questions, CommandLimits::seconds(10)).await?;
         let text = String::from_utf8_lossy(&output.stdout);
         // One line each, empty where the phone does not know.
         let mut lines = text.lines().map(|line| line.trim().chars().take(100).collect::<String>());
-        let [manufacturer, model, android, sdk] = names.map(|_| lines.next().unwrap_or_default());
+        let [manufacturer, model, android, sdk, serial_number] = names.map(|_| lines.next().unwrap_or_default());
         let about = PhoneIdentity {
             serial: serial.to_owned(),
+            serial_number,
+            known_as: String::new(),
             manufacturer,
             model,
             android,
@@ -57,6 +65,11 @@ impl AdbPhone {
         };
         let dump_path = format!("/data/local/tmp/sinew-{}.xml", std::process::id());
         Ok(AdbPhone { transport, about, dumping: Mutex::default(), dump_path })
+    }
+
+    /// What the gateway knows it by, where that is not its address.
+    pub(super) fn set_known_as(&mut self, known_as: String) {
+        self.about.known_as = known_as;
     }
 
     pub fn transport(&self) -> &AdbTransport {

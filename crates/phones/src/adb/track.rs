@@ -1,6 +1,7 @@
 //! Tracks the adb server's list of phones and announces which connect and disconnect.
 
 use std::collections::HashMap;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,6 +10,7 @@ use tokio::task::JoinSet;
 use tokio::time::Instant;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
+use super::known_phones::{DeviceRecords, KnownPhones, Recognition};
 use super::network_phones::NetworkPhones;
 use super::phone::AdbPhone;
 use super::server::{AdbError, AdbServer, read_block};
@@ -83,18 +85,23 @@ pub struct PhoneOptions {
     pub extension: Option<Arc<dyn Extension>>,
     /// The network phones that are connected again where the adb server has lost them.
     pub remembered: Option<NetworkPhones>,
+    /// Where the serial numbers of phones are kept; without it they last as long as the tracker.
+    pub state: Option<PathBuf>,
+    /// Which phones the gateway knows and which of them are pinned.
+    pub records: Option<Arc<dyn DeviceRecords>>,
 }
 
 impl PhoneOptions {
     /// With the commands that every Android has, and nothing else.
     pub fn shell(profile: Profile) -> PhoneOptions {
-        PhoneOptions { profile, agent: AgentSource::Off, extension: None, remembered: None }
+        PhoneOptions { profile, agent: AgentSource::Off, extension: None, remembered: None, state: None, records: None }
     }
 }
 
 /// Tracks phones until shutdown. Without a server it waits for one, and starts one where it can.
 pub async fn run(server: AdbServer, offer: PhoneOptions, announce: Announce, shutdown: CancellationToken) {
     let mut tracker = Tracker {
+        known: offer.state.as_deref().map(KnownPhones::in_state).unwrap_or_default(),
         server,
         offer,
         announce,
@@ -133,6 +140,7 @@ struct Tracker {
     offer: PhoneOptions,
     announce: Announce,
     phones: HashMap<String, TrackedPhone>,
+    known: KnownPhones,
     /// Models by serial: a phone that cannot be used later keeps its name.
     models: HashMap<String, String>,
     /// Phones whose identity is being read, that are waited for or connected again.
@@ -169,8 +177,18 @@ struct TrackedPhone {
     entry: AdbEntry,
     /// `None` while its identity is being read or its state may still change.
     device: Option<Arc<dyn Device>>,
+    /// What the gateway knows it by; empty until its identity was read.
+    known_as: String,
+    /// Whether it waits for a person to confirm its address.
+    is_unconfirmed: bool,
     /// Ends its extension.
     _extension: Option<DropGuard>,
+}
+
+impl TrackedPhone {
+    fn new(entry: AdbEntry, device: Option<Arc<dyn Device>>) -> TrackedPhone {
+        TrackedPhone { entry, device, known_as: String::new(), is_unconfirmed: false, _extension: None }
+    }
 }
 
 impl Tracker {
@@ -200,6 +218,7 @@ impl Tracker {
                     // A waiting block is older than the answer and would undo it.
                     if let Ok(entries) = answer && blocks.is_empty() {
                         self.connect_missing(&entries);
+                        self.reopen_confirmed();
                         self.see(entries);
                     }
                 }
@@ -239,9 +258,7 @@ impl Tracker {
                 None
             } else {
                 let Some((state, remedy)) = remedy(&entry.state) else { continue };
-                let is_remembered =
-                    self.offer.remembered.as_ref().is_some_and(|kept| kept.addresses().contains(&entry.serial));
-                if state == "offline" && entry.serial.contains(':') && !is_remembered {
+                if state == "offline" && entry.serial.contains(':') && !self.is_connected_by_person(&entry.serial) {
                     self.reconnect(entry.serial.clone());
                 }
                 if self.about(&entry).model.is_empty() {
@@ -255,7 +272,7 @@ impl Tracker {
                     Some(self.limited(&entry, state, remedy))
                 }
             };
-            self.phones.insert(entry.serial.clone(), TrackedPhone { entry, device, _extension: None });
+            self.phones.insert(entry.serial.clone(), TrackedPhone::new(entry, device));
         }
     }
 
@@ -314,7 +331,7 @@ impl Tracker {
             && let Some((state, remedy)) = remedy(&entry.state)
         {
             let device = Some(self.limited(&entry, state, remedy));
-            self.phones.insert(entry.serial.clone(), TrackedPhone { entry, device, _extension: None });
+            self.phones.insert(entry.serial.clone(), TrackedPhone::new(entry, device));
         }
     }
 
@@ -322,17 +339,65 @@ impl Tracker {
         if !self.waits(&entry) {
             return;
         }
-        let (device, extension) = match phone {
-            Ok(phone) => {
-                self.models.insert(entry.serial.clone(), phone.about().model);
-                self.ready(phone)
-            }
+        let mut tracked = TrackedPhone::new(entry, None);
+        match phone {
+            Ok(phone) => self.admit(phone, &mut tracked),
             Err(error) => {
                 let remedy = format!("its identity could not be read ({error}); unplug it and plug it in again");
-                (self.limited(&entry, "silent", &remedy), None)
+                tracked.device = Some(self.limited(&tracked.entry, "silent", &remedy));
+            }
+        }
+        self.phones.insert(tracked.entry.serial.clone(), tracked);
+    }
+
+    /// Offers a phone under what the gateway knows it by.
+    fn admit(&mut self, mut phone: AdbPhone, tracked: &mut TrackedPhone) {
+        let PhoneIdentity { serial, serial_number, model, .. } = phone.about();
+        self.models.insert(serial.clone(), model);
+        let (confirmed, records) = (self.is_connected_by_person(&serial), self.offer.records.as_deref());
+        let known_as = match self.known.recognise(&serial_number, &serial, confirmed, records) {
+            Recognition::As(known_as) => known_as,
+            Recognition::Unconfirmed(known_as) => {
+                tracing::warn!(address = %serial, phone = %known_as, "a new address claims the serial number of a pinned phone");
+                let remedy = format!(
+                    "it claims the serial number of the pinned phone {known_as} at an address where nobody connected it; if it is that phone, run `sinew phones connect {serial}`"
+                );
+                tracked.is_unconfirmed = true;
+                tracked.device = Some(self.limited(&tracked.entry, "unconfirmed", &remedy));
+                return;
             }
         };
-        self.phones.insert(entry.serial.clone(), TrackedPhone { entry, device: Some(device), _extension: extension });
+        let twin = self.phones.values().find(|other| other.entry.serial != serial && other.known_as == known_as);
+        let known_as = match twin {
+            None => {
+                self.known.remember(&serial_number, &known_as, &serial);
+                known_as
+            }
+            Some(twin) => {
+                tracing::warn!(
+                    phone = %known_as, addresses = %format!("{} {serial}", twin.entry.serial),
+                    "two phones with one serial number are connected; they are offered as two devices"
+                );
+                format!("{known_as}@{serial}")
+            }
+        };
+        phone.set_known_as(known_as.clone());
+        tracked.known_as = known_as;
+        let (device, extension) = self.ready(phone);
+        (tracked.device, tracked._extension) = (Some(device), extension);
+    }
+
+    fn is_connected_by_person(&self, address: &str) -> bool {
+        self.offer.remembered.as_ref().is_some_and(|kept| kept.addresses().iter().any(|own| own == address))
+    }
+
+    /// Phones whose address a person has confirmed since.
+    fn reopen_confirmed(&mut self) {
+        let waiting = self.phones.iter().filter(|(_, phone)| phone.is_unconfirmed).map(|(serial, _)| serial.clone());
+        let confirmed: Vec<String> = waiting.filter(|serial| self.is_connected_by_person(serial)).collect();
+        for serial in confirmed {
+            self.leave(&serial, LeaveReason::Replaced);
+        }
     }
 
     /// A phone with its agent on standby; the gateway is notified when the agent starts or ends. Its extension starts with it.
@@ -380,7 +445,8 @@ impl Tracker {
     fn about(&self, entry: &AdbEntry) -> PhoneIdentity {
         let earlier = || self.models.get(&entry.serial).cloned().unwrap_or_default();
         let model = if entry.model.is_empty() { earlier() } else { entry.model.clone() };
-        PhoneIdentity { serial: entry.serial.clone(), model, ..PhoneIdentity::default() }
+        let known_as = self.known.at(&entry.serial).unwrap_or_default().to_owned();
+        PhoneIdentity { serial: entry.serial.clone(), known_as, model, ..PhoneIdentity::default() }
     }
 
     fn limited(&self, entry: &AdbEntry, state: &str, remedy: &str) -> Arc<dyn Device> {

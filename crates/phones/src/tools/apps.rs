@@ -95,9 +95,10 @@ async fn package(on: &Operator<'_>, args: &Args) -> Result<String, ToolError> {
     let alike: Vec<&str> = apps.iter().map(|app| app.package.as_str()).filter(|name| name.contains(&part)).collect();
     match alike[..] {
         [package] if !part.is_empty() => Ok(package.to_owned()),
-        [] | [_] => {
-            Err(invalid("app", format!("No app on the phone is called '{app}'; list_apps shows them with their packages")))
-        }
+        [] | [_] => Err(invalid(
+            "app",
+            format!("No app on the phone is called '{app}'; list_apps shows them with their packages"),
+        )),
         _ => {
             let alike = alike.iter().take(5).copied().collect::<Vec<_>>().join(", ");
             Err(invalid("app", format!("Several apps might be called '{app}': {alike}; name one by its package")))
@@ -126,7 +127,10 @@ pub(super) async fn open_url(on: &Operator<'_>, args: &Args) -> Result<Outcome, 
         return Err(invalid("url", format!("Parameter 'url' must begin with a scheme such as https:, got: '{url}'")));
     }
     if REFUSED.contains(&scheme.as_str()) {
-        return Err(invalid("url", format!("Links of the scheme '{scheme}:' are not opened: they reach into apps and files")));
+        return Err(invalid(
+            "url",
+            format!("Links of the scheme '{scheme}:' are not opened: they reach into apps and files"),
+        ));
     }
     if url.chars().any(|character| character.is_control() || character == ' ') || url.len() > 8192 {
         return Err(invalid("url", "Parameter 'url' must be one link without spaces, of at most 8192 bytes"));

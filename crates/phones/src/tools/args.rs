@@ -118,10 +118,9 @@ pub(super) fn word<'a>(args: &Args, name: &str, words: &[&'a str]) -> Result<Opt
         Some(value) => return Err(invalid(name, format!("Parameter '{name}' must be a string, got: {value}"))),
     };
     let found = words.iter().find(|word| word.eq_ignore_ascii_case(value));
-    found
-        .copied()
-        .map(Some)
-        .ok_or_else(|| invalid(name, format!("Parameter '{name}' must be one of: {}. Got: '{value}'", words.join(", "))))
+    found.copied().map(Some).ok_or_else(|| {
+        invalid(name, format!("Parameter '{name}' must be one of: {}. Got: '{value}'", words.join(", ")))
+    })
 }
 
 #[cfg(test)]

@@ -52,8 +52,12 @@ impl Target {
 
 pub(super) fn selector(args: &Args) -> Result<Selector, ToolError> {
     let by = filled_text(args, "by")?;
-    let wrong =
-        || invalid("by", format!("Invalid 'by' value: '{by}'. Must be one of: text, content_desc, resource_id, class_name"));
+    let wrong = || {
+        invalid(
+            "by",
+            format!("Invalid 'by' value: '{by}'. Must be one of: text, content_desc, resource_id, class_name"),
+        )
+    };
     let by = By::find(&by).ok_or_else(wrong)?;
     Ok(Selector { by, value: filled_text(args, "value")?, exact: boolean(args, "exact_match")?.unwrap_or(false) })
 }

@@ -165,21 +165,29 @@ fn paths(args: &Args) -> Result<Vec<Stroke>, ToolError> {
         return Err(invalid("paths", "Parameter 'paths' must not be empty"));
     }
     if paths.len() > MAX_FINGERS {
-        return Err(invalid("paths", format!("Parameter 'paths' must have at most {MAX_FINGERS} paths, has {}", paths.len())));
+        return Err(invalid(
+            "paths",
+            format!("Parameter 'paths' must have at most {MAX_FINGERS} paths, has {}", paths.len()),
+        ));
     }
     paths.iter().enumerate().map(|(finger, path)| stroke(finger, path)).collect()
 }
 
 fn stroke(finger: usize, path: &Value) -> Result<Stroke, ToolError> {
-    let path = path.as_array().ok_or_else(|| invalid("paths", format!("Path at index {finger} must be an array of points")))?;
+    let path = path
+        .as_array()
+        .ok_or_else(|| invalid("paths", format!("Path at index {finger} must be an array of points")))?;
     if path.len() < 2 {
-        return Err(invalid("paths", format!("Path at index {finger} must have at least 2 points, has {}", path.len())));
+        return Err(invalid(
+            "paths",
+            format!("Path at index {finger} must have at least 2 points, has {}", path.len()),
+        ));
     }
     if path.len() > MAX_POINTS {
-        return Err(invalid("paths", format!(
-            "Path at index {finger} must have at most {MAX_POINTS} points, has {}",
-            path.len()
-        )));
+        return Err(invalid(
+            "paths",
+            format!("Path at index {finger} must have at most {MAX_POINTS} points, has {}", path.len()),
+        ));
     }
     let mut points = Vec::with_capacity(path.len());
     let mut before: Option<u64> = None;
@@ -192,15 +200,19 @@ fn stroke(finger: usize, path: &Value) -> Result<Stroke, ToolError> {
         };
         let (x, y, time) = (member("x")?, member("y")?, member("time")?);
         if time.fract() != 0.0 || time > 60_000.0 {
-            return Err(invalid("paths", format!(
-                "{place}.time must be a whole number of milliseconds up to 60000, got: {time:?}"
-            )));
+            return Err(invalid(
+                "paths",
+                format!("{place}.time must be a whole number of milliseconds up to 60000, got: {time:?}"),
+            ));
         }
         let time = time as u64;
         if let Some(before) = before.filter(|before| time <= *before) {
-            return Err(invalid("paths", format!(
-                "Times must be monotonically increasing within each path. {place}.time ({time}) <= previous time ({before})"
-            )));
+            return Err(invalid(
+                "paths",
+                format!(
+                    "Times must be monotonically increasing within each path. {place}.time ({time}) <= previous time ({before})"
+                ),
+            ));
         }
         before = Some(time);
         points.push(Point { x, y, at: Duration::from_millis(time) });

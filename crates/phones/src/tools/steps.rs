@@ -68,16 +68,22 @@ fn read(args: &Args) -> Result<Vec<(&'static ToolRow, Args)>, ToolError> {
     let steps = args.get(STEPS).and_then(Value::as_array);
     let steps = steps.ok_or_else(|| invalid("steps", "Parameter 'steps' must be an array of {tool, arguments}"))?;
     if steps.is_empty() || steps.len() > MAX_STEPS {
-        return Err(invalid("steps", format!("Parameter 'steps' must have 1 to {MAX_STEPS} steps, has {}", steps.len())));
+        return Err(invalid(
+            "steps",
+            format!("Parameter 'steps' must have 1 to {MAX_STEPS} steps, has {}", steps.len()),
+        ));
     }
     let step = |(nth, step): (usize, &Value)| {
         let tool = step.get("tool").and_then(Value::as_str);
         let tool = tool.ok_or_else(|| invalid("steps", format!("steps[{nth}] must name its `tool`")))?;
         let row = table::find(tool).filter(|row| !row.arguments.iter().any(|argument| argument.name == STEPS));
         let row = row.ok_or_else(|| {
-            invalid("steps", format!(
-                "steps[{nth}].tool '{tool}' cannot be a step; use the name of a phone tool other than run_steps"
-            ))
+            invalid(
+                "steps",
+                format!(
+                    "steps[{nth}].tool '{tool}' cannot be a step; use the name of a phone tool other than run_steps"
+                ),
+            )
         })?;
         let arguments = match step.get("arguments") {
             None | Some(Value::Null) => Args::new(),

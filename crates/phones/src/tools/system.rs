@@ -56,7 +56,8 @@ fn query(args: &Args) -> Result<LogQuery, ToolError> {
     })?;
     let time = |name: &str| -> Result<Option<LogTime>, ToolError> {
         let Some(text) = text(args, name)? else { return Ok(None) };
-        let wrong = || invalid(name, format!("{name} must be an ISO 8601 time such as 2024-01-15T10:30:00, got '{text}'"));
+        let wrong =
+            || invalid(name, format!("{name} must be an ISO 8601 time such as 2024-01-15T10:30:00, got '{text}'"));
         LogTime::parse(&text).map(Some).ok_or_else(wrong)
     };
     Ok(LogQuery {

@@ -22,7 +22,7 @@ async fn every_version_of_android_is_understood() {
         let Some(mut bench) = bench(PhoneSetup { android, ..PhoneSetup::default() }).await else { return };
         let phone = bench.phone().await;
         assert_eq!(phone.info().version, android.release());
-        assert_eq!(phone.info().key.to_string(), format!("phone:{}", bench.address));
+        assert_eq!(phone.info().key.to_string(), format!("phone:{}", bench.serial_number()));
         let screen = json_of(&*phone, "get_screen_info", json!({})).await;
         assert_eq!(
             screen,
@@ -160,4 +160,87 @@ async fn all_the_references_tools_are_there() {
     let Some(mut bench) = bench(PhoneSetup::default()).await else { return };
     let tools = bench.phone().await.tools();
     assert!(reference_tools().iter().all(|tool| tools.find(&tool.name).is_some()));
+}
+
+/// Knows the phones of a gateway; what is pinned can change.
+#[derive(Debug, Default)]
+struct Records {
+    known: Vec<String>,
+    pinned: std::sync::Mutex<Vec<String>>,
+}
+
+impl adb::DeviceRecords for Records {
+    fn is_known(&self, key: &sinew_tool::DeviceKey) -> bool {
+        self.known.contains(&key.0)
+    }
+
+    fn is_pinned(&self, key: &sinew_tool::DeviceKey) -> bool {
+        self.pinned.lock().unwrap().contains(&key.0)
+    }
+}
+
+#[tokio::test]
+async fn a_phone_is_the_same_at_another_address_and_two_with_one_number_stay_two() {
+    let options = adb::PhoneOptions::shell(Profile::Full);
+    let Some(mut bench) = Tracked::open(PhoneSetup::default(), options).await else { return };
+    let key = format!("phone:{}", bench.serial_number());
+    let phone = bench.device(&key).await;
+    assert_eq!(phone.info().attributes["serial"], json!(bench.address));
+    let second = bench.connect_again().await;
+    let twin = format!("{key}@{second}");
+    assert_eq!(bench.device(&twin).await.info().attributes["serial_number"], json!(bench.serial_number()));
+    bench.server.disconnect_phone(&bench.address.clone()).await.unwrap();
+    bench.without_device(&key).await;
+    bench.server.disconnect_phone(&second).await.unwrap();
+    bench.without_device(&twin).await;
+    let third = bench.connect_again().await;
+    assert_eq!(bench.device(&key).await.info().attributes["serial"], json!(third));
+}
+
+#[tokio::test]
+async fn a_phone_that_was_known_by_its_address_keeps_its_key_at_the_next() {
+    let state = tempfile::tempdir().unwrap();
+    let handset = sinew_sim::phone::Handset::new(PhoneSetup::default(), sinew_sim::phone::PhoneClock::Virtual);
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let old = listener.local_addr().unwrap().to_string();
+    drop(listener);
+    let mut known = adb::known_phones::KnownPhones::in_state(state.path());
+    let records = Records { known: vec![format!("phone:{old}")], ..Records::default() };
+    let number = handset.with(|machine| machine.setup.serial.clone());
+    let recognition = known.recognise(&number, &old, false, Some(&records));
+    assert_eq!(recognition, adb::known_phones::Recognition::As(old.clone()));
+    known.remember(&number, &old, &old);
+    let options = adb::PhoneOptions {
+        state: Some(state.path().to_owned()),
+        records: Some(std::sync::Arc::new(records)),
+        ..adb::PhoneOptions::shell(Profile::Full)
+    };
+    let Some(mut bench) = Tracked::with(handset, options).await else { return };
+    let phone = bench.device(&format!("phone:{old}")).await;
+    assert_eq!(phone.info().attributes["serial"], json!(bench.address), "the old name at a new address");
+}
+
+#[tokio::test]
+async fn a_new_address_of_a_pinned_phone_is_used_once_a_person_has_connected_it() {
+    let state = tempfile::tempdir().unwrap();
+    let remembered = adb::NetworkPhones::in_state(state.path());
+    let key = format!("phone:{}", PhoneSetup::default().serial);
+    let records = Records { known: vec![key.clone()], pinned: vec![key.clone()].into() };
+    let options = adb::PhoneOptions {
+        state: Some(state.path().to_owned()),
+        remembered: Some(remembered.clone()),
+        records: Some(std::sync::Arc::new(records)),
+        ..adb::PhoneOptions::shell(Profile::Full)
+    };
+    let Some(mut bench) = Tracked::open(PhoneSetup::default(), options).await else { return };
+    let waiting = bench.device(&format!("phone:{}", bench.address)).await;
+    let sinew_tool::Status::Limited { state, remedy } = waiting.info().status.clone() else {
+        panic!("it is not limited")
+    };
+    assert_eq!(state, "unconfirmed");
+    assert!(remedy.contains(&format!("sinew phones connect {}", bench.address)), "{remedy}");
+    let (code, _) = failure(&*waiting, "tap", json!({"x": 5, "y": 5})).await;
+    assert_eq!(code, -32001);
+    remembered.add(&bench.address).unwrap();
+    assert_eq!(bench.device(&key).await.info().attributes["serial"], json!(bench.address));
 }

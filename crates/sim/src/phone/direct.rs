@@ -67,10 +67,12 @@ impl Phone for VirtualPhone {
     fn about(&self) -> PhoneIdentity {
         self.handset.with(|machine| PhoneIdentity {
             serial: machine.setup.serial.clone(),
+            serial_number: machine.setup.serial.clone(),
             manufacturer: "Sinew".to_owned(),
             model: machine.setup.model.clone(),
             android: machine.setup.android.release().to_owned(),
             sdk: machine.setup.android.sdk(),
+            ..PhoneIdentity::default()
         })
     }
 

@@ -1,5 +1,6 @@
 //! Starts virtual phones and serves them to adb.
 
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -55,13 +56,13 @@ pub struct RunningPhones {
 impl RunningPhones {
     /// Starts the phones and their listeners.
     pub async fn open(config: &PhoneConfig) -> io::Result<RunningPhones> {
-        let mut stand = RunningPhones { phones: Vec::new(), listeners: Vec::new() };
+        let mut running = RunningPhones { phones: Vec::new(), listeners: Vec::new() };
         for index in 0..config.count {
-            let phone = VirtualPhone::new(setup(config, index), config.clock);
+            let phone = VirtualPhone::new(setup(config, index, serial(config, index)), config.clock);
             phone.handset.set_latency(config.latency);
             phone.handset.install(shopping());
             phone.handset.set_agent(config.agent.clone());
-            stand.phones.push(phone);
+            running.phones.push(phone);
             if let Some(first) = config.adb {
                 let step = u16::try_from(index * 2).unwrap_or(u16::MAX);
                 let port = match first.port() {
@@ -71,12 +72,12 @@ impl RunningPhones {
                 let port = port.ok_or_else(|| io::Error::other(format!("no port is left for phone {}", index + 1)))?;
                 let address = SocketAddr::new(first.ip(), port);
                 let bound = TcpListener::bind(address).await;
-                stand.listeners.push(bound.map_err(|error| {
+                running.listeners.push(bound.map_err(|error| {
                     io::Error::new(error.kind(), format!("the virtual phone cannot listen on {address}: {error}"))
                 })?);
             }
         }
-        Ok(stand)
+        Ok(running)
     }
 
     /// What to give to `adb connect`, phone by phone.
@@ -102,14 +103,29 @@ impl RunningPhones {
 
 /// Starts phones and serves them until shutdown.
 pub async fn run(config: PhoneConfig, shutdown: CancellationToken) -> io::Result<()> {
-    let stand = RunningPhones::open(&config).await?;
-    for address in stand.addresses() {
+    let running = RunningPhones::open(&config).await?;
+    for address in running.addresses() {
         tracing::info!(%address, android = %config.android, "a virtual phone waits for `adb connect`");
     }
-    stand.run(shutdown).await
+    running.run(shutdown).await
 }
 
-fn setup(config: &PhoneConfig, index: usize) -> PhoneSetup {
+/// Its own for each phone that adb can reach: phones of other processes and computers have others, and a phone that is
+/// started again at the same port is the same.
+fn serial(config: &PhoneConfig, index: usize) -> String {
+    let number = index + 1;
+    let Some(first) = config.adb else { return format!("VIRTUAL{number:04}") };
+    let mut hasher = DefaultHasher::new();
+    match first.port() {
+        0 => (std::process::id(), SystemTime::now(), number).hash(&mut hasher),
+        port => {
+            (std::fs::read_to_string("/etc/hostname").unwrap_or_default(), first.ip(), port, number).hash(&mut hasher)
+        }
+    }
+    format!("VIRTUAL{:08X}", hasher.finish() as u32)
+}
+
+fn setup(config: &PhoneConfig, index: usize, serial: String) -> PhoneSetup {
     let number = index + 1;
     let fresh = PhoneSetup::default();
     let booted_at = match config.clock {
@@ -120,7 +136,7 @@ fn setup(config: &PhoneConfig, index: usize) -> PhoneSetup {
     };
     PhoneSetup {
         android: config.android,
-        serial: format!("VIRTUAL{number:04}"),
+        serial,
         model: if config.count > 1 { format!("Virtual Phone {number}") } else { fresh.model.clone() },
         lock: config.lock.clone(),
         booted_at,

@@ -78,8 +78,7 @@ fn every_example_is_json() {
 #[test]
 fn only_what_destroys_something_by_itself_is_dangerous() {
     let effect = |name: &str| find(name).map(|row| row.impact.effect());
-    let dangerous: Vec<&str> =
-        rows().filter(|row| row.impact.effect() == Effect::Danger).map(|row| row.name).collect();
+    let dangerous: Vec<&str> = rows().filter(|row| row.impact.effect() == Effect::Danger).map(|row| row.name).collect();
     // `run_steps` is as dangerous as the most dangerous step it can run.
     assert_eq!(dangerous, ["run_steps", "close_app"]);
     assert_eq!((effect("tap"), effect("input_text")), (Some(Effect::Change), Some(Effect::Change)));

@@ -82,6 +82,7 @@ impl Phone for Paper {
             model: "Paper_1".to_owned(),
             android: "15".to_owned(),
             sdk: 35,
+            ..PhoneIdentity::default()
         }
     }
 

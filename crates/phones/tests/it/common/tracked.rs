@@ -87,14 +87,39 @@ impl Tracked {
         .await
     }
 
+    /// What the phone says of itself, which does not depend on its address.
+    pub fn serial_number(&self) -> String {
+        self.handset.with(|machine| machine.setup.serial.clone())
+    }
+
+    /// Serves the same phone at one more address and connects it; gives the address.
+    pub async fn connect_again(&self) -> String {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap().to_string();
+        tokio::spawn(adbd::run(listener, self.handset.clone(), self.shutdown.clone()));
+        self.server.connect_phone(&address).await.unwrap();
+        address
+    }
+
+    /// The device with a key once it is there.
+    pub async fn device(&mut self, key: &str) -> Arc<dyn Device> {
+        let key = DeviceKey(key.to_owned());
+        self.until(|here| here.get(&key).cloned()).await
+    }
+
+    pub async fn without_device(&mut self, key: &str) {
+        let key = DeviceKey(key.to_owned());
+        self.until(|here| (!here.contains_key(&key)).then_some(())).await;
+    }
+
     /// An app once it is there.
     pub async fn app(&mut self, package: &str) -> Arc<dyn Device> {
-        let key = DeviceKey(format!("app:{}:{package}", self.address));
+        let key = DeviceKey(format!("app:{}:{package}", self.serial_number()));
         self.until(|here| here.get(&key).cloned()).await
     }
 
     pub async fn without_app(&mut self, package: &str) {
-        let key = DeviceKey(format!("app:{}:{package}", self.address));
+        let key = DeviceKey(format!("app:{}:{package}", self.serial_number()));
         self.until(|here| (!here.contains_key(&key)).then_some(())).await;
     }
 }
