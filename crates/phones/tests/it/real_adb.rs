@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crate::common::tracked::Tracked;
 use crate::common::{call, failure, json_of, text};
-use sinew_phones::adb::PhoneOptions;
+use sinew_phones::adb::{self, PhoneOptions};
 use sinew_phones::{Profile, reference_tools};
 use sinew_sim::phone::{Android, Denial, PhoneSetup};
 use sinew_tool::{Content, ErrorKind, json};
@@ -181,7 +181,7 @@ impl adb::DeviceRecords for Records {
 
 #[tokio::test]
 async fn a_phone_is_the_same_at_another_address_and_two_with_one_number_stay_two() {
-    let options = adb::PhoneOptions::shell(Profile::Full);
+    let options = PhoneOptions::shell(Profile::Full);
     let Some(mut bench) = Tracked::open(PhoneSetup::default(), options).await else { return };
     let key = format!("phone:{}", bench.serial_number());
     let phone = bench.device(&key).await;
@@ -210,10 +210,10 @@ async fn a_phone_that_was_known_by_its_address_keeps_its_key_at_the_next() {
     let recognition = known.recognise(&number, &old, false, Some(&records));
     assert_eq!(recognition, adb::known_phones::Recognition::As(old.clone()));
     known.remember(&number, &old, &old);
-    let options = adb::PhoneOptions {
+    let options = PhoneOptions {
         state: Some(state.path().to_owned()),
         records: Some(std::sync::Arc::new(records)),
-        ..adb::PhoneOptions::shell(Profile::Full)
+        ..PhoneOptions::shell(Profile::Full)
     };
     let Some(mut bench) = Tracked::with(handset, options).await else { return };
     let phone = bench.device(&format!("phone:{old}")).await;
@@ -226,11 +226,11 @@ async fn a_new_address_of_a_pinned_phone_is_used_once_a_person_has_connected_it(
     let remembered = adb::NetworkPhones::in_state(state.path());
     let key = format!("phone:{}", PhoneSetup::default().serial);
     let records = Records { known: vec![key.clone()], pinned: vec![key.clone()].into() };
-    let options = adb::PhoneOptions {
+    let options = PhoneOptions {
         state: Some(state.path().to_owned()),
         remembered: Some(remembered.clone()),
         records: Some(std::sync::Arc::new(records)),
-        ..adb::PhoneOptions::shell(Profile::Full)
+        ..PhoneOptions::shell(Profile::Full)
     };
     let Some(mut bench) = Tracked::open(PhoneSetup::default(), options).await else { return };
     let waiting = bench.device(&format!("phone:{}", bench.address)).await;
