@@ -1,8 +1,7 @@
-//! The address a board asks first: where its servers are, and with which credentials.
+//! The address that a board asks first: it answers with the servers and credentials of the board.
 //!
-//! Firmware calls it OTA, because new firmware would be announced here too; none ever is. A board that
-//! was approved gets credentials of its own. One that was not gets a code to show, and asks again
-//! until somebody approves it.
+//! Firmware calls it OTA, because new firmware would be announced here too; Sinew announces none. An approved
+//! board gets its own credentials. Any other board gets a code to show, and asks again until a user approves it.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -24,21 +23,21 @@ pub(crate) const ACTIVATE: &str = "/xiaozhi/ota/activate";
 
 /// Firmware describes itself in some 2 KB.
 const BODY_BYTES: usize = 16 << 10;
-/// As long as firmware should wait for each of its questions whether it was approved.
+/// How long firmware waits for each answer to "am I approved?".
 const ACTIVATION_MS: u32 = 30_000;
-/// What firmware takes where nothing is said.
+/// The default of firmware.
 const KEEPALIVE: u16 = 240;
 /// Where firmware publishes; any topic would do.
 const PUBLISH_TOPIC: &str = "device-server";
 
-/// How boards are enrolled, and what they are told.
+/// How boards are enrolled, and which transports they are offered.
 #[derive(Clone)]
 pub struct Bootstrap {
     pub enrol: Arc<dyn Enrol>,
     pub offer: OfferedTransport,
 }
 
-/// Which of the two ways a board is told. Firmware prefers MQTT where both are offered.
+/// Which transports a board is offered. Firmware prefers MQTT if both are offered.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OfferedTransport {
     /// The board stays connected, and its tools can be used at any time.
@@ -60,7 +59,7 @@ pub(crate) async fn greet(request: Request<Incoming>, address: SocketAddr, hub: 
     };
     let mut settings = json!({
         "server_time": server_time(),
-        // Its own version and no address: there is nothing newer.
+        // The board's own version and no URL: no update.
         "firmware": {"version": applicant.version, "url": ""},
     });
     match bootstrap.enrol.enrol(&applicant) {
@@ -81,7 +80,7 @@ pub(crate) async fn greet(request: Request<Incoming>, address: SocketAddr, hub: 
             settings["activation"] = json!({
                 "message": format!("sinew boards approve {code}"),
                 "code": code,
-                // Firmware asks whether it was approved only where it is given something to sign.
+                // Firmware asks whether it was approved only if it gets something to sign.
                 "challenge": code,
                 "timeout_ms": ACTIVATION_MS,
             });
@@ -114,7 +113,7 @@ fn taken(applicant: &Applicant) -> Box<HttpResponse> {
     identity::refusal(StatusCode::FORBIDDEN, &message)
 }
 
-/// Reads who asks. The body is for people only, and may be missing.
+/// Reads who asks. The body is only for display, and may be missing.
 async fn apply(request: Request<Incoming>, address: SocketAddr) -> Result<Applicant, Box<HttpResponse>> {
     let is_get = request.method() == Method::GET;
     if !is_get && request.method() != Method::POST {
@@ -133,7 +132,7 @@ async fn apply(request: Request<Incoming>, address: SocketAddr) -> Result<Applic
             let message = format!("the description of the board has more than {BODY_BYTES} bytes, or broke off");
             identity::refusal(StatusCode::PAYLOAD_TOO_LARGE, &message)
         })?;
-        // Firmware joins names of networks unescaped and in any encoding into it; the headers suffice then.
+        // Firmware writes names of networks into it unescaped and in any encoding; then the headers are enough.
         serde_json::from_slice(&body.to_bytes()).unwrap_or_default()
     };
     let text = |value: &Value| value.as_str().filter(|text| !text.is_empty()).map(|text| clean_line(text, 64));
@@ -150,7 +149,7 @@ async fn apply(request: Request<Incoming>, address: SocketAddr) -> Result<Applic
 }
 
 fn mqtt_section(applicant: &Applicant, token: &str, reach: &AdvertisedAddress, port: u16) -> Value {
-    // Colons mean something in client ids elsewhere; what would not be read back as it was stays as it is.
+    // Other servers give colons in client ids a meaning. An id that could not be read back is left as it is.
     let id = &applicant.hardware_id;
     let plain = id.replace(':', "_");
     let plain = if identity::hardware_id(&plain).as_ref() == Some(id) { &plain } else { id };

@@ -1,4 +1,4 @@
-//! What the gateway holds of a board: its particulars, its tools, and a way to its task.
+//! A board as the gateway sees it: its info, its tools, and a queue to its task.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -14,44 +14,43 @@ use crate::pipe::Received;
 use crate::queue::Queue;
 use crate::vision::gallery::Gallery;
 
-/// One stay of one board.
+/// One connection of one board.
 pub struct BoardDevice {
     info: ArcSwap<DeviceInfo>,
     tools: ArcSwap<Toolset>,
     pub(crate) commands: Queue<Box<BoardCommand>>,
-    /// Calls that have entered and not left. This bounds the queue, and not the queue itself, so that
-    /// a cancellation always finds room.
+    /// Calls that are not finished. Calls are limited, and not the queue, so that a cancellation always fits.
     open: AtomicUsize,
     most_open: usize,
     last_number: AtomicU64,
     gallery: Arc<Gallery>,
 }
 
-/// What a board's task is asked to do.
+/// A command to a board's task.
 pub(crate) enum BoardCommand {
     Call {
         number: u64,
         call: Call,
         reply: oneshot::Sender<Result<Outcome, ToolError>>,
     },
-    /// The caller gave the call of this number up.
+    /// The caller gave up the call with this number.
     Cancel(u64),
-    /// A picture that the board sent beside its talk, for the call in flight.
+    /// A picture that the board uploaded, for the call in flight.
     Picture(Picture),
-    /// What the board said, where its pipe has no other way to tell.
+    /// A message of the board, from a pipe that shares its connection.
     Received(QueuedMessage),
-    /// The board came anew; its tools may be others. The turn is held while it is asked.
+    /// The board restarted; its tools may have changed. The permit is held while they are listed.
     Refresh(OwnedSemaphorePermit),
-    /// The pipe of many boards broke: what was sent may be lost.
-    Cut,
+    /// The connection to the broker broke: what was sent may be lost.
+    ConnectionLost,
     /// The board is gone.
     Gone(LeaveReason),
 }
 
-/// A message and the room it takes up until it is read.
+/// A message, and the memory it holds until it is read.
 pub(crate) struct QueuedMessage {
-    pub(crate) heard: Received,
-    pub(crate) _room: OwnedSemaphorePermit,
+    pub(crate) received: Received,
+    pub(crate) _memory: OwnedSemaphorePermit,
 }
 
 impl BoardDevice {
@@ -75,14 +74,14 @@ impl BoardDevice {
         self.info.store(Arc::new(info));
     }
 
-    /// Adds a particular for people.
+    /// Sets an attribute of the device.
     pub(crate) fn set_attribute(&self, name: &str, value: Value) {
         let mut info = DeviceInfo::clone(&self.info.load());
         info.attributes.insert(name.to_owned(), value);
         self.set_info(info);
     }
 
-    /// Adds a particular, and says whether it is news.
+    /// Sets an attribute; true if that changed it.
     pub(crate) fn set_attribute_if_new(&self, name: &str, value: &str) -> bool {
         let is_new = self.info.load().attributes.get(name).is_none_or(|known| known != value);
         if is_new {
@@ -97,7 +96,7 @@ impl BoardDevice {
 
     fn away(&self) -> ToolError {
         let message = format!(
-            "{} is not connected any more; nothing was sent. Try again when the board is back.",
+            "{} is not connected any more; nothing was sent. Try again when it is back.",
             self.info.load().suggested_id
         );
         ToolError::new(ErrorKind::DeviceAway, message)
@@ -133,7 +132,7 @@ impl Device for BoardDevice {
     }
 }
 
-/// A call inside the device. Dropped unfinished, it cancels.
+/// A call that is not finished. Dropping it cancels the call.
 struct OpenCall<'a> {
     device: &'a BoardDevice,
     number: u64,
@@ -159,7 +158,7 @@ impl Drop for OpenCall<'_> {
     fn drop(&mut self) {
         self.device.open.fetch_sub(1, Ordering::Relaxed);
         if !self.done {
-            // Where the queue is closed the board is gone, and the call with it.
+            // If the queue is closed, the board is gone and the call with it.
             self.device.commands.push(Box::new(BoardCommand::Cancel(self.number)));
         }
     }

@@ -1,7 +1,7 @@
-//! WebSocket frames, as far as they must be looked at before the WebSocket library sees them.
+//! Marks WebSocket text messages as binary before the WebSocket library reads them.
 //!
-//! The library ends a connection over one text that is not UTF-8, and firmware passes names of networks on as they are.
-//! So text messages are marked as binary ones on their way to the library, and remembered here.
+//! The library closes a connection over one text that is not UTF-8, and firmware sends names of networks as they are.
+//! Which messages were texts is remembered here.
 
 use std::collections::VecDeque;
 use std::io;

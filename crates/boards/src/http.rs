@@ -1,8 +1,8 @@
 //! The boards' HTTP port: boards ask here for their settings (`bootstrap`), send pictures (`vision`), and
 //! upgrade to WebSocket; so do tool providers (`provider`).
 //!
-//! HTTP is spoken by hyper until the upgrade; after it nothing of hyper is kept, because its state
-//! would be the larger half of an idle board.
+//! hyper speaks HTTP until the upgrade; after it nothing of hyper is kept, because its state would be more than half of
+//! the memory of an idle board.
 
 use std::convert::Infallible;
 use std::io;
@@ -23,11 +23,11 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::handshakes::Handshake;
 use crate::hub::{self, AdmittedBoard, BoardHub, Boards, admit_all};
 use crate::identity::{self, BoardIdentity, HttpResponse};
 use crate::pipe::Pipe;
 use crate::roster::Registration;
+use crate::slots::Slot;
 use crate::socket::BoardSocket;
 use crate::stream::BoardStream;
 use crate::{bootstrap, provider, vision};
@@ -35,7 +35,7 @@ use crate::{bootstrap, provider, vision};
 /// The smallest buffer hyper allows; the headers of a board take some 400 bytes.
 const REQUEST_BYTES: usize = 8192;
 
-/// Serves boards until `shutdown`; returns when the last of them has been told and has left.
+/// Serves boards until `shutdown`; returns when the last of them has been disconnected.
 pub async fn run(listener: TcpListener, boards: Boards, shutdown: CancellationToken) -> io::Result<()> {
     admit_all(listener, boards.hub, shutdown, |tcp, address, hub, handshake| async move {
         identify(tcp, address, &hub, handshake).await
@@ -44,23 +44,23 @@ pub async fn run(listener: TcpListener, boards: Boards, shutdown: CancellationTo
     Ok(())
 }
 
-/// What an upgrade leaves behind: the connection to be, and who is on it.
+/// An upgrade that was accepted, and whose it is.
 type PendingUpgrade = Mutex<Option<(OnUpgrade, DeviceInfo, Registration)>>;
 
-/// How long a connection may still take.
+/// How long a request may still take.
 pub(crate) struct RequestDeadline {
     end: Mutex<Instant>,
-    handshake: Mutex<Option<Handshake>>,
+    handshake: Mutex<Option<Slot<IpAddr>>>,
     evicted: CancellationToken,
 }
 
 impl RequestDeadline {
-    fn new(time: Duration, handshake: Handshake) -> RequestDeadline {
-        let evicted = handshake.end.clone();
+    fn new(time: Duration, handshake: Slot<IpAddr>) -> RequestDeadline {
+        let evicted = handshake.evicted.clone();
         RequestDeadline { end: Mutex::new(Instant::now() + time), handshake: Mutex::new(Some(handshake)), evicted }
     }
 
-    /// Somebody known has good reasons: it gets more time, and makes room for nobody.
+    /// The sender is identified: it gets more time, and cannot be evicted.
     pub(crate) fn extend(&self, time: Duration) {
         let mut end = self.end.lock().unwrap_or_else(PoisonError::into_inner);
         *end = (*end).max(Instant::now() + time);
@@ -71,7 +71,7 @@ impl RequestDeadline {
         loop {
             let end = *self.end.lock().unwrap_or_else(PoisonError::into_inner);
             if end <= Instant::now() {
-                return io::Error::other("it took too long");
+                return io::Error::other("it took longer than the handshake time");
             }
             tokio::select! {
                 () = tokio::time::sleep_until(end) => {}
@@ -81,12 +81,12 @@ impl RequestDeadline {
     }
 }
 
-/// From the first byte to the WebSocket. `None` where the request was answered and nobody stays.
+/// From the first byte to the WebSocket. `None` if the request was answered without an upgrade.
 async fn identify(
     tcp: TcpStream,
     address: SocketAddr,
     hub: &Arc<BoardHub>,
-    handshake: Handshake,
+    handshake: Slot<IpAddr>,
 ) -> io::Result<Option<AdmittedBoard>> {
     let pending: PendingUpgrade = Mutex::new(None);
     let deadline = RequestDeadline::new(hub.config.limits.handshake_time, handshake);
@@ -143,8 +143,8 @@ async fn answer(
     }
 }
 
-/// Whether a browser sends this on behalf of a web page. Nothing here is for browsers; programs that name an origin name
-/// the address they dial, which is ours by number or by the name boards are told.
+/// Whether a browser sent this for a web page. Nothing here is for browsers; programs that send an origin send the
+/// address they dial, which is an IP address of ours or the advertised name.
 fn is_of_a_page(headers: &HeaderMap, hub: &BoardHub) -> bool {
     if headers.contains_key("sec-fetch-site") {
         return true;
@@ -181,7 +181,7 @@ fn upgrade(
     Ok(answer)
 }
 
-/// A board: who it is, whether it may come in, and its place.
+/// Identifies, admits and registers a board.
 fn receive(
     request: &Request<Incoming>,
     address: SocketAddr,

@@ -1,38 +1,36 @@
-//! What all doors for boards share, and how each of them lets boards in.
+//! What all board listeners share, and the loop that accepts their connections.
 
 use std::collections::HashSet;
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
-use sinew_tool::{Admission, Device as _, DeviceInfo, DeviceKey, TokenId, Value, json};
+use sinew_tool::{Admission, Device as _, DeviceInfo, DeviceKey, TokenId, Value, json, network_of};
 use sinew_wire::Moment;
 use sinew_wire::host::Vision;
 use subtle::ConstantTimeEq;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
 use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::device::BoardDevice;
-use crate::handshakes::{Handshake, Handshakes};
 use crate::pipe::Pipe;
 use crate::pump::Pump;
 use crate::roster::{Registration, RegistrationError, Roster};
+use crate::slots::{Slot, Slots};
 use crate::stream::BoardStream;
 use crate::vision::gallery::Gallery;
 use crate::{AdvertisedAddress, BoardLimits, HubConfig, vision};
 
-/// After a failed accept, usually for want of file descriptors, others get time to close some.
+/// Pause after a failed accept, which usually means too few file descriptors.
 pub(crate) const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
-const UPLOADS: usize = 16;
 
-/// The boards of one gateway, whichever door they come through. Cheap to clone.
+/// The boards of one gateway, on all listeners. Cheap to clone.
 #[derive(Clone)]
 pub struct Boards {
     pub(crate) hub: Arc<BoardHub>,
@@ -45,12 +43,12 @@ pub(crate) struct BoardHub {
     pub(crate) sound_packets: AtomicU64,
     pub(crate) gallery: Arc<Gallery>,
     /// Pictures being received at once; each may take some megabytes.
-    pub(crate) uploads: Semaphore,
-    /// Seals what boards are told to show.
+    pub(crate) uploads: Slots<DeviceKey>,
+    /// Signs the tokens and URLs that boards get for pictures.
     key: [u8; 32],
 }
 
-/// A board that was let in.
+/// A board that was admitted, with its connection.
 pub(crate) struct AdmittedBoard {
     pub(crate) pipe: Pipe,
     pub(crate) info: DeviceInfo,
@@ -58,18 +56,18 @@ pub(crate) struct AdmittedBoard {
 }
 
 impl Boards {
-    /// Fails only where the system gives no random numbers.
+    /// Fails only if the system has no random numbers.
     pub fn new(config: HubConfig) -> io::Result<Boards> {
         let mut key = [0; 32];
         getrandom::fill(&mut key).map_err(|error| io::Error::other(error.to_string()))?;
         let hub = BoardHub {
-            config,
             roster: Arc::default(),
             start: tokio::time::Instant::now(),
             sound_packets: AtomicU64::new(0),
             gallery: Arc::default(),
-            uploads: Semaphore::new(UPLOADS),
+            uploads: Slots::new(config.limits.uploads, config.limits.uploads_per_board),
             key,
+            config,
         };
         Ok(Boards { hub: Arc::new(hub) })
     }
@@ -82,7 +80,7 @@ impl Boards {
         });
     }
 
-    /// Packets of sound that boards sent and nobody heard.
+    /// Packets of sound that boards sent; all are dropped.
     pub fn sound_packets(&self) -> u64 {
         self.hub.sound_packets.load(std::sync::atomic::Ordering::Relaxed)
     }
@@ -93,7 +91,7 @@ impl BoardHub {
         Moment(u64::try_from(self.start.elapsed().as_micros()).unwrap_or(u64::MAX))
     }
 
-    /// A place for an admitted board. One that comes too often is told so, and so is whoever looks at it.
+    /// Registers an admitted board. One that connects too often is refused, and the reason shown at the device.
     pub(crate) fn register(&self, key: &DeviceKey, admission: &Admission) -> Result<Registration, RegistrationError> {
         let limits = &self.config.limits;
         let registered = self.roster.register(&key.0, admission, self.now(), limits);
@@ -105,7 +103,7 @@ impl BoardHub {
             && self.roster.is_first_refusal(&key.0)
         {
             let trouble = RegistrationError::TooOften.reason(limits);
-            tracing::warn!(%key, "a board was refused: {trouble}");
+            tracing::warn!(%key, "board refused: {trouble}");
             if let Some((_, device)) = self.roster.find(&key.0) {
                 self.trouble(&device, &trouble);
             }
@@ -113,15 +111,15 @@ impl BoardHub {
         registered
     }
 
-    /// Somebody came under the id of a board and could not prove it. Whoever looks at that board is told, too.
+    /// Somebody used the id of a board with a wrong token. The device shows that, too.
     pub(crate) fn refuse(&self, key: &DeviceKey, address: SocketAddr) {
-        tracing::warn!(%key, %address, "a board was refused: its token or password does not fit");
+        tracing::warn!(%key, %address, "board refused: wrong token or password");
         if let Some((_, device)) = self.roster.find(&key.0) {
-            self.trouble(&device, "somebody came under its id with a token that does not fit, and was refused");
+            self.trouble(&device, "a connection that used its id with a wrong token was refused");
         }
     }
 
-    /// Tells whoever looks at a board what is wrong with it, once.
+    /// Shows at a device what is wrong with it, once.
     fn trouble(&self, device: &Arc<BoardDevice>, trouble: &str) {
         if device.info().attributes.get("trouble").is_none_or(|known| known != trouble) {
             device.set_attribute("trouble", json!(trouble));
@@ -129,15 +127,14 @@ impl BoardHub {
         }
     }
 
-    /// Where a board may send photos, and what it must show there.
+    /// Where a board may send photos, with its token.
     pub(crate) fn vision(&self, registration: &Registration) -> Option<Vision> {
         let reach = self.config.reach.as_ref().filter(|_| self.config.pictures.is_some())?;
         let token = self.seal(vision::EXPLAIN, &registration.key, registration.number);
         Some(Vision { url: self.url(reach, self.scheme(), vision::EXPLAIN), token })
     }
 
-    /// Where a board may send copies of its screen. The address itself is the secret, because firmware
-    /// shows nothing else.
+    /// Where a board may send copies of its screen. The URL itself is the secret, because firmware sends no token.
     pub(crate) fn upload_url(&self, registration: &Registration) -> Option<String> {
         let reach = self.config.reach.as_ref().filter(|_| self.config.pictures.is_some())?;
         let seal = self.seal(vision::UPLOAD, &registration.key, registration.number);
@@ -159,7 +156,7 @@ impl BoardHub {
         if self.config.tls.is_some() { "https" } else { "http" }
     }
 
-    /// What belongs to one serving of one board and one purpose, and cannot be guessed.
+    /// A token for one purpose on one connection of one board.
     fn seal(&self, purpose: &str, key: &str, number: u64) -> String {
         let Ok(mut mac) = Hmac::<Sha256>::new_from_slice(&self.key) else { return String::new() };
         for part in [purpose.as_bytes(), &number.to_be_bytes(), key.as_bytes()] {
@@ -169,7 +166,7 @@ impl BoardHub {
         hex(&mac.finalize().into_bytes()[..16])
     }
 
-    /// The board a seal belongs to, if that board is connected.
+    /// The board that a token belongs to, if it is connected.
     pub(crate) fn check_seal(&self, purpose: &str, key: &str, seal: &str) -> Option<Arc<BoardDevice>> {
         let (number, device) = self.roster.find(key)?;
         let expected = self.seal(purpose, key, number);
@@ -177,8 +174,8 @@ impl BoardHub {
         (same && !expected.is_empty()).then_some(device)
     }
 
-    /// Where an MQTT board may send sound: firmware opens no conversation without it. Key and nonce are those
-    /// of one connection; nothing is ever decrypted with them.
+    /// Where an MQTT board may send sound: firmware opens no conversation without it. Nothing is ever decrypted with
+    /// this key and nonce.
     pub(crate) fn sound_section(&self) -> Option<Value> {
         let reach = self.config.reach.as_ref()?;
         let mut random = [0; 32];
@@ -204,16 +201,16 @@ impl BoardHub {
     }
 }
 
-/// Why a connection ended that others had to be let in for.
+/// Why a silent connection was closed.
 pub(crate) fn evicted_error() -> io::Error {
-    io::Error::new(io::ErrorKind::TimedOut, "it said nothing, and made room for another connection")
+    io::Error::new(io::ErrorKind::TimedOut, "closed to make room for another connection, because it had sent nothing")
 }
 
-/// What we could not make sense of is worth a line for whoever sets a board up; a network that fails is not.
+/// A message we cannot read helps whoever sets up a board; a network failure does not.
 fn log_ended(address: SocketAddr, error: &io::Error) {
     match error.kind() {
-        io::ErrorKind::Other => tracing::info!(%address, "a connection was ended that is no board's: {error}"),
-        _ => tracing::debug!(%address, %error, "no board"),
+        io::ErrorKind::Other => tracing::info!(%address, "closed a connection that is not from a board: {error}"),
+        _ => tracing::debug!(%address, %error, "connection failed before a board was identified"),
     }
 }
 
@@ -221,23 +218,23 @@ fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Accepts connections until `shutdown`, lets `identify` find out who each of them is, and gives every board
-/// a task of its own. Returns when the last of them has been told and has left.
+/// Accepts connections until `shutdown`, identifies each with `identify`, and gives every board its own task. Returns
+/// when the last board has been disconnected.
 pub(crate) async fn admit_all<F, M>(listener: TcpListener, hub: Arc<BoardHub>, shutdown: CancellationToken, identify: F)
 where
-    F: Fn(TcpStream, SocketAddr, Arc<BoardHub>, Handshake) -> M + Clone + Send + 'static,
+    F: Fn(TcpStream, SocketAddr, Arc<BoardHub>, Slot<IpAddr>) -> M + Clone + Send + 'static,
     M: Future<Output = io::Result<Option<AdmittedBoard>>> + Send + 'static,
 {
     let BoardLimits { handshakes, handshakes_of_one, .. } = hub.config.limits;
-    let handshakes = Handshakes::new(handshakes, handshakes_of_one);
+    let handshakes = Slots::new(handshakes, handshakes_of_one);
     let tracker = TaskTracker::new();
     let accepting = async {
         loop {
             match listener.accept().await {
                 Ok((tcp, address)) => {
                     let (hub, shutdown, identify) = (hub.clone(), shutdown.clone(), identify.clone());
-                    let handshake = handshakes.begin(address.ip());
-                    // Both halves are boxed so that the first leaves no room behind in the task of the second.
+                    let handshake = handshakes.take(network_of(address.ip()));
+                    // Both halves are boxed, so that the task of a connected board does not keep the size of the first.
                     let identifying = Box::pin(async move {
                         let admitted = identify(tcp, address, hub.clone(), handshake);
                         let admitted = shutdown.run_until_cancelled(admitted).await;
@@ -251,7 +248,7 @@ where
                     });
                 }
                 Err(error) => {
-                    tracing::warn!(%error, "a board could not be accepted");
+                    tracing::warn!(%error, "could not accept a connection from a board");
                     tokio::time::sleep(ACCEPT_PAUSE).await;
                 }
             }

@@ -1,5 +1,4 @@
-//! Who is knocking: a board's particulars, read and judged before any MCP, and what is said to those who
-//! are not let in.
+//! Who a board is, read and checked before any MCP, and the HTTP answers to boards that are refused.
 
 use std::net::SocketAddr;
 
@@ -15,12 +14,15 @@ use crate::{BoardLimits, board_family, provider};
 
 /// The path of the board protocol, with and without the slash at its end.
 pub(crate) const PATH: &str = "/xiaozhi/v1/";
-/// How the keys of boards begin.
+/// The prefix of the keys of boards.
 pub(crate) const BOARD: &str = "board:";
 /// A MAC has 17 characters and a UUID 36; more than this is not an id.
 const LONGEST_ID: usize = 64;
 
-/// A board at the door.
+/// What brings a board back that is on a WebSocket.
+const WAKE_IT: &str = "wake it by its wake word or button, or switch it on; firmware on a WebSocket is connected only during a conversation";
+
+/// What a connecting board says about itself.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct BoardIdentity {
     /// In lower case, as firmware writes its MAC.
@@ -38,8 +40,8 @@ impl BoardIdentity {
         BoardIdentity { hardware_id, client_id, protocol_version: None, token }
     }
 
-    /// Reads the headers, and where one is missing the query parameter of the same name, which boards
-    /// behind simple proxies use.
+    /// Reads the headers; for a missing header, the query parameter of the same name, which boards behind
+    /// simple proxies use.
     pub(crate) fn read<B>(request: &Request<B>) -> Result<BoardIdentity, Box<HttpResponse>> {
         let path = request.uri().path();
         if path != PATH && path != PATH.trim_end_matches('/') {
@@ -53,7 +55,7 @@ impl BoardIdentity {
         })
     }
 
-    /// Reads who the board is, without what proves it.
+    /// Reads the ids of the board, without its token.
     pub(crate) fn read_ids<B>(request: &Request<B>) -> Result<BoardIdentity, Box<HttpResponse>> {
         let Some(hardware_id) = find_parameter(request, "device-id") else {
             let message =
@@ -73,13 +75,14 @@ impl BoardIdentity {
         self.token.as_deref()
     }
 
-    /// The particulars of this board before it has said its name.
+    /// The device's info before the board has reported its name.
     pub(crate) fn to_info(&self, transport: &str, address: SocketAddr, admission: Admission) -> DeviceInfo {
         let attributes = [
             ("hardware_id", Some(json!(self.hardware_id))),
             ("client_id", self.client_id.as_ref().map(|id| json!(id))),
             ("protocol_version", self.protocol_version.map(|version| json!(version))),
             ("transport", Some(json!(transport))),
+            ("when_away", (transport == "websocket").then(|| json!(WAKE_IT))),
             ("address", Some(json!(address.to_string()))),
         ];
         DeviceInfo {
@@ -104,7 +107,7 @@ pub(crate) fn accept<B>(request: &Request<B>) -> Result<HttpResponse, Box<HttpRe
     })
 }
 
-/// 401, naming the scheme as the standard asks.
+/// 401 with the challenge that HTTP requires.
 pub(crate) fn unauthorized(message: &str) -> Box<HttpResponse> {
     let mut answer = refusal(StatusCode::UNAUTHORIZED, message);
     let challenge = http::HeaderValue::from_static("Bearer realm=\"sinew boards\"");
@@ -116,8 +119,8 @@ pub(crate) fn registration_refused(refused: RegistrationError, limits: &BoardLim
     let (status, wait) = match refused {
         RegistrationError::Full => (StatusCode::SERVICE_UNAVAILABLE, "60"),
         RegistrationError::TooOften => (StatusCode::TOO_MANY_REQUESTS, "5"),
-        RegistrationError::Revoked => (StatusCode::FORBIDDEN, "60"),
         RegistrationError::Closing => (StatusCode::SERVICE_UNAVAILABLE, "5"),
+        RegistrationError::Revoked => return unauthorized(&refused.reason(limits)),
     };
     let mut answer = refusal(status, &refused.reason(limits));
     answer.headers_mut().insert(RETRY_AFTER, http::HeaderValue::from_static(wait));
@@ -132,7 +135,7 @@ pub(crate) fn wrong_token(newcomer: &BoardIdentity) -> String {
     )
 }
 
-/// Whoever asks for what is not here learns what is.
+/// 404, naming the paths that exist.
 pub(crate) fn nothing() -> HttpResponse {
     *refusal(
         StatusCode::NOT_FOUND,
@@ -181,7 +184,7 @@ pub(crate) fn find_header(headers: &HeaderMap, name: &str) -> Option<String> {
     (!value.is_empty()).then(|| value.to_owned())
 }
 
-/// Firmware adds `Bearer ` only to a token without a space, and users store it with and without.
+/// Firmware adds `Bearer ` only to a token without a space, and users store tokens with and without it.
 pub(crate) fn bare_token(value: &str) -> Option<String> {
     let token = match value.split_once(' ') {
         Some((scheme, token)) if scheme.eq_ignore_ascii_case("bearer") => token.trim(),
@@ -190,7 +193,7 @@ pub(crate) fn bare_token(value: &str) -> Option<String> {
     (!token.is_empty()).then(|| token.to_owned())
 }
 
-/// A hardware id as it is kept: visible ASCII in lower case, and a MAC with colons, however it is written.
+/// Normalizes a hardware id: visible ASCII in lower case, a MAC address with colons.
 pub(crate) fn hardware_id(text: &str) -> Option<String> {
     if text.is_empty() || text.len() > LONGEST_ID || !text.bytes().all(|byte| byte.is_ascii_graphic()) {
         return None;
@@ -243,7 +246,7 @@ mod tests {
             json!(info.attributes),
             json!({
                 "address": "127.0.0.1:9", "client_id": "7b9f",
-                "hardware_id": "aa:bb:cc:dd:ee:01", "protocol_version": 1, "transport": "websocket",
+                "hardware_id": "aa:bb:cc:dd:ee:01", "protocol_version": 1, "transport": "websocket", "when_away": WAKE_IT,
             })
         );
     }

@@ -1,8 +1,8 @@
-//! Integers that firmware cannot hold: it keeps 32 bits, and takes the nearest it has for anything beyond.
+//! Integers that firmware cannot hold: it has 32 bits, and saturates anything beyond.
 
 use sinew_tool::{Args, ErrorKind, Tool, ToolError, Value, json};
 
-/// The refusal of a call whose integer a board would change without a word. A tool that declares a range is believed.
+/// The error for a call with an integer that the board would silently change. A tool that declares a range is trusted.
 pub(crate) fn find_too_wide(args: &Args, tool: Option<&Tool>) -> Option<ToolError> {
     let properties = tool?.input_schema.get("properties")?;
     let is_too_wide = |(name, value): &(&String, &Value)| {

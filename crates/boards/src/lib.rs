@@ -1,15 +1,14 @@
 //! Family 1: boards.
 //!
-//! A board knocks at [`http`], where it upgrades to a WebSocket, or at [`mqtt`]; is judged by what it says of
-//! itself (`identity`), and gets a task of its own (`pump`) that owns the protocol state
+//! A board connects to [`http`], where it upgrades to a WebSocket, or to [`mqtt`]. It is identified and admitted
+//! (`identity`), and gets its own task (`pump`) that owns the protocol state
 //! (`sinew_wire::host::Session`) and the connection (`pipe`). What the gateway sees of it is a [`BoardDevice`]
-//! (`handle`), announced as a `DeviceEvent`. The `roster` knows who is connected, so that a board that
-//! returns replaces itself, through whichever door. At [`http`] boards also ask for their settings
-//! ([`bootstrap`]) and send pictures ([`vision`]), and tool providers dial in (`provider`), which live as
-//! boards do and speak plain MCP. Boards behind a broker of MQTT are found there ([`broker`]).
+//! (`device`), announced as a `DeviceEvent`. The `roster` knows who is connected, so that a board that
+//! reconnects replaces its older connection, on any listener. At [`http`] boards also ask for their settings
+//! ([`bootstrap`]) and send pictures ([`vision`]), and tool providers dial in (`provider`): they are served like
+//! boards, but speak plain MCP. Boards behind an MQTT broker are found there ([`broker`]).
 //!
-//! The board dialect is not here (see `sinew_wire`), and neither is any decision about who may call
-//! what: admission is asked of whoever opens the [`HubConfig`].
+//! The board dialect is in `sinew_wire`. Who is admitted is decided by [`HubConfig::admit`].
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,7 +19,6 @@ pub mod bootstrap;
 pub mod broker;
 mod device;
 mod frames;
-mod handshakes;
 pub mod http;
 mod hub;
 mod identity;
@@ -32,6 +30,7 @@ mod provider;
 mod pump;
 mod queue;
 mod roster;
+mod slots;
 mod socket;
 mod stream;
 mod token_bucket;
@@ -43,30 +42,30 @@ pub use hub::Boards;
 pub use line::Line;
 pub use vision::{Backend, Pictures};
 
-/// Boards that dial in or come through a broker.
+/// The family of boards that dial in or are behind a broker.
 pub(crate) fn board_family(reach: sinew_tool::Reach) -> Family {
     Family::new(FamilyName::of("board"), TextTrust::Attributed, reach)
 }
 
-/// What a door for boards needs to know of the house around it.
+/// What the board listeners need from the gateway around them.
 #[derive(Clone)]
 pub struct HubConfig {
     pub admit: Arc<dyn Admit>,
     pub announce: Announce,
-    /// What becomes of photos; without it, and without `reach`, boards are told of no place to send them.
+    /// What is done with photos; without it, or without `reach`, boards get no URL to send them to.
     pub pictures: Option<Pictures>,
-    /// How boards get their settings, where they may ask for them.
+    /// How boards get their settings, if they may ask for them.
     pub bootstrap: Option<Bootstrap>,
     /// Whether tools that firmware marks as user-only are listed too.
     pub user_tools: bool,
     pub limits: BoardLimits,
     pub tls: Option<Arc<tokio_rustls::rustls::ServerConfig>>,
-    /// Where boards reach this gateway, for what they are told to come back to.
+    /// Where boards reach this gateway.
     pub reach: Option<AdvertisedAddress>,
 }
 
 impl HubConfig {
-    /// A door for boards that were set up by hand: no bootstrap, no pictures, no TLS.
+    /// For boards that were set up by hand: no bootstrap, no pictures, no TLS.
     pub fn new(admit: Arc<dyn Admit>, announce: Announce) -> HubConfig {
         let limits = BoardLimits::default();
         HubConfig {
@@ -93,7 +92,7 @@ pub struct AdvertisedAddress {
 }
 
 sinew_tool::settings! {
-    /// What a door bears before it says no.
+    /// Limits of the board listeners.
     pub struct BoardLimits {
         /// Connections that have not yet said who they are. Beyond it, the one that has waited longest makes room.
         pub handshakes: usize = 1024, within 1..=100_000;
@@ -111,6 +110,18 @@ sinew_tool::settings! {
         pub unread_bytes: usize = 64 << 10, within 1024..=67_108_864;
         /// Seconds that this may last before the connection ends.
         pub unread_time: Duration = Duration::from_secs(10), within 1..=600;
+        /// Seconds that a conversation over a WebSocket may go on without a call. Firmware streams its microphone meanwhile,
+        /// and its connection ends with the conversation.
+        pub talk: Duration = Duration::from_secs(60), within 5..=86_400;
+        /// Pictures that are received at once. Beyond it, the board that sends the most loses its oldest one.
+        pub uploads: usize = 16, within 1..=1024;
+        /// Pictures of one board that are received at once.
+        pub uploads_per_board: usize = 2, within 1..=1024;
+        /// Boards behind a broker that are asked for their tools at once. Brokers queue no more than some hundred messages.
+        pub broker_setups: usize = 64, within 1..=10_000;
+        /// Seconds in which a board behind a broker must answer its first question. One that does not is asked again
+        /// later, apart from the others: its presence may be left over from a board that is gone.
+        pub broker_first_answer: Duration = Duration::from_secs(2), within 1..=600;
         /// Connections of one board per second; counted for boards that do not stay. The rest is refused.
         pub connects_per_second: u32 = 2, within 1..=10_000;
         /// How many more connections in a burst.
@@ -126,7 +137,7 @@ sinew_tool::settings! {
     internal {
         /// Boards connected at once.
         pub boards: usize = 20_000;
-        /// What the protocol state bears: tools, pages, answers, and the calls that wait for a board.
+        /// Limits of the protocol state: tools, pages, answers, and the calls that wait for a board.
         pub session: sinew_wire::host::Limits = sinew_wire::host::Limits::default();
     }
 }

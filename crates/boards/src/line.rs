@@ -1,5 +1,5 @@
-//! Devices that speak the board protocol over something else than the connections of this crate: a serial line, a
-//! channel of a test.
+//! Devices that speak the board protocol over another connection than those of this crate: a serial line, or a channel
+//! in a test.
 //!
 //! [`Boards::serve_line`] is the one entry point. It owns the protocol, the queue of calls, limits and time; the [`Line`]
 //! only carries messages.
@@ -22,15 +22,15 @@ use crate::hub::{AdmittedBoard, Boards};
 use crate::pipe::{self, Pipe, PipeError, Received};
 use crate::pump::Pump;
 
-/// Carries messages between a device and the gateway. It keeps their borders, and bounds what it keeps itself.
+/// Carries messages between a device and the gateway. It keeps message boundaries, and limits its own buffers.
 pub trait Line: Send {
-    /// Takes a message to be sent; it leaves with [`Line::poll_flush`].
+    /// Queues a message; [`Line::poll_flush`] sends it.
     fn send(&mut self, text: String) -> io::Result<()>;
 
-    /// Ready when everything sent has left.
+    /// Ready when everything was sent.
     fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>>;
 
-    /// The next message of the device, in whatever encoding; `None` when it ended the connection in order.
+    /// The next message of the device, in any encoding; `None` when it closed the connection cleanly.
     fn poll_receive(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<Option<Vec<u8>>>>;
 
     /// The longest message that the device takes, where that is less than the gateway's own limit.
@@ -40,8 +40,8 @@ pub trait Line: Send {
 }
 
 impl Boards {
-    /// Serves a device over a line until it leaves, its token is revoked, the same device comes again or
-    /// [`Boards::close`] is called. It is announced once it has listed its tools. Fails where it gets no place.
+    /// Serves a device over a line until it disconnects, its token is revoked, the same device reconnects or
+    /// [`Boards::close`] is called. It is announced once it has listed its tools. Fails if it cannot be registered.
     pub async fn serve_line(&self, info: DeviceInfo, line: impl Line + 'static) -> Result<(), String> {
         let hub = &self.hub;
         let registration =
@@ -51,7 +51,7 @@ impl Boards {
         Ok(())
     }
 
-    /// Ends every connection, and admits no device any more.
+    /// Closes every connection, and admits no more devices.
     pub fn close(&self) {
         self.hub.roster.close();
     }

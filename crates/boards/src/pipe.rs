@@ -1,4 +1,4 @@
-//! What carries text between a board and its task: a WebSocket, MQTT, or a share of a connection to a broker.
+//! The connection between a board and its task: a WebSocket, MQTT, a line, or a share of a connection to a broker.
 
 use std::task::{Context, Poll};
 use std::time::Duration;
@@ -14,11 +14,11 @@ use crate::line::LinePipe;
 use crate::mqtt::Link;
 use crate::socket::BoardSocket;
 
-/// How long a farewell may take, and how much is listened to meanwhile.
+/// How long closing may take, and how much is read meanwhile.
 pub(crate) const CLOSE_TIME: Duration = Duration::from_secs(1);
 pub(crate) const CLOSE_BYTES: u64 = 4 << 20;
 
-/// The large ones are boxed, so that the hundred thousand boards behind a broker need not carry their size.
+/// The large ones are boxed, so that a hundred thousand boards behind a broker stay small.
 pub(crate) enum Pipe {
     WebSocket(Box<BoardSocket>),
     Mqtt(Box<Link>),
@@ -26,35 +26,35 @@ pub(crate) enum Pipe {
     Line(Box<LinePipe>),
 }
 
-/// What a board sent.
+/// A message from a board.
 pub(crate) enum Received {
     Text(Utf8Bytes),
-    /// A text that is not UTF-8, with what could not be read of it replaced.
+    /// A text that was not UTF-8, with invalid bytes replaced.
     Lossy(String),
     Binary(Bytes),
-    /// A ping, a pong, or whatever else only shows that the board is there.
+    /// A ping, a pong, or anything else that only shows that the board is there.
     KeepAlive,
-    /// The board closed the connection in order.
+    /// The board closed the connection cleanly.
     Close,
 }
 
 /// Why a pipe cannot be used any more.
 pub(crate) enum PipeError {
-    /// The network failed, or the other end vanished.
+    /// The network failed, or the board disappeared.
     Network(String),
-    /// The board broke a rule; it is told which where the pipe has words for it.
+    /// The board broke a rule; it is told which, if the transport can.
     Rule(CloseReason, String),
 }
 
-/// The kind of farewell, which each pipe says in its own code.
+/// Why we close a connection; each transport has its own code for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CloseReason {
     Normal,
-    /// The door closes.
+    /// The gateway shuts down.
     Closing,
-    /// The same board came again.
+    /// The same board reconnected.
     Replaced,
-    /// Nothing was heard for too long.
+    /// The board was silent for too long.
     Silent,
     Policy,
     TooLarge,
@@ -63,11 +63,11 @@ pub(crate) enum CloseReason {
     Qos,
 }
 
-/// How it is found out that a silent board is gone.
+/// How a silent board is found to be gone.
 pub(crate) enum Liveness {
     /// By pinging it.
     Ping,
-    /// By its own pings, which must not stay away for longer than this.
+    /// By its own pings, at most this far apart.
     MaxSilence(Option<Duration>),
 }
 
@@ -75,18 +75,18 @@ impl Pipe {
     pub(crate) fn transport(&self) -> Transport {
         match self {
             Pipe::WebSocket(_) => Transport::WebSocket,
-            // Its talk is over when it does not answer, as on a WebSocket.
+            // If it does not answer, its session is over, as on a WebSocket.
             Pipe::Broker(pipe) if pipe.is_mcp_server() => Transport::WebSocket,
             Pipe::Mqtt(_) | Pipe::Broker(_) | Pipe::Line(_) => Transport::Udp,
         }
     }
 
-    /// Whether the board has another way for sound.
+    /// Whether the board sends sound beside this connection.
     pub(crate) fn has_sound(&self) -> bool {
         matches!(self, Pipe::Mqtt(_))
     }
 
-    /// Why nothing can be sent at the moment, where the pipe may be mended.
+    /// Why nothing can be sent at the moment, on a connection that may recover.
     pub(crate) fn unavailable_reason(&self) -> Option<&'static str> {
         match self {
             Pipe::WebSocket(_) | Pipe::Mqtt(_) | Pipe::Line(_) => None,
@@ -94,14 +94,14 @@ impl Pipe {
         }
     }
 
-    /// It is this board's turn to be asked, where boards take turns.
+    /// Keeps the permit to be asked until the setup is finished, on connections where boards take turns.
     pub(crate) fn hold_setup_permit(&mut self, turn: OwnedSemaphorePermit) {
         if let Pipe::Broker(pipe) = self {
             pipe.hold_setup_permit(turn);
         }
     }
 
-    /// The board has answered all that it was asked.
+    /// The board has answered everything it was asked.
     pub(crate) fn finish_setup(&mut self) {
         if let Pipe::Broker(pipe) = self {
             pipe.finish_setup();
@@ -112,12 +112,12 @@ impl Pipe {
         match self {
             Pipe::WebSocket(_) => Liveness::Ping,
             Pipe::Mqtt(link) => Liveness::MaxSilence(link.silence_limit),
-            // The broker tells when a board is gone, and so does a line.
+            // The broker reports when a board is gone, and so does a line.
             Pipe::Broker(_) | Pipe::Line(_) => Liveness::MaxSilence(None),
         }
     }
 
-    /// The longest text that the board takes for certain.
+    /// The longest text that the board can certainly read.
     pub(crate) fn text_bytes(&self) -> Option<usize> {
         match self {
             Pipe::WebSocket(_) => None,
@@ -127,7 +127,7 @@ impl Pipe {
         }
     }
 
-    /// Bytes of answers that the board asked for and has not read, as far as we can tell.
+    /// Bytes of answers that the board asked for and has not read, as far as we know.
     pub(crate) fn unread(&self) -> usize {
         match self {
             Pipe::WebSocket(socket) => socket.unread,
@@ -138,7 +138,7 @@ impl Pipe {
         }
     }
 
-    /// Sends an answer to what the board asked.
+    /// Sends an answer to a request of the board.
     pub(crate) fn reply(&mut self, text: String) -> Result<(), PipeError> {
         let size = text.len();
         match self {
@@ -165,7 +165,7 @@ impl Pipe {
         }
     }
 
-    /// Asks for a sign of life, where the pipe can.
+    /// Pings the board, if the transport can.
     pub(crate) fn ping(&mut self) -> Result<(), PipeError> {
         match self {
             Pipe::WebSocket(socket) => socket.ping(),
@@ -186,7 +186,7 @@ impl Pipe {
         match self {
             Pipe::WebSocket(socket) => socket.poll_receive(cx),
             Pipe::Mqtt(link) => link.poll_receive(cx),
-            // What the board says comes as a command.
+            // Messages of the board arrive as commands.
             Pipe::Broker(_) => Poll::Pending,
             Pipe::Line(line) => line.poll_receive(cx),
         }
@@ -224,13 +224,12 @@ pub(crate) fn read_text(bytes: impl Into<Bytes>) -> Received {
     }
 }
 
-/// Bytes that may wait to be sent: the longest call, beside answers that the board has not read yet. Calls are kept back
-/// while anything waits, so no caller can exceed this.
+/// Bytes that may wait to be sent: the longest call, and answers that the board has not read yet. Calls are held back
 pub(crate) fn unsent_bytes(limits: &BoardLimits) -> usize {
     limits.message_bytes + 2 * limits.unread_bytes + AROUND
 }
 
-/// What envelope and framing add to a call, and our own questions.
+/// What envelope and framing add to a call, and our own requests.
 const AROUND: usize = 16 << 10;
 
 /// 8 KiB: the largest MQTT message that firmware and the gateways made for it agree on.

@@ -1,9 +1,8 @@
-//! Tool providers that dial in: MCP servers of any making, at the other end of a WebSocket that carries one
-//! JSON-RPC message a frame, as the endpoints of voice assistants have it.
+//! Tool providers that dial in: MCP servers of any kind, over a WebSocket with one JSON-RPC message per frame, as the
+//! endpoints of voice assistants have it.
 //!
-//! A provider brings a token and nothing else. A device token says which provider it is; with the gateway's
-//! own token it is known by the name it gives itself, because a pipe in front of several servers dials the
-//! same address for each of them.
+//! A provider brings only a token. A device token says which provider it is; with the gateway's own token it is known
+//! by the name it reports, because a bridge in front of several servers dials the same address for each of them.
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -26,7 +25,7 @@ pub(crate) fn is_for(path: &str) -> bool {
     path == PATH || path == PATH.trim_end_matches('/')
 }
 
-/// Whose provider it is, whether it may come in, and its place.
+/// Identifies, admits and registers a provider.
 pub(crate) fn receive<B>(
     request: &Request<B>,
     address: SocketAddr,
@@ -61,7 +60,7 @@ pub(crate) fn receive<B>(
     };
     let key = match claim {
         ProviderIdentity::Named(name) => set_identity(&mut info, &name),
-        // Nobody can be told by it, so nobody is replaced by it.
+        // It identifies nobody yet, so it replaces nobody.
         ProviderIdentity::Nameless => DeviceKey(format!("{FAMILY} {}", NAMELESS.fetch_add(1, Ordering::Relaxed))),
     };
     let registration = hub
@@ -70,10 +69,10 @@ pub(crate) fn receive<B>(
     Ok((answer, info, registration))
 }
 
-/// As whom a token admits a provider.
+/// How a token identifies a provider.
 enum ProviderIdentity {
     Named(String),
-    /// The gateway's own token: the provider is known by the name it gives itself.
+    /// The gateway's own token: the provider is known by the name it reports.
     Nameless,
 }
 
@@ -99,10 +98,10 @@ pub(crate) fn is_provider(info: &DeviceInfo) -> bool {
     info.family.name.as_str() == FAMILY
 }
 
-/// Numbers those who have not yet said their name.
+/// Numbers providers that have not reported their name yet.
 static NAMELESS: AtomicU64 = AtomicU64::new(0);
 
-/// Whether the provider is still to be known by its name.
+/// Whether the provider has no identity yet.
 pub(crate) fn is_nameless(info: &DeviceInfo) -> bool {
     is_provider(info) && info.key.0.is_empty()
 }
@@ -116,12 +115,12 @@ pub(crate) fn set_identity(info: &mut DeviceInfo, name: &str) -> DeviceKey {
     info.key.clone()
 }
 
-/// The id that a name comes to.
+/// The id for a name.
 fn id(name: &str) -> String {
     Some(DeviceId::slug(name)).filter(|id| !id.is_empty()).unwrap_or_else(|| FAMILY.to_owned())
 }
 
-/// Puts arguments in the order in which the tool declares them: small servers read them by their place.
+/// Puts arguments in the order in which the tool declares them: small servers read them by position.
 pub(crate) fn put_in_order(args: &mut Args, tool: Option<&Tool>) {
     let declared = tool.and_then(|tool| tool.input_schema.get("properties")).and_then(Value::as_object);
     let Some(declared) = declared.filter(|_| args.len() > 1) else { return };

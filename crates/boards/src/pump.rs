@@ -1,7 +1,7 @@
 //! The task of one connected board: it alone owns the session and the pipe.
 //!
-//! Text from the board, commands of callers and the passing of time go into the session; what the
-//! session gives back goes to the board, to the callers and to the gateway.
+//! Text from the board, commands of callers and time go into the session; its output goes to the board, to the callers
+//! and to the gateway.
 
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -27,21 +27,21 @@ use crate::{BoardLimits, integers, provider};
 
 /// Unanswered pings after which a board counts as gone.
 const MAX_MISSED_PINGS: u32 = 2;
-/// As long as a provider may take over each question at the start: its process may have to be started first.
+/// How long a provider may take for each setup request: its process may have to be started first.
 const PROVIDER_TIME: Duration = Duration::from_secs(30);
-/// What a board may notify before it is announced; kept for the gateway, and bounded.
+/// Notices of a board that are kept until it is announced.
 const EARLY_NOTICES: usize = 16;
-/// The particular under which people read what is wrong with a board.
+/// The attribute that shows what is wrong with a board.
 const TROUBLE: &str = "trouble";
-/// The topic under which the gateway learns what was worked around or left out.
+/// The event topic for what was worked around or left out.
 const WARNING: &str = "warning";
 /// Characters of a warning in the log.
 const SHOWN: usize = 160;
-/// And under which it learns of pictures nobody asked for.
+/// The event topic for pictures nobody asked for.
 const PICTURE: &str = "picture";
-/// Pictures that one answer brings along; the oldest are left out.
+/// Pictures attached to one answer; the oldest are left out.
 const PICTURES: usize = 2;
-/// A tool of firmware that wants an address to send a copy of the screen to.
+/// A tool of firmware that sends a copy of the screen to a URL.
 const SNAPSHOT: &str = "self.screen.snapshot";
 
 pub(crate) struct Pump {
@@ -50,31 +50,34 @@ pub(crate) struct Pump {
     pipe: Pipe,
     session: Session,
     device: Arc<BoardDevice>,
-    /// Calls the session has and has not answered.
+    /// Calls that the session has not answered.
     pending: Vec<PendingCall>,
-    /// Pictures that came while the call in flight was on its way.
+    /// Pictures that arrived during the call in flight.
     pictures: Vec<Picture>,
     sleep: Pin<Box<Sleep>>,
-    /// When `sleep` ends. It is moved forward only when something is due earlier, so that a call,
-    /// whose deadline is far away, does not touch the timer.
+    /// When `sleep` ends. It changes only if something is due earlier, so that a call, whose deadline is far away, does
+    /// not touch the timer.
     armed: Moment,
-    /// When the session wants to be woken.
+    /// When the session has something to do.
     session_due: Option<Moment>,
     started: Moment,
     last_received: Moment,
     pings_unanswered: u32,
-    /// What was sent has not left yet: the board does not read.
+    /// Not everything was sent yet: the board does not read.
     stalled: bool,
-    /// Since when the board owes so much reading that it is not listened to.
+    /// Since when nothing is read from the board, because it leaves too many answers unread.
     unread_since: Option<Moment>,
     greeted: bool,
-    /// A provider, and no board.
+    /// A tool provider, not a board.
     is_provider: bool,
     joined: bool,
+    /// Whether the gateway ever saw it.
+    has_joined: bool,
+    first_answer: FirstAnswer,
     early_notices: Vec<Notice>,
     notices: TokenBucket,
     notices_dropped: u64,
-    /// Dropped notices that the gateway has not heard of.
+    /// Dropped notices that were not reported yet.
     unreported: u64,
     ending: Option<Ending>,
 }
@@ -85,7 +88,25 @@ struct PendingCall {
     reply: oneshot::Sender<Result<Outcome, ToolError>>,
 }
 
-/// One thing that happened.
+/// What is expected of a board that may not be there at all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum FirstAnswer {
+    /// If it does not answer, it is announced as a device without MCP.
+    Usual,
+    /// If it does not answer, it is not announced.
+    Required,
+    /// The same, and it is asked only once and has this time.
+    Within(Duration),
+}
+
+/// What came of a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Served {
+    Joined,
+    NeverAnswered,
+}
+
+/// What a board's task reacts to.
 enum PumpEvent {
     Received(Received),
     Asked(BoardCommand),
@@ -94,20 +115,21 @@ enum PumpEvent {
     Ended(Ending),
 }
 
-/// How a stay ends: what the gateway hears, and what the board hears if it still listens.
+/// How a connection ends: the reason for the gateway, and what the board is told if it still reads.
 struct Ending {
     reason: LeaveReason,
     farewell: Option<CloseReason>,
 }
 
 impl Pump {
-    /// Boxed, because a future keeps a copy of whatever is moved into it.
+    /// Boxed, because a future keeps a copy of everything moved into it.
     pub(crate) fn new(met: AdmittedBoard, hub: Arc<BoardHub>) -> Box<Pump> {
         let AdmittedBoard { pipe, info, registration } = met;
         let limits = &hub.config.limits;
         let now = hub.now();
         let mut session_limits = limits.session.clone();
         session_limits.frame_bytes = limits.message_bytes;
+        session_limits.talk_time = limits.talk;
         session_limits.call_bytes =
             pipe.text_bytes().map_or(limits.message_bytes, |most| most.min(limits.message_bytes));
         let transport = pipe.transport();
@@ -126,7 +148,7 @@ impl Pump {
             limits: session_limits,
         };
         let mut session = Session::new(config, now);
-        // Boards on MQTT can be asked at any time, and notify hello only when they are talked to; providers never do.
+        // Boards on MQTT can be asked at any time, and say hello only when a conversation starts; providers never do.
         let greeted = is_provider || transport == Transport::Udp;
         if greeted {
             session.begin(now);
@@ -149,6 +171,8 @@ impl Pump {
             greeted,
             is_provider,
             joined: false,
+            has_joined: false,
+            first_answer: FirstAnswer::Usual,
             early_notices: Vec::new(),
             notices: TokenBucket::new(limits.notices_per_second, limits.notice_burst, now),
             notices_dropped: 0,
@@ -160,7 +184,16 @@ impl Pump {
         })
     }
 
-    pub(crate) async fn run(mut self: Box<Pump>) {
+    pub(crate) fn with_first_answer(mut self: Box<Pump>, first_answer: FirstAnswer) -> Box<Pump> {
+        if let FirstAnswer::Within(time) = first_answer {
+            let now = self.now();
+            self.session.expect_first_answer(now, time);
+        }
+        self.first_answer = first_answer;
+        self
+    }
+
+    pub(crate) async fn run(mut self: Box<Pump>) -> Served {
         let ending = loop {
             self.drain_session();
             if let Some(ending) = self.ending.take() {
@@ -169,7 +202,7 @@ impl Pump {
             let turn = poll_fn(|cx| self.poll_event(cx)).await;
             let now = self.now();
             match turn {
-                PumpEvent::Received(heard) => self.handle_heard(now, heard),
+                PumpEvent::Received(received) => self.handle_received(now, received),
                 PumpEvent::Asked(command) => self.handle_command(now, command),
                 PumpEvent::Flushed => self.session.hold(now, self.stalled),
                 PumpEvent::TimePassed => self.handle_time(now),
@@ -179,8 +212,9 @@ impl Pump {
                 Box::pin(self.pipe.shrink()).await;
             }
         };
-        // Boxed: it happens once, and its room would be kept all the time.
+        // Boxed: it happens once, and would make the task larger all the time.
         Box::pin(self.disconnect(ending)).await;
+        if self.has_joined { Served::Joined } else { Served::NeverAnswered }
     }
 
     pub(crate) fn device(&self) -> Arc<BoardDevice> {
@@ -217,7 +251,7 @@ impl Pump {
         }
         if self.unread_since.is_none() {
             match self.pipe.poll_receive(cx) {
-                Poll::Ready(Ok(heard)) => return Poll::Ready(PumpEvent::Received(heard)),
+                Poll::Ready(Ok(received)) => return Poll::Ready(PumpEvent::Received(received)),
                 Poll::Ready(Err(broken)) => return Poll::Ready(PumpEvent::Ended(broken.into())),
                 Poll::Pending => {}
             }
@@ -225,10 +259,10 @@ impl Pump {
         self.sleep.as_mut().poll(cx).map(|()| PumpEvent::TimePassed)
     }
 
-    fn handle_heard(&mut self, now: Moment, heard: Received) {
+    fn handle_received(&mut self, now: Moment, received: Received) {
         self.last_received = now;
         self.pings_unanswered = 0;
-        match heard {
+        match received {
             Received::Text(text) => self.session.handle_text(now, text.as_str()),
             Received::Lossy(text) => self.session.handle_lossy(now, &text),
             Received::Binary(bytes) => self.session.handle_binary(&bytes),
@@ -271,23 +305,23 @@ impl Pump {
                 }
                 self.pictures.push(picture);
             }
-            BoardCommand::Received(parcel) => self.handle_heard(now, parcel.heard),
+            BoardCommand::Received(queued) => self.handle_received(now, queued.received),
             BoardCommand::Refresh(turn) => {
                 self.pipe.hold_setup_permit(turn);
                 self.session.relist(now);
             }
-            BoardCommand::Cut => self.cut(),
+            BoardCommand::ConnectionLost => self.handle_lost_connection(),
             BoardCommand::Gone(reason) => self.ending = Some(Ending { reason, farewell: None }),
         }
     }
 
-    /// What was sent may be lost. A board that is not known yet comes again when its pipe is mended.
-    fn cut(&mut self) {
+    /// What was sent may be lost. A board that has not joined yet starts over when the broker is back.
+    fn handle_lost_connection(&mut self) {
         let lost = "the broker cannot be reached any more";
         if !self.joined {
             self.ending = Some(Ending { reason: LeaveReason::Broken(lost.to_owned()), farewell: None });
         }
-        // From the last to the first, so that none of those that wait is sent.
+        // From the last to the first, so that no waiting call is sent.
         self.pending.sort_by_key(|pending| pending.number);
         while let Some(PendingCall { ticket, reply, .. }) = self.pending.pop() {
             self.session.cancel(ticket);
@@ -327,10 +361,8 @@ impl Pump {
         }
         if self.unread_due().is_some_and(|due| now >= due) {
             let BoardLimits { unread_bytes, unread_time, .. } = &self.hub.config.limits;
-            let reason = format!(
-                "the board left more than {unread_bytes} bytes of answers unread for {} s",
-                unread_time.as_secs_f32()
-            );
+            let reason =
+                format!("it left more than {unread_bytes} bytes of answers unread for {} s", unread_time.as_secs_f32());
             self.ending = Some(Ending { reason: LeaveReason::Dismissed(reason), farewell: Some(CloseReason::Policy) });
         }
         if !self.greeted && now >= self.hello_due() {
@@ -340,7 +372,7 @@ impl Pump {
         }
     }
 
-    /// When the silence has lasted so long that something must be done about it.
+    /// When the board has been silent for too long.
     fn silence_due(&self) -> Option<Moment> {
         let silence = match self.pipe.liveness() {
             Liveness::Ping => self.hub.config.limits.ping_after * (self.pings_unanswered + 1),
@@ -349,7 +381,7 @@ impl Pump {
         Some(self.last_received + silence)
     }
 
-    /// When a board that does not read what it asked for is let go.
+    /// When a board that does not read its answers is disconnected.
     fn unread_due(&self) -> Option<Moment> {
         Some(self.unread_since? + self.hub.config.limits.unread_time)
     }
@@ -364,7 +396,7 @@ impl Pump {
         }
     }
 
-    /// Takes everything out of the session, and arms the timer for what comes next.
+    /// Handles all output of the session, and sets the timer for what is due next.
     fn drain_session(&mut self) {
         self.session_due = loop {
             match self.session.poll() {
@@ -389,7 +421,7 @@ impl Pump {
         };
         let hello_due = (!self.greeted).then(|| self.hello_due());
         let due = [self.silence_due(), self.session_due, hello_due, self.unread_due()].into_iter().flatten().min();
-        // Nothing to wait for: an MQTT board that chose no keepalive. Looking again after a day costs nothing.
+        // Nothing is due: an MQTT board without a keepalive. Waking once a day costs nothing.
         let due = due.unwrap_or_else(|| self.now() + Duration::from_secs(86_400));
         if self.sleep.is_elapsed() || due < self.armed {
             self.armed = due;
@@ -417,6 +449,10 @@ impl Pump {
                 self.publish(Some(info), Some(ready.tools));
                 ready.warnings.into_iter().for_each(|warning| self.warn(warning));
             }
+            Event::NoMcp if !self.has_joined && self.first_answer != FirstAnswer::Usual => {
+                let reason = LeaveReason::Broken("it did not answer".to_owned());
+                self.ending.get_or_insert(Ending { reason, farewell: None });
+            }
             Event::NoMcp => {
                 let mut info = DeviceInfo::clone(&self.device.info());
                 info.status = Status::Limited {
@@ -442,7 +478,7 @@ impl Pump {
                     })
                 });
                 if let Some(index) = self.pending.iter().position(|pending| pending.ticket == ticket) {
-                    // An error means that the caller has just given up; its cancellation is on the way.
+                    // An error means that the caller has just given up; its cancellation follows.
                     let _ = self.pending.swap_remove(index).reply.send(result);
                 }
             }
@@ -459,7 +495,7 @@ impl Pump {
         }
     }
 
-    /// A provider known by its name alone takes the place of that name, from an older one if need be.
+    /// Registers a provider under the name it reported; an older one of that name is replaced.
     fn register_by_name(&mut self, info: &mut DeviceInfo) -> Result<(), Ending> {
         let name = info.name.clone();
         let registration =
@@ -472,7 +508,7 @@ impl Pump {
         Ok(())
     }
 
-    /// The gateway sees the board for the first time, or sees it differently.
+    /// Announces the board, or its changes.
     fn publish(&mut self, info: Option<DeviceInfo>, tools: Option<Toolset>) {
         if let Some(info) = info {
             self.device.set_info(info);
@@ -485,7 +521,7 @@ impl Pump {
         if self.joined {
             return self.announce(DeviceEvent::Changed(device));
         }
-        self.joined = true;
+        (self.joined, self.has_joined) = (true, true);
         self.announce(DeviceEvent::Joined(device));
         for notice in std::mem::take(&mut self.early_notices) {
             self.announce(DeviceEvent::Said(self.device.clone(), notice));
@@ -493,7 +529,7 @@ impl Pump {
     }
 
     fn warn(&mut self, warning: String) {
-        // What a board says wrongly may be long; the log of every day keeps to a line.
+        // A warning may quote a long message; the log keeps to one line.
         let board = self.device.info().key.clone();
         let line: String = warning.chars().take(SHOWN).map(|each| if each.is_control() { ' ' } else { each }).collect();
         if line.len() < warning.len() {
@@ -505,8 +541,7 @@ impl Pump {
         self.notify(Notice { topic: WARNING.to_owned(), body: json!({"message": warning}) });
     }
 
-    /// Passes a notice on, or counts and drops it where the board says too much; the first one
-    /// dropped of a token_bucket is reported.
+    /// Passes a notice on, or counts and drops it if the board sends too many; the first drop is reported.
     fn notify(&mut self, notice: Notice) {
         if !self.joined {
             if self.early_notices.len() < EARLY_NOTICES {
@@ -529,7 +564,7 @@ impl Pump {
         if self.notices_dropped == 1 {
             let limits = &self.hub.config.limits;
             let message = format!(
-                "the board floods: more than {} notices at once or {} a second; the rest is dropped",
+                "it sends more than {} notices at once or {} per second; the rest is dropped",
                 limits.notice_burst, limits.notices_per_second
             );
             tracing::warn!(board = %self.device.info().key, "{message}");
@@ -538,8 +573,8 @@ impl Pump {
         }
     }
 
-    /// Told in one go, with the next notice that passes or at the end: a token_bucket is not to be passed on as one
-    /// of another kind.
+    /// Reports dropped notices together, with the next notice that passes or at the end: a flood of notices must not
+    /// become a flood of reports.
     fn report_dropped(&mut self) {
         let unreported = std::mem::take(&mut self.unreported);
         if unreported > 0 {
@@ -551,9 +586,9 @@ impl Pump {
         (self.hub.config.announce)(event);
     }
 
-    /// Answers every caller, then tells the gateway, then the board.
+    /// Answers every caller, then informs the gateway, then the board.
     async fn disconnect(&mut self, ending: Ending) {
-        // Calls not yet taken are dropped, which tells their callers that nothing was sent.
+        // Calls not yet taken are dropped; their callers learn that nothing was sent.
         self.device.commands.close();
         let reason = ending.reason.to_string();
         let now = self.now();
@@ -571,13 +606,13 @@ impl Pump {
                 Output::Wait(_) => break,
             }
         }
-        tracing::debug!(board = %self.device.info().key, %reason, stats = ?self.session.stats(), "a board left");
+        tracing::debug!(board = %self.device.info().key, %reason, stats = ?self.session.stats(), "board disconnected");
         let dismissed = match &ending.reason {
             LeaveReason::Dismissed(why) if ending.farewell != Some(CloseReason::Closing) => Some(why),
             _ => None,
         };
         if let Some(why) = dismissed {
-            tracing::warn!(board = %self.registration.key, "a board was dismissed: {why}");
+            tracing::warn!(board = %self.registration.key, "board disconnected by the gateway: {why}");
         }
         if std::mem::take(&mut self.joined) {
             self.report_dropped();
@@ -587,7 +622,10 @@ impl Pump {
             }
             self.announce(DeviceEvent::Left(self.device.clone(), ending.reason));
         }
-        self.registration.release(now, &self.hub.config.limits);
+        // A presence of a board that is not there is not a board that does not stay.
+        if self.has_joined || self.first_answer == FirstAnswer::Usual {
+            self.registration.release(now, &self.hub.config.limits);
+        }
         if let Some(farewell) = ending.farewell {
             Box::pin(self.pipe.close(farewell, &reason)).await;
         }
@@ -595,7 +633,7 @@ impl Pump {
 }
 
 impl Drop for Pump {
-    /// Only a fault of our own leaves a joined board behind; the gateway must hear of it all the same.
+    /// Only a bug of ours leaves a joined board behind; the gateway must learn of it all the same.
     fn drop(&mut self) {
         self.device.commands.close();
         if self.joined {
@@ -605,13 +643,13 @@ impl Drop for Pump {
     }
 }
 
-/// Milliseconds of Unix time, as far as they fit: no request id comes again soon, also after a restart of the gateway.
+/// Milliseconds of Unix time, modulo 2^31: no request id repeats soon, also after a restart of the gateway.
 fn first_id() -> i32 {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     i32::try_from(now.as_millis() % i32::MAX.unsigned_abs() as u128).unwrap_or(1)
 }
 
-/// A device without tools is no use, and most likely something is wrong with it.
+/// A device without tools is useless, and most likely broken.
 fn status(tools: &Toolset) -> Status {
     if !tools.is_empty() {
         return Status::Ready;
@@ -622,7 +660,7 @@ fn status(tools: &Toolset) -> Status {
     }
 }
 
-/// What was wrong with a tool list, in short, for whoever looks at the board.
+/// What was wrong with a tool list, in short.
 fn trouble(warnings: &[String]) -> Option<Value> {
     let first = warnings.first()?;
     Some(match warnings.len() {
@@ -631,7 +669,7 @@ fn trouble(warnings: &[String]) -> Option<Value> {
     })
 }
 
-/// The session knows what became of the call; whose it was and why the board went is known here.
+/// Adds the device and the reason to the error of the session.
 fn lost(error: ToolError, info: &DeviceInfo, reason: &str) -> ToolError {
     let message = format!("{} ({reason}): {}", info.suggested_id, error.message);
     ToolError { message, ..error }

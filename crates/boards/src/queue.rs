@@ -1,7 +1,6 @@
-//! The way from callers to a board's task.
+//! The queue from callers to a board's task.
 //!
-//! A channel of tokio's would do the same, but reserves some 800 bytes for each board; this one needs
-//! nothing while it is empty.
+//! A tokio channel would do, but reserves some 800 bytes for each board; this one needs nothing while it is empty.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -9,7 +8,7 @@ use std::task::{Context, Poll};
 
 use futures_util::task::AtomicWaker;
 
-/// Items for which the room is kept.
+/// Items for which memory is kept.
 const SMALL: usize = 8;
 
 pub(crate) struct Queue<T> {
@@ -27,7 +26,7 @@ impl<T> Queue<T> {
         Queue { state: Mutex::new(QueueState { items: VecDeque::new(), closed: false }), waker: AtomicWaker::new() }
     }
 
-    /// False where the queue is closed; the item is gone then.
+    /// False if the queue is closed; then the item is dropped.
     pub(crate) fn push(&self, item: T) -> bool {
         let mut state = self.lock();
         if state.closed {
@@ -39,7 +38,7 @@ impl<T> Queue<T> {
         true
     }
 
-    /// The same, where no more than `most` would wait then.
+    /// Like `push`, if fewer than `most` items wait.
     pub(crate) fn push_within(&self, item: T, most: usize) -> bool {
         self.lock().items.len() < most && self.push(item)
     }
@@ -63,17 +62,17 @@ impl<T> Queue<T> {
         std::mem::take(&mut self.lock().items)
     }
 
-    /// For the one task that owns the other end.
+    /// For the one task that reads the queue.
     pub(crate) fn poll_pop(&self, cx: &mut Context<'_>) -> Poll<T> {
         if let Some(item) = self.pop() {
             return Poll::Ready(item);
         }
         self.waker.register(cx.waker());
-        // An item may have come between the look and the place.
+        // An item may have arrived before the waker was registered.
         self.pop().map_or(Poll::Pending, Poll::Ready)
     }
 
-    /// Takes nothing any more, and drops what waits.
+    /// Takes no more items, and drops those that wait.
     pub(crate) fn close(&self) {
         let mut state = self.lock();
         state.closed = true;

@@ -1,7 +1,7 @@
 //! Who is connected, and which toolsets are known.
 //!
-//! A board that comes while an older connection of it still stands takes its place, and the older one
-//! is is_reported. Equal toolsets are kept once, however many boards have them.
+//! A board that reconnects while an older connection is open replaces it, and the older connection is closed. Equal
+//! toolsets are kept once, however many boards have them.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -24,7 +24,7 @@ pub(crate) struct Roster {
 #[derive(Default)]
 struct RosterState {
     boards: HashMap<Arc<str>, RegisteredBoard>,
-    /// Boards that left or were replaced soon after they registered_at, and how often they may still come.
+    /// Boards that disconnected or were replaced soon after they connected, and how often they may still connect.
     flapping: HashMap<Arc<str>, FlappingBoard>,
     last_number: u64,
     closed: bool,
@@ -41,28 +41,29 @@ struct RegisteredBoard {
 struct FlappingBoard {
     bucket: TokenBucket,
     last: Moment,
-    /// It was refused away, and somebody was is_reported.
+    /// The refusal was reported.
     is_reported: bool,
 }
 
-/// Why an admitted board gets no place.
+/// Why an admitted board is not registered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RegistrationError {
     Full,
     TooOften,
+    /// Its token was revoked while it connected.
     Revoked,
     Closing,
 }
 
 impl RegistrationError {
-    /// What whoever is refused away is is_reported.
+    /// The reason, as the board is told it.
     pub(crate) fn reason(self, limits: &BoardLimits) -> String {
         match self {
             RegistrationError::Full => {
-                format!("{} boards are connected already, as many as this door admits; try again later", limits.boards)
+                format!("{} devices are connected, which is the limit; try again later", limits.boards)
             }
             RegistrationError::TooOften => format!(
-                "the board connects too often: more than {} times at once or {} times a second; is something else using its id?",
+                "the device connects too often: more than {} times at once or {} times a second; is something else using its id?",
                 limits.connect_burst, limits.connects_per_second
             ),
             RegistrationError::Revoked => "the token of the board was revoked; approve the board again".to_owned(),
@@ -71,33 +72,33 @@ impl RegistrationError {
     }
 }
 
-/// A stay that lasted longer than this is nothing unusual.
+/// A connection that lasted longer is not counted.
 const SHORT_CONNECTION: Duration = Duration::from_secs(10);
-/// FlappingBoard boards remembered at once; beyond it those are forgotten that have calmed down.
+/// Flapping boards that are remembered; beyond it, those are forgotten that have been quiet.
 const MAX_FLAPPING: usize = 4096;
 
-/// A board's place among the connected; leaving it is dropping it.
+/// A registered board; dropping it removes the board.
 pub(crate) struct Registration {
     roster: Arc<Roster>,
     /// The key of the device, which names its family too.
     pub(crate) key: Arc<str>,
     registered_at: Moment,
     pub(crate) number: u64,
-    /// Resolves when the place is lost; with `Err` because the door closes.
+    /// Resolves when the registration ends; with `Err` when the gateway shuts down.
     pub(crate) end: oneshot::Receiver<RegistrationEnd>,
 }
 
-/// To whom a place was lost.
+/// Why a registration ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RegistrationEnd {
-    /// The same board registered_at again.
+    /// The same board reconnected.
     Replaced,
-    /// Its token does not count any more.
+    /// Its token was revoked.
     Revoked,
 }
 
 impl Roster {
-    /// A place for a board; one that is here already gives its older one up.
+    /// Registers a board; an older connection of it is replaced.
     pub(crate) fn register(
         self: &Arc<Roster>,
         key: &str,
@@ -143,20 +144,20 @@ impl Roster {
         Ok(Registration { roster: self.clone(), key, registered_at: now, number, end })
     }
 
-    /// True the first time after a board that is refused away for coming too often had a rest.
+    /// True for the first refusal since the board started to connect too often.
     pub(crate) fn is_first_refusal(&self, key: &str) -> bool {
         let mut entries = self.entries();
         entries.flapping.get_mut(key).is_some_and(|flapping| !std::mem::replace(&mut flapping.is_reported, true))
     }
 
-    /// The present stay of a board, and its number.
+    /// The current connection of a board, and its number.
     pub(crate) fn find(&self, key: &str) -> Option<(u64, Arc<BoardDevice>)> {
         let entries = self.entries();
         let entry = entries.boards.get(key)?;
         Some((entry.number, entry.device.upgrade()?))
     }
 
-    /// Ends every connection whose admission is over.
+    /// Closes every connection whose admission is over.
     pub(crate) fn revoke(&self, is_over: impl Fn(&Admission) -> bool) {
         let mut entries = self.entries();
         for (_, entry) in entries.boards.extract_if(|_, entry| is_over(&entry.admission)) {
@@ -164,7 +165,7 @@ impl Roster {
         }
     }
 
-    /// Tells every board that the door closes, and lets none in any more.
+    /// Closes every connection, and registers no more boards.
     pub(crate) fn close(&self) {
         let mut entries = self.entries();
         entries.closed = true;
@@ -189,7 +190,7 @@ impl Roster {
 }
 
 impl RosterState {
-    /// Keeps an eye on a board that does not stay.
+    /// Starts counting the connections of a board that does not stay connected.
     fn remember(&mut self, key: &Arc<str>, now: Moment, limits: &BoardLimits) {
         if self.flapping.len() >= MAX_FLAPPING {
             self.flapping.retain(|_, flapping| now.since(flapping.last) < SHORT_CONNECTION);
@@ -211,7 +212,7 @@ impl RosterState {
 }
 
 impl Registration {
-    /// Lets others find the device in this place.
+    /// Lets others find the device.
     pub(crate) fn show(&self, device: &Arc<BoardDevice>) {
         let mut entries = self.roster.entries();
         if let Some(entry) = entries.boards.get_mut(&self.key).filter(|entry| entry.number == self.number) {
@@ -219,7 +220,7 @@ impl Registration {
         }
     }
 
-    /// Gives the place up, and remembers if it was a short stay.
+    /// Removes the board, and remembers a short connection.
     pub(crate) fn release(&self, now: Moment, limits: &BoardLimits) {
         let mut entries = self.roster.entries();
         if now.since(self.registered_at) < SHORT_CONNECTION {
@@ -254,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn a_board_that_returns_takes_its_own_place() {
+    fn a_board_that_reconnects_replaces_its_older_connection() {
         let roster = Arc::new(Roster::default());
         let mut first = register(&roster, "aa", 0).expect("open");
         let mut other = register(&roster, "bb", 0).expect("open");
@@ -263,14 +264,18 @@ mod tests {
         assert_eq!(other.end.try_recv(), Err(TryRecvError::Empty));
 
         drop(first);
-        assert_eq!(second.end.try_recv(), Err(TryRecvError::Empty), "the old farewell must not end the new stay");
+        assert_eq!(
+            second.end.try_recv(),
+            Err(TryRecvError::Empty),
+            "the end of the old connection must not end the new one"
+        );
         assert_eq!(register(&roster, "cc", 60).err(), Some(RegistrationError::Full));
         drop(second);
         assert!(register(&roster, "cc", 60).is_ok());
     }
 
     #[test]
-    fn closing_ends_every_stay_and_admits_none() {
+    fn closing_ends_every_connection_and_registers_none() {
         let roster = Arc::new(Roster::default());
         let mut registration = register(&roster, "aa", 0).expect("open");
         roster.close();
@@ -279,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn a_board_that_is_dismissed_loses_its_place_and_no_other_does() {
+    fn a_revoked_admission_ends_its_connection_and_no_other() {
         let roster = Arc::new(Roster::default());
         let mut meant = register(&roster, "aa", 0).expect("open");
         let mut other = register(&roster, "bb", 0).expect("open");
@@ -287,13 +292,13 @@ mod tests {
         roster.revoke(|admission| *admission == token);
         assert_eq!(meant.end.try_recv(), Ok(RegistrationEnd::Revoked));
         assert_eq!(other.end.try_recv(), Err(TryRecvError::Empty));
-        let mut again = register(&roster, "aa", 60).expect("it may come again, if it is let in");
+        let mut again = register(&roster, "aa", 60).expect("it may connect again, if it is admitted");
         drop(meant);
         assert_eq!(again.end.try_recv(), Err(TryRecvError::Empty));
     }
 
     #[test]
-    fn a_board_that_comes_and_goes_too_often_is_turned_away_until_it_rests() {
+    fn a_board_that_reconnects_too_often_is_refused_until_it_pauses() {
         let roster = Arc::new(Roster::default());
         for _ in 0..4 {
             let registration = register(&roster, "aa", 0).expect("at first");
@@ -301,12 +306,12 @@ mod tests {
         }
         assert_eq!(register(&roster, "aa", 0).err(), Some(RegistrationError::TooOften));
         assert!(roster.is_first_refusal("aa") && !roster.is_first_refusal("aa"), "told once");
-        assert!(register(&roster, "bb", 0).is_ok(), "nobody else notices");
+        assert!(register(&roster, "bb", 0).is_ok(), "others are not affected");
         assert!(register(&roster, "aa", 5).is_ok());
     }
 
     #[test]
-    fn a_board_that_replaces_itself_too_often_keeps_its_last_place() {
+    fn a_board_that_replaces_itself_too_often_keeps_its_last_connection() {
         let roster = Arc::new(Roster::default());
         let mut registrations: Vec<Registration> =
             (0..4).map(|_| register(&roster, "aa", 0).expect("at first")).collect();

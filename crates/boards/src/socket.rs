@@ -1,8 +1,8 @@
 //! A WebSocket that costs little while nothing happens.
 //!
-//! tungstenite keeps every buffer at the size of the largest message it ever held: after one photo an
-//! idle board would cost a megabyte for ever. A [`BoardSocket`] knows from the bytes it has counted when
-//! nothing is half read, and then starts over with small buffers.
+//! tungstenite keeps every buffer at the size of its largest message: after one photo an idle board would cost a
+//! megabyte for ever. A [`BoardSocket`] counts bytes, so it knows when nothing is half read, and then starts over with
+//! small buffers.
 
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -21,7 +21,7 @@ use crate::frames::TextAsBinary;
 use crate::pipe::{CLOSE_BYTES, CLOSE_TIME, CloseReason, PipeError, Received, read_text, unsent_bytes};
 use crate::stream::BoardStream;
 
-/// Holds the frames of an ordinary call; longer ones get room of their own and give it back.
+/// Holds the frames of an ordinary call; buffers for longer ones are freed.
 const READ_BUFFER: usize = 512;
 /// Messages of one turn leave in one write up to this size.
 const WRITE_BUFFER: usize = 4096;
@@ -105,9 +105,9 @@ impl BoardSocket {
         }))
     }
 
-    /// Whether large buffers can be given back now: everything sent has left, and no byte was read
-    /// that belongs to a message not yet taken. Fragments and padded lengths make the count on the
-    /// wire larger than ours, so they can only prevent this, never fake it.
+    /// Whether large buffers can be freed now: everything was sent, and no byte was read that belongs to a message not
+    /// yet taken. Fragments and padded lengths make the count on the wire larger than ours, so they can only prevent
+    /// this.
     pub(crate) fn can_shrink(&self) -> bool {
         let read = self.socket.as_ref().map(|socket| socket.get_ref().stream.count());
         self.swollen && !self.dirty && read == Some(self.taken)
@@ -120,8 +120,8 @@ impl BoardSocket {
         }
     }
 
-    /// Says why and closes. What still comes in is read for a moment, because a connection closed
-    /// over unread bytes is reset, and the reason would be lost.
+    /// Closes with a reason. What still arrives is read for a moment, because a connection closed over unread bytes is
+    /// reset, and the reason would be lost.
     pub(crate) async fn close(&mut self, farewell: CloseReason, reason: &str) {
         let Some(mut socket) = self.socket.take() else { return };
         let code = code(farewell);
@@ -144,21 +144,21 @@ impl BoardSocket {
         match error {
             Error::Capacity(CapacityError::MessageTooLong { size, max_size }) => PipeError::Rule(
                 CloseReason::TooLarge,
-                format!("the board sent a message of {size} bytes; at most {max_size} are read"),
+                format!("the device sent a message of {size} bytes; at most {max_size} are read"),
             ),
             Error::Capacity(error) => PipeError::Rule(CloseReason::TooLarge, error.to_string()),
             Error::Utf8(_) => {
-                PipeError::Rule(CloseReason::NotText, "the board sent a text message that is not UTF-8".to_owned())
+                PipeError::Rule(CloseReason::NotText, "the device sent a text message that is not UTF-8".to_owned())
             }
             Error::WriteBufferFull(_) => PipeError::Rule(
                 CloseReason::Policy,
-                format!("the board left {} bytes unread that were sent to it", self.bounds.unsent_bytes),
+                format!("the device left {} bytes unread that were sent to it", self.bounds.unsent_bytes),
             ),
             Error::Protocol(ProtocolError::ResetWithoutClosingHandshake) => {
-                PipeError::Network("the board closed the connection without a farewell".to_owned())
+                PipeError::Network("the device closed the connection without a closing handshake".to_owned())
             }
             Error::Protocol(error) => {
-                PipeError::Rule(CloseReason::Protocol, format!("the board broke the WebSocket protocol: {error}"))
+                PipeError::Rule(CloseReason::Protocol, format!("the device broke the WebSocket protocol: {error}"))
             }
             Error::ConnectionClosed | Error::AlreadyClosed => PipeError::Network("the connection is over".to_owned()),
             Error::Io(error) => PipeError::Network(error.to_string()),

@@ -1,9 +1,9 @@
-//! A bucket that fills with time and empties with use: the measure of how much a board may say.
+//! A token bucket: limits how often something may happen.
 
 use sinew_wire::Moment;
 
 pub(crate) struct TokenBucket {
-    /// Thousandths of a drop, so that slow rates fill too.
+    /// Thousandths of a token, so that slow rates work too.
     level: u64,
     rate: u32,
     burst: u32,
@@ -15,7 +15,7 @@ impl TokenBucket {
         TokenBucket { level: u64::from(burst) * 1000, rate, burst, filled: now }
     }
 
-    /// Takes one drop, if there is one.
+    /// Takes one token, if there is one.
     pub(crate) fn take(&mut self, now: Moment) -> bool {
         let elapsed_ms = now.0.saturating_sub(self.filled.0) / 1000;
         if elapsed_ms > 0 {
@@ -30,7 +30,7 @@ impl TokenBucket {
         enough
     }
 
-    /// Whether nothing was taken for so long that the bucket is full again.
+    /// Whether the bucket is full again.
     pub(crate) fn is_full(&self) -> bool {
         self.level + 1000 >= u64::from(self.burst) * 1000
     }

@@ -14,18 +14,16 @@ use serde::Serialize;
 use serde_json::json;
 use sha2::Sha256;
 use sinew_tool::text::clean_line;
-use sinew_tool::{Applicant, Enrol, Enrolment, ErrorKind, ToolError};
+use sinew_tool::{Applicant, Enrol, Enrolment, ErrorKind, ToolError, network_of};
 use tokio::time::Instant;
 
 use crate::gateway::Gateway;
 use crate::registry::now;
+use crate::settings::Settings;
 use crate::tokens::Tokens;
 
-/// Boards that wait at once, and from one address; a household has fewer.
-const MOST: usize = 64;
-const MOST_OF_ONE: usize = 8;
-/// A board that waits asks every few seconds; one that has not asked for this long is gone.
-const FORGET: Duration = Duration::from_secs(300);
+/// A waiting board asks every few seconds; one that has not asked for so long may lose its place.
+const SILENT: Duration = Duration::from_secs(60);
 
 /// A board that waits, as lists show it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -42,7 +40,16 @@ pub struct PendingBoard {
 
 pub(crate) struct ApprovalQueue {
     key: String,
+    limits: QueueLimits,
     waiting: Mutex<Vec<QueuedBoard>>,
+}
+
+/// How many boards may wait, and for how long one is kept that asks no more.
+#[derive(Clone, Copy)]
+struct QueueLimits {
+    total: usize,
+    per_network: usize,
+    time: Duration,
 }
 
 struct QueuedBoard {
@@ -52,8 +59,13 @@ struct QueuedBoard {
 }
 
 impl ApprovalQueue {
-    pub(crate) fn new(key: String) -> ApprovalQueue {
-        ApprovalQueue { key, waiting: Mutex::default() }
+    pub(crate) fn new(key: String, settings: &Settings) -> ApprovalQueue {
+        let limits = QueueLimits {
+            total: settings.pending_boards,
+            per_network: settings.pending_boards_per_address,
+            time: settings.pending_board_time,
+        };
+        ApprovalQueue { key, limits, waiting: Mutex::default() }
     }
 
     /// The token of a board, under the id of its row.
@@ -70,7 +82,7 @@ impl ApprovalQueue {
 
     fn waiting(&self) -> MutexGuard<'_, Vec<QueuedBoard>> {
         let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
-        waiting.retain(|entry| entry.seen.elapsed() < FORGET);
+        waiting.retain(|entry| entry.seen.elapsed() < self.limits.time);
         waiting
     }
 
@@ -90,10 +102,8 @@ impl ApprovalQueue {
             entry.seen = Instant::now();
             return Enrolment::Pending { code: entry.view.code.clone() };
         }
-        let of_one = waiting.iter().filter(|entry| entry.view.address == *address).count();
-        let Some(code) = new_code(&waiting).filter(|_| waiting.len() < MOST && of_one < MOST_OF_ONE) else {
-            return Enrolment::Full;
-        };
+        let has_room = make_room(&mut waiting, *address, self.limits);
+        let Some(code) = new_code(&waiting).filter(|_| has_room) else { return Enrolment::Full };
         let view = PendingBoard {
             code: code.clone(),
             hardware_id: clean_line(hardware_id, 64),
@@ -142,6 +152,33 @@ impl Gateway {
     /// Approves the board with this code permanently. A token it got earlier stops working.
     pub fn approve(&self, code: &str) -> Result<PendingBoard, ToolError> {
         self.approvals().approve(self.tokens(), code)
+    }
+}
+
+/// Makes room for a board from this address, if the limits leave none: false where they do not allow it.
+///
+/// Of its own network only a silent board makes room. If all places are taken, a silent board of the network with the
+/// most boards does, or any of that network if it has more than the newcomer's: nobody keeps others out with many.
+fn make_room(waiting: &mut Vec<QueuedBoard>, address: IpAddr, limits: QueueLimits) -> bool {
+    let network = |entry: &QueuedBoard| network_of(entry.view.address);
+    let count = |of: IpAddr| waiting.iter().filter(|entry| network(entry) == of).count();
+    let own = network_of(address);
+    let own_count = count(own);
+    let is_own_full = own_count >= limits.per_network;
+    if !is_own_full && waiting.len() < limits.total {
+        return true;
+    }
+    let largest = waiting.iter().map(network).max_by_key(|network| count(*network)).unwrap_or(own);
+    let loser = if is_own_full { own } else { largest };
+    let may_lose_any = !is_own_full && count(largest) > own_count + 1;
+    let of_loser = waiting.iter().enumerate().filter(|(_, entry)| network(entry) == loser);
+    let oldest = of_loser.min_by_key(|(_, entry)| entry.seen);
+    match oldest.filter(|(_, entry)| may_lose_any || entry.seen.elapsed() >= SILENT) {
+        Some((index, _)) => {
+            waiting.swap_remove(index);
+            true
+        }
+        None => false,
     }
 }
 

@@ -11,6 +11,7 @@ use sinew_tool::text::clean;
 use sinew_tool::{Args, Call, Caller, Content, Device, ErrorKind, Outcome, Silent, Status, Tool, ToolError};
 use tokio::time::Instant;
 
+use crate::budgets;
 use crate::gateway::Gateway;
 use crate::label_call::LabelCall;
 use crate::nested::AsCaller;
@@ -111,7 +112,7 @@ impl Gateway {
             };
         record.aim(holder);
 
-        let budget = budget.unwrap_or(self.settings().call_timeout).min(self.settings().max_call_timeout).min(LONGEST);
+        let budget = self.budget(holder, budget);
         let ends = Instant::now() + budget;
         let checked = tokio::time::timeout_at(ends, self.check(holder, args)).await;
         let args = checked.map_err(|_| unchecked(holder, budget))??;
@@ -127,6 +128,17 @@ impl Gateway {
         let answer = async { self.check_result(holder, send(device.as_ref(), call).await.map_err(clean_error)?).await };
         let answer = tokio::time::timeout_at(ends + SLACK, answer).await;
         answer.map_err(|_| too_slow(holder, budget))?
+    }
+
+    /// How long a call may take: as long as the caller wants, else as the configuration says for this tool.
+    fn budget(&self, holder: Holder<'_>, wanted: Option<Duration>) -> Duration {
+        let settings = self.settings();
+        let entry = holder.entry;
+        let names = [Some(entry.id.as_str()), entry.name.as_deref()];
+        let names: Vec<&str> = names.into_iter().flatten().collect();
+        let configured = budgets::find(&settings.budgets, &names, &holder.offered.tool.name);
+        let usual = configured.unwrap_or(settings.call_timeout);
+        wanted.unwrap_or(usual).min(settings.max_call_timeout.max(usual)).min(LONGEST)
     }
 
     /// Whether the arguments are what the tool asks for. An explicit `null` for an optional argument counts as absent
@@ -219,8 +231,9 @@ fn decide(holder: Holder<'_>) -> Result<&Arc<dyn Device>, ToolError> {
         (Presence::Away(_), _) => Err(ToolError::new(
             ErrorKind::DeviceAway,
             format!(
-                "{} is away and nothing was sent to it; try again when list_devices shows it as ready",
-                entry.title()
+                "{} is away and nothing was sent to it: {}; try again when list_devices shows it as ready",
+                entry.title(),
+                entry.state().1.unwrap_or_default()
             ),
         )),
     }

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use sinew_tool::text::clean_line;
-use sinew_tool::{Announce, DeviceEvent, Digest, Picture, ToolError, Value, json};
+use sinew_tool::{Announce, DeviceEvent, DeviceKey, Digest, Picture, ToolError, Value, json};
 use tokio::sync::broadcast;
 
 use crate::approvals::ApprovalQueue;
@@ -66,7 +66,7 @@ impl Gateway {
             None => None,
         };
         let own = tokens::own(settings.token.as_deref(), dir)?;
-        let approvals = ApprovalQueue::new(tokens::secret(dir, "bootstrap-key")?);
+        let approvals = ApprovalQueue::new(tokens::secret(dir, "bootstrap-key")?, &settings);
         let events = broadcast::Sender::new(WAITING_EVENTS);
         let pins = settings.lock.clone().or_else(|| dir.map(|dir| dir.join("sinew.lock")));
         let pins = Pins::open(pins)?;
@@ -291,8 +291,12 @@ impl Gateway {
         self.inner.shared.audit.clone()
     }
 
+    pub(crate) fn is_known_device(&self, key: &DeviceKey) -> bool {
+        self.inner.registry.is_known(key)
+    }
+
     pub(crate) fn sees_user_tools(&self, who: &Principal) -> bool {
-        self.inner.settings.user_tools || who.role == Role::Admin
+        who.role == Role::Admin
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Option<StateGuard>> {

@@ -13,6 +13,7 @@
 
 mod approvals;
 mod bounds;
+mod budgets;
 mod builtin;
 mod call;
 mod check;
@@ -45,6 +46,7 @@ mod view;
 mod watch;
 
 pub use approvals::PendingBoard;
+pub use budgets::check_budgets;
 pub use call::Request;
 pub use gateway::Gateway;
 pub use labels::Label;

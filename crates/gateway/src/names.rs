@@ -227,8 +227,14 @@ pub(crate) fn unfolded(device: &DeviceId, word: &str) -> String {
     with_suffix(&name, &digest.short(12))
 }
 
-/// The nearest plain name: what does not fit becomes `_`.
+/// The nearest plain name: letters of other scripts are transliterated, and what does not fit becomes `_`.
 fn plain(tool: &str) -> String {
+    if !tool.is_ascii() {
+        let latin = deunicode::deunicode_with_tofu(tool, " ");
+        let words: Vec<&str> =
+            latin.split(|each: char| !each.is_ascii_alphanumeric()).filter(|word| !word.is_empty()).collect();
+        return plain(&words.join("_"));
+    }
     let is_plain = |character: char| character.is_ascii_alphanumeric() || character == '_' || character == '-';
     let name: String = tool.chars().map(|character| if is_plain(character) { character } else { '_' }).collect();
     match name.len() {
@@ -277,6 +283,17 @@ mod tests {
         assert_eq!(name("self.audio.set_volume", 1), "self_audio_set_volume");
         assert_eq!(name("self.audio.set_volume", 2), second);
         assert_eq!(news.len(), 2);
+    }
+
+    #[test]
+    fn names_in_other_scripts_are_readable() {
+        let (mut book, mut news) = (book(100), Vec::new());
+        let mut name = |tool: &str| book.public(&device("a"), tool, digest(1), &mut news).name.to_string();
+        assert_eq!(name("天气"), "Tian_Qi");
+        assert_eq!(name("获取weather"), "Huo_Qu_weather");
+        assert_eq!(name("Größe.ändern"), "Grosse_andern");
+        assert_eq!(name("включить_свет"), "vkliuchit_svet");
+        assert_eq!(name("\u{e000}"), "tool", "what has no sound");
     }
 
     #[test]

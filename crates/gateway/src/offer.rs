@@ -7,10 +7,11 @@ use std::ops::Deref;
 use std::sync::{Arc, Weak};
 
 use serde_json::{Value, json};
-use sinew_tool::{Audience, DeviceKey, Digest, Tool, Toolset};
+use sinew_tool::{Audience, DeviceKey, Digest, Effect, Tool, Toolset};
 
 use crate::names::NameBook;
 use crate::prepare::{PreparedTool, PreparedToolset, forget_the_dead};
+use crate::settings::Settings;
 use crate::shared::{NameChange, NameClaims};
 
 /// Warnings kept of one toolset; the rest would say the same.
@@ -37,6 +38,8 @@ pub(crate) struct Offered {
     /// The tool's part of the name in the unfolded form.
     pub word: Arc<str>,
     pub ready: Arc<PreparedTool>,
+    /// Whether models see it, and not only administrators.
+    is_for_models: bool,
 }
 
 impl Deref for Offered {
@@ -49,7 +52,7 @@ impl Deref for Offered {
 
 impl Offered {
     pub(crate) fn is_seen(&self, sees_user_tools: bool) -> bool {
-        sees_user_tools || self.tool.audience == Audience::Everyone
+        sees_user_tools || self.is_for_models
     }
 }
 
@@ -65,6 +68,28 @@ impl Offer {
     }
 }
 
+/// Which tools that are meant for users only are shown to models.
+#[derive(Clone, Default)]
+pub(crate) struct UserTools {
+    is_shown: bool,
+    /// Those that can do harm and are shown all the same.
+    harmful: Vec<String>,
+}
+
+impl UserTools {
+    pub(crate) fn new(settings: &Settings) -> UserTools {
+        UserTools { is_shown: settings.user_tools, harmful: settings.harmful_user_tools.clone() }
+    }
+
+    fn shows(&self, tool: &Tool) -> bool {
+        let is_harmful = tool.effect == Some(Effect::Danger) || tool.hints.destructive == Some(true);
+        match tool.audience {
+            Audience::Everyone => true,
+            Audience::User => self.is_shown && (!is_harmful || self.harmful.contains(&tool.name)),
+        }
+    }
+}
+
 /// What admission brought, besides the offer itself.
 #[derive(Default)]
 pub(crate) struct OfferNotes {
@@ -77,12 +102,13 @@ pub(crate) struct OfferNotes {
 pub(crate) struct Offers {
     pub names: NameBook,
     claims: Arc<dyn NameClaims>,
+    user_tools: UserTools,
     known: HashMap<Digest, Weak<Offer>>,
 }
 
 impl Offers {
-    pub(crate) fn new(names: NameBook, claims: Arc<dyn NameClaims>) -> Offers {
-        Offers { names, claims, known: HashMap::new() }
+    pub(crate) fn new(names: NameBook, claims: Arc<dyn NameClaims>, user_tools: UserTools) -> Offers {
+        Offers { names, claims, user_tools, known: HashMap::new() }
     }
 
     /// Names the tools of a device, without those that are left out. New names count for the owner.
@@ -138,7 +164,8 @@ impl Offers {
             let public = self.names.public(owner, &ready.tool.name, ready.digest, &mut changes);
             let word = self.names.word(owner, &ready.tool.name, &mut changes);
             computed += usize::from(public.is_computed || word.is_computed);
-            tools.push(Offered { public: public.name, word: word.name, ready: (*ready).clone() });
+            let is_for_models = self.user_tools.shows(&ready.tool);
+            tools.push(Offered { public: public.name, word: word.name, ready: (*ready).clone(), is_for_models });
         }
         (tools, computed, changes)
     }

@@ -1,5 +1,6 @@
 //! How a gateway is set up, and why one may fail to open.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -37,8 +38,19 @@ sinew_tool::settings! {
         pub max_device_events: usize = MAX_DEVICE_EVENTS, within 1..=1_000;
         /// Audit records kept.
         pub max_audit: usize = 1_000_000, within 1..=1_000_000_000;
-        /// Also offer the tools that boards keep for their users, such as reboot or firmware upgrade.
+        /// Also offer the tools that boards keep for their users, such as the copy of a screen. Those that can do harm
+        /// (`self.reboot`, `self.upgrade_firmware`) stay with the command line and admin tokens.
         pub user_tools: bool = false;
+        /// User tools that can do harm and are offered to models all the same, each by its name on the device. Needs
+        /// `user-tools`.
+        pub harmful_user_tools: Vec<String> = Vec::new();
+        /// Boards that wait for approval at once. Beyond it, the address that has most of them loses the one that was
+        /// silent longest.
+        pub pending_boards: usize = 64, within 1..=100_000;
+        /// Boards from one address, or from one /64 of IPv6, that wait for approval at once.
+        pub pending_boards_per_address: usize = 8, within 1..=100_000;
+        /// Seconds after which a waiting board that asks no more is forgotten.
+        pub pending_board_time: Duration = Duration::from_secs(300), within 10..=86_400;
         /// Offer models the tools `validate_tool_specification` and `compare_tool_specifications`.
         pub spec_tools: bool = false;
         /// Where the tools of pinned devices are kept, instead of `sinew.lock` in the state directory. Relative to the
@@ -46,6 +58,8 @@ sinew_tool::settings! {
         pub lock: Option<PathBuf> = None;
     }
     internal {
+        /// Seconds that calls may take, by `DEVICE/TOOL` patterns; see `check_budgets`.
+        pub budgets: BTreeMap<String, Duration> = BTreeMap::new();
         /// Where the store, the token and the lock live; `None` keeps everything in memory.
         pub state_dir: Option<PathBuf> = None;
         /// Where this gateway can be reached, written into the lock file for a second process.

@@ -64,6 +64,9 @@ pub(crate) struct DeviceEntry {
     pub traffic: Arc<Traffic>,
 }
 
+/// The attribute in which a family says what brings a device back.
+const WHEN_AWAY: &str = "when_away";
+
 #[derive(Clone)]
 pub(crate) enum Presence {
     Here(Arc<dyn Device>),
@@ -124,16 +127,12 @@ impl Snapshot {
                 });
                 groups.len() - 1
             });
-            let is_listed = match entry.presence {
-                Presence::Here(_) => true,
-                Presence::Away(until) => {
-                    let in_grace = now < until;
-                    if in_grace {
-                        ends = Some(ends.map_or(until, |ends| ends.min(until)));
-                    }
-                    in_grace
-                }
-            };
+            let is_listed = entry.is_listed(now);
+            if let Presence::Away(until) = entry.presence
+                && is_listed
+            {
+                ends = Some(ends.map_or(until, |ends| ends.min(until)));
+            }
             groups[group].labelled |= !entry.labels.is_empty();
             let members = if is_listed { &mut groups[group].listed } else { &mut groups[group].absent };
             members.push(place as u32);
@@ -201,8 +200,10 @@ impl DeviceEntry {
     pub(crate) fn state(&self) -> (String, Option<String>) {
         match (&self.presence, &self.info.status) {
             (Presence::Away(_), _) => {
-                let remedy = "switch it on or wake it; it reconnects by itself";
-                ("away".to_owned(), Some(remedy.to_owned()))
+                let hint = self.info.attributes.get(WHEN_AWAY).and_then(Value::as_str);
+                let remedy = hint.map(|hint| clean_line(hint, 200));
+                let remedy = remedy.unwrap_or_else(|| "switch it on or wake it; it reconnects by itself".to_owned());
+                ("away".to_owned(), Some(remedy))
             }
             (Presence::Here(_), Status::Ready) => {
                 let remedies: Vec<String> =
@@ -228,6 +229,14 @@ impl DeviceEntry {
     /// Whether a person named, labelled or pinned it, so that it is not forgotten by itself.
     pub(crate) fn is_kept(&self) -> bool {
         self.name.is_some() || self.pinned || !self.labels.is_empty()
+    }
+
+    /// Whether its tools are listed: it is here, or has not been away for longer than the grace time.
+    pub(crate) fn is_listed(&self, now: Instant) -> bool {
+        match self.presence {
+            Presence::Here(_) => true,
+            Presence::Away(until) => now < until,
+        }
     }
 
     /// Whether a call can reach it.
@@ -282,7 +291,7 @@ impl DeviceEntry {
             version: clean_line(&self.info.version, 64),
             state,
             remedy,
-            tools: self.offer.tools.len(),
+            tools: if self.is_listed(Instant::now()) { self.offer.tools.len() } else { 0 },
             pinned: self.pinned,
             quarantined: self.held.as_ref().map_or(0, |held| held.verdicts.len()),
             withdrawn: (*self.withdrawn).clone(),

@@ -423,6 +423,10 @@ impl Admit for Gateway {
         self.tokens().admission(&bearer);
         Some(bearer)
     }
+
+    fn is_known(&self, key: &DeviceKey) -> bool {
+        self.is_known_device(key)
+    }
 }
 
 /// The gateway's own token: the one that was given, else the one in its state directory, made on the

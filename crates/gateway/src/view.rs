@@ -35,7 +35,7 @@ pub struct DeviceView {
     pub state: String,
     /// What a person can do about a state that is not `ready`.
     pub remedy: Option<String>,
-    /// How many tools it offers.
+    /// How many of its tools are listed: none once it has been away for longer than the grace time.
     pub tools: usize,
     /// Whether its tools were agreed on.
     pub pinned: bool,

@@ -99,6 +99,19 @@ pub trait Admit: Send + Sync {
     fn find_bearer(&self, _token: &str) -> Option<Bearer> {
         None
     }
+
+    /// Whether a device with this key was connected before.
+    fn is_known(&self, _key: &DeviceKey) -> bool {
+        false
+    }
+}
+
+/// The network that counts as one sender: an IPv4 address, or the /64 of an IPv6 address, whose owner has all of it.
+pub fn network_of(address: IpAddr) -> IpAddr {
+    match address.to_canonical() {
+        IpAddr::V6(v6) => IpAddr::V6((u128::from(v6) & !u128::from(u64::MAX)).into()),
+        v4 => v4,
+    }
 }
 
 impl<F: Fn(Option<&str>, &DeviceKey) -> Option<Admission> + Send + Sync> Admit for F {

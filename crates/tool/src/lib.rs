@@ -25,7 +25,7 @@ pub mod text;
 pub mod tool;
 pub mod wire_form;
 
-pub use admission::{Admission, Admit, Applicant, Bearer, Enrol, Enrolment, TokenId};
+pub use admission::{Admission, Admit, Applicant, Bearer, Enrol, Enrolment, TokenId, network_of};
 pub use attributes::Attributes;
 pub use call::{Answer, Args, Call, Caller, LogLevel, NestedCalls, Question, Silent};
 pub use device::{

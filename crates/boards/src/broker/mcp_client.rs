@@ -3,7 +3,7 @@
 //! One connection watches who is there. Each server gets a task ([`ServerTask`]) with a connection of its own, because the
 //! client's id is that of its connection and must be new for each `initialize`; otherwise servers live as boards do.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
@@ -27,6 +27,9 @@ use crate::pump::Pump;
 
 /// Servers of one broker; each costs a connection.
 const SERVERS: usize = 256;
+/// A server whose name another one holds waits so long for that one's presence to end: half as long again as the usual
+/// keepalive, after which a broker knows that a server is gone.
+const TAKEOVER_TIME: Duration = Duration::from_secs(KEEP_ALIVE as u64 * 3 / 2);
 /// Texts of one server that may wait for its task.
 const WAITING_TEXTS: usize = 64;
 /// So begin the ids of gateways among the servers of a broker.
@@ -46,7 +49,17 @@ pub async fn follow_servers(
 ) -> io::Result<()> {
     let hub = boards.hub;
     let tracker = TaskTracker::new();
-    let mut follower = ServerFollower { address, filter, gateways, hub, tracker, servers: HashMap::new(), round: 0 };
+    let mut follower = ServerFollower {
+        address,
+        filter,
+        gateways,
+        hub,
+        tracker,
+        servers: HashMap::new(),
+        holders: HashMap::new(),
+        waiting: VecDeque::new(),
+        round: 0,
+    };
     let mut pause = ReconnectDelay::new();
     while !shutdown.is_cancelled() {
         let following = Box::pin(follower.follow_once(&mut pause, &shutdown));
@@ -68,6 +81,10 @@ struct ServerFollower {
     hub: Arc<BoardHub>,
     tracker: TaskTracker,
     servers: HashMap<McpServer, FollowedServer>,
+    /// Which server has the device of its name.
+    holders: HashMap<String, McpServer>,
+    /// Servers whose name another one holds, and until when they wait for it.
+    waiting: VecDeque<(Instant, McpServer)>,
     /// Counts the connections of this follower.
     round: u32,
 }
@@ -75,6 +92,9 @@ struct ServerFollower {
 /// A server that is there.
 struct FollowedServer {
     end: CancellationToken,
+    description: Option<String>,
+    /// The device that it is; `None` while it waits for its name.
+    key: Option<DeviceKey>,
     round: u32,
 }
 
@@ -96,22 +116,25 @@ impl ServerFollower {
         early.iter().for_each(|message| self.handle_message(message));
         let mut round_ends = Some(Instant::now() + Duration::from_secs(KEEP_ALIVE.into()));
         loop {
+            let waited = self.waiting.front().map(|(until, _)| *until);
             tokio::select! {
                 packet = connection.next() => {
                     if let Packet::Publish(message) = packet? {
                         self.handle_message(&message);
                     }
                 }
+                () = sleep_until(waited.unwrap_or_else(Instant::now)), if waited.is_some() => {
+                    if let Some((_, server)) = self.waiting.pop_front() {
+                        let key = server.key();
+                        self.start(&server, key);
+                    }
+                }
                 () = sleep_until(round_ends.unwrap_or_else(Instant::now)), if round_ends.is_some() => {
                     round_ends = None;
                     let round = self.round;
-                    self.servers.retain(|_, known| {
-                        let stays = known.round == round;
-                        if !stays {
-                            known.end.cancel();
-                        }
-                        stays
-                    });
+                    let gone = self.servers.iter().filter(|(_, followed)| followed.round != round);
+                    let gone: Vec<McpServer> = gone.map(|(server, _)| server.clone()).collect();
+                    gone.iter().for_each(|server| self.remove(server));
                 }
                 () = shutdown.cancelled() => {
                     connection.close().await;
@@ -131,36 +154,83 @@ impl ServerFollower {
             return;
         }
         if message.payload.is_empty() {
-            if let Some(known) = self.servers.remove(&server) {
-                known.end.cancel();
-            }
-            return;
+            return self.remove(&server);
         }
         let Some(description) = mcp_topics::read_online(&message.payload) else {
-            tracing::warn!(server = ?server.id, "an MCP server's presence is not notifications/server/online");
+            tracing::warn!(server = ?server.id, "the presence of an MCP server is not notifications/server/online");
             return;
         };
         let round = self.round;
-        if let Some(known) = self.servers.get_mut(&server) {
-            known.round = round;
-            // StoredPictures from before: the same follow_once. News: it started anew.
-            if message.retain && !known.end.is_cancelled() {
+        if let Some(followed) = self.servers.get_mut(&server) {
+            followed.round = round;
+            // Retained from before: the same session. Live: the server restarted.
+            if message.retain && !followed.end.is_cancelled() {
                 return;
             }
-            known.end.cancel();
-        } else if self.servers.len() >= SERVERS {
+            followed.description = description;
+            if let Some(key) = followed.key.clone() {
+                self.start(&server, key);
+            }
+            return;
+        }
+        if self.servers.len() >= SERVERS {
             tracing::warn!(server = ?server.id, "an MCP server is left out: {SERVERS} are followed already");
             return;
         }
-        let end = CancellationToken::new();
+        let followed = FollowedServer { end: CancellationToken::new(), description, key: None, round };
+        self.servers.insert(server.clone(), followed);
+        self.identify(server);
+    }
+
+    /// Decides which device a new server is. A server that was known by its own id stays so. Any other is the device of
+    /// its name, because many servers have another id at each start; while another server has that name, it waits until
+    /// that one's presence ends, or for so long that both must be running.
+    fn identify(&mut self, server: McpServer) {
+        let key = server.key();
+        if self.hub.config.admit.is_known(&key) {
+            self.start(&server, key);
+        } else if !self.holders.contains_key(&server.name) {
+            self.take_name(server);
+        } else {
+            self.waiting.push_back((Instant::now() + TAKEOVER_TIME, server));
+        }
+    }
+
+    fn take_name(&mut self, server: McpServer) {
+        let key = server.name_key();
+        self.holders.insert(server.name.clone(), server.clone());
+        self.start(&server, key);
+    }
+
+    /// The presence of a server ended: a server that waits for its name takes over its device.
+    fn remove(&mut self, server: &McpServer) {
+        if let Some(followed) = self.servers.remove(server) {
+            followed.end.cancel();
+        }
+        self.waiting.retain(|(_, waiting)| waiting != server);
+        if self.holders.get(&server.name) == Some(server) {
+            self.holders.remove(&server.name);
+            if let Some(index) = self.waiting.iter().position(|(_, waiting)| waiting.name == server.name)
+                && let Some((_, heir)) = self.waiting.remove(index)
+            {
+                self.take_name(heir);
+            }
+        }
+    }
+
+    /// Starts the task of a server; an earlier one ends.
+    fn start(&mut self, server: &McpServer, key: DeviceKey) {
+        let Some(followed) = self.servers.get_mut(server) else { return };
+        followed.end.cancel();
+        (followed.end, followed.key) = (CancellationToken::new(), Some(key.clone()));
         let task = ServerTask {
             server: server.clone(),
-            description,
+            key,
+            description: followed.description.clone(),
             address: self.address.clone(),
             hub: self.hub.clone(),
-            end: end.clone(),
+            end: followed.end.clone(),
         };
-        self.servers.insert(server, FollowedServer { end, round });
         self.tracker.spawn(task.run());
     }
 }
@@ -168,6 +238,7 @@ impl ServerFollower {
 /// One server, from its presence to its absence.
 struct ServerTask {
     server: McpServer,
+    key: DeviceKey,
     description: Option<String>,
     address: Address,
     hub: Arc<BoardHub>,
@@ -254,7 +325,7 @@ impl ServerTask {
         .map(|(key, value)| (key.to_owned(), json!(value)));
         let slug = DeviceId::slug(name.rsplit('/').next().unwrap_or_default());
         DeviceInfo {
-            key: DeviceKey(format!("provider:mqtt:{id}/{name}")),
+            key: self.key.clone(),
             suggested_id: if slug.is_empty() { provider::FAMILY.to_owned() } else { slug },
             family: provider::family(),
             admission: Admission::Broker(self.address.to_string().into()),
@@ -295,7 +366,7 @@ impl ServerConversation<'_> {
                             return Ok(SessionEnd::Final);
                         }
                         let Ok(memory) = memory.clone().acquire_many_owned(size).await else { continue };
-                        let parcel = Box::new(BoardCommand::Received(QueuedMessage { heard: read_text(message.payload), _room: memory }));
+                        let parcel = Box::new(BoardCommand::Received(QueuedMessage { received: read_text(message.payload), _memory: memory }));
                         self.device.commands.push_within(parcel, WAITING_TEXTS);
                     }
                     _ => {}

@@ -3,7 +3,7 @@
 //! A server has an id, which is its MQTT client id, and a name of one or more levels; a client has an id. Requests and
 //! answers of both directions share one topic, which is why nobody wants to hear there what it said itself.
 
-use sinew_tool::{Value, json};
+use sinew_tool::{DeviceKey, Value, json};
 
 use super::codec::{Message, Wish};
 
@@ -57,6 +57,16 @@ impl McpServer {
     pub(super) fn of_presence(topic: &str) -> Option<McpServer> {
         let (id, name) = topic.strip_prefix("$mcp-server/presence/")?.split_once('/')?;
         (is_id(id) && is_name(name)).then(|| McpServer { id: id.to_owned(), name: name.to_owned() })
+    }
+
+    /// The key of the device that is this server alone.
+    pub(super) fn key(&self) -> DeviceKey {
+        DeviceKey(format!("provider:mqtt:{}/{}", self.id, self.name))
+    }
+
+    /// The key of the device that is whichever server has this name. No id is empty, so it is no other server's key.
+    pub(super) fn name_key(&self) -> DeviceKey {
+        DeviceKey(format!("provider:mqtt:/{}", self.name))
     }
 
     pub(super) fn presence(&self) -> String {

@@ -1,14 +1,14 @@
-//! Boards that are reached through a broker of MQTT: boards that subscribe, unlike the firmware of `crate::mqtt`.
+//! Boards behind an MQTT broker: boards that subscribe, unlike the firmware of `crate::mqtt`.
 //!
-//! All of them share one connection ([`run`]). A board tells that it is there with a retained message, and has its
-//! broker tell that it is gone with a will; what both say travels under topics of the board's own. Who may speak under
-//! which topic is decided by the broker's credentials and access rules, and by nothing here.
+//! All of them share one connection ([`run`]). A board announces its presence with a retained message, and its will
+//! tells when it is gone; messages of both sides have topics of the board's own. Who may publish under which topic is
+//! decided by the broker's credentials and access rules, and by nothing here.
 //!
 //! - `address`, `client`, `codec`: a client of brokers
 //! - `topics`: where boards are found
-//! - `presence`: who is there, and whose permit it is
-//! - `lane`: a board's share of the connection
-//! - `servers`, `offer`, `words`: MCP servers on a broker as devices, and the gateway as one of them
+//! - `presence`: which boards are present, and which is asked next
+//! - `outbox`: a board's share of the connection
+//! - `mcp_client`, `mcp_server`, `mcp_topics`: MCP servers on a broker as devices, and the gateway as one of them
 
 mod address;
 mod client;
@@ -20,14 +20,14 @@ mod outbox;
 mod presence;
 mod topics;
 
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
 use sinew_tool::{Admission, Device, DeviceEvent, DeviceInfo, LeaveReason, Reach, Status, json};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use tokio::time::{Instant, sleep, sleep_until};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
+use tokio::time::{Instant, interval_at, sleep, sleep_until};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -40,11 +40,11 @@ use self::client::{Connection, Disconnected, ReconnectDelay};
 use self::codec::{Introduction, Message, Packet, Wish};
 use self::outbox::BrokerOutbox;
 pub(crate) use self::outbox::BrokerPipe;
-use self::presence::{NextBoard, PresenceList};
+use self::presence::{NextBoard, PresenceList, WaitingBoards};
 use crate::device::{BoardCommand, BoardDevice, QueuedMessage};
 use crate::hub::{AdmittedBoard, BoardHub, Boards};
 use crate::pipe::{Pipe, read_text};
-use crate::pump::Pump;
+use crate::pump::{FirstAnswer, Pump, Served};
 use crate::roster::RegistrationError;
 use crate::token_bucket::TokenBucket;
 use crate::{board_family, identity};
@@ -52,18 +52,23 @@ use crate::{board_family, identity};
 /// Seconds. After half as long again without a word the broker counts as gone; and so long a board may take to return
 /// after the broker did.
 const KEEP_ALIVE: u16 = 30;
-/// Boards that are asked for their tools at once. Each has a message or two under way then, and brokers queue no more
-/// than some hundred for a client.
-const SETUP_SLOTS: usize = 64;
+/// Of the slots for setups, one in so many is added for boards that did not answer before.
+const SILENT_SHARE: usize = 8;
+/// Silent boards that are announced as devices without MCP.
+const SHOWN_SILENT: usize = 64;
+/// A board that was silent twice is asked again after so long.
+const SILENT_RETRY: Duration = Duration::from_secs(60);
+/// How often the number of waiting boards is logged, if it changes.
+const REPORT_AFTER: Duration = Duration::from_secs(10);
 /// Texts of one board that may wait for its task.
 const WAITING_TEXTS: usize = 64;
 /// Bytes of all boards that may wait for their tasks; beyond it nothing is read.
 const WAITING_BYTES: usize = 16 << 20;
 /// What is handed to the network before the next is taken from the outbox.
 const BACKLOG: usize = 256 << 10;
-/// A board that was refused away is asked again after so long.
+/// A board that was refused is asked again after so long.
 const RETRY_AFTER: Duration = Duration::from_secs(5);
-/// Complaints about boards that are no boards, per second and at once.
+/// Warnings about unusable messages, per second and at once.
 const WARNINGS: (u32, u32) = (1, 10);
 
 /// Boards behind a broker.
@@ -78,10 +83,15 @@ pub struct Broker {
 pub async fn run(broker: Broker, boards: Boards, shutdown: CancellationToken) -> io::Result<()> {
     let hub = boards.hub;
     let now = hub.now();
+    let (unanswered, unanswered_ids) = mpsc::unbounded_channel();
     let mut served = BrokerBoards {
         outbox: BrokerOutbox::new(),
         presence: PresenceList::default(),
-        setup_slots: Arc::new(Semaphore::new(SETUP_SLOTS)),
+        setup_slots: Arc::new(Semaphore::new(hub.config.limits.broker_setups)),
+        silent_slots: Arc::new(Semaphore::new(hub.config.limits.broker_setups.div_ceil(SILENT_SHARE))),
+        shown_silent: HashSet::new(),
+        unanswered: (unanswered, unanswered_ids),
+        reported: WaitingBoards::default(),
         memory: Arc::new(Semaphore::new(WAITING_BYTES)),
         warnings: TokenBucket::new(WARNINGS.0, WARNINGS.1, now),
         retries: VecDeque::new(),
@@ -105,8 +115,8 @@ pub async fn run(broker: Broker, boards: Boards, shutdown: CancellationToken) ->
     Ok(())
 }
 
-/// Tries a broker: whether it welcomes us and takes our subscriptions. What its access rules keep back is not seen:
-/// brokers may grant a subscription and deliver nothing.
+/// Tries a broker: whether it accepts our connection and subscriptions. Its access rules may still withhold messages:
+/// brokers may accept a subscription and deliver nothing.
 pub async fn check(broker: &Broker) -> Result<(), String> {
     let mut connection = broker.connect(1024).await.map_err(|Disconnected(why)| why)?;
     connection.subscribed(&broker.wishes(), drop).await.map_err(|Disconnected(why)| why)?;
@@ -132,7 +142,7 @@ impl Broker {
     }
 }
 
-/// What a board says of itself through a broker, before it has said its name.
+/// The info of a board behind a broker, before it has reported its name.
 fn info(id: &str, broker: &str) -> DeviceInfo {
     let attributes = [("hardware_id", id), ("transport", "broker"), ("broker", broker)];
     DeviceInfo {
@@ -154,9 +164,16 @@ struct BrokerBoards {
     outbox: Arc<BrokerOutbox>,
     presence: PresenceList,
     setup_slots: Arc<Semaphore>,
+    silent_slots: Arc<Semaphore>,
+    /// Silent boards that are announced all the same.
+    shown_silent: HashSet<Box<str>>,
+    /// Boards that did not answer, from their tasks.
+    unanswered: (mpsc::UnboundedSender<Box<str>>, mpsc::UnboundedReceiver<Box<str>>),
+    /// How many boards waited when that was last logged.
+    reported: WaitingBoards,
     memory: Arc<Semaphore>,
     warnings: TokenBucket,
-    /// Boards that were refused away, and when they are asked again.
+    /// Boards that were refused, and when they are asked again.
     retries: VecDeque<(Instant, Box<str>)>,
     /// The longest text that the broker takes.
     text_bytes: usize,
@@ -182,6 +199,7 @@ impl BrokerBoards {
         for message in early {
             self.handle_message(message).await;
         }
+        let mut report = interval_at(Instant::now() + REPORT_AFTER, REPORT_AFTER);
         let mut round_ends = Some(Instant::now() + Duration::from_secs(KEEP_ALIVE.into()));
         loop {
             let again = self.retries.front().map(|(due, _)| *due);
@@ -199,7 +217,14 @@ impl BrokerBoards {
                         connection.publish(&message);
                     }
                 }
-                Ok(permit) = self.setup_slots.clone().acquire_owned(), if self.presence.has_waiting() => self.admit_next(permit),
+                Ok(permit) = self.setup_slots.clone().acquire_owned(), if self.presence.has_waiting() => {
+                    self.admit_next(permit);
+                }
+                Ok(permit) = self.silent_slots.clone().acquire_owned(), if self.presence.has_silent() => {
+                    self.admit_silent(permit);
+                }
+                Some(id) = self.unanswered.1.recv() => self.handle_unanswered(id),
+                _ = report.tick() => self.report_waiting(),
                 () = sleep_until(again.unwrap_or_else(Instant::now)), if again.is_some() => {
                     if let Some((_, id)) = self.retries.pop_front() {
                         self.presence.wait_again(id);
@@ -207,7 +232,7 @@ impl BrokerBoards {
                 }
                 () = sleep_until(round_ends.unwrap_or_else(Instant::now)), if round_ends.is_some() => {
                     round_ends = None;
-                    let why = "nothing was heard of it since the broker was reached again";
+                    let why = "its presence was not received since the broker is back";
                     for device in self.presence.end_round() {
                         device.commands.push(Box::new(BoardCommand::Gone(LeaveReason::Broken(why.to_owned()))));
                     }
@@ -220,11 +245,11 @@ impl BrokerBoards {
         }
     }
 
-    /// The connection is gone. Boards stay; calls under way are lost, and those who were being asked come again.
+    /// The connection is gone. Boards stay; calls under way are lost, and boards that were being asked start over.
     fn handle_disconnect(&mut self) {
         self.outbox.set_open(false);
         for device in self.presence.devices() {
-            device.commands.push(Box::new(BoardCommand::Cut));
+            device.commands.push(Box::new(BoardCommand::ConnectionLost));
         }
     }
 
@@ -234,16 +259,16 @@ impl BrokerBoards {
             let level = level.to_owned();
             return self.handle_presence(&level, &message.payload, !message.retain);
         }
-        // Whoever speaks without being there is not heard: nobody would tell us when it goes.
+        // Messages from a board that has not announced its presence are ignored: nobody would report that it is gone.
         let Some(device) = up.level(&message.topic).and_then(|level| self.presence.find(level)).cloned() else {
             return;
         };
         let size = u32::try_from(message.payload.len()).unwrap_or(u32::MAX);
         let Ok(memory) = self.memory.clone().acquire_many_owned(size).await else { return };
-        let parcel = QueuedMessage { heard: read_text(message.payload), _room: memory };
-        let is_heard = device.commands.push_within(Box::new(BoardCommand::Received(parcel)), WAITING_TEXTS);
-        if !is_heard && !device.commands.is_closed() {
-            self.report_trouble(&device, "it says more than can be listened to; some of it was dropped");
+        let queued = QueuedMessage { received: read_text(message.payload), _memory: memory };
+        let is_queued = device.commands.push_within(Box::new(BoardCommand::Received(queued)), WAITING_TEXTS);
+        if !is_queued && !device.commands.is_closed() {
+            self.report_trouble(&device, "it sends more than can be read; some messages were dropped");
         }
     }
 
@@ -252,8 +277,12 @@ impl BrokerBoards {
             return self.warn("a board's id must be 1 to 64 visible ASCII characters", level);
         }
         match topics::read_presence(payload) {
-            Some(true) => self.presence.mark_present(level, is_new),
+            Some(true) => {
+                let is_known = self.hub.config.admit.is_known(&identity::key(level));
+                self.presence.mark_present(level, is_new, is_known);
+            }
             Some(false) => {
+                self.shown_silent.remove(level);
                 if let Some(device) = self.presence.mark_absent(level) {
                     device.commands.push(Box::new(BoardCommand::Gone(LeaveReason::Closed)));
                 }
@@ -262,20 +291,54 @@ impl BrokerBoards {
         }
     }
 
-    /// The next board gets its place and its task.
+    /// The next board is asked.
     fn admit_next(&mut self, permit: OwnedSemaphorePermit) {
-        let id = match self.presence.next_waiting() {
-            None => return,
-            Some(NextBoard::Join(id)) => id,
+        match self.presence.next_waiting() {
+            None => {}
+            Some(NextBoard::Join(id)) => {
+                self.admit(id, permit, FirstAnswer::Within(self.hub.config.limits.broker_first_answer));
+            }
             Some(NextBoard::Refresh(device)) => {
                 device.commands.push(Box::new(BoardCommand::Refresh(permit)));
-                return;
             }
-        };
+        }
+    }
+
+    /// The next silent board is asked, with more time. A few that stay silent are announced, for whoever sets up a
+    /// board; the others are only counted.
+    fn admit_silent(&mut self, permit: OwnedSemaphorePermit) {
+        let Some(id) = self.presence.next_silent() else { return };
+        let is_shown = self.shown_silent.len() < SHOWN_SILENT;
+        if is_shown {
+            self.shown_silent.insert(id.clone());
+        }
+        self.admit(id, permit, if is_shown { FirstAnswer::Usual } else { FirstAnswer::Required });
+    }
+
+    fn handle_unanswered(&mut self, id: Box<str>) {
+        let was_asked_before = self.presence.is_silent(&id);
+        self.presence.mark_silent(&id);
+        if was_asked_before && self.presence.postpone_silent(&id) {
+            self.retries.push_back((Instant::now() + SILENT_RETRY, id));
+        }
+    }
+
+    /// Logs how many boards wait, if that has changed.
+    fn report_waiting(&mut self) {
+        let waiting = self.presence.count_waiting();
+        if waiting != self.reported {
+            self.reported = waiting;
+            let WaitingBoards { first_question, silent } = waiting;
+            tracing::info!(broker = %self.broker.address, waiting = first_question, silent, "boards that are not asked yet, and boards that do not answer");
+        }
+    }
+
+    /// Registers a board and starts its task.
+    fn admit(&mut self, id: Box<str>, permit: OwnedSemaphorePermit, first_answer: FirstAnswer) {
         if let Some((_, device)) = self.hub.roster.find(&identity::key(&id).0)
             && !matches!(device.info().admission, Admission::Broker(_))
         {
-            self.warn("a board with a token of its own is connected under this id and stays", &id);
+            self.warn("a board with its own token is connected under this id and stays", &id);
             return self.retry_later(id);
         }
         let info = info(&id, &self.broker.address.to_string());
@@ -284,21 +347,27 @@ impl BrokerBoards {
             Err(RegistrationError::Closing | RegistrationError::Revoked) => return,
             Err(RegistrationError::TooOften) => return self.retry_later(id),
             Err(RegistrationError::Full) => {
-                self.warn("as many boards are connected as are admitted", &id);
+                self.warn("the limit of connected boards is reached", &id);
                 return self.retry_later(id);
             }
         };
         let lane = BrokerPipe::new(self.outbox.clone(), self.broker.topics.down.of(&id), permit, self.text_bytes);
-        let pump = Pump::new(AdmittedBoard { pipe: Pipe::Broker(lane), info, registration }, self.hub.clone());
+        let admitted = AdmittedBoard { pipe: Pipe::Broker(lane), info, registration };
+        let pump = Pump::new(admitted, self.hub.clone()).with_first_answer(first_answer);
         self.presence.set_device(&id, pump.device());
-        self.tracker.spawn(pump.run());
+        let unanswered = self.unanswered.0.clone();
+        self.tracker.spawn(async move {
+            if pump.run().await == Served::NeverAnswered {
+                let _ = unanswered.send(id);
+            }
+        });
     }
 
     fn retry_later(&mut self, id: Box<str>) {
         self.retries.push_back((Instant::now() + RETRY_AFTER, id));
     }
 
-    /// Something is wrong with a board; whoever looks at it learns of it.
+    /// Shows at a device what is wrong with it.
     fn report_trouble(&mut self, device: &Arc<BoardDevice>, what: &str) {
         self.warn(what, &device.key().0);
         if device.set_attribute_if_new("trouble", what) {

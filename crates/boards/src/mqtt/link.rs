@@ -118,7 +118,7 @@ impl Link {
                 return Poll::Ready(Err(PipeError::Network(error.to_string())));
             }
             if room.filled().is_empty() {
-                let what = "the board closed the connection without a farewell";
+                let what = "the board closed the connection without a closing handshake";
                 return Poll::Ready(Err(PipeError::Network(what.to_owned())));
             }
             self.take(room.filled());

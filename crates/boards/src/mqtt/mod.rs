@@ -50,7 +50,7 @@ pub async fn run(
     let admitting =
         hub::admit_all(listener, hub.clone(), shutdown.clone(), |tcp, address, hub, handshake| async move {
             let identifying = tokio::time::timeout(hub.config.limits.handshake_time, identify(tcp, address, &hub));
-            let met = handshake.end.run_until_cancelled(identifying).await;
+            let met = handshake.evicted.run_until_cancelled(identifying).await;
             met.unwrap_or_else(|| Ok(Err(hub::evicted_error())))?
         });
     let (_, ()) = tokio::join!(swallowing, admitting);

@@ -1,4 +1,4 @@
-//! A model that looks at pictures: any HTTP service that speaks OpenAI's chat completions.
+//! A model that describes pictures: any HTTP service with OpenAI's chat completions API.
 
 use std::fmt;
 use std::io;
@@ -21,10 +21,10 @@ use tokio_rustls::TlsConnector;
 use tokio_rustls::rustls::pki_types::ServerName;
 use tokio_rustls::rustls::{ClientConfig, RootCertStore};
 
-/// A board holds its breath meanwhile, and so does whoever asked for the picture.
+/// The board waits meanwhile, and so does the caller.
 const TIME: Duration = Duration::from_secs(60);
 const ANSWER_BYTES: usize = 1 << 20;
-/// What is asked where the board asks nothing.
+/// The question if the board sends none.
 const QUESTION: &str = "Describe what you see.";
 
 /// Where and how to ask.

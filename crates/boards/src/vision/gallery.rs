@@ -5,7 +5,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use sinew_tool::{DeviceKey, Picture};
 
-/// Room for some thousand photos as boards take them, or a dozen of the largest.
+/// Some thousand usual photos, or a dozen of the largest.
 const BYTES: usize = 64 << 20;
 const PICTURES: usize = 1024;
 

@@ -1,8 +1,8 @@
 //! Pictures that boards send: photos to be explained, and copies of their screens.
 //!
-//! A board learns at `initialize` where to send a photo and with which token; both hold for one stay of
-//! one board. The picture is kept as a resource of the device. It is explained by a model
-//! ([`Backend`]), or handed to whoever called the tool that took it.
+//! A board learns at `initialize` where to send a photo and with which token; both are valid for one connection. The
+//! picture is kept as a resource of the device. It is explained by a model ([`Backend`]), or attached to the answer of
+//! the tool that took it.
 //!
 //! - `multipart`: the form a picture comes in
 //! - `gallery`: the pictures that are kept
@@ -39,16 +39,16 @@ const QUESTION_BYTES: usize = 4 << 10;
 /// A board sends slowly, and then waits for the model.
 const PICTURE_TIME: Duration = Duration::from_secs(120);
 
-/// What becomes of a photo besides being kept.
+/// What is done with a photo besides keeping it.
 #[derive(Clone, Debug)]
 pub enum Pictures {
-    /// It goes to whoever called the tool that took it.
+    /// It is attached to the answer of the tool that took it.
     Attach,
     /// A model answers the question that came with it.
     Ask(Backend),
 }
 
-/// A photo with a question, from a board that shows its token.
+/// A photo with a question, from a board with a valid token.
 pub(crate) async fn explain(request: Request<Incoming>, hub: &BoardHub, deadline: &RequestDeadline) -> HttpResponse {
     let device = identity::find_header(request.headers(), "device-id")
         .and_then(|id| identity::hardware_id(&id))
@@ -58,7 +58,7 @@ pub(crate) async fn explain(request: Request<Incoming>, hub: &BoardHub, deadline
         tracing::warn!("a photo was refused: its token or Device-Id does not fit a connected board");
         return refuse(StatusCode::UNAUTHORIZED, "the token and Device-Id do not belong to a connected board");
     };
-    let (question, picture) = match receive(request, "photo", hub, deadline).await {
+    let (question, picture) = match receive(request, "photo", &device, hub, deadline).await {
         Ok(received) => received,
         Err(refusal) => return refusal,
     };
@@ -69,7 +69,7 @@ pub(crate) async fn explain(request: Request<Incoming>, hub: &BoardHub, deadline
             Ok("The picture is attached to this answer; look at it.".to_owned())
         }
         Pictures::Ask(backend) => backend.ask(&question, &picture).await.inspect_err(|why| {
-            // The caller can still look for itself.
+            // The caller can still look at the picture.
             tracing::warn!("{why}");
             attach();
         }),
@@ -77,7 +77,7 @@ pub(crate) async fn explain(request: Request<Incoming>, hub: &BoardHub, deadline
     hub.gallery.keep(&device.key(), picture);
     match answer {
         Ok(text) => reply(StatusCode::OK, json!({"success": true, "action": "RESPONSE", "response": text})),
-        // Firmware throws away what does not come with 200, and the caller should learn the reason.
+        // Firmware drops answers without status 200, and the caller should learn the reason.
         Err(why) => reply(StatusCode::OK, json!({"success": false, "message": why})),
     }
 }
@@ -91,7 +91,7 @@ pub(crate) async fn upload(request: Request<Incoming>, hub: &BoardHub, deadline:
         tracing::warn!("a picture was refused: its address belongs to no connected board");
         return refuse(StatusCode::UNAUTHORIZED, "this address belongs to no connected board");
     };
-    match receive(request, "screen", hub, deadline).await {
+    match receive(request, "screen", &device, hub, deadline).await {
         Ok((_, picture)) => {
             hand_over(&device, &picture);
             hub.gallery.keep(&device.key(), picture);
@@ -101,8 +101,8 @@ pub(crate) async fn upload(request: Request<Incoming>, hub: &BoardHub, deadline:
     }
 }
 
-/// The call in flight gets the picture: it is in the board's queue before the board hears our answer,
-/// and so before the board answers.
+/// Attaches the picture to the call in flight: it is in the queue before the board gets our answer, and so before the
+/// board answers the call.
 fn hand_over(device: &Arc<BoardDevice>, picture: &Picture) {
     device.commands.push(Box::new(BoardCommand::Picture(picture.clone())));
 }
@@ -110,6 +110,7 @@ fn hand_over(device: &Arc<BoardDevice>, picture: &Picture) {
 async fn receive(
     request: Request<Incoming>,
     name: &'static str,
+    device: &BoardDevice,
     hub: &BoardHub,
     deadline: &RequestDeadline,
 ) -> Result<(String, Picture), HttpResponse> {
@@ -119,9 +120,11 @@ async fn receive(
         .ok_or_else(|| bad("a multipart/form-data with `question` and `file` was expected"))?
         .to_owned();
     deadline.extend(PICTURE_TIME);
-    let _room = hub.uploads.acquire().await;
+    let slot = hub.uploads.take(device.key());
     let limit = PICTURE_BYTES + AROUND_BYTES;
-    let body = Limited::new(request.into_body(), limit).collect().await.map_err(|error| {
+    let receiving = Limited::new(request.into_body(), limit).collect();
+    let received = slot.evicted.run_until_cancelled(receiving).await;
+    let body = received.ok_or_else(evicted)?.map_err(|error| {
         if error.is::<http_body_util::LengthLimitError>() {
             let message = format!("the picture is larger than {PICTURE_BYTES} bytes");
             tracing::warn!("a picture was refused: {message}");
@@ -149,6 +152,13 @@ async fn receive(
     }
     let question = String::from_utf8_lossy(question).into_owned();
     Ok((question, Picture { name: name.into(), mime_type: mime_type.into(), bytes: file.into() }))
+}
+
+/// 503 for a picture that took so long that others needed its place.
+fn evicted() -> HttpResponse {
+    let message = "too many pictures arrive at once, and this one took longest; send it again";
+    tracing::warn!("a picture was refused: {message}");
+    refuse(StatusCode::SERVICE_UNAVAILABLE, message)
 }
 
 /// What a file is, whatever it is called.

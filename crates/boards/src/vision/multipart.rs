@@ -12,7 +12,7 @@ pub struct FormPart<'a> {
 /// Firmware sends two parts with short headers.
 const PARTS: usize = 8;
 const HEADER_BYTES: usize = 1024;
-/// As the standard has it.
+/// The limit of the standard.
 const BOUNDARY_BYTES: usize = 70;
 
 /// The boundary that a content type names; `None` where it is not that of a form.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use sinew_tool::{Device, LeaveReason};
+use tokio_tungstenite::tungstenite;
 
 use crate::mqtt::Client;
 use crate::support::{Played, TestGateway, answered, call, token_id};
@@ -90,6 +91,22 @@ async fn whoever_comes_under_another_boards_id_is_refused_and_that_board_is_told
     let changes = gateway.close().await;
     let changes = changes.iter().filter(|event| matches!(event, sinew_tool::DeviceEvent::Changed(_)));
     assert_eq!(changes.count(), 1, "told once, however often they try");
+}
+
+#[tokio::test]
+async fn a_token_that_is_revoked_while_its_board_connects_admits_nobody() {
+    let mut gateway = TestGateway::open().await;
+    let token = [("authorization", "token of revoked".to_owned()), ("device-id", "revoked".to_owned())];
+    let status = match Played::knock_with(&gateway.url(), &token).await {
+        Err(tungstenite::Error::Http(answer)) => answer.status().as_u16(),
+        other => panic!("{:?}", other.err()),
+    };
+    assert_eq!(status, 401);
+    let mut board = Client::dial(&gateway, 5).await;
+    assert_eq!(board.connect("revoked", "token of revoked", 60).await, 0x86, "bad user name or password");
+    let (mut other, device) = gateway.played("bb").await;
+    is_well(&mut other, &device).await;
+    gateway.close().await;
 }
 
 #[tokio::test]

@@ -130,6 +130,38 @@ async fn more_boards_than_are_asked_at_once_all_join() {
     soon(living).await.expect("no panic").expect("no error");
 }
 
+#[tokio::test]
+async fn an_honest_board_does_not_wait_for_hundreds_that_are_not_there() {
+    const PHANTOMS: usize = 320;
+    let mosquitto = Mosquitto::open().await;
+    let mut gateway = TestGateway::open_with(|config| {
+        (config.limits.broker_setups, config.limits.broker_first_answer) = (1, Duration::from_millis(200));
+    })
+    .await;
+    let mut stranger = Client::at(mosquitto.address, 4).await;
+    assert_eq!(stranger.connect("stranger", "x", 60).await, 0);
+    stranger.subscribe("sinew/boards/+/down").await;
+    for number in 0..PHANTOMS {
+        stranger.publish_to(&format!("sinew/boards/phantom-{number}/presence"), 1, b"online").await;
+    }
+    let _following = follow(&gateway, plain(&mosquitto));
+    // The first of them is asked, so all of them are known.
+    let first = stranger.packet().await.expect("a question").1;
+    assert!(String::from_utf8_lossy(&first).contains("phantom"));
+    gateway.switch_on(board(&mosquitto, "honest"));
+    assert_eq!(gateway.joined().await.info().suggested_id, "board-honest");
+    let mut asked = 1;
+    loop {
+        let question = stranger.packet().await.expect("a question").1;
+        let question = String::from_utf8_lossy(&question).into_owned();
+        if question.contains("boards/honest/") {
+            break;
+        }
+        asked += usize::from(question.contains("initialize"));
+    }
+    assert!(asked < PHANTOMS / 2, "{asked} of them were asked before it");
+}
+
 /// Users with the password `right`, and the access rules of `docs/boards.md`.
 async fn guarded(users: &[&str]) -> Mosquitto {
     let page = include_str!("../../../../docs/boards.md");

@@ -37,16 +37,20 @@ async fn where_tools_are_offered_other_gateways_are_not_followed() {
     let _following = follow_with(&gateway, &mosquitto, false);
     // Each of them begins when the one before has joined; a gateway that is followed would be there long before the last.
     for id in ["lamp-1", "lamp-2", "lamp-3"] {
-        let (_lamp, _) = lamp(&mosquitto, id);
+        let (_lamp, _) = lamp_named(&mosquitto, id, &format!("home/{id}"));
         assert_eq!(gateway.joined().await.info().attributes["hardware_id"], id);
     }
 }
 
 fn lamp(mosquitto: &Mosquitto, id: &str) -> (CancellationToken, JoinHandle<()>) {
+    lamp_named(mosquitto, id, "home/Desk Lamp")
+}
+
+fn lamp_named(mosquitto: &Mosquitto, id: &str, name: &str) -> (CancellationToken, JoinHandle<()>) {
     let config = ServerConfig {
         url: mosquitto.url(),
         server_id: id.to_owned(),
-        server_name: "home/Desk Lamp".to_owned(),
+        server_name: name.to_owned(),
         description: "A lamp on the desk".to_owned(),
     };
     let shutdown = CancellationToken::new();
@@ -66,7 +70,7 @@ async fn a_server_on_a_broker_is_a_device_tells_of_new_tools_and_leaves() {
     let following = follow(&gateway, &mosquitto);
     let device = gateway.joined().await;
     let info = device.info();
-    assert_eq!((info.key.0.as_str(), info.suggested_id.as_str()), ("provider:mqtt:lamp-1/home/Desk Lamp", "desk-lamp"));
+    assert_eq!((info.key.0.as_str(), info.suggested_id.as_str()), ("provider:mqtt:/home/Desk Lamp", "desk-lamp"));
     assert_eq!(info.instructions.as_deref(), Some("A lamp on the desk"));
     assert!(matches!(info.admission, Admission::Broker(_)), "{:?}", info.admission);
     let outcome = answered(call(&device, "switch", json!({"on": true}))).await.expect("an answer");
@@ -97,6 +101,32 @@ async fn a_server_that_vanishes_is_gone_by_its_will_and_comes_back() {
     gateway.left().await;
     let (_end, _life) = lamp(&mosquitto, "lamp-1");
     assert!(names(&gateway.joined().await).contains(&"switch".to_owned()));
+}
+
+#[tokio::test]
+async fn a_server_with_another_id_at_each_start_is_one_device() {
+    let (mosquitto, mut gateway) = (Mosquitto::open().await, TestGateway::open().await);
+    let _following = follow(&gateway, &mosquitto);
+    let (end, life) = lamp(&mosquitto, "random-1");
+    let key = gateway.joined().await.info().key.clone();
+    // The next one starts before the last one has gone.
+    let (_end, _life) = lamp(&mosquitto, "random-2");
+    end.cancel();
+    soon(life).await.expect("no panic");
+    let (left, reason) = gateway.left().await;
+    assert_eq!((&left.info().key, reason), (&key, LeaveReason::Closed));
+    let next = gateway.joined().await.info();
+    assert_eq!((&next.key, &next.attributes["hardware_id"]), (&key, &json!("random-2")));
+}
+
+#[tokio::test]
+async fn a_server_that_is_known_by_its_own_id_stays_that_device() {
+    let (mosquitto, mut gateway) = (Mosquitto::open().await, TestGateway::open().await);
+    let _following = follow(&gateway, &mosquitto);
+    let (_known, _) = lamp(&mosquitto, "known");
+    assert_eq!(gateway.joined().await.info().key.0, "provider:mqtt:known/home/Desk Lamp");
+    let (_other, _) = lamp(&mosquitto, "other");
+    assert_eq!(gateway.joined().await.info().key.0, "provider:mqtt:/home/Desk Lamp");
 }
 
 #[tokio::test]

@@ -7,10 +7,10 @@ use sinew_boards::{Backend, HubConfig, Pictures};
 use sinew_sim::board::{BoardConfig, BoardKind};
 use sinew_tool::{Content, Device};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpStream};
 
 use crate::mqtt::Client;
-use crate::support::{TOKEN, TestGateway, answered, call};
+use crate::support::{TOKEN, TestGateway, answered, call, soon};
 
 const JPEG: &[u8] = &[0xff, 0xd8, 0xff, 0xe0, b'p', b'i', b'x'];
 const FORM: &str = "multipart/form-data; boundary=----B";
@@ -161,6 +161,51 @@ async fn only_the_board_itself_may_send_its_photos_and_only_while_it_is_here() {
     second.send(0xe0, &[]).await;
     assert!(Arc::ptr_eq(&gateway.left().await.0, &other));
     assert_eq!(post(&gateway, "bb", &bearer(other_token)).await, 401, "a token ends with its stay");
+    gateway.close().await;
+}
+
+/// A picture that is begun and not finished.
+async fn slow_upload(gateway: &TestGateway, id: &str, vision: &Value) -> TcpStream {
+    let mut tcp = TcpStream::connect(gateway.address).await.expect("open");
+    let bearer = vision["token"].as_str().expect("a token");
+    let head = format!(
+        "POST /vision/explain HTTP/1.1\r\nHost: x\r\nDevice-Id: {id}\r\nAuthorization: Bearer {bearer}\r\n\
+         Content-Type: {FORM}\r\nContent-Length: 1000\r\nExpect: 100-continue\r\n\r\n"
+    );
+    tcp.write_all(head.as_bytes()).await.expect("sent");
+    // It is asked to go on once its body is being read.
+    let mut answer = [0; 25];
+    soon(tcp.read_exact(&mut answer)).await.expect("an interim answer");
+    assert!(answer.starts_with(b"HTTP/1.1 100"), "{}", String::from_utf8_lossy(&answer));
+    tcp
+}
+
+async fn status(mut tcp: TcpStream) -> String {
+    let mut answer = Vec::new();
+    soon(tcp.read_to_end(&mut answer)).await.expect("an answer");
+    String::from_utf8_lossy(&answer).split(' ').nth(1).unwrap_or_default().to_owned()
+}
+
+#[tokio::test]
+async fn slow_pictures_make_room_for_those_of_other_boards() {
+    let mut gateway = TestGateway::open_with(|config| {
+        attach(config);
+        (config.limits.uploads, config.limits.uploads_per_board) = (3, 2);
+    })
+    .await;
+    let (_slow, _, slow) = seeing(&mut gateway, "aa").await;
+    let (_other, _, other) = seeing(&mut gateway, "bb").await;
+    let (_honest, _, honest) = seeing(&mut gateway, "cc").await;
+    let first = slow_upload(&gateway, "aa", &slow).await;
+    let second = slow_upload(&gateway, "aa", &slow).await;
+    let _third = slow_upload(&gateway, "aa", &slow).await;
+    assert_eq!(status(first).await, "503", "a board has two at most");
+    let _fourth = slow_upload(&gateway, "bb", &other).await;
+    let bearer = format!("Bearer {}", honest["token"].as_str().expect("a token"));
+    let headers = [("Device-Id", "cc"), ("Authorization", bearer.as_str()), ("Content-Type", FORM)];
+    let body = form(Some("?"), JPEG);
+    assert_eq!(gateway.request("POST", "/vision/explain", &headers, &body).await.0, 200);
+    assert_eq!(status(second).await, "503", "the board with the most pictures loses its oldest");
     gateway.close().await;
 }
 

@@ -56,6 +56,15 @@ impl Admit for TestTokens {
             }
         }
     }
+
+    fn is_known(&self, key: &DeviceKey) -> bool {
+        key.0.contains("known")
+    }
+
+    /// The token of the board `revoked` is revoked as soon as it was used.
+    fn is_valid(&self, admission: &Admission) -> bool {
+        *admission != device_token("revoked")
+    }
 }
 
 /// An open config and what it announces.

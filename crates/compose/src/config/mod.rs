@@ -7,8 +7,10 @@ mod file;
 mod hosts;
 mod tables;
 
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use sinew_front::dialout::EndpointAddress;
 use sinew_front::tls::TlsIdentity;
@@ -47,6 +49,9 @@ sinew_tool::settings! {
         pub insecure_lan: bool = false;
         /// Calls, limits and what is kept.
         pub gateway: sinew_gateway::Settings = sinew_gateway::Settings::default();
+        /// Seconds that calls may take, by patterns of device and tool: `"board-*/self.printer.*" = 300`. The most exact
+        /// pattern counts; without one, `call-timeout` of `[gateway]`.
+        pub budgets: BTreeMap<String, Duration> = BTreeMap::new(), check sinew_gateway::check_budgets;
         /// How clients are served.
         pub clients: sinew_front::FrontSettings = sinew_front::FrontSettings::default();
         /// How boards are served.
@@ -201,7 +206,7 @@ impl GatewayConfig {
             tls,
             devices_tls,
             certificate: files.map_or(CertificateSource::Own, |(cert, key)| CertificateSource::Files { cert, key }),
-            gateway: self.gateway,
+            gateway: sinew_gateway::Settings { budgets: self.budgets, ..self.gateway },
             clients: self.clients,
             pictures,
             endpoints,

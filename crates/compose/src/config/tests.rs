@@ -70,6 +70,8 @@ fn every_kind_of_mistake_names_its_line() {
         ("[phones]\nagent = 5", 2, "android/build"),
         ("[phones.apps]\ninterval = 0", 2, "must be between 1"),
         ("[spec.rules]\nnonsense = 'off'", 1, "nonsense"),
+        ("[budgets]\nprinter = 5", 1, "DEVICE/TOOL"),
+        ("[budgets]\n'a/b' = 0", 1, "between 1"),
     ] {
         let said = refusal(text);
         assert!(said.starts_with(&format!("/sinew.toml:{line}: ")), "line {line} of {text:?}: {said}");

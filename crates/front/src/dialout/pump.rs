@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use futures_util::stream::{SplitSink, SplitStream};
 use futures_util::{SinkExt, StreamExt};
+use serde_json::Value;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, ReadHalf, WriteHalf};
 use tokio::time::{Instant, interval_at, sleep_until, timeout};
 use tokio_tungstenite::WebSocketStream;
@@ -139,7 +140,7 @@ where
                         changed = Some(Instant::now());
                         settled.as_mut().reset(Instant::now() + SETTLE);
                     }
-                    Message::text(line)
+                    Message::text(with_error_text(line))
                 }
                 Some(Err(error)) => return EndReason::Broken(format!("the gateway's answer cannot be passed on: {error}")),
                 None => return EndReason::Broken("the gateway ended the session".to_owned()),
@@ -160,6 +161,22 @@ where
     }
 }
 
+/// xiaozhi-server shows the text in `error` of a failed result, and nothing else of it.
+fn with_error_text(line: String) -> String {
+    if !line.contains("\"isError\":true") {
+        return line;
+    }
+    let Ok(mut answer) = serde_json::from_str::<Value>(&line) else { return line };
+    let result = &mut answer["result"];
+    if result["isError"] != true || !result["error"].is_null() {
+        return line;
+    }
+    let texts = result["content"].as_array().into_iter().flatten().filter_map(|item| item["text"].as_str());
+    let text = texts.collect::<Vec<_>>().join("\n");
+    result["error"] = text.into();
+    answer.to_string()
+}
+
 /// Brokers close with codes of their own, such as 4004 for an internal error. All of them may be temporary.
 fn closed(frame: Option<(u16, &Utf8Bytes)>) -> String {
     match frame {
@@ -176,6 +193,20 @@ mod tests {
     use super::*;
     use tokio::io::{AsyncBufReadExt, BufReader, DuplexStream, duplex, split};
     use tokio_tungstenite::tungstenite::protocol::Role;
+
+    #[test]
+    fn a_failed_result_says_why_in_error_too_and_nothing_else_changes() {
+        let failed = r#"{"id":"a","result":{"content":[{"type":"text","text":"no \"paper\""}],"isError":true}}"#;
+        let answer: Value = serde_json::from_str(&with_error_text(failed.to_owned())).expect("JSON");
+        assert_eq!((&answer["result"]["error"], &answer["id"]), (&Value::from("no \"paper\""), &Value::from("a")));
+        for fine in [
+            r#"{"id":1,"result":{"content":[],"isError":false}}"#,
+            r#"{"id":1,"error":{"code":1}}"#,
+            "\"isError\":true",
+        ] {
+            assert_eq!(with_error_text(fine.to_owned()), fine);
+        }
+    }
 
     const CHANGED: &[u8] = b"{\"jsonrpc\":\"2.0\",\"method\":\"notifications/tools/list_changed\"}\n";
 

@@ -12,7 +12,7 @@ use std::time::SystemTime;
 
 use arc_swap::ArcSwap;
 use serde_json::json;
-use sinew_tool::{DeviceEvent, DeviceId, Notice, ToolError};
+use sinew_tool::{DeviceEvent, DeviceId, DeviceKey, Notice, ToolError};
 use tokio::sync::watch;
 
 use crate::labels::Label;
@@ -189,6 +189,10 @@ impl Registry {
         let next = Arc::new(next);
         self.current.store(next.clone());
         next
+    }
+
+    pub(crate) fn is_known(&self, key: &DeviceKey) -> bool {
+        self.lock().by_key.contains_key(key)
     }
 
     pub(crate) fn subscribe(&self) -> watch::Receiver<u64> {

@@ -18,7 +18,7 @@ use crate::builtin;
 use crate::identity;
 use crate::labels::{self, Label};
 use crate::names::NameBook;
-use crate::offer::{self, Offer, Offers};
+use crate::offer::{self, Offer, Offers, UserTools};
 use crate::pins::{HeldTools, Pins, ToolsetChange};
 use crate::prepare::{PreparedToolset, ToolPreparer, Withdrawn};
 use crate::settings::Settings;
@@ -79,6 +79,7 @@ impl RegistryWriter {
             offers: Offers::new(
                 NameBook::new(builtin::NAMES, settings.names_per_device, loaded.names),
                 shared.names.clone(),
+                UserTools::new(settings),
             ),
             pins,
             store,

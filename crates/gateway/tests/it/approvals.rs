@@ -104,16 +104,49 @@ async fn a_token_got_under_an_id_before_its_device_came_is_not_the_devices() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_lobby_is_bounded_and_forgets() {
+async fn waiting_boards_are_limited_per_address_and_a_board_from_elsewhere_always_gets_a_place() {
     let gateway = gateway();
     for index in 0..8 {
         code(gateway.enrol(&applicant(&format!("board-{index}"), "s", 7)));
     }
-    assert_eq!(gateway.enrol(&applicant("one-more", "s", 7)), Enrolment::Full, "one address fills no lobby");
+    assert_eq!(gateway.enrol(&applicant("one-more", "s", 7)), Enrolment::Full, "the limit of one address");
     for index in 0..56 {
         code(gateway.enrol(&applicant(&format!("other-{index}"), "s", 10 + index / 8)));
     }
-    assert_eq!(gateway.enrol(&applicant("one-more", "s", 99)), Enrolment::Full);
+    let honest = code(gateway.enrol(&applicant("honest", "s", 99)));
+    for index in 0..100 {
+        gateway.enrol(&applicant(&format!("more-{index}"), "s", 120 + index / 8));
+        assert_eq!(code(gateway.enrol(&applicant("honest", "s", 99))), honest, "it keeps its code");
+    }
+    assert_eq!(gateway.waiting().len(), 64);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_silent_board_makes_room_for_another_of_its_address_and_its_network_counts_as_one() {
+    let gateway = gateway();
+    let from = |index: u8, address: &str| Applicant {
+        address: address.parse().unwrap(),
+        ..applicant(&format!("board-{index}"), "s", 1)
+    };
+    for index in 0..8 {
+        code(gateway.enrol(&from(index, &format!("2001:db8::{index}"))));
+    }
+    assert_eq!(gateway.enrol(&from(8, "2001:db8::ffff:9")), Enrolment::Full, "one /64 is one sender");
+    code(gateway.enrol(&from(8, "2001:db8:0:1::9")));
+    tokio::time::advance(Duration::from_secs(61)).await;
+    code(gateway.enrol(&from(0, "2001:db8::0")));
+    code(gateway.enrol(&from(9, "2001:db8::9")));
+    let left: Vec<String> = gateway.waiting().into_iter().map(|board| board.hardware_id).collect();
+    assert!(left.contains(&"board-0".to_owned()) && left.contains(&"board-9".to_owned()), "{left:?}");
+    assert_eq!(left.len(), 9);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_waiting_board_that_asks_no_more_is_forgotten() {
+    let gateway = gateway();
+    for index in 1..8 {
+        code(gateway.enrol(&applicant(&format!("board-{index}"), "s", 7)));
+    }
     let kept = code(gateway.enrol(&applicant("board-0", "s", 7)));
     tokio::time::advance(Duration::from_secs(299)).await;
     assert_eq!(code(gateway.enrol(&applicant("board-0", "s", 7))), kept);

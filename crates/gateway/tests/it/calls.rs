@@ -94,6 +94,21 @@ async fn a_device_token_calls_nothing_and_sees_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn the_configuration_gives_single_tools_another_budget_which_may_exceed_the_usual_limit() {
+    let budgets = [("board-0001/self.get_*", 5), ("board-*/self.audio_speaker.*", 900)];
+    let budgets = budgets.map(|(pattern, seconds)| (pattern.to_owned(), Duration::from_secs(seconds))).into();
+    let gateway = Gateway::open(Settings { budgets, ..Settings::default() }).unwrap();
+    join(&gateway, Fake::board(1).with_manner(Manner::Never));
+    for (tool, args, seconds) in
+        [("self_get_device_status", json!({}), 5), ("self_audio_speaker_set_volume", json!({"volume": 1}), 900)]
+    {
+        let started = tokio::time::Instant::now();
+        assert_eq!(call(&gateway, tool, args).await.unwrap_err().kind, ErrorKind::Timeout);
+        assert_eq!(started.elapsed().as_secs(), seconds, "{tool}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_silent_device_costs_its_caller_the_budget_and_no_more() {
     let gateway = gateway();
     join(&gateway, Fake::board(1).with_manner(Manner::Never));

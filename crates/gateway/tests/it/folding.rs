@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 use sinew_gateway::{Gateway, Request, Shape};
-use sinew_tool::{ErrorKind, Family, FamilyName, Reach, TextTrust, Tool, Value, json};
+use sinew_tool::{Effect, ErrorKind, Family, FamilyName, Hints, Reach, TextTrust, Tool, Value, json};
 
 use crate::fake::*;
 
@@ -223,10 +223,27 @@ async fn a_tool_for_people_on_one_device_stays_hidden_there_when_another_shows_i
 }
 
 #[tokio::test]
-async fn the_settings_can_open_tools_for_people_to_clients() {
-    let gateway = Gateway::open(sinew_gateway::Settings { user_tools: true, ..Default::default() }).unwrap();
-    join(&gateway, Fake::new(1, [plain("reboot").for_users()]));
-    assert_eq!(device_tools(&gateway), ["reboot"]);
+async fn user_tools_can_be_opened_to_models_but_harmful_ones_only_by_name() {
+    let harmful = |name: &str| plain(name).for_users().with_effect(Effect::Danger);
+    let destructive = plain("wipe").for_users().with_hints(Hints { destructive: Some(true), ..Hints::default() });
+    let tools = || [plain("snapshot").for_users(), harmful("reboot"), harmful("upgrade"), destructive.clone()];
+    let open = |named: &[&str]| {
+        let harmful_user_tools = named.iter().map(|name| (*name).to_owned()).collect();
+        let settings = sinew_gateway::Settings { user_tools: true, harmful_user_tools, ..Default::default() };
+        let gateway = Gateway::open(settings).unwrap();
+        join(&gateway, Fake::new(1, tools()));
+        gateway
+    };
+    let gateway = open(&[]);
+    assert_eq!(device_tools(&gateway), ["snapshot"]);
+    call(&gateway, "snapshot", json!({})).await.unwrap();
+    assert_eq!(call_kind(&gateway, "reboot", json!({})).await, ErrorKind::UnknownTool);
+    let on = gateway.call_on("board-0001", request("wipe", json!({}))).await;
+    assert_eq!(on.unwrap_err().kind, ErrorKind::UnknownTool);
+    gateway.call(Request { who: admin(), ..request("reboot", json!({})) }).await.unwrap();
+
+    let gateway = open(&["reboot"]);
+    assert_eq!(device_tools(&gateway), ["reboot", "snapshot"]);
     call(&gateway, "reboot", json!({})).await.unwrap();
 }
 

@@ -7,7 +7,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use serde::de::{Deserialize, Deserializer, Error, SeqAccess, Visitor};
+use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::{Value, json};
 
 use super::read::Plain;
@@ -227,18 +227,36 @@ impl<'de, T: Setting + Default> Visitor<'de> for List<T> {
     }
 }
 
-impl Setting for BTreeMap<String, String> {
+impl<T: Setting + Default> Setting for BTreeMap<String, T> {
     fn read<'de, D: Deserializer<'de>>(&mut self, from: D) -> Result<(), D::Error> {
-        *self = BTreeMap::deserialize(from)?;
+        *self = from.deserialize_map(NamedValues(PhantomData))?;
         Ok(())
     }
 
     fn schema() -> Value {
-        json!({"type": "object", "additionalProperties": {"type": "string"}})
+        json!({"type": "object", "additionalProperties": T::schema()})
     }
 
     fn to_value(&self) -> Value {
-        json!(self)
+        self.iter().map(|(name, value)| (name.clone(), value.to_value())).collect()
+    }
+}
+
+struct NamedValues<T>(PhantomData<T>);
+
+impl<'de, T: Setting + Default> Visitor<'de> for NamedValues<T> {
+    type Value = BTreeMap<String, T>;
+
+    fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.write_str("a table")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<BTreeMap<String, T>, A::Error> {
+        let mut values = BTreeMap::new();
+        while let Some(name) = map.next_key()? {
+            values.insert(name, map.next_value_seed(Plain(PhantomData))?);
+        }
+        Ok(values)
     }
 }
 

@@ -3,7 +3,7 @@
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use sinew_tool::text::clip;
-use sinew_tool::{Tool, Toolset};
+use sinew_tool::{Audience, Effect, Tool, Toolset};
 
 use super::Limits;
 
@@ -58,7 +58,7 @@ impl ToolListing {
         self.bytes = self.bytes.saturating_add(page.get().len());
         if self.bytes > limits.list_bytes {
             self.warn(format!(
-                "the tool list is longer than {} bytes; the board should describe its tools more briefly, what was read so far is kept",
+                "the tool list is longer than {} bytes; the device should describe its tools more briefly; what was read so far is kept",
                 limits.list_bytes
             ));
             return false;
@@ -74,7 +74,7 @@ impl ToolListing {
             Some(Value::Array(entries)) => {
                 for mut entry in entries {
                     if self.tools.len() == limits.tools {
-                        self.warn(format!("the board has more than {} tools; the rest is left out", limits.tools));
+                        self.warn(format!("the device has more than {} tools; the rest is left out", limits.tools));
                         return false;
                     }
                     mend(&mut entry);
@@ -105,7 +105,7 @@ impl ToolListing {
                 clip(&tool.name)
             ));
         }
-        self.tools.push(tool);
+        self.tools.push(mark_harmful(tool));
     }
 
     fn turn(&mut self, next: Option<&Value>, limits: &Limits) -> bool {
@@ -137,6 +137,20 @@ impl ToolListing {
     pub fn finish(self) -> (Toolset, Vec<String>) {
         (Toolset::new(self.tools), self.warnings)
     }
+}
+
+/// User tools of firmware that interrupt a device or change its program, by the last part of their names. Firmware gives
+/// no hints.
+const HARMFUL: [&str; 4] = ["reboot", "restart", "upgrade_firmware", "factory_reset"];
+
+fn mark_harmful(mut tool: Tool) -> Tool {
+    let is_harmful = tool.name.rsplit('.').next().is_some_and(|last| HARMFUL.contains(&last));
+    if tool.audience == Audience::User && is_harmful {
+        tool.hints.read_only = Some(false);
+        tool.hints.destructive = Some(true);
+        tool.effect = Some(Effect::Danger);
+    }
+    tool
 }
 
 /// A small MCP server of EMQ's names the type of switches with the switch itself, `true`.

@@ -94,6 +94,17 @@ impl Session {
         self.advance();
     }
 
+    /// Gives the board less time for the request in flight, and asks it only once.
+    pub fn expect_first_answer(&mut self, now: Moment, time: Duration) {
+        self.now = self.now.max(now);
+        if let Some(in_flight) = &mut self.requests.current {
+            in_flight.deadline = self.now + time;
+            if let RequestKind::Initialize { again } = &mut in_flight.what {
+                *again = true;
+            }
+        }
+    }
+
     /// The board sent text.
     pub fn handle_text(&mut self, now: Moment, text: &str) {
         self.now = self.now.max(now);
@@ -273,7 +284,7 @@ impl Session {
         if self.warned <= WARNINGS_PER_MINUTE {
             self.say(Output::Event(Event::Warned(warning)));
         } else if self.warned == WARNINGS_PER_MINUTE + 1 {
-            let more = "this board gives more cause for warnings; for the rest of the minute they are only counted";
+            let more = "there are more warnings about this device; for the rest of the minute they are only counted";
             self.say(Output::Event(Event::Warned(more.to_owned())));
         }
     }
