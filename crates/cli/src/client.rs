@@ -36,8 +36,12 @@ pub struct GatewayTarget {
     pub url: Uri,
     pub token: Option<String>,
     pub fingerprint: Option<Fingerprint>,
+    /// The certificate authorities to trust instead of the system's.
+    pub ca: Option<PathBuf>,
     /// The state directory whose gateway's own token this is.
     pub own_token_of: Option<PathBuf>,
+    /// Which gateway this is, for messages.
+    pub description: String,
 }
 
 pub struct GatewayClient {
@@ -57,7 +61,7 @@ impl GatewayTarget {
         if let Some(target) = GatewayTarget::named(reach)? {
             return Ok(target);
         }
-        let directory = state::directory(reach.state.state.as_deref())?;
+        let directory = reach.state.directory()?;
         let running = state::find_running(&directory).ok_or_else(|| {
             CliError::new(
                 CliErrorKind::NoGateway,
@@ -73,11 +77,10 @@ impl GatewayTarget {
     /// The gateway that `--url` names.
     pub fn named(reach: &ReachArgs) -> Result<Option<GatewayTarget>, CliError> {
         let Some(url) = &reach.url else { return Ok(None) };
-        let mut target =
-            GatewayTarget { url: parse_url(url)?, token: reach.token.clone(), fingerprint: None, own_token_of: None };
-        target.fingerprint = reach.fingerprint.as_deref().map(Fingerprint::parse).transpose()?;
+        let mut target = GatewayTarget::of_server(url, reach.token.as_deref(), reach.fingerprint.as_deref())?;
+        target.ca = reach.ca.clone();
         // The same gateway as the one on our own state directory: its token and certificate are known.
-        let directory = state::directory(reach.state.state.as_deref())?;
+        let directory = reach.state.directory()?;
         if let Some(running) = state::find_running(&directory)
             && let own = parse_url(&running.addresses.url)?
             && own.authority() == target.url.authority()
@@ -98,6 +101,8 @@ impl GatewayTarget {
             url: parse_url(&running.addresses.url)?,
             token: Some(reach.token.clone().unwrap_or_else(|| running.addresses.token.clone())),
             fingerprint: fingerprint.map(Fingerprint::parse).transpose()?,
+            ca: reach.ca.clone(),
+            description: running.describe(),
             own_token_of: reach.token.is_none().then(|| running.directory.clone()),
         })
     }
@@ -106,10 +111,17 @@ impl GatewayTarget {
         GatewayTarget { token: Some(token), own_token_of: None, ..self.clone() }
     }
 
-    /// An MCP server that is no gateway of ours.
+    /// An MCP server, or a gateway elsewhere.
     pub fn of_server(url: &str, token: Option<&str>, fingerprint: Option<&str>) -> Result<GatewayTarget, CliError> {
         let fingerprint = fingerprint.map(Fingerprint::parse).transpose()?;
-        Ok(GatewayTarget { url: parse_url(url)?, token: token.map(str::to_owned), fingerprint, own_token_of: None })
+        Ok(GatewayTarget {
+            url: parse_url(url)?,
+            token: token.map(str::to_owned),
+            fingerprint,
+            ca: None,
+            own_token_of: None,
+            description: format!("the gateway at {url}"),
+        })
     }
 
     /// An open connection, for other protocols than the gateway's.
@@ -148,7 +160,7 @@ impl GatewayTarget {
         }
         let config = match &self.fingerprint {
             Some(fingerprint) => fingerprint::client_config(fingerprint.clone())?,
-            None => fingerprint::system_config()?,
+            None => fingerprint::trusting(self.ca.as_deref())?,
         };
         let connector = TlsConnector::from(Arc::new(config));
         let name = rustls::pki_types::ServerName::try_from(host)

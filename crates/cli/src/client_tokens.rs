@@ -18,13 +18,27 @@ const FOLDER: &str = "clients";
 /// A client that does not say its name.
 const NAMELESS: &str = "stdio";
 
-/// Opens a stream of MCP lines for a client, with a token of its own where the target has the gateway's.
-pub async fn open(target: &GatewayTarget, client: &str, path: &str) -> Result<impl ByteStream + use<>, CliError> {
+/// Whether a client without a valid token gets a new one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NewTokens {
+    /// Also in place of one that is no longer valid.
+    IfNeeded,
+    /// Only if it never had one at this gateway: one that was revoked must end its client.
+    IfNone,
+}
+
+/// Opens a stream of MCP lines for a client, with a token of its own if the target has the gateway's.
+pub async fn open(
+    target: &GatewayTarget,
+    client: &str,
+    path: &str,
+    new: NewTokens,
+) -> Result<impl ByteStream + use<>, CliError> {
     let Some(directory) = &target.own_token_of else { return target.connect().await?.upgrade(path).await };
     if let Some(token) = kept(directory, client) {
         match target.with_token(token).connect().await?.upgrade(path).await {
             // It was revoked or has expired, or the state is a new one.
-            Err(failure) if failure.error_type == "TokenRefused" => {}
+            Err(failure) if failure.error_type == "TokenRefused" && new == NewTokens::IfNeeded => {}
             opened => return opened,
         }
     }
@@ -35,12 +49,19 @@ pub async fn open(target: &GatewayTarget, client: &str, path: &str) -> Result<im
 }
 
 /// The token of a client of a gateway in this process.
-pub fn token(gateway: &Gateway, directory: &Path, client: &str) -> Result<(String, Principal), CliError> {
+pub fn token(
+    gateway: &Gateway,
+    directory: &Path,
+    client: &str,
+    new: NewTokens,
+) -> Result<(String, Principal), CliError> {
     let tokens = gateway.tokens();
-    if let Some(token) = kept(directory, client)
-        && let Some(who) = tokens.check(&token)
-    {
-        return Ok((token, who));
+    if let Some(token) = kept(directory, client) {
+        match tokens.check(&token) {
+            Some(who) => return Ok((token, who)),
+            None if new == NewTokens::IfNeeded => {}
+            None => return Err(CliError::new(CliErrorKind::TokenRefused, "the token of this client was revoked")),
+        }
     }
     let (_, token) = tokens.create(Role::Client, client)?;
     keep(directory, client, &token)?;

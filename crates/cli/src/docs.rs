@@ -5,14 +5,14 @@ use std::fmt::Write;
 use std::fs;
 use std::path::Path;
 
-use clap::{Command, CommandFactory};
+use clap::Command;
 use sinew_compose::GatewayConfig;
 use sinew_compose::config::MOVED;
 use sinew_tool::Value;
 use sinew_tool::error::{Actor, McpForm, Retry, TABLE};
 use sinew_tool::settings::{Field, Setting};
 
-use crate::args::Cli;
+use crate::args::command_tree;
 use crate::error::KINDS;
 
 #[test]
@@ -242,7 +242,7 @@ fn cli() -> String {
          `--output json` makes every command print one JSON document (`events --follow` one a line), but for `stdio`, whose\n\
          output is MCP, and `completions`, whose output is a script; a failure is the standard failure object. Exit codes are in [errors.md](errors.md).\n",
     );
-    let mut root = Cli::command().term_width(100);
+    let mut root = command_tree().term_width(100);
     root.build();
     describe(&root, "sinew", &mut page);
     page

@@ -1,10 +1,12 @@
 //! Which certificates are trusted: the one whose SHA-256 is expected, whoever signed it, else those of public
 //! authorities.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature};
+use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::{
     CertificateError, ClientConfig, ConfigBuilder, DigitallySignedStruct, Error, RootCertStore, SignatureScheme,
@@ -52,10 +54,23 @@ pub fn client_config(fingerprint: Fingerprint) -> Result<ClientConfig, CliError>
     Ok(builder.dangerous().with_custom_certificate_verifier(Arc::new(pinned)).with_no_client_auth())
 }
 
-/// Trust in the authorities of the operating system; `SSL_CERT_FILE` names others.
-pub fn system_config() -> Result<ClientConfig, CliError> {
+/// Trust in the authorities of a PEM file, else in those of the operating system (`SSL_CERT_FILE` names others).
+pub fn trusting(ca: Option<&Path>) -> Result<ClientConfig, CliError> {
     let mut roots = RootCertStore::empty();
-    roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+    match ca {
+        None => {
+            roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+        }
+        Some(path) => {
+            let wrong = |why: String| CliError::new(CliErrorKind::Usage, format!("--ca {}: {why}", path.display()));
+            let certificates = CertificateDer::pem_file_iter(path)
+                .and_then(Iterator::collect::<Result<Vec<_>, _>>)
+                .map_err(|error| wrong(error.to_string()))?;
+            if roots.add_parsable_certificates(certificates).0 == 0 {
+                return Err(wrong("there is no usable certificate in it; expected PEM".to_owned()));
+            }
+        }
+    }
     let builder = builder(Arc::new(rustls::crypto::ring::default_provider()))?;
     Ok(builder.with_root_certificates(roots).with_no_client_auth())
 }

@@ -3,20 +3,22 @@
 
 mod args;
 mod client;
+mod client_setup;
 mod client_tokens;
 mod commands;
 #[cfg(test)]
 mod docs;
 mod error;
 mod fingerprint;
+mod relay;
 mod start_page;
 mod stop;
 mod terminal;
 
+use std::ffi::OsString;
 use std::io::IsTerminal;
 use std::process::ExitCode;
 
-use clap::Parser;
 use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
@@ -37,7 +39,7 @@ fn main() -> ExitCode {
     if let Err(failure) = check_environment() {
         return refuse(&failure);
     }
-    let cli = match Cli::try_parse() {
+    let cli = match args::parse(command_line()) {
         Ok(cli) => cli,
         Err(error) => return misread(&error),
     };
@@ -68,8 +70,21 @@ fn misread(error: &clap::Error) -> ExitCode {
 
 /// Whether JSON is wanted, as far as can be seen of a command line that is not understood.
 fn wants_json() -> bool {
-    let words: Vec<std::ffi::OsString> = std::env::args_os().skip(1).collect();
-    words.iter().any(|word| word == "--output=json") || words.windows(2).any(|pair| pair == ["--output", "json"])
+    let words: Vec<OsString> = std::env::args_os().skip(1).collect();
+    words.iter().any(|word| word == "--output=json" || word == "--json")
+        || words.windows(2).any(|pair| pair == ["--output", "json"])
+}
+
+/// The words of the command line. `call --json OBJECT` of earlier versions is `call --args OBJECT` now.
+fn command_line() -> Vec<OsString> {
+    let mut words: Vec<OsString> = std::env::args_os().collect();
+    let is_object = |word: &OsString| word.to_str().is_some_and(|text| text.trim_start().starts_with(['{', '[']));
+    let old = (2..words.len()).find(|at| words[at - 1] == "--json" && is_object(&words[*at]));
+    if let Some(at) = old.filter(|_| words.iter().any(|word| word == "call")) {
+        eprintln!("warning: `--json OBJECT` is now `--args OBJECT`; `--json` alone prints JSON");
+        words[at - 1] = "--args".into();
+    }
+    words
 }
 
 fn refuse(failure: &CliError) -> ExitCode {
@@ -94,7 +109,8 @@ fn run(cli: Cli, printer: Printer) -> Result<(), CliError> {
 
 /// An empty variable is a slip of a script, and would be taken for a value.
 fn check_environment() -> Result<(), CliError> {
-    let names = ["SINEW_STATE", "SINEW_URL", "SINEW_TOKEN", "SINEW_FINGERPRINT", "MCP_ENDPOINT"];
+    let names =
+        ["SINEW_STATE", "SINEW_CONFIG", "SINEW_URL", "SINEW_TOKEN", "SINEW_FINGERPRINT", "SINEW_CA", "MCP_ENDPOINT"];
     let is_empty = |name: &&&str| std::env::var_os(name).is_some_and(|value| value.is_empty());
     match names.iter().find(is_empty) {
         None => Ok(()),

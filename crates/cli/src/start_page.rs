@@ -1,30 +1,32 @@
-//! What `demo` and `serve` print once their doors are open.
+//! What `demo` and `serve` print once they listen. It fits 24 lines of 80 characters; `--verbose` prints the rest.
 
 use std::path::Path;
 
 use serde_json::{Value, json};
-use sinew_compose::state::GatewayAddresses;
+use sinew_compose::GatewayServer;
+use sinew_compose::state::{self, GatewayAddresses};
 
+use crate::client_setup::ClientSetup;
 use crate::terminal::{Printer, Table, TextStyle, clean};
 
-/// All that a start page tells.
+/// The content of a start page.
 pub struct StartPage {
     pub title: String,
     pub addresses: GatewayAddresses,
-    /// A client's token, where one was made for the page.
+    /// A client's token, if one was made for the page.
     pub token: Option<String>,
     pub directory: String,
-    /// Names and addresses under which other machines reach the gateway.
+    /// Host names and addresses at which other machines reach the gateway.
     pub remote_hosts: Vec<String>,
-    /// The boards' door as other machines reach it.
+    /// The listener for boards as other machines reach it.
     pub remote_boards_url: Option<String>,
-    /// Whose tokens travel over the network in the clear.
+    /// Whose tokens travel over the network without encryption.
     pub unencrypted: Vec<&'static str>,
     pub devices: Vec<ListedDevice>,
     /// How to call this program from a shell.
     pub program: String,
-    /// What a client command needs to find this gateway, empty for the default place.
-    pub state_flag: Option<String>,
+    /// The state directory that client commands must name; none for the default one.
+    pub state: Option<String>,
 }
 
 pub struct ListedDevice {
@@ -34,6 +36,22 @@ pub struct ListedDevice {
 }
 
 impl StartPage {
+    /// `base` is the state directory as client commands name it.
+    pub fn new(title: String, server: &GatewayServer, base: &Path) -> StartPage {
+        StartPage {
+            title,
+            addresses: server.addresses.clone(),
+            token: None,
+            directory: server.directory.display().to_string(),
+            remote_hosts: server.remote_hosts.clone(),
+            remote_boards_url: server.remote_boards_url.clone(),
+            unencrypted: server.unencrypted.clone(),
+            devices: Vec::new(),
+            program: program(),
+            state: (Some(base) != state::directory(None).ok().as_deref()).then(|| base.display().to_string()),
+        }
+    }
+
     pub fn to_json(&self) -> Value {
         let mut page = json!({
             "url": self.addresses.url,
@@ -42,7 +60,7 @@ impl StartPage {
             "mqtt_url": self.addresses.mqtt_url,
             "ota_url": self.addresses.ota_url,
             "fingerprint": self.addresses.fingerprint,
-            "mcp_elsewhere": self.urls_elsewhere(),
+            "mcp_elsewhere": self.remote_urls(),
             "devices_elsewhere": self.remote_boards_url,
             "in_the_clear": self.unencrypted,
             "state": self.directory,
@@ -57,48 +75,63 @@ impl StartPage {
         page
     }
 
-    pub fn to_text(&self, printer: Printer) -> String {
-        let mut text = format!("\n{}\n\n", printer.paint(TextStyle::Bold, &self.title));
-        let mut fact = |name: &str, value: &str| {
-            text.push_str(&format!("{} {value}\n", printer.paint(TextStyle::Dim, &format!("{name:<14}"))))
-        };
-        fact("MCP endpoint", &printer.paint(TextStyle::Accent, &format!("{}/mcp", self.addresses.url)));
-        for url in self.urls_elsewhere() {
-            fact("", &url);
-        }
-        match &self.token {
-            Some(token) => fact("Token", &format!("{token} (for a client)")),
-            None => fact("Token", &format!("made for each client with `{} token new --client NAME`", self.program)),
-        }
-        fact("Boards' door", &self.addresses.devices_url);
-        for url in self.remote_boards_url.iter().chain(&self.addresses.mqtt_url) {
-            fact("", url);
-        }
-        if let Some(url) = &self.addresses.ota_url {
-            fact("Boards' setup", &format!("{url} (the OTA address of a board of your own)"));
-        }
-        if let Some(fingerprint) = &self.addresses.fingerprint {
-            fact("Certificate", &format!("SHA-256 {fingerprint}"));
-        }
-        fact("State", &self.directory);
-        if !self.unencrypted.is_empty() {
-            let whose = self.unencrypted.join(" and ");
-            let warning = format!(
-                "--insecure-lan: the tokens of {whose} travel in the clear; everybody on the network can read and use them"
-            );
-            fact("Warning", &printer.paint(TextStyle::Warn, &warning));
-        }
-        if !self.devices.is_empty() {
-            text.push('\n');
+    pub fn to_text(&self, printer: Printer, is_verbose: bool) -> String {
+        let mut text = format!("{}\n\n", printer.paint(TextStyle::Bold, &self.title));
+        text.push_str(&self.facts(printer, is_verbose));
+        text.push('\n');
+        if self.devices.is_empty() {
+            text.push_str("No device is connected. Connect a virtual board: ");
+            text.push_str(&format!("{}\n", self.command("sim board")));
+        } else {
             text.push_str(&self.table(printer));
-            text.push_str(&self.tries(printer));
-            text.push_str(&self.client_configurations(printer));
         }
-        text.push_str(&printer.paint(TextStyle::Dim, "\nCtrl-C stops it.\n"));
+        let commands = self.commands(is_verbose);
+        text.push_str(&section(printer, "Try it in another terminal", &commands));
+        let clients = self.setup();
+        let all = self.command("connect");
+        text.push_str(&section(
+            printer,
+            "Connect an AI client",
+            &[clients.claude_code(&self.program), format!("{all}   # Claude Desktop, Cursor, VS Code, ...")],
+        ));
+        if is_verbose {
+            text.push_str(&clients.to_text(printer));
+        }
+        text.push_str(&printer.paint(TextStyle::Dim, "Ctrl-C stops it.\n"));
         text
     }
 
-    fn urls_elsewhere(&self) -> Vec<String> {
+    fn facts(&self, printer: Printer, is_verbose: bool) -> String {
+        let addresses = &self.addresses;
+        let mut text = printer.fact("MCP endpoint", &format!("{}/mcp", addresses.url));
+        text.extend(self.remote_urls().iter().map(|url| printer.fact("", url)));
+        match &self.token {
+            Some(token) => text.push_str(&printer.fact("Client token", token)),
+            None => text.push_str(
+                &printer.fact("Client token", &format!("create one: {}", self.command("token new --client NAME"))),
+            ),
+        }
+        text.push_str(&printer.fact("Boards", &addresses.devices_url));
+        let more = self.remote_boards_url.iter().chain(addresses.mqtt_url.iter().filter(|_| is_verbose));
+        text.extend(more.map(|url| printer.fact("", url)));
+        if let Some(url) = addresses.ota_url.as_ref().filter(|_| is_verbose || !self.remote_hosts.is_empty()) {
+            text.push_str(&printer.fact("Board setup", &format!("{url} (OTA address of your own boards)")));
+        }
+        if let Some(fingerprint) = &addresses.fingerprint {
+            text.push_str(&printer.fact("Certificate", &format!("SHA-256 {fingerprint}")));
+        }
+        text.push_str(&printer.fact("State", &self.directory));
+        if !self.unencrypted.is_empty() {
+            let whose = self.unencrypted.join(" and ");
+            let warning = format!(
+                "--insecure-lan: the tokens of {whose} are not encrypted; everybody on the network can read and use them"
+            );
+            text.push_str(&printer.fact("Warning", &printer.paint(TextStyle::Warn, &warning)));
+        }
+        text
+    }
+
+    fn remote_urls(&self) -> Vec<String> {
         let scheme = self.addresses.url.split(':').next().unwrap_or("http");
         let port = self.addresses.url.rsplit(':').next().unwrap_or_default();
         let url = |host: &String| match host.contains(':') {
@@ -111,72 +144,61 @@ impl StartPage {
     fn table(&self, printer: Printer) -> String {
         let mut table = Table::new(["DEVICE", "KIND", "TOOLS"]);
         for device in &self.devices {
-            let cells = [device.kind.clone(), summary(&device.tools)].map(|cell| (None, cell));
+            let tools = format!("{}: {}", device.tools.len(), device.tools.join(", "));
+            let cells = [device.kind.clone(), tools].map(|cell| (None, cell));
             table.row([(Some(TextStyle::Good), device.id.clone())].into_iter().chain(cells));
         }
         printer.table(&table)
     }
 
-    /// Calls that work as they stand: the first device with the tool is taken.
-    fn tries(&self, printer: Printer) -> String {
-        let program = &self.program;
-        let state = self.state_flag.as_ref().map(|state| format!(" --state {state}")).unwrap_or_default();
-        let mut lines = vec![format!("{program} devices{state}")];
-        for (end, rest) in [
-            ("set_volume", " volume=40"),
-            ("get_device_status", ""),
-            ("take_photo", " question='What do you see?' --save ."),
-            ("open_app", " app=Notes return=screen"),
-            ("get_screen", " screenshot=annotated --save ."),
-        ] {
-            let found = self.devices.iter().find_map(|device| {
+    /// A command of this program for this gateway.
+    fn command(&self, words: &str) -> String {
+        let state = self.state.as_ref().map(|state| format!(" --state {state}")).unwrap_or_default();
+        format!("{} {words}{state}", self.program)
+    }
+
+    /// Calls that work as printed: the first device with the tool is taken.
+    fn commands(&self, is_verbose: bool) -> Vec<String> {
+        let examples = [
+            ("set_volume", " volume=40", false),
+            ("get_screen", " screenshot=annotated --save screen.jpg", false),
+            ("get_device_status", "", true),
+            ("take_photo", " question='What do you see?' --save photo.jpg", true),
+            ("open_app", " app=Notes return=screen", true),
+        ];
+        let call = |end: &str, arguments: &str| {
+            self.devices.iter().find_map(|device| {
                 let tool = device.tools.iter().find(|tool| tool.ends_with(end))?;
-                Some(format!("{program} call {} {}{rest}{state}", device.id, clean(tool)))
-            });
-            lines.extend(found);
+                Some(self.command(&format!("call {} {}{arguments}", device.id, clean(tool))))
+            })
+        };
+        let mut commands: Vec<String> = examples
+            .into_iter()
+            .filter(|(_, _, is_extra)| is_verbose || !is_extra)
+            .filter_map(|(end, arguments, _)| call(end, arguments))
+            .collect();
+        if commands.is_empty() || is_verbose {
+            commands.extend(["devices", "tools", "events --follow"].map(|words| self.command(words)));
         }
-        lines.push(format!("{program} events --follow{state}"));
-        section(printer, "Try it in another terminal", &lines.join("\n"))
+        commands
     }
 
-    fn client_configurations(&self, printer: Printer) -> String {
-        let mut args = vec!["stdio".to_owned()];
-        args.extend(self.state_flag.iter().flat_map(|state| ["--state".to_owned(), state.clone()]));
-        let command = std::env::current_exe().map(|path| path.display().to_string()).unwrap_or("sinew".to_owned());
-        let desktop = json!({"mcpServers": {"sinew": {"command": command, "args": args}}});
-        let http = json!({"mcpServers": {"sinew": {
-            "type": "http",
-            "url": format!("{}/mcp", self.addresses.url),
-            "headers": {"Authorization": format!("Bearer {}", self.token.as_deref().unwrap_or("TOKEN"))},
-        }}});
-        section(
-            printer,
-            "Claude Desktop, and every client that starts its servers (claude_desktop_config.json)",
-            &format!("{desktop:#}"),
-        ) + &section(printer, "Clients that speak Streamable HTTP", &format!("{http:#}"))
+    fn setup(&self) -> ClientSetup {
+        ClientSetup {
+            url: self.addresses.url.clone(),
+            token: self.token.clone(),
+            state: self.state.clone(),
+            fingerprint: self.addresses.fingerprint.clone(),
+        }
     }
 }
 
-/// Their names; where they are more than fit on a line, the first ones and how many there are.
-fn summary(tools: &[String]) -> String {
-    const ROOM: usize = 64;
-    let mut used = 0;
-    let fit = tools.iter().take_while(|name| {
-        used += name.len() + 2;
-        used <= ROOM
-    });
-    match fit.count() {
-        all if all == tools.len() => tools.join(", "),
-        some => format!("{}: {}, …", tools.len(), tools[..some.max(1)].join(", ")),
-    }
+fn section(printer: Printer, title: &str, commands: &[String]) -> String {
+    let lines: String = commands.iter().map(|command| printer.command(command)).collect();
+    format!("\n{}\n{lines}", printer.paint(TextStyle::Bold, title))
 }
 
-fn section(printer: Printer, title: &str, body: &str) -> String {
-    let body: String = body.lines().map(|line| format!("  {line}\n")).collect();
-    format!("\n{}\n\n{body}", printer.paint(TextStyle::Bold, title))
-}
-
-/// How this program is called from a shell: by its name where that finds it, else by its path.
+/// How this program is called from a shell: by its name if the shell finds it, else by its path.
 pub fn program() -> String {
     let Ok(path) = std::env::current_exe() else { return "sinew".to_owned() };
     let folders = std::env::var_os("PATH").unwrap_or_default();
@@ -192,52 +214,86 @@ pub fn program() -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use sinew_compose::state::StartedBy;
 
     fn page() -> StartPage {
+        let device = |id: &str, kind: &str, tools: &[&str]| ListedDevice {
+            id: id.to_owned(),
+            kind: kind.to_owned(),
+            tools: tools.iter().map(|tool| (*tool).to_owned()).collect(),
+        };
+        let board = ["self.get_device_status", "self.audio_speaker.set_volume", "self.camera.take_photo"];
         StartPage {
-            title: "Sinew is running".to_owned(),
+            title: "Sinew 0.1.0 is running, with 4 virtual boards and a virtual phone.".to_owned(),
             addresses: GatewayAddresses {
-                url: "https://127.0.0.1:7300".to_owned(),
+                url: "http://127.0.0.1:7300".to_owned(),
                 devices_url: "ws://127.0.0.1:7301/xiaozhi/v1/".to_owned(),
                 mqtt_url: Some("mqtt://127.0.0.1:7302".to_owned()),
-                ota_url: Some("http://192.168.1.5:7301/xiaozhi/ota/".to_owned()),
-                fingerprint: Some("AB:CD".to_owned()),
+                ota_url: Some("http://127.0.0.1:7301/xiaozhi/ota/".to_owned()),
+                fingerprint: None,
                 token: "snw_secret".to_owned(),
+                started_by: StartedBy::Demo,
+                version: "0.1.0".to_owned(),
             },
-            token: Some("snw_client".to_owned()),
-            directory: "/state/demo".to_owned(),
-            remote_hosts: vec!["192.168.1.5".to_owned(), "fd00::1".to_owned()],
-            remote_boards_url: Some("ws://192.168.1.5:7301/xiaozhi/v1/".to_owned()),
-            unencrypted: vec!["boards"],
-            devices: vec![ListedDevice {
-                id: "board-ddee01".to_owned(),
-                kind: "companion".to_owned(),
-                tools: vec!["self.audio_speaker.set_volume".to_owned()],
-            }],
+            token: Some("snw_client_0123456789_0123456789_0123456789".to_owned()),
+            directory: "/home/somebody/.local/state/sinew/demo".to_owned(),
+            remote_hosts: Vec::new(),
+            remote_boards_url: None,
+            unencrypted: Vec::new(),
+            devices: vec![
+                device("board-ddee01", "companion", &board),
+                device("board-ddee02", "companion", &board),
+                device("board-ddee03", "relay", &["self.relay.set", "self.read_sensors"]),
+                device("board-ddee04", "relay", &["self.relay.set", "self.read_sensors"]),
+                device("shopping", "Shopping", &["add_item"]),
+                device("virtual-phone", "Virtual Phone", &["capture_screenshot", "get_screen", "open_app"]),
+            ],
             program: "sinew".to_owned(),
-            state_flag: None,
+            state: None,
+        }
+    }
+
+    /// The page as a newcomer sees it in a terminal of 80 columns and 24 lines, with the line of the command.
+    #[test]
+    fn the_page_of_the_demo_fits_a_small_terminal() {
+        let text = page().to_text(Printer::narrow(80), false);
+        assert!(text.lines().count() < 24, "{} lines\n{text}", text.lines().count());
+        assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+        for part in [
+            "http://127.0.0.1:7300/mcp",
+            "snw_client_",
+            "ws://127.0.0.1:7301/xiaozhi/v1/",
+            "board-ddee01",
+            "sinew call board-ddee01 self.audio_speaker.set_volume volume=40",
+            "claude mcp add sinew -- sinew stdio",
+            "sinew connect",
+            "Ctrl-C",
+        ] {
+            assert!(text.contains(part), "{part} is missing in\n{text}");
         }
     }
 
     #[test]
-    fn the_page_tells_everything_a_newcomer_needs() {
-        let text = page().to_text(Printer::plain());
+    fn the_long_page_has_every_address_and_every_client() {
+        let mut page = page();
+        page.remote_hosts = vec!["192.168.1.5".to_owned(), "fd00::1".to_owned()];
+        page.remote_boards_url = Some("ws://192.168.1.5:7301/xiaozhi/v1/".to_owned());
+        page.unencrypted = vec!["boards"];
+        page.addresses.fingerprint = Some("AB:CD".to_owned());
+        let text = page.to_text(Printer::plain(), true);
         for part in [
-            "https://127.0.0.1:7300/mcp",
-            "https://192.168.1.5:7300/mcp",
-            "https://[fd00::1]:7300/mcp",
-            "snw_client",
+            "http://192.168.1.5:7300/mcp",
+            "http://[fd00::1]:7300/mcp",
             "ws://192.168.1.5:7301/xiaozhi/v1/",
-            "the tokens of boards travel in the clear",
+            "the tokens of boards are not encrypted",
             "mqtt://127.0.0.1:7302",
-            "http://192.168.1.5:7301/xiaozhi/ota/",
+            "http://127.0.0.1:7301/xiaozhi/ota/",
             "SHA-256 AB:CD",
-            "board-ddee01",
-            "sinew call board-ddee01 self.audio_speaker.set_volume volume=40",
             "\"mcpServers\"",
-            "\"stdio\"",
+            "claude_desktop_config.json",
+            "~/.cursor/mcp.json",
             "Bearer snw_client",
-            "Ctrl-C",
+            "--fingerprint ABCD",
         ] {
             assert!(text.contains(part), "{part} is missing in {text}");
         }
@@ -248,16 +304,16 @@ mod tests {
         for page in
             [page(), StartPage { token: None, ..page() }, StartPage { token: None, devices: Vec::new(), ..page() }]
         {
-            assert!(!page.to_text(Printer::plain()).contains("snw_secret"));
+            assert!(!page.to_text(Printer::plain(), true).contains("snw_secret"));
             assert!(!page.to_json().to_string().contains("snw_secret"));
         }
     }
 
     #[test]
-    fn an_unusual_state_directory_is_passed_on() {
-        let page = StartPage { state_flag: Some("/elsewhere".to_owned()), ..page() };
-        let text = page.to_text(Printer::plain());
-        assert!(text.contains("sinew devices --state /elsewhere"));
-        assert!(text.contains("\"--state\""));
+    fn an_unusual_state_directory_is_part_of_every_command() {
+        let page = StartPage { state: Some("/elsewhere".to_owned()), ..page() };
+        let text = page.to_text(Printer::plain(), true);
+        assert!(text.contains("sinew devices --state /elsewhere"), "{text}");
+        assert!(text.contains("sinew stdio --state /elsewhere") && text.contains("\"--state\""), "{text}");
     }
 }

@@ -36,13 +36,22 @@ impl Printer {
         let terminal = std::io::stdout().is_terminal();
         let wanted = !cli.no_color && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
         let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
-        let width = terminal.then(terminal_size::terminal_size).flatten().map(|(width, _)| usize::from(width.0));
-        Printer { output: cli.output, color: terminal && wanted && !dumb, width }
+        // Exported by whoever knows the width although the output is no terminal, such as `watch` and tests.
+        let exported = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
+        let size = terminal.then(terminal_size::terminal_size).flatten();
+        let width =
+            size.map(|(width, _)| usize::from(width.0)).or(exported).map(|width: usize| width.max(MIN_TERMINAL));
+        Printer { output: cli.format(), color: terminal && wanted && !dumb, width }
     }
 
     #[cfg(test)]
     pub fn plain() -> Printer {
         Printer { output: OutputFormat::Table, color: false, width: None }
+    }
+
+    #[cfg(test)]
+    pub fn narrow(width: usize) -> Printer {
+        Printer { width: Some(width), ..Printer::plain() }
     }
 
     pub fn is_json(&self) -> bool {
@@ -64,34 +73,75 @@ impl Printer {
         Cow::Owned(format!("\x1b[{code}m{text}\x1b[0m"))
     }
 
-    /// The table with its last column cut to the terminal; uncut where the output is not one.
+    /// The table, fitted to the terminal: empty columns are left out, and the widest columns but the first are cut.
+    /// Without a terminal nothing is cut.
     pub fn table(&self, table: &Table) -> String {
-        let columns = table.heads.len();
-        let mut widths: Vec<usize> = table.heads.iter().map(|head| head.chars().count()).collect();
-        for row in &table.rows {
-            for (width, (_, cell)) in widths.iter_mut().zip(row) {
-                *width = (*width).max(cell.chars().count());
-            }
-        }
+        let has_text =
+            |column: usize| table.rows.iter().any(|row| row.get(column).is_some_and(|cell| !cell.1.is_empty()));
+        let columns: Vec<usize> = (0..table.heads.len()).filter(|column| *column == 0 || has_text(*column)).collect();
+        let heads: Vec<Cell> = table.heads.iter().map(|head| (Some(TextStyle::Dim), (*head).to_owned())).collect();
+        let rows: Vec<Vec<&Cell>> = std::iter::once(&heads)
+            .chain(&table.rows)
+            .map(|row| columns.iter().filter_map(|column| row.get(*column)).collect())
+            .collect();
+        let length = |cell: &&Cell| cell.1.chars().count();
+        let natural = (0..columns.len()).map(|column| rows.iter().filter_map(|row| row.get(column)).map(length).max());
+        let mut widths: Vec<usize> = natural.map(Option::unwrap_or_default).collect();
         if let Some(terminal) = self.width {
-            let before: usize = widths[..columns - 1].iter().map(|width| width + 2).sum();
-            widths[columns - 1] = widths[columns - 1].min(terminal.saturating_sub(before).max(16));
+            fit(&mut widths, terminal);
         }
         let mut text = String::new();
-        let heads: Vec<_> = table.heads.iter().map(|head| (Some(TextStyle::Dim), (*head).to_owned())).collect();
-        for row in std::iter::once(&heads).chain(&table.rows) {
-            for (index, ((ink, cell), width)) in row.iter().zip(&widths).enumerate() {
+        for row in rows {
+            for (index, ((style, cell), width)) in row.into_iter().zip(&widths).enumerate() {
                 let cell = cut(cell, *width);
                 let gap = width - cell.chars().count();
-                text.push_str(&ink.map_or(Cow::Borrowed(&*cell), |ink| self.paint(ink, &cell)));
-                if index + 1 < columns {
-                    text.extend(std::iter::repeat_n(' ', gap + 2));
+                text.push_str(&style.map_or(Cow::Borrowed(&*cell), |style| self.paint(style, &cell)));
+                if index + 1 < widths.len() {
+                    text.extend(std::iter::repeat_n(' ', gap + GAP));
                 }
             }
             text.truncate(text.trim_end_matches(' ').len());
             text.push('\n');
         }
         text
+    }
+
+    /// Breaks text between words at the terminal's width. Lines after the first are indented.
+    pub fn wrap(&self, text: &str, indent: usize) -> String {
+        let Some(width) = self.width else { return text.to_owned() };
+        let mut lines = Vec::new();
+        for line in text.lines() {
+            let (mut current, mut room) = (String::new(), width.saturating_sub(indent));
+            for word in line.split(' ') {
+                let needed = current.chars().count() + usize::from(!current.is_empty()) + word.chars().count();
+                if needed > room && !current.is_empty() {
+                    lines.push(std::mem::take(&mut current));
+                    room = width.saturating_sub(indent);
+                }
+                if !current.is_empty() {
+                    current.push(' ');
+                }
+                current.push_str(word);
+            }
+            lines.push(current);
+        }
+        lines.join(&format!("\n{:indent$}", ""))
+    }
+
+    /// A line with a name and a value, as on the pages about one thing.
+    pub fn fact(&self, name: &str, value: &str) -> String {
+        format!("{} {}\n", self.paint(TextStyle::Dim, &format!("{name:<FACT$}")), self.wrap(value, FACT + 1))
+    }
+
+    /// A command as people type it, broken before an option where it is too long for the terminal.
+    pub fn command(&self, command: &str) -> String {
+        let room = self.width.unwrap_or(usize::MAX);
+        match command.split_once(" --state ") {
+            Some((start, state)) if command.chars().count() + 2 > room => {
+                format!("  {start} \\\n    --state {state}\n")
+            }
+            _ => format!("  {command}\n"),
+        }
     }
 
     pub fn failure(&self, failure: &CliError) {
@@ -105,7 +155,8 @@ impl Printer {
         let color = self.color && std::io::stderr().is_terminal();
         let printer = Printer { color, ..*self };
         // The message may quote a device.
-        eprintln!("{} {}", printer.paint(TextStyle::Bad, "error:"), clean(&failure.message));
+        let message = clean(&failure.message);
+        eprintln!("{} {}", printer.paint(TextStyle::Bad, "error:"), printer.wrap(&message, 7));
     }
 
     /// Awaits, and says on a terminal's standard error what for and how long once it takes more than a second.
@@ -133,10 +184,25 @@ impl Printer {
     }
 }
 
-/// Rows of cells under heads; a cell may have a colour.
+/// A cell of a table, and how it is shown.
+type Cell = (Option<TextStyle>, String);
+
+/// Spaces between columns.
+const GAP: usize = 2;
+
+/// Narrower terminals are taken for this wide.
+const MIN_TERMINAL: usize = 40;
+
+/// Characters for the names of facts.
+const FACT: usize = 14;
+
+/// A column is not cut to less than this.
+const MIN_WIDTH: usize = 8;
+
+/// Rows of cells under heads.
 pub struct Table {
     heads: Vec<&'static str>,
-    rows: Vec<Vec<(Option<TextStyle>, String)>>,
+    rows: Vec<Vec<Cell>>,
 }
 
 impl Table {
@@ -158,6 +224,18 @@ pub fn print(text: &str) {
 pub fn print_json(value: &impl Serialize) {
     let text = serde_json::to_string_pretty(value).unwrap_or_else(|error| format!("cannot be shown: {error}"));
     print(&format!("{text}\n"));
+}
+
+/// Takes characters from the widest columns until all of them fit. The first names the thing and stays whole.
+fn fit(widths: &mut [usize], terminal: usize) {
+    loop {
+        let total: usize = widths.iter().sum::<usize>() + GAP * widths.len().saturating_sub(1);
+        let widest = widths.iter_mut().skip(1).filter(|width| **width > MIN_WIDTH).max_by_key(|width| **width);
+        match widest {
+            Some(width) if total > terminal => *width -= 1,
+            _ => return,
+        }
+    }
 }
 
 fn one_line(text: &str) -> String {
@@ -199,11 +277,22 @@ mod tests {
     }
 
     #[test]
-    fn the_last_column_is_cut_to_the_terminal() {
-        let mut table = Table::new(["A", "B"]);
-        table.row([plain("x"), plain("a long description that does not fit")]);
+    fn a_table_fits_the_terminal_and_its_first_column_stays_whole() {
+        let mut table = Table::new(["A", "EMPTY", "B", "C"]);
+        table.row([plain("a-long-identifier"), plain(""), plain("a long description"), plain("another long text")]);
+        let printer = Printer { width: Some(40), ..Printer::plain() };
+        let text = printer.table(&table);
+        assert!(text.lines().all(|line| line.chars().count() <= 40), "{text}");
+        assert!(text.contains("a-long-identifier") && text.contains('…') && !text.contains("EMPTY"), "{text}");
+        assert!(Printer::plain().table(&table).contains("another long text"));
+    }
+
+    #[test]
+    fn text_breaks_between_words() {
         let printer = Printer { width: Some(20), ..Printer::plain() };
-        assert_eq!(printer.table(&table), "A  B\nx  a long descripti…\n");
+        assert_eq!(printer.wrap("one two three four five six", 4), "one two three\n    four five six");
+        assert_eq!(printer.wrap("averyveryveryverylongword x", 4), "averyveryveryverylongword\n    x");
+        assert_eq!(Printer::plain().wrap("one two three four five six", 4), "one two three four five six");
     }
 
     #[test]

@@ -4,6 +4,7 @@ use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use sinew_boards::broker;
 use sinew_boards::{AdvertisedAddress, BoardLimits, OfferedTransport, Pictures};
@@ -19,7 +20,7 @@ use tokio_util::sync::CancellationToken;
 use crate::board_listeners::{self, BoardsPlan, MqttSockets};
 use crate::brokers;
 use crate::error::{ComposeErrorKind, Error};
-use crate::state::{self, GatewayAddresses};
+use crate::state::{self, GatewayAddresses, LocalGateway, StartedBy, Takeover};
 use crate::tasks::TaskGroup;
 
 /// Everything a gateway of ours can be told.
@@ -32,6 +33,7 @@ pub struct ServerSettings {
     pub advertise: Option<String>,
     pub offer: OfferedTransport,
     pub state: PathBuf,
+    pub started_by: StartedBy,
     pub token: Option<String>,
     pub tls: bool,
     pub devices_tls: bool,
@@ -76,7 +78,47 @@ pub struct GatewayServer {
     devices: TaskGroup,
 }
 
+/// How long a client may take to stop the gateway inside it: its calls may still take the usual time to finish.
+const TAKEOVER_TIME: Duration = Duration::from_secs(30);
+const TAKEOVER_POLL: Duration = Duration::from_millis(50);
+
 impl GatewayServer {
+    /// Opens a gateway in place of one that runs inside a client, if there is one: on the same state directory, or
+    /// on an address that is needed here.
+    pub async fn open_taking_over(settings: ServerSettings) -> Result<GatewayServer, Error> {
+        let mut takeovers = Vec::new();
+        let started = Instant::now();
+        loop {
+            let failure = match GatewayServer::open(settings.clone()).await {
+                Ok(server) => return Ok(server),
+                Err(failure) => failure,
+            };
+            let holder = match failure.kind {
+                ComposeErrorKind::StateTaken => state::running(&settings.state),
+                ComposeErrorKind::AddressTaken => holder(&settings),
+                _ => None,
+            };
+            let Some(holder) = holder.filter(|holder| holder.addresses.started_by == StartedBy::Client) else {
+                // The gateway inside the client closes its listeners before it releases the state directory.
+                let is_closing = !takeovers.is_empty() && started.elapsed() < TAKEOVER_TIME;
+                if is_closing && failure.kind != ComposeErrorKind::Config {
+                    tokio::time::sleep(TAKEOVER_POLL).await;
+                    continue;
+                }
+                return Err(failure);
+            };
+            if started.elapsed() > TAKEOVER_TIME {
+                return Err(failure);
+            }
+            if takeovers.is_empty() {
+                tracing::info!("replacing {}", holder.describe());
+            }
+            let failed = |error| Error::new(ComposeErrorKind::Io, format!("cannot take over the gateway: {error}"));
+            takeovers.extend(Takeover::request(&holder.directory).map_err(failed)?);
+            tokio::time::sleep(TAKEOVER_POLL).await;
+        }
+    }
+
     pub async fn open(settings: ServerSettings) -> Result<GatewayServer, Error> {
         allow_many_sockets();
         let gateway = Gateway::open(sinew_gateway::Settings {
@@ -121,6 +163,8 @@ impl GatewayServer {
             ota_url: Some(board_listeners::ota_url(&reach, settings.devices_tls)),
             fingerprint: identity.map(|identity| identity.fingerprint().to_owned()),
             token: gateway.tokens().own(),
+            started_by: settings.started_by,
+            version: env!("CARGO_PKG_VERSION").to_owned(),
         };
 
         let mut limits = settings.limits;
@@ -224,14 +268,26 @@ impl GatewayServer {
     /// Serves until `stop` returns, or a listener fails. `stop` is called again while the listeners close; when it
     /// returns then, nothing is waited for any more.
     pub async fn run(mut self, mut stop: impl AsyncFnMut()) -> Result<(), Error> {
-        let failed = tokio::select! {
-            () = stop() => None,
+        let failed = self.serve(stop()).await;
+        self.close(stop()).await;
+        failed.map_or(Ok(()), |what| Err(Error::new(ComposeErrorKind::Io, what)))
+    }
+
+    /// Serves until `stop` is ready, then waits for the calls under way.
+    pub async fn run_until(mut self, stop: impl Future<Output = ()>) -> Result<(), Error> {
+        let failed = self.serve(stop).await;
+        self.close(std::future::pending()).await;
+        failed.map_or(Ok(()), |what| Err(Error::new(ComposeErrorKind::Io, what)))
+    }
+
+    /// Serves until `stop` is ready, or a listener fails and says why.
+    async fn serve(&mut self, stop: impl Future<Output = ()>) -> Option<String> {
+        tokio::select! {
+            () = stop => None,
             () = self.clients.shutdown().clone().cancelled_owned() => None,
             what = self.clients.failed() => Some(what),
             what = self.devices.failed() => Some(what),
-        };
-        self.close(stop()).await;
-        failed.map_or(Ok(()), |what| Err(Error::new(ComposeErrorKind::Io, what)))
+        }
     }
 
     /// Takes no more calls, waits until those under way are answered, their time to drain is over or `hurry` is ready,
@@ -294,8 +350,8 @@ fn listen(flag: &str, address: SocketAddr, directory: &Path) -> Result<TcpListen
         let port = address.port();
         let holder = match error.kind() {
             std::io::ErrorKind::AddrInUse => match gateway_on(port, directory) {
-                Some(running) => format!("a Sinew gateway (process {}) holds it", running.pid),
-                None => format!("another program holds it; `ss -ltnp 'sport = :{port}'` shows which"),
+                Some(running) => format!("it is used by {}", running.describe()),
+                None => format!("another program uses it; `ss -ltnp 'sport = :{port}'` shows which"),
             },
             std::io::ErrorKind::PermissionDenied => "ports below 1024 need privileges".to_owned(),
             _ => error.to_string(),
@@ -318,6 +374,13 @@ fn bind(address: SocketAddr) -> std::io::Result<TcpListener> {
     socket.set_reuseaddr(true)?;
     socket.bind(address)?;
     socket.listen(BACKLOG)
+}
+
+/// The gateway of ours that listens on one of the addresses that are to be opened.
+fn holder(settings: &ServerSettings) -> Option<LocalGateway> {
+    let ports = [Some(settings.listen), Some(settings.devices), settings.mqtt];
+    let ports = ports.into_iter().flatten().map(|address| address.port()).filter(|port| *port != 0);
+    ports.into_iter().find_map(|port| gateway_on(port, &settings.state))
 }
 
 /// The gateway of ours that listens on a port: on this state directory's parent or sibling, or the default one.

@@ -1,8 +1,8 @@
 //! Where the state directory is, and which gateway runs on it.
 //!
-//! What lies inside belongs to the gateway, but for one file: `doors.json` says where the running
-//! gateway can be reached. `demo` keeps to a subfolder of its own, so that trying things never touches
-//! a real gateway.
+//! The files inside belong to the gateway, except two: `doors.json` says where the running gateway can be reached,
+//! and `takeover.lock` is held by a process that waits to replace a gateway inside a client. `demo` uses a subfolder,
+//! so that trying things never touches a real gateway.
 
 use std::fs;
 use std::io::Write;
@@ -13,31 +13,61 @@ use serde::{Deserialize, Serialize};
 use crate::error::{ComposeErrorKind, Error};
 
 const FILE: &str = "doors.json";
+const TAKEOVER: &str = "takeover.lock";
 
 /// How to reach the gateway that runs on a state directory.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GatewayAddresses {
-    /// The clients' door, as this machine reaches it.
+    /// For clients, as this machine reaches it.
     pub url: String,
-    /// The boards' door, as this machine reaches it.
+    /// For boards, as this machine reaches it.
     pub devices_url: String,
-    /// The boards' MQTT door, as this machine reaches it.
+    /// For boards over MQTT, as this machine reaches it.
     #[serde(default)]
     pub mqtt_url: Option<String>,
-    /// The one address a board must know, as boards reach it.
+    /// The one address that a board must know, as boards reach it.
     #[serde(default)]
     pub ota_url: Option<String>,
-    /// The certificate's fingerprint, where one is served.
+    /// The fingerprint of the certificate, if one is served.
     pub fingerprint: Option<String>,
     pub token: String,
+    /// Missing in the files of versions before 0.2, which had no gateway that could be replaced.
+    #[serde(default)]
+    pub started_by: StartedBy,
+    #[serde(default)]
+    pub version: String,
 }
 
-/// A gateway at work.
+/// Which command a gateway runs in.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum StartedBy {
+    /// A command for a gateway alone; it stays until somebody stops it.
+    #[default]
+    Serve,
+    Demo,
+    /// A client's own process, which ends with the client.
+    Client,
+}
+
+/// A gateway that runs on a state directory of this machine.
 #[derive(Clone, Debug)]
 pub struct LocalGateway {
     pub directory: PathBuf,
     pub pid: u32,
     pub addresses: GatewayAddresses,
+}
+
+impl LocalGateway {
+    /// The gateway in a few words, for messages.
+    pub fn describe(&self) -> String {
+        let command = match self.addresses.started_by {
+            StartedBy::Serve => "`sinew serve`",
+            StartedBy::Demo => "`sinew demo`",
+            StartedBy::Client => "a client's `sinew stdio`",
+        };
+        format!("the gateway of {command} at {} (process {})", self.addresses.url, self.pid)
+    }
 }
 
 /// The state directory: the one given, else XDG's.
@@ -98,4 +128,60 @@ pub fn write_addresses(directory: &Path, addresses: &GatewayAddresses) -> Result
 
 pub fn remove_addresses(directory: &Path) {
     let _ = fs::remove_file(directory.join(FILE));
+}
+
+/// The right to replace a gateway inside a client. The operating system ends it with the process.
+pub struct Takeover {
+    _file: fs::File,
+}
+
+impl Takeover {
+    /// Asks the client that runs a gateway on this directory to stop it. None if another process asks already.
+    pub fn request(directory: &Path) -> std::io::Result<Option<Takeover>> {
+        let file = open_takeover(directory)?;
+        match file.try_lock() {
+            Ok(()) => Ok(Some(Takeover { _file: file })),
+            Err(fs::TryLockError::WouldBlock) => Ok(None),
+            Err(fs::TryLockError::Error(error)) => Err(error),
+        }
+    }
+
+    /// Whether a process waits to replace the gateway on this directory.
+    pub fn is_requested(directory: &Path) -> bool {
+        let file = fs::File::open(directory.join(TAKEOVER));
+        file.is_ok_and(|file| matches!(file.try_lock_shared(), Err(fs::TryLockError::WouldBlock)))
+    }
+}
+
+fn open_takeover(directory: &Path) -> std::io::Result<fs::File> {
+    fs::create_dir_all(directory)?;
+    let mut options = fs::OpenOptions::new();
+    options.read(true).write(true).create(true).truncate(false);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(directory.join(TAKEOVER))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_takeover_is_asked_for_by_one_process_and_ends_with_it() {
+        let folder = tempfile::tempdir().expect("a folder");
+        assert!(!Takeover::is_requested(folder.path()));
+        let first = Takeover::request(folder.path()).expect("a lock").expect("the first");
+        assert!(Takeover::is_requested(folder.path()));
+        assert!(Takeover::request(folder.path()).expect("a lock").is_none());
+        drop(first);
+        assert!(!Takeover::is_requested(folder.path()), "the file alone means nothing");
+        assert!(Takeover::request(folder.path()).expect("a lock").is_some());
+    }
+
+    #[test]
+    fn a_file_of_an_older_version_is_a_gateway_that_stays() {
+        let text = r#"{"url": "http://127.0.0.1:7300", "devices_url": "ws://x", "fingerprint": null, "token": "t"}"#;
+        let addresses: GatewayAddresses = serde_json::from_str(text).expect("readable");
+        assert_eq!((addresses.started_by, addresses.version.as_str()), (StartedBy::Serve, ""));
+    }
 }

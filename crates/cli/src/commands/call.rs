@@ -16,7 +16,7 @@ use crate::terminal::{Printer, TextStyle, bytes, clean, print, print_json};
 
 pub async fn run(args: CallArgs, printer: Printer) -> Result<(), CliError> {
     let mut client = GatewayTarget::find(&args.reach)?.connect().await?;
-    let arguments = match &args.json {
+    let arguments = match &args.args {
         Some(text) => whole(text)?,
         None if args.arguments.is_empty() => Map::new(),
         None => match args.device.trim().strip_prefix("label:") {
@@ -56,9 +56,10 @@ enum ContentLine {
     Other(String),
 }
 
-/// What to show of each content item. With a folder, binary data moves from the answer into files.
-fn items(answer: &mut CallResult, folder: Option<&Path>, stem: &str) -> Result<Vec<ContentLine>, CliError> {
-    let mut shown = Vec::new();
+/// What to show of each content item. With a path to save to, binary data moves from the answer into files.
+fn items(answer: &mut CallResult, save: Option<&Path>, stem: &str) -> Result<Vec<ContentLine>, CliError> {
+    let (mut shown, mut saved) = (Vec::new(), 0);
+    let target = save.map(SavePath::new);
     for item in &mut answer.content {
         let Some(content) = Content::from_json(item) else {
             let kind = item.get("type").and_then(Value::as_str).unwrap_or_default();
@@ -74,12 +75,13 @@ fn items(answer: &mut CallResult, folder: Option<&Path>, stem: &str) -> Result<V
                     _ => String::new(),
                 };
                 let mut line = format!("{mime}{size}, {}", bytes(data.len()));
-                if let Some(folder) = folder {
-                    let path = save(folder, stem, extension(mime), &data)?;
+                if let Some(target) = &target {
+                    saved += 1;
+                    let path = target.save(stem, extension(mime), saved, &data)?;
                     line.push_str(&format!(", saved to {}", path.display()));
                     strip(item, &path);
                 } else {
-                    line.push_str("; --save DIR writes it to a file");
+                    line.push_str("; --save FILE saves it");
                 }
                 shown.push(ContentLine::Other(line));
             }
@@ -111,23 +113,55 @@ fn strip(item: &mut Value, path: &Path) {
     }
 }
 
-/// Never writes over a file: the first free number is taken.
-fn save(folder: &Path, stem: &str, extension: &str, data: &[u8]) -> Result<PathBuf, CliError> {
-    let failed =
-        |path: &Path, error| CliError::new(CliErrorKind::Io, format!("cannot write {}: {error}", path.display()));
-    fs::create_dir_all(folder).map_err(|error| failed(folder, error))?;
-    let mut number = 1;
-    loop {
-        let path = folder.join(format!("{stem}-{number}.{extension}"));
-        match fs::OpenOptions::new().write(true).create_new(true).open(&path) {
-            Ok(mut file) => {
-                std::io::Write::write_all(&mut file, data).map_err(|error| failed(&path, error))?;
-                return Ok(path);
-            }
-            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => number += 1,
-            Err(error) => return Err(failed(&path, error)),
-        }
+/// Where binary content is written.
+enum SavePath<'a> {
+    /// A file that the caller named; it is replaced. Further content of the same answer gets numbers.
+    File(&'a Path),
+    /// A folder, in which nothing is replaced.
+    Folder(&'a Path),
+}
+
+impl<'a> SavePath<'a> {
+    /// A name with an ending is a file, unless there is a folder of that name.
+    fn new(path: &'a Path) -> SavePath<'a> {
+        let is_folder =
+            path.is_dir() || path.extension().is_none() || path.as_os_str().to_string_lossy().ends_with('/');
+        if is_folder { SavePath::Folder(path) } else { SavePath::File(path) }
     }
+
+    fn save(&self, stem: &str, extension: &str, number: usize, data: &[u8]) -> Result<PathBuf, CliError> {
+        let failed =
+            |path: &Path, error| CliError::new(CliErrorKind::Io, format!("cannot write {}: {error}", path.display()));
+        let folder = match self {
+            SavePath::File(path) => path.parent().unwrap_or(Path::new("")),
+            SavePath::Folder(folder) => folder,
+        };
+        if !folder.as_os_str().is_empty() {
+            fs::create_dir_all(folder).map_err(|error| failed(folder, error))?;
+        }
+        if let SavePath::File(path) = self {
+            let path = if number == 1 { path.to_path_buf() } else { numbered(path, number) };
+            return fs::write(&path, data).map(|()| path.clone()).map_err(|error| failed(&path, error));
+        }
+        for number in 1.. {
+            let path = folder.join(format!("{stem}-{number}.{extension}"));
+            match fs::OpenOptions::new().write(true).create_new(true).open(&path) {
+                Ok(mut file) => {
+                    std::io::Write::write_all(&mut file, data).map_err(|error| failed(&path, error))?;
+                    return Ok(path);
+                }
+                Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(failed(&path, error)),
+            }
+        }
+        Err(CliError::new(CliErrorKind::Io, format!("no free name in {}", folder.display())))
+    }
+}
+
+/// `shot.png`, `shot-2.png`, …
+fn numbered(path: &Path, number: usize) -> PathBuf {
+    let part = |part: Option<&std::ffi::OsStr>| part.unwrap_or_default().to_string_lossy().into_owned();
+    path.with_file_name(format!("{}-{number}.{}", part(path.file_stem()), part(path.extension())))
 }
 
 fn extension(mime: &str) -> &'static str {
@@ -153,8 +187,8 @@ fn plain(text: &str) -> String {
 fn whole(text: &str) -> Result<Map<String, Value>, CliError> {
     match serde_json::from_str(text) {
         Ok(Value::Object(object)) => Ok(object),
-        Ok(_) => Err(usage("--json must be one JSON object, for example --json '{\"volume\": 40}'".to_owned())),
-        Err(error) => Err(usage(format!("--json is not JSON: {error}"))),
+        Ok(_) => Err(usage("--args must be one JSON object, for example --args '{\"volume\": 40}'".to_owned())),
+        Err(error) => Err(usage(format!("--args is not JSON: {error}"))),
     }
 }
 
@@ -217,7 +251,7 @@ fn typed(pairs: &[String], schema: &Value) -> Result<Map<String, Value>, CliErro
 }
 
 /// What is wrong with an argument that the tool does not describe. A tool that takes anything says so, or
-/// says nothing at all; --json sends what it is given.
+/// says nothing at all; --args sends what it is given.
 fn unknown(key: &str, schema: &Value) -> Option<String> {
     let known = schema.get("properties")?.as_object()?;
     let is_open = schema.get("additionalProperties").is_some_and(|rest| *rest != json!(false))
@@ -326,6 +360,20 @@ mod tests {
         assert!(answer.content[1].get("data").is_none());
         assert!(answer.content[1]["saved"].as_str().unwrap_or_default().ends_with("b-photo-2.png"));
         fs::remove_dir_all(folder).expect("removed");
+    }
+
+    #[test]
+    fn a_name_with_an_ending_is_a_file() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let image = Content::image(b"abc", "image/png", None).to_json();
+        let mut answer = CallResult { content: vec![image.clone(), image], structured: None, more: Default::default() };
+        let path = folder.path().join("new/shot.png");
+        for _ in 0..2 {
+            items(&mut answer.clone(), Some(&path), "b-photo").expect("saved");
+        }
+        items(&mut answer, Some(&path), "b-photo").expect("saved");
+        assert_eq!(fs::read(&path).expect("a file"), b"abc");
+        assert_eq!(fs::read_dir(folder.path().join("new")).expect("a folder").count(), 2, "shot.png and shot-2.png");
     }
 
     #[test]

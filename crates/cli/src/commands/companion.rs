@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use serde_json::json;
 use sinew_api::{DeviceSummary, Devices};
-use sinew_compose::{android, state};
+use sinew_compose::android;
 use sinew_phones::adb::{self, AdbPhone, AdbServer};
 use sinew_phones::agent::CompanionError;
 use sinew_phones::{Companion, Phone, PhoneError};
@@ -51,7 +51,7 @@ pub async fn install(args: &InstallCompanionArgs, server: &AdbServer, printer: P
 }
 
 fn read(args: &InstallCompanionArgs) -> Result<(PathBuf, Vec<u8>), CliError> {
-    let state = state::directory(args.reach.state.state.as_deref())?;
+    let state = args.reach.state.directory()?;
     let path =
         android::companion(args.files.as_deref(), &state).map_err(|why| CliError::new(CliErrorKind::Config, why))?;
     let unusable = |why: String| {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use sinew_apps::AppWatcher;
 use sinew_compose::GatewayServer;
 use sinew_compose::config::{GatewayConfig, PhonesConfig};
-use sinew_compose::state;
+use sinew_compose::state::{self, StartedBy};
 use sinew_gateway::Role;
 use sinew_phones::{PhoneDevice, Profile};
 use sinew_sim::board::{self, BoardConfig, BoardKind};
@@ -16,9 +16,9 @@ use sinew_tool::DeviceEvent;
 use super::{story, tools};
 use crate::args::{DemoArgs, ReachArgs};
 use crate::client::GatewayTarget;
-use crate::client_tokens;
+use crate::client_tokens::{self, NewTokens};
 use crate::error::{CliError, CliErrorKind};
-use crate::start_page::{self, ListedDevice, StartPage};
+use crate::start_page::{ListedDevice, StartPage};
 use crate::stop::StopSignal;
 use crate::terminal::{Printer, print};
 
@@ -39,40 +39,33 @@ pub async fn run(args: DemoArgs, printer: Printer) -> Result<(), CliError> {
     if args.story {
         return story::run(printer).await;
     }
-    let mut settings = config().with(&(&args.listen).into())?;
+    let config = without_phones(args.listen.state.load_config()?);
+    let mut settings = config.with(&(&args.listen).into())?;
     let base = settings.state.clone();
     settings.state = state::demo(&base);
+    settings.started_by = StartedBy::Demo;
     let mut stop = StopSignal::new()?;
-    let mut server = GatewayServer::open(settings).await?;
+    let mut server = GatewayServer::open_taking_over(settings).await?;
     let joined = printer.waiting("waiting for the virtual devices", connect(&mut server)).await;
     if let Err(failure) = joined {
         server.close(stop.wait()).await;
         return Err(failure);
     }
-    let (token, _) = client_tokens::token(&server.gateway, &server.directory, "start page")?;
-    let page = StartPage {
-        title: format!(
-            "Sinew {} is running, with {} virtual boards and a virtual phone.",
-            env!("CARGO_PKG_VERSION"),
-            BOARDS.len()
-        ),
-        addresses: server.addresses.clone(),
-        token: Some(token),
-        directory: server.directory.display().to_string(),
-        remote_hosts: server.remote_hosts.clone(),
-        remote_boards_url: server.remote_boards_url.clone(),
-        unencrypted: server.unencrypted.clone(),
-        devices: devices(&server).await?,
-        program: start_page::program(),
-        state_flag: (Some(&base) != state::directory(None).ok().as_ref()).then(|| base.display().to_string()),
-    };
-    print(&if printer.is_json() { format!("{}\n", page.to_json()) } else { page.to_text(printer) });
+    let (token, _) = client_tokens::token(&server.gateway, &server.directory, "start page", NewTokens::IfNeeded)?;
+    let title = format!(
+        "Sinew {} is running, with {} virtual boards and a virtual phone.",
+        env!("CARGO_PKG_VERSION"),
+        BOARDS.len()
+    );
+    let devices = devices(&server).await?;
+    let page = StartPage { token: Some(token), devices, ..StartPage::new(title, &server, &base) };
+    print(&if printer.is_json() { format!("{}\n", page.to_json()) } else { page.to_text(printer, args.verbose) });
     Ok(server.run(async || stop.wait().await).await?)
 }
 
-/// The usual settings, but the phones on somebody's desk are no part of a demo.
-pub fn config() -> GatewayConfig {
-    GatewayConfig { phones: PhonesConfig { enabled: false, ..PhonesConfig::default() }, ..GatewayConfig::default() }
+/// Real phones are not part of a demo.
+pub fn without_phones(config: GatewayConfig) -> GatewayConfig {
+    GatewayConfig { phones: PhonesConfig { enabled: false, ..config.phones }, ..config }
 }
 
 /// Connects the virtual devices and waits until all of them are ready.

@@ -2,7 +2,7 @@
 
 use sinew_api as api;
 
-use super::{EmptyRequest, ago, pins};
+use super::{EmptyRequest, ago, device_page, pins};
 use crate::args::{DeviceArgs, DevicesArgs, DevicesCommand, LabelsArgs, ReachArgs};
 use crate::client::{GatewayTarget, encode};
 use crate::error::CliError;
@@ -14,6 +14,7 @@ const MOST_WARNINGS: usize = 3;
 pub async fn run(args: DevicesArgs, printer: Printer) -> Result<(), CliError> {
     match args.command {
         Some(DevicesCommand::Rename { device, name, reach }) => rename(&device, &name, &reach, printer).await,
+        Some(DevicesCommand::Show(one)) => device_page::show(&one, printer).await,
         Some(DevicesCommand::Forget(one)) => forget(&one, printer).await,
         Some(DevicesCommand::Label(labels)) => {
             label(&labels, api::Labels { add: labels.labels.clone(), remove: Vec::new() }, printer).await
@@ -30,18 +31,23 @@ pub async fn run(args: DevicesArgs, printer: Printer) -> Result<(), CliError> {
 }
 
 async fn all(reach: &ReachArgs, printer: Printer) -> Result<(), CliError> {
-    let answer: api::Devices = GatewayTarget::find(reach)?.connect().await?.get("/api/v1/devices").await?;
+    let target = GatewayTarget::find(reach)?;
+    let answer: api::Devices = target.connect().await?.get("/api/v1/devices").await?;
     if printer.is_json() {
         print_json(&answer);
         return Ok(());
     }
     let devices = &answer.devices;
     if devices.is_empty() {
-        print("No device has come yet. Connect a virtual one with `sinew sim board`.\n");
+        let message = format!(
+            "{} knows no device yet. Connect a virtual one with `sinew sim board`.",
+            sentence(&target.description)
+        );
+        print(&format!("{}\n", printer.wrap(&message, 0)));
         return Ok(());
     }
     let mut table =
-        Table::new(["DEVICE", "NAME", "LABELS", "KIND", "VERSION", "STATE", "SINCE", "TOOLS", "ADMITTED BY"]);
+        Table::new(["DEVICE", "NAME", "KIND", "STATE", "SINCE", "TOOLS", "LABELS", "VERSION", "ADMITTED BY"]);
     for device in devices {
         let count = device.tools;
         let tools = if device.pinned { format!("{count}, pinned") } else { count.to_string() };
@@ -51,35 +57,39 @@ async fn all(reach: &ReachArgs, printer: Printer) -> Result<(), CliError> {
         table.row([
             (Some(TextStyle::Bold), device.id.clone()),
             (None, device.name.clone().unwrap_or_default()),
-            (None, device.labels.join(", ")),
             (None, device.kind.clone()),
-            (None, device.version.clone()),
-            (Some(ink_of(&device.state)), device.state.clone()),
+            (Some(style_of(&device.state)), device.state.clone()),
             (None, ago(device.since)),
             (None, tools),
+            (None, device.labels.join(", ")),
+            (None, device.version.clone()),
             (trial, admitted.to_owned()),
         ]);
     }
     print(&printer.table(&table));
     for device in devices {
         let id = clean(&device.id);
-        if let Some(remedy) = device.remedy.as_deref().filter(|_| device.state != "away") {
-            print(&format!("{id}: {}\n", clean(remedy)));
-        }
-        for warning in device.warnings.iter().take(MOST_WARNINGS) {
-            print(&format!("{id}: {}\n", clean(warning)));
-        }
-        if device.warnings.len() > MOST_WARNINGS {
-            let more = device.warnings.len() - MOST_WARNINGS;
-            print(&format!("{id}: {more} more warnings; `--output json` shows them\n"));
-        }
-        // What the gateway had to refuse or end.
-        let trouble = device.attribute("trouble");
-        if !trouble.is_empty() {
-            print(&format!("{id}: {}\n", clean(trouble)));
+        let trouble = Some(device.attribute("trouble")).filter(|trouble| !trouble.is_empty());
+        let more = device.warnings.len().saturating_sub(MOST_WARNINGS);
+        let more = (more > 0).then(|| format!("{more} more warnings; `sinew devices show {id}` shows them"));
+        let warnings = device.warnings.iter().map(String::as_str).take(MOST_WARNINGS).chain(more.as_deref());
+        for line in device.remedy.as_deref().into_iter().chain(warnings).chain(trouble) {
+            print(&format!("{}\n", printer.wrap(&format!("{id}: {}", clean(line)), 2)));
         }
     }
+    let footer = printer.wrap(&format!("{} of {}.", count(devices.len()), target.description), 0);
+    print(&format!("{}\n", printer.paint(TextStyle::Dim, &footer)));
     Ok(())
+}
+
+fn count(devices: usize) -> String {
+    if devices == 1 { "1 device".to_owned() } else { format!("{devices} devices") }
+}
+
+/// A text with a capital letter, to begin a sentence.
+fn sentence(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
 }
 
 async fn rename(device: &str, name: &str, reach: &ReachArgs, printer: Printer) -> Result<(), CliError> {
@@ -127,7 +137,7 @@ async fn label(args: &LabelsArgs, change: api::Labels, printer: Printer) -> Resu
     Ok(())
 }
 
-pub fn ink_of(state: &str) -> TextStyle {
+pub fn style_of(state: &str) -> TextStyle {
     match state {
         "ready" => TextStyle::Good,
         "away" => TextStyle::Dim,

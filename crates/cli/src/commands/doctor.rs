@@ -36,9 +36,8 @@ enum CheckResult {
 }
 
 pub async fn run(args: DoctorArgs, printer: Printer) -> Result<(), CliError> {
-    let config = args.config.as_deref().map(GatewayConfig::load).transpose()?.unwrap_or_default();
-    let given = args.reach.state.state.clone().or(config.state.clone());
-    let directory = state::directory(given.as_deref())?;
+    let config = args.reach.state.load_config()?;
+    let directory = args.reach.state.directory()?;
     let running = state::find_running(&directory);
     let place = running.as_ref().map_or(directory.clone(), |running| running.directory.clone());
 
@@ -108,14 +107,17 @@ impl DoctorCheck {
     }
 
     fn to_text(&self, printer: Printer) -> String {
-        let (ink, sign) = match self.result {
+        let (style, sign) = match self.result {
             CheckResult::Ok => (TextStyle::Good, "ok   "),
             CheckResult::Note => (TextStyle::Warn, "note "),
             CheckResult::Problem => (TextStyle::Bad, "fault"),
         };
-        let mut text = format!("{} {:<16} {}\n", printer.paint(ink, sign), self.name, clean(&self.message));
-        if let Some(remedy) = &self.remedy {
-            text.push_str(&format!("{:23}{}\n", "", printer.paint(TextStyle::Dim, &format!("→ {}", clean(remedy)))));
+        const INDENT: usize = 23;
+        let message = printer.wrap(&clean(&self.message), INDENT);
+        let mut text = format!("{} {:<16} {message}\n", printer.paint(style, sign), self.name);
+        if let Some(remedy) = self.remedy.as_deref().filter(|remedy| !remedy.is_empty()) {
+            let remedy = printer.wrap(&format!("→ {}", clean(remedy)), INDENT + 2);
+            text.push_str(&format!("{:INDENT$}{}\n", "", printer.paint(TextStyle::Dim, &remedy)));
         }
         text
     }
@@ -165,13 +167,10 @@ async fn gateway(running: Option<&LocalGateway>, reach: &ReachArgs) -> DoctorChe
     let asked = async {
         let target = target?;
         target.connect().await?.get::<Devices>("/api/v1/devices").await?;
-        Ok::<_, CliError>(target.url)
+        Ok::<_, CliError>(target.description)
     };
     match asked.await {
-        Ok(url) => {
-            let who = running.map(|running| format!(", process {}", running.pid)).unwrap_or_default();
-            DoctorCheck::ok(NAME, format!("answers at {url}{who}, and accepts the token"))
-        }
+        Ok(description) => DoctorCheck::ok(NAME, format!("{description} answers, and accepts the token")),
         Err(failure) if failure.error_type == "TokenRefused" => {
             DoctorCheck::problem(NAME, "refuses the token", "unset SINEW_TOKEN, or give a valid one with --token")
         }

@@ -4,32 +4,35 @@
 
 use serde_json::json;
 use sinew_compose::config::shape;
+use sinew_compose::state::StartedBy;
 use sinew_front::dialout::{self, EndpointAddress};
 use tokio_util::sync::CancellationToken;
 
-use super::stdio::{GatewayLocation, find_or_open, stream_path};
 use crate::args::EndpointArgs;
 use crate::client::GatewayTarget;
-use crate::client_tokens;
+use crate::client_tokens::{self, NewTokens};
 use crate::error::{CliError, CliErrorKind};
+use crate::relay::{GatewayLocation, find_or_open, stream_path};
 use crate::stop::StopSignal;
 use crate::terminal::{Printer, print};
 
 pub async fn run(args: EndpointArgs, printer: Printer) -> Result<(), CliError> {
     let address: EndpointAddress =
         args.broker.parse().map_err(|problem: String| CliError::new(CliErrorKind::Usage, problem))?;
-    match find_or_open(&args.reach, false).await? {
-        GatewayLocation::Running(target) => {
+    match find_or_open(&args.reach, false, StartedBy::Serve).await? {
+        GatewayLocation::Running(target, _) => {
             let mut stop = StopSignal::new()?;
             let path = stream_path(args.unfolded);
             // Tried once beforehand: a refused token is a failure, not something to try again for ever.
             let client = format!("endpoint {address}");
-            drop(client_tokens::open(&target, &client, path).await?);
+            drop(client_tokens::open(&target, &client, path, NewTokens::IfNeeded).await?);
             announce(&address, &target.url.to_string(), printer);
             let shutdown = CancellationToken::new();
             // Found anew for every connection: a gateway that was restarted may be elsewhere.
             let open = || async {
-                let stream = async { client_tokens::open(&GatewayTarget::find(&args.reach)?, &client, path).await };
+                let stream = async {
+                    client_tokens::open(&GatewayTarget::find(&args.reach)?, &client, path, NewTokens::IfNone).await
+                };
                 stream.await.map_err(std::io::Error::other)
             };
             let mut running = std::pin::pin!(dialout::run(&address, open, shutdown.clone()));
@@ -42,7 +45,8 @@ pub async fn run(args: EndpointArgs, printer: Printer) -> Result<(), CliError> {
             };
             ran.map_err(|error| CliError::new(CliErrorKind::Io, error.to_string()))
         }
-        GatewayLocation::Here(mut server, mut stop) => {
+        GatewayLocation::Here(mut server) => {
+            let mut stop = StopSignal::new()?;
             announce(&address, &server.addresses.url, printer);
             let front = server.front.clone();
             server.spawn_client(|shutdown| dialout::serve(front, address, shape(args.unfolded), shutdown));

@@ -6,7 +6,9 @@ mod boards;
 mod call;
 mod companion;
 mod config;
-mod demo;
+mod connect;
+pub mod demo;
+mod device_page;
 mod devices;
 mod doctor;
 mod endpoint;
@@ -16,15 +18,16 @@ mod pins;
 mod serve;
 mod sim;
 pub mod spec;
+mod status;
 mod stdio;
 mod story;
 mod token;
+mod tool_page;
 mod tools;
 
-use clap::CommandFactory;
 use serde::Serialize;
 
-use crate::args::{Cli, CliCommand};
+use crate::args::{CliCommand, command_tree};
 use crate::error::CliError;
 use crate::terminal::Printer;
 
@@ -33,6 +36,8 @@ pub async fn run(command: CliCommand, printer: Printer) -> Result<(), CliError> 
         CliCommand::Demo(args) => demo::run(args, printer).await,
         CliCommand::Serve(args) => serve::run(args, printer).await,
         CliCommand::Stdio(args) => stdio::run(args).await,
+        CliCommand::Connect(args) => connect::run(&args, printer),
+        CliCommand::Status(args) => status::run(args, printer).await,
         CliCommand::Endpoint(args) => endpoint::run(args, printer).await,
         CliCommand::Devices(args) => devices::run(args, printer).await,
         CliCommand::Boards(args) => boards::run(args, printer).await,
@@ -50,7 +55,7 @@ pub async fn run(command: CliCommand, printer: Printer) -> Result<(), CliError> 
         CliCommand::BenchPeer(args) => bench::peer(args).await,
         CliCommand::Completions(args) => {
             let mut script = Vec::new();
-            clap_complete::generate(args.shell, &mut Cli::command(), "sinew", &mut script);
+            clap_complete::generate(args.shell, &mut command_tree(), "sinew", &mut script);
             crate::terminal::print(&String::from_utf8_lossy(&script));
             Ok(())
         }

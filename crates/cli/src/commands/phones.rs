@@ -2,14 +2,13 @@
 
 use serde_json::{Map, Value, json};
 use sinew_api::{self as api, DeviceSummary};
-use sinew_compose::state;
 use sinew_phones::PhoneError;
 use sinew_phones::adb::network_phones::with_port;
 use sinew_phones::adb::{self, AdbError, AdbServer, NetworkPhones, track};
 use sinew_tool::ToolError;
 
 use super::companion;
-use super::devices::ink_of;
+use super::devices::style_of;
 use crate::args::{PhonesArgs, PhonesCommand, ReachArgs, StateArgs};
 use crate::client::GatewayTarget;
 use crate::error::{CliError, CliErrorKind};
@@ -37,7 +36,7 @@ pub async fn run(args: PhonesArgs, printer: Printer) -> Result<(), CliError> {
 
 /// What a gateway on this state directory connects again.
 fn remembered(state: &StateArgs) -> Result<NetworkPhones, CliError> {
-    Ok(NetworkPhones::in_state(&state::directory(state.state.as_deref())?))
+    Ok(NetworkPhones::in_state(&state.directory()?))
 }
 
 async fn connect(address: &str, remembered: &NetworkPhones) -> Result<String, CliError> {
@@ -95,7 +94,7 @@ async fn all(reach: &ReachArgs, printer: Printer) -> Result<(), CliError> {
             (None, phone.name.clone().unwrap_or_default()),
             (None, phone.kind.clone()),
             (None, phone.version.clone()),
-            (Some(ink_of(&phone.state)), phone.state.clone()),
+            (Some(style_of(&phone.state)), phone.state.clone()),
             (None, phone.attribute("serial").to_owned()),
         ]);
     }
@@ -134,7 +133,7 @@ async fn apps(reach: &ReachArgs, printer: Printer) -> Result<(), CliError> {
             (None, app.attribute("package").to_owned()),
             (None, app.version.clone()),
             (None, phone_of(app.attribute("phone"))),
-            (Some(ink_of(&app.state)), app.state.clone()),
+            (Some(style_of(&app.state)), app.state.clone()),
             (None, app.tools.to_string()),
             (None, app.attribute_list("forms").join(" ")),
         ]);

@@ -19,7 +19,7 @@ use crate::terminal::{Printer, print};
 
 pub async fn run(args: SimArgs, printer: Printer) -> Result<(), CliError> {
     match args.command {
-        SimCommand::Board(args) => boards(args, printer).await,
+        SimCommand::Board(args) => boards(*args, printer).await,
         SimCommand::Phone(args) => phones(args, printer).await,
         #[cfg(debug_assertions)]
         SimCommand::Conformance { listen } => conformance::run(listen, printer).await,
@@ -139,7 +139,7 @@ fn target(args: &SimBoardArgs) -> Result<BoardTarget, CliError> {
     check("--connect", args.connect.as_deref(), &["ws", "wss", "mqtt", "mqtts"])?;
     check("--broker", args.broker.as_deref(), &["mqtt", "mqtts"])?;
     check("--ota", args.ota.as_deref(), &["http", "https"])?;
-    let directory = state::directory(args.reach.state.state.as_deref())?;
+    let directory = args.reach.state.directory()?;
     let running = state::find_running(&directory);
     let named = args.connect.clone().or_else(|| args.broker.clone()).or_else(|| args.ota.clone());
     let Some(url) = named.or_else(|| running.as_ref().map(|running| running.addresses.devices_url.clone())) else {

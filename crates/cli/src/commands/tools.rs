@@ -1,14 +1,18 @@
-//! `sinew tools`: what can be called.
+//! `sinew tools`: lists the tools.
 
 use serde_json::Value;
 use sinew_api as api;
 
-use crate::args::ToolsArgs;
+use super::tool_page;
+use crate::args::{ToolsArgs, ToolsCommand};
 use crate::client::{GatewayClient, GatewayTarget, encode};
 use crate::error::CliError;
 use crate::terminal::{Printer, Table, TextStyle, print, print_json};
 
 pub async fn run(args: ToolsArgs, printer: Printer) -> Result<(), CliError> {
+    if let Some(ToolsCommand::Show { tool, device, reach }) = &args.command {
+        return tool_page::show(tool, device.as_deref(), reach, printer).await;
+    }
     let mut client = GatewayTarget::find(&args.reach)?.connect().await?;
     let tools = match &args.device {
         Some(device) => of_device(&mut client, device).await?,
@@ -29,12 +33,30 @@ pub async fn run(args: ToolsArgs, printer: Printer) -> Result<(), CliError> {
     for tool in &tools {
         table.row([
             (Some(TextStyle::Bold), tool.name.clone()),
-            (None, arguments(&tool.input_schema)),
+            (None, argument_names(&tool.input_schema)),
             (None, tool.description.clone()),
         ]);
     }
     print(&printer.table(&table));
+    print("`sinew tools show TOOL` shows the arguments of one.\n");
     Ok(())
+}
+
+/// Whether two names mean the same tool: clients see other characters than the device where MCP allows fewer.
+pub fn is_same_name(own: &str, wanted: &str) -> bool {
+    let plain = |name: &str| name.replace(|letter: char| !letter.is_ascii_alphanumeric(), "_");
+    own == wanted || plain(own) == plain(wanted)
+}
+
+/// `volume, name?`: the arguments without their types.
+pub fn argument_names(schema: &Value) -> String {
+    let required = schema.get("required").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    let properties = schema.get("properties").and_then(Value::as_object);
+    let names = properties.into_iter().flatten().map(|(name, _)| {
+        let optional = if required.iter().any(|required| required == name) { "" } else { "?" };
+        format!("{name}{optional}")
+    });
+    names.collect::<Vec<_>>().join(", ")
 }
 
 /// The tools of one device under the names the device itself knows them by, as `sinew call` takes them.
@@ -59,7 +81,7 @@ pub fn arguments(schema: &Value) -> String {
     described.collect::<Vec<_>>().join(", ")
 }
 
-fn kind(property: &Value) -> String {
+pub fn kind(property: &Value) -> String {
     if let Some(choices) = property.get("enum").and_then(Value::as_array) {
         return choices.iter().map(plain).collect::<Vec<_>>().join("|");
     }
@@ -76,7 +98,7 @@ fn kind(property: &Value) -> String {
     }
 }
 
-fn plain(value: &Value) -> String {
+pub fn plain(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
@@ -86,7 +108,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn arguments_are_told_in_one_line() {
+    fn arguments_fit_one_line() {
         let schema = json!({
             "properties": {
                 "volume": {"type": "integer", "minimum": 0, "maximum": 100},

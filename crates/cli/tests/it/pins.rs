@@ -32,13 +32,16 @@ fn a_tool_whose_words_are_not_those_agreed_on_is_held_back_until_it_is_accepted(
     let device = gateway.wait_for(BOARD, "ready");
     assert_eq!((&device["pinned"], &device["quarantined"]), (&json!(true), &json!(1)));
     assert!(!names(&gateway, BOARD).contains(&json!(TOOL)));
-    let refused = gateway.run(&["call", BOARD, TOOL, "--json", "{\"volume\": 7}"]);
+    let refused = gateway.run(&["call", BOARD, TOOL, "--args", "{\"volume\": 7}"]);
     assert!(refused.code != 0 && refused.err.contains("held back"), "{refused:?}");
     let typed = gateway.run(&["call", BOARD, TOOL, "volume=7"]);
     assert!(typed.code != 0 && typed.err.contains("held back"), "{typed:?}");
     assert!(gateway.run(&["devices"]).ok().out.contains("sinew devices accept"));
     let changes = gateway.run(&["devices", "changes", BOARD]).ok().out;
-    assert!(changes.contains("silently") && changes.contains(TOOL) && changes.contains("cosmetic"), "{changes}");
+    assert!(
+        changes.contains("without a new version") && changes.contains(TOOL) && changes.contains("cosmetic"),
+        "{changes}"
+    );
     gateway.run(&["devices", "accept", BOARD]).ok();
     assert!(names(&gateway, BOARD).contains(&json!(TOOL)));
     gateway.run(&["call", BOARD, TOOL, "volume=7"]).ok();

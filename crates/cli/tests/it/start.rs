@@ -13,17 +13,14 @@ fn the_demo_prints_everything_a_newcomer_needs() {
     assert!(!page.contains(own.trim()), "the gateway's own token is nobody's to read");
     for part in [
         "/mcp",
-        "Bearer snw_",
+        "snw_",
         "board-ddee01",
         "board-ddee04",
         "virtual-phone",
-        ": capture_screenshot, ",
         " call virtual-phone get_screen ",
         "set_volume",
-        "take_photo",
-        "\"mcpServers\"",
-        "\"stdio\"",
-        "Authorization",
+        "claude mcp add sinew -- ",
+        " connect",
         " call board-ddee01 ",
     ] {
         assert!(page.contains(part), "{part} is missing in {page}");
@@ -34,8 +31,11 @@ fn the_demo_prints_everything_a_newcomer_needs() {
 #[test]
 fn the_sample_calls_of_the_page_work_as_they_stand() {
     let state = tempfile::tempdir().expect("a folder");
-    let mut demo = Process::start(sinew(state.path()).arg("demo").args(PORTS));
+    let mut demo = Process::start(sinew(state.path()).args(["demo", "--verbose"]).args(PORTS));
     let page = demo.until("Ctrl-C");
+    for part in ["\"mcpServers\"", "\"stdio\"", "Bearer snw_", "claude_desktop_config.json", "take_photo"] {
+        assert!(page.contains(part), "{part} is missing in {page}");
+    }
     let calls: Vec<&str> = page.lines().map(str::trim).filter(|line| line.contains(" call ")).collect();
     assert_eq!(calls.len(), 5, "{page}");
     for call in calls {
@@ -72,9 +72,9 @@ fn a_taken_port_is_named_with_its_holder_and_the_remedy() {
 }
 
 #[test]
-fn doors_that_cannot_be_are_refused_with_an_example() {
+fn impossible_addresses_are_refused_with_an_example() {
     let state = tempfile::tempdir().expect("a folder");
-    let nameless = run(sinew(state.path()).args(["serve", "--listen", "localhost:19320"]));
+    let nameless = run(sinew(state.path()).args(["serve", "--listen", "somewhere:19320"]));
     assert_eq!(nameless.code, 2, "{nameless:?}");
     assert!(nameless.err.contains("127.0.0.1:7300"), "{}", nameless.err);
     let same = "127.0.0.1:19320";
@@ -92,12 +92,12 @@ fn listening_beyond_loopback_without_tls_is_refused_with_the_ways_out() {
 }
 
 #[test]
-fn an_insecure_door_is_warned_of_and_shown_as_others_reach_it() {
+fn a_listener_without_tls_is_warned_of_and_shown_as_others_reach_it() {
     let state = tempfile::tempdir().expect("a folder");
-    let doors = ["--listen", "0.0.0.0:0", "--devices", "0.0.0.0:0", "--mqtt", "off", "--insecure-lan"];
-    let mut gateway = Process::start(sinew(state.path()).args(["serve", "--advertise", "192.0.2.7"]).args(doors));
+    let listeners = ["--listen", "0.0.0.0:0", "--devices", "0.0.0.0:0", "--mqtt", "off", "--insecure-lan"];
+    let mut gateway = Process::start(sinew(state.path()).args(["serve", "--advertise", "192.0.2.7"]).args(listeners));
     let page = gateway.until("Ctrl-C");
-    assert!(page.contains("tokens of clients and boards travel in the clear"), "{page}");
+    assert!(page.contains("tokens of clients and boards are not encrypted"), "{page}");
     assert!(page.contains("http://192.0.2.7:") && page.contains("ws://192.0.2.7:"), "{page}");
 }
 
@@ -162,4 +162,60 @@ fn a_gateway_that_is_asked_to_stop_ends_in_order() {
     let ended = gateway.process.child.wait().expect("it ends");
     assert_eq!(ended.code(), Some(0));
     assert_eq!(gateway.run(&["devices"]).code, 69, "nobody is there any more");
+}
+
+/// What people see in a terminal of 80 columns.
+#[test]
+fn no_page_is_wider_than_eighty_columns() {
+    let gateway = TestGateway::demo();
+    for words in [
+        &["devices"][..],
+        &["devices", "show", "board-ddee01"],
+        &["tools"],
+        &["tools", "virtual-phone"],
+        &["tools", "show", "self.audio_speaker.set_volume"],
+        &["phones", "apps"],
+        &["status"],
+        &["token", "list"],
+    ] {
+        let shown = run(sinew(gateway.state.path()).args(words).env("COLUMNS", "80")).ok();
+        for line in shown.out.lines() {
+            assert!(line.chars().count() <= 80, "{words:?} has a line of {}: {line}", line.chars().count());
+        }
+    }
+}
+
+#[test]
+fn one_thing_is_shown_on_a_page_of_its_own() {
+    let gateway = TestGateway::demo();
+    let tool = gateway.run(&["tools", "show", "self_audio_speaker_set_volume"]).ok().out;
+    assert!(tool.contains("integer 0–100") && tool.contains("sinew call board-ddee01"), "{tool}");
+    let device = gateway.run(&["devices", "show", "board-ddee01"]).ok().out;
+    assert!(device.contains("aa:bb:cc:dd:ee:01") && device.contains("self.audio_speaker.set_volume"), "{device}");
+    let unknown = gateway.run(&["devices", "show", "board-ddee0"]);
+    assert!(unknown.code == 66 && unknown.err.contains("did you mean `board-ddee0"), "{unknown:?}");
+    let status = gateway.json(&["status"]);
+    assert_eq!((&status["ready"], &status["devices_ready"]), (&Value::Bool(true), &Value::from(6)), "{status}");
+    let list = gateway.run(&["devices"]).ok().out;
+    assert!(list.contains("`sinew demo`") && list.contains(gateway.url()), "it says which gateway: {list}");
+    let old = gateway.run(&["call", "board-ddee01", "self.audio_speaker.set_volume", "--json", "{\"volume\": 44}"]);
+    assert!(old.code == 0 && old.err.contains("--args"), "{old:?}");
+    assert!(gateway.run(&["devices", "--json"]).ok().json()["devices"].is_array());
+}
+
+#[test]
+fn a_configuration_file_names_the_gateway_for_every_command() {
+    let state = tempfile::tempdir().expect("a folder");
+    let file = state.path().join("sinew.toml");
+    std::fs::write(&file, "listen = 'localhost:0'\ndevices = '127.0.0.1:0'\nmqtt = 'off'\nstate = 'here'")
+        .expect("written");
+    let command = || {
+        let mut command = sinew(state.path());
+        command.env_remove("SINEW_STATE").env("SINEW_CONFIG", &file);
+        command
+    };
+    let mut gateway = Process::start(command().args(["serve", "--json"]));
+    assert!(gateway.line().contains("/here"));
+    assert!(run(command().args(["devices"])).ok().out.contains("`sinew serve`"));
+    assert!(run(command().args(["doctor"])).out.contains("`sinew serve`"));
 }

@@ -56,6 +56,22 @@ impl Client {
         true
     }
 
+    /// Sends a call and gives its whole answer, an error too.
+    fn call(&mut self, tool: &str, arguments: Value) -> Value {
+        self.ask("tools/call", json!({"name": tool, "arguments": arguments}))
+    }
+
+    /// Waits for a notification.
+    fn until(&mut self, method: &str) {
+        loop {
+            let line = self.process.line();
+            assert!(!line.is_empty(), "the connection ended before {method}");
+            if line.contains(method) {
+                return;
+            }
+        }
+    }
+
     fn names(&mut self) -> Vec<String> {
         let tools = self.ask("tools/list", json!({}));
         tools["tools"]
@@ -167,4 +183,91 @@ fn every_client_has_a_token_of_its_own_and_loses_only_that() {
     again.ask("ping", json!({}));
     Client::start(sinew(gateway.state.path()).args(["stdio", "--client", "desk"]));
     assert_eq!(labels(&gateway.json(&["token", "list"])), ["test", "desk"], "a new one is made where it was revoked");
+}
+
+const LIST_CHANGED: &str = "notifications/tools/list_changed";
+
+/// The numbers that `self.audio_speaker.set_volume` was called with, as the audit has them.
+fn calls(gateway: &TestGateway) -> usize {
+    let (_, audit) = gateway.http("GET", "/api/v1/audit?limit=1000", Some(&gateway.own_token()), "");
+    let audit: Value = serde_json::from_str(&audit).expect("JSON");
+    let records = audit["records"].as_array().expect("records").clone();
+    records
+        .iter()
+        .filter(|record| record["tool"] == "self.audio_speaker.set_volume" && record["outcome"] == "ok")
+        .count()
+}
+
+#[test]
+fn a_client_survives_restarts_of_its_gateway_and_no_call_is_made_twice() {
+    let mut gateway = TestGateway::demo();
+    let mut client = Client::start(sinew(gateway.state.path()).arg("stdio"));
+    let volume = |number: u32| json!({"device": "board-ddee02", "volume": number});
+    for round in 1..=4 {
+        let result = client.call("self_audio_speaker_set_volume", volume(round));
+        assert_ne!(result["isError"], true, "{result}");
+        gateway.process.kill();
+        // Nothing runs now: the answer comes at once and says that a retry helps.
+        let refused = client.call("self_audio_speaker_set_volume", volume(99));
+        let word = &refused["_meta"]["sinew/error"]["error_type"];
+        assert!(refused["isError"] == true && (word == "DeviceAway" || word == "DeviceLost"), "{refused}");
+        gateway = TestGateway::open("demo", gateway.state, &[]);
+        client.until(LIST_CHANGED);
+        assert!(!client.names().is_empty());
+    }
+    assert_eq!(calls(&gateway), 4);
+    client.quit();
+}
+
+#[test]
+fn when_the_client_with_the_gateway_leaves_exactly_one_other_takes_it_over() {
+    let state = tempfile::tempdir().expect("a folder");
+    let host = Client::start(sinew(state.path()).args(["stdio", "--demo"]));
+    let mut others: Vec<Client> = (0..3).map(|_| Client::start(sinew(state.path()).arg("stdio"))).collect();
+    host.quit();
+    for client in &mut others {
+        client.until(LIST_CHANGED);
+        assert!(client.names().iter().any(|name| name.ends_with("take_photo")));
+    }
+    let listed = run(sinew(state.path()).args(["devices", "--json"])).ok().json();
+    assert_eq!(listed["devices"].as_array().map(Vec::len), Some(6), "{listed}");
+    others.into_iter().for_each(Client::quit);
+    assert_eq!(run(sinew(state.path()).arg("devices")).code, 69, "the last one has closed it");
+}
+
+#[test]
+fn a_killed_client_with_the_gateway_leaves_a_lock_that_stops_nobody() {
+    let state = tempfile::tempdir().expect("a folder");
+    let mut host = Client::start(sinew(state.path()).args(["stdio", "--demo"]));
+    let mut other = Client::start(sinew(state.path()).arg("stdio"));
+    std::fs::write(state.path().join("demo/takeover.lock"), "stale").expect("written");
+    host.process.kill();
+    other.until(LIST_CHANGED);
+    assert!(!other.names().is_empty());
+    other.quit();
+}
+
+#[test]
+fn serve_takes_over_from_a_client() {
+    let state = tempfile::tempdir().expect("a folder");
+    let mut host = Client::start(sinew(state.path()).arg("stdio"));
+    let mut other = Client::start(sinew(state.path()).arg("stdio"));
+    let mut gateway = TestGateway::open("serve", state, &[]);
+    for client in [&mut host, &mut other] {
+        client.until(LIST_CHANGED);
+        client.ask("ping", json!({}));
+    }
+    let listed = gateway.run(&["devices"]).ok().out;
+    assert!(listed.contains("`sinew serve`"), "{listed}");
+    // A second one is refused, with the first one's address.
+    let second = run(sinew(gateway.state.path()).arg("serve").args(crate::gateway::PORTS));
+    assert!(second.code == 75 && second.err.contains(gateway.url()), "{second:?}");
+    gateway.process.kill();
+    let again = TestGateway::open("serve", gateway.state, &[]);
+    for mut client in [host, other] {
+        client.until(LIST_CHANGED);
+        client.ask("ping", json!({}));
+        client.quit();
+    }
+    drop(again);
 }

@@ -21,9 +21,10 @@ use sinew_tool::{Value, json};
 use crate::brokers;
 use crate::error::{ComposeErrorKind, Error};
 use crate::server::{CertificateSource, ServerSettings};
-use crate::state;
+use crate::state::{self, StartedBy};
 
 pub use file::{ConfigProblem, MOVED};
+pub use sinew_tool::settings::parse_address;
 pub use tables::{AppsConfig, BoardsConfig, EndpointConfig, MqttAddress, PhonesConfig, SpecConfig, VisionConfig};
 
 sinew_tool::settings! {
@@ -202,6 +203,7 @@ impl GatewayConfig {
             limits: self.boards.limits,
             phones: self.phones.offer(&state),
             state,
+            started_by: StartedBy::Serve,
             token: flags.token.clone(),
             tls,
             devices_tls,

@@ -12,7 +12,7 @@ use sinew_boards::{Backend, BoardLimits, OfferedTransport, Pictures};
 use sinew_front::dialout::EndpointAddress;
 use sinew_phones::{Extension, Profile, adb};
 use sinew_spec::lint;
-use sinew_tool::settings::{Deserializer, Error, Setting};
+use sinew_tool::settings::{Deserializer, Error, Setting, parse_address};
 use sinew_tool::{Value, json};
 
 use super::hosts::check_advertised;
@@ -238,7 +238,7 @@ impl FromStr for MqttAddress {
         if text == "off" {
             return Ok(MqttAddress::Off);
         }
-        text.parse().map(MqttAddress::At).map_err(|_| "expected an address such as 127.0.0.1:7302, or `off`".to_owned())
+        parse_address(text).map(MqttAddress::At).map_err(|why| format!("{why}; or `off`"))
     }
 }
 

@@ -11,6 +11,7 @@ use std::path::Path;
 use serde_json::{Map, Value, json};
 
 pub use read::{FieldSlot, Key, Table, read_table};
+pub use types::parse_address;
 // For the macros, and for settings with a form of their own.
 #[doc(hidden)]
 pub use serde::Deserializer;

@@ -66,12 +66,18 @@ impl Setting for PathBuf {
     }
 }
 
+/// An address to listen on: an IP address or `localhost`, and a port.
+pub fn parse_address(text: &str) -> Result<SocketAddr, String> {
+    let local = text.strip_prefix("localhost:").map(|port| format!("127.0.0.1:{port}"));
+    local.as_deref().unwrap_or(text).parse().map_err(|_| {
+        format!("`{text}` is not an address; expected IP:PORT or localhost:PORT, for example 127.0.0.1:7300")
+    })
+}
+
 impl Setting for SocketAddr {
     fn read<'de, D: Deserializer<'de>>(&mut self, from: D) -> Result<(), D::Error> {
         let text = String::deserialize(from)?;
-        *self = text.parse().map_err(|_| {
-            D::Error::custom(format!("`{text}` is not an address; expected IP:PORT, for example 127.0.0.1:7300"))
-        })?;
+        *self = parse_address(&text).map_err(D::Error::custom)?;
         Ok(())
     }
 

@@ -98,17 +98,7 @@ pub struct SpecLintArgs {
     pub device: Option<String>,
 
     #[command(flatten)]
-    pub rules: RulesArgs,
-
-    #[command(flatten)]
     pub reach: ReachArgs,
-}
-
-#[derive(Args, Debug)]
-pub struct RulesArgs {
-    /// Configuration whose section [spec] sets the rules [default: sinew.toml in the file's folder or above it]
-    #[arg(long, value_name = "FILE")]
-    pub config: Option<PathBuf>,
 }
 
 #[derive(Args, Debug)]

@@ -18,7 +18,7 @@ use crate::error::{CliError, CliErrorKind};
 use crate::terminal::{Printer, clean, print};
 
 pub async fn run(args: SpecLintArgs, printer: Printer) -> Result<(), CliError> {
-    let mut rules = FileRules::new(&args.rules);
+    let mut rules = FileRules::new(args.reach.state.config.as_deref());
     let mut sources = Vec::new();
     for path in source::files(&args.paths)? {
         sources.push(SpecSource::read_as(&path, args.stdin_name.as_deref())?);

@@ -8,7 +8,6 @@ use sinew_compose::config::{GatewayConfig, SpecConfig};
 use sinew_spec::lint::{self, RULES};
 use sinew_tool::finding::Severity;
 
-use super::args::RulesArgs;
 use crate::error::{CliError, CliErrorKind};
 use crate::terminal::{Printer, Table, TextStyle, print, print_json};
 
@@ -16,7 +15,7 @@ use crate::terminal::{Printer, Table, TextStyle, print, print_json};
 const FILE: &str = "sinew.toml";
 
 pub fn run(printer: Printer) -> Result<(), CliError> {
-    let config = FileRules::new(&RulesArgs { config: None }).of("MCP_TOOL_SPECIFICATION.md")?;
+    let config = FileRules::new(None).of("MCP_TOOL_SPECIFICATION.md")?;
     let level = |rule| config.severity(rule).map_or("off", Severity::word);
     if printer.is_json() {
         let rules: Vec<Value> = RULES
@@ -54,8 +53,8 @@ pub struct FileRules {
 }
 
 impl FileRules {
-    pub fn new(file: &RulesArgs) -> FileRules {
-        FileRules { named: file.config.clone(), read: HashMap::new() }
+    pub fn new(file: Option<&Path>) -> FileRules {
+        FileRules { named: file.map(Path::to_owned), read: HashMap::new() }
     }
 
     pub fn of(&mut self, path: &str) -> Result<lint::LintConfig, CliError> {

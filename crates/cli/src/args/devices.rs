@@ -1,0 +1,283 @@
+//! The options of the commands about devices: devices, boards, phones, tools, calls, events and tokens.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, Subcommand};
+
+use super::connection::{ReachArgs, StateArgs};
+use super::values::{duration, name, validity};
+
+#[derive(Args, Debug)]
+#[command(args_conflicts_with_subcommands = true)]
+pub struct DevicesArgs {
+    #[command(subcommand)]
+    pub command: Option<DevicesCommand>,
+
+    #[command(flatten)]
+    pub reach: ReachArgs,
+}
+
+#[derive(Subcommand, Debug)]
+pub enum DevicesCommand {
+    /// Show one device: state, address, tools and what to do if it does not work
+    Show(DeviceArgs),
+    /// Give a device a name; its id stays valid
+    Rename {
+        /// Id or current name of the device
+        device: String,
+        /// The new name; an empty one removes the current name
+        name: String,
+        #[command(flatten)]
+        reach: ReachArgs,
+    },
+    /// Forget a device that is away: its name, its pin and its tools
+    Forget(DeviceArgs),
+    /// Add labels to a device; a call to `label:NAME` goes to all devices with that label
+    Label(LabelsArgs),
+    /// Remove labels from a device
+    Unlabel(LabelsArgs),
+    /// Pin a device's tools as they are now; breaking changes are then held back
+    Pin(DeviceArgs),
+    /// Unpin a device's tools, so that they may change freely
+    Unpin(DeviceArgs),
+    /// Show how a device's tools changed, and what is held back
+    Changes(DeviceArgs),
+    /// Accept the changes to a pinned device's tools
+    Accept {
+        #[command(flatten)]
+        device: DeviceArgs,
+        /// Accept only this tool
+        #[arg(long)]
+        tool: Option<String>,
+    },
+}
+
+#[derive(Args, Debug)]
+pub struct LabelsArgs {
+    /// Id or name of the device
+    pub device: String,
+
+    /// Labels: letters a-z, digits and hyphens
+    #[arg(required = true)]
+    pub labels: Vec<String>,
+
+    #[command(flatten)]
+    pub reach: ReachArgs,
+}
+
+#[derive(Args, Debug)]
+pub struct DeviceArgs {
+    /// Id or name of the device
+    pub device: String,
+
+    #[command(flatten)]
+    pub reach: ReachArgs,
+}
+
+#[derive(Args, Debug)]
+#[command(args_conflicts_with_subcommands = true)]
+pub struct BoardsArgs {
+    #[command(subcommand)]
+    pub command: Option<BoardsCommand>,
+
+    #[command(flatten)]
+    pub reach: ReachArgs,
+}
+
+#[derive(Subcommand, Debug)]
+pub enum BoardsCommand {
+    /// Approve the board that shows this code
+    Approve {
+        /// Six digits, as the board shows them and `sinew boards` lists them
+        code: String,
+        #[command(flatten)]
+        reach: ReachArgs,
+    },
+}
+
+#[derive(Args, Debug)]
+#[command(args_conflicts_with_subcommands = true)]
+pub struct PhonesArgs {
+    #[command(subcommand)]
+    pub command: Option<PhonesCommand>,
+
+    #[command(flatten)]
+    pub reach: ReachArgs,
+}
+
+#[derive(Subcommand, Debug)]
+pub enum PhonesCommand {
+    /// List the apps on the phones that offer tools, with their problems
+    Apps {
+        #[command(flatten)]
+        reach: ReachArgs,
+    },
+    /// Connect a phone over the network with adb; the gateway reconnects it when it is lost
+    Connect {
+        /// Address of the phone, as it shows under Wireless debugging
+        #[arg(value_name = "IP:PORT")]
+        address: String,
+        #[command(flatten)]
+        state: StateArgs,
+    },
+    /// Disconnect a phone on the network, and stop reconnecting it
+    Disconnect {
+        /// Address of the phone, as `sinew phones` shows it under SERIAL
+        #[arg(value_name = "IP:PORT")]
+        address: String,
+        #[command(flatten)]
+        state: StateArgs,
+    },
+    /// Install the companion app on a phone, for tools of apps that answer with activities; asks first
+    InstallCompanion(InstallCompanionArgs),
+    /// Pair with a phone (Android 11 and later) with adb
+    Pair {
+        /// Address that the phone shows under "Pair device with pairing code"
+        #[arg(value_name = "IP:PORT")]
+        address: String,
+        /// The six digits that it shows there
+        code: String,
+    },
+}
+
+#[derive(Args, Debug)]
+pub struct InstallCompanionArgs {
+    /// The phone: its id or name in the gateway, or its serial number
+    pub device: String,
+
+    /// Install without asking
+    #[arg(long)]
+    pub yes: bool,
+
+    /// Folder that android/build wrote [default: beside `sinew`, or in the state directory]
+    #[arg(long, value_name = "DIR")]
+    pub files: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub reach: ReachArgs,
+}
+
+#[derive(Args, Debug)]
+#[command(args_conflicts_with_subcommands = true)]
+pub struct ToolsArgs {
+    #[command(subcommand)]
+    pub command: Option<ToolsCommand>,
+
+    /// List only the tools of this device, by id or name
+    pub device: Option<String>,
+
+    /// List every device's tools under names of their own
+    #[arg(long, conflicts_with = "device")]
+    pub unfolded: bool,
+
+    #[command(flatten)]
+    pub reach: ReachArgs,
+}
+
+#[derive(Subcommand, Debug)]
+pub enum ToolsCommand {
+    /// Show one tool: its description, its arguments and an example call
+    Show {
+        /// Name of the tool, as clients or its device call it
+        tool: String,
+        /// Look only at the tools of this device, by id or name
+        #[arg(long)]
+        device: Option<String>,
+        #[command(flatten)]
+        reach: ReachArgs,
+    },
+}
+
+#[derive(Args, Debug)]
+pub struct CallArgs {
+    /// Id or name of the device, or label:NAME for all devices with a label
+    pub device: String,
+
+    /// Name of the tool
+    pub tool: String,
+
+    /// Arguments as key=value, typed by the tool's schema
+    #[arg(value_name = "KEY=VALUE", conflicts_with = "args")]
+    pub arguments: Vec<String>,
+
+    /// All arguments as one JSON object
+    #[arg(long, value_name = "OBJECT")]
+    pub args: Option<String>,
+
+    /// How long the call may take, for example 500ms, 10s, 2m or 1h [default: set by the gateway]
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub timeout: Option<Duration>,
+
+    /// Save images, audio and other binary content: to this file, or to files in this folder
+    #[arg(long, value_name = "PATH")]
+    pub save: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub reach: ReachArgs,
+}
+
+#[derive(Args, Debug)]
+pub struct EventsArgs {
+    /// Show only the events of this device, by id or name
+    pub device: Option<String>,
+
+    /// Wait for further events until interrupted
+    #[arg(long, short)]
+    pub follow: bool,
+
+    /// Show at most this many past events
+    #[arg(long, value_name = "N", default_value_t = 50)]
+    pub limit: usize,
+
+    #[command(flatten)]
+    pub reach: ReachArgs,
+}
+
+#[derive(Args, Debug)]
+pub struct TokenArgs {
+    #[command(subcommand)]
+    pub command: TokenCommand,
+}
+
+#[derive(Subcommand, Debug)]
+pub enum TokenCommand {
+    /// Create a token; it is shown only once
+    New {
+        #[command(flatten)]
+        role: TokenRoleArgs,
+        /// How long the token is valid, for example 12h or 30d [default: it does not expire]
+        #[arg(long, value_name = "TIME", value_parser = validity)]
+        expires: Option<Duration>,
+        #[command(flatten)]
+        reach: ReachArgs,
+    },
+    /// List tokens, without their secrets
+    List {
+        #[command(flatten)]
+        reach: ReachArgs,
+    },
+    /// Revoke a token
+    Revoke {
+        /// Id of the token, as `token list` shows it
+        id: String,
+        #[command(flatten)]
+        reach: ReachArgs,
+    },
+}
+
+#[derive(Args, Debug)]
+#[group(required = true, multiple = false)]
+pub struct TokenRoleArgs {
+    /// For a board or tool provider: valid only for the device with this id or hardware address (MAC)
+    #[arg(long, value_name = "ID")]
+    pub device: Option<String>,
+
+    /// For a client: may list devices and call tools
+    #[arg(long, value_name = "NAME", value_parser = name)]
+    pub client: Option<String>,
+
+    /// For an administrator: may also rename devices and manage tokens
+    #[arg(long, value_name = "NAME", value_parser = name)]
+    pub admin: Option<String>,
+}

@@ -1,0 +1,158 @@
+//! Examples on the help pages, and the command line they are part of.
+
+use std::ffi::OsString;
+
+use clap::{Command, CommandFactory, FromArgMatches};
+
+use super::Cli;
+
+/// The examples of each command, by its path. A test parses all of them.
+const EXAMPLES: &[(&str, &[&str])] = &[
+    ("", &["sinew demo", "sinew devices", "sinew call board-ddee01 self.get_device_status"]),
+    ("demo", &["sinew demo"]),
+    ("serve", &["sinew serve", "sinew serve --config sinew.toml"]),
+    ("stdio", &["sinew stdio", "sinew stdio --url https://gateway.local:7300 --token TOKEN --ca gateway.pem"]),
+    ("connect", &["sinew connect"]),
+    ("endpoint", &["sinew endpoint 'wss://broker.example/mcp/?token=TOKEN'"]),
+    ("status", &["sinew status"]),
+    ("devices", &["sinew devices", "sinew devices show board-ddee01"]),
+    ("devices show", &["sinew devices show board-ddee01"]),
+    ("devices rename", &["sinew devices rename board-ddee01 lamp"]),
+    ("devices forget", &["sinew devices forget board-ddee01"]),
+    ("devices label", &["sinew devices label board-ddee01 kitchen"]),
+    ("devices unlabel", &["sinew devices unlabel board-ddee01 kitchen"]),
+    ("devices pin", &["sinew devices pin board-ddee01"]),
+    ("devices unpin", &["sinew devices unpin board-ddee01"]),
+    ("devices changes", &["sinew devices changes board-ddee01"]),
+    ("devices accept", &["sinew devices accept board-ddee01"]),
+    ("boards", &["sinew boards"]),
+    ("boards approve", &["sinew boards approve 123456"]),
+    ("phones", &["sinew phones", "sinew phones connect 192.168.1.20:5555"]),
+    ("phones apps", &["sinew phones apps"]),
+    ("phones connect", &["sinew phones connect 192.168.1.20:5555"]),
+    ("phones disconnect", &["sinew phones disconnect 192.168.1.20:5555"]),
+    ("phones install-companion", &["sinew phones install-companion pixel-8"]),
+    ("phones pair", &["sinew phones pair 192.168.1.20:37123 123456"]),
+    ("tools", &["sinew tools", "sinew tools board-ddee01"]),
+    ("tools show", &["sinew tools show self.audio_speaker.set_volume"]),
+    (
+        "call",
+        &[
+            "sinew call board-ddee01 self.audio_speaker.set_volume volume=40",
+            "sinew call board-ddee01 self.camera.take_photo question='What is this?' --save photo.jpg",
+        ],
+    ),
+    ("events", &["sinew events --follow"]),
+    ("token", &["sinew token new --client laptop", "sinew token list"]),
+    ("token new", &["sinew token new --client laptop --expires 30d"]),
+    ("token list", &["sinew token list"]),
+    ("token revoke", &["sinew token revoke TOKEN_ID"]),
+    ("spec", &["sinew spec lint SPEC.md"]),
+    ("app", &["sinew app inspect app.apk"]),
+    ("app inspect", &["sinew app inspect app.apk"]),
+    ("app lint", &["sinew app lint app.apk"]),
+    ("app explain", &["sinew app explain RULE"]),
+    ("app scaffold", &["sinew app scaffold SPEC.md --form provider -o my-app"]),
+    ("sim", &["sinew sim board --count 3", "sinew sim phone"]),
+    ("sim board", &["sinew sim board --count 3"]),
+    ("sim phone", &["sinew sim phone --android 13"]),
+    ("doctor", &["sinew doctor", "sinew doctor --config sinew.toml"]),
+    ("config", &["sinew config check sinew.toml"]),
+    ("config check", &["sinew config check sinew.toml"]),
+    ("config schema", &["sinew config schema > sinew.schema.json"]),
+    ("bench", &["sinew bench --quick"]),
+    ("completions", &["sinew completions bash > ~/.local/share/bash-completion/completions/sinew"]),
+];
+
+/// An example comes before the reference: most readers need nothing else.
+const TEMPLATE: &str = "{about-with-newline}{before-help}{usage-heading} {usage}\n\n{all-args}{after-help}";
+
+/// The whole command line, with its examples.
+pub fn command_tree() -> Command {
+    with_examples(Cli::command(), "")
+}
+
+/// Reads the words of a command line.
+pub fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Cli, clap::Error> {
+    let mut command = command_tree();
+    let mut matches = command.try_get_matches_from_mut(words)?;
+    Cli::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut command))
+}
+
+fn with_examples(command: Command, path: &str) -> Command {
+    let examples = EXAMPLES.iter().find(|(known, _)| *known == path).map(|(_, examples)| *examples);
+    let command = match examples {
+        None => command,
+        Some(examples) => {
+            let heading = if examples.len() == 1 { "Example:" } else { "Examples:" };
+            let lines: String = examples.iter().map(|example| format!("\n  {example}")).collect();
+            command.before_help(format!("{heading}{lines}")).help_template(TEMPLATE)
+        }
+    };
+    command.mut_subcommands(|inner| {
+        let path = format!("{path} {}", inner.get_name());
+        with_examples(inner, path.trim_start())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The words of an example as a shell reads them, without redirections.
+    fn words(example: &str) -> Vec<OsString> {
+        let command = example.split(" > ").next().unwrap_or_default();
+        let quoted = command.split('\'').enumerate();
+        let mut words: Vec<String> = Vec::new();
+        let mut joins = false;
+        for (index, part) in quoted {
+            if index % 2 == 1 {
+                match words.last_mut().filter(|_| joins) {
+                    Some(last) => last.push_str(part),
+                    None => words.push(part.to_owned()),
+                }
+                continue;
+            }
+            words.extend(part.split_whitespace().map(str::to_owned));
+            joins = !part.ends_with(' ');
+        }
+        words.into_iter().map(OsString::from).collect()
+    }
+
+    #[test]
+    fn every_example_is_a_valid_command_line() {
+        for (path, examples) in EXAMPLES {
+            assert!(!examples.is_empty(), "`{path}` has no example");
+            for example in *examples {
+                let read = parse(words(example));
+                assert!(read.is_ok(), "{example}: {}", read.unwrap_err());
+                assert!(example.starts_with(format!("sinew {path}").trim_end()), "{example}");
+            }
+        }
+    }
+
+    #[test]
+    fn every_help_page_has_an_example_and_the_connection_comes_last() {
+        fn check(command: &mut Command, path: &str) {
+            let help = command.render_long_help().to_string();
+            let is_ours = !path.starts_with("spec ") && !path.split(' ').any(|word| word == "help");
+            if is_ours {
+                let position = help.find("Example").unwrap_or_else(|| panic!("no example: {path}\n{help}"));
+                assert!(Some(position) < help.find("Usage:"), "{path}\n{help}");
+            }
+            if let Some(connection) = help.find("\nConnection:") {
+                assert!(!help[connection + 2..].contains("\n\n\n") && help[connection..].contains("--state"), "{help}");
+                for heading in ["\nOptions:", "\nArguments:", "\nCommands:"] {
+                    assert!(help.find(heading).is_none_or(|position| position < connection), "{path}\n{help}");
+                }
+            }
+            for inner in command.get_subcommands_mut().filter(|inner| !inner.is_hide_set()) {
+                let path = format!("{path} {}", inner.get_name());
+                check(inner, path.trim_start());
+            }
+        }
+        let mut root = command_tree();
+        root.build();
+        check(&mut root, "");
+    }
+}

@@ -1,0 +1,233 @@
+//! The command line as clap reads it. `docs/cli.md` is printed from here.
+
+mod connection;
+mod devices;
+mod examples;
+mod sim;
+mod values;
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+pub use connection::{ListenArgs, ReachArgs, StateArgs};
+pub use devices::*;
+pub use examples::{command_tree, parse};
+pub use sim::*;
+
+/// One MCP endpoint for boards, phones and apps: the tools of many devices behind one gateway.
+#[derive(Parser, Debug)]
+#[command(name = "sinew", version, max_term_width = 110)]
+pub struct Cli {
+    #[command(subcommand)]
+    pub command: CliCommand,
+
+    /// Print one JSON document instead of text; short for --output json
+    #[arg(long, global = true)]
+    pub json: bool,
+
+    /// Format of the output: tables for people, JSON for scripts
+    #[arg(long, global = true, value_enum, default_value_t = OutputFormat::Table)]
+    pub output: OutputFormat,
+
+    /// Print without colour; NO_COLOR does the same
+    #[arg(long, global = true)]
+    pub no_color: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum OutputFormat {
+    Table,
+    Json,
+}
+
+impl Cli {
+    pub fn format(&self) -> OutputFormat {
+        if self.json { OutputFormat::Json } else { self.output }
+    }
+}
+
+#[derive(Subcommand, Debug)]
+pub enum CliCommand {
+    /// Start a gateway with virtual boards and a virtual phone
+    Demo(DemoArgs),
+    /// Start a gateway
+    Serve(ServeArgs),
+    /// Serve MCP on standard input and output, for clients that start their servers
+    Stdio(StdioArgs),
+    /// Print how to connect an AI client to the gateway
+    Connect(ConnectArgs),
+    /// Offer the tools at a broker of MCP endpoints
+    Endpoint(EndpointArgs),
+    /// Show the gateway and what is connected to it
+    Status(StatusArgs),
+    /// List devices; show, rename, label, pin or forget one
+    Devices(DevicesArgs),
+    /// List boards that wait for approval, or approve one
+    Boards(BoardsArgs),
+    /// List phones, or connect one over the network
+    Phones(PhonesArgs),
+    /// List tools, or show one
+    Tools(ToolsArgs),
+    /// Call a tool on a device
+    Call(CallArgs),
+    /// Show events sent by devices
+    Events(EventsArgs),
+    /// Create, list and revoke tokens
+    Token(TokenArgs),
+    /// Check, print, compare and lock tool specifications
+    Spec(crate::commands::spec::args::SpecArgs),
+    /// Inspect, check and generate apps that offer tools
+    App(crate::commands::app::args::AppArgs),
+    /// Start virtual devices
+    Sim(SimArgs),
+    /// Find problems with the setup, and print how to fix them
+    Doctor(DoctorArgs),
+    /// Check a configuration file, or print the schema of its settings
+    Config(ConfigArgs),
+    /// Measure speed and memory on this machine
+    Bench(BenchArgs),
+    /// Print a completion script for a shell
+    Completions(CompletionsArgs),
+    /// Serve as a comparison for `bench`
+    #[command(hide = true)]
+    BenchPeer(BenchPeerArgs),
+}
+
+#[derive(Args, Debug)]
+pub struct DemoArgs {
+    /// Play a scene on the virtual phone instead: write a note, scroll a list, pinch a map. Opens no listener and
+    /// keeps nothing
+    #[arg(long, conflicts_with_all = ["listen", "devices", "mqtt", "advertise", "tls", "tls_cert", "tls_key",
+          "devices_tls", "insecure_lan"])]
+    pub story: bool,
+
+    /// Print all client configurations too
+    #[arg(long, short)]
+    pub verbose: bool,
+
+    #[command(flatten)]
+    pub listen: ListenArgs,
+}
+
+#[derive(Args, Debug)]
+pub struct ServeArgs {
+    /// Print all client configurations too
+    #[arg(long, short)]
+    pub verbose: bool,
+
+    #[command(flatten)]
+    pub listen: ListenArgs,
+}
+
+#[derive(Args, Debug)]
+pub struct StdioArgs {
+    /// Start virtual devices too, if no gateway runs and one is started here
+    #[arg(long)]
+    pub demo: bool,
+
+    /// Offer every device's tools under names of their own (<device>__<tool>)
+    #[arg(long)]
+    pub unfolded: bool,
+
+    /// Name of the client, for its token and its calls in the audit [default: the name it gives itself]
+    #[arg(long, value_name = "NAME", value_parser = values::name)]
+    pub client: Option<String>,
+
+    #[command(flatten)]
+    pub reach: ReachArgs,
+}
+
+#[derive(Args, Debug)]
+pub struct ConnectArgs {
+    /// Print the client configurations; this is what the command does
+    #[arg(long, hide = true)]
+    pub print: bool,
+
+    #[command(flatten)]
+    pub reach: ReachArgs,
+}
+
+#[derive(Args, Debug)]
+pub struct StatusArgs {
+    #[command(flatten)]
+    pub reach: ReachArgs,
+}
+
+#[derive(Args, Debug)]
+pub struct EndpointArgs {
+    /// Address of the broker, for example wss://HOST/mcp/?token=TOKEN
+    #[arg(value_name = "URL", env = "MCP_ENDPOINT", hide_env_values = true)]
+    pub broker: String,
+
+    /// Offer every device's tools under names of their own (<device>__<tool>)
+    #[arg(long)]
+    pub unfolded: bool,
+
+    #[command(flatten)]
+    pub reach: ReachArgs,
+}
+
+#[derive(Args, Debug)]
+pub struct DoctorArgs {
+    #[command(flatten)]
+    pub reach: ReachArgs,
+}
+
+#[derive(Args, Debug)]
+pub struct ConfigArgs {
+    #[command(subcommand)]
+    pub command: ConfigCommand,
+}
+
+#[derive(Subcommand, Debug)]
+pub enum ConfigCommand {
+    /// Check a file as `serve` would read it, without starting anything; exits with 2 if something is wrong
+    Check {
+        /// The configuration file
+        #[arg(env = "SINEW_CONFIG", hide_env_values = true)]
+        file: PathBuf,
+    },
+    /// Print the JSON Schema of the configuration file, for editors
+    Schema,
+}
+
+#[derive(Args, Debug)]
+pub struct CompletionsArgs {
+    #[arg(value_enum)]
+    pub shell: clap_complete::Shell,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        command_tree().debug_assert();
+    }
+
+    #[test]
+    fn options_without_effect_are_refused() {
+        for wrong in [
+            &["sim", "board", "--count", "0"][..],
+            &["sim", "board", "--luck", ""],
+            &["demo", "--story", "--listen", "127.0.0.1:0"],
+            &["demo", "--story", "--tls"],
+            &["serve", "--listen", "nowhere.example:7300"],
+            &["devices", "--ca", "ca.pem", "--fingerprint", "00"],
+        ] {
+            assert!(Cli::try_parse_from([&["sinew"], wrong].concat()).is_err(), "{wrong:?}");
+        }
+        assert!(Cli::try_parse_from(["sinew", "demo", "--story"]).is_ok());
+        assert!(Cli::try_parse_from(["sinew", "serve", "--listen", "localhost:7300"]).is_ok());
+        assert!(Cli::try_parse_from(["sinew", "sim", "board", "--luck", "lost=0.1"]).is_ok());
+    }
+
+    #[test]
+    fn a_new_token_has_exactly_one_role() {
+        assert!(Cli::try_parse_from(["sinew", "token", "new"]).is_err());
+        assert!(Cli::try_parse_from(["sinew", "token", "new", "--client", "a", "--admin", "b"]).is_err());
+        assert!(Cli::try_parse_from(["sinew", "token", "new", "--device", "board-1"]).is_ok());
+    }
+}

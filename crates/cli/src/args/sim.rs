@@ -1,0 +1,157 @@
+//! The options of the virtual devices and of the benchmark.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand, ValueEnum};
+use sinew_sim::faults::Faults;
+use sinew_sim::phone::{Android, LockScreen};
+
+use super::connection::ReachArgs;
+use super::values::{address, android, lock, luck};
+
+#[derive(Args, Debug)]
+pub struct SimArgs {
+    #[command(subcommand)]
+    pub command: SimCommand,
+}
+
+#[derive(Subcommand, Debug)]
+pub enum SimCommand {
+    /// Connect virtual boards to a gateway
+    Board(Box<SimBoardArgs>),
+    /// Start virtual phones that the real adb connects to
+    Phone(SimPhoneArgs),
+    /// Serve the fixture device of the official MCP conformance suite, on loopback and without a token
+    // It asks for no token, so only builds for tests have it.
+    #[cfg(debug_assertions)]
+    #[command(hide = true)]
+    Conformance {
+        /// Address to listen on; loopback only
+        #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:7390", value_parser = address)]
+        listen: SocketAddr,
+    },
+}
+
+#[derive(Args, Debug)]
+pub struct SimBoardArgs {
+    /// How many boards to connect
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    pub count: u32,
+
+    /// Kind of board
+    #[arg(long, value_enum, default_value_t = BoardKind::Companion)]
+    pub kind: BoardKind,
+
+    /// Address of a listener for boards: ws://, wss://, mqtt:// or mqtts:// [default: that of the running gateway]
+    #[arg(long, value_name = "URL", conflicts_with = "ota")]
+    pub connect: Option<String>,
+
+    /// Address of an MQTT broker between the boards and the gateway: mqtt:// or mqtts://
+    #[arg(long, value_name = "URL", conflicts_with_all = ["connect", "ota"])]
+    pub broker: Option<String>,
+
+    /// User name for the broker; the token is the password
+    #[arg(long, value_name = "NAME", requires = "broker")]
+    pub username: Option<String>,
+
+    /// Share one connection to the broker among all boards, for large numbers
+    #[arg(long, requires = "broker")]
+    pub crowd: bool,
+
+    /// Ask at this address for the settings, as firmware does; the boards then wait for approval
+    #[arg(long, value_name = "URL")]
+    pub ota: Option<String>,
+
+    /// Faults for each message, as chances between 0 and 1, repeatable by their seed; for example
+    /// lost=0.01,late=0.05,garbled=0.01,doubled=0.02,disconnect=0.005,seed=7
+    #[arg(long, value_name = "LIST", value_parser = luck)]
+    pub luck: Option<Faults>,
+
+    /// Number of the first board; its hardware address is made from it
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub first: u32,
+
+    /// Local IP address to connect from; one address has too few ports for many thousands of boards
+    #[arg(long, value_name = "IP")]
+    pub source: Option<std::net::IpAddr>,
+
+    #[command(flatten)]
+    pub reach: ReachArgs,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum BoardKind {
+    /// A talking board with volume, screen and camera
+    Companion,
+    /// A sensor and relay board
+    Relay,
+}
+
+#[derive(Args, Debug)]
+pub struct SimPhoneArgs {
+    /// Address at which the first phone waits for adb; the others use every second port after it (0: any free port)
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:7355", value_parser = address)]
+    pub adb: SocketAddr,
+
+    /// Android version to imitate: 9, 11, 13 or 15
+    #[arg(long, value_name = "VERSION", default_value = "15", value_parser = android)]
+    pub android: Android,
+
+    /// How many phones to start
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=256))]
+    pub count: u16,
+
+    /// Screen lock: none, swipe or pin=DIGITS
+    #[arg(long, value_name = "LOCK", default_value = "swipe", value_parser = lock)]
+    pub lock: LockScreen,
+
+    /// Minimum time of every command, in milliseconds
+    #[arg(long, value_name = "MS", default_value_t = 0)]
+    pub latency: u64,
+
+    /// Run Sinew's agent on a JVM when it is started on the phone; DIR is the folder that android/build wrote
+    #[arg(long, value_name = "DIR")]
+    pub agent: Option<PathBuf>,
+}
+
+#[derive(Args, Debug)]
+pub struct BenchArgs {
+    /// Run briefly: the same figures, less exact
+    #[arg(long)]
+    pub quick: bool,
+
+    /// Rounds of each speed measurement; the best of each is reported, all are in the JSON
+    #[arg(long, value_name = "N")]
+    pub rounds: Option<u32>,
+
+    /// Seconds for each measurement of a round
+    #[arg(long, value_name = "N")]
+    pub seconds: Option<f64>,
+
+    /// Number of connected boards for the memory figure
+    #[arg(long, value_name = "N")]
+    pub boards: Option<u32>,
+
+    /// Measure only this many boards at once, and boards on MQTT [default: 15000]
+    #[arg(long, value_name = "N", num_args = 0..=1, require_equals = true, default_missing_value = "15000",
+          conflicts_with_all = ["boards", "rounds"])]
+    pub fleet: Option<u32>,
+
+    /// Measure only this many boards behind one connection to a Mosquitto broker [default: 100000]
+    #[arg(long, value_name = "N", num_args = 0..=1, require_equals = true, default_missing_value = "100000",
+          conflicts_with_all = ["boards", "rounds", "fleet"])]
+    pub crowd: Option<u32>,
+}
+
+#[derive(Args, Debug)]
+pub struct BenchPeerArgs {
+    #[arg(value_enum)]
+    pub kind: PeerKind,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum PeerKind {
+    Rmcp,
+    Axum,
+}

@@ -1,0 +1,102 @@
+//! How AI clients are connected to a gateway: the configurations that `sinew connect` prints.
+
+use serde_json::{Value, json};
+
+use crate::terminal::{Printer, TextStyle};
+
+/// Clients that start `sinew stdio` and read a JSON file, with the places where they keep it.
+const CLIENTS: &[(&str, &[&str])] = &[
+    (
+        "Claude Desktop",
+        &[
+            "~/Library/Application Support/Claude/claude_desktop_config.json (macOS)",
+            "%APPDATA%\\Claude\\claude_desktop_config.json (Windows)",
+        ],
+    ),
+    ("Cursor", &["~/.cursor/mcp.json, or .cursor/mcp.json in a project"]),
+    ("Windsurf", &["~/.codeium/windsurf/mcp_config.json"]),
+    ("Gemini CLI", &["~/.gemini/settings.json"]),
+];
+
+/// What a client needs to know about a gateway.
+pub struct ClientSetup {
+    pub url: String,
+    /// A client's token, if one was made for the page.
+    pub token: Option<String>,
+    /// The option that names the state directory, if it is not the default.
+    pub state: Option<String>,
+    pub fingerprint: Option<String>,
+}
+
+impl ClientSetup {
+    /// The absolute path: a client with windows does not have the PATH of a shell.
+    fn program() -> String {
+        std::env::current_exe().map_or("sinew".to_owned(), |path| path.display().to_string())
+    }
+
+    fn arguments(&self) -> Vec<String> {
+        let state = self.state.iter().flat_map(|state| ["--state".to_owned(), state.clone()]);
+        std::iter::once("stdio".to_owned()).chain(state).collect()
+    }
+
+    /// The command that adds the gateway to Claude Code.
+    pub fn claude_code(&self, program: &str) -> String {
+        format!("claude mcp add sinew -- {program} {}", self.arguments().join(" "))
+    }
+
+    fn stdio(&self) -> Value {
+        json!({"command": ClientSetup::program(), "args": self.arguments()})
+    }
+
+    fn http(&self) -> Value {
+        let token = self.token.as_deref().unwrap_or("TOKEN");
+        json!({
+            "type": "http",
+            "url": format!("{}/mcp", self.url),
+            "headers": {"Authorization": format!("Bearer {token}")},
+        })
+    }
+
+    pub fn to_json(&self) -> Value {
+        json!({
+            "stdio": {"mcpServers": {"sinew": self.stdio()}},
+            "http": {"mcpServers": {"sinew": self.http()}},
+            "vscode": {"servers": {"sinew": self.stdio()}},
+            "claude_code": self.claude_code(&ClientSetup::program()),
+        })
+    }
+
+    pub fn to_text(&self, printer: Printer) -> String {
+        let section = |title: &str, places: &[&str], body: &str| {
+            let mut text = format!("\n{}\n", printer.paint(TextStyle::Bold, title));
+            for place in places {
+                text.push_str(&format!("  {}\n", printer.paint(TextStyle::Dim, place)));
+            }
+            text.extend(body.lines().map(|line| format!("    {line}\n")));
+            text
+        };
+        let mut text = section("Claude Code", &[], &self.claude_code(&ClientSetup::program()));
+        let config = format!("{:#}", json!({"mcpServers": {"sinew": self.stdio()}}));
+        for (index, (client, places)) in CLIENTS.iter().enumerate() {
+            let is_last = index + 1 == CLIENTS.len();
+            text.push_str(&section(client, places, if is_last { &config } else { "" }));
+        }
+        let vscode = format!("{:#}", json!({"servers": {"sinew": self.stdio()}}));
+        text.push_str(&section("VS Code", &[".vscode/mcp.json in a project"], &vscode));
+        let args: Vec<String> = self.arguments().iter().map(|word| format!("{word:?}")).collect();
+        let codex =
+            format!("[mcp_servers.sinew]\ncommand = {:?}\nargs = [{}]", ClientSetup::program(), args.join(", "));
+        text.push_str(&section("Codex", &["~/.codex/config.toml"], &codex));
+        let http = format!("{:#}", json!({"mcpServers": {"sinew": self.http()}}));
+        text.push_str(&section("Clients that speak Streamable HTTP", &[], &http));
+        if self.token.is_none() {
+            text.push_str("  Create the token with: sinew token new --client NAME\n");
+        }
+        let mut remote = format!("sinew stdio --url {} --token TOKEN", self.url.replace("127.0.0.1", "HOST"));
+        if let Some(fingerprint) = &self.fingerprint {
+            remote.push_str(&format!(" --fingerprint {}", fingerprint.replace(':', "")));
+        }
+        text.push_str(&section("Clients on another machine", &[], &remote));
+        text
+    }
+}

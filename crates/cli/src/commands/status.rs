@@ -1,0 +1,47 @@
+//! `sinew status`: the gateway and what is connected to it, on one page.
+
+use serde_json::json;
+use sinew_api::{Devices, HealthStatus, Readiness, Tools, WaitingBoards};
+
+use crate::args::StatusArgs;
+use crate::client::GatewayTarget;
+use crate::error::CliError;
+use crate::terminal::{Printer, print, print_json};
+
+pub async fn run(args: StatusArgs, printer: Printer) -> Result<(), CliError> {
+    let target = GatewayTarget::find(&args.reach)?;
+    let mut client = target.connect().await?;
+    let health: HealthStatus = client.get("/health").await?;
+    let ready: Readiness = client.get("/ready").await?;
+    let devices = client.get::<Devices>("/api/v1/devices").await?.devices;
+    let tools = client.get::<Tools>("/api/v1/tools?shape=folded").await?.tools.len();
+    // Only administrators may see them.
+    let waiting = client.get::<WaitingBoards>("/api/v1/boards").await.map_or(0, |answer| answer.boards.len());
+    let count = |family: &str| devices.iter().filter(|device| device.family == family).count();
+    let ready_devices = devices.iter().filter(|device| device.is_ready()).count();
+    if printer.is_json() {
+        print_json(&json!({
+            "gateway": target.url.to_string(), "version": health.version, "ready": ready.ready,
+            "reasons": ready.reasons, "devices": devices.len(), "devices_ready": ready_devices, "tools": tools,
+            "waiting_boards": waiting,
+        }));
+        return Ok(());
+    }
+    let reasons: Vec<String> = ready.reasons.iter().map(|reason| json!(reason).to_string()).collect();
+    let state = if ready.ready { "ready".to_owned() } else { format!("not ready: {}", reasons.join(", ")) };
+    let mut page = printer.fact("Gateway", &target.description);
+    page.push_str(&printer.fact("Version", &health.version));
+    page.push_str(&printer.fact("State", &state));
+    let mut families: Vec<&str> = devices.iter().map(|device| device.family.as_str()).collect();
+    families.sort_unstable();
+    families.dedup();
+    let families: Vec<String> = families.iter().map(|family| format!("{family}: {}", count(family))).collect();
+    let families = if families.is_empty() { String::new() } else { format!(" ({})", families.join(", ")) };
+    page.push_str(&printer.fact("Devices", &format!("{ready_devices} of {} ready{families}", devices.len())));
+    page.push_str(&printer.fact("Tools", &tools.to_string()));
+    if waiting > 0 {
+        page.push_str(&printer.fact("Waiting boards", &format!("{waiting}; `sinew boards` lists them")));
+    }
+    print(&page);
+    Ok(())
+}
