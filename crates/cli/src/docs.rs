@@ -189,6 +189,8 @@ fn config() -> String {
         "\n## Environment\n\n\
          | variable | meaning |\n|---|---|\n\
          | `SINEW_STATE` | state directory, as `--state` |\n\
+         | `SINEW_CONFIG` | configuration file, as `--config` |\n\
+         | `SINEW_CA` | certificate authorities that client commands trust, as `--ca` |\n\
          | `SINEW_URL` | the gateway client commands talk to, as `--url` |\n\
          | `SINEW_TOKEN` | the token client commands use, and the own token of a gateway that is started, as `--token` |\n\
          | `SINEW_FINGERPRINT` | the certificate client commands trust, as `--fingerprint` |\n\
