@@ -9,6 +9,7 @@
 mod devices;
 mod document;
 mod health;
+mod policy;
 mod routes;
 mod tokens;
 mod tools;
@@ -21,6 +22,9 @@ pub use devices::{
 };
 pub use document::document;
 pub use health::{HealthStatus, NotReadyReason, Readiness, RefusedRequest, RequestFailure};
+pub use policy::{
+    ApprovalVerdict, Approvals, Decide, Effects, Explain, Explained, ExplainedRule, MarkedTool, WaitingCall,
+};
 pub use routes::{Access, Method, Operation, Parameter, ROUTES, Route, find};
 pub use tokens::{Audit, AuditEntry, CreatedToken, NewToken, Token, TokenList, TokenRole};
 pub use tools::{CallRequest, CallResult, ListedTool, Tools};

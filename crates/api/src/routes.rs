@@ -2,8 +2,9 @@
 
 use crate::document::{BodySchema, body};
 use crate::{
-    Accept, Approve, Audit, CallRequest, CallResult, Changes, CreatedToken, DeviceSummary, Devices, Events,
-    HealthStatus, Labels, NewToken, Readiness, Rename, Token, TokenList, Tools, WaitingBoard, WaitingBoards,
+    Accept, Approvals, Approve, Audit, CallRequest, CallResult, Changes, CreatedToken, Decide, DeviceSummary, Devices,
+    Effects, Events, Explain, Explained, HealthStatus, Labels, NewToken, Readiness, Rename, Token, TokenList, Tools,
+    WaitingBoard, WaitingBoards, WaitingCall,
 };
 
 /// Who may use a route. How a request proves it is up to the guard: by a bearer token today, later perhaps by a
@@ -92,6 +93,10 @@ pub enum Operation {
     NewToken,
     RevokeToken,
     Audit,
+    Approvals,
+    Decide,
+    Effects,
+    Explain,
 }
 
 pub struct Route {
@@ -195,6 +200,16 @@ pub const ROUTES: &[Route] = &[
         .takes(body::<NewToken>())
         .gives(body::<CreatedToken>()),
     route(Operation::RevokeToken, Delete, "/api/v1/tokens/{id}", Admin, "revoke a token").gives(body::<Token>()),
+    route(Operation::Approvals, Get, "/api/v1/approvals", Admin, "calls that wait for a person")
+        .gives(body::<Approvals>()),
+    route(Operation::Decide, Post, "/api/v1/approvals/{id}", Admin, "approve or deny a call that waits")
+        .takes(body::<Decide>())
+        .gives(body::<WaitingCall>()),
+    route(Operation::Effects, Get, "/api/v1/policy/effects", Admin, "what each tool does, and who says so")
+        .gives(body::<Effects>()),
+    route(Operation::Explain, Post, "/api/v1/policy/explain", Admin, "what the policy says about a call")
+        .takes(body::<Explain>())
+        .gives(body::<Explained>()),
     route(Operation::Audit, Get, "/api/v1/audit", Admin, "the newest calls").with(&[LIMIT]).gives(body::<Audit>()),
 ];
 

@@ -38,6 +38,9 @@ pub struct CallRequest {
     /// How long the call may take, in milliseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_ms: Option<u64>,
+    /// An administrator agrees to the call: where the policy would ask, it is made. Others cannot use this.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub confirmed: bool,
 }
 
 /// The result of a call.

@@ -8,6 +8,7 @@ pub mod board_listeners;
 pub mod brokers;
 pub mod config;
 mod error;
+pub mod reload;
 pub mod server;
 pub mod state;
 mod tasks;

@@ -12,11 +12,12 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use sinew_api::{
-    Accept, Approve, Audit, CallRequest, CreatedToken, Devices, Labels, NewToken, Rename, RequestFailure, TokenList,
-    TokenRole, Tools, WaitingBoards,
+    Accept, ApprovalVerdict, Approvals, Approve, Audit, CallRequest, CreatedToken, Decide, Devices, Effects, Explain,
+    Labels, NewToken, Rename, RequestFailure, TokenList, TokenRole, Tools, WaitingBoards,
 };
-use sinew_gateway::{Label, Principal, Request as Call, Role, Shape, Update};
+use sinew_gateway::{ApprovalDecision, Label, Principal, Request as Call, Role, Shape, Update};
 use sinew_tool::error::{Actor, Retry};
+use sinew_tool::text::clean_line;
 use sinew_tool::{ErrorKind, ToolError};
 
 use crate::body::{BodyError, TOO_SLOW};
@@ -25,6 +26,9 @@ use crate::{inspect, query, reply, to_api};
 
 /// Longer waits are cut to this; proxies give up on a silent connection after about a minute.
 const LONGEST_WAIT: Duration = Duration::from_secs(55);
+
+/// A day: an approval that lasts longer belongs into the policy.
+const MAX_APPROVAL_S: u64 = 86_400;
 
 /// The caller that the guard has authenticated.
 pub(crate) struct Authenticated(Arc<Principal>);
@@ -68,8 +72,9 @@ pub(crate) async fn document() -> Response<Body> {
     reply::value(StatusCode::OK, &DOCUMENT)
 }
 
-pub(crate) async fn devices(State(front): State<Arc<FrontState>>) -> Response<Body> {
-    answer(Ok(Devices { devices: front.gateway.devices().into_iter().map(to_api::device).collect() }))
+pub(crate) async fn devices(State(front): State<Arc<FrontState>>, Authenticated(who): Authenticated) -> Response<Body> {
+    let devices = front.gateway.seen_by(&who).devices();
+    answer(Ok(Devices { devices: devices.into_iter().map(to_api::device).collect() }))
 }
 
 pub(crate) async fn rename(
@@ -98,8 +103,12 @@ pub(crate) async fn label(
 }
 
 /// Which tools of a device are held back, and why.
-pub(crate) async fn changes(State(front): State<Arc<FrontState>>, Path(id): Path<String>) -> Response<Body> {
-    answer(front.gateway.changes(&id))
+pub(crate) async fn changes(
+    State(front): State<Arc<FrontState>>,
+    Authenticated(who): Authenticated,
+    Path(id): Path<String>,
+) -> Response<Body> {
+    answer(front.gateway.seen_by(&who).changes(&id))
 }
 
 pub(crate) async fn forget(State(front): State<Arc<FrontState>>, Path(id): Path<String>) -> Response<Body> {
@@ -146,7 +155,8 @@ pub(crate) async fn tools(
     query: Query,
 ) -> Response<Body> {
     let listed = || -> Result<Tools, ToolError> {
-        let device = query.text("device").map(|text| front.gateway.device(text)).transpose()?.map(|device| device.id);
+        let device = query.text("device").map(|text| front.gateway.seen_by(&who).device(text)).transpose()?;
+        let device = device.map(|device| device.id);
         let shape = match (query.text("shape"), &device) {
             (Some("unfolded"), _) | (None, Some(_)) => Shape::Unfolded,
             (Some("folded") | None, None) => Shape::Folded,
@@ -172,7 +182,8 @@ pub(crate) async fn call(
         let _running = front.calls.token();
         let who = (*who).clone();
         let budget = wanted.timeout_ms.map(Duration::from_millis);
-        let request = Call { budget, ..Call::new(who, wanted.tool, wanted.arguments, "api") };
+        let is_confirmed = wanted.confirmed;
+        let request = Call { budget, is_confirmed, ..Call::new(who, wanted.tool, wanted.arguments, "api") };
         let outcome = match wanted.device {
             Some(device) => front.gateway.call_on(&device, request).await,
             None => front.gateway.call(request).await,
@@ -183,18 +194,25 @@ pub(crate) async fn call(
 }
 
 /// With `wait_ms`, an empty answer waits until an event arrives or the time is up.
-pub(crate) async fn events(State(front): State<Arc<FrontState>>, query: Query) -> Response<Body> {
+pub(crate) async fn events(
+    State(front): State<Arc<FrontState>>,
+    Authenticated(who): Authenticated,
+    query: Query,
+) -> Response<Body> {
     let read = async {
         let limit = query.number("limit")?.unwrap_or(100).clamp(1, 1000) as usize;
         let wait = Duration::from_millis(query.number("wait_ms")?.unwrap_or(0)).min(LONGEST_WAIT);
         let deadline = tokio::time::Instant::now() + wait;
         let (device, since) = (query.text("device"), query.text("since"));
-        let mut watch = front.gateway.watch();
+        let mut watch = front.gateway.watch_as(&who, Shape::Folded);
+        let mut since = since.map(str::to_owned);
         loop {
-            let page = front.gateway.events(device, since, limit).await?;
+            let page = front.gateway.seen_by(&who).events(device, since.as_deref(), limit).await?;
             if !page.events.is_empty() || tokio::time::Instant::now() >= deadline {
                 return Ok(to_api::events(page));
             }
+            // The page may be empty because its events are hidden from this caller.
+            since = Some(page.next.clone());
             let event = async { while !matches!(watch.next().await, Update::Event { .. } | Update::Devices { .. }) {} };
             tokio::select! {
                 () = event => {}
@@ -246,6 +264,67 @@ pub(crate) async fn audit(State(front): State<Arc<FrontState>>, query: Query) ->
         Ok(Audit { records: records.into_iter().map(to_api::record).collect() })
     };
     answer(read.await)
+}
+
+/// The calls that wait for a person.
+pub(crate) async fn approvals(State(front): State<Arc<FrontState>>) -> Response<Body> {
+    let waiting = front.gateway.approval_requests();
+    answer(Ok(Approvals { approvals: waiting.into_iter().map(to_api::waiting_call).collect() }))
+}
+
+pub(crate) async fn decide(
+    State(front): State<Arc<FrontState>>,
+    Authenticated(who): Authenticated,
+    Path(id): Path<String>,
+    request: Request,
+) -> Response<Body> {
+    let decided = async {
+        let decision = match body(&front, request).await? {
+            Decide { decision: ApprovalVerdict::Deny, .. } => ApprovalDecision::Deny,
+            Decide { for_s: None, .. } => ApprovalDecision::Once,
+            Decide { for_s: Some(seconds @ 1..=MAX_APPROVAL_S), .. } => {
+                ApprovalDecision::For(Duration::from_secs(seconds))
+            }
+            Decide { .. } => {
+                let message = format!("`for_s` must be from 1 to {MAX_APPROVAL_S} seconds");
+                return Err(ToolError::new(ErrorKind::InvalidArguments, message));
+            }
+        };
+        front.gateway.decide_approval(&who, &id, decision).map(to_api::waiting_call)
+    };
+    answer(decided.await)
+}
+
+/// What each tool does.
+pub(crate) async fn effects(State(front): State<Arc<FrontState>>) -> Response<Body> {
+    answer(Ok(Effects { tools: front.gateway.effects().into_iter().map(to_api::marked_tool).collect() }))
+}
+
+pub(crate) async fn explain(
+    State(front): State<Arc<FrontState>>,
+    Authenticated(who): Authenticated,
+    request: Request,
+) -> Response<Body> {
+    let explained = async {
+        let Explain { token, device, tool, arguments } = body(&front, request).await?;
+        let who = match token {
+            Some(label) => token_holder(&front, &label)?,
+            None => (*who).clone(),
+        };
+        front.gateway.explain(&who, &device, &tool, &arguments).map(to_api::explained)
+    };
+    answer(explained.await)
+}
+
+/// Whoever has the token with this label, as a caller of tools.
+fn token_holder(front: &FrontState, label: &str) -> Result<Principal, ToolError> {
+    let tokens = front.gateway.tokens().list();
+    let token = tokens.into_iter().find(|token| token.label == label).ok_or_else(|| {
+        let message = format!("no token has the label `{}`; `sinew token list` shows them", clean_line(label, 64));
+        ToolError::new(ErrorKind::UnknownResource, message)
+    })?;
+    let role = if token.role == sinew_gateway::shared::TokenKind::Admin.word() { Role::Admin } else { Role::Client };
+    Ok(Principal::new(token.label, role))
 }
 
 async fn body<T: DeserializeOwned>(front: &FrontState, request: Request) -> Result<T, ToolError> {

@@ -106,6 +106,7 @@ impl ToolCall {
 
     pub(crate) fn request(&self, shape: Shape, endpoint: &'static str) -> Request {
         Request {
+            is_confirmed: false,
             who: (*self.who).clone(),
             name: self.tool.clone(),
             args: self.args.clone(),

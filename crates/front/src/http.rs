@@ -118,6 +118,10 @@ fn handler(operation: Operation, front: &Arc<FrontState>, endpoint: &Arc<McpEndp
         Operation::NewToken => post(api::new_token),
         Operation::RevokeToken => delete(api::revoke_token),
         Operation::Audit => get(api::audit),
+        Operation::Approvals => get(api::approvals),
+        Operation::Decide => post(api::decide),
+        Operation::Effects => get(api::effects),
+        Operation::Explain => post(api::explain),
     };
     router.with_state(front.clone())
 }

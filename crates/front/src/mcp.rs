@@ -82,9 +82,10 @@ impl Mcp {
         Ok(as_model(who))
     }
 
-    fn info_with_instructions(&self) -> ServerConfig {
+    fn info_with_instructions(&self, who: &Principal) -> ServerConfig {
         let mut info = self.front.info();
-        info.instructions = Some(self.front.gateway.instructions()).filter(|text| !text.is_empty());
+        let instructions = self.front.gateway.seen_by(who).instructions();
+        info.instructions = Some(instructions).filter(|text| !text.is_empty());
         info
     }
 
@@ -135,13 +136,15 @@ impl ServerHandler for Mcp {
         cx: RequestContext<RoleServer>,
     ) -> Result<InitializeResult, ErrorData> {
         let version = self.negotiate_initialize(&request)?.protocol_version;
+        let who = self.who(&cx.extensions)?;
         cx.peer.set_peer_info(request);
-        Ok(self.info_with_instructions().with_protocol_version(version))
+        Ok(self.info_with_instructions(&who).with_protocol_version(version))
     }
 
-    async fn discover(&self, _: RequestContext<RoleServer>) -> Result<DiscoverResult, ErrorData> {
+    async fn discover(&self, cx: RequestContext<RoleServer>) -> Result<DiscoverResult, ErrorData> {
+        let who = self.who(&cx.extensions)?;
         let versions = self.supported_protocol_versions().into_owned();
-        let result = DiscoverResult::from_server_info(versions, self.info_with_instructions());
+        let result = DiscoverResult::from_server_info(versions, self.info_with_instructions(&who));
         Ok(result.with_ttl_ms(FRESH_MS).with_cache_scope(CacheScope::Private))
     }
 
@@ -198,7 +201,7 @@ impl ServerHandler for Mcp {
         request: Option<PaginatedRequestParams>,
         cx: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
-        let mut result = resources::list(&self.front, request)?;
+        let mut result = resources::list(&self.front, &*self.who(&cx.extensions)?, request)?;
         (result.ttl_ms, result.cache_scope) = cache_hints(&cx, FRESH_MS);
         Ok(result)
     }
@@ -217,7 +220,10 @@ impl ServerHandler for Mcp {
     fn accepted_subscription_filter(&self, requested: &SubscriptionFilter) -> Option<SubscriptionFilter> {
         let mut accepted = requested.clone();
         if let Some(uris) = &mut accepted.resource_subscriptions {
-            uris.retain(|uri| resources::is_known(&self.front, uri));
+            // Without a caller nothing may be learned from what is accepted.
+            if let Some(seen) = self.who.as_ref().map(|who| self.front.gateway.seen_by(&as_model(who))) {
+                uris.retain(|uri| resources::is_known(&self.front, &seen, uri));
+            }
         }
         Some(accepted)
     }
@@ -228,8 +234,13 @@ impl ServerHandler for Mcp {
         Ok(())
     }
 
-    async fn subscribe(&self, request: SubscribeRequestParams, _: RequestContext<RoleServer>) -> Result<(), ErrorData> {
-        if !resources::is_known(&self.front, &request.uri) {
+    async fn subscribe(
+        &self,
+        request: SubscribeRequestParams,
+        cx: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        let seen = self.front.gateway.seen_by(&*self.who(&cx.extensions)?);
+        if !resources::is_known(&self.front, &seen, &request.uri) {
             return Err(resources::unknown(&request.uri));
         }
         // Each device has two resources, so this is generous.

@@ -78,6 +78,7 @@ pub(crate) async fn listen(front: &Arc<FrontState>, cx: SubscriptionContext, who
 /// The changes of the gateway and of the conformance fixture, if there is one.
 struct ChangeWatcher {
     front: Arc<FrontState>,
+    who: Principal,
     gateway: sinew_gateway::Watch,
     fixture: Option<broadcast::Receiver<FixtureChange>>,
 }
@@ -90,7 +91,7 @@ enum WatchedChange {
 impl ChangeWatcher {
     fn new(front: &Arc<FrontState>, who: &Principal, shape: Shape) -> ChangeWatcher {
         let fixture = front.fixture.as_ref().map(|fixture| fixture.changes());
-        ChangeWatcher { front: front.clone(), gateway: front.gateway.watch_as(who, shape), fixture }
+        ChangeWatcher { front: front.clone(), who: who.clone(), gateway: front.gateway.watch_as(who, shape), fixture }
     }
 
     async fn next(&mut self) -> WatchedChange {
@@ -108,13 +109,14 @@ impl ChangeWatcher {
 
     /// The notices of a change for a client that is subscribed to `uris`.
     fn notices<'a>(&self, change: WatchedChange, uris: impl Iterator<Item = &'a String>) -> Vec<ClientNotice> {
+        let seen = self.front.gateway.seen_by(&self.who);
         match change {
             WatchedChange::Fixture(FixtureChange::Tools) => vec![ClientNotice::Tools],
             WatchedChange::Fixture(FixtureChange::Prompts) => vec![ClientNotice::Prompts],
             WatchedChange::Gateway(Update::Tools) => vec![ClientNotice::Tools],
             WatchedChange::Gateway(Update::Devices { changed, is_list }) => {
                 let devices = uris.filter(|uri| {
-                    resources::find(&self.front, uri)
+                    resources::find(&seen, uri)
                         .is_some_and(|resource| !resource.events && changed.contains(&resource.device.id))
                 });
                 is_list
@@ -125,8 +127,7 @@ impl ChangeWatcher {
             }
             WatchedChange::Gateway(Update::Event { device }) => uris
                 .filter(|uri| {
-                    resources::find(&self.front, uri)
-                        .is_some_and(|resource| resource.events && resource.device.id == device)
+                    resources::find(&seen, uri).is_some_and(|resource| resource.events && resource.device.id == device)
                 })
                 .cloned()
                 .map(ClientNotice::Updated)

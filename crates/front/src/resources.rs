@@ -9,7 +9,7 @@ use rmcp::model::{
     ErrorData, ListResourcesResult, PaginatedRequestParams, ReadResourceResult, Resource, ResourceContents,
 };
 use serde_json::{Value, json};
-use sinew_gateway::{DeviceView, MAX_DEVICE_EVENTS, Principal, Shape};
+use sinew_gateway::{CallerView, DeviceView, MAX_DEVICE_EVENTS, Principal, Shape};
 use sinew_tool::{Digest, ErrorKind, Picture, ToolError};
 
 use crate::mcp::FRESH_MS;
@@ -29,22 +29,22 @@ pub(crate) struct DeviceResource {
 }
 
 /// The resource with this URI.
-pub(crate) fn find(front: &FrontState, uri: &str) -> Option<DeviceResource> {
+pub(crate) fn find(seen: &CallerView, uri: &str) -> Option<DeviceResource> {
     let rest = uri.strip_prefix(SCHEME)?;
     if let Some(name) = rest.strip_suffix("/events") {
-        return Some(DeviceResource { device: front.gateway.find_device(name)?, events: true, picture: None });
+        return Some(DeviceResource { device: seen.find_device(name)?, events: true, picture: None });
     }
     if let Some((name, last)) = rest.rsplit_once('/')
-        && let Some(device) = front.gateway.find_device(name)
-        && let Some(picture) = front.gateway.pictures(name).into_iter().find(|picture| picture.name == last)
+        && let Some(device) = seen.find_device(name)
+        && let Some(picture) = seen.pictures(name).into_iter().find(|picture| picture.name == last)
     {
         return Some(DeviceResource { device, events: false, picture: Some(picture) });
     }
-    Some(DeviceResource { device: front.gateway.find_device(rest)?, events: false, picture: None })
+    Some(DeviceResource { device: seen.find_device(rest)?, events: false, picture: None })
 }
 
-pub(crate) fn is_known(front: &FrontState, uri: &str) -> bool {
-    find(front, uri).is_some() || front.fixture.as_ref().is_some_and(|fixture| fixture.read(uri).is_some())
+pub(crate) fn is_known(front: &FrontState, seen: &CallerView, uri: &str) -> bool {
+    find(seen, uri).is_some() || front.fixture.as_ref().is_some_and(|fixture| fixture.read(uri).is_some())
 }
 
 pub(crate) fn unknown(uri: &str) -> ErrorData {
@@ -58,11 +58,13 @@ pub(crate) fn unknown(uri: &str) -> ErrorData {
 
 pub(crate) fn list(
     front: &FrontState,
+    who: &Principal,
     request: Option<PaginatedRequestParams>,
 ) -> Result<ListResourcesResult, ErrorData> {
-    let devices = front.gateway.devices();
+    let seen = front.gateway.seen_by(who);
+    let devices = seen.devices();
     let mut all: Vec<Resource> = devices.iter().flat_map(describe).collect();
-    all.extend(devices.iter().flat_map(|device| pictures(front, device)));
+    all.extend(devices.iter().flat_map(|device| pictures(&seen, device)));
     all.extend(front.fixture.iter().flat_map(|fixture| fixture.resources()));
     all.sort_by(|one, other| one.uri.cmp(&other.uri));
     let page = page("resources", &all, |resource| &resource.uri, request, front.settings.page_size)?;
@@ -80,14 +82,15 @@ pub(crate) async fn read(
     if let Some(result) = front.fixture.as_ref().and_then(|fixture| fixture.read(uri)) {
         return Ok((result, FRESH_MS));
     }
-    let resource = find(front, uri).ok_or_else(|| unknown(uri))?;
+    let seen = front.gateway.seen_by(who);
+    let resource = find(&seen, uri).ok_or_else(|| unknown(uri))?;
     if let Some(picture) = resource.picture {
         let contents = ResourceContents::blob(STANDARD.encode(&picture.bytes), uri).with_mime_type(picture.mime_type);
         return Ok((ReadResourceResult::new(vec![contents]), 0));
     }
     let value = match resource.events {
         true => {
-            let page = front.gateway.events(Some(resource.device.id.as_str()), None, MAX_DEVICE_EVENTS).await;
+            let page = seen.events(Some(resource.device.id.as_str()), None, MAX_DEVICE_EVENTS).await;
             let mut page = page.map_err(|error| translate::to_protocol_error(&error))?;
             page.events.drain(..page.events.len().saturating_sub(EVENTS));
             json!(page)
@@ -116,14 +119,14 @@ fn describe(device: &DeviceView) -> [Resource; 2] {
     [description, events]
 }
 
-fn pictures(front: &FrontState, device: &DeviceView) -> Vec<Resource> {
+fn pictures(seen: &CallerView, device: &DeviceView) -> Vec<Resource> {
     let name = device.name.as_deref().unwrap_or(device.id.as_str());
     let describe = |picture: Picture| {
         Resource::new(format!("{SCHEME}{}/{}", device.id, picture.name), format!("{name} {}", picture.name))
             .with_description(format!("The last {} of {name}", picture.name))
             .with_mime_type(picture.mime_type)
     };
-    front.gateway.pictures(device.id.as_str()).into_iter().map(describe).collect()
+    seen.pictures(device.id.as_str()).into_iter().map(describe).collect()
 }
 
 /// One page of a sorted list.

@@ -136,6 +136,7 @@ async fn call(front: &FrontState, who: &Principal, params: Option<&Map<String, V
         caller: Arc::new(Silent),
         budget: None,
         door: "rest",
+        is_confirmed: false,
     };
     match front.gateway.call(request).await {
         Ok(outcome) => Ok(to_result(outcome)),

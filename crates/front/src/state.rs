@@ -32,6 +32,9 @@ pub(crate) struct FrontState {
     listings: Mutex<Vec<Arc<McpToolList>>>,
 }
 
+/// Every form, for models and for people, with a policy that shows eight kinds of callers different tools.
+const MAX_LISTINGS: usize = 2 * ListForm::ALL.len() * 8;
+
 impl FrontState {
     pub(crate) fn new(front: Front) -> Result<Arc<FrontState>, std::io::Error> {
         let Front { gateway, settings } = front;
@@ -75,8 +78,7 @@ impl FrontState {
             return listing.clone();
         }
         let listing = Arc::new(McpToolList::new(list, form.schemas));
-        // Every form, for models and for people.
-        if kept.len() == 2 * ListForm::ALL.len() {
+        if kept.len() == MAX_LISTINGS {
             kept.remove(0);
         }
         kept.push(listing.clone());

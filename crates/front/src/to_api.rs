@@ -1,9 +1,16 @@
 //! Turns the gateway's types into those of `/api/v1`.
 
 use serde_json::Value;
-use sinew_api::{AuditEntry, CallResult, DeviceSummary, EventRecord, Events, ListedTool, Token, WaitingBoard};
-use sinew_gateway::{AuditRecord, DeviceView, EventPage, PendingBoard, PublicTool, TokenView};
-use sinew_tool::Outcome;
+use sinew_api::{
+    AuditEntry, CallResult, DeviceSummary, EventRecord, Events, Explained, ExplainedRule, ListedTool, MarkedTool,
+    Token, WaitingBoard, WaitingCall,
+};
+use sinew_gateway::{
+    ApprovalRequest, AuditRecord, CallExplanation, DeviceView, EventPage, PendingBoard, PublicTool, TokenView,
+    ToolEffect,
+};
+use sinew_policy::EffectSource;
+use sinew_tool::{Effect, Outcome};
 
 pub(crate) fn device(view: DeviceView) -> DeviceSummary {
     DeviceSummary {
@@ -98,6 +105,62 @@ pub(crate) fn record(record: AuditRecord) -> AuditEntry {
         outcome: record.outcome,
         duration_us: record.duration_us,
         bytes: record.bytes,
+        more: Default::default(),
+    }
+}
+
+pub(crate) fn waiting_call(request: ApprovalRequest) -> WaitingCall {
+    WaitingCall {
+        id: request.id,
+        principal: request.principal,
+        device: request.device,
+        tool: request.tool,
+        args: request.args,
+        reason: request.reason,
+        at: request.at,
+        more: Default::default(),
+    }
+}
+
+pub(crate) fn marked_tool(tool: ToolEffect) -> MarkedTool {
+    let source = |source: EffectSource| match source {
+        EffectSource::Configuration => "the configuration",
+        EffectSource::Agreement => "the pinned version",
+        EffectSource::Family => "Sinew",
+        EffectSource::Firmware => "the table of firmware tools",
+        EffectSource::Hints => "the device",
+    };
+    MarkedTool {
+        device: tool.device,
+        tool: tool.tool,
+        effect: tool.effect.map_or("unmarked", |(effect, _)| effect_word(effect)).to_owned(),
+        source: tool.effect.map(|(_, by)| source(by).to_owned()),
+        proposal: effect_word(tool.proposal).to_owned(),
+    }
+}
+
+fn effect_word(effect: Effect) -> &'static str {
+    match effect {
+        Effect::Read => "read",
+        Effect::Change => "change",
+        Effect::Danger => "danger",
+    }
+}
+
+pub(crate) fn explained(explanation: CallExplanation) -> Explained {
+    let CallExplanation { effect, is_listed, decision } = explanation;
+    let rule = |rule: sinew_policy::RuleReport| ExplainedRule {
+        result: rule.result.text(),
+        verdict: rule.verdict.map(|verdict| verdict.word().to_owned()),
+        id: rule.id,
+    };
+    Explained {
+        verdict: decision.verdict.word().to_owned(),
+        reason: decision.reason.text(),
+        listed: is_listed,
+        rules: decision.rules.into_iter().map(rule).collect(),
+        default: format!("{}, by {}", decision.fallback.0.word(), decision.fallback.1.text()),
+        effect: marked_tool(effect),
         more: Default::default(),
     }
 }

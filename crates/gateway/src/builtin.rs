@@ -8,8 +8,8 @@ use sinew_tool::text::clean_line;
 use sinew_tool::{Args, ErrorKind, Hints, Outcome, Tool, ToolError};
 
 use crate::call::drop_nulls;
+use crate::caller_view::CallerView;
 use crate::check::CompiledSchema;
-use crate::gateway::Gateway;
 use crate::prepare::SCHEMA_BUDGET;
 use crate::snapshot::DeviceEntry;
 use crate::specification;
@@ -81,7 +81,7 @@ pub(crate) fn find(name: &str, spec_tools: bool) -> Option<&'static BuiltIn> {
 }
 
 impl BuiltIn {
-    pub(crate) async fn run(&self, gateway: &Gateway, args: Args) -> Result<Outcome, ToolError> {
+    pub(crate) async fn run(&self, seen: &CallerView, args: Args) -> Result<Outcome, ToolError> {
         let mut args = Value::Object(args);
         if let Err(error) = self.check(&args) {
             if !drop_nulls(&self.tool, &mut args) {
@@ -90,10 +90,10 @@ impl BuiltIn {
             self.check(&args)?;
         }
         match self.tool.name.as_str() {
-            LIST_DEVICES => Ok(list_devices(gateway)),
+            LIST_DEVICES => Ok(Outcome::json(json!({"devices": seen.lines(line)}))),
             specification::VALIDATE => in_background(move || specification::validate(&args)).await,
             specification::COMPARE => in_background(move || specification::compare(&args)).await,
-            _ => get_device_events(gateway, &args).await,
+            _ => get_device_events(seen, &args).await,
         }
     }
 
@@ -112,13 +112,7 @@ async fn in_background(
     done.unwrap_or_else(|error| Err(ToolError::new(ErrorKind::Internal, format!("the tool failed: {error}"))))
 }
 
-fn list_devices(gateway: &Gateway) -> Outcome {
-    let snapshot = gateway.snapshot();
-    let devices: Vec<Value> = snapshot.devices.iter().map(line).collect();
-    Outcome::json(json!({ "devices": devices }))
-}
-
-fn line(entry: &Arc<DeviceEntry>) -> Value {
+fn line(entry: &Arc<DeviceEntry>, tools: usize) -> Value {
     let (state, remedy) = entry.state();
     let mut line = json!({"id": entry.id.as_str()});
     if let Some(name) = &entry.name {
@@ -129,7 +123,7 @@ fn line(entry: &Arc<DeviceEntry>) -> Value {
     }
     line["kind"] = json!(entry.kind());
     line["state"] = json!(state);
-    line["tools"] = json!(entry.offer.tools.len());
+    line["tools"] = json!(tools);
     if let Some(remedy) = remedy {
         line["remedy"] = json!(remedy);
     }
@@ -139,10 +133,10 @@ fn line(entry: &Arc<DeviceEntry>) -> Value {
     line
 }
 
-async fn get_device_events(gateway: &Gateway, args: &Value) -> Result<Outcome, ToolError> {
+async fn get_device_events(seen: &CallerView, args: &Value) -> Result<Outcome, ToolError> {
     let text = |key: &str| args.get(key).and_then(Value::as_str).filter(|text| !text.is_empty());
     let limit = args.get("limit").and_then(Value::as_f64).map_or(USUAL_EVENTS, |limit| limit as usize);
-    let page = gateway.events(text("device"), text("since"), limit.clamp(1, MAX_EVENTS)).await?;
+    let page = seen.events(text("device"), text("since"), limit.clamp(1, MAX_EVENTS)).await?;
     let page = serde_json::to_value(&page).map_err(|error| ToolError::new(ErrorKind::Internal, error.to_string()))?;
     Ok(Outcome::json(page))
 }

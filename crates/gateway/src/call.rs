@@ -18,7 +18,7 @@ use crate::nested::AsCaller;
 use crate::principal::{Principal, Role};
 use crate::record::{CallRecord, weigh, weigh_value};
 use crate::route::{self, RequestedTool, Target};
-use crate::snapshot::{Holder, Presence};
+use crate::snapshot::{Holder, Presence, Snapshot};
 use crate::view::Shape;
 
 /// The longest error message of a device that is passed on; a screen full.
@@ -43,12 +43,23 @@ pub struct Request {
     pub budget: Option<Duration>,
     /// The endpoint's name in the audit: `mcp`, `rest`, `stdio`, `api`.
     pub door: &'static str,
+    /// The caller is an administrator who was asked about this call already.
+    pub is_confirmed: bool,
 }
 
 impl Request {
     /// A call by folded public name, with the usual budget and a caller that only takes the answer.
     pub fn new(who: Principal, name: impl Into<String>, args: Args, door: &'static str) -> Request {
-        Request { who, name: name.into(), args, shape: Shape::Folded, caller: Arc::new(Silent), budget: None, door }
+        Request {
+            who,
+            name: name.into(),
+            args,
+            shape: Shape::Folded,
+            caller: Arc::new(Silent),
+            budget: None,
+            door,
+            is_confirmed: false,
+        }
     }
 }
 
@@ -92,7 +103,7 @@ impl Gateway {
         request: Request,
         depth: u8,
     ) -> Result<Outcome, ToolError> {
-        let Request { who, name, mut args, shape, caller, budget, door } = request;
+        let Request { who, name, mut args, shape, caller, budget, door, is_confirmed } = request;
         if let Role::Device(_) = who.role {
             let message = "a device token cannot call tools; use a client token";
             return Err(ToolError::new(ErrorKind::PermissionDenied, message));
@@ -104,18 +115,26 @@ impl Gateway {
             None => RequestedTool::Public { name: &name, shape },
         };
         let snapshot = self.snapshot();
-        let holder =
-            match route::find(&snapshot, requested, &mut args, self.sees_user_tools(&who), self.settings().spec_tools)?
-            {
-                Target::BuiltIn(built_in) => return built_in.run(self, args).await,
-                Target::Device(holder) => holder,
-            };
+        let lens = self.lens(&who);
+        let holder = match route::find(&snapshot, requested, &mut args, &lens, self.settings().spec_tools)? {
+            Target::BuiltIn(built_in) => return built_in.run(&self.seen_by(&who), args).await,
+            Target::Device(holder) => holder,
+        };
         record.aim(holder);
 
         let budget = self.budget(holder, budget);
         let ends = Instant::now() + budget;
         let checked = tokio::time::timeout_at(ends, self.check(holder, args)).await;
         let args = checked.map_err(|_| unchecked(holder, budget))??;
+        // Nobody is asked about a call that could not be made.
+        decide(holder)?;
+        let permit = self.access().authorize(&who, &lens, holder, &args, is_confirmed, budget).await?;
+        // A person may have taken a while, and the device may be another by now.
+        let (ends, snapshot) = match permit.has_waited {
+            true => (Instant::now() + budget, self.snapshot()),
+            false => (ends, snapshot.clone()),
+        };
+        let holder = if permit.has_waited { same_tool(&snapshot, holder)? } else { holder };
         let device = decide(holder)?;
         let limit = self.settings().open_calls;
         let _place = holder.entry.traffic.enter(limit).ok_or_else(|| busy(holder, limit))?;
@@ -216,6 +235,21 @@ pub(crate) fn drop_nulls(tool: &Tool, args: &mut Value) -> bool {
     let before = args.len();
     args.retain(|name, value| !value.is_null() || !properties.contains_key(name) || required.contains(&name.as_str()));
     args.len() < before
+}
+
+/// The tool that was approved, as the device offers it now.
+fn same_tool<'s>(snapshot: &'s Snapshot, approved: Holder<'_>) -> Result<Holder<'s>, ToolError> {
+    let found = snapshot.entry(approved.entry.id.as_str()).and_then(|entry| {
+        let offered = entry.offer.find(&approved.offered.tool.name)?;
+        let is_same = entry.info.key == approved.entry.info.key && offered.tool == approved.offered.tool;
+        is_same.then_some(Holder { entry, offered })
+    });
+    found.ok_or_else(|| {
+        let (tool, title) = (&approved.offered.tool.name, approved.entry.title());
+        let message =
+            format!("`{tool}` of {title} changed while the call waited for approval; nothing was sent. Call it again");
+        ToolError::new(ErrorKind::DeviceAway, message)
+    })
 }
 
 /// Whether the device can be asked now.

@@ -9,12 +9,13 @@ use std::sync::{Arc, OnceLock};
 use serde_json::{Value, json};
 use sinew_tool::{Digest, Tool};
 
+use crate::access::Lens;
 use crate::builtin;
 use crate::label_call;
 use crate::names;
 use crate::offer::{Offer, Offered};
 use crate::schema;
-use crate::snapshot::{OfferGroup, Snapshot};
+use crate::snapshot::{Holder, OfferGroup, Snapshot};
 use crate::view::{PublicTool, ToolList};
 
 /// The folded form; listed by snapshots while the same offers are listed in the same order.
@@ -84,14 +85,27 @@ impl Fold {
                 let is_labelled = variants.iter().any(|variant| self.offers[variant.group].is_labelled);
                 Some(folded(shown, is_labelled))
             };
-            let mut tools: Vec<PublicTool> = self.by_public.values().filter_map(first).collect();
-            tools.extend(builtin::tools(spec_tools));
-            tools.sort_by(|one, two| one.name.cmp(&two.name));
-            let digest = Digest::of(&tools.iter().map(|public| public.tool.to_json()).collect());
-            Arc::new(ToolList { tools, digest })
+            Arc::new(finish(self.by_public.values().filter_map(first).collect(), spec_tools))
         });
         list.clone()
     }
+
+    /// The tools of devices that the caller sees, with the text of one of them.
+    pub(crate) fn seen_list(&self, snapshot: &Snapshot, lens: &Lens, spec_tools: bool) -> ToolList {
+        let seen = |public: &Arc<str>| {
+            let (listed, _) = snapshot.holders(public, lens);
+            let first = listed.first()?;
+            Some(folded(first.offered, listed.iter().any(|holder| !holder.entry.labels.is_empty())))
+        };
+        finish(self.by_public.keys().filter_map(seen).collect(), spec_tools)
+    }
+}
+
+fn finish(mut tools: Vec<PublicTool>, spec_tools: bool) -> ToolList {
+    tools.extend(builtin::tools(spec_tools));
+    tools.sort_by(|one, two| one.name.cmp(&two.name));
+    let digest = Digest::of(&tools.iter().map(|public| public.tool.to_json()).collect());
+    ToolList { tools, digest }
 }
 
 fn folded(offered: &Offered, is_labelled: bool) -> PublicTool {
@@ -164,5 +178,17 @@ impl Unfold {
             Arc::new(ToolList { tools, digest: Digest::of(&Value::Array(marks)) })
         });
         list.clone()
+    }
+
+    /// Those of all tools that the caller sees.
+    pub(crate) fn seen_list(&self, snapshot: &Snapshot, lens: &Lens, all: &ToolList) -> ToolList {
+        let is_seen = |public: &&PublicTool| {
+            let Some((device, tool)) = self.find(&public.name).filter(|_| public.device.is_some()) else { return true };
+            let entry = &snapshot.devices[device];
+            lens.sees(Holder { entry, offered: &entry.offer.tools[tool] })
+        };
+        let tools: Vec<PublicTool> = all.tools.iter().filter(is_seen).cloned().collect();
+        let names = tools.iter().map(|public| json!(public.name)).collect();
+        ToolList { digest: Digest::of(&json!([all.digest.hex(), Value::Array(names)])), tools }
     }
 }

@@ -2,14 +2,16 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+use sinew_policy::PolicyProblem;
 use sinew_tool::text::clean_line;
-use sinew_tool::{Announce, DeviceEvent, DeviceKey, Digest, Picture, ToolError, Value, json};
+use sinew_tool::{Announce, DeviceEvent, DeviceKey, Digest, ErrorKind, Picture, ToolError, Value, json};
 use tokio::sync::broadcast;
 
+use crate::access::{Access, AccessSettings, ApprovalDecision, ApprovalRequest, Lens};
 use crate::approvals::ApprovalQueue;
+use crate::caller_view::CallerView;
 use crate::directory;
 use crate::identity::unknown_device;
-use crate::instructions::instructions;
 use crate::labels::Label;
 use crate::pins::Pins;
 use crate::principal::{Principal, Role};
@@ -41,6 +43,7 @@ struct Inner {
     registry: Arc<Registry>,
     validation: Validation,
     tokens: Tokens,
+    access: Access,
     approvals: ApprovalQueue,
     shared: Shared,
     store: Arc<Store>,
@@ -65,6 +68,7 @@ impl Gateway {
             }
             None => None,
         };
+        let access = Access::new(settings.access.clone()).map_err(OpenError::Policy)?;
         let own = tokens::own(settings.token.as_deref(), dir)?;
         let approvals = ApprovalQueue::new(tokens::secret(dir, "bootstrap-key")?, &settings);
         let events = broadcast::Sender::new(WAITING_EVENTS);
@@ -89,6 +93,7 @@ impl Gateway {
                 registry,
                 validation: Validation::new(),
                 tokens,
+                access,
                 approvals,
                 shared,
                 store,
@@ -118,13 +123,12 @@ impl Gateway {
         if let Role::Device(_) = who.role {
             return Arc::new(ToolList { tools: Vec::new(), digest: Digest::of(&Value::Null) });
         }
-        let snapshot = self.snapshot();
-        match shape {
-            Shape::Folded => snapshot.fold.list(self.sees_user_tools(who), self.inner.settings.spec_tools),
-            Shape::Unfolded => {
-                snapshot.unfold().list(&snapshot, self.sees_user_tools(who), self.inner.settings.spec_tools)
-            }
-        }
+        self.snapshot().list(&self.lens(who), shape, self.inner.settings.spec_tools)
+    }
+
+    /// Devices, events and texts as this caller sees them.
+    pub fn seen_by(&self, who: &Principal) -> CallerView {
+        CallerView::new(self.clone(), self.lens(who))
     }
 
     /// All known devices, by id; also those that are away.
@@ -212,6 +216,42 @@ impl Gateway {
         self.inner.shared.events.page(device, since.map(str::to_owned), limit).await
     }
 
+    /// Puts another policy in force. Where it has errors, the old one stays.
+    pub fn set_access(&self, settings: AccessSettings) -> Result<(), Vec<PolicyProblem>> {
+        self.inner.access.replace(settings)?;
+        self.inner.registry.notify_all();
+        Ok(())
+    }
+
+    /// The calls that wait for a person, oldest first.
+    pub fn approval_requests(&self) -> Vec<ApprovalRequest> {
+        self.inner.access.approvals.list()
+    }
+
+    /// Decides about a call that waits. Only administrators may.
+    pub fn decide_approval(
+        &self,
+        who: &Principal,
+        id: &str,
+        decision: ApprovalDecision,
+    ) -> Result<ApprovalRequest, ToolError> {
+        if who.role != Role::Admin {
+            let message = "only an administrator approves calls; use an admin token";
+            return Err(ToolError::new(ErrorKind::PermissionDenied, message));
+        }
+        let request = self.inner.access.approvals.decide(id, decision, &who.name)?;
+        tracing::info!(
+            id,
+            ?decision,
+            by = who.name,
+            caller = request.principal,
+            device = request.device,
+            tool = request.tool,
+            "call decided"
+        );
+        Ok(request)
+    }
+
     /// Changes of the folded list as people see it, and of everything else.
     pub fn watch(&self) -> Watch {
         self.watch_as(&Principal::new("watch", Role::Admin), Shape::Folded)
@@ -246,11 +286,6 @@ impl Gateway {
     /// Why calls cannot be recorded and are refused, while that is so.
     pub fn store_problem(&self) -> Option<String> {
         self.inner.store.health.problem()
-    }
-
-    /// What a model should know before it calls a tool, with what devices write about themselves.
-    pub fn instructions(&self) -> String {
-        instructions(&self.snapshot())
     }
 
     /// Writes the address into the lock file, once it is known.
@@ -295,8 +330,12 @@ impl Gateway {
         self.inner.registry.is_known(key)
     }
 
-    pub(crate) fn sees_user_tools(&self, who: &Principal) -> bool {
-        who.role == Role::Admin
+    pub(crate) fn access(&self) -> &Access {
+        &self.inner.access
+    }
+
+    pub(crate) fn lens(&self, who: &Principal) -> Lens {
+        self.inner.access.lens(who, who.role == Role::Admin)
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Option<StateGuard>> {

@@ -2,11 +2,12 @@
 //! as theirs, within bounds, and on lines that no device can pass off as another's.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use sinew_tool::TextTrust;
 use sinew_tool::text::clean_line;
 
-use crate::snapshot::{DeviceEntry, Presence, Snapshot};
+use crate::snapshot::{DeviceEntry, Presence};
 
 const OURS: &str = "Tools here act on physical devices. Where several devices have a tool, name one in `device` (`on_device` where `device` means something else); list_devices shows ids, names and states. Devices come and go: an error of type DeviceAway can be tried again later. After Timeout or DeviceLost look at the device's state first, the action may have happened.";
 
@@ -20,12 +21,12 @@ const MAX_TEXTS: usize = 8;
 const MAX_QUOTATION: usize = 200;
 const MAX_QUOTATIONS: usize = 2_000;
 
-pub(crate) fn instructions(snapshot: &Snapshot) -> String {
+pub(crate) fn instructions(devices: &[&Arc<DeviceEntry>]) -> String {
     let mut text = OURS.to_owned();
-    let here = || snapshot.devices.iter().filter(|entry| matches!(entry.presence, Presence::Here(_)));
+    let here = || devices.iter().copied().filter(|entry| matches!(entry.presence, Presence::Here(_)));
     let (quoted, others): (Vec<_>, Vec<_>) =
         here().partition(|entry| entry.info.family.text_trust == TextTrust::Quoted);
-    if snapshot.devices.iter().any(|entry| !entry.labels.is_empty()) {
+    if devices.iter().copied().any(|entry| !entry.labels.is_empty()) {
         text.push_str(LABELS);
     }
     let mut texts: BTreeMap<String, Vec<&str>> = BTreeMap::new();

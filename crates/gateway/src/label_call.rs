@@ -7,13 +7,14 @@ use serde_json::{Value, json};
 use sinew_tool::text::clean_line;
 use sinew_tool::{Content, ErrorKind, Outcome, Schema, ToolError};
 
+use crate::access::Lens;
 use crate::call::Request;
 use crate::gateway::Gateway;
 use crate::labels::Label;
 use crate::nested::PartCaller;
 use crate::principal::Role;
 use crate::record::{CallRecord, weigh};
-use crate::snapshot::{DeviceEntry, Snapshot};
+use crate::snapshot::{DeviceEntry, Holder, Snapshot};
 use crate::view::Shape;
 
 /// Devices of one call at most: a household's worth, and an answer that a model can still read.
@@ -55,16 +56,16 @@ impl LabelCall {
         Some(LabelCall { label, selector: Some(selector.clone()) })
     }
 
-    fn members(&self, snapshot: &Snapshot, tool: &str, sees_user_tools: bool) -> Result<LabelMembers, ToolError> {
+    fn members(&self, snapshot: &Snapshot, tool: &str, lens: &Lens) -> Result<LabelMembers, ToolError> {
         let label = Label::parse(&self.label)?;
         let has_tool = |entry: &&Arc<DeviceEntry>| {
             let offered = match self.selector {
                 Some(_) => entry.offer.find_public(tool),
                 None => entry.offer.find(tool),
             };
-            offered.is_some_and(|offered| offered.is_seen(sees_user_tools))
+            offered.is_some_and(|offered| lens.sees(Holder { entry, offered }))
         };
-        let labelled = snapshot.devices.iter().filter(|entry| entry.labels.contains(&label));
+        let labelled = snapshot.devices.iter().filter(|entry| entry.labels.contains(&label) && lens.sees_device(entry));
         let (called, without): (Vec<_>, Vec<_>) = labelled.partition(has_tool);
         let tool = clean_line(tool, 128);
         let problem = match (called.len(), without.len()) {
@@ -92,7 +93,7 @@ impl Gateway {
         depth: u8,
     ) -> Result<Outcome, ToolError> {
         let snapshot = self.snapshot();
-        let members = match label_call.members(&snapshot, &request.name, self.sees_user_tools(&request.who)) {
+        let members = match label_call.members(&snapshot, &request.name, &self.lens(&request.who)) {
             Ok(members) => members,
             Err(error) => {
                 let record =

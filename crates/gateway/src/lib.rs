@@ -11,11 +11,13 @@
 
 #![warn(unreachable_pub)]
 
+mod access;
 mod approvals;
 mod bounds;
 mod budgets;
 mod builtin;
 mod call;
+mod caller_view;
 mod check;
 mod directory;
 mod fold;
@@ -45,9 +47,11 @@ mod validation;
 mod view;
 mod watch;
 
+pub use access::{AccessSettings, ApprovalDecision, ApprovalRequest, CallExplanation, ToolEffect};
 pub use approvals::PendingBoard;
 pub use budgets::check_budgets;
 pub use call::Request;
+pub use caller_view::CallerView;
 pub use gateway::Gateway;
 pub use labels::Label;
 pub use principal::{Principal, Role};

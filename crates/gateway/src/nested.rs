@@ -37,6 +37,8 @@ impl NestedCalls for AsCaller {
             caller: Arc::new(PartCaller(self.caller.clone())),
             budget: Some(self.ends.saturating_duration_since(Instant::now())),
             door: self.door,
+            // The person agreed to the outer call, not to what it does next.
+            is_confirmed: false,
         };
         Box::pin(async move {
             if self.depth >= MAX_DEPTH {

@@ -1,12 +1,15 @@
 //! From a name and arguments to one device and one of its tools.
 
+use std::sync::Arc;
+
 use serde_json::{Value, json};
 use sinew_tool::text::clean_line;
 use sinew_tool::{Args, ErrorKind, ToolError};
 
+use crate::access::Lens;
 use crate::builtin::{self, BuiltIn};
 use crate::identity::unknown_device;
-use crate::snapshot::{Holder, Snapshot};
+use crate::snapshot::{DeviceEntry, Holder, Snapshot};
 use crate::view::Shape;
 
 /// The tool that the caller asks for.
@@ -28,13 +31,13 @@ pub(crate) fn find<'s>(
     snapshot: &'s Snapshot,
     requested: RequestedTool<'_>,
     args: &mut Args,
-    sees_user_tools: bool,
+    lens: &Lens,
     spec_tools: bool,
 ) -> Result<Target<'s>, ToolError> {
     match requested {
         RequestedTool::On { device, tool } => {
-            let entry = snapshot.entry(device).ok_or_else(|| unknown_device(device, snapshot.devices.iter()))?;
-            let offered = entry.offer.find(tool).filter(|offered| offered.is_seen(sees_user_tools));
+            let entry = seen_device(snapshot, device, lens)?;
+            let offered = entry.offer.find(tool).filter(|offered| lens.sees(Holder { entry, offered }));
             let offered = offered.ok_or_else(|| {
                 let (title, name) = (entry.title(), clean_line(tool, 128));
                 let held = entry.held.as_ref().filter(|held| held.holds(tool));
@@ -54,12 +57,18 @@ pub(crate) fn find<'s>(
                 return Ok(Target::BuiltIn(built_in));
             }
             let found = match shape {
-                Shape::Folded => folded(snapshot, name, args, sees_user_tools)?,
-                Shape::Unfolded => unfolded(snapshot, name, sees_user_tools),
+                Shape::Folded => folded(snapshot, name, args, lens)?,
+                Shape::Unfolded => unfolded(snapshot, name, lens),
             };
             found.map(Target::Device).ok_or_else(|| unknown_tool(name))
         }
     }
+}
+
+fn seen_device<'s>(snapshot: &'s Snapshot, text: &str, lens: &Lens) -> Result<&'s Arc<DeviceEntry>, ToolError> {
+    let seen = || snapshot.devices.iter().filter(|entry| lens.sees_device(entry));
+    let entry = snapshot.entry(text).filter(|entry| lens.sees_device(entry));
+    entry.ok_or_else(|| unknown_device(text, seen()))
 }
 
 /// The same text for a tool that does not exist and for one that the caller may not see.
@@ -68,23 +77,21 @@ fn unknown_tool(name: &str) -> ToolError {
     ToolError::new(ErrorKind::UnknownTool, format!("unknown tool `{name}`; the tool list is complete"))
 }
 
-fn unfolded<'s>(snapshot: &'s Snapshot, name: &str, sees_user_tools: bool) -> Option<Holder<'s>> {
+fn unfolded<'s>(snapshot: &'s Snapshot, name: &str, lens: &Lens) -> Option<Holder<'s>> {
     let (device, tool) = snapshot.unfold().find(name)?;
     let entry = snapshot.devices.get(device)?;
     let offered = entry.offer.tools.get(tool)?;
-    offered.is_seen(sees_user_tools).then_some(Holder { entry, offered })
+    Some(Holder { entry, offered }).filter(|holder| lens.sees(*holder))
 }
 
 fn folded<'s>(
     snapshot: &'s Snapshot,
     name: &str,
     args: &mut Args,
-    sees_user_tools: bool,
+    lens: &Lens,
 ) -> Result<Option<Holder<'s>>, ToolError> {
-    let variants = snapshot.fold.variants(name).iter();
-    let mut seen = variants.map(|variant| &snapshot.groups[variant.group].offer.tools[variant.tool]);
     // All tools of one public name have one schema, hence one selector.
-    let Some(any) = seen.find(|offered| offered.is_seen(sees_user_tools)) else { return Ok(None) };
+    let Some(any) = snapshot.find_seen(name, lens) else { return Ok(None) };
     let wanted = match args.shift_remove(&any.selector) {
         None | Some(Value::Null) => None,
         Some(Value::String(text)) if text.trim().is_empty() => None,
@@ -96,26 +103,21 @@ fn folded<'s>(
     };
     match wanted {
         Some(text) => {
-            let entry = snapshot.entry(&text).ok_or_else(|| unknown_device(&text, snapshot.devices.iter()))?;
-            let offered = entry.offer.find_public(name).filter(|offered| offered.is_seen(sees_user_tools));
+            let entry = seen_device(snapshot, &text, lens)?;
+            let offered = entry.offer.find_public(name).filter(|offered| lens.sees(Holder { entry, offered }));
             match offered {
                 Some(offered) => Ok(Some(Holder { entry, offered })),
-                None => Err(wrong_device(snapshot, name, &any.selector, &entry.title(), sees_user_tools)),
+                None => Err(wrong_device(snapshot, name, &any.selector, &entry.title(), lens)),
             }
         }
-        None => only_one(snapshot, name, &any.selector, sees_user_tools).map(Some),
+        None => only_one(snapshot, name, &any.selector, lens).map(Some),
     }
 }
 
 /// The only device that has the tool. Where several have it, the caller must name one: a call meant for a lock that is
 /// away must not open another. Devices that are away for long count where a person named, labelled or pinned them.
-fn only_one<'s>(
-    snapshot: &'s Snapshot,
-    name: &str,
-    selector: &str,
-    sees_user_tools: bool,
-) -> Result<Holder<'s>, ToolError> {
-    let holders = choices(snapshot, name, sees_user_tools);
+fn only_one<'s>(snapshot: &'s Snapshot, name: &str, selector: &str, lens: &Lens) -> Result<Holder<'s>, ToolError> {
+    let holders = choices(snapshot, name, lens);
     if let [holder] = holders.as_slice() {
         return Ok(*holder);
     }
@@ -130,8 +132,8 @@ fn only_one<'s>(
 }
 
 /// The devices that a call may mean, by id.
-fn choices<'s>(snapshot: &'s Snapshot, name: &str, sees_user_tools: bool) -> Vec<Holder<'s>> {
-    let (mut holders, mut absent) = snapshot.holders(name, sees_user_tools);
+fn choices<'s>(snapshot: &'s Snapshot, name: &str, lens: &Lens) -> Vec<Holder<'s>> {
+    let (mut holders, mut absent) = snapshot.holders(name, lens);
     if !holders.is_empty() {
         absent.retain(|holder| holder.entry.is_kept());
     }
@@ -167,8 +169,8 @@ fn listed(holders: &[Holder<'_>]) -> String {
     }
 }
 
-fn wrong_device(snapshot: &Snapshot, name: &str, selector: &str, title: &str, sees_user_tools: bool) -> ToolError {
-    let holders = choices(snapshot, name, sees_user_tools);
+fn wrong_device(snapshot: &Snapshot, name: &str, selector: &str, title: &str, lens: &Lens) -> ToolError {
+    let holders = choices(snapshot, name, lens);
     wrong_selector(selector, format!("names {title}, which does not have `{name}`; it is on {}", listed(&holders)))
 }
 

@@ -4,6 +4,10 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use sinew_policy::PolicyProblem;
+
+use crate::access::AccessSettings;
+
 /// Events kept of one device at most. No answer holds more events either, so one can hold all of a device.
 pub const MAX_DEVICE_EVENTS: usize = 1_000;
 
@@ -66,6 +70,8 @@ sinew_tool::settings! {
         pub url: Option<String> = None;
         /// The gateway's own token, instead of the one in the state directory.
         pub token: Option<String> = None;
+        /// Who may do what.
+        pub access: AccessSettings = AccessSettings::default();
     }
 }
 
@@ -98,8 +104,15 @@ pub enum OpenError {
     #[error("the token {what}: it must have 8 to 512 printable ASCII characters without spaces")]
     Token { what: String },
 
+    #[error("the policy cannot be used: {}", first_message(.0))]
+    Policy(Vec<PolicyProblem>),
+
     #[error("the system gives no random numbers: {0}")]
     Random(String),
+}
+
+fn first_message(problems: &[PolicyProblem]) -> &str {
+    problems.first().map_or("", |problem| &problem.message)
 }
 
 fn owner(pid: Option<u32>, url: Option<&str>) -> String {

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use serde_json::Value;
 use sinew_tool::text::{clean, clean_line};
@@ -10,12 +10,16 @@ use sinew_tool::{Device, DeviceId, DeviceInfo, Status, Toolset};
 use tokio::sync::Semaphore;
 use tokio::time::Instant;
 
+use crate::access::{Lens, LensKey};
 use crate::fold::{Fold, Unfold};
 use crate::labels::Label;
 use crate::offer::{Offer, Offered};
 use crate::pins::HeldTools;
 use crate::prepare::Withdrawn;
-use crate::view::DeviceView;
+use crate::view::{DeviceView, Shape, ToolList};
+
+/// Kinds of rights whose lists are kept; more are made anew.
+const MAX_SEEN_LISTS: usize = 64;
 
 pub struct Snapshot {
     /// Counts the changes that led here.
@@ -28,6 +32,8 @@ pub struct Snapshot {
     pub(crate) groups: Vec<OfferGroup>,
     pub(crate) fold: Arc<Fold>,
     unfold: OnceLock<Unfold>,
+    /// For callers from whom something is hidden, by their rights.
+    seen_lists: Mutex<HashMap<(LensKey, Shape), Arc<ToolList>>>,
     /// When the next grace ends, and with it the truth of this snapshot.
     pub(crate) ends: Option<Instant>,
 }
@@ -141,7 +147,7 @@ impl Snapshot {
             Some(before) if before.fold.is_of(&groups) => before.fold.clone(),
             _ => Arc::new(Fold::new(&groups)),
         };
-        Snapshot { version, devices, names, groups, fold, unfold: OnceLock::new(), ends }
+        Snapshot { version, devices, names, groups, fold, unfold: OnceLock::new(), seen_lists: Mutex::default(), ends }
     }
 
     /// Whether a grace has ended since.
@@ -173,18 +179,58 @@ impl Snapshot {
     }
 
     /// The devices that have a public tool and whether they are listed, by id.
-    pub(crate) fn holders(&self, public: &str, sees_user_tools: bool) -> (Vec<Holder<'_>>, Vec<Holder<'_>>) {
+    pub(crate) fn holders(&self, public: &str, lens: &Lens) -> (Vec<Holder<'_>>, Vec<Holder<'_>>) {
         let (mut listed, mut absent) = (Vec::new(), Vec::new());
         for variant in self.fold.variants(public) {
             let group = &self.groups[variant.group];
             let offered = &group.offer.tools[variant.tool];
-            if offered.is_seen(sees_user_tools) {
+            if offered.is_seen(lens.sees_user_tools()) {
                 let holder = |place: &u32| Holder { entry: &self.devices[*place as usize], offered };
-                listed.extend(group.listed.iter().map(holder));
-                absent.extend(group.absent.iter().map(holder));
+                let is_seen = |holder: &Holder<'_>| lens.sees(*holder);
+                listed.extend(group.listed.iter().map(holder).filter(is_seen));
+                absent.extend(group.absent.iter().map(holder).filter(is_seen));
             }
         }
         (listed, absent)
+    }
+
+    /// A tool by its public name, as one of the devices has it on which the caller sees it.
+    pub(crate) fn find_seen(&self, public: &str, lens: &Lens) -> Option<&Offered> {
+        self.fold.variants(public).iter().find_map(|variant| {
+            let group = &self.groups[variant.group];
+            let offered = &group.offer.tools[variant.tool];
+            let sees = |place: &u32| lens.sees(Holder { entry: &self.devices[*place as usize], offered });
+            group.listed.iter().chain(&group.absent).any(sees).then_some(offered)
+        })
+    }
+
+    /// The tools that a caller sees. Callers from whom nothing is hidden share one list.
+    pub(crate) fn list(&self, lens: &Lens, shape: Shape, spec_tools: bool) -> Arc<ToolList> {
+        let make_all = || match shape {
+            Shape::Folded => self.fold.list(lens.sees_user_tools(), spec_tools),
+            Shape::Unfolded => self.unfold().list(self, lens.sees_user_tools(), spec_tools),
+        };
+        if lens.hides_nothing() {
+            return make_all();
+        }
+        let key = (lens.key(), shape);
+        if let Some(list) = self.seen_lists().get(&key) {
+            return list.clone();
+        }
+        let list = Arc::new(match shape {
+            Shape::Folded => self.fold.seen_list(self, lens, spec_tools),
+            Shape::Unfolded => self.unfold().seen_list(self, lens, &make_all()),
+        });
+        let mut lists = self.seen_lists();
+        if lists.len() >= MAX_SEEN_LISTS {
+            lists.clear();
+        }
+        lists.insert(key, list.clone());
+        list
+    }
+
+    fn seen_lists(&self) -> MutexGuard<'_, HashMap<(LensKey, Shape), Arc<ToolList>>> {
+        self.seen_lists.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -83,7 +83,15 @@ impl Watch {
             self.unreported.push_back(Update::Tools);
         }
         let before = std::mem::replace(&mut self.seen, self.gateway.snapshot());
-        self.unreported.extend(compare(&before.devices, &self.seen.devices));
+        let lens = self.gateway.lens(&self.who);
+        let seen = |snapshot: &Snapshot| -> Vec<Arc<DeviceEntry>> {
+            snapshot.devices.iter().filter(|entry| lens.sees_device(entry)).cloned().collect()
+        };
+        let update = match lens.hides_nothing() {
+            true => compare(&before.devices, &self.seen.devices),
+            false => compare(&seen(&before), &seen(&self.seen)),
+        };
+        self.unreported.extend(update);
     }
 
     fn receive(&mut self, received: Result<DeviceId, RecvError>) {
@@ -101,6 +109,10 @@ impl Watch {
             // It is not known whose events were missed, so every device may have new ones.
             devices.extend(self.gateway.snapshot().devices.iter().map(|entry| entry.id.clone()));
         }
+        let (lens, snapshot) = (self.gateway.lens(&self.who), self.gateway.snapshot());
+        devices.retain(|id| {
+            lens.hides_nothing() || snapshot.entry(id.as_str()).is_some_and(|entry| lens.sees_device(entry))
+        });
         self.unreported.extend(devices.into_iter().map(|device| Update::Event { device }));
     }
 }

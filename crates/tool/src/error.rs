@@ -46,6 +46,7 @@ pub enum ErrorKind {
     InputRequired,
     Unsupported,
     NotRecorded,
+    ApprovalNeeded,
 }
 
 /// Whether sending the same call again can help.
@@ -129,6 +130,7 @@ table! {
     InputRequired    "InputRequired"       -32003 InResult,         77 Later Caller "A question must be answered first, and this caller was not able to.";
     Unsupported      "Unsupported"         -32003 InResult,         69 No Operator "The device cannot do this; the message names the remedy.";
     NotRecorded      "NotRecorded"         -32003 InResult,         75 Later Operator "The gateway's store cannot be written, so no call is made; nothing was sent.";
+    ApprovalNeeded   "ApprovalNeeded"      -32003 InResult,         77 Later Operator "A person must approve the call first; nothing was sent.";
 }
 
 impl ErrorKind {

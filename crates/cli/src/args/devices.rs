@@ -213,6 +213,10 @@ pub struct CallArgs {
     #[arg(long, value_name = "PATH")]
     pub save: Option<PathBuf>,
 
+    /// Make the call without asking, where the policy wants a person to agree
+    #[arg(long)]
+    pub yes: bool,
+
     #[command(flatten)]
     pub reach: ReachArgs,
 }

@@ -14,6 +14,7 @@ pub use connection::{ListenArgs, ReachArgs, StateArgs};
 pub use devices::*;
 pub use examples::{command_tree, parse};
 pub use sim::*;
+pub(crate) use values::duration;
 
 /// One MCP endpoint for boards, phones and apps: the tools of many devices behind one gateway.
 #[derive(Parser, Debug)]
@@ -75,6 +76,10 @@ pub enum CliCommand {
     Events(EventsArgs),
     /// Create, list and revoke tokens
     Token(TokenArgs),
+    /// List, approve and deny calls that wait for a person
+    Approvals(crate::commands::approvals::ApprovalsArgs),
+    /// Explain, test and review who may call which tools
+    Policy(crate::commands::policy::PolicyArgs),
     /// Check, print, compare and lock tool specifications
     Spec(crate::commands::spec::args::SpecArgs),
     /// Inspect, check and generate apps that offer tools

@@ -1,6 +1,7 @@
 //! `sinew call`: one call, its answer shown or saved.
 
 use std::fs;
+use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
@@ -28,11 +29,13 @@ pub async fn run(args: CallArgs, printer: Printer) -> Result<(), CliError> {
             None => typed(&args.arguments, &schema(&mut client, &args.device, &args.tool).await?)?,
         },
     };
+    let confirmed = args.yes || confirm(&mut client, &args, &arguments).await?;
     let request = api::CallRequest {
         device: Some(args.device.clone()),
         tool: args.tool.clone(),
         arguments,
         timeout_ms: args.timeout.map(|timeout| timeout.as_millis() as u64),
+        confirmed,
     };
     let waiting = format!("waiting for {}", args.device);
     let mut answer: CallResult = printer.waiting(&waiting, client.post("/api/v1/call", &request)).await?;
@@ -49,6 +52,46 @@ pub async fn run(args: CallArgs, printer: Printer) -> Result<(), CliError> {
         }
     }
     Ok(())
+}
+
+/// Asks on the terminal where the policy wants a person to agree. Only administrators can agree to their own calls; for
+/// others the gateway asks somebody else.
+async fn confirm(
+    client: &mut GatewayClient,
+    args: &CallArgs,
+    arguments: &Map<String, Value>,
+) -> Result<bool, CliError> {
+    if args.device.trim().starts_with("label:") || !std::io::stdin().is_terminal() {
+        return Ok(false);
+    }
+    let request = api::Explain {
+        token: None,
+        device: args.device.clone(),
+        tool: args.tool.clone(),
+        arguments: arguments.clone(),
+    };
+    // What is wrong with the call is better said by the call itself.
+    let Ok(explained) = client.post::<api::Explained>("/api/v1/policy/explain", &request).await else {
+        return Ok(false);
+    };
+    if explained.verdict != "ask" {
+        return Ok(false);
+    }
+    let arguments = Value::Object(arguments.clone());
+    eprint!(
+        "{} on {} with {arguments} needs your approval ({}). Make the call? [y/N] ",
+        clean(&args.tool),
+        clean(&args.device),
+        clean(&explained.reason)
+    );
+    let mut answer = String::new();
+    std::io::stdin()
+        .read_line(&mut answer)
+        .map_err(|error| CliError::new(CliErrorKind::Io, format!("cannot read the answer: {error}")))?;
+    match answer.trim().to_lowercase().as_str() {
+        "y" | "yes" => Ok(true),
+        _ => Err(CliError::new(CliErrorKind::Usage, "the call was not made")),
+    }
 }
 
 enum ContentLine {

@@ -44,6 +44,7 @@ pub async fn run(args: DemoArgs, printer: Printer) -> Result<(), CliError> {
     let base = settings.state.clone();
     settings.state = state::demo(&base);
     settings.started_by = StartedBy::Demo;
+    settings.gateway.access.approve_all = true;
     let mut stop = StopSignal::new()?;
     let mut server = GatewayServer::open_taking_over(settings).await?;
     let joined = printer.waiting("waiting for the virtual devices", connect(&mut server)).await;

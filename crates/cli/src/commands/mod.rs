@@ -1,6 +1,7 @@
 //! One file a command. Each reads its arguments, asks the gateway, and shows the answer.
 
 pub mod app;
+pub mod approvals;
 mod bench;
 mod boards;
 mod call;
@@ -15,6 +16,7 @@ mod endpoint;
 mod events;
 mod phones;
 mod pins;
+pub mod policy;
 mod serve;
 mod sim;
 pub mod spec;
@@ -46,6 +48,8 @@ pub async fn run(command: CliCommand, printer: Printer) -> Result<(), CliError> 
         CliCommand::Call(args) => call::run(args, printer).await,
         CliCommand::Events(args) => events::run(args, printer).await,
         CliCommand::Token(args) => token::run(args, printer).await,
+        CliCommand::Approvals(args) => approvals::run(args, printer).await,
+        CliCommand::Policy(args) => policy::run(args, printer).await,
         CliCommand::Spec(args) => spec::run(args, printer).await,
         CliCommand::App(args) => app::run(args, printer).await,
         CliCommand::Sim(args) => sim::run(args, printer).await,

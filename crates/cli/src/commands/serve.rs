@@ -15,10 +15,17 @@ pub async fn run(args: ServeArgs, printer: Printer) -> Result<(), CliError> {
         None => GatewayConfig::default().with(&flags)?,
     };
     let mut stop = StopSignal::new()?;
-    let server = GatewayServer::open_taking_over(settings).await?;
+    let mut server = GatewayServer::open_taking_over(settings).await?;
     let title = format!("Sinew {} is running.", env!("CARGO_PKG_VERSION"));
     let page = StartPage::new(title, &server, &server.directory);
     // One line, so that whoever started us can read it and go on.
     print(&if printer.is_json() { format!("{}\n", page.to_json()) } else { page.to_text(printer, args.verbose) });
+    if let Some(path) = args.listen.state.config {
+        let gateway = server.gateway.clone();
+        server.spawn_client(|stop| async move {
+            sinew_compose::reload::follow(path, gateway, stop).await;
+            Ok(())
+        });
+    }
     Ok(server.run(async || stop.wait().await).await?)
 }

@@ -39,7 +39,7 @@ fn every_tool_that_real_firmware_declares_is_listed_with_a_legal_name_and_called
     let common = Blueprint::read("common", &declared["main/mcp_server.cc"]).expect("fine");
     let folder = tempfile::tempdir().expect("a folder");
     let config = folder.path().join("config.toml");
-    std::fs::write(&config, "user-tools = true\n").expect("written");
+    std::fs::write(&config, "user-tools = true\n[policy]\ndanger = \"allow\"\n").expect("written");
     let state = tempfile::tempdir().expect("a folder");
     let gateway = TestGateway::open("serve", state, &["--config", config.to_str().expect("UTF-8")]);
 

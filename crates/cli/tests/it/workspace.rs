@@ -10,16 +10,20 @@ const USES: &[(&str, &[&str])] = &[
     ("schema", &[]),
     ("wire", &["tool"]),
     ("spec", &["schema", "tool"]),
-    ("gateway", &["tool", "spec", "schema"]),
+    ("policy", &["tool"]),
+    ("gateway", &["tool", "spec", "schema", "policy"]),
     ("phones", &["tool"]),
     ("apps", &["tool", "phones"]),
     ("boards", &["tool", "wire"]),
-    ("front", &["tool", "api", "gateway"]),
+    ("front", &["tool", "api", "gateway", "policy"]),
     ("runner", &["wire"]),
     ("sim", &["tool", "wire", "phones", "apps", "runner"]),
-    ("compose", &["tool", "spec", "gateway", "boards", "phones", "apps", "front"]),
+    ("compose", &["tool", "spec", "gateway", "boards", "phones", "apps", "front", "policy"]),
     ("bench", &["tool", "api", "wire", "gateway", "phones", "apps", "front", "sim"]),
-    ("cli", &["tool", "api", "spec", "gateway", "boards", "phones", "apps", "front", "sim", "compose", "bench"]),
+    (
+        "cli",
+        &["tool", "api", "spec", "gateway", "boards", "phones", "apps", "front", "sim", "compose", "bench", "policy"],
+    ),
 ];
 
 /// Which crates may keep a third party, so that it can be exchanged in one room.
@@ -42,7 +46,7 @@ const KEEPERS: &[(&str, &[&str])] = &[
 ];
 
 /// Ground-floor crates have no sockets, no clock, no runtime, no randomness.
-const GROUND: &[&str] = &["tool", "schema", "api", "wire", "spec"];
+const GROUND: &[&str] = &["tool", "schema", "policy", "api", "wire", "spec"];
 const NOT_ON_THE_GROUND: &[&str] = &["tokio", "hyper", "axum", "tracing", "getrandom", "rand", "jiff", "http"];
 
 fn root() -> PathBuf {

@@ -3,7 +3,8 @@
 use std::ops::Range;
 use std::path::Path;
 
-use sinew_tool::settings::{MapAccess, Table, read_table};
+use sinew_policy::ExpectationFile;
+use sinew_tool::settings::{MapAccess, Setting, Table, read_table};
 use toml::de::{DeTable, DeValue};
 
 use super::GatewayConfig;
@@ -69,6 +70,20 @@ impl From<ConfigProblem> for Error {
     fn from(problem: ConfigProblem) -> Error {
         Error::new(ComposeErrorKind::Config, problem.message)
     }
+}
+
+/// Reads what a policy is expected to say, for `sinew policy test`; an error says where in the file.
+pub fn read_expectations(path: &Path) -> Result<ExpectationFile, Error> {
+    let text = std::fs::read_to_string(path)
+        .map_err(|error| Error::new(ComposeErrorKind::Config, format!("cannot read {}: {error}", path.display())))?;
+    let mut expectations = ExpectationFile::default();
+    let read = toml::Deserializer::parse(&text).and_then(|file| expectations.read(file));
+    read.map_err(|error| ConfigProblem::of_toml(&error).in_file(path, &text))?;
+    if expectations.expect.is_empty() {
+        let problem = "it has no `[[expect]]` table; each says `who`, `tool` and `verdict`";
+        return Err(Error::new(ComposeErrorKind::Config, format!("{}: {problem}", path.display())));
+    }
+    Ok(expectations)
 }
 
 /// The file as older versions wrote it, and as this one does.

@@ -14,7 +14,8 @@ use std::time::Duration;
 
 use sinew_front::dialout::EndpointAddress;
 use sinew_front::tls::TlsIdentity;
-use sinew_gateway::Shape;
+use sinew_gateway::{AccessSettings, Shape};
+use sinew_policy::{EffectRule, PolicySettings, Severity};
 use sinew_tool::settings::Setting;
 use sinew_tool::{Value, json};
 
@@ -23,7 +24,7 @@ use crate::error::{ComposeErrorKind, Error};
 use crate::server::{CertificateSource, ServerSettings};
 use crate::state::{self, StartedBy};
 
-pub use file::{ConfigProblem, MOVED};
+pub use file::{ConfigProblem, MOVED, read_expectations};
 pub use sinew_tool::settings::parse_address;
 pub use tables::{AppsConfig, BoardsConfig, EndpointConfig, MqttAddress, PhonesConfig, SpecConfig, VisionConfig};
 
@@ -64,6 +65,10 @@ sinew_tool::settings! {
         pub endpoints: Vec<EndpointConfig> = Vec::new();
         /// MQTT brokers behind which boards are found, see `docs/boards.md`.
         pub brokers: Vec<brokers::BrokerConfig> = Vec::new();
+        /// Who may call which tools, see `docs/policy.md`.
+        pub policy: PolicySettings = PolicySettings::default();
+        /// What some tools do, where the gateway does not know it or you know better.
+        pub effects: Vec<EffectRule> = Vec::new();
         /// How `sinew spec` checks tool specifications. It reads the nearest `sinew.toml` in a file's folder or above it.
         pub spec: Option<SpecConfig> = None;
     }
@@ -149,7 +154,15 @@ impl GatewayConfig {
                 return Err(ConfigProblem::at(format!("endpoints.{index}"), "an endpoint needs a `url`"));
             }
         }
-        brokers::check(&self.brokers)
+        brokers::check(&self.brokers)?;
+        let mut problems = self.access().check();
+        problems.retain(|problem| problem.severity == Severity::Error);
+        problems.into_iter().next().map_or(Ok(()), |problem| Err(ConfigProblem::at(problem.key, problem.message)))
+    }
+
+    /// Who may do what.
+    pub fn access(&self) -> AccessSettings {
+        AccessSettings { policy: self.policy.clone(), effects: self.effects.clone(), approve_all: false }
     }
 
     fn addresses(&self) -> Result<Vec<(EndpointAddress, Shape)>, ConfigProblem> {
@@ -168,6 +181,7 @@ impl GatewayConfig {
 
     fn join(self, flags: &Overrides) -> Result<ServerSettings, ConfigProblem> {
         let endpoints = self.addresses()?;
+        let access = self.access();
         let pictures = self.boards.pictures().map_err(|why| ConfigProblem::at("boards.vision", why))?;
         let listen = flags.listen.unwrap_or(self.listen);
         let devices = flags.devices.unwrap_or(self.devices);
@@ -208,7 +222,7 @@ impl GatewayConfig {
             tls,
             devices_tls,
             certificate: files.map_or(CertificateSource::Own, |(cert, key)| CertificateSource::Files { cert, key }),
-            gateway: sinew_gateway::Settings { budgets: self.budgets, ..self.gateway },
+            gateway: sinew_gateway::Settings { access, budgets: self.budgets, ..self.gateway },
             clients: self.clients,
             pictures,
             endpoints,

@@ -13,7 +13,10 @@ async fn a_session_lists_and_calls() {
     let mut client = server.client();
     let info = client.initialize(json!({})).await;
     assert_eq!((&info["protocolVersion"], &info["serverInfo"]["name"]), (&json!("2025-11-25"), &json!("sinew")));
-    assert_eq!(info["instructions"].as_str().unwrap_or_default(), server.gateway.instructions());
+    assert_eq!(
+        info["instructions"].as_str().unwrap_or_default(),
+        server.gateway.seen_by(&sinew_gateway::Principal::new("test", sinew_gateway::Role::Admin)).instructions()
+    );
     let list = client.legacy("tools/list", json!({})).await.message();
     assert!(list["result"]["tools"].as_array().unwrap().iter().any(|tool| tool["name"] == "echo"));
     let resources = client.legacy("resources/list", json!({})).await.message();

@@ -21,7 +21,10 @@ async fn discover_returns_versions_capabilities_and_instructions() {
     assert_eq!(result["capabilities"]["resources"], json!({"subscribe": true, "listChanged": true}));
     assert_eq!(result["capabilities"].get("prompts"), None);
     assert_eq!(result["_meta"]["io.modelcontextprotocol/serverInfo"]["name"], "sinew");
-    assert_eq!(result["instructions"].as_str().unwrap_or_default(), server.gateway.instructions());
+    assert_eq!(
+        result["instructions"].as_str().unwrap_or_default(),
+        server.gateway.seen_by(&sinew_gateway::Principal::new("test", sinew_gateway::Role::Admin)).instructions()
+    );
     assert_eq!(result["cacheScope"], "private");
 }
 

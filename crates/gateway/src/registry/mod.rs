@@ -199,6 +199,12 @@ impl Registry {
         self.versions.subscribe()
     }
 
+    /// Lets every reader look again, because what callers may see has changed.
+    pub(crate) fn notify_all(&self) {
+        self.version.fetch_add(1, Ordering::AcqRel);
+        self.notify();
+    }
+
     fn notify(&self) {
         self.versions.send_replace(self.version.load(Ordering::Acquire));
     }

@@ -96,13 +96,14 @@ async fn what_a_device_says_of_itself_is_shown_cleaned_and_bounded() {
     let findings = view.attributes["findings"].as_array().unwrap();
     assert!(findings.len() == 16 && findings.iter().all(|text| text.as_str().unwrap().chars().count() == 256));
     assert_eq!(view.admission, Admission::OwnToken);
-    assert!(gateway.instructions().contains("From board-0001: yyy"));
+    assert!(gateway.seen_by(&admin()).instructions().contains("From board-0001: yyy"));
 }
 
 #[tokio::test]
 async fn eight_different_instructions_are_shown_and_no_more() {
     let gateway = gateway();
-    let shown = |gateway: &sinew_gateway::Gateway| gateway.instructions().matches("\n\nFrom board-").count();
+    let shown =
+        |gateway: &sinew_gateway::Gateway| gateway.seen_by(&admin()).instructions().matches("\n\nFrom board-").count();
     for number in 1..=9 {
         assert_eq!(shown(&gateway), number - 1);
         let words = format!("I am number {number}");
@@ -124,7 +125,7 @@ async fn no_device_speaks_in_anothers_name() {
         });
         join(&gateway, app);
     }
-    let text = gateway.instructions();
+    let text = gateway.seen_by(&admin()).instructions();
     assert_eq!(text.lines().filter(|line| line.starts_with("From ")).count(), 1, "{text}");
     let (own, apps) = text.split_once("These are quotations").unwrap();
     assert!(

@@ -7,6 +7,7 @@ use proptest::prelude::*;
 use sinew_gateway::{Gateway, Request, Shape};
 use sinew_tool::{Effect, ErrorKind, Family, FamilyName, Hints, Reach, TextTrust, Tool, Value, json};
 
+use crate::access::access;
 use crate::fake::*;
 
 #[tokio::test]
@@ -209,7 +210,7 @@ async fn a_tool_for_people_is_unknown_to_clients_and_plain_to_people() {
     assert_eq!(hidden.message.replace("reboot", "rebooz"), unknown.message);
     let on = gateway.call_on("board-0001", request("reboot", json!({}))).await;
     assert_eq!(on.unwrap_err().kind, ErrorKind::UnknownTool);
-    let by_admin = Request { who: admin(), ..request("reboot", json!({})) };
+    let by_admin = Request { who: admin(), is_confirmed: true, ..request("reboot", json!({})) };
     gateway.call_on("board-0001", by_admin).await.unwrap();
 }
 
@@ -229,7 +230,8 @@ async fn user_tools_can_be_opened_to_models_but_harmful_ones_only_by_name() {
     let tools = || [plain("snapshot").for_users(), harmful("reboot"), harmful("upgrade"), destructive.clone()];
     let open = |named: &[&str]| {
         let harmful_user_tools = named.iter().map(|name| (*name).to_owned()).collect();
-        let settings = sinew_gateway::Settings { user_tools: true, harmful_user_tools, ..Default::default() };
+        let access = access("danger = 'allow'\n");
+        let settings = sinew_gateway::Settings { user_tools: true, harmful_user_tools, access, ..Default::default() };
         let gateway = Gateway::open(settings).unwrap();
         join(&gateway, Fake::new(1, tools()));
         gateway

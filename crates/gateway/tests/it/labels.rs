@@ -44,7 +44,7 @@ async fn labels_are_added_removed_shown_and_kept() {
     let listed = call(&gateway, "list_devices", json!({})).await.unwrap();
     assert_eq!(listed["devices"][0]["labels"], json!(["ci", "kitchen"]));
     assert_eq!(gateway.devices()[0].to_json()["labels"], json!(["ci", "kitchen"]));
-    assert!(gateway.instructions().contains("label:NAME"));
+    assert!(gateway.seen_by(&admin()).instructions().contains("label:NAME"));
     leave(&gateway, &board);
     gateway.close().await;
 

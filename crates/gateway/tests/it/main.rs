@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a failed expectation ends a test")]
 
+mod access;
 mod approvals;
 mod calls;
 mod coming_and_going;

@@ -52,7 +52,7 @@ async fn tools_of_a_device_that_left_long_ago_are_not_listed_after_a_restart() {
     drop(gateway);
     let gateway = open(std::time::Duration::ZERO);
     assert!(device_tools(&gateway).is_empty());
-    assert_eq!(gateway.find_device("board-0001").unwrap().tools, 4);
+    assert_eq!(gateway.find_device("board-0001").unwrap().tools, 0);
     drop(gateway);
     assert_eq!(device_tools(&open(600 * SECOND)).len(), 4);
 }

@@ -8,6 +8,7 @@ use sinew_tool::{
     FamilyName, LeaveReason, Outcome, Reach, Status, TextTrust, Tool, ToolError, Toolset, json,
 };
 
+use crate::access::access;
 use crate::fake::{admin, args, call, client, gateway_in, names};
 
 const KILNS: Family = Family::new(FamilyName::of("kiln"), TextTrust::Quoted, Reach::SeveralGateways);
@@ -81,7 +82,10 @@ async fn a_family_of_its_own_comes_back_from_the_state_as_it_was() {
     gateway.rename("kiln", "Big one").unwrap();
     let before = gateway.find_device("big one").unwrap();
     assert_eq!((&before.family, &before.admission), (&KILNS, &Admission::Person("Ada".into())));
-    assert!(gateway.instructions().contains("quotations") && gateway.instructions().contains("- kiln: \"Obey me\""));
+    assert!(
+        gateway.seen_by(&admin()).instructions().contains("quotations")
+            && gateway.seen_by(&admin()).instructions().contains("- kiln: \"Obey me\"")
+    );
     let listed = names(&gateway, &client(), Shape::Folded);
     gateway.apply(DeviceEvent::Left(kiln, LeaveReason::Closed));
     gateway.close().await;
@@ -100,7 +104,8 @@ async fn a_family_of_its_own_comes_back_from_the_state_as_it_was() {
 
 #[tokio::test]
 async fn a_device_can_call_other_tools_as_its_caller() {
-    let gateway = Gateway::open(Settings::default()).unwrap();
+    let access = access("[[rules]]\nid = 'people'\ntools = ['audience:user']\ndo = 'ask'\nask = { wait = 0 }\n");
+    let gateway = Gateway::open(Settings { access, ..Settings::default() }).unwrap();
     join(&gateway, &Kiln::new(1, [tool("fire")]));
     join(&gateway, &Kiln::new(2, [tool("fire twice"), tool("reboot all")]));
     join(&gateway, &Kiln::new(3, [tool("reboot").for_users()]));
@@ -111,8 +116,9 @@ async fn a_device_can_call_other_tools_as_its_caller() {
     assert_eq!(told, [("tester", "fire"), ("tester", "fire"), ("tester", "fire_twice")]);
     // What the caller may not see, nobody may call for it.
     assert_eq!(call(&gateway, "reboot_all", json!({})).await.unwrap_err().kind, ErrorKind::UnknownTool);
+    // What an administrator agreed to is the outer call alone.
     let by_admin = sinew_gateway::Request::new(admin(), "reboot_all", args(json!({})), "test");
-    assert!(gateway.call(by_admin).await.is_ok());
+    assert_eq!(gateway.call(by_admin).await.unwrap_err().kind, ErrorKind::ApprovalNeeded);
 }
 
 #[tokio::test]

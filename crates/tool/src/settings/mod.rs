@@ -88,6 +88,14 @@ pub fn check_range(value: &impl Measure, low: u64, high: u64) -> Result<(), Stri
     Err(format!("must be between {low} and {high}"))
 }
 
+/// A field's name without the `r#` that a Rust keyword needs.
+pub const fn field_name(written: &str) -> &str {
+    match written.as_bytes() {
+        [b'r', b'#', ..] => written.split_at(2).1,
+        _ => written,
+    }
+}
+
 /// Declares a struct of settings.
 ///
 /// ```
@@ -138,14 +146,14 @@ macro_rules! settings {
         }
 
         impl $crate::settings::Table for $name {
-            const NAMES: &'static [&'static str] = &[$(stringify!($field)),*];
+            const NAMES: &'static [&'static str] = &[$($crate::settings::field_name(stringify!($field))),*];
 
             fn read_field<'de, A: $crate::settings::MapAccess<'de>>(
                 &mut self,
                 name: &str,
                 map: &mut A,
             ) -> Result<(), A::Error> {
-                $(if name == stringify!($field) {
+                $(if name == $crate::settings::field_name(stringify!($field)) {
                     #[allow(unused_mut)]
                     let mut check: fn(&$type) -> Result<(), String> = |_| Ok(());
                     $(check = |value| $crate::settings::check_range(value, $low, $high);)?
@@ -167,7 +175,7 @@ macro_rules! settings {
 
             fn to_value(&self) -> $crate::Value {
                 let mut table = $crate::Value::Object(Default::default());
-                $(table[stringify!($field).replace('_', "-")] = $crate::settings::Setting::to_value(&self.$field);)*
+                $(table[$crate::settings::field_name(stringify!($field)).replace('_', "-")] = $crate::settings::Setting::to_value(&self.$field);)*
                 table
             }
 
@@ -178,7 +186,7 @@ macro_rules! settings {
                     #[allow(unused_mut)]
                     let mut limits = $crate::json!({});
                     $(limits = $crate::json!({"minimum": $low as u64, "maximum": $high as u64});)?
-                    $crate::settings::Field::new(stringify!($field), &[$($about),+], &usual.$field, limits)
+                    $crate::settings::Field::new($crate::settings::field_name(stringify!($field)), &[$($about),+], &usual.$field, limits)
                 }),*]
             }
 

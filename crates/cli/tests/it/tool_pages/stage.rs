@@ -63,6 +63,7 @@ async fn on_gateway(tool: &str, args: Args) -> Outcome {
     let gateway = Gateway::open(Settings { spec_tools: true, ..Settings::default() }).expect("a gateway in memory");
     gateway.apply(DeviceEvent::Joined(Arc::new(phone())));
     let request = Request {
+        is_confirmed: false,
         who: Principal::new("reader", Role::Client),
         name: tool.to_owned(),
         args,

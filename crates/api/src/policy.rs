@@ -1,0 +1,108 @@
+//! Calls that wait for a person, and what the policy says about calls.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::UnknownFields;
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Approvals {
+    /// The calls that wait, oldest first.
+    pub approvals: Vec<WaitingCall>,
+}
+
+/// A call that waits for a person.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct WaitingCall {
+    pub id: String,
+    /// Who called.
+    pub principal: String,
+    /// The id of the device, and its name if it has one.
+    pub device: String,
+    pub tool: String,
+    /// The JSON text of the arguments, cut where it is long.
+    pub args: String,
+    /// Why a person is asked.
+    pub reason: String,
+    /// When the call came, in milliseconds of Unix time.
+    pub at: i64,
+    #[serde(flatten)]
+    pub more: UnknownFields,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ApprovalVerdict {
+    Approve,
+    Deny,
+}
+
+/// A decision about a call that waits.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Decide {
+    pub decision: ApprovalVerdict,
+    /// Also approves this caller's calls of the tool on the device for so many seconds, with any arguments.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 86400))]
+    pub for_s: Option<u64>,
+}
+
+/// A call to explain. It is not made.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Explain {
+    /// The label of a token; the caller itself if missing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub token: Option<String>,
+    pub device: String,
+    pub tool: String,
+    #[serde(default)]
+    pub arguments: Map<String, Value>,
+}
+
+/// What the policy says about a call.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Explained {
+    /// `allow`, `ask` or `deny`.
+    pub verdict: String,
+    /// What decided.
+    pub reason: String,
+    /// Whether the tool is listed for the caller.
+    pub listed: bool,
+    /// Every rule whose selectors match, in the order of the file.
+    pub rules: Vec<ExplainedRule>,
+    /// What holds where no rule decides.
+    pub default: String,
+    pub effect: MarkedTool,
+    #[serde(flatten)]
+    pub more: UnknownFields,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ExplainedRule {
+    pub id: String,
+    /// Whether it holds, and if not, why.
+    pub result: String,
+    /// What it says; missing where it says nothing about this call.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verdict: Option<String>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Effects {
+    pub tools: Vec<MarkedTool>,
+}
+
+/// A tool and what it does.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct MarkedTool {
+    pub device: String,
+    pub tool: String,
+    /// `read`, `change`, `danger` or `unmarked`.
+    pub effect: String,
+    /// Who says so; missing for unmarked tools.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<String>,
+    /// A guess from its hints and its name.
+    pub proposal: String,
+}

@@ -1,0 +1,128 @@
+//! `sinew approvals`: calls that wait for a person.
+
+use std::time::Duration;
+
+use clap::{Args, Subcommand};
+use sinew_api::{ApprovalVerdict, Approvals, Decide, WaitingCall};
+
+use super::ago;
+use crate::args::{ReachArgs, duration};
+use crate::client::{GatewayClient, GatewayTarget, encode};
+use crate::error::CliError;
+use crate::terminal::{Printer, Table, TextStyle, clean, print, print_json};
+
+/// How often `--watch` looks.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub struct ApprovalsArgs {
+    #[command(subcommand)]
+    command: Option<ApprovalsCommand>,
+    /// Show calls as they come, until interrupted
+    #[arg(long)]
+    watch: bool,
+    #[command(flatten)]
+    reach: ReachArgs,
+}
+
+#[derive(Debug, Subcommand)]
+enum ApprovalsCommand {
+    /// Approve a call, once
+    Approve {
+        /// Id of the call, as `sinew approvals` shows it
+        id: String,
+        /// Also approve this caller's calls of the tool on the device for a time such as 10m, with any arguments
+        #[arg(long = "for", value_name = "TIME", value_parser = duration)]
+        time: Option<Duration>,
+        #[command(flatten)]
+        reach: ReachArgs,
+    },
+    /// Deny a call
+    Deny {
+        /// Id of the call, as `sinew approvals` shows it
+        id: String,
+        #[command(flatten)]
+        reach: ReachArgs,
+    },
+}
+
+pub async fn run(args: ApprovalsArgs, printer: Printer) -> Result<(), CliError> {
+    match args.command {
+        Some(ApprovalsCommand::Approve { id, time, reach }) => {
+            let request = Decide { decision: ApprovalVerdict::Approve, for_s: time.map(|time| time.as_secs().max(1)) };
+            decide(&id, &request, &reach, printer).await
+        }
+        Some(ApprovalsCommand::Deny { id, reach }) => {
+            decide(&id, &Decide { decision: ApprovalVerdict::Deny, for_s: None }, &reach, printer).await
+        }
+        None => {
+            let mut client = GatewayTarget::find(&args.reach)?.connect().await?;
+            if args.watch { watch(&mut client, printer).await } else { list(&mut client, printer).await }
+        }
+    }
+}
+
+async fn list(client: &mut GatewayClient, printer: Printer) -> Result<(), CliError> {
+    let answer: Approvals = client.get("/api/v1/approvals").await?;
+    if printer.is_json() {
+        print_json(&answer);
+        return Ok(());
+    }
+    if answer.approvals.is_empty() {
+        print("No call waits for approval.\n");
+        return Ok(());
+    }
+    let mut table = Table::new(["CALL", "CALLER", "DEVICE", "TOOL", "ARGUMENTS", "WAITS", "WHY"]);
+    for call in &answer.approvals {
+        table.row([
+            (Some(TextStyle::Bold), call.id.clone()),
+            (None, call.principal.clone()),
+            (None, call.device.clone()),
+            (None, call.tool.clone()),
+            (None, call.args.clone()),
+            (None, ago(call.at)),
+            (Some(TextStyle::Dim), call.reason.clone()),
+        ]);
+    }
+    print(&printer.table(&table));
+    print("\nApprove one with `sinew approvals approve CALL`, or deny it with `sinew approvals deny CALL`.\n");
+    Ok(())
+}
+
+/// Prints each call once.
+async fn watch(client: &mut GatewayClient, printer: Printer) -> Result<(), CliError> {
+    let mut shown: Vec<String> = Vec::new();
+    loop {
+        let answer: Approvals = client.get("/api/v1/approvals").await?;
+        for call in answer.approvals.iter().filter(|call| !shown.contains(&call.id)) {
+            if printer.is_json() { print_json(call) } else { print(&line(call)) }
+        }
+        shown = answer.approvals.into_iter().map(|call| call.id).collect();
+        tokio::time::sleep(LOOK_EVERY).await;
+    }
+}
+
+fn line(call: &WaitingCall) -> String {
+    let (id, principal, device) = (clean(&call.id), clean(&call.principal), clean(&call.device));
+    let (tool, args, reason) = (clean(&call.tool), clean(&call.args), clean(&call.reason));
+    format!(
+        "{id}  {principal} calls {tool} on {device} with {args}\n        {reason}; `sinew approvals approve {id}`\n"
+    )
+}
+
+async fn decide(id: &str, request: &Decide, reach: &ReachArgs, printer: Printer) -> Result<(), CliError> {
+    let path = format!("/api/v1/approvals/{}", encode(id));
+    let call: WaitingCall = GatewayTarget::find(reach)?.connect().await?.post(&path, request).await?;
+    if printer.is_json() {
+        print_json(&call);
+        return Ok(());
+    }
+    let what = match (request.decision, request.for_s) {
+        (ApprovalVerdict::Deny, _) => "Denied".to_owned(),
+        (ApprovalVerdict::Approve, None) => "Approved once".to_owned(),
+        (ApprovalVerdict::Approve, Some(seconds)) => format!("Approved for {seconds} s, with any arguments"),
+    };
+    print(&format!("{what}: {} on {} for {}.\n", clean(&call.tool), clean(&call.device), clean(&call.principal)));
+    Ok(())
+}

@@ -1,0 +1,185 @@
+//! `sinew policy`: who may call which tools.
+
+use std::path::{Path, PathBuf};
+
+use clap::{Args, Subcommand};
+use serde_json::{Map, Value, json};
+use sinew_api::{Effects, Explain, Explained, MarkedTool};
+use sinew_compose::GatewayConfig;
+use sinew_compose::config::read_expectations;
+use sinew_policy::{Mismatch, Policy};
+
+use crate::args::ReachArgs;
+use crate::client::GatewayTarget;
+use crate::error::{CliError, CliErrorKind};
+use crate::terminal::{Printer, Table, TextStyle, clean, print, print_json};
+
+#[derive(Debug, Args)]
+pub struct PolicyArgs {
+    #[command(subcommand)]
+    command: PolicyCommand,
+}
+
+#[derive(Debug, Subcommand)]
+enum PolicyCommand {
+    /// Explain what the policy says about a call, without making it
+    Explain {
+        /// Explain it for the token with this label, instead of your own
+        #[arg(long = "as", value_name = "LABEL")]
+        token: Option<String>,
+        /// Id or name of the device
+        device: String,
+        /// Name of the tool
+        tool: String,
+        /// Arguments of the call, as a JSON object
+        #[arg(value_name = "ARGUMENTS")]
+        arguments: Option<String>,
+        #[command(flatten)]
+        reach: ReachArgs,
+    },
+    /// Check a configuration's policy against a file of expectations
+    Test {
+        /// File with `[[expect]]` tables
+        file: PathBuf,
+        /// Configuration file with the policy
+        #[arg(long, value_name = "FILE", default_value = "sinew.toml", env = "SINEW_CONFIG", hide_env_values = true)]
+        config: PathBuf,
+    },
+    /// List tools of which nobody said what they do, with a proposal for each
+    Review {
+        /// List all tools, with who says what they do
+        #[arg(long)]
+        all: bool,
+        #[command(flatten)]
+        reach: ReachArgs,
+    },
+}
+
+pub async fn run(args: PolicyArgs, printer: Printer) -> Result<(), CliError> {
+    match args.command {
+        PolicyCommand::Explain { token, device, tool, arguments, reach } => {
+            let request = Explain { token, device, tool, arguments: object(arguments.as_deref())? };
+            explain(&request, &reach, printer).await
+        }
+        PolicyCommand::Test { file, config } => test(&file, &config, printer),
+        PolicyCommand::Review { all, reach } => review(all, &reach, printer).await,
+    }
+}
+
+fn object(text: Option<&str>) -> Result<Map<String, Value>, CliError> {
+    let Some(text) = text else { return Ok(Map::new()) };
+    serde_json::from_str(text).map_err(|error| {
+        let message =
+            format!("the arguments are not a JSON object ({error}); expected for example '{{\"volume\": 5}}'");
+        CliError::new(CliErrorKind::Usage, message)
+    })
+}
+
+async fn explain(request: &Explain, reach: &ReachArgs, printer: Printer) -> Result<(), CliError> {
+    let answer: Explained =
+        GatewayTarget::find(reach)?.connect().await?.post("/api/v1/policy/explain", request).await?;
+    if printer.is_json() {
+        print_json(&answer);
+        return Ok(());
+    }
+    let mut text = format!("{}, by {}.\n", printer.paint(TextStyle::Bold, &answer.verdict), clean(&answer.reason));
+    let source = answer.effect.source.as_deref().map(|source| format!(", says {source}")).unwrap_or_default();
+    text.push_str(&format!("The tool's effect is {}{source}.\n", clean(&answer.effect.effect)));
+    if !answer.listed {
+        text.push_str("The tool is not listed for this caller.\n");
+    }
+    for rule in &answer.rules {
+        let verdict = rule.verdict.as_deref().map(|verdict| format!(": {verdict}")).unwrap_or_default();
+        text.push_str(&format!("  rule {} {}{verdict}\n", clean(&rule.id), clean(&rule.result)));
+    }
+    text.push_str(&format!("Without a rule: {}.\n", clean(&answer.default)));
+    print(&text);
+    Ok(())
+}
+
+/// Without a gateway, for continuous integration.
+fn test(file: &Path, config: &Path, printer: Printer) -> Result<(), CliError> {
+    let settings = GatewayConfig::load(config)?.access().policy;
+    let policy = Policy::new(settings)
+        .map_err(|problems| CliError::new(CliErrorKind::Config, problems.first().map_or("", |first| &first.message)))?;
+    let expectations = read_expectations(file)?;
+    let mismatches = expectations.run(&policy);
+    let total = expectations.expect.len();
+    if printer.is_json() {
+        print_json(
+            &json!({"expectations": total, "mismatches": mismatches.iter().map(mismatch_json).collect::<Vec<_>>()}),
+        );
+    } else {
+        mismatches.iter().for_each(|mismatch| print(&mismatch_line(mismatch)));
+        print(&format!("{} of {total} expectations hold.\n", total - mismatches.len()));
+    }
+    match mismatches.len() {
+        0 => Ok(()),
+        count => Err(CliError::new(CliErrorKind::ChecksFailed, format!("{count} of {total} expectations do not hold"))),
+    }
+}
+
+fn mismatch_json(mismatch: &Mismatch) -> Value {
+    json!({
+        "number": mismatch.index + 1,
+        "expected": mismatch.expected.word(),
+        "found": mismatch.found.verdict.word(),
+        "reason": mismatch.found.reason.text(),
+    })
+}
+
+fn mismatch_line(mismatch: &Mismatch) -> String {
+    format!(
+        "expectation {}: expected {}, found {}, by {}\n",
+        mismatch.index + 1,
+        mismatch.expected.word(),
+        mismatch.found.verdict.word(),
+        mismatch.found.reason.text()
+    )
+}
+
+async fn review(all: bool, reach: &ReachArgs, printer: Printer) -> Result<(), CliError> {
+    let mut answer: Effects = GatewayTarget::find(reach)?.connect().await?.get("/api/v1/policy/effects").await?;
+    let is_unmarked = |tool: &MarkedTool| tool.source.is_none();
+    answer.tools.retain(|tool| all || is_unmarked(tool));
+    if printer.is_json() {
+        print_json(&answer);
+        return Ok(());
+    }
+    if answer.tools.is_empty() {
+        print("Every tool has an effect.\n");
+        return Ok(());
+    }
+    let mut table = Table::new(["DEVICE", "TOOL", "EFFECT", "SAYS", "PROPOSAL"]);
+    for tool in &answer.tools {
+        table.row([
+            (Some(TextStyle::Bold), tool.device.clone()),
+            (None, tool.tool.clone()),
+            (None, tool.effect.clone()),
+            (None, tool.source.clone().unwrap_or_default()),
+            (Some(TextStyle::Dim), tool.proposal.clone()),
+        ]);
+    }
+    print(&printer.table(&table));
+    let unmarked: Vec<&MarkedTool> = answer.tools.iter().filter(|tool| is_unmarked(tool)).collect();
+    if !unmarked.is_empty() {
+        print("\nTo mark them, put what you agree with into sinew.toml:\n\n");
+        print(&proposals(&unmarked));
+    }
+    Ok(())
+}
+
+/// Tables for the configuration file, one for each proposed effect.
+fn proposals(tools: &[&MarkedTool]) -> String {
+    let mut text = String::new();
+    for effect in ["read", "change", "danger"] {
+        let mut names: Vec<&str> =
+            tools.iter().filter(|tool| tool.proposal == effect).map(|tool| tool.tool.as_str()).collect();
+        names.sort_unstable();
+        names.dedup();
+        if !names.is_empty() {
+            text.push_str(&format!("[[effects]]\ntools = {}\neffect = \"{effect}\"\n\n", json!(names)));
+        }
+    }
+    text
+}

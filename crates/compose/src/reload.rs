@@ -1,0 +1,71 @@
+//! The policy of a changed configuration file, put in force while the gateway runs.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use sinew_gateway::Gateway;
+use sinew_tool::Value;
+use sinew_tool::settings::Setting;
+use tokio_util::sync::CancellationToken;
+
+use crate::config::GatewayConfig;
+
+/// Somebody who saved the file looks at the log next.
+const LOOK_EVERY: Duration = Duration::from_secs(2);
+
+/// The keys that are taken from a changed file.
+const RELOADED: [&str; 2] = ["policy", "effects"];
+
+/// Watches a configuration file until `stop`. A file with a mistake changes nothing.
+pub async fn follow(path: PathBuf, gateway: Gateway, stop: CancellationToken) {
+    let mut before = read(&path).await;
+    let mut started_with = before.as_deref().and_then(parse);
+    loop {
+        tokio::select! {
+            () = tokio::time::sleep(LOOK_EVERY) => {}
+            () = stop.cancelled() => return,
+        }
+        let text = read(&path).await;
+        if text == before {
+            continue;
+        }
+        before = text;
+        match GatewayConfig::load(&path) {
+            Err(error) => {
+                tracing::error!(%error, "the changed configuration has a mistake; the old policy stays in force")
+            }
+            Ok(config) => {
+                let waiting =
+                    started_with.as_ref().map(|old| changed_keys(old, &config.to_value())).unwrap_or_default();
+                started_with.get_or_insert_with(|| config.to_value());
+                match gateway.set_access(config.access()) {
+                    Ok(()) => tracing::info!(path = %path.display(), "policy loaded from the changed configuration"),
+                    Err(problems) => {
+                        let problem = problems.first().map_or("", |problem| problem.message.as_str());
+                        tracing::error!(problem, "the changed policy has a mistake; the old one stays in force");
+                    }
+                }
+                if !waiting.is_empty() {
+                    tracing::warn!(keys = waiting.join(", "), "changed keys that take effect after a restart");
+                }
+            }
+        }
+    }
+}
+
+async fn read(path: &std::path::Path) -> Option<String> {
+    tokio::fs::read_to_string(path).await.ok()
+}
+
+fn parse(text: &str) -> Option<Value> {
+    GatewayConfig::parse(text).ok().map(|config| config.to_value())
+}
+
+/// Keys that differ and are not taken while the gateway runs.
+fn changed_keys(old: &Value, new: &Value) -> Vec<String> {
+    let (Value::Object(old), Value::Object(new)) = (old, new) else { return Vec::new() };
+    let differs = |(key, value): (&String, &Value)| {
+        (!RELOADED.contains(&key.as_str()) && old.get(key) != Some(value)).then(|| key.clone())
+    };
+    new.iter().filter_map(differs).collect()
+}

@@ -1,0 +1,66 @@
+//! What one caller sees of devices and tools. Everything that answers a caller looks through it, so that what is hidden
+//! cannot be learned from lists, errors or suggestions.
+
+use std::sync::Arc;
+
+use sinew_policy::{Plan, Rights};
+
+use super::PolicyInForce;
+use crate::snapshot::{DeviceEntry, Holder};
+
+#[derive(Clone)]
+pub(crate) struct Lens {
+    in_force: Arc<PolicyInForce>,
+    rights: Arc<Rights>,
+    sees_user_tools: bool,
+}
+
+/// Callers with equal keys see the same.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct LensKey {
+    policy: String,
+    rights: Arc<Rights>,
+    sees_user_tools: bool,
+}
+
+impl Lens {
+    pub(crate) fn new(in_force: Arc<PolicyInForce>, rights: Arc<Rights>, sees_user_tools: bool) -> Lens {
+        Lens { in_force, rights, sees_user_tools }
+    }
+
+    /// Whether the policy hides nothing from anybody, so that lists can be shared.
+    pub(crate) fn hides_nothing(&self) -> bool {
+        !self.in_force.can_hide
+    }
+
+    pub(crate) fn sees_user_tools(&self) -> bool {
+        self.sees_user_tools
+    }
+
+    pub(crate) fn key(&self) -> LensKey {
+        LensKey {
+            policy: self.in_force.policy().version().to_owned(),
+            rights: self.rights.clone(),
+            sees_user_tools: self.sees_user_tools,
+        }
+    }
+
+    pub(crate) fn in_force(&self) -> &Arc<PolicyInForce> {
+        &self.in_force
+    }
+
+    pub(crate) fn plan(&self, holder: Holder<'_>) -> Arc<Plan> {
+        self.in_force.plan(&self.rights, holder)
+    }
+
+    pub(crate) fn sees(&self, holder: Holder<'_>) -> bool {
+        holder.offered.is_seen(self.sees_user_tools)
+            && (self.hides_nothing() || !self.in_force.policy().hides(&self.plan(holder)))
+    }
+
+    /// A device is seen where one of its tools is, or where it has none.
+    pub(crate) fn sees_device(&self, entry: &Arc<DeviceEntry>) -> bool {
+        let tools = &entry.offer.tools;
+        self.hides_nothing() || tools.is_empty() || tools.iter().any(|offered| self.sees(Holder { entry, offered }))
+    }
+}

@@ -1,0 +1,249 @@
+//! Who may do what: the policy in force, what each caller sees of the devices, and the approvals that calls wait for.
+
+mod approvals;
+mod authorize;
+mod explain;
+mod lens;
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::Duration;
+
+use arc_swap::ArcSwap;
+use sinew_policy::{
+    CallerFacts, CallerKind, DeviceFacts, EffectRule, EffectSource, Limiter, LocalTime, Plan, Policy, PolicyProblem,
+    PolicySettings, Rights, Severity, ToolFacts, ToolOrigin, Verdict, effect_of,
+};
+use sinew_tool::{Admission, DeviceId, Effect, TextTrust};
+use tokio::time::Instant;
+
+use crate::principal::{Principal, Role};
+use crate::snapshot::{DeviceEntry, Holder};
+
+pub(crate) use approvals::CallApprovals;
+pub use approvals::{ApprovalDecision, ApprovalRequest};
+pub use explain::{CallExplanation, ToolEffect};
+pub(crate) use lens::{Lens, LensKey};
+
+/// Plans and callers that are remembered. Beyond this they are forgotten together and made again when needed.
+const MAX_PLANS: usize = 50_000;
+const MAX_CALLERS: usize = 4_096;
+
+/// What the configuration says about access.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct AccessSettings {
+    pub policy: PolicySettings,
+    pub effects: Vec<EffectRule>,
+    /// Every device counts as approved: for a demo whose devices are all our own.
+    pub approve_all: bool,
+}
+
+impl AccessSettings {
+    /// Everything that stops this from being used; warnings too.
+    pub fn check(&self) -> Vec<PolicyProblem> {
+        let mut problems = self.policy.check();
+        if let Some(name) = &self.policy.timezone
+            && zone(Some(name)).is_none()
+        {
+            let message = format!("`{name}` is not a time zone of this machine; expected for example `Europe/Berlin`");
+            problems.push(PolicyProblem { severity: Severity::Error, key: "policy.timezone".to_owned(), message });
+        }
+        problems
+    }
+}
+
+/// The part of the gateway that decides about calls.
+pub(crate) struct Access {
+    in_force: ArcSwap<PolicyInForce>,
+    limiter: Limiter,
+    pub(crate) approvals: CallApprovals,
+    opened: Instant,
+}
+
+/// A policy, and what was worked out from it so far.
+pub(crate) struct PolicyInForce {
+    policy: Policy,
+    effects: Vec<EffectRule>,
+    approve_all: bool,
+    zone: jiff::tz::TimeZone,
+    /// Whether any tool can be hidden from anybody.
+    can_hide: bool,
+    has_hours: bool,
+    rights: Mutex<HashMap<(String, bool), Arc<Rights>>>,
+    plans: Mutex<PlanCache>,
+}
+
+/// Plans, and the devices as they were when the plans were made.
+type PlanCache = HashMap<PlanKey, (Weak<DeviceEntry>, Arc<Plan>)>;
+
+#[derive(PartialEq, Eq, Hash)]
+struct PlanKey {
+    rights: Arc<Rights>,
+    device: DeviceId,
+    tool: Arc<str>,
+}
+
+impl Access {
+    pub(crate) fn new(settings: AccessSettings) -> Result<Access, Vec<PolicyProblem>> {
+        Ok(Access {
+            in_force: ArcSwap::from_pointee(PolicyInForce::new(settings)?),
+            limiter: Limiter::default(),
+            approvals: CallApprovals::default(),
+            opened: Instant::now(),
+        })
+    }
+
+    /// Replaces the policy; the old one stays where the new one has errors.
+    pub(crate) fn replace(&self, settings: AccessSettings) -> Result<(), Vec<PolicyProblem>> {
+        self.in_force.store(Arc::new(PolicyInForce::new(settings)?));
+        Ok(())
+    }
+
+    pub(crate) fn in_force(&self) -> Arc<PolicyInForce> {
+        self.in_force.load_full()
+    }
+
+    /// What the caller sees. `sees_user_tools`: also tools that are meant for people only.
+    pub(crate) fn lens(&self, who: &Principal, sees_user_tools: bool) -> Lens {
+        let in_force = self.in_force();
+        let rights = in_force.rights_of(who);
+        Lens::new(in_force, rights, sees_user_tools)
+    }
+
+    /// The time since this gateway opened; it never goes back.
+    fn running_time(&self) -> Duration {
+        self.opened.elapsed()
+    }
+}
+
+impl PolicyInForce {
+    fn new(settings: AccessSettings) -> Result<PolicyInForce, Vec<PolicyProblem>> {
+        let mut problems = settings.check();
+        problems.retain(|problem| problem.severity == Severity::Error);
+        if !problems.is_empty() {
+            return Err(problems);
+        }
+        let zone = zone(settings.policy.timezone.as_deref()).unwrap_or(jiff::tz::TimeZone::UTC);
+        let policy = Policy::new(settings.policy)?;
+        let rules = &policy.settings().rules;
+        let denies = [Some(Verdict::Deny)];
+        let defaults = [policy.settings().default, policy.settings().changes, policy.settings().danger];
+        let can_hide = policy.settings().read_only
+            || defaults.contains(&Verdict::Deny)
+            || policy.settings().unmarked.verdict(false) == Verdict::Deny
+            || rules.iter().any(|rule| denies.contains(&rule.r#do) || denies.contains(&rule.r#else));
+        let has_hours = rules.iter().any(|rule| rule.hours.is_some());
+        Ok(PolicyInForce {
+            effects: settings.effects,
+            approve_all: settings.approve_all,
+            zone,
+            can_hide,
+            has_hours,
+            policy,
+            rights: Mutex::default(),
+            plans: Mutex::default(),
+        })
+    }
+
+    pub(crate) fn policy(&self) -> &Policy {
+        &self.policy
+    }
+
+    pub(crate) fn rights_of(&self, who: &Principal) -> Arc<Rights> {
+        let admin = who.role == Role::Admin;
+        let mut known = self.rights.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(rights) = known.get(&(who.name.clone(), admin)) {
+            return rights.clone();
+        }
+        let rights = Arc::new(self.policy.rights_of(&CallerFacts { kind: CallerKind::Token, name: &who.name, admin }));
+        if known.len() >= MAX_CALLERS {
+            known.clear();
+        }
+        known.insert((who.name.clone(), admin), rights.clone());
+        rights
+    }
+
+    pub(crate) fn plan(&self, rights: &Arc<Rights>, holder: Holder<'_>) -> Arc<Plan> {
+        let (entry, offered) = (holder.entry, holder.offered);
+        let key = PlanKey { rights: rights.clone(), device: entry.id.clone(), tool: offered.public.clone() };
+        let is_current = |of: &Weak<DeviceEntry>| std::ptr::eq(of.as_ptr(), Arc::as_ptr(entry));
+        let known = |plans: &PlanCache| plans.get(&key).filter(|(of, _)| is_current(of)).map(|(_, plan)| plan.clone());
+        if let Some(plan) = known(&self.plans.lock().unwrap_or_else(PoisonError::into_inner)) {
+            return plan;
+        }
+        let plan = Arc::new(self.make_plan(rights, holder));
+        let mut plans = self.plans.lock().unwrap_or_else(PoisonError::into_inner);
+        if plans.len() >= MAX_PLANS {
+            plans.clear();
+        }
+        // The weak pointer keeps the address from being used again, so that equal addresses are equal entries.
+        plans.insert(key, (Arc::downgrade(entry), plan.clone()));
+        plan
+    }
+
+    fn make_plan(&self, rights: &Rights, holder: Holder<'_>) -> Plan {
+        let labels: Vec<&str> = holder.entry.labels.iter().map(|label| label.as_str()).collect();
+        let kind = holder.entry.kind();
+        let device = self.device_facts(holder.entry, &kind, &labels);
+        let tool = &holder.offered.tool;
+        let facts = ToolFacts {
+            name: &tool.name,
+            public_name: &holder.offered.public,
+            effect: self.effect_of(holder).map(|(effect, _)| effect),
+            hints: tool.hints,
+            audience: tool.audience,
+        };
+        self.policy.plan(rights, &device, &facts)
+    }
+
+    fn device_facts<'a>(&self, entry: &'a DeviceEntry, kind: &'a str, labels: &'a [&'a str]) -> DeviceFacts<'a> {
+        DeviceFacts {
+            id: entry.id.as_str(),
+            name: entry.name.as_deref(),
+            kind,
+            family: entry.info.family.name.as_str(),
+            labels,
+            approved: self.is_approved(entry),
+        }
+    }
+
+    /// Whether a person approved the device: by a token, a code, a pin, the configuration, or by attaching it. Text that
+    /// anybody may have written comes from devices that nobody chose, such as the apps on a phone.
+    pub(crate) fn is_approved(&self, entry: &DeviceEntry) -> bool {
+        let is_chosen = match entry.info.admission {
+            Admission::OwnToken | Admission::DeviceToken(_) | Admission::Person(_) | Admission::Configured => true,
+            Admission::Local | Admission::Broker(_) => entry.info.family.text_trust == TextTrust::Attributed,
+        };
+        self.approve_all || entry.pinned || is_chosen
+    }
+
+    /// What calling the tool can do, and who says so.
+    pub(crate) fn effect_of(&self, holder: Holder<'_>) -> Option<(Effect, EffectSource)> {
+        let labels: Vec<&str> = holder.entry.labels.iter().map(|label| label.as_str()).collect();
+        let kind = holder.entry.kind();
+        let origin = ToolOrigin {
+            device: self.device_facts(holder.entry, &kind, &labels),
+            public_name: &holder.offered.public,
+            pinned: holder.entry.pinned,
+            agreed: None,
+        };
+        effect_of(&self.effects, &holder.offered.tool, &origin)
+    }
+
+    /// The time of the week where the policy's hours are meant. Only asked for where a rule has hours.
+    pub(crate) fn local_time(&self) -> LocalTime {
+        if !self.has_hours {
+            return LocalTime { weekday: 0, minute: 0 };
+        }
+        let now = jiff::Timestamp::now().to_zoned(self.zone.clone());
+        let minute = u16::try_from(now.hour()).unwrap_or(0) * 60 + u16::try_from(now.minute()).unwrap_or(0);
+        LocalTime { weekday: u8::try_from(now.weekday().to_monday_zero_offset()).unwrap_or(0), minute }
+    }
+}
+
+fn zone(name: Option<&str>) -> Option<jiff::tz::TimeZone> {
+    match name {
+        Some(name) => jiff::tz::TimeZone::get(name).ok(),
+        None => Some(jiff::tz::TimeZone::system()),
+    }
+}

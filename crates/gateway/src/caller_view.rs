@@ -1,0 +1,98 @@
+//! The gateway as one caller sees it.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+use sinew_tool::{Picture, ToolError};
+
+use crate::access::Lens;
+use crate::gateway::Gateway;
+use crate::identity::unknown_device;
+use crate::instructions::instructions;
+use crate::snapshot::{DeviceEntry, Holder, Snapshot};
+use crate::view::{DeviceView, EventPage};
+
+/// Devices, events and texts without those that the policy hides from the caller. What is hidden is answered like what
+/// does not exist.
+pub struct CallerView {
+    gateway: Gateway,
+    lens: Lens,
+}
+
+impl CallerView {
+    pub(crate) fn new(gateway: Gateway, lens: Lens) -> CallerView {
+        CallerView { gateway, lens }
+    }
+
+    /// The known devices, by id; also those that are away.
+    pub fn devices(&self) -> Vec<DeviceView> {
+        self.seen(&self.gateway.snapshot()).map(|entry| self.view(entry)).collect()
+    }
+
+    pub fn find_device(&self, text: &str) -> Option<DeviceView> {
+        self.device(text).ok()
+    }
+
+    /// A device by id or given name; where there is none, the error names those that come near.
+    pub fn device(&self, text: &str) -> Result<DeviceView, ToolError> {
+        self.entry(text).map(|entry| self.view(&entry))
+    }
+
+    pub fn pictures(&self, device: &str) -> Vec<Picture> {
+        self.entry(device).map(|entry| self.gateway.pictures(entry.id.as_str())).unwrap_or_default()
+    }
+
+    pub fn changes(&self, device: &str) -> Result<Value, ToolError> {
+        self.gateway.changes(self.entry(device)?.id.as_str())
+    }
+
+    /// Events after a cursor, oldest first. A page can be empty although `next` moved on.
+    pub async fn events(
+        &self,
+        device: Option<&str>,
+        since: Option<&str>,
+        limit: usize,
+    ) -> Result<EventPage, ToolError> {
+        let entry = device.map(|text| self.entry(text)).transpose()?;
+        let mut page = self.gateway.events(entry.as_ref().map(|entry| entry.id.as_str()), since, limit).await?;
+        if !self.lens.hides_nothing() {
+            let snapshot = self.gateway.snapshot();
+            page.events.retain(|event| snapshot.entry(&event.device).is_some_and(|entry| self.lens.sees_device(entry)));
+        }
+        Ok(page)
+    }
+
+    /// What a model should know before it calls anything.
+    pub fn instructions(&self) -> String {
+        let snapshot = self.gateway.snapshot();
+        let seen: Vec<&Arc<DeviceEntry>> = self.seen(&snapshot).collect();
+        instructions(&seen)
+    }
+
+    pub(crate) fn lines<T>(&self, line: impl Fn(&Arc<DeviceEntry>, usize) -> T) -> Vec<T> {
+        self.seen(&self.gateway.snapshot()).map(|entry| line(entry, self.count_tools(entry))).collect()
+    }
+
+    fn seen<'a>(&'a self, snapshot: &'a Snapshot) -> impl Iterator<Item = &'a Arc<DeviceEntry>> {
+        snapshot.devices.iter().filter(|entry| self.lens.sees_device(entry))
+    }
+
+    fn entry(&self, text: &str) -> Result<Arc<DeviceEntry>, ToolError> {
+        let snapshot = self.gateway.snapshot();
+        let found = snapshot.entry(text).filter(|entry| self.lens.sees_device(entry)).cloned();
+        found.ok_or_else(|| unknown_device(text, self.seen(&snapshot)))
+    }
+
+    fn view(&self, entry: &Arc<DeviceEntry>) -> DeviceView {
+        let view = entry.view();
+        DeviceView { tools: self.count_tools(entry).min(view.tools), ..view }
+    }
+
+    fn count_tools(&self, entry: &Arc<DeviceEntry>) -> usize {
+        let tools = &entry.offer.tools;
+        if self.lens.hides_nothing() {
+            return tools.len();
+        }
+        tools.iter().filter(|offered| self.lens.sees(Holder { entry, offered })).count()
+    }
+}

@@ -1,0 +1,287 @@
+//! Who may do what, and what the others can learn.
+
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use sinew_gateway::{AccessSettings, ApprovalDecision, Gateway, Principal, Request, Role, Settings, Shape, Update};
+use sinew_policy::PolicySettings;
+use sinew_tool::settings::Setting;
+use sinew_tool::{Effect, ErrorKind, TextTrust, Tool, ToolError, Value, json};
+
+use crate::fake::*;
+
+const UNLOCK: &str = "self_unlock";
+const VOLUME: &str = "self_audio_speaker_set_volume";
+
+pub fn access(policy: &str) -> AccessSettings {
+    let mut settings = PolicySettings::default();
+    settings.read(toml::Deserializer::parse(policy).unwrap()).unwrap();
+    AccessSettings { policy: settings, ..AccessSettings::default() }
+}
+
+fn gateway_with(policy: &str) -> Gateway {
+    Gateway::open(Settings { access: access(policy), ..Settings::default() }).unwrap()
+}
+
+fn unlock() -> Tool {
+    let schema = json!({"type": "object", "properties": {"code": {"type": "integer"}}});
+    Tool::new("self.unlock", "Open the door.", schema).with_effect(Effect::Danger)
+}
+
+/// A board with a dangerous tool, and an ordinary one.
+fn house(gateway: &Gateway) -> std::sync::Arc<Fake> {
+    join(gateway, Fake::board(2));
+    join(gateway, Fake::new(1, [unlock(), set_volume()]))
+}
+
+fn tablet() -> Principal {
+    Principal::new("tablet", Role::Client)
+}
+
+async fn call_as(gateway: &Gateway, who: Principal, name: &str, arguments: Value) -> Result<Value, ToolError> {
+    let request = Request::new(who, name, args(arguments), "test");
+    gateway.call(request).await.map(|outcome| outcome.structured.unwrap_or_default())
+}
+
+const NO_TABLET: &str = "[[rules]]\nid = 'tablet'\nwho = ['token:tablet']\non = ['device:board-0001']\ndo = 'deny'\n";
+
+#[tokio::test(start_paused = true)]
+async fn a_dangerous_call_waits_for_a_person_who_can_say_yes() {
+    let gateway = gateway();
+    let door = house(&gateway);
+    let waiting = tokio::spawn({
+        let gateway = gateway.clone();
+        async move { call(&gateway, UNLOCK, json!({"code": 1})).await }
+    });
+    while gateway.approval_requests().is_empty() {
+        tokio::task::yield_now().await;
+    }
+    let request = gateway.approval_requests().remove(0);
+    assert_eq!((request.principal.as_str(), request.tool.as_str()), ("tester", "self.unlock"));
+    assert_eq!((request.args.as_str(), door.count()), (r#"{"code":1}"#, 0));
+    gateway.decide_approval(&admin(), &request.id, ApprovalDecision::Once).unwrap();
+    assert_eq!(waiting.await.unwrap().unwrap()["tool"], "self.unlock");
+    assert_eq!(door.count(), 1);
+    let again = gateway.decide_approval(&admin(), &request.id, ApprovalDecision::Once).unwrap_err();
+    assert_eq!(again.kind, ErrorKind::UnknownResource);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_person_can_say_no() {
+    let gateway = gateway();
+    let door = house(&gateway);
+    let call = call(&gateway, UNLOCK, json!({}));
+    let decide = async {
+        while gateway.approval_requests().is_empty() {
+            tokio::task::yield_now().await;
+        }
+        let id = gateway.approval_requests().remove(0).id;
+        gateway.decide_approval(&admin(), &id, ApprovalDecision::Deny).unwrap();
+    };
+    let (answer, ()) = tokio::join!(call, decide);
+    let error = answer.unwrap_err();
+    assert!(error.kind == ErrorKind::PermissionDenied && error.message.contains("person did not approve"), "{error}");
+    assert_eq!(door.count(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_approval_that_comes_late_is_good_for_the_same_call_once() {
+    let gateway = gateway();
+    let door = house(&gateway);
+    let error = call(&gateway, UNLOCK, json!({"code": 1})).await.unwrap_err();
+    assert_eq!(error.kind, ErrorKind::ApprovalNeeded);
+    let id = error.details["approval"].as_str().unwrap();
+    assert!(error.message.contains(&format!("sinew approvals approve {id}")), "{error}");
+    gateway.decide_approval(&admin(), id, ApprovalDecision::Once).unwrap();
+    for (who, arguments) in [(client(), json!({"code": 2})), (tablet(), json!({"code": 1}))] {
+        let error = call_as(&gateway, who, UNLOCK, arguments).await.unwrap_err();
+        assert_eq!((error.kind, door.count()), (ErrorKind::ApprovalNeeded, 0));
+    }
+    call(&gateway, UNLOCK, json!({"code": 1})).await.unwrap();
+    assert_eq!(call_kind(&gateway, UNLOCK, json!({"code": 1})).await, ErrorKind::ApprovalNeeded);
+    assert_eq!(door.count(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_approval_does_not_outlive_its_time_its_policy_or_its_tool() {
+    let gateway = gateway();
+    let door = house(&gateway);
+    let approve = async || {
+        let error = call(&gateway, UNLOCK, json!({})).await.unwrap_err();
+        let id = error.details["approval"].as_str().unwrap().to_owned();
+        gateway.decide_approval(&admin(), &id, ApprovalDecision::Once).unwrap();
+    };
+    approve().await;
+    tokio::time::advance(Duration::from_secs(601)).await;
+    assert_eq!(call_kind(&gateway, UNLOCK, json!({})).await, ErrorKind::ApprovalNeeded);
+    gateway.decide_approval(&admin(), &gateway.approval_requests()[0].id, ApprovalDecision::Once).unwrap();
+    gateway.set_access(access("[[rules]]\nid = 'other'\non = ['device:lamp']\ndo = 'ask'\n")).unwrap();
+    assert_eq!(call_kind(&gateway, UNLOCK, json!({})).await, ErrorKind::ApprovalNeeded);
+    gateway.decide_approval(&admin(), &gateway.approval_requests()[0].id, ApprovalDecision::Once).unwrap();
+    door.set_tools([Tool { description: "Open all doors.".to_owned(), ..unlock() }]);
+    gateway.apply(sinew_tool::DeviceEvent::Changed(stay(&door)));
+    assert_eq!(call_kind(&gateway, UNLOCK, json!({})).await, ErrorKind::ApprovalNeeded);
+    assert_eq!(door.count(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_approval_for_a_while_covers_other_arguments_until_it_ends() {
+    let gateway = gateway();
+    let door = house(&gateway);
+    let id = call(&gateway, UNLOCK, json!({"code": 1})).await.unwrap_err().details["approval"].clone();
+    let decision = ApprovalDecision::For(Duration::from_secs(60));
+    gateway.decide_approval(&admin(), id.as_str().unwrap(), decision).unwrap();
+    for code in 1..=3 {
+        call(&gateway, UNLOCK, json!({"code": code})).await.unwrap();
+    }
+    tokio::time::advance(Duration::from_secs(61)).await;
+    assert_eq!(call_kind(&gateway, UNLOCK, json!({"code": 1})).await, ErrorKind::ApprovalNeeded);
+    assert_eq!(door.count(), 3);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_thousand_calls_do_not_bury_the_person() {
+    let gateway = gateway();
+    house(&gateway);
+    let calls = (0..1_000).map(|code| {
+        let who = Principal::new(format!("client-{}", code % 100), Role::Client);
+        let gateway = gateway.clone();
+        async move { call_as(&gateway, who, UNLOCK, json!({"code": code})).await.unwrap_err().kind }
+    });
+    let kinds = futures_util::future::join_all(calls).await;
+    let waiting = kinds.iter().filter(|kind| **kind == ErrorKind::ApprovalNeeded).count();
+    assert_eq!((waiting, gateway.approval_requests().len()), (200, 200));
+    assert!(kinds.iter().all(|kind| matches!(kind, ErrorKind::ApprovalNeeded | ErrorKind::Busy)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn only_an_administrator_confirms_a_call_or_decides_about_one() {
+    let gateway = gateway();
+    let door = house(&gateway);
+    let confirmed = |who| Request { is_confirmed: true, ..Request::new(who, UNLOCK, args(json!({})), "test") };
+    assert_eq!(gateway.call(confirmed(client())).await.unwrap_err().kind, ErrorKind::ApprovalNeeded);
+    gateway.call(confirmed(admin())).await.unwrap();
+    assert_eq!(door.count(), 1);
+    let id = gateway.approval_requests()[0].id.clone();
+    let error = gateway.decide_approval(&client(), &id, ApprovalDecision::Once).unwrap_err();
+    assert_eq!(error.kind, ErrorKind::PermissionDenied);
+}
+
+#[tokio::test]
+async fn what_is_denied_cannot_be_seen_called_or_learned() {
+    let gateway = gateway_with(NO_TABLET);
+    let door = house(&gateway);
+    say(&gateway, &door, "opened", json!({"by": "key"}));
+    settled(&gateway).await;
+    for shape in [Shape::Folded, Shape::Unfolded] {
+        let listed = names(&gateway, &tablet(), shape);
+        assert!(listed.iter().all(|name| !name.contains("unlock") && !name.contains("0001")), "{listed:?}");
+        assert!(names(&gateway, &client(), shape).iter().any(|name| name.contains("unlock")));
+    }
+    let unknown = call_as(&gateway, tablet(), "self_nothing", json!({})).await.unwrap_err();
+    let hidden = call_as(&gateway, tablet(), UNLOCK, json!({})).await.unwrap_err();
+    assert_eq!(hidden.message, unknown.message.replace("self_nothing", UNLOCK));
+    let on = |device: &'static str, tool: &'static str| {
+        gateway.call_on(device, Request::new(tablet(), tool, args(json!({})), "test"))
+    };
+    let absent = on("board-0009", "self.unlock").await.unwrap_err();
+    let hidden = on("board-0001", "self.unlock").await.unwrap_err();
+    assert_eq!((hidden.kind, &hidden.message), (absent.kind, &absent.message.replace("0009", "0001")));
+    assert!(!absent.message.contains("known are board-0001"), "{absent}");
+    let chosen = call_as(&gateway, tablet(), VOLUME, json!({"volume": 1})).await.unwrap();
+    assert_eq!(chosen["device"], "board-0002", "the hidden one is no choice");
+    let devices = call_as(&gateway, tablet(), "list_devices", json!({})).await.unwrap();
+    let events = call_as(&gateway, tablet(), "get_device_events", json!({})).await.unwrap();
+    let seen = gateway.seen_by(&tablet());
+    for text in [devices.to_string(), events.to_string(), seen.instructions(), format!("{:?}", seen.devices())] {
+        assert!(!text.contains("board-0001") && !text.contains("unlock"), "{text}");
+    }
+    assert!(seen.device("board-0001").is_err() && seen.changes("board-0001").is_err());
+    assert_eq!(door.count(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_sees_no_change_hears_of_none() {
+    let gateway = gateway_with(NO_TABLET);
+    join(&gateway, Fake::board(2));
+    let mut hidden = gateway.watch_as(&tablet(), Shape::Folded);
+    let mut open = gateway.watch_as(&client(), Shape::Folded);
+    let door = join(&gateway, Fake::new(1, [unlock()]));
+    say(&gateway, &door, "opened", json!({}));
+    assert!(matches!(open.next().await, Update::Tools | Update::Event { .. }));
+    tokio::time::sleep(SECOND).await;
+    settled(&gateway).await;
+    assert_eq!(hidden.next().now_or_never(), None);
+}
+
+#[tokio::test]
+async fn a_changed_policy_changes_lists_and_tells_those_concerned() {
+    let gateway = gateway();
+    house(&gateway);
+    let mut watch = gateway.watch_as(&tablet(), Shape::Folded);
+    assert!(names(&gateway, &tablet(), Shape::Folded).iter().any(|name| name == UNLOCK));
+    gateway.set_access(access(NO_TABLET)).unwrap();
+    assert_eq!(watch.next().await, Update::Tools);
+    assert!(!names(&gateway, &tablet(), Shape::Folded).iter().any(|name| name == UNLOCK));
+    let wrong = gateway.set_access(access("[[rules]]\nid = 'x'\n")).unwrap_err();
+    assert!(wrong[0].message.contains("does nothing"), "{wrong:?}");
+    assert!(!names(&gateway, &tablet(), Shape::Folded).iter().any(|name| name == UNLOCK), "the old policy stays");
+}
+
+#[tokio::test]
+async fn arguments_decide_where_a_rule_says_so() {
+    let gateway = gateway_with(
+        "[[rules]]\nid = 'quiet'\ntools = ['self.audio_speaker.set_volume']\nif = [{ arg = '/volume', max = 50 }]\n\
+         do = 'allow'\nelse = 'deny'\n",
+    );
+    let board = join(&gateway, Fake::board(1));
+    call(&gateway, VOLUME, json!({"volume": 50})).await.unwrap();
+    let error = call(&gateway, VOLUME, json!({"volume": 51})).await.unwrap_err();
+    assert!(error.kind == ErrorKind::PermissionDenied && error.message.contains("rule `quiet`"), "{error}");
+    assert_eq!(board.count(), 1);
+    assert_eq!(outcomes(&gateway).await, ["ok", "PermissionDenied"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_rate_is_counted_per_caller() {
+    let gateway = gateway_with("[[rules]]\nid = 'slow'\nrate = '2/min'\n");
+    join(&gateway, Fake::board(1));
+    let volume = || json!({"volume": 1});
+    for _ in 0..2 {
+        call(&gateway, VOLUME, volume()).await.unwrap();
+    }
+    let error = call(&gateway, VOLUME, volume()).await.unwrap_err();
+    assert!(error.kind == ErrorKind::Busy && error.message.contains("2/min"), "{error}");
+    call_as(&gateway, tablet(), VOLUME, volume()).await.unwrap();
+    tokio::time::advance(Duration::from_secs(31)).await;
+    call(&gateway, VOLUME, volume()).await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn unmarked_tools_of_devices_that_nobody_approved_ask() {
+    let gateway = gateway();
+    let app = Fake::new(3, [plain("order")]).with_info(|info| {
+        info.family.text_trust = TextTrust::Quoted;
+        info.admission = sinew_tool::Admission::Local;
+    });
+    let app = join(&gateway, app);
+    assert_eq!(call_kind(&gateway, "order", json!({})).await, ErrorKind::ApprovalNeeded);
+    gateway.pin("board-0003").unwrap();
+    call(&gateway, "order", json!({})).await.unwrap();
+    assert_eq!(app.count(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn each_member_of_a_label_is_decided_for_itself() {
+    let gateway = gateway_with(
+        "[[rules]]\nid = 'no'\non = ['device:board-0001']\nif = [{ arg = '/volume', min = 50 }]\ndo = 'deny'\n",
+    );
+    for number in 1..=2 {
+        join(&gateway, Fake::board(number));
+        let label = sinew_gateway::Label::parse("kitchen").unwrap();
+        gateway.label(&format!("board-{number:04}"), &[label], &[]).unwrap();
+    }
+    let answer = call(&gateway, VOLUME, json!({"device": "label:kitchen", "volume": 60})).await.unwrap();
+    assert_eq!((&answer["succeeded"], &answer["failed"]), (&json!(1), &json!(1)));
+    assert_eq!(answer["devices"][0]["error"]["error_type"], "PermissionDenied");
+}

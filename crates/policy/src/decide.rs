@@ -1,0 +1,242 @@
+//! From rules to a decision.
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+use sinew_tool::settings::Setting;
+use sinew_tool::{Audience, Digest, Effect};
+
+use crate::hours::LocalTime;
+use crate::problem::{PolicyProblem, Severity};
+use crate::selector::{CallerFacts, DeviceFacts, ToolFacts};
+use crate::settings::{AskSettings, PolicyRule, PolicySettings, Verdict};
+
+/// A policy that was checked and can be used.
+#[derive(Clone, Debug)]
+pub struct Policy {
+    settings: Arc<PolicySettings>,
+    version: Arc<str>,
+}
+
+/// What a caller is to the policy: the rules that can concern it. Callers of equal rights see equal lists.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Rights {
+    rules: Arc<[u32]>,
+    admin: bool,
+}
+
+/// What the policy says about a caller, a device and a tool, as far as it does not depend on a call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Plan {
+    /// Rules whose selectors match.
+    rules: Box<[u32]>,
+    /// Whether one of these rules depends on arguments or the time.
+    conditional: bool,
+    fallback: (Verdict, Reason),
+    /// Denied, whatever the rules say.
+    refused: bool,
+}
+
+/// The answer to a call.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Decision<'a> {
+    pub verdict: Verdict,
+    pub reason: Reason,
+    /// How to ask, where the verdict is to ask.
+    pub ask: AskSettings,
+    /// The rules that limit this call.
+    pub limits: Vec<&'a PolicyRule>,
+}
+
+/// What decided.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Reason {
+    /// The rule with this id.
+    Rule(String),
+    ReadOnlyMode,
+    /// The default for tools with this effect.
+    Default(Effect),
+    /// The default for tools meant for people only.
+    DefaultForUserTools,
+    /// The default for tools of which nobody said what they do, on a device that is approved or not.
+    DefaultUnmarked {
+        approved: bool,
+    },
+}
+
+impl Default for Policy {
+    fn default() -> Policy {
+        Policy::of(PolicySettings::default())
+    }
+}
+
+impl Policy {
+    /// Fails with all errors. Warnings do not stop it; [`PolicySettings::check`] has them.
+    pub fn new(settings: PolicySettings) -> Result<Policy, Vec<PolicyProblem>> {
+        let mut problems = settings.check();
+        problems.retain(|problem| problem.severity == Severity::Error);
+        if problems.is_empty() { Ok(Policy::of(settings)) } else { Err(problems) }
+    }
+
+    fn of(settings: PolicySettings) -> Policy {
+        let version = Digest::of(&settings.to_value()).short(16).into();
+        Policy { settings: Arc::new(settings), version }
+    }
+
+    /// Changes with every change of the policy. Approvals are bound to it.
+    pub fn version(&self) -> &str {
+        &self.version
+    }
+
+    pub fn settings(&self) -> &PolicySettings {
+        &self.settings
+    }
+
+    pub(crate) fn rule(&self, index: u32) -> Option<&PolicyRule> {
+        self.settings.rules.get(index as usize)
+    }
+
+    pub fn rights_of(&self, caller: &CallerFacts<'_>) -> Rights {
+        let concerned = |(_, rule): &(u32, &PolicyRule)| rule.who.matches(|who| who.matches(caller));
+        let rules = (0..).zip(&self.settings.rules).filter(concerned).map(|(index, _)| index).collect();
+        Rights { rules, admin: caller.admin }
+    }
+
+    pub fn plan(&self, rights: &Rights, device: &DeviceFacts<'_>, tool: &ToolFacts<'_>) -> Plan {
+        let concerned = |index: &u32| {
+            self.rule(*index).is_some_and(|rule| {
+                let grants = rule.grants();
+                rule.on.matches(|selector| selector.matches(device, grants))
+                    && rule.tools.matches(|selector| selector.matches(tool))
+            })
+        };
+        let rules: Box<[u32]> = rights.rules.iter().copied().filter(concerned).collect();
+        let conditional =
+            rules.iter().any(|index| self.rule(*index).is_some_and(|rule| !rule.is_unconditional() || rule.limits()));
+        let refused = self.settings.read_only && tool.effect != Some(Effect::Read);
+        Plan { rules, conditional, fallback: self.fallback(device, tool), refused }
+    }
+
+    fn fallback(&self, device: &DeviceFacts<'_>, tool: &ToolFacts<'_>) -> (Verdict, Reason) {
+        let settings = &self.settings;
+        if tool.audience == Audience::User {
+            return (settings.danger, Reason::DefaultForUserTools);
+        }
+        let Some(effect) = tool.effect else {
+            let approved = device.approved;
+            return (settings.unmarked.verdict(approved), Reason::DefaultUnmarked { approved });
+        };
+        let verdict = match effect {
+            Effect::Read => settings.default,
+            Effect::Change => settings.changes,
+            Effect::Danger => settings.danger,
+        };
+        (verdict, Reason::Default(effect))
+    }
+
+    pub fn decide<'a>(&'a self, plan: &Plan, args: &Map<String, Value>, now: LocalTime) -> Decision<'a> {
+        let mut decision = Decision {
+            verdict: plan.fallback.0,
+            reason: plan.fallback.1.clone(),
+            ask: AskSettings::default(),
+            limits: Vec::new(),
+        };
+        if plan.refused {
+            return Decision { verdict: Verdict::Deny, reason: Reason::ReadOnlyMode, ..decision };
+        }
+        let mut strictest: Option<(Verdict, &PolicyRule)> = None;
+        for rule in plan.rules.iter().filter_map(|index| self.rule(*index)) {
+            let holds = rule.holds(args, now);
+            if holds && rule.limits() {
+                decision.limits.push(rule);
+            }
+            let Some(verdict) = (if holds { rule.r#do } else { rule.r#else }) else { continue };
+            if verdict == Verdict::Ask {
+                decision.ask = stricter(strictest.is_some_and(|(v, _)| v == Verdict::Ask), &decision.ask, &rule.ask);
+            }
+            if strictest.is_none_or(|(other, _)| verdict > other) {
+                strictest = Some((verdict, rule));
+            }
+        }
+        if let Some((verdict, rule)) = strictest {
+            decision.verdict = verdict;
+            decision.reason = Reason::Rule(rule.id.clone());
+        }
+        decision
+    }
+
+    /// Whether every call would be denied, whatever its arguments and the time. Such a tool is not listed.
+    pub fn hides(&self, plan: &Plan) -> bool {
+        if plan.refused {
+            return true;
+        }
+        let rules = || plan.rules.iter().filter_map(|index| self.rule(*index));
+        let always_denies = |rule: &PolicyRule| {
+            rule.r#do == Some(Verdict::Deny) && (rule.is_unconditional() || rule.r#else == Some(Verdict::Deny))
+        };
+        if rules().any(always_denies) {
+            return true;
+        }
+        let gives_more = |rule: &PolicyRule| [rule.r#do, rule.r#else].iter().flatten().any(|v| *v != Verdict::Deny);
+        plan.fallback.0 == Verdict::Deny && !rules().any(gives_more)
+    }
+}
+
+impl Plan {
+    /// Whether every call gets the same decision, and none is limited.
+    pub fn is_constant(&self) -> bool {
+        !self.conditional
+    }
+
+    pub(crate) fn rules(&self) -> &[u32] {
+        &self.rules
+    }
+
+    pub(crate) fn fallback_verdict(&self) -> (Verdict, &Reason) {
+        (self.fallback.0, &self.fallback.1)
+    }
+
+    pub(crate) fn is_refused(&self) -> bool {
+        self.refused
+    }
+}
+
+impl Rights {
+    pub fn is_admin(&self) -> bool {
+        self.admin
+    }
+}
+
+impl PolicyRule {
+    pub(crate) fn holds(&self, args: &Map<String, Value>, now: LocalTime) -> bool {
+        self.hours.as_ref().is_none_or(|hours| hours.contain(now)) && self.r#if.iter().all(|test| test.holds(args))
+    }
+}
+
+/// Of two rules that ask, a person beats the client, and the shorter times hold.
+fn stricter(another_asked: bool, one: &AskSettings, other: &AskSettings) -> AskSettings {
+    if !another_asked {
+        return other.clone();
+    }
+    AskSettings { by: one.by.max(other.by), wait: one.wait.min(other.wait), keep: one.keep.min(other.keep) }
+}
+
+impl Reason {
+    /// For people.
+    pub fn text(&self) -> String {
+        match self {
+            Reason::Rule(id) => format!("rule `{id}`"),
+            Reason::ReadOnlyMode => "`read-only = true` in [policy]".to_owned(),
+            Reason::Default(Effect::Read) => "the default for tools that read".to_owned(),
+            Reason::Default(Effect::Change) => "the default for tools that change something".to_owned(),
+            Reason::Default(Effect::Danger) => "the default for dangerous tools".to_owned(),
+            Reason::DefaultForUserTools => "the default for tools meant for people only".to_owned(),
+            Reason::DefaultUnmarked { approved: true } => {
+                "the default for unmarked tools on approved devices".to_owned()
+            }
+            Reason::DefaultUnmarked { approved: false } => {
+                "the default for unmarked tools on devices that nobody approved".to_owned()
+            }
+        }
+    }
+}

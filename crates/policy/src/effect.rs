@@ -1,0 +1,156 @@
+//! What calling a tool can do, and who says so.
+
+use sinew_tool::{Digest, Effect, Hints, Tool};
+
+use crate::firmware;
+use crate::selector::{AnyOf, DeviceFacts, DeviceSelector, ToolFacts, ToolSelector};
+
+sinew_tool::settings! {
+    /// What some tools do. Where several entries match, the most dangerous effect counts.
+    pub struct EffectRule {
+        /// Devices, as in the rules of the policy. By default all.
+        pub on: AnyOf<DeviceSelector> = AnyOf::default();
+        /// Tools: a name with `*` for any text.
+        pub tools: AnyOf<ToolSelector> = AnyOf::default();
+        /// What they do: `read`, `change` or `danger`.
+        pub effect: MarkedEffect = MarkedEffect::Danger;
+    }
+}
+
+/// An effect as the configuration writes it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum MarkedEffect {
+    Read,
+    Change,
+    #[default]
+    Danger,
+}
+
+sinew_tool::choices! {
+    MarkedEffect { "read" => MarkedEffect::Read, "change" => MarkedEffect::Change, "danger" => MarkedEffect::Danger }
+}
+
+impl From<MarkedEffect> for Effect {
+    fn from(effect: MarkedEffect) -> Effect {
+        match effect {
+            MarkedEffect::Read => Effect::Read,
+            MarkedEffect::Change => Effect::Change,
+            MarkedEffect::Danger => Effect::Danger,
+        }
+    }
+}
+
+/// Where a tool comes from, as far as it bears on whom to believe.
+#[derive(Clone, Copy, Debug)]
+pub struct ToolOrigin<'a> {
+    pub device: DeviceFacts<'a>,
+    pub public_name: &'a str,
+    /// Whether a person agreed to the device's tools.
+    pub pinned: bool,
+    /// The effect that the agreement names.
+    pub agreed: Option<Effect>,
+}
+
+/// Who said what a tool does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EffectSource {
+    Configuration,
+    Agreement,
+    /// The family defines the tool itself.
+    Family,
+    /// A known tool of the firmware.
+    Firmware,
+    /// The device's own hints.
+    Hints,
+}
+
+/// The effect of a tool; `None` where nobody said. What an untrusted source says can only make it more dangerous than
+/// nothing: a tool is never taken for harmless on the word of a device that nobody pinned.
+pub fn effect_of(rules: &[EffectRule], tool: &Tool, origin: &ToolOrigin<'_>) -> Option<(Effect, EffectSource)> {
+    if let Some(effect) = configured(rules, tool, origin) {
+        return Some((effect, EffectSource::Configuration));
+    }
+    if let Some(effect) = origin.agreed {
+        return Some((effect, EffectSource::Agreement));
+    }
+    if let Some(effect) = tool.effect {
+        return Some((effect, EffectSource::Family));
+    }
+    let known = firmware::find(&tool.name);
+    let same_schema = known.is_some_and(|known| known.schema == Digest::of(&tool.input_schema));
+    let hinted = hinted(&tool.hints);
+    let raised = |effect: Effect| hinted.filter(|hint| *hint > effect).unwrap_or(effect);
+    match known {
+        Some(known) if same_schema && origin.device.approved => Some((raised(known.effect), EffectSource::Firmware)),
+        // Any device can give its tool such a name, so the name alone makes nothing harmless.
+        Some(known) if known.effect == Effect::Danger => Some((Effect::Danger, EffectSource::Firmware)),
+        _ => match hinted {
+            Some(effect) if origin.pinned || effect == Effect::Danger => Some((effect, EffectSource::Hints)),
+            _ => None,
+        },
+    }
+}
+
+fn configured(rules: &[EffectRule], tool: &Tool, origin: &ToolOrigin<'_>) -> Option<Effect> {
+    let facts = ToolFacts {
+        name: &tool.name,
+        public_name: origin.public_name,
+        effect: None,
+        hints: tool.hints,
+        audience: tool.audience,
+    };
+    let matches = |rule: &&EffectRule| {
+        // An entry that lowers the effect is like a rule that allows.
+        let lowers = rule.effect != MarkedEffect::Danger;
+        rule.on.matches(|selector| selector.matches(&origin.device, lowers))
+            && rule.tools.matches(|selector| selector.matches(&facts))
+    };
+    rules.iter().filter(matches).map(|rule| Effect::from(rule.effect)).max()
+}
+
+/// What the device's hints say, if anything.
+fn hinted(hints: &Hints) -> Option<Effect> {
+    match (hints.read_only, hints.destructive) {
+        (_, Some(true)) => Some(Effect::Danger),
+        (Some(true), _) => Some(Effect::Read),
+        (_, Some(false)) => Some(Effect::Change),
+        _ => None,
+    }
+}
+
+const READING: [&str; 10] = ["get", "list", "read", "show", "find", "search", "status", "query", "check", "is"];
+const DANGEROUS: [&str; 16] = [
+    "unlock",
+    "open",
+    "delete",
+    "remove",
+    "erase",
+    "format",
+    "reset",
+    "reboot",
+    "upgrade",
+    "install",
+    "uninstall",
+    "pay",
+    "buy",
+    "send",
+    "disarm",
+    "flash",
+];
+
+/// A guess for a tool that nobody marked, from its hints and its name. Only a proposal for a person.
+pub fn propose_effect(tool: &Tool) -> Effect {
+    if let Some(effect) = hinted(&tool.hints) {
+        return effect;
+    }
+    let name = tool.name.to_ascii_lowercase();
+    let words: Vec<&str> = name.split(|c: char| !c.is_ascii_alphanumeric()).collect();
+    let has = |list: &[&str]| words.iter().any(|word| list.contains(word));
+    if has(&DANGEROUS) {
+        Effect::Danger
+    } else if has(&READING) {
+        Effect::Read
+    } else {
+        Effect::Change
+    }
+}

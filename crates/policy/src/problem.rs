@@ -1,0 +1,130 @@
+//! What is wrong with a policy, found before it is used.
+
+use std::collections::HashSet;
+
+use crate::selector::{DeviceFacts, DeviceSelector, ToolFacts, ToolSelector, WhoSelector};
+use crate::settings::{PolicyRule, PolicySettings, Verdict};
+
+/// More rules than anybody reads.
+pub(crate) const MAX_RULES: usize = 10_000;
+const MAX_ID: usize = 64;
+
+/// Something wrong with a rule, and where.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PolicyProblem {
+    pub severity: Severity,
+    /// The key in the configuration, for example `policy.rules.3.if.0`.
+    pub key: String,
+    pub message: String,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Severity {
+    /// The policy cannot be used.
+    Error,
+    /// It can, but probably does not do what was meant.
+    Warning,
+}
+
+impl PolicySettings {
+    /// Everything that can be said without knowing the devices.
+    pub fn check(&self) -> Vec<PolicyProblem> {
+        let mut problems = Vec::new();
+        if self.rules.len() > MAX_RULES {
+            problems.push(error("policy.rules".to_owned(), format!("has more than {MAX_RULES} rules")));
+            return problems;
+        }
+        let mut ids = HashSet::new();
+        for (index, rule) in self.rules.iter().enumerate() {
+            let key = format!("policy.rules.{index}");
+            check_rule(rule, &key, &mut problems);
+            if !rule.id.is_empty() && !ids.insert(&rule.id) {
+                problems.push(error(key, format!("two rules have the id `{}`; give each its own", rule.id)));
+            }
+        }
+        self.find_useless(&mut problems);
+        problems
+    }
+
+    /// Rules that another rule always overrules.
+    fn find_useless(&self, problems: &mut Vec<PolicyProblem>) {
+        let denials: Vec<&PolicyRule> =
+            self.rules.iter().filter(|rule| rule.r#do == Some(Verdict::Deny) && rule.is_unconditional()).collect();
+        for (index, rule) in self.rules.iter().enumerate() {
+            let stronger = denials.iter().find(|denial| denial.id != rule.id && covers(denial, rule));
+            if let (Some(denial), true) = (stronger, rule.r#do.is_some()) {
+                let message = format!(
+                    "the rule `{}` can never decide: `{}` denies everything that it is about",
+                    rule.id, denial.id
+                );
+                problems.push(warning(format!("policy.rules.{index}"), message));
+            }
+        }
+    }
+
+    /// Selectors that match none of these devices and tools.
+    pub fn check_against<'a>(
+        &self,
+        devices: impl IntoIterator<Item = (DeviceFacts<'a>, Vec<ToolFacts<'a>>)>,
+    ) -> Vec<PolicyProblem> {
+        let devices: Vec<_> = devices.into_iter().collect();
+        let device_matches =
+            |selector: &DeviceSelector| devices.iter().any(|(facts, _)| selector.matches(facts, false));
+        let tool_matches =
+            |selector: &ToolSelector| devices.iter().any(|(_, tools)| tools.iter().any(|tool| selector.matches(tool)));
+        let mut problems = Vec::new();
+        for (index, rule) in self.rules.iter().enumerate() {
+            for selector in rule.on.selectors().iter().filter(|selector| !device_matches(selector)) {
+                let message = format!("`{selector}` matches no device that is known now");
+                problems.push(warning(format!("policy.rules.{index}.on"), message));
+            }
+            for selector in rule.tools.selectors().iter().filter(|selector| !tool_matches(selector)) {
+                let message = format!("`{selector}` matches no tool that is known now");
+                problems.push(warning(format!("policy.rules.{index}.tools"), message));
+            }
+        }
+        problems
+    }
+}
+
+fn check_rule(rule: &PolicyRule, key: &str, problems: &mut Vec<PolicyProblem>) {
+    let mut refuse = |message: String| problems.push(error(key.to_owned(), message));
+    let id = &rule.id;
+    if id.is_empty() {
+        refuse("a rule needs an `id`, which explanations and the audit name".to_owned());
+    } else if id.len() > MAX_ID || !id.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte)) {
+        refuse(format!("`id = \"{id}\"` must be 1 to {MAX_ID} letters, digits, hyphens, underscores or dots"));
+    }
+    if rule.r#do.is_none() && !rule.limits() {
+        refuse(format!("the rule `{id}` does nothing; add `do`, `rate` or `concurrent`"));
+    }
+    if rule.r#else.is_some() && (rule.is_unconditional() || rule.r#do.is_none()) {
+        refuse(format!("`else` of the rule `{id}` can never hold; it needs `do`, and `if` or `hours`"));
+    }
+    if rule.concurrent == Some(0) {
+        refuse(format!("`concurrent = 0` of the rule `{id}` allows no call; use `do = \"deny\"`"));
+    }
+    if rule.r#do == Some(Verdict::Deny) && rule.limits() && rule.r#else.is_none() {
+        refuse(format!("the rule `{id}` denies, so its `rate` or `concurrent` can never hold"));
+    }
+    for (index, condition) in rule.r#if.iter().enumerate() {
+        if let Err(message) = condition.check() {
+            problems.push(error(format!("{key}.if.{index}"), message));
+        }
+    }
+}
+
+/// Whether the first rule matches whenever the second does.
+fn covers(all: &PolicyRule, part: &PolicyRule) -> bool {
+    all.who.covers(&part.who, WhoSelector::covers)
+        && all.on.covers(&part.on, DeviceSelector::covers)
+        && all.tools.covers(&part.tools, ToolSelector::covers)
+}
+
+fn error(key: String, message: String) -> PolicyProblem {
+    PolicyProblem { severity: Severity::Error, key, message }
+}
+
+fn warning(key: String, message: String) -> PolicyProblem {
+    PolicyProblem { severity: Severity::Warning, key, message }
+}
