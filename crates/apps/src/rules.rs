@@ -182,6 +182,13 @@ sinew_tool::rules! {
             bad: r#"a tool for every button"#,
             good: r#"a tool for everything a person would ask for"#,
         }
+        UNFILLED {
+            severity: Error, fixable: false,
+            title: r#"Placeholders of a form are filled in"#,
+            why: r#"Models read the text of a tool as it is. A name or description that still has `{{…}}` says nothing."#,
+            bad: r#""description": "{{What the tool does}}""#,
+            good: r#""description": "Gets the weather forecast of a place for up to seven days""#,
+        }
         NAME_REPEATED {
             severity: Warning, fixable: false,
             title: r#"Tool names are unique in an app"#,

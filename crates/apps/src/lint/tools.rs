@@ -28,6 +28,11 @@ pub(super) fn check(manifest: &AndroidManifest, offer: &AppOffer, findings: &mut
             let place = line.map_or(Place::Whole, |line| Place::Line(line as usize));
             findings.push(finding.of_tool(&app_tool.tool.name).of_component(&app_tool.component).at(place));
         };
+        if let Some(placeholder) = placeholder(&app_tool.tool) {
+            let message = format!("`{}` still has the placeholder `{placeholder}`; fill it in", app_tool.tool.name);
+            tell(error(&rules::UNFILLED, message));
+            continue;
+        }
         name(&app_tool.tool, &mut tell);
         description(&app_tool.tool, &mut tell);
         schema(app_tool, &mut tell);
@@ -39,6 +44,18 @@ pub(super) fn check(manifest: &AndroidManifest, offer: &AppOffer, findings: &mut
             "the app has no `instructions`; a sentence about what it is for helps a model choose",
         ));
     }
+}
+
+/// The first `{{…}}` in the text that models read of a tool.
+fn placeholder(tool: &Tool) -> Option<&str> {
+    let of_parameters = tool.properties().into_iter().flatten();
+    let texts = of_parameters
+        .flat_map(|(name, schema)| [Some(name.as_str()), schema.get("description").and_then(Value::as_str)]);
+    [Some(tool.name.as_str()), Some(tool.description.as_str())].into_iter().chain(texts).flatten().find_map(|text| {
+        let start = text.find("{{")?;
+        let length = text[start..].find("}}")?;
+        Some(&text[start..start + length + 2])
+    })
 }
 
 fn name(tool: &Tool, tell: &mut dyn FnMut(Finding)) {

@@ -9,7 +9,7 @@ use sinew_tool::{Manifest, ProtocolVersion, Tool};
 
 use super::offer::ProtocolNames;
 
-const INTENT: &str = include_str!("intent.kt");
+const ACTIVITY: &str = include_str!("activity.kt");
 const PROVIDER: &str = include_str!("provider.kt");
 const ARGUMENTS: &str = include_str!("arguments.kt");
 const KEYWORDS: &[&str] = &[
@@ -47,7 +47,7 @@ const KEYWORDS: &[&str] = &[
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ScaffoldKind {
     /// An activity with its tools in the meta-data.
-    Intent,
+    Activity,
     /// A content provider for each tool.
     Provider,
 }
@@ -77,7 +77,7 @@ pub fn scaffold(
     }
     let tools = named(tools);
     let (component, code) = match shape {
-        ScaffoldKind::Intent => (activity(instructions, &tools, names), intent_code(package, &tools, names)),
+        ScaffoldKind::Activity => (activity(instructions, &tools, names), activity_code(package, &tools, names)),
         ScaffoldKind::Provider => (providers(package, &tools, names), provider_code(package, &tools, names)),
     };
     let manifest = format!(
@@ -85,7 +85,7 @@ pub fn scaffold(
          <manifest xmlns:android=\"http://schemas.android.com/apk/res/android\"\n    package=\"{package}\">\n\n\
          \x20   <application>\n{component}    </application>\n</manifest>\n"
     );
-    let name = if shape == ScaffoldKind::Intent { "ToolActivity.kt" } else { "McpToolProvider.kt" };
+    let name = if shape == ScaffoldKind::Activity { "ToolActivity.kt" } else { "McpToolProvider.kt" };
     Ok(vec![ScaffoldFile { name: "AndroidManifest.xml", text: manifest }, ScaffoldFile { name, text: code }])
 }
 
@@ -189,7 +189,7 @@ fn providers(package: &str, tools: &[NamedTool<'_>], names: &ProtocolNames) -> S
     text
 }
 
-fn intent_code(package: &str, tools: &[NamedTool<'_>], names: &ProtocolNames) -> String {
+fn activity_code(package: &str, tools: &[NamedTool<'_>], names: &ProtocolNames) -> String {
     let (mut branches, mut methods, mut schemas) = (String::new(), String::new(), String::new());
     for NamedTool { tool, word } in tools {
         let name = literal(&tool.name);
@@ -204,7 +204,7 @@ fn intent_code(package: &str, tools: &[NamedTool<'_>], names: &ProtocolNames) ->
         let _ =
             writeln!(schemas, "            {name} to JSONObject(\n{},\n            ),", raw(tool, "                "));
     }
-    let code = INTENT.replace("@PACKAGE@", &kotlin_package(package)).replace("@CALL@", &names.call);
+    let code = ACTIVITY.replace("@PACKAGE@", &kotlin_package(package)).replace("@CALL@", &names.call);
     let code = code.replace("@BRANCHES@\n", &branches).replace("@METHODS@\n", &methods);
     code.replace("@SCHEMAS@\n", &schemas) + ARGUMENTS
 }

@@ -131,6 +131,8 @@ fn discovery_mistakes_of_activities_are_found() {
 fn names_descriptions_and_schemas_are_checked() {
     use Severity::{Advice, Error, Warning};
     let of = |changes: Value| said(&lint_components(&activity(&tool(changes))));
+    assert_eq!(of(json!({"name": "{{tool_name}}"})), [("unfilled", Error)]);
+    assert_eq!(of(json!({"description": "Reads {{what}} of a file"})), [("unfilled", Error)]);
     assert_eq!(of(json!({"name": "my_tool_name"})), [("name-vague", Warning)]);
     assert_eq!(of(json!({"name": "tool2"})), [("name-vague", Warning)]);
     assert_eq!(of(json!({"name": "read PDF file"})), [("name-form", Warning)]);
@@ -230,7 +232,7 @@ fn hard_tools() -> Vec<Tool> {
 async fn tools_survive_scaffolding_and_packaging() {
     let words = ProtocolNames::default();
     let tools = hard_tools();
-    let drafts = scaffold(ScaffoldKind::Intent, "com.example.in.app", "It's \"mine\"", &tools, &words).unwrap();
+    let drafts = scaffold(ScaffoldKind::Activity, "com.example.in.app", "It's \"mine\"", &tools, &words).unwrap();
     let (manifest, found) = offer::read(&Recipe::new(&*drafts[0].text).build(), &words).await.unwrap();
     assert_eq!(found.findings, []);
     assert_eq!(found.instructions.as_deref(), Some("It's \"mine\""));
@@ -262,7 +264,7 @@ async fn a_scaffolded_provider_is_found_under_an_authority_for_each_tool() {
 fn generated_code_contains_the_strings_of_its_protocol() {
     let words = ProtocolNames::default();
     let code = |shape| scaffold(shape, "com.example.in.app", "x", &hard_tools(), &words).unwrap().remove(1).text;
-    let (intent, provider) = (code(ScaffoldKind::Intent), code(ScaffoldKind::Provider));
+    let (intent, provider) = (code(ScaffoldKind::Activity), code(ScaffoldKind::Provider));
     for part in [
         "\"tool_name\"",
         "\"parameters\"",
@@ -295,8 +297,8 @@ fn generated_code_contains_the_strings_of_its_protocol() {
 #[test]
 fn a_scaffold_needs_tools_and_a_package() {
     let words = ProtocolNames::default();
-    assert!(scaffold(ScaffoldKind::Intent, "com.example.app", "", &[], &words).is_err());
+    assert!(scaffold(ScaffoldKind::Activity, "com.example.app", "", &[], &words).is_err());
     for package in ["app", "com..app", "com.1app", "com.example.app\"", "", ".a.b", "com.exämple"] {
-        assert!(scaffold(ScaffoldKind::Intent, package, "", &hard_tools(), &words).is_err(), "{package}");
+        assert!(scaffold(ScaffoldKind::Activity, package, "", &hard_tools(), &words).is_err(), "{package}");
     }
 }

@@ -31,14 +31,14 @@ fn specification() -> String {
 #[test]
 fn a_scaffold_is_written_once_and_keeps_the_rules() {
     let desk = Desk::new();
-    for form in ["intent", "provider"] {
+    for form in ["activity", "provider"] {
         let arguments = ["scaffold", &specification(), "--form", form, "--package", "com.example.hands", "-o", form];
         desk.app(&arguments).ok();
         assert_eq!(desk.app(&arguments).code, 2, "files that are there stay");
         let manifest = format!("{form}/AndroidManifest.xml");
         desk.app(&["lint", &manifest, "--strict"]).ok();
     }
-    let inspected = desk.app(&["--output", "json", "inspect", "intent/AndroidManifest.xml"]).ok().json();
+    let inspected = desk.app(&["--output", "json", "inspect", "activity/AndroidManifest.xml"]).ok().json();
     let keys: Vec<&String> = inspected.as_object().expect("an object").keys().collect();
     assert_eq!(keys, ["package", "version", "instructions", "tools", "findings"]);
     assert_eq!(inspected["package"], "com.example.hands");
@@ -63,6 +63,7 @@ fn findings_fail_a_build_and_say_where() {
     let judged = desk.app(&["lint", "AndroidManifest.xml"]);
     assert_eq!(judged.code, 1);
     assert!(judged.out.contains("error[not-exported]") && judged.out.contains("AndroidManifest.xml:3"), "{judged:?}");
+    assert!(desk.app(&["rules"]).ok().out.contains("not-exported"));
     assert!(desk.app(&["explain", "not-exported"]).ok().out.contains("android:exported=\"true\""));
     assert_eq!(desk.app(&["explain", "no-such-rule"]).code, 2);
 }

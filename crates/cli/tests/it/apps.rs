@@ -125,6 +125,76 @@ fn tools_of_apps_are_called_from_an_mcp_client() {
     shutdown.cancel();
 }
 
+/// The form of `sinew spec new`, filled in as an author would.
+fn filled(form: &str) -> String {
+    let mut text = String::new();
+    let mut rest = form;
+    while let Some((before, behind)) = rest.split_once("{{") {
+        let (placeholder, behind) = behind.split_once("}}").expect("a placeholder ends");
+        text.push_str(before);
+        text.push_str(match placeholder {
+            "Module name" => "Alarm clock",
+            "parameter" => "time",
+            "example" => "07:30",
+            "field" => "alarm",
+            "Yes, No or Partially" => "Yes",
+            _ => "Sets the alarm of the phone to a time of the day, as hours and minutes.",
+        });
+        rest = behind;
+    }
+    text + rest
+}
+
+/// The steps of "From a specification to the first call" in docs/app-authors.md.
+#[test]
+fn an_app_is_generated_from_a_form_and_called_on_the_virtual_phone() {
+    let Some(adb) = Adb::start() else { return };
+    let state = tempfile::tempdir().expect("a folder");
+    let at = |name: &str| state.path().join(name).to_str().expect("a plain path").to_owned();
+    let ours = |arguments: &[&str]| run(adb.sinew(state.path()).args(arguments));
+
+    ours(&["spec", "new", "set_alarm", "-o", &at("SPEC.md")]).ok();
+    let scaffold =
+        ["app", "scaffold", &at("SPEC.md"), "--form", "activity", "--package", "com.example.alarm", "-o", &at("alarm")];
+    let blank = ours(&scaffold);
+    assert!(blank.code == 2 && blank.err.contains("fill in the form first"), "{}", blank.err);
+    let form = std::fs::read_to_string(at("SPEC.md")).expect("the form");
+    std::fs::write(at("SPEC.md"), filled(&form)).expect("written");
+    ours(&["spec", "lint", &at("SPEC.md")]).ok();
+    ours(&scaffold).ok();
+    ours(&["app", "lint", &at("alarm")]).ok();
+    let manifest = std::fs::read_to_string(at("alarm/AndroidManifest.xml")).expect("a manifest");
+    std::fs::write(at("alarm.apk"), recipes::Recipe::new(manifest).build()).expect("written");
+    assert!(ours(&["app", "inspect", &at("alarm.apk")]).ok().out.contains("set_alarm"));
+
+    let mut phone = Process::start(adb.sinew(state.path()).args(["sim", "phone", "--adb", "127.0.0.1:0"]));
+    let address = phone.until("adb connect").split_whitespace().next_back().expect("an address").to_owned();
+    ours(&["phones", "connect", &address]).ok();
+    std::fs::write(at("companion.apk"), virtual_apps::companion().apk).expect("written");
+    for apk in ["companion.apk", "alarm.apk"] {
+        let installed = recipes::run(std::process::Command::new("adb").args([
+            "-P",
+            adb.port(),
+            "-s",
+            &address,
+            "install",
+            &at(apk),
+        ]));
+        assert!(installed.contains("Success"), "{installed}");
+    }
+    let config = at("sinew.toml");
+    std::fs::write(&config, "listen = '127.0.0.1:0'\ndevices = '127.0.0.1:0'\nmqtt = 'off'").expect("written");
+    let mut gateway = Process::start(adb.sinew(state.path()).args(["serve", "--config", &config]));
+    gateway.until("Ctrl-C");
+    let called = (0..400).find_map(|_| {
+        std::thread::sleep(Duration::from_millis(50));
+        let called = ours(&["call", "example-alarm", "set_alarm", "time=07:30"]);
+        (called.code == 0).then_some(called.out)
+    });
+    let answer = called.expect("the app appears and answers");
+    assert!(answer.contains("set_alarm") && answer.contains(r#""time":"07:30""#), "{answer}");
+}
+
 #[test]
 fn the_demo_has_an_app_whose_tools_can_be_tried() {
     let gateway = TestGateway::demo();

@@ -20,14 +20,16 @@ pub enum AppCommand {
         #[arg(value_name = "FILE")]
         file: PathBuf,
     },
-    /// Judge an app that offers tools
+    /// Check an app that offers tools against the rules
     Lint(LintArgs),
+    /// List the rules
+    Rules,
     /// Explain a rule, with a bad and a good example
     Explain {
         /// Id of the rule, as a finding names it
         rule: String,
     },
-    /// Write the beginning of an app that offers specified tools
+    /// Generate an app that offers specified tools
     Scaffold(ScaffoldArgs),
 }
 
@@ -37,7 +39,7 @@ pub struct LintArgs {
     #[arg(value_name = "FILE", required = true)]
     pub files: Vec<PathBuf>,
 
-    /// Let warnings fail too
+    /// Exit with 1 for warnings too
     #[arg(long)]
     pub strict: bool,
 
@@ -52,7 +54,7 @@ pub struct ScaffoldArgs {
     #[arg(value_name = "SPEC")]
     pub spec: PathBuf,
 
-    /// How the app is to offer the tools
+    /// How the app offers the tools
     #[arg(long, value_enum)]
     pub form: ScaffoldForm,
 
@@ -60,7 +62,7 @@ pub struct ScaffoldArgs {
     #[arg(long, value_name = "PACKAGE", default_value = "com.example.app")]
     pub package: String,
 
-    /// Write the files into this folder, where none of them may be yet [default: print them]
+    /// Write the files into this folder, which must not have any of them yet [default: print them]
     #[arg(short = 'o', long = "out", value_name = "DIR")]
     pub out: Option<PathBuf>,
 }
@@ -68,7 +70,8 @@ pub struct ScaffoldArgs {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum ScaffoldForm {
     /// An activity with its tools in the meta-data (mMCP)
-    Intent,
+    #[value(alias = "intent")]
+    Activity,
     /// A content provider for each tool
     Provider,
 }

@@ -76,13 +76,17 @@ fn asked(ask: &ToolQuery) -> Finding {
     let message = match (ask.kind, &ask.authority) {
         (OfferKind::Provider | OfferKind::ProviderMany, Some(authority)) => {
             format!(
-                "the provider {component} names its tools when it is asked at {authority}; install the app to see them"
+                "the provider {component} lists its tools only when it is queried at {authority}; install the app and run `sinew phones apps` to see them"
             )
         }
         (OfferKind::AppFunction, _) => {
-            format!("{component} has app functions, which Android lists where the app is installed")
+            format!(
+                "{component} has app functions, which Android lists when the app is installed; run `sinew phones apps` to see them"
+            )
         }
-        _ => format!("the receiver {component} names its tools when it is asked; install the app to see them"),
+        _ => format!(
+            "the receiver {component} lists its tools only when it is queried; install the app and run `sinew phones apps` to see them"
+        ),
     };
     advice(&rules::ASKED, message)
 }

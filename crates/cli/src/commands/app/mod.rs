@@ -1,7 +1,6 @@
 //! `sinew app`: for authors of apps that offer tools. One file a command.
 //!
-//! Exit code 0 means nothing to complain of, 1 that something was found, 2 that the question could
-//! not be answered as it was put.
+//! Exit code 0 means no problem, 1 that something was found, 2 that the arguments or a file could not be read.
 
 pub mod args;
 mod inspect;
@@ -17,17 +16,18 @@ use sinew_apps::apk::{self, AndroidManifest, ApkError, ApkFile};
 use sinew_apps::lint::code_words;
 use sinew_apps::offer::{self, AppOffer, ProtocolNames};
 use sinew_apps::rules::{RULES, rule};
-use sinew_tool::finding::{Finding, Severity};
+use sinew_tool::finding::{Finding, Rule, Severity};
 use sinew_tool::spelling::nearest;
 
 use crate::error::{CliError, CliErrorKind};
-use crate::terminal::{Printer, TextStyle, clean, print, print_json};
+use crate::terminal::{Printer, Table, TextStyle, clean, print, print_json};
 use args::{AppArgs, AppCommand};
 
 pub async fn run(args: AppArgs, printer: Printer) -> Result<(), CliError> {
     let done = match args.command {
         AppCommand::Inspect { file } => inspect::run(&file, printer).await,
         AppCommand::Lint(args) => lint::run(args, printer).await,
+        AppCommand::Rules => rules(printer),
         AppCommand::Explain { rule } => explain(&rule, printer),
         AppCommand::Scaffold(args) => scaffold::run(args, printer),
     };
@@ -88,6 +88,32 @@ async fn read(path: &Path, names: &ProtocolNames, with_code: bool) -> Result<Par
     Ok(ParsedApp { manifest, offer, text: Some(text), code: None })
 }
 
+fn rules(printer: Printer) -> Result<(), CliError> {
+    if printer.is_json() {
+        let rule = |rule: &&Rule| json!({"rule": rule.id, "severity": rule.severity.word(), "title": rule.title});
+        print_json(&json!({ "rules": RULES.iter().map(rule).collect::<Vec<_>>() }));
+        return Ok(());
+    }
+    let mut table = Table::new(["RULE", "SEVERITY", "REQUIREMENT"]);
+    for rule in RULES {
+        table.row([
+            (Some(TextStyle::Bold), rule.id.to_owned()),
+            (Some(style(rule.severity)), rule.severity.word().to_owned()),
+            (None, rule.title.to_owned()),
+        ]);
+    }
+    print(&printer.table(&table));
+    Ok(())
+}
+
+fn style(severity: Severity) -> TextStyle {
+    match severity {
+        Severity::Error => TextStyle::Bad,
+        Severity::Warning => TextStyle::Warn,
+        Severity::Advice => TextStyle::Accent,
+    }
+}
+
 fn explain(id: &str, printer: Printer) -> Result<(), CliError> {
     let rule = rule(id).ok_or_else(|| {
         let ids = || RULES.iter().map(|rule| rule.id);
@@ -110,13 +136,13 @@ fn explain(id: &str, printer: Printer) -> Result<(), CliError> {
 
 /// A finding for people: what kind, what, where.
 fn shown(finding: &Finding, path: &str, printer: Printer) -> String {
-    let ink = match finding.severity {
-        Severity::Error => TextStyle::Bad,
-        Severity::Warning => TextStyle::Warn,
-        Severity::Advice => TextStyle::Accent,
-    };
     let head = format!("{}[{}]", finding.severity.word(), finding.rule.id);
     let line = finding.place.line().map(|line| format!(":{line}")).unwrap_or_default();
     let arrow = printer.paint(TextStyle::Dim, "-->").into_owned();
-    format!("{}: {}\n {arrow} {}{line}\n", printer.paint(ink, &head), clean(&finding.message), clean(path))
+    format!(
+        "{}: {}\n {arrow} {}{line}\n",
+        printer.paint(style(finding.severity), &head),
+        clean(&finding.message),
+        clean(path)
+    )
 }

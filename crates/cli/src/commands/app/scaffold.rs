@@ -1,4 +1,4 @@
-//! `sinew app scaffold`: from a tool specification to the beginning of an app.
+//! `sinew app scaffold`: generates an app from a tool specification.
 
 use std::fs::OpenOptions;
 use std::io::Write;
@@ -7,6 +7,7 @@ use std::path::Path;
 use serde_json::{Map, Value, json};
 use sinew_apps::offer::ProtocolNames;
 use sinew_apps::scaffold::{ScaffoldFile, ScaffoldKind, scaffold};
+use sinew_spec::lint::{self, LintConfig};
 
 use super::args::{ScaffoldArgs, ScaffoldForm};
 use crate::commands::spec::source::SpecSource;
@@ -15,49 +16,60 @@ use crate::terminal::{Printer, print, print_json};
 
 pub fn run(args: ScaffoldArgs, printer: Printer) -> Result<(), CliError> {
     let source = SpecSource::read(&args.spec)?.readable()?;
-    let shape = match args.form {
-        ScaffoldForm::Intent => ScaffoldKind::Intent,
+    refuse_placeholders(&source)?;
+    let kind = match args.form {
+        ScaffoldForm::Activity => ScaffoldKind::Activity,
         ScaffoldForm::Provider => ScaffoldKind::Provider,
     };
     let instructions = source.document.intro.trim();
-    let drafts = scaffold(shape, &args.package, instructions, &source.document.to_tools(), &ProtocolNames::default())
+    let files = scaffold(kind, &args.package, instructions, &source.document.to_tools(), &ProtocolNames::default())
         .map_err(|what| CliError::new(CliErrorKind::Usage, format!("{}: {what}", source.path)))?;
     match &args.out {
-        Some(folder) => write(folder, &drafts),
+        Some(folder) => write(folder, &files),
         None if printer.is_json() => {
-            let files: Map<String, Value> =
-                drafts.iter().map(|draft| (draft.name.to_owned(), json!(draft.text))).collect();
+            let files: Map<String, Value> = files.iter().map(|file| (file.name.to_owned(), json!(file.text))).collect();
             print_json(&json!({ "files": files }));
             Ok(())
         }
         None => {
-            for draft in &drafts {
-                print(&format!("==> {} <==\n{}\n", draft.name, draft.text));
+            for file in &files {
+                print(&format!("==> {} <==\n{}\n", file.name, file.text));
             }
             Ok(())
         }
     }
 }
 
-/// Files that are there stay: they may hold an author's work.
-fn write(folder: &Path, drafts: &[ScaffoldFile]) -> Result<(), CliError> {
+/// A form that is not filled in would become an app whose tools say nothing.
+fn refuse_placeholders(source: &SpecSource) -> Result<(), CliError> {
+    let findings = lint::check(&source.document, &LintConfig::default());
+    let Some(finding) = findings.iter().find(|finding| finding.rule.id == "unfilled") else { return Ok(()) };
+    let message = format!(
+        "{}: {}; fill in the form first, `sinew spec lint` shows what is missing",
+        source.path, finding.message
+    );
+    Err(CliError::new(CliErrorKind::Usage, message))
+}
+
+/// Existing files are never overwritten: they may have an author's work.
+fn write(folder: &Path, files: &[ScaffoldFile]) -> Result<(), CliError> {
     let unwritable = |path: &Path, error: std::io::Error| {
         CliError::new(CliErrorKind::Io, format!("cannot write {}: {error}", path.display()))
     };
     std::fs::create_dir_all(folder).map_err(|error| unwritable(folder, error))?;
-    for draft in drafts {
-        let path = folder.join(draft.name);
+    for file in files {
+        let path = folder.join(file.name);
         if path.exists() {
             return Err(CliError::new(
                 CliErrorKind::Io,
-                format!("{} is there already; name another folder", path.display()),
+                format!("{} exists already; name another folder", path.display()),
             ));
         }
     }
-    for draft in drafts {
-        let path = folder.join(draft.name);
-        let file = OpenOptions::new().write(true).create_new(true).open(&path);
-        let written = file.and_then(|mut file| file.write_all(draft.text.as_bytes()));
+    for file in files {
+        let path = folder.join(file.name);
+        let opened = OpenOptions::new().write(true).create_new(true).open(&path);
+        let written = opened.and_then(|mut target| target.write_all(file.text.as_bytes()));
         written.map_err(|error| unwritable(&path, error))?;
         eprintln!("{}", path.display());
     }
