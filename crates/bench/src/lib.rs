@@ -13,6 +13,7 @@ mod phones;
 mod process;
 mod report;
 mod request;
+mod specifications;
 
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
@@ -68,6 +69,7 @@ pub enum Stage {
     Listing,
     Phones,
     Apps,
+    Specifications,
     Fleet(u32),
     Mqtt,
     Crowd(u32),
@@ -84,6 +86,7 @@ impl Stage {
             Stage::Listing => "listing tools",
             Stage::Phones => "using phones",
             Stage::Apps => "looking for apps",
+            Stage::Specifications => "checking specifications",
             Stage::Fleet(_) => "gathering a fleet",
             Stage::Mqtt => "calling boards on MQTT",
             Stage::Crowd(_) => "gathering a crowd",
@@ -119,6 +122,7 @@ impl Bench {
                 Stage::Listing,
                 Stage::Phones,
                 Stage::Apps,
+                Stage::Specifications,
             ],
         };
         Ok(Bench { plan, stages, scratch: Scratch::new()?, report: Report::default() })
@@ -138,6 +142,7 @@ impl Bench {
             Stage::Listing => listing(scratch, report).await,
             Stage::Phones => phones::measure(plan, scratch, report).await,
             Stage::Apps => apps::measure(plan, scratch, report).await,
+            Stage::Specifications => specifications::measure(plan, scratch, report).await,
             Stage::Fleet(count) => fleet::measure(count, plan, scratch, report).await,
             Stage::Mqtt => fleet::measure_mqtt(plan, scratch, report).await,
             Stage::Crowd(count) => crowd::measure(count, plan, scratch, report).await,

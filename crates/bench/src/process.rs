@@ -82,6 +82,18 @@ fn spawn(arguments: &[&str]) -> Result<Child, Error> {
         .map_err(|error| bench_error(format!("cannot start `sinew {}`: {error}", arguments.join(" "))))
 }
 
+/// Runs this program to its end; how long it took, and what it printed. It may fail, as a check that finds something.
+pub async fn run_to_end(arguments: &[&str]) -> Result<(Duration, String), Error> {
+    let began = Instant::now();
+    let output = spawn(arguments)?.wait_with_output().await;
+    let output = output.map_err(|error| bench_error(format!("`sinew {}`: {error}", arguments.join(" "))))?;
+    let took = began.elapsed();
+    if output.status.code().is_none_or(|code| code > 1) {
+        return Err(bench_error(format!("`sinew {}` failed", arguments.join(" "))));
+    }
+    Ok((took, String::from_utf8_lossy(&output.stdout).into_owned()))
+}
+
 /// A gateway of its own, on a fresh state directory and free ports.
 pub async fn gateway(state: &Path) -> Result<Process, Error> {
     let state = state.display().to_string();

@@ -131,6 +131,7 @@ fn take_map(members: &mut Keywords, key: &str) -> Keywords {
 
 /// Removes keywords that have no effect.
 fn idle(members: &mut Keywords) {
+    settled_condition(members);
     let conditional = members.contains_key("if");
     if !conditional {
         members.shift_remove("then");
@@ -177,6 +178,27 @@ fn idle(members: &mut Keywords) {
         if members.get(key).and_then(Value::as_array).is_some_and(Vec::is_empty) {
             members.shift_remove(key);
         }
+    }
+}
+
+/// `if` with a constant answer: the branch that always applies is one more condition.
+fn settled_condition(members: &mut Keywords) {
+    let branch = match members.get("if") {
+        Some(Value::Bool(false)) => "else",
+        Some(condition) if is_true(condition) => "then",
+        _ => return,
+    };
+    if !matches!(members.get("allOf"), None | Some(Value::Array(_))) {
+        return;
+    }
+    let branch = members.shift_remove(branch);
+    for key in ["if", "then", "else"] {
+        members.shift_remove(key);
+    }
+    if let (Some(branch), Value::Array(all)) =
+        (branch, members.entry("allOf").or_insert_with(|| Value::Array(Vec::new())))
+    {
+        all.push(branch);
     }
 }
 
@@ -473,7 +495,7 @@ fn listed(schema: &Value) -> Option<Vec<&Value>> {
     values.iter().all(|value| kind_of(value) & kinds != 0).then_some(values)
 }
 
-/// Every form of a list of values becomes `enum`; both booleans become the type.
+/// Every form of a list of values becomes `enum`; null alone, or both booleans, become the type.
 fn choices(members: &mut Keywords) {
     for key in ["oneOf", "anyOf"] {
         let Some(Value::Array(list)) = members.get(key) else { continue };
@@ -495,15 +517,22 @@ fn choices(members: &mut Keywords) {
     }
     let whole = Value::Object(members.clone());
     let Some(values) = listed_here(&whole) else { return };
-    let has = |wanted: bool| values.iter().any(|value| **value == wanted);
-    let rest = values.iter().all(|value| value.is_boolean() || value.is_null());
-    if has(true) && has(false) && rest {
-        let kind =
-            if values.iter().any(|value| value.is_null()) { json!(["boolean", "null"]) } else { json!("boolean") };
-        members.shift_remove("enum");
-        members.insert("type".to_owned(), kind);
-    } else if members.contains_key("type") {
-        members.shift_remove("type");
+    let has = |wanted: Value| values.iter().any(|value| **value == wanted);
+    let is_finite = values.iter().all(|value| value.is_boolean() || value.is_null());
+    let kind = match (has(json!(true)), has(json!(false)), has(Value::Null)) {
+        (true, true, true) if is_finite => Some(json!(["boolean", "null"])),
+        (true, true, false) if is_finite => Some(json!("boolean")),
+        (false, false, true) if is_finite => Some(json!("null")),
+        _ => None,
+    };
+    match kind {
+        Some(kind) => {
+            members.shift_remove("enum");
+            members.insert("type".to_owned(), kind);
+        }
+        None => {
+            members.shift_remove("type");
+        }
     }
 }
 

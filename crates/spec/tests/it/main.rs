@@ -7,6 +7,7 @@ mod compare;
 mod corpus;
 mod forms;
 mod hostile;
+mod keyword_pairs;
 mod report;
 mod rules;
 mod standard;

@@ -235,7 +235,7 @@ fn gravest(old: &Tool, new: &Tool) -> Option<Impact> {
 }
 
 /// The schemas are small: no limit is reached.
-fn accepts(schema: &Value, value: &Value) -> bool {
+pub(crate) fn accepts(schema: &Value, value: &Value) -> bool {
     let room = Cost { schemas: 1000, patterns: 100, pattern_bytes: 10_000, pattern_states: 10_000, properties: 100 };
     let validator = Validator::compile(schema, room).expect("the generated schema is valid");
     match validator.check(value, &mut Meter::new(10_000_000)) {

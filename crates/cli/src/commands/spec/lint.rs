@@ -2,7 +2,8 @@
 
 use std::collections::HashMap;
 use std::fs;
-use std::path::Path;
+use std::num::NonZero;
+use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 use sinew_spec::Document;
@@ -19,10 +20,8 @@ use crate::terminal::{Printer, clean, print};
 
 pub async fn run(args: SpecLintArgs, printer: Printer) -> Result<(), CliError> {
     let mut rules = FileRules::new(args.reach.state.config.as_deref());
-    let mut sources = Vec::new();
-    for path in source::files(&args.paths)? {
-        sources.push(SpecSource::read_as(&path, args.stdin_name.as_deref())?);
-    }
+    let read = |path: &PathBuf| SpecSource::read_as(path, args.stdin_name.as_deref());
+    let mut sources = on_all_cores(&source::files(&args.paths)?, read).into_iter().collect::<Result<Vec<_>, _>>()?;
     if let Some(device) = &args.device {
         sources.push(SpecSource::device(device, &args.reach).await?);
     }
@@ -35,8 +34,8 @@ pub async fn run(args: SpecLintArgs, printer: Printer) -> Result<(), CliError> {
             return Ok(());
         }
     }
-    let checked = sources.iter().zip(&configs).map(|(source, config)| lint::check(&source.document, config));
-    let mut findings: Vec<Findings> = checked.collect();
+    let pairs: Vec<_> = sources.iter().zip(&configs).collect();
+    let mut findings: Vec<Findings> = on_all_cores(&pairs, |(source, config)| lint::check(&source.document, config));
     let documents: Vec<_> = sources.iter().map(|source| (source.path.as_str(), &source.document)).collect();
     lint::report_repeated(&documents, &mut findings, &configs.first().cloned().unwrap_or_default());
     if let Some(file) = &args.baseline {
@@ -57,6 +56,17 @@ pub async fn run(args: SpecLintArgs, printer: Printer) -> Result<(), CliError> {
         print(&report::render(report_format, &LINTER, &reports));
     }
     if fails { Err(CliError::already_reported(CliErrorKind::ChecksFailed)) } else { Ok(()) }
+}
+
+/// The result of `work` for each item, in their order.
+fn on_all_cores<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
+    let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
+    let chunks = items.chunks(items.len().div_ceil(cores).max(1));
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = chunks.map(|chunk| scope.spawn(|| chunk.iter().map(&work).collect::<Vec<R>>())).collect();
+        let results = threads.into_iter().map(|thread| thread.join());
+        results.flat_map(|result| result.unwrap_or_else(|panic| std::panic::resume_unwind(panic))).collect()
+    })
 }
 
 fn reports<'a>(sources: &'a [SpecSource], findings: &'a [Findings]) -> Vec<FileReport<'a>> {
