@@ -150,7 +150,27 @@ fn unevaluated<'a>(walker: &mut Walker<'a, '_>, old: &'a Value, new: &'a Value, 
 }
 
 pub(super) fn get<'a>(schema: &'a Value, key: &str) -> Option<&'a Value> {
-    schema.as_object()?.get(key)
+    /// Up to here looking at every key is faster than hashing one, and comparing is mostly this.
+    const FEW: usize = 16;
+    let members = schema.as_object()?;
+    match members.len() {
+        0..=FEW => members.iter().find(|(own, _)| *own == key).map(|(_, value)| value),
+        _ => members.get(key),
+    }
+}
+
+/// Equality, without hashing where the keys come in the same order.
+pub(super) fn equal(one: &Value, two: &Value) -> bool {
+    match (one, two) {
+        (Value::Object(first), Value::Object(second)) => {
+            let in_order = first.len() == second.len() && first.keys().eq(second.keys());
+            if in_order { first.values().zip(second.values()).all(|(one, two)| equal(one, two)) } else { one == two }
+        }
+        (Value::Array(first), Value::Array(second)) => {
+            first.len() == second.len() && first.iter().zip(second).all(|(one, two)| equal(one, two))
+        }
+        _ => one == two,
+    }
 }
 
 /// The kinds a schema's `type` names; all without one.

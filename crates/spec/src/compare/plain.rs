@@ -17,12 +17,23 @@ const MAX_CHAIN: usize = 32;
 /// The schema in its plain form: references that do not lead back to themselves are replaced by what
 /// they lead to, and every part is rewritten.
 pub(super) fn plain(schema: &Value) -> Value {
+    if !refers(schema) {
+        return tidy(schema);
+    }
     let mut budget = MAX_PARTS;
     match inlined(schema, schema, &mut Vec::new(), &mut budget) {
         Some(whole) => tidy(&whole),
         // Too large without references: only parts that no reference points into may be rewritten.
         None if points_inside(schema) => schema.clone(),
         None => tidy(schema),
+    }
+}
+
+fn refers(part: &Value) -> bool {
+    match part {
+        Value::Object(members) => members.iter().any(|(key, member)| key == "$ref" || refers(member)),
+        Value::Array(items) => items.iter().any(refers),
+        _ => false,
     }
 }
 

@@ -12,6 +12,16 @@ type Keywords = Map<String, Value>;
 
 /// Applies all rewrites until nothing changes: one may enable another.
 pub(super) fn all(mut members: Keywords) -> Value {
+    if !members.iter().any(|(key, value)| has_other_forms(key, value)) {
+        return Value::Object(members);
+    }
+    let has_parts = |key: &String| {
+        matches!(key.as_str(), "allOf" | "anyOf" | "oneOf" | "not" | "if" | "dependencies" | "dependentSchemas")
+            || key.starts_with("unevaluated")
+    };
+    if !members.keys().any(has_parts) {
+        return once(members);
+    }
     for _ in 0..4 {
         let before = members.clone();
         members = match once(members) {
@@ -23,6 +33,31 @@ pub(super) fn all(mut members: Keywords) -> Value {
         }
     }
     Value::Object(members)
+}
+
+/// Whether a keyword can be said in another way. A schema of others is in plain form.
+fn has_other_forms(key: &str, value: &Value) -> bool {
+    match key {
+        "properties" | "description" | "title" | "format" | "pattern" | "maxLength" | "maxItems" | "maxProperties"
+        | "default" | "examples" => false,
+        "type" => !value.is_string(),
+        "required" => value.as_array().is_none_or(Vec::is_empty),
+        "minimum" | "maximum" => !value.is_i64(),
+        "items" | "additionalProperties" => value.is_array() || value.is_boolean(),
+        "minLength" | "minItems" | "minProperties" => value.as_u64().is_none_or(|least| least == 0),
+        _ => true,
+    }
+}
+
+/// Whether nothing in a schema can be said in another way, so that rewriting would not help a comparison.
+pub(super) fn is_plain(schema: &Value) -> bool {
+    let Value::Object(members) = schema else { return true };
+    members.iter().all(|(key, value)| match (key.as_str(), value) {
+        ("properties", Value::Object(properties)) => properties.values().all(is_plain),
+        ("items" | "additionalProperties", Value::Object(_)) => is_plain(value),
+        ("enum", Value::Array(values)) => members.contains_key("type") && values.iter().all(Value::is_string),
+        _ => !has_other_forms(key, value),
+    })
 }
 
 fn once(mut members: Keywords) -> Value {
@@ -515,11 +550,10 @@ fn choices(members: &mut Keywords) {
     {
         members.insert("enum".to_owned(), json!([only]));
     }
-    let whole = Value::Object(members.clone());
-    let Some(values) = listed_here(&whole) else { return };
-    let has = |wanted: Value| values.iter().any(|value| **value == wanted);
+    let Some(values) = listed_here(members) else { return };
+    let has = |wanted: bool| values.iter().any(|value| value.as_bool() == Some(wanted));
     let is_finite = values.iter().all(|value| value.is_boolean() || value.is_null());
-    let kind = match (has(json!(true)), has(json!(false)), has(Value::Null)) {
+    let kind = match (has(true), has(false), values.iter().any(|value| value.is_null())) {
         (true, true, true) if is_finite => Some(json!(["boolean", "null"])),
         (true, true, false) if is_finite => Some(json!("boolean")),
         (false, false, true) if is_finite => Some(json!("null")),
@@ -537,8 +571,7 @@ fn choices(members: &mut Keywords) {
 }
 
 /// The values of `enum`, if each of them has the stated type.
-fn listed_here(schema: &Value) -> Option<Vec<&Value>> {
-    let members = schema.as_object()?;
+fn listed_here(members: &Keywords) -> Option<Vec<&Value>> {
     let values = members.get("enum")?.as_array()?;
     let kinds = members.get("type").map_or(u8::MAX, |kind| kinds_of(&json!({ "type": kind })));
     values.iter().all(|value| kind_of(value) & kinds != 0).then(|| values.iter().collect())

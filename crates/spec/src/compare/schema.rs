@@ -15,6 +15,7 @@ use serde_json::Value;
 use super::Impact;
 use super::keywords;
 use super::plain::plain;
+use super::rewrite::is_plain;
 use crate::model::SchemaRole;
 use crate::schema::resolve;
 
@@ -67,7 +68,7 @@ pub(super) fn deltas(old: &Value, new: &Value, role: SchemaRole) -> Vec<Delta> {
     }
     let found = walked(old, new, role, MAX_STEPS);
     let gravest = |deltas: &[Delta]| deltas.iter().map(|delta| delta.impact).max();
-    if gravest(&found) <= Some(Impact::Cosmetic) {
+    if gravest(&found) <= Some(Impact::Cosmetic) || is_plain(old) && is_plain(new) {
         return found;
     }
     // Each comparison may report too much, never too little, so the milder one is right.
@@ -154,7 +155,7 @@ impl<'a, 'b> Walker<'a, 'b> {
 
     /// Whether two schemas are the same text and mean the same.
     pub(super) fn same(&self, old: &Value, new: &Value) -> bool {
-        old == new && (self.roots.changed.is_empty() || !refers(old, self.roots.changed))
+        keywords::equal(old, new) && (self.roots.changed.is_empty() || !refers(old, self.roots.changed))
     }
 
     /// In which directions a pair may have moved, without reporting: `(narrows, widens)`.
@@ -281,6 +282,9 @@ fn changed_references<'a>(old: &'a Value, new: &'a Value) -> HashSet<&'a str> {
     references(old, &mut all);
     references(new, &mut all);
     // The target of a dynamic reference depends on the path to it.
+    if all.is_empty() {
+        return all;
+    }
     let dynamic = |root: &Value| has_key(root, "$dynamicRef") || has_key(root, "$recursiveRef");
     if (dynamic(old) || dynamic(new)) && anchors(old) != anchors(new) {
         return all;
