@@ -149,6 +149,9 @@ impl GatewayServer {
 
         let clients_tls = identity.clone().filter(|_| settings.tls);
         let boards_tls = identity.clone().filter(|_| settings.devices_tls).map(|identity| identity.server_config());
+        if let Some(identity) = identity.clone() {
+            device_tasks.spawn(|shutdown| follow_certificate(identity, shutdown));
+        }
         let reach = reach(&settings, &boards, mqtt.as_ref())?;
         let addresses = state::GatewayAddresses {
             url: url(if settings.tls { "https" } else { "http" }, local_address(&clients)?, ""),
@@ -417,6 +420,37 @@ fn identity(settings: &ServerSettings, hosts: &[String]) -> Result<Option<TlsIde
         CertificateSource::Files { cert, key } => TlsIdentity::from_files(cert, key),
     };
     identity.map(Some).map_err(|error| Error::new(ComposeErrorKind::Config, error.to_string()))
+}
+
+/// How often the files of the certificate are looked at. Renewals happen days before the old one expires.
+const CERTIFICATE_POLL: Duration = Duration::from_secs(30);
+
+/// Serves renewed files without a restart. On Unix, SIGHUP reloads at once.
+async fn follow_certificate(identity: TlsIdentity, shutdown: CancellationToken) -> std::io::Result<()> {
+    #[cfg(unix)]
+    let mut hangup = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::hangup())?;
+    let mut last_error = String::new();
+    loop {
+        #[cfg(unix)]
+        let asked = hangup.recv();
+        #[cfg(not(unix))]
+        let asked = std::future::pending::<Option<()>>();
+        tokio::select! {
+            () = shutdown.cancelled() => return Ok(()),
+            _ = asked => {}
+            () = tokio::time::sleep(CERTIFICATE_POLL) => {}
+        }
+        match identity.reload() {
+            Ok(None) => last_error.clear(),
+            Ok(Some(fingerprint)) => tracing::info!(fingerprint, "certificate renewed"),
+            // Said once: a renewal writes two files, and the next look finds both.
+            Err(error) if error.to_string() != last_error => {
+                last_error = error.to_string();
+                tracing::warn!("the certificate is not reloaded, the last one is still served: {error}");
+            }
+            Err(_) => {}
+        }
+    }
 }
 
 /// The names and addresses under which this machine is reached: those configured, and for a door that

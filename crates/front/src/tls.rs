@@ -7,12 +7,14 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use rustls::ServerConfig;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::server::{ClientHello, ResolvesServerCert};
+use rustls::sign::CertifiedKey;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
@@ -29,6 +31,7 @@ const RECORD: &str = "tls.json";
 #[derive(Clone)]
 pub struct TlsIdentity {
     config: Arc<ServerConfig>,
+    served: Arc<ServedCertificate>,
     fingerprint: String,
     certificate: Vec<u8>,
 }
@@ -45,6 +48,25 @@ pub enum TlsError {
     Host(String),
     #[error("the certificate could not be created: {0}")]
     Create(String),
+}
+
+/// The certificate that new connections get; it changes when its files are renewed.
+#[derive(Debug)]
+struct ServedCertificate {
+    files: (PathBuf, PathBuf),
+    current: RwLock<Arc<CertifiedKey>>,
+}
+
+impl ServedCertificate {
+    fn current(&self) -> Arc<CertifiedKey> {
+        self.current.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+impl ResolvesServerCert for ServedCertificate {
+    fn resolve(&self, _: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
+        Some(self.current())
+    }
 }
 
 /// What is known of a self-signed certificate, so that it can be checked without parsing X.509.
@@ -81,12 +103,29 @@ impl TlsIdentity {
             let detail = "the file has other PEM sections".to_owned();
             return Err(TlsError::NotPem { path: certificate.to_owned(), what: "certificate", detail });
         };
+        let mismatch = |error: rustls::Error| TlsError::Mismatch(error.to_string());
         let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let config = ServerConfig::builder_with_provider(provider)
-            .with_safe_default_protocol_versions()
-            .and_then(|builder| builder.with_no_client_auth().with_single_cert(chain, private))
-            .map_err(|error| TlsError::Mismatch(error.to_string()))?;
-        Ok(TlsIdentity { config: Arc::new(config), fingerprint: fingerprint(&first), certificate: first })
+        let current = CertifiedKey::from_der(chain, private, &provider).map_err(mismatch)?;
+        let served = Arc::new(ServedCertificate {
+            files: (certificate.to_owned(), key.to_owned()),
+            current: RwLock::new(Arc::new(current)),
+        });
+        let builder = ServerConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
+        let config = builder.map_err(mismatch)?.with_no_client_auth().with_cert_resolver(served.clone());
+        Ok(TlsIdentity { config: Arc::new(config), served, fingerprint: fingerprint(&first), certificate: first })
+    }
+
+    /// Serves the files as they are now, if they have changed; gives the new fingerprint then. Connections that are
+    /// open stay as they are.
+    pub fn reload(&self) -> Result<Option<String>, TlsError> {
+        let (certificate, key) = &self.served.files;
+        let read = TlsIdentity::from_files(certificate, key)?;
+        let renewed = read.served.current();
+        if renewed.cert == self.served.current().cert {
+            return Ok(None);
+        }
+        *self.served.current.write().unwrap_or_else(PoisonError::into_inner) = renewed;
+        Ok(Some(read.fingerprint))
     }
 
     /// SHA-256 of the certificate, as browsers show it: `AB:CD:…`.
@@ -209,6 +248,21 @@ mod tests {
         TlsIdentity::self_signed(dir.path(), &[]).expect("created");
         let mode = fs::metadata(dir.path().join(KEY)).expect("there").permissions().mode();
         assert_eq!(mode & 0o777, 0o600);
+    }
+
+    #[test]
+    fn renewed_files_are_served_and_damaged_ones_are_not() {
+        let (dir, other) = (tempfile::tempdir().expect("a directory"), tempfile::tempdir().expect("a directory"));
+        let identity = TlsIdentity::self_signed(dir.path(), &[]).expect("created");
+        assert_eq!(identity.reload().expect("readable"), None, "nothing has changed");
+        let renewed = TlsIdentity::self_signed(other.path(), &[]).expect("created");
+        for file in [CERTIFICATE, KEY] {
+            fs::copy(other.path().join(file), dir.path().join(file)).expect("copied");
+        }
+        assert_eq!(identity.reload().expect("readable").as_deref(), Some(renewed.fingerprint()));
+        fs::write(dir.path().join(CERTIFICATE), "half a file").expect("written");
+        assert!(identity.reload().is_err());
+        assert_eq!(identity.served.current().cert, renewed.served.current().cert, "the last good one is served");
     }
 
     #[test]
