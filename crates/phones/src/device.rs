@@ -16,6 +16,7 @@ use crate::tools::{self, Memory, Operator, Profile};
 pub struct PhoneDevice<P> {
     phone: P,
     info: DeviceInfo,
+    profile: Profile,
     tools: Arc<Toolset>,
     memory: Memory,
     turn: tokio::sync::Mutex<()>,
@@ -28,6 +29,7 @@ impl<P: Phone> PhoneDevice<P> {
         PhoneDevice {
             phone,
             info,
+            profile,
             tools: tools::tools(profile),
             memory: Memory::default(),
             turn: tokio::sync::Mutex::default(),
@@ -63,7 +65,13 @@ impl<P: Phone> Device for PhoneDevice<P> {
                 _ => None,
             };
             let deadline = started + call.budget;
-            let operator = Operator { phone: &self.phone, memory: &self.memory, caller: &call.from, deadline };
+            let operator = Operator {
+                phone: &self.phone,
+                memory: &self.memory,
+                caller: &call.from,
+                profile: self.profile,
+                deadline,
+            };
             operator.call(&call.tool, &call.args).await
         })
     }

@@ -8,6 +8,7 @@
 pub mod access;
 pub mod adb;
 pub mod agent;
+pub mod app_control;
 pub mod device;
 pub mod image;
 pub mod logs;

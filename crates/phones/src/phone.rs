@@ -8,6 +8,7 @@ use std::borrow::Cow;
 
 use sinew_tool::{BoxFuture, ErrorKind, ToolError};
 
+use crate::app_control::{AppChange, AppDetails, IntentRequest};
 use crate::logs::{LogQuery, Logs};
 use crate::touch::{Key, Stroke};
 use crate::tree::{Tree, UiNode};
@@ -86,6 +87,19 @@ pub trait Phone: Send + Sync {
 
     fn close_app<'a>(&'a self, _package: &'a str) -> Work<'a, ()> {
         unsupported("closing an app")
+    }
+
+    fn app_details<'a>(&'a self, _package: &'a str) -> Work<'a, AppDetails> {
+        unsupported("reading the details of an app")
+    }
+
+    fn change_app<'a>(&'a self, _package: &'a str, _change: AppChange<'a>) -> Work<'a, ()> {
+        unsupported("changing an app")
+    }
+
+    /// Gives what the phone says about the delivery.
+    fn send_intent<'a>(&'a self, _intent: &'a IntentRequest) -> Work<'a, String> {
+        unsupported("sending an intent")
     }
 
     /// Opens a link with whatever app the phone has for it.

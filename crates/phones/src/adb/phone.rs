@@ -14,6 +14,7 @@ use super::command::ShellCommand;
 use super::parse;
 use super::server::{AdbError, AdbServer, AdbTransport};
 use super::shell::{CommandLimits, CommandOutput};
+use crate::app_control::{self, AppChange, AppDetails, IntentRequest, RunCommand};
 use crate::logs::{LogQuery, Logs};
 use crate::phone::{Capabilities, Foreground, Image, InstalledApp, Phone, PhoneError, PhoneIdentity, Screen, Work};
 use crate::touch::{Key, Stroke};
@@ -170,6 +171,12 @@ impl AdbPhone {
 /// What commands print when they fail, whatever they exit with.
 const COMPLAINTS: [&str; 3] = ["Exception", "Error:", "not found"];
 
+impl RunCommand for AdbPhone {
+    fn run_command<'a>(&'a self, command: &'a ShellCommand, limits: CommandLimits) -> Work<'a, CommandOutput> {
+        Box::pin(self.run(command, limits))
+    }
+}
+
 impl Phone for AdbPhone {
     fn about(&self) -> PhoneIdentity {
         self.about.clone()
@@ -242,6 +249,18 @@ impl Phone for AdbPhone {
 
     fn close_app<'a>(&'a self, package: &'a str) -> Work<'a, ()> {
         Box::pin(self.stop_app(package))
+    }
+
+    fn app_details<'a>(&'a self, package: &'a str) -> Work<'a, AppDetails> {
+        Box::pin(app_control::details(self, package))
+    }
+
+    fn change_app<'a>(&'a self, package: &'a str, change: AppChange<'a>) -> Work<'a, ()> {
+        Box::pin(app_control::change(self, package, change))
+    }
+
+    fn send_intent<'a>(&'a self, intent: &'a IntentRequest) -> Work<'a, String> {
+        Box::pin(app_control::send(self, intent))
     }
 
     fn open_url<'a>(&'a self, url: &'a str) -> Work<'a, ()> {

@@ -74,7 +74,7 @@ async fn require_unlocked_screen(on: &Operator<'_>) -> Result<(), PhoneError> {
 }
 
 /// The app meant, by its package or by what its icon says.
-async fn package(on: &Operator<'_>, args: &Args) -> Result<String, ToolError> {
+pub(super) async fn package(on: &Operator<'_>, args: &Args) -> Result<String, ToolError> {
     let app = filled_text(args, "app")?;
     if is_package(&app) {
         return Ok(app);

@@ -11,6 +11,7 @@ mod gesture;
 mod get_element;
 mod get_screen;
 pub mod list;
+mod manage;
 mod read;
 pub mod reference;
 pub mod row;
@@ -32,6 +33,7 @@ use crate::screen::refs::Refs;
 use crate::screen::{ScreenView, diff};
 use crate::tree::Tree;
 use args::{boolean, integer, invalid, word};
+use row::ToolRow;
 
 pub use list::{Profile, tools};
 pub use reference::reference_tools;
@@ -86,6 +88,8 @@ pub struct Operator<'a> {
     pub memory: &'a Memory,
     /// A diff is relative to what this caller saw last.
     pub caller: &'a str,
+    /// Steps are no way around the list: what only testers have is refused elsewhere.
+    pub profile: Profile,
     /// When the caller stops waiting.
     pub deadline: Instant,
 }
@@ -131,7 +135,9 @@ fn budget(args: &Args) -> Result<Option<usize>, ToolError> {
 
 impl Operator<'_> {
     pub async fn call(&self, tool: &str, args: &Args) -> Result<Outcome, ToolError> {
+        let is_allowed = |row: &&ToolRow| row.profile <= self.profile.max(Profile::Full);
         let row = table::find(tool)
+            .filter(is_allowed)
             .ok_or_else(|| ToolError::new(ErrorKind::UnknownTool, format!("a phone has no tool `{tool}`")))?;
         if !row.acts() {
             return (row.run)(self, args).await;

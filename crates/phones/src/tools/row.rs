@@ -5,6 +5,7 @@ use serde_json::{Map, Value, json};
 use sinew_tool::{Args, BoxFuture, Effect, Hints, Outcome, Tool, ToolError};
 
 use super::Operator;
+use super::list::Profile;
 use super::reference::Reference;
 use super::table::arguments::{RETURN, SETTLE};
 
@@ -20,8 +21,8 @@ pub struct ToolRow {
     /// The members of the JSON object that it answers with, all of them always there; `None` for text and pictures.
     pub answer: Option<fn() -> Value>,
     pub impact: ToolImpact,
-    /// Whether it is in [`super::Profile::Compact`].
-    pub compact: bool,
+    /// The smallest list that it is in.
+    pub profile: Profile,
     /// The tool as the remote-control reference lists it; `None` for a tool of Sinew's own.
     pub reference: Option<Reference>,
     pub(crate) run: ToolFunction,
@@ -37,7 +38,7 @@ pub enum ToolImpact {
     Navigates,
     /// Does what a person's finger would do. What follows is up to the app, so no hint says that nothing can be lost.
     Acts,
-    /// Destroys something by itself, or cannot be undone.
+    /// Destroys something by itself, cannot be undone, or gives rights away.
     Destroys,
 }
 

@@ -6,7 +6,7 @@ use sinew_phones::{Profile, reference_tools, tools};
 use sinew_tool::{Effect, Tool, Value};
 
 fn page() -> String {
-    let (full, compact) = (tools(Profile::Full), tools(Profile::Compact));
+    let (full, compact, all) = (tools(Profile::Full), tools(Profile::Compact), tools(Profile::Tester));
     let reference = reference_tools();
     let bytes =
         |tools: &mut dyn Iterator<Item = &Tool>| tools.map(|tool| tool.to_json().to_string().len() + 1).sum::<usize>();
@@ -15,29 +15,32 @@ fn page() -> String {
          Printed from the code. Each tool is specified in full on a page of its own kind: \
          [screen introspection](screen-introspection.md), [system actions](system-actions.md), \
          [touch actions](touch-actions.md), [gestures](gestures.md), [element actions](element-actions.md), \
-         [text input](text-input.md), [utilities](utilities.md), those [made for models](made-for-models.md), and the \
+         [text input](text-input.md), [utilities](utilities.md), those [made for models](made-for-models.md), [app management](app-management.md), and the \
          gateway's [built-in tools](built-in.md). What each way to a phone can do is in [phones.md](../phones.md).\n\n\
          ## Phone tools\n\n",
     );
     let of_reference = bytes(&mut full.iter().filter(|tool| reference.iter().any(|known| known.name == tool.name)));
     let _ = writeln!(
         page,
-        "{} tools, {} bytes as a tool list; the {} of the remote-control reference take {}, the compact profile's {} take {}.\n",
+        "{} tools, {} bytes as a tool list; the {} of the remote-control reference take {}, the compact profile's {} take {}, the tester's {} take {}.\n",
         full.len(),
         bytes(&mut full.iter()),
         reference.len(),
         of_reference,
         compact.len(),
         bytes(&mut compact.iter()),
+        all.len(),
+        bytes(&mut all.iter()),
     );
     page.push_str("An argument in **bold** is required, one in *italics* is Sinew's own: accepted at every endpoint, listed at `/mcp` only.\n\n");
     page.push_str("| tool | says | arguments | in | effect |\n|---|---|---|---|---|\n");
-    for tool in &*full {
+    for tool in &*all {
         let known = reference.iter().find(|known| known.name == tool.name);
         let lists = match (known.is_some(), compact.find(&tool.name).is_some()) {
             (true, true) => "reference, compact",
             (true, false) => "reference",
             (false, true) => "Sinew's own, compact",
+            (false, false) if full.find(&tool.name).is_none() => "tester",
             (false, false) => "Sinew's own",
         };
         let effect = match tool.effect {

@@ -244,3 +244,69 @@ async fn a_new_address_of_a_pinned_phone_is_used_once_a_person_has_connected_it(
     remembered.add(&bench.address).unwrap();
     assert_eq!(bench.device(&key).await.info().attributes["serial"], json!(bench.address));
 }
+
+#[tokio::test]
+async fn apps_are_inspected_changed_and_removed() {
+    for android in Android::ALL {
+        let setup = PhoneSetup { android, lock: sinew_sim::phone::LockScreen::None, ..PhoneSetup::default() };
+        let Some(mut bench) = Tracked::open(setup, PhoneOptions::shell(Profile::Tester)).await else { return };
+        bench.handset.install(sinew_sim::phone::shopping());
+        let phone = bench.phone().await;
+        let notes = json!({"app": "dev.sinew.notes"});
+        let granted = |details: &sinew_tool::Value| {
+            let all = details["permissions"].as_array().unwrap().iter();
+            all.filter(|one| one["granted"] == true).map(|one| one["name"].clone()).collect::<Vec<_>>()
+        };
+        let details = json_of(&*phone, "get_app_details", notes.clone()).await;
+        assert_eq!((&details["versionName"], &details["versionCode"]), (&json!("1.0"), &json!(1)), "{android}");
+        assert_eq!(granted(&details), Vec::<sinew_tool::Value>::new(), "{android}");
+        let permission = json!({"app": "dev.sinew.notes", "permission": "RECORD_AUDIO"});
+        text(&*phone, "grant_permission", permission.clone()).await;
+        let details = json_of(&*phone, "get_app_details", notes.clone()).await;
+        assert_eq!(granted(&details), [json!("android.permission.RECORD_AUDIO")], "{android}");
+        text(&*phone, "revoke_permission", permission).await;
+        assert!(granted(&json_of(&*phone, "get_app_details", notes.clone()).await).is_empty(), "{android}");
+        let (code, message) =
+            failure(&*phone, "grant_permission", json!({"app": "dev.sinew.notes", "permission": "CAMERA"})).await;
+        assert_eq!((code, message.contains("has not requested")), (-32003, true), "{android}: {message}");
+
+        text(&*phone, "send_intent", json!({"component": "dev.sinew.notes/.NotesActivity"})).await;
+        assert_eq!(json_of(&*phone, "get_current_app", json!({})).await["packageName"], "dev.sinew.notes", "{android}");
+        text(&*phone, "clear_app_data", notes).await;
+        assert_ne!(json_of(&*phone, "get_current_app", json!({})).await["packageName"], "dev.sinew.notes", "{android}");
+        let (code, message) = failure(&*phone, "send_intent", json!({"component": "no.such/.App"})).await;
+        assert_eq!((code, message.contains("not delivered")), (-32003, true), "{android}: {message}");
+
+        text(&*phone, "uninstall_app", json!({"app": "dev.sinew.shopping"})).await;
+        assert!(bench.handset.virtual_apps().is_empty(), "{android}");
+        let (code, _) = failure(&*phone, "uninstall_app", json!({"app": "dev.sinew.shopping"})).await;
+        assert_eq!(code, -32003, "{android}");
+    }
+}
+
+#[tokio::test]
+async fn what_testers_have_cannot_be_reached_by_others_nor_broken_out_of() {
+    let Some(mut bench) = bench(PhoneSetup::default()).await else { return };
+    let phone = bench.phone().await;
+    let steps = json!({"steps": [{"tool": "clear_app_data", "arguments": {"app": "dev.sinew.notes"}}]});
+    let error = call(&*phone, "run_steps", steps).await.unwrap_err();
+    assert_eq!(error.kind, ErrorKind::UnknownTool, "{error}");
+
+    let Some(mut bench) = Tracked::open(PhoneSetup::default(), PhoneOptions::shell(Profile::Tester)).await else {
+        return;
+    };
+    let phone = bench.phone().await;
+    for (tool, arguments) in [
+        ("grant_permission", json!({"app": "dev.sinew.notes", "permission": "CAMERA; reboot"})),
+        ("grant_permission", json!({"app": "dev.sinew.notes", "permission": "$(id)"})),
+        ("clear_app_data", json!({"app": "a.b; pm clear dev.sinew.notes"})),
+        ("uninstall_app", json!({"app": ""})),
+        ("send_intent", json!({})),
+        ("send_intent", json!({"component": "no-slash"})),
+        ("send_intent", json!({"action": "a.GO", "extras": [1]})),
+        ("send_intent", json!({"action": "a.GO", "extras": {"deep": {"er": 1}}})),
+        ("send_intent", json!({"action": "a".repeat(100_000)})),
+    ] {
+        assert_eq!(failure(&*phone, tool, arguments.clone()).await.0, -32602, "{tool} {arguments}");
+    }
+}

@@ -58,6 +58,18 @@ impl StockApp {
         StockApp::ALL.into_iter().find(|app| app.entry().package == package)
     }
 
+    /// The permissions that it asks for and a user grants.
+    pub fn permissions(self) -> &'static [&'static str] {
+        match self {
+            StockApp::Notes => &["android.permission.POST_NOTIFICATIONS", "android.permission.RECORD_AUDIO"],
+            StockApp::Contacts => &["android.permission.READ_CONTACTS", "android.permission.WRITE_CONTACTS"],
+            StockApp::Gallery => &["android.permission.CAMERA", "android.permission.READ_MEDIA_IMAGES"],
+            StockApp::Clock => &["android.permission.POST_NOTIFICATIONS"],
+            StockApp::Browser => &["android.permission.ACCESS_FINE_LOCATION"],
+            StockApp::Calculator | StockApp::Vault | StockApp::Settings => &[],
+        }
+    }
+
     /// The screen that the icon opens.
     pub fn first_screen(self) -> AppScreen {
         match self {

@@ -1,6 +1,7 @@
 //! The virtual phone as a [`Phone`]: every primitive, with no wire between.
 
 use jiff::tz::Offset;
+use sinew_phones::app_control::{self, AppChange, AppDetails, IntentRequest};
 use sinew_phones::{
     Capabilities, Foreground, Image, InstalledApp, Key, LogLine, LogQuery, Logs, Phone, PhoneError, PhoneIdentity,
     Screen as Display, Stroke, Tree, UiNode, Work,
@@ -235,6 +236,18 @@ impl Phone for VirtualPhone {
             }
             None => Err(no_app(package)),
         })
+    }
+
+    fn app_details<'a>(&'a self, package: &'a str) -> Work<'a, AppDetails> {
+        Box::pin(app_control::details(self, package))
+    }
+
+    fn change_app<'a>(&'a self, package: &'a str, change: AppChange<'a>) -> Work<'a, ()> {
+        Box::pin(app_control::change(self, package, change))
+    }
+
+    fn send_intent<'a>(&'a self, intent: &'a IntentRequest) -> Work<'a, String> {
+        Box::pin(app_control::send(self, intent))
     }
 
     fn open_url<'a>(&'a self, url: &'a str) -> Work<'a, ()> {

@@ -4,7 +4,7 @@
 //! typing in [`super::keys`] and [`super::typing`], the windows in [`super::windows`], the bars, panels and the keyboard in [`super::system`], the apps in
 //! [`super::apps`].
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use sinew_phones::LogcatLevel;
 
@@ -78,6 +78,8 @@ pub struct PhoneMachine {
     pub(super) passphrase: String,
     pub(super) revealed: bool,
     pub(super) build_taps: u32,
+    /// Package and permission.
+    pub(super) granted: BTreeSet<(String, String)>,
 }
 
 impl PhoneMachine {
@@ -117,6 +119,7 @@ impl PhoneMachine {
             passphrase: String::new(),
             revealed: false,
             build_taps: 0,
+            granted: BTreeSet::new(),
         };
         machine.say(SYSTEM_PID, LogcatLevel::Info, "SystemServer", "Entered the Android system server!");
         machine.say(SYSTEM_PID, LogcatLevel::Info, "ActivityManager", "System now ready");
@@ -323,6 +326,21 @@ impl PhoneMachine {
             format!("Force stopping {} appid=10{} user=0: from pid {pid}", app.entry().package, 100 + app as u32);
         self.say(SYSTEM_PID, LogcatLevel::Info, "ActivityManager", message);
         true
+    }
+
+    /// Ends an app and deletes its data, as `pm clear` does; its permissions go with it.
+    pub fn clear_data(&mut self, app: StockApp) {
+        self.stop(app);
+        match app {
+            StockApp::Notes => self.notes = Notes::default(),
+            StockApp::Contacts => self.contacts = Contacts::default(),
+            StockApp::Gallery => self.camera = Camera::default(),
+            StockApp::Clock => self.stopwatch = Stopwatch::default(),
+            StockApp::Browser => self.browser = Browser::default(),
+            StockApp::Vault => (self.passphrase, self.revealed) = (String::new(), false),
+            StockApp::Calculator | StockApp::Settings => {}
+        }
+        self.granted.retain(|(package, _)| package != app.entry().package);
     }
 
     /// Focus, keyboard and questions do not survive their screen.

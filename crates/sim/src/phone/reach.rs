@@ -6,12 +6,19 @@ use serde_json::Value;
 use sinew_phones::adb::command::ShellCommand;
 use sinew_phones::adb::shell::{CommandLimits, CommandOutput};
 use sinew_phones::agent::{ActivityAnswer, ActivityCall, AgentError, AgentRefusal, CompanionError};
+use sinew_phones::app_control::RunCommand;
 use sinew_phones::{Phone, PhoneAccess, PhoneError, PhoneIdentity, Work};
 use sinew_tool::BoxFuture;
 use tokio::time::timeout;
 
 use super::adbd::shell::Shell;
 use super::direct::VirtualPhone;
+
+impl RunCommand for VirtualPhone {
+    fn run_command<'a>(&'a self, command: &'a ShellCommand, limits: CommandLimits) -> Work<'a, CommandOutput> {
+        self.run(command, limits)
+    }
+}
 
 impl PhoneAccess for VirtualPhone {
     fn about(&self) -> PhoneIdentity {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::Value;
 use sinew_gateway::{Gateway, Principal, Request, Role, Settings, Shape};
 use sinew_phones::{PhoneDevice, Profile};
-use sinew_sim::phone::{PhoneClock, PhoneSetup, VirtualPhone};
+use sinew_sim::phone::{PhoneClock, PhoneSetup, VirtualPhone, shopping};
 use sinew_tool::{Args, Call, Content, Device, DeviceEvent, Outcome, Silent, Tool};
 
 use sinew_phones::tools::row::Scene;
@@ -14,7 +14,9 @@ use sinew_phones::tools::row::Scene;
 const WHOLE: usize = 1_500;
 
 pub fn phone() -> PhoneDevice<VirtualPhone> {
-    PhoneDevice::new(VirtualPhone::new(PhoneSetup::default(), PhoneClock::Virtual), Profile::Full)
+    let phone = VirtualPhone::new(PhoneSetup::default(), PhoneClock::Virtual);
+    phone.handset.install(shopping());
+    PhoneDevice::new(phone, Profile::Tester)
 }
 
 pub fn built_in() -> Vec<Tool> {

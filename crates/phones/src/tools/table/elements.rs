@@ -4,6 +4,7 @@ use serde_json::json;
 
 use super::arguments::{BY, ELEMENT, MAX_BYTES, TEXT, VALUE, boolean};
 use super::{ACTS, DONE, SEES, TYPES, ToolGroup, run};
+use crate::tools::list::Profile;
 use crate::tools::reference::{Reference, by, element as element_id, with};
 use crate::tools::row::{Scene, ToolArgument, ToolDocPage, ToolImpact, ToolRow};
 use crate::tools::{element, scroll_to, text};
@@ -29,7 +30,7 @@ pub(super) const GROUP: ToolGroup = ToolGroup {
             ],
             answer: Some(|| json!({"elements": {"type": "array"}})),
             impact: ToolImpact::Reads,
-            compact: false,
+            profile: Profile::Full,
             reference: Some(Reference {
                 description: "Finds UI elements matching the specified criteria.",
                 properties: || {
@@ -61,7 +62,7 @@ pub(super) const GROUP: ToolGroup = ToolGroup {
             arguments: &[ELEMENT, BY, VALUE],
             answer: None,
             impact: ToolImpact::Acts,
-            compact: true,
+            profile: Profile::Compact,
             reference: Some(Reference {
                 description: "Clicks the specified element.",
                 properties: element_id,
@@ -82,7 +83,7 @@ pub(super) const GROUP: ToolGroup = ToolGroup {
             arguments: &[ELEMENT, BY, VALUE],
             answer: None,
             impact: ToolImpact::Acts,
-            compact: true,
+            profile: Profile::Compact,
             reference: Some(Reference {
                 description: "Long-clicks the specified element.",
                 properties: element_id,
@@ -103,7 +104,7 @@ pub(super) const GROUP: ToolGroup = ToolGroup {
             arguments: &[ELEMENT, BY, VALUE, TEXT],
             answer: None,
             impact: ToolImpact::Acts,
-            compact: false,
+            profile: Profile::Full,
             reference: Some(Reference {
                 description: "Sets the text of an editable element.",
                 properties: || {
@@ -129,7 +130,7 @@ pub(super) const GROUP: ToolGroup = ToolGroup {
             arguments: &[ELEMENT, BY, VALUE],
             answer: None,
             impact: ToolImpact::Navigates,
-            compact: false,
+            profile: Profile::Full,
             reference: Some(Reference {
                 description: "Scrolls until the specified element is visible.",
                 properties: element_id,

@@ -5,6 +5,7 @@ use serde_json::json;
 use super::arguments::{DURATION, number};
 use super::{ACTS, DONE, ToolGroup, run};
 use crate::tools::gesture;
+use crate::tools::list::Profile;
 use crate::tools::reference::{Reference, duration, with};
 use crate::tools::row::{Scene, ToolArgument, ToolDocPage, ToolImpact, ToolRow};
 
@@ -32,7 +33,7 @@ pub(super) const GROUP: ToolGroup = ToolGroup {
             ],
             answer: None,
             impact: ToolImpact::Acts,
-            compact: false,
+            profile: Profile::Full,
             reference: Some(Reference {
                 description: "Performs a pinch-to-zoom gesture.",
                 properties: || {
@@ -74,7 +75,7 @@ pub(super) const GROUP: ToolGroup = ToolGroup {
             .required()],
             answer: None,
             impact: ToolImpact::Acts,
-            compact: false,
+            profile: Profile::Full,
             reference: Some(Reference {
                 description: "Executes a multi-touch gesture defined by path points; each path is one finger.",
                 properties: || {

@@ -1,4 +1,4 @@
-//! The table of phone tools: eight groups, each a page of `docs/tools`. The groups of the reference come first and in
+//! The table of phone tools: nine groups, each a page of `docs/tools`. The groups of the reference come first and in
 //! its order.
 
 pub mod arguments;
@@ -7,6 +7,7 @@ mod gestures;
 mod models;
 mod screen;
 mod system;
+mod testing;
 mod text;
 mod touch;
 mod utilities;
@@ -22,7 +23,7 @@ pub struct ToolGroup {
     pub rows: &'static [ToolRow],
 }
 
-pub static GROUPS: [ToolGroup; 8] = [
+pub static GROUPS: [ToolGroup; 9] = [
     screen::GROUP,
     system::GROUP,
     touch::GROUP,
@@ -31,6 +32,7 @@ pub static GROUPS: [ToolGroup; 8] = [
     text::GROUP,
     utilities::GROUP,
     models::GROUP,
+    testing::GROUP,
 ];
 
 /// All phone tools.

@@ -4,10 +4,12 @@ use serde_json::json;
 
 use super::arguments::{BY, ELEMENT, GRAYSCALE, MAX_BYTES, MAX_SIDE, QUALITY, VALUE, string};
 use super::{DONE, SEES, ToolGroup, run};
+use crate::tools::list::Profile;
 use crate::tools::row::{Scene, ToolArgument, ToolDocPage, ToolImpact, ToolRow};
 use crate::tools::{apps, get_element, get_screen, steps};
 
-const APP: ToolArgument = ToolArgument::new("app", string, "The app by its name or package.", "\"Notes\"").required();
+pub(super) const APP: ToolArgument =
+    ToolArgument::new("app", string, "The app by its name or package.", "\"Notes\"").required();
 
 pub(super) const GROUP: ToolGroup = ToolGroup {
     file: "made-for-models.md",
@@ -32,7 +34,7 @@ pub(super) const GROUP: ToolGroup = ToolGroup {
             ],
             answer: None,
             impact: ToolImpact::Reads,
-            compact: true,
+            profile: Profile::Compact,
             reference: None,
             run: run!(get_screen::get_screen),
             page: ToolDocPage {
@@ -58,7 +60,7 @@ pub(super) const GROUP: ToolGroup = ToolGroup {
                 })
             }),
             impact: ToolImpact::Reads,
-            compact: false,
+            profile: Profile::Full,
             reference: None,
             run: run!(get_element::get_element),
             page: ToolDocPage {
@@ -87,7 +89,7 @@ pub(super) const GROUP: ToolGroup = ToolGroup {
             .required()],
             answer: None,
             impact: ToolImpact::Destroys,
-            compact: true,
+            profile: Profile::Compact,
             reference: None,
             run: run!(steps::run),
             page: ToolDocPage {
@@ -108,7 +110,7 @@ pub(super) const GROUP: ToolGroup = ToolGroup {
             ],
             answer: Some(|| json!({"apps": {"type": "array"}})),
             impact: ToolImpact::Reads,
-            compact: true,
+            profile: Profile::Compact,
             reference: None,
             run: run!(apps::list),
             page: ToolDocPage {
@@ -125,7 +127,7 @@ pub(super) const GROUP: ToolGroup = ToolGroup {
             arguments: &[APP],
             answer: None,
             impact: ToolImpact::Navigates,
-            compact: true,
+            profile: Profile::Compact,
             reference: None,
             run: run!(apps::open),
             page: ToolDocPage {
@@ -142,7 +144,7 @@ pub(super) const GROUP: ToolGroup = ToolGroup {
             arguments: &[APP],
             answer: None,
             impact: ToolImpact::Destroys,
-            compact: false,
+            profile: Profile::Full,
             reference: None,
             run: run!(apps::close),
             page: ToolDocPage {
@@ -165,7 +167,7 @@ pub(super) const GROUP: ToolGroup = ToolGroup {
             .required()],
             answer: None,
             impact: ToolImpact::Acts,
-            compact: false,
+            profile: Profile::Full,
             reference: None,
             run: run!(apps::open_url),
             page: ToolDocPage {

@@ -4,6 +4,7 @@ use serde_json::json;
 
 use super::arguments::{GRAYSCALE, MAX_BYTES, MAX_SIDE, QUALITY, integer, string};
 use super::{SEES, ToolGroup, run};
+use crate::tools::list::Profile;
 use crate::tools::read;
 use crate::tools::reference::{Reference, nothing};
 use crate::tools::row::{Scene, ToolDocPage, ToolImpact, ToolRow};
@@ -19,7 +20,7 @@ pub(super) const GROUP: ToolGroup = ToolGroup {
             arguments: &[MAX_BYTES],
             answer: Some(|| json!({"nodes": {"type": "array"}})),
             impact: ToolImpact::Reads,
-            compact: false,
+            profile: Profile::Full,
             reference: Some(Reference {
                 description: "Returns the full UI hierarchy of the current screen using accessibility services.",
                 properties: nothing,
@@ -40,7 +41,7 @@ pub(super) const GROUP: ToolGroup = ToolGroup {
             arguments: &[QUALITY, MAX_SIDE, GRAYSCALE],
             answer: None,
             impact: ToolImpact::Reads,
-            compact: false,
+            profile: Profile::Full,
             reference: Some(Reference {
                 description: "Captures a screenshot of the current screen and returns it as base64-encoded JPEG.",
                 properties: || json!({"quality": {"type": "integer", "description": "JPEG quality (1-100)", "default": 80}}),
@@ -61,7 +62,7 @@ pub(super) const GROUP: ToolGroup = ToolGroup {
             arguments: &[],
             answer: Some(|| json!({"packageName": string(), "activityName": string()})),
             impact: ToolImpact::Reads,
-            compact: false,
+            profile: Profile::Full,
             reference: Some(Reference {
                 description: "Returns the package name and activity name of the currently focused app.",
                 properties: nothing,
@@ -89,7 +90,7 @@ pub(super) const GROUP: ToolGroup = ToolGroup {
                 })
             }),
             impact: ToolImpact::Reads,
-            compact: false,
+            profile: Profile::Full,
             reference: Some(Reference {
                 description: "Returns screen dimensions, orientation, and DPI.",
                 properties: nothing,

@@ -4,6 +4,7 @@ use serde_json::json;
 
 use super::arguments::{MAX_BYTES, boolean, integer, string};
 use super::{ACTS, DONE, ToolGroup, run};
+use crate::tools::list::Profile;
 use crate::tools::reference::{Reference, nothing};
 use crate::tools::row::{Scene, ToolArgument, ToolDocPage, ToolFunction, ToolImpact, ToolRow};
 use crate::tools::system;
@@ -25,7 +26,7 @@ const fn button(
         arguments: &[],
         answer: None,
         impact: ToolImpact::Navigates,
-        compact: false,
+        profile: Profile::Full,
         reference: Some(Reference { description: reference, properties: nothing, required: &[] }),
         run,
         page: ToolDocPage { answer: DONE, repeat: Some(repeat), scene, example, security },
@@ -117,7 +118,7 @@ pub(super) const GROUP: ToolGroup = ToolGroup {
             ],
             answer: Some(|| json!({"logs": string(), "line_count": integer(), "truncated": boolean()})),
             impact: ToolImpact::Reads,
-            compact: false,
+            profile: Profile::Full,
             reference: Some(Reference {
                 description: "Retrieves device logcat logs filtered by time range, tag, level, or package name.",
                 properties: || {

@@ -4,6 +4,7 @@ use serde_json::json;
 
 use super::arguments::{BY, ELEMENT, TEXT, VALUE, boolean, string};
 use super::{ACTS, DONE, TYPES, ToolGroup, run};
+use crate::tools::list::Profile;
 use crate::tools::reference::{Reference, optional_element, with};
 use crate::tools::row::{Scene, ToolArgument, ToolDocPage, ToolImpact, ToolRow};
 use crate::tools::text;
@@ -30,7 +31,7 @@ pub(super) const GROUP: ToolGroup = ToolGroup {
             ],
             answer: None,
             impact: ToolImpact::Acts,
-            compact: true,
+            profile: Profile::Compact,
             reference: Some(Reference {
                 description: "Types text into the focused field or the specified element.",
                 properties: || {
@@ -56,7 +57,7 @@ pub(super) const GROUP: ToolGroup = ToolGroup {
             arguments: &[ELEMENT, BY, VALUE],
             answer: None,
             impact: ToolImpact::Acts,
-            compact: false,
+            profile: Profile::Full,
             reference: Some(Reference {
                 description: "Clears the text of the focused field or the specified element.",
                 properties: optional_element,
@@ -77,7 +78,7 @@ pub(super) const GROUP: ToolGroup = ToolGroup {
             arguments: &[ToolArgument::new("key", string, "The key by its name, in any case.", "\"ENTER\"").required()],
             answer: None,
             impact: ToolImpact::Acts,
-            compact: true,
+            profile: Profile::Compact,
             reference: Some(Reference {
                 description: "Presses a key.",
                 properties: || {

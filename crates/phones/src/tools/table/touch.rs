@@ -5,6 +5,7 @@ use serde_json::json;
 use super::arguments::{DURATION, ELEMENT, LONG_DURATION, X, Y, number};
 use super::{ACTS, DONE, ToolGroup, run};
 use crate::tools::gesture;
+use crate::tools::list::Profile;
 use crate::tools::reference::{Reference, duration, point, with};
 use crate::tools::row::{Scene, ToolArgument, ToolDocPage, ToolImpact, ToolRow};
 
@@ -19,7 +20,7 @@ pub(super) const GROUP: ToolGroup = ToolGroup {
             arguments: &[X, Y],
             answer: None,
             impact: ToolImpact::Acts,
-            compact: true,
+            profile: Profile::Compact,
             reference: Some(Reference {
                 description: "Performs a single tap at the specified coordinates.",
                 properties: point,
@@ -40,7 +41,7 @@ pub(super) const GROUP: ToolGroup = ToolGroup {
             arguments: &[X, Y, LONG_DURATION],
             answer: None,
             impact: ToolImpact::Acts,
-            compact: false,
+            profile: Profile::Full,
             reference: Some(Reference {
                 description: "Performs a long press at the specified coordinates.",
                 properties: || with(point(), duration(1000, "Press")),
@@ -61,7 +62,7 @@ pub(super) const GROUP: ToolGroup = ToolGroup {
             arguments: &[X, Y],
             answer: None,
             impact: ToolImpact::Acts,
-            compact: false,
+            profile: Profile::Full,
             reference: Some(Reference {
                 description: "Performs a double tap at the specified coordinates.",
                 properties: point,
@@ -88,7 +89,7 @@ pub(super) const GROUP: ToolGroup = ToolGroup {
             ],
             answer: None,
             impact: ToolImpact::Acts,
-            compact: true,
+            profile: Profile::Compact,
             reference: Some(Reference {
                 description: "Performs a swipe from one point to another.",
                 properties: || {
@@ -134,7 +135,7 @@ pub(super) const GROUP: ToolGroup = ToolGroup {
             ],
             answer: None,
             impact: ToolImpact::Navigates,
-            compact: true,
+            profile: Profile::Compact,
             reference: Some(Reference {
                 description: "Scrolls the screen in the specified direction.",
                 properties: || {

@@ -4,6 +4,7 @@ use serde_json::json;
 
 use super::arguments::{BY, MAX_BYTES, TEXT, VALUE, boolean, integer, string};
 use super::{DONE, SEES, TYPES, ToolGroup, run};
+use crate::tools::list::Profile;
 use crate::tools::reference::{Reference, by, nothing, timeout, with};
 use crate::tools::row::{Scene, ToolArgument, ToolDocPage, ToolImpact, ToolRow};
 use crate::tools::{text, wait};
@@ -21,7 +22,7 @@ pub(super) const GROUP: ToolGroup = ToolGroup {
             arguments: &[MAX_BYTES],
             answer: Some(|| json!({"text": {"type": ["string", "null"]}})),
             impact: ToolImpact::Reads,
-            compact: false,
+            profile: Profile::Full,
             reference: Some(Reference {
                 description: "Returns the clipboard's text.",
                 properties: nothing,
@@ -42,7 +43,7 @@ pub(super) const GROUP: ToolGroup = ToolGroup {
             arguments: &[TEXT.explained("The text to put there.")],
             answer: None,
             impact: ToolImpact::Acts,
-            compact: false,
+            profile: Profile::Full,
             reference: Some(Reference {
                 description: "Sets the clipboard's text.",
                 properties: || json!({"text": {"type": "string", "description": "Text to set in clipboard"}}),
@@ -73,7 +74,7 @@ pub(super) const GROUP: ToolGroup = ToolGroup {
                 || json!({"found": boolean(), "elapsedMs": integer(), "attempts": integer(), "element": {"type": "object"}}),
             ),
             impact: ToolImpact::Reads,
-            compact: true,
+            profile: Profile::Compact,
             reference: Some(Reference {
                 description: "Waits until an element matching the criteria appears.",
                 properties: || with(by(), timeout(5000)),
@@ -95,7 +96,7 @@ pub(super) const GROUP: ToolGroup = ToolGroup {
                 .hint("ms")],
             answer: Some(|| json!({"message": string(), "elapsedMs": integer()})),
             impact: ToolImpact::Reads,
-            compact: false,
+            profile: Profile::Full,
             reference: Some(Reference {
                 description: "Waits until the UI becomes idle.",
                 properties: || timeout(3000),

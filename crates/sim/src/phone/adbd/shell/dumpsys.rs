@@ -274,6 +274,11 @@ fn package(machine: &PhoneMachine, name: &str, io: &mut Io<'_, '_>) {
         "    signatures=PackageSignatures{{{} version:2, signatures:[a1b2c3d4], past signatures:[]}}",
         address("signature")
     ));
+    io.line("    User 0: installed=true hidden=false stopped=false\n      runtime permissions:");
+    for permission in app.permissions() {
+        let is_granted = machine.granted.contains(&(name.to_owned(), (*permission).to_owned()));
+        io.line(format!("        {permission}: granted={is_granted}, flags=[ ]"));
+    }
     let full = full_activity(name, entry.activity);
     io.line(format!("    mainActivity={full}"));
 }

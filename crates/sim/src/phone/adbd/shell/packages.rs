@@ -48,7 +48,7 @@ impl Shell {
             },
             ["clear", rest @ ..] => match rest.last().and_then(|package| StockApp::find(package)) {
                 Some(app) => {
-                    self.handset.with(|machine| machine.stop(app));
+                    self.handset.with(|machine| machine.clear_data(app));
                     io.line("Success");
                     0
                 }
@@ -69,7 +69,8 @@ impl Shell {
             ["query-activities" | "resolve-activity", rest @ ..] => {
                 self.resolve(args[0] == "resolve-activity", rest, io)
             }
-            ["grant" | "revoke" | "enable" | "disable" | "disable-user" | "trim-caches", ..] => 0,
+            [what @ ("grant" | "revoke"), rest @ ..] => self.permit(what, rest, io),
+            ["enable" | "disable" | "disable-user" | "trim-caches", ..] => 0,
             ["install-create" | "install-streaming", ..] => {
                 io.error("Failure [INSTALL_FAILED_INTERNAL_ERROR: this virtual phone installs nothing]");
                 1
@@ -93,6 +94,31 @@ impl Shell {
                 255
             }
         }
+    }
+
+    /// `pm grant PACKAGE PERMISSION` and `pm revoke`: silent where it is done, an exception otherwise.
+    fn permit(&self, what: &str, args: &[&str], io: &mut Io<'_, '_>) -> u8 {
+        let [.., package, permission] = args else {
+            io.error("Error: no permission specified");
+            return 1;
+        };
+        let thrown = match StockApp::find(package) {
+            None => Some(format!("java.lang.IllegalArgumentException: Unknown package: {package}")),
+            Some(app) if !app.permissions().contains(permission) => Some(format!(
+                "java.lang.SecurityException: Package {package} has not requested permission {permission}"
+            )),
+            Some(_) => None,
+        };
+        if let Some(thrown) = thrown {
+            io.error(format!("\nException occurred while executing '{what}':\n{thrown}"));
+            return 255;
+        }
+        let pair = ((*package).to_owned(), (*permission).to_owned());
+        self.handset.with(|machine| match what {
+            "grant" => machine.granted.insert(pair),
+            _ => machine.granted.remove(&pair),
+        });
+        0
     }
 
     fn list_packages(&self, args: &[&str], io: &mut Io<'_, '_>) -> u8 {

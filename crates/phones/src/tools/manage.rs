@@ -1,0 +1,140 @@
+//! Managing apps: details, permissions, data, removal, intents.
+
+use serde_json::{Value, json};
+use sinew_tool::{Args, Outcome, ToolError};
+
+use super::Operator;
+use super::apps::{is_package, package};
+use super::args::{filled_text, invalid, text, word};
+use crate::app_control::{AppChange, IntentExtra, IntentReceiver, IntentRequest};
+
+/// An intent of a program has a handful.
+const MAX_EXTRAS: usize = 64;
+/// One text of an intent; the whole command must stay below what adb carries.
+const MAX_TEXT: usize = 8 << 10;
+
+pub(super) async fn details(on: &Operator<'_>, args: &Args) -> Result<Outcome, ToolError> {
+    let package = package(on, args).await?;
+    let details = on.phone.app_details(&package).await?;
+    let permissions: Vec<Value> =
+        details.permissions.iter().map(|(name, is_granted)| json!({"name": name, "granted": is_granted})).collect();
+    Ok(Outcome::json(json!({
+        "package": package,
+        "versionName": details.version_name,
+        "versionCode": details.version_code,
+        "firstInstalled": details.first_installed,
+        "lastUpdated": details.last_updated,
+        "system": details.system,
+        "permissions": permissions,
+    })))
+}
+
+pub(super) async fn uninstall(on: &Operator<'_>, args: &Args) -> Result<Outcome, ToolError> {
+    let package = package(on, args).await?;
+    on.phone.change_app(&package, AppChange::Uninstall).await?;
+    Ok(Outcome::text(format!("Uninstalled '{package}'")))
+}
+
+pub(super) async fn clear(on: &Operator<'_>, args: &Args) -> Result<Outcome, ToolError> {
+    let package = package(on, args).await?;
+    on.phone.change_app(&package, AppChange::ClearData).await?;
+    Ok(Outcome::text(format!("Cleared the data of '{package}'")))
+}
+
+pub(super) async fn grant(on: &Operator<'_>, args: &Args) -> Result<Outcome, ToolError> {
+    let permission = permission(args)?;
+    let package = package(on, args).await?;
+    on.phone.change_app(&package, AppChange::Grant(&permission)).await?;
+    Ok(Outcome::text(format!("Granted {permission} to '{package}'")))
+}
+
+pub(super) async fn revoke(on: &Operator<'_>, args: &Args) -> Result<Outcome, ToolError> {
+    let permission = permission(args)?;
+    let package = package(on, args).await?;
+    on.phone.change_app(&package, AppChange::Revoke(&permission)).await?;
+    Ok(Outcome::text(format!("Revoked {permission} from '{package}'")))
+}
+
+/// `CAMERA` stands for `android.permission.CAMERA`.
+fn permission(args: &Args) -> Result<String, ToolError> {
+    let given = filled_text(args, "permission")?;
+    let full = if given.contains('.') { given.clone() } else { format!("android.permission.{given}") };
+    match is_package(&full) {
+        true => Ok(full),
+        false => {
+            let message = format!(
+                "Parameter 'permission' must be a name such as CAMERA or android.permission.CAMERA, got: '{given}'"
+            );
+            Err(invalid("permission", message))
+        }
+    }
+}
+
+pub(super) async fn send_intent(on: &Operator<'_>, args: &Args) -> Result<Outcome, ToolError> {
+    let intent = intent(args)?;
+    let answer = on.phone.send_intent(&intent).await?;
+    Ok(Outcome::text(format!("Intent sent: {answer}")))
+}
+
+fn intent(args: &Args) -> Result<IntentRequest, ToolError> {
+    let receiver = match word(args, "receiver", &["activity", "broadcast", "service"])? {
+        Some("broadcast") => IntentReceiver::Broadcast,
+        Some("service") => IntentReceiver::Service,
+        _ => IntentReceiver::Activity,
+    };
+    let bounded = |name: &str| -> Result<Option<String>, ToolError> {
+        let given = text(args, name)?.filter(|text| !text.is_empty());
+        match given {
+            Some(text) if text.len() > MAX_TEXT => {
+                Err(invalid(name, format!("Parameter '{name}' must have at most {MAX_TEXT} bytes, has {}", text.len())))
+            }
+            given => Ok(given),
+        }
+    };
+    let intent = IntentRequest {
+        receiver,
+        action: bounded("action")?,
+        data: bounded("data")?,
+        component: bounded("component")?,
+        package: bounded("package")?,
+        extras: extras(args)?,
+    };
+    if let Some(component) = &intent.component
+        && !component.split_once('/').is_some_and(|(package, class)| is_package(package) && !class.is_empty())
+    {
+        let message = format!("Parameter 'component' must be package/class, got: '{component}'");
+        return Err(invalid("component", message));
+    }
+    match intent.action.is_none() && intent.data.is_none() && intent.component.is_none() {
+        true => Err(invalid("action", "Parameter 'action' must be given, or 'data' or 'component'")),
+        false => Ok(intent),
+    }
+}
+
+fn extras(args: &Args) -> Result<Vec<(String, IntentExtra)>, ToolError> {
+    let extras = match args.get("extras") {
+        None | Some(Value::Null) => return Ok(Vec::new()),
+        Some(Value::Object(extras)) => extras,
+        Some(_) => return Err(invalid("extras", "Parameter 'extras' must be an object")),
+    };
+    if extras.len() > MAX_EXTRAS {
+        let message = format!("Parameter 'extras' must have at most {MAX_EXTRAS} members, has {}", extras.len());
+        return Err(invalid("extras", message));
+    }
+    let typed = |(name, value): (&String, &Value)| {
+        let extra = match value {
+            Value::String(text) if text.len() <= MAX_TEXT => Some(IntentExtra::Text(text.clone())),
+            Value::Bool(truth) => Some(IntentExtra::Boolean(*truth)),
+            Value::Number(number) => {
+                number.as_i64().map(IntentExtra::Integer).or_else(|| number.as_f64().map(IntentExtra::Number))
+            }
+            _ => None,
+        };
+        let wrong = || {
+            let message = format!("extras.{name} must be a number, true, false or a text of at most {MAX_TEXT} bytes");
+            invalid("extras", message)
+        };
+        extra.map(|extra| (name.clone(), extra)).ok_or_else(wrong)
+    };
+    extras.iter().map(typed).collect()
+}
