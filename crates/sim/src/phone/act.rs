@@ -9,7 +9,7 @@ pub enum StockApp {
     Notes,
     Contacts,
     Gallery,
-    PhoneClock,
+    Clock,
     Browser,
     Vault,
     Settings,
@@ -32,7 +32,7 @@ impl StockApp {
         StockApp::Notes,
         StockApp::Contacts,
         StockApp::Gallery,
-        StockApp::PhoneClock,
+        StockApp::Clock,
         StockApp::Browser,
         StockApp::Vault,
         StockApp::Settings,
@@ -46,7 +46,7 @@ impl StockApp {
                 ("com.android.contacts", ".activities.PeopleActivity", "Contacts", '👤', 0x1565c0, true)
             }
             StockApp::Gallery => ("com.android.gallery3d", ".app.GalleryActivity", "Gallery", '🌄', 0xad1457, true),
-            StockApp::PhoneClock => ("com.android.deskclock", ".DeskClock", "Clock", '⏰', 0x4527a0, true),
+            StockApp::Clock => ("com.android.deskclock", ".DeskClock", "Clock", '⏰', 0x4527a0, true),
             StockApp::Browser => ("com.android.browser", ".BrowserActivity", "Browser", '🌐', 0x2e7d32, true),
             StockApp::Vault => ("dev.sinew.vault", ".VaultActivity", "Vault", '🔒', 0x37474f, false),
             StockApp::Settings => ("com.android.settings", ".Settings", "Settings", '🔧', 0x607d8b, true),
@@ -77,7 +77,7 @@ impl StockApp {
             StockApp::Notes => AppScreen::Notes,
             StockApp::Contacts => AppScreen::Contacts,
             StockApp::Gallery => AppScreen::Gallery,
-            StockApp::PhoneClock => AppScreen::PhoneClock,
+            StockApp::Clock => AppScreen::Clock,
             StockApp::Browser => AppScreen::Browser,
             StockApp::Vault => AppScreen::Vault,
             StockApp::Settings => AppScreen::Settings,
@@ -96,7 +96,7 @@ pub enum AppScreen {
     Contact(usize),
     Gallery,
     Picture(usize),
-    PhoneClock,
+    Clock,
     Browser,
     Vault,
     Settings,
@@ -110,7 +110,7 @@ impl AppScreen {
             AppScreen::Notes | AppScreen::Note(_) => StockApp::Notes,
             AppScreen::Contacts | AppScreen::Contact(_) => StockApp::Contacts,
             AppScreen::Gallery | AppScreen::Picture(_) => StockApp::Gallery,
-            AppScreen::PhoneClock => StockApp::PhoneClock,
+            AppScreen::Clock => StockApp::Clock,
             AppScreen::Browser => StockApp::Browser,
             AppScreen::Vault => StockApp::Vault,
             AppScreen::Settings | AppScreen::SettingsPage(_) => StockApp::Settings,
@@ -129,7 +129,7 @@ impl AppScreen {
 
     /// Screens that are never at rest.
     pub fn is_animated(self) -> bool {
-        self == AppScreen::PhoneClock
+        self == AppScreen::Clock
     }
 
     /// Screens with `FLAG_SECURE`: no picture of them can be taken.

@@ -55,7 +55,7 @@ const SCREENS: &[(&str, Prepare)] = &[
         machine.camera = camera;
     }),
     ("clock", |machine| {
-        machine.launch(StockApp::PhoneClock);
+        machine.launch(StockApp::Clock);
     }),
     ("settings", |machine| {
         machine.launch(StockApp::Settings);

@@ -15,7 +15,7 @@ const PERMISSION: ToolArgument =
 
 const MANAGES: &str = "- **Input validation**: packages and permissions are names joined by dots; each is handed to Android as one argument and never to a shell.\n- **Permissions**: a client token for the gateway; listed only with `profile = \"tester\"`.";
 
-pub const GROUP: ToolGroup = ToolGroup {
+pub(super) const GROUP: ToolGroup = ToolGroup {
     file: "app-management.md",
     title: "App management",
     introduction: "For people who test apps: listed only with `profile = \"tester\"` under `[phones]` in the configuration.",

@@ -32,7 +32,7 @@ pub(super) fn screen(machine: &PhoneMachine, screen: AppScreen, area: PixelRect)
         AppScreen::Contact(index) => contacts::card(machine, index),
         AppScreen::Gallery => gallery::grid(machine),
         AppScreen::Picture(index) => gallery::picture(machine, index),
-        AppScreen::PhoneClock => clock::screen(machine),
+        AppScreen::Clock => clock::screen(machine),
         AppScreen::Browser => browser::screen(machine),
         AppScreen::Vault => vault::screen(machine),
         AppScreen::Settings => settings::main(machine),
