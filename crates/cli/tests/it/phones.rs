@@ -67,7 +67,7 @@ fn without_adb_a_gateway_serves_in_peace() {
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
     let mut log = BufReader::new(child.stderr.take().expect("piped")).lines();
     let mut said = String::new();
-    while !said.contains("phones cannot be followed") {
+    while !said.contains("phones cannot be tracked") {
         said.push_str(&log.next().expect("it goes on").expect("a line"));
     }
     assert!(!said.contains("WARN") && !said.contains("ERROR"), "{said}");
