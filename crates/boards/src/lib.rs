@@ -10,6 +10,8 @@
 //!
 //! The board dialect is in `sinew_wire`. Who is admitted is decided by [`HubConfig::admit`].
 
+#![warn(unreachable_pub)]
+
 use std::sync::Arc;
 use std::time::Duration;
 

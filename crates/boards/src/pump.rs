@@ -14,7 +14,7 @@ use sinew_tool::{
     Toolset, Value, json,
 };
 use sinew_wire::Moment;
-use sinew_wire::host::{Config, Event, Output, Session, Ticket, Transport};
+use sinew_wire::host::{Config, Event, Limits as SessionLimits, Output, Session, Ticket, Transport};
 use tokio::sync::oneshot;
 use tokio::time::Sleep;
 
@@ -127,16 +127,9 @@ impl Pump {
         let AdmittedBoard { pipe, info, registration } = met;
         let limits = &hub.config.limits;
         let now = hub.now();
-        let mut session_limits = limits.session.clone();
-        session_limits.frame_bytes = limits.message_bytes;
-        session_limits.talk_time = limits.talk;
-        session_limits.call_bytes =
-            pipe.text_bytes().map_or(limits.message_bytes, |most| most.min(limits.message_bytes));
         let transport = pipe.transport();
         let is_provider = provider::is_provider(&info);
-        if is_provider {
-            session_limits.setup_time = PROVIDER_TIME;
-        }
+        let session_limits = session_limits(limits, pipe.text_bytes(), is_provider);
         let config = Config {
             session_id: format!("board-{}", registration.number),
             first_id: first_id(),
@@ -643,6 +636,17 @@ impl Drop for Pump {
     }
 }
 
+/// The limits of a session: those of the configuration, and what the connection takes.
+fn session_limits(limits: &BoardLimits, text_bytes: Option<usize>, is_provider: bool) -> SessionLimits {
+    SessionLimits {
+        frame_bytes: limits.message_bytes,
+        call_bytes: text_bytes.map_or(limits.message_bytes, |most| most.min(limits.message_bytes)),
+        talk_time: limits.talk,
+        setup_time: if is_provider { PROVIDER_TIME } else { limits.session.setup_time },
+        ..limits.session.clone()
+    }
+}
+
 /// Milliseconds of Unix time, modulo 2^31: no request id repeats soon, also after a restart of the gateway.
 fn first_id() -> i32 {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
@@ -683,5 +687,19 @@ impl From<PipeError> for Ending {
                 Ending { reason: LeaveReason::Dismissed(what), farewell: Some(farewell) }
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_settings_reach_the_session() {
+        let limits = BoardLimits { talk: Duration::from_secs(7), message_bytes: 5000, ..BoardLimits::default() };
+        let of_board = session_limits(&limits, Some(9000), false);
+        assert_eq!((of_board.talk_time, of_board.frame_bytes, of_board.call_bytes), (limits.talk, 5000, 5000));
+        let of_provider = session_limits(&limits, Some(400), true);
+        assert_eq!((of_provider.setup_time, of_provider.call_bytes), (PROVIDER_TIME, 400));
     }
 }

@@ -1,5 +1,4 @@
-//! The way out, shared by the boards that have the same gateway: they dial in turns, and say together why
-//! it does not answer.
+//! Shared by all boards of one process with the same gateway: they dial in turns, and a failure is logged once.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -7,12 +6,12 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 
 use crate::error::RunError;
 
-/// Boards of one process that dial at once; a thousand of them would only knock each other out.
+/// Boards of one process that dial at once; a thousand would only delay each other.
 const DIALLING: usize = 64;
 
 pub(crate) struct DialQueue {
     turns: Semaphore,
-    /// Why dialling failed last; told once, however many boards fail how often.
+    /// Why dialling failed last; logged once.
     told: Mutex<Option<String>>,
 }
 
@@ -25,12 +24,12 @@ impl DialQueue {
         self.turns.acquire().await.ok()
     }
 
-    /// A board got through: what comes next is news.
+    /// A board connected: the next failure is logged again.
     pub(crate) fn opened(&self) {
         *self.told.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
-    /// Tells why a board could not get through, unless that was told last.
+    /// Logs why a board could not connect, unless that was logged last.
     pub(crate) fn failed(&self, error: &RunError) {
         if self.is_news(&error.to_string()) {
             tracing::warn!("{error}; it is tried again");

@@ -1,4 +1,4 @@
-//! The way to a gateway, whichever it is, and the life of a board on it.
+//! Connects a board to its gateway, over WebSocket or MQTT.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -15,8 +15,7 @@ use crate::trust::Trust;
 #[cfg(feature = "websocket")]
 use crate::websocket::{self, WebSocketDialer};
 
-/// How to reach one gateway. Clones belong together: they dial in turns, so that many boards can live in
-/// one process.
+/// How to reach one gateway. Clones dial in turns, so that many boards can run in one process.
 #[derive(Clone)]
 pub struct Dialer(DialerKind);
 
@@ -45,8 +44,8 @@ impl Dialer {
         }
     }
 
-    /// How the board introduces itself over MQTT, where that is not to follow from its identity: at a broker,
-    /// or with credentials from a bootstrap.
+    /// The MQTT account of the board, if it does not follow from its identity: at a broker, or with credentials from a
+    /// bootstrap.
     #[cfg(feature = "mqtt")]
     pub fn with_account(self, account: Account) -> Result<Dialer, RunError> {
         match self.0 {
@@ -79,8 +78,8 @@ impl Dialer {
         self
     }
 
-    /// Lives as one board until `shutdown`. Returns early only where dialling again cannot help: an
-    /// untrusted certificate, a refused token.
+    /// Runs a board until `shutdown`. Returns early only if dialling again cannot help: an untrusted certificate, a
+    /// refused token.
     pub async fn run(
         &self,
         firmware: impl Firmware,

@@ -9,7 +9,7 @@ use sinew_wire::device::Board;
 ///
 /// Times count from the start of the run.
 pub trait Firmware: Send {
-    /// What the board calls itself; told where people look for boards before they meet them.
+    /// The name of the board, shown with its presence at a broker.
     fn name(&self) -> Option<&str> {
         None
     }
@@ -28,6 +28,11 @@ pub trait Firmware: Send {
     /// When the board may next have something to say.
     fn next_due(&self) -> Option<Duration> {
         None
+    }
+
+    /// A text as it is sent. Real firmware passes some names on in whatever encoding they have.
+    fn encode(&mut self, text: String) -> Vec<u8> {
+        text.into_bytes()
     }
 
     /// Whether the board wants to end the connection. Asked after everything else, and answered once.

@@ -1,4 +1,4 @@
-//! What a board says of itself when it connects.
+//! The identity of a board when it connects.
 
 use sha2::{Digest, Sha256};
 

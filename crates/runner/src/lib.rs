@@ -25,6 +25,8 @@
 //! - `websocket` (feature `websocket`, on by default): the socket and the life on it
 //! - `mqtt` (feature `mqtt`): the same at a gateway's MQTT door, and through a broker
 
+#![warn(unreachable_pub)]
+
 #[cfg(any(feature = "mqtt", feature = "websocket"))]
 mod address;
 #[cfg(any(feature = "mqtt", feature = "websocket"))]

@@ -1,4 +1,4 @@
-//! Whose certificate a board believes.
+//! Which certificates a board trusts.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use tokio_rustls::rustls::{
 
 use crate::error::RunError;
 
-/// Which gateways a board believes when it dials over TLS.
+/// Which gateways a board trusts when it dials over TLS.
 #[derive(Clone, Debug, Default)]
 pub enum Trust {
     /// Those whose certificate an authority of the operating system has signed.
@@ -27,7 +27,7 @@ pub enum Trust {
 }
 
 impl Trust {
-    /// For whoever dials over TLS in the same trust.
+    /// The TLS configuration for this trust.
     pub fn client_config(&self) -> Result<ClientConfig, RunError> {
         let provider = Arc::new(ring::default_provider());
         let mut pinned = Vec::new();
@@ -71,7 +71,7 @@ fn fingerprint(certificate: &CertificateDer<'_>) -> [u8; 32] {
     Sha256::digest(certificate).into()
 }
 
-/// Believes pinned certificates, and those that a known authority has signed.
+/// Trusts certificates with a given fingerprint, and those signed by a known authority.
 #[derive(Debug)]
 struct Verifier {
     pinned: Vec<[u8; 32]>,

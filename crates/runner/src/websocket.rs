@@ -9,6 +9,8 @@ use http::HeaderValue;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 use tokio_tungstenite::tungstenite::client::IntoClientRequest;
 use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
+use tokio_tungstenite::tungstenite::protocol::frame::Frame;
+use tokio_tungstenite::tungstenite::protocol::frame::coding::{Data, OpCode};
 use tokio_tungstenite::tungstenite::{Error, Message};
 use tokio_tungstenite::{WebSocketStream, client_async_with_config};
 use tokio_util::sync::CancellationToken;
@@ -23,16 +25,16 @@ use crate::trust::Trust;
 
 /// As long as firmware waits for the gateway's hello.
 const HELLO_TIME: Duration = Duration::from_secs(10);
-/// As long as firmware believes in a connection on which nothing arrives.
+/// How long firmware keeps a connection on which nothing arrives.
 const SILENCE: Duration = Duration::from_secs(120);
-/// TCP, TLS and upgrade together. A gateway that is busy with a thousand boards still makes it.
+/// For TCP, TLS and upgrade together; enough for a gateway that is busy with a thousand boards.
 const DIAL_TIME: Duration = Duration::from_secs(30);
-/// A gateway's requests are small; more than this is none.
+/// A gateway's requests are small; a longer message is an error.
 const MAX_TEXT: usize = 1 << 20;
 
 type ClientSocket = WebSocketStream<Box<dyn ByteStream>>;
 
-/// A gateway's door for WebSockets.
+/// Dials a gateway's WebSocket listener.
 #[derive(Clone)]
 pub(crate) struct WebSocketDialer {
     pub(crate) address: GatewayAddress,
@@ -196,7 +198,7 @@ impl<F: Firmware> BoardConnection<'_, F> {
                 return Ok(ConnectionEnd::Closed("nothing was heard of the gateway for 120 s"));
             }
             let by = if self.greeted { last_heard + SILENCE } else { greet_by };
-            // A board whose time has come again and again still gets no more than a thousand turns a second.
+            // A board that is always due still runs at most a thousand times per second.
             let due = self.firmware.next_due().map(|due| (self.power_on + due).max(now + Duration::from_millis(1)));
             let due = due.map_or(by, |due| due.min(by));
             // Moved forward only when something comes earlier: a call need not touch the timer.
@@ -208,7 +210,8 @@ impl<F: Firmware> BoardConnection<'_, F> {
 
     async fn send(&mut self, texts: Vec<String>) -> Result<(), RunError> {
         for text in texts {
-            self.socket.feed(Message::text(text)).await.map_err(ended)?;
+            let message = to_message(self.firmware.encode(text));
+            self.socket.feed(message).await.map_err(ended)?;
         }
         Ok(())
     }
@@ -220,6 +223,14 @@ impl<F: Firmware> BoardConnection<'_, F> {
 
 fn ended(error: Error) -> RunError {
     RunError::Ended(error.to_string())
+}
+
+/// A text message, also if it is not UTF-8.
+fn to_message(bytes: Vec<u8>) -> Message {
+    match String::from_utf8(bytes) {
+        Ok(text) => Message::text(text),
+        Err(error) => Message::Frame(Frame::message(error.into_bytes(), OpCode::Data(Data::Text), true)),
+    }
 }
 
 fn is_hello(text: &str) -> bool {

@@ -1,8 +1,7 @@
-//! A virtual board: a machine, the firmware around it, and its life on the network.
+//! A virtual board: a machine, the firmware around it, and its connection.
 //!
 //! The machines are next door ([`BoardKind::Talking`] in `companion.rs`, [`BoardKind::Relay`] in `relay.rs`);
-//! the protocol is `sinew_wire::device`, the life on the network in `life.rs`. Here a machine gets its
-//! tools.
+//! the protocol is `sinew_wire::device`, and `run.rs` runs it on the network. Here a machine gets its tools.
 
 use std::net::IpAddr;
 use std::str::FromStr;
@@ -32,7 +31,7 @@ pub enum BoardKind {
     Relay,
 }
 
-/// One virtual board and where it belongs.
+/// One virtual board and its gateway.
 #[derive(Clone, Debug)]
 pub struct BoardConfig {
     /// For example `ws://127.0.0.1:7301/xiaozhi/v1/` or `mqtt://127.0.0.1:7302`; or, for a board that asks
@@ -59,7 +58,7 @@ pub struct BoardConfig {
 }
 
 impl BoardConfig {
-    /// A board without token and without misfortunes.
+    /// A board without token and without faults.
     pub fn new(url: impl Into<String>, hardware_id: impl Into<String>, kind: BoardKind) -> BoardConfig {
         let Identity { hardware_id, client_id, .. } = Identity::new(hardware_id);
         let (faults, trust) = (Faults::default(), Trust::default());
@@ -82,7 +81,7 @@ impl BoardConfig {
     }
 }
 
-/// A made-up MAC of the locally administered kind, so that it meets no real one.
+/// A MAC address of the locally administered kind, so that it is no real one.
 pub fn hardware_id(index: u32) -> String {
     let [a, b, c, d] = index.to_be_bytes();
     format!("02:51:{a:02x}:{b:02x}:{c:02x}:{d:02x}")
@@ -110,14 +109,14 @@ impl FromStr for BoardKind {
     }
 }
 
-/// Something a machine says without being asked.
+/// An event that a machine sends.
 #[derive(Debug)]
 pub(crate) struct MachineNotice {
     pub(crate) method: &'static str,
     pub(crate) params: Value,
 }
 
-/// Where a machine keeps the time, and puts what it has to say.
+/// The time of a machine, and what it wants to send.
 #[derive(Debug, Default)]
 pub(crate) struct MachineState {
     /// Since power was switched on.

@@ -4,12 +4,13 @@
 use std::collections::HashSet;
 use std::time::Duration;
 
+use sinew_mqtt::client::MqttMessage;
 use sinew_runner::RunError;
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
 use crate::board::{BoardConfig, VirtualBoard, hardware_id};
-use crate::link::{Introduction, KEEPALIVE, Link, Message};
+use crate::link::{BrokerLink, KEEPALIVE, LinkConfig};
 
 const HERE: &str = r#"{"online":true}"#;
 const GONE: &str = r#"{"online":false}"#;
@@ -19,19 +20,19 @@ const GONE: &str = r#"{"online":false}"#;
 pub async fn run(first: u32, count: u32, config: BoardConfig, shutdown: CancellationToken) -> Result<(), RunError> {
     let login = config.username.as_deref().map(|username| (username, config.token.as_deref().unwrap_or_default()));
     let client_id = format!("crowd-{first}");
-    let introduction = Introduction { url: &config.url, client_id: &client_id, login, will: None, properties: &[] };
-    let mut link = Link::open(introduction).await?;
+    let introduction = LinkConfig { url: &config.url, client_id: &client_id, login, will: None, properties: &[] };
+    let mut link = BrokerLink::open(introduction).await?;
     // Others of a crowd answer for their own boards.
     let ids: HashSet<String> = (first..first.saturating_add(count)).map(hardware_id).collect();
     link.subscribe(&["sinew/boards/+/down"], false).await?;
-    let presence = |id: &str, text: &str| Message {
+    let presence = |id: &str, text: &str| MqttMessage {
         topic: format!("sinew/boards/{id}/presence"),
-        text: text.to_owned(),
+        payload: text.as_bytes().to_vec(),
         retain: true,
-        ..Message::default()
+        ..MqttMessage::default()
     };
     for id in &ids {
-        link.say(&presence(id, HERE)).await?;
+        link.publish(&presence(id, HERE)).await?;
     }
     let mut board = VirtualBoard::new(config.kind, "crowd");
     let every = Duration::from_secs(u64::from(KEEPALIVE) / 2);
@@ -39,12 +40,13 @@ pub async fn run(first: u32, count: u32, config: BoardConfig, shutdown: Cancella
     loop {
         tokio::select! {
             heard = link.next() => {
-                let Message { topic, text, .. } = heard?;
+                let MqttMessage { topic, payload, .. } = heard?;
+                let text = String::from_utf8_lossy(&payload).into_owned();
                 let id = topic.strip_prefix("sinew/boards/").and_then(|rest| rest.strip_suffix("/down"));
                 let Some(id) = id.filter(|id| ids.contains(*id)) else { continue };
                 for text in board.handle_text(Duration::ZERO, &text) {
                     let topic = format!("sinew/boards/{id}/up");
-                    link.say(&Message { topic, text, ..Message::default() }).await?;
+                    link.publish(&MqttMessage { topic, payload: text.into_bytes(), ..MqttMessage::default() }).await?;
                 }
             }
             () = sleep_until(ping_at) => {
@@ -53,7 +55,7 @@ pub async fn run(first: u32, count: u32, config: BoardConfig, shutdown: Cancella
             }
             () = shutdown.cancelled() => {
                 for id in &ids {
-                    link.say(&presence(id, GONE)).await?;
+                    link.publish(&presence(id, GONE)).await?;
                 }
                 return link.close().await;
             }

@@ -1,13 +1,13 @@
-//! faults, in measured doses: messages lost, late, garbled or doubled, and connections cut.
+//! Faults, each with its chance: messages lost, late, garbled or doubled, and connections cut.
 //!
-//! The same seed brings the same misfortunes, so a failure can be met again. The hello is spared: a
-//! board without one has no connection at all, and would only dial again.
+//! The same seed gives the same faults, so a failure can be reproduced. The hello is spared: a board without one has no
+//! connection at all, and would only dial again.
 
 use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-/// How often each misfortune happens to a message, between 0 and 1. Together at most 1.
+/// How often each fault happens to a message, between 0 and 1. Together at most 1.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Faults {
     pub seed: u64,
@@ -20,9 +20,12 @@ pub struct Faults {
     pub strict_ids: bool,
     /// The board hears its wake word when it has connected over MQTT, though nobody speaks, and starts a conversation.
     pub wake: bool,
+    /// The board sends the name of its network in another encoding than UTF-8, and with quotes in it when it asks for its
+    /// settings, as firmware does.
+    pub odd_bytes: bool,
 }
 
-/// What becomes of one message.
+/// What happens to one message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MessageFault {
     Fine,
@@ -40,11 +43,11 @@ pub struct FaultDice {
     state: u64,
 }
 
-/// Late means later than a hasty caller waits, and sooner than a patient one gives up.
+/// How late a late message is: later than a hasty caller waits, and sooner than a patient one gives up.
 const LATE_MS: std::ops::Range<u64> = 20..400;
 
 impl Faults {
-    /// Boards of one seed have different dice, or they would all stumble at once.
+    /// Boards of one seed have different dice, or all of them would fail at once.
     pub fn dice(&self, hardware_id: &str) -> FaultDice {
         let mixed = hardware_id.bytes().fold(self.seed ^ 0x9e37_79b9_7f4a_7c15, |hash, byte| {
             (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
@@ -121,6 +124,7 @@ impl FromStr for Faults {
             let flag = match part {
                 "strict-ids" => Some(&mut faults.strict_ids),
                 "wake" => Some(&mut faults.wake),
+                "odd-bytes" => Some(&mut faults.odd_bytes),
                 _ => None,
             };
             if let Some(flag) = flag {
@@ -129,7 +133,7 @@ impl FromStr for Faults {
             }
             let (name, value) = part
                 .split_once('=')
-                .ok_or_else(|| format!("`{part}` is no misfortune; write it as name=chance, for example lost=0.05"))?;
+                .ok_or_else(|| format!("`{part}` is not a fault; write it as name=chance, for example lost=0.05"))?;
             if name == "seed" {
                 faults.seed = value.parse().map_err(|_| format!("seed={value}: a whole number is needed"))?;
                 continue;
@@ -144,7 +148,7 @@ impl FromStr for Faults {
                 "disconnect" => faults.disconnect = chance,
                 _ => {
                     return Err(format!(
-                        "{name} is no misfortune; there are lost, late, garbled, doubled, disconnect, strict-ids and wake, and a seed"
+                        "{name} is not a fault; there are lost, late, garbled, doubled, disconnect, strict-ids, wake and odd-bytes, and a seed"
                     ));
                 }
             }
@@ -164,7 +168,7 @@ impl fmt::Display for Faults {
             .iter()
             .filter(|(_, chance)| *chance > 0.0)
             .try_for_each(|(name, chance)| write!(f, ",{name}={chance}"))?;
-        let flags = [(self.strict_ids, "strict-ids"), (self.wake, "wake")];
+        let flags = [(self.strict_ids, "strict-ids"), (self.wake, "wake"), (self.odd_bytes, "odd-bytes")];
         flags.iter().filter(|(is_set, _)| *is_set).try_for_each(|(_, name)| write!(f, ",{name}"))
     }
 }
@@ -173,14 +177,14 @@ impl fmt::Display for Faults {
 mod tests {
     use super::*;
 
-    const ROUGH: &str = "seed=7,lost=0.05,late=0.1,garbled=0.01,doubled=0.02,disconnect=0.01,strict-ids,wake";
+    const ROUGH: &str = "seed=7,lost=0.05,late=0.1,garbled=0.01,doubled=0.02,disconnect=0.01,strict-ids,wake,odd-bytes";
 
     #[test]
-    fn luck_is_written_as_it_is_read() {
+    fn faults_are_printed_as_they_are_parsed() {
         let faults: Faults = ROUGH.parse().expect("well written");
-        let (strict_ids, wake) = (true, true);
+        let (strict_ids, wake, odd_bytes) = (true, true, true);
         let (lost, late, garbled, doubled, disconnect) = (0.05, 0.1, 0.01, 0.02, 0.01);
-        assert_eq!(faults, Faults { seed: 7, lost, late, garbled, doubled, disconnect, strict_ids, wake });
+        assert_eq!(faults, Faults { seed: 7, lost, late, garbled, doubled, disconnect, strict_ids, wake, odd_bytes });
         assert_eq!(faults.to_string(), ROUGH);
         assert_eq!("".parse(), Ok(Faults::default()));
     }

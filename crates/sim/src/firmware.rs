@@ -1,4 +1,4 @@
-//! Boards of any making: virtual boards that serve a given tool list, as real firmware would.
+//! Virtual boards that serve a given tool list, as real firmware would.
 //!
 //! What firmware does differently from the standard is `sinew_wire::device`'s [`BoardDialect::Firmware`]: errors
 //! without code and escapes, pages of 8,000 bytes, silence to whatever it cannot read, only numbers as ids.

@@ -1,8 +1,10 @@
-//! Virtual boards and phones, and faults: a product, not a test helper.
+//! Virtual boards and phones, and faults: part of the product, not only for tests.
 //!
 //! [`board`] holds little machines that dial a gateway as real boards do, [`firmware`] boards with the tools
 //! of somebody else's, [`faults`] what can go wrong on the way; [`crowd`] is many boards behind a broker, [`server`] an MCP
 //! server there; [`phone`] is a virtual Android phone; [`conformance`] the fixture of the official suite.
+
+#![warn(unreachable_pub)]
 
 pub mod board;
 pub mod conformance;

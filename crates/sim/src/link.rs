@@ -1,70 +1,51 @@
-//! A plain connection to an MQTT broker, version 5, for virtual things that are no single board.
+//! A plain connection to an MQTT broker, version 5, for virtual devices that are not a single board.
 
-use mqtt_protocol_core::mqtt::common::Cursor;
-use mqtt_protocol_core::mqtt::connection::{PacketBuildResult, PacketBuilder, PacketData};
-use mqtt_protocol_core::mqtt::packet::v5_0::{Connack, Connect, Disconnect, Pingreq, Publish, Subscribe};
-use mqtt_protocol_core::mqtt::packet::{GenericPacketTrait, Property, Qos, SubEntry, SubOpts, UserProperty};
-use mqtt_protocol_core::mqtt::result_code::{DisconnectReasonCode, MqttError};
+use sinew_mqtt::Version;
+use sinew_mqtt::client::{BrokerPacket, BrokerReader, ClientWriter, Introduction, MqttMessage, Subscription};
 use sinew_runner::RunError;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
 /// Seconds.
 pub(crate) const KEEPALIVE: u16 = 30;
-const PACKET_BYTES: u32 = 4 << 20;
+const PACKET_BYTES: usize = 4 << 20;
+const WRITER: ClientWriter = ClientWriter { version: Version::V5 };
 
-pub(crate) struct Link {
+pub(crate) struct BrokerLink {
     stream: TcpStream,
-    builder: PacketBuilder,
-    /// Bytes that came and are not yet looked at.
-    waiting: Vec<u8>,
+    reader: BrokerReader,
+    /// Bytes that were received and not parsed yet, from `taken` on.
+    received: Vec<u8>,
     taken: usize,
 }
 
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Message {
-    pub(crate) topic: String,
-    pub(crate) text: String,
-    pub(crate) retain: bool,
-    pub(crate) properties: Vec<(String, String)>,
-}
-
-/// How the link introduces itself.
-pub(crate) struct Introduction<'a> {
+/// Who connects, and where.
+pub(crate) struct LinkConfig<'a> {
     /// `mqtt://HOST:PORT`.
     pub(crate) url: &'a str,
     pub(crate) client_id: &'a str,
     pub(crate) login: Option<(&'a str, &'a str)>,
-    pub(crate) will: Option<&'a Message>,
+    pub(crate) will: Option<&'a MqttMessage>,
     pub(crate) properties: &'a [(String, String)],
 }
 
-impl Link {
-    pub(crate) async fn open(introduction: Introduction<'_>) -> Result<Link, RunError> {
-        let url = introduction.url;
+impl BrokerLink {
+    pub(crate) async fn open(config: LinkConfig<'_>) -> Result<BrokerLink, RunError> {
+        let LinkConfig { url, client_id, login, will, properties } = config;
         let wrong = || RunError::Address(url.to_owned(), "it must be mqtt://HOST:PORT".to_owned());
         let address = url.strip_prefix("mqtt://").ok_or_else(wrong)?;
         let stream = TcpStream::connect(address).await.map_err(|error| RunError::Unreachable(url.to_owned(), error))?;
         stream.set_nodelay(true).map_err(|error| RunError::Unreachable(url.to_owned(), error))?;
-        let builder = PacketBuilder::with_maximum_packet_size(PACKET_BYTES);
-        let mut link = Link { stream, builder, waiting: Vec::new(), taken: 0 };
-        let connect = || {
-            let mut packet = Connect::builder().client_id(introduction.client_id)?.clean_start(true);
-            if let Some((username, password)) = introduction.login {
-                packet = packet.user_name(username)?.password(password.as_bytes().to_vec())?;
-            }
-            if let Some(will) = introduction.will {
-                let payload = will.text.clone().into_bytes();
-                packet = packet.will_message(will.topic.as_str(), payload, Qos::AtLeastOnce, will.retain)?;
-            }
-            packet.keep_alive(KEEPALIVE).props(properties(introduction.properties)?).build()
+        let reader = BrokerReader::new(WRITER.version, PACKET_BYTES);
+        let mut link = BrokerLink { stream, reader, received: Vec::new(), taken: 0 };
+        let login = login.map(|(username, password)| (username, Some(password)));
+        let introduction =
+            Introduction { client_id, login, keep_alive: KEEPALIVE, packet_bytes: PACKET_BYTES, will, properties };
+        link.write(|out| WRITER.connect(&introduction, out)).await?;
+        let BrokerPacket::Connack(welcome) = link.packet().await? else {
+            return Err(RunError::Ended("the broker's first packet is not CONNACK".to_owned()));
         };
-        link.write(connect()).await?;
-        // The first packet of a broker is its welcome, or it is none.
-        let Some((2, code)) = link.packet().await?.map(|packet| (packet.kind, packet.code)) else {
-            return Err(RunError::Ended("the broker's first packet is no CONNACK".to_owned()));
-        };
-        match code {
+        match welcome.code {
             0 => Ok(link),
             code => Err(RunError::Refused {
                 url: url.to_owned(),
@@ -75,98 +56,55 @@ impl Link {
     }
 
     pub(crate) async fn subscribe(&mut self, filters: &[&str], no_local: bool) -> Result<(), RunError> {
-        let options = SubOpts::new().set_qos(Qos::AtMostOnce).set_nl(no_local);
-        let entries = filters.iter().map(|filter| SubEntry::new(*filter, options));
-        let entries = entries.collect::<Result<Vec<_>, _>>();
-        self.write(entries.and_then(|entries| Subscribe::builder().packet_id(1u16).entries(entries).build())).await
+        let subscription =
+            |filter: &&str| Subscription { filter: (*filter).to_owned(), no_local, at_least_once: false };
+        let subscriptions: Vec<Subscription> = filters.iter().map(subscription).collect();
+        self.write(|out| WRITER.subscribe(1, &subscriptions, out)).await
     }
 
-    pub(crate) async fn say(&mut self, message: &Message) -> Result<(), RunError> {
-        let publish = || {
-            let packet = Publish::builder().topic_name(message.topic.as_str())?.retain(message.retain);
-            packet.payload(message.text.as_bytes()).props(properties(&message.properties)?).build()
-        };
-        self.write(publish()).await
+    pub(crate) async fn publish(&mut self, message: &MqttMessage) -> Result<(), RunError> {
+        self.write(|out| WRITER.publish(message, None, out)).await
     }
 
     pub(crate) async fn ping(&mut self) -> Result<(), RunError> {
-        self.write(Pingreq::builder().build()).await
+        self.write(|out| WRITER.ping(out)).await
     }
 
-    /// Leaves in order, so that nobody speaks our will.
+    /// Disconnects cleanly, so that the will is not published.
     pub(crate) async fn close(mut self) -> Result<(), RunError> {
-        let code = DisconnectReasonCode::NormalDisconnection;
-        self.write(Disconnect::builder().reason_code(code).build()).await?;
+        self.write(|out| WRITER.disconnect(out)).await?;
         self.stream.shutdown().await.map_err(|error| RunError::Ended(error.to_string()))
     }
 
-    /// The next message. Nothing is lost where the future is dropped.
-    pub(crate) async fn next(&mut self) -> Result<Message, RunError> {
+    /// The next message. Dropping the future loses nothing.
+    pub(crate) async fn next(&mut self) -> Result<MqttMessage, RunError> {
         loop {
-            if let Some(message) = self.packet().await?.and_then(|packet| packet.message) {
+            if let BrokerPacket::Publish(message) = self.packet().await? {
                 return Ok(message);
             }
         }
     }
 
-    async fn packet(&mut self) -> Result<Option<Packet>, RunError> {
-        let ended = |why: String| RunError::Ended(why);
+    async fn packet(&mut self) -> Result<BrokerPacket, RunError> {
         loop {
-            if self.taken < self.waiting.len() {
-                let mut cursor = Cursor::new(&self.waiting[self.taken..]);
-                let fed = self.builder.feed(&mut cursor);
-                self.taken += cursor.position() as usize;
-                let broken = |error: MqttError| ended(format!("no MQTT: {error:?}"));
-                let raw = match fed {
-                    PacketBuildResult::Incomplete => continue,
-                    PacketBuildResult::Error(error) => return Err(broken(error)),
-                    PacketBuildResult::Complete(raw) => raw,
-                };
-                let kind = raw.packet_type();
-                let (mut code, mut message) = (0, None);
-                if kind == 2 {
-                    code = raw.parse_exact(Connack::parse).map_err(broken)?.reason_code() as u8;
-                } else if let PacketData::Publish(data) = &raw.data {
-                    let (packet, _) = Publish::parse(raw.flags(), data.clone()).map_err(broken)?;
-                    message = Some(Message {
-                        topic: packet.topic_name().to_owned(),
-                        text: String::from_utf8_lossy(packet.payload().as_slice()).into_owned(),
-                        retain: packet.retain(),
-                        properties: pairs(packet.props()),
-                    });
-                }
-                return Ok(Some(Packet { kind, code, message }));
+            let mut rest = &self.received[self.taken..];
+            let found = self.reader.read(&mut rest);
+            self.taken = self.received.len() - rest.len();
+            if let Some((packet, _)) = found.map_err(RunError::Ended)? {
+                return Ok(packet);
             }
-            self.waiting.clear();
+            self.received.clear();
             self.taken = 0;
-            let count = self.stream.read_buf(&mut self.waiting).await.map_err(|error| ended(error.to_string()))?;
-            if count == 0 {
-                return Err(ended("the broker closed the connection".to_owned()));
+            let read = self.stream.read_buf(&mut self.received).await;
+            if read.map_err(|error| RunError::Ended(error.to_string()))? == 0 {
+                return Err(RunError::Ended("the broker closed the connection".to_owned()));
             }
         }
     }
 
-    async fn write<P: GenericPacketTrait>(&mut self, packet: Result<P, MqttError>) -> Result<(), RunError> {
-        let packet = packet.map_err(|error| RunError::Ended(format!("a packet cannot be written: {error:?}")))?;
-        let written = self.stream.write_all(&packet.to_continuous_buffer()).await;
-        written.map_err(|error| RunError::Ended(error.to_string()))
+    async fn write(&mut self, put: impl FnOnce(&mut Vec<u8>)) -> Result<(), RunError> {
+        let mut out = Vec::new();
+        put(&mut out);
+        self.stream.write_all(&out).await.map_err(|error| RunError::Ended(error.to_string()))
     }
-}
-
-struct Packet {
-    kind: u8,
-    code: u8,
-    message: Option<Message>,
-}
-
-fn properties(pairs: &[(String, String)]) -> Result<Vec<Property>, MqttError> {
-    pairs.iter().map(|(key, value)| Ok(UserProperty::new(key.as_str(), value.as_str())?.into())).collect()
-}
-
-fn pairs(properties: &[Property]) -> Vec<(String, String)> {
-    let pairs = properties.iter().filter_map(|property| match property {
-        Property::UserProperty(pair) => Some((pair.key().to_owned(), pair.val().to_owned())),
-        _ => None,
-    });
-    pairs.collect()
 }

@@ -1,5 +1,5 @@
-//! How a virtual board finds out where it belongs: it asks the one address it knows, as firmware does at
-//! every start, and waits for approval where it has to.
+//! How a virtual board finds its gateway: it asks the one address it knows, as firmware does at every start, and waits
+//! for approval if it has to.
 
 use std::time::Duration;
 
@@ -13,8 +13,10 @@ use crate::web::{HttpAddress, RequestBody};
 /// Between two questions whether it was approved, as firmware waits.
 const ACTIVATION_PAUSE: Duration = Duration::from_secs(3);
 const VERSION: &str = "2.0.0";
+/// The network that virtual boards are in.
+pub(crate) const NETWORK: &str = "Virtual network";
 
-/// What the board was told.
+/// The answer of the gateway.
 pub(crate) enum OtaAnswer {
     Mqtt { url: String, account: Account },
     WebSocket { url: String, token: String },
@@ -64,15 +66,26 @@ async fn post(config: &BoardConfig, url: &str) -> Result<(u16, Value), RunError>
         "uuid": config.client_id,
         "chip_model_name": "virtual",
         "application": {"name": "virtual", "version": VERSION},
-        "board": {"type": config.kind.board_name(), "name": config.kind.board_name()},
+        "board": {"type": config.kind.board_name(), "name": config.kind.board_name(), "ssid": NETWORK},
     });
-    let (status, answer) =
-        HttpAddress::http(url, &config.trust)?.post(&headers, RequestBody::Whole(body.to_string().as_bytes())).await?;
+    let body = match config.faults.odd_bytes {
+        true => with_odd_bytes(&body.to_string(), b"Caf\xe9 \"5G\""),
+        false => body.to_string().into_bytes(),
+    };
+    let (status, answer) = HttpAddress::http(url, &config.trust)?.post(&headers, RequestBody::Whole(&body)).await?;
     if !matches!(status, 200 | 202) {
         let why = String::from_utf8_lossy(&answer).trim().to_owned();
         return Err(RunError::Refused { url: url.to_owned(), status: Some(status), why });
     }
     Ok((status, serde_json::from_slice(&answer).unwrap_or_default()))
+}
+
+/// The text with another name of its network, as it comes: firmware neither converts nor escapes it here.
+pub(crate) fn with_odd_bytes(text: &str, network: &[u8]) -> Vec<u8> {
+    match text.split_once(NETWORK) {
+        Some((before, after)) => [before.as_bytes(), network, after.as_bytes()].concat(),
+        None => text.as_bytes().to_vec(),
+    }
 }
 
 fn mqtt(section: &Value, url: &str) -> Result<OtaAnswer, RunError> {

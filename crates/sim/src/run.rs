@@ -1,7 +1,6 @@
-//! A virtual board on the network, and the misfortunes it meets there.
+//! Runs a virtual board on the network, with its faults.
 //!
-//! How it dials, says hello and dials again is `sinew_runner`'s part; here its messages get lost, late,
-//! garbled or doubled on the way.
+//! `sinew_runner` dials and reconnects; here messages get lost, late, garbled or doubled.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -20,11 +19,13 @@ use crate::upload::{UploadInProgress, UploadSender};
 const REBOOT_TIME: Duration = Duration::from_millis(300);
 /// Ids that a strict board remembers, as Espressif's engine does.
 const SEEN_IDS: usize = 64;
+/// The name of a network in Latin-1.
+const ODD_NAME: &[u8] = b"Caf\xe9";
 /// How often a board looks whether its upload is done.
 const UPLOAD_POLL: Duration = Duration::from_millis(10);
 
-/// Lives as one board until `shutdown`. Returns early only where dialling again cannot help: a wrong
-/// address, an untrusted certificate, a refused token.
+/// Runs one board until `shutdown`. Returns early only if dialling again cannot help: a wrong address, an untrusted
+/// certificate, a refused token.
 pub async fn run(config: BoardConfig, shutdown: CancellationToken) -> Result<(), RunError> {
     let way = DialPlan::new(&config)?;
     live(config, way, shutdown).await
@@ -53,8 +54,7 @@ impl DialPlan {
     }
 }
 
-/// Lives as `count` boards, a small task each, with hardware ids of their own. The first one that
-/// cannot go on ends them all.
+/// Runs `count` boards, a small task each, with their own hardware ids. The first one that fails ends them all.
 pub async fn run_many(count: u32, config: BoardConfig, shutdown: CancellationToken) -> Result<(), RunError> {
     let way = DialPlan::new(&config)?;
     let shutdown = shutdown.child_token();
@@ -89,6 +89,7 @@ async fn live(config: BoardConfig, way: DialPlan, shutdown: CancellationToken) -
     };
     let mut firmware = FaultyFirmware::new(board, dice, sender);
     firmware.seen_ids = config.faults.strict_ids.then(VecDeque::new);
+    firmware.has_odd_bytes = config.faults.odd_bytes;
     let identity =
         |token| Identity { hardware_id: config.hardware_id.clone(), client_id: config.client_id.clone(), token };
     let subscribe = config.subscribes.then(|| "devices/p2p/any".to_owned());
@@ -122,13 +123,13 @@ async fn live(config: BoardConfig, way: DialPlan, shutdown: CancellationToken) -
     dialer.run(firmware, identity, shutdown).await
 }
 
-/// A board and what becomes of its messages.
+/// A board whose messages may get lost or changed.
 struct FaultyFirmware {
     board: VirtualBoard,
     dice: Option<FaultDice>,
     /// Whether the gateway has said hello on this connection.
     greeted: bool,
-    /// Messages that faults holds back.
+    /// Messages that are delayed.
     late: Vec<(Duration, DelayedText)>,
     cut: bool,
     sender: UploadSender,
@@ -136,6 +137,8 @@ struct FaultyFirmware {
     seen_ids: Option<VecDeque<i64>>,
     /// A wake word is heard as soon as the board is connected.
     wakes: bool,
+    /// The name of its network is not UTF-8.
+    has_odd_bytes: bool,
     /// The name of the conversation under way, as the gateway's hello gave it.
     conversation: Option<String>,
     upload: Option<UploadInProgress>,
@@ -159,6 +162,7 @@ impl FaultyFirmware {
             sender,
             seen_ids: None,
             wakes: false,
+            has_odd_bytes: false,
             conversation: None,
             upload: None,
             looked: Duration::ZERO,
@@ -226,7 +230,7 @@ impl FaultyFirmware {
         }
     }
 
-    /// What arrives of the board's words.
+    /// What arrives of the board's messages.
     fn speak(&mut self, now: Duration, texts: Vec<String>) -> Vec<String> {
         let arrived = texts.into_iter().map(|text| match self.draw() {
             MessageFault::Fine => vec![text],
@@ -318,6 +322,13 @@ impl Firmware for FaultyFirmware {
     fn next_due(&self) -> Option<Duration> {
         let upload = self.upload.is_some().then(|| self.looked + UPLOAD_POLL);
         self.late.iter().map(|(due, _)| *due).chain(self.board.next_due()).chain(upload).min()
+    }
+
+    fn encode(&mut self, text: String) -> Vec<u8> {
+        match self.has_odd_bytes {
+            true => ota::with_odd_bytes(&text, ODD_NAME),
+            false => text.into_bytes(),
+        }
     }
 
     fn hang_up(&mut self) -> Option<HangUp> {

@@ -5,6 +5,7 @@ use std::time::Duration;
 use sinew_tool::{Value, json};
 
 use crate::board::{BoardMachine, MachineState};
+use crate::ota::NETWORK;
 use crate::picture::{CameraScene, HEIGHT, WIDTH};
 
 /// A full battery lasts eight hours, and charges four times as fast as it drains.
@@ -42,7 +43,7 @@ impl TalkingBoard {
             "audio_speaker": {"volume": self.volume},
             "screen": {"brightness": self.brightness, "theme": self.theme()},
             "battery": {"level": level, "charging": charging},
-            "network": {"type": "wifi", "ssid": "Virtual", "signal": "strong"},
+            "network": {"type": "wifi", "ssid": NETWORK, "signal": "strong"},
             "chip": {"temperature": 38},
         })
     }

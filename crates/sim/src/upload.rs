@@ -1,5 +1,4 @@
-//! What a virtual board does on the web because a tool told it to: it sends a picture, and answers when
-//! that is done.
+//! Uploads a picture because a tool asked for it; the tool answers when that is done.
 
 use serde_json::{Value, json};
 use sinew_runner::Trust;

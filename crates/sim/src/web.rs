@@ -1,4 +1,4 @@
-//! The little HTTP that firmware speaks: one request on one connection.
+//! HTTP as firmware speaks it: one request on one connection.
 
 use std::io;
 use std::sync::Arc;

@@ -1,8 +1,8 @@
-//! Words that both ends use.
+//! Types that both ends use.
 
 use alloc::string::String;
 
-/// What carries the text. A board insists that our hello names the transport of its own.
+/// The transport of the text. A board requires that our hello names its own transport.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Transport {
     #[default]
@@ -12,7 +12,7 @@ pub enum Transport {
 }
 
 impl Transport {
-    /// The word in the hello.
+    /// The transport as the hello names it.
     pub fn word(self) -> &'static str {
         match self {
             Transport::WebSocket => "websocket",

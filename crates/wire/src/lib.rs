@@ -57,6 +57,7 @@
 //!
 //! No macros, no derive, no generic cleverness: a board's author should be able to read all of it.
 
+#![warn(unreachable_pub)]
 #![cfg_attr(not(feature = "host"), no_std)]
 
 extern crate alloc;

@@ -1,7 +1,6 @@
-//! JSON read only as far as needed: the wanted members of an object, each left as the text it is.
+//! JSON read only as far as needed: the wanted members of an object, each as its text.
 //!
-//! A tree of values would cost a board's message some thirty times its size in memory, and a picture
-//! several copies.
+//! A tree of values would take some thirty times the size of a board's message, and several copies of a picture.
 
 use std::fmt;
 

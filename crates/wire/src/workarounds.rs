@@ -1,4 +1,4 @@
-//! Everything real boards do differently from the protocol document, in one place.
+//! Workarounds for what real boards do differently from the protocol document, in one place.
 //!
 //! Seen in the firmware itself: errors without a code whose text is not escaped, so that a quote in it
 //! breaks the JSON; pictures as a JSON text inside a JSON text, with a NUL after the base64; JSON in
@@ -15,25 +15,25 @@ use crate::raw::{is_word, items, pick, string};
 /// A tool of firmware that never answers, because the board restarts.
 pub(crate) const REBOOT: &str = "self.reboot";
 
-/// An error as the board says it.
+/// An error as the board reports it.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Fault {
-    pub code: Option<i64>,
-    pub message: String,
-    pub data: Value,
+    pub(crate) code: Option<i64>,
+    pub(crate) message: String,
+    pub(crate) data: Value,
 }
 
-/// A board's reason inside an error: callers should see all of it, but a model must not drown in it.
+/// A board's reason inside an error, cut for models.
 fn reason(text: &str) -> String {
     if text.trim().is_empty() { "it gives no reason".to_owned() } else { clean_line(text.trim(), 2000) }
 }
 
-/// `true`, and also `"true"`, which some boards say.
+/// `true`, and also `"true"`, which some boards send.
 pub(crate) fn is_true(value: &Value) -> bool {
     value.as_bool().unwrap_or_else(|| value == "true")
 }
 
-/// An id that was echoed as a number, a number with a fraction of nought, or a text of digits.
+/// An id that was echoed as a number, a number with a zero fraction, or a string of digits.
 pub(crate) fn read_id(raw: &str) -> Option<i64> {
     let digits = raw.trim().trim_matches('"');
     digits.parse().ok().or_else(|| {
@@ -59,12 +59,12 @@ pub(crate) fn tree(raw: &RawValue) -> Value {
 // ---- errors ----
 
 impl Fault {
-    pub fn new(message: impl Into<String>) -> Fault {
+    pub(crate) fn new(message: impl Into<String>) -> Fault {
         Fault { code: None, message: message.into(), data: Value::Null }
     }
 
-    /// Reads an `error` member of whatever shape.
-    pub fn read(raw: &RawValue) -> Fault {
+    /// Reads an `error` member of any shape.
+    pub(crate) fn read(raw: &RawValue) -> Fault {
         let Ok([code, message, data]) = pick(raw.get(), ["code", "message", "data"]) else {
             return Fault::new(string(raw).unwrap_or_else(|| clip(raw.get())));
         };
@@ -75,14 +75,14 @@ impl Fault {
         }
     }
 
-    /// The board does not know a tool that it listed, so its list is another by now.
-    pub fn is_unknown_tool(&self) -> bool {
+    /// The board does not know a tool that it listed, so its list has changed.
+    pub(crate) fn is_unknown_tool(&self) -> bool {
         self.message.starts_with("Unknown tool")
     }
 
     /// The board saw the id of the request before, perhaps on another connection, and did nothing. Espressif's engine
     /// remembers its last 64.
-    pub fn is_seen_id(&self) -> bool {
+    pub(crate) fn is_seen_id(&self) -> bool {
         let message = self.message.to_ascii_lowercase();
         message.contains("duplicate") && message.contains("id")
     }
@@ -100,7 +100,7 @@ impl Fault {
         }
     }
 
-    pub fn into_error(self, tool: &str, noun: &str) -> ToolError {
+    pub(crate) fn into_error(self, tool: &str, noun: &str) -> ToolError {
         if let Some(standard) = ToolError::from_object(&self.data) {
             return standard;
         }
@@ -142,7 +142,7 @@ pub(crate) fn find_id(text: &str) -> Option<i64> {
         end -= 1;
     }
     let head = &text[..end];
-    // An id elsewhere, for example among the parameters of a notification, is none of ours.
+    // An id elsewhere, for example among the parameters of a notification, is not one of ours.
     let is_answer = head.contains("\"result\"") || head.contains("\"error\"");
     if !is_answer || head.contains("\"params\"") {
         return None;
@@ -163,14 +163,14 @@ const ITEMS: usize = 64;
 /// JSON in an answer is made into a tree up to this size; beyond, it stays text.
 const TREE_BYTES: usize = 256 << 10;
 
-/// Reads the `result` of a `tools/call`, whatever its shape.
+/// Reads the `result` of a `tools/call` of any shape.
 pub(crate) fn read_outcome(raw: &RawValue, tool: &str, noun: &str) -> Result<Outcome, ToolError> {
     let text = raw.get();
     let names = ["content", "isError", "structuredContent", "_meta"];
     let [content, is_error, structured, meta] = match pick(text, names) {
         Ok([None, None, None, _]) => return Ok(Outcome { structured: object_in(text), ..Outcome::text(text) }),
         Ok(members) => members,
-        // No object, so it is text, a number, a truth or an array.
+        // Not an object, so it is text, a number, a boolean or an array.
         Err(_) => return Ok(bare_outcome(raw)),
     };
     let content = match content {
@@ -202,7 +202,7 @@ fn bare_outcome(raw: &RawValue) -> Outcome {
     }
 }
 
-/// A result that says `isError`.
+/// A result with `isError`.
 fn failure(outcome: Outcome, tool: &str, noun: &str) -> ToolError {
     if let Some(standard) = outcome.structured.as_ref().and_then(ToolError::from_object) {
         return standard;
@@ -236,7 +236,7 @@ fn read_item(item: &RawValue, tool: &str, noun: &str) -> Result<Content, ToolErr
             ToolError::new(ErrorKind::BadAnswer, message)
         });
     }
-    // What nobody knows is passed on as the text it is.
+    // Unknown items are passed on as text.
     let known = object_in(item.get()).and_then(|item| Content::from_json(&item));
     Ok(known.unwrap_or_else(|| Content::Text(as_it_is(item))))
 }

@@ -22,7 +22,7 @@ pub struct Address {
     host: String,
     port: u16,
     tls: Option<Arc<ClientConfig>>,
-    pub(crate) credentials: Option<Credentials>,
+    credentials: Option<Credentials>,
 }
 
 /// What a broker wants to see.
@@ -63,6 +63,12 @@ impl Address {
         let tls = is_encrypted.then(|| trust(authorities)).transpose()?.map(Arc::new);
         let port = uri.port_u16().unwrap_or(if is_encrypted { 8883 } else { 1883 });
         Ok(Address { host, port, tls, credentials })
+    }
+
+    /// User name and password for the broker.
+    pub(crate) fn login(&self) -> Option<(&str, Option<&str>)> {
+        let credentials = self.credentials.as_ref()?;
+        Some((&credentials.username, credentials.password.as_deref()))
     }
 
     pub(crate) async fn dial(&self) -> io::Result<Box<dyn Bytes>> {

@@ -6,13 +6,15 @@ use std::hash::{BuildHasher, RandomState};
 use std::io;
 use std::time::Duration;
 
+use sinew_mqtt::Version;
+use sinew_mqtt::client::{BrokerPacket, BrokerReader, ClientWriter, Introduction, MqttMessage, Subscription, Welcome};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, ReadHalf, WriteHalf};
 use tokio::time::{Instant, sleep_until, timeout};
 
 use super::address::{Address, Bytes};
-use super::codec::{self, Introduction, Message, Packet, Reader, Welcome, Wish};
 
-/// How long a broker may take to welcome us, and to grant a wish.
+const WRITER: ClientWriter = ClientWriter { version: Version::V5 };
+/// How long a broker may take to accept us, and to grant a subscription.
 const ANSWER_TIME: Duration = Duration::from_secs(10);
 /// What is read at once.
 const READ_BYTES: usize = 64 << 10;
@@ -35,7 +37,7 @@ impl From<io::Error> for Disconnected {
 pub(crate) struct Connection {
     read: ReadHalf<Box<dyn Bytes>>,
     write: WriteHalf<Box<dyn Bytes>>,
-    reader: Reader,
+    reader: BrokerReader,
     input: Vec<u8>,
     /// How much of the input has been looked at.
     taken: usize,
@@ -61,7 +63,7 @@ impl Connection {
         let mut connection = Connection {
             read,
             write,
-            reader: Reader::new(introduction.packet_bytes),
+            reader: BrokerReader::new(WRITER.version, introduction.packet_bytes),
             input: Vec::new(),
             taken: 0,
             output: Output::default(),
@@ -72,11 +74,11 @@ impl Connection {
             packet_bytes: usize::MAX,
             properties: Vec::new(),
         };
-        codec::connect(&introduction, &mut connection.output.bytes);
+        WRITER.connect(&introduction, &mut connection.output.bytes);
         let answer = timeout(ANSWER_TIME, connection.next()).await;
         match answer.map_err(|_| Disconnected("the broker does not answer".to_owned()))?? {
-            Packet::Connack(welcome) => connection.take_terms(*welcome)?,
-            _ => return Err(Disconnected("the broker's first packet is no CONNACK".to_owned())),
+            BrokerPacket::Connack(welcome) => connection.take_terms(*welcome)?,
+            _ => return Err(Disconnected("the broker's first packet is not CONNACK".to_owned())),
         }
         Ok(connection)
     }
@@ -94,38 +96,38 @@ impl Connection {
         Ok(())
     }
 
-    /// Asks to hear what fits these wishes. Which id is granted comes as [`Packet::Suback`].
-    pub(crate) fn subscribe(&mut self, wishes: &[Wish]) -> u16 {
+    /// Asks to hear what fits these subscriptions. Which id is granted comes as [`BrokerPacket::Suback`].
+    pub(crate) fn subscribe(&mut self, subscriptions: &[Subscription]) -> u16 {
         let id = self.id();
-        codec::subscribe(id, wishes, &mut self.output.bytes);
+        WRITER.subscribe(id, subscriptions, &mut self.output.bytes);
         id
     }
 
     /// Asks, and waits until all of it is granted. What is heard meanwhile is given to `hear`.
     pub(crate) async fn subscribed(
         &mut self,
-        wishes: &[Wish],
-        mut hear: impl FnMut(Message),
+        subscriptions: &[Subscription],
+        mut hear: impl FnMut(MqttMessage),
     ) -> Result<(), Disconnected> {
-        let id = self.subscribe(wishes);
+        let id = self.subscribe(subscriptions);
         let granted = async {
             loop {
                 match self.next().await? {
-                    Packet::Publish(message) => hear(message),
-                    Packet::Suback { id: answered, codes } if answered == id => return Ok(codes),
+                    BrokerPacket::Publish(message) => hear(message),
+                    BrokerPacket::Suback { id: answered, codes } if answered == id => return Ok(codes),
                     _ => {}
                 }
             }
         };
         let codes = timeout(ANSWER_TIME, granted).await;
         let codes =
-            codes.unwrap_or_else(|_| Err(Disconnected("the broker does not grant what we asked for".to_owned())))?;
-        match wishes.iter().zip(codes).find(|(_, code)| *code >= 0x80) {
+            codes.unwrap_or_else(|_| Err(Disconnected("the broker does not answer our subscription".to_owned())))?;
+        match subscriptions.iter().zip(codes).find(|(_, code)| *code >= 0x80) {
             None => Ok(()),
-            Some((wish, code)) => {
-                let filter = &wish.filter;
+            Some((subscription, code)) => {
+                let filter = &subscription.filter;
                 Err(Disconnected(format!(
-                    "the broker lets us not hear `{filter}`: {}; see its access rules",
+                    "the broker does not let us subscribe to `{filter}`: {}; see its access rules",
                     refusal(code)
                 )))
             }
@@ -134,19 +136,19 @@ impl Connection {
 
     pub(crate) fn unsubscribe(&mut self, filters: &[&str]) {
         let id = self.id();
-        codec::unsubscribe(id, filters, &mut self.output.bytes);
+        WRITER.unsubscribe(id, filters, &mut self.output.bytes);
     }
 
-    /// Says something, and is told by [`Packet::Puback`] how it fared.
-    pub(crate) fn publish_confirmed(&mut self, message: &Message) -> u16 {
+    /// Says something, and is told by [`BrokerPacket::Puback`] how it fared.
+    pub(crate) fn publish_confirmed(&mut self, message: &MqttMessage) -> u16 {
         let id = self.id();
-        codec::publish(message, Some(id), &mut self.output.bytes);
+        WRITER.publish(message, Some(id), &mut self.output.bytes);
         id
     }
 
     /// Says something, once at most.
-    pub(crate) fn publish(&mut self, message: &Message) {
-        codec::publish(message, None, &mut self.output.bytes);
+    pub(crate) fn publish(&mut self, message: &MqttMessage) {
+        WRITER.publish(message, None, &mut self.output.bytes);
     }
 
     /// Bytes that the network has not taken yet.
@@ -156,7 +158,7 @@ impl Connection {
 
     /// The next packet. Sends what is to be sent meanwhile, pings, and acknowledges. Nothing is lost where the future
     /// is dropped.
-    pub(crate) async fn next(&mut self) -> Result<Packet, Disconnected> {
+    pub(crate) async fn next(&mut self) -> Result<BrokerPacket, Disconnected> {
         loop {
             if let Some(packet) = self.take()? {
                 return Ok(packet);
@@ -174,28 +176,28 @@ impl Connection {
                 () = sleep_until(due) => {
                     if Instant::now() >= patience {
                         let silence = self.heard.elapsed().as_secs();
-                        return Err(Disconnected(format!("nothing was heard of the broker for {silence} s")));
+                        return Err(Disconnected(format!("the broker was silent for {silence} s")));
                     }
                     self.ping_due = Instant::now() + self.keep_alive / 2;
-                    codec::ping(&mut self.output.bytes);
+                    WRITER.ping(&mut self.output.bytes);
                 }
             }
         }
     }
 
     /// A packet that is whole already.
-    fn take(&mut self) -> Result<Option<Packet>, Disconnected> {
+    fn take(&mut self) -> Result<Option<BrokerPacket>, Disconnected> {
         if self.taken < self.input.len() {
             let mut rest = &self.input[self.taken..];
             let found = self.reader.read(&mut rest);
             self.taken = self.input.len() - rest.len();
             match found.map_err(Disconnected)? {
-                Some((Packet::Disconnect { code }, _)) => {
+                Some((BrokerPacket::Disconnect { code }, _)) => {
                     return Err(Disconnected(format!("the broker ended the connection: {}", refusal(code))));
                 }
                 Some((packet, id)) => {
                     if let Some(id) = id {
-                        codec::acknowledge(id, &mut self.output.bytes);
+                        WRITER.acknowledge(id, &mut self.output.bytes);
                     }
                     return Ok(Some(packet));
                 }
@@ -210,7 +212,7 @@ impl Connection {
 
     /// Sends what is left, says farewell, and closes; the broker does not speak our will then.
     pub(crate) async fn close(mut self) {
-        codec::disconnect(&mut self.output.bytes);
+        WRITER.disconnect(&mut self.output.bytes);
         let _ = timeout(CLOSE_TIME, async {
             self.output.send(&mut self.write).await?;
             self.write.shutdown().await

@@ -8,6 +8,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
+use sinew_mqtt::client::{BrokerPacket, Introduction, MqttMessage};
 use sinew_tool::{Admission, DeviceId, DeviceInfo, DeviceKey, LeaveReason, Status, json};
 use tokio::sync::Semaphore;
 use tokio::time::{Instant, sleep, sleep_until};
@@ -15,8 +16,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::client::{self, Connection, Disconnected, ReconnectDelay};
-use super::codec::{Introduction, Message, Packet};
-use super::mcp_topics::{self, McpRole, McpServer, wish};
+use super::mcp_topics::{self, McpRole, McpServer, subscription};
 use super::outbox::{BrokerOutbox, BrokerPipe};
 use super::{Address, KEEP_ALIVE};
 use crate::device::{BoardCommand, BoardDevice, QueuedMessage};
@@ -109,9 +109,9 @@ impl ServerFollower {
         let limit = self.hub.config.limits.message_bytes;
         let mut connection = open(&self.address, &client_id, limit, None, &properties).await?;
         self.round = self.round.wrapping_add(1);
-        let wishes = [wish(format!("$mcp-server/presence/+/{}", self.filter), false)];
+        let subscriptions = [subscription(format!("$mcp-server/presence/+/{}", self.filter), false)];
         let mut early = Vec::new();
-        connection.subscribed(&wishes, |message| early.push(message)).await?;
+        connection.subscribed(&subscriptions, |message| early.push(message)).await?;
         pause.reset();
         early.iter().for_each(|message| self.handle_message(message));
         let mut round_ends = Some(Instant::now() + Duration::from_secs(KEEP_ALIVE.into()));
@@ -119,7 +119,7 @@ impl ServerFollower {
             let waited = self.waiting.front().map(|(until, _)| *until);
             tokio::select! {
                 packet = connection.next() => {
-                    if let Packet::Publish(message) = packet? {
+                    if let BrokerPacket::Publish(message) = packet? {
                         self.handle_message(&message);
                     }
                 }
@@ -144,7 +144,7 @@ impl ServerFollower {
         }
     }
 
-    fn handle_message(&mut self, message: &Message) {
+    fn handle_message(&mut self, message: &MqttMessage) {
         let Some(server) = McpServer::of_presence(&message.topic) else {
             tracing::debug!(topic = ?message.topic, "no presence of an MCP server");
             return;
@@ -277,7 +277,9 @@ impl ServerTask {
         let limit = self.hub.config.limits.message_bytes;
         let mut connection = open(&self.address, &client_id, limit, Some(&will), &properties).await?;
         let rpc = server.rpc(&client_id);
-        connection.subscribed(&[wish(server.capability(), false), wish(rpc.clone(), true)], drop).await?;
+        connection
+            .subscribed(&[subscription(server.capability(), false), subscription(rpc.clone(), true)], drop)
+            .await?;
 
         let info = self.info();
         let registration = match self.hub.register(&info.key, &info.admission) {
@@ -355,11 +357,11 @@ impl ServerConversation<'_> {
         loop {
             tokio::select! {
                 packet = connection.next() => match packet? {
-                    Packet::Puback { id, code } if Some(id) == introduction && (code == NO_SUBSCRIBERS || code >= 0x80) => {
+                    BrokerPacket::Puback { id, code } if Some(id) == introduction && (code == NO_SUBSCRIBERS || code >= 0x80) => {
                         tracing::info!(server = %self.task.server.id, "an MCP server is not there any more, though its presence is");
                         return Ok(SessionEnd::Final);
                     }
-                    Packet::Publish(message) => {
+                    BrokerPacket::Publish(message) => {
                         pause.reset();
                         let size = u32::try_from(message.payload.len()).unwrap_or(u32::MAX);
                         if message.topic == self.rpc && is_farewell(&message.payload) {
@@ -372,7 +374,7 @@ impl ServerConversation<'_> {
                     _ => {}
                 },
                 message = self.outbox.next() => {
-                    let Message { topic, payload, .. } = message;
+                    let MqttMessage { topic, payload, .. } = message;
                     let is_first = topic == control;
                     let text = String::from_utf8_lossy(&payload).into_owned();
                     let message = McpRole::Client.message(self.client_id, topic, text);
@@ -396,10 +398,10 @@ pub(super) async fn open(
     address: &Address,
     client_id: &str,
     packet_bytes: usize,
-    will: Option<&Message>,
+    will: Option<&MqttMessage>,
     properties: &[(String, String)],
 ) -> Result<Connection, Disconnected> {
-    let credentials = address.credentials.as_ref();
-    let introduction = Introduction { client_id, credentials, keep_alive: KEEP_ALIVE, packet_bytes, will, properties };
+    let login = address.login();
+    let introduction = Introduction { client_id, login, keep_alive: KEEP_ALIVE, packet_bytes, will, properties };
     Connection::open(address, introduction).await
 }

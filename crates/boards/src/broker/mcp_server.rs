@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use std::io;
 use std::time::Duration;
 
+use sinew_mqtt::client::{BrokerPacket, MqttMessage};
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
@@ -12,9 +13,8 @@ use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
 use super::client::{Connection, Disconnected, ReconnectDelay};
-use super::codec::{Message, Packet};
 use super::mcp_client::open;
-use super::mcp_topics::{self, McpRole, McpServer, wish};
+use super::mcp_topics::{self, McpRole, McpServer, subscription};
 use super::{Address, BACKLOG};
 
 /// Clients that are served at once. Where one more comes, the one that was silent longest is let go: not all of them tell
@@ -86,7 +86,7 @@ where
 {
     let mut server = McpServer { id: offering.server_id.clone(), name: offering.server_name.clone() };
     let gone =
-        |server: &McpServer| Message { retain: true, ..McpRole::Server.message(&server.id, server.presence(), "") };
+        |server: &McpServer| MqttMessage { retain: true, ..McpRole::Server.message(&server.id, server.presence(), "") };
     let properties = McpRole::Server.introduction();
     let opening = open(address, &server.id, MESSAGE_BYTES, Some(&gone(&server)), &properties).await;
     let mut connection = opening?;
@@ -95,9 +95,9 @@ where
     if let Some(name) = given.filter(|name| mcp_topics::is_name(name)) {
         server.name = name;
     }
-    connection.subscribed(&[wish(server.control(), false)], drop).await?;
+    connection.subscribed(&[subscription(server.control(), false)], drop).await?;
     let online = mcp_topics::online(&server.name, &offering.description);
-    let here = Message { retain: true, ..McpRole::Server.message(&server.id, server.presence(), online) };
+    let here = MqttMessage { retain: true, ..McpRole::Server.message(&server.id, server.presence(), online) };
     connection.publish(&here);
     pause.reset();
     tracing::info!(broker = %address, server = %server.name, "the tools are offered as an MCP server over MQTT");
@@ -107,8 +107,8 @@ where
     let ended = loop {
         tokio::select! {
             packet = connection.next() => match packet {
-                Ok(Packet::Publish(message)) => offered.handle_message(message, &mut connection, open_pipe),
-                Ok(Packet::Suback { id, .. }) => offered.granted(id),
+                Ok(BrokerPacket::Publish(message)) => offered.handle_message(message, &mut connection, open_pipe),
+                Ok(BrokerPacket::Suback { id, .. }) => offered.granted(id),
                 Ok(_) => {}
                 Err(over) => break Err(over),
             },
@@ -165,7 +165,7 @@ impl Drop for ClientSession {
 }
 
 impl OfferedSessions {
-    fn handle_message<P>(&mut self, message: Message, connection: &mut Connection, open_pipe: &impl Fn(&str) -> P)
+    fn handle_message<P>(&mut self, message: MqttMessage, connection: &mut Connection, open_pipe: &impl Fn(&str) -> P)
     where
         P: AsyncRead + AsyncWrite + Send + 'static,
     {
@@ -219,12 +219,12 @@ impl OfferedSessions {
             connection.publish(&McpRole::Server.message(&self.server.id, topic, mcp_topics::DISCONNECTED));
             self.end(&silent, connection);
         }
-        let wishes = [
-            wish(mcp_topics::client_presence(&client), false),
-            wish(mcp_topics::client_capability(&client), false),
-            wish(self.server.rpc(&client), true),
+        let subscriptions = [
+            subscription(mcp_topics::client_presence(&client), false),
+            subscription(mcp_topics::client_capability(&client), false),
+            subscription(self.server.rpc(&client), true),
         ];
-        let granted = connection.subscribe(&wishes);
+        let granted = connection.subscribe(&subscriptions);
         let (lines, said) = mpsc::channel(WAITING);
         self.last += 1;
         let number = self.last;

@@ -3,9 +3,8 @@
 //! A server has an id, which is its MQTT client id, and a name of one or more levels; a client has an id. Requests and
 //! answers of both directions share one topic, which is why nobody wants to hear there what it said itself.
 
+use sinew_mqtt::client::{MqttMessage, Subscription};
 use sinew_tool::{DeviceKey, Value, json};
-
-use super::codec::{Message, Wish};
 
 /// A tag of who speaks, on CONNECT and PUBLISH.
 const COMPONENT: &str = "MCP-COMPONENT-TYPE";
@@ -39,9 +38,9 @@ impl McpRole {
     }
 
     /// A message of the one who has this id.
-    pub(super) fn message(self, id: &str, topic: String, text: impl Into<String>) -> Message {
+    pub(super) fn message(self, id: &str, topic: String, text: impl Into<String>) -> MqttMessage {
         let properties = vec![(COMPONENT.to_owned(), self.word().to_owned()), (SENDER.to_owned(), id.to_owned())];
-        Message { topic, payload: text.into().into_bytes(), retain: false, properties }
+        MqttMessage { topic, payload: text.into().into_bytes(), retain: false, properties }
     }
 }
 
@@ -100,8 +99,8 @@ pub(super) fn client_capability(client: &str) -> String {
     format!("$mcp-client/capability/{client}")
 }
 
-pub(super) fn wish(filter: String, no_local: bool) -> Wish {
-    Wish { filter, no_local }
+pub(super) fn subscription(filter: String, no_local: bool) -> Subscription {
+    Subscription { filter, no_local, ..Subscription::default() }
 }
 
 /// Whether a text can be the id of a server or of a client.

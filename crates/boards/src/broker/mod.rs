@@ -4,7 +4,7 @@
 //! tells when it is gone; messages of both sides have topics of the board's own. Who may publish under which topic is
 //! decided by the broker's credentials and access rules, and by nothing here.
 //!
-//! - `address`, `client`, `codec`: a client of brokers
+//! - `address`, `client`: a client of brokers
 //! - `topics`: where boards are found
 //! - `presence`: which boards are present, and which is asked next
 //! - `outbox`: a board's share of the connection
@@ -12,7 +12,6 @@
 
 mod address;
 mod client;
-mod codec;
 mod mcp_client;
 mod mcp_server;
 mod mcp_topics;
@@ -25,6 +24,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
+use sinew_mqtt::client::{BrokerPacket, Introduction, MqttMessage, Subscription};
 use sinew_tool::{Admission, Device, DeviceEvent, DeviceInfo, LeaveReason, Reach, Status, json};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio::time::{Instant, interval_at, sleep, sleep_until};
@@ -37,7 +37,6 @@ pub use self::mcp_server::{OfferedServer, offer};
 pub use self::topics::{Template, Topics};
 
 use self::client::{Connection, Disconnected, ReconnectDelay};
-use self::codec::{Introduction, Message, Packet, Wish};
 use self::outbox::BrokerOutbox;
 pub(crate) use self::outbox::BrokerPipe;
 use self::presence::{NextBoard, PresenceList, WaitingBoards};
@@ -119,7 +118,7 @@ pub async fn run(broker: Broker, boards: Boards, shutdown: CancellationToken) ->
 /// brokers may accept a subscription and deliver nothing.
 pub async fn check(broker: &Broker) -> Result<(), String> {
     let mut connection = broker.connect(1024).await.map_err(|Disconnected(why)| why)?;
-    connection.subscribed(&broker.wishes(), drop).await.map_err(|Disconnected(why)| why)?;
+    connection.subscribed(&broker.subscriptions(), drop).await.map_err(|Disconnected(why)| why)?;
     connection.close().await;
     Ok(())
 }
@@ -128,7 +127,7 @@ impl Broker {
     async fn connect(&self, packet_bytes: usize) -> Result<Connection, Disconnected> {
         let introduction = Introduction {
             client_id: &client::client_id(),
-            credentials: self.address.credentials.as_ref(),
+            login: self.address.login(),
             keep_alive: KEEP_ALIVE,
             packet_bytes,
             will: None,
@@ -137,8 +136,9 @@ impl Broker {
         Connection::open(&self.address, introduction).await
     }
 
-    fn wishes(&self) -> [Wish; 2] {
-        [&self.topics.presence, &self.topics.up].map(|topic| Wish { filter: topic.filter(), no_local: false })
+    fn subscriptions(&self) -> [Subscription; 2] {
+        [&self.topics.presence, &self.topics.up]
+            .map(|topic| Subscription { filter: topic.filter(), ..Subscription::default() })
     }
 }
 
@@ -192,7 +192,7 @@ impl BrokerBoards {
         self.text_bytes = limit.min(connection.packet_bytes.saturating_sub(1024));
         self.presence.begin_round();
         let mut early = Vec::new();
-        connection.subscribed(&self.broker.wishes(), |message| early.push(message)).await?;
+        connection.subscribed(&self.broker.subscriptions(), |message| early.push(message)).await?;
         pause.reset();
         tracing::info!(broker = %self.broker.address, "connected to the broker");
         self.outbox.set_open(true);
@@ -205,7 +205,7 @@ impl BrokerBoards {
             let again = self.retries.front().map(|(due, _)| *due);
             tokio::select! {
                 packet = connection.next() => {
-                    if let Packet::Publish(message) = packet? {
+                    if let BrokerPacket::Publish(message) = packet? {
                         self.handle_message(message).await;
                     }
                 }
@@ -253,7 +253,7 @@ impl BrokerBoards {
         }
     }
 
-    async fn handle_message(&mut self, message: Message) {
+    async fn handle_message(&mut self, message: MqttMessage) {
         let Topics { presence, up, .. } = &self.broker.topics;
         if let Some(level) = presence.level(&message.topic) {
             let level = level.to_owned();

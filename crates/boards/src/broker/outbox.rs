@@ -7,9 +7,9 @@ use std::future::poll_fn;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
+use sinew_mqtt::client::MqttMessage;
 use tokio::sync::OwnedSemaphorePermit;
 
-use super::codec::Message;
 use crate::queue::Queue;
 
 /// Bytes that may wait for the network. Beyond it texts are dropped, as MQTT does with messages it delivers once at
@@ -21,7 +21,7 @@ const REPLY_BYTES: usize = WAITING_BYTES / 16;
 
 /// Messages on their way to the broker.
 pub(crate) struct BrokerOutbox {
-    queue: Queue<Message>,
+    queue: Queue<MqttMessage>,
     bytes: AtomicUsize,
     is_open: AtomicBool,
 }
@@ -45,16 +45,16 @@ impl BrokerOutbox {
     }
 
     /// Says nothing where it is dropped.
-    pub(crate) fn send(&self, message: Message) {
+    pub(crate) fn send(&self, message: MqttMessage) {
         self.send_within(message, WAITING_BYTES);
     }
 
     /// Answers to what boards ask are dropped first, so that one board that asks without end costs others no call.
-    pub(crate) fn reply(&self, message: Message) {
+    pub(crate) fn reply(&self, message: MqttMessage) {
         self.send_within(message, REPLY_BYTES);
     }
 
-    fn send_within(&self, message: Message, most: usize) {
+    fn send_within(&self, message: MqttMessage, most: usize) {
         let size = size(&message);
         if !self.is_open() || self.bytes.fetch_add(size, Ordering::Relaxed) > most {
             if self.is_open() {
@@ -66,21 +66,21 @@ impl BrokerOutbox {
         self.queue.push(message);
     }
 
-    pub(crate) async fn next(&self) -> Message {
+    pub(crate) async fn next(&self) -> MqttMessage {
         let message = poll_fn(|cx| self.queue.poll_pop(cx)).await;
         self.bytes.fetch_sub(size(&message), Ordering::Relaxed);
         message
     }
 
     /// The next one, if it is there already.
-    pub(crate) fn try_next(&self) -> Option<Message> {
+    pub(crate) fn try_next(&self) -> Option<MqttMessage> {
         let message = self.queue.pop()?;
         self.bytes.fetch_sub(size(&message), Ordering::Relaxed);
         Some(message)
     }
 }
 
-fn size(message: &Message) -> usize {
+fn size(message: &MqttMessage) -> usize {
     message.topic.len() + message.payload.len()
 }
 
@@ -138,13 +138,13 @@ impl BrokerPipe {
 
     pub(crate) fn send(&mut self, text: String) {
         let topic = self.first.take().unwrap_or_else(|| self.topic.clone()).into_string();
-        self.outbox.send(Message { topic, payload: text.into_bytes(), ..Message::default() });
+        self.outbox.send(MqttMessage { topic, payload: text.into_bytes(), ..MqttMessage::default() });
     }
 
     /// Answers what the board asked.
     pub(crate) fn reply(&mut self, text: String) {
         let topic = self.topic.to_string();
-        self.outbox.reply(Message { topic, payload: text.into_bytes(), ..Message::default() });
+        self.outbox.reply(MqttMessage { topic, payload: text.into_bytes(), ..MqttMessage::default() });
     }
 
     /// Why nothing can be sent at the moment.

@@ -8,9 +8,10 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
+use sinew_mqtt::Version;
+use sinew_mqtt::server::{ClientPacket, ClientReader, DisconnectCode, ReadProblem, ServerWriter};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
 
-use super::codec::{Packet, Problem, Reader, Version, Writer};
 use crate::pipe::{CLOSE_BYTES, CLOSE_TIME, CloseReason, PipeError, Received, read_text};
 use crate::stream::BoardStream;
 
@@ -19,8 +20,8 @@ const READ_BYTES: usize = 4096;
 
 pub(crate) struct Link {
     stream: BoardStream,
-    reader: Reader,
-    writer: Writer,
+    reader: ClientReader,
+    writer: ServerWriter,
     /// Where the board expects what is meant for it; firmware takes anything.
     topic: Box<str>,
     /// The longest silence, as the client chose it; `None` where it chose none.
@@ -51,7 +52,7 @@ pub(crate) struct Terms {
 
 impl Link {
     /// `early` is what came together with CONNECT.
-    pub(crate) fn new(stream: BoardStream, mut reader: Reader, terms: Terms, early: &[u8]) -> Link {
+    pub(crate) fn new(stream: BoardStream, mut reader: ClientReader, terms: Terms, early: &[u8]) -> Link {
         let Terms { version, topic, silence_limit, packet_bytes, message_bytes, unsent_bytes } = terms;
         reader.set_limit(message_bytes);
         // Fixed header, topic with its length, and an empty list of properties.
@@ -59,7 +60,7 @@ impl Link {
         let mut link = Link {
             stream,
             reader,
-            writer: Writer { version },
+            writer: ServerWriter { version },
             topic: topic.into(),
             silence_limit,
             text_bytes: packet_bytes.map(|bytes| (bytes as usize).saturating_sub(around)),
@@ -135,27 +136,27 @@ impl Link {
         }
     }
 
-    fn handle(&mut self, packet: Packet) {
+    fn handle(&mut self, packet: ClientPacket) {
         let before = self.out.len();
         self.answer(packet);
         self.unread += self.out.len() - before;
     }
 
-    fn answer(&mut self, packet: Packet) {
+    fn answer(&mut self, packet: ClientPacket) {
         let out = &mut self.out;
         match packet {
-            Packet::Publish { payload, id } => {
+            ClientPacket::Publish { payload, id } => {
                 if let Some(id) = id {
                     self.writer.acknowledge(id, out);
                 }
                 return self.heard.push_back(read_text(payload));
             }
-            Packet::Disconnect => return self.heard.push_back(Received::Close),
-            Packet::Ping => self.writer.pong(out),
-            Packet::Subscribe { id, topics } => self.writer.grant(id, topics, out),
-            Packet::Unsubscribe { id, topics } => self.writer.release(id, topics, out),
+            ClientPacket::Disconnect => return self.heard.push_back(Received::Close),
+            ClientPacket::Ping => self.writer.pong(out),
+            ClientPacket::Subscribe { id, topics } => self.writer.grant(id, topics, out),
+            ClientPacket::Unsubscribe { id, topics } => self.writer.release(id, topics, out),
             // The reader lets no second one pass.
-            Packet::Connect(_) => {}
+            ClientPacket::Connect(_) => {}
         }
         // A thousand pings read at once say no more than one.
         if !matches!(self.heard.back(), Some(Received::KeepAlive)) {
@@ -163,18 +164,18 @@ impl Link {
         }
     }
 
-    fn to_error(&self, problem: Problem) -> PipeError {
+    fn to_error(&self, problem: ReadProblem) -> PipeError {
         match problem {
-            Problem::TooLarge => PipeError::Rule(
+            ReadProblem::TooLarge => PipeError::Rule(
                 CloseReason::TooLarge,
                 format!("the board sent a packet of more than {} bytes, the most that is read", self.message_bytes),
             ),
-            Problem::Qos => {
+            ReadProblem::Qos => {
                 let what = "the board published with quality of service 2; only 0 and 1 are served".to_owned();
                 PipeError::Rule(CloseReason::Qos, what)
             }
-            Problem::Version => PipeError::Rule(CloseReason::Protocol, "the version of MQTT changed".to_owned()),
-            Problem::Malformed(what) => {
+            ReadProblem::Version => PipeError::Rule(CloseReason::Protocol, "the version of MQTT changed".to_owned()),
+            ReadProblem::Malformed(what) => {
                 PipeError::Rule(CloseReason::Protocol, format!("the board broke the MQTT protocol: {what}"))
             }
         }
@@ -183,7 +184,7 @@ impl Link {
     /// Says why where the version of MQTT allows it, and closes.
     pub(crate) async fn close(&mut self, farewell: CloseReason, reason: &str) {
         let mut out = self.out.split_off(self.written);
-        self.writer.disconnect(farewell, reason, &mut out);
+        self.writer.disconnect(code(farewell), reason, &mut out);
         (self.out, self.written) = (Vec::new(), 0);
         let stream = &mut self.stream;
         let _ = tokio::time::timeout(CLOSE_TIME, async {
@@ -192,5 +193,19 @@ impl Link {
             }
         })
         .await;
+    }
+}
+
+fn code(reason: CloseReason) -> DisconnectCode {
+    match reason {
+        CloseReason::Normal => DisconnectCode::Normal,
+        CloseReason::Closing => DisconnectCode::ShuttingDown,
+        CloseReason::Replaced => DisconnectCode::TakenOver,
+        CloseReason::Silent => DisconnectCode::KeepAliveTimeout,
+        CloseReason::Policy => DisconnectCode::Administrative,
+        CloseReason::TooLarge => DisconnectCode::TooLarge,
+        CloseReason::NotText => DisconnectCode::NotText,
+        CloseReason::Protocol => DisconnectCode::Malformed,
+        CloseReason::Qos => DisconnectCode::Qos,
     }
 }

@@ -4,10 +4,8 @@
 //! That is all of MQTT that is served: no messages from one client to another, no retained ones, no
 //! wills. Sound goes to a UDP port beside the door, where it is counted and dropped.
 //!
-//! - `codec`: packets and bytes
 //! - `link`: the connection of an admitted board
 
-pub(crate) mod codec;
 mod link;
 
 use std::io;
@@ -16,12 +14,13 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use sinew_mqtt::Version;
+use sinew_mqtt::server::{ClientPacket, ClientReader, ConnectRefusal, ConnectRequest, ReadProblem, ServerWriter};
 use sinew_tool::DeviceInfo;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream, UdpSocket};
 use tokio_util::sync::CancellationToken;
 
-use self::codec::{Connect, Packet, Problem, Reader, Refusal, Version, Writer};
 use self::link::Terms;
 use crate::hub;
 use crate::hub::{AdmittedBoard, BoardHub, Boards};
@@ -77,7 +76,7 @@ async fn swallow(sound: &UdpSocket, hub: &BoardHub) {
 /// From the first byte to an admitted board.
 async fn identify(tcp: TcpStream, address: SocketAddr, hub: &Arc<BoardHub>) -> io::Result<Option<AdmittedBoard>> {
     let mut stream = hub.encrypt(tcp).await?;
-    let mut reader = Reader::new(CONNECT_BYTES);
+    let mut reader = ClientReader::new(CONNECT_BYTES);
     let mut room = [0; CONNECT_BYTES];
     let (connect, early) = loop {
         let count = stream.read(&mut room).await?;
@@ -86,12 +85,12 @@ async fn identify(tcp: TcpStream, address: SocketAddr, hub: &Arc<BoardHub>) -> i
         }
         let mut bytes = &room[..count];
         match reader.read(&mut bytes) {
-            Ok(Some(Packet::Connect(connect))) => break (connect, bytes.to_vec()),
+            Ok(Some(ClientPacket::Connect(connect))) => break (connect, bytes.to_vec()),
             Ok(Some(_)) => return Err(io::Error::other("the first packet is not CONNECT")),
             Ok(None) => {}
-            Err(Problem::Version) => {
+            Err(ReadProblem::Version) => {
                 let why = "only MQTT 3.1.1 and 5 are spoken here";
-                refuse(stream, Version::V3, Refusal::Version, why).await?;
+                refuse(stream, Version::V3, ConnectRefusal::Version, why).await?;
                 return Err(io::Error::other(why));
             }
             Err(problem) => return Err(io::Error::other(format!("no MQTT client: {problem:?}"))),
@@ -120,41 +119,41 @@ async fn identify(tcp: TcpStream, address: SocketAddr, hub: &Arc<BoardHub>) -> i
 }
 
 fn admit(
-    connect: &Connect,
+    connect: &ConnectRequest,
     address: SocketAddr,
     hub: &Arc<BoardHub>,
-) -> Result<(DeviceInfo, Registration), (Refusal, String)> {
+) -> Result<(DeviceInfo, Registration), (ConnectRefusal, String)> {
     let Some(newcomer) = newcomer(connect) else {
         let why = "the client id must be the board's MAC address, or GROUP@@@MAC@@@UUID".to_owned();
         tracing::warn!(%address, "a board was refused over MQTT: {why}");
-        return Err((Refusal::ClientId, why));
+        return Err((ConnectRefusal::ClientId, why));
     };
     let key = identity::key(&newcomer.hardware_id);
     let Some(admission) = hub.config.admit.admit(newcomer.token(), &key) else {
         hub.refuse(&key, address);
-        return Err((Refusal::Credentials, identity::wrong_token(&newcomer)));
+        return Err((ConnectRefusal::Credentials, identity::wrong_token(&newcomer)));
     };
     let registration = hub.register(&key, &admission).map_err(|refused| {
         let refusal = match refused {
-            RegistrationError::Full | RegistrationError::Closing => Refusal::Full,
-            RegistrationError::TooOften => Refusal::TooOften,
-            RegistrationError::Revoked => Refusal::Credentials,
+            RegistrationError::Full | RegistrationError::Closing => ConnectRefusal::Full,
+            RegistrationError::TooOften => ConnectRefusal::TooOften,
+            RegistrationError::Revoked => ConnectRefusal::Credentials,
         };
         (refusal, refused.reason(&hub.config.limits))
     })?;
     Ok((newcomer.to_info("mqtt", address, admission), registration))
 }
 
-async fn refuse(mut stream: BoardStream, version: Version, refusal: Refusal, why: &str) -> io::Result<()> {
+async fn refuse(mut stream: BoardStream, version: Version, refusal: ConnectRefusal, why: &str) -> io::Result<()> {
     let mut out = Vec::new();
-    Writer { version }.refuse(refusal, why, &mut out);
+    ServerWriter { version }.refuse(refusal, why, &mut out);
     stream.write_all(&out).await?;
     stream.shutdown().await
 }
 
 /// Who the client says it is: `GROUP@@@aa_bb_cc_dd_ee_ff@@@uuid` as firmware is told by its servers, or
 /// the hardware id alone.
-fn newcomer(connect: &Connect) -> Option<BoardIdentity> {
+fn newcomer(connect: &ConnectRequest) -> Option<BoardIdentity> {
     let mut parts = connect.client_id.trim().split("@@@");
     let (first, second, third) = (parts.next()?, parts.next(), parts.next());
     let hardware_id = identity::hardware_id(second.unwrap_or(first))?;
@@ -174,7 +173,7 @@ mod tests {
 
     fn who(client_id: &str) -> Option<String> {
         let (client_id, password) = (client_id.to_owned(), None);
-        let connect = Connect { version: Version::V3, client_id, password, keep_alive: 0, packet_bytes: None };
+        let connect = ConnectRequest { version: Version::V3, client_id, password, keep_alive: 0, packet_bytes: None };
         newcomer(&connect).map(|newcomer| newcomer.hardware_id)
     }
 

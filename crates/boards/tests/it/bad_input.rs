@@ -110,7 +110,7 @@ async fn a_token_that_is_revoked_while_its_board_connects_admits_nobody() {
 }
 
 #[tokio::test]
-async fn a_revoked_token_ends_the_stay_it_opened_and_no_other() {
+async fn a_revoked_token_ends_its_connection_and_no_other() {
     let mut gateway = TestGateway::open().await;
     let (mut trial, with_gateway_token) = gateway.played("bb").await;
     for over_mqtt in [false, true] {

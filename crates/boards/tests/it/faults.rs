@@ -1,4 +1,4 @@
-//! faults for a while: whatever is lost, late, garbled, doubled or cut, every call gets one answer.
+//! Faults of many kinds: whatever is lost, late, garbled, doubled or cut, every call gets one answer.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ const BOARDS: usize = 4;
 const ROUNDS: usize = 25;
 
 #[tokio::test]
-async fn in_bad_luck_every_call_gets_one_answer_and_every_stay_one_end() {
+async fn with_faults_every_call_gets_one_answer_and_every_connection_one_end() {
     let mut gateway =
         TestGateway::open_with(|config| config.limits.session.setup_time = Duration::from_millis(150)).await;
     let faults: Faults =
@@ -60,7 +60,7 @@ async fn in_bad_luck_every_call_gets_one_answer_and_every_stay_one_end() {
     }
     assert_eq!(fine + failed, ROUNDS * BOARDS * 3);
     assert!(fine > failed, "{fine} fine, {failed} failed");
-    assert!(failed > 0 && stays > BOARDS, "faults was not bad: {failed} failed, {stays} stays");
+    assert!(failed > 0 && stays > BOARDS, "there were no faults: {failed} failed, {stays} stays");
     for event in gateway.close().await {
         follow(&mut here, event);
     }

@@ -1,11 +1,16 @@
 //! The virtual firmware at both doors: quirks on the wire, whole at the gateway's side.
 
+use std::sync::Arc;
+
 use serde_json::json;
+use sinew_boards::broker::{self, Address, Broker, Topics};
+use sinew_boards::{Bootstrap, OfferedTransport};
 use sinew_sim::board::{BoardConfig, BoardKind};
 use sinew_sim::firmware::Blueprint;
-use sinew_tool::{DeviceEvent, ErrorKind};
+use sinew_tool::{Applicant, DeviceEvent, Enrol, Enrolment, ErrorKind};
 
-use crate::support::{Played, TestGateway, answered, call};
+use crate::mosquitto::Mosquitto;
+use crate::support::{Played, TOKEN, TestGateway, answered, call};
 
 fn blueprint() -> Blueprint {
     let mut tools: Vec<_> = (0..60)
@@ -40,6 +45,39 @@ async fn firmware_is_served_over_websocket_and_mqtt_with_and_without_a_subscript
         assert!(unknown.message.contains("no \"such\" tool"), "{unknown}");
         let said = gateway.close().await;
         assert!(!said.iter().any(|event| matches!(event, DeviceEvent::Said(..))), "nothing to complain of");
+    }
+}
+
+#[tokio::test]
+async fn a_board_whose_network_has_a_name_in_another_encoding_is_set_up_and_answers_over_every_transport() {
+    let mosquitto = Mosquitto::open().await;
+    let mut gateway = TestGateway::open_with(|config| {
+        config.bootstrap = Some(Bootstrap { enrol: Arc::new(Everybody), offer: OfferedTransport::WebSocket });
+    })
+    .await;
+    let topic = |last: &str| format!("sinew/boards/{{device}}/{last}");
+    let topics = Topics::new(&topic("presence"), &topic("up"), &topic("down")).expect("topics");
+    let broker = Broker { address: Address::new(&mosquitto.url(), None, None).expect("an address"), topics };
+    tokio::spawn(broker::run(broker, gateway.boards.clone(), gateway.shutdown.clone()));
+    let ota = format!("http://{}/xiaozhi/ota/", gateway.address);
+    for (index, url) in [gateway.url(), gateway.mqtt_url(), mosquitto.url(), ota].into_iter().enumerate() {
+        let faults = "odd-bytes".parse().expect("faults");
+        let behind_broker = url == mosquitto.url();
+        let board = gateway.board(&format!("aa:bb:cc:dd:ee:0{index}"), BoardKind::Talking);
+        gateway.switch_on(BoardConfig { faults, behind_broker, url, ..board });
+        let device = gateway.joined().await;
+        let status = answered(call(&device, "self.get_device_status", json!({}))).await.expect("a status");
+        assert_eq!(status.structured.expect("JSON")["network"]["ssid"], "Caf\u{fffd}", "{index}");
+        assert!(gateway.said("warning").await.body["message"].to_string().contains("UTF-8"));
+    }
+    gateway.close().await;
+}
+
+struct Everybody;
+
+impl Enrol for Everybody {
+    fn enrol(&self, _: &Applicant) -> Enrolment {
+        Enrolment::Approved { token: TOKEN.to_owned() }
     }
 }
 

@@ -1,4 +1,4 @@
-//! What a board shows an MQTT server, and where it speaks and listens there.
+//! The account of a board at an MQTT server, and its topics.
 
 use std::fmt;
 
@@ -26,7 +26,7 @@ pub struct Account {
 }
 
 impl Account {
-    /// At a gateway's own door, as firmware does it: the token is the password.
+    /// At a gateway's own listener, as firmware does it: the token is the password.
     pub fn direct(identity: &Identity) -> Account {
         Account {
             client_id: identity.hardware_id.clone(),

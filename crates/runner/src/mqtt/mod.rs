@@ -10,10 +10,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::json;
+use sinew_mqtt::client::BrokerPacket;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 
-use self::link::{Link, Packet};
+use self::link::MqttLink;
 use crate::address::GatewayAddress;
 use crate::backoff::Backoff;
 use crate::dial_queue::DialQueue;
@@ -24,7 +25,7 @@ use crate::trust::Trust;
 
 pub use self::account::Account;
 
-/// TCP, TLS and introduction together. A gateway that is busy with a thousand boards still makes it.
+/// For TCP, TLS and CONNECT together; enough for a gateway that is busy with a thousand boards.
 const DIAL_TIME: Duration = Duration::from_secs(30);
 
 #[derive(Clone)]
@@ -87,7 +88,7 @@ impl MqttDialer {
         Ok(())
     }
 
-    async fn dial(&self, account: &Account, presence: &str) -> Result<Link, RunError> {
+    async fn dial(&self, account: &Account, presence: &str) -> Result<MqttLink, RunError> {
         let _turn = self.dial_queue.turn().await;
         match timeout(DIAL_TIME, self.open(account, presence)).await {
             Ok(opened) => opened,
@@ -95,40 +96,42 @@ impl MqttDialer {
         }
     }
 
-    async fn open(&self, account: &Account, presence: &str) -> Result<Link, RunError> {
+    async fn open(&self, account: &Account, presence: &str) -> Result<MqttLink, RunError> {
         let refused =
             |status: Option<u16>, why: String| Err(RunError::Refused { url: self.address.url.clone(), status, why });
-        let mut link = Link::new(self.address.connect().await?);
-        link.connect(account)?;
+        let mut link = MqttLink::new(self.address.connect().await?);
+        link.connect(account);
         link.flush().await?;
-        match link.read().await? {
-            Packet::Connack(0) => {}
-            // Said again tomorrow, these would be as true.
-            Packet::Connack(code @ (4 | 5)) => {
-                return refused(Some(401), format!("MQTT return code {code}: user name or password does not fit"));
+        let BrokerPacket::Connack(welcome) = link.read().await? else {
+            return refused(None, "its first packet is not CONNACK".to_owned());
+        };
+        match welcome.code {
+            0 => {}
+            // Trying again would not help.
+            code @ (4 | 5) => {
+                return refused(Some(401), format!("MQTT return code {code}: wrong user name or password"));
             }
-            Packet::Connack(code @ (1 | 2)) => {
-                return refused(Some(400), format!("MQTT return code {code}: version or client id does not fit"));
+            code @ (1 | 2) => {
+                return refused(Some(400), format!("MQTT return code {code}: wrong version or client id"));
             }
-            Packet::Connack(code) => return refused(None, format!("MQTT return code {code}: not now")),
-            _ => return refused(None, "its first packet is not CONNACK".to_owned()),
+            code => return refused(None, format!("MQTT return code {code}: not now")),
         }
         if let Some(topic) = &account.subscribe {
-            link.subscribe(topic)?;
+            link.subscribe(topic);
             link.flush().await?;
-            // Only who listens is there: what is said to a board before that would be lost.
+            // A board is present once it is subscribed: earlier messages would be lost.
             loop {
                 match link.read().await? {
-                    Packet::Suback(true) => break,
-                    Packet::Suback(false) => {
-                        return refused(Some(403), format!("it does not let the board listen at {topic}"));
+                    BrokerPacket::Suback { codes, .. } if codes.iter().all(|code| *code < 0x80) => break,
+                    BrokerPacket::Suback { .. } => {
+                        return refused(Some(403), format!("it does not let the board subscribe to {topic}"));
                     }
                     _ => {}
                 }
             }
         }
         if let Some(topic) = &account.presence {
-            link.announce(topic, presence.as_bytes().to_vec())?;
+            link.announce(topic, presence.as_bytes().to_vec());
             link.flush().await?;
         }
         Ok(link)
@@ -148,7 +151,7 @@ fn presence(firmware: &impl Firmware) -> String {
 struct BoardConnection<'a, F> {
     firmware: &'a mut F,
     account: &'a Account,
-    link: &'a mut Link,
+    link: &'a mut MqttLink,
     power_on: Instant,
 }
 
@@ -180,7 +183,7 @@ impl<F: Firmware> BoardConnection<'_, F> {
         let mut ping_at = last_heard + keepalive / 2;
         loop {
             let now = Instant::now();
-            // A board whose time has come again and again still gets no more than a thousand turns a second.
+            // A board that is always due still runs at most a thousand times per second.
             let due = self.firmware.next_due().map(|due| (self.power_on + due).max(now + Duration::from_millis(1)));
             let due = due.map_or(ping_at, |due| due.min(ping_at));
             tokio::select! {
@@ -188,23 +191,24 @@ impl<F: Firmware> BoardConnection<'_, F> {
                 () = shutdown.cancelled() => return Ok(ConnectionEnd::SwitchedOff),
                 packet = self.link.read() => {
                     last_heard = Instant::now();
-                    if let Packet::Text(text) = packet? {
+                    if let BrokerPacket::Publish(message) = packet? {
+                        let text = String::from_utf8_lossy(&message.payload);
                         let answers = self.firmware.handle_text(self.power_on.elapsed(), &text);
-                        self.say(answers)?;
+                        self.say(answers);
                     }
                 }
                 () = sleep_until(due) => {}
             }
             let now = Instant::now();
             let news = self.firmware.handle_time(now - self.power_on);
-            self.say(news)?;
+            self.say(news);
             if self.account.keepalive > 0 && now >= last_heard + keepalive * 3 / 2 {
                 let silence = keepalive.as_secs() * 3 / 2;
                 return Err(RunError::Ended(format!("nothing was heard for {silence} s")));
             }
             if now >= ping_at {
                 ping_at = now + keepalive / 2;
-                self.link.ping()?;
+                self.link.ping();
             }
             self.link.flush().await?;
             if let Some(hang_up) = self.firmware.hang_up() {
@@ -213,7 +217,10 @@ impl<F: Firmware> BoardConnection<'_, F> {
         }
     }
 
-    fn say(&mut self, texts: Vec<String>) -> Result<(), RunError> {
-        texts.into_iter().try_for_each(|text| self.link.publish(&self.account.publish, text))
+    fn say(&mut self, texts: Vec<String>) {
+        for text in texts {
+            let bytes = self.firmware.encode(text);
+            self.link.publish(&self.account.publish, bytes);
+        }
     }
 }

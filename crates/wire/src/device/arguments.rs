@@ -1,4 +1,4 @@
-//! What a call brings, checked against what the tool takes.
+//! The arguments of a call, checked against the properties of the tool.
 
 use alloc::format;
 use alloc::string::{String, ToString};

@@ -32,11 +32,11 @@ type Handler = Box<dyn FnMut(&Arguments) -> Result<Reply, String> + Send>;
 /// How a board speaks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum BoardDialect {
-    /// By the book: errors have a code and are escaped, pictures are MCP image items, a failing tool
-    /// answers with `isError`.
+    /// As MCP has it: errors have a code and are escaped, pictures are MCP image items, a failing tool answers with
+    /// `isError`.
     #[default]
     Standard,
-    /// As the firmware in the field does, faults included. For tests of the other end.
+    /// As real firmware does, with its bugs. For tests of the gateway.
     Firmware,
 }
 
@@ -46,7 +46,7 @@ struct RequestError {
     message: String,
 }
 
-/// What a request is answered with, before it is written.
+/// The answer to a request, before it is written.
 enum ResponseBody<'a> {
     Pong,
     Initialized,
@@ -100,7 +100,7 @@ impl Board {
     ) -> bool {
         let is_new = self.tools.iter().all(|(known, _)| known.name != spec.name);
         if is_new {
-            // A vector that doubles would hold more empty places than tools.
+            // A vector that doubles would waste memory.
             self.tools.reserve_exact(1);
             self.tools.push((spec, Box::new(handler)));
         }
@@ -176,7 +176,7 @@ impl Board {
                 self.respond(payload, true)
             }
             Some(_) => None,
-            // A gateway without envelope gets its answer without one.
+            // A gateway that sends no envelope gets none.
             None if self.dialect == BoardDialect::Standard => self.handle_rpc(message),
             None => None,
         }
@@ -378,6 +378,13 @@ mod tests {
 
     fn code(answer: Option<Value>) -> Option<i64> {
         answer?["error"]["code"].as_i64()
+    }
+
+    #[test]
+    fn the_hello_has_the_version_of_its_transport() {
+        let hello = |transport| Board::new("lamp", "1.0").over(transport).hello();
+        assert!(hello(Transport::WebSocket).contains(r#""version":1,"#));
+        assert!(hello(Transport::Udp).contains(r#""version":3,"#));
     }
 
     #[test]

@@ -109,6 +109,15 @@ mod tests {
     }
 
     #[test]
+    fn a_page_ends_where_that_of_the_firmware_does_to_the_byte() {
+        let empty = length(&tools(&[0])[0]);
+        // Opening, both entries, a comma after each, and 30 bytes that the firmware keeps free.
+        let fits = 8000 - 10 - (empty + 1000) - 2 - 30 - empty;
+        let pages = |second| walk(&tools(&[1000, second]), false, BoardDialect::Firmware).unwrap().len();
+        assert_eq!((pages(fits), pages(fits + 1)), (1, 2));
+    }
+
+    #[test]
     fn many_tools_fill_several_pages_and_none_is_lost() {
         let tools = tools(&[1000; 20]);
         for dialect in [BoardDialect::Standard, BoardDialect::Firmware] {

@@ -1,4 +1,4 @@
-//! What a tool gives back.
+//! The result of a tool.
 
 use alloc::format;
 use alloc::string::{String, ToString};

@@ -1,4 +1,4 @@
-//! What a tool takes: its name, its description, its properties.
+//! A tool: its name, its description, its properties.
 
 use alloc::borrow::Cow;
 use alloc::vec::Vec;
@@ -41,7 +41,7 @@ impl ToolSpec {
     }
 
     pub fn with(mut self, property: Property) -> ToolSpec {
-        // A vector that doubles would hold more empty places than properties.
+        // A vector that doubles would waste memory.
         self.properties.reserve_exact(1);
         self.properties.push(property);
         self

@@ -1,4 +1,4 @@
-//! `tools/list`, page by page, inside limits. Whatever ends the list early, what was read is kept.
+//! `tools/list`, page by page, within limits. If a list ends early, what was read is kept.
 
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -12,25 +12,25 @@ pub(super) struct ToolListing {
     tools: Vec<Tool>,
     warnings: Vec<String>,
     cursor: String,
-    /// Cursors that were used: a board that gives one twice would be asked for ever.
+    /// Cursors that were used: a board that repeats one would be asked forever.
     used: Vec<String>,
     bytes: usize,
 }
 
-/// A longer name is surely a mistake; the name space of clients ends at 64 anyway.
+/// A longer name is a mistake; clients accept 64 characters at most.
 const NAME_BYTES: usize = 128;
-/// What was wrong with a list is for people to read.
+/// Warnings about one list; people read them.
 const WARNINGS: usize = 32;
 
 impl ToolListing {
-    pub fn new() -> ToolListing {
+    pub(crate) fn new() -> ToolListing {
         ToolListing { tools: Vec::new(), warnings: Vec::new(), cursor: String::new(), used: Vec::new(), bytes: 0 }
     }
 
     /// The parameters of the next request. The first cursor is empty for boards, and absent for a `bare`
     /// provider, as MCP has it; the wish for user tools must be repeated on every page, because a cursor may
     /// point at one.
-    pub fn params(&self, user_tools: bool, bare: bool) -> String {
+    pub(crate) fn params(&self, user_tools: bool, bare: bool) -> String {
         let mut params = json!({});
         if !bare || !self.cursor.is_empty() {
             params["cursor"] = json!(self.cursor);
@@ -41,20 +41,20 @@ impl ToolListing {
         params.to_string()
     }
 
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.tools.is_empty()
     }
 
-    pub fn warn(&mut self, warning: String) {
+    pub(crate) fn warn(&mut self, warning: String) {
         if self.warnings.len() < WARNINGS {
             self.warnings.push(warning);
         } else if self.warnings.len() == WARNINGS {
-            self.warnings.push("further oddities of this tool list are left out".to_owned());
+            self.warnings.push("further warnings about this tool list are left out".to_owned());
         }
     }
 
     /// Reads one page; true when there is another.
-    pub fn read(&mut self, page: &RawValue, limits: &Limits) -> bool {
+    pub(crate) fn read(&mut self, page: &RawValue, limits: &Limits) -> bool {
         self.bytes = self.bytes.saturating_add(page.get().len());
         if self.bytes > limits.list_bytes {
             self.warn(format!(
@@ -123,7 +123,7 @@ impl ToolListing {
             }
         };
         if next == self.cursor || self.used.contains(&next) {
-            self.warn(format!("the tool list turns in a circle: the cursor `{}` came twice", clip(&next)));
+            self.warn(format!("the tool list repeats: the cursor `{}` came twice", clip(&next)));
             return false;
         }
         if self.used.len() + 1 >= limits.pages {
@@ -134,7 +134,7 @@ impl ToolListing {
         true
     }
 
-    pub fn finish(self) -> (Toolset, Vec<String>) {
+    pub(crate) fn finish(self) -> (Toolset, Vec<String>) {
         (Toolset::new(self.tools), self.warnings)
     }
 }

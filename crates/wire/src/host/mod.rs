@@ -1,8 +1,7 @@
 //! The gateway's end of the board protocol: one [`Session`] for each connected board.
 //!
-//! One mutation, then [`Session::poll`] until it says [`Output::Wait`]; wake it with
-//! [`Session::handle_time`] at the moment it names. What is sent, what is heard and what time it is
-//! are all arguments, so the same input gives the same output.
+//! After each change call [`Session::poll`] until it returns [`Output::Wait`]; call [`Session::handle_time`] at the
+//! moment it names. Messages and time are arguments, so the same input gives the same output.
 //!
 //! - `session`: the state of one board; `session/hear` what it says, `session/ask` what it is asked
 //! - `flight`: what waits to be sent, and what waits for an answer
@@ -23,7 +22,7 @@ pub use crate::common::{Transport, Vision};
 pub use crate::moment::Moment;
 pub use session::Session;
 
-/// What a session is told before it starts.
+/// The configuration of a session.
 #[derive(Clone, Debug, Default)]
 pub struct Config {
     /// Our name for this session; the board learns it from our hello.
@@ -33,8 +32,8 @@ pub struct Config {
     pub first_id: i32,
     pub transport: Transport,
     pub vision: Option<Vision>,
-    /// Messages travel as they are, without the envelope and without a hello: the other end is a tool
-    /// provider, an MCP server of any making, and not a board. Start with [`Session::begin`].
+    /// Messages have neither envelope nor hello: the other end is a tool provider, an MCP server of any kind, and not a
+    /// board. Start with [`Session::begin`].
     pub bare: bool,
     /// Whether to list tools that are meant for people only.
     pub user_tools: bool,
@@ -43,14 +42,14 @@ pub struct Config {
     pub limits: Limits,
 }
 
-/// How much of a board's talk is taken. Beyond a limit there is a warning, never a crash.
+/// Limits on what a board sends. Beyond a limit there is a warning, never a crash.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// One message from the board. A photo is some hundred kilobytes in base64.
     pub frame_bytes: usize,
-    /// One call to the board; what it cannot take whole it would drop without a word.
+    /// One call to the board; it would silently drop a longer one.
     pub call_bytes: usize,
-    /// A hello, or the body of one notice. Both are kept, so they should be small.
+    /// A hello, or the body of one notice. Both are kept in memory.
     pub notice_bytes: usize,
     /// Pages of one tool list; a real page holds some ten tools.
     pub pages: usize,
@@ -59,7 +58,7 @@ pub struct Limits {
     pub list_bytes: usize,
     /// Calls that wait for the one in flight.
     pub queue: usize,
-    /// How long the board may take over `initialize` and over each page; each is asked twice.
+    /// How long the board may take for `initialize` and for each page; each is requested twice.
     pub setup_time: Duration,
     /// How long a conversation over a WebSocket may go on without a call: firmware streams its microphone meanwhile.
     pub talk_time: Duration,
@@ -81,7 +80,7 @@ impl Default for Limits {
     }
 }
 
-/// What [`Session::poll`] gives.
+/// What [`Session::poll`] returns.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Output {
     /// Send this text to the board.
@@ -98,22 +97,22 @@ pub enum Output {
 pub enum Event {
     /// The board said hello; our answer is among the texts to send.
     Hello(Hello),
-    /// The board has told its name and its tools. Comes once.
+    /// The board has reported its name and its tools. Comes once.
     Ready(Ready),
     /// The board's hello does not offer MCP, or over MQTT the board leaves MCP unanswered. If MCP comes
     /// anyway, `Ready` follows.
     NoMcp,
-    /// The board's tools are others than before.
+    /// The board's tools have changed.
     ToolsChanged { tools: Toolset, warnings: Vec<String> },
     /// The answer to a call. Every ticket that is not cancelled gets exactly one.
     Answered(Ticket, Result<Outcome, ToolError>),
-    /// The board said something without being asked.
+    /// The board sent an event.
     Notified(Notice),
-    /// Something was wrong and has been worked around, or left out. For the log.
+    /// Something was wrong and was worked around, or left out. For the log.
     Warned(String),
-    /// The board talks to nobody; the connection, which exists for the conversation, should be closed in order.
+    /// The conversation is over; the connection, which exists only for it, should be closed cleanly.
     TalkEnded,
-    /// The session is over, and why. Nothing but answers to new calls comes after this.
+    /// The session is over, and why. Only answers to new calls follow.
     Closed(String),
 }
 
@@ -140,7 +139,7 @@ pub struct Ready {
     pub warnings: Vec<String>,
 }
 
-/// One call's claim to an answer.
+/// Identifies a call until it is answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Ticket(pub(crate) u64);
 
@@ -151,7 +150,7 @@ pub struct Stats {
     pub calls: u64,
     /// Answers that found their call.
     pub answers: u64,
-    /// Answers to requests that were given up.
+    /// Answers to requests that were cancelled or timed out.
     pub late_answers: u64,
     /// Second answers to one request.
     pub duplicate_answers: u64,
@@ -167,6 +166,6 @@ pub struct Stats {
     pub oversized_frames: u64,
     pub audio_frames: u64,
     pub notices: u64,
-    /// Notices and courtesies left out because nobody polled.
+    /// Notices and replies left out because nobody polled.
     pub dropped: u64,
 }

@@ -1,5 +1,5 @@
-//! What waits to be sent, and what waits for an answer. One request is in flight at a time, because
-//! real firmware runs everything on one task and would only queue it there.
+//! Requests that wait to be sent or for an answer. One request is in flight at a time, because real firmware runs
+//! everything on one task and would only queue it there.
 
 use std::collections::VecDeque;
 
@@ -8,10 +8,10 @@ use crate::moment::Moment;
 
 /// The request the board is busy with.
 pub(super) struct InFlight {
-    pub id: i32,
-    pub asked: Moment,
-    pub deadline: Moment,
-    pub what: RequestKind,
+    pub(crate) id: i32,
+    pub(crate) asked: Moment,
+    pub(crate) deadline: Moment,
+    pub(crate) what: RequestKind,
 }
 
 /// `again` is true for the second try. `text` is the request up to its id.
@@ -22,7 +22,7 @@ pub(super) enum RequestKind {
 }
 
 impl RequestKind {
-    pub fn is_again(&self) -> bool {
+    pub(crate) fn is_again(&self) -> bool {
         match self {
             RequestKind::Initialize { again } | RequestKind::Page { again } | RequestKind::Call { again, .. } => *again,
         }
@@ -31,28 +31,28 @@ impl RequestKind {
 
 /// A call that waits for its turn.
 pub(super) struct QueuedCall {
-    pub ticket: Ticket,
-    pub tool: Box<str>,
+    pub(crate) ticket: Ticket,
+    pub(crate) tool: Box<str>,
     /// The request up to its id, which it gets when it is sent.
-    pub text: String,
-    pub asked: Moment,
-    pub deadline: Moment,
+    pub(crate) text: String,
+    pub(crate) asked: Moment,
+    pub(crate) deadline: Moment,
 }
 
-/// Whom an answer belongs to.
+/// Which request an answer belongs to.
 pub(super) enum AnswerOwner {
     InFlight(InFlight),
-    /// A request that was given up.
+    /// A request that was cancelled or timed out.
     Late,
     /// A request that has been answered already.
     Duplicate,
-    /// No request of ours.
+    /// Not a request of ours.
     Stray,
 }
 
 /// The one request in flight and the calls behind it.
 pub(super) struct Requests {
-    pub current: Option<InFlight>,
+    pub(crate) current: Option<InFlight>,
     queue: VecDeque<QueuedCall>,
     /// Requests given up not long ago, to tell a late answer from a doubled one.
     abandoned: VecDeque<i32>,
@@ -62,26 +62,26 @@ pub(super) struct Requests {
     next_ticket: u64,
 }
 
-/// So far ids jump after one that the board has seen before: further than such engines remember.
+/// How far ids jump after one that the board has seen before: more than such engines remember.
 const ID_JUMP: i32 = 1000;
 
-/// Enough to recognise late answers of a slow board; it costs nothing while no call is given up.
+/// Enough to recognise late answers of a slow board; it costs nothing while no call is cancelled.
 const ABANDONED: usize = 16;
 
 impl Requests {
-    pub fn new(first_id: i32) -> Requests {
+    pub(crate) fn new(first_id: i32) -> Requests {
         let next_id = first_id.max(1);
         let (queue, abandoned) = (VecDeque::new(), VecDeque::new());
         Requests { current: None, queue, abandoned, next_id, launched: 0, next_ticket: 1 }
     }
 
-    pub fn ticket(&mut self) -> Ticket {
+    pub(crate) fn ticket(&mut self) -> Ticket {
         self.next_ticket += 1;
         Ticket(self.next_ticket - 1)
     }
 
     /// Starts a flight and gives its id: a number of 32 bits, the only kind real firmware reads.
-    pub fn launch(&mut self, what: RequestKind, asked: Moment, deadline: Moment) -> i32 {
+    pub(crate) fn launch(&mut self, what: RequestKind, asked: Moment, deadline: Moment) -> i32 {
         let id = self.next_id;
         self.next_id = id.checked_add(1).unwrap_or(1);
         self.launched = self.launched.saturating_add(1);
@@ -90,12 +90,12 @@ impl Requests {
     }
 
     /// The board saw the last id before, on another connection.
-    pub fn jump(&mut self) {
+    pub(crate) fn jump(&mut self) {
         self.next_id = self.next_id.checked_add(ID_JUMP).unwrap_or(ID_JUMP);
         self.launched = self.launched.saturating_add(ID_JUMP.unsigned_abs());
     }
 
-    pub fn claim(&mut self, id: i64) -> AnswerOwner {
+    pub(crate) fn claim(&mut self, id: i64) -> AnswerOwner {
         if self.current.as_ref().is_some_and(|flight| i64::from(flight.id) == id)
             && let Some(flight) = self.current.take()
         {
@@ -108,14 +108,14 @@ impl Requests {
         if self.is_past(id) { AnswerOwner::Duplicate } else { AnswerOwner::Stray }
     }
 
-    /// Whether this session has used the id; ids go round at their end.
+    /// Whether this session has used the id; ids wrap around.
     fn is_past(&self, id: i64) -> bool {
         let age = (i64::from(self.next_id) - id).rem_euclid(i64::from(i32::MAX));
         (1..=i64::from(i32::MAX)).contains(&id) && (1..=i64::from(self.launched)).contains(&age)
     }
 
     /// The flight is given up; an answer to it will be late.
-    pub fn abandon(&mut self) -> Option<InFlight> {
+    pub(crate) fn abandon(&mut self) -> Option<InFlight> {
         let flight = self.current.take()?;
         if self.abandoned.len() == ABANDONED {
             self.abandoned.pop_front();
@@ -124,11 +124,11 @@ impl Requests {
         Some(flight)
     }
 
-    pub fn enqueue(&mut self, waiting: QueuedCall) {
+    pub(crate) fn enqueue(&mut self, waiting: QueuedCall) {
         self.queue.push_back(waiting);
     }
 
-    pub fn dequeue(&mut self) -> Option<QueuedCall> {
+    pub(crate) fn dequeue(&mut self) -> Option<QueuedCall> {
         let waiting = self.queue.pop_front();
         if self.queue.is_empty() {
             // An idle board keeps no buffer.
@@ -137,23 +137,23 @@ impl Requests {
         waiting
     }
 
-    pub fn queued(&self) -> usize {
+    pub(crate) fn queued(&self) -> usize {
         self.queue.len()
     }
 
-    pub fn remove(&mut self, ticket: Ticket) -> bool {
+    pub(crate) fn remove(&mut self, ticket: Ticket) -> bool {
         let before = self.queue.len();
         self.queue.retain(|waiting| waiting.ticket != ticket);
         self.queue.len() < before
     }
 
     /// A queued call whose time has run out.
-    pub fn expired(&mut self, now: Moment) -> Option<QueuedCall> {
+    pub(crate) fn expired(&mut self, now: Moment) -> Option<QueuedCall> {
         let index = self.queue.iter().position(|waiting| waiting.deadline <= now)?;
         self.queue.remove(index)
     }
 
-    pub fn deadline(&self) -> Option<Moment> {
+    pub(crate) fn deadline(&self) -> Option<Moment> {
         let queued = self.queue.iter().map(|waiting| waiting.deadline);
         queued.chain(self.current.as_ref().map(|flight| flight.deadline)).min()
     }
@@ -162,6 +162,19 @@ impl Requests {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_last_sixteen_requests_that_were_given_up_are_remembered() {
+        let mut requests = Requests::new(1);
+        let mut give_up = || {
+            let id = requests.launch(RequestKind::Page { again: false }, Moment(0), Moment(1));
+            requests.abandon();
+            i64::from(id)
+        };
+        let ids: Vec<i64> = (0..17).map(|_| give_up()).collect();
+        let late: Vec<bool> = ids.into_iter().map(|id| matches!(requests.claim(id), AnswerOwner::Late)).collect();
+        assert_eq!((late[0], &late[1..]), (false, &[true; 16][..]));
+    }
 
     #[test]
     fn ids_stay_positive_and_turn_round_at_the_end() {

@@ -1,4 +1,4 @@
-//! What the board says, and what comes of it.
+//! Messages from the board.
 
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -87,8 +87,7 @@ impl Session {
         }
     }
 
-    /// A message without method, result and error: noise, or an answer that says nothing where it has the
-    /// id of the request in flight.
+    /// A message without method, result and error: noise, or an empty answer if it has the id of the request in flight.
     fn hear_empty(&mut self, frame: &Frame<'_>, problem: &str) {
         self.garbled(problem);
         let id = frame.id.and_then(|id| workarounds::read_id(id.get()));
@@ -96,8 +95,7 @@ impl Session {
         self.spoil(id, ErrorKind::BadAnswer, problem);
     }
 
-    /// Text that is not JSON: an error that can be repaired, or else noise, which may still name the
-    /// request it spoils.
+    /// Text that is not JSON: an error that can be repaired, or noise that may still name the request in flight.
     fn hear_broken(&mut self, text: &str, problem: &str) {
         if let Some((id, fault)) = workarounds::repair(text) {
             self.stats.repaired_frames += 1;
@@ -112,7 +110,7 @@ impl Session {
         );
     }
 
-    /// Ends the request that an unusable answer names, rather than let its caller wait.
+    /// Ends the request that an unusable answer names, so that its caller need not wait.
     fn spoil(&mut self, id: Option<i64>, kind: ErrorKind, problem: &str) {
         if self.requests.current.as_ref().is_none_or(|flight| Some(i64::from(flight.id)) != id) {
             return;
@@ -172,7 +170,7 @@ impl Session {
         match self.phase {
             SessionPhase::Silent | SessionPhase::Plain if mcp => self.become_capable(),
             SessionPhase::Silent => self.become_plain(),
-            // A board that says hello again may have started anew, with other tools.
+            // A board that says hello again may have restarted, with other tools.
             SessionPhase::Open => self.relist = true,
             SessionPhase::Plain | SessionPhase::Opening | SessionPhase::Closed => {}
         }

@@ -1,4 +1,4 @@
-//! The state of one board, and what its owner may do with it.
+//! The state of one board, and the methods of its owner.
 
 mod incoming;
 mod outgoing;
@@ -25,19 +25,19 @@ pub struct Session {
     phase: SessionPhase,
     requests: Requests,
     listing: Option<Box<ToolListing>>,
-    /// What the board said to `initialize`, until it is told with the tools.
+    /// The answer to `initialize`, until it is reported with the tools.
     name_and_version: Option<Box<(String, String)>>,
     /// A conversation is under way: the board has heard our hello, and over MQTT said no goodbye since.
     greeted: bool,
     /// When the conversation under way ends: over MQTT soon after the hello, over a WebSocket after a time without a call.
     talk_ends: Option<Moment>,
-    /// The board was shown once that nobody talks here.
+    /// The board was told once that there is no voice service.
     alerted: bool,
-    /// No call is sent, because earlier texts have not left yet.
+    /// No call is sent, because earlier texts are not sent yet.
     held: bool,
     /// The tool list is to be read again.
     relist: bool,
-    /// But not before this, so that a board that cries "changed" cannot keep us listing.
+    /// But not before this, so that a board that reports changes all the time cannot keep us listing.
     relist_after: Moment,
     tools: Option<Digest>,
     out: VecDeque<Output>,
@@ -49,7 +49,7 @@ pub struct Session {
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum SessionPhase {
-    /// Nothing was heard yet.
+    /// Nothing was received yet.
     Silent,
     /// The board said hello without MCP.
     Plain,
@@ -59,7 +59,7 @@ enum SessionPhase {
     Closed,
 }
 
-/// What nobody has to answer for is left out once so much lies unpolled.
+/// Notices and replies are left out once so many outputs wait to be polled.
 const UNPOLLED: usize = 256;
 /// Enough to see what is wrong, too few to fill a log. The counters go on.
 const WARNINGS_PER_MINUTE: u32 = 30;
@@ -176,7 +176,7 @@ impl Session {
         self.advance();
     }
 
-    /// Asks the board to keep a promise. The budget runs from now, waiting included.
+    /// Calls a tool. The budget runs from now, waiting included.
     pub fn call(&mut self, now: Moment, tool: &str, args: &Args, budget: Duration) -> Ticket {
         self.now = self.now.max(now);
         let ticket = self.requests.ticket();
@@ -194,8 +194,8 @@ impl Session {
         ticket
     }
 
-    /// The caller gave up: there will be no answer. A queued call is never sent; the answer to one
-    /// already sent is counted as late, and the next call goes out.
+    /// Cancels a call: there will be no answer. A queued call is never sent; the answer to one already sent is counted as
+    /// late, and the next call is sent.
     pub fn cancel(&mut self, ticket: Ticket) {
         let current = self.requests.current.as_ref().map(|flight| &flight.what);
         if matches!(current, Some(RequestKind::Call { ticket: current, .. }) if *current == ticket) {
@@ -208,29 +208,29 @@ impl Session {
         }
     }
 
-    /// Keeps calls back while earlier texts have not left, or lets them go. A call whose time runs out meanwhile was not
-    /// sent, and its caller learns so.
+    /// Holds calls back while earlier texts are not sent, or releases them. The error of a call whose time runs out
+    /// meanwhile says that it was not sent.
     pub fn hold(&mut self, now: Moment, held: bool) {
         self.now = self.now.max(now);
         self.held = held;
         self.advance();
     }
 
-    /// Reads the tool list again; [`Event::ToolsChanged`] follows if it is another.
+    /// Reads the tool list again; [`Event::ToolsChanged`] follows if it has changed.
     pub fn relist(&mut self, now: Moment) {
         self.now = self.now.max(now);
         self.relist = true;
         self.advance();
     }
 
-    /// The connection is gone, or shall be. Every open call is answered: the one that was sent with
-    /// `DeviceLost`, those that were not with `DeviceAway`. Why it is gone is for the owner to tell.
+    /// Ends the session. Every open call is answered: the one that was sent with `DeviceLost`, the others with
+    /// `DeviceAway`. The owner adds the reason.
     pub fn close(&mut self, now: Moment) {
         self.now = self.now.max(now);
         self.finish("the connection was closed".to_owned(), "");
     }
 
-    /// The next thing to do. Call until it says [`Output::Wait`].
+    /// The next output. Call until it returns [`Output::Wait`].
     pub fn poll(&mut self) -> Output {
         if let Some(output) = self.out.pop_front() {
             return output;
@@ -261,7 +261,7 @@ impl Session {
         self.out.push_back(Output::Event(Event::Answered(ticket, answer)));
     }
 
-    /// Says what nobody has to answer for.
+    /// Adds an output that may be left out.
     fn say(&mut self, output: Output) {
         if self.out.len() < UNPOLLED {
             self.out.push_back(output);

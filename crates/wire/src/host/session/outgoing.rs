@@ -1,4 +1,4 @@
-//! What the board is asked, and when: initialize, tools/list, then calls, one at a time.
+//! Requests to the board: initialize, tools/list, then calls, one at a time.
 
 use std::time::Duration;
 
@@ -17,13 +17,13 @@ use crate::workarounds::Fault;
 /// Between two readings of the tool list.
 const RELIST_GAP: Duration = Duration::from_millis(250);
 
-/// A call is sent only while at least this part of its budget, one in so many, is left. The budget was
-/// chosen for the work itself; with less than a quarter of it an answer in time is unlikely, and the
-/// caller would be left not knowing whether the call had its effect, where now it knows that it had none.
+/// A call is sent only while at least this part of its budget, one in so many, is left. The budget was chosen for the
+/// work itself; with less than a quarter of it an answer in time is unlikely, and the caller would not know whether the
+/// call had its effect. If it is not sent, the caller knows that it had none.
 const USEFUL_PART: u32 = 4;
 
-/// Over MQTT a conversation is ended so long after it began: nobody here answers speech, and the microphone would stream
-/// on. Time enough for firmware to open it.
+/// Over MQTT a conversation ends so long after its start: nobody answers speech here, and the microphone would stream on.
+/// Firmware needs some time to open it.
 const TALK_OVER_MQTT: Duration = Duration::from_secs(3);
 
 const NO_MCP: &str =
@@ -81,7 +81,7 @@ impl Session {
         let text = |key: &str| info.get(key).and_then(Value::as_str).map(clip).unwrap_or_default();
         self.name_and_version = Some(Box::new((text("name"), text("version"))));
         self.listing = Some(Box::new(listing));
-        // Told once; an idle board need not carry it.
+        // Sent once; an idle board need not keep it.
         self.config.vision = None;
         let text = self.whole(self.head("notifications/initialized"));
         self.out.push_back(Output::Send(text));
@@ -125,8 +125,8 @@ impl Session {
         }
     }
 
-    /// A WebSocket exists for the sake of talking, so one on which the board does not answer is closed. An
-    /// MQTT connection stays, and the board may say hello on it later.
+    /// A WebSocket exists for a conversation, so it is closed if the board does not answer. An MQTT connection stays, and
+    /// the board may say hello on it later.
     fn give_up(&mut self, why: String) {
         match self.config.transport {
             Transport::WebSocket => self.end(why),
@@ -138,7 +138,7 @@ impl Session {
         }
     }
 
-    /// A page failed. At first what was read is better than nothing; later the former list is better.
+    /// A page failed. While the board joins, a part of the list is better than nothing; later the former list is better.
     pub(super) fn break_listing(&mut self, why: &str) {
         if self.phase == SessionPhase::Open {
             self.listing = None;
@@ -289,7 +289,7 @@ impl Session {
         self.greeted = false;
     }
 
-    // ---- courtesies ----
+    // ---- replies ----
 
     pub(super) fn our_hello(&self) -> String {
         let mut hello = json!({
@@ -304,7 +304,7 @@ impl Session {
         hello.to_string()
     }
 
-    /// Boards may ask whether we are there; we have nothing else to offer them.
+    /// Boards may ping us; other requests are not served.
     pub(super) fn reply_text(&self, method: &str, id: &str) -> String {
         let answer = match method {
             "ping" => "\"result\":{}".to_owned(),
@@ -316,7 +316,7 @@ impl Session {
         self.whole(format!("{}{{\"jsonrpc\":\"2.0\",\"id\":{id},{answer}", self.envelope()))
     }
 
-    /// A provider may be at work on several calls, and likes to know which of them nobody waits for.
+    /// A provider may work on several calls, and should know which are cancelled.
     pub(super) fn call_off(&mut self, id: i32, why: &str) {
         if self.config.bare {
             let params = json!({"requestId": id, "reason": why});
@@ -345,7 +345,7 @@ impl Session {
             return text;
         }
         text.push_str("{\"session_id\":");
-        // Before a hello an MQTT board knows of no session, and after its goodbye of none any more.
+        // An MQTT board has a session only between hello and goodbye.
         let named = self.greeted || self.config.transport == Transport::WebSocket;
         text.push_str(&to_json(if named { self.config.session_id.as_str() } else { "" }));
         text.push_str(",\"type\":\"mcp\",\"payload\":");

@@ -10,26 +10,26 @@ const SECOND: u64 = 1_000_000;
 const BUDGET: Duration = Duration::from_secs(30);
 
 /// A session whose board is the test itself.
-struct Desk {
+struct Driver {
     session: Session,
     sent: Vec<Value>,
     events: Vec<Event>,
     wake: Option<Moment>,
 }
 
-impl Desk {
-    fn new(config: Config) -> Desk {
-        Desk { session: Session::new(config, Moment(0)), sent: vec![], events: vec![], wake: None }
+impl Driver {
+    fn new(config: Config) -> Driver {
+        Driver { session: Session::new(config, Moment(0)), sent: vec![], events: vec![], wake: None }
     }
 
-    fn ready(config: Config) -> Desk {
-        let mut desk = Desk::new(config);
-        desk.says(json!({"type": "hello", "features": {"mcp": true}}));
-        desk.answers(1, json!({"serverInfo": {"name": "lamp", "version": "1.2"}}));
-        desk.answers(2, json!({"tools": [{"name": "a"}]}));
-        desk.sent.clear();
-        desk.events.clear();
-        desk
+    fn ready(config: Config) -> Driver {
+        let mut driver = Driver::new(config);
+        driver.says(json!({"type": "hello", "features": {"mcp": true}}));
+        driver.answers(1, json!({"serverInfo": {"name": "lamp", "version": "1.2"}}));
+        driver.answers(2, json!({"tools": [{"name": "a"}]}));
+        driver.sent.clear();
+        driver.events.clear();
+        driver
     }
 
     fn drain(&mut self) {
@@ -116,15 +116,15 @@ fn a_session_is_small() {
 #[test]
 fn our_hello_names_the_transport_and_carries_the_extras() {
     let udp = json!({"udp": {"server": "10.0.0.1", "port": 8888}});
-    let mut desk = Desk::new(Config {
+    let mut driver = Driver::new(Config {
         session_id: "s\"1".into(),
         transport: Transport::Udp,
         hello_extra: Some(udp),
         ..Config::default()
     });
-    desk.says(json!({"type": "hello", "version": 3, "transport": "udp", "features": {"mcp": "true"}}));
+    driver.says(json!({"type": "hello", "version": 3, "transport": "udp", "features": {"mcp": "true"}}));
     assert_eq!(
-        desk.sent[0],
+        driver.sent[0],
         json!({
             "type": "hello",
             "transport": "udp",
@@ -133,309 +133,309 @@ fn our_hello_names_the_transport_and_carries_the_extras() {
             "udp": {"server": "10.0.0.1", "port": 8888},
         })
     );
-    assert_eq!(desk.sent[1]["session_id"], "s\"1");
-    assert!(matches!(&desk.events[0], Event::Hello(hello) if hello.mcp && hello.version == Some(3)));
-    assert_eq!(desk.methods(), ["-", "initialize"]);
+    assert_eq!(driver.sent[1]["session_id"], "s\"1");
+    assert!(matches!(&driver.events[0], Event::Hello(hello) if hello.mcp && hello.version == Some(3)));
+    assert_eq!(driver.methods(), ["-", "initialize"]);
 }
 
 #[test]
 fn vision_is_offered_when_configured() {
     let vision = Vision { url: "http://v".into(), token: "t".into() };
-    let mut desk = Desk::new(Config { vision: Some(vision), ..Config::default() });
-    desk.says(json!({"type": "hello", "features": {"mcp": true}}));
-    let params = &desk.sent[1]["payload"]["params"];
+    let mut driver = Driver::new(Config { vision: Some(vision), ..Config::default() });
+    driver.says(json!({"type": "hello", "features": {"mcp": true}}));
+    let params = &driver.sent[1]["payload"]["params"];
     assert_eq!(params["capabilities"], json!({"vision": {"url": "http://v", "token": "t"}}));
     assert_eq!(params["protocolVersion"], "2024-11-05");
 }
 
 #[test]
 fn a_hello_without_mcp_is_answered_and_not_initialised() {
-    let mut desk = Desk::new(Config::default());
-    let early = desk.call("a");
-    desk.says(json!({"type": "hello", "features": {}}));
-    assert_eq!(desk.methods(), ["-"]);
-    assert!(desk.events.contains(&Event::NoMcp));
-    assert_eq!(desk.kinds(), [(early, Some(ErrorKind::Unsupported))]);
-    let late = desk.call("a");
-    assert_eq!(desk.kinds(), [(late, Some(ErrorKind::Unsupported))]);
+    let mut driver = Driver::new(Config::default());
+    let early = driver.call("a");
+    driver.says(json!({"type": "hello", "features": {}}));
+    assert_eq!(driver.methods(), ["-"]);
+    assert!(driver.events.contains(&Event::NoMcp));
+    assert_eq!(driver.kinds(), [(early, Some(ErrorKind::Unsupported))]);
+    let late = driver.call("a");
+    assert_eq!(driver.kinds(), [(late, Some(ErrorKind::Unsupported))]);
 
-    desk.rpc(json!({"jsonrpc": "2.0", "method": "notifications/awake"}));
-    assert_eq!(desk.methods(), ["initialize"]);
-    desk.answers(1, json!({}));
-    desk.answers(2, json!({"tools": [{"name": "a"}]}));
-    assert_eq!(desk.tools(), Some(vec!["a"]));
+    driver.rpc(json!({"jsonrpc": "2.0", "method": "notifications/awake"}));
+    assert_eq!(driver.methods(), ["initialize"]);
+    driver.answers(1, json!({}));
+    driver.answers(2, json!({"tools": [{"name": "a"}]}));
+    assert_eq!(driver.tools(), Some(vec!["a"]));
 }
 
 #[test]
 fn mcp_before_hello_and_without_session_id_starts_the_same() {
-    let mut desk = Desk::new(Config::default());
-    desk.text(r#"{"session_id":"","type":"mcp","payload":{"jsonrpc":"2.0","id":10000,"result":{}}}"#);
-    assert_eq!(desk.methods(), ["initialize"]);
-    desk.says(json!({"type": "hello", "features": {"mcp": true}}));
-    assert_eq!(desk.methods(), ["-"]);
-    assert_eq!(desk.session.stats().stray_answers, 1);
+    let mut driver = Driver::new(Config::default());
+    driver.text(r#"{"session_id":"","type":"mcp","payload":{"jsonrpc":"2.0","id":10000,"result":{}}}"#);
+    assert_eq!(driver.methods(), ["initialize"]);
+    driver.says(json!({"type": "hello", "features": {"mcp": true}}));
+    assert_eq!(driver.methods(), ["-"]);
+    assert_eq!(driver.session.stats().stray_answers, 1);
 }
 
 #[test]
 fn calls_made_early_wait_for_the_board() {
-    let mut desk = Desk::new(Config::default());
-    let ticket = desk.call("a");
-    assert_eq!(desk.wake, Some(Moment(0) + BUDGET));
-    desk.says(json!({"type": "hello", "features": {"mcp": true}}));
-    desk.answers(1, json!({"serverInfo": {"name": "lamp", "version": "1.2"}}));
-    desk.answers(2, json!({"tools": []}));
-    assert_eq!(desk.methods(), ["-", "initialize", "notifications/initialized", "tools/list", "tools/call"]);
-    desk.answers(3, json!({"content": []}));
-    assert_eq!(desk.events.last(), Some(&Event::Answered(ticket, Ok(Outcome::default()))));
+    let mut driver = Driver::new(Config::default());
+    let ticket = driver.call("a");
+    assert_eq!(driver.wake, Some(Moment(0) + BUDGET));
+    driver.says(json!({"type": "hello", "features": {"mcp": true}}));
+    driver.answers(1, json!({"serverInfo": {"name": "lamp", "version": "1.2"}}));
+    driver.answers(2, json!({"tools": []}));
+    assert_eq!(driver.methods(), ["-", "initialize", "notifications/initialized", "tools/list", "tools/call"]);
+    driver.answers(3, json!({"content": []}));
+    assert_eq!(driver.events.last(), Some(&Event::Answered(ticket, Ok(Outcome::default()))));
 }
 
 #[test]
 fn calls_go_out_one_at_a_time_in_order() {
-    let mut desk = Desk::ready(Config::default());
-    let (first, second) = (desk.call("a"), desk.call("b"));
-    assert_eq!(desk.sent.len(), 1);
-    assert_eq!(desk.sent[0]["payload"]["params"], json!({"name": "a", "arguments": {}}));
-    desk.answers(3, json!({"content": []}));
-    assert_eq!(desk.sent[1]["payload"]["id"], 4);
-    desk.answers(4, json!({"content": []}));
-    assert_eq!(desk.kinds(), [(first, None), (second, None)]);
+    let mut driver = Driver::ready(Config::default());
+    let (first, second) = (driver.call("a"), driver.call("b"));
+    assert_eq!(driver.sent.len(), 1);
+    assert_eq!(driver.sent[0]["payload"]["params"], json!({"name": "a", "arguments": {}}));
+    driver.answers(3, json!({"content": []}));
+    assert_eq!(driver.sent[1]["payload"]["id"], 4);
+    driver.answers(4, json!({"content": []}));
+    assert_eq!(driver.kinds(), [(first, None), (second, None)]);
 }
 
 #[test]
 fn a_silent_board_costs_one_call_its_budget_and_the_queue_moves_on() {
-    let mut desk = Desk::ready(Config::default());
-    let (first, second) = (desk.call("a"), desk.call("b"));
-    desk.at(20);
-    assert_eq!(desk.kinds(), []);
-    assert_eq!(desk.wake, Some(Moment(30 * SECOND)));
-    let third = desk.call("c");
-    desk.at(30);
+    let mut driver = Driver::ready(Config::default());
+    let (first, second) = (driver.call("a"), driver.call("b"));
+    driver.at(20);
+    assert_eq!(driver.kinds(), []);
+    assert_eq!(driver.wake, Some(Moment(30 * SECOND)));
+    let third = driver.call("c");
+    driver.at(30);
     // The second waited as long and was never sent; the third has most of its own time left.
-    assert_eq!(desk.kinds(), [(second, Some(ErrorKind::Busy)), (first, Some(ErrorKind::Timeout))]);
-    assert_eq!(desk.methods(), ["tools/call", "tools/call"]);
-    desk.answers(3, json!({"content": []}));
-    desk.answers(4, json!({"content": []}));
-    assert_eq!(desk.kinds(), [(third, None)]);
-    let stats = desk.session.stats();
+    assert_eq!(driver.kinds(), [(second, Some(ErrorKind::Busy)), (first, Some(ErrorKind::Timeout))]);
+    assert_eq!(driver.methods(), ["tools/call", "tools/call"]);
+    driver.answers(3, json!({"content": []}));
+    driver.answers(4, json!({"content": []}));
+    assert_eq!(driver.kinds(), [(third, None)]);
+    let stats = driver.session.stats();
     assert_eq!((stats.late_answers, stats.timeouts, stats.calls), (1, 1, 2));
 }
 
 #[test]
 fn a_call_whose_turn_comes_too_late_to_be_answered_is_not_sent() {
-    let mut desk = Desk::ready(Config::default());
-    let first = desk.call("a");
-    desk.at(7);
-    let late = desk.call("late");
-    desk.at(8);
-    let timely = desk.call("timely");
-    desk.at(30);
+    let mut driver = Driver::ready(Config::default());
+    let first = driver.call("a");
+    driver.at(7);
+    let late = driver.call("late");
+    driver.at(8);
+    let timely = driver.call("timely");
+    driver.at(30);
     // At 30 s both have most of their time spent: 7 s are less than a quarter of 30, and 8 s are more.
-    assert_eq!(desk.kinds(), [(first, Some(ErrorKind::Timeout)), (late, Some(ErrorKind::Busy))]);
-    assert_eq!(desk.methods(), ["tools/call", "tools/call"]);
-    desk.answers(4, json!({"content": []}));
-    assert_eq!(desk.kinds(), [(timely, None)]);
-    assert_eq!((desk.session.stats().calls, desk.wake), (2, None));
+    assert_eq!(driver.kinds(), [(first, Some(ErrorKind::Timeout)), (late, Some(ErrorKind::Busy))]);
+    assert_eq!(driver.methods(), ["tools/call", "tools/call"]);
+    driver.answers(4, json!({"content": []}));
+    assert_eq!(driver.kinds(), [(timely, None)]);
+    assert_eq!((driver.session.stats().calls, driver.wake), (2, None));
 }
 
 #[test]
 fn a_doubled_answer_is_counted_not_delivered() {
-    let mut desk = Desk::ready(Config::default());
-    let ticket = desk.call("a");
-    desk.answers(3, json!({"content": []}));
-    desk.answers(3, json!({"content": []}));
-    assert_eq!(desk.kinds(), [(ticket, None)]);
-    assert_eq!(desk.session.stats().duplicate_answers, 1);
+    let mut driver = Driver::ready(Config::default());
+    let ticket = driver.call("a");
+    driver.answers(3, json!({"content": []}));
+    driver.answers(3, json!({"content": []}));
+    assert_eq!(driver.kinds(), [(ticket, None)]);
+    assert_eq!(driver.session.stats().duplicate_answers, 1);
 }
 
 #[test]
 fn a_cancelled_call_gets_no_answer_and_the_queue_moves_on() {
-    let mut desk = Desk::ready(Config::default());
-    let (first, second, third) = (desk.call("a"), desk.call("b"), desk.call("c"));
-    desk.session.cancel(second);
-    desk.session.cancel(first);
-    desk.session.cancel(first);
-    desk.drain();
-    assert_eq!(desk.sent.last().unwrap()["payload"]["params"]["name"], "c");
-    desk.answers(3, json!({"content": []}));
-    desk.answers(4, json!({"content": []}));
-    assert_eq!(desk.kinds(), [(third, None)]);
-    assert_eq!(desk.session.stats().late_answers, 1);
-    assert_eq!(desk.wake, None);
+    let mut driver = Driver::ready(Config::default());
+    let (first, second, third) = (driver.call("a"), driver.call("b"), driver.call("c"));
+    driver.session.cancel(second);
+    driver.session.cancel(first);
+    driver.session.cancel(first);
+    driver.drain();
+    assert_eq!(driver.sent.last().unwrap()["payload"]["params"]["name"], "c");
+    driver.answers(3, json!({"content": []}));
+    driver.answers(4, json!({"content": []}));
+    assert_eq!(driver.kinds(), [(third, None)]);
+    assert_eq!(driver.session.stats().late_answers, 1);
+    assert_eq!(driver.wake, None);
 }
 
 #[test]
 fn a_full_queue_refuses_at_once() {
-    let mut desk = Desk::ready(Config { limits: Limits { queue: 1, ..Limits::default() }, ..Config::default() });
-    desk.call("a");
-    desk.call("b");
-    let third = desk.call("c");
-    assert_eq!(desk.kinds(), [(third, Some(ErrorKind::Busy))]);
+    let mut driver = Driver::ready(Config { limits: Limits { queue: 1, ..Limits::default() }, ..Config::default() });
+    driver.call("a");
+    driver.call("b");
+    let third = driver.call("c");
+    assert_eq!(driver.kinds(), [(third, Some(ErrorKind::Busy))]);
 }
 
 #[test]
 fn arguments_beyond_what_a_board_takes_are_refused() {
-    let mut desk =
-        Desk::ready(Config { limits: Limits { call_bytes: 1000, ..Limits::default() }, ..Config::default() });
+    let mut driver =
+        Driver::ready(Config { limits: Limits { call_bytes: 1000, ..Limits::default() }, ..Config::default() });
     let mut args = Args::new();
     args.insert("x".into(), json!("y".repeat(1000)));
-    let ticket = desk.session.call(Moment(0), "a", &args, BUDGET);
-    desk.drain();
-    assert_eq!(desk.kinds(), [(ticket, Some(ErrorKind::TooLarge))]);
+    let ticket = driver.session.call(Moment(0), "a", &args, BUDGET);
+    driver.drain();
+    assert_eq!(driver.kinds(), [(ticket, Some(ErrorKind::TooLarge))]);
 }
 
 #[test]
 fn a_board_that_goes_answers_every_caller_at_once() {
-    let mut desk = Desk::ready(Config::default());
-    let (first, second) = (desk.call("a"), desk.call("b"));
-    desk.session.close(Moment(0));
-    desk.session.close(Moment(0));
-    desk.drain();
-    assert_eq!(desk.events.iter().filter(|event| matches!(event, Event::Closed(_))).count(), 1);
+    let mut driver = Driver::ready(Config::default());
+    let (first, second) = (driver.call("a"), driver.call("b"));
+    driver.session.close(Moment(0));
+    driver.session.close(Moment(0));
+    driver.drain();
+    assert_eq!(driver.events.iter().filter(|event| matches!(event, Event::Closed(_))).count(), 1);
     // Only the first was sent, so only of the first it is not known what became of it.
-    assert_eq!(desk.kinds(), [(first, Some(ErrorKind::DeviceLost)), (second, Some(ErrorKind::DeviceAway))]);
-    let third = desk.call("c");
-    assert_eq!(desk.kinds(), [(third, Some(ErrorKind::DeviceAway))]);
-    assert_eq!(desk.wake, None);
+    assert_eq!(driver.kinds(), [(first, Some(ErrorKind::DeviceLost)), (second, Some(ErrorKind::DeviceAway))]);
+    let third = driver.call("c");
+    assert_eq!(driver.kinds(), [(third, Some(ErrorKind::DeviceAway))]);
+    assert_eq!(driver.wake, None);
 }
 
 #[test]
 fn goodbye_ends_a_websocket_session_and_only_a_conversation_over_mqtt() {
     for (transport, ends) in [(Transport::WebSocket, true), (Transport::Udp, false)] {
-        let mut desk = Desk::ready(Config { transport, ..Config::default() });
-        desk.says(json!({"type": "goodbye", "session_id": "s"}));
-        assert_eq!(desk.events[0], Event::Notified(Notice { topic: "goodbye".into(), body: json!({}) }));
-        assert_eq!(desk.closed().is_some(), ends);
+        let mut driver = Driver::ready(Config { transport, ..Config::default() });
+        driver.says(json!({"type": "goodbye", "session_id": "s"}));
+        assert_eq!(driver.events[0], Event::Notified(Notice { topic: "goodbye".into(), body: json!({}) }));
+        assert_eq!(driver.closed().is_some(), ends);
     }
 }
 
 #[test]
 fn other_messages_are_notices_by_their_type() {
-    let mut desk = Desk::ready(Config::default());
-    desk.says(json!({"session_id": "s", "type": "listen", "state": "start", "mode": "auto"}));
-    desk.rpc(json!({"jsonrpc": "2.0", "method": "anything", "params": {"a": 1}}));
-    desk.rpc(json!({"jsonrpc": "2.0", "method": "anything", "id": null}));
+    let mut driver = Driver::ready(Config::default());
+    driver.says(json!({"session_id": "s", "type": "listen", "state": "start", "mode": "auto"}));
+    driver.rpc(json!({"jsonrpc": "2.0", "method": "anything", "params": {"a": 1}}));
+    driver.rpc(json!({"jsonrpc": "2.0", "method": "anything", "id": null}));
     let notice = |topic: &str, body: Value| Event::Notified(Notice { topic: topic.into(), body });
     assert_eq!(
-        desk.events,
+        driver.events,
         [
             notice("listen", json!({"state": "start", "mode": "auto"})),
             notice("anything", json!({"a": 1})),
             notice("anything", Value::Null),
         ]
     );
-    assert_eq!(desk.session.stats().notices, 3);
+    assert_eq!(driver.session.stats().notices, 3);
 }
 
 #[test]
 fn a_ping_is_answered_and_any_other_request_is_not_found() {
-    let mut desk = Desk::ready(Config::default());
-    desk.rpc(json!({"jsonrpc": "2.0", "method": "ping", "id": "x\"1"}));
-    desk.rpc(json!({"jsonrpc": "2.0", "method": "sampling/createMessage", "id": 7}));
-    assert_eq!(desk.sent[0]["payload"], json!({"jsonrpc": "2.0", "id": "x\"1", "result": {}}));
-    assert_eq!(desk.sent[1]["payload"]["error"]["code"], -32601);
-    desk.rpc(json!({"jsonrpc": "2.0", "method": "ping", "id": [1]}));
-    assert_eq!((desk.sent.len(), desk.warnings()), (2, 1));
+    let mut driver = Driver::ready(Config::default());
+    driver.rpc(json!({"jsonrpc": "2.0", "method": "ping", "id": "x\"1"}));
+    driver.rpc(json!({"jsonrpc": "2.0", "method": "sampling/createMessage", "id": 7}));
+    assert_eq!(driver.sent[0]["payload"], json!({"jsonrpc": "2.0", "id": "x\"1", "result": {}}));
+    assert_eq!(driver.sent[1]["payload"]["error"]["code"], -32601);
+    driver.rpc(json!({"jsonrpc": "2.0", "method": "ping", "id": [1]}));
+    assert_eq!((driver.sent.len(), driver.warnings()), (2, 1));
 }
 
 #[test]
 fn list_changed_reads_the_list_again_and_only_a_difference_is_told() {
-    let mut desk = Desk::ready(Config::default());
+    let mut driver = Driver::ready(Config::default());
     let changed = json!({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"});
-    desk.rpc(changed.clone());
+    driver.rpc(changed.clone());
     // Not at once: the list was read a moment ago.
-    assert_eq!(desk.methods(), Vec::<String>::new());
-    assert_eq!(desk.wake, Some(Moment(250_000)));
-    desk.at(1);
-    desk.answers(3, json!({"tools": [{"name": "a"}]}));
-    assert_eq!(desk.tools(), None);
-    desk.at(2);
-    desk.rpc(changed);
-    desk.answers(4, json!({"tools": [{"name": "b"}]}));
-    assert_eq!(desk.tools(), Some(vec!["b"]));
+    assert_eq!(driver.methods(), Vec::<String>::new());
+    assert_eq!(driver.wake, Some(Moment(250_000)));
+    driver.at(1);
+    driver.answers(3, json!({"tools": [{"name": "a"}]}));
+    assert_eq!(driver.tools(), None);
+    driver.at(2);
+    driver.rpc(changed);
+    driver.answers(4, json!({"tools": [{"name": "b"}]}));
+    assert_eq!(driver.tools(), Some(vec!["b"]));
 }
 
 #[test]
 fn a_board_that_cries_changed_for_ever_does_not_stop_the_calls() {
-    let mut desk = Desk::ready(Config::default());
+    let mut driver = Driver::ready(Config::default());
     let changed = json!({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"});
-    desk.at(1);
-    desk.rpc(changed.clone());
-    let ticket = desk.call("a");
-    desk.rpc(changed);
-    desk.answers(3, json!({"tools": [{"name": "a"}]}));
-    assert_eq!(desk.methods(), ["tools/list", "tools/call"]);
-    desk.answers(4, json!({"content": []}));
-    assert_eq!(desk.kinds(), [(ticket, None)]);
+    driver.at(1);
+    driver.rpc(changed.clone());
+    let ticket = driver.call("a");
+    driver.rpc(changed);
+    driver.answers(3, json!({"tools": [{"name": "a"}]}));
+    assert_eq!(driver.methods(), ["tools/list", "tools/call"]);
+    driver.answers(4, json!({"content": []}));
+    assert_eq!(driver.kinds(), [(ticket, None)]);
 }
 
 #[test]
 fn an_unknown_tool_makes_us_list_again() {
-    let mut desk = Desk::ready(Config::default());
-    desk.at(1);
-    let ticket = desk.call("a");
-    desk.refuses(3, "Unknown tool: a");
-    assert_eq!(desk.methods(), ["tools/call", "tools/list"]);
-    assert_eq!(desk.kinds(), [(ticket, Some(ErrorKind::ActionFailed))]);
+    let mut driver = Driver::ready(Config::default());
+    driver.at(1);
+    let ticket = driver.call("a");
+    driver.refuses(3, "Unknown tool: a");
+    assert_eq!(driver.methods(), ["tools/call", "tools/list"]);
+    assert_eq!(driver.kinds(), [(ticket, Some(ErrorKind::ActionFailed))]);
 }
 
 #[test]
 fn a_second_hello_is_answered_and_lists_again() {
-    let mut desk = Desk::ready(Config::default());
-    desk.at(1);
-    desk.says(json!({"type": "hello", "features": {"mcp": true}}));
-    assert_eq!(desk.methods(), ["-", "tools/list"]);
+    let mut driver = Driver::ready(Config::default());
+    driver.at(1);
+    driver.says(json!({"type": "hello", "features": {"mcp": true}}));
+    assert_eq!(driver.methods(), ["-", "tools/list"]);
 }
 
 #[test]
 fn initialize_is_tried_twice_then_the_session_ends() {
-    let mut desk = Desk::new(Config::default());
-    desk.says(json!({"type": "hello", "features": {"mcp": true}}));
-    desk.at(10);
-    assert_eq!(desk.methods(), ["-", "initialize", "initialize"]);
-    desk.at(20);
-    assert!(desk.closed().unwrap().contains("initialize"));
+    let mut driver = Driver::new(Config::default());
+    driver.says(json!({"type": "hello", "features": {"mcp": true}}));
+    driver.at(10);
+    assert_eq!(driver.methods(), ["-", "initialize", "initialize"]);
+    driver.at(20);
+    assert!(driver.closed().unwrap().contains("initialize"));
 }
 
 #[test]
 fn a_board_that_refuses_initialize_may_still_list() {
-    let mut desk = Desk::new(Config::default());
-    desk.says(json!({"type": "hello", "features": {"mcp": true}}));
-    desk.refuses(1, "Method not implemented: initialize");
-    desk.answers(2, json!({"tools": [{"name": "a"}]}));
+    let mut driver = Driver::new(Config::default());
+    driver.says(json!({"type": "hello", "features": {"mcp": true}}));
+    driver.refuses(1, "Method not implemented: initialize");
+    driver.answers(2, json!({"tools": [{"name": "a"}]}));
     assert!(
-        matches!(desk.events.last(), Some(Event::Ready(ready)) if ready.name.is_empty() && ready.warnings.len() == 1)
+        matches!(driver.events.last(), Some(Event::Ready(ready)) if ready.name.is_empty() && ready.warnings.len() == 1)
     );
 }
 
 #[test]
 fn a_page_that_fails_keeps_what_was_read() {
     let begin = || {
-        let mut desk = Desk::new(Config { user_tools: true, ..Config::default() });
-        desk.says(json!({"type": "hello", "features": {"mcp": true}}));
-        desk.answers(1, json!({}));
-        assert_eq!(desk.sent[3]["payload"]["params"], json!({"cursor": "", "withUserTools": true}));
-        desk.answers(2, json!({"tools": [{"name": "a"}], "nextCursor": "b"}));
-        assert_eq!(desk.sent[4]["payload"]["params"], json!({"cursor": "b", "withUserTools": true}));
-        desk
+        let mut driver = Driver::new(Config { user_tools: true, ..Config::default() });
+        driver.says(json!({"type": "hello", "features": {"mcp": true}}));
+        driver.answers(1, json!({}));
+        assert_eq!(driver.sent[3]["payload"]["params"], json!({"cursor": "", "withUserTools": true}));
+        driver.answers(2, json!({"tools": [{"name": "a"}], "nextCursor": "b"}));
+        assert_eq!(driver.sent[4]["payload"]["params"], json!({"cursor": "b", "withUserTools": true}));
+        driver
     };
     let mut refused = begin();
     refused.refuses(3, "Failed to add tool b because of payload size limit");
     let mut silent = begin();
     silent.at(10);
     silent.at(20);
-    for desk in [refused, silent] {
-        assert_eq!(desk.tools(), Some(vec!["a"]));
-        assert!(matches!(desk.events.last(), Some(Event::Ready(ready)) if ready.warnings.len() == 1));
+    for driver in [refused, silent] {
+        assert_eq!(driver.tools(), Some(vec!["a"]));
+        assert!(matches!(driver.events.last(), Some(Event::Ready(ready)) if ready.warnings.len() == 1));
     }
 }
 
 #[test]
 fn a_board_that_never_lists_is_given_up_and_one_that_refuses_to_is_ready_without_tools() {
     let begin = || {
-        let mut desk = Desk::new(Config::default());
-        desk.says(json!({"type": "hello", "features": {"mcp": true}}));
-        desk.answers(1, json!({}));
-        desk
+        let mut driver = Driver::new(Config::default());
+        driver.says(json!({"type": "hello", "features": {"mcp": true}}));
+        driver.answers(1, json!({}));
+        driver
     };
     let mut silent = begin();
     silent.at(10);
@@ -448,16 +448,16 @@ fn a_board_that_never_lists_is_given_up_and_one_that_refuses_to_is_ready_without
 
 #[test]
 fn a_failing_relist_keeps_the_former_list() {
-    let mut desk = Desk::ready(Config::default());
-    desk.session.relist(Moment(SECOND));
-    desk.drain();
-    desk.refuses(3, "no");
-    assert_eq!((desk.tools(), desk.warnings()), (None, 1));
+    let mut driver = Driver::ready(Config::default());
+    driver.session.relist(Moment(SECOND));
+    driver.drain();
+    driver.refuses(3, "no");
+    assert_eq!((driver.tools(), driver.warnings()), (None, 1));
 }
 
 #[test]
 fn noise_is_counted_and_warned_about() {
-    let mut desk = Desk::ready(Config::default());
+    let mut driver = Driver::ready(Config::default());
     let noise = [
         "",
         "5",
@@ -470,32 +470,33 @@ fn noise_is_counted_and_warned_about() {
         r#"{"id":3}"#,
     ];
     for text in noise {
-        desk.text(text);
+        driver.text(text);
     }
-    desk.text(&format!(r#"{{"type":"listen","x":{}{}}}"#, "[".repeat(5000), "]".repeat(5000)));
-    desk.session.handle_binary(&[&[0, 2, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1][..], &[0xff]].concat());
-    desk.drain();
-    assert_eq!(desk.session.stats().garbled_frames, 11);
+    driver.text(&format!(r#"{{"type":"listen","x":{}{}}}"#, "[".repeat(5000), "]".repeat(5000)));
+    driver.session.handle_binary(&[&[0, 2, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1][..], &[0xff]].concat());
+    driver.drain();
+    assert_eq!(driver.session.stats().garbled_frames, 11);
     // What is not UTF-8 is told too.
-    assert_eq!(desk.warnings(), 12);
-    assert_eq!(desk.events.len(), 12);
+    assert_eq!(driver.warnings(), 12);
+    assert_eq!(driver.events.len(), 12);
 }
 
 #[test]
 fn a_broken_answer_ends_its_call_at_once() {
-    let mut desk = Desk::ready(Config::default());
-    let cut = desk.call("a");
-    desk.text(r#"{"session_id":"","type":"mcp","payload":{"jsonrpc":"2.0","id":3,"result":{"content":[{"ty"#);
-    let unescaped = desk.call("a");
-    desk.text(r#"{"type":"mcp","payload":{"jsonrpc":"2.0","id":4,"error":{"message":"Missing valid argument: "x""}}}"#);
-    assert_eq!(desk.kinds(), [(cut, Some(ErrorKind::BadAnswer)), (unescaped, Some(ErrorKind::InvalidArguments))]);
-    let stats = desk.session.stats();
+    let mut driver = Driver::ready(Config::default());
+    let cut = driver.call("a");
+    driver.text(r#"{"session_id":"","type":"mcp","payload":{"jsonrpc":"2.0","id":3,"result":{"content":[{"ty"#);
+    let unescaped = driver.call("a");
+    driver
+        .text(r#"{"type":"mcp","payload":{"jsonrpc":"2.0","id":4,"error":{"message":"Missing valid argument: "x""}}}"#);
+    assert_eq!(driver.kinds(), [(cut, Some(ErrorKind::BadAnswer)), (unescaped, Some(ErrorKind::InvalidArguments))]);
+    let stats = driver.session.stats();
     assert_eq!((stats.garbled_frames, stats.repaired_frames), (1, 1));
 }
 
 #[test]
 fn an_answer_that_says_nothing_ends_its_call_at_once() {
-    let mut desk = Desk::ready(Config::default());
+    let mut driver = Driver::ready(Config::default());
     let empty = [
         r#"{"type":"mcp","payload":{"jsonrpc":"2.0","id":3}}"#,
         r#"{"type":"mcp","payload":{"jsonrpc":"2.0","id":"4","error":null}}"#,
@@ -503,275 +504,279 @@ fn an_answer_that_says_nothing_ends_its_call_at_once() {
         r#"{"type":"mcp","id":6}"#,
     ];
     for text in empty {
-        let ticket = desk.call("a");
-        desk.text(r#"{"type":"mcp","payload":{"jsonrpc":"2.0","id":99}}"#);
-        assert_eq!(desk.kinds(), []);
-        desk.text(text);
-        assert_eq!(desk.kinds(), [(ticket, Some(ErrorKind::BadAnswer))]);
+        let ticket = driver.call("a");
+        driver.text(r#"{"type":"mcp","payload":{"jsonrpc":"2.0","id":99}}"#);
+        assert_eq!(driver.kinds(), []);
+        driver.text(text);
+        assert_eq!(driver.kinds(), [(ticket, Some(ErrorKind::BadAnswer))]);
     }
-    assert_eq!((desk.session.stats().garbled_frames, desk.wake), (8, None));
+    assert_eq!((driver.session.stats().garbled_frames, driver.wake), (8, None));
 }
 
 #[test]
 fn a_broken_page_is_asked_for_again() {
-    let mut desk = Desk::new(Config::default());
-    desk.says(json!({"type": "hello", "features": {"mcp": true}}));
-    desk.answers(1, json!({}));
-    desk.text(r#"{"type":"mcp","payload":{"id":2,"result":{"tools":["#);
-    desk.answers(3, json!({"tools": [{"name": "a"}]}));
-    assert_eq!(desk.tools(), Some(vec!["a"]));
+    let mut driver = Driver::new(Config::default());
+    driver.says(json!({"type": "hello", "features": {"mcp": true}}));
+    driver.answers(1, json!({}));
+    driver.text(r#"{"type":"mcp","payload":{"id":2,"result":{"tools":["#);
+    driver.answers(3, json!({"tools": [{"name": "a"}]}));
+    assert_eq!(driver.tools(), Some(vec!["a"]));
 }
 
 #[test]
 fn an_oversized_answer_is_told_as_such() {
-    let mut desk =
-        Desk::ready(Config { limits: Limits { frame_bytes: 10_000, ..Limits::default() }, ..Config::default() });
-    let ticket = desk.call("a");
-    desk.answers(3, json!({"content": [{"type": "text", "text": "x".repeat(20_000)}]}));
-    assert_eq!(desk.warnings(), 1);
-    assert_eq!(desk.kinds(), [(ticket, Some(ErrorKind::TooLarge))]);
-    desk.rpc(json!({"jsonrpc": "2.0", "method": "big", "params": "x".repeat(20_000)}));
-    assert_eq!(desk.session.stats().oversized_frames, 2);
+    let mut driver =
+        Driver::ready(Config { limits: Limits { frame_bytes: 10_000, ..Limits::default() }, ..Config::default() });
+    let ticket = driver.call("a");
+    driver.answers(3, json!({"content": [{"type": "text", "text": "x".repeat(20_000)}]}));
+    assert_eq!(driver.warnings(), 1);
+    assert_eq!(driver.kinds(), [(ticket, Some(ErrorKind::TooLarge))]);
+    driver.rpc(json!({"jsonrpc": "2.0", "method": "big", "params": "x".repeat(20_000)}));
+    assert_eq!(driver.session.stats().oversized_frames, 2);
 }
 
 #[test]
 fn payloads_as_text_and_messages_without_envelope_are_read() {
-    let mut desk = Desk::ready(Config::default());
-    let (first, second, third) = (desk.call("a"), desk.call("a"), desk.call("a"));
-    desk.says(json!({"type": "mcp", "payload": json!({"id": 3, "result": {"content": []}}).to_string()}));
-    desk.says(json!({"jsonrpc": "2.0", "id": "4", "result": {"content": []}, "error": null}));
-    desk.text("\u{feff}{\"type\":\"mcp\",\"payload\":{\"id\":5.0,\"result\":null}}\n\0");
-    assert_eq!(desk.kinds(), [(first, None), (second, None), (third, None)]);
+    let mut driver = Driver::ready(Config::default());
+    let (first, second, third) = (driver.call("a"), driver.call("a"), driver.call("a"));
+    driver.says(json!({"type": "mcp", "payload": json!({"id": 3, "result": {"content": []}}).to_string()}));
+    driver.says(json!({"jsonrpc": "2.0", "id": "4", "result": {"content": []}, "error": null}));
+    driver.text("\u{feff}{\"type\":\"mcp\",\"payload\":{\"id\":5.0,\"result\":null}}\n\0");
+    assert_eq!(driver.kinds(), [(first, None), (second, None), (third, None)]);
 }
 
 #[test]
 fn sound_is_counted_and_json_in_a_binary_frame_is_read() {
-    let mut desk = Desk::ready(Config::default());
-    desk.session.handle_binary(&[0xf8, 0xff, 0xfe]);
+    let mut driver = Driver::ready(Config::default());
+    driver.session.handle_binary(&[0xf8, 0xff, 0xfe]);
     let json = br#"{"type":"mcp","payload":{"method":"x"}}"#;
     let size = u32::try_from(json.len()).unwrap().to_be_bytes();
-    desk.session.handle_binary(&[&[0, 2, 0, 1][..], &[0; 8], &size, json].concat());
-    desk.drain();
-    assert_eq!(desk.events.len(), 1);
-    assert_eq!((desk.session.stats().audio_frames, desk.session.stats().notices), (1, 1));
+    driver.session.handle_binary(&[&[0, 2, 0, 1][..], &[0; 8], &size, json].concat());
+    driver.drain();
+    assert_eq!(driver.events.len(), 1);
+    assert_eq!((driver.session.stats().audio_frames, driver.session.stats().notices), (1, 1));
 }
 
 #[test]
 fn a_flooding_board_fills_neither_memory_nor_the_log() {
-    let mut desk = Desk::ready(Config::default());
+    let mut driver = Driver::ready(Config::default());
     for _ in 0..10_000 {
-        desk.session.handle_text(Moment(0), "noise");
-        desk.session.handle_text(Moment(0), r#"{"type":"mcp","payload":{"method":"x"}}"#);
-        desk.session.handle_text(Moment(0), r#"{"type":"mcp","payload":{"method":"ping","id":1}}"#);
-        desk.session.handle_text(Moment(0), r#"{"type":"hello"}"#);
+        driver.session.handle_text(Moment(0), "noise");
+        driver.session.handle_text(Moment(0), r#"{"type":"mcp","payload":{"method":"x"}}"#);
+        driver.session.handle_text(Moment(0), r#"{"type":"mcp","payload":{"method":"ping","id":1}}"#);
+        driver.session.handle_text(Moment(0), r#"{"type":"hello"}"#);
     }
-    assert!(desk.session.out.len() < UNPOLLED + 10);
-    desk.drain();
-    assert_eq!(desk.warnings(), 31);
-    assert!(desk.session.stats().dropped > 20_000);
-    desk.at(61);
-    desk.text("noise");
-    assert_eq!(desk.warnings(), 32);
+    assert!(driver.session.out.len() < UNPOLLED + 10);
+    driver.drain();
+    assert_eq!(driver.warnings(), 31);
+    assert!(driver.session.stats().dropped > 20_000);
+    driver.at(61);
+    driver.text("noise");
+    assert_eq!(driver.warnings(), 32);
 }
 
 #[test]
 fn over_mqtt_a_board_is_asked_without_a_hello_and_sessions_have_a_name_only_while_it_talks() {
-    let mut desk = Desk::new(Config { session_id: "s".into(), transport: Transport::Udp, ..Config::default() });
-    desk.session.begin(Moment(0));
-    desk.drain();
-    assert_eq!((&desk.sent[0]["session_id"], &desk.sent[0]["payload"]["method"]), (&json!(""), &json!("initialize")));
-    desk.answers(1, json!({}));
-    desk.answers(2, json!({"tools": [{"name": "a"}]}));
-    assert_eq!(desk.tools(), Some(vec!["a"]));
-    desk.sent.clear();
+    let mut driver = Driver::new(Config { session_id: "s".into(), transport: Transport::Udp, ..Config::default() });
+    driver.session.begin(Moment(0));
+    driver.drain();
+    assert_eq!(
+        (&driver.sent[0]["session_id"], &driver.sent[0]["payload"]["method"]),
+        (&json!(""), &json!("initialize"))
+    );
+    driver.answers(1, json!({}));
+    driver.answers(2, json!({"tools": [{"name": "a"}]}));
+    assert_eq!(driver.tools(), Some(vec!["a"]));
+    driver.sent.clear();
 
-    desk.says(json!({"type": "hello", "version": 3, "transport": "udp", "features": {"mcp": true}}));
-    assert_eq!((&desk.sent[0]["transport"], &desk.sent[0]["session_id"]), (&json!("udp"), &json!("s")));
-    desk.at(1);
-    desk.answers(3, json!({"tools": [{"name": "a"}]}));
-    desk.sent.clear();
-    desk.call("a");
-    desk.answers(4, json!({"content": []}));
-    desk.says(json!({"type": "goodbye", "session_id": "s"}));
-    desk.call("a");
-    let named: Vec<&Value> = desk.sent.iter().map(|sent| &sent["session_id"]).collect();
+    driver.says(json!({"type": "hello", "version": 3, "transport": "udp", "features": {"mcp": true}}));
+    assert_eq!((&driver.sent[0]["transport"], &driver.sent[0]["session_id"]), (&json!("udp"), &json!("s")));
+    driver.at(1);
+    driver.answers(3, json!({"tools": [{"name": "a"}]}));
+    driver.sent.clear();
+    driver.call("a");
+    driver.answers(4, json!({"content": []}));
+    driver.says(json!({"type": "goodbye", "session_id": "s"}));
+    driver.call("a");
+    let named: Vec<&Value> = driver.sent.iter().map(|sent| &sent["session_id"]).collect();
     assert_eq!(named, [&json!("s"), &json!("")]);
 }
 
 #[test]
 fn over_mqtt_a_board_that_leaves_mcp_unanswered_stays_without_it_until_it_speaks() {
-    let mut desk = Desk::new(Config { transport: Transport::Udp, ..Config::default() });
-    desk.session.begin(Moment(0));
-    let early = desk.call("a");
-    desk.at(10);
-    desk.at(20);
-    assert!(desk.events.contains(&Event::NoMcp));
-    assert_eq!(desk.kinds(), [(early, Some(ErrorKind::Unsupported))]);
-    assert_eq!(desk.wake, None);
-    desk.sent.clear();
-    desk.says(json!({"type": "hello", "features": {"mcp": true}}));
-    desk.answers(3, json!({}));
-    desk.answers(4, json!({"tools": [{"name": "a"}]}));
-    assert_eq!(desk.tools(), Some(vec!["a"]));
+    let mut driver = Driver::new(Config { transport: Transport::Udp, ..Config::default() });
+    driver.session.begin(Moment(0));
+    let early = driver.call("a");
+    driver.at(10);
+    driver.at(20);
+    assert!(driver.events.contains(&Event::NoMcp));
+    assert_eq!(driver.kinds(), [(early, Some(ErrorKind::Unsupported))]);
+    assert_eq!(driver.wake, None);
+    driver.sent.clear();
+    driver.says(json!({"type": "hello", "features": {"mcp": true}}));
+    driver.answers(3, json!({}));
+    driver.answers(4, json!({"tools": [{"name": "a"}]}));
+    assert_eq!(driver.tools(), Some(vec!["a"]));
 }
 
 #[test]
 fn a_provider_is_spoken_to_without_envelope_and_without_hello() {
-    let mut desk = Desk::new(Config { bare: true, ..Config::default() });
-    desk.session.begin(Moment(0));
-    desk.drain();
-    assert_eq!((&desk.sent[0]["method"], &desk.sent[0]["id"]), (&json!("initialize"), &json!(1)));
-    desk.says(json!({"jsonrpc": "2.0", "id": 1, "result": {"serverInfo": {"name": "p", "version": "1"}}}));
-    assert_eq!(desk.sent[1], json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
-    assert_eq!(desk.sent[2], json!({"jsonrpc": "2.0", "method": "tools/list", "params": {}, "id": 2}));
-    desk.says(json!({"jsonrpc": "2.0", "id": 2, "result": {"tools": [{"name": "a"}]}}));
-    assert!(matches!(&desk.events[..], [Event::Ready(ready)] if ready.name == "p"), "{:?}", desk.events);
+    let mut driver = Driver::new(Config { bare: true, ..Config::default() });
+    driver.session.begin(Moment(0));
+    driver.drain();
+    assert_eq!((&driver.sent[0]["method"], &driver.sent[0]["id"]), (&json!("initialize"), &json!(1)));
+    driver.says(json!({"jsonrpc": "2.0", "id": 1, "result": {"serverInfo": {"name": "p", "version": "1"}}}));
+    assert_eq!(driver.sent[1], json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
+    assert_eq!(driver.sent[2], json!({"jsonrpc": "2.0", "method": "tools/list", "params": {}, "id": 2}));
+    driver.says(json!({"jsonrpc": "2.0", "id": 2, "result": {"tools": [{"name": "a"}]}}));
+    assert!(matches!(&driver.events[..], [Event::Ready(ready)] if ready.name == "p"), "{:?}", driver.events);
 
-    let ticket = desk.session.call(Moment(0), "a", &Args::new(), BUDGET);
-    desk.drain();
+    let ticket = driver.session.call(Moment(0), "a", &Args::new(), BUDGET);
+    driver.drain();
     let call = json!({"jsonrpc": "2.0", "method": "tools/call", "params": {"name": "a", "arguments": {}}, "id": 3});
-    assert_eq!(desk.sent[3], call);
-    desk.session.cancel(ticket);
-    desk.drain();
-    assert_eq!(desk.sent[4]["params"]["requestId"], 3, "it is told that nobody waits");
-    desk.says(json!({"jsonrpc": "2.0", "id": "x", "method": "ping"}));
-    assert_eq!(desk.sent[5], json!({"jsonrpc": "2.0", "id": "x", "result": {}}));
+    assert_eq!(driver.sent[3], call);
+    driver.session.cancel(ticket);
+    driver.drain();
+    assert_eq!(driver.sent[4]["params"]["requestId"], 3, "it is told that nobody waits");
+    driver.says(json!({"jsonrpc": "2.0", "id": "x", "method": "ping"}));
+    assert_eq!(driver.sent[5], json!({"jsonrpc": "2.0", "id": "x", "result": {}}));
     // An envelope is no message here, whatever is in it.
-    desk.says(json!({"type": "mcp", "payload": {"jsonrpc": "2.0", "id": 1, "method": "ping"}}));
-    assert_eq!((desk.sent.len(), desk.session.stats().garbled_frames), (6, 1));
+    driver.says(json!({"type": "mcp", "payload": {"jsonrpc": "2.0", "id": 1, "method": "ping"}}));
+    assert_eq!((driver.sent.len(), driver.session.stats().garbled_frames), (6, 1));
 }
 
 // ---- ids ----
 
 #[test]
 fn requests_are_numbered_from_the_first_id_on() {
-    let mut desk = Desk::new(Config { first_id: 5000, ..Config::default() });
-    desk.says(json!({"type": "hello", "features": {"mcp": true}}));
-    desk.answers(5000, json!({}));
-    desk.answers(5001, json!({"tools": [{"name": "a"}]}));
-    let ticket = desk.call("a");
-    desk.answers(5002, json!({"content": []}));
-    assert_eq!(desk.kinds(), [(ticket, None)]);
+    let mut driver = Driver::new(Config { first_id: 5000, ..Config::default() });
+    driver.says(json!({"type": "hello", "features": {"mcp": true}}));
+    driver.answers(5000, json!({}));
+    driver.answers(5001, json!({"tools": [{"name": "a"}]}));
+    let ticket = driver.call("a");
+    driver.answers(5002, json!({"content": []}));
+    assert_eq!(driver.kinds(), [(ticket, None)]);
 }
 
 #[test]
 fn a_request_whose_id_was_seen_is_asked_once_more_under_another() {
     let seen = "duplicate request id in session";
-    let mut desk = Desk::new(Config::default());
-    desk.says(json!({"type": "hello", "features": {"mcp": true}}));
-    desk.refuses(1, seen);
-    desk.answers(1002, json!({}));
-    desk.refuses(1003, seen);
-    desk.answers(2004, json!({"tools": [{"name": "a"}]}));
-    assert_eq!(desk.tools(), Some(vec!["a"]));
-    desk.sent.clear();
-    let ticket = desk.call("a");
-    desk.refuses(2005, seen);
-    assert_eq!(desk.sent[1]["payload"]["params"], desk.sent[0]["payload"]["params"]);
-    desk.answers(3006, json!({"content": []}));
-    assert_eq!(desk.kinds(), [(ticket, None)]);
+    let mut driver = Driver::new(Config::default());
+    driver.says(json!({"type": "hello", "features": {"mcp": true}}));
+    driver.refuses(1, seen);
+    driver.answers(1002, json!({}));
+    driver.refuses(1003, seen);
+    driver.answers(2004, json!({"tools": [{"name": "a"}]}));
+    assert_eq!(driver.tools(), Some(vec!["a"]));
+    driver.sent.clear();
+    let ticket = driver.call("a");
+    driver.refuses(2005, seen);
+    assert_eq!(driver.sent[1]["payload"]["params"], driver.sent[0]["payload"]["params"]);
+    driver.answers(3006, json!({"content": []}));
+    assert_eq!(driver.kinds(), [(ticket, None)]);
 
     // Refused again, the caller learns of it.
-    let ticket = desk.call("a");
-    desk.refuses(3007, seen);
-    desk.refuses(4008, seen);
-    assert_eq!(desk.kinds(), [(ticket, Some(ErrorKind::ActionFailed))]);
+    let ticket = driver.call("a");
+    driver.refuses(3007, seen);
+    driver.refuses(4008, seen);
+    assert_eq!(driver.kinds(), [(ticket, Some(ErrorKind::ActionFailed))]);
 }
 
 #[test]
 fn a_board_that_lists_no_tools_is_a_reason_to_warn() {
-    let mut desk = Desk::new(Config::default());
-    desk.says(json!({"type": "hello", "features": {"mcp": true}}));
-    desk.answers(1, json!({}));
-    desk.answers(2, json!({"tools": []}));
+    let mut driver = Driver::new(Config::default());
+    driver.says(json!({"type": "hello", "features": {"mcp": true}}));
+    driver.answers(1, json!({}));
+    driver.answers(2, json!({"tools": []}));
     let warned = |event: &Event| matches!(event, Event::Ready(ready) if ready.warnings.len() == 1);
-    assert!(desk.events.iter().any(warned), "{:?}", desk.events);
+    assert!(driver.events.iter().any(warned), "{:?}", driver.events);
 }
 
 // ---- conversations ----
 
 #[test]
 fn a_conversation_over_mqtt_is_ended_with_its_name_and_one_alert() {
-    let mut desk = Desk::new(Config { session_id: "s9".to_owned(), transport: Transport::Udp, ..Config::default() });
-    desk.session.begin(Moment(0));
-    desk.drain();
-    desk.answers(1, json!({}));
-    desk.answers(2, json!({"tools": [{"name": "a"}]}));
-    desk.sent.clear();
+    let mut driver =
+        Driver::new(Config { session_id: "s9".to_owned(), transport: Transport::Udp, ..Config::default() });
+    driver.session.begin(Moment(0));
+    driver.drain();
+    driver.answers(1, json!({}));
+    driver.answers(2, json!({"tools": [{"name": "a"}]}));
+    driver.sent.clear();
     for (second, kinds) in [(0, vec!["alert", "goodbye"]), (10, vec!["goodbye"])] {
-        desk.at(second);
-        desk.says(json!({"type": "hello", "version": 3, "transport": "udp", "features": {"mcp": true}}));
-        desk.sent.clear();
-        desk.at(second + 2);
-        assert!(desk.sent.iter().all(|sent| sent["type"] == "mcp"), "{:?}", desk.sent);
-        desk.sent.clear();
-        desk.at(second + 3);
-        let said: Vec<&Value> = desk.sent.iter().filter(|sent| sent["type"] != "mcp").collect();
+        driver.at(second);
+        driver.says(json!({"type": "hello", "version": 3, "transport": "udp", "features": {"mcp": true}}));
+        driver.sent.clear();
+        driver.at(second + 2);
+        assert!(driver.sent.iter().all(|sent| sent["type"] == "mcp"), "{:?}", driver.sent);
+        driver.sent.clear();
+        driver.at(second + 3);
+        let said: Vec<&Value> = driver.sent.iter().filter(|sent| sent["type"] != "mcp").collect();
         assert_eq!(said.iter().map(|said| said["type"].as_str().unwrap()).collect::<Vec<_>>(), kinds);
         assert_eq!(said.last().unwrap()["session_id"], "s9");
-        desk.sent.clear();
+        driver.sent.clear();
     }
 }
 
 #[test]
 fn a_conversation_that_the_board_ends_is_not_ended_again() {
-    let mut desk = Desk::new(Config { transport: Transport::Udp, ..Config::default() });
-    desk.says(json!({"type": "hello", "transport": "udp"}));
-    desk.says(json!({"type": "goodbye"}));
-    desk.sent.clear();
-    desk.at(60);
-    assert!(desk.sent.is_empty());
+    let mut driver = Driver::new(Config { transport: Transport::Udp, ..Config::default() });
+    driver.says(json!({"type": "hello", "transport": "udp"}));
+    driver.says(json!({"type": "goodbye"}));
+    driver.sent.clear();
+    driver.at(60);
+    assert!(driver.sent.is_empty());
 }
 
 #[test]
 fn a_board_that_streams_over_a_websocket_without_a_call_is_to_be_let_go() {
-    let ended = |desk: &Desk| desk.events.contains(&Event::TalkEnded);
-    let mut desk = Desk::ready(Config::default());
-    desk.at(600);
-    assert!(!ended(&desk), "a board that does not talk stays");
-    desk.session.handle_binary(&[0; 40]);
-    desk.says(json!({"type": "listen", "state": "start"}));
-    desk.at(659);
-    assert!(!ended(&desk));
-    let ticket = desk.call("a");
-    desk.answers(3, json!({"content": []}));
-    assert_eq!(desk.kinds(), [(ticket, None)]);
-    desk.at(718);
-    assert!(!ended(&desk), "a call goes on");
-    desk.at(719);
-    assert!(ended(&desk));
+    let ended = |driver: &Driver| driver.events.contains(&Event::TalkEnded);
+    let mut driver = Driver::ready(Config::default());
+    driver.at(600);
+    assert!(!ended(&driver), "a board that does not talk stays");
+    driver.session.handle_binary(&[0; 40]);
+    driver.says(json!({"type": "listen", "state": "start"}));
+    driver.at(659);
+    assert!(!ended(&driver));
+    let ticket = driver.call("a");
+    driver.answers(3, json!({"content": []}));
+    assert_eq!(driver.kinds(), [(ticket, None)]);
+    driver.at(718);
+    assert!(!ended(&driver), "a call goes on");
+    driver.at(719);
+    assert!(ended(&driver));
 }
 
 #[test]
 fn a_reboot_is_done_when_the_board_goes_away() {
-    let mut desk = Desk::ready(Config::default());
-    let (reboot, waiting) = (desk.call("self.reboot"), desk.call("a"));
-    desk.session.close(Moment(0));
-    desk.drain();
-    assert_eq!(desk.kinds(), [(reboot, None), (waiting, Some(ErrorKind::DeviceAway))]);
+    let mut driver = Driver::ready(Config::default());
+    let (reboot, waiting) = (driver.call("self.reboot"), driver.call("a"));
+    driver.session.close(Moment(0));
+    driver.drain();
+    assert_eq!(driver.kinds(), [(reboot, None), (waiting, Some(ErrorKind::DeviceAway))]);
 }
 
 #[test]
 fn text_that_is_not_utf8_is_read_as_far_as_it_can_be() {
-    let mut desk = Desk::ready(Config::default());
-    let ticket = desk.call("a");
+    let mut driver = Driver::ready(Config::default());
+    let ticket = driver.call("a");
     let answer = b"{\"type\":\"mcp\",\"payload\":{\"jsonrpc\":\"2.0\",\"id\":3,\"result\":{\"content\":[{\"type\":\"text\",\"text\":\"caf\xe9\"}]}}}";
-    desk.session.handle_lossy(Moment(0), &String::from_utf8_lossy(answer));
-    desk.drain();
-    assert_eq!(desk.warnings(), 1);
-    assert_eq!(desk.kinds(), [(ticket, None)]);
+    driver.session.handle_lossy(Moment(0), &String::from_utf8_lossy(answer));
+    driver.drain();
+    assert_eq!(driver.warnings(), 1);
+    assert_eq!(driver.kinds(), [(ticket, None)]);
 }
 
 #[test]
 fn calls_are_kept_back_while_held_and_refused_as_not_sent_in_time() {
-    let mut desk = Desk::ready(Config::default());
-    desk.session.hold(Moment(0), true);
-    let (expired, sent) = (desk.call("a"), desk.session.call(Moment(0), "a", &Args::new(), 4 * BUDGET));
-    desk.at(31);
-    assert!(desk.sent.is_empty());
-    assert_eq!(desk.kinds(), [(expired, Some(ErrorKind::Busy))]);
-    desk.session.hold(Moment(31 * SECOND), false);
-    desk.drain();
-    desk.answers(3, json!({"content": []}));
-    assert_eq!(desk.kinds(), [(sent, None)]);
+    let mut driver = Driver::ready(Config::default());
+    driver.session.hold(Moment(0), true);
+    let (expired, sent) = (driver.call("a"), driver.session.call(Moment(0), "a", &Args::new(), 4 * BUDGET));
+    driver.at(31);
+    assert!(driver.sent.is_empty());
+    assert_eq!(driver.kinds(), [(expired, Some(ErrorKind::Busy))]);
+    driver.session.hold(Moment(31 * SECOND), false);
+    driver.drain();
+    driver.answers(3, json!({"content": []}));
+    assert_eq!(driver.kinds(), [(sent, None)]);
 }

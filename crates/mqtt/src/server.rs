@@ -1,31 +1,22 @@
-//! MQTT as bytes, where Sinew is the server; as a client of brokers it speaks with `crate::broker::codec`. No other module
-//! knows the codec crate.
-//!
-//! Packets of a client come out, packets of a server go in, in both versions that are in use (3.1.1 and
-//! 5). Which packet may come when is decided by the neighbours.
+//! The server's side: packets of a client come out, packets of a server go in. Which packet may come when is decided by
+//! the owner of the connection.
 
 use mqtt_protocol_core::mqtt::common::Cursor;
 use mqtt_protocol_core::mqtt::connection::{PacketBuildResult, PacketBuilder, PacketData, RawPacket};
 use mqtt_protocol_core::mqtt::packet::{
-    GenericPacketTrait, MaximumPacketSize, MaximumQos, Property, Qos, ReasonString, RetainAvailable, v3_1_1, v5_0,
+    MaximumPacketSize, MaximumQos, Property, Qos, ReasonString, RetainAvailable, v3_1_1, v5_0,
 };
 use mqtt_protocol_core::mqtt::result_code::{
     ConnectReasonCode, ConnectReturnCode, DisconnectReasonCode, MqttError, SubackReasonCode, SubackReturnCode,
     UnsubackReasonCode,
 };
 
-use crate::pipe::CloseReason;
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Version {
-    V3,
-    V5,
-}
+use crate::{Version, clamp, put};
 
 /// What a client sends.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Packet {
-    Connect(Box<Connect>),
+pub enum ClientPacket {
+    Connect(Box<ConnectRequest>),
     Publish {
         payload: Vec<u8>,
         /// To be acknowledged with, where the quality of service asks for it.
@@ -45,39 +36,39 @@ pub(crate) enum Packet {
 }
 
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Connect {
-    pub(crate) version: Version,
-    pub(crate) client_id: String,
-    pub(crate) password: Option<String>,
+pub struct ConnectRequest {
+    pub version: Version,
+    pub client_id: String,
+    pub password: Option<String>,
     /// Seconds; 0 for none.
-    pub(crate) keep_alive: u16,
+    pub keep_alive: u16,
     /// The largest packet the client takes, where it says so.
-    pub(crate) packet_bytes: Option<u32>,
+    pub packet_bytes: Option<u32>,
 }
 
 /// Why what a client sent cannot be used.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Problem {
+pub enum ReadProblem {
     TooLarge,
-    /// Exactly-once delivery, which nothing here needs.
+    /// Exactly-once delivery, which is not supported.
     Qos,
     Version,
     Malformed(String),
 }
 
-impl From<MqttError> for Problem {
-    fn from(error: MqttError) -> Problem {
+impl From<MqttError> for ReadProblem {
+    fn from(error: MqttError) -> ReadProblem {
         match error {
-            MqttError::PacketTooLarge => Problem::TooLarge,
-            MqttError::UnsupportedProtocolVersion => Problem::Version,
-            error => Problem::Malformed(format!("{error:?}")),
+            MqttError::PacketTooLarge => ReadProblem::TooLarge,
+            MqttError::UnsupportedProtocolVersion => ReadProblem::Version,
+            error => ReadProblem::Malformed(format!("{error:?}")),
         }
     }
 }
 
-/// Why a client is not let in.
+/// Why a client is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Refusal {
+pub enum ConnectRefusal {
     ClientId,
     Credentials,
     Full,
@@ -85,24 +76,40 @@ pub(crate) enum Refusal {
     Version,
 }
 
+/// Why a server disconnects a client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DisconnectCode {
+    Normal,
+    ShuttingDown,
+    /// The same client connected again.
+    TakenOver,
+    KeepAliveTimeout,
+    Administrative,
+    TooLarge,
+    /// A payload is not text.
+    NotText,
+    Malformed,
+    Qos,
+}
+
 /// Finds packets in a stream of bytes.
-pub(crate) struct Reader {
+pub struct ClientReader {
     builder: PacketBuilder,
     version: Option<Version>,
 }
 
-impl Reader {
-    /// A packet larger than `limit` is refused before room is made for it.
-    pub(crate) fn new(limit: usize) -> Reader {
-        Reader { builder: PacketBuilder::with_maximum_packet_size(clamp(limit)), version: None }
+impl ClientReader {
+    /// A packet larger than `limit` is refused before memory is reserved for it.
+    pub fn new(limit: usize) -> ClientReader {
+        ClientReader { builder: PacketBuilder::with_maximum_packet_size(clamp(limit)), version: None }
     }
 
-    pub(crate) fn set_limit(&mut self, limit: usize) {
+    pub fn set_limit(&mut self, limit: usize) {
         self.builder.set_maximum_packet_size(clamp(limit));
     }
 
     /// Takes bytes from the front until a packet is whole; `None` when more are needed.
-    pub(crate) fn read(&mut self, bytes: &mut &[u8]) -> Result<Option<Packet>, Problem> {
+    pub fn read(&mut self, bytes: &mut &[u8]) -> Result<Option<ClientPacket>, ReadProblem> {
         let mut cursor = Cursor::new(*bytes);
         while cursor.position() < bytes.len() as u64 {
             match self.builder.feed(&mut cursor) {
@@ -118,8 +125,8 @@ impl Reader {
         Ok(None)
     }
 
-    fn parse(&mut self, raw: RawPacket) -> Result<Packet, Problem> {
-        let wrong = |what: &str| Err(Problem::Malformed(what.to_owned()));
+    fn parse(&mut self, raw: RawPacket) -> Result<ClientPacket, ReadProblem> {
+        let wrong = |what: &str| Err(ReadProblem::Malformed(what.to_owned()));
         let (kind, flags, data) = (raw.packet_type(), raw.flags(), raw.data_as_slice());
         let flags_expected = if matches!(kind, 8 | 10) { 2 } else { 0 };
         if kind != 3 && flags != flags_expected {
@@ -129,7 +136,7 @@ impl Reader {
             (1, None) => match data.get(6) {
                 Some(4) => Version::V3,
                 Some(5) => Version::V5,
-                Some(_) => return Err(Problem::Version),
+                Some(_) => return Err(ReadProblem::Version),
                 None => return wrong("the first packet is cut short"),
             },
             (1, Some(_)) => return wrong("a second CONNECT"),
@@ -140,7 +147,7 @@ impl Reader {
         match (kind, version) {
             (1, Version::V3) => {
                 let packet = raw.parse_exact(v3_1_1::Connect::parse)?;
-                Ok(Packet::Connect(Box::new(Connect {
+                Ok(ClientPacket::Connect(Box::new(ConnectRequest {
                     version,
                     client_id: packet.client_id().to_owned(),
                     password: packet.password().map(text).transpose()?,
@@ -154,7 +161,7 @@ impl Reader {
                     Property::MaximumPacketSize(size) => Some(size.val()),
                     _ => None,
                 });
-                Ok(Packet::Connect(Box::new(Connect {
+                Ok(ClientPacket::Connect(Box::new(ConnectRequest {
                     version,
                     client_id: packet.client_id().to_owned(),
                     password: packet.password().map(text).transpose()?,
@@ -165,31 +172,30 @@ impl Reader {
             (3, _) => publish(raw, version),
             (8, Version::V3) => {
                 let packet = raw.parse_exact(v3_1_1::Subscribe::parse)?;
-                Ok(Packet::Subscribe { id: packet.packet_id(), topics: packet.entries().len() })
+                Ok(ClientPacket::Subscribe { id: packet.packet_id(), topics: packet.entries().len() })
             }
             (8, Version::V5) => {
                 let packet = raw.parse_exact(v5_0::Subscribe::parse)?;
-                Ok(Packet::Subscribe { id: packet.packet_id(), topics: packet.entries().len() })
+                Ok(ClientPacket::Subscribe { id: packet.packet_id(), topics: packet.entries().len() })
             }
             (10, Version::V3) => {
                 let packet = raw.parse_exact(v3_1_1::Unsubscribe::parse)?;
-                Ok(Packet::Unsubscribe { id: packet.packet_id(), topics: packet.entries().len() })
+                Ok(ClientPacket::Unsubscribe { id: packet.packet_id(), topics: packet.entries().len() })
             }
             (10, Version::V5) => {
                 let packet = raw.parse_exact(v5_0::Unsubscribe::parse)?;
-                Ok(Packet::Unsubscribe { id: packet.packet_id(), topics: packet.entries().len() })
+                Ok(ClientPacket::Unsubscribe { id: packet.packet_id(), topics: packet.entries().len() })
             }
-            (12, _) if data.is_empty() => Ok(Packet::Ping),
-            // Why a client goes is its own affair.
-            (14, _) => Ok(Packet::Disconnect),
+            (12, _) if data.is_empty() => Ok(ClientPacket::Ping),
+            (14, _) => Ok(ClientPacket::Disconnect),
             _ => wrong(&format!("a packet of type {kind} does not belong here")),
         }
     }
 }
 
-fn publish(raw: RawPacket, version: Version) -> Result<Packet, Problem> {
+fn publish(raw: RawPacket, version: Version) -> Result<ClientPacket, ReadProblem> {
     let PacketData::Publish(data) = &raw.data else {
-        return Err(Problem::Malformed("a PUBLISH is not one".to_owned()));
+        return Err(ReadProblem::Malformed("a PUBLISH is not one".to_owned()));
     };
     let (qos, id, payload) = match version {
         Version::V3 => {
@@ -202,29 +208,24 @@ fn publish(raw: RawPacket, version: Version) -> Result<Packet, Problem> {
         }
     };
     match qos {
-        Qos::AtMostOnce => Ok(Packet::Publish { payload, id: None }),
-        Qos::AtLeastOnce => Ok(Packet::Publish { payload, id }),
-        Qos::ExactlyOnce => Err(Problem::Qos),
+        Qos::AtMostOnce => Ok(ClientPacket::Publish { payload, id: None }),
+        Qos::AtLeastOnce => Ok(ClientPacket::Publish { payload, id }),
+        Qos::ExactlyOnce => Err(ReadProblem::Qos),
     }
 }
 
-fn text(bytes: &[u8]) -> Result<String, Problem> {
-    String::from_utf8(bytes.to_vec()).map_err(|_| Problem::Malformed("the password is not UTF-8".to_owned()))
+fn text(bytes: &[u8]) -> Result<String, ReadProblem> {
+    String::from_utf8(bytes.to_vec()).map_err(|_| ReadProblem::Malformed("the password is not UTF-8".to_owned()))
 }
 
-pub(crate) fn clamp(limit: usize) -> u32 {
-    u32::try_from(limit).unwrap_or(u32::MAX)
+/// What a server sends, appended to `out`.
+pub struct ServerWriter {
+    pub version: Version,
 }
 
-/// What a server sends, appended to `out`. Nothing is appended where the codec finds no words for it,
-/// which only a topic or a reason longer than 64 KiB could bring about.
-pub(crate) struct Writer {
-    pub(crate) version: Version,
-}
-
-impl Writer {
+impl ServerWriter {
     /// `limit` is the largest packet that will be read.
-    pub(crate) fn accept(&self, limit: usize, out: &mut Vec<u8>) {
+    pub fn accept(&self, limit: usize, out: &mut Vec<u8>) {
         match self.version {
             Version::V3 => {
                 let packet = v3_1_1::Connack::builder().session_present(false).return_code(ConnectReturnCode::Accepted);
@@ -244,24 +245,24 @@ impl Writer {
         }
     }
 
-    pub(crate) fn refuse(&self, refusal: Refusal, reason: &str, out: &mut Vec<u8>) {
+    pub fn refuse(&self, refusal: ConnectRefusal, reason: &str, out: &mut Vec<u8>) {
         match self.version {
             Version::V3 => {
                 let code = match refusal {
-                    Refusal::ClientId => ConnectReturnCode::IdentifierRejected,
-                    Refusal::Credentials => ConnectReturnCode::BadUserNameOrPassword,
-                    Refusal::Full | Refusal::TooOften => ConnectReturnCode::ServerUnavailable,
-                    Refusal::Version => ConnectReturnCode::UnacceptableProtocolVersion,
+                    ConnectRefusal::ClientId => ConnectReturnCode::IdentifierRejected,
+                    ConnectRefusal::Credentials => ConnectReturnCode::BadUserNameOrPassword,
+                    ConnectRefusal::Full | ConnectRefusal::TooOften => ConnectReturnCode::ServerUnavailable,
+                    ConnectRefusal::Version => ConnectReturnCode::UnacceptableProtocolVersion,
                 };
                 put(v3_1_1::Connack::builder().session_present(false).return_code(code).build(), out);
             }
             Version::V5 => {
                 let code = match refusal {
-                    Refusal::ClientId => ConnectReasonCode::ClientIdentifierNotValid,
-                    Refusal::Credentials => ConnectReasonCode::BadUserNameOrPassword,
-                    Refusal::Full => ConnectReasonCode::ServerBusy,
-                    Refusal::TooOften => ConnectReasonCode::ConnectionRateExceeded,
-                    Refusal::Version => ConnectReasonCode::UnsupportedProtocolVersion,
+                    ConnectRefusal::ClientId => ConnectReasonCode::ClientIdentifierNotValid,
+                    ConnectRefusal::Credentials => ConnectReasonCode::BadUserNameOrPassword,
+                    ConnectRefusal::Full => ConnectReasonCode::ServerBusy,
+                    ConnectRefusal::TooOften => ConnectReasonCode::ConnectionRateExceeded,
+                    ConnectRefusal::Version => ConnectReasonCode::UnsupportedProtocolVersion,
                 };
                 let packet = v5_0::Connack::builder().session_present(false).reason_code(code);
                 put(ReasonString::new(reason).and_then(|reason| packet.props(vec![reason.into()]).build()), out);
@@ -269,8 +270,8 @@ impl Writer {
         }
     }
 
-    /// Delivers once at most, as everything here does.
-    pub(crate) fn publish(&self, topic: &str, text: String, out: &mut Vec<u8>) {
+    /// Delivers at most once.
+    pub fn publish(&self, topic: &str, text: String, out: &mut Vec<u8>) {
         match self.version {
             Version::V3 => {
                 put(v3_1_1::Publish::builder().topic_name(topic).and_then(|packet| packet.payload(text).build()), out)
@@ -281,15 +282,15 @@ impl Writer {
         }
     }
 
-    pub(crate) fn acknowledge(&self, id: u16, out: &mut Vec<u8>) {
+    pub fn acknowledge(&self, id: u16, out: &mut Vec<u8>) {
         match self.version {
             Version::V3 => put(v3_1_1::Puback::builder().packet_id(id).build(), out),
             Version::V5 => put(v5_0::Puback::builder().packet_id(id).build(), out),
         }
     }
 
-    /// Every topic is granted, and changes nothing: a board hears what is meant for it in any case.
-    pub(crate) fn grant(&self, id: u16, topics: usize, out: &mut Vec<u8>) {
+    /// Grants every topic, which changes nothing: a board gets its messages without a subscription.
+    pub fn grant(&self, id: u16, topics: usize, out: &mut Vec<u8>) {
         match self.version {
             Version::V3 => {
                 let codes = vec![SubackReturnCode::SuccessMaximumQos0; topics];
@@ -302,7 +303,7 @@ impl Writer {
         }
     }
 
-    pub(crate) fn release(&self, id: u16, topics: usize, out: &mut Vec<u8>) {
+    pub fn release(&self, id: u16, topics: usize, out: &mut Vec<u8>) {
         match self.version {
             Version::V3 => put(v3_1_1::Unsuback::builder().packet_id(id).build(), out),
             Version::V5 => {
@@ -312,38 +313,31 @@ impl Writer {
         }
     }
 
-    pub(crate) fn pong(&self, out: &mut Vec<u8>) {
+    pub fn pong(&self, out: &mut Vec<u8>) {
         match self.version {
             Version::V3 => put(v3_1_1::Pingresp::builder().build(), out),
             Version::V5 => put(v5_0::Pingresp::builder().build(), out),
         }
     }
 
-    /// Only version 5 lets a server say why it goes.
-    pub(crate) fn disconnect(&self, farewell: CloseReason, reason: &str, out: &mut Vec<u8>) {
+    /// Only version 5 lets a server say why it disconnects.
+    pub fn disconnect(&self, code: DisconnectCode, reason: &str, out: &mut Vec<u8>) {
         if self.version == Version::V3 {
             return;
         }
-        let code = match farewell {
-            CloseReason::Normal => DisconnectReasonCode::NormalDisconnection,
-            CloseReason::Closing => DisconnectReasonCode::ServerShuttingDown,
-            CloseReason::Replaced => DisconnectReasonCode::SessionTakenOver,
-            CloseReason::Silent => DisconnectReasonCode::KeepAliveTimeout,
-            CloseReason::Policy => DisconnectReasonCode::AdministrativeAction,
-            CloseReason::TooLarge => DisconnectReasonCode::PacketTooLarge,
-            CloseReason::NotText => DisconnectReasonCode::PayloadFormatInvalid,
-            CloseReason::Protocol => DisconnectReasonCode::MalformedPacket,
-            CloseReason::Qos => DisconnectReasonCode::QosNotSupported,
+        let code = match code {
+            DisconnectCode::Normal => DisconnectReasonCode::NormalDisconnection,
+            DisconnectCode::ShuttingDown => DisconnectReasonCode::ServerShuttingDown,
+            DisconnectCode::TakenOver => DisconnectReasonCode::SessionTakenOver,
+            DisconnectCode::KeepAliveTimeout => DisconnectReasonCode::KeepAliveTimeout,
+            DisconnectCode::Administrative => DisconnectReasonCode::AdministrativeAction,
+            DisconnectCode::TooLarge => DisconnectReasonCode::PacketTooLarge,
+            DisconnectCode::NotText => DisconnectReasonCode::PayloadFormatInvalid,
+            DisconnectCode::Malformed => DisconnectReasonCode::MalformedPacket,
+            DisconnectCode::Qos => DisconnectReasonCode::QosNotSupported,
         };
         let packet = v5_0::Disconnect::builder().reason_code(code);
         put(ReasonString::new(reason).and_then(|reason| packet.props(vec![reason.into()]).build()), out);
-    }
-}
-
-pub(crate) fn put<P: GenericPacketTrait>(packet: Result<P, MqttError>, out: &mut Vec<u8>) {
-    match packet {
-        Ok(packet) => out.extend_from_slice(&packet.to_continuous_buffer()),
-        Err(error) => tracing::warn!(?error, "an MQTT packet could not be written"),
     }
 }
 
@@ -383,7 +377,7 @@ mod tests {
         }
     }
 
-    fn read_all(reader: &mut Reader, mut bytes: &[u8]) -> Result<Vec<Packet>, Problem> {
+    fn read_all(reader: &mut ClientReader, mut bytes: &[u8]) -> Result<Vec<ClientPacket>, ReadProblem> {
         let mut packets = Vec::new();
         while let Some(packet) = reader.read(&mut bytes)? {
             packets.push(packet);
@@ -395,41 +389,42 @@ mod tests {
     fn packets_come_out_however_the_bytes_are_cut() {
         for version in [Version::V3, Version::V5] {
             let mut bytes = connect(version);
-            Writer { version }.publish("device-server", "{}".to_owned(), &mut bytes);
+            ServerWriter { version }.publish("device-server", "{}".to_owned(), &mut bytes);
             subscribe(version, &mut bytes);
             bytes.extend([0xc0, 0, 0xe0, 0]);
             for size in [1, 2, 3, bytes.len()] {
-                let mut reader = Reader::new(4096);
+                let mut reader = ClientReader::new(4096);
                 let cut = bytes.chunks(size).map(|piece| read_all(&mut reader, piece).expect("good packets"));
-                let packets: Vec<Packet> = cut.flatten().collect();
-                let [Packet::Connect(connect), publish, subscribe, Packet::Ping, Packet::Disconnect] = &packets[..]
+                let packets: Vec<ClientPacket> = cut.flatten().collect();
+                let [ClientPacket::Connect(connect), publish, subscribe, ClientPacket::Ping, ClientPacket::Disconnect] =
+                    &packets[..]
                 else {
                     panic!("{packets:?}")
                 };
                 assert_eq!((connect.client_id.as_str(), connect.password.as_deref()), ("aa:bb", Some("secret")));
                 assert_eq!((connect.version, connect.keep_alive), (version, 240));
-                assert_eq!(*publish, Packet::Publish { payload: b"{}".to_vec(), id: None });
-                assert_eq!(*subscribe, Packet::Subscribe { id: 7, topics: 1 });
+                assert_eq!(*publish, ClientPacket::Publish { payload: b"{}".to_vec(), id: None });
+                assert_eq!(*subscribe, ClientPacket::Subscribe { id: 7, topics: 1 });
             }
         }
     }
 
     #[test]
     fn what_is_no_mqtt_is_refused_with_a_reason() {
-        let read = |bytes: &[u8]| read_all(&mut Reader::new(64), bytes);
-        assert!(matches!(read(b"GET / HTTP/1.1\r\n\r\n"), Err(Problem::TooLarge | Problem::Malformed(_))));
-        assert!(matches!(read(&[0xc0, 0]), Err(Problem::Malformed(_))), "CONNECT comes first");
-        assert_eq!(read(&[0x10, 8, 0, 6, b'M', b'Q', b'I', b's', b'd', b'p']), Err(Problem::Version));
-        assert_eq!(read(&[0x10, 0xff, 0xff, 0x7f]), Err(Problem::TooLarge));
+        let read = |bytes: &[u8]| read_all(&mut ClientReader::new(64), bytes);
+        assert!(matches!(read(b"GET / HTTP/1.1\r\n\r\n"), Err(ReadProblem::TooLarge | ReadProblem::Malformed(_))));
+        assert!(matches!(read(&[0xc0, 0]), Err(ReadProblem::Malformed(_))), "CONNECT comes first");
+        assert_eq!(read(&[0x10, 8, 0, 6, b'M', b'Q', b'I', b's', b'd', b'p']), Err(ReadProblem::Version));
+        assert_eq!(read(&[0x10, 0xff, 0xff, 0x7f]), Err(ReadProblem::TooLarge));
         let mut twice = connect(Version::V3);
         twice.extend(connect(Version::V3));
-        assert!(matches!(read(&twice), Err(Problem::Malformed(_))));
+        assert!(matches!(read(&twice), Err(ReadProblem::Malformed(_))));
         let mut qos2 = connect(Version::V3);
         qos2.extend([0x34, 6, 0, 1, b't', 0, 1, b'x']);
-        assert_eq!(read(&qos2), Err(Problem::Qos));
+        assert_eq!(read(&qos2), Err(ReadProblem::Qos));
         let mut qos1 = connect(Version::V3);
         qos1.extend([0x32, 6, 0, 1, b't', 0, 9, b'x']);
-        assert_eq!(read(&qos1).expect("fine")[1], Packet::Publish { payload: b"x".to_vec(), id: Some(9) });
+        assert_eq!(read(&qos1).expect("fine")[1], ClientPacket::Publish { payload: b"x".to_vec(), id: Some(9) });
     }
 
     /// The codec is not ours, but a panic in it would be.
@@ -444,7 +439,7 @@ mod tests {
             let version = if round % 2 == 0 { Version::V3 } else { Version::V5 };
             let mut bytes = connect(version);
             let whole = bytes.len();
-            Writer { version }.publish("t", "{\"a\":1}".to_owned(), &mut bytes);
+            ServerWriter { version }.publish("t", "{\"a\":1}".to_owned(), &mut bytes);
             subscribe(version, &mut bytes);
             // Every other time the first packet stays whole, so that what follows is reached.
             let from = if round % 4 < 2 { 0 } else { whole };
@@ -452,7 +447,7 @@ mod tests {
                 let at = from + random(bytes.len() - from);
                 bytes[at] = random(256) as u8;
             }
-            let _ = read_all(&mut Reader::new(256), &bytes);
+            let _ = read_all(&mut ClientReader::new(256), &bytes);
         }
     }
 }

@@ -1,25 +1,20 @@
 //! A board on MQTT: at a gateway's own door, played byte for byte, and through a real Mosquitto.
 
-#![allow(clippy::unwrap_used, clippy::panic)]
-
 use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use sinew_runner::device::{Board, Property, ToolSpec};
+use sinew_runner::device::Board;
 use sinew_runner::{Account, CancellationToken, Dialer, Firmware, HangUp, Identity, RunError, Trust};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::process::{Child, Command};
 use tokio::task::JoinHandle;
 
-const ID: &str = "02:00:00:00:00:07";
+use crate::lamp;
 
-fn lamp() -> Board {
-    let spec = ToolSpec::new("self.lamp.switch", "Switch the lamp").with(Property::boolean("on"));
-    Board::new("lamp", "1.0.0").tool(spec, |arguments| Ok(arguments.boolean("on")?.into()))
-}
+const ID: &str = "02:00:00:00:00:07";
 
 /// A lamp that pulls its plug when it is switched.
 struct Fuse(Board, bool);

@@ -1,13 +1,11 @@
 //! A board on real sockets, with a gateway made of a few lines.
 
-#![allow(clippy::unwrap_used, clippy::panic)]
-
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::{SinkExt, StreamExt};
 use serde_json::{Value, json};
-use sinew_runner::device::{Board, Property, ToolSpec};
+use sinew_runner::device::Board;
 use sinew_runner::{CancellationToken, Dialer, Firmware, HangUp, Identity, RunError, Trust};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
@@ -19,10 +17,7 @@ use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::handshake::server::{ErrorResponse, Request, Response};
 
-fn lamp() -> Board {
-    let spec = ToolSpec::new("self.lamp.switch", "Switch the lamp").with(Property::boolean("on"));
-    Board::new("lamp", "1.0.0").tool(spec, |arguments| Ok(arguments.boolean("on")?.into()))
-}
+use crate::lamp;
 
 /// A lamp that says when it is ready, and restarts when it has switched itself.
 struct Talker {
