@@ -102,8 +102,17 @@ pub struct Labels {
 pub struct Changes {
     pub id: String,
     pub pinned: bool,
+    /// Which changes a pinned device may make by itself: `nothing`, `patch`, `minor` or `major`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub follow: Option<String>,
+    /// Names what is held back or gone, for `accept`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub digest: Option<String>,
     /// Tools that are held back.
     pub quarantined: Vec<QuarantinedTool>,
+    /// Changes of the device's own name and instructions, which are held back.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub text: Vec<ToolChange>,
     /// Pinned tools that the device no longer has.
     pub gone: Vec<String>,
     #[serde(flatten)]
@@ -138,9 +147,20 @@ pub struct ToolChange {
     pub more: UnknownFields,
 }
 
-/// Which tools that are held back to accept.
+/// Which changes a device may make by itself.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Pin {
+    /// `patch`, `minor` or `major`: changes that the device's version announces. Without it, every difference is held
+    /// back.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub follow: Option<String>,
+}
+
+/// What to accept of that which is held back.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Accept {
+    /// `digest` of the answer of `changes`. Where something else is there by now, nothing is accepted.
+    pub digest: String,
     /// One tool. Without it, all are accepted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool: Option<String>,

@@ -163,12 +163,20 @@ pub const ROUTES: &[Route] = &[
         .gives(body::<DeviceSummary>()),
     route(Operation::Changes, Get, "/api/v1/devices/{id}/changes", Client, "which of its tools are held back, and why")
         .gives(body::<Changes>()),
-    route(Operation::Pin, Post, "/api/v1/devices/{id}/pin", Admin, "pin its tools").gives(body::<DeviceSummary>()),
+    route(Operation::Pin, Post, "/api/v1/devices/{id}/pin", Admin, "pin its tools")
+        .takes(body::<Pin>())
+        .gives(body::<DeviceSummary>()),
     route(Operation::Unpin, Post, "/api/v1/devices/{id}/unpin", Admin, "unpin its tools")
         .gives(body::<DeviceSummary>()),
-    route(Operation::Accept, Post, "/api/v1/devices/{id}/accept", Admin, "accept a tool that is held back, or all")
-        .takes(body::<Accept>())
-        .gives(body::<DeviceSummary>()),
+    route(
+        Operation::Accept,
+        Post,
+        "/api/v1/devices/{id}/accept",
+        Admin,
+        "accept what is held back, named by its digest",
+    )
+    .takes(body::<Accept>())
+    .gives(body::<DeviceSummary>()),
     route(Operation::Boards, Get, "/api/v1/boards", Admin, "boards that wait for approval")
         .gives(body::<WaitingBoards>()),
     route(Operation::Approve, Post, "/api/v1/boards/approve", Admin, "approve a board")
@@ -210,7 +218,14 @@ pub const ROUTES: &[Route] = &[
     route(Operation::Explain, Post, "/api/v1/policy/explain", Admin, "what the policy says about a call")
         .takes(body::<Explain>())
         .gives(body::<Explained>()),
-    route(Operation::Audit, Get, "/api/v1/audit", Admin, "the newest calls").with(&[LIMIT]).gives(body::<Audit>()),
+    route(Operation::Audit, Get, "/api/v1/audit", Admin, "the newest calls, of a device or a caller")
+        .with(&[
+            DEVICE,
+            parameter("principal", ParameterKind::Text, "the name of the caller"),
+            parameter("before", ParameterKind::Number, "only calls before the one with this id"),
+            LIMIT,
+        ])
+        .gives(body::<Audit>()),
 ];
 
 /// The route for a method and a path of this table.

@@ -10,17 +10,17 @@ use axum::extract::{FromRequestParts, Path, Request, State};
 use http::{Response, StatusCode, request::Parts};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde_json::Value;
+use serde_json::{Value, json};
 use sinew_api::{
     Accept, ApprovalVerdict, Approvals, Approve, Audit, CallRequest, CreatedToken, Decide, Devices, Effects, Explain,
-    Labels, NewToken, Rename, RequestFailure, TokenList, TokenRole, Tools, WaitingBoards,
+    Labels, NewToken, Pin, Rename, RequestFailure, TokenList, TokenRole, Tools, WaitingBoards,
 };
-use sinew_gateway::{ApprovalDecision, Label, Principal, Request as Call, Role, Shape, Update};
+use sinew_gateway::{ApprovalDecision, AuditFilter, Follow, Label, Principal, Request as Call, Role, Shape, Update};
 use sinew_tool::error::{Actor, Retry};
 use sinew_tool::text::clean_line;
 use sinew_tool::{ErrorKind, ToolError};
 
-use crate::body::{BodyError, TOO_SLOW};
+use crate::body::{BodyError, RequestBody, TOO_SLOW};
 use crate::state::FrontState;
 use crate::{inspect, query, reply, to_api};
 
@@ -108,30 +108,46 @@ pub(crate) async fn changes(
     Authenticated(who): Authenticated,
     Path(id): Path<String>,
 ) -> Response<Body> {
-    answer(front.gateway.seen_by(&who).changes(&id))
+    answer(front.gateway.seen_by(&who).changes(&id).map(to_api::changes))
 }
 
 pub(crate) async fn forget(State(front): State<Arc<FrontState>>, Path(id): Path<String>) -> Response<Body> {
     answer(front.gateway.forget(&id).map(to_api::device))
 }
 
-pub(crate) async fn pin(State(front): State<Arc<FrontState>>, Path(id): Path<String>) -> Response<Body> {
-    answer(front.gateway.pin(&id).map(to_api::device))
+pub(crate) async fn pin(
+    State(front): State<Arc<FrontState>>,
+    Path(id): Path<String>,
+    request: Request,
+) -> Response<Body> {
+    let pinned = async {
+        let Pin { follow } = body_or_default(&front, request).await?;
+        let follow = match follow.as_deref() {
+            None => Follow::default(),
+            Some(word) => Follow::parse(word).ok_or_else(|| {
+                let issue = "must be `patch`, `minor` or `major`";
+                ToolError::new(ErrorKind::InvalidArguments, format!("`follow` {issue}"))
+                    .with_details(json!({"parameter_name": "follow", "issue": issue}))
+            })?,
+        };
+        front.gateway.pin(&id, follow).map(to_api::device)
+    };
+    answer(pinned.await)
 }
 
 pub(crate) async fn unpin(State(front): State<Arc<FrontState>>, Path(id): Path<String>) -> Response<Body> {
     answer(front.gateway.unpin(&id).map(to_api::device))
 }
 
-/// Accepts one tool that is held back, or all of them.
+/// Accepts what is held back and was shown under a digest: one tool, or everything.
 pub(crate) async fn accept(
     State(front): State<Arc<FrontState>>,
     Path(id): Path<String>,
     request: Request,
 ) -> Response<Body> {
     let accepted = async {
-        let Accept { tool } = body(&front, request).await?;
-        front.gateway.accept(&id, tool.as_deref()).map(to_api::device)
+        let Accept { digest, tool } = body(&front, request).await?;
+        front.gateway.accept(&id, &digest, tool.as_deref()).map(to_api::device)
     };
     answer(accepted.await)
 }
@@ -260,7 +276,13 @@ pub(crate) async fn revoke_token(State(front): State<Arc<FrontState>>, Path(id):
 pub(crate) async fn audit(State(front): State<Arc<FrontState>>, query: Query) -> Response<Body> {
     let read = async {
         let limit = query.number("limit")?.unwrap_or(100).clamp(1, 10_000) as usize;
-        let records = front.gateway.audit(limit).await?;
+        // A device that was forgotten can still be found by its id.
+        let device = query.text("device").map(|text| {
+            front.gateway.find_device(text).map_or_else(|| text.to_owned(), |device| device.id.to_string())
+        });
+        let before = query.number("before")?.map(|id| i64::try_from(id).unwrap_or(i64::MAX));
+        let filter = AuditFilter { device, principal: query.text("principal").map(str::to_owned), before };
+        let records = front.gateway.find_calls(filter, limit).await?;
         Ok(Audit { records: records.into_iter().map(to_api::record).collect() })
     };
     answer(read.await)
@@ -328,15 +350,28 @@ fn token_holder(front: &FrontState, label: &str) -> Result<Principal, ToolError>
 }
 
 async fn body<T: DeserializeOwned>(front: &FrontState, request: Request) -> Result<T, ToolError> {
+    parse(&read(front, request).await?.bytes)
+}
+
+/// The body of a request that needs none.
+async fn body_or_default<T: DeserializeOwned + Default>(front: &FrontState, request: Request) -> Result<T, ToolError> {
+    let message = read(front, request).await?;
+    if message.bytes.is_empty() { Ok(T::default()) } else { parse(&message.bytes) }
+}
+
+fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, ToolError> {
+    serde_json::from_slice(bytes).map_err(|error| match error.classify() {
+        serde_json::error::Category::Data => ToolError::new(ErrorKind::InvalidArguments, error.to_string()),
+        _ => ToolError::new(ErrorKind::Parse, inspect::explain(bytes).message),
+    })
+}
+
+async fn read(front: &FrontState, request: Request) -> Result<RequestBody, ToolError> {
     let (parts, body) = request.into_parts();
-    let message = crate::body::read(front, &parts.headers, body).await.map_err(|unread| match unread {
+    crate::body::read(front, &parts.headers, body).await.map_err(|unread| match unread {
         BodyError::Refused(refusal) => refusal.to_error(),
         BodyError::Slow => ToolError::new(ErrorKind::InvalidRequest, TOO_SLOW),
         BodyError::Broken => ToolError::new(ErrorKind::InvalidRequest, "the request ended early; send it again"),
-    })?;
-    serde_json::from_slice(&message.bytes).map_err(|error| match error.classify() {
-        serde_json::error::Category::Data => ToolError::new(ErrorKind::InvalidArguments, error.to_string()),
-        _ => ToolError::new(ErrorKind::Parse, inspect::explain(&message.bytes).message),
     })
 }
 

@@ -2,11 +2,11 @@
 
 use serde_json::Value;
 use sinew_api::{
-    AuditEntry, CallResult, DeviceSummary, EventRecord, Events, Explained, ExplainedRule, ListedTool, MarkedTool,
-    Token, WaitingBoard, WaitingCall,
+    AuditEntry, CallResult, Changes, DeviceSummary, EventRecord, Events, Explained, ExplainedRule, ListedTool, MarkedTool,
+    QuarantinedTool, Token, ToolChange, WaitingBoard, WaitingCall,
 };
 use sinew_gateway::{
-    ApprovalRequest, AuditRecord, CallExplanation, DeviceView, EventPage, PendingBoard, PublicTool, TokenView,
+    ApprovalRequest, AuditRecord, CallExplanation, DeviceChanges, DeviceView, EventPage, HeldChange, HeldToolView, PendingBoard, PublicTool, TokenView,
     ToolEffect,
 };
 use sinew_policy::EffectSource;
@@ -33,6 +33,24 @@ pub(crate) fn device(view: DeviceView) -> DeviceSummary {
         warnings: view.warnings,
         more: Default::default(),
     }
+}
+
+pub(crate) fn changes(changes: DeviceChanges) -> Changes {
+    let DeviceChanges { id, pinned, follow, digest, held, text, gone } = changes;
+    let quarantined = held.into_iter().map(|HeldToolView { tool, why, changes }| QuarantinedTool {
+        changes: changes.into_iter().map(|change| tool_change(&tool, change)).collect(),
+        tool,
+        why,
+        more: Default::default(),
+    });
+    let quarantined = quarantined.collect();
+    let text = text.into_iter().map(|change| tool_change("", change)).collect();
+    Changes { id, pinned, follow, digest, quarantined, text, gone, more: Default::default() }
+}
+
+fn tool_change(tool: &str, change: HeldChange) -> ToolChange {
+    let HeldChange { path, kind, impact, message } = change;
+    ToolChange { tool: tool.to_owned(), path, impact, kind, message, more: Default::default() }
 }
 
 pub(crate) fn board(waiting: PendingBoard) -> WaitingBoard {

@@ -5,7 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use sinew_schema::{Exhausted, Meter};
 use sinew_tool::text::clean;
 use sinew_tool::{Args, Call, Caller, Content, Device, ErrorKind, Outcome, Silent, Status, Tool, ToolError};
@@ -19,6 +19,7 @@ use crate::principal::{Principal, Role};
 use crate::record::{CallRecord, weigh, weigh_value};
 use crate::route::{self, RequestedTool, Target};
 use crate::snapshot::{Holder, Presence, Snapshot};
+use crate::source;
 use crate::view::Shape;
 
 /// The longest error message of a device that is passed on; a screen full.
@@ -117,7 +118,10 @@ impl Gateway {
         let snapshot = self.snapshot();
         let lens = self.lens(&who);
         let holder = match route::find(&snapshot, requested, &mut args, &lens, self.settings().spec_tools)? {
-            Target::BuiltIn(built_in) => return built_in.run(&self.seen_by(&who), args).await,
+            Target::BuiltIn(built_in) => {
+                let outcome = built_in.run(&self.seen_by(&who), args).await?;
+                return Ok(source::mark_own(json!({}), &[], outcome));
+            }
             Target::Device(holder) => holder,
         };
         record.aim(holder);
@@ -146,7 +150,8 @@ impl Gateway {
         record.note_sent();
         let answer = async { self.check_result(holder, send(device.as_ref(), call).await.map_err(clean_error)?).await };
         let answer = tokio::time::timeout_at(ends + SLACK, answer).await;
-        answer.map_err(|_| too_slow(holder, budget))?
+        let outcome = answer.map_err(|_| too_slow(holder, budget))??;
+        Ok(source::mark(holder, outcome))
     }
 
     /// How long a call may take: as long as the caller wants, else as the configuration says for this tool.

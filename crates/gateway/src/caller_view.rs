@@ -10,7 +10,7 @@ use crate::gateway::Gateway;
 use crate::identity::unknown_device;
 use crate::instructions::instructions;
 use crate::snapshot::{DeviceEntry, Holder, Snapshot};
-use crate::view::{DeviceView, EventPage};
+use crate::view::{DeviceChanges, DeviceView, EventPage};
 
 /// Devices, events and texts without those that the policy hides from the caller. What is hidden is answered like what
 /// does not exist.
@@ -42,7 +42,7 @@ impl CallerView {
         self.entry(device).map(|entry| self.gateway.pictures(entry.id.as_str())).unwrap_or_default()
     }
 
-    pub fn changes(&self, device: &str) -> Result<Value, ToolError> {
+    pub fn changes(&self, device: &str) -> Result<DeviceChanges, ToolError> {
         self.gateway.changes(self.entry(device)?.id.as_str())
     }
 

@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use sinew_policy::PolicyProblem;
+use sinew_spec::lock::Follow;
 use sinew_tool::text::clean_line;
 use sinew_tool::{Announce, DeviceEvent, DeviceKey, Digest, ErrorKind, Picture, ToolError, Value, json};
 use tokio::sync::broadcast;
@@ -23,7 +24,7 @@ use crate::state_guard::StateGuard;
 use crate::store::{LocalEvents, LocalTokens, Store};
 use crate::tokens::{self, LocalRequestKey, Tokens};
 use crate::validation::Validation;
-use crate::view::{AuditFilter, AuditRecord, DeviceView, EventPage, Shape, ToolList};
+use crate::view::{AuditFilter, AuditRecord, DeviceChanges, DeviceView, EventPage, Shape, ToolList};
 use crate::watch::Watch;
 
 /// Events that wait for a slow reader; beyond it the reader learns that any device may have sent something.
@@ -73,7 +74,8 @@ impl Gateway {
         let approvals = ApprovalQueue::new(tokens::secret(dir, "bootstrap-key")?, &settings);
         let events = broadcast::Sender::new(WAITING_EVENTS);
         let pins = settings.lock.clone().or_else(|| dir.map(|dir| dir.join("sinew.lock")));
-        let pins = Pins::open(pins)?;
+        let mut pins = Pins::open(pins)?;
+        let made_strict = pins.make_strict();
         let file = dir.map(|dir| dir.join("gateway.db"));
         let (store, mut loaded) = Store::open(file.as_deref(), &settings, events.clone(), &|key| pins.is_pinned(key))?;
         let store = Arc::new(store);
@@ -86,6 +88,9 @@ impl Gateway {
         });
         let registry = Arc::new(Registry::new(loaded, store.clone(), pins, &settings, &shared));
         report_health(&store, &registry);
+        if made_strict > 0 {
+            registry.report_strict_pins(made_strict)?;
+        }
         let tokens = Tokens::new(own, shared.tokens.clone(), registry.clone());
         Ok(Gateway {
             inner: Arc::new(Inner {
@@ -171,9 +176,10 @@ impl Gateway {
         self.inner.registry.label(device, add, remove)
     }
 
-    /// Agrees on the tools a device has now: changes are held back from now on.
-    pub fn pin(&self, device: &str) -> Result<DeviceView, ToolError> {
-        self.inner.registry.agree(device, Agreement::Pin)
+    /// Agrees on the tools a device has now: differences are held back from then on, unless its version announces them and
+    /// `follow` covers them. Of a device that is pinned already, only `follow` changes.
+    pub fn pin(&self, device: &str, follow: Follow) -> Result<DeviceView, ToolError> {
+        self.inner.registry.agree(device, Agreement::Pin(follow))
     }
 
     /// Lets a device change its tools again as it likes; what was held back is offered.
@@ -181,20 +187,26 @@ impl Gateway {
         self.inner.registry.agree(device, Agreement::Unpin)
     }
 
-    /// Takes the tools of a pinned device that are held back or missing as they are now: one of them, or
-    /// all.
-    pub fn accept(&self, device: &str, tool: Option<&str>) -> Result<DeviceView, ToolError> {
-        self.inner.registry.agree(device, Agreement::Accept(tool))
+    /// Accepts what is held back or gone of a pinned device: one tool, or everything. The digest is the one that
+    /// [`Gateway::changes`] showed; where something else is there by now, nothing is accepted.
+    pub fn accept(&self, device: &str, digest: &str, tool: Option<&str>) -> Result<DeviceView, ToolError> {
+        self.inner.registry.agree(device, Agreement::Accept { digest, tool })
     }
 
-    /// Whether a device is pinned, what is held back of it, with the changes that are the reason, and
-    /// which of the tools that were agreed on are gone.
-    pub fn changes(&self, device: &str) -> Result<Value, ToolError> {
+    /// What differs from the agreement about a device, with the device's new text: for people, never for models.
+    pub fn changes(&self, device: &str) -> Result<DeviceChanges, ToolError> {
         let snapshot = self.snapshot();
         let entry = snapshot.entry(device).ok_or_else(|| unknown_device(device, snapshot.devices.iter()))?;
-        let held = entry.held.as_ref().map_or(json!([]), |held| held.to_json());
-        let gone: Vec<String> = self.inner.registry.gone(device)?.iter().map(|name| clean_line(name, 128)).collect();
-        Ok(json!({"id": entry.id.as_str(), "pinned": entry.pinned, "quarantined": held, "gone": gone}))
+        let follow = self.inner.registry.follow(&entry.info.key).map(|follow| follow.word().to_owned());
+        let mut changes =
+            DeviceChanges { id: entry.id.to_string(), pinned: entry.pinned, follow, ..DeviceChanges::default() };
+        if let Some(held) = &entry.held {
+            changes.digest = Some(held.digest.clone());
+            changes.held = held.view();
+            changes.text = held.text_changes();
+            changes.gone = held.gone.iter().map(|name| clean_line(name, 128)).collect();
+        }
+        Ok(changes)
     }
 
     /// Events after a cursor, oldest first; from the oldest kept without one. At most 1,000 at once.

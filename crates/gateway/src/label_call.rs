@@ -15,6 +15,7 @@ use crate::nested::PartCaller;
 use crate::principal::Role;
 use crate::record::{CallRecord, weigh};
 use crate::snapshot::{DeviceEntry, Holder, Snapshot};
+use crate::source;
 use crate::view::Shape;
 
 /// Devices of one call at most: a household's worth, and an answer that a model can still read.
@@ -177,6 +178,8 @@ fn join(members: &LabelMembers, answers: Vec<Answered>) -> Result<Outcome, ToolE
         );
         return Err(ToolError::new(kind, message).with_details(whole));
     }
+    let parts: Vec<&Outcome> = answers.iter().filter_map(|(_, result)| result.as_ref().ok()).collect();
+    let marked = source::mark_own(json!({"label": members.label}), &parts, Outcome::default());
     let mut content = Vec::new();
     for (entry, result) in answers {
         match result {
@@ -187,7 +190,7 @@ fn join(members: &LabelMembers, answers: Vec<Answered>) -> Result<Outcome, ToolE
             Err(error) => content.push(Content::Text(format!("{}: failed: {error}", entry.id))),
         }
     }
-    Ok(Outcome { content, structured: Some(whole), ..Outcome::default() })
+    Ok(Outcome { content, structured: Some(whole), ..marked })
 }
 
 fn line((entry, result): &Answered) -> Value {

@@ -12,6 +12,7 @@
 #![warn(unreachable_pub)]
 
 mod access;
+mod agreement;
 mod approvals;
 mod bounds;
 mod budgets;
@@ -19,9 +20,11 @@ mod builtin;
 mod call;
 mod caller_view;
 mod check;
+mod commanding;
 mod directory;
 mod fold;
 mod gateway;
+mod held;
 mod identity;
 mod instructions;
 mod label_call;
@@ -39,6 +42,7 @@ mod schema;
 mod settings;
 pub mod shared;
 mod snapshot;
+mod source;
 mod specification;
 mod state_guard;
 mod store;
@@ -56,8 +60,12 @@ pub use gateway::Gateway;
 pub use labels::Label;
 pub use principal::{Principal, Role};
 pub use settings::{MAX_DEVICE_EVENTS, OpenError, Settings};
+pub use sinew_spec::lock::Follow;
 pub use snapshot::Snapshot;
 pub use state_guard::{RunningGateway, running_gateway};
 pub use tokens::{TokenView, Tokens};
-pub use view::{AuditFilter, AuditRecord, DeviceView, EventPage, PublicTool, Shape, StoredEvent, ToolList};
+pub use view::{
+    AuditFilter, AuditRecord, DeviceChanges, DeviceView, EventPage, HeldChange, HeldToolView, PublicTool, Shape,
+    StoredEvent, ToolList,
+};
 pub use watch::{Update, Watch};

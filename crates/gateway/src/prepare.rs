@@ -14,6 +14,7 @@ use sinew_tool::{Digest, Tool, Toolset};
 
 use crate::bounds;
 use crate::check::CompiledSchema;
+use crate::commanding;
 use crate::schema;
 
 /// Tools of one device. Phones have 29; a device with more than this is not a device.
@@ -127,6 +128,10 @@ impl ToolPreparer {
         };
         let checks = std::iter::once(&input).chain(&output);
         warnings.extend(checks.flat_map(|check| check.unenforced().to_vec()));
+        if let Some(phrase) = commanding::find(tool) {
+            warnings
+                .push(format!("its text reads like instructions to a model (`{phrase}`); read it before you use it"));
+        }
         let digest = tool.input_digest();
         let mut tool = tool.clone();
         tool.title = tool.title.map(|title| clean_line(&title, 200));

@@ -42,7 +42,9 @@ pub(crate) fn find<'s>(
                 let (title, name) = (entry.title(), clean_line(tool, 128));
                 let held = entry.held.as_ref().filter(|held| held.holds(tool));
                 let message = match (held, entry.withdrawn.get(tool)) {
-                    (Some(held), _) => format!("`{name}` of {title} is held back: {}", held.remedy(&entry.id)),
+                    (Some(held), _) => {
+                        format!("`{name}` of {title} is held back: {}", held.remedy(&entry.id).unwrap_or_default())
+                    }
                     (None, Some(why)) => format!("`{name}` of {title} is not offered: {why}"),
                     (None, None) => {
                         format!("{title} has no tool `{name}`; `sinew tools {}` lists those it has", entry.id)

@@ -12,9 +12,9 @@ use tokio::time::Instant;
 
 use crate::access::{Lens, LensKey};
 use crate::fold::{Fold, Unfold};
+use crate::held::HeldTools;
 use crate::labels::Label;
 use crate::offer::{Offer, Offered};
-use crate::pins::HeldTools;
 use crate::prepare::Withdrawn;
 use crate::view::{DeviceView, Shape, ToolList};
 
@@ -253,7 +253,7 @@ impl DeviceEntry {
             }
             (Presence::Here(_), Status::Ready) => {
                 let remedies: Vec<String> =
-                    self.held.iter().map(|held| held.remedy(&self.id)).chain(self.why_withdrawn()).collect();
+                    self.held.iter().filter_map(|held| held.remedy(&self.id)).chain(self.why_withdrawn()).collect();
                 ("ready".to_owned(), (!remedies.is_empty()).then(|| remedies.join("; ")))
             }
             (Presence::Here(_), Status::Limited { state, remedy }) => {
@@ -339,7 +339,7 @@ impl DeviceEntry {
             remedy,
             tools: if self.is_listed(Instant::now()) { self.offer.tools.len() } else { 0 },
             pinned: self.pinned,
-            quarantined: self.held.as_ref().map_or(0, |held| held.verdicts.len()),
+            quarantined: self.held.as_ref().map_or(0, |held| held.tools.len()),
             withdrawn: (*self.withdrawn).clone(),
             since: self.since,
             admission: self.info.admission.clone(),

@@ -87,6 +87,42 @@ impl DeviceView {
     }
 }
 
+/// What differs from the agreement about a device's tools.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DeviceChanges {
+    pub id: String,
+    pub pinned: bool,
+    /// Which changes a pinned device may make by itself: `nothing`, `patch`, `minor` or `major`.
+    pub follow: Option<String>,
+    /// Names what is held back or gone, for [`Gateway::accept`](crate::Gateway::accept); `None` where nothing is.
+    pub digest: Option<String>,
+    pub held: Vec<HeldToolView>,
+    /// Changes of what the device writes about itself.
+    pub text: Vec<HeldChange>,
+    /// Agreed tools that the device no longer has.
+    pub gone: Vec<String>,
+}
+
+/// A tool that is held back.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HeldToolView {
+    pub tool: String,
+    pub why: String,
+    pub changes: Vec<HeldChange>,
+}
+
+/// One difference from the agreement.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HeldChange {
+    /// JSON pointer into the tool.
+    pub path: String,
+    pub kind: String,
+    /// `breaking`, `undecided`, `additive` or `cosmetic`.
+    pub impact: String,
+    /// With the device's new text: for people, never for models.
+    pub message: String,
+}
+
 /// The tools one caller sees, sorted by name.
 #[derive(Clone, Debug)]
 pub struct ToolList {

@@ -26,7 +26,53 @@ pub struct Lock {
 pub struct LockedOwner {
     /// Of the firmware, app or package; used for tools without a version of their own.
     pub version: String,
+    /// Of a pinned device, which changes it may make by itself; `None` in locks of 0.1.0 and of repositories.
+    pub follow: Option<Follow>,
+    /// Of a pinned device, its own name and its text for models; `None` where that was not agreed on.
+    pub name: Option<String>,
+    pub instructions: Option<String>,
     pub tools: BTreeMap<String, LockedTool>,
+}
+
+/// The changes that a pinned device may make by itself, if its version announces them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Follow {
+    /// None: every difference is held back.
+    #[default]
+    Nothing,
+    /// Descriptions and other text.
+    Patch,
+    /// Also additions.
+    Minor,
+    /// Also changes that may break callers.
+    Major,
+}
+
+impl Follow {
+    const ALL: [Follow; 4] = [Follow::Nothing, Follow::Patch, Follow::Minor, Follow::Major];
+
+    pub fn word(self) -> &'static str {
+        match self {
+            Follow::Nothing => "nothing",
+            Follow::Patch => "patch",
+            Follow::Minor => "minor",
+            Follow::Major => "major",
+        }
+    }
+
+    pub fn parse(word: &str) -> Option<Follow> {
+        Follow::ALL.into_iter().find(|follow| follow.word() == word)
+    }
+
+    /// Whether changes that need this version bump are followed.
+    pub fn covers(self, bump: Bump) -> bool {
+        match bump {
+            Bump::None => true,
+            Bump::Patch => self >= Follow::Patch,
+            Bump::Minor => self >= Follow::Minor,
+            Bump::Major => self >= Follow::Major,
+        }
+    }
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -100,15 +146,7 @@ impl Lock {
         let entry =
             |tool: &Tool| LockedTool { tool: tool.clone(), pinned: pinned.unwrap_or_else(|| was_pinned(&tool.name)) };
         let tools = tools.iter().rev().map(|tool| (tool.name.clone(), entry(tool))).collect();
-        self.owners.insert(key.to_owned(), LockedOwner { version: version.to_owned(), tools });
-    }
-
-    /// Records one tool as it is now and keeps its pin: what `accept` does for a quarantined tool.
-    pub fn accept(&mut self, key: &str, version: &str, tool: &Tool) {
-        let owner = self.owners.entry(key.to_owned()).or_default();
-        owner.version = version.to_owned();
-        let pinned = owner.tools.get(&tool.name).is_some_and(|entry| entry.pinned);
-        owner.tools.insert(tool.name.clone(), LockedTool { tool: tool.clone(), pinned });
+        self.owners.insert(key.to_owned(), LockedOwner { version: version.to_owned(), tools, ..before });
     }
 }
 
@@ -184,11 +222,16 @@ fn decide(
 }
 
 /// The versions to compare: the tool's own if it states one, otherwise its owner's.
-fn versions(old: &Tool, new: &Tool, old_owner: &str, new_owner: &str) -> Option<(Version, Version)> {
+pub fn versions(old: &Tool, new: &Tool, old_owner: &str, new_owner: &str) -> Option<(Version, Version)> {
     if old.explicit_version().is_some() || new.explicit_version().is_some() {
         return Some((old.version.clone(), new.version.clone()));
     }
     Some((read_version(old_owner)?, read_version(new_owner)?))
+}
+
+/// A version as firmware, apps and packages write it: `1.2.3`, `v1.2`.
+pub fn parse_version(text: &str) -> Option<Version> {
+    read_version(text)
 }
 
 fn read_owner(key: &str, value: &Value) -> Result<LockedOwner, String> {
@@ -201,7 +244,11 @@ fn read_owner(key: &str, value: &Value) -> Result<LockedOwner, String> {
         let pinned = value.get("pinned").and_then(Value::as_bool).unwrap_or(false);
         Ok((tool.name.clone(), LockedTool { tool, pinned }))
     };
-    Ok(LockedOwner { version, tools: tools.iter().map(read).collect::<Result<_, String>>()? })
+    let text = |name: &str| value.get(name).and_then(Value::as_str).map(str::to_owned);
+    // A word that this version does not know follows nothing, which is the strictest.
+    let follow = text("follow").map(|word| Follow::parse(&word).unwrap_or_default());
+    let tools = tools.iter().map(read).collect::<Result<_, String>>()?;
+    Ok(LockedOwner { version, follow, name: text("name"), instructions: text("instructions"), tools })
 }
 
 fn write_owner(owner: &LockedOwner) -> Value {
@@ -210,7 +257,15 @@ fn write_owner(owner: &LockedOwner) -> Value {
         .values()
         .map(|entry| json!({"pinned": entry.pinned, "tool": sorted(&entry.tool.to_json())}))
         .collect();
-    json!({"version": owner.version, "tools": tools})
+    let mut written = json!({"version": owner.version});
+    let follow = owner.follow.map(|follow| follow.word().to_owned());
+    for (name, text) in [("follow", &follow), ("name", &owner.name), ("instructions", &owner.instructions)] {
+        if let Some(text) = text {
+            written[name] = json!(text);
+        }
+    }
+    written["tools"] = json!(tools);
+    written
 }
 
 /// The same value with its keys in order, so that a device that shuffles them writes the same lock.
@@ -266,6 +321,22 @@ mod tests {
     }
 
     #[test]
+    fn what_a_pinned_device_may_change_is_kept_and_an_unknown_word_is_the_strictest() {
+        let mut lock = locked(true);
+        let owner = lock.owners.get_mut("board:01").unwrap();
+        (owner.follow, owner.name, owner.instructions) =
+            (Some(Follow::Minor), Some("x".to_owned()), Some(String::new()));
+        assert_eq!(Lock::parse(&lock.to_text()), Ok(lock.clone()));
+        let later = Lock::parse(&lock.to_text().replace("\"minor\"", "\"everything\"")).unwrap();
+        assert_eq!(later.owners["board:01"].follow, Some(Follow::Nothing));
+        assert!(
+            Follow::Minor.covers(Bump::Patch)
+                && Follow::Minor.covers(Bump::Minor)
+                && !Follow::Minor.covers(Bump::Major)
+        );
+    }
+
+    #[test]
     fn broken_locks_say_what_is_wrong() {
         for (text, part) in [
             ("", "not JSON"),
@@ -307,14 +378,6 @@ mod tests {
         let hidden =
             relay("Switches the relay.", json!({"on": {"type": "boolean", "description": "psst"}}), json!(["on"]));
         assert_eq!(decision(&lock, "1.2.0", hidden), Decision::Quarantined);
-    }
-
-    #[test]
-    fn accepting_releases_and_keeps_the_pin() {
-        let mut lock = locked(true);
-        lock.accept("board:01", "1.3.0", &broken());
-        assert_eq!(decision(&lock, "1.3.0", broken()), Decision::Same);
-        assert!(lock.owners["board:01"].tools["relay"].pinned);
     }
 
     #[test]

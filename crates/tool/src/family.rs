@@ -19,11 +19,19 @@ pub struct Family {
     /// Never for families whose devices differ in what a call would do, such as two locks.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub prefers_ready: bool,
+    /// Whether tools that only read show text of others, such as screens and notifications.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub shows_others: bool,
 }
 
 impl Family {
     pub const fn new(name: FamilyName, text_trust: TextTrust, reach: Reach) -> Family {
-        Family { name, text_trust, reach, prefers_ready: false }
+        Family { name, text_trust, reach, prefers_ready: false, shows_others: false }
+    }
+
+    pub const fn show_others(mut self) -> Family {
+        self.shows_others = true;
+        self
     }
 
     pub const fn prefer_ready(mut self) -> Family {

@@ -5,6 +5,9 @@ use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
+/// Where a result's `_meta` says which device it comes from. The gateway sets it; what a device puts there is replaced.
+pub const SOURCE_KEY: &str = "sinew/source";
+
 /// The answer of a device that ran a tool.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Outcome {
@@ -36,6 +39,12 @@ pub enum ResourceBody {
 }
 
 impl Outcome {
+    /// Whether the gateway marked it as holding text that anybody may have written, such as a screen or an app's answer.
+    pub fn is_third_party(&self) -> bool {
+        let source = self.meta.get(SOURCE_KEY);
+        source.and_then(|source| source.get("third_party")) == Some(&Value::Bool(true))
+    }
+
     pub fn text(text: impl Into<String>) -> Outcome {
         Outcome { content: vec![Content::Text(text.into())], ..Outcome::default() }
     }

@@ -185,6 +185,7 @@ mod tests {
             ("[a-z][a-z0-9-]{0,23}", any::<bool>(), any::<bool>()).prop_map(|(name, quoted, several)| Family {
                 name: FamilyName::parse(&name).unwrap(),
                 prefers_ready: quoted,
+                shows_others: several,
                 text_trust: if quoted { TextTrust::Quoted } else { TextTrust::Attributed },
                 reach: if several { Reach::SeveralGateways } else { Reach::OneLink },
             });

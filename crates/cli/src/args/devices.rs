@@ -37,8 +37,14 @@ pub enum DevicesCommand {
     Label(LabelsArgs),
     /// Remove labels from a device
     Unlabel(LabelsArgs),
-    /// Pin a device's tools as they are now; breaking changes are then held back
-    Pin(DeviceArgs),
+    /// Pin a device's tools as they are now; differences are then held back
+    Pin {
+        #[command(flatten)]
+        device: DeviceArgs,
+        /// Let the device make the changes that its version announces
+        #[arg(long, value_name = "LEVEL", value_parser = ["patch", "minor", "major"])]
+        follow: Option<String>,
+    },
     /// Unpin a device's tools, so that they may change freely
     Unpin(DeviceArgs),
     /// Show how a device's tools changed, and what is held back
@@ -47,6 +53,8 @@ pub enum DevicesCommand {
     Accept {
         #[command(flatten)]
         device: DeviceArgs,
+        /// The digest that `sinew devices changes` showed
+        digest: String,
         /// Accept only this tool
         #[arg(long)]
         tool: Option<String>,

@@ -1,6 +1,6 @@
 //! `sinew devices`: who is there, and by which name.
 
-use sinew_api as api;
+use sinew_api::{self as api, Accept};
 
 use super::{EmptyRequest, ago, device_page, pins};
 use crate::args::{DeviceArgs, DevicesArgs, DevicesCommand, LabelsArgs, ReachArgs};
@@ -22,10 +22,12 @@ pub async fn run(args: DevicesArgs, printer: Printer) -> Result<(), CliError> {
         Some(DevicesCommand::Unlabel(labels)) => {
             label(&labels, api::Labels { add: Vec::new(), remove: labels.labels.clone() }, printer).await
         }
-        Some(DevicesCommand::Pin(one)) => pins::pin(&one, printer).await,
+        Some(DevicesCommand::Pin { device, follow }) => pins::pin(&device, follow, printer).await,
         Some(DevicesCommand::Unpin(one)) => pins::unpin(&one, printer).await,
         Some(DevicesCommand::Changes(one)) => pins::changes(&one, printer).await,
-        Some(DevicesCommand::Accept { device, tool }) => pins::accept(&device, tool.as_deref(), printer).await,
+        Some(DevicesCommand::Accept { device, digest, tool }) => {
+            pins::accept(&device, Accept { digest, tool }, printer).await
+        }
         None => all(&args.reach, printer).await,
     }
 }

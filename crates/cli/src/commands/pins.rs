@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use serde::{Deserialize, Serialize};
 use serde_json::json;
-use sinew_api::{self as api, Accept, Changes, DeviceSummary, ToolChange};
+use sinew_api::{self as api, Accept, Changes, DeviceSummary, Pin, ToolChange};
 
 use super::{EmptyRequest, ago};
 use crate::args::DeviceArgs;
@@ -12,31 +12,30 @@ use crate::client::{GatewayTarget, encode};
 use crate::error::CliError;
 use crate::terminal::{Printer, TextStyle, clean, print, print_json};
 
-pub async fn pin(one: &DeviceArgs, printer: Printer) -> Result<(), CliError> {
-    let answer = post(one, "pin", &EmptyRequest {}).await?;
-    let says = format!(
-        "The {} tools of {} are agreed on. A breaking change without a major version, or words that change in silence, \
-         will be held back.\n",
-        answer.tools,
-        clean(&answer.id)
-    );
-    tell(&answer, printer, says)
+pub async fn pin(one: &DeviceArgs, follow: Option<String>, printer: Printer) -> Result<(), CliError> {
+    let answer = post(one, "pin", &Pin { follow: follow.clone() }).await?;
+    let id = clean(&answer.id);
+    let held = match follow {
+        None => "Every difference is held back until you accept it.".to_owned(),
+        Some(level) => format!("What its version announces is taken up to a {level} change; the rest is held back."),
+    };
+    report(&answer, printer, format!("The {} tools of {id} are agreed on. {held}\n", answer.tools))
 }
 
 pub async fn unpin(one: &DeviceArgs, printer: Printer) -> Result<(), CliError> {
     let answer = post(one, "unpin", &EmptyRequest {}).await?;
     let says = format!("{} may change its tools as it likes.\n", clean(&answer.id));
-    tell(&answer, printer, says)
+    report(&answer, printer, says)
 }
 
-pub async fn accept(one: &DeviceArgs, tool: Option<&str>, printer: Printer) -> Result<(), CliError> {
-    let answer = post(one, "accept", &Accept { tool: tool.map(str::to_owned) }).await?;
+pub async fn accept(one: &DeviceArgs, accept: Accept, printer: Printer) -> Result<(), CliError> {
+    let answer = post(one, "accept", &accept).await?;
     let id = clean(&answer.id);
-    let says = match tool {
-        Some(tool) => format!("`{}` of {id} is agreed on as it is now.\n", clean(tool)),
-        None => format!("The tools of {id} are agreed on as they are now.\n"),
+    let says = match &accept.tool {
+        Some(tool) => format!("`{}` of {id} is agreed on as it was shown.\n", clean(tool)),
+        None => format!("The tools of {id} are agreed on as they were shown.\n"),
     };
-    tell(&answer, printer, says)
+    report(&answer, printer, says)
 }
 
 pub async fn changes(one: &DeviceArgs, printer: Printer) -> Result<(), CliError> {
@@ -47,7 +46,7 @@ pub async fn changes(one: &DeviceArgs, printer: Printer) -> Result<(), CliError>
     let last = events.events.into_iter().rfind(|event| event.topic == "sinew/tools_changed");
     let says = people(&answer, last.as_ref(), printer);
     answer.more.insert("last_change".to_owned(), json!(last));
-    tell(&answer, printer, says)
+    report(&answer, printer, says)
 }
 
 async fn post(one: &DeviceArgs, command: &str, body: &impl Serialize) -> Result<DeviceSummary, CliError> {
@@ -55,7 +54,7 @@ async fn post(one: &DeviceArgs, command: &str, body: &impl Serialize) -> Result<
     GatewayTarget::find(&one.reach)?.connect().await?.post(&path, body).await
 }
 
-fn tell(answer: &impl Serialize, printer: Printer, says: String) -> Result<(), CliError> {
+fn report(answer: &impl Serialize, printer: Printer, says: String) -> Result<(), CliError> {
     if printer.is_json() {
         print_json(answer);
     } else {
@@ -74,9 +73,12 @@ struct ToolsChanged {
 
 fn people(answer: &Changes, last: Option<&api::EventRecord>, printer: Printer) -> String {
     let id = clean(&answer.id);
-    let mut page = match answer.pinned {
-        true => format!("{id} is pinned: its tools change in the open, or are held back.\n"),
-        false => format!("{id} is not pinned: its tools may change, and changes are told as events.\n"),
+    let mut page = match (answer.pinned, answer.follow.as_deref()) {
+        (true, None | Some("nothing")) => format!("{id} is pinned: every difference is held back.\n"),
+        (true, Some(follow)) => {
+            format!("{id} is pinned and followed up to {} changes; the rest is held back.\n", clean(follow))
+        }
+        (false, _) => format!("{id} is not pinned: its tools may change, and changes are reported as events.\n"),
     };
     for one in &answer.quarantined {
         let _ = writeln!(
@@ -88,6 +90,11 @@ fn people(answer: &Changes, last: Option<&api::EventRecord>, printer: Printer) -
         );
         page.push_str(&lines(&one.changes, false, printer));
     }
+    if !answer.text.is_empty() {
+        let _ =
+            writeln!(page, "\nWhat the device writes about itself {}:", printer.paint(TextStyle::Bad, "is held back"));
+        page.push_str(&lines(&answer.text, false, printer));
+    }
     for name in &answer.gone {
         let _ = writeln!(
             page,
@@ -96,13 +103,13 @@ fn people(answer: &Changes, last: Option<&api::EventRecord>, printer: Printer) -
             printer.paint(TextStyle::Bad, "is gone")
         );
     }
-    let is_whole = answer.quarantined.is_empty() && answer.gone.is_empty();
-    if !is_whole {
-        let _ = writeln!(page, "\nTake it as it is now with: sinew devices accept {id}");
+    let is_whole = answer.digest.is_none();
+    if let Some(digest) = &answer.digest {
+        let _ = writeln!(page, "\nAccept exactly this with: sinew devices accept {id} {}", clean(digest));
     }
     if let Some(last) = last {
         let event = ToolsChanged::deserialize(&last.body).unwrap_or_default();
-        let _ = writeln!(page, "\nThe last change was told {}:", ago(last.at));
+        let _ = writeln!(page, "\nThe last change was reported {}:", ago(last.at));
         page.push_str(&lines(&event.changes, true, printer));
         if !event.released.is_empty() {
             let _ = writeln!(page, "  No longer held back: {}", clean(&event.released.join(", ")));
@@ -123,7 +130,7 @@ fn lines(changes: &[ToolChange], with_tool: bool, printer: Printer) -> String {
         };
         let tool = if with_tool { change.tool.as_str() } else { "" };
         let place = clean(&[tool, &change.path].concat());
-        // What is held back is told without its words.
+        // Events have no text of the device.
         let says = clean(if change.message.is_empty() { &change.kind } else { &change.message });
         let _ = writeln!(page, "  {}  {place}: {says}", printer.paint(ink, &format!("{:<8}", change.impact)));
     }

@@ -68,7 +68,15 @@ async fn a_device_is_pinned_and_unpinned() {
     assert_eq!(admin.post("/api/v1/devices/lamp/pin", json!({})).await.json()["pinned"], true);
     let changes = client.get("/api/v1/devices/lamp/changes").await.json();
     assert_eq!((&changes["pinned"], &changes["quarantined"]), (&json!(true), &json!([])));
-    assert_eq!(admin.post("/api/v1/devices/lamp/accept", json!({})).await.status, 400, "nothing is held back");
+    assert_eq!(
+        admin.post("/api/v1/devices/lamp/accept", json!({"digest": "0"})).await.status,
+        400,
+        "nothing is held back"
+    );
+    assert_eq!(admin.post("/api/v1/devices/lamp/accept", json!({})).await.status, 400, "a digest is needed");
+    assert_eq!(admin.post("/api/v1/devices/lamp/pin", json!({"follow": "all"})).await.status, 400);
+    admin.post("/api/v1/devices/lamp/pin", json!({"follow": "minor"})).await;
+    assert_eq!(client.get("/api/v1/devices/lamp/changes").await.json()["follow"], "minor");
     assert_eq!(admin.post("/api/v1/devices/lamp/unpin", json!({})).await.json()["pinned"], false);
     assert_eq!(client.get("/api/v1/devices/nobody/changes").await.status, 404);
 }

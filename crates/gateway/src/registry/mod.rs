@@ -12,13 +12,15 @@ use std::time::SystemTime;
 
 use arc_swap::ArcSwap;
 use serde_json::json;
+use sinew_spec::lock::Follow;
 use sinew_tool::{DeviceEvent, DeviceId, DeviceKey, Notice, ToolError};
 use tokio::sync::watch;
 
+use crate::held::ToolsetChange;
 use crate::labels::Label;
-use crate::pins::{Pins, ToolsetChange};
+use crate::pins::Pins;
 use crate::prepare::ToolPreparer;
-use crate::settings::Settings;
+use crate::settings::{OpenError, Settings};
 use crate::shared::Shared;
 use crate::snapshot::{Snapshot, Traffic};
 use crate::store::{Commit, Store, StoredState};
@@ -117,9 +119,23 @@ impl Registry {
         Ok(view)
     }
 
-    /// The tools of a device that were agreed on and are not there any more.
-    pub(crate) fn gone(&self, device: &str) -> Result<Vec<String>, ToolError> {
-        self.lock().gone(device)
+    /// Which changes a pinned device may make by itself.
+    pub(crate) fn follow(&self, key: &DeviceKey) -> Option<Follow> {
+        self.lock().pins.follow(key)
+    }
+
+    /// Says once that pins of an older version became strict: they are kept so from here on.
+    pub(crate) fn report_strict_pins(&self, count: usize) -> Result<(), OpenError> {
+        tracing::warn!(
+            devices = count,
+            "pinned devices of an older version are strict now: every difference is held back until it is accepted; \
+             `sinew devices pin ID --follow patch|minor|major` lets a device change what its version announces"
+        );
+        let mut writer = self.lock();
+        writer.add_own_event(Notice { topic: "sinew/pins_strict".to_owned(), body: json!({ "devices": count }) });
+        let Some((path, text)) = writer.pins.to_file() else { return Ok(()) };
+        let failed = |error: ToolError| OpenError::Lock { path: path.clone(), detail: error.message };
+        writer.store.file(path.clone(), text).wait().map_err(failed)
     }
 
     pub(crate) fn rename(&self, device: &str, name: &str) -> Result<DeviceView, ToolError> {

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::json;
+use sinew_spec::lock::Follow;
 use sinew_tool::text::clean_line;
 use sinew_tool::{Device, DeviceId, DeviceInfo, DeviceKey, ErrorKind, Notice, Status, ToolError, Toolset};
 use tokio::time::Instant;
@@ -15,11 +16,12 @@ use tokio::time::Instant;
 use super::forgetting::Forgetting;
 use super::now;
 use crate::builtin;
+use crate::held::{HeldTools, ToolsetChange};
 use crate::identity;
 use crate::labels::{self, Label};
 use crate::names::NameBook;
 use crate::offer::{self, Offer, Offers, UserTools};
-use crate::pins::{HeldTools, Pins, ToolsetChange};
+use crate::pins::Pins;
 use crate::prepare::{PreparedToolset, ToolPreparer, Withdrawn};
 use crate::settings::Settings;
 use crate::shared::{EventLog, Shared};
@@ -35,14 +37,19 @@ const MAX_KEY: usize = 256;
 /// What people say about a device's tools.
 #[derive(Clone, Copy)]
 pub(crate) enum Agreement<'a> {
-    Pin,
+    Pin(Follow),
     Unpin,
-    /// One tool that is held back, or all.
-    Accept(Option<&'a str>),
+    /// One tool that is held back, or everything; the digest names what was shown.
+    Accept {
+        digest: &'a str,
+        tool: Option<&'a str>,
+    },
 }
 
 /// What admission makes of the tools a device brings.
 struct Admitted {
+    /// With the agreed text in place of one that is held back.
+    info: Arc<DeviceInfo>,
     offer: Arc<Offer>,
     pinned: bool,
     held: Option<Arc<HeldTools>>,
@@ -129,7 +136,8 @@ impl RegistryWriter {
         let labels = known.as_ref().map(|entry| entry.labels.clone()).unwrap_or_default();
         *toolset_change = self.toolset_change(&id, known.as_deref(), &info, &prepared.toolset);
         let withdrawn = prepared.withdrawn.clone();
-        let Admitted { offer, pinned, held, warnings } = self.admit(known.as_deref(), &info, prepared, &withdrawn);
+        let Admitted { info, offer, pinned, held, warnings } =
+            self.admit(known.as_deref(), &info, prepared, &withdrawn);
         self.by_key.insert(info.key.clone(), id.clone());
         if let Some(toolset_change) = toolset_change {
             toolset_change.held.clone_from(&held);
@@ -166,7 +174,7 @@ impl RegistryWriter {
         // The same tools again are not a new chance for those that were withdrawn.
         let is_same = entry.toolset().digest() == prepared.toolset.digest();
         let withdrawn = if is_same { &entry.withdrawn } else { &prepared.withdrawn }.clone();
-        let Admitted { offer, pinned, held, warnings } = self.admit(Some(&entry), &info, prepared, &withdrawn);
+        let Admitted { info, offer, pinned, held, warnings } = self.admit(Some(&entry), &info, prepared, &withdrawn);
         if let Some(toolset_change) = toolset_change {
             toolset_change.held.clone_from(&held);
         }
@@ -267,42 +275,52 @@ impl RegistryWriter {
         let entry = self.find(device)?;
         let (info, tools) = (entry.info.clone(), entry.toolset().clone());
         match agreement {
-            Agreement::Pin if tools.is_empty() => {
+            Agreement::Pin(_) if tools.is_empty() => {
                 let message = format!("{} has no tools to agree on; wait until it is ready", entry.title());
                 return Err(ToolError::new(ErrorKind::InvalidArguments, message));
             }
-            Agreement::Pin => self.pins.pin(&info, &tools),
+            Agreement::Pin(follow) => self.pins.pin(&info, &tools, follow),
             Agreement::Unpin => self.pins.unpin(&info.key),
-            Agreement::Accept(wanted) => {
-                let is_meant = |name: &str| wanted.is_none_or(|wanted| wanted == name);
-                let is_held = |name: &str| entry.held.as_ref().is_some_and(|held| held.holds(name));
-                let held: Vec<_> =
-                    tools.iter().filter(|tool| is_held(&tool.name) && is_meant(&tool.name)).cloned().collect();
-                let mut gone = self.pins.gone(&info.key, &tools);
-                gone.retain(|name| is_meant(name));
-                if held.is_empty() && gone.is_empty() {
-                    let what = wanted.map_or("nothing".to_owned(), |wanted| format!("`{}`", clean_line(wanted, 64)));
-                    let not = if wanted.is_some() { "is neither held back nor" } else { "is held back or" };
-                    let message = format!("{what} of {} {not} missing", entry.title());
-                    return Err(ToolError::new(ErrorKind::InvalidArguments, message));
-                }
-                held.iter().for_each(|tool| self.pins.accept(&info, tool));
-                gone.iter().for_each(|tool| self.pins.forget(&info.key, tool));
-            }
+            Agreement::Accept { digest, tool } => self.accept(&entry, digest, tool)?,
         }
+        // What the device says at the moment, and not what was agreed.
+        let info = match &entry.presence {
+            Presence::Here(device) => device.info(),
+            Presence::Away(_) => info,
+        };
         let commit = self.pins.to_file().map(|(path, text)| self.store.file(path, text));
         let (prepared, withdrawn) = (entry.offer.prepared.clone(), entry.withdrawn.clone());
-        let Admitted { offer, pinned, held, .. } = self.admit(None, &info, &prepared, &withdrawn);
-        let entry = DeviceEntry { offer, pinned, held, ..(*entry).clone() };
+        let Admitted { info, offer, pinned, held, .. } = self.admit(None, &info, &prepared, &withdrawn);
+        let entry = DeviceEntry { info, offer, pinned, held, ..(*entry).clone() };
         let view = entry.view();
         self.keep(entry);
         Ok((view, commit))
     }
 
-    /// The tools of a device that were agreed on and are not there any more.
-    pub(super) fn gone(&self, device: &str) -> Result<Vec<String>, ToolError> {
-        let entry = self.find(device)?;
-        Ok(self.pins.gone(&entry.info.key, entry.toolset()))
+    fn accept(&mut self, entry: &DeviceEntry, digest: &str, tool: Option<&str>) -> Result<(), ToolError> {
+        let wrong = |message: String| Err(ToolError::new(ErrorKind::InvalidArguments, message));
+        let (title, id, key) = (entry.title(), &entry.id, &entry.info.key);
+        let Some(held) = entry.held.clone() else {
+            return wrong(format!("nothing of {title} is held back or gone"));
+        };
+        if held.digest != digest.trim().to_ascii_lowercase() {
+            return wrong(format!(
+                "the digest does not name what is held back of {title} now; look at it again with `sinew devices changes {id}`"
+            ));
+        }
+        let is_meant = |name: &str| tool.is_none_or(|tool| tool == name);
+        let tools: Vec<_> = held.tools.iter().filter_map(|held| entry.toolset().find(&held.tool)).collect();
+        let tools: Vec<_> = tools.into_iter().filter(|tool| is_meant(&tool.name)).collect();
+        let gone: Vec<_> = held.gone.iter().filter(|name| is_meant(name)).collect();
+        if let Some(tool) = tool.filter(|_| tools.is_empty() && gone.is_empty()) {
+            return wrong(format!("`{}` of {title} is neither held back nor gone", clean_line(tool, 64)));
+        }
+        tools.iter().for_each(|tool| self.pins.accept(key, tool));
+        gone.iter().for_each(|tool| self.pins.forget(key, tool));
+        if let Some(text) = held.new_text().filter(|_| tool.is_none()) {
+            self.pins.accept_text(key, text);
+        }
+        Ok(())
     }
 
     pub(super) fn find(&self, device: &str) -> Result<Arc<DeviceEntry>, ToolError> {
@@ -337,32 +355,35 @@ impl RegistryWriter {
     fn admit(
         &mut self,
         known: Option<&DeviceEntry>,
-        info: &DeviceInfo,
+        info: &Arc<DeviceInfo>,
         prepared: &Arc<PreparedToolset>,
         withdrawn: &Withdrawn,
     ) -> Admitted {
         let tools = &prepared.toolset;
         let pinned = self.pins.is_pinned(&info.key);
         let is_as_before = |entry: &&DeviceEntry| {
-            entry.pinned && entry.info.version == info.version && entry.toolset().digest() == tools.digest()
+            let is_same_text = entry.info.name == info.name && entry.info.instructions == info.instructions;
+            let is_same_version = entry.info.version == info.version;
+            entry.pinned && is_same_version && is_same_text && entry.toolset().digest() == tools.digest()
         };
         let held = match known.filter(is_as_before) {
             Some(entry) => entry.held.clone(),
             None => {
-                let (held, has_changed) = self.pins.judge(info, tools);
+                let (held, has_changed) = self.pins.review(info, tools);
                 if let Some((path, text)) = self.pins.to_file().filter(|_| has_changed) {
                     drop(self.store.file(path, text));
                 }
                 held.map(Arc::new)
             }
         };
+        let info = held.as_ref().map_or_else(|| info.clone(), |held| held.masked(info));
         let is_held = |tool: &str| held.as_ref().is_some_and(|held| held.holds(tool));
         let is_out = |tool: &str| is_held(tool) || withdrawn.contains_key(tool);
         let (offer, notes) = self.offers.admit(&info.key, prepared, is_out);
         if let Some(text) = notes.is_new.then(|| offer::to_text(tools)).flatten() {
             self.store.write(Write::Toolset { digest: tools.digest().hex(), tools: text });
         }
-        Admitted { offer, pinned, held, warnings: notes.warnings }
+        Admitted { info, offer, pinned, held, warnings: notes.warnings }
     }
 
     /// What may have changed about a device's tools: against what it had, or for a pinned one that is
@@ -408,7 +429,7 @@ impl RegistryWriter {
         let since = if row.away { row.since } else { now() };
         let gone = Duration::from_millis(u64::try_from(now() - since).unwrap_or(0));
         let until = Instant::now() + self.grace.saturating_sub(gone);
-        let info = DeviceInfo {
+        let info = Arc::new(DeviceInfo {
             key: row.key.clone(),
             suggested_id: row.id.to_string(),
             family: row.family,
@@ -418,9 +439,9 @@ impl RegistryWriter {
             status: Status::Ready,
             instructions: row.instructions,
             attributes: row.attributes.into_iter().collect(),
-        };
+        });
         let withdrawn = prepared.withdrawn.clone();
-        let Admitted { offer, pinned, held, .. } = self.admit(None, &info, prepared, &withdrawn);
+        let Admitted { info, offer, pinned, held, .. } = self.admit(None, &info, prepared, &withdrawn);
         if let Some(name) = &row.name {
             Arc::make_mut(&mut self.names).insert(name.to_lowercase(), row.id.clone());
         }
@@ -429,7 +450,7 @@ impl RegistryWriter {
             id: row.id.clone(),
             name: row.name.map(Arc::from),
             labels: row.labels.into(),
-            info: Arc::new(info),
+            info,
             offer,
             pinned,
             held,

@@ -8,8 +8,8 @@ use rusqlite::{Connection, params};
 use serde_json::{Value, json};
 use sinew_tool::{Admission, DeviceId, DeviceKey, Family, FamilyName, Reach, TextTrust, Tool, Toolset};
 
+use crate::held::TOOLS_CHANGED;
 use crate::labels::Label;
-use crate::pins::TOOLS_CHANGED;
 use crate::shared::{NameChange, NameClaim, TokenKind, TokenRow};
 
 /// Something a device sent. `seq` counts all events, `nth` those of the device, also the ones that
@@ -311,6 +311,7 @@ fn family(name: &str, words: &str, reach: &str) -> Family {
         reach: serde_json::from_str(reach).unwrap_or(Reach::SeveralGateways),
         // The family says it again when the device connects; until then the device is away.
         prefers_ready: false,
+        shows_others: false,
     }
 }
 

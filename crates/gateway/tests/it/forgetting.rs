@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use sinew_gateway::{Gateway, Settings};
+use sinew_gateway::{Follow, Gateway, Settings};
 use sinew_tool::{DeviceEvent, ErrorKind, Tool, json};
 
 use crate::fake::*;
@@ -64,7 +64,7 @@ async fn a_forgotten_device_is_gone_and_its_place_is_kept_from_others() {
     let gateway = gateway_in(dir.path());
     let lock = join(&gateway, Fake::new(1, [schema(1)]));
     gateway.rename("board-0001", "front door").unwrap();
-    gateway.pin("front door").unwrap();
+    gateway.pin("front door", Follow::Nothing).unwrap();
     let refusal = gateway.forget("front door").unwrap_err();
     assert_eq!(refusal.kind, ErrorKind::InvalidArguments);
     assert!(refusal.message.contains("connected"), "{}", refusal.message);
@@ -113,7 +113,7 @@ async fn a_device_that_was_away_too_long_is_forgotten_unless_somebody_named_or_p
         let board = join(&gateway, Fake::new(number, [schema(number)]));
         match number {
             1 => drop(gateway.rename("board-0001", "shed").unwrap()),
-            2 => drop(gateway.pin("board-0002").unwrap()),
+            2 => drop(gateway.pin("board-0002", Follow::Nothing).unwrap()),
             3 => leave(&gateway, &board),
             _ => {}
         }
@@ -191,7 +191,7 @@ async fn where_all_places_are_taken_named_and_pinned_devices_stay() {
         let board = join(&gateway, Fake::new(number, [plain("x")]));
         match number {
             1 => drop(gateway.rename("board-0001", "shed").unwrap()),
-            2 => drop(gateway.pin("board-0002").unwrap()),
+            2 => drop(gateway.pin("board-0002", Follow::Nothing).unwrap()),
             _ => {}
         }
         leave(&gateway, &board);

@@ -18,6 +18,7 @@ mod memory;
 mod new_family;
 mod pins;
 mod shared;
+mod sources;
 mod specifications;
 mod store;
 mod tokens;

@@ -110,7 +110,7 @@ async fn pins_of_0_1_0_still_hold_back_what_changed() {
             .collect();
         assert_eq!(pinned, ["board-ddee03 0", "virtual-phone 0", "weather 1"]);
         let changes = gateway.changes("weather").unwrap();
-        assert_eq!(changes["quarantined"][0]["tool"], "forecast", "{changes}");
+        assert_eq!(changes.held[0].tool, "forecast", "{changes:?}");
         assert_eq!(call_kind(gateway, "forecast", sinew_tool::json!({"town": "Ulm"})).await, ErrorKind::UnknownTool);
     })
     .await;
