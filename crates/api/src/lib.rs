@@ -17,8 +17,8 @@ mod tools;
 use serde_json::{Map, Value};
 
 pub use devices::{
-    Accept, Approve, Changes, DeviceSummary, Devices, EventRecord, Events, Labels, QuarantinedTool, Rename, ToolChange,
-    WaitingBoard, WaitingBoards,
+    Accept, Approve, Changes, DeviceSummary, Devices, EventRecord, Events, Labels, Pin, QuarantinedTool, Rename,
+    ToolChange, WaitingBoard, WaitingBoards,
 };
 pub use document::document;
 pub use health::{HealthStatus, NotReadyReason, Readiness, RefusedRequest, RequestFailure};

@@ -3,7 +3,7 @@
 use crate::document::{BodySchema, body};
 use crate::{
     Accept, Approvals, Approve, Audit, CallRequest, CallResult, Changes, CreatedToken, Decide, DeviceSummary, Devices,
-    Effects, Events, Explain, Explained, HealthStatus, Labels, NewToken, Readiness, Rename, Token, TokenList, Tools,
+    Effects, Events, Explain, Explained, HealthStatus, Labels, NewToken, Pin, Readiness, Rename, Token, TokenList, Tools,
     WaitingBoard, WaitingBoards, WaitingCall,
 };
 

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use serde_json::Value;
 use sinew_tool::{Picture, ToolError};
 
 use crate::access::Lens;
