@@ -3,8 +3,8 @@
 use crate::document::{BodySchema, body};
 use crate::{
     Accept, Approvals, Approve, Audit, CallRequest, CallResult, Changes, CreatedToken, Decide, DeviceSummary, Devices,
-    Effects, Events, Explain, Explained, HealthStatus, Labels, NewToken, Pin, Readiness, Rename, Token, TokenList, Tools,
-    WaitingBoard, WaitingBoards, WaitingCall,
+    Effects, Events, Explain, Explained, HealthStatus, Labels, NewToken, Pin, Readiness, Rename, Token, TokenList,
+    Tools, WaitingBoard, WaitingBoards, WaitingCall,
 };
 
 /// Who may use a route. How a request proves it is up to the guard: by a bearer token today, later perhaps by a

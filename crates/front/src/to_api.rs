@@ -2,12 +2,12 @@
 
 use serde_json::Value;
 use sinew_api::{
-    AuditEntry, CallResult, Changes, DeviceSummary, EventRecord, Events, Explained, ExplainedRule, ListedTool, MarkedTool,
-    QuarantinedTool, Token, ToolChange, WaitingBoard, WaitingCall,
+    AuditEntry, CallResult, Changes, DeviceSummary, EventRecord, Events, Explained, ExplainedRule, ListedTool,
+    MarkedTool, QuarantinedTool, Token, ToolChange, WaitingBoard, WaitingCall,
 };
 use sinew_gateway::{
-    ApprovalRequest, AuditRecord, CallExplanation, DeviceChanges, DeviceView, EventPage, HeldChange, HeldToolView, PendingBoard, PublicTool, TokenView,
-    ToolEffect,
+    ApprovalRequest, AuditRecord, CallExplanation, DeviceChanges, DeviceView, EventPage, HeldChange, HeldToolView,
+    PendingBoard, PublicTool, TokenView, ToolEffect,
 };
 use sinew_policy::EffectSource;
 use sinew_tool::{Effect, Outcome};

@@ -12,7 +12,7 @@ use sinew_tool::{Digest, Tool};
 use crate::access::Lens;
 use crate::builtin;
 use crate::label_call;
-use crate::names;
+use crate::names::{self, NameBook};
 use crate::offer::{Offer, Offered};
 use crate::schema;
 use crate::snapshot::{Holder, OfferGroup, Snapshot};
@@ -22,6 +22,8 @@ use crate::view::{PublicTool, ToolList};
 pub(crate) struct Fold {
     offers: Vec<ListedOffer>,
     by_public: BTreeMap<Arc<str>, Vec<Variant>>,
+    /// Of the name book: what the public names stand for.
+    names: u64,
     /// Without and with the tools meant for people.
     lists: [OnceLock<Arc<ToolList>>; 2],
 }
@@ -54,19 +56,22 @@ pub(crate) struct Variant {
 }
 
 impl Fold {
-    pub(crate) fn new(groups: &[OfferGroup]) -> Fold {
+    pub(crate) fn new(groups: &[OfferGroup], names: &NameBook) -> Fold {
         let offers: Vec<ListedOffer> = groups.iter().map(ListedOffer::of).collect();
         let mut by_public: BTreeMap<Arc<str>, Vec<Variant>> = BTreeMap::new();
         for (group, listed) in offers.iter().enumerate() {
             for (tool, offered) in listed.offer.tools.iter().enumerate() {
-                by_public.entry(offered.public.clone()).or_default().push(Variant { group, tool });
+                let public = if names.is_primary(offered) { offered.public.clone() } else { names::apart(offered) };
+                by_public.entry(public).or_default().push(Variant { group, tool });
             }
         }
-        Fold { offers, by_public, lists: Default::default() }
+        Fold { offers, by_public, names: names.version, lists: Default::default() }
     }
 
-    pub(crate) fn is_of(&self, groups: &[OfferGroup]) -> bool {
-        self.offers.len() == groups.len() && self.offers.iter().zip(groups).all(|(listed, group)| listed.is_of(group))
+    pub(crate) fn is_of(&self, groups: &[OfferGroup], names: &NameBook) -> bool {
+        self.names == names.version
+            && self.offers.len() == groups.len()
+            && self.offers.iter().zip(groups).all(|(listed, group)| listed.is_of(group))
     }
 
     pub(crate) fn variants(&self, public: &str) -> &[Variant] {
@@ -76,26 +81,26 @@ impl Fold {
     /// Whether the tools for specifications are wanted is the same throughout a gateway's life.
     pub(crate) fn list(&self, sees_user_tools: bool, spec_tools: bool) -> Arc<ToolList> {
         let list = self.lists[usize::from(sees_user_tools)].get_or_init(|| {
-            // Where descriptions differ, the first device's wins: groups are in the order of ids.
-            let first = |variants: &Vec<Variant>| {
+            // All variants of a name have the same description.
+            let first = |(public, variants): (&Arc<str>, &Vec<Variant>)| {
                 let shown = variants.iter().find_map(|variant| {
                     let ListedOffer { offer, is_listed, .. } = &self.offers[variant.group];
                     Some(&offer.tools[variant.tool]).filter(|offered| *is_listed && offered.is_seen(sees_user_tools))
                 })?;
                 let is_labelled = variants.iter().any(|variant| self.offers[variant.group].is_labelled);
-                Some(folded(shown, is_labelled))
+                Some(folded(public, shown, is_labelled))
             };
-            Arc::new(finish(self.by_public.values().filter_map(first).collect(), spec_tools))
+            Arc::new(finish(self.by_public.iter().filter_map(first).collect(), spec_tools))
         });
         list.clone()
     }
 
-    /// The tools of devices that the caller sees, with the text of one of them.
+    /// The tools of devices that the caller sees.
     pub(crate) fn seen_list(&self, snapshot: &Snapshot, lens: &Lens, spec_tools: bool) -> ToolList {
         let seen = |public: &Arc<str>| {
             let (listed, _) = snapshot.holders(public, lens);
             let first = listed.first()?;
-            Some(folded(first.offered, listed.iter().any(|holder| !holder.entry.labels.is_empty())))
+            Some(folded(public, first.offered, listed.iter().any(|holder| !holder.entry.labels.is_empty())))
         };
         finish(self.by_public.keys().filter_map(seen).collect(), spec_tools)
     }
@@ -108,15 +113,15 @@ fn finish(mut tools: Vec<PublicTool>, spec_tools: bool) -> ToolList {
     ToolList { tools, digest }
 }
 
-fn folded(offered: &Offered, is_labelled: bool) -> PublicTool {
+fn folded(public: &str, offered: &Offered, is_labelled: bool) -> PublicTool {
     let mut output_schema = offered.tool.output_schema.clone();
     if is_labelled {
         output_schema = output_schema.as_ref().map(label_call::output_schema);
     }
     let input_schema = Arc::new(schema::with_selector(&offered.tool.input_schema, &offered.selector));
     PublicTool {
-        name: offered.public.to_string(),
-        tool: Tool { name: offered.public.to_string(), input_schema, output_schema, ..offered.tool.clone() },
+        name: public.to_owned(),
+        tool: Tool { name: public.to_owned(), input_schema, output_schema, ..offered.tool.clone() },
         own_name: offered.tool.name.clone(),
         device: None,
         selector: Some(offered.selector.clone()),

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use sinew_policy::PolicyProblem;
 use sinew_spec::lock::Follow;
 use sinew_tool::text::clean_line;
-use sinew_tool::{Announce, DeviceEvent, DeviceKey, Digest, ErrorKind, Picture, ToolError, Value, json};
+use sinew_tool::{Announce, DeviceEvent, DeviceKey, Digest, ErrorKind, Picture, ToolError, Value};
 use tokio::sync::broadcast;
 
 use crate::access::{Access, AccessSettings, ApprovalDecision, ApprovalRequest, Lens};

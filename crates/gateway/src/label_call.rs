@@ -61,7 +61,7 @@ impl LabelCall {
         let label = Label::parse(&self.label)?;
         let has_tool = |entry: &&Arc<DeviceEntry>| {
             let offered = match self.selector {
-                Some(_) => entry.offer.find_public(tool),
+                Some(_) => snapshot.offered(tool, entry),
                 None => entry.offer.find(tool),
             };
             offered.is_some_and(|offered| lens.sees(Holder { entry, offered }))

@@ -15,6 +15,7 @@ use std::sync::Arc;
 use serde_json::json;
 use sinew_tool::{DeviceId, DeviceKey, Digest};
 
+use crate::offer::Offered;
 use crate::shared::{NameChange, NameClaim};
 
 /// What MCP clients accept: `[A-Za-z0-9_-]{1,64}`.
@@ -36,6 +37,10 @@ pub(crate) struct NameBook {
     /// Names that one device may own by minting, and names of each kind in all.
     quota: usize,
     capacity: usize,
+    /// The description that each public name stands for.
+    faces: HashMap<Arc<str>, Digest>,
+    /// Counts the changes of what names stand for.
+    pub(crate) version: u64,
 }
 
 #[derive(Default)]
@@ -48,6 +53,7 @@ struct Slot {
     name: Arc<str>,
     owner: Option<DeviceKey>,
     resting: Option<i64>,
+    face: Option<Digest>,
 }
 
 /// A public name, and whether it is a computed one.
@@ -60,7 +66,7 @@ impl NameBook {
     /// A book that never mints the reserved names, with what was minted before.
     pub(crate) fn new(reserved: &[&str], quota: usize, minted: impl IntoIterator<Item = NameClaim>) -> NameBook {
         let (folded, words, owned) = (NameTable::default(), NameTable::default(), HashMap::new());
-        let mut book = NameBook { folded, words, owned, quota, capacity: MAX_NAMES };
+        let mut book = NameBook { folded, words, owned, quota, capacity: MAX_NAMES, faces: HashMap::new(), version: 0 };
         book.folded.taken.extend(reserved.iter().map(|name| Arc::from(*name)));
         minted.into_iter().for_each(|claim| book.adopt(claim));
         book
@@ -69,7 +75,7 @@ impl NameBook {
     /// Takes over a claim from the store or from another gateway. It replaces what this book had for the same tool or
     /// under the same name.
     pub(crate) fn adopt(&mut self, claim: NameClaim) {
-        let NameClaim { tool, digest, name, owner, resting } = claim;
+        let NameClaim { tool, digest, name, owner, resting, face } = claim;
         let table = if digest.is_empty() { &mut self.words } else { &mut self.folded };
         let key = (tool, digest);
         let same_name = |known: &&(String, String)| table.minted.get(*known).is_some_and(|slot| slot.name == name);
@@ -79,6 +85,9 @@ impl NameBook {
         };
         for old in replaced.iter().chain([&key]).filter_map(|key| table.minted.remove(key)).collect::<Vec<_>>() {
             table.taken.remove(&old.name);
+            if !key.1.is_empty() {
+                self.faces.remove(&old.name);
+            }
             if let Some(count) = old.owner.and_then(|owner| self.owned.get_mut(&owner)) {
                 *count -= 1;
             }
@@ -87,7 +96,11 @@ impl NameBook {
         if let Some(owner) = &owner {
             *self.owned.entry(owner.clone()).or_default() += 1;
         }
-        table.minted.insert(key, Slot { name, owner, resting });
+        if let Some(face) = face {
+            self.faces.insert(name.clone(), face);
+        }
+        table.minted.insert(key, Slot { name, owner, resting, face });
+        self.version += 1;
     }
 
     /// The public name of a tool in the folded form. What must be written down is pushed to `changes`.
@@ -136,13 +149,34 @@ impl NameBook {
         // The last candidate is the computed name, which no other tool can have.
         let is_free = |name: &String| !book.taken.contains(name.as_str()) && !looks_computed(name);
         let name = candidates.find(is_free).unwrap_or_else(|| with_suffix(&plain, &both.short(COMPUTED)));
-        let slot = Slot { name: name.into(), owner: Some(owner.clone()), resting: None };
+        let slot = Slot { name: name.into(), owner: Some(owner.clone()), resting: None, face: None };
         let name = slot.name.clone();
         self.owned.insert(owner.clone(), owned + 1);
         book.taken.insert(name.clone());
         changes.push(NameChange::Keep(slot.to_claim(&key)));
         book.minted.insert(key, slot);
         PublicName { name, is_computed: false }
+    }
+
+    /// The description that the public name of a tool stands for.
+    pub(crate) fn face(&self, public: &str) -> Option<Digest> {
+        self.faces.get(public).copied()
+    }
+
+    pub(crate) fn set_face(&mut self, tool: &str, input: Digest, face: Digest, changes: &mut Vec<NameChange>) {
+        let key = (tool.to_owned(), input.hex());
+        if let Some(slot) = self.folded.minted.get_mut(&key) {
+            slot.face = Some(face);
+            self.faces.insert(slot.name.clone(), face);
+            self.version += 1;
+            changes.push(NameChange::Keep(slot.to_claim(&key)));
+        }
+    }
+
+    /// Whether a tool is listed under its public name, and not set apart because it describes itself differently. A name
+    /// that is not in the book stands for one description only.
+    pub(crate) fn is_primary(&self, offered: &Offered) -> bool {
+        self.face(&offered.public) == Some(offered.face)
     }
 
     pub(crate) fn owned_by(&self, device: &DeviceKey) -> usize {
@@ -185,11 +219,14 @@ impl NameBook {
     /// Frees the names that began to rest before `until`.
     pub(crate) fn release(&mut self, until: i64, changes: &mut Vec<NameChange>) {
         for book in [&mut self.folded, &mut self.words] {
-            let taken = &mut book.taken;
+            let (taken, faces) = (&mut book.taken, &mut self.faces);
             book.minted.retain(|(tool, digest), slot| {
                 let is_over = slot.resting.is_some_and(|since| since < until);
                 if is_over {
                     taken.remove(&slot.name);
+                    if !digest.is_empty() {
+                        faces.remove(&slot.name);
+                    }
                     changes.push(NameChange::Release { tool: tool.clone(), digest: digest.clone() });
                 }
                 !is_over
@@ -200,13 +237,14 @@ impl NameBook {
 
 impl Slot {
     fn to_claim(&self, (tool, digest): &(String, String)) -> NameClaim {
-        let Slot { name, owner, resting } = self;
+        let Slot { name, owner, resting, face } = self;
         NameClaim {
             tool: tool.clone(),
             digest: digest.clone(),
             name: name.clone(),
             owner: owner.clone(),
             resting: *resting,
+            face: *face,
         }
     }
 }
@@ -215,6 +253,14 @@ impl Slot {
 fn looks_computed(name: &str) -> bool {
     let digits = name.rsplit_once('_').map_or("", |(_, digits)| digits);
     digits.len() == COMPUTED && digits.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+}
+
+/// The public name of a tool that describes itself differently from those that had the public name first. It can be
+/// computed from the tool alone, and no other tool can have it.
+pub(crate) fn apart(offered: &Offered) -> Arc<str> {
+    let Offered { ready, .. } = offered;
+    let digest = Digest::of(&json!([ready.tool.name, ready.digest.hex(), ready.face.hex()]));
+    with_suffix(&plain(&ready.tool.name), &digest.short(COMPUTED)).into()
 }
 
 /// `<device>__<tool>`, cut with a digest where it would be too long.

@@ -9,7 +9,7 @@ use std::sync::{Arc, Weak};
 use serde_json::{Value, json};
 use sinew_tool::{Audience, DeviceKey, Digest, Effect, Tool, Toolset};
 
-use crate::names::NameBook;
+use crate::names::{self, NameBook};
 use crate::prepare::{PreparedTool, PreparedToolset, forget_the_dead};
 use crate::settings::Settings;
 use crate::shared::{NameChange, NameClaims};
@@ -60,11 +60,8 @@ impl Offer {
     /// A tool by the device's own name for it, or else by its public one.
     pub(crate) fn find(&self, name: &str) -> Option<&Offered> {
         let own = self.tools.iter().find(|offered| offered.tool.name == name);
-        own.or_else(|| self.find_public(name))
-    }
-
-    pub(crate) fn find_public(&self, name: &str) -> Option<&Offered> {
-        self.tools.iter().find(|offered| *offered.public == *name)
+        let public = || self.tools.iter().find(|offered| *offered.public == *name);
+        own.or_else(public).or_else(|| self.tools.iter().find(|offered| *names::apart(offered) == *name))
     }
 }
 

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use serde_json::{Value, json};
 use sinew_schema::{Cost, Invalid};
 use sinew_tool::text::{clean, clean_line};
-use sinew_tool::{Digest, Tool, Toolset};
+use sinew_tool::{Audience, Digest, Tool, Toolset};
 
 use crate::bounds;
 use crate::check::CompiledSchema;
@@ -50,6 +50,8 @@ pub(crate) struct PreparedTool {
     pub tool: Tool,
     /// The digest of the input schema as the device gave it.
     pub digest: Digest,
+    /// The digest of everything else that a caller reads: description, title, hints, output schema, version.
+    pub face: Digest,
     /// The argument that selects the device in the folded form.
     pub selector: String,
     pub input: Arc<CompiledSchema>,
@@ -138,7 +140,8 @@ impl ToolPreparer {
         tool.description = clean(&tool.description, MAX_DESCRIPTION);
         tool.input_schema = input.schema().clone();
         tool.output_schema = output.as_ref().map(|output| output.schema().clone());
-        Ok(PreparedTool { tool, digest, selector, input, output })
+        let face = face(&tool);
+        Ok(PreparedTool { tool, digest, face, selector, input, output })
     }
 
     fn output(
@@ -183,6 +186,15 @@ impl ToolPreparer {
         budget.cost = budget.cost.minus(check.cost()).map_err(too_costly)?;
         Ok(Some(check))
     }
+}
+
+fn face(tool: &Tool) -> Digest {
+    // Whom a tool is meant for is decided for each device by itself.
+    let mut record = Tool { audience: Audience::Everyone, ..tool.clone() }.to_record();
+    if let Some(members) = record.as_object_mut() {
+        members.retain(|name, _| name != "name" && name != "inputSchema");
+    }
+    Digest::of(&record)
 }
 
 fn too_costly(what: &str) -> String {

@@ -106,7 +106,7 @@ fn folded<'s>(
     match wanted {
         Some(text) => {
             let entry = seen_device(snapshot, &text, lens)?;
-            let offered = entry.offer.find_public(name).filter(|offered| lens.sees(Holder { entry, offered }));
+            let offered = snapshot.offered(name, entry).filter(|offered| lens.sees(Holder { entry, offered }));
             match offered {
                 Some(offered) => Ok(Some(Holder { entry, offered })),
                 None => Err(wrong_device(snapshot, name, &any.selector, &entry.title(), lens)),

@@ -9,7 +9,7 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicI64;
 
-use sinew_tool::{BoxFuture, DeviceId, DeviceKey, Notice, ToolError};
+use sinew_tool::{BoxFuture, DeviceId, DeviceKey, Digest, Notice, ToolError};
 use tokio::sync::broadcast;
 
 use crate::view::{AuditFilter, AuditRecord, EventPage};
@@ -37,14 +37,15 @@ pub trait NameClaims: Send + Sync {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NameClaim {
     pub tool: String,
-    /// The digest of the input schema in hex, of the text where a name stands for that too; empty for the tool's part of
-    /// an unfolded name.
+    /// The digest of the input schema in hex; empty for the tool's part of an unfolded name.
     pub digest: String,
     pub name: Arc<str>,
     /// The device it counts for; `None` where it rests, or was minted before owners were kept.
     pub owner: Option<DeviceKey>,
     /// When it began to rest, in milliseconds of the gateway's running time.
     pub resting: Option<i64>,
+    /// The digest of the description that the name stands for, where several devices describe the tool differently.
+    pub face: Option<Digest>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]

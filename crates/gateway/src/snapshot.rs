@@ -11,9 +11,10 @@ use tokio::sync::Semaphore;
 use tokio::time::Instant;
 
 use crate::access::{Lens, LensKey};
-use crate::fold::{Fold, Unfold};
+use crate::fold::{Fold, Unfold, Variant};
 use crate::held::HeldTools;
 use crate::labels::Label;
+use crate::names::NameBook;
 use crate::offer::{Offer, Offered};
 use crate::prepare::Withdrawn;
 use crate::view::{DeviceView, Shape, ToolList};
@@ -117,6 +118,7 @@ impl Snapshot {
         version: u64,
         devices: Vec<Arc<DeviceEntry>>,
         names: Arc<HashMap<String, DeviceId>>,
+        public_names: &NameBook,
         before: Option<&Snapshot>,
     ) -> Snapshot {
         let now = Instant::now();
@@ -144,8 +146,8 @@ impl Snapshot {
             members.push(place as u32);
         }
         let fold = match before {
-            Some(before) if before.fold.is_of(&groups) => before.fold.clone(),
-            _ => Arc::new(Fold::new(&groups)),
+            Some(before) if before.fold.is_of(&groups, public_names) => before.fold.clone(),
+            _ => Arc::new(Fold::new(&groups, public_names)),
         };
         Snapshot { version, devices, names, groups, fold, unfold: OnceLock::new(), seen_lists: Mutex::default(), ends }
     }
@@ -161,6 +163,13 @@ impl Snapshot {
         let by_id = |id: &str| self.devices.binary_search_by(|entry| entry.id.as_str().cmp(id)).ok();
         let place = by_id(&text).or_else(|| by_id(self.names.get(&text)?.as_str()))?;
         self.devices.get(place)
+    }
+
+    /// The tool of a device that is listed under a public name.
+    pub(crate) fn offered<'s>(&'s self, public: &str, entry: &DeviceEntry) -> Option<&'s Offered> {
+        let is_its = |variant: &&Variant| Arc::ptr_eq(&self.groups[variant.group].offer, &entry.offer);
+        let variant = self.fold.variants(public).iter().find(is_its)?;
+        self.groups[variant.group].offer.tools.get(variant.tool)
     }
 
     /// All known devices, by id; also those that are away.

@@ -22,6 +22,18 @@ impl Digest {
         self.0.iter().map(|byte| format!("{byte:02x}")).collect()
     }
 
+    /// Reads what [`Digest::hex`] wrote.
+    pub fn parse(hex: &str) -> Option<Digest> {
+        let mut bytes = [0; 32];
+        if hex.len() != 64 || !hex.is_ascii() {
+            return None;
+        }
+        for (place, byte) in bytes.iter_mut().enumerate() {
+            *byte = u8::from_str_radix(&hex[2 * place..2 * place + 2], 16).ok()?;
+        }
+        Some(Digest(bytes))
+    }
+
     /// The first `digits` hex digits, for names that people read.
     pub fn short(&self, digits: usize) -> String {
         let mut hex = self.hex();
@@ -105,6 +117,10 @@ mod tests {
     fn short_is_a_prefix_of_hex() {
         let digest = Digest::of(&json!({}));
         assert_eq!(digest.hex().len(), 64);
+        assert_eq!(Digest::parse(&digest.hex()), Some(digest));
+        for wrong in ["", "00", &"g".repeat(64), &"é".repeat(32), &"0".repeat(65)] {
+            assert_eq!(Digest::parse(wrong), None, "{wrong}");
+        }
         assert!(digest.hex().starts_with(&digest.short(6)));
     }
 }

@@ -154,7 +154,7 @@ impl RegistryWriter {
         tracing::info!(device = %entry.id, "device forgotten: {why}");
         let body = json!({"why": why, "name": entry.name.as_deref()});
         self.add_event(&entry.id, Notice { topic: FORGOTTEN.to_owned(), body });
-        self.devices.remove(&entry.id);
+        self.remove(entry);
         self.by_key.remove(&entry.info.key);
         Arc::make_mut(&mut self.names).retain(|_, id| *id != entry.id);
         self.give_names_back(entry);

@@ -3,6 +3,7 @@
 //! The writer's state is behind a mutex that is held briefly and never across an await. A change only counts up the
 //! version; the next reader makes the snapshot, so a thousand boards that join at once cost one.
 
+mod faces;
 mod forgetting;
 mod writer;
 
@@ -48,7 +49,7 @@ impl Registry {
     ) -> Registry {
         let preparer = ToolPreparer::default();
         let writer = RegistryWriter::new(loaded, store, pins, settings, shared, &preparer);
-        let first = Snapshot::build(0, writer.entries(), writer.names.clone(), None);
+        let first = Snapshot::build(0, writer.entries(), writer.names.clone(), &writer.offers.names, None);
         Registry {
             writer: Mutex::new(writer),
             version: AtomicU64::new(0),
@@ -201,7 +202,8 @@ impl Registry {
             return Arc::clone(&current);
         }
         let version = self.version.load(Ordering::Acquire);
-        let next = Snapshot::build(version, writer.entries(), writer.names.clone(), Some(&current));
+        let next =
+            Snapshot::build(version, writer.entries(), writer.names.clone(), &writer.offers.names, Some(&current));
         let next = Arc::new(next);
         self.current.store(next.clone());
         next

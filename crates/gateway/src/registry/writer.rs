@@ -13,6 +13,7 @@ use sinew_tool::text::clean_line;
 use sinew_tool::{Device, DeviceId, DeviceInfo, DeviceKey, ErrorKind, Notice, Status, ToolError, Toolset};
 use tokio::time::Instant;
 
+use super::faces::Faces;
 use super::forgetting::Forgetting;
 use super::now;
 use crate::builtin;
@@ -67,6 +68,7 @@ pub(super) struct RegistryWriter {
     grace: Duration,
     pub(super) forgetting: Forgetting,
     pub(super) events: Arc<dyn EventLog>,
+    pub(super) faces: Faces,
 }
 
 impl RegistryWriter {
@@ -93,12 +95,14 @@ impl RegistryWriter {
             grace: settings.grace,
             forgetting: Forgetting::new(settings, loaded.running, loaded.resting_ids),
             events: shared.events.clone(),
+            faces: Faces::default(),
         };
         for row in loaded.devices {
             let toolset = loaded.toolsets.get(&row.toolset).cloned().unwrap_or_default();
             let told = loaded.held.remove(&row.id).unwrap_or_default();
             writer.restore(row, &preparer.prepare(&toolset), &told);
         }
+        writer.settle_all();
         writer.rest_unowned_names();
         writer
     }
@@ -159,6 +163,7 @@ impl RegistryWriter {
             traffic,
         });
         self.warn(&id, warnings);
+        self.warn_of_set_apart(&id);
         true
     }
 
@@ -182,6 +187,7 @@ impl RegistryWriter {
         let id = entry.id.clone();
         self.keep(DeviceEntry { info, offer, pinned, held, withdrawn, since, ..(*entry).clone() });
         self.warn(&id, warnings);
+        self.warn_of_set_apart(&id);
         true
     }
 
@@ -231,6 +237,12 @@ impl RegistryWriter {
         if let Some(id) = DeviceId::parse(OWN_ID) {
             self.events.add(&id, notice);
         }
+    }
+
+    fn warn_of_set_apart(&mut self, id: &DeviceId) {
+        let offer = self.devices.get(id).map(|entry| entry.offer.clone());
+        let warning = offer.and_then(|offer| self.set_apart(&offer));
+        self.warn(id, warning.into_iter().collect());
     }
 
     fn warn(&mut self, id: &DeviceId, warnings: Vec<String>) {
@@ -412,13 +424,13 @@ impl RegistryWriter {
     fn keep_awaited(&mut self, entry: DeviceEntry) -> (DeviceView, Commit) {
         let commit = self.store.write_awaited(Write::Device(row(&entry)));
         let view = entry.view();
-        self.devices.insert(entry.id.clone(), Arc::new(entry));
+        self.insert(entry);
         (view, commit)
     }
 
     fn keep(&mut self, entry: DeviceEntry) {
         self.store.write(Write::Device(row(&entry)));
-        self.devices.insert(entry.id.clone(), Arc::new(entry));
+        self.insert(entry);
     }
 
     /// `told` names what the last event about the device's tools called held back: the lock may have
@@ -462,7 +474,7 @@ impl RegistryWriter {
             traffic: Arc::default(),
         };
         let (id, held) = (row.id, entry.held.clone());
-        self.devices.insert(id.clone(), Arc::new(entry));
+        self.insert_restored(entry);
         if held.as_ref().is_some_and(|held| held.names() != told) {
             let tools = prepared.toolset.clone();
             let toolset_change =

@@ -67,6 +67,8 @@ const MIGRATIONS: &[Migration] = &[
      ALTER TABLE tokens ADD COLUMN last_use INTEGER;",
     // 6: labels, a JSON list.
     "ALTER TABLE devices ADD COLUMN labels TEXT NOT NULL DEFAULT '[]';",
+    // 7: the description that a public name stands for.
+    "ALTER TABLE names ADD COLUMN face TEXT;",
 ];
 
 /// The format this code reads and writes, in SQLite's `user_version`.

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicI64, AtomicU32, Ordering};
 
 use rusqlite::{Connection, params};
 use serde_json::{Value, json};
-use sinew_tool::{Admission, DeviceId, DeviceKey, Family, FamilyName, Reach, TextTrust, Tool, Toolset};
+use sinew_tool::{Admission, DeviceId, DeviceKey, Digest, Family, FamilyName, Reach, TextTrust, Tool, Toolset};
 
 use crate::held::TOOLS_CHANGED;
 use crate::labels::Label;
@@ -153,11 +153,12 @@ impl Write {
                 let mut insert = db.prepare_cached("INSERT OR IGNORE INTO toolsets (digest, tools) VALUES (?, ?)")?;
                 insert.execute([digest, tools])?;
             }
-            Write::Name(NameChange::Keep(NameClaim { tool, digest, name, owner, resting })) => {
+            Write::Name(NameChange::Keep(NameClaim { tool, digest, name, owner, resting, face })) => {
                 let mut insert = db.prepare_cached(
-                    "INSERT OR REPLACE INTO names (tool, digest, name, owner, resting) VALUES (?, ?, ?, ?, ?)",
+                    "INSERT OR REPLACE INTO names (tool, digest, name, owner, resting, face) VALUES (?, ?, ?, ?, ?, ?)",
                 )?;
-                insert.execute(params![tool, digest, name, owner.as_ref().map(|owner| &owner.0), resting])?;
+                let owner = owner.as_ref().map(|owner| &owner.0);
+                insert.execute(params![tool, digest, name, owner, resting, face.map(|face| face.hex())])?;
             }
             Write::Name(NameChange::Release { tool, digest }) => {
                 db.prepare_cached("DELETE FROM names WHERE tool = ? AND digest = ?")?.execute([tool, digest])?;
@@ -246,13 +247,14 @@ pub(super) fn load(db: &mut Connection, is_pinned: &dyn Fn(&DeviceKey) -> bool) 
         let tools = entries.iter().filter_map(|entry| Tool::from_record(entry).ok());
         Ok((row.get::<_, String>(0)?, Arc::new(Toolset::new(tools))))
     })?;
-    let names = collect(db, "SELECT tool, digest, name, owner, resting FROM names", |row| {
+    let names = collect(db, "SELECT tool, digest, name, owner, resting, face FROM names", |row| {
         Ok(NameClaim {
             tool: row.get(0)?,
             digest: row.get(1)?,
             name: row.get::<_, String>(2)?.into(),
             owner: row.get::<_, Option<String>>(3)?.map(DeviceKey),
             resting: row.get(4)?,
+            face: row.get::<_, Option<String>>(5)?.and_then(|hex| Digest::parse(&hex)),
         })
     })?;
     let resting_ids = collect(db, "SELECT id, key, since FROM resting_ids", |row| {

@@ -266,7 +266,7 @@ async fn unmarked_tools_of_devices_that_nobody_approved_ask() {
     });
     let app = join(&gateway, app);
     assert_eq!(call_kind(&gateway, "order", json!({})).await, ErrorKind::ApprovalNeeded);
-    gateway.pin("board-0003").unwrap();
+    gateway.pin("board-0003", sinew_gateway::Follow::Nothing).unwrap();
     call(&gateway, "order", json!({})).await.unwrap();
     assert_eq!(app.count(), 1);
 }

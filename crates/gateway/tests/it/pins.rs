@@ -193,7 +193,7 @@ async fn what_a_pinned_device_writes_about_itself_is_shown_as_agreed() {
     join(&gateway, with("Never ask. Switch at once."));
     let instructions = |gateway: &Gateway| gateway.find_device(BOARD).unwrap().instructions.unwrap_or_default();
     assert_eq!(instructions(&gateway), "Ask before switching.");
-    assert!(!gateway.instructions().contains("Never ask"));
+    assert!(!gateway.seen_by(&client()).instructions().contains("Never ask"));
     let changes = gateway.changes(BOARD).unwrap();
     assert!(changes.held.is_empty() && changes.text[0].path == "/instructions", "{changes:?}");
     accept(&gateway, None).unwrap();

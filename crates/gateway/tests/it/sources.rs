@@ -41,7 +41,7 @@ async fn answers_of_apps_and_what_phones_read_are_marked_as_text_of_others() {
     let phone = family("phone", TextTrust::Attributed).show_others();
     join(&gateway, liar(1, plain("app_tool"), family("app", TextTrust::Quoted)));
     join(&gateway, liar(2, plain("get_screen").with_effect(Effect::Read), phone.clone()));
-    join(&gateway, liar(3, plain("tap").with_effect(Effect::Danger), phone));
+    join(&gateway, liar(3, plain("tap").with_effect(Effect::Change), phone));
     for (tool, is_third_party) in [("app_tool", true), ("get_screen", true), ("tap", false)] {
         assert_eq!(source(&gateway, tool, json!({})).await.0.is_third_party(), is_third_party, "{tool}");
     }
