@@ -26,7 +26,7 @@ enum PolicyCommand {
     Explain {
         /// Explain it for the token with this label, instead of your own
         #[arg(long = "as", value_name = "LABEL")]
-        token: Option<String>,
+        label: Option<String>,
         /// Id or name of the device
         device: String,
         /// Name of the tool
@@ -57,8 +57,8 @@ enum PolicyCommand {
 
 pub async fn run(args: PolicyArgs, printer: Printer) -> Result<(), CliError> {
     match args.command {
-        PolicyCommand::Explain { token, device, tool, arguments, reach } => {
-            let request = Explain { token, device, tool, arguments: object(arguments.as_deref())? };
+        PolicyCommand::Explain { label, device, tool, arguments, reach } => {
+            let request = Explain { token: label, device, tool, arguments: object(arguments.as_deref())? };
             explain(&request, &reach, printer).await
         }
         PolicyCommand::Test { file, config } => test(&file, &config, printer),
