@@ -71,15 +71,34 @@ fn the_document_of_the_interface_is_fresh() {
 
 #[test]
 fn the_table_of_routes_is_fresh() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/http.md");
-    let page = fs::read_to_string(path).expect("the page is there");
-    let (before, rest) = page.split_once(ROUTES_BEGIN).expect("the page has a place for the table");
-    let (_, after) = rest.split_once(ROUTES_END).expect("the table ends");
-    check("http.md", &format!("{before}{ROUTES_BEGIN}{}{ROUTES_END}{after}", routes()));
+    check_part("http.md", "routes", &routes());
 }
 
-const ROUTES_BEGIN: &str = "<!-- routes -->\n";
-const ROUTES_END: &str = "<!-- end of routes -->";
+#[test]
+fn the_table_of_schema_rules_is_fresh() {
+    check_part("clients.md", "rules", &schema_rules());
+}
+
+/// Checks the part of a page between `<!-- NAME -->` and `<!-- end of NAME -->`.
+fn check_part(page: &str, name: &str, expected: &str) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs").join(page);
+    let text = fs::read_to_string(path).expect("the page can be read");
+    let (begin, end) = (format!("<!-- {name} -->\n"), format!("<!-- end of {name} -->"));
+    let (before, rest) = text.split_once(&begin).expect("the page has the part");
+    let (_, after) = rest.split_once(&end).expect("the part ends");
+    check(page, &format!("{before}{begin}{expected}{end}{after}"));
+}
+
+fn schema_rules() -> String {
+    let mut table =
+        String::from("| in the schema of the device | in the list | for | reported in |\n|---|---|---|---|\n");
+    for rule in sinew_tool::portable::RULES {
+        let address = rule.source.replace('#', "/issues/");
+        let source = format!("[{}](https://github.com/{address})", rule.source);
+        let _ = writeln!(table, "| {} | {} | {} | {source} |", rule.given, rule.listed, rule.refused_by);
+    }
+    table
+}
 
 fn routes() -> String {
     let mut table = String::from("| method and path | what | token |\n|---|---|---|\n");

@@ -22,6 +22,11 @@ pub(super) const KEPT: [&str; 14] = [
 /// Bounds on arrays; apart from the others because they are the only ones for a kind of its own.
 pub(super) const ARRAY_BOUNDS: [&str; 2] = ["minItems", "maxItems"];
 
+/// Anthropic refuses other names of arguments.
+pub(super) fn is_portable_name(name: &str) -> bool {
+    (1..=64).contains(&name.len()) && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_.-".contains(&byte))
+}
+
 const TYPES: [&str; 6] = ["object", "array", "string", "integer", "number", "boolean"];
 
 /// What some client refuses, each with its place. An empty list is a portable schema.
@@ -75,6 +80,8 @@ fn visit(schema: &Value, place: &str, found: &mut Vec<String>) {
         wrong("an array without `items`");
     }
     required(members, &mut wrong);
+    let names = members.get("properties").and_then(Value::as_object).into_iter().flat_map(|all| all.keys());
+    names.filter(|name| !is_portable_name(name)).for_each(|name| wrong(&format!("the name `{name}`")));
     for (name, schema) in members.get("properties").and_then(Value::as_object).into_iter().flatten() {
         visit(schema, &format!("{place}/properties/{name}"), found);
     }

@@ -8,12 +8,13 @@
 //! - [`output`]: a value that fits the original fits the portable schema; clients check results with it
 //! - [`violations`]: what a schema has that some client refuses; none for what the two functions give
 //!
-//! `docs/clients.md` lists each rule with the client or API it is for.
+//! [`RULES`] lists each rule with the client or API it is for; `docs/clients.md` is printed from it.
 
 mod branch;
 mod check;
 mod kind;
 mod node;
+mod rules;
 mod sentences;
 #[cfg(test)]
 mod tests;
@@ -22,6 +23,7 @@ use serde_json::Value;
 
 pub use check::violations;
 use node::Rewriter;
+pub use rules::{PortableRule, RULES};
 
 /// A portable schema, and what it could not say.
 #[derive(Clone, Debug, PartialEq)]
@@ -29,7 +31,7 @@ pub struct Portable {
     pub schema: Value,
     /// Sentences about the whole, for the description of the tool.
     pub notes: Vec<String>,
-    /// What was simplified, each with the place: `at /properties/mail: format`.
+    /// What was simplified, each with its place: `/properties/mail: format`.
     pub simplified: Vec<String>,
 }
 

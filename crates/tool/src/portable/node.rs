@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::branch::Level;
-use super::check::{ARRAY_BOUNDS, KEPT};
+use super::check::{ARRAY_BOUNDS, KEPT, is_portable_name};
 use super::kind::{concerns, is_of, kinds, values};
 use super::sentences::{self, described, form, joined_texts, say};
 use super::{Direction, Portable};
@@ -259,6 +259,16 @@ impl<'a> Rewriter<'a> {
         let mut sentences = Vec::new();
         for (name, schema) in level.members.get("properties").and_then(Value::as_object).into_iter().flatten() {
             let path = format!("{}/properties/{name}", place.path);
+            if !is_portable_name(name) {
+                self.note(&path, "name");
+                let verb = if required.contains(&name.as_str()) { "Needs" } else { "May have" };
+                sentences.push(format!(
+                    "{verb} a member {}: {}.",
+                    sentences::value(&json!(name)),
+                    sentences::value(schema)
+                ));
+                continue;
+            }
             let inner = SchemaPath { path: &path, depth: place.depth + 1, trail: place.trail };
             match self.schema(schema, &inner) {
                 Some(schema) => {
@@ -272,7 +282,7 @@ impl<'a> Rewriter<'a> {
         }
         // What is required must be possible to give.
         for name in &required {
-            if self.direction == Direction::Input && !properties.contains_key(*name) {
+            if self.direction == Direction::Input && is_portable_name(name) && !properties.contains_key(*name) {
                 properties.insert((*name).to_owned(), self.anything(&Level::default()));
             }
         }

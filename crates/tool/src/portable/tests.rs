@@ -21,6 +21,82 @@ fn property(schema: Value, expected: Value) {
 }
 
 #[test]
+fn every_rule_of_the_table_does_what_it_says() {
+    for rule in RULES {
+        let schema = |text: &str| serde_json::from_str::<Value>(text).unwrap_or_else(|error| panic!("{text}: {error}"));
+        let example = schema(rule.example);
+        assert_ne!(violations(&example), Vec::<String>::new(), "{}: the checker refuses the example", rule.given);
+        let portable = input(&example);
+        assert_eq!(portable.schema, schema(rule.result), "{}", rule.given);
+        assert_eq!(violations(&portable.schema), Vec::<String>::new(), "{}", rule.given);
+        assert_eq!(violations(&output(&example).schema), Vec::<String>::new(), "{}", rule.given);
+        let (repository, number) = rule.source.split_once('#').unwrap();
+        assert!(repository.split('/').count() == 2 && number.parse::<u32>().is_ok(), "{}", rule.source);
+    }
+}
+
+#[test]
+fn an_argument_with_an_odd_name_is_described_and_can_be_given() {
+    let schema = json!({
+        "type": "object",
+        "properties": {"größe": {"type": "integer"}, "a[]": {}, "ok": {"type": "string"}},
+        "required": ["größe", "ok"],
+        "additionalProperties": false,
+    });
+    let portable = input(&schema);
+    let expected = json!({"type": "object", "properties": {"ok": {"type": "string"}}, "required": ["ok"]});
+    assert_eq!(portable.schema, expected);
+    assert_eq!(portable.notes[0], "Needs a member \"größe\": {\"type\":\"integer\"}.");
+    assert_eq!(portable.notes[1], "May have a member \"a[]\": {}.");
+    assert!(portable.simplified.contains(&"/properties/größe: name".to_owned()));
+}
+
+/// Every schema in the text of `file`, whatever surrounds it.
+fn schemas_in(text: &str) -> Vec<Value> {
+    let keys = ["\"inputSchema\"", "\"input_schema\"", "\"outputSchema\"", "\"parameters\"", "\"schema\""];
+    let starts = keys.iter().flat_map(|key| text.match_indices(key).map(|(at, _)| at + key.len()));
+    starts
+        .filter_map(|at| {
+            let value = text[at..].trim_start().strip_prefix(':')?.trim_start();
+            serde_json::Deserializer::from_str(value).into_iter::<Value>().next()?.ok()
+        })
+        .filter(Value::is_object)
+        .collect()
+}
+
+fn visit_files(directory: &std::path::Path, visit: &mut impl FnMut(&std::path::Path, &str)) {
+    for entry in std::fs::read_dir(directory).into_iter().flatten().flatten() {
+        match entry.file_type() {
+            Ok(kind) if kind.is_dir() => visit_files(&entry.path(), visit),
+            _ => {
+                if let Ok(text) = std::fs::read_to_string(entry.path()) {
+                    visit(&entry.path(), &text);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn every_schema_of_the_fixtures_is_portable_afterwards() {
+    let fixtures = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/fixtures");
+    if !fixtures.exists() {
+        eprintln!("skipped: there are no fixtures at {}", fixtures.display());
+        return;
+    }
+    let mut count = 0;
+    visit_files(&fixtures, &mut |path, text| {
+        for schema in schemas_in(text) {
+            count += 1;
+            for portable in [input(&schema), output(&schema)] {
+                assert_eq!(violations(&portable.schema), Vec::<String>::new(), "{}: {schema}", path.display());
+            }
+        }
+    });
+    assert!(count >= 100, "only {count} schemas were found");
+}
+
+#[test]
 fn the_root_is_an_object_with_properties() {
     for schema in [json!({}), json!(true), json!({"type": "object"}), json!({"type": ["object", "null"]})] {
         listed(schema, json!({"type": "object", "properties": {}}));
@@ -244,18 +320,47 @@ fn values() -> impl Strategy<Value = Value> {
     })
 }
 
-/// Whether anything is said that the schema does not show.
-fn has_words(portable: &Portable) -> bool {
-    fn described(schema: &Value) -> bool {
-        match schema {
-            Value::Object(members) => members
-                .iter()
-                .any(|(key, member)| (key == "description" && member.as_str() != Some("x")) || described(member)),
-            Value::Array(all) => all.iter().any(described),
-            _ => false,
-        }
+/// All descriptions in a listed schema.
+fn all_text(schema: &Value) -> String {
+    match schema {
+        Value::Object(members) => members
+            .iter()
+            .map(|(key, member)| match (key.as_str(), member) {
+                ("description", Value::String(text)) => format!("{text} "),
+                _ => all_text(member),
+            })
+            .collect(),
+        Value::Array(all) => all.iter().map(all_text).collect(),
+        _ => String::new(),
     }
-    !portable.notes.is_empty() || described(&portable.schema)
+}
+
+/// Whether a text names the keyword by which the original refuses a value, or one around it.
+fn explains(text: &str, schema_path: &str) -> bool {
+    let sentences = [
+        ("enum", "One of:"),
+        ("const", "One of:"),
+        ("multipleOf", "A multiple of"),
+        ("exclusiveMaximum", "Less than"),
+        ("additionalProperties", "No other members."),
+        ("not", "Not:"),
+        ("not", "Also not:"),
+        ("prefixItems", "The first items"),
+        ("oneOf", "Exactly one"),
+        ("oneOf", "exactly one"),
+        ("then", "Then:"),
+        ("if", "If "),
+        ("properties", "Never with"),
+    ];
+    let is_named = |(keyword, sentence): &(&str, &str)| {
+        schema_path.split('/').any(|segment| segment == *keyword) && text.contains(sentence)
+    };
+    // What was cut off, or may be anything, is checked by the device alone.
+    let is_open = text.contains("Nested in the same way") || text.contains("Any JSON value.");
+    is_open
+        || sentences.iter().any(is_named)
+        || (schema_path.contains("anyOf") && !text.is_empty())
+        || (schema_path.contains("allOf") && !text.is_empty())
 }
 
 proptest! {
@@ -272,16 +377,29 @@ proptest! {
         }
     }
 
+    /// A refusal by the original must be explained by the text of the argument it concerns.
     #[test]
-    fn what_fits_the_listed_input_fits_the_tool_unless_words_say_more(schema in schemas(), value in values()) {
-        let root = json!({"type": "object", "properties": {"a": schema}, "$defs": {"x": {"type": "integer"}}});
+    fn what_fits_the_listed_input_is_refused_only_for_what_the_text_says(
+        a in schemas(), b in schemas(), one in values(), two in values(),
+    ) {
+        let root = json!({
+            "type": "object", "properties": {"a": a, "b": b}, "$defs": {"x": {"type": "integer"}},
+        });
         let Ok(original) = jsonschema::validator_for(&root) else { return Ok(()) };
         let portable = input(&root);
-        let given = json!({"a": value});
-        let is_listed = jsonschema::validator_for(&portable.schema).unwrap().is_valid(&given);
-        let is_dropped = portable.schema["properties"].get("a").is_none();
-        if is_listed && !is_dropped && !has_words(&portable) {
-            prop_assert!(original.is_valid(&given), "{} of {root} became {}", given, portable.schema);
+        let given = json!({"a": one, "b": two});
+        if !jsonschema::validator_for(&portable.schema).unwrap().is_valid(&given) {
+            return Ok(());
+        }
+        for error in original.iter_errors(&given) {
+            let path = error.instance_path().to_string();
+            let name = path.trim_start_matches('/').split('/').next().unwrap_or_default().to_owned();
+            let listed = &portable.schema["properties"][name.as_str()];
+            let is_left_out = listed.is_null() && portable.notes.iter().any(|note| note.contains(&format!("`{name}`")));
+            prop_assert!(
+                is_left_out || explains(&all_text(listed), error.schema_path().as_str()),
+                "{error} at {} in {given}: {root} became {}", error.schema_path(), portable.schema
+            );
         }
     }
 

@@ -1,0 +1,157 @@
+//! The rules of the portable subset: what each is for, where it was reported, and an example.
+//!
+//! `docs/clients.md` is printed from this table, and the tests apply every rule to its example.
+
+/// A rule of the portable subset.
+pub struct PortableRule {
+    /// What a device may write.
+    pub given: &'static str,
+    /// What is listed.
+    pub listed: &'static str,
+    /// The client or API that refuses it, or reads it wrongly.
+    pub refused_by: &'static str,
+    /// The public thread that shows it: `owner/repository#number`.
+    pub source: &'static str,
+    /// An input schema with it, as JSON.
+    pub example: &'static str,
+    /// The listed schema of the example.
+    pub result: &'static str,
+}
+
+/// Every rule.
+pub const RULES: &[PortableRule] = &[
+    PortableRule {
+        given: "no `properties` at the root",
+        listed: "`\"properties\": {}`; the root is always `\"type\": \"object\"`",
+        refused_by: "OpenAI",
+        source: "openai/openai-agents-python#449",
+        example: r#"{"type": "object"}"#,
+        result: r#"{"type": "object", "properties": {}}"#,
+    },
+    PortableRule {
+        given: "`anyOf`, `oneOf` at the root",
+        listed: "all members as `properties`; the rule is in the tool's description",
+        refused_by: "Anthropic",
+        source: "makenotion/notion-mcp-server#340",
+        example: r#"{"type": "object", "anyOf": [
+            {"properties": {"text": {"type": "string"}}, "required": ["text"]},
+            {"properties": {"url": {"type": "string"}}, "required": ["url"]}]}"#,
+        result: r#"{"type": "object", "properties": {"text": {"type": "string"}, "url": {"type": "string"}}}"#,
+    },
+    PortableRule {
+        given: "`allOf`, `if`, `then`, `else`",
+        listed: "`allOf` is merged; the others are written as text",
+        refused_by: "Claude Code (drops the tool)",
+        source: "anthropics/claude-code#95504",
+        example: r#"{"type": "object", "allOf": [
+            {"properties": {"a": {"type": "integer"}}}, {"if": {"required": ["a"]}, "then": {"required": ["b"]}}]}"#,
+        result: r#"{"type": "object", "properties": {"a": {"type": "integer"}}}"#,
+    },
+    PortableRule {
+        given: "`$ref` and `$defs`",
+        listed: "written out; recursion is cut, with text",
+        refused_by: "Claude Code, Cursor, Kiro",
+        source: "anthropics/claude-code#76881",
+        example: r##"{"type": "object", "properties": {"a": {"$ref": "#/$defs/n"}}, "$defs": {"n": {"type": "number"}}}"##,
+        result: r#"{"type": "object", "properties": {"a": {"type": "number"}}}"#,
+    },
+    PortableRule {
+        given: "an array without `items`",
+        listed: "`items` of type string, \"Any JSON value.\"",
+        refused_by: "VS Code, Gemini",
+        source: "microsoft/vscode-copilot-release#7891",
+        example: r#"{"type": "object", "properties": {"a": {"type": "array"}}}"#,
+        result: r#"{"type": "object", "properties": {
+            "a": {"type": "array", "items": {"type": "string", "description": "Any JSON value."}}}}"#,
+    },
+    PortableRule {
+        given: "`[\"T\", \"null\"]`, `anyOf` with null",
+        listed: "`T`: leave the argument out instead",
+        refused_by: "Gemini",
+        source: "taylorwilsdon/google_workspace_mcp#1099",
+        example: r#"{"type": "object", "properties": {"a": {"type": ["string", "null"]}}}"#,
+        result: r#"{"type": "object", "properties": {"a": {"type": "string"}}}"#,
+    },
+    PortableRule {
+        given: "several types, `oneOf`",
+        listed: "`anyOf` with nothing beside it",
+        refused_by: "Gemini",
+        source: "github/copilot-cli#4623",
+        example: r#"{"type": "object", "properties": {"a": {"type": ["string", "integer"], "description": "Which"}}}"#,
+        result: r#"{"type": "object", "properties": {"a": {"anyOf": [
+            {"type": "string", "description": "Which"}, {"type": "integer", "description": "Which"}]}}}"#,
+    },
+    PortableRule {
+        given: "`enum` of numbers or of several types",
+        listed: "the strings stay; the others are written as text",
+        refused_by: "Gemini",
+        source: "microsoft/azure-devops-mcp#139",
+        example: r#"{"type": "object", "properties": {"a": {"type": "integer", "enum": [0, 1]}}}"#,
+        result: r#"{"type": "object", "properties": {"a": {"type": "integer", "description": "One of: 0, 1."}}}"#,
+    },
+    PortableRule {
+        given: "`\"\"` in an `enum`",
+        listed: "left out",
+        refused_by: "Gemini",
+        source: "sbroenne/mcp-server-excel#607",
+        example: r#"{"type": "object", "properties": {"a": {"type": "string", "enum": ["", "on"]}}}"#,
+        result: r#"{"type": "object", "properties": {"a": {"type": "string", "enum": ["on"]}}}"#,
+    },
+    PortableRule {
+        given: "`enum` or `const` without a `type`",
+        listed: "with its type; `const` is an `enum` of one",
+        refused_by: "Gemini",
+        source: "google-gemini/gemini-cli#4400",
+        example: r#"{"type": "object", "properties": {"a": {"const": "on"}}}"#,
+        result: r#"{"type": "object", "properties": {"a": {"type": "string", "enum": ["on"]}}}"#,
+    },
+    PortableRule {
+        given: "`true`, `{}` or something that is not a schema",
+        listed: "a string, \"Any JSON value.\"",
+        refused_by: "OpenAI",
+        source: "smallmain/vscode-unify-chat-provider#162",
+        example: r#"{"type": "object", "properties": {"a": true, "type": "object"}}"#,
+        result: r#"{"type": "object", "properties": {"a": {"type": "string", "description": "Any JSON value."},
+            "type": {"type": "string", "description": "Any JSON value."}}}"#,
+    },
+    PortableRule {
+        given: "`false`",
+        listed: "left out, with text",
+        refused_by: "Gemini",
+        source: "google-gemini/gemini-cli#4400",
+        example: r#"{"type": "object", "properties": {"a": false}}"#,
+        result: r#"{"type": "object", "properties": {}}"#,
+    },
+    PortableRule {
+        given: "an argument whose name has other characters than `a-z A-Z 0-9 _ . -`, or more than 64",
+        listed: "named in the description; it can still be given",
+        refused_by: "Anthropic",
+        source: "twilio-labs/mcp#56",
+        example: r#"{"type": "object", "properties": {"time<": {"type": "string"}}}"#,
+        result: r#"{"type": "object", "properties": {}}"#,
+    },
+    PortableRule {
+        given: "`format`, `pattern`, `multipleOf`, exclusive limits, `uniqueItems`, `not`, `contains`, `examples`",
+        listed: "written as text",
+        refused_by: "Gemini",
+        source: "taylorwilsdon/google_workspace_mcp#1099",
+        example: r#"{"type": "object", "properties": {"a": {"type": "string", "format": "uri-template"}}}"#,
+        result: r#"{"type": "object", "properties": {"a": {"type": "string", "description": "Format: uri-template."}}}"#,
+    },
+    PortableRule {
+        given: "`additionalProperties`, `patternProperties`, `propertyNames`, `dependent…`, `prefixItems`, `unevaluated…`",
+        listed: "written as text",
+        refused_by: "Gemini, Qwen-Agent (drops them)",
+        source: "QwenLM/Qwen-Agent#873",
+        example: r#"{"type": "object", "properties": {}, "additionalProperties": false}"#,
+        result: r#"{"type": "object", "properties": {}}"#,
+    },
+    PortableRule {
+        given: "`$schema`, `$id`, `$comment`, other keywords",
+        listed: "left out",
+        refused_by: "clients with another draft of JSON Schema",
+        source: "basicmachines-co/basic-memory#444",
+        example: r#"{"$schema": "https://json-schema.org/draft/2020-12/schema", "type": "object", "properties": {}}"#,
+        result: r#"{"type": "object", "properties": {}}"#,
+    },
+];
