@@ -132,23 +132,30 @@ fn folded(public: &str, offered: &Offered, is_labelled: bool) -> PublicTool {
 pub(crate) struct Unfold {
     /// Places of the device in the snapshot and of the tool in its offer.
     by_public: HashMap<String, (u32, u32)>,
+    /// Unfolded names of earlier versions, which were longer.
+    by_earlier: HashMap<String, (u32, u32)>,
     lists: [OnceLock<Arc<ToolList>>; 2],
 }
 
 impl Unfold {
     pub(crate) fn new(snapshot: &Snapshot) -> Unfold {
-        let mut by_public = HashMap::new();
+        let (mut by_public, mut by_earlier) = (HashMap::new(), HashMap::new());
         for (device, entry) in snapshot.devices.iter().enumerate() {
             for (tool, offered) in entry.offer.tools.iter().enumerate() {
                 let name = names::unfolded(&entry.id, &offered.word);
-                by_public.entry(name).or_insert((device as u32, tool as u32));
+                let position = (device as u32, tool as u32);
+                by_public.entry(name).or_insert(position);
+                if let Some(earlier) = names::earlier_unfolded(&entry.id, &offered.word) {
+                    by_earlier.entry(earlier).or_insert(position);
+                }
             }
         }
-        Unfold { by_public, lists: Default::default() }
+        Unfold { by_public, by_earlier, lists: Default::default() }
     }
 
     pub(crate) fn find(&self, public: &str) -> Option<(usize, usize)> {
-        self.by_public.get(public).map(|(device, tool)| (*device as usize, *tool as usize))
+        let position = self.by_public.get(public).or_else(|| self.by_earlier.get(public));
+        position.map(|(device, tool)| (*device as usize, *tool as usize))
     }
 
     pub(crate) fn list(&self, snapshot: &Snapshot, sees_user_tools: bool, spec_tools: bool) -> Arc<ToolList> {

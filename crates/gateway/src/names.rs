@@ -18,8 +18,12 @@ use sinew_tool::{DeviceId, DeviceKey, Digest};
 use crate::offer::Offered;
 use crate::shared::{NameChange, NameClaim};
 
-/// What MCP clients accept: `[A-Za-z0-9_-]{1,64}`.
-pub(crate) const MAX_LENGTH: usize = 64;
+/// New names have at most this many characters of `[A-Za-z0-9_-]`. Clients put the name of the server in front of a
+/// tool's name, and some drop tools whose name then has more than 60 characters.
+pub(crate) const MAX_LENGTH: usize = 48;
+
+/// The limit of earlier versions. Names that were made then are still valid.
+const EARLIER_MAX_LENGTH: usize = 64;
 
 /// Names of each kind that are kept. 100,000 is far beyond any honest use, and some 20 MB.
 const MAX_NAMES: usize = 100_000;
@@ -263,17 +267,29 @@ pub(crate) fn apart(offered: &Offered) -> Arc<str> {
     with_suffix(&plain(&ready.tool.name), &digest.short(COMPUTED)).into()
 }
 
-/// `<device>__<tool>`, cut with a digest where it would be too long.
+/// `<device>__<tool>`, cut with a digest if it would be too long.
 pub(crate) fn unfolded(device: &DeviceId, word: &str) -> String {
+    // The whole id of the device is in the name, so the digest only distinguishes the tools of one device.
+    unfolded_within(MAX_LENGTH, 8, device, word)
+}
+
+/// The unfolded name that earlier versions listed, if it differs. Clients may still call the tool by it.
+pub(crate) fn earlier_unfolded(device: &DeviceId, word: &str) -> Option<String> {
+    let is_longer = device.as_str().len() + 2 + word.len() > MAX_LENGTH;
+    is_longer.then(|| unfolded_within(EARLIER_MAX_LENGTH, 12, device, word))
+}
+
+fn unfolded_within(limit: usize, digits: usize, device: &DeviceId, word: &str) -> String {
     let name = format!("{device}__{word}");
-    if name.len() <= MAX_LENGTH {
+    if name.len() <= limit {
         return name;
     }
     let digest = Digest::of(&json!([device.as_str(), word]));
-    with_suffix(&name, &digest.short(12))
+    with_suffix_within(limit, &name, &digest.short(digits))
 }
 
-/// The nearest plain name: letters of other scripts are transliterated, and what does not fit becomes `_`.
+/// The nearest plain name: letters of other scripts are transliterated, and what does not fit becomes `_`. Gemini wants a
+/// letter or `_` first.
 fn plain(tool: &str) -> String {
     if !tool.is_ascii() {
         let latin = deunicode::deunicode_with_tofu(tool, " ");
@@ -283,6 +299,8 @@ fn plain(tool: &str) -> String {
     }
     let is_plain = |character: char| character.is_ascii_alphanumeric() || character == '_' || character == '-';
     let name: String = tool.chars().map(|character| if is_plain(character) { character } else { '_' }).collect();
+    let name =
+        if name.starts_with(|first: char| first.is_ascii_digit() || first == '-') { format!("_{name}") } else { name };
     match name.len() {
         0 => "tool".to_owned(),
         1..=MAX_LENGTH => name,
@@ -292,7 +310,11 @@ fn plain(tool: &str) -> String {
 
 /// `name_suffix`, the name cut so that both fit. All parts are ASCII.
 fn with_suffix(name: &str, suffix: &str) -> String {
-    let room = MAX_LENGTH - suffix.len() - 1;
+    with_suffix_within(MAX_LENGTH, name, suffix)
+}
+
+fn with_suffix_within(limit: usize, name: &str, suffix: &str) -> String {
+    let room = limit - suffix.len() - 1;
     format!("{}_{suffix}", &name[..name.len().min(room)])
 }
 
@@ -427,6 +449,32 @@ mod tests {
         let (one, two) = ("x".repeat(64), format!("{}y", "x".repeat(63)));
         assert!(fits(&unfolded(&device, &one)));
         assert_ne!(unfolded(&device, &one), unfolded(&device, &two));
+    }
+
+    #[test]
+    fn a_name_from_an_earlier_version_stays_as_it_was() {
+        let long = "a".repeat(60);
+        let minted = |digest: String, name: &str| NameClaim {
+            tool: "t".to_owned(),
+            digest,
+            name: name.into(),
+            owner: Some(device("a")),
+            resting: None,
+        };
+        let stored = [minted(digest(1).hex(), &long), minted(String::new(), &long)];
+        let mut book = NameBook::new(&[], 100, stored);
+        assert_eq!(*book.public(&device("a"), "t", digest(1), &mut Vec::new()).name, *long);
+        assert_eq!(*book.word(&device("a"), "t", &mut Vec::new()).name, *long);
+        assert!(fits(&book.public(&device("a"), &long, digest(2), &mut Vec::new()).name));
+    }
+
+    #[test]
+    fn an_unfolded_name_of_an_earlier_version_is_known_if_it_differs() {
+        let device = DeviceId::parse("a-device-with-a-long-id1").unwrap();
+        assert_eq!(earlier_unfolded(&device, "tool"), None);
+        let word = "x".repeat(30);
+        assert_eq!(earlier_unfolded(&device, &word), Some(format!("{device}__{word}")));
+        assert_eq!(earlier_unfolded(&device, &"x".repeat(64)).map(|name| name.len()), Some(64));
     }
 
     /// What the store would hold after these changes.
