@@ -1,5 +1,7 @@
 //! Devices, boards that wait for approval, and events.
 
+use std::collections::BTreeMap;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -46,6 +48,9 @@ pub struct DeviceSummary {
     /// How many of its tools are held back.
     #[serde(default)]
     pub quarantined: usize,
+    /// Tools that the gateway does not offer because of a fault, each with the reason.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub withdrawn: BTreeMap<String, String>,
     /// Since when it is in this state, in milliseconds of Unix time.
     #[serde(default)]
     pub since: i64,

@@ -11,7 +11,7 @@ pub struct Tools {
     pub tools: Vec<ListedTool>,
 }
 
-/// A tool, as MCP lists it.
+/// A tool, with the schemas of its device.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ListedTool {
     pub name: String,
@@ -22,6 +22,9 @@ pub struct ListedTool {
     /// The name of the tool on its device. Only in lists of one device.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub own_name: Option<String>,
+    /// What is simplified in the schemas that AI clients get, each with its place: `/properties/mail: format`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub simplified: Vec<String>,
     /// Title, output schema, annotations and whatever else MCP has.
     #[serde(flatten)]
     pub more: UnknownFields,

@@ -181,9 +181,12 @@ pub(crate) async fn tools(
                 return Err(ToolError::new(ErrorKind::InvalidArguments, message));
             }
         };
-        let list = front.gateway.list(&who, shape);
-        let fitting = list.tools.iter().filter(|tool| device.is_none() || tool.device == device);
-        Ok(Tools { tools: fitting.map(|tool| to_api::tool(tool, device.is_some())).collect() })
+        let listing = front.listing(&who, shape.into());
+        let tools = listing.list.tools.iter().zip(&listing.simplified);
+        let fitting = tools.filter(|(tool, _)| device.is_none() || tool.device == device);
+        Ok(Tools {
+            tools: fitting.map(|(tool, simplified)| to_api::tool(tool, simplified, device.is_some())).collect(),
+        })
     };
     answer(listed())
 }

@@ -1,5 +1,6 @@
 //! Reads the body of a request, within a limit of size and time.
 
+use std::borrow::Cow;
 use std::time::Duration;
 
 use axum::body::{Body, Bytes};
@@ -9,9 +10,10 @@ use http_body_util::BodyExt;
 use sinew_tool::ErrorKind;
 use tokio::time::timeout;
 
+use crate::id_scanner::IdScanner;
 use crate::memory::MemoryShare;
 use crate::state::FrontState;
-use crate::{inspect, message_memory, reply};
+use crate::{inspect, lenient, message_memory, reply};
 
 /// Bytes of a too large body that are read and discarded: most clients read the answer only after they have sent
 /// everything.
@@ -43,35 +45,42 @@ pub(crate) async fn read(front: &FrontState, headers: &HeaderMap, body: Body) ->
     let bytes = collect(headers, body, front.settings.limits.body, &mut share).await?;
     // The estimate below includes the raw bytes.
     share.shrink(bytes.len());
-    message_memory::take(&mut share, &bytes).map_err(BodyError::Refused)?;
+    message_memory::take(&mut share, &bytes).map_err(|error| BodyError::Refused(error.for_request(&bytes)))?;
+    let bytes = match lenient::repair(&bytes) {
+        Cow::Borrowed(message) => bytes.slice_ref(message),
+        Cow::Owned(message) => message.into(),
+    };
     Ok(RequestBody { bytes, share })
 }
 
 async fn collect(headers: &HeaderMap, body: Body, limit: usize, share: &mut MemoryShare) -> Result<Bytes, BodyError> {
-    let too_large = || BodyError::Refused(inspect::MessageError::too_large(limit));
+    let mut scanner = IdScanner::default();
+    let too_large = || inspect::MessageError::too_large(limit);
     let announced = headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
     if announced.is_some_and(|length| length > limit as u64) {
         // A client that asks before it sends needs no discarding.
         if !headers.contains_key(EXPECT) {
-            discard(body).await;
+            discard(body, &mut scanner).await;
         }
-        return Err(too_large());
+        return Err(BodyError::Refused(inspect::MessageError { id: scanner.finish(), ..too_large() }));
     }
     let mut body = body;
     let mut bytes = Vec::new();
     while let Some(frame) = timeout(READ_TIME, body.frame()).await.map_err(|_| BodyError::Slow)? {
         let Ok(data) = frame.map_err(|_| BodyError::Broken)?.into_data() else { continue };
-        let refusal = if bytes.len() + data.len() > limit {
+        let error = if bytes.len() + data.len() > limit {
             too_large()
         } else if !share.try_grow(data.len()) {
-            BodyError::Refused(message_memory::busy())
+            message_memory::busy()
         } else {
             bytes.extend_from_slice(&data);
             continue;
         };
-        drop(bytes);
-        discard(body).await;
-        return Err(refusal);
+        scanner.scan(&bytes);
+        scanner.scan(&data);
+        drop((bytes, data));
+        discard(body, &mut scanner).await;
+        return Err(BodyError::Refused(inspect::MessageError { id: scanner.finish(), ..error }));
     }
     Ok(bytes.into())
 }
@@ -92,11 +101,13 @@ pub(crate) fn too_slow() -> Response<Body> {
     response
 }
 
-async fn discard(mut body: Body) {
+async fn discard(mut body: Body, scanner: &mut IdScanner) {
     let discarding = async {
         let mut left = DISCARDED;
         while let Some(Ok(frame)) = body.frame().await {
-            match frame.data_ref().map_or(Some(left), |data| left.checked_sub(data.len())) {
+            let Some(data) = frame.data_ref() else { continue };
+            scanner.scan(data);
+            match left.checked_sub(data.len()) {
                 Some(less) => left = less,
                 None => return,
             }

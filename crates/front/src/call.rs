@@ -19,12 +19,16 @@ use serde_json::Value;
 use sinew_gateway::{Principal, Request, Shape};
 use sinew_tool::{Answer, Args, Digest, ErrorKind, Outcome, Question, ToolError};
 use tokio::sync::oneshot;
+use tokio::time::{Instant, sleep};
 
 use crate::caller::{self, Answers, CallerMessage, CapabilitySource, ClientCaller};
 use crate::mcp::{Mcp, is_modern};
+use crate::revision::Revision;
 use crate::state::FrontState;
 use crate::translate;
 
+/// Many clients give up on a call that was silent for 60 s, some sooner. Less than 5 s, because reports may be delayed.
+const REPORT_INTERVAL: Duration = Duration::from_secs(4);
 /// How long a client may take to repeat a call with answers.
 const ANSWER_TIME: Duration = Duration::from_secs(15 * 60);
 
@@ -35,18 +39,21 @@ pub(crate) async fn call(
 ) -> Result<CallToolResponse, ErrorData> {
     let who = mcp.who(&cx.extensions)?;
     let token = cx.meta.get_progress_token();
+    let revision = Revision::of(&cx);
     let tool_call = if is_modern(&cx) {
         params.meta = Some(std::mem::take(&mut cx.meta));
         ToolCall::modern(&mcp.front, who, params)?
     } else {
         let client = CapabilitySource::Handshake(cx.peer.clone());
         let level = Some(mcp.session.level());
-        ToolCall::new(who, params, ClientCaller::new(client, token.is_some(), level, Answers::new()))
+        ToolCall::new(who, params, ClientCaller::new(client, token.is_some(), level, Answers::new()), revision)
     };
     let (caller, who) = (tool_call.caller.clone(), tool_call.who.clone());
     let mut revoked = std::pin::pin!(mcp.front.gateway.tokens().revoked(&who));
     let mut call = std::pin::pin!(mcp.front.gateway.call(tool_call.request(mcp.form.shape, mcp.endpoint)));
     let mut questions = FuturesUnordered::new();
+    let started = Instant::now();
+    let mut silence = std::pin::pin!(sleep(REPORT_INTERVAL));
     let answer = loop {
         tokio::select! {
             biased;
@@ -57,13 +64,21 @@ pub(crate) async fn call(
             () = &mut revoked => return Err(ErrorData::internal_error("the token of the caller was revoked", None)),
             message = caller.next() => match message {
                 CallerMessage::Ask { questions: asked, reply } => questions.push(ask(&cx.peer, asked, reply)),
-                message => forward(&cx.peer, token.as_ref(), message).await,
+                message => {
+                    silence.as_mut().reset(Instant::now() + REPORT_INTERVAL);
+                    forward(&cx.peer, token.as_ref(), message, revision).await;
+                }
             },
             Some(()) = questions.next(), if !questions.is_empty() => {}
+            () = &mut silence, if token.is_some() => {
+                silence.as_mut().reset(Instant::now() + REPORT_INTERVAL);
+                let message = caller.still_running(started.elapsed());
+                forward(&cx.peer, token.as_ref(), message, revision).await;
+            }
         }
     };
     while let Some(message) = caller.try_next() {
-        forward(&cx.peer, token.as_ref(), message).await;
+        forward(&cx.peer, token.as_ref(), message, revision).await;
     }
     tool_call.finish(&mcp.front, mcp.form.shape, answer)
 }
@@ -74,12 +89,13 @@ pub(crate) struct ToolCall {
     tool: String,
     args: Args,
     caller: Arc<ClientCaller>,
+    revision: Revision,
 }
 
 impl ToolCall {
-    fn new(who: Arc<Principal>, params: CallToolRequestParams, caller: ClientCaller) -> ToolCall {
+    fn new(who: Arc<Principal>, params: CallToolRequestParams, caller: ClientCaller, revision: Revision) -> ToolCall {
         let args = params.arguments.unwrap_or_default();
-        ToolCall { who, tool: params.name.into_owned(), args, caller: Arc::new(caller) }
+        ToolCall { who, tool: params.name.into_owned(), args, caller: Arc::new(caller), revision }
     }
 
     /// A call of a client that declares its capabilities with each call, and repeats earlier answers.
@@ -101,7 +117,12 @@ impl ToolCall {
         let meta = params.meta.take().unwrap_or_default();
         let progress = meta.get_progress_token().is_some();
         let level = meta.log_level().map(translate::from_level);
-        Ok(ToolCall::new(who, params, ClientCaller::new(CapabilitySource::Request(meta), progress, level, given)))
+        Ok(ToolCall::new(
+            who,
+            params,
+            ClientCaller::new(CapabilitySource::Request(meta), progress, level, given),
+            Revision::July2026,
+        ))
     }
 
     pub(crate) fn request(&self, shape: Shape, endpoint: &'static str) -> Request {
@@ -125,7 +146,7 @@ impl ToolCall {
         answer: Result<Outcome, ToolError>,
     ) -> Result<CallToolResponse, ErrorData> {
         let error = match answer {
-            Ok(outcome) => return Ok(translate::to_result(outcome).into()),
+            Ok(outcome) => return Ok(translate::to_result(outcome, self.revision).into()),
             Err(error) => error,
         };
         if self.caller.is_modern()
@@ -135,7 +156,7 @@ impl ToolCall {
         }
         let list = front.gateway.list(&self.who, shape);
         let declares_output = list.find(&self.tool).is_some_and(|public| public.tool.output_schema.is_some());
-        translate::to_failure(&error, declares_output).map(Into::into)
+        translate::to_failure(&error, declares_output, self.revision).map(Into::into)
     }
 
     /// The answer to a call that needs an answer or a capability of the client first.
@@ -147,7 +168,7 @@ impl ToolCall {
                     Ok(requests) => self
                         .seal(front, &used)
                         .map(|state| InputRequiredResult::new(Some(requests), Some(state)).into()),
-                    Err(error) => translate::to_failure(&error, true).map(Into::into),
+                    Err(error) => translate::to_failure(&error, true, self.revision).map(Into::into),
                 })
             }
             ErrorKind::Unsupported => {
@@ -173,13 +194,13 @@ fn binding(who: &Principal, tool: &str, args: Option<&Args>) -> Vec<u8> {
     [who.id.as_str(), tool, digest.as_str()].join("\n").into_bytes()
 }
 
-async fn forward(peer: &Peer<RoleServer>, token: Option<&ProgressToken>, message: CallerMessage) {
+async fn forward(peer: &Peer<RoleServer>, token: Option<&ProgressToken>, message: CallerMessage, revision: Revision) {
     let sent = match message {
         CallerMessage::Progress { progress, total, message } => {
             let Some(token) = token else { return };
             let mut report = ProgressNotificationParam::new(token.clone(), progress);
             report.total = total;
-            report.message = message;
+            report.message = message.filter(|_| revision.has_progress_messages());
             peer.notify_progress(report).await
         }
         CallerMessage::Log { level, data } => {

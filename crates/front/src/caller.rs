@@ -7,6 +7,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use rmcp::RoleServer;
 use rmcp::model::{ClientCapabilities, ElicitationCapability, InputRequests, RequestMetaObject};
@@ -60,10 +61,51 @@ pub(crate) struct ClientCaller {
 #[derive(Default)]
 struct CallerState {
     queue: VecDeque<CallerMessage>,
-    last_progress: Option<f64>,
+    progress: ProgressReports,
     /// Only for callers without a connection.
     rounds: Rounds,
     missing: Option<ClientCapabilities>,
+}
+
+/// The numbers of the reports of one call. MCP requires each to be larger than the one before.
+#[derive(Default)]
+struct ProgressReports {
+    sent: Option<f64>,
+    by_device: Option<f64>,
+    total: Option<f64>,
+}
+
+impl ProgressReports {
+    /// So small that the reports of the gateway hardly change what a device reports.
+    const STEP: f64 = 0.001;
+
+    /// The number for a report of the device; `None` if it does not exceed the device's last one.
+    fn of_device(&mut self, progress: f64, total: Option<f64>) -> Option<f64> {
+        if self.by_device.is_some_and(|last| progress <= last) {
+            return None;
+        }
+        (self.by_device, self.total) = (Some(progress), total);
+        // Reports of the gateway may have come first.
+        let sent = self.sent.map_or(progress, |sent| progress.max(above(sent)));
+        self.sent = Some(sent);
+        Some(sent)
+    }
+
+    /// The number for a report of the gateway.
+    fn of_gateway(&mut self) -> f64 {
+        let sent = self.sent.map_or(Self::STEP, above);
+        self.sent = Some(sent);
+        sent
+    }
+
+    /// The total of the device, unless the reports have passed it.
+    fn total(&self) -> Option<f64> {
+        self.total.filter(|total| self.sent.is_none_or(|sent| sent <= *total))
+    }
+}
+
+fn above(number: f64) -> f64 {
+    (number + ProgressReports::STEP).max(number.next_up())
 }
 
 /// Questions and answers over several rounds of one call.
@@ -106,6 +148,13 @@ impl ClientCaller {
     /// The next message, if one is queued.
     pub(crate) fn try_next(&self) -> Option<CallerMessage> {
         self.state().queue.pop_front()
+    }
+
+    /// A report that the call still runs, for clients that give up on silent calls.
+    pub(crate) fn still_running(&self, time: Duration) -> CallerMessage {
+        let mut state = self.state();
+        let (progress, total) = (state.progress.of_gateway(), state.progress.total());
+        CallerMessage::Progress { progress, total, message: Some(format!("still running after {} s", time.as_secs())) }
     }
 
     /// After the call: the open questions and the answers that were used, if the client may repeat the call.
@@ -152,11 +201,11 @@ impl Caller for ClientCaller {
             return;
         }
         let mut state = self.state();
-        // MCP requires every report to be larger than the one before.
-        if state.last_progress.is_some_and(|last| progress <= last) || state.queue.len() >= QUEUE {
+        if state.queue.len() >= QUEUE {
             return;
         }
-        state.last_progress = Some(progress);
+        let Some(progress) = state.progress.of_device(progress, total) else { return };
+        let total = state.progress.total();
         drop(state);
         self.push(CallerMessage::Progress { progress, total, message: message.map(str::to_owned) });
     }
@@ -266,4 +315,26 @@ fn missing_capability(
         }
     };
     (!is_declared).then_some((name, needed))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reports_grow_whoever_they_are_from() {
+        let mut reports = ProgressReports::default();
+        let first = reports.of_gateway();
+        let second = reports.of_gateway();
+        assert!(0.0 < first && first < second);
+        let zero = reports.of_device(0.0, Some(2.0)).expect("the first report of the device");
+        assert!(second < zero && zero < 0.1 && reports.total() == Some(2.0));
+        assert_eq!(reports.of_device(1.0, Some(2.0)), Some(1.0));
+        assert_eq!(reports.of_device(1.0, Some(2.0)), None, "a device repeats itself");
+        assert!(reports.of_gateway() > 1.0);
+        assert_eq!(reports.of_device(2.0, Some(2.0)), Some(2.0));
+        assert!(reports.of_gateway() > 2.0 && reports.total().is_none(), "beyond its total");
+        let huge = reports.of_device(1e300, None).expect("a number");
+        assert!(reports.of_gateway() > huge);
+    }
 }

@@ -22,12 +22,14 @@ use sinew_tool::ErrorKind;
 use tokio_util::sync::CancellationToken;
 
 use crate::fast_call::FastCall;
-use crate::inspect::MessageHead;
+use crate::inspect::{MessageError, MessageHead};
 use crate::listing::ListForm;
 use crate::mcp::Mcp;
+use crate::memory::MemoryShare;
+use crate::revision::Revision;
 use crate::sessions::{SessionRefusal, Sessions};
 use crate::state::FrontState;
-use crate::{body, inspect, reply};
+use crate::{batch, body, http_batch, inspect, reply};
 
 const SESSION: &str = "mcp-session-id";
 const NO_SESSION: &str = "no such session: it has ended, or the gateway was restarted; start again with `initialize`";
@@ -64,9 +66,9 @@ impl McpEndpoint {
 
     async fn post(&self, request: Request, who: &Arc<Principal>, form: ListForm) -> Response<Body> {
         let (mut parts, body) = request.into_parts();
-        let refused = |status, error: inspect::MessageError| reply::value(status, &error.to_json());
+        let refused = |status, error: MessageError| reply::json_body(status, error.to_text().into_bytes());
         if !is_json(&parts.headers) {
-            return refused(StatusCode::UNSUPPORTED_MEDIA_TYPE, inspect::MessageError::content_type());
+            return refused(StatusCode::UNSUPPORTED_MEDIA_TYPE, MessageError::content_type());
         }
         let message = match body::read(&self.front, &parts.headers, body).await {
             Ok(message) => message,
@@ -78,6 +80,33 @@ impl McpEndpoint {
         if accepts_anything(&parts.headers) {
             parts.headers.insert(ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
         }
+        let share = Arc::new(share);
+        let has_batches = || session_of(&parts.headers).is_some_and(|session| self.sessions.has_batches(session));
+        match batch::split(&bytes).filter(|_| has_batches()) {
+            None => self.answer(parts, bytes, &share, who, form).await,
+            Some(Err(message)) => {
+                refused(StatusCode::BAD_REQUEST, MessageError::new(ErrorKind::InvalidRequest, message))
+            }
+            Some(Ok(messages)) => {
+                let answers = messages
+                    .into_iter()
+                    .map(|message| self.answer(parts.clone(), bytes.slice_ref(message), &share, who, form));
+                http_batch::merge(futures_util::future::join_all(answers).await)
+            }
+        }
+    }
+
+    /// Answers one message.
+    async fn answer(
+        &self,
+        parts: http::request::Parts,
+        bytes: Bytes,
+        share: &Arc<MemoryShare>,
+        who: &Arc<Principal>,
+        form: ListForm,
+    ) -> Response<Body> {
+        let refused = |status, error: MessageError| reply::json_body(status, error.to_text().into_bytes());
+        let share = share.clone();
         let running = self.front.calls.token();
         let session = session_of(&parts.headers).map(str::to_owned);
         if session.is_none()
@@ -87,7 +116,7 @@ impl McpEndpoint {
             let (parts, body) = fast_call.run(&self.front, who, form.shape, &self.stop).await.into_parts();
             return Response::from_parts(parts, Body::new(TrackedBody { body, _open: (running, share) }));
         }
-        if let Some(error) = inspect::check_cursor(&bytes) {
+        if let Some(error) = inspect::check_parameters(&bytes) {
             return refused(StatusCode::OK, error);
         }
         let head = MessageHead::of(&bytes);
@@ -95,16 +124,17 @@ impl McpEndpoint {
         match &session {
             Some(session) => match self.sessions.start_use(session, who, head.request_id()) {
                 Ok(used) => session_use = used,
-                Err(SessionRefusal::Foreign) => return no_session(),
+                Err(SessionRefusal::Foreign) => return no_session(&bytes),
                 Err(SessionRefusal::SameId) => {
-                    let error = inspect::MessageError::new(ErrorKind::InvalidRequest, inspect::SAME_ID);
-                    return refused(StatusCode::BAD_REQUEST, inspect::MessageError { id: id_of(&bytes), ..error });
+                    let error = MessageError::new(ErrorKind::InvalidRequest, inspect::SAME_ID);
+                    return refused(StatusCode::BAD_REQUEST, error.for_request(&bytes));
                 }
             },
             None if head.method.as_deref() == Some("initialize") => match self.sessions.open(who).await {
                 Ok(free) => slot = Some(free),
                 Err(message) => {
-                    return reply::rpc_error(StatusCode::SERVICE_UNAVAILABLE, &id_of(&bytes), -32603, message);
+                    let error = MessageError::new(ErrorKind::Internal, message).for_request(&bytes);
+                    return refused(StatusCode::SERVICE_UNAVAILABLE, error);
                 }
             },
             None => {}
@@ -112,7 +142,7 @@ impl McpEndpoint {
         let request = Request::from_parts(parts, Full::new(bytes.clone()));
         let response = CALLER.scope(who.clone(), self.service(form).handle(request)).await;
         if let (Some(slot), Some(Ok(session))) = (slot, response.headers().get(SESSION).map(HeaderValue::to_str)) {
-            slot.opened(session);
+            slot.opened(session, Revision::parse(&asked_revision(&bytes)));
         }
         let (parts, body) = response.into_parts();
         if parts.status.is_client_error() || parts.status.is_server_error() {
@@ -136,13 +166,20 @@ async fn end_revoked(front: Arc<FrontState>, sessions: Arc<Sessions>, stop: Canc
     }
 }
 
+/// The revision that an `initialize` asks for.
+fn asked_revision(message: &[u8]) -> String {
+    let message = serde_json::from_slice::<Value>(message).unwrap_or_default();
+    message["params"]["protocolVersion"].as_str().unwrap_or_default().to_owned()
+}
+
 fn session_of(headers: &HeaderMap) -> Option<&str> {
     headers.get(SESSION).map(|session| session.to_str().unwrap_or_default())
 }
 
 /// Answers as if the session did not exist, also when it belongs to another caller.
-fn no_session() -> Response<Body> {
-    reply::rpc_error(StatusCode::NOT_FOUND, &Value::Null, -32600, NO_SESSION)
+fn no_session(request: &[u8]) -> Response<Body> {
+    let error = MessageError::new(ErrorKind::InvalidRequest, NO_SESSION).for_request(request);
+    reply::json_body(StatusCode::NOT_FOUND, error.to_text().into_bytes())
 }
 
 pub(crate) async fn handle(State(endpoint): State<Arc<McpEndpoint>>, request: Request) -> Response<Body> {
@@ -152,8 +189,8 @@ pub(crate) async fn handle(State(endpoint): State<Arc<McpEndpoint>>, request: Re
     let form = match ListForm::of(request.uri()) {
         Ok(form) => form,
         Err(message) => {
-            let error = inspect::MessageError::new(ErrorKind::InvalidRequest, message);
-            return reply::value(StatusCode::BAD_REQUEST, &error.to_json());
+            let error = MessageError::new(ErrorKind::InvalidRequest, message);
+            return reply::json_body(StatusCode::BAD_REQUEST, error.to_text().into_bytes());
         }
     };
     if request.method() == Method::POST {
@@ -162,7 +199,7 @@ pub(crate) async fn handle(State(endpoint): State<Arc<McpEndpoint>>, request: Re
     let ends = request.method() == Method::DELETE;
     let session_use =
         match session_of(request.headers()).map(|session| endpoint.sessions.start_use(session, &who, None)) {
-            Some(Err(_)) => return no_session(),
+            Some(Err(_)) => return no_session(&[]),
             Some(Ok(session_use)) => session_use,
             None => None,
         };
@@ -199,10 +236,6 @@ fn accepts_anything(headers: &HeaderMap) -> bool {
     headers.get(ACCEPT).is_none_or(|accept| accept.as_bytes() == b"*/*")
 }
 
-fn id_of(bytes: &[u8]) -> Value {
-    serde_json::from_slice(bytes).map(|message| inspect::id_of(&message)).unwrap_or_default()
-}
-
 /// Turns an error in plain text into a JSON-RPC body; other answers stay as they are.
 async fn explain<B>(mut parts: http::response::Parts, body: B, request: &[u8]) -> Response<Body>
 where
@@ -225,12 +258,12 @@ where
             let text = body.collect().await.map(|body| body.to_bytes()).unwrap_or_default();
             let message = with_remedy(parts.status, &text);
             let kind = if parts.status.is_server_error() { ErrorKind::Internal } else { ErrorKind::InvalidRequest };
-            inspect::MessageError { id: id_of(request), kind, message }
+            MessageError::new(kind, message).for_request(request)
         }
     };
     parts.headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     parts.headers.remove(CONTENT_LENGTH);
-    Response::from_parts(parts, Body::from(error.to_json().to_string()))
+    Response::from_parts(parts, Body::from(error.to_text()))
 }
 
 /// rmcp's message, or ours when rmcp's has no remedy.
@@ -253,13 +286,13 @@ where
 {
     let bytes = body.collect().await.map(|body| body.to_bytes()).unwrap_or_default();
     let code = serde_json::from_slice::<Value>(&bytes).map(|answer| answer["error"]["code"] == -32601);
-    let request = serde_json::from_slice::<Value>(request).unwrap_or_default();
-    let (Ok(true), Some(method)) = (code, request["method"].as_str()) else {
+    let head = MessageHead::of(request);
+    let (Ok(true), Some(method)) = (code, head.method.as_deref()) else {
         return Response::from_parts(parts, Body::from(bytes));
     };
     parts.headers.remove(CONTENT_LENGTH);
-    let error = inspect::MessageError { id: inspect::id_of(&request), ..inspect::MessageError::unknown_method(method) };
-    Response::from_parts(parts, Body::from(error.to_json().to_string()))
+    let error = MessageError::unknown_method(method).for_request(request);
+    Response::from_parts(parts, Body::from(error.to_text()))
 }
 
 /// An answer, and what stays open until it is sent: the running call, the memory of its request and the use of its

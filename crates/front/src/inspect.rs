@@ -9,20 +9,28 @@ use serde_json::{Value, json};
 use sinew_tool::text::clip;
 use sinew_tool::{ErrorKind, ToolError};
 
+use crate::id_scanner;
+
 /// The answers to two requests with one id could not be told apart.
 pub(crate) const SAME_ID: &str = "another request with this `id` is still open; give each request an id of its own";
 
 /// Why a message was refused.
 #[derive(Debug, PartialEq)]
 pub struct MessageError {
-    pub id: Value,
+    /// The id of the request as JSON; `null` if none can be read.
+    pub id: String,
     pub kind: ErrorKind,
     pub message: String,
 }
 
 impl MessageError {
     pub(crate) fn new(kind: ErrorKind, message: impl Into<String>) -> MessageError {
-        MessageError { id: Value::Null, kind, message: message.into() }
+        MessageError { id: "null".to_owned(), kind, message: message.into() }
+    }
+
+    /// The error as the answer to `request`, as far as its id can be read.
+    pub(crate) fn for_request(self, request: &[u8]) -> MessageError {
+        MessageError { id: id_scanner::id_of(request), ..self }
     }
 
     pub(crate) fn too_large(limit: usize) -> MessageError {
@@ -45,13 +53,10 @@ impl MessageError {
         self.kind.row().code
     }
 
-    pub fn to_json(&self) -> Value {
-        let object = self.to_error().to_object();
-        json!({
-            "jsonrpc": "2.0",
-            "id": self.id,
-            "error": {"code": self.code(), "message": self.message, "data": object},
-        })
+    /// The JSON-RPC error. The id is sent back as it was written.
+    pub fn to_text(&self) -> String {
+        let error = json!({"code": self.code(), "message": self.message, "data": self.to_error().to_object()});
+        format!("{{\"jsonrpc\":\"2.0\",\"id\":{},\"error\":{error}}}", self.id)
     }
 
     pub(crate) fn to_error(&self) -> ToolError {
@@ -87,51 +92,70 @@ impl MessageHead<'_> {
     }
 }
 
-/// The id of a JSON-RPC request if it can be sent back, else null.
-pub(crate) fn id_of(message: &Value) -> Value {
-    match message.get("id") {
-        Some(id @ Value::String(_)) => id.clone(),
-        Some(id @ Value::Number(number)) if number.is_i64() || number.is_u64() => id.clone(),
-        _ => Value::Null,
-    }
-}
-
 /// Says why `bytes` is not a message.
 pub fn explain(bytes: &[u8]) -> MessageError {
     if let Err(error) = std::str::from_utf8(bytes) {
         let at = error.valid_up_to();
-        return MessageError::new(ErrorKind::Parse, format!("the text is not UTF-8 at byte {at}; send JSON in UTF-8"));
+        let message = format!("the text is not UTF-8 at byte {at}; send JSON in UTF-8");
+        return MessageError::new(ErrorKind::Parse, message).for_request(bytes);
     }
     let message: Value = match serde_json::from_slice(bytes) {
         Ok(message) => message,
         // serde_json has no other sign for this than its message.
         Err(error) if error.to_string().starts_with("recursion limit") => {
             let message = "the text nests more than 127 arrays and objects; make it flatter";
-            return MessageError::new(ErrorKind::Parse, message);
+            return MessageError::new(ErrorKind::Parse, message).for_request(bytes);
         }
-        Err(error) => return MessageError::new(ErrorKind::Parse, format!("the text is not JSON: {error}")),
+        Err(error) => {
+            return MessageError::new(ErrorKind::Parse, format!("the text is not JSON: {error}")).for_request(bytes);
+        }
     };
-    let shape = match &message {
-        Value::Array(_) => "this gateway takes one message at a time, no batches; send each by itself",
+    let fault = match &message {
+        Value::Array(_) => {
+            "batches are only allowed in sessions of the revision 2025-03-26; send each message by itself"
+        }
         Value::Object(_) => fault(&message).unwrap_or("this is not a JSON-RPC request, notification or response"),
         _ => "a JSON-RPC message is an object",
     };
-    MessageError { id: id_of(&message), kind: ErrorKind::InvalidRequest, message: shape.to_owned() }
+    MessageError::new(ErrorKind::InvalidRequest, fault).for_request(bytes)
 }
 
-/// Refuses a cursor that is not a string, which rmcp would read as a request without parameters.
-pub fn check_cursor(bytes: &[u8]) -> Option<MessageError> {
-    let text = std::str::from_utf8(bytes).ok().filter(|text| text.contains("\"cursor\""))?;
-    let message: Value = serde_json::from_str(text).ok()?;
-    let method = message.get("method")?.as_str()?;
-    let cursor = message.get("params")?.get("cursor")?;
-    if !method.ends_with("/list") || cursor.is_string() || cursor.is_null() {
+/// Refuses messages that rmcp would misread: a cursor that is not a string counts as none, and an incomplete
+/// `initialize` as another method.
+pub fn check_parameters(bytes: &[u8]) -> Option<MessageError> {
+    let text = std::str::from_utf8(bytes).ok()?;
+    if !text.contains("\"cursor\"") && !text.contains("\"initialize\"") {
         return None;
     }
+    let message: Value = serde_json::from_str(text).ok()?;
+    let method = message.get("method")?.as_str()?;
+    let params = message.get("params").unwrap_or(&Value::Null);
+    let (kind, text) = match method {
+        "initialize" => (ErrorKind::InvalidArguments, initialize_fault(params)?),
+        method if method.ends_with("/list") => (ErrorKind::BadCursor, cursor_fault(method, params)?),
+        _ => return None,
+    };
+    Some(MessageError::new(kind, text).for_request(bytes))
+}
+
+fn cursor_fault(method: &str, params: &Value) -> Option<String> {
+    let cursor = params.get("cursor").filter(|cursor| !cursor.is_string() && !cursor.is_null())?;
     let shown = clip(&cursor.to_string());
-    let message_text =
-        format!("the cursor of `{}` must be the string `nextCursor` of the page before, not {shown}", clip(method));
-    Some(MessageError { id: id_of(&message), kind: ErrorKind::BadCursor, message: message_text })
+    Some(format!("the cursor of `{}` must be the string `nextCursor` of the page before, not {shown}", clip(method)))
+}
+
+fn initialize_fault(params: &Value) -> Option<String> {
+    let missing = [
+        ("protocolVersion", "a string such as \"2025-06-18\"", params["protocolVersion"].is_string()),
+        ("capabilities", "an object, which may be empty", params["capabilities"].is_object()),
+        (
+            "clientInfo",
+            "an object with the strings `name` and `version`",
+            params["clientInfo"]["name"].is_string() && params["clientInfo"]["version"].is_string(),
+        ),
+    ];
+    let (name, expected, _) = missing.into_iter().find(|(.., is_there)| !is_there)?;
+    Some(format!("the parameters of `initialize` must have `{name}`: {expected}"))
 }
 
 fn fault(message: &Value) -> Option<&'static str> {
@@ -155,9 +179,10 @@ fn fault(message: &Value) -> Option<&'static str> {
 mod tests {
     use super::*;
 
-    fn check(text: &[u8], kind: ErrorKind, id: Value, word: &str) {
+    #[track_caller]
+    fn check(text: &[u8], kind: ErrorKind, id: &str, word: &str) {
         let error = explain(text);
-        assert_eq!((error.kind, &error.id), (kind, &id), "{error:?}");
+        assert_eq!((error.kind, error.id.as_str()), (kind, id), "{error:?}");
         assert!(error.message.contains(word), "{error:?}");
     }
 
@@ -165,25 +190,47 @@ mod tests {
     fn a_cursor_that_is_not_a_string_is_refused() {
         let list = |cursor: &str| {
             let text = format!(r#"{{"jsonrpc":"2.0","id":7,"method":"tools/list","params":{{"cursor":{cursor}}}}}"#);
-            check_cursor(text.as_bytes()).map(|error| (error.id.clone(), error.code()))
+            check_parameters(text.as_bytes()).map(|error| (error.id.clone(), error.code()))
         };
         for cursor in ["5", "true", "[]", "{}"] {
-            assert_eq!(list(cursor), Some((json!(7), -32602)), "{cursor}");
+            assert_eq!(list(cursor), Some(("7".to_owned(), -32602)), "{cursor}");
         }
         assert_eq!((list("null"), list("\"a\"")), (None, None));
     }
 
     #[test]
+    fn an_incomplete_initialize_is_told_what_it_lacks() {
+        let whole =
+            json!({"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "a", "version": "1"}});
+        let fault_without = |missing: &str| {
+            let mut params = whole.clone();
+            params.as_object_mut().unwrap().shift_remove(missing);
+            let message = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params}).to_string();
+            check_parameters(message.as_bytes()).map(|error| (error.code(), error.message))
+        };
+        assert_eq!(fault_without(""), None);
+        for missing in ["protocolVersion", "capabilities", "clientInfo"] {
+            let (code, message) = fault_without(missing).unwrap();
+            assert!(code == -32602 && message.contains(&format!("must have `{missing}`")), "{message}");
+        }
+        let bare = br#"{"jsonrpc":"2.0","id":1,"method":"initialize"}"#;
+        assert!(check_parameters(bare).is_some_and(|error| error.message.contains("protocolVersion")));
+    }
+
+    #[test]
     fn every_kind_of_bad_message_is_named() {
-        check(b"{", ErrorKind::Parse, Value::Null, "not JSON");
-        check(b"\xff\xfe", ErrorKind::Parse, Value::Null, "UTF-8 at byte 0");
-        check("[".repeat(10_000).as_bytes(), ErrorKind::Parse, Value::Null, "nests more than");
-        check(b"[]", ErrorKind::InvalidRequest, Value::Null, "batches");
-        check(b"5", ErrorKind::InvalidRequest, Value::Null, "object");
-        check(b"{}", ErrorKind::InvalidRequest, Value::Null, "jsonrpc");
-        check(br#"{"jsonrpc":"2.0","id":null,"method":"x"}"#, ErrorKind::InvalidRequest, Value::Null, "not null");
-        check(br#"{"jsonrpc":"2.0","id":1.5,"method":"x"}"#, ErrorKind::InvalidRequest, Value::Null, "64-bit");
-        check(br#"{"jsonrpc":"2.0","id":7,"method":5}"#, ErrorKind::InvalidRequest, json!(7), "string");
-        check(br#"{"jsonrpc":"2.0","id":"a"}"#, ErrorKind::InvalidRequest, json!("a"), "`method` is missing");
+        check(b"{", ErrorKind::Parse, "null", "not JSON");
+        check(br#"{"id":7,"method":}"#, ErrorKind::Parse, "7", "not JSON");
+        check(b"\xff\xfe", ErrorKind::Parse, "null", "UTF-8 at byte 0");
+        check("[".repeat(10_000).as_bytes(), ErrorKind::Parse, "null", "nests more than");
+        check(b"[]", ErrorKind::InvalidRequest, "null", "batches");
+        check(b"5", ErrorKind::InvalidRequest, "null", "object");
+        check(b"{}", ErrorKind::InvalidRequest, "null", "jsonrpc");
+        check(br#"{"jsonrpc":"2.0","id":null,"method":"x"}"#, ErrorKind::InvalidRequest, "null", "not null");
+        check(br#"{"jsonrpc":"2.0","id":1.5,"method":"x"}"#, ErrorKind::InvalidRequest, "1.5", "64-bit");
+        let beyond = br#"{"jsonrpc":"2.0","id":18446744073709551617,"method":"x"}"#;
+        check(beyond, ErrorKind::InvalidRequest, "18446744073709551617", "64-bit");
+        check(br#"{"jsonrpc":"2.0","id":7,"method":5}"#, ErrorKind::InvalidRequest, "7", "string");
+        check(br#"{"jsonrpc":"2.0","id":"a"}"#, ErrorKind::InvalidRequest, "\"a\"", "`method` is missing");
     }
 }

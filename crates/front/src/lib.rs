@@ -8,6 +8,7 @@
 #![warn(unreachable_pub)]
 
 mod api;
+mod batch;
 mod body;
 mod call;
 mod caller;
@@ -20,10 +21,13 @@ mod fast_call;
 mod guard;
 mod hosts;
 pub mod http;
+mod http_batch;
+mod id_scanner;
 mod image_size;
 // Public only for the fuzz targets.
 #[doc(hidden)]
 pub mod inspect;
+mod lenient;
 #[doc(hidden)]
 pub mod line_transport;
 mod listing;
@@ -38,6 +42,7 @@ mod refusals;
 mod reply;
 mod resources;
 mod rest;
+mod revision;
 mod sessions;
 mod stall;
 mod state;

@@ -1,24 +1,29 @@
 //! MCP as lines of text, one JSON message per line, over any pair of byte streams.
 //!
 //! rmcp's own line transport ignores lines that it cannot read. Here each of them gets a JSON-RPC error that says what
-//! is wrong.
+//! is wrong, and small faults of clients are repaired (`lenient`).
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
 
 use rmcp::RoleServer;
 use rmcp::model::{
     ClientJsonRpcMessage, ClientNotification, ClientRequest, ErrorCode, ErrorData, JsonRpcMessage, RequestId,
-    ServerJsonRpcMessage,
+    ServerJsonRpcMessage, ServerResult,
 };
 use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
 use sinew_tool::ErrorKind;
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, BufReader};
 
+use crate::batch::{self, BatchAnswers};
+use crate::id_scanner::IdScanner;
 use crate::inspect::{self, MessageError};
+use crate::lenient;
 use crate::memory::{MemoryBudget, MemoryShare};
 use crate::message_memory;
 use crate::outbox::Outbox;
+use crate::revision::Revision;
 
 /// Open requests of one client before the next is read. As many as one device takes.
 const MAX_OPEN: usize = 64;
@@ -31,8 +36,13 @@ pub struct LineTransport<R> {
     /// The part of the next line that was read. Kept here because `receive` may be dropped and called again.
     line: Vec<u8>,
     limit: usize,
-    /// The rest of the current line is too long and is discarded.
-    skipping: bool,
+    /// The rest of the current line is too long: it is discarded, but its id is looked for.
+    skipped: Option<IdScanner>,
+    /// Messages of a batch that are not handed to rmcp yet.
+    unread: VecDeque<(ClientJsonRpcMessage, Arc<MemoryShare>)>,
+    batches: Vec<BatchAnswers>,
+    /// The revision that `initialize` agreed on.
+    revision: Option<Revision>,
     /// Requests that are not answered yet.
     open: HashMap<RequestId, OpenRequest>,
     bodies: MemoryBudget,
@@ -41,12 +51,13 @@ pub struct LineTransport<R> {
 struct OpenRequest {
     is_subscription: bool,
     /// Its part of the memory for requests.
-    _share: MemoryShare,
+    _share: Arc<MemoryShare>,
 }
 
 enum LineRead {
     Whole,
-    TooLong,
+    /// With the id of its message.
+    TooLong(String),
     End,
 }
 
@@ -58,35 +69,70 @@ impl<R: AsyncRead + Unpin + Send> LineTransport<R> {
         bodies: MemoryBudget,
     ) -> LineTransport<R> {
         let (reader, outbox) = (BufReader::new(reader), Outbox::new(writer));
-        LineTransport { reader, outbox, line: Vec::new(), limit, skipping: false, open: HashMap::new(), bodies }
+        LineTransport {
+            reader,
+            outbox,
+            line: Vec::new(),
+            limit,
+            skipped: None,
+            unread: VecDeque::new(),
+            batches: Vec::new(),
+            revision: None,
+            open: HashMap::new(),
+            bodies,
+        }
     }
 
     fn subscriptions(&self) -> usize {
         self.open.values().filter(|open| open.is_subscription).count()
     }
 
-    /// Parses a line as a message. A request is recorded as open.
-    fn parse(&mut self, line: &[u8]) -> Result<ClientJsonRpcMessage, MessageError> {
+    /// Parses a line and queues its messages. What it gets as an answer at once is returned.
+    fn take(&mut self, line: &[u8]) -> Result<(), MessageError> {
         let mut share = self.bodies.share();
-        message_memory::take(&mut share, line)?;
-        let message = serde_json::from_slice::<ClientJsonRpcMessage>(line).map_err(|_| inspect::explain(line))?;
-        if let Some(error) = inspect::check_cursor(line) {
+        message_memory::take(&mut share, line).map_err(|error| error.for_request(line))?;
+        let share = Arc::new(share);
+        let batch = batch::split(line).filter(|_| self.revision.is_some_and(Revision::has_batches));
+        let Some(messages) = batch else {
+            let message = self.parse(line, &share)?;
+            self.unread.push_back((message, share));
+            return Ok(());
+        };
+        let messages = messages.map_err(|message| MessageError::new(ErrorKind::InvalidRequest, message))?;
+        let mut answers = BatchAnswers::default();
+        for message in messages {
+            match self.parse(message, &share) {
+                Ok(message) => {
+                    if let JsonRpcMessage::Request(request) = &message {
+                        answers.expect(request.id.clone());
+                    }
+                    self.unread.push_back((message, share.clone()));
+                }
+                Err(error) => answers.push(error.to_text()),
+            }
+        }
+        self.batches.push(answers);
+        self.send_batches();
+        Ok(())
+    }
+
+    /// Parses a message. A request is recorded as open.
+    fn parse(&mut self, text: &[u8], share: &Arc<MemoryShare>) -> Result<ClientJsonRpcMessage, MessageError> {
+        if let Some(error) = inspect::check_parameters(text) {
             return Err(error);
         }
+        let message = serde_json::from_slice::<ClientJsonRpcMessage>(text).map_err(|_| inspect::explain(text))?;
         match &message {
             JsonRpcMessage::Request(request) => {
                 let is_subscription = matches!(request.request, ClientRequest::SubscriptionsListenRequest(_));
-                let refused = |kind, message: &str| {
-                    let id = serde_json::to_value(&request.id).unwrap_or_default();
-                    Err(MessageError { id, ..MessageError::new(kind, message) })
-                };
+                let refused = |kind, message: &str| Err(MessageError::new(kind, message).for_request(text));
                 if self.open.contains_key(&request.id) {
                     return refused(ErrorKind::InvalidRequest, inspect::SAME_ID);
                 }
                 if is_subscription && self.subscriptions() >= MAX_SUBSCRIPTIONS {
                     return refused(ErrorKind::Busy, "this connection has 64 subscriptions; cancel one first");
                 }
-                self.open.insert(request.id.clone(), OpenRequest { is_subscription, _share: share });
+                self.open.insert(request.id.clone(), OpenRequest { is_subscription, _share: share.clone() });
             }
             JsonRpcMessage::Notification(notification) => {
                 // Cancelled requests get no answer.
@@ -94,11 +140,30 @@ impl<R: AsyncRead + Unpin + Send> LineTransport<R> {
                     && let Some(id) = &cancelled.params.request_id
                 {
                     self.open.remove(id);
+                    self.batches.iter_mut().for_each(|batch| batch.cancel(id));
+                    self.send_batches();
                 }
             }
             JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_) => {}
         }
         Ok(message)
+    }
+
+    /// Sends the answers of the batches that are complete.
+    fn send_batches(&mut self) {
+        for batch in self.batches.extract_if(.., |batch| batch.is_complete()) {
+            if let Some(message) = batch.to_message() {
+                drop(self.outbox.push(message));
+            }
+        }
+    }
+
+    /// Keeps an answer back if it belongs to a batch.
+    fn answer_in_batch(&mut self, id: &RequestId, answer: &[u8]) -> bool {
+        let Some(batch) = self.batches.iter_mut().find(|batch| batch.waits_for(id)) else { return false };
+        batch.answer(id, String::from_utf8_lossy(answer).into_owned());
+        self.send_batches();
+        true
     }
 
     async fn read_line(&mut self) -> std::io::Result<LineRead> {
@@ -110,15 +175,18 @@ impl<R: AsyncRead + Unpin + Send> LineTransport<R> {
             let end = bytes.iter().position(|byte| *byte == b'\n');
             let length = end.map_or(bytes.len(), |end| end + 1);
             let fits = self.line.len() + length <= self.limit;
-            if fits && !self.skipping {
-                self.line.extend_from_slice(&bytes[..length]);
-            } else {
-                self.line.clear();
-                self.skipping = true;
+            match &mut self.skipped {
+                None if fits => self.line.extend_from_slice(&bytes[..length]),
+                None => {
+                    let scanner = self.skipped.insert(IdScanner::default());
+                    scanner.scan(&std::mem::take(&mut self.line));
+                    scanner.scan(&bytes[..length]);
+                }
+                Some(scanner) => scanner.scan(&bytes[..length]),
             }
             self.reader.consume(length);
             if end.is_some() {
-                return Ok(if std::mem::take(&mut self.skipping) { LineRead::TooLong } else { LineRead::Whole });
+                return Ok(self.skipped.take().map_or(LineRead::Whole, |scanner| LineRead::TooLong(scanner.finish())));
             }
         }
     }
@@ -140,18 +208,28 @@ impl<R: AsyncRead + Unpin + Send> Transport<RoleServer> for LineTransport<R> {
             answer.error.data = Some(error.to_error().to_object());
             answer.error.message = error.message.into();
         }
+        if let ServerJsonRpcMessage::Response(response) = &message
+            && let ServerResult::InitializeResult(result) = &response.result
+        {
+            self.revision = Some(Revision::parse(result.protocol_version.as_str()));
+        }
         let answered = match &message {
-            ServerJsonRpcMessage::Response(response) => Some(&response.id),
-            ServerJsonRpcMessage::Error(error) => error.id.as_ref(),
+            ServerJsonRpcMessage::Response(response) => Some(response.id.clone()),
+            ServerJsonRpcMessage::Error(error) => error.id.clone(),
             _ => None,
         };
-        if let Some(id) = answered {
+        if let Some(id) = &answered {
             self.open.remove(id);
         }
-        let queued = to_bytes(&message).map(|bytes| match self.outbox.has_room(bytes.len()) {
-            true => Some(self.outbox.push(bytes)),
-            // Only requests need an error instead; lost notifications are not replaced.
-            false => answered.map(|id| self.outbox.push(dropped(id).to_json().to_string().into_bytes())),
+        let queued = to_bytes(&message).map(|bytes| match (&answered, self.outbox.has_room(bytes.len())) {
+            (Some(id), true) if self.answer_in_batch(id, &bytes) => None,
+            (_, true) => Some(self.outbox.push(bytes)),
+            (Some(id), false) => {
+                let error = dropped(id).to_text().into_bytes();
+                (!self.answer_in_batch(id, &error)).then(|| self.outbox.push(error))
+            }
+            // Lost notifications are not replaced.
+            (None, false) => None,
         });
         async move {
             match queued? {
@@ -163,6 +241,9 @@ impl<R: AsyncRead + Unpin + Send> Transport<RoleServer> for LineTransport<R> {
 
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {
         loop {
+            if let Some((message, _share)) = self.unread.pop_front() {
+                return Some(message);
+            }
             if !self.outbox.ready().await {
                 return None;
             }
@@ -176,19 +257,19 @@ impl<R: AsyncRead + Unpin + Send> Transport<RoleServer> for LineTransport<R> {
                     if line.trim_ascii().is_empty() {
                         continue;
                     }
-                    match self.parse(&line) {
-                        Ok(message) => return Some(message),
+                    match self.take(&lenient::repair(&line)) {
+                        Ok(()) => continue,
                         Err(error) => error,
                     }
                 }
-                Ok(LineRead::TooLong) => MessageError::too_large(self.limit),
+                Ok(LineRead::TooLong(id)) => MessageError { id, ..MessageError::too_large(self.limit) },
                 Ok(LineRead::End) => return None,
                 Err(error) => {
                     tracing::debug!(%error, "an MCP client on a line transport disconnected");
                     return None;
                 }
             };
-            drop(self.outbox.push(error.to_json().to_string().into_bytes()));
+            drop(self.outbox.push(error.to_text().into_bytes()));
         }
     }
 
@@ -201,10 +282,8 @@ impl<R: AsyncRead + Unpin + Send> Transport<RoleServer> for LineTransport<R> {
 fn dropped(id: &RequestId) -> MessageError {
     let message = "the answer was dropped because too many answers wait to be read on this connection; read them, \
                    then check whether the call took effect";
-    MessageError {
-        id: serde_json::to_value(id).unwrap_or_default(),
-        ..MessageError::new(ErrorKind::Cancelled, message)
-    }
+    let id = serde_json::to_string(id).unwrap_or_else(|_| "null".to_owned());
+    MessageError { id, ..MessageError::new(ErrorKind::Cancelled, message) }
 }
 
 fn to_bytes(message: &ServerJsonRpcMessage) -> std::io::Result<Vec<u8>> {

@@ -65,6 +65,8 @@ pub(crate) struct McpToolList {
     pub list: Arc<ToolList>,
     pub schemas: Schemas,
     pub tools: Vec<Tool>,
+    /// What was simplified in the schemas of each tool.
+    pub simplified: Vec<Vec<String>>,
     /// Whether a tool has arguments that are also sent as headers.
     pub has_header_arguments: bool,
 }
@@ -72,18 +74,22 @@ pub(crate) struct McpToolList {
 impl McpToolList {
     pub(crate) fn new(list: Arc<ToolList>, schemas: Schemas) -> McpToolList {
         let mut listed = ListedSchemas::default();
-        let tools: Vec<Tool> = list
+        let (tools, simplified): (Vec<Tool>, Vec<Vec<String>>) = list
             .tools
             .iter()
             .map(|public| {
                 let tool = &public.tool;
                 let input = listed.get(&tool.input_schema, schemas, SchemaUse::Input);
                 let output = tool.output_schema.as_ref().map(|schema| listed.get(schema, schemas, SchemaUse::Output));
-                translate::to_tool(public, &input.notes, input.schema, output.map(|output| output.schema))
+                let in_output = output.iter().flat_map(|output| output.simplified.iter());
+                let in_output = in_output.map(|simplified| format!("output {simplified}"));
+                let simplified = input.simplified.iter().cloned().chain(in_output).collect();
+                let output = output.map(|output| output.schema);
+                (translate::to_tool(public, &input.notes, input.schema, output), simplified)
             })
-            .collect();
+            .unzip();
         let has_header_arguments = tools.iter().any(|tool| has_header_argument(&tool.input_schema));
-        McpToolList { list, schemas, tools, has_header_arguments }
+        McpToolList { list, schemas, tools, simplified, has_header_arguments }
     }
 }
 
@@ -101,19 +107,20 @@ enum SchemaUse {
 struct ListedSchema {
     schema: Arc<JsonObject>,
     notes: Arc<[String]>,
+    simplified: Arc<[String]>,
 }
 
 impl ListedSchemas {
     /// The list keeps every schema alive, so an address identifies a schema.
     fn get(&mut self, schema: &Arc<Value>, schemas: Schemas, used: SchemaUse) -> ListedSchema {
         let entry = self.0.entry((Arc::as_ptr(schema).addr(), used)).or_insert_with(|| {
-            let Portable { schema, notes, .. } = match (schemas, used) {
+            let Portable { schema, notes, simplified } = match (schemas, used) {
                 (Schemas::Portable, SchemaUse::Input) => portable::input(schema),
                 (Schemas::Portable, SchemaUse::Output) => portable::output(schema),
                 (Schemas::Exact, _) => Portable { schema: (**schema).clone(), notes: vec![], simplified: vec![] },
             };
             let Value::Object(members) = schema else { return ListedSchema::default() };
-            ListedSchema { schema: Arc::new(members), notes: notes.into() }
+            ListedSchema { schema: Arc::new(members), notes: notes.into(), simplified: simplified.into() }
         });
         entry.clone()
     }
@@ -127,4 +134,37 @@ fn has_header_argument(schema: &JsonObject) -> bool {
             .filter_map(Value::as_object)
             .any(|one| one.contains_key("x-mcp-header") || has_header_argument(one))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+    use sinew_tool::Tool as DeviceTool;
+
+    use super::*;
+
+    fn list(schemas: &[Arc<Value>]) -> Arc<ToolList> {
+        let public = |(index, schema): (usize, &Arc<Value>)| {
+            let tool = DeviceTool { input_schema: schema.clone(), ..DeviceTool::new("t", "A tool", json!({})) };
+            let name = format!("t{index}");
+            sinew_gateway::PublicTool { own_name: name.clone(), name, tool, device: None, selector: None }
+        };
+        let digest = sinew_tool::Digest::of(&json!(0));
+        Arc::new(ToolList { tools: schemas.iter().enumerate().map(public).collect(), digest })
+    }
+
+    #[test]
+    fn a_schema_that_many_tools_share_is_rewritten_once() {
+        let shared = Arc::new(json!({"type": "object", "properties": {"a": {"type": "string", "format": "email"}}}));
+        let other = Arc::new(json!({"type": "object"}));
+        let mut schemas = vec![shared; 500];
+        schemas.push(other);
+        let listing = McpToolList::new(list(&schemas), Schemas::Portable);
+        assert_eq!(listing.tools.len(), 501);
+        // One rewritten schema stands behind all of them.
+        let first = &listing.tools[0].input_schema;
+        assert_eq!(listing.tools.iter().filter(|tool| Arc::ptr_eq(&tool.input_schema, first)).count(), 500);
+        assert_eq!(listing.simplified[7], ["/properties/a: format"]);
+        assert!(listing.simplified[500].is_empty());
+    }
 }

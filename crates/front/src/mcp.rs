@@ -27,6 +27,7 @@ use tokio_util::sync::CancellationToken;
 use crate::conformance::ConformanceFixture;
 use crate::inspect::MessageError;
 use crate::listing::ListForm;
+use crate::revision::Revision;
 use crate::state::FrontState;
 use crate::{call, notify, resources, translate};
 
@@ -132,13 +133,19 @@ impl ServerHandler for Mcp {
 
     async fn initialize(
         &self,
-        request: InitializeRequestParams,
+        mut request: InitializeRequestParams,
         cx: RequestContext<RoleServer>,
     ) -> Result<InitializeResult, ErrorData> {
         let version = self.negotiate_initialize(&request)?.protocol_version;
         let who = self.who(&cx.extensions)?;
+        let mut info = self.info_with_instructions(&who);
+        if !Revision::parse(version.as_str()).has_titles() {
+            info.server_info.title = None;
+        }
+        // From here on the client speaks the version that was agreed on, not the one it asked for.
+        request.protocol_version = version.clone();
         cx.peer.set_peer_info(request);
-        Ok(self.info_with_instructions(&who).with_protocol_version(version))
+        Ok(info.with_protocol_version(version))
     }
 
     async fn discover(&self, cx: RequestContext<RoleServer>) -> Result<DiscoverResult, ErrorData> {
@@ -179,6 +186,8 @@ impl ServerHandler for Mcp {
             self.front.settings.page_size,
         )?;
         let mut result = ListToolsResult::with_all_items(page.items.to_vec());
+        let revision = Revision::of(&cx);
+        result.tools.iter_mut().for_each(|tool| revision.trim(tool));
         result.next_cursor = page.next;
         (result.ttl_ms, result.cache_scope) = cache_hints(&cx, FRESH_MS);
         Ok(result)

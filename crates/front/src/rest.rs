@@ -46,7 +46,9 @@ pub(crate) async fn receive(State(front): State<Arc<FrontState>>, request: Reque
     let read = body::read(&front, &parts.headers, body).await;
     let body::RequestBody { bytes: body, share: _share } = match read {
         Ok(message) => message,
-        Err(body::BodyError::Refused(refusal)) => return answered(&Value::Null, Err(refusal.to_error())),
+        Err(body::BodyError::Refused(error)) => {
+            return answered(&serde_json::from_str(&error.id).unwrap_or_default(), Err(error.to_error()));
+        }
         Err(body::BodyError::Slow) => return body::too_slow(),
         Err(body::BodyError::Broken) => return reply::empty(StatusCode::BAD_REQUEST),
     };

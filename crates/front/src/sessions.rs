@@ -10,6 +10,7 @@ use sinew_gateway::Principal;
 use tokio::time::Instant;
 
 use crate::FrontLimits;
+use crate::revision::Revision;
 
 /// Long enough for a desktop client that is left alone for a while: few clients start a new session by themselves.
 const IDLE: Duration = Duration::from_secs(2 * 60 * 60);
@@ -35,6 +36,7 @@ struct OpenSession {
     busy: usize,
     /// The ids of unanswered requests.
     ids: HashSet<String>,
+    revision: Revision,
     /// Since when nothing is open.
     idle_since: Instant,
 }
@@ -117,6 +119,11 @@ impl Sessions {
         Ok(Some(SessionUse { sessions: self.clone(), session: session.to_owned(), id }))
     }
 
+    /// Whether the revision of a session allows batches.
+    pub(crate) fn has_batches(&self, session: &str) -> bool {
+        self.table().open.get(session).is_some_and(|open| open.revision.has_batches())
+    }
+
     /// Ends the sessions of the callers for whom `is_gone` holds.
     pub(crate) async fn end(&self, is_gone: impl Fn(&Principal) -> bool) {
         let ended: Vec<String> = {
@@ -152,8 +159,9 @@ impl SessionTable {
 
 impl SessionSlot<'_> {
     /// The session was opened under this id.
-    pub(crate) fn opened(self, session: &str) {
-        let open = OpenSession { owner: self.owner.clone(), busy: 0, ids: HashSet::new(), idle_since: Instant::now() };
+    pub(crate) fn opened(self, session: &str, revision: Revision) {
+        let (owner, idle_since) = (self.owner.clone(), Instant::now());
+        let open = OpenSession { owner, busy: 0, ids: HashSet::new(), revision, idle_since };
         self.sessions.table().open.insert(session.to_owned(), open);
     }
 }
@@ -192,7 +200,7 @@ mod tests {
     async fn open(sessions: &Arc<Sessions>, who: &Arc<Principal>) -> Result<String, &'static str> {
         let slot = sessions.open(who).await?;
         let (session, _) = sessions.manager.create_session().await.map_err(|_| "no session")?;
-        slot.opened(&session);
+        slot.opened(&session, Revision::June2025);
         Ok(session.to_string())
     }
 

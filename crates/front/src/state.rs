@@ -101,3 +101,23 @@ fn info(fixture: Option<&ConformanceFixture>) -> ServerConfig {
     let implementation = Implementation::new("sinew", env!("CARGO_PKG_VERSION")).with_title("Sinew");
     ServerConfig::new(capabilities).with_server_info(implementation)
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+    use sinew_gateway::{Role, Shape};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_list_is_made_once_for_all_callers_until_the_tools_change() {
+        let gateway = Gateway::open(sinew_gateway::Settings::default()).expect("a gateway");
+        let front = FrontState::new(Front { gateway, settings: FrontSettings::default() }).expect("a state");
+        let [ada, bob] = ["ada", "bob"].map(|name| Principal::new(name, Role::Client));
+        let first = front.listing(&ada, Shape::Folded.into());
+        assert!(Arc::ptr_eq(&first, &front.listing(&ada, Shape::Folded.into())));
+        assert!(Arc::ptr_eq(&first, &front.listing(&bob, Shape::Folded.into())));
+        assert!(!Arc::ptr_eq(&first, &front.listing(&ada, Shape::Unfolded.into())));
+        assert_eq!(json!(first.tools[0].input_schema)["type"], "object");
+    }
+}

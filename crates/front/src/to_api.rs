@@ -26,6 +26,7 @@ pub(crate) fn device(view: DeviceView) -> DeviceSummary {
         tools: view.tools,
         pinned: view.pinned,
         quarantined: view.quarantined,
+        withdrawn: view.withdrawn,
         since: view.since,
         attributes: view.attributes.into_iter().collect(),
         remedy: view.remedy,
@@ -66,7 +67,7 @@ pub(crate) fn board(waiting: PendingBoard) -> WaitingBoard {
 }
 
 /// A tool of a list; in lists of one device also with its name on that device.
-pub(crate) fn tool(public: &PublicTool, with_own_name: bool) -> ListedTool {
+pub(crate) fn tool(public: &PublicTool, simplified: &[String], with_own_name: bool) -> ListedTool {
     let mut more = match public.tool.to_json() {
         Value::Object(listed) => listed,
         _ => Default::default(),
@@ -79,6 +80,7 @@ pub(crate) fn tool(public: &PublicTool, with_own_name: bool) -> ListedTool {
         description: public.tool.description.clone(),
         input_schema: (*public.tool.input_schema).clone(),
         own_name: with_own_name.then(|| public.own_name.clone()),
+        simplified: simplified.to_vec(),
         more,
     }
 }

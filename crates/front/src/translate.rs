@@ -16,6 +16,8 @@ use sinew_tool::outcome::{ResourceBody, SOURCE_KEY};
 use sinew_tool::tool::VERSION_KEY;
 use sinew_tool::{Content, ErrorKind, LogLevel, Outcome, ToolError};
 
+use crate::revision::Revision;
+
 /// The key of the standard failure object in a result's `_meta`.
 pub(crate) const ERROR_KEY: &str = "sinew/error";
 
@@ -46,12 +48,19 @@ pub(crate) fn to_tool(
     listed
 }
 
-pub(crate) fn to_result(outcome: Outcome) -> CallToolResult {
+pub(crate) fn to_result(outcome: Outcome, revision: Revision) -> CallToolResult {
     let note = third_party_note(&outcome);
-    let mut content: Vec<ContentBlock> = outcome.content.into_iter().map(to_block).collect();
+    let has_text = outcome.content.iter().any(|item| matches!(item, Content::Text(_)));
+    let items = outcome.content.into_iter().enumerate();
+    let mut content: Vec<ContentBlock> = items.map(|(index, item)| to_block(item, index, revision)).collect();
+    let (structured, as_text) = match outcome.structured {
+        structured if revision.has_structured_results() => (structured, None),
+        structured => (None, structured.filter(|_| !has_text)),
+    };
+    content.extend(as_text.map(|structured| ContentBlock::text(structured.to_string())));
     content.extend(note.map(ContentBlock::text));
     let mut result = CallToolResult::success(content);
-    result.structured_content = outcome.structured;
+    result.structured_content = structured;
     result.meta = (!outcome.meta.is_empty()).then_some(MetaObject(outcome.meta));
     result
 }
@@ -66,14 +75,19 @@ fn third_party_note(outcome: &Outcome) -> Option<String> {
 
 /// A failed call: a fault of the request itself is a JSON-RPC error, everything else a result with `isError`.
 /// `declares_output`: the tool has an output schema, which clients also apply to error results.
-pub(crate) fn to_failure(error: &ToolError, declares_output: bool) -> Result<CallToolResult, ErrorData> {
+pub(crate) fn to_failure(
+    error: &ToolError,
+    declares_output: bool,
+    revision: Revision,
+) -> Result<CallToolResult, ErrorData> {
     let object = numbered(error);
     match error.kind.row().mcp {
         McpForm::Protocol(code) => Err(ErrorData::new(ErrorCode(code), error.message.clone(), Some(object))),
         McpForm::Result => {
             let mut result = CallToolResult::error(vec![ContentBlock::text(error.message.clone())]);
             result.meta = Some(meta(ERROR_KEY, object.clone()));
-            result.structured_content = (!declares_output).then_some(object);
+            let is_wanted = !declares_output && revision.has_structured_results();
+            result.structured_content = is_wanted.then_some(object);
             Ok(result)
         }
     }
@@ -125,11 +139,16 @@ pub(crate) fn from_level(level: LoggingLevel) -> LogLevel {
     }
 }
 
-fn to_block(content: Content) -> ContentBlock {
+/// A content item; what the revision does not know becomes text or an embedded resource.
+fn to_block(content: Content, index: usize, revision: Revision) -> ContentBlock {
     match content {
         Content::Text(text) => ContentBlock::text(text),
         Content::Image { data, mime_type, .. } => ContentBlock::image(data, mime_type),
-        Content::Audio { data, mime_type } => ContentBlock::audio(data, mime_type),
+        Content::Audio { data, mime_type } if revision.has_audio() => ContentBlock::audio(data, mime_type),
+        Content::Audio { data, mime_type } => {
+            let contents = ResourceContents::blob(data, format!("sinew://result/audio-{index}"));
+            ContentBlock::resource(contents.with_mime_type(mime_type))
+        }
         Content::Resource { uri, mime_type, body } => {
             let contents = match body {
                 ResourceBody::Text(text) => ResourceContents::text(text, uri),
@@ -139,6 +158,10 @@ fn to_block(content: Content) -> ContentBlock {
                 Some(mime_type) => contents.with_mime_type(mime_type),
                 None => contents,
             })
+        }
+        Content::Link { uri, name, mime_type } if !revision.has_resource_links() => {
+            let kind = mime_type.map(|kind| format!(" ({kind})")).unwrap_or_default();
+            ContentBlock::text(format!("Resource `{name}`{kind}: {uri}"))
         }
         Content::Link { uri, name, mime_type } => {
             let mut resource = Resource::new(uri, name);
@@ -161,7 +184,7 @@ mod tests {
     fn every_kind_of_error_is_translated_as_the_table_says() {
         for row in TABLE {
             let error = ToolError::new(row.kind, "it failed").with_details(json!({"why": 1}));
-            match (row.mcp, to_failure(&error, false)) {
+            match (row.mcp, to_failure(&error, false, Revision::July2026)) {
                 (McpForm::Protocol(code), Err(error_data)) => {
                     assert_eq!((error_data.code.0, error_data.data), (code, Some(numbered(&error))));
                 }
@@ -180,7 +203,8 @@ mod tests {
 
     #[test]
     fn a_tool_with_an_output_schema_fails_without_structured_content() {
-        let result = to_failure(&ToolError::new(ErrorKind::Timeout, "slow"), true).expect("a result");
+        let result =
+            to_failure(&ToolError::new(ErrorKind::Timeout, "slow"), true, Revision::July2026).expect("a result");
         assert_eq!(result.structured_content, None);
     }
 
@@ -242,8 +266,48 @@ mod tests {
                 item
             })
             .collect();
-        let result = serde_json::to_value(to_result(outcome)).expect("JSON");
+        let result = serde_json::to_value(to_result(outcome, Revision::June2025)).expect("JSON");
         assert_eq!(result["content"], json!(wanted));
         assert_ne!(result["isError"], true);
+    }
+
+    /// The result of a device with every kind of content, as a client of `revision` gets it.
+    fn result_for(revision: Revision) -> Value {
+        let outcome = Outcome::default()
+            .with(Content::Audio { data: "AA==".to_owned(), mime_type: "audio/wav".to_owned() })
+            .with(Content::Link {
+                uri: "file:///a".to_owned(),
+                name: "a".to_owned(),
+                mime_type: Some("x/y".to_owned()),
+            });
+        let outcome = Outcome { structured: Some(json!({"n": 1})), ..outcome };
+        serde_json::to_value(to_result(outcome, revision)).expect("JSON")
+    }
+
+    #[test]
+    fn a_client_gets_only_what_its_revision_knows() {
+        let kinds = |result: &Value| -> Vec<String> {
+            let items = result["content"].as_array().expect("content").iter();
+            items.map(|item| item["type"].as_str().expect("a type").to_owned()).collect()
+        };
+        let first = result_for(Revision::November2024);
+        assert_eq!(kinds(&first), ["resource", "text", "text"]);
+        assert_eq!(first["content"][0]["resource"]["blob"], "AA==");
+        assert_eq!(first["content"][0]["resource"]["mimeType"], "audio/wav");
+        assert_eq!(first["content"][1]["text"], "Resource `a` (x/y): file:///a");
+        assert_eq!((&first["content"][2]["text"], first.get("structuredContent")), (&json!("{\"n\":1}"), None));
+        let march = result_for(Revision::March2025);
+        assert_eq!(
+            (kinds(&march), march.get("structuredContent")),
+            (vec!["audio", "text", "text"].into_iter().map(str::to_owned).collect(), None)
+        );
+        let june = result_for(Revision::June2025);
+        assert_eq!(kinds(&june), ["audio", "resource_link"]);
+        assert_eq!(june["structuredContent"], json!({"n": 1}));
+        let failure = |revision| {
+            let result = to_failure(&ToolError::new(ErrorKind::Timeout, "slow"), false, revision).expect("a result");
+            result.structured_content.is_some()
+        };
+        assert_eq!((failure(Revision::March2025), failure(Revision::June2025)), (false, true));
     }
 }

@@ -9,7 +9,7 @@ use sinew_tool::Tool;
 use crate::client::Client;
 use crate::server::TestServer;
 
-const DOORS: [(&str, &str); 6] = [
+const ENDPOINTS: [(&str, &str); 6] = [
     ("POST", "/mcp"),
     ("GET", "/mcp"),
     ("GET", "/mcp/stream"),
@@ -22,7 +22,7 @@ const DOORS: [(&str, &str); 6] = [
 async fn no_endpoint_answers_without_a_token() {
     let server = TestServer::new().await;
     let client = server.client().with_token(None);
-    for (method, path) in DOORS {
+    for (method, path) in ENDPOINTS {
         let reply = client.send(method, path, &[], "{}").await;
         assert_eq!(reply.status, 401, "{path}");
         assert!(reply.header("www-authenticate").starts_with("Bearer"), "{path}");
@@ -76,7 +76,7 @@ async fn a_device_token_is_forbidden() {
     let server = TestServer::new().await;
     let (_, token) = server.gateway.tokens().create(Role::Device("lamp".to_owned()), "lamp").unwrap();
     let client = server.client().with_token(Some(&token));
-    for (method, path) in DOORS {
+    for (method, path) in ENDPOINTS {
         let reply = client.send(method, path, &[], "{}").await;
         assert_eq!((reply.status.as_u16(), &reply.json()["error"]), (403, &json!("forbidden")), "{path}");
     }

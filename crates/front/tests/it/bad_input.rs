@@ -19,7 +19,7 @@ async fn unreadable_messages_get_json_rpc_errors() {
         (b"", -32700, Value::Null),
         (b"\xff\xfe{}", -32700, Value::Null),
         (deep.as_bytes(), -32700, Value::Null),
-        (nested.as_bytes(), -32700, Value::Null),
+        (nested.as_bytes(), -32700, json!(1)),
         (br#"[{"jsonrpc":"2.0","id":1,"method":"ping"}]"#, -32600, Value::Null),
         (br#"{"jsonrpc":"2.0","id":null,"method":"ping"}"#, -32600, Value::Null),
         (br#"{"jsonrpc":"1.0","id":7,"method":"ping"}"#, -32600, json!(7)),

@@ -23,6 +23,8 @@ pub struct Client {
     /// The capabilities that a client of 2026-07-28 declares.
     pub capabilities: Value,
     next: AtomicI64,
+    /// The revision for sessions.
+    pub revision: &'static str,
 }
 
 pub struct Reply {
@@ -94,6 +96,7 @@ impl Client {
     pub fn new(address: SocketAddr, token: &str) -> Client {
         Client {
             address,
+            revision: LEGACY,
             token: Some(token.to_owned()),
             session: None,
             path: "/mcp".to_owned(),
@@ -172,7 +175,7 @@ impl Client {
     /// Starts a session as older clients do.
     pub async fn initialize(&mut self, capabilities: Value) -> Value {
         let params = json!({
-            "protocolVersion": LEGACY,
+            "protocolVersion": self.revision,
             "capabilities": capabilities,
             "clientInfo": {"name": "test", "version": "1"},
         });
@@ -200,7 +203,7 @@ impl Client {
     pub async fn legacy_stream(&self, message: Value) -> Stream {
         let mut headers = vec![("content-type", "application/json"), ("accept", "application/json, text/event-stream")];
         if let Some(session) = &self.session {
-            headers.extend([("mcp-session-id", session.as_str()), ("mcp-protocol-version", LEGACY)]);
+            headers.extend([("mcp-session-id", session.as_str()), ("mcp-protocol-version", self.revision)]);
         }
         self.open("POST", &self.path, &headers, message.to_string()).await
     }
@@ -208,7 +211,8 @@ impl Client {
     /// The stream for notifications of older revisions.
     pub async fn listen(&self) -> Stream {
         let session = self.session.as_deref().unwrap_or_default();
-        let headers = [("accept", "text/event-stream"), ("mcp-session-id", session), ("mcp-protocol-version", LEGACY)];
+        let headers =
+            [("accept", "text/event-stream"), ("mcp-session-id", session), ("mcp-protocol-version", self.revision)];
         self.open("GET", &self.path, &headers, "").await
     }
 }

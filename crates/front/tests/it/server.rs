@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde_json::{Value, json};
 use sinew_front::{Front, FrontSettings, TlsIdentity};
@@ -50,6 +51,7 @@ pub fn tools() -> Vec<Tool> {
         plain("ask_name"),
         plain("ask_model"),
         plain("wait"),
+        plain("slow_steps"),
     ]
 }
 
@@ -103,6 +105,13 @@ impl Device for FakeDevice {
                         call.caller.progress(done, Some(3.0), Some("working"));
                     }
                     Ok(Outcome::text("talked"))
+                }
+                "slow_steps" => {
+                    for step in 0..3 {
+                        tokio::time::sleep(Duration::from_secs(10)).await;
+                        call.caller.progress(f64::from(step), Some(3.0), Some(&format!("step {step}")));
+                    }
+                    Ok(Outcome::text("done"))
                 }
                 "ask_name" => ask_name(&call).await,
                 "ask_model" => {

@@ -1,0 +1,87 @@
+//! Long calls report that they still run. The clock is paused: it advances only when nothing else happens.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tokio::time::Instant;
+
+use crate::lines::{hear, initialize, pipe, say};
+use crate::server::TestServer;
+
+fn wait(id: i64, token: Option<&str>) -> String {
+    let mut params = json!({"name": "wait", "arguments": {}});
+    if let Some(token) = token {
+        params["_meta"] = json!({"progressToken": token});
+    }
+    json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params}).to_string()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_with_a_progress_token_is_never_silent_for_5_seconds() {
+    let server = TestServer::new().await;
+    let mut pipe = pipe(&server);
+    say(&mut pipe.writer, &initialize()).await;
+    hear(&mut pipe.reader).await;
+    say(&mut pipe.writer, &wait(1, Some("t"))).await;
+    assert_eq!(server.signal().await, "started");
+    let (mut last, mut at) = (0.0, Instant::now());
+    for _ in 0..6 {
+        let report = hear(&mut pipe.reader).await;
+        assert_eq!(
+            (&report["method"], &report["params"]["progressToken"]),
+            (&json!("notifications/progress"), &json!("t"))
+        );
+        let progress = report["params"]["progress"].as_f64().unwrap();
+        assert!(progress > last && at.elapsed() <= Duration::from_secs(5), "{report} after {:?}", at.elapsed());
+        (last, at) = (progress, Instant::now());
+    }
+    server.go_on();
+    let answer = loop {
+        let message = hear(&mut pipe.reader).await;
+        if message.get("id").is_some() {
+            break message;
+        }
+    };
+    assert_eq!(answer["result"]["content"][0]["text"], "waited");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_without_a_progress_token_gets_no_reports() {
+    let server = TestServer::new().await;
+    let mut pipe = pipe(&server);
+    say(&mut pipe.writer, &initialize()).await;
+    hear(&mut pipe.reader).await;
+    say(&mut pipe.writer, &wait(1, None)).await;
+    assert_eq!(server.signal().await, "started");
+    tokio::time::sleep(Duration::from_secs(20)).await;
+    server.go_on();
+    assert_eq!(hear(&mut pipe.reader).await["id"], 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn reports_of_the_device_are_passed_on_between_those_of_the_gateway() {
+    let server = TestServer::new().await;
+    let mut pipe = pipe(&server);
+    say(&mut pipe.writer, &initialize()).await;
+    hear(&mut pipe.reader).await;
+    let params = json!({"name": "slow_steps", "arguments": {}, "_meta": {"progressToken": 7}});
+    say(&mut pipe.writer, &json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}).to_string())
+        .await;
+    let mut reports: Vec<Value> = Vec::new();
+    loop {
+        let message = hear(&mut pipe.reader).await;
+        if message.get("id").is_some() {
+            break;
+        }
+        reports.push(message["params"].clone());
+    }
+    let numbers: Vec<f64> = reports.iter().map(|report| report["progress"].as_f64().unwrap()).collect();
+    assert!(numbers.is_sorted_by(|one, two| one < two), "{numbers:?}");
+    let steps: Vec<&str> = reports
+        .iter()
+        .filter_map(|report| report["message"].as_str())
+        .filter(|text| text.starts_with("step"))
+        .collect();
+    assert_eq!(steps, ["step 0", "step 1", "step 2"]);
+    assert!(reports.len() >= 3 + 3 * 2, "10 s each: {reports:?}");
+}

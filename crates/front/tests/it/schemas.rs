@@ -1,0 +1,79 @@
+//! The tools of all virtual devices are listed with schemas that every client accepts.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use sinew_phones::{PhoneDevice, Profile};
+use sinew_sim::board::{BoardKind, VirtualBoard};
+use sinew_sim::phone::{PhoneClock, PhoneSetup, VirtualPhone};
+use sinew_tool::portable::violations;
+use sinew_tool::{DeviceEvent, Tool};
+
+use crate::server::TestServer;
+
+/// The tools of a virtual board, as its firmware lists them.
+fn board_tools(kind: BoardKind) -> Vec<Tool> {
+    let mut board = VirtualBoard::new(kind, "aa:bb:cc:dd:ee:01");
+    let mut tools = Vec::new();
+    let mut cursor = json!("");
+    loop {
+        let params = json!({"cursor": cursor, "withUserTools": true});
+        let request = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": params});
+        let answers = board.handle_text(Duration::ZERO, &json!({"type": "mcp", "payload": request}).to_string());
+        let answer: Value = serde_json::from_str(&answers[0]).unwrap();
+        let result = &answer["payload"]["result"];
+        for tool in result["tools"].as_array().unwrap() {
+            let text = |key: &str| tool[key].as_str().unwrap_or_default().to_owned();
+            tools.push(Tool::new(text("name"), text("description"), tool["inputSchema"].clone()));
+        }
+        cursor = match result["nextCursor"].as_str() {
+            Some(next) if !next.is_empty() => json!(next),
+            _ => return tools,
+        };
+    }
+}
+
+#[tokio::test]
+async fn every_tool_of_the_virtual_devices_is_portable() {
+    let server = TestServer::new().await;
+    for (id, kind) in [("talking", BoardKind::Talking), ("relay", BoardKind::Relay)] {
+        let tools = board_tools(kind);
+        assert!(tools.len() >= 4, "{kind:?} has {} tools", tools.len());
+        server.join(id, tools);
+    }
+    let phone = VirtualPhone::new(PhoneSetup::default(), PhoneClock::Real);
+    server.gateway.apply(DeviceEvent::Joined(Arc::new(PhoneDevice::new(phone, Profile::Full))));
+    for path in ["/mcp", "/mcp?tools=unfolded"] {
+        let mut client = server.client();
+        client.path = path.to_owned();
+        let list = client.modern("tools/list", json!({})).await.json();
+        let tools = list["result"]["tools"].as_array().unwrap();
+        assert!(tools.len() >= 40, "{path}: {}", tools.len());
+        for tool in tools {
+            let name = tool["name"].as_str().unwrap();
+            assert!(name.len() <= 48, "{name}");
+            assert_eq!(violations(&tool["inputSchema"]), Vec::<String>::new(), "{path}: {name}");
+            if let Some(schema) = tool.get("outputSchema") {
+                assert_eq!(violations(schema), Vec::<String>::new(), "{path}: {name}");
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_was_simplified_is_shown_to_people_and_exact_schemas_to_clients_that_ask() {
+    let server = TestServer::new().await;
+    let schema = json!({"type": "object", "properties": {"mail": {"type": "string", "format": "email"}}});
+    server.join("second", vec![Tool::new("write", "Writes", schema.clone())]);
+    let tools = server.client().get("/api/v1/tools?device=second").await.json()["tools"].clone();
+    assert_eq!((&tools[0]["simplified"], &tools[0]["inputSchema"]), (&json!(["/properties/mail: format"]), &schema));
+    for (path, is_exact) in [("/mcp?tools=unfolded&schemas=exact", true), ("/mcp?tools=unfolded", false)] {
+        let mut client = server.client();
+        client.path = path.to_owned();
+        let list = client.modern("tools/list", json!({})).await.json();
+        let tools = list["result"]["tools"].as_array().unwrap().clone();
+        let listed = tools.iter().find(|tool| tool["name"] == "second__write").unwrap();
+        assert_eq!(listed["inputSchema"] == schema, is_exact, "{path}");
+    }
+}
