@@ -33,7 +33,8 @@ export async function checks(label, client, expectedVersion) {
   });
   await check(label, "finds the boards", async () => {
     const result = await client.call("list_devices", {});
-    const devices = result.structuredContent.devices;
+    // Revisions before 2025-06-18 have it as text alone.
+    const devices = (result.structuredContent ?? JSON.parse(result.content[0].text)).devices;
     assert.ok(devices.length >= 3, JSON.stringify(devices));
     board = devices.find((device) => JSON.stringify(device).includes("ompanion")).id;
   });

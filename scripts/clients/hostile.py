@@ -1,0 +1,80 @@
+"""A tool provider with schemas that AI clients and their APIs are known to refuse. Runs until it is stopped."""
+
+import asyncio
+import json
+import os
+
+import websockets
+
+OWN_TOKEN, DEVICES = os.environ["SINEW_OWN_TOKEN"], os.environ["SINEW_DEVICES_URL"]
+
+
+def properties(**schemas):
+    return {"type": "object", "properties": schemas}
+
+
+SCHEMAS = {
+    "no_properties": {"type": "object"},
+    "root_any_of": {"type": "object", "anyOf": [
+        {"properties": {"a": {"type": "string"}}, "required": ["a"]},
+        {"properties": {"b": {"type": "integer"}}, "required": ["b"]}]},
+    "root_one_of": {"oneOf": [{"type": "object", "properties": {"kind": {"const": "x"}}}, {"type": "object"}]},
+    "root_conditional": {**properties(mode={"type": "string"}), "allOf": [
+        {"if": {"required": ["mode"]}, "then": {"required": ["size"]}, "else": {"properties": {"size": False}}}]},
+    "references": {**properties(a={"$ref": "#/$defs/tree"}), "$defs": {
+        "tree": {"type": "object", "properties": {"left": {"$ref": "#/$defs/tree"}, "right": {"$ref": "#"}}}}},
+    "dangling": properties(a={"$ref": "#/$defs/nowhere"}),
+    "arrays": properties(a={"type": "array"}, b={"type": "array", "items": {"type": "array"}},
+                         c={"type": "array", "prefixItems": [{"type": "string"}, {"type": "number"}]}),
+    "nulls": properties(a={"type": ["string", "null"], "default": None}, b={"anyOf": [{"type": "integer"}, {"type": "null"}]},
+                        c={"type": "array", "items": {"type": ["object", "null"]}}, d={"type": "null"}),
+    "enums": properties(a={"enum": [1, "x", None, True]}, b={"type": "integer", "enum": [0, 1]}, c={"enum": ["", "x"]},
+                        d={"type": "array", "enum": [1, 2]}, e={"const": {"a": 1}}),
+    "booleans": properties(a=True, b=False, c={}, d="object"),
+    "unions": properties(a={"type": ["string", "integer"], "description": "either", "minLength": 2},
+                         b={"oneOf": [{"type": "string"}, {"type": "array"}], "description": "beside"}),
+    "formats": properties(a={"type": "string", "format": "uri-template", "pattern": "^(?!x)", "contentEncoding": "base64"},
+                          b={"type": "integer", "format": "uint64", "exclusiveMinimum": 0, "multipleOf": 3}),
+    "names": {"type": "object", "required": ["größe"],
+              "properties": {"größe": {"type": "integer"}, "a[]": {"type": "string"}, "x" * 100: {"type": "string"}}},
+    "closed": {**properties(a={"type": "string"}), "additionalProperties": False, "patternProperties": {"^x-": {}},
+               "propertyNames": {"maxLength": 3}, "dependentRequired": {"a": ["b"]}, "unevaluatedProperties": False,
+               "$schema": "https://json-schema.org/draft/2020-12/schema", "$id": "urn:x", "$comment": "y"},
+    "deep": {},
+    "42_starts_with_a_digit": {"type": "object"},
+    "a.very.long.name/with odd characters, and far more than sixty-four of them in all": {"type": "object"},
+}
+deep = {"type": "string"}
+for _ in range(30):
+    deep = {"type": "object", "properties": {"x": deep}, "required": ["x"]}
+SCHEMAS["deep"] = deep
+
+TOOLS = [
+    {"name": name, "description": f"Hostile: {name}", "inputSchema": schema,
+     "outputSchema": {"type": "object", "anyOf": [{"required": ["a"]}, {"required": ["b"]}]}}
+    for name, schema in SCHEMAS.items()
+]
+
+
+def answer(message):
+    match message["method"]:
+        case "initialize":
+            return {"protocolVersion": message["params"]["protocolVersion"], "capabilities": {"tools": {}},
+                    "serverInfo": {"name": "hostile", "version": "1"}}
+        case "tools/list":
+            return {"tools": TOOLS}
+        case "tools/call":
+            return {"content": [{"type": "text", "text": "called"}]}
+    return {}
+
+
+async def main():
+    url = DEVICES.replace("/xiaozhi/v1/", "/mcp/") + "?token=" + OWN_TOKEN
+    async with websockets.connect(url) as socket:
+        async for frame in socket:
+            message = json.loads(frame)
+            if "id" in message and "method" in message:
+                await socket.send(json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": answer(message)}))
+
+
+asyncio.run(main())
