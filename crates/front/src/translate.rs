@@ -236,7 +236,7 @@ mod tests {
             let mut outcome = Outcome::text("a screen").with(Content::image(&[1], "image/png", None));
             outcome.structured = Some(json!({"a": 1}));
             outcome.meta.insert(SOURCE_KEY.to_owned(), source.clone());
-            let result = serde_json::to_value(to_result(outcome)).expect("JSON");
+            let result = serde_json::to_value(to_result(outcome, Revision::July2026)).expect("JSON");
             let content = result["content"].as_array().expect("content");
             assert_eq!((&content[0]["text"], &content[1]["type"]), (&json!("a screen"), &json!("image")));
             assert_eq!(content.get(2).map(|item| item["text"].clone()), note.clone().map(Value::from), "{source}");

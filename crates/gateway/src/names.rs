@@ -460,6 +460,7 @@ mod tests {
             name: name.into(),
             owner: Some(device("a")),
             resting: None,
+            face: None,
         };
         let stored = [minted(digest(1).hex(), &long), minted(String::new(), &long)];
         let mut book = NameBook::new(&[], 100, stored);

@@ -136,6 +136,7 @@ mod tests {
                 .to_owned(),
             input_schema: schema,
             own_name: None,
+            simplified: Vec::new(),
             more: Default::default(),
         }
     }

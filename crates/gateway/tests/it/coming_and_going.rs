@@ -102,15 +102,15 @@ async fn what_a_device_says_of_itself_is_shown_cleaned_and_bounded() {
 #[tokio::test]
 async fn instructions_fit_the_2000_characters_that_clients_show() {
     let gateway = gateway();
-    let shown =
-        |gateway: &sinew_gateway::Gateway| gateway.seen_by(&admin()).instructions().matches("\n\nFrom board-").count();
+    let instructions = || gateway.seen_by(&admin()).instructions();
     for number in 1..=9 {
         let text = format!("I am number {number} {}", "é".repeat(40 * number));
         join(&gateway, Fake::board(number).with_info(|info| info.instructions = Some(text)));
-        assert!(gateway.instructions().chars().count() <= 2_000);
+        assert!(instructions().chars().count() <= 2_000);
     }
-    assert!((5..9).contains(&shown(&gateway)), "{}", gateway.instructions());
-    assert!(gateway.instructions().ends_with("More devices have instructions; list_devices shows them."));
+    let shown = instructions().matches("\n\nFrom board-").count();
+    assert!((5..9).contains(&shown), "{}", instructions());
+    assert!(instructions().ends_with("More devices have instructions; list_devices shows them."));
 }
 
 #[tokio::test]

@@ -357,10 +357,10 @@ fn explains(text: &str, schema_path: &str) -> bool {
     };
     // What was cut off, or may be anything, is checked by the device alone.
     let is_open = text.contains("Nested in the same way") || text.contains("Any JSON value.");
-    is_open
-        || sentences.iter().any(is_named)
-        || (schema_path.contains("anyOf") && !text.is_empty())
-        || (schema_path.contains("allOf") && !text.is_empty())
+    // A composition is refused for a reason inside it, which the path does not name.
+    let is_composed = schema_path.split('/').any(|segment| ["anyOf", "oneOf", "allOf"].contains(&segment));
+    let says_more = sentences.iter().any(|(_, sentence)| text.contains(sentence));
+    is_open || sentences.iter().any(is_named) || (is_composed && says_more)
 }
 
 proptest! {
