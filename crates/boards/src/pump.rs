@@ -10,8 +10,8 @@ use std::task::{Context, Poll};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use sinew_tool::{
-    Content, Device, DeviceEvent, DeviceInfo, ErrorKind, LeaveReason, Notice, Outcome, Picture, Status, ToolError,
-    Toolset, Value, json,
+    Caller, Content, Device, DeviceEvent, DeviceInfo, ErrorKind, LeaveReason, Notice, Outcome, Picture, Status,
+    ToolError, Toolset, Value, json,
 };
 use sinew_wire::Moment;
 use sinew_wire::host::{Config, Event, Limits as SessionLimits, Output, Session, Ticket, Transport};
@@ -85,6 +85,7 @@ pub(crate) struct Pump {
 struct PendingCall {
     ticket: Ticket,
     number: u64,
+    caller: Arc<dyn Caller>,
     reply: oneshot::Sender<Result<Outcome, ToolError>>,
 }
 
@@ -281,7 +282,7 @@ impl Pump {
                     return;
                 }
                 let ticket = self.session.call(now, &call.tool, &call.args, call.budget);
-                self.pending.push(PendingCall { ticket, number, reply });
+                self.pending.push(PendingCall { ticket, number, caller: call.caller, reply });
             }
             BoardCommand::Cancel(number) => {
                 if let Some(index) = self.pending.iter().position(|pending| pending.number == number) {
@@ -473,6 +474,11 @@ impl Pump {
                 if let Some(index) = self.pending.iter().position(|pending| pending.ticket == ticket) {
                     // An error means that the caller has just given up; its cancellation follows.
                     let _ = self.pending.swap_remove(index).reply.send(result);
+                }
+            }
+            Event::Progress { ticket, progress, total, message } => {
+                if let Some(pending) = self.pending.iter().find(|pending| pending.ticket == ticket) {
+                    pending.caller.progress(progress, total, message.as_deref());
                 }
             }
             Event::Notified(notice) => self.notify(notice),

@@ -1,11 +1,16 @@
 //! Tool providers that dial in: MCP servers at the other end of a WebSocket, one message a frame.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::SinkExt;
 use serde_json::{Value, json};
-use sinew_tool::{Admission, Device, DeviceEvent, ErrorKind, LeaveReason};
+use sinew_tool::{
+    Admission, Answer, BoxFuture, Call, Caller, Device, DeviceEvent, ErrorKind, LeaveReason, LogLevel, Question,
+    Silent, ToolError,
+};
+use tokio::sync::mpsc;
 use tokio_tungstenite::tungstenite::{Error, Message};
 
 use crate::support::{Played, TOKEN, TestGateway, answered, call, call_within, device_token};
@@ -86,7 +91,8 @@ async fn a_provider_joins_as_a_device_and_its_tools_can_be_called() {
 
     let pending = call(&device, "weather.now", json!({"a": 1}));
     let request = provider.asked("tools/call").await;
-    assert_eq!(request["params"], json!({"name": "weather.now", "arguments": {"a": 1}}));
+    let params = &request["params"];
+    assert_eq!((&params["name"], &params["arguments"]), (&json!("weather.now"), &json!({"a": 1})));
     let content = json!([{"type": "text", "text": "rain"}]);
     provider.answer(&request, json!({"content": content, "structuredContent": {"mm": 3}, "isError": false})).await;
     let outcome = answered(pending).await.expect("fine");
@@ -135,6 +141,38 @@ async fn what_a_provider_asks_and_tells_is_answered_and_passed_on() {
     let request = provider.asked("tools/call").await;
     provider.answer(&request, json!({"content": []})).await;
     answered(pending).await.expect("fine");
+    gateway.close().await;
+}
+
+/// Passes on what is reported while a call runs.
+struct ProgressCaller(mpsc::UnboundedSender<(f64, Option<f64>, Option<String>)>);
+
+impl Caller for ProgressCaller {
+    fn progress(&self, progress: f64, total: Option<f64>, message: Option<&str>) {
+        let _ = self.0.send((progress, total, message.map(str::to_owned)));
+    }
+
+    fn log(&self, _: LogLevel, _: Value) {}
+
+    fn ask(&self, questions: BTreeMap<String, Question>) -> BoxFuture<'_, Result<BTreeMap<String, Answer>, ToolError>> {
+        Silent.ask(questions)
+    }
+}
+
+#[tokio::test]
+async fn what_a_provider_reports_reaches_the_caller() {
+    let mut gateway = TestGateway::open().await;
+    let (mut provider, device) = joined(&mut gateway, TOKEN, "slow").await;
+    let (sender, mut reports) = mpsc::unbounded_channel();
+    let wanted = Call { caller: Arc::new(ProgressCaller(sender)), ..Call::new("add", Default::default()) };
+    let pending = tokio::spawn(async move { device.call(wanted).await });
+    let request = provider.asked("tools/call").await;
+    let token = &request["params"]["_meta"]["progressToken"];
+    let params = json!({"progressToken": token, "progress": 1, "total": 3, "message": "one of three"});
+    provider.say(json!({"jsonrpc": "2.0", "method": "notifications/progress", "params": params})).await;
+    assert_eq!(reports.recv().await, Some((1.0, Some(3.0), Some("one of three".to_owned()))));
+    provider.answer(&request, json!({"content": []})).await;
+    answered(pending).await.expect("an answer");
     gateway.close().await;
 }
 

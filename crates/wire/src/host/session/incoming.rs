@@ -177,10 +177,26 @@ impl Session {
     }
 
     fn hear_notification(&mut self, method: String, params: Option<&RawValue>) {
+        if method == "notifications/progress" && self.config.bare {
+            return self.hear_progress(params);
+        }
         if method == "notifications/tools/list_changed" {
             self.relist = true;
         }
         self.notice(method, params.unwrap_or(RawValue::NULL).get(), |body| body);
+    }
+
+    /// Reports on other calls than the current one are late, and are ignored.
+    fn hear_progress(&mut self, params: Option<&RawValue>) {
+        let params: Value = params.and_then(|params| serde_json::from_str(params.get()).ok()).unwrap_or_default();
+        let current = self.requests.current.as_ref().map(|request| &request.what);
+        let Some(RequestKind::Call { ticket, .. }) = current else { return };
+        let (ticket, token) = (*ticket, params["progressToken"].as_u64());
+        if let (true, Some(progress)) = (token == Some(ticket.0), params["progress"].as_f64()) {
+            let message = params["message"].as_str().map(clip);
+            let total = params["total"].as_f64();
+            self.say(Output::Event(Event::Progress { ticket, progress, total, message }));
+        }
     }
 
     /// Any other message: its type is the topic, the rest of it the body.

@@ -180,7 +180,7 @@ impl Session {
     pub fn call(&mut self, now: Moment, tool: &str, args: &Args, budget: Duration) -> Ticket {
         self.now = self.now.max(now);
         let ticket = self.requests.ticket();
-        match self.call_text(tool, args) {
+        match self.call_text(tool, args, ticket) {
             Ok(text) => {
                 let deadline = self.now + budget;
                 if self.talk_ends.is_some() && self.config.transport == Transport::WebSocket {

@@ -11,7 +11,7 @@ use super::{Session, SessionPhase};
 use crate::common::{PROTOCOL_VERSION, Transport};
 use crate::host::listing::ToolListing;
 use crate::host::requests::{InFlight, QueuedCall, RequestKind};
-use crate::host::{Event, Moment, Output, Ready};
+use crate::host::{Event, Moment, Output, Ready, Ticket};
 use crate::workarounds::Fault;
 
 /// Between two readings of the tool list.
@@ -224,7 +224,7 @@ impl Session {
     }
 
     /// The request up to its id, or why there can be none.
-    pub(super) fn call_text(&self, tool: &str, args: &Args) -> Result<String, ToolError> {
+    pub(super) fn call_text(&self, tool: &str, args: &Args, ticket: Ticket) -> Result<String, ToolError> {
         let queued = self.requests.queued();
         let limit = self.config.limits.call_bytes;
         let refuse = |kind, message: String| Err(ToolError::new(kind, message));
@@ -246,6 +246,10 @@ impl Session {
         text.push_str(&to_json(tool));
         text.push_str(",\"arguments\":");
         text.push_str(&to_json(args));
+        // Providers may report progress; firmware never does, and its memory is small.
+        if self.config.bare {
+            text.push_str(&format!(",\"_meta\":{{\"progressToken\":{}}}", ticket.0));
+        }
         text.push_str("},\"id\":");
         if text.len() > limit {
             let message =

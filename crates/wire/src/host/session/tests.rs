@@ -633,8 +633,16 @@ fn a_provider_is_spoken_to_without_envelope_and_without_hello() {
 
     let ticket = driver.session.call(Moment(0), "a", &Args::new(), BUDGET);
     driver.drain();
-    let call = json!({"jsonrpc": "2.0", "method": "tools/call", "params": {"name": "a", "arguments": {}}, "id": 3});
-    assert_eq!(driver.sent[3], call);
+    let meta = json!({"progressToken": ticket.0});
+    let params = json!({"name": "a", "arguments": {}, "_meta": meta});
+    assert_eq!(driver.sent[3], json!({"jsonrpc": "2.0", "method": "tools/call", "params": params, "id": 3}));
+    driver.events.clear();
+    let progress = |token: u64| json!({"progressToken": token, "progress": 1, "total": 2, "message": "half"});
+    for token in [ticket.0 + 1, ticket.0] {
+        driver.says(json!({"jsonrpc": "2.0", "method": "notifications/progress", "params": progress(token)}));
+    }
+    let report = Event::Progress { ticket, progress: 1.0, total: Some(2.0), message: Some("half".to_owned()) };
+    assert_eq!(driver.events, [report], "only the open call is reported on");
     driver.session.cancel(ticket);
     driver.drain();
     assert_eq!(driver.sent[4]["params"]["requestId"], 3, "it is told that nobody waits");
