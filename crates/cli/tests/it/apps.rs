@@ -60,8 +60,11 @@ fn tools_of_apps_are_called_from_an_mcp_client() {
     std::fs::write(files.join("agent.jar"), "played, not run").expect("written");
     let config = state.path().join("sinew.toml");
     let doors = "listen = '127.0.0.1:0'\ndevices = '127.0.0.1:0'\nmqtt = '127.0.0.1:0'";
-    std::fs::write(&config, format!("{doors}\n[phones]\nagent = 'built'\n[phones.apps]\ninterval = 1"))
-        .expect("written");
+    std::fs::write(
+        &config,
+        format!("{doors}\n[phones]\nagent = 'built'\n[phones.apps]\ninterval = 1\n[policy]\nunmarked = 'allow'"),
+    )
+    .expect("written");
     let mut gateway = Process::start(adb.sinew(state.path()).args(["serve", "--config"]).arg(&config));
     gateway.until("Ctrl-C");
     let ours = |arguments: &[&str]| run(adb.sinew(state.path()).args(arguments));
@@ -188,7 +191,7 @@ fn an_app_is_generated_from_a_form_and_called_on_the_virtual_phone() {
     gateway.until("Ctrl-C");
     let called = (0..400).find_map(|_| {
         std::thread::sleep(Duration::from_millis(50));
-        let called = ours(&["call", "example-alarm", "set_alarm", "time=07:30"]);
+        let called = ours(&["call", "example-alarm", "set_alarm", "time=07:30", "--yes"]);
         (called.code == 0).then_some(called.out)
     });
     let answer = called.expect("the app appears and answers");

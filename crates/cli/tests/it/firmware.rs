@@ -32,6 +32,10 @@ fn arguments(schema: &Value) -> Map<String, Value> {
     fitting.collect()
 }
 
+/// All tools of the firmware, also those that models see only where they are named.
+const FIRMWARE_TESTS: &str = "[gateway]\nuser-tools = true\nharmful-user-tools = ['self.reboot', 'self.upgrade_firmware']\n\
+                              [policy]\ndanger = 'allow'\n";
+
 #[test]
 fn every_tool_that_real_firmware_declares_is_listed_with_a_legal_name_and_called() {
     let Some(declared) = declared() else { return };
@@ -39,7 +43,7 @@ fn every_tool_that_real_firmware_declares_is_listed_with_a_legal_name_and_called
     let common = Blueprint::read("common", &declared["main/mcp_server.cc"]).expect("fine");
     let folder = tempfile::tempdir().expect("a folder");
     let config = folder.path().join("config.toml");
-    std::fs::write(&config, "user-tools = true\n[policy]\ndanger = \"allow\"\n").expect("written");
+    std::fs::write(&config, FIRMWARE_TESTS).expect("written");
     let state = tempfile::tempdir().expect("a folder");
     let gateway = TestGateway::open("serve", state, &["--config", config.to_str().expect("UTF-8")]);
 

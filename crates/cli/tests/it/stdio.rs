@@ -90,6 +90,12 @@ impl Client {
     }
 }
 
+/// A gateway inside a client listens at the usual ports, so only one such test runs at a time.
+fn usual_ports() -> std::sync::MutexGuard<'static, ()> {
+    static PORTS: std::sync::Mutex<()> = std::sync::Mutex::new(());
+    PORTS.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
 #[test]
 fn stdio_talks_to_the_gateway_that_runs() {
     let gateway = TestGateway::demo();
@@ -132,6 +138,7 @@ fn stdio_offers_the_unfolded_form() {
 
 #[test]
 fn stdio_opens_a_gateway_where_none_runs_and_the_next_client_shares_it() {
+    let _ports = usual_ports();
     let state = tempfile::tempdir().expect("a folder");
     let mut first = Client::start(sinew(state.path()).args(["stdio", "--demo"]));
     let devices = first.ask("tools/call", json!({"name": "list_devices", "arguments": {}}));
@@ -221,6 +228,7 @@ fn a_client_survives_restarts_of_its_gateway_and_no_call_is_made_twice() {
 
 #[test]
 fn when_the_client_with_the_gateway_leaves_exactly_one_other_takes_it_over() {
+    let _ports = usual_ports();
     let state = tempfile::tempdir().expect("a folder");
     let host = Client::start(sinew(state.path()).args(["stdio", "--demo"]));
     let mut others: Vec<Client> = (0..3).map(|_| Client::start(sinew(state.path()).arg("stdio"))).collect();
@@ -237,6 +245,7 @@ fn when_the_client_with_the_gateway_leaves_exactly_one_other_takes_it_over() {
 
 #[test]
 fn a_killed_client_with_the_gateway_leaves_a_lock_that_stops_nobody() {
+    let _ports = usual_ports();
     let state = tempfile::tempdir().expect("a folder");
     let mut host = Client::start(sinew(state.path()).args(["stdio", "--demo"]));
     let mut other = Client::start(sinew(state.path()).arg("stdio"));
@@ -249,6 +258,7 @@ fn a_killed_client_with_the_gateway_leaves_a_lock_that_stops_nobody() {
 
 #[test]
 fn serve_takes_over_from_a_client() {
+    let _ports = usual_ports();
     let state = tempfile::tempdir().expect("a folder");
     let mut host = Client::start(sinew(state.path()).arg("stdio"));
     let mut other = Client::start(sinew(state.path()).arg("stdio"));
