@@ -212,7 +212,7 @@ mod tests {
             assert_eq!(row.kind as usize, index, "{:?} stands in the wrong place", row.kind);
             assert_eq!(row.kind.row().error_type, row.error_type);
         }
-        assert_eq!(TABLE.len(), ErrorKind::NotRecorded as usize + 1);
+        assert_eq!(TABLE.len(), ErrorKind::ApprovalNeeded as usize + 1);
     }
 
     #[test]
@@ -273,6 +273,7 @@ mod tests {
             "InputRequired -32003 0 77 Later Caller",
             "Unsupported -32003 0 69 No Operator",
             "NotRecorded -32003 0 75 Later Operator",
+            "ApprovalNeeded -32003 0 77 Later Operator",
         ];
         assert_eq!(rows, expected);
     }
