@@ -14,6 +14,9 @@ use crate::id_scanner;
 /// The answers to two requests with one id could not be told apart.
 pub(crate) const SAME_ID: &str = "another request with this `id` is still open; give each request an id of its own";
 
+/// Where a request of a stateless revision names that revision, within `_meta`.
+const META_REVISION: &str = "io.modelcontextprotocol/protocolVersion";
+
 /// Why a message was refused.
 #[derive(Debug, PartialEq)]
 pub struct MessageError {
@@ -131,6 +134,8 @@ pub fn check_parameters(bytes: &[u8]) -> Option<MessageError> {
     let method = message.get("method")?.as_str()?;
     let params = message.get("params").unwrap_or(&Value::Null);
     let (kind, text) = match method {
+        // Requests that name their revision themselves have no `initialize`: for those it is an unknown method.
+        "initialize" if params["_meta"][META_REVISION].is_string() => return None,
         "initialize" => (ErrorKind::InvalidArguments, initialize_fault(params)?),
         method if method.ends_with("/list") => (ErrorKind::BadCursor, cursor_fault(method, params)?),
         _ => return None,
@@ -215,6 +220,10 @@ mod tests {
         }
         let bare = br#"{"jsonrpc":"2.0","id":1,"method":"initialize"}"#;
         assert!(check_parameters(bare).is_some_and(|error| error.message.contains("protocolVersion")));
+        let stateless = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
+            "_meta": {META_REVISION: "2026-07-28"}
+        }});
+        assert!(check_parameters(stateless.to_string().as_bytes()).is_none());
     }
 
     #[test]
