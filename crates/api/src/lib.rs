@@ -23,10 +23,11 @@ pub use devices::{
 pub use document::document;
 pub use health::{HealthStatus, NotReadyReason, Readiness, RefusedRequest, RequestFailure};
 pub use policy::{
-    ApprovalVerdict, Approvals, Decide, Effects, Explain, Explained, ExplainedRule, MarkedTool, WaitingCall,
+    ApprovalVerdict, Approvals, CheckPolicy, Decide, Effects, Explain, Explained, ExplainedRule, MarkedTool,
+    PolicyWarning, PolicyWarnings, WaitingCall,
 };
 pub use routes::{Access, Method, Operation, Parameter, ROUTES, Route, find};
-pub use tokens::{Audit, AuditEntry, CreatedToken, NewToken, Token, TokenList, TokenRole};
+pub use tokens::{Audit, AuditCheck, AuditEntry, AuditProblem, CreatedToken, NewToken, Token, TokenList, TokenRole};
 pub use tools::{CallRequest, CallResult, ListedTool, Tools};
 
 /// Fields that this version does not know. A newer gateway may send some.

@@ -106,3 +106,23 @@ pub struct MarkedTool {
     /// A guess from its hints and its name.
     pub proposal: String,
 }
+
+/// A policy to check against the devices that are known now.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CheckPolicy {
+    /// The table `[policy]` of a configuration file, as JSON.
+    pub policy: Value,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PolicyWarnings {
+    pub warnings: Vec<PolicyWarning>,
+}
+
+/// Something that probably does not do what was meant.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PolicyWarning {
+    /// The key in the configuration, for example `policy.rules.3.on`.
+    pub key: String,
+    pub message: String,
+}

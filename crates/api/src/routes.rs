@@ -2,9 +2,9 @@
 
 use crate::document::{BodySchema, body};
 use crate::{
-    Accept, Approvals, Approve, Audit, CallRequest, CallResult, Changes, CreatedToken, Decide, DeviceSummary, Devices,
-    Effects, Events, Explain, Explained, HealthStatus, Labels, NewToken, Pin, Readiness, Rename, Token, TokenList,
-    Tools, WaitingBoard, WaitingBoards, WaitingCall,
+    Accept, Approvals, Approve, Audit, AuditCheck, CallRequest, CallResult, Changes, CheckPolicy, CreatedToken, Decide,
+    DeviceSummary, Devices, Effects, Events, Explain, Explained, HealthStatus, Labels, NewToken, Pin, PolicyWarnings,
+    Readiness, Rename, Token, TokenList, Tools, WaitingBoard, WaitingBoards, WaitingCall,
 };
 
 /// Who may use a route. How a request proves it is up to the guard: by a bearer token today, later perhaps by a
@@ -92,7 +92,9 @@ pub enum Operation {
     Tokens,
     NewToken,
     RevokeToken,
+    CheckPolicy,
     Audit,
+    VerifyAudit,
     Approvals,
     Decide,
     Effects,
@@ -218,14 +220,23 @@ pub const ROUTES: &[Route] = &[
     route(Operation::Explain, Post, "/api/v1/policy/explain", Admin, "what the policy says about a call")
         .takes(body::<Explain>())
         .gives(body::<Explained>()),
-    route(Operation::Audit, Get, "/api/v1/audit", Admin, "the newest calls, of a device or a caller")
+    route(Operation::CheckPolicy, Post, "/api/v1/policy/check", Admin, "rules that match nothing that is known now")
+        .takes(body::<CheckPolicy>())
+        .gives(body::<PolicyWarnings>()),
+    route(Operation::Audit, Get, "/api/v1/audit", Admin, "the newest records of the audit")
         .with(&[
             DEVICE,
             parameter("principal", ParameterKind::Text, "the name of the caller"),
-            parameter("before", ParameterKind::Number, "only calls before the one with this id"),
+            parameter("outcome", ParameterKind::Text, "`ok`, or the `error_type` of a failure"),
+            parameter("kind", ParameterKind::Text, "`call`, `decision`, `change` or `device`"),
+            parameter("since", ParameterKind::Number, "only records of this time or later, in ms of Unix time"),
+            parameter("before", ParameterKind::Number, "only records before the one with this id"),
+            parameter("after", ParameterKind::Number, "only records after the one with this id"),
             LIMIT,
         ])
         .gives(body::<Audit>()),
+    route(Operation::VerifyAudit, Get, "/api/v1/audit/verify", Admin, "whether the audit is as it was written")
+        .gives(body::<AuditCheck>()),
 ];
 
 /// The route for a method and a path of this table.

@@ -67,10 +67,12 @@ pub struct Audit {
     pub records: Vec<AuditEntry>,
 }
 
-/// One call, as it was recorded.
+/// One call, decision or change, as it was recorded.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct AuditEntry {
     pub id: i64,
+    /// `call`, `decision` (about a call that waited for a person), `change` (by an administrator) or `device`.
+    pub kind: String,
     /// When the call came, in milliseconds of Unix time.
     pub at: i64,
     pub principal: String,
@@ -81,15 +83,49 @@ pub struct AuditEntry {
     pub tool: Option<String>,
     /// The name the caller used.
     pub name: String,
-    /// SHA-256 of the arguments as JSON.
+    /// HMAC-SHA-256 of the arguments as JSON, with the gateway's key; empty in records of 0.1.0.
     pub args_digest: String,
-    /// The arguments as JSON, cut where they are long.
+    /// The arguments as JSON, without secrets and cut where they are long; of a decision or change its details.
     pub args: String,
     /// `ok`, or the `error_type` of the failure.
     pub outcome: String,
     pub duration_us: i64,
     /// Bytes of the answer.
     pub bytes: i64,
+    #[serde(flatten)]
+    pub more: UnknownFields,
+}
+
+/// What a verification of the audit found.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct AuditCheck {
+    /// Whether nothing was found.
+    pub ok: bool,
+    /// Records that were checked.
+    pub records: u64,
+    /// Records of 0.1.0, which cannot be checked.
+    pub unchained: u64,
+    pub seals: u64,
+    /// The last record that a seal covers.
+    pub sealed_until: Option<i64>,
+    /// The last record that was checked.
+    pub checked_until: i64,
+    /// The last record that was removed because newer ones needed the room.
+    pub removed_until: Option<i64>,
+    /// The first hundred.
+    pub problems: Vec<AuditProblem>,
+    pub problems_in_all: u64,
+    #[serde(flatten)]
+    pub more: UnknownFields,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct AuditProblem {
+    /// `changed`, `gap`, `cut_tail` or `seal`.
+    pub fault: String,
+    /// The record, or the first of several; 0 where it is about none.
+    pub record: i64,
+    pub message: String,
     #[serde(flatten)]
     pub more: UnknownFields,
 }

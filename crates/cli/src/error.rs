@@ -73,6 +73,10 @@ impl CliError {
     }
 
     /// What `--output json` prints, in the shape of the standard failure object.
+    pub fn is(&self, kind: CliErrorKind) -> bool {
+        CliError::new(kind, "").error_type == self.error_type
+    }
+
     pub fn to_object(&self) -> Value {
         let mut object = json!({"status": "failure", "error_type": self.error_type, "error_message": self.message});
         if !self.details.is_null() {

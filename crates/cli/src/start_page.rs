@@ -5,6 +5,8 @@ use std::path::Path;
 use serde_json::{Value, json};
 use sinew_compose::GatewayServer;
 use sinew_compose::state::{self, GatewayAddresses};
+use sinew_gateway::Gateway;
+use sinew_policy::Verdict;
 
 use crate::client_setup::ClientSetup;
 use crate::terminal::{Printer, Table, TextStyle, clean};
@@ -25,6 +27,8 @@ pub struct StartPage {
     pub devices: Vec<ListedDevice>,
     /// How to call this program from a shell.
     pub program: String,
+    /// What happens when a model calls a dangerous tool.
+    pub access: String,
     /// The state directory that client commands must name; none for the default one.
     pub state: Option<String>,
 }
@@ -48,6 +52,7 @@ impl StartPage {
             unencrypted: server.unencrypted.clone(),
             devices: Vec::new(),
             program: program(),
+            access: access(&server.gateway),
             state: (Some(base) != state::directory(None).ok().as_deref()).then(|| base.display().to_string()),
         }
     }
@@ -97,7 +102,7 @@ impl StartPage {
         if is_verbose {
             text.push_str(&clients.to_text(printer));
         }
-        text.push_str(&printer.paint(TextStyle::Dim, "Ctrl-C stops it.\n"));
+        text.push_str(&printer.paint(TextStyle::Dim, &format!("{} Ctrl-C stops it.\n", self.access)));
         text
     }
 
@@ -211,6 +216,15 @@ pub fn program() -> String {
     short.unwrap_or(path).display().to_string()
 }
 
+/// What the policy says about dangerous tools, for newcomers.
+fn access(gateway: &Gateway) -> String {
+    match gateway.danger_default() {
+        Verdict::Allow => "Dangerous tools are allowed without asking.".to_owned(),
+        Verdict::Ask => "Dangerous tools wait until you agree (sinew approvals).".to_owned(),
+        Verdict::Deny => "Dangerous tools are denied.".to_owned(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -238,6 +252,7 @@ mod tests {
             token: Some("snw_client_0123456789_0123456789_0123456789".to_owned()),
             directory: "/home/somebody/.local/state/sinew/demo".to_owned(),
             remote_hosts: Vec::new(),
+            access: "Dangerous tools wait until you agree (sinew approvals).".to_owned(),
             remote_boards_url: None,
             unencrypted: Vec::new(),
             devices: vec![

@@ -9,6 +9,7 @@ pub mod brokers;
 pub mod config;
 mod error;
 pub mod reload;
+mod seals;
 pub mod server;
 pub mod state;
 mod tasks;

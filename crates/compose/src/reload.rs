@@ -14,7 +14,7 @@ use crate::config::GatewayConfig;
 const LOOK_EVERY: Duration = Duration::from_secs(2);
 
 /// The keys that are taken from a changed file.
-const RELOADED: [&str; 2] = ["policy", "effects"];
+const RELOADED: [&str; 4] = ["policy", "effects", "redact", "budgets"];
 
 /// Watches a configuration file until `stop`. A file with a mistake changes nothing.
 pub async fn follow(path: PathBuf, gateway: Gateway, stop: CancellationToken) {
@@ -39,7 +39,10 @@ pub async fn follow(path: PathBuf, gateway: Gateway, stop: CancellationToken) {
                     started_with.as_ref().map(|old| changed_keys(old, &config.to_value())).unwrap_or_default();
                 started_with.get_or_insert_with(|| config.to_value());
                 match gateway.set_access(config.access()) {
-                    Ok(()) => tracing::info!(path = %path.display(), "policy loaded from the changed configuration"),
+                    Ok(()) => {
+                        gateway.set_budgets(config.budgets.clone());
+                        tracing::info!(path = %path.display(), "policy and budgets loaded from the changed configuration");
+                    }
                     Err(problems) => {
                         let problem = problems.first().map_or("", |problem| problem.message.as_str());
                         tracing::error!(problem, "the changed policy has a mistake; the old one stays in force");

@@ -20,6 +20,7 @@ use tokio_util::sync::CancellationToken;
 use crate::board_listeners::{self, BoardsPlan, MqttSockets};
 use crate::brokers;
 use crate::error::{ComposeErrorKind, Error};
+use crate::seals;
 use crate::state::{self, GatewayAddresses, LocalGateway, StartedBy, Takeover};
 use crate::tasks::TaskGroup;
 
@@ -46,6 +47,8 @@ pub struct ServerSettings {
     pub endpoints: Vec<(EndpointAddress, Shape)>,
     /// MQTT brokers, and what is found and offered there.
     pub brokers: Vec<brokers::BrokerPlan>,
+    /// A command for the seals of the audit; none where it is empty.
+    pub send_seals: Vec<String>,
     /// How the phones that adb sees are offered; `None` where they are left alone.
     pub phones: Option<adb::PhoneOptions>,
 }
@@ -206,6 +209,14 @@ impl GatewayServer {
                 let open = brokers::pipes(front.clone(), shape, client_tasks.shutdown().clone());
                 client_tasks.spawn(|shutdown| broker::offer(address, offering, open, shutdown));
             }
+        }
+
+        if !settings.send_seals.is_empty() {
+            let gateway = gateway.clone();
+            device_tasks.spawn(|shutdown| async move {
+                seals::send(settings.send_seals, gateway, shutdown).await;
+                Ok(())
+            });
         }
 
         for (address, shape) in settings.endpoints {

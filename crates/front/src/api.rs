@@ -12,11 +12,14 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use sinew_api::{
-    Accept, ApprovalVerdict, Approvals, Approve, Audit, CallRequest, CreatedToken, Decide, Devices, Effects, Explain,
-    Labels, NewToken, Pin, Rename, RequestFailure, TokenList, TokenRole, Tools, WaitingBoards,
+    Accept, ApprovalVerdict, Approvals, Approve, Audit, CallRequest, CheckPolicy, CreatedToken, Decide, Devices,
+    Effects, Explain, Labels, NewToken, Pin, PolicyWarning, PolicyWarnings, Rename, RequestFailure, TokenList,
+    TokenRole, Tools, WaitingBoards,
 };
 use sinew_gateway::{ApprovalDecision, AuditFilter, Follow, Label, Principal, Request as Call, Role, Shape, Update};
+use sinew_policy::{PolicyProblem, PolicySettings};
 use sinew_tool::error::{Actor, Retry};
+use sinew_tool::settings::Setting;
 use sinew_tool::text::clean_line;
 use sinew_tool::{ErrorKind, ToolError};
 
@@ -79,25 +82,29 @@ pub(crate) async fn devices(State(front): State<Arc<FrontState>>, Authenticated(
 
 pub(crate) async fn rename(
     State(front): State<Arc<FrontState>>,
+    Authenticated(who): Authenticated,
     Path(id): Path<String>,
     request: Request,
 ) -> Response<Body> {
     let renamed = async {
         let Rename { name } = body(&front, request).await?;
-        front.gateway.rename(&id, &name).map(to_api::device)
+        let change = Change { what: "rename_device", device: Some(&id), details: json!({"name": name}) };
+        change.record(&front, &who, || front.gateway.rename(&id, &name).map(to_api::device))
     };
     answer(renamed.await)
 }
 
 pub(crate) async fn label(
     State(front): State<Arc<FrontState>>,
+    Authenticated(who): Authenticated,
     Path(id): Path<String>,
     request: Request,
 ) -> Response<Body> {
     let labelled = async {
         let Labels { add, remove } = body(&front, request).await?;
+        let change = Change { what: "label_device", device: Some(&id), details: json!({"add": add, "remove": remove}) };
         let parse = |labels: Vec<String>| labels.iter().map(|label| Label::parse(label)).collect::<Result<Vec<_>, _>>();
-        front.gateway.label(&id, &parse(add)?, &parse(remove)?).map(to_api::device)
+        change.record(&front, &who, || front.gateway.label(&id, &parse(add)?, &parse(remove)?).map(to_api::device))
     };
     answer(labelled.await)
 }
@@ -111,12 +118,18 @@ pub(crate) async fn changes(
     answer(front.gateway.seen_by(&who).changes(&id).map(to_api::changes))
 }
 
-pub(crate) async fn forget(State(front): State<Arc<FrontState>>, Path(id): Path<String>) -> Response<Body> {
-    answer(front.gateway.forget(&id).map(to_api::device))
+pub(crate) async fn forget(
+    State(front): State<Arc<FrontState>>,
+    Authenticated(who): Authenticated,
+    Path(id): Path<String>,
+) -> Response<Body> {
+    let change = Change { what: "forget_device", device: Some(&id), details: json!({}) };
+    answer(change.record(&front, &who, || front.gateway.forget(&id).map(to_api::device)))
 }
 
 pub(crate) async fn pin(
     State(front): State<Arc<FrontState>>,
+    Authenticated(who): Authenticated,
     Path(id): Path<String>,
     request: Request,
 ) -> Response<Body> {
@@ -130,24 +143,33 @@ pub(crate) async fn pin(
                     .with_details(json!({"parameter_name": "follow", "issue": issue}))
             })?,
         };
-        front.gateway.pin(&id, follow).map(to_api::device)
+        let change = Change { what: "pin_device", device: Some(&id), details: json!({"follow": follow.word()}) };
+        change.record(&front, &who, || front.gateway.pin(&id, follow).map(to_api::device))
     };
     answer(pinned.await)
 }
 
-pub(crate) async fn unpin(State(front): State<Arc<FrontState>>, Path(id): Path<String>) -> Response<Body> {
-    answer(front.gateway.unpin(&id).map(to_api::device))
+pub(crate) async fn unpin(
+    State(front): State<Arc<FrontState>>,
+    Authenticated(who): Authenticated,
+    Path(id): Path<String>,
+) -> Response<Body> {
+    let change = Change { what: "unpin_device", device: Some(&id), details: json!({}) };
+    answer(change.record(&front, &who, || front.gateway.unpin(&id).map(to_api::device)))
 }
 
 /// Accepts what is held back and was shown under a digest: one tool, or everything.
 pub(crate) async fn accept(
     State(front): State<Arc<FrontState>>,
+    Authenticated(who): Authenticated,
     Path(id): Path<String>,
     request: Request,
 ) -> Response<Body> {
     let accepted = async {
         let Accept { digest, tool } = body(&front, request).await?;
-        front.gateway.accept(&id, &digest, tool.as_deref()).map(to_api::device)
+        let details = json!({"digest": digest, "tool": tool});
+        let change = Change { what: "accept_changes", device: Some(&id), details };
+        change.record(&front, &who, || front.gateway.accept(&id, &digest, tool.as_deref()).map(to_api::device))
     };
     answer(accepted.await)
 }
@@ -157,10 +179,17 @@ pub(crate) async fn boards(State(front): State<Arc<FrontState>>) -> Response<Bod
     answer(Ok(WaitingBoards { boards: front.gateway.waiting().into_iter().map(to_api::board).collect() }))
 }
 
-pub(crate) async fn approve(State(front): State<Arc<FrontState>>, request: Request) -> Response<Body> {
+pub(crate) async fn approve(
+    State(front): State<Arc<FrontState>>,
+    Authenticated(who): Authenticated,
+    request: Request,
+) -> Response<Body> {
     let approved = async {
         let Approve { code } = body(&front, request).await?;
-        front.gateway.approve(&code).map(to_api::board)
+        let approved = front.gateway.approve(&code);
+        let hardware_id = approved.as_ref().ok().map(|board| board.hardware_id.clone());
+        let change = Change { what: "approve_board", device: None, details: json!({"hardware_id": hardware_id}) };
+        change.record(&front, &who, || approved.map(to_api::board))
     };
     answer(approved.await)
 }
@@ -247,7 +276,11 @@ pub(crate) async fn tokens(State(front): State<Arc<FrontState>>) -> Response<Bod
     answer(Ok(TokenList { tokens: front.gateway.tokens().list().into_iter().map(to_api::token).collect() }))
 }
 
-pub(crate) async fn new_token(State(front): State<Arc<FrontState>>, request: Request) -> Response<Body> {
+pub(crate) async fn new_token(
+    State(front): State<Arc<FrontState>>,
+    Authenticated(who): Authenticated,
+    request: Request,
+) -> Response<Body> {
     let made = async {
         let NewToken { role, label, device, expires_in_s } = body(&front, request).await?;
         let role = match (role, device) {
@@ -260,8 +293,12 @@ pub(crate) async fn new_token(State(front): State<Arc<FrontState>>, request: Req
             }
         };
         let expires = expires_in_s.map(|seconds| unix_ms().saturating_add(seconds.saturating_mul(1000)));
+        let details =
+            json!({"role": role.word(), "device": role.device(), "label": label, "expires_in_s": expires_in_s});
+        let change = Change { what: "new_token", device: None, details };
         let expires = expires.map(|at| i64::try_from(at).unwrap_or(i64::MAX));
-        let (view, token) = front.gateway.tokens().create_until(role, &label, expires)?;
+        let create = || front.gateway.tokens().create_until(role, &label, expires);
+        let (view, token) = change.record(&front, &who, create)?;
         Ok(CreatedToken { about: to_api::token(view), token })
     };
     answer(made.await)
@@ -272,8 +309,36 @@ fn unix_ms() -> u64 {
     u64::try_from(now.as_millis()).unwrap_or(u64::MAX)
 }
 
-pub(crate) async fn revoke_token(State(front): State<Arc<FrontState>>, Path(id): Path<String>) -> Response<Body> {
-    answer(front.gateway.tokens().revoke(&id).map(to_api::token))
+pub(crate) async fn revoke_token(
+    State(front): State<Arc<FrontState>>,
+    Authenticated(who): Authenticated,
+    Path(id): Path<String>,
+) -> Response<Body> {
+    let change = Change { what: "revoke_token", device: None, details: json!({"token": id}) };
+    answer(change.record(&front, &who, || front.gateway.tokens().revoke(&id).map(to_api::token)))
+}
+
+/// What an administrator changes; the audit has it whether or not it works.
+struct Change<'a> {
+    what: &'static str,
+    device: Option<&'a str>,
+    details: Value,
+}
+
+impl Change<'_> {
+    fn record<T>(
+        self,
+        front: &FrontState,
+        who: &Principal,
+        make: impl FnOnce() -> Result<T, ToolError>,
+    ) -> Result<T, ToolError> {
+        // Found before the change, which may forget the device.
+        let device = self.device.and_then(|text| front.gateway.find_device(text)).map(|device| device.id);
+        let made = make();
+        let failure = made.as_ref().err().map(|error| error.kind);
+        front.gateway.record_change(who, self.what, device, self.details, failure);
+        made
+    }
 }
 
 pub(crate) async fn audit(State(front): State<Arc<FrontState>>, query: Query) -> Response<Body> {
@@ -283,12 +348,26 @@ pub(crate) async fn audit(State(front): State<Arc<FrontState>>, query: Query) ->
         let device = query.text("device").map(|text| {
             front.gateway.find_device(text).map_or_else(|| text.to_owned(), |device| device.id.to_string())
         });
-        let before = query.number("before")?.map(|id| i64::try_from(id).unwrap_or(i64::MAX));
-        let filter = AuditFilter { device, principal: query.text("principal").map(str::to_owned), before };
-        let records = front.gateway.find_calls(filter, limit).await?;
+        let number = |key| Ok(query.number(key)?.map(|number| i64::try_from(number).unwrap_or(i64::MAX)));
+        let text = |key| query.text(key).map(str::to_owned);
+        let filter = AuditFilter {
+            device,
+            principal: text("principal"),
+            outcome: text("outcome"),
+            kind: text("kind"),
+            since: number("since")?,
+            before: number("before")?,
+            after: number("after")?,
+        };
+        let records = front.gateway.find_records(filter, limit).await?;
         Ok(Audit { records: records.into_iter().map(to_api::record).collect() })
     };
     answer(read.await)
+}
+
+/// Whether the audit is as it was written.
+pub(crate) async fn verify_audit(State(front): State<Arc<FrontState>>) -> Response<Body> {
+    answer(front.gateway.verify_audit().await.map(to_api::audit_check))
 }
 
 /// The calls that wait for a person.
@@ -323,6 +402,20 @@ pub(crate) async fn decide(
 /// What each tool does.
 pub(crate) async fn effects(State(front): State<Arc<FrontState>>) -> Response<Body> {
     answer(Ok(Effects { tools: front.gateway.effects().into_iter().map(to_api::marked_tool).collect() }))
+}
+
+/// Which selectors of a policy match nothing that is known now.
+pub(crate) async fn check_policy(State(front): State<Arc<FrontState>>, request: Request) -> Response<Body> {
+    let checked = async {
+        let CheckPolicy { policy } = body(&front, request).await?;
+        let mut settings = PolicySettings::default();
+        let read = settings.read(policy);
+        read.map_err(|error: serde_json::Error| ToolError::new(ErrorKind::InvalidArguments, error.to_string()))?;
+        let warnings = front.gateway.check_policy(&settings).into_iter();
+        let warning = |problem: PolicyProblem| PolicyWarning { key: problem.key, message: problem.message };
+        Ok(PolicyWarnings { warnings: warnings.map(warning).collect() })
+    };
+    answer(checked.await)
 }
 
 pub(crate) async fn explain(

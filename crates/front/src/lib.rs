@@ -58,6 +58,7 @@ use sinew_gateway::Gateway;
 
 pub use hosts::is_host;
 pub use tls::TlsIdentity;
+pub use to_api::audit_check;
 pub use upgrade::PROTOCOL as STREAM_PROTOCOL;
 
 /// A gateway and the settings of its client endpoints.

@@ -2,12 +2,12 @@
 
 use serde_json::Value;
 use sinew_api::{
-    AuditEntry, CallResult, Changes, DeviceSummary, EventRecord, Events, Explained, ExplainedRule, ListedTool,
-    MarkedTool, QuarantinedTool, Token, ToolChange, WaitingBoard, WaitingCall,
+    AuditCheck, AuditEntry, AuditProblem, CallResult, Changes, DeviceSummary, EventRecord, Events, Explained,
+    ExplainedRule, ListedTool, MarkedTool, QuarantinedTool, Token, ToolChange, WaitingBoard, WaitingCall,
 };
 use sinew_gateway::{
-    ApprovalRequest, AuditRecord, CallExplanation, DeviceChanges, DeviceView, EventPage, HeldChange, HeldToolView,
-    PendingBoard, PublicTool, TokenView, ToolEffect,
+    ApprovalRequest, AuditRecord, AuditReport, CallExplanation, DeviceChanges, DeviceView, EventPage, HeldChange,
+    HeldToolView, PendingBoard, PublicTool, TokenView, ToolEffect,
 };
 use sinew_policy::EffectSource;
 use sinew_tool::{Effect, Outcome};
@@ -114,6 +114,7 @@ pub(crate) fn token(view: TokenView) -> Token {
 pub(crate) fn record(record: AuditRecord) -> AuditEntry {
     AuditEntry {
         id: record.id,
+        kind: record.kind,
         at: record.at,
         principal: record.principal,
         door: record.door,
@@ -125,6 +126,28 @@ pub(crate) fn record(record: AuditRecord) -> AuditEntry {
         outcome: record.outcome,
         duration_us: record.duration_us,
         bytes: record.bytes,
+        more: Default::default(),
+    }
+}
+
+/// The report of a verification, as the API gives it.
+pub fn audit_check(report: AuditReport) -> AuditCheck {
+    let problem = |problem: sinew_gateway::AuditProblem| AuditProblem {
+        fault: problem.fault.word().to_owned(),
+        record: problem.record,
+        message: problem.message,
+        more: Default::default(),
+    };
+    AuditCheck {
+        ok: report.problems_in_all == 0,
+        records: report.records,
+        unchained: report.unchained,
+        seals: report.seals,
+        sealed_until: report.sealed_until,
+        checked_until: report.checked_until,
+        removed_until: report.removed_until,
+        problems: report.problems.into_iter().map(problem).collect(),
+        problems_in_all: report.problems_in_all,
         more: Default::default(),
     }
 }

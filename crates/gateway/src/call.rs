@@ -91,7 +91,8 @@ impl Gateway {
         request: Request,
         depth: u8,
     ) -> Result<Outcome, ToolError> {
-        let mut record = CallRecord::open(self.audit_log(), &request.who, request.door, &request.name, &request.args);
+        let mut record =
+            CallRecord::open(self.recorder().clone(), &request.who, request.door, &request.name, &request.args);
         let result = self.conduct(&mut record, device, request, depth).await;
         record.close(result).await
     }
@@ -110,7 +111,7 @@ impl Gateway {
             return Err(ToolError::new(ErrorKind::PermissionDenied, message));
         }
         // What cannot be recorded is not done.
-        self.audit_log().check()?;
+        self.recorder().audit.check()?;
         let requested = match device {
             Some(device) => RequestedTool::On { device, tool: &name },
             None => RequestedTool::Public { name: &name, shape },
@@ -119,12 +120,16 @@ impl Gateway {
         let lens = self.lens(&who);
         let holder = match route::find(&snapshot, requested, &mut args, &lens, self.settings().spec_tools)? {
             Target::BuiltIn(built_in) => {
+                record.note_built_in();
                 let outcome = built_in.run(&self.seen_by(&who), args).await?;
                 return Ok(source::mark_own(json!({}), &[], outcome));
             }
             Target::Device(holder) => holder,
         };
         record.aim(holder);
+        if let Some(redacted) = lens.in_force().redact(holder, &args) {
+            record.redact(redacted);
+        }
 
         let budget = self.budget(holder, budget);
         let ends = Instant::now() + budget;
@@ -160,7 +165,7 @@ impl Gateway {
         let entry = holder.entry;
         let names = [Some(entry.id.as_str()), entry.name.as_deref()];
         let names: Vec<&str> = names.into_iter().flatten().collect();
-        let configured = budgets::find(&settings.budgets, &names, &holder.offered.tool.name);
+        let configured = budgets::find(&self.budgets(), &names, &holder.offered.tool.name);
         let usual = configured.unwrap_or(settings.call_timeout);
         wanted.unwrap_or(usual).min(settings.max_call_timeout.max(usual)).min(LONGEST)
     }

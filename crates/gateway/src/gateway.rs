@@ -1,11 +1,17 @@
 //! The entry point: everything a family, an endpoint or the command line can ask of the gateway.
 
+use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use arc_swap::ArcSwap;
+use serde_json::json;
 
 use sinew_policy::PolicyProblem;
 use sinew_spec::lock::Follow;
 use sinew_tool::text::clean_line;
-use sinew_tool::{Announce, DeviceEvent, DeviceKey, Digest, ErrorKind, Picture, ToolError, Value};
+use sinew_tool::{Announce, DeviceEvent, DeviceId, DeviceKey, Digest, ErrorKind, Picture, ToolError, Value};
 use tokio::sync::broadcast;
 
 use crate::access::{Access, AccessSettings, ApprovalDecision, ApprovalRequest, Lens};
@@ -16,19 +22,26 @@ use crate::identity::unknown_device;
 use crate::labels::Label;
 use crate::pins::Pins;
 use crate::principal::{Principal, Role};
-use crate::registry::{Agreement, Registry};
+use crate::record::{Note, Recorder};
+use crate::registry::{Agreement, Registry, now};
 use crate::settings::{MAX_DEVICE_EVENTS, OpenError, Settings};
-use crate::shared::{AuditLog, Shared};
+use crate::shared::{RecordKind, Shared};
 use crate::snapshot::{Holder, Presence, Snapshot};
 use crate::state_guard::StateGuard;
-use crate::store::{LocalEvents, LocalTokens, Store};
+use crate::store::{self, AuditKey, AuditSeal, LocalEvents, LocalTokens, Store};
 use crate::tokens::{self, LocalRequestKey, Tokens};
 use crate::validation::Validation;
-use crate::view::{AuditFilter, AuditRecord, DeviceChanges, DeviceView, EventPage, Shape, ToolList};
+use crate::view::{AuditFilter, AuditRecord, AuditReport, DeviceChanges, DeviceView, EventPage, Shape, ToolList};
 use crate::watch::Watch;
 
 /// Events that wait for a slow reader; beyond it the reader learns that any device may have sent something.
 const WAITING_EVENTS: usize = 256;
+
+/// Seals that wait for whoever passes them on.
+const WAITING_SEALS: usize = 64;
+
+/// The file of the key for digests of arguments and for seals.
+const AUDIT_KEY: &str = "audit-key";
 
 /// Calls of one answer at most, which is some megabytes.
 const MAX_CALLS: usize = 10_000;
@@ -47,6 +60,9 @@ struct Inner {
     access: Access,
     approvals: ApprovalQueue,
     shared: Shared,
+    recorder: Recorder,
+    seals: broadcast::Sender<AuditSeal>,
+    budgets: ArcSwap<BTreeMap<String, Duration>>,
     store: Arc<Store>,
     /// Released last, when the store is on disk.
     lock: Mutex<Option<StateGuard>>,
@@ -77,7 +93,12 @@ impl Gateway {
         let mut pins = Pins::open(pins)?;
         let made_strict = pins.make_strict();
         let file = dir.map(|dir| dir.join("gateway.db"));
-        let (store, mut loaded) = Store::open(file.as_deref(), &settings, events.clone(), &|key| pins.is_pinned(key))?;
+        let key = AuditKey::new(&tokens::secret(dir, AUDIT_KEY)?);
+        let seals = broadcast::Sender::new(WAITING_SEALS);
+        let (store, mut loaded) =
+            Store::open(file.as_deref(), &settings, events.clone(), key.clone(), seals.clone(), &|device| {
+                pins.is_pinned(device)
+            })?;
         let store = Arc::new(store);
         let shared = share(Shared {
             names: store.clone(),
@@ -86,12 +107,14 @@ impl Gateway {
             audit: store.clone(),
             request_keys: Arc::new(LocalRequestKey::open(dir)?),
         });
-        let registry = Arc::new(Registry::new(loaded, store.clone(), pins, &settings, &shared));
+        let recorder = Recorder { audit: shared.audit.clone(), key };
+        let registry = Arc::new(Registry::new(loaded, store.clone(), pins, &settings, &shared, recorder.clone()));
         report_health(&store, &registry);
         if made_strict > 0 {
             registry.report_strict_pins(made_strict)?;
         }
         let tokens = Tokens::new(own, shared.tokens.clone(), registry.clone());
+        let settings_budgets = settings.budgets.clone();
         Ok(Gateway {
             inner: Arc::new(Inner {
                 settings,
@@ -100,7 +123,10 @@ impl Gateway {
                 tokens,
                 access,
                 approvals,
+                budgets: ArcSwap::from_pointee(settings_budgets),
                 shared,
+                recorder,
+                seals,
                 store,
                 lock: Mutex::new(lock),
             }),
@@ -235,6 +261,15 @@ impl Gateway {
         Ok(())
     }
 
+    /// Seconds that calls may take from now on, by `DEVICE/TOOL` patterns.
+    pub fn set_budgets(&self, budgets: BTreeMap<String, Duration>) {
+        self.inner.budgets.store(Arc::new(budgets));
+    }
+
+    pub(crate) fn budgets(&self) -> Arc<BTreeMap<String, Duration>> {
+        self.inner.budgets.load_full()
+    }
+
     /// The calls that wait for a person, oldest first.
     pub fn approval_requests(&self) -> Vec<ApprovalRequest> {
         self.inner.access.approvals.list()
@@ -251,7 +286,23 @@ impl Gateway {
             let message = "only an administrator approves calls; use an admin token";
             return Err(ToolError::new(ErrorKind::PermissionDenied, message));
         }
-        let request = self.inner.access.approvals.decide(id, decision, &who.name)?;
+        let (request, on) = self.inner.access.approvals.decide(id, decision, &who.name)?;
+        let seconds = match decision {
+            ApprovalDecision::For(time) => json!(time.as_secs()),
+            ApprovalDecision::Once | ApprovalDecision::Deny => Value::Null,
+        };
+        let denied = decision == ApprovalDecision::Deny;
+        self.inner.recorder.note(Note {
+            kind: RecordKind::Decision,
+            who: &who.name,
+            door: "api",
+            device: Some(on),
+            tool: Some(request.tool.clone()),
+            what: if denied { "deny" } else { "approve" },
+            details: json!({"approval": id, "caller": request.principal, "for_s": seconds, "why": request.reason,
+                "waited_ms": now() - request.at}),
+            outcome: if denied { "denied" } else { "ok" },
+        });
         tracing::info!(
             id,
             ?decision,
@@ -285,13 +336,50 @@ impl Gateway {
         &self.inner.tokens
     }
 
-    /// The newest calls, newest first; at most 10,000.
-    pub async fn audit(&self, limit: usize) -> Result<Vec<AuditRecord>, ToolError> {
-        self.find_calls(AuditFilter::default(), limit).await
+    /// Records what an administrator changed, or tried to.
+    pub fn record_change(
+        &self,
+        who: &Principal,
+        what: &'static str,
+        device: Option<DeviceId>,
+        details: Value,
+        failure: Option<ErrorKind>,
+    ) {
+        self.inner.recorder.note(Note {
+            kind: RecordKind::Change,
+            who: &who.name,
+            door: "api",
+            device,
+            tool: None,
+            what,
+            details,
+            outcome: failure.map_or("ok", |kind| kind.row().error_type),
+        });
     }
 
-    /// The newest calls that fit, newest first; at most 10,000.
-    pub async fn find_calls(&self, filter: AuditFilter, limit: usize) -> Result<Vec<AuditRecord>, ToolError> {
+    /// Whether the audit is as it was written. Reads all of it; commits go on meanwhile.
+    pub async fn verify_audit(&self) -> Result<AuditReport, ToolError> {
+        self.inner.store.verify().await
+    }
+
+    /// The seals of the audit from now on, each once the records it covers are on the disk.
+    pub fn seals(&self) -> broadcast::Receiver<AuditSeal> {
+        self.inner.seals.subscribe()
+    }
+
+    /// The newest seal of the audit.
+    pub async fn last_seal(&self) -> Result<Option<AuditSeal>, ToolError> {
+        self.inner.store.last_seal().await
+    }
+
+    /// The newest calls, newest first; at most 10,000.
+    pub async fn audit(&self, limit: usize) -> Result<Vec<AuditRecord>, ToolError> {
+        let kind = Some(RecordKind::Call.word().to_owned());
+        self.find_records(AuditFilter { kind, ..AuditFilter::default() }, limit).await
+    }
+
+    /// The newest records that fit, newest first; at most 10,000.
+    pub async fn find_records(&self, filter: AuditFilter, limit: usize) -> Result<Vec<AuditRecord>, ToolError> {
         self.inner.shared.audit.find(filter, limit.min(MAX_CALLS)).await
     }
 
@@ -334,8 +422,8 @@ impl Gateway {
         &self.inner.settings
     }
 
-    pub(crate) fn audit_log(&self) -> Arc<dyn AuditLog> {
-        self.inner.shared.audit.clone()
+    pub(crate) fn recorder(&self) -> &Recorder {
+        &self.inner.recorder
     }
 
     pub(crate) fn is_known_device(&self, key: &DeviceKey) -> bool {
@@ -353,6 +441,12 @@ impl Gateway {
     fn lock(&self) -> std::sync::MutexGuard<'_, Option<StateGuard>> {
         self.inner.lock.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Whether the audit in a state directory is as it was written. Only while no gateway uses the directory.
+pub fn verify_audit(dir: &Path) -> Result<AuditReport, OpenError> {
+    let _lock = StateGuard::take(dir, None)?;
+    store::verify_closed(dir, AuditKey::new(&tokens::secret(Some(dir), AUDIT_KEY)?))
 }
 
 /// Makes events of what happens to the store. The registry may hold its lock while it waits for the store, so the

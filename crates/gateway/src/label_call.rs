@@ -98,7 +98,7 @@ impl Gateway {
             Ok(members) => members,
             Err(error) => {
                 let record =
-                    CallRecord::open(self.audit_log(), &request.who, request.door, &request.name, &request.args);
+                    CallRecord::open(self.recorder().clone(), &request.who, request.door, &request.name, &request.args);
                 return record.close(Err(error)).await;
             }
         };

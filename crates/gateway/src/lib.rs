@@ -36,6 +36,7 @@ mod pins;
 mod prepare;
 mod principal;
 mod record;
+mod redaction;
 mod registry;
 mod route;
 mod schema;
@@ -56,16 +57,17 @@ pub use approvals::PendingBoard;
 pub use budgets::check_budgets;
 pub use call::Request;
 pub use caller_view::CallerView;
-pub use gateway::Gateway;
+pub use gateway::{Gateway, verify_audit};
 pub use labels::Label;
 pub use principal::{Principal, Role};
 pub use settings::{MAX_DEVICE_EVENTS, OpenError, Settings};
 pub use sinew_spec::lock::Follow;
 pub use snapshot::Snapshot;
 pub use state_guard::{RunningGateway, running_gateway};
+pub use store::AuditSeal;
 pub use tokens::{TokenView, Tokens};
 pub use view::{
-    AuditFilter, AuditRecord, DeviceChanges, DeviceView, EventPage, HeldChange, HeldToolView, PublicTool, Shape,
-    StoredEvent, ToolList,
+    AuditFault, AuditFilter, AuditProblem, AuditRecord, AuditReport, DeviceChanges, DeviceView, EventPage, HeldChange,
+    HeldToolView, PublicTool, Shape, StoredEvent, ToolList,
 };
 pub use watch::{Update, Watch};

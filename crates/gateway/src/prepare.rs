@@ -15,6 +15,7 @@ use sinew_tool::{Audience, Digest, Tool, Toolset};
 use crate::bounds;
 use crate::check::CompiledSchema;
 use crate::commanding;
+use crate::redaction;
 use crate::schema;
 
 /// Tools of one device. Phones have 29; a device with more than this is not a device.
@@ -56,6 +57,8 @@ pub(crate) struct PreparedTool {
     pub selector: String,
     pub input: Arc<CompiledSchema>,
     pub output: Option<Arc<CompiledSchema>>,
+    /// Whether the input schema marks arguments as secret.
+    pub has_secrets: bool,
 }
 
 /// What was prepared and is still in use, so that equal devices and equal schemas share it.
@@ -141,7 +144,8 @@ impl ToolPreparer {
         tool.input_schema = input.schema().clone();
         tool.output_schema = output.as_ref().map(|output| output.schema().clone());
         let face = face(&tool);
-        Ok(PreparedTool { tool, digest, face, selector, input, output })
+        let has_secrets = redaction::has_secrets(&tool.input_schema);
+        Ok(PreparedTool { tool, digest, face, selector, input, output, has_secrets })
     }
 
     fn output(

@@ -33,6 +33,19 @@ impl Principal {
 }
 
 impl Role {
+    /// The name in tables.
+    pub fn word(&self) -> &'static str {
+        self.kind().word()
+    }
+
+    /// The device that a device token is for.
+    pub fn device(&self) -> Option<&str> {
+        match self {
+            Role::Device(device) => Some(device),
+            Role::Client | Role::Admin => None,
+        }
+    }
+
     pub(crate) fn kind(&self) -> TokenKind {
         match self {
             Role::Client => TokenKind::Client,

@@ -1,64 +1,138 @@
-//! The audit record of one call: opened when the call starts, closed exactly once, whatever happens.
+//! Audit records: of a call, opened when it starts and closed exactly once, whatever happens; and of what people and
+//! devices change.
 
 use std::io::{self, Write};
 use std::sync::Arc;
 use std::time::Instant;
 
-use sha2::{Digest as _, Sha256};
+use hmac::{Hmac, Mac};
+use sha2::Sha256;
 use sinew_tool::outcome::ResourceBody;
 use sinew_tool::text::{clean_line, cut};
-use sinew_tool::{Args, Content, ErrorKind, Outcome, ToolError, Value};
+use sinew_tool::{Args, Content, DeviceId, ErrorKind, Outcome, ToolError, Value};
 
 use crate::principal::Principal;
+use crate::redaction;
 use crate::registry::now;
-use crate::shared::{AuditLog, AuditRow};
+use crate::shared::{AuditLog, AuditRow, KeptArgs, RecordKind};
 use crate::snapshot::Holder;
+use crate::store::AuditKey;
 
 /// The arguments that are kept of a call; enough to see what was asked, and no place for files.
 const MAX_ARGS: usize = 1 << 10;
 
+/// Where records go, and the key for the digests in them.
+#[derive(Clone)]
+pub(crate) struct Recorder {
+    pub(crate) audit: Arc<dyn AuditLog>,
+    pub(crate) key: AuditKey,
+}
+
+/// Something other than a call.
+pub(crate) struct Note<'a> {
+    pub(crate) kind: RecordKind,
+    pub(crate) who: &'a str,
+    pub(crate) door: &'static str,
+    pub(crate) device: Option<DeviceId>,
+    pub(crate) tool: Option<String>,
+    /// What was done, in one word.
+    pub(crate) what: &'static str,
+    pub(crate) details: Value,
+    pub(crate) outcome: &'static str,
+}
+
+impl Recorder {
+    /// Records something that nobody waits for; in the order of everything else.
+    pub(crate) fn note(&self, note: Note<'_>) {
+        let text = note.details.to_string();
+        let kept = if text.len() <= MAX_ARGS { KeptArgs::Whole } else { KeptArgs::Cut };
+        self.audit.record_unawaited(AuditRow {
+            kind: note.kind,
+            at: now(),
+            principal: note.who.to_owned(),
+            door: note.door,
+            device: note.device,
+            tool: note.tool,
+            name: note.what.to_owned(),
+            args_digest: self.key.digest(text.as_bytes()),
+            args: cut(&text, MAX_ARGS).to_owned(),
+            kept,
+            outcome: note.outcome,
+            duration_us: 0,
+            bytes: 0,
+            is_sent: false,
+        });
+    }
+}
+
 pub(crate) struct CallRecord {
     audit: Arc<dyn AuditLog>,
     started: Instant,
+    /// Whether the call reached a tool. Of one that did not, nobody knows which arguments are secret.
+    has_tool: bool,
     /// `None` once the record is closed.
     row: Option<AuditRow>,
 }
 
 impl CallRecord {
-    pub(crate) fn open(
-        audit: Arc<dyn AuditLog>,
-        who: &Principal,
-        door: &'static str,
-        name: &str,
-        args: &Args,
-    ) -> CallRecord {
-        let mut tee = Tee { hash: Sha256::new(), head: Vec::new() };
+    pub(crate) fn open(recorder: Recorder, who: &Principal, door: &'static str, name: &str, args: &Args) -> CallRecord {
+        let Recorder { audit, key } = recorder;
+        let mut tee = Tee { mac: key.start(), head: Vec::new() };
         // Neither half of the tee fails.
         let _ = serde_json::to_writer(&mut tee, args);
         let head = String::from_utf8_lossy(&tee.head);
+        let kept = if head.len() <= MAX_ARGS { KeptArgs::Whole } else { KeptArgs::Cut };
         let row = AuditRow {
+            kind: RecordKind::Call,
             at: now(),
             principal: who.name.clone(),
             door,
             device: None,
             tool: None,
             name: clean_line(name, 128),
-            args_digest: tee.hash.finalize().into(),
+            args_digest: tee.mac.finalize().into_bytes().into(),
             args: cut(&head, MAX_ARGS).to_owned(),
+            kept,
             outcome: ErrorKind::Cancelled.row().error_type,
             duration_us: 0,
             bytes: 0,
             is_sent: false,
         };
-        CallRecord { audit, started: Instant::now(), row: Some(row) }
+        CallRecord { audit, started: Instant::now(), has_tool: false, row: Some(row) }
     }
 
     /// Notes the device and tool of the call.
     pub(crate) fn aim(&mut self, holder: Holder<'_>) {
+        self.has_tool = true;
         if let Some(row) = &mut self.row {
             row.device = Some(holder.entry.id.clone());
             row.tool = Some(holder.offered.tool.name.clone());
         }
+    }
+
+    /// Keeps the arguments without their secrets.
+    pub(crate) fn redact(&mut self, args: Args) {
+        if let Some(row) = &mut self.row {
+            let text = Value::Object(args).to_string();
+            row.args = cut(&text, MAX_ARGS).to_owned();
+            row.kept = KeptArgs::Redacted;
+        }
+    }
+
+    /// Notes that the call is for a tool of the gateway itself.
+    pub(crate) fn note_built_in(&mut self) {
+        self.has_tool = true;
+    }
+
+    /// The row to write.
+    fn take_row(&mut self) -> Option<AuditRow> {
+        let mut row = self.row.take()?;
+        row.duration_us = i64::try_from(self.started.elapsed().as_micros()).unwrap_or(i64::MAX);
+        if !self.has_tool {
+            row.args = redaction::names_only(&row.args);
+            row.kept = KeptArgs::Redacted;
+        }
+        Some(row)
     }
 
     /// Notes that the call is sent to the device from here on.
@@ -70,8 +144,7 @@ impl CallRecord {
 
     /// Closes the record and waits until it is committed: only then may the answer leave.
     pub(crate) async fn close(mut self, result: Result<Outcome, ToolError>) -> Result<Outcome, ToolError> {
-        let Some(mut row) = self.row.take() else { return result };
-        row.duration_us = self.elapsed();
+        let Some(mut row) = self.take_row() else { return result };
         match &result {
             Ok(outcome) => {
                 row.outcome = "ok";
@@ -85,17 +158,12 @@ impl CallRecord {
             Err(error) => result.and(Err(error)),
         }
     }
-
-    fn elapsed(&self) -> i64 {
-        i64::try_from(self.started.elapsed().as_micros()).unwrap_or(i64::MAX)
-    }
 }
 
 impl Drop for CallRecord {
     fn drop(&mut self) {
-        let duration_us = self.elapsed();
-        if let Some(row) = self.row.take() {
-            self.audit.record_unawaited(AuditRow { duration_us, ..row });
+        if let Some(row) = self.take_row() {
+            self.audit.record_unawaited(row);
         }
     }
 }
@@ -127,13 +195,13 @@ pub(crate) fn weigh_value(value: &Value) -> usize {
 
 /// Hashes everything and keeps the beginning.
 struct Tee {
-    hash: Sha256,
+    mac: Hmac<Sha256>,
     head: Vec<u8>,
 }
 
 impl Write for Tee {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.hash.update(bytes);
+        self.mac.update(bytes);
         // A few bytes more than are kept, so that the cut falls between characters.
         let room = (MAX_ARGS + 4).saturating_sub(self.head.len());
         self.head.extend_from_slice(&bytes[..bytes.len().min(room)]);

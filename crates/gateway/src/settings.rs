@@ -40,7 +40,7 @@ sinew_tool::settings! {
         pub max_events: usize = 10_000, within 1..=100_000_000;
         /// Events kept of one device.
         pub max_device_events: usize = MAX_DEVICE_EVENTS, within 1..=1_000;
-        /// Audit records kept.
+        /// Audit records kept. Old ones go about a thousand at a time.
         pub max_audit: usize = 1_000_000, within 1..=1_000_000_000;
         /// Also offer the tools that boards keep for their users, such as the copy of a screen. Those that can do harm
         /// (`self.reboot`, `self.upgrade_firmware`) stay with the command line and admin tokens.

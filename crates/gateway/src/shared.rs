@@ -144,37 +144,86 @@ pub trait EventLog: Send + Sync {
     fn subscribe(&self) -> broadcast::Receiver<DeviceId>;
 }
 
-/// One record for each call, at the gateway that has the device.
+/// One record for each call, decision and change, at the gateway that made it.
 pub trait AuditLog: Send + Sync {
     /// Whether calls can be recorded now; the error refuses the call before anything is sent.
     fn check(&self) -> Result<(), ToolError>;
 
-    /// Records a call and waits until that is committed: only then may the answer leave.
-    fn record(&self, call: AuditRow) -> BoxFuture<'_, Result<(), ToolError>>;
+    /// Records something and waits until that is committed: only then may the answer leave.
+    fn record(&self, row: AuditRow) -> BoxFuture<'_, Result<(), ToolError>>;
 
-    /// Records a call that nobody waits for any more.
-    fn record_unawaited(&self, call: AuditRow);
+    /// Records something that nobody waits for.
+    fn record_unawaited(&self, row: AuditRow);
 
     /// The newest calls that fit, newest first.
     fn find(&self, filter: AuditFilter, limit: usize) -> BoxFuture<'_, Result<Vec<AuditRecord>, ToolError>>;
 }
 
-/// A call to record. `at` in milliseconds of Unix time.
+/// Something to record. `at` in milliseconds of Unix time.
 #[derive(Clone, Debug)]
 pub struct AuditRow {
+    pub kind: RecordKind,
     pub at: i64,
     pub principal: String,
     pub door: &'static str,
     pub device: Option<DeviceId>,
     pub tool: Option<String>,
     pub name: String,
+    /// HMAC-SHA-256 over the JSON text of the arguments, with the key of this installation.
     pub args_digest: [u8; 32],
     pub args: String,
+    pub kept: KeptArgs,
     pub outcome: &'static str,
     pub duration_us: i64,
     pub bytes: i64,
     /// Whether the call was sent to the device; not kept.
     pub is_sent: bool,
+}
+
+/// What an audit record is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RecordKind {
+    Call,
+    /// A person approved or denied a call.
+    Decision,
+    /// An administrator changed something.
+    Change,
+    /// A device became known, or changed by itself.
+    Device,
+}
+
+impl RecordKind {
+    pub const ALL: [RecordKind; 4] = [RecordKind::Call, RecordKind::Decision, RecordKind::Change, RecordKind::Device];
+
+    /// The name in tables and in the store.
+    pub fn word(self) -> &'static str {
+        match self {
+            RecordKind::Call => "call",
+            RecordKind::Decision => "decision",
+            RecordKind::Change => "change",
+            RecordKind::Device => "device",
+        }
+    }
+}
+
+/// How much of the text of the arguments is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KeptArgs {
+    Whole,
+    /// The beginning.
+    Cut,
+    /// Without secrets.
+    Redacted,
+}
+
+impl KeptArgs {
+    pub(crate) fn number(self) -> i64 {
+        match self {
+            KeptArgs::Whole => 0,
+            KeptArgs::Cut => 1,
+            KeptArgs::Redacted => 2,
+        }
+    }
 }
 
 /// The keys that seal what clients carry between the rounds of an unfinished call, so that each gateway can open what

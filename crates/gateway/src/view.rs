@@ -181,14 +181,23 @@ pub struct AuditFilter {
     pub device: Option<String>,
     /// The name of the caller.
     pub principal: Option<String>,
-    /// Only calls before the one with this id: the last of a page leads to the next.
+    /// `ok`, or the `error_type` of a failure.
+    pub outcome: Option<String>,
+    pub kind: Option<String>,
+    /// Only what happened at this time or later, in milliseconds of Unix time.
+    pub since: Option<i64>,
+    /// Only records before the one with this id: the last of a page leads to the next.
     pub before: Option<i64>,
+    /// Only records after the one with this id.
+    pub after: Option<i64>,
 }
 
-/// One call, as it was recorded.
+/// One call, decision or change, as it was recorded.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct AuditRecord {
     pub id: i64,
+    /// `call`, `decision`, `change` or `device`.
+    pub kind: String,
     /// When the call started, in milliseconds of Unix time.
     pub at: i64,
     pub principal: String,
@@ -198,13 +207,64 @@ pub struct AuditRecord {
     pub tool: Option<String>,
     /// The name the caller used.
     pub name: String,
-    /// SHA-256 over the JSON text of the arguments.
+    /// HMAC-SHA-256 over the JSON text of the arguments, with the key of this installation; empty for records of
+    /// earlier formats.
     pub args_digest: String,
-    /// The JSON text of the arguments, cut where it is long.
+    /// The JSON text of the arguments, without secrets and cut where it is long.
     pub args: String,
     /// `ok`, or the `error_type` of the failure.
     pub outcome: String,
     pub duration_us: i64,
     /// The size of the answer.
     pub bytes: i64,
+}
+
+/// What a verification of the audit found.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct AuditReport {
+    /// Records that were checked.
+    pub records: u64,
+    /// Records of formats before the chain; they cannot be checked.
+    pub unchained: u64,
+    pub seals: u64,
+    /// The last record that a seal covers.
+    pub sealed_until: Option<i64>,
+    /// The last record that was checked.
+    pub checked_until: i64,
+    /// The last record that retention removed.
+    pub removed_until: Option<i64>,
+    /// The first hundred.
+    pub problems: Vec<AuditProblem>,
+    pub problems_in_all: u64,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AuditProblem {
+    pub fault: AuditFault,
+    /// The record, or the first of several; 0 where it is about none.
+    pub record: i64,
+    pub message: String,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AuditFault {
+    /// A record is not as it was written, or not where.
+    Changed,
+    /// Records in the middle are missing.
+    Gap,
+    /// The newest records are missing.
+    CutTail,
+    /// A seal is missing, or not genuine.
+    Seal,
+}
+
+impl AuditFault {
+    pub fn word(self) -> &'static str {
+        match self {
+            AuditFault::Changed => "changed",
+            AuditFault::Gap => "gap",
+            AuditFault::CutTail => "cut_tail",
+            AuditFault::Seal => "seal",
+        }
+    }
 }

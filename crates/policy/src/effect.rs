@@ -78,7 +78,7 @@ pub fn effect_of(rules: &[EffectRule], tool: &Tool, origin: &ToolOrigin<'_>) -> 
     }
     let known = firmware::find(&tool.name);
     let same_schema = known.is_some_and(|known| known.schema == Digest::of(&tool.input_schema));
-    let hinted = hinted(&tool.hints);
+    let hinted = hinted_effect(&tool.hints);
     let raised = |effect: Effect| hinted.filter(|hint| *hint > effect).unwrap_or(effect);
     match known {
         Some(known) if same_schema && origin.device.approved => Some((raised(known.effect), EffectSource::Firmware)),
@@ -109,7 +109,7 @@ fn configured(rules: &[EffectRule], tool: &Tool, origin: &ToolOrigin<'_>) -> Opt
 }
 
 /// What the device's hints say, if anything.
-fn hinted(hints: &Hints) -> Option<Effect> {
+pub fn hinted_effect(hints: &Hints) -> Option<Effect> {
     match (hints.read_only, hints.destructive) {
         (_, Some(true)) => Some(Effect::Danger),
         (Some(true), _) => Some(Effect::Read),
@@ -140,7 +140,7 @@ const DANGEROUS: [&str; 16] = [
 
 /// A guess for a tool that nobody marked, from its hints and its name. Only a proposal for a person.
 pub fn propose_effect(tool: &Tool) -> Effect {
-    if let Some(effect) = hinted(&tool.hints) {
+    if let Some(effect) = hinted_effect(&tool.hints) {
         return effect;
     }
     let name = tool.name.to_ascii_lowercase();

@@ -18,17 +18,19 @@ mod firmware;
 mod hours;
 mod limit;
 mod problem;
+mod redaction;
 mod selector;
 mod settings;
 
 pub use condition::{Condition, Literal};
 pub use decide::{Decision, Plan, Policy, Reason, Rights};
-pub use effect::{EffectRule, EffectSource, MarkedEffect, ToolOrigin, effect_of, propose_effect};
+pub use effect::{EffectRule, EffectSource, MarkedEffect, ToolOrigin, effect_of, hinted_effect, propose_effect};
 pub use expectation::{Arguments, At, Expectation, ExpectationFile, Mismatch, Who};
 pub use explain::{Explanation, RuleReport, RuleResult};
 pub use hours::{Hours, LocalTime};
 pub use limit::{Limiter, OverLimit, Rate, RunningCall};
 pub use problem::{PolicyProblem, Severity};
+pub use redaction::RedactionRule;
 pub use selector::{
     AnyOf, CallerFacts, CallerKind, DeviceFacts, DeviceSelector, Glob, ToolFacts, ToolHint, ToolSelector, WhoSelector,
 };

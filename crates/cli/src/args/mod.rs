@@ -40,6 +40,8 @@ pub struct Cli {
 pub enum OutputFormat {
     Table,
     Json,
+    /// Only for `sinew audit`
+    Csv,
 }
 
 impl Cli {
@@ -78,6 +80,8 @@ pub enum CliCommand {
     Token(TokenArgs),
     /// List, approve and deny calls that wait for a person
     Approvals(crate::commands::approvals::ApprovalsArgs),
+    /// Show what was called, decided and changed
+    Audit(crate::commands::audit::AuditArgs),
     /// Explain, test and review who may call which tools
     Policy(crate::commands::policy::PolicyArgs),
     /// Check, print, compare and lock tool specifications

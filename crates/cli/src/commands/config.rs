@@ -2,20 +2,24 @@
 
 use std::path::Path;
 
-use serde_json::json;
+use serde_json::{Value, json};
+use sinew_api::{CheckPolicy, PolicyWarnings};
 use sinew_compose::config::schema;
 use sinew_compose::{GatewayConfig, Overrides};
 
-use crate::args::{ConfigArgs, ConfigCommand};
+use sinew_tool::settings::Setting;
+
+use crate::args::{ConfigArgs, ConfigCommand, ReachArgs};
+use crate::client::GatewayTarget;
 use crate::error::CliError;
-use crate::terminal::{Printer, print, print_json};
+use crate::terminal::{Printer, TextStyle, clean, print, print_json};
 
 /// For scripts and editors, as a misspelt flag.
 const WRONG: u8 = 2;
 
-pub fn run(args: ConfigArgs, printer: Printer) -> Result<(), CliError> {
+pub async fn run(args: ConfigArgs, printer: Printer) -> Result<(), CliError> {
     match args.command {
-        ConfigCommand::Check { file } => check(&file, printer),
+        ConfigCommand::Check { file } => check(&file, printer).await,
         ConfigCommand::Schema => {
             print_json(&schema());
             Ok(())
@@ -23,13 +27,42 @@ pub fn run(args: ConfigArgs, printer: Printer) -> Result<(), CliError> {
     }
 }
 
-/// Loads what `serve` loads, and opens nothing.
-fn check(file: &Path, printer: Printer) -> Result<(), CliError> {
-    GatewayConfig::settings(file, &Overrides::default()).map_err(|error| CliError { exit: WRONG, ..error.into() })?;
+/// Loads what `serve` loads, and opens nothing. A gateway that runs on the same state also says which rules match nothing.
+async fn check(file: &Path, printer: Printer) -> Result<(), CliError> {
+    let wrong = |error: sinew_compose::Error| CliError { exit: WRONG, ..error.into() };
+    let settings = GatewayConfig::settings(file, &Overrides::default()).map_err(wrong)?;
+    let unmatched = unmatched(&settings.state, &GatewayConfig::load(file).map_err(wrong)?).await.unwrap_or_default();
+    let warnings = GatewayConfig::policy_warnings(file, unmatched).map_err(wrong)?;
     if printer.is_json() {
-        print_json(&json!({"file": file, "status": "ok"}));
-    } else {
-        print(&format!("{} is valid.\n", file.display()));
+        print_json(&json!({"file": file, "status": "ok", "warnings": warnings}));
+        return Ok(());
     }
+    for warning in &warnings {
+        print(&format!("{} {}\n", printer.paint(TextStyle::Warn, "warning:"), clean(warning)));
+    }
+    print(&format!("{} is valid.\n", file.display()));
     Ok(())
+}
+
+/// Selectors of the policy that match no device or tool of the gateway on this state; `None` where none runs.
+async fn unmatched(state: &Path, config: &GatewayConfig) -> Option<Vec<(String, String)>> {
+    let running = sinew_compose::state::find_running(state)?;
+    let mut policy = config.policy.to_value();
+    remove_unset(&mut policy);
+    let request = CheckPolicy { policy };
+    let mut client = GatewayTarget::of_running(&running, &ReachArgs::default()).ok()?.connect().await.ok()?;
+    let answer: PolicyWarnings = client.post("/api/v1/policy/check", &request).await.ok()?;
+    Some(answer.warnings.into_iter().map(|warning| (warning.key, warning.message)).collect())
+}
+
+/// A setting that is not set is null in the value of its table.
+fn remove_unset(value: &mut Value) {
+    match value {
+        Value::Object(members) => {
+            members.retain(|_, member| !member.is_null());
+            members.values_mut().for_each(remove_unset);
+        }
+        Value::Array(items) => items.iter_mut().for_each(remove_unset),
+        _ => {}
+    }
 }

@@ -2,6 +2,7 @@
 
 pub mod app;
 pub mod approvals;
+pub mod audit;
 mod bench;
 mod boards;
 mod call;
@@ -29,11 +30,15 @@ mod tools;
 
 use serde::Serialize;
 
-use crate::args::{CliCommand, command_tree};
-use crate::error::CliError;
+use crate::args::{CliCommand, OutputFormat, command_tree};
+use crate::error::{CliError, CliErrorKind};
 use crate::terminal::Printer;
 
 pub async fn run(command: CliCommand, printer: Printer) -> Result<(), CliError> {
+    if printer.output == OutputFormat::Csv && !matches!(command, CliCommand::Audit(_)) {
+        let message = "`--output csv` is only for `sinew audit`; use `--output json`";
+        return Err(CliError::new(CliErrorKind::Usage, message));
+    }
     match command {
         CliCommand::Demo(args) => demo::run(args, printer).await,
         CliCommand::Serve(args) => serve::run(args, printer).await,
@@ -49,12 +54,13 @@ pub async fn run(command: CliCommand, printer: Printer) -> Result<(), CliError> 
         CliCommand::Events(args) => events::run(args, printer).await,
         CliCommand::Token(args) => token::run(args, printer).await,
         CliCommand::Approvals(args) => approvals::run(args, printer).await,
+        CliCommand::Audit(args) => audit::run(args, printer).await,
         CliCommand::Policy(args) => policy::run(args, printer).await,
         CliCommand::Spec(args) => spec::run(args, printer).await,
         CliCommand::App(args) => app::run(args, printer).await,
         CliCommand::Sim(args) => sim::run(args, printer).await,
         CliCommand::Doctor(args) => doctor::run(args, printer).await,
-        CliCommand::Config(args) => config::run(args, printer),
+        CliCommand::Config(args) => config::run(args, printer).await,
         CliCommand::Bench(args) => bench::run(args, printer).await,
         CliCommand::BenchPeer(args) => bench::peer(args).await,
         CliCommand::Completions(args) => {

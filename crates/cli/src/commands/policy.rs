@@ -1,5 +1,7 @@
 //! `sinew policy`: who may call which tools.
 
+use std::collections::BTreeMap;
+use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
@@ -50,6 +52,12 @@ enum PolicyCommand {
         /// List all tools, with who says what they do
         #[arg(long)]
         all: bool,
+        /// Ask about each unmarked tool, and add what you choose to this configuration file
+        #[arg(long, value_name = "FILE", conflicts_with = "all")]
+        write: Option<PathBuf>,
+        /// With --write: take the proposals without asking
+        #[arg(long, requires = "write")]
+        yes: bool,
         #[command(flatten)]
         reach: ReachArgs,
     },
@@ -62,7 +70,8 @@ pub async fn run(args: PolicyArgs, printer: Printer) -> Result<(), CliError> {
             explain(&request, &reach, printer).await
         }
         PolicyCommand::Test { file, config } => test(&file, &config, printer),
-        PolicyCommand::Review { all, reach } => review(all, &reach, printer).await,
+        PolicyCommand::Review { all, write: None, reach, .. } => review(all, &reach, printer).await,
+        PolicyCommand::Review { write: Some(file), yes, reach, .. } => write_effects(&file, yes, &reach, printer).await,
     }
 }
 
@@ -163,10 +172,84 @@ async fn review(all: bool, reach: &ReachArgs, printer: Printer) -> Result<(), Cl
     print(&printer.table(&table));
     let unmarked: Vec<&MarkedTool> = answer.tools.iter().filter(|tool| is_unmarked(tool)).collect();
     if !unmarked.is_empty() {
-        print("\nTo mark them, put what you agree with into sinew.toml:\n\n");
+        print("\nTo mark them, run `sinew policy review --write sinew.toml`, or add what you agree with yourself:\n\n");
         print(&proposals(&unmarked));
     }
     Ok(())
+}
+
+/// Asks about each unmarked tool and adds the answers to the configuration file.
+async fn write_effects(file: &Path, yes: bool, reach: &ReachArgs, printer: Printer) -> Result<(), CliError> {
+    if !yes && !std::io::stdin().is_terminal() {
+        let message = "nobody can be asked here; add --yes to take the proposals";
+        return Err(CliError::new(CliErrorKind::Usage, message));
+    }
+    GatewayConfig::load(file)?;
+    let answer: Effects = GatewayTarget::find(reach)?.connect().await?.get("/api/v1/policy/effects").await?;
+    let mut chosen = Vec::new();
+    for tool in answer.tools.into_iter().filter(|tool| tool.source.is_none()) {
+        let effect = if yes { Some(tool.proposal.clone()) } else { ask_effect(&tool, printer)? };
+        chosen.extend(effect.map(|effect| MarkedTool { effect, ..tool }));
+    }
+    let tables = effect_tables(&chosen);
+    let text = std::fs::read_to_string(file).map_err(|error| cannot("read", file, &error))?;
+    let separator = if text.is_empty() || text.ends_with('\n') { "\n" } else { "\n\n" };
+    if !chosen.is_empty() {
+        std::fs::write(file, format!("{text}{separator}{tables}")).map_err(|error| cannot("write", file, &error))?;
+        if let Err(error) = GatewayConfig::load(file) {
+            std::fs::write(file, text).map_err(|error| cannot("write", file, &error))?;
+            return Err(error.into());
+        }
+    }
+    match printer.is_json() {
+        true => print_json(&Effects { tools: chosen }),
+        false => print(&format!("Added the effects of {} tools to {}.\n", chosen.len(), file.display())),
+    }
+    Ok(())
+}
+
+fn cannot(what: &str, file: &Path, error: &std::io::Error) -> CliError {
+    CliError::new(CliErrorKind::Io, format!("cannot {what} {}: {error}", file.display()))
+}
+
+/// `None` leaves the tool unmarked.
+fn ask_effect(tool: &MarkedTool, printer: Printer) -> Result<Option<String>, CliError> {
+    let (name, device) = (clean(&tool.tool), clean(&tool.device));
+    let question = format!("{} on {device}: read, change, danger or skip", printer.paint(TextStyle::Bold, &name));
+    loop {
+        print(&format!("{question} [{}]? ", tool.proposal));
+        let mut line = String::new();
+        let read = std::io::stdin().read_line(&mut line);
+        let read =
+            read.map_err(|error| CliError::new(CliErrorKind::Io, format!("cannot read your answer: {error}")))?;
+        let word = line.trim().to_lowercase();
+        let effects = ["read", "change", "danger"];
+        match word.as_str() {
+            _ if read == 0 => return Ok(None),
+            "" => return Ok(Some(tool.proposal.clone())),
+            "skip" | "s" => return Ok(None),
+            word => match effects.iter().find(|effect| effect.starts_with(word)) {
+                Some(effect) => return Ok(Some((*effect).to_owned())),
+                None => print("Type read, change, danger or skip.\n"),
+            },
+        }
+    }
+}
+
+/// Tables for the configuration file, one for each device and effect.
+fn effect_tables(tools: &[MarkedTool]) -> String {
+    let mut groups: BTreeMap<(&str, &str), Vec<&str>> = BTreeMap::new();
+    for tool in tools {
+        groups.entry((&tool.device, &tool.effect)).or_default().push(&tool.tool);
+    }
+    let table = |((device, effect), names): ((&str, &str), Vec<&str>)| {
+        format!(
+            "[[effects]]\non = [{}]\ntools = {}\neffect = \"{effect}\"\n",
+            json!(format!("device:{device}")),
+            json!(names)
+        )
+    };
+    groups.into_iter().map(table).collect::<Vec<_>>().join("\n")
 }
 
 /// Tables for the configuration file, one for each proposed effect.

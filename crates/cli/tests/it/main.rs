@@ -2,6 +2,7 @@
 
 #![allow(clippy::panic)]
 
+mod access;
 mod app;
 mod apps;
 mod bench;

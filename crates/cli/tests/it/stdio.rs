@@ -175,7 +175,7 @@ fn every_client_has_a_token_of_its_own_and_loses_only_that() {
         clients.map(|token| token["label"].as_str().expect("a label").to_owned()).collect()
     };
     assert_eq!(labels(&tokens), ["desk", "test"], "one for each, by flag and by the client's own name");
-    let (_, audit) = gateway.http("GET", "/api/v1/audit", Some(&gateway.own_token()), "");
+    let (_, audit) = gateway.http("GET", "/api/v1/audit?kind=call", Some(&gateway.own_token()), "");
     let audit: Value = serde_json::from_str(&audit).expect("JSON");
     let callers: Vec<&Value> =
         audit["records"].as_array().expect("records").iter().map(|it| &it["principal"]).collect();

@@ -15,7 +15,7 @@ use std::time::Duration;
 use sinew_front::dialout::EndpointAddress;
 use sinew_front::tls::TlsIdentity;
 use sinew_gateway::{AccessSettings, Shape};
-use sinew_policy::{EffectRule, PolicySettings, Severity};
+use sinew_policy::{EffectRule, PolicySettings, RedactionRule, Severity};
 use sinew_tool::settings::Setting;
 use sinew_tool::{Value, json};
 
@@ -69,8 +69,21 @@ sinew_tool::settings! {
         pub policy: PolicySettings = PolicySettings::default();
         /// What some tools do, where the gateway does not know it or you know better.
         pub effects: Vec<EffectRule> = Vec::new();
+        /// The record of calls, decisions and changes, see `docs/audit.md`.
+        pub audit: AuditConfig = AuditConfig::default();
+        /// Arguments that are kept nowhere, see `docs/audit.md`.
+        pub redact: Vec<RedactionRule> = Vec::new();
         /// How `sinew spec` checks tool specifications. It reads the nearest `sinew.toml` in a file's folder or above it.
         pub spec: Option<SpecConfig> = None;
+    }
+}
+
+sinew_tool::settings! {
+    /// The record of calls, decisions and changes.
+    pub struct AuditConfig {
+        /// A command that gets each seal of the audit as a line of JSON on its standard input, to keep it elsewhere. For
+        /// example `["logger", "-t", "sinew-seal"]`.
+        pub send_seals: Vec<String> = Vec::new();
     }
 }
 
@@ -160,9 +173,23 @@ impl GatewayConfig {
         problems.into_iter().next().map_or(Ok(()), |problem| Err(ConfigProblem::at(problem.key, problem.message)))
     }
 
+    /// What in the policy of a file probably does not do what was meant, each with its line. `more` are warnings that a
+    /// gateway with its devices adds, by key.
+    pub fn policy_warnings(path: &Path, more: Vec<(String, String)>) -> Result<Vec<String>, Error> {
+        let (config, text) = GatewayConfig::read(path)?;
+        let own = config.access().check().into_iter().filter(|problem| problem.severity == Severity::Warning);
+        let all = own.map(|problem| (problem.key, problem.message)).chain(more);
+        Ok(all.map(|(key, message)| ConfigProblem::at(key, message).in_file(path, &text).message).collect())
+    }
+
     /// Who may do what.
     pub fn access(&self) -> AccessSettings {
-        AccessSettings { policy: self.policy.clone(), effects: self.effects.clone(), approve_all: false }
+        AccessSettings {
+            policy: self.policy.clone(),
+            effects: self.effects.clone(),
+            redactions: self.redact.clone(),
+            approve_all: false,
+        }
     }
 
     fn addresses(&self) -> Result<Vec<(EndpointAddress, Shape)>, ConfigProblem> {
@@ -209,6 +236,7 @@ impl GatewayConfig {
         };
         let brokers = self.brokers.iter().enumerate().map(plan).collect::<Result<_, _>>()?;
         Ok(ServerSettings {
+            send_seals: self.audit.send_seals,
             listen,
             devices,
             mqtt,

@@ -8,7 +8,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use serde::Serialize;
-use sinew_tool::{Digest, ErrorKind, ToolError};
+use sinew_tool::{DeviceId, Digest, ErrorKind, ToolError};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
@@ -86,6 +86,7 @@ type Decided = Option<(ApprovalDecision, String)>;
 
 struct OpenRequest {
     request: ApprovalRequest,
+    on: DeviceId,
     binding: Binding,
     ends: Instant,
     decided: watch::Sender<Decided>,
@@ -103,6 +104,7 @@ impl CallApprovals {
     pub(crate) async fn ask(
         &self,
         binding: Binding,
+        on: &DeviceId,
         request: ApprovalRequest,
         wait: Duration,
     ) -> Result<Answer, ToolError> {
@@ -111,7 +113,7 @@ impl CallApprovals {
             if table.spend(&binding) {
                 return Ok(Answer::Approved);
             }
-            table.open(&binding, request)?
+            table.open(&binding, on, request)?
         };
         let decision = tokio::time::timeout(wait, decided.wait_for(Option::is_some)).await;
         let decision = match decision {
@@ -134,7 +136,12 @@ impl CallApprovals {
     }
 
     /// The first decision counts.
-    pub(crate) fn decide(&self, id: &str, decision: ApprovalDecision, by: &str) -> Result<ApprovalRequest, ToolError> {
+    pub(crate) fn decide(
+        &self,
+        id: &str,
+        decision: ApprovalDecision,
+        by: &str,
+    ) -> Result<(ApprovalRequest, DeviceId), ToolError> {
         let mut table = self.table();
         let open = table.open.remove(id).ok_or_else(|| {
             let message = format!(
@@ -155,7 +162,7 @@ impl CallApprovals {
             table.grants.push(Grant { binding: open.binding, for_a_while, ends: Instant::now() + time });
         }
         open.decided.send_replace(Some((decision, by.to_owned())));
-        Ok(open.request)
+        Ok((open.request, open.on))
     }
 
     fn table(&self) -> MutexGuard<'_, Table> {
@@ -181,6 +188,7 @@ impl Table {
     fn open(
         &mut self,
         binding: &Binding,
+        on: &DeviceId,
         mut request: ApprovalRequest,
     ) -> Result<(String, watch::Receiver<Decided>), ToolError> {
         if let Some(open) = self.open.values().find(|open| open.binding == *binding) {
@@ -195,7 +203,7 @@ impl Table {
         request.id.clone_from(&id);
         let (decided, receiver) = watch::channel(None);
         let ends = Instant::now() + OPEN_TIME;
-        self.open.insert(id.clone(), OpenRequest { request, binding: binding.clone(), ends, decided });
+        self.open.insert(id.clone(), OpenRequest { request, on: on.clone(), binding: binding.clone(), ends, decided });
         Ok((id, receiver))
     }
 

@@ -70,16 +70,17 @@ impl Access {
             policy: lens.in_force().policy().version().to_owned(),
             args: Digest::of(&value),
         };
+        let shown = lens.in_force().redact(holder, args).map_or(value, Value::Object);
         let request = ApprovalRequest {
             id: String::new(),
             principal: who.name.clone(),
             device: holder.entry.title(),
             tool: clean_line(&tool.name, 128),
-            args: clean_line(&value.to_string(), MAX_SHOWN_ARGS),
+            args: clean_line(&shown.to_string(), MAX_SHOWN_ARGS),
             reason: decision.reason.text(),
             at: unix_ms(),
         };
-        match self.approvals.ask(binding, request, wait).await? {
+        match self.approvals.ask(binding, &holder.entry.id, request, wait).await? {
             Answer::Approved => Ok(()),
             Answer::Denied { by } => {
                 let message =

@@ -1,6 +1,6 @@
 //! What the policy says about calls, for people who write one.
 
-use sinew_policy::{EffectSource, Explanation, propose_effect};
+use sinew_policy::{EffectSource, Explanation, PolicyProblem, PolicySettings, Verdict, propose_effect};
 use sinew_tool::text::clean_line;
 use sinew_tool::{Args, Effect, ErrorKind, ToolError};
 
@@ -30,6 +30,27 @@ pub struct CallExplanation {
 }
 
 impl Gateway {
+    /// Which selectors of a policy match none of the devices and tools that are known now.
+    pub fn check_policy(&self, settings: &PolicySettings) -> Vec<PolicyProblem> {
+        let snapshot = self.snapshot();
+        let in_force = self.access().in_force();
+        let facts: Vec<_> = snapshot
+            .devices
+            .iter()
+            .map(|entry| (entry, entry.kind(), entry.labels.iter().map(|label| label.as_str()).collect::<Vec<_>>()))
+            .collect();
+        let devices = facts.iter().map(|(entry, kind, labels)| {
+            let tools = entry.offer.tools.iter().map(|offered| in_force.tool_facts(Holder { entry, offered }));
+            (in_force.device_facts(entry, kind, labels), tools.collect())
+        });
+        settings.check_against(devices)
+    }
+
+    /// What happens to calls of dangerous tools that no rule is about.
+    pub fn danger_default(&self) -> Verdict {
+        self.access().in_force().policy().settings().danger
+    }
+
     /// Every tool that is offered, with its effect, by device.
     pub fn effects(&self) -> Vec<ToolEffect> {
         let snapshot = self.snapshot();

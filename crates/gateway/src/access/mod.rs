@@ -12,12 +12,13 @@ use std::time::Duration;
 use arc_swap::ArcSwap;
 use sinew_policy::{
     CallerFacts, CallerKind, DeviceFacts, EffectRule, EffectSource, Limiter, LocalTime, Plan, Policy, PolicyProblem,
-    PolicySettings, Rights, Severity, ToolFacts, ToolOrigin, Verdict, effect_of,
+    PolicySettings, RedactionRule, Rights, Severity, ToolFacts, ToolOrigin, Verdict, effect_of, hinted_effect,
 };
-use sinew_tool::{Admission, DeviceId, Effect, TextTrust};
+use sinew_tool::{Admission, Args, DeviceId, Effect, TextTrust};
 use tokio::time::Instant;
 
 use crate::principal::{Principal, Role};
+use crate::redaction;
 use crate::snapshot::{DeviceEntry, Holder};
 
 pub(crate) use approvals::CallApprovals;
@@ -34,6 +35,8 @@ const MAX_CALLERS: usize = 4_096;
 pub struct AccessSettings {
     pub policy: PolicySettings,
     pub effects: Vec<EffectRule>,
+    /// Arguments that are not kept.
+    pub redactions: Vec<RedactionRule>,
     /// Every device counts as approved: for a demo whose devices are all our own.
     pub approve_all: bool,
 }
@@ -64,6 +67,7 @@ pub(crate) struct Access {
 pub(crate) struct PolicyInForce {
     policy: Policy,
     effects: Vec<EffectRule>,
+    redactions: Vec<RedactionRule>,
     approve_all: bool,
     zone: jiff::tz::TimeZone,
     /// Whether any tool can be hidden from anybody.
@@ -135,6 +139,7 @@ impl PolicyInForce {
         let has_hours = rules.iter().any(|rule| rule.hours.is_some());
         Ok(PolicyInForce {
             effects: settings.effects,
+            redactions: settings.redactions,
             approve_all: settings.approve_all,
             zone,
             can_hide,
@@ -182,18 +187,38 @@ impl PolicyInForce {
     }
 
     fn make_plan(&self, rights: &Rights, holder: Holder<'_>) -> Plan {
+        self.with_facts(holder, |device, tool| self.policy.plan(rights, device, tool))
+    }
+
+    /// What the rules select by.
+    fn with_facts<T>(&self, holder: Holder<'_>, use_facts: impl FnOnce(&DeviceFacts<'_>, &ToolFacts<'_>) -> T) -> T {
         let labels: Vec<&str> = holder.entry.labels.iter().map(|label| label.as_str()).collect();
         let kind = holder.entry.kind();
         let device = self.device_facts(holder.entry, &kind, &labels);
+        use_facts(&device, &self.tool_facts(holder))
+    }
+
+    fn tool_facts<'a>(&self, holder: Holder<'a>) -> ToolFacts<'a> {
         let tool = &holder.offered.tool;
-        let facts = ToolFacts {
+        ToolFacts {
             name: &tool.name,
             public_name: &holder.offered.public,
             effect: self.effect_of(holder).map(|(effect, _)| effect),
             hints: tool.hints,
             audience: tool.audience,
+        }
+    }
+
+    /// The arguments of a call as people may see them; `None` where nothing in them is secret.
+    pub(crate) fn redact(&self, holder: Holder<'_>, args: &Args) -> Option<Args> {
+        let schema = holder.offered.has_secrets.then_some(&*holder.offered.tool.input_schema);
+        let rules: Vec<&RedactionRule> = match self.redactions.is_empty() {
+            true => Vec::new(),
+            false => self.with_facts(holder, |device, tool| {
+                self.redactions.iter().filter(|rule| rule.matches(device, tool)).collect()
+            }),
         };
-        self.policy.plan(rights, &device, &facts)
+        (schema.is_some() || !rules.is_empty()).then(|| redaction::redact(schema, &rules, args))
     }
 
     fn device_facts<'a>(&self, entry: &'a DeviceEntry, kind: &'a str, labels: &'a [&'a str]) -> DeviceFacts<'a> {
@@ -225,7 +250,8 @@ impl PolicyInForce {
             device: self.device_facts(holder.entry, &kind, &labels),
             public_name: &holder.offered.public,
             pinned: holder.entry.pinned,
-            agreed: None,
+            // A pinned tool is offered as it was agreed, or stricter.
+            agreed: holder.entry.pinned.then(|| hinted_effect(&holder.offered.tool.hints)).flatten(),
         };
         effect_of(&self.effects, &holder.offered.tool, &origin)
     }

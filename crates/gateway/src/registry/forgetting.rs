@@ -153,6 +153,7 @@ impl RegistryWriter {
     fn drop_device(&mut self, entry: &Arc<DeviceEntry>, why: &str) -> Commit {
         tracing::info!(device = %entry.id, "device forgotten: {why}");
         let body = json!({"why": why, "name": entry.name.as_deref()});
+        self.record(&entry.id, &entry.info, "forget_device", body.clone());
         self.add_event(&entry.id, Notice { topic: FORGOTTEN.to_owned(), body });
         self.remove(entry);
         self.by_key.remove(&entry.info.key);

@@ -21,6 +21,7 @@ use crate::held::ToolsetChange;
 use crate::labels::Label;
 use crate::pins::Pins;
 use crate::prepare::ToolPreparer;
+use crate::record::Recorder;
 use crate::settings::{OpenError, Settings};
 use crate::shared::Shared;
 use crate::snapshot::{Snapshot, Traffic};
@@ -46,9 +47,10 @@ impl Registry {
         pins: Pins,
         settings: &Settings,
         shared: &Shared,
+        recorder: Recorder,
     ) -> Registry {
         let preparer = ToolPreparer::default();
-        let writer = RegistryWriter::new(loaded, store, pins, settings, shared, &preparer);
+        let writer = RegistryWriter::new(loaded, store, pins, settings, shared, &preparer, recorder);
         let first = Snapshot::build(0, writer.entries(), writer.names.clone(), &writer.offers.names, None);
         Registry {
             writer: Mutex::new(writer),

@@ -7,10 +7,10 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde_json::json;
+use serde_json::{Value, json};
 use sinew_spec::lock::Follow;
 use sinew_tool::text::clean_line;
-use sinew_tool::{Device, DeviceId, DeviceInfo, DeviceKey, ErrorKind, Notice, Status, ToolError, Toolset};
+use sinew_tool::{Admission, Device, DeviceId, DeviceInfo, DeviceKey, ErrorKind, Notice, Status, ToolError, Toolset};
 use tokio::time::Instant;
 
 use super::faces::Faces;
@@ -24,8 +24,9 @@ use crate::names::NameBook;
 use crate::offer::{self, Offer, Offers, UserTools};
 use crate::pins::Pins;
 use crate::prepare::{PreparedToolset, ToolPreparer, Withdrawn};
+use crate::record::{Note, Recorder};
 use crate::settings::Settings;
-use crate::shared::{EventLog, Shared};
+use crate::shared::{EventLog, RecordKind, Shared};
 use crate::snapshot::{DeviceEntry, Presence, Traffic};
 use crate::store::{Commit, DeviceRow, Store, StoredState, Write};
 use crate::view::DeviceView;
@@ -69,6 +70,7 @@ pub(super) struct RegistryWriter {
     pub(super) forgetting: Forgetting,
     pub(super) events: Arc<dyn EventLog>,
     pub(super) faces: Faces,
+    recorder: Recorder,
 }
 
 impl RegistryWriter {
@@ -80,6 +82,7 @@ impl RegistryWriter {
         settings: &Settings,
         shared: &Shared,
         preparer: &ToolPreparer,
+        recorder: Recorder,
     ) -> RegistryWriter {
         let mut writer = RegistryWriter {
             devices: BTreeMap::new(),
@@ -96,6 +99,7 @@ impl RegistryWriter {
             forgetting: Forgetting::new(settings, loaded.running, loaded.resting_ids),
             events: shared.events.clone(),
             faces: Faces::default(),
+            recorder,
         };
         for row in loaded.devices {
             let toolset = loaded.toolsets.get(&row.toolset).cloned().unwrap_or_default();
@@ -145,6 +149,10 @@ impl RegistryWriter {
         self.by_key.insert(info.key.clone(), id.clone());
         if let Some(toolset_change) = toolset_change {
             toolset_change.held.clone_from(&held);
+        }
+        if known.is_none() {
+            let details = json!({"key": info.key.0, "family": info.family.name, "admission": info.admission});
+            self.record(&id, &info, "new_device", details);
         }
         let (presence, traffic) = (Presence::Here(device), Arc::new(Traffic::default()));
         let (since, left_at) = (now(), 0);
@@ -233,6 +241,24 @@ impl RegistryWriter {
     }
 
     /// An event of the gateway itself.
+    /// Records what happened to a device. Whoever reaches a broker can make up devices there, and would push out what else
+    /// is recorded: those are only in the events.
+    pub(super) fn record(&self, id: &DeviceId, info: &DeviceInfo, what: &'static str, details: Value) {
+        if matches!(info.admission, Admission::Broker(_)) {
+            return;
+        }
+        self.recorder.note(Note {
+            kind: RecordKind::Device,
+            who: "",
+            door: "",
+            device: Some(id.clone()),
+            tool: None,
+            what,
+            details,
+            outcome: "ok",
+        });
+    }
+
     pub(super) fn add_own_event(&mut self, notice: Notice) {
         if let Some(id) = DeviceId::parse(OWN_ID) {
             self.events.add(&id, notice);

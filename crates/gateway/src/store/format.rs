@@ -69,6 +69,15 @@ const MIGRATIONS: &[Migration] = &[
     "ALTER TABLE devices ADD COLUMN labels TEXT NOT NULL DEFAULT '[]';",
     // 7: the description that a public name stands for.
     "ALTER TABLE names ADD COLUMN face TEXT;",
+    // 8: the audit is a chain of records with seals. Digests of arguments without a key would give short secrets away, so
+    // those of earlier formats go.
+    "ALTER TABLE audit ADD COLUMN kind TEXT NOT NULL DEFAULT 'call';
+     ALTER TABLE audit ADD COLUMN kept INTEGER NOT NULL DEFAULT 1;
+     ALTER TABLE audit ADD COLUMN hash BLOB;
+     UPDATE audit SET args_digest = x'';
+     CREATE TABLE seals (
+         last INTEGER PRIMARY KEY, first INTEGER NOT NULL, hash BLOB NOT NULL, at INTEGER NOT NULL, mac BLOB NOT NULL
+     );",
 ];
 
 /// The format this code reads and writes, in SQLite's `user_version`.

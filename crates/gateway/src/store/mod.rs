@@ -3,9 +3,11 @@
 //! One thread takes all waiting jobs, writes them in one transaction and then answers those who wait: under load many
 //! calls share one commit. A call that ends while nobody writes is written by its own task. Queries have a
 //! connection and a thread of their own, so that no commit waits for them. Neighbours: `file.rs` (opening the file), `format.rs` (its tables),
-//! `writer.rs` (who writes), `health.rs` (whether that works), `rows.rs` (what is written), `reader.rs`
-//! (who reads), `read.rs` (what is asked).
+//! `writer.rs` (who writes), `health.rs` (whether that works), `rows.rs` (what is written), `chain.rs` (how audit records
+//! hang together), `seals.rs` (where seals go), `verify.rs` (whether the audit is whole), `reader.rs` (who reads), `read.rs`
+//! (what is asked).
 
+mod chain;
 mod events;
 mod file;
 mod format;
@@ -13,7 +15,9 @@ mod health;
 mod read;
 mod reader;
 mod rows;
+mod seals;
 mod tokens;
+mod verify;
 mod writer;
 
 use std::path::{Path, PathBuf};
@@ -26,6 +30,8 @@ use rusqlite::Connection;
 use sinew_tool::{BoxFuture, DeviceId, DeviceKey, ErrorKind, ToolError};
 use tokio::sync::{broadcast, oneshot};
 
+pub(crate) use chain::AuditKey;
+pub use chain::AuditSeal;
 pub(crate) use events::LocalEvents;
 pub(crate) use read::Cursor;
 pub(crate) use rows::{DeviceRow, EventRow, PendingEvent, RestingId, StoredState, Write};
@@ -33,10 +39,12 @@ pub(crate) use tokens::LocalTokens;
 
 use crate::settings::{OpenError, Settings};
 use crate::shared::{AuditLog, AuditRow, NameChange, NameClaim, NameClaims};
-use crate::view::{AuditFilter, AuditRecord, EventPage};
+use crate::view::{AuditFilter, AuditRecord, AuditReport, EventPage};
 use file::StoreLocation;
 use health::StoreHealth;
 use reader::StoreReader;
+use seals::SealOutput;
+use verify::Verification;
 use writer::{Job, SharedWriter, StoreWriter};
 
 /// Events that may wait for the store, of all devices together. More than the store writes in 100 ms
@@ -51,6 +59,8 @@ pub(crate) struct Store {
     thread: Mutex<Option<JoinHandle<()>>>,
     waiting_events: Arc<AtomicUsize>,
     reader: StoreReader,
+    key: AuditKey,
+    seal_file: Option<PathBuf>,
     pub(crate) health: Arc<StoreHealth>,
 }
 
@@ -70,6 +80,8 @@ impl Store {
         file: Option<&Path>,
         settings: &Settings,
         signals: broadcast::Sender<DeviceId>,
+        key: AuditKey,
+        seals: broadcast::Sender<AuditSeal>,
         is_pinned: &dyn Fn(&DeviceKey) -> bool,
     ) -> Result<(Store, StoredState), OpenError> {
         let location = StoreLocation::new(file);
@@ -78,8 +90,12 @@ impl Store {
         let loaded = rows::load(&mut db, is_pinned).map_err(refused)?;
         let waiting_events = Arc::new(AtomicUsize::new(0));
         let health = Arc::new(StoreHealth::default());
-        let writer =
-            StoreWriter::new(db, settings, signals, waiting_events.clone(), health.clone()).map_err(refused)?;
+        let seals = SealOutput::open(&db, file, seals).map_err(|source| {
+            let path = file.unwrap_or(Path::new(":memory:")).with_file_name(seals::FILE);
+            OpenError::Io { what: "open the seals of the audit in", path, source }
+        })?;
+        let events = (signals, waiting_events.clone());
+        let writer = StoreWriter::new(db, settings, events, health.clone(), key.clone(), seals).map_err(refused)?;
         let reader = StoreReader::start(file::open_reader(&location)?).map_err(started(file))?;
         let writer = Arc::new(Mutex::new(Some(writer)));
         let (jobs, inbox) = channel();
@@ -89,7 +105,9 @@ impl Store {
             .name("sinew-store".to_owned())
             .spawn(move || writer::run(&for_writer, &inbox, &for_waiting));
         let thread = Mutex::new(Some(thread.map_err(started(file))?));
-        Ok((Store { jobs, writer, waiting, thread, waiting_events, reader, health }, loaded))
+        let file = file.map(|file| file.with_file_name(seals::FILE));
+        let store = Store { jobs, writer, waiting, thread, waiting_events, reader, key, seal_file: file, health };
+        Ok((store, loaded))
     }
 
     /// Records a call and waits until that is committed.
@@ -156,8 +174,44 @@ impl Store {
         Commit(committed)
     }
 
-    pub(crate) async fn newest_calls(&self, filter: AuditFilter, limit: usize) -> Result<Vec<AuditRecord>, ToolError> {
-        self.read(move |db| read::newest_calls(db, &filter, limit)).await
+    pub(crate) async fn newest_records(
+        &self,
+        filter: AuditFilter,
+        limit: usize,
+    ) -> Result<Vec<AuditRecord>, ToolError> {
+        self.read(move |db| read::newest_records(db, &filter, limit)).await
+    }
+
+    pub(crate) async fn last_seal(&self) -> Result<Option<AuditSeal>, ToolError> {
+        self.read(chain::last_seal).await
+    }
+
+    /// Reads the whole audit, page by page, and says whether it is as it was written.
+    pub(crate) async fn verify(&self) -> Result<AuditReport, ToolError> {
+        self.settled().await?;
+        let written = {
+            let held = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
+            held.as_ref().map(StoreWriter::head)
+        };
+        let (key, file) = (self.key.clone(), self.seal_file.clone());
+        let mut verification = self
+            .read(move |db| {
+                let mut verification = Verification::begin(db, key, written)?;
+                if let Some(file) = file {
+                    let seals = seals::read_file(&file).map_err(unreadable)?;
+                    verification.check_file(db, seals)?;
+                }
+                Ok(verification)
+            })
+            .await?;
+        loop {
+            let (returned, has_more) =
+                self.read(move |db| verification.page(db).map(|more| (verification, more))).await?;
+            verification = returned;
+            if !has_more {
+                return Ok(verification.finish(written));
+            }
+        }
     }
 
     pub(crate) async fn events(
@@ -217,7 +271,7 @@ impl AuditLog for Store {
     }
 
     fn find(&self, filter: AuditFilter, limit: usize) -> BoxFuture<'_, Result<Vec<AuditRecord>, ToolError>> {
-        Box::pin(self.newest_calls(filter, limit))
+        Box::pin(self.newest_records(filter, limit))
     }
 }
 
@@ -240,6 +294,28 @@ impl Drop for Store {
             let _ = thread.join();
         }
     }
+}
+
+/// Verifies the audit of a state directory that no gateway uses.
+pub(crate) fn verify_closed(dir: &Path, key: AuditKey) -> Result<AuditReport, OpenError> {
+    let location = StoreLocation::new(Some(&dir.join("gateway.db")));
+    let db = file::open(&location)?;
+    let path = dir.join(seals::FILE);
+    let seals = seals::read_file(&path).map_err(|source| OpenError::Io { what: "read the seals in", path, source })?;
+    let verify = || {
+        let mut verification = Verification::begin(&db, key, None)?;
+        verification.check_file(&db, seals)?;
+        while verification.page(&db)? {}
+        Ok(verification.finish(None))
+    };
+    verify().map_err(|error| location.refused(&error))
+}
+
+fn unreadable(error: std::io::Error) -> rusqlite::Error {
+    rusqlite::Error::SqliteFailure(
+        rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_IOERR),
+        Some(format!("{}: {error}", seals::FILE)),
+    )
 }
 
 fn started(file: Option<&Path>) -> impl Fn(std::io::Error) -> OpenError {
@@ -268,9 +344,11 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
+    use crate::shared::{KeptArgs, RecordKind};
 
     fn call(number: i64) -> AuditRow {
         AuditRow {
+            kind: RecordKind::Call,
             at: number,
             principal: "tester".to_owned(),
             door: "test",
@@ -279,6 +357,7 @@ mod tests {
             name: "x".to_owned(),
             args_digest: [0; 32],
             args: "{}".to_owned(),
+            kept: KeptArgs::Cut,
             outcome: "ok",
             duration_us: 1,
             bytes: 1,
@@ -287,7 +366,12 @@ mod tests {
     }
 
     fn open(file: &Path) -> Store {
-        Store::open(Some(file), &Settings::default(), broadcast::Sender::new(1), &|_| false).unwrap().0
+        open_at(Some(file))
+    }
+
+    fn open_at(file: Option<&Path>) -> Store {
+        let (signals, seals) = (broadcast::Sender::new(1), broadcast::Sender::new(1));
+        Store::open(file, &Settings::default(), signals, AuditKey::new("key"), seals, &|_| false).unwrap().0
     }
 
     #[tokio::test]
@@ -322,18 +406,17 @@ mod tests {
         let (page, ()) =
             tokio::time::timeout(Duration::from_secs(60), both).await.expect("a commit waited for the page");
         assert_eq!(page.unwrap(), 10);
-        assert_eq!(store.newest_calls(AuditFilter::default(), 100).await.unwrap().len(), 20);
+        assert_eq!(store.newest_records(AuditFilter::default(), 100).await.unwrap().len(), 20);
     }
 
     #[tokio::test]
     async fn a_question_finds_what_was_written_before_it() {
         for file in [None, Some(tempfile::tempdir().unwrap())] {
             let path = file.as_ref().map(|dir| dir.path().join("gateway.db"));
-            let store =
-                Store::open(path.as_deref(), &Settings::default(), broadcast::Sender::new(1), &|_| false).unwrap().0;
+            let store = open_at(path.as_deref());
             for number in 1..200 {
                 store.audit_unawaited(call(number));
-                assert_eq!(store.newest_calls(AuditFilter::default(), 1).await.unwrap()[0].at, number);
+                assert_eq!(store.newest_records(AuditFilter::default(), 1).await.unwrap()[0].at, number);
             }
         }
     }
@@ -374,7 +457,7 @@ mod tests {
             let reading = tokio::spawn(async move {
                 if reads {
                     loop {
-                        reader.newest_calls(AuditFilter::default(), 100_000).await.unwrap();
+                        reader.newest_records(AuditFilter::default(), 100_000).await.unwrap();
                     }
                 }
             });

@@ -7,6 +7,7 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 use serde_json::Value;
 use sinew_tool::DeviceId;
 
+use super::chain::hex;
 use crate::view::{AuditFilter, AuditRecord, EventPage, StoredEvent};
 
 /// The position of a reader of events. Opaque to callers.
@@ -43,26 +44,33 @@ impl FromStr for Cursor {
     }
 }
 
-/// The newest calls that fit, newest first.
-pub(super) fn newest_calls(db: &Connection, filter: &AuditFilter, limit: usize) -> rusqlite::Result<Vec<AuditRecord>> {
-    let mut select = db.prepare_cached(&calls_sql(filter))?;
-    let AuditFilter { device, principal, before } = filter;
-    let before = before.unwrap_or(i64::MAX);
-    select.query_map(params![as_limit(limit), before, device, principal], call)?.collect()
+/// The newest records that fit, newest first.
+pub(super) fn newest_records(
+    db: &Connection,
+    filter: &AuditFilter,
+    limit: usize,
+) -> rusqlite::Result<Vec<AuditRecord>> {
+    let mut select = db.prepare_cached(&records_sql(filter))?;
+    let AuditFilter { device, principal, outcome, kind, since, before, after } = filter;
+    let (before, after) = (before.unwrap_or(i64::MAX), after.unwrap_or(i64::MIN));
+    let values = params![as_limit(limit), before, device, principal, after, since, outcome, kind];
+    select.query_map(values, record)?.collect()
 }
 
 /// Only what is asked for stands in the question: `?3 IS NULL OR device = ?3` would read the whole table.
-fn calls_sql(filter: &AuditFilter) -> String {
+fn records_sql(filter: &AuditFilter) -> String {
     let device = if filter.device.is_some() { "AND device = ?3" } else { "AND ?3 IS NULL" };
     let principal = if filter.principal.is_some() { "AND principal = ?4" } else { "AND ?4 IS NULL" };
+    let since = if filter.since.is_some() { "AND at >= ?6" } else { "AND ?6 IS NULL" };
+    let outcome = if filter.outcome.is_some() { "AND outcome = ?7" } else { "AND ?7 IS NULL" };
+    let kind = if filter.kind.is_some() { "AND kind = ?8" } else { "AND ?8 IS NULL" };
     format!(
-        "SELECT id, at, principal, door, device, tool, name, args_digest, args, outcome, duration_us, bytes
-         FROM audit WHERE id < ?2 {device} {principal} ORDER BY id DESC LIMIT ?1"
+        "SELECT id, at, principal, door, device, tool, name, args_digest, args, outcome, duration_us, bytes, kind
+         FROM audit WHERE id < ?2 AND id > ?5 {device} {principal} {since} {outcome} {kind} ORDER BY id DESC LIMIT ?1"
     )
 }
 
-fn call(row: &Row<'_>) -> rusqlite::Result<AuditRecord> {
-    let digest: [u8; 32] = row.get(7)?;
+fn record(row: &Row<'_>) -> rusqlite::Result<AuditRecord> {
     Ok(AuditRecord {
         id: row.get(0)?,
         at: row.get(1)?,
@@ -71,11 +79,12 @@ fn call(row: &Row<'_>) -> rusqlite::Result<AuditRecord> {
         device: row.get(4)?,
         tool: row.get(5)?,
         name: row.get(6)?,
-        args_digest: digest.iter().map(|byte| format!("{byte:02x}")).collect(),
+        args_digest: hex(row.get_ref(7)?.as_blob()?),
         args: row.get(8)?,
         outcome: row.get(9)?,
         duration_us: row.get(10)?,
         bytes: row.get(11)?,
+        kind: row.get(12)?,
     })
 }
 
@@ -148,8 +157,17 @@ mod tests {
         let db = Connection::open_in_memory().unwrap();
         super::super::format::create(&db).unwrap();
         let plan = |filter: AuditFilter| -> String {
-            let sql = format!("EXPLAIN QUERY PLAN {}", calls_sql(&filter));
-            let values = params![10, i64::MAX, filter.device, filter.principal];
+            let sql = format!("EXPLAIN QUERY PLAN {}", records_sql(&filter));
+            let values = params![
+                10,
+                i64::MAX,
+                filter.device,
+                filter.principal,
+                i64::MIN,
+                filter.since,
+                filter.outcome,
+                filter.kind
+            ];
             db.query_row(&sql, values, |row| row.get(3)).unwrap()
         };
         let one = || Some("x".to_owned());

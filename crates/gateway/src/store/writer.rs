@@ -11,16 +11,25 @@ use rusqlite::{Connection, OptionalExtension, params};
 use sinew_tool::DeviceId;
 use tokio::sync::{broadcast, oneshot};
 
+use super::chain::{self, AuditKey, AuditSeal, ChainHead};
 use super::health::{StoreHealth, is_about_content};
 use super::rows::{EventRow, Write};
+use super::seals::SealOutput;
+use crate::registry::now;
 use crate::settings::{MAX_DEVICE_EVENTS, Settings};
 use crate::shared::AuditRow;
 
 /// Jobs that share one transaction at most: beyond it, waiting for each other costs more than commits.
 const MAX_BATCH: usize = 1_024;
 
-/// Old audit records go in lots, so that a call rarely pays for it.
-const PRUNE_LOT: i64 = 1_000;
+/// A seal covers about this many records: few enough to be lost without one, many enough that seals cost nothing.
+const SEAL_RECORDS: i64 = 1_000;
+
+/// A seal comes after this time at the latest, so that a quiet gateway proves its records too.
+const SEAL_TIME: Duration = Duration::from_secs(600);
+
+/// Old records go with the seal that covers them, at most so many seals at once, so that no commit waits for long.
+const MAX_PRUNED_SEALS: usize = 8;
 
 /// With nothing to do for this long, the log is moved into the file.
 const QUIET: Duration = Duration::from_millis(500);
@@ -90,7 +99,12 @@ pub(super) struct StoreWriter {
     /// Events kept, by device and in all.
     kept: HashMap<String, usize>,
     kept_in_all: usize,
-    since_prune: i64,
+    key: AuditKey,
+    head: ChainHead,
+    /// The first record that no seal covers yet, and when this was first noticed.
+    unsealed: i64,
+    unsealed_since: Option<Instant>,
+    seals: SealOutput,
     health: Arc<StoreHealth>,
     /// What could not be written, and how much of it was more than is kept.
     unwritten: Vec<Job>,
@@ -102,10 +116,19 @@ impl StoreWriter {
     pub(super) fn new(
         db: Connection,
         settings: &Settings,
-        signals: broadcast::Sender<DeviceId>,
-        waiting_events: Arc<AtomicUsize>,
+        (signals, waiting_events): (broadcast::Sender<DeviceId>, Arc<AtomicUsize>),
         health: Arc<StoreHealth>,
+        key: AuditKey,
+        seals: SealOutput,
     ) -> rusqlite::Result<StoreWriter> {
+        let (head, missing) = ChainHead::load(&db)?;
+        if let Some((first, last)) = missing {
+            tracing::error!("the audit lacks the records {first} to {last}: they were sealed and then removed");
+        }
+        let unsealed = match chain::last_seal(&db)? {
+            Some(seal) => seal.last + 1,
+            None => chain::first_record(&db)?.unwrap_or(head.id + 1),
+        };
         let mut writer = StoreWriter {
             db,
             last_commit: Instant::now(),
@@ -117,7 +140,11 @@ impl StoreWriter {
             max_device_events: settings.max_device_events.clamp(1, MAX_DEVICE_EVENTS),
             kept: HashMap::new(),
             kept_in_all: 0,
-            since_prune: 0,
+            key,
+            head,
+            unsealed,
+            unsealed_since: None,
+            seals,
             health,
             unwritten: Vec::new(),
             lost: 0,
@@ -131,11 +158,11 @@ impl StoreWriter {
     /// the first commit since the log was moved.
     pub(super) fn write_alone(&mut self, row: &AuditRow) -> Option<(Committed, bool)> {
         let is_busy = self.last_commit.elapsed() < ALONE || self.unmoved >= MAX_UNMOVED;
-        // Old records are removed on the thread.
-        if is_busy || self.since_prune >= PRUNE_LOT || self.health.has_failed() {
+        // Seals are made on the thread.
+        if is_busy || self.is_seal_due() || self.health.has_failed() {
             return None;
         }
-        let committed = self.commit(|writer| writer.write_call(row));
+        let committed = self.commit(|writer| writer.write_record(row));
         if committed.is_err() && self.health.has_failed() {
             self.keep_unwritten(Job::Audit(row.clone(), None));
         }
@@ -259,10 +286,12 @@ impl StoreWriter {
     }
 
     fn transact(&mut self, write: impl FnOnce(&mut StoreWriter) -> rusqlite::Result<()>) -> rusqlite::Result<()> {
+        let head = self.head;
         self.db.prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
         let written = write(self).and_then(|()| self.db.prepare_cached("COMMIT")?.execute([]).map(drop));
         if written.is_err() {
             let _ = self.db.execute_batch("ROLLBACK");
+            self.head = head;
             let _ = self.count_events();
         }
         written
@@ -272,7 +301,7 @@ impl StoreWriter {
         let mut has_dropped_events = false;
         for job in batch {
             match job {
-                Job::Audit(row, _) => self.write_call(row)?,
+                Job::Audit(row, _) => self.write_record(row)?,
                 Job::Event(row) => self.write_event(row)?,
                 Job::Write(write, _) => {
                     write.apply(&self.db)?;
@@ -284,20 +313,19 @@ impl StoreWriter {
         if has_dropped_events {
             self.count_events()?;
         }
-        if self.since_prune >= PRUNE_LOT {
-            self.since_prune = 0;
-            let mut prune = self.db.prepare_cached("DELETE FROM audit WHERE id <= (SELECT max(id) FROM audit) - ?")?;
-            prune.execute([self.max_audit])?;
-        }
         Ok(())
     }
 
-    fn write_call(&mut self, row: &AuditRow) -> rusqlite::Result<()> {
+    fn write_record(&mut self, row: &AuditRow) -> rusqlite::Result<()> {
+        let next = self.head.next(row);
         let mut insert = self.db.prepare_cached(
-            "INSERT INTO audit (at, principal, door, device, tool, name, args_digest, args, outcome, duration_us, bytes)
-             VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            "INSERT INTO audit (id, hash, kind, at, principal, door, device, tool, name, args_digest, args, kept, outcome, duration_us, bytes)
+             VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         )?;
         insert.execute(params![
+            next.id,
+            next.hash,
+            row.kind.word(),
             row.at,
             row.principal,
             row.door,
@@ -306,12 +334,82 @@ impl StoreWriter {
             row.name,
             row.args_digest,
             row.args,
+            row.kept.number(),
             row.outcome,
             row.duration_us,
             row.bytes
         ])?;
-        self.since_prune += 1;
+        self.head = next;
         Ok(())
+    }
+
+    fn is_seal_due(&self) -> bool {
+        self.head.id - self.unsealed + 1 >= SEAL_RECORDS || self.until_seal() == Some(Duration::ZERO)
+    }
+
+    /// How long until the records that no seal covers need one; `None` while there are none.
+    fn until_seal(&self) -> Option<Duration> {
+        (self.head.id >= self.unsealed).then(|| {
+            let waited = self.unsealed_since.map_or(Duration::ZERO, |since| since.elapsed());
+            SEAL_TIME.saturating_sub(waited)
+        })
+    }
+
+    fn note_unsealed(&mut self) {
+        match self.head.id >= self.unsealed {
+            true => drop(self.unsealed_since.get_or_insert_with(Instant::now)),
+            false => self.unsealed_since = None,
+        }
+    }
+
+    /// Seals the records since the last seal, and removes old ones that a seal covers.
+    fn seal(&mut self) {
+        if self.head.id < self.unsealed || self.health.has_failed() {
+            return;
+        }
+        let seal = AuditSeal::new(&self.key, self.unsealed, self.head, now());
+        let sealed = self.transact(|writer| {
+            seal.insert(&writer.db)?;
+            writer.prune()
+        });
+        match sealed {
+            Ok(()) => {
+                self.unmoved += 1;
+                self.unsealed = seal.last + 1;
+                self.unsealed_since = None;
+                self.seals.send(seal);
+            }
+            Err(error) => {
+                tracing::warn!(%error, "the audit could not be sealed");
+                self.unsealed_since = Some(Instant::now());
+            }
+        }
+    }
+
+    /// Removes the oldest records beyond the limit, whole seals at a time, and records that.
+    fn prune(&mut self) -> rusqlite::Result<()> {
+        let mut removed = None;
+        for _ in 0..MAX_PRUNED_SEALS {
+            let oldest = "SELECT id, hash IS NULL FROM audit ORDER BY id LIMIT 1";
+            let mut select = self.db.prepare_cached(oldest)?;
+            let oldest: Option<(i64, bool)> = select.query_row([], |row| Ok((row.get(0)?, row.get(1)?))).optional()?;
+            drop(select);
+            let Some((oldest, is_unchained)) = oldest else { break };
+            let excess = self.head.id - oldest + 1 - self.max_audit;
+            // Records of formats before the chain are covered by no seal.
+            let until = match is_unchained {
+                true => Some(oldest + excess.min(SEAL_RECORDS) - 1),
+                false => chain::seals_after(&self.db, oldest - 1, 1)?.first().map(|seal| seal.last),
+            };
+            let Some(until) = until.filter(|until| *until >= oldest && *until - oldest < excess) else { break };
+            let sql = match is_unchained {
+                true => "DELETE FROM audit WHERE id <= ? AND hash IS NULL",
+                false => "DELETE FROM audit WHERE id <= ?",
+            };
+            self.db.prepare_cached(sql)?.execute([until])?;
+            removed = removed.max((!is_unchained).then_some(until));
+        }
+        removed.map_or(Ok(()), |until| self.write_record(&chain::removal(&self.key, until, now())))
     }
 
     fn write_event(&mut self, row: &EventRow) -> rusqlite::Result<()> {
@@ -363,6 +461,27 @@ impl StoreWriter {
         Ok(())
     }
 
+    /// When the thread must look again, also if nothing comes: to move the log, to probe, or to seal.
+    fn wake_in(&mut self) -> Duration {
+        self.note_unsealed();
+        match self.unmoved > 0 || self.health.has_failed() {
+            true => QUIET,
+            false => self.until_seal().unwrap_or(Duration::MAX),
+        }
+    }
+
+    /// Seals everything and puts it on the disk.
+    fn close(&mut self) {
+        self.seal();
+        self.seals.close();
+        self.checkpoint("TRUNCATE");
+    }
+
+    /// The newest record, as this process wrote it.
+    pub(super) fn head(&self) -> ChainHead {
+        self.head
+    }
+
     fn checkpoint(&mut self, how: &str) {
         self.unmoved = 0;
         if let Err(error) = self.db.query_row(&format!("PRAGMA wal_checkpoint({how})"), [], |_| Ok(())) {
@@ -375,24 +494,26 @@ impl StoreWriter {
 /// moments.
 pub(super) fn run(shared: &SharedWriter, inbox: &Receiver<Job>, waiting: &AtomicUsize) {
     let mut batch = Vec::new();
-    let mut has_log = false;
+    let mut wake = Duration::MAX;
     loop {
-        // Without a log to move or a probe to make there is nothing to wake up for.
-        let first = inbox.recv_timeout(if has_log { QUIET } else { Duration::MAX });
+        let first = inbox.recv_timeout(wake);
         let mut held = shared.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(writer) = held.as_mut() else { return };
         writer.probe();
         match first {
             Ok(first) => batch.push(first),
             Err(RecvTimeoutError::Timeout) => {
+                if writer.is_seal_due() {
+                    writer.seal();
+                }
                 if writer.last_commit.elapsed() >= QUIET {
                     writer.checkpoint("PASSIVE");
                 }
-                has_log = writer.unmoved > 0 || writer.health.has_failed();
+                wake = writer.wake_in();
                 continue;
             }
             Err(RecvTimeoutError::Disconnected) => {
-                writer.checkpoint("TRUNCATE");
+                writer.close();
                 *held = None;
                 return;
             }
@@ -400,16 +521,19 @@ pub(super) fn run(shared: &SharedWriter, inbox: &Receiver<Job>, waiting: &Atomic
         batch.extend(inbox.try_iter().take(MAX_BATCH - 1));
         let taken = batch.len();
         if let Some(done) = writer.handle(&mut batch) {
-            writer.checkpoint("TRUNCATE");
+            writer.close();
             *held = None;
             let _ = done.send(());
             return;
         }
         waiting.fetch_sub(taken, Ordering::Release);
+        if writer.is_seal_due() {
+            writer.seal();
+        }
         if writer.unmoved >= MAX_UNMOVED {
             writer.checkpoint("PASSIVE");
         }
-        has_log = writer.unmoved > 0 || writer.health.has_failed();
+        wake = writer.wake_in();
     }
 }
 

@@ -46,6 +46,8 @@ fn an_answered_call_survives_kill_9() {
                 "call {number} was answered and is lost"
             );
         }
+        let report = gateway.verify_audit().await.unwrap();
+        assert!(report.problems.is_empty() && report.records >= records.len() as u64, "{report:?}");
         assert_eq!(gateway.find_device("Lamp").unwrap().state, "away");
         assert_eq!(device_tools(&gateway), ["x"]);
     });

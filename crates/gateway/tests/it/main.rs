@@ -4,6 +4,7 @@
 
 mod access;
 mod approvals;
+mod audit;
 mod calls;
 mod coming_and_going;
 mod costly;

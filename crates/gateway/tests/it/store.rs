@@ -195,7 +195,8 @@ async fn calls_that_end_alone_make_room_for_themselves_too() {
         std::thread::sleep(std::time::Duration::from_micros(150));
     }
     let kept = gateway.audit(10_000).await.unwrap().len();
-    assert!((100..=1_100).contains(&kept), "{kept}");
+    // Records go with the seal that covers them, and the newest have none yet.
+    assert!((100..=2_100).contains(&kept), "{kept}");
 }
 
 #[tokio::test]
@@ -204,7 +205,10 @@ async fn calls_are_found_by_device_and_caller_page_by_page() {
     let gateway = try_open(dir.path()).unwrap();
     let find = async |device: Option<&str>, principal: Option<&str>, before, limit| {
         let (device, principal) = (device.map(str::to_owned), principal.map(str::to_owned));
-        let records = gateway.find_calls(AuditFilter { device, principal, before }, limit).await.unwrap();
+        let records = gateway
+            .find_records(AuditFilter { device, principal, before, ..AuditFilter::default() }, limit)
+            .await
+            .unwrap();
         records.iter().map(|record| record.id).collect::<Vec<_>>()
     };
     assert_eq!(find(Some("board-ddee01"), None, None, 10).await, [11, 6, 3, 2]);

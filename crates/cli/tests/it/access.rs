@@ -1,0 +1,166 @@
+//! Who may do what, as administrators and clients see it: policy, approvals and the audit, through the real program.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+
+use crate::gateway::{CommandOutput, Process, TestGateway, run, sinew};
+
+const BOARD: &str = "board-000001";
+const DEMO_BOARD: &str = "board-ddee01";
+const SET_VOLUME: &str = "self.audio_speaker.set_volume";
+
+/// A gateway with a configuration file and one virtual board.
+struct RuledGateway {
+    gateway: TestGateway,
+    file: PathBuf,
+    _board: Process,
+}
+
+impl RuledGateway {
+    fn serve(policy: &str) -> RuledGateway {
+        let state = tempfile::tempdir().expect("a folder");
+        let file = state.path().join("sinew.toml");
+        std::fs::write(&file, format!("state = '{}'\n{policy}", state.path().display())).expect("written");
+        let gateway = TestGateway::open("serve", state, &["--config", &file.display().to_string()]);
+        let command = ["sim", "board", "--connect", gateway.devices_url(), "--token", &gateway.own_token()];
+        let board = Process::start(sinew(gateway.state.path()).args(command));
+        gateway.wait_for(BOARD, "ready");
+        RuledGateway { gateway, file, _board: board }
+    }
+
+    fn run(&self, arguments: &[&str]) -> CommandOutput {
+        self.gateway.run(arguments)
+    }
+
+    fn json(&self, arguments: &[&str]) -> Value {
+        self.gateway.json(arguments)
+    }
+
+    fn check(&self) -> CommandOutput {
+        run(sinew(self.gateway.state.path()).args(["config", "check"]).arg(&self.file))
+    }
+}
+
+#[test]
+fn a_call_that_asks_waits_for_a_person_and_goes_through_once_it_is_approved() {
+    let gateway =
+        RuledGateway::serve("[[policy.rules]]\nid = 'loud'\ntools = ['*volume*']\ndo = 'ask'\nask = { wait = 1 }\n");
+    let token = gateway.json(&["token", "new", "--client", "tablet"])["token"].as_str().expect("a token").to_owned();
+    let as_client = |arguments: &[&str]| {
+        run(sinew(gateway.gateway.state.path()).args(arguments).args([
+            "--url",
+            gateway.gateway.url(),
+            "--token",
+            &token,
+        ]))
+    };
+    let call = ["call", BOARD, SET_VOLUME, "volume=30"];
+    let refused = as_client(&call);
+    assert_eq!(refused.code, 77, "{refused:?}");
+    assert!(refused.err.contains("sinew approvals approve"), "{refused:?}");
+
+    let waiting = gateway.json(&["approvals"])["approvals"].clone();
+    let id = waiting[0]["id"].as_str().expect("an id").to_owned();
+    assert_eq!((&waiting[0]["principal"], &waiting[0]["tool"]), (&json!("tablet"), &json!(SET_VOLUME)));
+    // Client tokens never approve.
+    assert_eq!(as_client(&["approvals", "approve", &id]).code, 77);
+    gateway.run(&["approvals", "approve", &id]).ok();
+    as_client(&call).ok();
+    assert_eq!(as_client(&call).code, 77, "an approval is good for one call");
+    assert_eq!(as_client(&["call", BOARD, SET_VOLUME, "volume=31"]).code, 77, "and for the same arguments");
+
+    let records = gateway.json(&["audit", "--kind", "decision"])["records"].clone();
+    assert_eq!((&records[0]["name"], &records[0]["outcome"]), (&json!("approve"), &json!("ok")));
+    assert!(records[0]["args"].as_str().is_some_and(|details| details.contains("tablet")), "{records}");
+}
+
+#[test]
+fn the_audit_is_shown_for_people_scripts_and_spreadsheets_and_verified() {
+    let gateway = TestGateway::demo();
+    gateway.run(&["call", DEMO_BOARD, SET_VOLUME, "volume=30"]).ok();
+    gateway.run(&["devices", "rename", DEMO_BOARD, "Kitchen"]).ok();
+    assert_ne!(gateway.run(&["call", DEMO_BOARD, "self.nothing"]).code, 0);
+
+    let table = gateway.run(&["audit", "--device", DEMO_BOARD]).ok().out;
+    assert!(table.contains(SET_VOLUME) && table.contains("rename_device"), "{table}");
+    let failed = gateway.json(&["audit", "--outcome", "ToolNotFound", "--since", "1h"])["records"].clone();
+    assert_eq!(failed.as_array().map(Vec::len), Some(1), "{failed}");
+    let csv = gateway.run(&["audit", "--kind", "call", "--output", "csv"]).ok().out;
+    assert!(csv.starts_with("id,time,kind,") && csv.contains("\"{\"\"volume\"\":30"), "{csv}");
+    assert_eq!(gateway.run(&["devices", "--output", "csv"]).code, 2);
+    assert_eq!(gateway.run(&["audit", "--since", "yesterday"]).code, 2);
+
+    let check = gateway.json(&["audit", "verify"]);
+    assert_eq!((&check["ok"], &check["problems"]), (&json!(true), &json!([])), "{check}");
+    let TestGateway { state, mut process, .. } = gateway;
+    process.kill();
+    let state = state.path();
+    assert!(run(sinew(state).args(["audit", "verify"])).ok().out.contains("The audit is whole"));
+    edit(state, "UPDATE audit SET principal = 'nobody' WHERE id = 2");
+    let broken = run(sinew(state).args(["audit", "verify"]));
+    assert!(broken.code == 1 && broken.out.contains("record 2"), "{broken:?}");
+}
+
+/// Changes the store behind the gateway's back.
+fn edit(state: &Path, sql: &str) {
+    let file = [state.join("gateway.db"), state.join("demo/gateway.db")].into_iter().find(|file| file.exists());
+    rusqlite::Connection::open(file.expect("a store")).and_then(|db| db.execute_batch(sql)).expect("changed");
+}
+
+#[test]
+fn a_changed_file_is_taken_while_the_gateway_runs_and_a_wrong_one_is_not() {
+    let gateway = RuledGateway::serve("");
+    let file = gateway.file.clone();
+    let base = std::fs::read_to_string(&file).expect("the file");
+    let verdict = || gateway.json(&["policy", "explain", BOARD, SET_VOLUME])["verdict"].as_str().map(str::to_owned);
+    let becomes = |expected: &str| {
+        let ends = std::time::Instant::now() + std::time::Duration::from_secs(60);
+        while verdict().as_deref() != Some(expected) {
+            assert!(std::time::Instant::now() < ends, "the policy never said {expected}");
+            std::thread::sleep(std::time::Duration::from_millis(200));
+        }
+    };
+    assert_eq!(verdict().as_deref(), Some("allow"));
+    let quiet = "[[policy.rules]]\nid = 'quiet'\ntools = ['*volume*']\ndo = 'deny'\n";
+    std::fs::write(&file, format!("{base}{quiet}")).expect("written");
+    becomes("deny");
+    // A mistake keeps what is in force, and the next good file is taken again.
+    std::fs::write(&file, format!("{base}[[policy.rules]]\nid = 'x'\ndo = 'maybe'\n")).expect("written");
+    let checked = gateway.check();
+    assert!(checked.code == 2 && checked.err.contains("sinew.toml:"), "{checked:?}");
+    std::thread::sleep(std::time::Duration::from_secs(3));
+    assert_eq!(verdict().as_deref(), Some("deny"));
+    std::fs::write(&file, format!("{base}{}", quiet.replace("deny", "ask"))).expect("written");
+    becomes("ask");
+}
+
+#[test]
+fn a_check_warns_of_rules_that_do_nothing() {
+    let gateway = RuledGateway::serve(
+        "[[policy.rules]]\nid = 'all'\ndo = 'deny'\ntools = ['*lock*']\n\
+         [[policy.rules]]\nid = 'never'\ndo = 'allow'\ntools = ['*lock*']\n\
+         [[policy.rules]]\nid = 'typo'\ndo = 'ask'\non = ['label:kichen']\n",
+    );
+    let check = gateway.check().ok().out;
+    assert!(check.contains("`never` can never decide"), "{check}");
+    assert!(check.contains("`label:kichen` matches no device"), "{check}");
+    assert!(check.contains("is valid"), "{check}");
+}
+
+#[test]
+fn a_review_writes_what_is_chosen_into_the_file() {
+    let gateway = RuledGateway::serve("");
+    let unmarked = |gateway: &RuledGateway| gateway.json(&["policy", "review"])["tools"].as_array().map_or(0, Vec::len);
+    let before = unmarked(&gateway);
+    assert!(before > 0);
+    let file = gateway.file.display().to_string();
+    let written = gateway.run(&["policy", "review", "--write", &file, "--yes"]).ok().out;
+    assert!(written.contains(&format!("effects of {before} tools")), "{written}");
+    let text = std::fs::read_to_string(&gateway.file).expect("the file");
+    assert!(text.contains("[[effects]]") && text.contains("device:"), "{text}");
+    gateway.check().ok();
+    let asked = gateway.run(&["policy", "review", "--write", &file]);
+    assert!(asked.code == 2 && asked.err.contains("--yes"), "{asked:?}");
+    let _: Value = gateway.json(&["policy", "review", "--all"]);
+}

@@ -1,0 +1,235 @@
+//! The chain of audit records: the hash of each covers the one before it, and seals cover the hashes.
+//!
+//! The text of the arguments is outside the hash, and only a keyed digest of it inside: so texts can be removed without
+//! breaking the chain, and a short secret cannot be guessed from its digest.
+
+use hmac::{Hmac, KeyInit, Mac};
+use rusqlite::{Connection, OptionalExtension, Row, params};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
+use sinew_tool::DeviceId;
+
+use crate::shared::{AuditRow, KeptArgs, RecordKind};
+
+pub(crate) type Hash = [u8; 32];
+
+/// Counts up when the fields of a record or their order change.
+const VERSION: u8 = 1;
+
+/// What the first record follows.
+const GENESIS: Hash = [0; 32];
+
+/// The key of this installation, for digests of arguments and for seals.
+#[derive(Clone)]
+pub(crate) struct AuditKey(Hmac<Sha256>);
+
+impl AuditKey {
+    pub(crate) fn new(secret: &str) -> AuditKey {
+        // A key for HMAC may have any length.
+        AuditKey(Hmac::new_from_slice(secret.as_bytes()).unwrap_or_else(|_| Hmac::new(&Default::default())))
+    }
+
+    /// Hashes what is written to it.
+    pub(crate) fn start(&self) -> Hmac<Sha256> {
+        self.0.clone()
+    }
+
+    pub(crate) fn digest(&self, text: &[u8]) -> Hash {
+        let mut mac = self.start();
+        mac.update(text);
+        mac.finalize().into_bytes().into()
+    }
+}
+
+/// The newest record of the chain.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ChainHead {
+    pub(crate) id: i64,
+    pub(crate) hash: Hash,
+}
+
+impl ChainHead {
+    /// A chain that begins after the record `id`.
+    pub(super) fn begin(id: i64) -> ChainHead {
+        ChainHead { id, hash: GENESIS }
+    }
+
+    /// Where the chain of this store goes on, and the newest records that a seal covers and that are gone.
+    pub(super) fn load(db: &Connection) -> rusqlite::Result<(ChainHead, Option<(i64, i64)>)> {
+        let newest = "SELECT id, hash FROM audit ORDER BY id DESC LIMIT 1";
+        let newest: Option<(i64, Option<Hash>)> =
+            db.query_row(newest, [], |row| Ok((row.get(0)?, row.get(1)?))).optional()?;
+        let sealed = last_seal(db)?;
+        let (id, hash) = newest.unwrap_or((0, None));
+        Ok(match (sealed, hash) {
+            // Everything that was sealed was on the disk, so the records after `id` were removed.
+            (Some(seal), _) if seal.last > id => {
+                (ChainHead { id: seal.last, hash: seal.hash() }, Some((id + 1, seal.last)))
+            }
+            (_, Some(hash)) => (ChainHead { id, hash }, None),
+            (_, None) => (ChainHead::begin(id), None),
+        })
+    }
+
+    pub(super) fn next(&self, row: &AuditRow) -> ChainHead {
+        let id = self.id + 1;
+        let fields = RecordFields {
+            id,
+            at: row.at,
+            kind: row.kind.word(),
+            principal: &row.principal,
+            door: row.door,
+            device: row.device.as_ref().map(DeviceId::as_str),
+            tool: row.tool.as_deref(),
+            name: &row.name,
+            args_digest: &row.args_digest,
+            kept: row.kept.number(),
+            outcome: row.outcome,
+            duration_us: row.duration_us,
+            bytes: row.bytes,
+        };
+        ChainHead { id, hash: fields.hash(&self.hash) }
+    }
+}
+
+/// What the hash of a record covers.
+pub(super) struct RecordFields<'a> {
+    pub(super) id: i64,
+    pub(super) at: i64,
+    pub(super) kind: &'a str,
+    pub(super) principal: &'a str,
+    pub(super) door: &'a str,
+    pub(super) device: Option<&'a str>,
+    pub(super) tool: Option<&'a str>,
+    pub(super) name: &'a str,
+    pub(super) args_digest: &'a [u8],
+    pub(super) kept: i64,
+    pub(super) outcome: &'a str,
+    pub(super) duration_us: i64,
+    pub(super) bytes: i64,
+}
+
+impl RecordFields<'_> {
+    pub(super) fn hash(&self, previous: &Hash) -> Hash {
+        let mut hash = Sha256::new();
+        hash.update(previous);
+        hash.update([VERSION]);
+        for number in [self.id, self.at, self.kept, self.duration_us, self.bytes] {
+            hash.update(number.to_le_bytes());
+        }
+        let texts = [Some(self.kind), Some(self.principal), Some(self.door), self.device, self.tool];
+        let texts = texts.into_iter().chain([Some(self.name), Some(self.outcome)]);
+        let fields = texts.map(|text| text.map(str::as_bytes)).chain([Some(self.args_digest)]);
+        // The length in front keeps fields apart; none has the length that stands for an absent one.
+        for field in fields {
+            let length = field.map_or(u64::MAX, |bytes| bytes.len() as u64);
+            hash.update(length.to_le_bytes());
+            hash.update(field.unwrap_or_default());
+        }
+        hash.finalize().into()
+    }
+}
+
+/// The name of the record that retention leaves behind.
+const REMOVAL: &str = "remove_records";
+
+/// Says in the chain itself that retention removed the records up to `until`: without it, they were removed by somebody.
+pub(super) fn removal(key: &AuditKey, until: i64, at: i64) -> AuditRow {
+    let args = json!({ "until": until }).to_string();
+    AuditRow {
+        kind: RecordKind::Change,
+        at,
+        principal: String::new(),
+        door: "",
+        device: None,
+        tool: None,
+        name: REMOVAL.to_owned(),
+        args_digest: key.digest(args.as_bytes()),
+        args,
+        kept: KeptArgs::Whole,
+        outcome: "ok",
+        duration_us: 0,
+        bytes: 0,
+        is_sent: false,
+    }
+}
+
+/// Up to where retention removed records, if the record says that.
+pub(super) fn removed_until(record: &RecordFields<'_>, args: &str) -> Option<i64> {
+    let is_removal = record.kind == RecordKind::Change.word() && record.name == REMOVAL && record.principal.is_empty();
+    serde_json::from_str::<Value>(args).ok().filter(|_| is_removal)?["until"].as_i64()
+}
+
+/// Vouches for the records from `first` to `last`: whoever has no key cannot make one.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AuditSeal {
+    pub first: i64,
+    pub last: i64,
+    /// The hash of the last record, in hex.
+    pub hash: String,
+    /// Milliseconds of Unix time.
+    pub at: i64,
+    /// HMAC-SHA-256 over the other fields, in hex.
+    pub mac: String,
+}
+
+impl AuditSeal {
+    pub(super) fn new(key: &AuditKey, first: i64, head: ChainHead, at: i64) -> AuditSeal {
+        let mac = seal_mac(key, first, head.id, &head.hash, at);
+        AuditSeal { first, last: head.id, hash: hex(&head.hash), at, mac: hex(&mac) }
+    }
+
+    pub(super) fn is_genuine(&self, key: &AuditKey) -> bool {
+        hex(&seal_mac(key, self.first, self.last, &self.hash(), self.at)) == self.mac
+    }
+
+    pub(super) fn hash(&self) -> Hash {
+        unhex(&self.hash).unwrap_or_default()
+    }
+
+    pub(super) fn insert(&self, db: &Connection) -> rusqlite::Result<()> {
+        let mut insert = db.prepare_cached("INSERT INTO seals (last, first, hash, at, mac) VALUES (?, ?, ?, ?, ?)")?;
+        insert.execute(params![self.last, self.first, self.hash(), self.at, unhex(&self.mac)]).map(drop)
+    }
+
+    pub(super) fn read(row: &Row<'_>) -> rusqlite::Result<AuditSeal> {
+        let blob = |index| -> rusqlite::Result<String> { Ok(hex(&row.get::<_, Vec<u8>>(index)?)) };
+        Ok(AuditSeal { last: row.get(0)?, first: row.get(1)?, hash: blob(2)?, at: row.get(3)?, mac: blob(4)? })
+    }
+}
+
+pub(super) fn last_seal(db: &Connection) -> rusqlite::Result<Option<AuditSeal>> {
+    let sql = "SELECT last, first, hash, at, mac FROM seals ORDER BY last DESC LIMIT 1";
+    db.query_row(sql, [], AuditSeal::read).optional()
+}
+
+/// The first record of the chain.
+pub(super) fn first_record(db: &Connection) -> rusqlite::Result<Option<i64>> {
+    db.query_row("SELECT min(id) FROM audit WHERE hash IS NOT NULL", [], |row| row.get(0))
+}
+
+/// The seals after the one of the record `last`, oldest first.
+pub(super) fn seals_after(db: &Connection, last: i64, limit: i64) -> rusqlite::Result<Vec<AuditSeal>> {
+    let mut select =
+        db.prepare_cached("SELECT last, first, hash, at, mac FROM seals WHERE last > ? ORDER BY last LIMIT ?")?;
+    select.query_map([last, limit], AuditSeal::read)?.collect()
+}
+
+fn seal_mac(key: &AuditKey, first: i64, last: i64, hash: &Hash, at: i64) -> Hash {
+    let mut mac = key.start();
+    mac.update(b"sinew seal");
+    [first, last, at].iter().for_each(|number| mac.update(&number.to_le_bytes()));
+    mac.update(hash);
+    mac.finalize().into_bytes().into()
+}
+
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+pub(super) fn unhex(text: &str) -> Option<Hash> {
+    let bytes = text.as_bytes();
+    let digits = bytes.chunks_exact(2).map(|pair| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok());
+    digits.collect::<Option<Vec<u8>>>()?.try_into().ok()
+}

@@ -1,0 +1,145 @@
+//! Where seals go besides the database: a file beside it, and whoever listens.
+//!
+//! A seal leaves only when the records it covers are on the disk. So a record that a seal in the file covers and that is
+//! not in the database was removed; a loss of power cannot explain it.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Sender, channel};
+use std::thread::JoinHandle;
+
+use rusqlite::Connection;
+use tokio::sync::broadcast;
+
+use super::chain::{AuditSeal, seals_after};
+
+/// One seal a line, as JSON, oldest first.
+pub(super) const FILE: &str = "audit.seals";
+
+/// A line of the file is shorter.
+const MAX_LINE: u64 = 1 << 10;
+
+/// Takes seals and never waits for the disk.
+pub(super) struct SealOutput {
+    listeners: broadcast::Sender<AuditSeal>,
+    /// `None` where the store is in memory, and once it is closed.
+    thread: Option<(Sender<AuditSeal>, JoinHandle<()>)>,
+}
+
+impl SealOutput {
+    /// `store` is the database file. Seals that the file lacks are added to it.
+    pub(super) fn open(
+        db: &Connection,
+        store: Option<&Path>,
+        listeners: broadcast::Sender<AuditSeal>,
+    ) -> io::Result<SealOutput> {
+        let Some(store) = store else { return Ok(SealOutput { listeners, thread: None }) };
+        let mut file = SealFile::open(store)?;
+        let missing = seals_after(db, last_in_file(&file.path)?, i64::MAX).map_err(io::Error::other)?;
+        file.append(&missing)?;
+        let (seals, inbox) = channel::<AuditSeal>();
+        let for_thread = listeners.clone();
+        let thread = std::thread::Builder::new().name("sinew-seals".to_owned()).spawn(move || {
+            while let Ok(first) = inbox.recv() {
+                let seals: Vec<AuditSeal> = std::iter::once(first).chain(inbox.try_iter()).collect();
+                if let Err(error) = file.append(&seals) {
+                    tracing::error!(path = %file.path.display(), %error, "a seal of the audit could not be written");
+                }
+                seals.into_iter().for_each(|seal| drop(for_thread.send(seal)));
+            }
+        })?;
+        Ok(SealOutput { listeners, thread: Some((seals, thread)) })
+    }
+
+    pub(super) fn send(&self, seal: AuditSeal) {
+        match &self.thread {
+            Some((seals, _)) => drop(seals.send(seal)),
+            None => drop(self.listeners.send(seal)),
+        }
+    }
+
+    /// Waits until everything is in the file.
+    pub(super) fn close(&mut self) {
+        if let Some((seals, thread)) = self.thread.take() {
+            drop(seals);
+            let _ = thread.join();
+        }
+    }
+}
+
+struct SealFile {
+    path: PathBuf,
+    file: File,
+    /// The log of the database, which holds what is not in its file yet.
+    log: PathBuf,
+}
+
+impl SealFile {
+    fn open(store: &Path) -> io::Result<SealFile> {
+        let path = store.with_file_name(FILE);
+        drop_torn_line(&path)?;
+        let mut options = OpenOptions::new();
+        options.append(true).create(true);
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        let mut log = store.as_os_str().to_owned();
+        log.push("-wal");
+        Ok(SealFile { file: options.open(&path)?, path, log: log.into() })
+    }
+
+    fn append(&mut self, seals: &[AuditSeal]) -> io::Result<()> {
+        if seals.is_empty() {
+            return Ok(());
+        }
+        match OpenOptions::new().write(true).open(&self.log) {
+            Ok(log) => log.sync_data()?,
+            // Without a log everything is in the database, which was synced when the log was moved.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(error),
+        }
+        let mut lines = Vec::new();
+        for seal in seals {
+            serde_json::to_writer(&mut lines, seal)?;
+            lines.push(b'\n');
+        }
+        self.file.write_all(&lines)?;
+        self.file.sync_data()
+    }
+}
+
+/// Removes the beginning of a line that was never finished, as a loss of power leaves it.
+fn drop_torn_line(path: &Path) -> io::Result<()> {
+    let bytes = match std::fs::read(path) {
+        Ok(bytes) => bytes,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(error),
+    };
+    let whole = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |place| place + 1);
+    match whole == bytes.len() {
+        true => Ok(()),
+        false => OpenOptions::new().write(true).open(path)?.set_len(whole as u64),
+    }
+}
+
+/// The seals of the file; a line that is none is an error that says which.
+pub(super) fn read_file(path: &Path) -> io::Result<impl Iterator<Item = Result<AuditSeal, usize>> + use<>> {
+    let file = match File::open(path) {
+        Ok(file) => Some(file),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+        Err(error) => return Err(error),
+    };
+    let mut reader = file.map(BufReader::new);
+    let mut number = 0;
+    Ok(std::iter::from_fn(move || {
+        let mut line = Vec::new();
+        let read = io::Read::take(reader.as_mut()?, MAX_LINE).read_until(b'\n', &mut line).ok()?;
+        number += 1;
+        (read > 0).then(|| serde_json::from_slice(&line).map_err(|_| number))
+    }))
+}
+
+/// The last record that the file has a seal for.
+fn last_in_file(path: &Path) -> io::Result<i64> {
+    Ok(read_file(path)?.filter_map(Result::ok).map(|seal| seal.last).max().unwrap_or(0))
+}

@@ -1,0 +1,246 @@
+//! Whether the audit is as it was written.
+//!
+//! The records are read in pages, so that other questions and every commit go on meanwhile. What retention removes while
+//! this runs is told apart from what somebody else removed: retention takes whole seals, the oldest first.
+
+use rusqlite::{Connection, params};
+
+use super::chain::{
+    AuditKey, AuditSeal, ChainHead, Hash, RecordFields, first_record, last_seal, removed_until, seals_after,
+};
+use crate::shared::KeptArgs;
+use crate::view::{AuditFault, AuditProblem, AuditReport};
+
+/// Records of one page: some 20 ms.
+pub(super) const PAGE: i64 = 10_000;
+
+/// Problems that a person reads.
+const MAX_PROBLEMS: usize = 100;
+
+/// A verification between two pages.
+pub(super) struct Verification {
+    key: AuditKey,
+    report: AuditReport,
+    /// The last record that was checked, or the one before the chain.
+    at: ChainHead,
+    /// The seal that is reached next.
+    next_seal: Option<AuditSeal>,
+    /// Up to where the chain itself says that retention removed records.
+    removal: i64,
+    /// Up to which record this looks; what is written later is not looked at.
+    until: i64,
+}
+
+impl Verification {
+    /// `written` is the newest record as the writer knows it, while the gateway runs.
+    pub(super) fn begin(db: &Connection, key: AuditKey, written: Option<ChainHead>) -> rusqlite::Result<Verification> {
+        let mut report = AuditReport::default();
+        let newest: i64 = db.query_row("SELECT coalesce(max(id), 0) FROM audit", [], |row| row.get(0))?;
+        let sealed = last_seal(db)?;
+        let until = newest.max(sealed.as_ref().map_or(0, |seal| seal.last)).max(written.map_or(0, |head| head.id));
+        report.seals = db.query_row("SELECT count(*) FROM seals", [], |row| row.get(0))?;
+        report.sealed_until = sealed.map(|seal| seal.last);
+        let first_seal = seals_after(db, 0, 1)?.into_iter().next();
+        let begins = match &first_seal {
+            Some(seal) => seal.first,
+            None => first_record(db)?.unwrap_or(until + 1),
+        };
+        let unchained = "SELECT count(*) FROM audit WHERE hash IS NULL AND id < ?";
+        report.unchained = db.query_row(unchained, [begins], |row| row.get(0))?;
+        let at = ChainHead::begin(begins - 1);
+        let mut verification = Verification { key, report, at, next_seal: None, removal: 0, until };
+        verification.check_seals(db)?;
+        verification.next_seal = seals_after(db, verification.at.id, 1)?.into_iter().next();
+        verification.skip_pruned(db)?;
+        Ok(verification)
+    }
+
+    /// Each seal must be genuine and begin where the one before it ends.
+    fn check_seals(&mut self, db: &Connection) -> rusqlite::Result<()> {
+        let mut expected = None;
+        let mut select = db.prepare("SELECT last, first, hash, at, mac FROM seals ORDER BY last")?;
+        for seal in select.query_map([], AuditSeal::read)? {
+            let seal = seal?;
+            let AuditSeal { first, last, .. } = seal;
+            if !seal.is_genuine(&self.key) {
+                self.problem(
+                    AuditFault::Seal,
+                    last,
+                    format!("the seal of the records {first} to {last} is not genuine"),
+                );
+            } else if let Some(expected) = expected.filter(|expected| *expected != first) {
+                self.problem(
+                    AuditFault::Seal,
+                    first,
+                    format!("no seal covers the records {expected} to {}", first - 1),
+                );
+            }
+            expected = Some(last + 1);
+        }
+        Ok(())
+    }
+
+    /// Compares the seals with those of the file beside the store.
+    pub(super) fn check_file(
+        &mut self,
+        db: &Connection,
+        seals: impl Iterator<Item = Result<AuditSeal, usize>>,
+    ) -> rusqlite::Result<()> {
+        let mut select = db.prepare("SELECT last, first, hash, at, mac FROM seals WHERE last = ?")?;
+        for seal in seals {
+            let seal = match seal {
+                Ok(seal) => seal,
+                Err(line) => {
+                    self.problem(AuditFault::Seal, 0, format!("line {line} of audit.seals is no seal"));
+                    continue;
+                }
+            };
+            let AuditSeal { first, last, .. } = seal;
+            let found = select.query_map([last], AuditSeal::read)?.next().transpose()?;
+            match found {
+                _ if !seal.is_genuine(&self.key) => {
+                    let text = format!("the seal of the records {first} to {last} in audit.seals is not genuine");
+                    self.problem(AuditFault::Seal, last, text);
+                }
+                Some(found) if found == seal => {}
+                Some(_) => {
+                    let text = format!("the seal of the records {first} to {last} is not the one in audit.seals");
+                    self.problem(AuditFault::Seal, last, text);
+                }
+                None => {
+                    let text = format!(
+                        "the records {first} to {last} were sealed and on the disk, and are not in the database: they were removed, \
+                         or an older copy of the database was put in its place"
+                    );
+                    self.problem(AuditFault::CutTail, first, text);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Checks one page. Whether there is more.
+    pub(super) fn page(&mut self, db: &Connection) -> rusqlite::Result<bool> {
+        if self.at.id >= self.until {
+            return Ok(false);
+        }
+        self.skip_pruned(db)?;
+        let mut select = db.prepare_cached(
+            "SELECT id, at, kind, principal, door, device, tool, name, args_digest, kept, outcome, duration_us, bytes, hash, args
+             FROM audit WHERE id > ? AND id <= ? ORDER BY id LIMIT ?",
+        )?;
+        let mut rows = select.query(params![self.at.id, self.until, PAGE])?;
+        let mut count = 0;
+        while let Some(row) = rows.next()? {
+            count += 1;
+            let text = |index| row.get_ref(index)?.as_str().map_err(rusqlite::Error::from);
+            let optional = |index| row.get_ref(index)?.as_str_or_null().map_err(rusqlite::Error::from);
+            let fields = RecordFields {
+                id: row.get(0)?,
+                at: row.get(1)?,
+                kind: text(2)?,
+                principal: text(3)?,
+                door: text(4)?,
+                device: optional(5)?,
+                tool: optional(6)?,
+                name: text(7)?,
+                args_digest: row.get_ref(8)?.as_blob()?,
+                kept: row.get(9)?,
+                outcome: text(10)?,
+                duration_us: row.get(11)?,
+                bytes: row.get(12)?,
+            };
+            let stored: Option<Hash> = row.get(13)?;
+            self.record(&fields, stored, text(14)?);
+            if self.next_seal.as_ref().is_some_and(|seal| seal.last <= self.at.id) {
+                self.reach_seal();
+                self.next_seal = seals_after(db, self.at.id, 1)?.into_iter().next();
+            }
+        }
+        if count < PAGE && self.at.id < self.until {
+            self.gap(self.until + 1);
+            self.at.id = self.until;
+        }
+        Ok(self.at.id < self.until)
+    }
+
+    fn record(&mut self, fields: &RecordFields<'_>, stored: Option<Hash>, args: &str) {
+        let id = fields.id;
+        if id != self.at.id + 1 {
+            self.gap(id);
+            // What came before is missing, so that only the records from here on can be compared with each other.
+            self.at = ChainHead { id, hash: stored.unwrap_or_default() };
+            return;
+        }
+        let hash = fields.hash(&self.at.hash);
+        if stored != Some(hash) {
+            let text = format!("record {id} is not the one that was written here: it was changed, or stood elsewhere");
+            self.problem(AuditFault::Changed, id, text);
+        }
+        if fields.kept == KeptArgs::Whole.number()
+            && !args.is_empty()
+            && self.key.digest(args.as_bytes()) != fields.args_digest
+        {
+            self.problem(AuditFault::Changed, id, format!("the arguments of record {id} were changed"));
+        }
+        if let Some(until) = removed_until(fields, args) {
+            self.removal = self.removal.max(until);
+        }
+        self.report.records += 1;
+        // The stored hash, so that one changed record is one problem.
+        self.at = ChainHead { id, hash: stored.unwrap_or(hash) };
+    }
+
+    fn reach_seal(&mut self) {
+        let Some(seal) = self.next_seal.take() else { return };
+        if seal.last == self.at.id && seal.hash() != self.at.hash {
+            let AuditSeal { first, last, .. } = seal;
+            let text = format!("among the records {first} to {last} some were changed: their seal does not fit");
+            self.problem(AuditFault::Changed, first, text);
+            self.at.hash = seal.hash();
+        }
+    }
+
+    fn gap(&mut self, next: i64) {
+        let (first, last) = (self.at.id + 1, next - 1);
+        let (fault, text) = match next > self.until {
+            true => (AuditFault::CutTail, format!("the records {first} to {last}, the newest, are missing")),
+            false => (AuditFault::Gap, format!("the records {first} to {last} are missing")),
+        };
+        self.problem(fault, first, text);
+    }
+
+    /// Goes on after the records that retention removed: those of whole seals, from the oldest on.
+    fn skip_pruned(&mut self, db: &Connection) -> rusqlite::Result<()> {
+        let oldest: Option<i64> = db.query_row("SELECT min(id) FROM audit", [], |row| row.get(0))?;
+        let Some(oldest) = oldest.filter(|oldest| *oldest > self.at.id + 1) else { return Ok(()) };
+        let sql = "SELECT last, first, hash, at, mac FROM seals WHERE last = ?";
+        let last_pruned = db.prepare_cached(sql)?.query_map([oldest - 1], AuditSeal::read)?.next().transpose()?;
+        if let Some(seal) = last_pruned {
+            self.report.removed_until = Some(seal.last);
+            self.at = ChainHead { id: seal.last, hash: seal.hash() };
+            self.next_seal = seals_after(db, seal.last, 1)?.into_iter().next();
+        }
+        Ok(())
+    }
+
+    pub(super) fn finish(mut self, written: Option<ChainHead>) -> AuditReport {
+        if let Some(head) = written.filter(|head| head.id == self.at.id && head.hash != self.at.hash) {
+            let text = format!("record {}, the newest, is not the one that this gateway wrote", head.id);
+            self.problem(AuditFault::Changed, head.id, text);
+        }
+        if let Some(until) = self.report.removed_until.filter(|until| *until > self.removal) {
+            let text = format!("the records up to {until} are missing, and no record says that retention removed them");
+            self.problem(AuditFault::Gap, self.removal + 1, text);
+        }
+        self.report.checked_until = self.at.id;
+        self.report
+    }
+
+    fn problem(&mut self, fault: AuditFault, record: i64, message: String) {
+        self.report.problems_in_all += 1;
+        if self.report.problems.len() < MAX_PROBLEMS {
+            self.report.problems.push(AuditProblem { fault, record, message });
+        }
+    }
+}
