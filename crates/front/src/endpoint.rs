@@ -3,9 +3,7 @@
 //! rmcp answers unreadable messages in plain text. Here every error has a JSON-RPC body, a session belongs to the caller
 //! that started it, and the number of sessions is limited.
 
-use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
 
 use axum::body::Body;
 use axum::extract::{Request, State};
@@ -13,7 +11,6 @@ use bytes::Bytes;
 use http::header::{ACCEPT, CONTENT_LENGTH, CONTENT_TYPE, HeaderValue};
 use http::{HeaderMap, Method, Response, StatusCode};
 use http_body_util::{BodyExt, Full};
-use hyper::body::Frame;
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use serde_json::Value;
@@ -27,8 +24,9 @@ use crate::listing::ListForm;
 use crate::mcp::Mcp;
 use crate::memory::MemoryShare;
 use crate::revision::Revision;
-use crate::sessions::{SessionRefusal, Sessions};
+use crate::sessions::{SessionRefusal, SessionUse, Sessions};
 use crate::state::FrontState;
+use crate::tracked_body::TrackedBody;
 use crate::{batch, body, http_batch, inspect, reply};
 
 const SESSION: &str = "mcp-session-id";
@@ -114,7 +112,7 @@ impl McpEndpoint {
             && !self.front.listing(who, form).has_header_arguments
         {
             let (parts, body) = fast_call.run(&self.front, who, form.shape, &self.stop).await.into_parts();
-            return Response::from_parts(parts, Body::new(TrackedBody { body, _open: (running, share) }));
+            return Response::from_parts(parts, Body::new(TrackedBody::new(body, (running, share))));
         }
         if let Some(error) = inspect::check_parameters(&bytes) {
             return refused(StatusCode::OK, error);
@@ -141,14 +139,18 @@ impl McpEndpoint {
         }
         let request = Request::from_parts(parts, Full::new(bytes.clone()));
         let response = CALLER.scope(who.clone(), self.service(form).handle(request)).await;
+        let mut revision = session_use.as_ref().map(SessionUse::revision);
         if let (Some(slot), Some(Ok(session))) = (slot, response.headers().get(SESSION).map(HeaderValue::to_str)) {
-            slot.opened(session, Revision::parse(&asked_revision(&bytes)));
+            let asked = Revision::parse(&asked_revision(&bytes));
+            slot.opened(session, asked);
+            revision = Some(asked);
         }
         let (parts, body) = response.into_parts();
         if parts.status.is_client_error() || parts.status.is_server_error() {
             return explain(parts, body, &bytes).await;
         }
-        Response::from_parts(parts, Body::new(TrackedBody { body, _open: (running, share, session_use) }))
+        let body = TrackedBody::new(body, (running, share, session_use));
+        Response::from_parts(parts, Body::new(body.for_revision(revision)))
     }
 
     fn service(&self, form: ListForm) -> &RmcpService {
@@ -213,7 +215,8 @@ pub(crate) async fn handle(State(endpoint): State<Arc<McpEndpoint>>, request: Re
     if parts.status.is_client_error() || parts.status.is_server_error() {
         return explain(parts, body, &[]).await;
     }
-    Response::from_parts(parts, Body::new(TrackedBody { body, _open: session_use }))
+    let revision = session_use.as_ref().map(SessionUse::revision);
+    Response::from_parts(parts, Body::new(TrackedBody::new(body, session_use).for_revision(revision)))
 }
 
 /// The settings of `/mcp`; the baseline server of the benchmark uses the same.
@@ -293,28 +296,4 @@ where
     parts.headers.remove(CONTENT_LENGTH);
     let error = MessageError::unknown_method(method).for_request(request);
     Response::from_parts(parts, Body::from(error.to_text()))
-}
-
-/// An answer, and what stays open until it is sent: the running call, the memory of its request and the use of its
-/// session.
-struct TrackedBody<B, O> {
-    body: B,
-    _open: O,
-}
-
-impl<B: hyper::body::Body + Unpin, O: Unpin> hyper::body::Body for TrackedBody<B, O> {
-    type Data = B::Data;
-    type Error = B::Error;
-
-    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<B::Data>, B::Error>>> {
-        Pin::new(&mut self.body).poll_frame(cx)
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
-    }
-
-    fn size_hint(&self) -> hyper::body::SizeHint {
-        self.body.size_hint()
-    }
 }

@@ -49,6 +49,7 @@ mod state;
 pub mod stdio;
 pub mod tls;
 mod to_api;
+mod tracked_body;
 mod translate;
 mod upgrade;
 

@@ -120,7 +120,8 @@ impl ListedSchemas {
                 (Schemas::Exact, _) => Portable { schema: (**schema).clone(), notes: vec![], simplified: vec![] },
             };
             let Value::Object(members) = schema else { return ListedSchema::default() };
-            ListedSchema { schema: Arc::new(members), notes: notes.into(), simplified: simplified.into() }
+            let simplified = simplified.iter().map(ToString::to_string).collect();
+            ListedSchema { schema: Arc::new(members), notes: notes.into(), simplified }
         });
         entry.clone()
     }
@@ -164,7 +165,7 @@ mod tests {
         // One rewritten schema stands behind all of them.
         let first = &listing.tools[0].input_schema;
         assert_eq!(listing.tools.iter().filter(|tool| Arc::ptr_eq(&tool.input_schema, first)).count(), 500);
-        assert_eq!(listing.simplified[7], ["/properties/a: format"]);
+        assert_eq!(listing.simplified[7], ["/properties/a: format, for Gemini"]);
         assert!(listing.simplified[500].is_empty());
     }
 }

@@ -64,6 +64,11 @@ impl Revision {
         self >= Revision::June2025
     }
 
+    /// Streams that begin with an event without data. Earlier clients read every event as a message.
+    pub(crate) fn has_priming_events(self) -> bool {
+        self >= Revision::November2025
+    }
+
     /// Removes from a tool what the revision does not know.
     pub(crate) fn trim(self, tool: &mut Tool) {
         if !self.has_annotations() {

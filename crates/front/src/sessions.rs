@@ -52,6 +52,13 @@ pub(crate) struct SessionUse {
     sessions: Arc<Sessions>,
     session: String,
     id: Option<String>,
+    revision: Revision,
+}
+
+impl SessionUse {
+    pub(crate) fn revision(&self) -> Revision {
+        self.revision
+    }
 }
 
 #[derive(Debug, PartialEq, Eq)]
@@ -116,7 +123,8 @@ impl Sessions {
             return Err(SessionRefusal::SameId);
         }
         open.busy += 1;
-        Ok(Some(SessionUse { sessions: self.clone(), session: session.to_owned(), id }))
+        let revision = open.revision;
+        Ok(Some(SessionUse { sessions: self.clone(), session: session.to_owned(), id, revision }))
     }
 
     /// Whether the revision of a session allows batches.

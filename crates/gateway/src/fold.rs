@@ -132,7 +132,7 @@ fn folded(public: &str, offered: &Offered, is_labelled: bool) -> PublicTool {
 pub(crate) struct Unfold {
     /// Places of the device in the snapshot and of the tool in its offer.
     by_public: HashMap<String, (u32, u32)>,
-    /// Unfolded names of earlier versions, which were longer.
+    /// Unfolded names of earlier versions, where they differ.
     by_earlier: HashMap<String, (u32, u32)>,
     lists: [OnceLock<Arc<ToolList>>; 2],
 }

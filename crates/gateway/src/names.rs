@@ -267,20 +267,20 @@ pub(crate) fn apart(offered: &Offered) -> Arc<str> {
     with_suffix(&plain(&ready.tool.name), &digest.short(COMPUTED)).into()
 }
 
-/// `<device>__<tool>`, cut with a digest if it would be too long.
+/// `<device>__<tool>`, cut with a digest if it would be too long. Some device ids start with a digit.
 pub(crate) fn unfolded(device: &DeviceId, word: &str) -> String {
     // The whole id of the device is in the name, so the digest only distinguishes the tools of one device.
-    unfolded_within(MAX_LENGTH, 8, device, word)
+    let name = with_good_start(format!("{device}__{word}"));
+    unfolded_within(MAX_LENGTH, 8, name, device, word)
 }
 
 /// The unfolded name that earlier versions listed, if it differs. Clients may still call the tool by it.
 pub(crate) fn earlier_unfolded(device: &DeviceId, word: &str) -> Option<String> {
-    let is_longer = device.as_str().len() + 2 + word.len() > MAX_LENGTH;
-    is_longer.then(|| unfolded_within(EARLIER_MAX_LENGTH, 12, device, word))
+    let earlier = unfolded_within(EARLIER_MAX_LENGTH, 12, format!("{device}__{word}"), device, word);
+    (earlier != unfolded(device, word)).then_some(earlier)
 }
 
-fn unfolded_within(limit: usize, digits: usize, device: &DeviceId, word: &str) -> String {
-    let name = format!("{device}__{word}");
+fn unfolded_within(limit: usize, digits: usize, name: String, device: &DeviceId, word: &str) -> String {
     if name.len() <= limit {
         return name;
     }
@@ -288,8 +288,12 @@ fn unfolded_within(limit: usize, digits: usize, device: &DeviceId, word: &str) -
     with_suffix_within(limit, &name, &digest.short(digits))
 }
 
-/// The nearest plain name: letters of other scripts are transliterated, and what does not fit becomes `_`. Gemini wants a
-/// letter or `_` first.
+/// Gemini wants a letter or `_` first.
+fn with_good_start(name: String) -> String {
+    if name.starts_with(|first: char| first.is_ascii_digit() || first == '-') { format!("_{name}") } else { name }
+}
+
+/// The nearest plain name: letters of other scripts are transliterated, and what does not fit becomes `_`.
 fn plain(tool: &str) -> String {
     if !tool.is_ascii() {
         let latin = deunicode::deunicode_with_tofu(tool, " ");
@@ -299,8 +303,7 @@ fn plain(tool: &str) -> String {
     }
     let is_plain = |character: char| character.is_ascii_alphanumeric() || character == '_' || character == '-';
     let name: String = tool.chars().map(|character| if is_plain(character) { character } else { '_' }).collect();
-    let name =
-        if name.starts_with(|first: char| first.is_ascii_digit() || first == '-') { format!("_{name}") } else { name };
+    let name = with_good_start(name);
     match name.len() {
         0 => "tool".to_owned(),
         1..=MAX_LENGTH => name,
@@ -473,6 +476,9 @@ mod tests {
     fn an_unfolded_name_of_an_earlier_version_is_known_if_it_differs() {
         let device = DeviceId::parse("a-device-with-a-long-id1").unwrap();
         assert_eq!(earlier_unfolded(&device, "tool"), None);
+        let digit = DeviceId::parse("4b-lamp").expect("a valid id");
+        assert_eq!(unfolded(&digit, "on"), "_4b-lamp__on");
+        assert_eq!(earlier_unfolded(&digit, "on").as_deref(), Some("4b-lamp__on"));
         let word = "x".repeat(30);
         assert_eq!(earlier_unfolded(&device, &word), Some(format!("{device}__{word}")));
         assert_eq!(earlier_unfolded(&device, &"x".repeat(64)).map(|name| name.len()), Some(64));

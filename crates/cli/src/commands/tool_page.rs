@@ -90,6 +90,12 @@ fn page(tool: &ListedTool, devices: &[String], printer: Printer) -> String {
         page.push_str(&printer.fact("Devices", &devices.join(", ")));
         page.push_str(&printer.fact("Example", &format!("sinew call {device} {}", example(tool))));
     }
+    if !tool.simplified.is_empty() {
+        page.push_str(
+            "\nSimplified in the list for AI clients (docs/clients.md); calls are checked with the whole schema:\n",
+        );
+        tool.simplified.iter().for_each(|part| page.push_str(&format!("  {}\n", clean(part))));
+    }
     page
 }
 
@@ -162,5 +168,12 @@ mod tests {
             assert!(text.contains(part), "{part} is missing in\n{text}");
         }
         assert!(page(&super::tests::tool(json!({})), &[], Printer::plain()).contains("no arguments"));
+    }
+
+    #[test]
+    fn what_is_simplified_for_ai_clients_is_shown_with_the_client_it_is_for() {
+        let part = "/properties/mail: format, for Gemini";
+        let tool = ListedTool { simplified: vec![part.to_owned()], ..tool(json!({})) };
+        assert!(page(&tool, &[], Printer::plain()).contains(&format!("\n  {part}\n")));
     }
 }

@@ -58,6 +58,8 @@ pub struct Stream {
     body: Incoming,
     rest: Vec<u8>,
     ready: VecDeque<Value>,
+    /// Whether an event had no message in it.
+    pub was_primed: bool,
 }
 
 impl Stream {
@@ -71,7 +73,10 @@ impl Stream {
             self.rest.extend_from_slice(frame.data_ref()?);
             while let Some(end) = self.rest.windows(2).position(|pair| pair == b"\n\n") {
                 let event: Vec<u8> = self.rest.drain(..end + 2).collect();
-                self.ready.extend(events(&event));
+                let found = events(&event);
+                self.was_primed |=
+                    found.is_empty() && event.starts_with(b"data:") | event.windows(6).any(|part| part == b"\ndata:");
+                self.ready.extend(found);
             }
         }
     }
@@ -126,7 +131,14 @@ impl Client {
         }
         let response = sender.send_request(request.body(Full::new(body.into())).unwrap()).await.unwrap();
         let (parts, body) = response.into_parts();
-        Stream { status: parts.status, headers: parts.headers, body, rest: Vec::new(), ready: VecDeque::new() }
+        Stream {
+            status: parts.status,
+            headers: parts.headers,
+            body,
+            rest: Vec::new(),
+            ready: VecDeque::new(),
+            was_primed: false,
+        }
     }
 
     pub async fn send(&self, method: &str, path: &str, headers: &[(&str, &str)], body: impl Into<Bytes>) -> Reply {

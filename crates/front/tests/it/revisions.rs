@@ -75,6 +75,31 @@ async fn a_result_has_structured_content_where_the_revision_knows_it() {
 }
 
 #[tokio::test]
+async fn a_stream_starts_with_an_event_without_a_message_only_where_the_revision_has_it() {
+    let server = TestServer::new().await;
+    for (revision, has_priming) in
+        [("2024-11-05", false), ("2025-03-26", false), ("2025-06-18", false), ("2025-11-25", true)]
+    {
+        let mut client = server.client();
+        let first: Value = serde_json::from_str(&initialize(revision)).unwrap();
+        let mut stream = client.legacy_stream(first).await;
+        let opened = stream.next().await.expect("an answer");
+        assert_eq!((opened["result"]["protocolVersion"].as_str(), stream.was_primed), (Some(revision), has_priming));
+        client.session = Some(stream.headers["mcp-session-id"].to_str().unwrap().to_owned());
+        client.revision = revision;
+        client.notify("notifications/initialized", json!({})).await;
+        let list = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}});
+        let mut stream = client.legacy_stream(list).await;
+        assert_eq!(stream.next().await.expect("an answer")["id"], 1);
+        assert_eq!(stream.was_primed, has_priming, "{revision}");
+        let mut notices = client.listen().await;
+        server.join(revision, vec![Tool::new("new", "A new tool", json!({"type": "object"}))]);
+        notices.find("notifications/tools/list_changed").await;
+        assert_eq!(notices.was_primed, has_priming, "{revision}");
+    }
+}
+
+#[tokio::test]
 async fn a_revision_from_the_future_is_answered_with_one_we_know() {
     let server = TestServer::new().await;
     let mut pipe = pipe(&server);

@@ -67,7 +67,8 @@ async fn what_was_simplified_is_shown_to_people_and_exact_schemas_to_clients_tha
     let schema = json!({"type": "object", "properties": {"mail": {"type": "string", "format": "email"}}});
     server.join("second", vec![Tool::new("write", "Writes", schema.clone())]);
     let tools = server.client().get("/api/v1/tools?device=second").await.json()["tools"].clone();
-    assert_eq!((&tools[0]["simplified"], &tools[0]["inputSchema"]), (&json!(["/properties/mail: format"]), &schema));
+    let simplified = json!(["/properties/mail: format, for Gemini"]);
+    assert_eq!((&tools[0]["simplified"], &tools[0]["inputSchema"]), (&simplified, &schema));
     for (path, is_exact) in [("/mcp?tools=unfolded&schemas=exact", true), ("/mcp?tools=unfolded", false)] {
         let mut client = server.client();
         client.path = path.to_owned();

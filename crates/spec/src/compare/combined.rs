@@ -94,7 +94,11 @@ fn exclusive_to_any<'a>(walker: &mut Walker<'a, '_>, old: &'a Value, new: &'a Va
         if list(old, to).is_some() || list(new, from).is_some() {
             continue;
         }
-        let faces: Vec<&Value> = one.iter().map(|branch| walker.old_face(branch)).collect();
+        // Where the alternatives of `oneOf` exclude each other, it is the same as `anyOf`.
+        let faces: Vec<&Value> = match from {
+            "oneOf" => one.iter().map(|branch| walker.old_face(branch)).collect(),
+            _ => two.iter().map(|branch| walker.new_face(branch)).collect(),
+        };
         let apart = disjoint(&faces);
         let alone = alone && is_only(old, from) && is_only(new, to);
         walker.below(&[to], |walker| {

@@ -12,7 +12,7 @@ type Keywords = Map<String, Value>;
 
 /// Applies all rewrites until nothing changes: one may enable another.
 pub(super) fn all(mut members: Keywords) -> Value {
-    if !members.iter().any(|(key, value)| has_other_forms(key, value)) {
+    if members.iter().all(|(key, value)| forms(&members, key, value) == Forms::One) {
         return Value::Object(members);
     }
     let has_parts = |key: &String| {
@@ -35,28 +35,46 @@ pub(super) fn all(mut members: Keywords) -> Value {
     Value::Object(members)
 }
 
-/// Whether a keyword can be said in another way. A schema of others is in plain form.
-fn has_other_forms(key: &str, value: &Value) -> bool {
-    match key {
-        "properties" | "description" | "title" | "format" | "pattern" | "maxLength" | "maxItems" | "maxProperties"
-        | "default" | "examples" => false,
-        "type" => !value.is_string(),
-        "required" => value.as_array().is_none_or(Vec::is_empty),
-        "minimum" | "maximum" => !value.is_i64(),
-        "items" | "additionalProperties" => value.is_array() || value.is_boolean(),
-        "minLength" | "minItems" | "minProperties" => value.as_u64().is_none_or(|least| least == 0),
-        _ => true,
-    }
+/// In how many ways the meaning of a keyword can be written.
+#[derive(PartialEq, Eq)]
+enum Forms {
+    One,
+    /// In several, all of which [`super::keywords`] compares alike.
+    ComparedAlike,
+    Several,
 }
 
-/// Whether nothing in a schema can be said in another way, so that rewriting would not help a comparison.
+/// The only place that knows which keywords the rewrites below leave alone.
+fn forms(members: &Keywords, key: &str, value: &Value) -> Forms {
+    let has_one = match key {
+        "properties" | "description" | "title" | "format" | "pattern" | "maxLength" | "maxItems" | "maxProperties"
+        | "default" | "examples" => true,
+        "type" => value.is_string(),
+        "required" => value.as_array().is_some_and(|names| !names.is_empty()),
+        "minimum" | "maximum" => value.is_i64(),
+        "items" | "additionalProperties" => !value.is_array() && !value.is_boolean(),
+        "minLength" | "minItems" | "minProperties" => value.as_u64().is_some_and(|least| least > 0),
+        "enum" => {
+            let values = value.as_array().map(Vec::as_slice).unwrap_or_default();
+            let are_texts = !values.is_empty() && values.iter().all(Value::is_string);
+            let is_stated = members.get("type").is_some_and(|kind| kind == "string");
+            return if are_texts && is_stated { Forms::ComparedAlike } else { Forms::Several };
+        }
+        _ => false,
+    };
+    if has_one { Forms::One } else { Forms::Several }
+}
+
+/// Whether rewriting a schema would not help a comparison.
 pub(super) fn is_plain(schema: &Value) -> bool {
     let Value::Object(members) = schema else { return true };
-    members.iter().all(|(key, value)| match (key.as_str(), value) {
-        ("properties", Value::Object(properties)) => properties.values().all(is_plain),
-        ("items" | "additionalProperties", Value::Object(_)) => is_plain(value),
-        ("enum", Value::Array(values)) => members.contains_key("type") && values.iter().all(Value::is_string),
-        _ => !has_other_forms(key, value),
+    members.iter().all(|(key, value)| {
+        let are_parts_plain = match (key.as_str(), value) {
+            ("properties", Value::Object(properties)) => properties.values().all(is_plain),
+            ("items" | "additionalProperties", Value::Object(_)) => is_plain(value),
+            _ => true,
+        };
+        are_parts_plain && forms(members, key, value) != Forms::Several
     })
 }
 

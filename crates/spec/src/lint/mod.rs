@@ -17,6 +17,7 @@ mod placeholders;
 pub(crate) mod rules;
 mod schemas;
 mod shapes;
+mod simplified;
 pub mod standard;
 mod structure;
 mod tables;
@@ -180,6 +181,12 @@ impl<'a> Reporter<'a> {
         self.tool = Some(tool);
         self.blank = placeholders::check(self, tool);
         let (input, output) = schemas::check(self, tool);
+        if input.is_some() {
+            simplified::input(self, tool, &tool.input);
+        }
+        if let Some(schema) = tool.output.as_ref().filter(|_| output.is_some()) {
+            simplified::output(self, tool, schema);
+        }
         if self.is_markdown() {
             structure::sections(self, tool);
             tables::check(self, tool);

@@ -537,6 +537,13 @@ Call it with a path."#,
             bad: r#""start_date": {"type": "string"}"#,
             good: r#""start_date": {"type": "string", "format": "date"}"#,
         }
+        SCHEMA_SIMPLIFIED {
+            severity: Advice, fixable: false,
+            title: "AI clients accept the schema as it is",
+            why: "The APIs behind AI clients take less than JSON Schema, so a gateway lists a simpler form and writes the rest as text. A model follows a schema better than text. docs/clients.md has each rule, with the client it is for.",
+            bad: r#""level": {"type": ["integer", "null"], "enum": [1, 2, null]}"#,
+            good: r#""level": {"type": "integer", "minimum": 1, "maximum": 2}"#,
+        }
         UNTESTABLE_RESULT {
             severity: Advice, fixable: false,
             title: "A test could check the result",

@@ -244,6 +244,18 @@ fn forms_that_look_the_same_and_are_not_are_reported() {
 }
 
 #[test]
+fn alternatives_that_become_exclusive_are_checked_for_overlaps_in_the_new_schema() {
+    let old = json!({"type": "object", "properties": {"x": {"oneOf": [{"type": "string"}, {"type": "null"}]}}});
+    let new = json!({"type": "object", "properties": {"x": {
+        "oneOf": [{"type": "string"}, {"type": "null"}, {"type": ["integer", "null"]}]}}});
+    // Null fitted one alternative and fits two now.
+    assert!(input(old.clone(), new) >= Some(Impact::Undecided));
+    let apart = json!({"type": "object", "properties": {"x": {
+        "oneOf": [{"type": "string"}, {"type": "null"}, {"type": "integer"}]}}});
+    assert_eq!(input(old, apart), Some(Impact::Additive));
+}
+
+#[test]
 fn hints_are_promises() {
     let tool = |hints: Hints| Tool::new("t", "d", json!({"type": "object"})).with_hints(hints);
     let reading = || tool(Hints::reading());

@@ -99,6 +99,11 @@ const BREAKS: &[(&str, &str, &str)] = &[
         "\"type\": \"string\",\n      \"description\": \"The file",
         "\"type\": \"string\",\n      \"description\": \"An ISO 8601 date. The file",
     ),
+    (
+        "schema-simplified",
+        "    \"max_lines\": {",
+        "    \"note\": {\"type\": [\"string\", \"null\"], \"description\": \"x\"},\n    \"max_lines\": {",
+    ),
     ("untestable-result", "| `text` | `string` |", "| `text` | `any` |"),
 ];
 
@@ -218,7 +223,8 @@ fn every_rule_is_in_the_table_of_the_standard_or_is_about_the_checks_themselves(
         .map(|rule| rule.id)
         .collect();
     let rest: Vec<&str> = RULES.iter().map(|rule| rule.id).filter(|id| !named.contains(id)).collect();
-    assert_eq!(rest, ["ignore-invalid", "ignore-unused"]);
+    // The standard says nothing about the APIs behind AI clients.
+    assert_eq!(rest, ["ignore-invalid", "ignore-unused", "schema-simplified"]);
     assert!(lint::standard::SENTENCES.len() > 30);
 }
 

@@ -182,8 +182,10 @@ fn value() -> impl Strategy<Value = Value> {
     })
 }
 
-/// Whether a caller sends only what the schemas at this place describe.
+/// Whether a caller sends only what is described: by these schemas, all of which accept the value, or by
+/// the parts of them that accept it. An alternative that refuses a value says nothing about its members.
 fn is_honest(root: &Value, schemas: &[&Value], value: &Value) -> bool {
+    let holds = |part: &Value| accepts(&json!({"allOf": [part], "$defs": root["$defs"]}), value);
     let mut all: Vec<&Value> = Vec::new();
     let mut open: Vec<&Value> = schemas.to_vec();
     while let Some(schema) = open.pop() {
@@ -191,22 +193,27 @@ fn is_honest(root: &Value, schemas: &[&Value], value: &Value) -> bool {
             continue;
         }
         all.push(schema);
-        for key in ["anyOf", "oneOf", "allOf"] {
-            open.extend(schema.get(key).and_then(Value::as_array).into_iter().flatten());
-        }
-        open.extend(["then", "else"].iter().filter_map(|key| schema.get(key)));
-        let target = schema.get("$ref").and_then(Value::as_str).and_then(|reference| root.pointer(&reference[1..]));
-        open.extend(target);
+        let listed = ["anyOf", "oneOf", "allOf"]
+            .iter()
+            .filter_map(|key| schema.get(key)?.as_array())
+            .flatten()
+            .collect::<Vec<_>>();
+        let dependent = schema.get("dependentSchemas").and_then(Value::as_object).into_iter().flatten();
+        let triggered = dependent.filter(|(name, _)| value.get(name).is_some()).map(|(_, part)| part);
+        let condition = schema.get("if");
+        let branch = condition.and_then(|condition| schema.get(if holds(condition) { "then" } else { "else" }));
+        let reference = schema.get("$ref").and_then(Value::as_str);
+        let target = reference.and_then(|reference| root.pointer(&reference[1..]));
+        let parts = listed.into_iter().chain(triggered).chain(condition).chain(branch).chain(target);
+        open.extend(parts.filter(|part| holds(part)));
     }
     match value {
         Value::Object(members) => members.iter().all(|(name, member)| {
             let described: Vec<&Value> = all
                 .iter()
                 .filter_map(|schema| {
-                    schema
-                        .get("properties")
-                        .and_then(|map| map.get(name))
-                        .or_else(|| schema.get("additionalProperties"))
+                    let own = schema.get("properties").and_then(|map| map.get(name));
+                    own.or_else(|| schema.get("additionalProperties"))
                 })
                 .collect();
             !described.is_empty() && is_honest(root, &described, member)

@@ -31,8 +31,31 @@ pub struct Portable {
     pub schema: Value,
     /// Sentences about the whole, for the description of the tool.
     pub notes: Vec<String>,
-    /// What was simplified, each with its place: `/properties/mail: format`.
-    pub simplified: Vec<String>,
+    pub simplified: Vec<Simplification>,
+}
+
+/// A part of a schema that is listed in a simpler form.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Simplification {
+    /// A JSON pointer into the schema.
+    pub path: String,
+    /// A keyword, or a few words.
+    pub what: String,
+}
+
+impl Simplification {
+    /// Why.
+    pub fn rule(&self) -> &'static PortableRule {
+        PortableRule::of(&self.what)
+    }
+}
+
+/// `/properties/mail: format, for Gemini`
+impl std::fmt::Display for Simplification {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let path = if self.path.is_empty() { "the root" } else { &self.path };
+        write!(f, "{path}: {}, for {}", self.what, self.rule().refused_by)
+    }
 }
 
 /// Which way a schema may differ from the original.

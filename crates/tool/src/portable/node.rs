@@ -6,7 +6,7 @@ use super::branch::Level;
 use super::check::{ARRAY_BOUNDS, KEPT, is_portable_name};
 use super::kind::{concerns, is_of, kinds, values};
 use super::sentences::{self, described, form, joined_texts, say};
-use super::{Direction, Portable};
+use super::{Direction, Portable, Simplification};
 
 /// Parts of the result. References that are written out multiply; beyond this the rest is written as text.
 const MOST_PARTS: usize = 2_000;
@@ -19,7 +19,7 @@ pub(super) struct Rewriter<'a> {
     root: &'a Value,
     direction: Direction,
     parts: usize,
-    simplified: Vec<String>,
+    simplified: Vec<Simplification>,
 }
 
 /// Where the rewriter is.
@@ -59,7 +59,7 @@ impl<'a> Rewriter<'a> {
         let mut sentences = Vec::new();
         for keyword in ["anyOf", "oneOf"] {
             let Some(Value::Array(branches)) = folded.members.shift_remove(keyword) else { continue };
-            self.note("", keyword);
+            self.note("", "alternatives at the root");
             let levels: Vec<Level> = branches.iter().map(|branch| folded.with(self.root, branch)).collect();
             let levels: Vec<Level> = levels.into_iter().filter(|level| !level.is_impossible).collect();
             let forms: Vec<String> = levels.iter().map(form).collect();
@@ -155,7 +155,12 @@ impl<'a> Rewriter<'a> {
             kinds.retain(|kind| *kind != "null");
         }
         match kinds.as_slice() {
-            [] => self.anything(level),
+            [] => {
+                if self.direction == Direction::Input {
+                    self.note(place.path, "any value");
+                }
+                self.anything(level)
+            }
             [kind] => self.typed(level, kind, place),
             several => {
                 let branches: Vec<Value> = several.iter().map(|kind| self.typed(level, kind, place)).collect();
@@ -211,7 +216,9 @@ impl<'a> Rewriter<'a> {
             0 => self.anything(level),
             1 => parts.swap_remove(0),
             _ => joined_texts(&parts).unwrap_or_else(|| {
-                self.note(place.path, keyword);
+                if keyword == "oneOf" {
+                    self.note(place.path, keyword);
+                }
                 if keyword == "oneOf" && self.direction == Direction::Input {
                     parts.iter_mut().for_each(|part| say(part, "Exactly one of the forms must fit."));
                 }
@@ -258,7 +265,7 @@ impl<'a> Rewriter<'a> {
         let mut properties = Map::new();
         let mut sentences = Vec::new();
         for (name, schema) in level.members.get("properties").and_then(Value::as_object).into_iter().flatten() {
-            let path = format!("{}/properties/{name}", place.path);
+            let path = format!("{}/properties/{}", place.path, name.replace('~', "~0").replace('/', "~1"));
             if !is_portable_name(name) {
                 self.note(&path, "name");
                 let verb = if required.contains(&name.as_str()) { "Needs" } else { "May have" };
@@ -308,7 +315,12 @@ impl<'a> Rewriter<'a> {
             // Beside `prefixItems` it applies to the later items only.
             Some(_) if level.members.contains_key("prefixItems") => None,
             Some(items) => self.schema(items, &inner),
-            None => None,
+            None => {
+                if self.direction == Direction::Input && !level.members.contains_key("prefixItems") {
+                    self.note(place.path, "no items");
+                }
+                None
+            }
         };
         let items = items.unwrap_or_else(|| self.anything(&Level::default()));
         let mut members = Map::new();
@@ -367,6 +379,8 @@ impl<'a> Rewriter<'a> {
         let mut sentences = Vec::new();
         for (keyword, member) in &level.members {
             let is_kept = KEPT.contains(&keyword.as_str()) || ARRAY_BOUNDS.contains(&keyword.as_str());
+            // References into them are written out, so nothing is missing.
+            let is_kept = is_kept || matches!(keyword.as_str(), "$defs" | "definitions");
             if is_kept || !concerns(keyword, kind) {
                 continue;
             }
@@ -378,8 +392,7 @@ impl<'a> Rewriter<'a> {
 
     fn note(&mut self, path: &str, what: &str) {
         if self.simplified.len() < MOST_SIMPLIFIED {
-            let path = if path.is_empty() { "the root" } else { path };
-            self.simplified.push(format!("{path}: {what}"));
+            self.simplified.push(Simplification { path: path.to_owned(), what: what.to_owned() });
         }
     }
 }

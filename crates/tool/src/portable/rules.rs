@@ -12,10 +12,21 @@ pub struct PortableRule {
     pub refused_by: &'static str,
     /// The public thread that shows it: `owner/repository#number`.
     pub source: &'static str,
+    /// What is reported as simplified where the rule applied: keywords, or a few words.
+    pub reported: &'static [&'static str],
+    /// Whether the listed schema has another shape. Otherwise it says the same, where a caller needs it as text.
+    pub changes_shape: bool,
     /// An input schema with it, as JSON.
     pub example: &'static str,
     /// The listed schema of the example.
     pub result: &'static str,
+}
+
+impl PortableRule {
+    /// The rule that something was simplified for.
+    pub(super) fn of(reported: &str) -> &'static PortableRule {
+        RULES.iter().find(|rule| rule.reported.contains(&reported)).unwrap_or(&OTHER_KEYWORDS)
+    }
 }
 
 /// Every rule.
@@ -25,6 +36,8 @@ pub const RULES: &[PortableRule] = &[
         listed: "`\"properties\": {}`; the root is always `\"type\": \"object\"`",
         refused_by: "OpenAI",
         source: "openai/openai-agents-python#449",
+        reported: &[],
+        changes_shape: false,
         example: r#"{"type": "object"}"#,
         result: r#"{"type": "object", "properties": {}}"#,
     },
@@ -33,6 +46,8 @@ pub const RULES: &[PortableRule] = &[
         listed: "all members as `properties`; the rule is in the tool's description",
         refused_by: "Anthropic",
         source: "makenotion/notion-mcp-server#340",
+        reported: &["alternatives at the root"],
+        changes_shape: true,
         example: r#"{"type": "object", "anyOf": [
             {"properties": {"text": {"type": "string"}}, "required": ["text"]},
             {"properties": {"url": {"type": "string"}}, "required": ["url"]}]}"#,
@@ -43,6 +58,8 @@ pub const RULES: &[PortableRule] = &[
         listed: "`allOf` is merged; the others are written as text",
         refused_by: "Claude Code (drops the tool)",
         source: "anthropics/claude-code#95504",
+        reported: &["if", "then", "else"],
+        changes_shape: true,
         example: r#"{"type": "object", "allOf": [
             {"properties": {"a": {"type": "integer"}}}, {"if": {"required": ["a"]}, "then": {"required": ["b"]}}]}"#,
         result: r#"{"type": "object", "properties": {"a": {"type": "integer"}}}"#,
@@ -52,6 +69,8 @@ pub const RULES: &[PortableRule] = &[
         listed: "written out; recursion is cut, with text",
         refused_by: "Claude Code, Cursor, Kiro",
         source: "anthropics/claude-code#76881",
+        reported: &["nested too deep"],
+        changes_shape: true,
         example: r##"{"type": "object", "properties": {"a": {"$ref": "#/$defs/n"}}, "$defs": {"n": {"type": "number"}}}"##,
         result: r#"{"type": "object", "properties": {"a": {"type": "number"}}}"#,
     },
@@ -60,6 +79,8 @@ pub const RULES: &[PortableRule] = &[
         listed: "`items` of type string, \"Any JSON value.\"",
         refused_by: "VS Code, Gemini",
         source: "microsoft/vscode-copilot-release#7891",
+        reported: &["no items"],
+        changes_shape: true,
         example: r#"{"type": "object", "properties": {"a": {"type": "array"}}}"#,
         result: r#"{"type": "object", "properties": {
             "a": {"type": "array", "items": {"type": "string", "description": "Any JSON value."}}}}"#,
@@ -69,6 +90,8 @@ pub const RULES: &[PortableRule] = &[
         listed: "`T`: leave the argument out instead",
         refused_by: "Gemini",
         source: "taylorwilsdon/google_workspace_mcp#1099",
+        reported: &["null"],
+        changes_shape: true,
         example: r#"{"type": "object", "properties": {"a": {"type": ["string", "null"]}}}"#,
         result: r#"{"type": "object", "properties": {"a": {"type": "string"}}}"#,
     },
@@ -77,6 +100,8 @@ pub const RULES: &[PortableRule] = &[
         listed: "`anyOf` with nothing beside it",
         refused_by: "Gemini",
         source: "github/copilot-cli#4623",
+        reported: &["several types", "oneOf"],
+        changes_shape: true,
         example: r#"{"type": "object", "properties": {"a": {"type": ["string", "integer"], "description": "Which"}}}"#,
         result: r#"{"type": "object", "properties": {"a": {"anyOf": [
             {"type": "string", "description": "Which"}, {"type": "integer", "description": "Which"}]}}}"#,
@@ -86,6 +111,8 @@ pub const RULES: &[PortableRule] = &[
         listed: "the strings stay; the others are written as text",
         refused_by: "Gemini",
         source: "microsoft/azure-devops-mcp#139",
+        reported: &["enum of other things than texts"],
+        changes_shape: true,
         example: r#"{"type": "object", "properties": {"a": {"type": "integer", "enum": [0, 1]}}}"#,
         result: r#"{"type": "object", "properties": {"a": {"type": "integer", "description": "One of: 0, 1."}}}"#,
     },
@@ -94,6 +121,8 @@ pub const RULES: &[PortableRule] = &[
         listed: "left out",
         refused_by: "Gemini",
         source: "sbroenne/mcp-server-excel#607",
+        reported: &["enum with an empty text"],
+        changes_shape: true,
         example: r#"{"type": "object", "properties": {"a": {"type": "string", "enum": ["", "on"]}}}"#,
         result: r#"{"type": "object", "properties": {"a": {"type": "string", "enum": ["on"]}}}"#,
     },
@@ -102,6 +131,8 @@ pub const RULES: &[PortableRule] = &[
         listed: "with its type; `const` is an `enum` of one",
         refused_by: "Gemini",
         source: "google-gemini/gemini-cli#4400",
+        reported: &["const"],
+        changes_shape: false,
         example: r#"{"type": "object", "properties": {"a": {"const": "on"}}}"#,
         result: r#"{"type": "object", "properties": {"a": {"type": "string", "enum": ["on"]}}}"#,
     },
@@ -110,6 +141,8 @@ pub const RULES: &[PortableRule] = &[
         listed: "a string, \"Any JSON value.\"",
         refused_by: "OpenAI",
         source: "smallmain/vscode-unify-chat-provider#162",
+        reported: &["any value"],
+        changes_shape: true,
         example: r#"{"type": "object", "properties": {"a": true, "type": "object"}}"#,
         result: r#"{"type": "object", "properties": {"a": {"type": "string", "description": "Any JSON value."},
             "type": {"type": "string", "description": "Any JSON value."}}}"#,
@@ -119,6 +152,8 @@ pub const RULES: &[PortableRule] = &[
         listed: "left out, with text",
         refused_by: "Gemini",
         source: "google-gemini/gemini-cli#4400",
+        reported: &["false"],
+        changes_shape: true,
         example: r#"{"type": "object", "properties": {"a": false}}"#,
         result: r#"{"type": "object", "properties": {}}"#,
     },
@@ -127,6 +162,8 @@ pub const RULES: &[PortableRule] = &[
         listed: "named in the description; it can still be given",
         refused_by: "Anthropic",
         source: "twilio-labs/mcp#56",
+        reported: &["name"],
+        changes_shape: true,
         example: r#"{"type": "object", "properties": {"time<": {"type": "string"}}}"#,
         result: r#"{"type": "object", "properties": {}}"#,
     },
@@ -135,6 +172,22 @@ pub const RULES: &[PortableRule] = &[
         listed: "written as text",
         refused_by: "Gemini",
         source: "taylorwilsdon/google_workspace_mcp#1099",
+        reported: &[
+            "format",
+            "pattern",
+            "multipleOf",
+            "exclusiveMinimum",
+            "exclusiveMaximum",
+            "uniqueItems",
+            "not",
+            "contains",
+            "minContains",
+            "maxContains",
+            "minProperties",
+            "maxProperties",
+            "examples",
+        ],
+        changes_shape: false,
         example: r#"{"type": "object", "properties": {"a": {"type": "string", "format": "uri-template"}}}"#,
         result: r#"{"type": "object", "properties": {"a": {"type": "string", "description": "Format: uri-template."}}}"#,
     },
@@ -143,15 +196,33 @@ pub const RULES: &[PortableRule] = &[
         listed: "written as text",
         refused_by: "Gemini, Qwen-Agent (drops them)",
         source: "QwenLM/Qwen-Agent#873",
+        reported: &[
+            "additionalProperties",
+            "patternProperties",
+            "propertyNames",
+            "dependentRequired",
+            "dependentSchemas",
+            "dependencies",
+            "prefixItems",
+            "additionalItems",
+            "unevaluatedProperties",
+            "unevaluatedItems",
+        ],
+        changes_shape: false,
         example: r#"{"type": "object", "properties": {}, "additionalProperties": false}"#,
         result: r#"{"type": "object", "properties": {}}"#,
     },
-    PortableRule {
-        given: "`$schema`, `$id`, `$comment`, other keywords",
-        listed: "left out",
-        refused_by: "clients with another draft of JSON Schema",
-        source: "basicmachines-co/basic-memory#444",
-        example: r#"{"$schema": "https://json-schema.org/draft/2020-12/schema", "type": "object", "properties": {}}"#,
-        result: r#"{"type": "object", "properties": {}}"#,
-    },
+    OTHER_KEYWORDS,
 ];
+
+/// The rule for every keyword that no other rule has.
+const OTHER_KEYWORDS: PortableRule = PortableRule {
+    given: "`$schema`, `$id`, `$comment`, other keywords",
+    listed: "left out",
+    refused_by: "clients with another draft of JSON Schema",
+    source: "basicmachines-co/basic-memory#444",
+    reported: &[],
+    changes_shape: false,
+    example: r#"{"$schema": "https://json-schema.org/draft/2020-12/schema", "type": "object", "properties": {}}"#,
+    result: r#"{"type": "object", "properties": {}}"#,
+};
