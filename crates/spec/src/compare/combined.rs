@@ -178,7 +178,10 @@ fn alternatives<'a>(walker: &mut Walker<'a, '_>, one: &'a [Value], two: &'a [Val
     let right: Vec<usize> =
         (0..two.len()).filter(|i| !one.iter().any(|before| walker.same(before, &two[*i]))).collect();
     let moved = !left.is_empty() || !right.is_empty() || one.len() != two.len();
-    if !moved {
+    // A value that matches an alternative listed twice matches two.
+    let repeats = |list: &[Value], part: &Value| list.iter().filter(|other| walker.same(part, other)).count();
+    let repeats_changed = || one.iter().any(|part| repeats(one, part) != repeats(two, part));
+    if !moved && !(exclusive && repeats_changed()) {
         return;
     }
     if let ([before], [after]) = (left.as_slice(), right.as_slice()) {

@@ -20,8 +20,8 @@ pub(super) fn compare<'a>(walker: &mut Walker<'a, '_>, old: &'a Value, new: &'a 
     let renamed = renamed(old, new);
     properties(walker, old, new, alone, patterns, &renamed);
     for name in after.difference(&before) {
-        // A new required parameter has been reported with the parameter.
-        let is_new = known(old, name).is_none() && known(new, name).is_some();
+        // A new required parameter has been reported with the parameter, unless no value is possible.
+        let is_new = known(old, name).is_none() && known(new, name).is_some_and(|schema| *schema != Value::Bool(false));
         if !is_new {
             walker.below(&["required"], |walker| {
                 walker.report("required-added", ValueEffect::Narrows, format!("`{}` is required now", clip(name)));

@@ -435,6 +435,8 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
         #[test]
         fn rewriting_never_changes_the_verdict_about_two_plain_schemas(old in schema(), new in schema()) {
             prop_assume!(is_plain(&old) && is_plain(&new));

@@ -256,6 +256,28 @@ fn alternatives_that_become_exclusive_are_checked_for_overlaps_in_the_new_schema
 }
 
 #[test]
+fn an_alternative_that_is_listed_twice_excludes_what_it_matches() {
+    let of = |parts: [&str; 3]| {
+        let parts: Vec<Value> = parts.iter().map(|kind| json!({ "type": kind })).collect();
+        json!({"type": "object", "properties": {"x": {"oneOf": parts}}})
+    };
+    let (old, new) = (of(["string", "number", "string"]), of(["string", "number", "number"]));
+    // Texts are accepted now, numbers no longer.
+    assert!(input(old.clone(), new.clone()) >= Some(Impact::Undecided));
+    assert!(output(old.clone(), new) >= Some(Impact::Undecided));
+    assert_eq!(input(old.clone(), of(["number", "string", "string"])), None);
+}
+
+#[test]
+fn a_required_parameter_without_a_possible_value_is_breaking() {
+    let old = json!({"type": "object", "properties": {}, "additionalProperties": false});
+    for never in [json!(false), json!({"not": {}})] {
+        let new = json!({"type": "object", "properties": {"a": never}, "required": ["a"]});
+        assert_eq!(input(old.clone(), new), Some(Impact::Breaking));
+    }
+}
+
+#[test]
 fn hints_are_promises() {
     let tool = |hints: Hints| Tool::new("t", "d", json!({"type": "object"})).with_hints(hints);
     let reading = || tool(Hints::reading());
