@@ -1,6 +1,5 @@
-//! Arbitrary text as a document that is checked, and as two schemas that are compared. No document and no pair takes
-//! work or memory beyond a bound that depends on its length alone; allocations count the work, since every step of
-//! both makes some.
+//! Arbitrary text as a document that is checked, and as two schemas that are compared. Whatever the text says, neither
+//! takes more than a fixed amount of work and memory. Allocations count the work, since every step of both makes some.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -13,7 +12,7 @@ use sinew_tool::Tool;
 #[global_allocator]
 static ALLOCATOR: CountingAllocator = CountingAllocator;
 
-/// Allocations that a second has time for, with a margin of ten for slow machines.
+/// A tenth of a second on a usual machine, for texts of the few kilobytes that a fuzzer writes.
 const MOST_ALLOCATIONS: usize = 2_000_000;
 const MOST_MEMORY: usize = 200 << 20;
 
