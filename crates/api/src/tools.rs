@@ -22,8 +22,7 @@ pub struct ListedTool {
     /// The name of the tool on its device. Only in lists of one device.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub own_name: Option<String>,
-    /// What is simplified in the schemas that AI clients get, each with its place and the client or API that needs it:
-    /// `/properties/mail: format, for Gemini`.
+    /// What is simplified in the schemas for AI clients, where and for whom: `/properties/mail: format, for Gemini`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub simplified: Vec<String>,
     /// Title, output schema, annotations and whatever else MCP has.

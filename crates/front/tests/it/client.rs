@@ -74,8 +74,8 @@ impl Stream {
             while let Some(end) = self.rest.windows(2).position(|pair| pair == b"\n\n") {
                 let event: Vec<u8> = self.rest.drain(..end + 2).collect();
                 let found = events(&event);
-                self.was_primed |=
-                    found.is_empty() && event.starts_with(b"data:") | event.windows(6).any(|part| part == b"\ndata:");
+                // A comment has no line of data at all.
+                self.was_primed |= found.is_empty() && String::from_utf8_lossy(&event).contains("data:");
                 self.ready.extend(found);
             }
         }

@@ -93,7 +93,7 @@ async fn a_stream_starts_with_an_event_without_a_message_only_where_the_revision
         assert_eq!(stream.next().await.expect("an answer")["id"], 1);
         assert_eq!(stream.was_primed, has_priming, "{revision}");
         let mut notices = client.listen().await;
-        server.join(revision, vec![Tool::new(&format!("of-{revision}"), "A new tool", json!({"type": "object"}))]);
+        server.join(revision, vec![Tool::new(format!("of-{revision}"), "A new tool", json!({"type": "object"}))]);
         notices.find("notifications/tools/list_changed").await;
         assert_eq!(notices.was_primed, has_priming, "{revision}");
     }

@@ -181,7 +181,7 @@ fn alternatives<'a>(walker: &mut Walker<'a, '_>, one: &'a [Value], two: &'a [Val
     // A value that matches an alternative listed twice matches two.
     let repeats = |list: &[Value], part: &Value| list.iter().filter(|other| walker.same(part, other)).count();
     let repeats_changed = || one.iter().any(|part| repeats(one, part) != repeats(two, part));
-    if !moved && !(exclusive && repeats_changed()) {
+    if !(moved || exclusive && repeats_changed()) {
         return;
     }
     if let ([before], [after]) = (left.as_slice(), right.as_slice()) {

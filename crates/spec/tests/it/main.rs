@@ -12,3 +12,4 @@ mod report;
 mod rules;
 mod standard;
 mod variance;
+mod work;
