@@ -27,7 +27,10 @@ pub use policy::{
     PolicyWarning, PolicyWarnings, WaitingCall,
 };
 pub use routes::{Access, Method, Operation, Parameter, ROUTES, Route, find};
-pub use tokens::{Audit, AuditCheck, AuditEntry, AuditProblem, CreatedToken, NewToken, Token, TokenList, TokenRole};
+pub use tokens::{
+    Audit, AuditCheck, AuditEntry, AuditProblem, CreatedToken, Journal, JournalCall, NewToken, Token, TokenList,
+    TokenRole,
+};
 pub use tools::{CallRequest, CallResult, ListedTool, Tools};
 
 /// Fields that this version does not know. A newer gateway may send some.

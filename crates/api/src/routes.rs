@@ -3,8 +3,8 @@
 use crate::document::{BodySchema, body};
 use crate::{
     Accept, Approvals, Approve, Audit, AuditCheck, CallRequest, CallResult, Changes, CheckPolicy, CreatedToken, Decide,
-    DeviceSummary, Devices, Effects, Events, Explain, Explained, HealthStatus, Labels, NewToken, Pin, PolicyWarnings,
-    Readiness, Rename, Token, TokenList, Tools, WaitingBoard, WaitingBoards, WaitingCall,
+    DeviceSummary, Devices, Effects, Events, Explain, Explained, HealthStatus, Journal, Labels, NewToken, Pin,
+    PolicyWarnings, Readiness, Rename, Token, TokenList, Tools, WaitingBoard, WaitingBoards, WaitingCall,
 };
 
 /// Who may use a route. How a request proves it is up to the guard: by a bearer token today, later perhaps by a
@@ -94,6 +94,7 @@ pub enum Operation {
     RevokeToken,
     CheckPolicy,
     Audit,
+    Journal,
     VerifyAudit,
     Approvals,
     Decide,
@@ -235,6 +236,9 @@ pub const ROUTES: &[Route] = &[
             LIMIT,
         ])
         .gives(body::<Audit>()),
+    route(Operation::Journal, Get, "/api/v1/journal", Admin, "recent calls with their answers")
+        .with(&[DEVICE, parameter("after", ParameterKind::Number, "only calls after the one with this id"), LIMIT])
+        .gives(body::<Journal>()),
     route(Operation::VerifyAudit, Get, "/api/v1/audit/verify", Admin, "whether the audit is as it was written")
         .gives(body::<AuditCheck>()),
 ];

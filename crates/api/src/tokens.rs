@@ -2,8 +2,9 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
-use crate::UnknownFields;
+use crate::{CallResult, UnknownFields};
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TokenList {
@@ -126,6 +127,37 @@ pub struct AuditProblem {
     /// The record, or the first of several; 0 where it is about none.
     pub record: i64,
     pub message: String,
+    #[serde(flatten)]
+    pub more: UnknownFields,
+}
+
+/// Recent calls with their answers, oldest first.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Journal {
+    /// Whether calls are kept now.
+    pub on: bool,
+    pub calls: Vec<JournalCall>,
+}
+
+/// A call and its answer. Secrets are redacted.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct JournalCall {
+    /// Counts up from 1 since the gateway started.
+    pub id: u64,
+    /// When the call came, in milliseconds of Unix time.
+    pub at: i64,
+    pub principal: String,
+    /// The endpoint it came through.
+    pub door: String,
+    pub device: String,
+    pub tool: String,
+    pub arguments: Map<String, Value>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub result: Option<CallResult>,
+    /// The failure object, where the call failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<Value>,
+    pub duration_us: u64,
     #[serde(flatten)]
     pub more: UnknownFields,
 }

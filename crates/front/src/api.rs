@@ -13,7 +13,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use sinew_api::{
     Accept, ApprovalVerdict, Approvals, Approve, Audit, CallRequest, CheckPolicy, CreatedToken, Decide, Devices,
-    Effects, Explain, Labels, NewToken, Pin, PolicyWarning, PolicyWarnings, Rename, RequestFailure, TokenList,
+    Effects, Explain, Journal, Labels, NewToken, Pin, PolicyWarning, PolicyWarnings, Rename, RequestFailure, TokenList,
     TokenRole, Tools, WaitingBoards,
 };
 use sinew_gateway::{ApprovalDecision, AuditFilter, Follow, Label, Principal, Request as Call, Role, Shape, Update};
@@ -363,6 +363,18 @@ pub(crate) async fn audit(State(front): State<Arc<FrontState>>, query: Query) ->
         Ok(Audit { records: records.into_iter().map(to_api::record).collect() })
     };
     answer(read.await)
+}
+
+/// Recent calls with their answers.
+pub(crate) async fn journal(State(front): State<Arc<FrontState>>, query: Query) -> Response<Body> {
+    let find = || {
+        let limit = query.number("limit")?.unwrap_or(20).clamp(1, 1_000) as usize;
+        let after = query.number("after")?.unwrap_or(0);
+        let calls = front.gateway.find_journal(after, query.text("device"), limit)?;
+        let calls = calls.iter().map(|entry| to_api::journal_call(entry)).collect();
+        Ok(Journal { on: front.gateway.has_journal(), calls })
+    };
+    answer(find())
 }
 
 /// Whether the audit is as it was written.

@@ -119,6 +119,7 @@ fn handler(operation: Operation, front: &Arc<FrontState>, endpoint: &Arc<McpEndp
         Operation::RevokeToken => delete(api::revoke_token),
         Operation::CheckPolicy => post(api::check_policy),
         Operation::Audit => get(api::audit),
+        Operation::Journal => get(api::journal),
         Operation::VerifyAudit => get(api::verify_audit),
         Operation::Approvals => get(api::approvals),
         Operation::Decide => post(api::decide),

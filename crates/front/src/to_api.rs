@@ -3,11 +3,11 @@
 use serde_json::Value;
 use sinew_api::{
     AuditCheck, AuditEntry, AuditProblem, CallResult, Changes, DeviceSummary, EventRecord, Events, Explained,
-    ExplainedRule, ListedTool, MarkedTool, QuarantinedTool, Token, ToolChange, WaitingBoard, WaitingCall,
+    ExplainedRule, JournalCall, ListedTool, MarkedTool, QuarantinedTool, Token, ToolChange, WaitingBoard, WaitingCall,
 };
 use sinew_gateway::{
     ApprovalRequest, AuditRecord, AuditReport, CallExplanation, DeviceChanges, DeviceView, EventPage, HeldChange,
-    HeldToolView, PendingBoard, PublicTool, TokenView, ToolEffect,
+    HeldToolView, JournalEntry, PendingBoard, PublicTool, TokenView, ToolEffect,
 };
 use sinew_policy::EffectSource;
 use sinew_tool::{Effect, Outcome};
@@ -126,6 +126,22 @@ pub(crate) fn record(record: AuditRecord) -> AuditEntry {
         outcome: record.outcome,
         duration_us: record.duration_us,
         bytes: record.bytes,
+        more: Default::default(),
+    }
+}
+
+pub(crate) fn journal_call(entry: &JournalEntry) -> JournalCall {
+    JournalCall {
+        id: entry.id,
+        at: entry.at,
+        principal: entry.principal.clone(),
+        door: entry.door.to_owned(),
+        device: entry.device.to_string(),
+        tool: entry.tool.clone(),
+        arguments: entry.args.clone(),
+        result: entry.result.as_ref().ok().map(|outcome| result(outcome.clone())),
+        error: entry.result.as_ref().err().map(|error| error.to_object()),
+        duration_us: u64::try_from(entry.duration.as_micros()).unwrap_or(u64::MAX),
         more: Default::default(),
     }
 }

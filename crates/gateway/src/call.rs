@@ -17,6 +17,7 @@ use crate::label_call::LabelCall;
 use crate::nested::AsCaller;
 use crate::principal::{Principal, Role};
 use crate::record::{CallRecord, weigh, weigh_value};
+use crate::redaction;
 use crate::route::{self, RequestedTool, Target};
 use crate::snapshot::{Holder, Presence, Snapshot};
 use crate::source;
@@ -94,6 +95,7 @@ impl Gateway {
         let mut record =
             CallRecord::open(self.recorder().clone(), &request.who, request.door, &request.name, &request.args);
         let result = self.conduct(&mut record, device, request, depth).await;
+        record.keep_in(self.journal(), &result);
         record.close(result).await
     }
 
@@ -127,7 +129,12 @@ impl Gateway {
             Target::Device(holder) => holder,
         };
         record.aim(holder);
-        if let Some(redacted) = lens.in_force().redact(holder, &args) {
+        let redacted = lens.in_force().redact(holder, &args);
+        if self.journal().is_on() {
+            let has_secret_answer = holder.offered.tool.output_schema.as_deref().is_some_and(redaction::has_secrets);
+            record.keep_args(redacted.clone().unwrap_or_else(|| args.clone()), has_secret_answer);
+        }
+        if let Some(redacted) = redacted {
             record.redact(redacted);
         }
 

@@ -19,6 +19,7 @@ use crate::approvals::ApprovalQueue;
 use crate::caller_view::CallerView;
 use crate::directory;
 use crate::identity::unknown_device;
+use crate::journal::{Journal, JournalEntry, Recording};
 use crate::labels::Label;
 use crate::pins::Pins;
 use crate::principal::{Principal, Role};
@@ -61,6 +62,7 @@ struct Inner {
     approvals: ApprovalQueue,
     shared: Shared,
     recorder: Recorder,
+    journal: Arc<Journal>,
     seals: broadcast::Sender<AuditSeal>,
     budgets: ArcSwap<BTreeMap<String, Duration>>,
     store: Arc<Store>,
@@ -114,7 +116,7 @@ impl Gateway {
             registry.report_strict_pins(made_strict)?;
         }
         let tokens = Tokens::new(own, shared.tokens.clone(), registry.clone());
-        let settings_budgets = settings.budgets.clone();
+        let (settings_budgets, journal) = (settings.budgets.clone(), Journal::new(settings.journal.clone()));
         Ok(Gateway {
             inner: Arc::new(Inner {
                 settings,
@@ -126,6 +128,7 @@ impl Gateway {
                 budgets: ArcSwap::from_pointee(settings_budgets),
                 shared,
                 recorder,
+                journal,
                 seals,
                 store,
                 lock: Mutex::new(lock),
@@ -365,6 +368,31 @@ impl Gateway {
     /// The seals of the audit from now on, each once the records it covers are on the disk.
     pub fn seals(&self) -> broadcast::Receiver<AuditSeal> {
         self.inner.seals.subscribe()
+    }
+
+    /// Keeps the journal on for as long as the recording lives.
+    pub fn record_journal(&self) -> Recording {
+        self.inner.journal.record()
+    }
+
+    /// Whether calls are kept with their answers now.
+    pub fn has_journal(&self) -> bool {
+        self.inner.journal.is_on()
+    }
+
+    /// Recent calls with their answers, oldest first: the newest after the entry `after`, of one device or of all.
+    pub fn find_journal(
+        &self,
+        after: u64,
+        device: Option<&str>,
+        limit: usize,
+    ) -> Result<Vec<Arc<JournalEntry>>, ToolError> {
+        let device = device.map(|text| self.device(text)).transpose()?.map(|device| device.id);
+        Ok(self.inner.journal.find(after, device.as_ref(), limit))
+    }
+
+    pub(crate) fn journal(&self) -> &Arc<Journal> {
+        &self.inner.journal
     }
 
     /// The newest seal of the audit.

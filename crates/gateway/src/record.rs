@@ -11,6 +11,7 @@ use sinew_tool::outcome::ResourceBody;
 use sinew_tool::text::{clean_line, cut};
 use sinew_tool::{Args, Content, DeviceId, ErrorKind, Outcome, ToolError, Value};
 
+use crate::journal::{Journal, JournalEntry};
 use crate::principal::Principal;
 use crate::redaction;
 use crate::registry::now;
@@ -70,6 +71,8 @@ pub(crate) struct CallRecord {
     started: Instant,
     /// Whether the call reached a tool. Of one that did not, nobody knows which arguments are secret.
     has_tool: bool,
+    /// The arguments for the journal, and whether the answer has secrets.
+    for_journal: Option<(Args, bool)>,
     /// `None` once the record is closed.
     row: Option<AuditRow>,
 }
@@ -98,7 +101,7 @@ impl CallRecord {
             bytes: 0,
             is_sent: false,
         };
-        CallRecord { audit, started: Instant::now(), has_tool: false, row: Some(row) }
+        CallRecord { audit, started: Instant::now(), has_tool: false, for_journal: None, row: Some(row) }
     }
 
     /// Notes the device and tool of the call.
@@ -117,6 +120,31 @@ impl CallRecord {
             row.args = cut(&text, MAX_ARGS).to_owned();
             row.kept = KeptArgs::Redacted;
         }
+    }
+
+    /// Keeps the arguments for the journal.
+    pub(crate) fn keep_args(&mut self, args: Args, has_secret_answer: bool) {
+        self.for_journal = Some((args, has_secret_answer));
+    }
+
+    /// Puts the call and its answer into the journal, where arguments were kept for it.
+    pub(crate) fn keep_in(&mut self, journal: &Journal, result: &Result<Outcome, ToolError>) {
+        let Some((args, has_secret_answer)) = self.for_journal.take() else { return };
+        let Some(AuditRow { at, principal, door, device: Some(device), tool: Some(tool), .. }) = &self.row else {
+            return;
+        };
+        let entry = JournalEntry {
+            id: 0,
+            at: *at,
+            principal: principal.clone(),
+            door,
+            device: device.clone(),
+            tool: tool.clone(),
+            args,
+            result: result.clone(),
+            duration: self.started.elapsed(),
+        };
+        journal.add(entry, has_secret_answer);
     }
 
     /// Notes that the call is for a tool of the gateway itself.

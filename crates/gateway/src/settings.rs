@@ -7,6 +7,7 @@ use std::time::Duration;
 use sinew_policy::PolicyProblem;
 
 use crate::access::AccessSettings;
+use crate::journal::JournalSettings;
 
 /// Events kept of one device at most. No answer holds more events either, so one can hold all of a device.
 pub const MAX_DEVICE_EVENTS: usize = 1_000;
@@ -70,6 +71,8 @@ sinew_tool::settings! {
         pub url: Option<String> = None;
         /// The gateway's own token, instead of the one in the state directory.
         pub token: Option<String> = None;
+        /// Recent calls with their answers.
+        pub journal: JournalSettings = JournalSettings::default();
         /// Who may do what.
         pub access: AccessSettings = AccessSettings::default();
     }

@@ -30,6 +30,7 @@ const EXAMPLES: &[(&str, &[&str])] = &[
     ("approvals deny", &["sinew approvals deny 3f09a1"]),
     ("audit", &["sinew audit --since 1h", "sinew audit --device front-door --follow"]),
     ("audit verify", &["sinew audit verify"]),
+    ("journal", &["sinew journal --device front-door"]),
     ("policy", &["sinew policy review"]),
     ("policy explain", &["sinew policy explain --as tablet front-door self.unlock"]),
     ("policy test", &["sinew policy test expectations.toml"]),

@@ -82,6 +82,8 @@ pub enum CliCommand {
     Approvals(crate::commands::approvals::ApprovalsArgs),
     /// Show what was called, decided and changed
     Audit(crate::commands::audit::AuditArgs),
+    /// Show recent calls with their answers
+    Journal(crate::commands::journal::JournalArgs),
     /// Explain, test and review who may call which tools
     Policy(crate::commands::policy::PolicyArgs),
     /// Check, print, compare and lock tool specifications

@@ -15,6 +15,7 @@ mod devices;
 mod doctor;
 mod endpoint;
 mod events;
+pub mod journal;
 mod phones;
 mod pins;
 pub mod policy;
@@ -55,6 +56,7 @@ pub async fn run(command: CliCommand, printer: Printer) -> Result<(), CliError> 
         CliCommand::Token(args) => token::run(args, printer).await,
         CliCommand::Approvals(args) => approvals::run(args, printer).await,
         CliCommand::Audit(args) => audit::run(args, printer).await,
+        CliCommand::Journal(args) => journal::run(args, printer).await,
         CliCommand::Policy(args) => policy::run(args, printer).await,
         CliCommand::Spec(args) => spec::run(args, printer).await,
         CliCommand::App(args) => app::run(args, printer).await,

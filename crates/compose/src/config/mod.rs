@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use sinew_front::dialout::EndpointAddress;
 use sinew_front::tls::TlsIdentity;
-use sinew_gateway::{AccessSettings, Shape};
+use sinew_gateway::{AccessSettings, JournalSettings, Shape};
 use sinew_policy::{EffectRule, PolicySettings, RedactionRule, Severity};
 use sinew_tool::settings::Setting;
 use sinew_tool::{Value, json};
@@ -71,6 +71,8 @@ sinew_tool::settings! {
         pub effects: Vec<EffectRule> = Vec::new();
         /// The record of calls, decisions and changes, see `docs/audit.md`.
         pub audit: AuditConfig = AuditConfig::default();
+        /// Recent calls with their answers, in memory, see `docs/audit.md`.
+        pub journal: JournalSettings = JournalSettings::default();
         /// Arguments that are kept nowhere, see `docs/audit.md`.
         pub redact: Vec<RedactionRule> = Vec::new();
         /// How `sinew spec` checks tool specifications. It reads the nearest `sinew.toml` in a file's folder or above it.
@@ -250,7 +252,7 @@ impl GatewayConfig {
             tls,
             devices_tls,
             certificate: files.map_or(CertificateSource::Own, |(cert, key)| CertificateSource::Files { cert, key }),
-            gateway: sinew_gateway::Settings { access, budgets: self.budgets, ..self.gateway },
+            gateway: sinew_gateway::Settings { access, journal: self.journal, budgets: self.budgets, ..self.gateway },
             clients: self.clients,
             pictures,
             endpoints,

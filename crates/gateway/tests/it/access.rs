@@ -3,10 +3,13 @@
 use std::time::Duration;
 
 use futures_util::FutureExt;
-use sinew_gateway::{AccessSettings, ApprovalDecision, Gateway, Principal, Request, Role, Settings, Shape, Update};
-use sinew_policy::PolicySettings;
+use proptest::prelude::*;
+use sinew_gateway::{
+    AccessSettings, ApprovalDecision, Gateway, Label, Principal, Request, Role, Settings, Shape, Update,
+};
+use sinew_policy::{PolicySettings, Verdict};
 use sinew_tool::settings::Setting;
-use sinew_tool::{Effect, ErrorKind, TextTrust, Tool, ToolError, Value, json};
+use sinew_tool::{Device, Effect, ErrorKind, TextTrust, Tool, ToolError, Value, json};
 
 use crate::fake::*;
 
@@ -284,4 +287,135 @@ async fn each_member_of_a_label_is_decided_for_itself() {
     let answer = call(&gateway, VOLUME, json!({"device": "label:kitchen", "volume": 60})).await.unwrap();
     assert_eq!((&answer["succeeded"], &answer["failed"]), (&json!(1), &json!(1)));
     assert_eq!(answer["devices"][0]["error"]["error_type"], "PermissionDenied");
+}
+
+const TOOLS: [&str; 3] = ["alpha", "bravo", "charlie"];
+
+/// A rule of a small house: two devices with two tools each, and arguments from 0 to 2.
+fn any_rule() -> impl Strategy<Value = String> {
+    let who = prop::sample::select(vec![
+        "",
+        "who = ['token:tablet']\n",
+        "who = ['token:other']\n",
+        "who = ['role:client']\n",
+    ]);
+    let on = prop::sample::select(vec![
+        "",
+        "on = ['device:board-0001']\n",
+        "on = ['label:door']\n",
+        "on = ['device:board-0002', 'label:none']\n",
+    ]);
+    let tools = prop::sample::select(vec![
+        "",
+        "tools = ['alpha']\n",
+        "tools = ['*a*']\n",
+        "tools = ['bravo', 'charlie']\n",
+        "tools = ['effect:danger']\n",
+    ]);
+    let condition = prop::sample::select(vec![
+        "",
+        "if = [{ arg = '/n', max = 1 }]\n",
+        "if = [{ arg = '/n', is = 2 }]\nelse = 'deny'\n",
+        "if = [{ arg = '/n', absent = true }]\nelse = 'ask'\n",
+    ]);
+    let verdict = prop::sample::select(vec!["allow", "deny", "deny", "ask"]);
+    (who, on, tools, condition, verdict)
+        .prop_map(|(who, on, tools, condition, verdict)| format!("{who}{on}{tools}{condition}do = '{verdict}'\n"))
+}
+
+fn any_policy() -> impl Strategy<Value = String> {
+    let defaults = prop::sample::select(vec![
+        "",
+        "danger = 'deny'\n",
+        "unmarked = 'deny'\n",
+        "read-only = true\n",
+        "default = 'deny'\n",
+    ]);
+    (defaults, prop::collection::vec(any_rule(), 0..5)).prop_map(|(defaults, rules)| {
+        let rule =
+            |(index, rule): (usize, &String)| format!("[[rules]]\nid = 'r{index}'\nask = {{ wait = 1 }}\n{rule}");
+        format!("{defaults}{}", rules.iter().enumerate().map(rule).collect::<String>())
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 96, ..ProptestConfig::default() })]
+
+    #[test]
+    fn nothing_that_is_denied_is_listed_suggested_or_sent(policy in any_policy()) {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();
+        runtime.block_on(check_policy(&policy));
+    }
+}
+
+async fn check_policy(policy: &str) {
+    let gateway = gateway_with(policy);
+    let numbered =
+        |name: &str| Tool::new(name, "", json!({"type": "object", "properties": {"n": {"type": "integer"}}}));
+    let devices = [
+        (
+            "board-0001",
+            join(&gateway, Fake::new(1, [numbered("alpha").with_effect(Effect::Danger), numbered("bravo")])),
+        ),
+        (
+            "board-0002",
+            join(&gateway, Fake::new(2, [numbered("alpha").with_effect(Effect::Read), numbered("charlie")])),
+        ),
+    ];
+    gateway.label("board-0001", &[Label::parse("door").unwrap()], &[]).unwrap();
+    let arguments = [json!({}), json!({"n": 0}), json!({"n": 1}), json!({"n": 2})];
+    // What a tablet may not learn, and what others may.
+    let mut hidden = Vec::new();
+    for (id, fake) in &devices {
+        for tool in fake.tools().iter() {
+            let verdict = |given: &Value| gateway.explain(&tablet(), id, &tool.name, &args(given.clone())).unwrap();
+            if !verdict(&arguments[0]).is_listed {
+                let is_denied = |given: &Value| verdict(given).decision.verdict == Verdict::Deny;
+                assert!(arguments.iter().all(is_denied), "{policy}\n{id} {} is hidden and could be used", tool.name);
+                hidden.push((*id, tool.name.clone()));
+            }
+            for given in &arguments {
+                let before = fake.count();
+                let is_allowed = verdict(given).decision.verdict == Verdict::Allow;
+                let request = Request::new(tablet(), tool.name.clone(), args(given.clone()), "test");
+                let called = gateway.call_on(id, request).await;
+                assert_eq!(called.is_ok(), is_allowed, "{policy}\n{id} {} {given}: {called:?}", tool.name);
+                assert_eq!(fake.count() - before, usize::from(is_allowed), "{policy}");
+            }
+        }
+    }
+    let sees = |id: &str| {
+        devices.iter().any(|(other, fake)| {
+            *other == id && fake.tools().iter().any(|tool| !hidden.contains(&(id, tool.name.clone())))
+        })
+    };
+    let unfolded = names(&gateway, &tablet(), Shape::Unfolded);
+    for (id, tool) in &hidden {
+        assert!(
+            !unfolded.iter().any(|name| name.contains(id) && name.contains(tool.as_str())),
+            "{policy}\n{unfolded:?}"
+        );
+    }
+    let mut texts = vec![
+        call_as(&gateway, tablet(), "list_devices", json!({})).await.unwrap().to_string(),
+        gateway.seen_by(&tablet()).instructions(),
+        call_as(&gateway, tablet(), "alphb", json!({})).await.unwrap_err().message,
+        call_as(&gateway, tablet(), "alpha", json!({"device": "board-0009"}))
+            .await
+            .map_or_else(|error| error.message, |value| value.to_string()),
+    ];
+    texts.extend(names(&gateway, &tablet(), Shape::Folded));
+    for text in texts {
+        for (id, _) in devices.iter().filter(|(id, _)| !sees(id)) {
+            assert!(!text.contains(id), "{policy}\n{id} shines through: {text}");
+        }
+        let everywhere = |tool: &&&str| {
+            let holders = devices.iter().filter(|(_, fake)| fake.tools().iter().any(|held| held.name == **tool));
+            holders.clone().all(|(id, _)| hidden.contains(&(*id, (**tool).to_owned())))
+        };
+        // The two wrong calls name what they asked for.
+        for tool in TOOLS.iter().filter(everywhere).filter(|tool| **tool != "alpha") {
+            assert!(!text.contains(*tool), "{policy}\n{tool} shines through: {text}");
+        }
+    }
 }

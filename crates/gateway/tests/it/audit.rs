@@ -191,3 +191,30 @@ async fn what_administrators_change_is_recorded_too() {
     assert_eq!((told(0), told(1)), (("change", "rename_device", "ada"), ("device", "new_device", "")));
     assert_eq!(records[0].device.as_deref(), Some("board-0001"));
 }
+
+#[tokio::test]
+async fn the_journal_keeps_answers_without_secrets_and_only_while_it_is_on() {
+    let gateway = Gateway::open(Settings::default()).unwrap();
+    let schema = json!({"type": "object", "properties": {"pin": {"type": "string", "format": "password"}}});
+    let mut secretive = Tool::new("tell", "", json!({"type": "object"}));
+    secretive.output_schema =
+        Some(std::sync::Arc::new(json!({"type": "object", "properties": {"key": {"writeOnly": true}}})));
+    join(&gateway, Fake::new(1, [Tool::new("unlock", "", schema), secretive]));
+    call(&gateway, "unlock", json!({"pin": "1"})).await.unwrap();
+    assert!(!gateway.has_journal() && gateway.find_journal(0, None, 10).unwrap().is_empty());
+
+    let recording = gateway.record_journal();
+    call(&gateway, "unlock", json!({"pin": "4711"})).await.unwrap();
+    call(&gateway, "tell", json!({})).await.unwrap();
+    assert!(call(&gateway, "unlock", json!({"pin": 4711})).await.is_err());
+    drop(recording);
+    call(&gateway, "unlock", json!({"pin": "2"})).await.unwrap();
+
+    let kept = gateway.find_journal(0, Some("board-0001"), 10).unwrap();
+    let tools: Vec<&str> = kept.iter().map(|entry| entry.tool.as_str()).collect();
+    assert_eq!(tools, ["unlock", "tell", "unlock"]);
+    assert!(kept.iter().all(|entry| !format!("{:?}", entry.args).contains("4711")), "{kept:?}");
+    assert!(kept[0].result.is_ok() && kept[2].result.is_err());
+    assert!(format!("{:?}", kept[1].result).contains("redacted"), "{:?}", kept[1].result);
+    assert_eq!(gateway.find_journal(kept[1].id, None, 10).unwrap().len(), 1);
+}
