@@ -4,6 +4,7 @@ import asyncio
 import base64
 import importlib.metadata
 import json
+import logging
 import os
 import random
 import sys
@@ -15,6 +16,18 @@ URL, TOKEN, BIN, STATE = (os.environ[name] for name in ("SINEW_URL", "SINEW_TOKE
 VERSION = importlib.metadata.version("mcp")
 REVISION = {"1.2": "2024-11-05", "1.9": "2025-03-26", "1.13": "2025-06-18"}[VERSION.rsplit(".", 1)[0]]
 failed = 0
+
+
+class Errors(logging.Handler):
+    """The errors that the client logs: people see them, and nothing here should cause one."""
+
+    messages = []
+
+    def emit(self, record):
+        self.messages.append(record.getMessage())
+
+
+logging.getLogger().addHandler(Errors(logging.ERROR))
 
 
 async def check(label, what, run):
@@ -107,6 +120,11 @@ async def main():
         async with streamablehttp_client(f"{URL}/mcp", headers=headers) as (reader, writer, _):
             async with ClientSession(reader, writer) as session:
                 await checks(f"Python {VERSION}, HTTP", session)
+
+    async def quiet():
+        assert not Errors.messages, Errors.messages
+
+    await check(f"Python {VERSION}", "logs no errors", quiet)
     sys.exit(1 if failed else 0)
 
 

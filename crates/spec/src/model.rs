@@ -177,7 +177,7 @@ impl ToolSpecification {
         let mut tool = Tool::new(&self.name, prose::to_text(&self.purpose), self.input.clone());
         tool.title.clone_from(&self.title);
         tool.output_schema = self.output.clone().map(std::sync::Arc::new);
-        tool.version = self.semver().unwrap_or(Version::new(1, 0, 0));
+        tool.version = self.version_for_callers();
         tool.hints = self.hints;
         tool.audience = self.audience;
         if tool.hints.idempotent.is_none() && tool.hints.read_only != Some(true) {
@@ -188,6 +188,11 @@ impl ToolSpecification {
             };
         }
         tool
+    }
+
+    /// The version that callers see.
+    pub(crate) fn version_for_callers(&self) -> Version {
+        self.semver().unwrap_or(Version::new(1, 0, 0))
     }
 
     pub fn semver(&self) -> Option<Version> {

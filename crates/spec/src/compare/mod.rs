@@ -249,7 +249,7 @@ pub fn diff_documents(old: &Document, new: &Document) -> Comparison {
         comparison.changes.extend(found);
         let bump = Bump::of(comparison.changes_of(&spec.name).map(|change| change.impact).max().max(gravest));
         comparison.versions.retain(|check| check.tool != spec.name);
-        let (one, two) = (spec.to_tool().version, next.to_tool().version);
+        let (one, two) = (spec.version_for_callers(), next.version_for_callers());
         comparison.versions.push(VersionCheck::new(&spec.name, bump, one, two));
     }
     comparison.versions.sort_by(|one, two| one.tool.cmp(&two.tool));

@@ -52,8 +52,9 @@ pub(super) fn read_as(text: &str, format: Option<Format>) -> Document {
         }
     };
     for (index, entry) in entries.iter().enumerate() {
-        match Tool::from_json(&entry.to_value()) {
-            Ok(tool) => document.tools.push(spec(&tool, entry)),
+        let value = entry.to_value();
+        match Tool::from_json(&value) {
+            Ok(tool) => document.tools.push(spec(&tool, &value, entry)),
             Err(problem) if document.format != Format::Manifest => {
                 let message = format!("tools[{index}]: {problem}");
                 document.problems.push(Problem { rule: &rules::LIST_SHAPE, span: entry.span, message });
@@ -68,7 +69,7 @@ pub(super) fn read_as(text: &str, format: Option<Format>) -> Document {
     document
 }
 
-fn spec(tool: &Tool, entry: &JsonNode) -> ToolSpecification {
+fn spec(tool: &Tool, value: &Value, entry: &JsonNode) -> ToolSpecification {
     let mut spec = ToolSpecification::from_tool(tool);
     let schema = entry.get("inputSchema").or_else(|| entry.get("parameters"));
     let name = entry.get("name").map_or(entry.span, |name| name.span);
@@ -82,7 +83,7 @@ fn spec(tool: &Tool, entry: &JsonNode) -> ToolSpecification {
     places.input.schema = schema.cloned();
     places.output.schema = entry.get("outputSchema").cloned();
     spec.places = places;
-    spec.unknown = unknown(&entry.to_value());
+    spec.unknown = unknown(value);
     if !spec.unknown.is_empty() {
         let body = serde_json::to_string_pretty(&spec.unknown).unwrap_or_default();
         spec.extra.push((FURTHER.to_owned(), format!("```json\n{body}\n```")));
