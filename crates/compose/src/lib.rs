@@ -1,13 +1,14 @@
 //! One gateway with its device families and listeners: configured, opened and closed together.
 //!
 //! Tests, the demo, the benchmark and the command line all start a gateway with [`GatewayServer::open`]. Nothing here knows
-//! command-line arguments or terminals. A new device family is a new crate and one line in [`server`].
+//! command-line arguments or terminals. A new device family is a new crate and one line in [`server`], or in [`families`] where the configuration names its devices.
 
 pub mod android;
 pub mod board_listeners;
 pub mod brokers;
 pub mod config;
 mod error;
+pub mod families;
 pub mod reload;
 mod seals;
 pub mod server;

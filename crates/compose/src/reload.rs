@@ -1,4 +1,4 @@
-//! The policy of a changed configuration file, put in force while the gateway runs.
+//! What is taken from a changed configuration file while the gateway runs: the policy, and the devices it names.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -9,15 +9,16 @@ use sinew_tool::settings::Setting;
 use tokio_util::sync::CancellationToken;
 
 use crate::config::GatewayConfig;
+use crate::families::{FamilyPlans, RunningFamilies};
 
 /// Somebody who saved the file looks at the log next.
 const LOOK_EVERY: Duration = Duration::from_secs(2);
 
 /// The keys that are taken from a changed file.
-const RELOADED: [&str; 4] = ["policy", "effects", "redact", "budgets"];
+const RELOADED: [&str; 7] = ["policy", "effects", "redact", "budgets", "servers", "serial", "things"];
 
 /// Watches a configuration file until `stop`. A file with a mistake changes nothing.
-pub async fn follow(path: PathBuf, gateway: Gateway, stop: CancellationToken) {
+pub async fn follow(path: PathBuf, gateway: Gateway, families: RunningFamilies, stop: CancellationToken) {
     let mut before = read(&path).await;
     let mut started_with = before.as_deref().and_then(parse);
     loop {
@@ -32,7 +33,7 @@ pub async fn follow(path: PathBuf, gateway: Gateway, stop: CancellationToken) {
         before = text;
         match GatewayConfig::load(&path) {
             Err(error) => {
-                tracing::error!(%error, "the changed configuration has a mistake; the old policy stays in force")
+                tracing::error!(%error, "the changed configuration has a mistake; policy and devices stay as they are")
             }
             Ok(config) => {
                 let waiting =
@@ -46,6 +47,15 @@ pub async fn follow(path: PathBuf, gateway: Gateway, stop: CancellationToken) {
                     Err(problems) => {
                         let problem = problems.first().map_or("", |problem| problem.message.as_str());
                         tracing::error!(problem, "the changed policy has a mistake; the old one stays in force");
+                    }
+                }
+                match FamilyPlans::of(&config) {
+                    Ok(plans) => families.set(plans),
+                    Err(problem) => {
+                        tracing::error!(
+                            problem = problem.message,
+                            "the changed devices have a mistake; the old ones stay"
+                        )
                     }
                 }
                 if !waiting.is_empty() {

@@ -20,6 +20,7 @@ use tokio_util::sync::CancellationToken;
 use crate::board_listeners::{self, BoardsPlan, MqttSockets};
 use crate::brokers;
 use crate::error::{ComposeErrorKind, Error};
+use crate::families::{FamilyPlans, RunningFamilies};
 use crate::seals;
 use crate::state::{self, GatewayAddresses, LocalGateway, StartedBy, Takeover};
 use crate::tasks::TaskGroup;
@@ -51,6 +52,8 @@ pub struct ServerSettings {
     pub send_seals: Vec<String>,
     /// How the phones that adb sees are offered; `None` where they are left alone.
     pub phones: Option<adb::PhoneOptions>,
+    /// Devices that the configuration names one by one.
+    pub families: FamilyPlans,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -75,6 +78,8 @@ pub struct GatewayServer {
     pub remote_boards_url: Option<String>,
     /// The doors that are open to the network without TLS.
     pub unencrypted: Vec<&'static str>,
+    /// Takes the devices of a changed configuration.
+    pub families: RunningFamilies,
     /// What takes calls.
     clients: TaskGroup,
     /// What carries them to devices; it outlasts the clients, so that calls under way are answered.
@@ -237,6 +242,8 @@ impl GatewayServer {
             }
         }
 
+        let families = RunningFamilies::spawn(settings.families, &gateway, &all_boards, &mut device_tasks);
+
         state::write_addresses(&settings.state, &addresses)?;
         gateway.set_url(&addresses.url);
         let remote_hosts = if settings.listen.ip().is_loopback() { Vec::new() } else { hosts };
@@ -253,6 +260,7 @@ impl GatewayServer {
             remote_hosts,
             remote_boards_url,
             unencrypted,
+            families,
             clients,
             devices,
         })

@@ -2,7 +2,7 @@
 //!
 //! [`board`] holds little machines that dial a gateway as real boards do, [`firmware`] boards with the tools
 //! of somebody else's, [`faults`] what can go wrong on the way; [`crowd`] is many boards behind a broker, [`server`] an MCP
-//! server there; [`phone`] is a virtual Android phone; [`conformance`] the fixture of the official suite.
+//! server there; [`http_board`] a board that is an MCP server over HTTP; [`phone`] is a virtual Android phone; [`conformance`] the fixture of the official suite.
 
 #![warn(unreachable_pub)]
 
@@ -12,6 +12,7 @@ mod conformance_ask;
 pub mod crowd;
 pub mod faults;
 pub mod firmware;
+pub mod http_board;
 mod link;
 mod ota;
 pub mod phone;

@@ -17,10 +17,10 @@ pub(crate) const REBOOT: &str = "self.reboot";
 
 /// An error as the board reports it.
 #[derive(Debug, PartialEq)]
-pub(crate) struct Fault {
-    pub(crate) code: Option<i64>,
-    pub(crate) message: String,
-    pub(crate) data: Value,
+pub struct Fault {
+    pub code: Option<i64>,
+    pub message: String,
+    pub data: Value,
 }
 
 /// A board's reason inside an error, cut for models.
@@ -64,7 +64,7 @@ impl Fault {
     }
 
     /// Reads an `error` member of any shape.
-    pub(crate) fn read(raw: &RawValue) -> Fault {
+    pub fn read(raw: &RawValue) -> Fault {
         let Ok([code, message, data]) = pick(raw.get(), ["code", "message", "data"]) else {
             return Fault::new(string(raw).unwrap_or_else(|| clip(raw.get())));
         };
@@ -76,13 +76,13 @@ impl Fault {
     }
 
     /// The board does not know a tool that it listed, so its list has changed.
-    pub(crate) fn is_unknown_tool(&self) -> bool {
+    pub fn is_unknown_tool(&self) -> bool {
         self.message.starts_with("Unknown tool")
     }
 
     /// The board saw the id of the request before, perhaps on another connection, and did nothing. Espressif's engine
     /// remembers its last 64.
-    pub(crate) fn is_seen_id(&self) -> bool {
+    pub fn is_seen_id(&self) -> bool {
         let message = self.message.to_ascii_lowercase();
         message.contains("duplicate") && message.contains("id")
     }
@@ -100,7 +100,8 @@ impl Fault {
         }
     }
 
-    pub(crate) fn into_error(self, tool: &str, noun: &str) -> ToolError {
+    /// The error of a call; `noun` is what the device is called in it.
+    pub fn into_error(self, tool: &str, noun: &str) -> ToolError {
         if let Some(standard) = ToolError::from_object(&self.data) {
             return standard;
         }
@@ -163,8 +164,8 @@ const ITEMS: usize = 64;
 /// JSON in an answer is made into a tree up to this size; beyond, it stays text.
 const TREE_BYTES: usize = 256 << 10;
 
-/// Reads the `result` of a `tools/call` of any shape.
-pub(crate) fn read_outcome(raw: &RawValue, tool: &str, noun: &str) -> Result<Outcome, ToolError> {
+/// Reads the `result` of a `tools/call` of any shape; `noun` is what the device is called in errors.
+pub fn read_outcome(raw: &RawValue, tool: &str, noun: &str) -> Result<Outcome, ToolError> {
     let text = raw.get();
     let names = ["content", "isError", "structuredContent", "_meta"];
     let [content, is_error, structured, meta] = match pick(text, names) {

@@ -66,7 +66,8 @@ impl Address {
     }
 
     /// User name and password for the broker.
-    pub(crate) fn login(&self) -> Option<(&str, Option<&str>)> {
+    /// User name and password to log in with.
+    pub fn login(&self) -> Option<(&str, Option<&str>)> {
         let credentials = self.credentials.as_ref()?;
         Some((&credentials.username, credentials.password.as_deref()))
     }

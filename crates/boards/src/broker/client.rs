@@ -26,7 +26,7 @@ const CLOSE_TIME: Duration = Duration::from_secs(1);
 
 /// Why a connection is over, or never was.
 #[derive(Debug)]
-pub(crate) struct Disconnected(pub(crate) String);
+pub struct Disconnected(pub String);
 
 impl From<io::Error> for Disconnected {
     fn from(error: io::Error) -> Disconnected {
@@ -34,7 +34,7 @@ impl From<io::Error> for Disconnected {
     }
 }
 
-pub(crate) struct Connection {
+pub struct Connection {
     read: ReadHalf<Box<dyn Bytes>>,
     write: WriteHalf<Box<dyn Bytes>>,
     reader: BrokerReader,
@@ -54,7 +54,7 @@ pub(crate) struct Connection {
 
 impl Connection {
     /// Dials, and is welcomed.
-    pub(crate) async fn open(address: &Address, introduction: Introduction<'_>) -> Result<Connection, Disconnected> {
+    pub async fn open(address: &Address, introduction: Introduction<'_>) -> Result<Connection, Disconnected> {
         let stream =
             address.dial().await.map_err(|error| Disconnected(format!("the broker cannot be reached: {error}")))?;
         let (read, write) = tokio::io::split(stream);
@@ -104,7 +104,7 @@ impl Connection {
     }
 
     /// Asks, and waits until all of it is granted. What is heard meanwhile is given to `hear`.
-    pub(crate) async fn subscribed(
+    pub async fn subscribed(
         &mut self,
         subscriptions: &[Subscription],
         mut hear: impl FnMut(MqttMessage),
@@ -140,14 +140,14 @@ impl Connection {
     }
 
     /// Says something, and is told by [`BrokerPacket::Puback`] how it fared.
-    pub(crate) fn publish_confirmed(&mut self, message: &MqttMessage) -> u16 {
+    pub fn publish_confirmed(&mut self, message: &MqttMessage) -> u16 {
         let id = self.id();
         WRITER.publish(message, Some(id), &mut self.output.bytes);
         id
     }
 
     /// Says something, once at most.
-    pub(crate) fn publish(&mut self, message: &MqttMessage) {
+    pub fn publish(&mut self, message: &MqttMessage) {
         WRITER.publish(message, None, &mut self.output.bytes);
     }
 
@@ -158,7 +158,7 @@ impl Connection {
 
     /// The next packet. Sends what is to be sent meanwhile, pings, and acknowledges. Nothing is lost where the future
     /// is dropped.
-    pub(crate) async fn next(&mut self) -> Result<BrokerPacket, Disconnected> {
+    pub async fn next(&mut self) -> Result<BrokerPacket, Disconnected> {
         loop {
             if let Some(packet) = self.take()? {
                 return Ok(packet);
@@ -211,7 +211,7 @@ impl Connection {
     }
 
     /// Sends what is left, says farewell, and closes; the broker does not speak our will then.
-    pub(crate) async fn close(mut self) {
+    pub async fn close(mut self) {
         WRITER.disconnect(&mut self.output.bytes);
         let _ = timeout(CLOSE_TIME, async {
             self.output.send(&mut self.write).await?;
@@ -279,24 +279,30 @@ fn refusal(code: u8) -> String {
 }
 
 /// How long to stay away from a broker that is not there.
-pub(crate) struct ReconnectDelay {
+pub struct ReconnectDelay {
     next: Duration,
     random: RandomState,
     count: u64,
 }
 
+impl Default for ReconnectDelay {
+    fn default() -> ReconnectDelay {
+        ReconnectDelay::new()
+    }
+}
+
 impl ReconnectDelay {
-    pub(crate) fn new() -> ReconnectDelay {
+    pub fn new() -> ReconnectDelay {
         ReconnectDelay { next: FIRST_PAUSE, random: RandomState::new(), count: 0 }
     }
 
     /// The broker has served.
-    pub(crate) fn reset(&mut self) {
+    pub fn reset(&mut self) {
         self.next = FIRST_PAUSE;
     }
 
     /// Between half of the pause and all of it, so that clients which lost their broker together do not return together.
-    pub(crate) fn take(&mut self) -> Duration {
+    pub fn take(&mut self) -> Duration {
         self.count += 1;
         let share = 0.5 + (self.random.hash_one(self.count) % 1000) as f64 / 2000.0;
         let pause = self.next.mul_f64(share);
@@ -306,7 +312,7 @@ impl ReconnectDelay {
 }
 
 /// An id for one connection, short enough for small brokers, and for no two connections the same.
-pub(crate) fn client_id() -> String {
+pub fn client_id() -> String {
     let mut random = [0; 6];
     if getrandom::fill(&mut random).is_err() {
         random.copy_from_slice(&RandomState::new().hash_one(0).to_be_bytes()[..6]);

@@ -32,11 +32,11 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 pub use self::address::{Address, Credentials};
+pub use self::client::{Connection, Disconnected, ReconnectDelay, client_id};
 pub use self::mcp_client::{GATEWAY, follow_servers};
 pub use self::mcp_server::{OfferedServer, offer};
 pub use self::topics::{Template, Topics};
 
-use self::client::{Connection, Disconnected, ReconnectDelay};
 use self::outbox::BrokerOutbox;
 pub(crate) use self::outbox::BrokerPipe;
 use self::presence::{NextBoard, PresenceList, WaitingBoards};

@@ -68,6 +68,8 @@ pub enum CliCommand {
     Devices(DevicesArgs),
     /// List boards that wait for approval, or approve one
     Boards(BoardsArgs),
+    /// List the serial ports of this machine
+    Serial,
     /// List phones, or connect one over the network
     Phones(PhonesArgs),
     /// List tools, or show one

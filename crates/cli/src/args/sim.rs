@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 use sinew_sim::faults::Faults;
+use sinew_sim::http_board::HttpBoardStyle;
 use sinew_sim::phone::{Android, LockScreen};
 
 use super::connection::ReachArgs;
@@ -20,6 +21,8 @@ pub struct SimArgs {
 pub enum SimCommand {
     /// Connect virtual boards to a gateway
     Board(Box<SimBoardArgs>),
+    /// Start a virtual board that is an MCP server over HTTP
+    HttpBoard(SimHttpBoardArgs),
     /// Start virtual phones that the real adb connects to
     Phone(SimPhoneArgs),
     /// Serve the fixture device of the official MCP conformance suite, on loopback and without a token
@@ -31,6 +34,17 @@ pub enum SimCommand {
         #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:7390", value_parser = address)]
         listen: SocketAddr,
     },
+}
+
+#[derive(Args, Debug)]
+pub struct SimHttpBoardArgs {
+    /// Whose manners the board has: espressif, zephyr, arduino or micropython
+    #[arg(long, value_name = "STACK", default_value = "espressif")]
+    pub style: HttpBoardStyle,
+
+    /// Address to listen on
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:7310", value_parser = address)]
+    pub listen: SocketAddr,
 }
 
 #[derive(Args, Debug)]

@@ -19,6 +19,7 @@ pub mod journal;
 mod phones;
 mod pins;
 pub mod policy;
+mod serial;
 mod serve;
 mod sim;
 pub mod spec;
@@ -49,6 +50,7 @@ pub async fn run(command: CliCommand, printer: Printer) -> Result<(), CliError> 
         CliCommand::Endpoint(args) => endpoint::run(args, printer).await,
         CliCommand::Devices(args) => devices::run(args, printer).await,
         CliCommand::Boards(args) => boards::run(args, printer).await,
+        CliCommand::Serial => serial::run(printer),
         CliCommand::Phones(args) => phones::run(args, printer).await,
         CliCommand::Tools(args) => tools::run(args, printer).await,
         CliCommand::Call(args) => call::run(args, printer).await,

@@ -21,9 +21,9 @@ pub async fn run(args: ServeArgs, printer: Printer) -> Result<(), CliError> {
     // One line, so that whoever started us can read it and go on.
     print(&if printer.is_json() { format!("{}\n", page.to_json()) } else { page.to_text(printer, args.verbose) });
     if let Some(path) = args.listen.state.config {
-        let gateway = server.gateway.clone();
+        let (gateway, families) = (server.gateway.clone(), server.families.clone());
         server.spawn_client(|stop| async move {
-            sinew_compose::reload::follow(path, gateway, stop).await;
+            sinew_compose::reload::follow(path, gateway, families, stop).await;
             Ok(())
         });
     }

@@ -8,10 +8,11 @@ use sinew_compose::allow_many_sockets;
 use sinew_compose::state;
 use sinew_sim::board::{self, BoardConfig, Trust, hardware_id};
 use sinew_sim::crowd;
+use sinew_sim::http_board::HttpBoard;
 use sinew_sim::phone::{AgentStandIn, PhoneClock, PhoneConfig, RunningPhones};
 use tokio_util::sync::CancellationToken;
 
-use crate::args::{BoardKind, SimArgs, SimBoardArgs, SimCommand, SimPhoneArgs};
+use crate::args::{BoardKind, SimArgs, SimBoardArgs, SimCommand, SimHttpBoardArgs, SimPhoneArgs};
 use crate::error::{CliError, CliErrorKind};
 use crate::fingerprint::Fingerprint;
 use crate::stop::StopSignal;
@@ -20,10 +21,31 @@ use crate::terminal::{Printer, print};
 pub async fn run(args: SimArgs, printer: Printer) -> Result<(), CliError> {
     match args.command {
         SimCommand::Board(args) => boards(*args, printer).await,
+        SimCommand::HttpBoard(args) => http_board(args, printer).await,
         SimCommand::Phone(args) => phones(args, printer).await,
         #[cfg(debug_assertions)]
         SimCommand::Conformance { listen } => conformance::run(listen, printer).await,
     }
+}
+
+async fn http_board(args: SimHttpBoardArgs, printer: Printer) -> Result<(), CliError> {
+    let mut stop = StopSignal::new()?;
+    let shutdown = CancellationToken::new();
+    let opened = HttpBoard::open(args.style, args.listen, shutdown.clone()).await;
+    let board = opened.map_err(|error| {
+        let message = format!("cannot listen on {}: {error}; choose another with --listen", args.listen);
+        CliError::new(CliErrorKind::Usage, message)
+    })?;
+    let url = board.url();
+    print(&match printer.is_json() {
+        true => format!("{}\n", json!({"url": url})),
+        false => format!(
+            "A virtual kiln listens. Put it into sinew.toml:\n\n[[servers]]\nname = \"kiln\"\nurl = \"{url}\"\n"
+        ),
+    });
+    stop.wait().await;
+    shutdown.cancel();
+    Ok(())
 }
 
 async fn boards(args: SimBoardArgs, printer: Printer) -> Result<(), CliError> {

@@ -11,8 +11,10 @@ use sinew_compose::GatewayConfig;
 use sinew_tool::settings::{Field, Setting};
 
 /// What the program itself uses; the virtual devices and the benchmark bound nothing foreign.
-const CRATES: &[&str] =
-    &["tool", "schema", "wire", "spec", "gateway", "front", "boards", "phones", "apps", "compose", "cli"];
+const CRATES: &[&str] = &[
+    "tool", "schema", "wire", "spec", "gateway", "front", "boards", "phones", "apps", "compose", "cli", "fetch",
+    "servers", "serial", "things",
+];
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")

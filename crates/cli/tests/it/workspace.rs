@@ -16,14 +16,24 @@ const USES: &[(&str, &[&str])] = &[
     ("phones", &["tool"]),
     ("apps", &["tool", "phones"]),
     ("boards", &["tool", "wire", "mqtt"]),
+    ("fetch", &[]),
+    ("serial", &["boards", "tool"]),
+    ("servers", &["fetch", "tool", "wire"]),
+    ("things", &["boards", "fetch", "mqtt", "policy", "tool"]),
     ("front", &["tool", "api", "gateway", "policy"]),
     ("runner", &["wire", "mqtt"]),
     ("sim", &["tool", "wire", "mqtt", "phones", "apps", "runner"]),
-    ("compose", &["tool", "spec", "gateway", "boards", "phones", "apps", "front", "policy"]),
+    (
+        "compose",
+        &["tool", "spec", "gateway", "boards", "phones", "apps", "front", "policy", "serial", "servers", "things"],
+    ),
     ("bench", &["tool", "api", "wire", "gateway", "phones", "apps", "front", "sim"]),
     (
         "cli",
-        &["tool", "api", "spec", "gateway", "boards", "phones", "apps", "front", "sim", "compose", "bench", "policy"],
+        &[
+            "tool", "api", "spec", "gateway", "boards", "phones", "apps", "front", "serial", "sim", "compose", "bench",
+            "policy",
+        ],
     ),
 ];
 
@@ -35,6 +45,7 @@ const KEEPERS: &[(&str, &[&str])] = &[
     // The benchmark calls boards without a gateway, as the measure of what the gateway adds.
     ("tokio-tungstenite", &["boards", "runner", "front", "bench"]),
     ("mqtt-protocol-core", &["mqtt"]),
+    ("rustix", &["serial"]),
     ("rusqlite", &["gateway"]),
     ("miniz_oxide", &["apps"]),
     ("roxmltree", &["apps"]),

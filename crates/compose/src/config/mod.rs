@@ -21,6 +21,7 @@ use sinew_tool::{Value, json};
 
 use crate::brokers;
 use crate::error::{ComposeErrorKind, Error};
+use crate::families::FamilyPlans;
 use crate::server::{CertificateSource, ServerSettings};
 use crate::state::{self, StartedBy};
 
@@ -65,6 +66,12 @@ sinew_tool::settings! {
         pub endpoints: Vec<EndpointConfig> = Vec::new();
         /// MQTT brokers behind which boards are found, see `docs/boards.md`.
         pub brokers: Vec<brokers::BrokerConfig> = Vec::new();
+        /// MCP servers that Sinew calls, see `docs/servers.md`.
+        pub servers: Vec<sinew_servers::ServerConfig> = Vec::new();
+        /// Boards on serial lines, see `docs/serial.md`.
+        pub serial: Vec<sinew_serial::SerialConfig> = Vec::new();
+        /// Gadgets that speak plain MQTT or HTTP, see `docs/things.md`.
+        pub things: Vec<sinew_things::ThingConfig> = Vec::new();
         /// Who may call which tools, see `docs/policy.md`.
         pub policy: PolicySettings = PolicySettings::default();
         /// What some tools do, where the gateway does not know it or you know better.
@@ -170,6 +177,7 @@ impl GatewayConfig {
             }
         }
         brokers::check(&self.brokers)?;
+        FamilyPlans::of(self)?;
         let mut problems = self.access().check();
         problems.retain(|problem| problem.severity == Severity::Error);
         problems.into_iter().next().map_or(Ok(()), |problem| Err(ConfigProblem::at(problem.key, problem.message)))
@@ -210,6 +218,7 @@ impl GatewayConfig {
 
     fn join(self, flags: &Overrides) -> Result<ServerSettings, ConfigProblem> {
         let endpoints = self.addresses()?;
+        let families = FamilyPlans::of(&self)?;
         let access = self.access();
         let pictures = self.boards.pictures().map_err(|why| ConfigProblem::at("boards.vision", why))?;
         let listen = flags.listen.unwrap_or(self.listen);
@@ -257,6 +266,7 @@ impl GatewayConfig {
             pictures,
             endpoints,
             brokers,
+            families,
         })
     }
 }

@@ -8,7 +8,7 @@ use sinew_tool::{Audience, Effect, Tool, Toolset};
 use super::Limits;
 
 /// A tool list while it is being read.
-pub(super) struct ToolListing {
+pub struct ToolListing {
     tools: Vec<Tool>,
     warnings: Vec<String>,
     cursor: String,
@@ -22,15 +22,21 @@ const NAME_BYTES: usize = 128;
 /// Warnings about one list; people read them.
 const WARNINGS: usize = 32;
 
+impl Default for ToolListing {
+    fn default() -> ToolListing {
+        ToolListing::new()
+    }
+}
+
 impl ToolListing {
-    pub(crate) fn new() -> ToolListing {
+    pub fn new() -> ToolListing {
         ToolListing { tools: Vec::new(), warnings: Vec::new(), cursor: String::new(), used: Vec::new(), bytes: 0 }
     }
 
     /// The parameters of the next request. The first cursor is empty for boards, and absent for a `bare`
     /// provider, as MCP has it; the wish for user tools must be repeated on every page, because a cursor may
     /// point at one.
-    pub(crate) fn params(&self, user_tools: bool, bare: bool) -> String {
+    pub fn params(&self, user_tools: bool, bare: bool) -> String {
         let mut params = json!({});
         if !bare || !self.cursor.is_empty() {
             params["cursor"] = json!(self.cursor);
@@ -41,11 +47,13 @@ impl ToolListing {
         params.to_string()
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
+    /// Whether no tool was read yet.
+    pub fn is_empty(&self) -> bool {
         self.tools.is_empty()
     }
 
-    pub(crate) fn warn(&mut self, warning: String) {
+    /// Notes what is wrong with the list.
+    pub fn warn(&mut self, warning: String) {
         if self.warnings.len() < WARNINGS {
             self.warnings.push(warning);
         } else if self.warnings.len() == WARNINGS {
@@ -54,7 +62,7 @@ impl ToolListing {
     }
 
     /// Reads one page; true when there is another.
-    pub(crate) fn read(&mut self, page: &RawValue, limits: &Limits) -> bool {
+    pub fn read(&mut self, page: &RawValue, limits: &Limits) -> bool {
         self.bytes = self.bytes.saturating_add(page.get().len());
         if self.bytes > limits.list_bytes {
             self.warn(format!(
@@ -134,7 +142,8 @@ impl ToolListing {
         true
     }
 
-    pub(crate) fn finish(self) -> (Toolset, Vec<String>) {
+    /// The tools, and what was wrong with their list.
+    pub fn finish(self) -> (Toolset, Vec<String>) {
         (Toolset::new(self.tools), self.warnings)
     }
 }

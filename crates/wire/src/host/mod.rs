@@ -20,6 +20,9 @@ use sinew_tool::{Outcome, ToolError, Toolset};
 
 pub use crate::common::{Transport, Vision};
 pub use crate::moment::Moment;
+// For crates that speak MCP with devices over other transports and meet the same mistakes.
+pub use crate::workarounds::{Fault, read_outcome};
+pub use listing::ToolListing;
 pub use session::Session;
 
 /// The configuration of a session.

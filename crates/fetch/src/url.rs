@@ -1,0 +1,192 @@
+//! The address of an HTTP service, and which machines may be behind it.
+
+use std::fmt;
+use std::net::{IpAddr, SocketAddr};
+
+use http::Uri;
+
+/// An `http` or `https` address without user name and fragment.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct HttpUrl {
+    is_encrypted: bool,
+    host: String,
+    port: u16,
+    /// With the query.
+    path: String,
+}
+
+/// Which addresses a host name may stand for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AllowedHosts {
+    /// Any: somebody wrote the address into the configuration.
+    Any,
+    /// Not this machine and nothing link-local: the address came from the network.
+    OtherMachines,
+}
+
+impl AllowedHosts {
+    pub fn allows(self, address: IpAddr) -> bool {
+        match self {
+            AllowedHosts::Any => true,
+            AllowedHosts::OtherMachines => match address.to_canonical() {
+                IpAddr::V4(v4) => {
+                    !(v4.is_loopback()
+                        || v4.is_link_local()
+                        || v4.is_unspecified()
+                        || v4.is_broadcast()
+                        || v4.is_multicast())
+                }
+                IpAddr::V6(v6) => {
+                    !(v6.is_loopback() || v6.is_unicast_link_local() || v6.is_unspecified() || v6.is_multicast())
+                }
+            },
+        }
+    }
+}
+
+impl HttpUrl {
+    pub fn parse(text: &str) -> Result<HttpUrl, String> {
+        const FORM: &str = "write http://HOST:PORT/PATH, or https:// for TLS";
+        let wrong = |why: &str| format!("`{}` {why}; {FORM}", without_user(text));
+        if text.contains('#') {
+            return Err(wrong("has a fragment (`#`), which servers never see"));
+        }
+        let uri: Uri = text.parse().map_err(|_| wrong("is not a valid address"))?;
+        let is_encrypted = match uri.scheme_str() {
+            Some("http") => false,
+            Some("https") => true,
+            _ => return Err(wrong("does not begin with http:// or https://")),
+        };
+        if uri.authority().is_some_and(|authority| authority.as_str().contains('@')) {
+            return Err(wrong("holds a user name; send credentials as a header instead"));
+        }
+        let host = uri.host().unwrap_or_default().trim_matches(['[', ']']).to_ascii_lowercase();
+        if host.is_empty() {
+            return Err(wrong("names no host"));
+        }
+        let port = uri.port_u16().unwrap_or(if is_encrypted { 443 } else { 80 });
+        let path = uri.path_and_query().map_or("/", |path| path.as_str());
+        let path = if path.starts_with('/') { path.to_owned() } else { format!("/{path}") };
+        Ok(HttpUrl { is_encrypted, host, port, path })
+    }
+
+    pub fn is_encrypted(&self) -> bool {
+        self.is_encrypted
+    }
+
+    pub fn host(&self) -> &str {
+        &self.host
+    }
+
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    pub fn path(&self) -> &str {
+        &self.path
+    }
+
+    /// The same service at another path.
+    pub fn with_path(&self, path: &str) -> HttpUrl {
+        HttpUrl { path: path.to_owned(), ..self.clone() }
+    }
+
+    /// Where a redirect leads, if it stays with the same service.
+    pub fn redirected(&self, location: &str) -> Option<HttpUrl> {
+        if location.starts_with('/') && !location.starts_with("//") {
+            return HttpUrl::parse(&self.with_path(location).to_string()).ok();
+        }
+        let target = HttpUrl::parse(location).ok()?;
+        let place = |url: &HttpUrl| (url.is_encrypted, url.host.clone(), url.port);
+        (place(&target) == place(self)).then_some(target)
+    }
+
+    /// The value of `Host`; the usual port is left out, because small servers compare it as text.
+    pub(crate) fn authority(&self) -> String {
+        let host = if self.host.contains(':') { format!("[{}]", self.host) } else { self.host.clone() };
+        let usual = if self.is_encrypted { 443 } else { 80 };
+        if self.port == usual { host } else { format!("{host}:{}", self.port) }
+    }
+
+    pub(crate) async fn addresses(&self, allowed: AllowedHosts) -> Result<Vec<SocketAddr>, String> {
+        let found = tokio::net::lookup_host((self.host.as_str(), self.port)).await;
+        let found = found.map_err(|error| format!("the host `{}` is not known: {error}", self.host))?;
+        let mut addresses: Vec<SocketAddr> = found.collect();
+        addresses.retain(|address| allowed.allows(address.ip()));
+        if addresses.is_empty() {
+            return Err(format!("the host `{}` is this machine or link-local, which is not allowed here", self.host));
+        }
+        Ok(addresses)
+    }
+}
+
+impl fmt::Display for HttpUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let scheme = if self.is_encrypted { "https" } else { "http" };
+        write!(f, "{scheme}://{}{}", self.authority(), self.path)
+    }
+}
+
+/// Errors quote addresses, and a user name may stand before a password.
+fn without_user(text: &str) -> String {
+    match (text.split_once("://"), text.rsplit_once('@')) {
+        (Some((scheme, _)), Some((_, rest))) => format!("{scheme}://…@{rest}"),
+        _ => text.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_is_shown_in_its_shortest_form() {
+        for (written, shown) in [
+            ("http://Board.local/mcp", "http://board.local/mcp"),
+            ("http://board:80", "http://board/"),
+            ("https://b:8443/a?b=c", "https://b:8443/a?b=c"),
+            ("http://[FE80::1]:81/x", "http://[fe80::1]:81/x"),
+            ("http://b?x=1", "http://b/?x=1"),
+        ] {
+            assert_eq!(HttpUrl::parse(written).map(|url| url.to_string()).as_deref(), Ok(shown));
+        }
+    }
+
+    #[test]
+    fn a_mistake_is_named_without_the_password_in_it() {
+        for wrong in ["", "board", "ftp://b/", "http://", "http://me:secret@b/", "http://b/#x", "http://a b/"] {
+            let problem = HttpUrl::parse(wrong).expect_err(wrong);
+            assert!(problem.contains("http://HOST") && !problem.contains("secret"), "{problem}");
+        }
+    }
+
+    #[test]
+    fn only_redirects_to_the_same_service_lead_anywhere() {
+        let url = HttpUrl::parse("http://board:8000/mcp").expect("valid");
+        let to = |location: &str| url.redirected(location).map(|url| url.to_string());
+        assert_eq!(to("/mcp/").as_deref(), Some("http://board:8000/mcp/"));
+        assert_eq!(to("http://BOARD:8000/x").as_deref(), Some("http://board:8000/x"));
+        for other in ["http://board/mcp", "https://board:8000/", "//evil/", "http://evil:8000/", "mcp", ""] {
+            assert_eq!(to(other), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn what_the_network_names_is_never_this_machine() {
+        for inward in [
+            "127.0.0.1",
+            "127.8.8.8",
+            "169.254.1.1",
+            "0.0.0.0",
+            "::1",
+            "fe80::1",
+            "::",
+            "::ffff:127.0.0.1",
+            "224.0.0.1",
+        ] {
+            let address: IpAddr = inward.parse().expect("an address");
+            assert!(!AllowedHosts::OtherMachines.allows(address) && AllowedHosts::Any.allows(address), "{inward}");
+        }
+        assert!(AllowedHosts::OtherMachines.allows(IpAddr::from([192, 168, 1, 5])));
+    }
+}

@@ -1,0 +1,126 @@
+//! A server as the gateway sees it.
+
+use std::sync::Arc;
+
+use arc_swap::ArcSwap;
+use sinew_tool::{
+    BoxFuture, Call, Device, DeviceInfo, ErrorKind, Family, FamilyName, Outcome, Reach, Status, TextTrust, Tool,
+    ToolError, Toolset, json,
+};
+use tokio::sync::{Notify, Semaphore};
+
+use crate::session::{Greeting, Session};
+use crate::settings::{ServerPlace, ServerPlan};
+
+pub(crate) struct ServerDevice {
+    info: ArcSwap<DeviceInfo>,
+    tools: ArcSwap<Toolset>,
+    /// `None` while the server was never reached.
+    session: Option<Arc<Session>>,
+    /// One for each request that the server can handle at the same time.
+    pub(crate) turns: Semaphore,
+    /// The server should be looked at now.
+    pub(crate) look: Notify,
+}
+
+const FAMILY: Family = Family::new(FamilyName::of("server"), TextTrust::Attributed, Reach::SeveralGateways);
+
+impl ServerDevice {
+    pub(crate) fn new(plan: &ServerPlan, session: Arc<Session>, greeting: &Greeting, tools: Toolset) -> ServerDevice {
+        let mut info = info(plan);
+        (info.name, info.version) = (greeting.name.clone(), greeting.version.clone());
+        info.instructions = greeting.instructions.clone();
+        info.attributes.insert("revision".to_owned(), json!(greeting.revision));
+        let device = ServerDevice {
+            info: ArcSwap::from_pointee(info),
+            tools: ArcSwap::from_pointee(Toolset::default()),
+            session: Some(session),
+            turns: Semaphore::new(plan.parallel),
+            look: Notify::new(),
+        };
+        device.set_tools(tools);
+        device
+    }
+
+    /// A server that could not be reached yet.
+    pub(crate) fn unreachable(plan: &ServerPlan, why: &str) -> ServerDevice {
+        let device = ServerDevice {
+            info: ArcSwap::from_pointee(info(plan)),
+            tools: ArcSwap::from_pointee(Toolset::default()),
+            session: None,
+            turns: Semaphore::new(0),
+            look: Notify::new(),
+        };
+        device.set_status(Status::Limited { state: "not reached".to_owned(), remedy: why.to_owned() });
+        device
+    }
+
+    pub(crate) fn set_status(&self, status: Status) {
+        let mut info = DeviceInfo::clone(&self.info.load());
+        info.status = status;
+        self.info.store(Arc::new(info));
+    }
+
+    pub(crate) fn set_tools(&self, tools: Toolset) {
+        let status = match tools.is_empty() {
+            false => Status::Ready,
+            true => Status::Limited {
+                state: "no tools".to_owned(),
+                remedy: "the server answers but lists no tools; look at its log".to_owned(),
+            },
+        };
+        self.tools.store(Arc::new(tools));
+        self.set_status(status);
+    }
+}
+
+fn info(plan: &ServerPlan) -> DeviceInfo {
+    let transport = match &plan.place {
+        ServerPlace::Http { .. } => "MCP over HTTP",
+        ServerPlace::Command(_) => "MCP over stdio",
+    };
+    let attributes = [("transport", transport.to_owned()), ("address", plan.place.describe())];
+    DeviceInfo {
+        key: plan.key.clone(),
+        suggested_id: plan.suggested_id.clone(),
+        family: FAMILY,
+        admission: plan.admission.clone(),
+        name: String::new(),
+        version: String::new(),
+        status: Status::Ready,
+        instructions: None,
+        attributes: attributes.into_iter().map(|(key, value)| (key.to_owned(), json!(value))).collect(),
+    }
+}
+
+impl Device for ServerDevice {
+    fn info(&self) -> Arc<DeviceInfo> {
+        self.info.load_full()
+    }
+
+    fn tools(&self) -> Arc<Toolset> {
+        self.tools.load_full()
+    }
+
+    fn call(&self, call: Call) -> BoxFuture<'_, Result<Outcome, ToolError>> {
+        Box::pin(async move {
+            let away = || {
+                let message = format!("{} is not reached; nothing was sent", self.info.load().suggested_id);
+                ToolError::new(ErrorKind::DeviceAway, message)
+            };
+            let session = self.session.as_ref().ok_or_else(away)?;
+            let _turn = self.turns.acquire().await.map_err(|_| away())?;
+            let tools = self.tools();
+            let listed = tools.find(&call.tool).cloned();
+            let tool = listed.unwrap_or_else(|| Tool::new(&call.tool, "", json!({})));
+            let result = session.call(&tool, call.args, call.caller.as_ref()).await;
+            // The server may be gone, or have other tools now.
+            if let Err(error) = &result
+                && error.kind != ErrorKind::InputRequired
+            {
+                self.look.notify_one();
+            }
+            result
+        })
+    }
+}

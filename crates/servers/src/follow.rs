@@ -1,0 +1,248 @@
+//! The task of one server: connects, looks at its tools again and again, and reports when it is gone.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::Arc;
+use std::time::Duration;
+
+use sinew_fetch::HttpClient;
+use sinew_tool::text::clean_line;
+use sinew_tool::{Admit, Announce, Device, DeviceEvent, LeaveReason, Notice, Status};
+use tokio::time::{Instant, sleep, sleep_until};
+use tokio_util::sync::CancellationToken;
+
+use crate::device::ServerDevice;
+use crate::http_link::HttpLink;
+use crate::link::{Exchange, Link, LinkError, LinkErrorKind};
+use crate::message::ServerMessage;
+use crate::process_link::ProcessLink;
+use crate::session::{Greeting, Session};
+use crate::settings::{ServerPlace, ServerPlan};
+
+/// A server that is not there is tried again after this, then after twice as long, and so on.
+const FIRST_PAUSE_TIME: Duration = Duration::from_secs(1);
+/// A board that was switched on is there within this time.
+const LAST_PAUSE_TIME: Duration = Duration::from_secs(60);
+/// After a failed look the next one comes soon: it decides whether the server is gone.
+const SECOND_LOOK_TIME: Duration = Duration::from_secs(2);
+/// Looks that callers and the server ask for are at least so far apart.
+const MIN_LOOK_TIME: Duration = Duration::from_millis(200);
+/// Events of a server between two looks; the rest is counted and dropped.
+const MAX_EVENTS: u64 = 200;
+/// The body of an event is kept.
+const MAX_EVENT_BYTES: usize = 16 << 10;
+/// How another gateway names itself.
+const GATEWAY_NAME: &str = "sinew";
+
+pub(crate) struct ServerTask {
+    pub(crate) plan: ServerPlan,
+    pub(crate) known: Arc<dyn Admit>,
+    pub(crate) announce: Announce,
+    pub(crate) end: CancellationToken,
+}
+
+impl ServerTask {
+    pub(crate) async fn run(self) {
+        let server = &self.plan.suggested_id;
+        let mut pause = FIRST_PAUSE_TIME;
+        let mut stand_in: Option<Arc<ServerDevice>> = None;
+        let mut last_trouble = String::new();
+        while let Some(opened) = self.end.run_until_cancelled(self.open()).await {
+            let why = match opened {
+                Ok((session, device, greeting)) => {
+                    if let Some(old) = stand_in.take() {
+                        self.say(DeviceEvent::Left(old, LeaveReason::Replaced));
+                    }
+                    tracing::info!(%server, tools = device.tools().len(), revision = %greeting.revision, "server connected");
+                    (pause, last_trouble) = (FIRST_PAUSE_TIME, String::new());
+                    self.say(DeviceEvent::Joined(device.clone()));
+                    let reason = self.keep(&session, &device, &greeting).await;
+                    self.say(DeviceEvent::Left(device, reason.clone()));
+                    session.link.close().await;
+                    reason.to_string()
+                }
+                Err(error) => {
+                    let why = clean_line(&error.message, 500);
+                    self.show_trouble(&mut stand_in, &why);
+                    why
+                }
+            };
+            if self.end.is_cancelled() {
+                break;
+            }
+            if why != last_trouble {
+                tracing::warn!(%server, "server not reached: {why}; trying again");
+                last_trouble = why;
+            }
+            self.end.run_until_cancelled(sleep(pause)).await;
+            pause = (pause * 2).min(LAST_PAUSE_TIME);
+        }
+        if let Some(device) = stand_in {
+            self.say(DeviceEvent::Left(device, LeaveReason::Closed));
+        }
+    }
+
+    async fn open(&self) -> Result<(Arc<Session>, Arc<ServerDevice>, Greeting), LinkError> {
+        let link = match &self.plan.place {
+            ServerPlace::Command(command) => Link::Process(ProcessLink::start(command)?),
+            ServerPlace::Http { url, headers, allowed } => {
+                let client = HttpClient::new(url.clone(), headers.clone(), *allowed);
+                Link::Http(HttpLink::new(client.map_err(|why| LinkError::new(LinkErrorKind::Denied, why))?))
+            }
+        };
+        let (session, greeting) = Session::open(link).await?;
+        if greeting.name == GATEWAY_NAME {
+            let message = "it is another Sinew gateway, whose devices would be offered in circles; connect your client to it directly";
+            session.link.close().await;
+            return Err(LinkError::new(LinkErrorKind::Denied, message));
+        }
+        let (tools, warnings) = session.list().await?;
+        self.warn(&warnings);
+        let session = Arc::new(session);
+        let device = ServerDevice::new(&self.plan, session.clone(), &greeting, tools);
+        Ok((session, Arc::new(device), greeting))
+    }
+
+    /// Shows a server that was never reached as a device with its trouble. One that is known is shown as away already.
+    fn show_trouble(&self, stand_in: &mut Option<Arc<ServerDevice>>, why: &str) {
+        match stand_in {
+            None if self.known.is_known(&self.plan.key) => {}
+            None => {
+                let device = Arc::new(ServerDevice::unreachable(&self.plan, why));
+                self.say(DeviceEvent::Joined(device.clone()));
+                *stand_in = Some(device);
+            }
+            Some(device) => {
+                let status = Status::Limited { state: "not reached".to_owned(), remedy: why.to_owned() };
+                if device.info().status != status {
+                    device.set_status(status);
+                    self.say(DeviceEvent::Changed(device.clone()));
+                }
+            }
+        }
+    }
+
+    /// Looks at the tools until the server is gone.
+    async fn keep(&self, session: &Arc<Session>, device: &Arc<ServerDevice>, greeting: &Greeting) -> LeaveReason {
+        let mut may_listen = greeting.reports_changes || !session.link.is_http();
+        let mut stream = self.listen(session, &mut may_listen).await;
+        let (mut failures, mut events) = (0, 0);
+        // Servers that connected together are not looked at together.
+        let mut next_look = Instant::now() + self.plan.poll.mul_f64(0.5 + self.share() / 2.0);
+        loop {
+            tokio::select! {
+                () = self.end.cancelled() => return LeaveReason::Closed,
+                () = sleep_until(next_look) => {}
+                () = device.look.notified() => {
+                    next_look = next_look.min(Instant::now() + MIN_LOOK_TIME);
+                    continue;
+                }
+                heard = next_message(&mut stream) => {
+                    match heard {
+                        Some(message) => {
+                            if self.hear(session, device, message, &mut events).await {
+                                next_look = next_look.min(Instant::now() + MIN_LOOK_TIME);
+                            }
+                        }
+                        None if !session.link.is_http() => {
+                            return LeaveReason::Broken("the program of this server has ended".to_owned());
+                        }
+                        None => stream = None,
+                    }
+                    continue;
+                }
+            }
+            match self.look(session, device).await {
+                Ok(()) => {
+                    failures = 0;
+                    next_look = Instant::now() + self.plan.poll;
+                    if stream.is_none() {
+                        stream = self.listen(session, &mut may_listen).await;
+                    }
+                }
+                Err(error) if failures > 0 || !session.link.is_http() => return LeaveReason::Broken(error.message),
+                Err(_) => {
+                    failures += 1;
+                    // A board with one socket cannot be heard and asked at once.
+                    (stream, may_listen) = (None, false);
+                    next_look = Instant::now() + SECOND_LOOK_TIME;
+                }
+            }
+            if events > MAX_EVENTS {
+                self.say(DeviceEvent::Dropped(device.clone(), events - MAX_EVENTS));
+            }
+            events = 0;
+        }
+    }
+
+    async fn listen(&self, session: &Arc<Session>, may_listen: &mut bool) -> Option<Exchange> {
+        if !*may_listen {
+            return None;
+        }
+        let stream = session.link.listen().await.ok().flatten();
+        // Refused with 405, as most boards do.
+        *may_listen = stream.is_some();
+        stream
+    }
+
+    async fn look(&self, session: &Arc<Session>, device: &Arc<ServerDevice>) -> Result<(), LinkError> {
+        let Ok(_turn) = device.turns.acquire().await else { return Ok(()) };
+        let (tools, warnings) = session.list().await?;
+        if tools.digest() != device.tools().digest() {
+            self.warn(&warnings);
+            device.set_tools(tools);
+            self.say(DeviceEvent::Changed(device.clone()));
+        }
+        session.link.rest();
+        Ok(())
+    }
+
+    /// Takes a message that nobody asked for; true if the tools have changed.
+    async fn hear(
+        &self,
+        session: &Session,
+        device: &Arc<ServerDevice>,
+        message: ServerMessage,
+        events: &mut u64,
+    ) -> bool {
+        match message {
+            ServerMessage::Notification { method, .. } if method == "notifications/tools/list_changed" => return true,
+            ServerMessage::Notification { method, params } => {
+                *events += 1;
+                if *events <= MAX_EVENTS && method.len() + params.to_string().len() <= MAX_EVENT_BYTES {
+                    self.say(DeviceEvent::Said(device.clone(), Notice { topic: method, body: params }));
+                }
+            }
+            ServerMessage::Request { id, method, .. } => {
+                // If it cannot be told, the next look finds out.
+                let _ = session.reply_alone(&id, &method).await;
+            }
+            ServerMessage::Answer { .. } => {}
+        }
+        false
+    }
+
+    fn warn(&self, warnings: &[String]) {
+        for warning in warnings {
+            tracing::warn!(server = %self.plan.suggested_id, "{}", clean_line(warning, 300));
+        }
+    }
+
+    fn say(&self, event: DeviceEvent) {
+        (self.announce)(event);
+    }
+
+    /// A number from 0 to 1 that differs from server to server.
+    fn share(&self) -> f64 {
+        let mut hasher = DefaultHasher::new();
+        self.plan.key.hash(&mut hasher);
+        (hasher.finish() % 1000) as f64 / 1000.0
+    }
+}
+
+/// The next message of a stream that may not exist; `None` when it has ended.
+async fn next_message(stream: &mut Option<Exchange>) -> Option<ServerMessage> {
+    match stream {
+        None => std::future::pending().await,
+        Some(exchange) => exchange.next().await.ok().flatten(),
+    }
+}

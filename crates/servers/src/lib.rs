@@ -1,0 +1,40 @@
+//! MCP servers that Sinew calls: boards and programs that wait for requests, where others dial in.
+//!
+//! [`settings`] is what the configuration says of them. [`run`] follows one of them (`follow`) and speaks MCP
+//! (`session`) over HTTP (`http_link`) or with a process (`process_link`). What the gateway sees is a device (`device`).
+//!
+//! Foreign bytes are read in [`sse`] and [`message`], and in `sinew_wire`, whose reading of tool lists and results
+//! knows the mistakes of boards.
+
+#![warn(unreachable_pub)]
+
+mod device;
+mod follow;
+mod headers;
+mod http_link;
+mod link;
+pub mod message;
+mod process_link;
+mod questions;
+mod session;
+mod settings;
+pub mod sse;
+
+use std::io;
+use std::sync::Arc;
+
+use sinew_tool::{Admit, Announce};
+use tokio_util::sync::CancellationToken;
+
+pub use settings::{ServerConfig, ServerPlace, ServerPlan, plan};
+
+/// Follows one server until `shutdown`, also while it is away. `known` says which devices were connected before.
+pub async fn run(
+    plan: ServerPlan,
+    known: Arc<dyn Admit>,
+    announce: Announce,
+    shutdown: CancellationToken,
+) -> io::Result<()> {
+    follow::ServerTask { plan, known, announce, end: shutdown }.run().await;
+    Ok(())
+}

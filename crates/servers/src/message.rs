@@ -1,0 +1,172 @@
+//! JSON-RPC messages of a server.
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use sinew_tool::text::clip;
+use sinew_tool::{Value, json};
+
+/// A message from a server.
+#[derive(Debug)]
+pub enum ServerMessage {
+    /// The answer to a request of ours: its result, or its error.
+    Answer {
+        id: i64,
+        result: Result<Box<RawValue>, Box<RawValue>>,
+    },
+    /// A question, to be answered under its id.
+    Request {
+        id: Value,
+        method: String,
+        params: Value,
+    },
+    Notification {
+        method: String,
+        params: Value,
+    },
+}
+
+#[derive(Deserialize)]
+struct Members {
+    #[serde(default)]
+    id: Option<Value>,
+    #[serde(default)]
+    method: Option<String>,
+    #[serde(default)]
+    params: Option<Value>,
+    #[serde(default)]
+    result: Option<Box<RawValue>>,
+    #[serde(default)]
+    error: Option<Box<RawValue>>,
+}
+
+/// Messages in one batch, which the revision 2025-03-26 allows.
+const MAX_BATCH: usize = 64;
+/// The id of a request is echoed.
+const MAX_ID_BYTES: usize = 256;
+
+impl ServerMessage {
+    /// Reads one message or a batch.
+    pub fn parse(text: &str) -> Result<Vec<ServerMessage>, String> {
+        let text = text.trim_matches(['\0', '\u{feff}']).trim();
+        let unreadable = |problem: String| format!("a message cannot be read ({problem}): {}", clip(text));
+        let members: Vec<Members> = if text.starts_with('[') {
+            serde_json::from_str(text).map_err(|error| unreadable(error.to_string()))?
+        } else {
+            vec![serde_json::from_str(text).map_err(|error| unreadable(error.to_string()))?]
+        };
+        if members.len() > MAX_BATCH {
+            return Err(format!("a batch has more than {MAX_BATCH} messages"));
+        }
+        members.into_iter().map(|members| ServerMessage::from_members(members).map_err(unreadable)).collect()
+    }
+
+    fn from_members(members: Members) -> Result<ServerMessage, String> {
+        let Members { id, method, params, result, error } = members;
+        let params = params.unwrap_or_default();
+        match (method, id) {
+            (Some(method), None) => Ok(ServerMessage::Notification { method, params }),
+            (Some(method), Some(id)) if is_plain(&id) => Ok(ServerMessage::Request { id, method, params }),
+            (Some(_), Some(_)) => Err("a request has an id that is neither a short string nor a number".to_owned()),
+            (None, id) => {
+                let id = id.as_ref().and_then(read_id).ok_or("an answer has no usable id")?;
+                let result = match (result, error) {
+                    (_, Some(error)) => Err(error),
+                    (Some(result), None) => Ok(result),
+                    (None, None) => Ok(RawValue::NULL.to_owned()),
+                };
+                Ok(ServerMessage::Answer { id, result })
+            }
+        }
+    }
+}
+
+fn is_plain(id: &Value) -> bool {
+    match id {
+        Value::String(text) => text.len() <= MAX_ID_BYTES,
+        Value::Number(_) => true,
+        _ => false,
+    }
+}
+
+/// Our ids are numbers; some servers echo them as text, or with a fraction.
+fn read_id(id: &Value) -> Option<i64> {
+    match id {
+        Value::Number(number) => {
+            let whole = |float: f64| (float.fract() == 0.0 && float.abs() < 1e15).then_some(float as i64);
+            number.as_i64().or_else(|| number.as_f64().and_then(whole))
+        }
+        Value::String(text) => text.parse().ok(),
+        _ => None,
+    }
+}
+
+pub(crate) fn request(id: i64, method: &str, params: Value) -> String {
+    json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}).to_string()
+}
+
+pub(crate) fn notification(method: &str, params: Option<Value>) -> String {
+    let mut message = json!({"jsonrpc": "2.0", "method": method});
+    if let Some(params) = params {
+        message["params"] = params;
+    }
+    message.to_string()
+}
+
+/// The answer to a request of the server.
+pub(crate) fn answer(id: &Value, result: Result<Value, (i64, String)>) -> String {
+    match result {
+        Ok(result) => json!({"jsonrpc": "2.0", "id": id, "result": result}),
+        Err((code, message)) => json!({"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": message}}),
+    }
+    .to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(text: &str) -> String {
+        match ServerMessage::parse(text) {
+            Ok(messages) => format!("{messages:?}"),
+            Err(problem) => problem,
+        }
+    }
+
+    #[test]
+    fn ids_come_back_in_several_forms() {
+        for id in ["7", "7.0", "\"7\""] {
+            let messages =
+                ServerMessage::parse(&format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{}}}}"#)).expect("read");
+            assert!(matches!(messages[..], [ServerMessage::Answer { id: 7, result: Ok(_) }]), "{id}");
+        }
+    }
+
+    #[test]
+    fn a_batch_is_read_in_its_order() {
+        let batch = r#"[{"method":"notifications/progress","params":{}},{"id":"q","method":"ping"},{"id":1,"error":{"code":-1}}]"#;
+        let messages = ServerMessage::parse(batch).expect("read");
+        assert!(matches!(
+            messages[..],
+            [
+                ServerMessage::Notification { .. },
+                ServerMessage::Request { .. },
+                ServerMessage::Answer { id: 1, result: Err(_) }
+            ]
+        ));
+    }
+
+    #[test]
+    fn what_is_no_message_is_named() {
+        for (text, part) in [
+            ("", "cannot be read"),
+            ("5", "cannot be read"),
+            (r#"{"result":{}}"#, "no usable id"),
+            (r#"{"id":null,"error":{}}"#, "no usable id"),
+            (r#"{"id":[],"method":"x"}"#, "neither a short string nor a number"),
+            (r#"{"id":1e300,"result":{}}"#, "no usable id"),
+        ] {
+            assert!(shown(text).contains(part), "{text}: {}", shown(text));
+        }
+        assert!(shown(&format!("[{}]", vec![r#"{"method":"x"}"#; 65].join(","))).contains("more than 64"));
+    }
+}
