@@ -82,6 +82,7 @@ pub fn columns(header: &[Cell]) -> Option<Vec<Column>> {
     if columns.contains(&Column::Name)
         && columns.contains(&Column::Type)
         && !columns.contains(&Column::Description)
+        && header.last().is_some_and(|cell| !is_detail(&cell.text))
         && let Some(last) = columns.last_mut().filter(|last| **last == Column::Other)
     {
         *last = Column::Description;
@@ -126,16 +127,25 @@ pub fn guess(header: &[Cell], rows: &[Vec<Cell>]) -> Option<Vec<Column>> {
     columns.contains(&Column::Type).then_some(columns)
 }
 
+/// A column beside the description that is never one itself.
+fn is_detail(title: &str) -> bool {
+    matches!(
+        prose::unmark(title).to_lowercase().as_str(),
+        "unit" | "units" | "range" | "format" | "since" | "version" | "values" | "allowed values" | "limits"
+    )
+}
+
 fn column(title: &str) -> Column {
     match prose::unmark(title).to_lowercase().as_str() {
         "parameter name" | "parameter" | "param" | "name" | "field name" | "field" | "argument" | "argument name"
         | "key" | "property" | "input" | "output" | "arg" | "option" | "attribute" | "variable" | "return field"
         | "property name" | "input name" | "parameters" => Column::Name,
         "type" | "data type" | "datatype" | "kind" | "value type" | "json type" => Column::Type,
-        "required" | "required?" | "mandatory" | "needed" | "req" | "req." | "is required" => Column::Required,
+        "required" | "required?" | "mandatory" | "needed" | "req" | "req." | "is required" | "must" | "obligatory"
+        | "compulsory" => Column::Required,
         "default" | "default value" | "defaults" | "defaults to" => Column::Default,
         "description" | "meaning" | "notes" | "details" | "purpose" | "explanation" | "what it is" | "comment"
-        | "comments" | "about" | "summary" => Column::Description,
+        | "comments" | "about" | "summary" | "what" | "remarks" | "info" | "information" => Column::Description,
         "example value" | "example" | "examples" | "example values" | "sample" | "sample value" => Column::Example,
         _ => Column::Other,
     }
@@ -156,6 +166,18 @@ mod tests {
         assert_eq!(texts("| a | |"), ["a", ""]);
         assert_eq!(texts("|"), [] as [&str; 0]);
         assert_eq!(texts("| 日本 | עברית |"), ["日本", "עברית"]);
+    }
+
+    #[test]
+    fn a_column_of_units_is_not_the_description() {
+        let header = |row: &str| columns(&cells(row, Span::new(0, row.len())));
+        use Column::{Description, Name, Other, Required, Type};
+        assert_eq!(
+            header("| Name | Kind | Must | What | Unit |"),
+            Some(vec![Name, Type, Required, Description, Other])
+        );
+        assert_eq!(header("| Name | Type | Unit |"), Some(vec![Name, Type, Other]));
+        assert_eq!(header("| Name | Type | Bedeutung |"), Some(vec![Name, Type, Description]));
     }
 
     #[test]
