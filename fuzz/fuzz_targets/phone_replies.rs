@@ -1,5 +1,5 @@
 //! Arbitrary bytes as what an adb server and a phone send: a block, the frames of a shell, the output of an old one, the
-//! pieces of a file. Nothing is read beyond its limit, and an end in the middle is an error.
+//! pieces of a file, the names in a folder. Nothing is read beyond its limit, and an end in the middle is an error.
 #![no_main]
 
 use std::io::Cursor;
@@ -9,7 +9,7 @@ use std::task::{Context, Poll, Waker};
 use libfuzzer_sys::fuzz_target;
 use sinew_phones::adb::server::{AdbStream, read_block};
 use sinew_phones::adb::shell::{read_frames, read_plain};
-use sinew_phones::adb::sync::read_file;
+use sinew_phones::adb::sync::{read_file, read_folder};
 use sinew_phones::adb::track;
 
 const LIMIT: usize = 1000;
@@ -29,8 +29,11 @@ fuzz_target!(|input: &[u8]| {
     if let Ok(output) = at_once(read_plain(&mut stream(), "x", LIMIT)) {
         assert!(output.stdout.len() <= LIMIT);
     }
-    if let Ok(bytes) = at_once(read_file(&mut stream(), LIMIT)) {
-        assert!(bytes.len() <= LIMIT);
+    let mut bytes = Vec::new();
+    let _ = at_once(read_file(&mut stream(), &mut bytes, LIMIT as u64));
+    assert!(bytes.len() <= LIMIT);
+    if let Ok(entries) = at_once(read_folder(&mut stream())) {
+        assert!(entries.iter().all(|entry| entry.name.len() <= 3 * LIMIT));
     }
 });
 

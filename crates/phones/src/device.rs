@@ -1,5 +1,6 @@
 //! A phone as a device of the gateway.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use serde_json::json;
@@ -17,6 +18,7 @@ pub struct PhoneDevice<P> {
     phone: P,
     info: DeviceInfo,
     profile: Profile,
+    apks: Option<PathBuf>,
     tools: Arc<Toolset>,
     memory: Memory,
     turn: tokio::sync::Mutex<()>,
@@ -30,10 +32,17 @@ impl<P: Phone> PhoneDevice<P> {
             phone,
             info,
             profile,
+            apks: None,
             tools: tools::tools(profile),
             memory: Memory::default(),
             turn: tokio::sync::Mutex::default(),
         }
+    }
+
+    /// The folder that apps are installed from.
+    pub fn with_apks(mut self, apks: Option<PathBuf>) -> PhoneDevice<P> {
+        self.apks = apks;
+        self
     }
 
     pub fn phone(&self) -> &P {
@@ -70,6 +79,7 @@ impl<P: Phone> Device for PhoneDevice<P> {
                 memory: &self.memory,
                 caller: &call.from,
                 profile: self.profile,
+                apks: self.apks.as_deref(),
                 deadline,
             };
             operator.call(&call.tool, &call.args).await

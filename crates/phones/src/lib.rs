@@ -8,7 +8,7 @@
 pub mod access;
 pub mod adb;
 pub mod agent;
-pub mod app_control;
+pub mod control;
 pub mod device;
 pub mod image;
 pub mod logs;
@@ -21,6 +21,7 @@ pub mod tree;
 
 pub use access::{AdbAccess, Extension, PhoneAccess};
 pub use agent::{Agent, AgentError, AgentSource, Companion, Standby};
+pub use control::PhoneShell;
 pub use device::{LimitedPhone, PhoneDevice};
 pub use logs::{LogLine, LogQuery, LogTime, LogcatLevel, Logs};
 pub use phone::{Capabilities, Foreground, Image, InstalledApp, Phone, PhoneError, PhoneIdentity, Screen, Work};

@@ -8,7 +8,7 @@ use std::borrow::Cow;
 
 use sinew_tool::{BoxFuture, ErrorKind, ToolError};
 
-use crate::app_control::{AppChange, AppDetails, IntentRequest};
+use crate::control::PhoneShell;
 use crate::logs::{LogQuery, Logs};
 use crate::touch::{Key, Stroke};
 use crate::tree::{Tree, UiNode};
@@ -22,6 +22,11 @@ pub trait Phone: Send + Sync {
     fn about(&self) -> PhoneIdentity;
 
     fn capabilities(&self) -> Capabilities;
+
+    /// The phone's shell and files, for what needs no screen: see [`crate::control`].
+    fn shell(&self) -> Option<&dyn PhoneShell> {
+        None
+    }
 
     /// What is on the screen now, all windows the backend can see, front-most first.
     fn tree(&self) -> Work<'_, Tree> {
@@ -87,19 +92,6 @@ pub trait Phone: Send + Sync {
 
     fn close_app<'a>(&'a self, _package: &'a str) -> Work<'a, ()> {
         unsupported("closing an app")
-    }
-
-    fn app_details<'a>(&'a self, _package: &'a str) -> Work<'a, AppDetails> {
-        unsupported("reading the details of an app")
-    }
-
-    fn change_app<'a>(&'a self, _package: &'a str, _change: AppChange<'a>) -> Work<'a, ()> {
-        unsupported("changing an app")
-    }
-
-    /// Gives what the phone says about the delivery.
-    fn send_intent<'a>(&'a self, _intent: &'a IntentRequest) -> Work<'a, String> {
-        unsupported("sending an intent")
     }
 
     /// Opens a link with whatever app the phone has for it.

@@ -1,6 +1,6 @@
 //! Two backends of one phone as one: the upper answers what it can, the lower the rest.
 
-use crate::app_control::{AppChange, AppDetails, IntentRequest};
+use crate::control::PhoneShell;
 use crate::logs::{LogQuery, Logs};
 use crate::phone::{Capabilities, Foreground, Image, InstalledApp, Phone, PhoneError, PhoneIdentity, Screen, Work};
 use crate::touch::{Key, Stroke};
@@ -51,6 +51,10 @@ impl<U: Phone, L: Phone> Phone for Tiered<U, L> {
             busy_tree: upper.busy_tree || lower.busy_tree,
             agent: upper.agent.or(lower.agent),
         }
+    }
+
+    fn shell(&self) -> Option<&dyn PhoneShell> {
+        self.upper.shell().or_else(|| self.lower.shell())
     }
 
     fn tree(&self) -> Work<'_, Tree> {
@@ -107,18 +111,6 @@ impl<U: Phone, L: Phone> Phone for Tiered<U, L> {
 
     fn close_app<'a>(&'a self, package: &'a str) -> Work<'a, ()> {
         first!(self, close_app(package))
-    }
-
-    fn app_details<'a>(&'a self, package: &'a str) -> Work<'a, AppDetails> {
-        first!(self, app_details(package))
-    }
-
-    fn change_app<'a>(&'a self, package: &'a str, change: AppChange<'a>) -> Work<'a, ()> {
-        first!(self, change_app(package, change))
-    }
-
-    fn send_intent<'a>(&'a self, intent: &'a IntentRequest) -> Work<'a, String> {
-        first!(self, send_intent(intent))
     }
 
     fn open_url<'a>(&'a self, url: &'a str) -> Work<'a, ()> {

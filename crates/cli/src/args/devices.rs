@@ -137,6 +137,13 @@ pub enum PhonesCommand {
         #[command(flatten)]
         state: StateArgs,
     },
+    /// Install an app on a phone: an APK, or a folder with the splits of one app
+    Install {
+        #[command(flatten)]
+        phone: PhoneArgs,
+        /// The APK, or the folder
+        file: PathBuf,
+    },
     /// Install the companion app on a phone, for tools of apps that answer with activities; asks first
     InstallCompanion(InstallCompanionArgs),
     /// Pair with a phone (Android 11 and later) with adb
@@ -147,6 +154,42 @@ pub enum PhonesCommand {
         /// The six digits that it shows there
         code: String,
     },
+    /// Copy a file from the shared storage of a phone
+    Pull {
+        #[command(flatten)]
+        phone: PhoneArgs,
+        /// Path on the phone, for example Download/report.pdf
+        path: String,
+        /// Where to write it; an existing file is not replaced [default: its name, in the current folder]
+        to: Option<PathBuf>,
+    },
+    /// Copy a file to the shared storage of a phone; one of that name is replaced
+    Push {
+        #[command(flatten)]
+        phone: PhoneArgs,
+        file: PathBuf,
+        /// Path on the phone, for example Download/report.pdf
+        path: String,
+    },
+    /// Record the screen of a phone to an MP4 file
+    Record {
+        #[command(flatten)]
+        phone: PhoneArgs,
+        /// Where to write it; an existing file is not replaced
+        to: PathBuf,
+        /// How long, 1 to 180 seconds
+        #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=180))]
+        seconds: u32,
+    },
+}
+
+#[derive(Args, Debug)]
+pub struct PhoneArgs {
+    /// The phone: its id or name in the gateway, or its serial number
+    pub device: String,
+
+    #[command(flatten)]
+    pub reach: ReachArgs,
 }
 
 #[derive(Args, Debug)]

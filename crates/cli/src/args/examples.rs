@@ -41,8 +41,12 @@ const EXAMPLES: &[(&str, &[&str])] = &[
     ("phones apps", &["sinew phones apps"]),
     ("phones connect", &["sinew phones connect 192.168.1.20:5555"]),
     ("phones disconnect", &["sinew phones disconnect 192.168.1.20:5555"]),
+    ("phones install", &["sinew phones install pixel-8 shop-2.1.apk"]),
     ("phones install-companion", &["sinew phones install-companion pixel-8"]),
     ("phones pair", &["sinew phones pair 192.168.1.20:37123 123456"]),
+    ("phones pull", &["sinew phones pull pixel-8 Download/report.pdf"]),
+    ("phones push", &["sinew phones push pixel-8 report.pdf Download/report.pdf"]),
+    ("phones record", &["sinew phones record pixel-8 screen.mp4 --seconds 30"]),
     ("tools", &["sinew tools", "sinew tools board-ddee01"]),
     ("tools show", &["sinew tools show self.audio_speaker.set_volume"]),
     (

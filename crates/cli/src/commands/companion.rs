@@ -69,7 +69,7 @@ fn read(args: &InstallCompanionArgs) -> Result<(PathBuf, Vec<u8>), CliError> {
 }
 
 /// The serial of a phone that adb sees: the text itself, or what a gateway calls so.
-async fn find(device: &str, server: &AdbServer, reach: &ReachArgs) -> Result<String, CliError> {
+pub(super) async fn find(device: &str, server: &AdbServer, reach: &ReachArgs) -> Result<String, CliError> {
     let entries = adb::list(server).await.map_err(|error| failure(error.into()))?;
     if entries.iter().any(|entry| entry.serial == device) {
         return Ok(device.to_owned());
@@ -123,6 +123,6 @@ pub async fn survey() -> Vec<(String, Result<String, CompanionError>)> {
     found
 }
 
-fn failure(error: PhoneError) -> CliError {
+pub(super) fn failure(error: PhoneError) -> CliError {
     ToolError::from(error).into()
 }

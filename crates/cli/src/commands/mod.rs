@@ -16,6 +16,7 @@ mod doctor;
 mod endpoint;
 mod events;
 pub mod journal;
+mod phone_files;
 mod phones;
 mod pins;
 pub mod policy;

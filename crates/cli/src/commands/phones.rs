@@ -7,8 +7,8 @@ use sinew_phones::adb::network_phones::with_port;
 use sinew_phones::adb::{self, AdbError, AdbServer, NetworkPhones, track};
 use sinew_tool::ToolError;
 
-use super::companion;
 use super::devices::style_of;
+use super::{companion, phone_files};
 use crate::args::{PhonesArgs, PhonesCommand, ReachArgs, StateArgs};
 use crate::client::GatewayTarget;
 use crate::error::{CliError, CliErrorKind};
@@ -20,6 +20,18 @@ pub async fn run(args: PhonesArgs, printer: Printer) -> Result<(), CliError> {
         Some(PhonesCommand::Apps { reach }) => return apps(reach, printer).await,
         Some(PhonesCommand::Connect { address, state }) => connect(address, &remembered(state)?).await,
         Some(PhonesCommand::Disconnect { address, state }) => disconnect(address, &remembered(state)?).await,
+        Some(PhonesCommand::Install { phone, file }) => {
+            return phone_files::install(phone, file, &server().await?, printer).await;
+        }
+        Some(PhonesCommand::Pull { phone, path, to }) => {
+            return phone_files::pull(phone, path, to.as_deref(), &server().await?, printer).await;
+        }
+        Some(PhonesCommand::Push { phone, file, path }) => {
+            return phone_files::push(phone, file, path, &server().await?, printer).await;
+        }
+        Some(PhonesCommand::Record { phone, to, seconds }) => {
+            return phone_files::record(phone, to, *seconds, &server().await?, printer).await;
+        }
         Some(PhonesCommand::InstallCompanion(args)) => {
             return companion::install(args, &server().await?, printer).await;
         }

@@ -13,7 +13,8 @@ const USES: &[(&str, &[&str])] = &[
     ("spec", &["schema", "tool"]),
     ("policy", &["tool"]),
     ("gateway", &["tool", "spec", "schema", "policy"]),
-    ("phones", &["tool"]),
+    ("steps", &["tool"]),
+    ("phones", &["tool", "steps"]),
     ("apps", &["tool", "phones"]),
     ("boards", &["tool", "wire", "mqtt"]),
     ("fetch", &[]),
@@ -58,7 +59,7 @@ const KEEPERS: &[(&str, &[&str])] = &[
 ];
 
 /// Ground-floor crates have no sockets, no clock, no runtime, no randomness.
-const GROUND: &[&str] = &["tool", "schema", "policy", "api", "wire", "spec"];
+const GROUND: &[&str] = &["tool", "schema", "policy", "api", "wire", "spec", "steps"];
 const NOT_ON_THE_GROUND: &[&str] = &["tokio", "hyper", "axum", "tracing", "getrandom", "rand", "jiff", "http"];
 
 fn root() -> PathBuf {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -77,6 +77,8 @@ sinew_tool::settings! {
         /// The part of Sinew that runs on the phone: `true` for the one inside the program, `false`, or a folder with an
         /// `agent.jar` that `android/build` made (relative to the file).
         pub agent: AgentSetting = AgentSetting::Switch(true);
+        /// The folder with the APKs that `install_app` installs by name (relative to the file).
+        pub apks: Option<PathBuf> = None;
         /// The tools that apps on the phones offer, see `docs/apps.md`.
         pub apps: AppsConfig = AppsConfig::default();
     }
@@ -135,6 +137,7 @@ impl PhonesConfig {
     pub fn offer(&self, state: &Path) -> Option<adb::PhoneOptions> {
         let extension = self.apps.settings(state).map(|settings| Arc::new(settings) as Arc<dyn Extension>);
         self.enabled.then(|| adb::PhoneOptions {
+            apks: self.apks.clone(),
             profile: self.profile,
             agent: self.agent.source(),
             extension,

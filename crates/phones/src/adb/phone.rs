@@ -7,6 +7,9 @@
 mod input;
 mod reading;
 
+use std::time::Duration;
+
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::Mutex;
 
 use super::awake;
@@ -14,7 +17,7 @@ use super::command::ShellCommand;
 use super::parse;
 use super::server::{AdbError, AdbServer, AdbTransport};
 use super::shell::{CommandLimits, CommandOutput};
-use crate::app_control::{self, AppChange, AppDetails, IntentRequest, RunCommand};
+use crate::control::{FolderEntry, PhoneShell};
 use crate::logs::{LogQuery, Logs};
 use crate::phone::{Capabilities, Foreground, Image, InstalledApp, Phone, PhoneError, PhoneIdentity, Screen, Work};
 use crate::touch::{Key, Stroke};
@@ -33,6 +36,9 @@ pub struct AdbPhone {
 /// The most characters that are typed by keys: more take longer than the half minute that a call has, at some 10 ms each
 /// and a second for each piece on an older phone.
 pub const MAX_TYPED: usize = 2_000;
+
+/// How long the phone may take to list a folder.
+const FILES: Duration = Duration::from_secs(15);
 
 const AGENT: &str = "it needs Sinew's agent on the phone";
 
@@ -171,9 +177,41 @@ impl AdbPhone {
 /// What commands print when they fail, whatever they exit with.
 const COMPLAINTS: [&str; 3] = ["Exception", "Error:", "not found"];
 
-impl RunCommand for AdbPhone {
+impl PhoneShell for AdbPhone {
     fn run_command<'a>(&'a self, command: &'a ShellCommand, limits: CommandLimits) -> Work<'a, CommandOutput> {
         Box::pin(self.run(command, limits))
+    }
+
+    fn feed<'a>(
+        &'a self,
+        command: &'a ShellCommand,
+        input: &'a mut (dyn AsyncRead + Send + Unpin),
+        limits: CommandLimits,
+    ) -> Work<'a, CommandOutput> {
+        Box::pin(async move { Ok(self.transport.feed(command, input, limits).await?) })
+    }
+
+    fn list_folder<'a>(&'a self, path: &'a str) -> Work<'a, Vec<FolderEntry>> {
+        Box::pin(async move { Ok(self.transport.list(path, FILES).await?) })
+    }
+
+    fn pull<'a>(
+        &'a self,
+        path: &'a str,
+        into: &'a mut (dyn AsyncWrite + Send + Unpin),
+        most: u64,
+        limit: Duration,
+    ) -> Work<'a, u64> {
+        Box::pin(async move { Ok(self.transport.pull_to(path, into, most, limit).await?) })
+    }
+
+    fn push<'a>(
+        &'a self,
+        from: &'a mut (dyn AsyncRead + Send + Unpin),
+        path: &'a str,
+        limit: Duration,
+    ) -> Work<'a, u64> {
+        Box::pin(async move { Ok(self.transport.push_from(from, path, 0o644, limit).await?) })
     }
 }
 
@@ -184,6 +222,10 @@ impl Phone for AdbPhone {
 
     fn capabilities(&self) -> Capabilities {
         Capabilities { tiers: vec!["shell".into()], ..Capabilities::default() }
+    }
+
+    fn shell(&self) -> Option<&dyn PhoneShell> {
+        Some(self)
     }
 
     fn tree(&self) -> Work<'_, Tree> {
@@ -249,18 +291,6 @@ impl Phone for AdbPhone {
 
     fn close_app<'a>(&'a self, package: &'a str) -> Work<'a, ()> {
         Box::pin(self.stop_app(package))
-    }
-
-    fn app_details<'a>(&'a self, package: &'a str) -> Work<'a, AppDetails> {
-        Box::pin(app_control::details(self, package))
-    }
-
-    fn change_app<'a>(&'a self, package: &'a str, change: AppChange<'a>) -> Work<'a, ()> {
-        Box::pin(app_control::change(self, package, change))
-    }
-
-    fn send_intent<'a>(&'a self, intent: &'a IntentRequest) -> Work<'a, String> {
-        Box::pin(app_control::send(self, intent))
     }
 
     fn open_url<'a>(&'a self, url: &'a str) -> Work<'a, ()> {

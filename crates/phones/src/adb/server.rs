@@ -41,6 +41,9 @@ pub enum AdbError {
     TooLong(usize),
     #[error("adb sent an unexpected answer: {0}")]
     Garbled(String),
+    /// The other end of a transfer: a file on this computer, a client that uploads.
+    #[error("the transfer ended early: {0}")]
+    Source(String),
 }
 
 /// The only place where an adb error becomes a phone's.
@@ -59,7 +62,9 @@ impl From<AdbError> for PhoneError {
             AdbError::Gone(_) | AdbError::NoServer { .. } => PhoneError::Gone(message),
             AdbError::Timeout { .. } => PhoneError::Timeout(message),
             AdbError::TooLong(_) => PhoneError::Invalid(message),
-            AdbError::Refused(_) | AdbError::TooLarge { .. } | AdbError::Garbled(_) => PhoneError::Failed(message),
+            AdbError::Refused(_) | AdbError::TooLarge { .. } | AdbError::Garbled(_) | AdbError::Source(_) => {
+                PhoneError::Failed(message)
+            }
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tokio::io::AsyncReadExt;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::time::timeout;
 
 use super::command::ShellCommand;
@@ -62,6 +62,37 @@ impl AdbTransport {
         let late = || Err(AdbError::Timeout { what: command.name().to_owned(), limit: limits.time });
         timeout(limits.time, work).await.unwrap_or_else(|_| late())
     }
+
+    /// Runs a command that reads `input`, which is streamed to it, and gives what it printed. The exit code is not
+    /// known: the command reads as many bytes as it needs, and the stream has no end of its own.
+    pub async fn feed(
+        &self,
+        command: &ShellCommand,
+        input: &mut (dyn AsyncRead + Send + Unpin),
+        limits: CommandLimits,
+    ) -> Result<CommandOutput, AdbError> {
+        let gone = |_: std::io::Error| AdbError::Gone(command.name().to_owned());
+        let work = async {
+            let mut stream = self.open(&format!("exec:{}", command.line())).await?;
+            let mut piece = vec![0; 64 << 10];
+            loop {
+                let length = input.read(&mut piece).await.map_err(|error| AdbError::Source(error.to_string()))?;
+                // A command that refuses what it gets says so and closes its input.
+                if length == 0 || stream.write_all(&piece[..length]).await.is_err() {
+                    break;
+                }
+            }
+            stream.flush().await.map_err(gone)?;
+            let mut stdout = Vec::new();
+            stream.take(limits.bytes as u64 + 1).read_to_end(&mut stdout).await.map_err(gone)?;
+            match stdout.len() > limits.bytes {
+                true => Err(AdbError::TooLarge { what: command.name().to_owned(), limit: limits.bytes }),
+                false => Ok(CommandOutput { stdout, ..CommandOutput::default() }),
+            }
+        };
+        let late = || Err(AdbError::Timeout { what: command.name().to_owned(), limit: limits.time });
+        timeout(limits.time, work).await.unwrap_or_else(|_| late())
+    }
 }
 
 /// Frames of shell v2: a kind, four bytes of length (little-endian), data.
@@ -112,7 +143,6 @@ pub async fn read_plain(stream: &mut AdbStream, what: &str, limit: usize) -> Res
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tokio::io::AsyncWriteExt;
 
     async fn frames(bytes: &[u8], limit: usize) -> Result<CommandOutput, AdbError> {
         let (mut ours, theirs) = tokio::io::duplex(1 << 16);

@@ -81,6 +81,8 @@ pub fn remedy(state: &str) -> Option<(&'static str, &'static str)> {
 pub struct PhoneOptions {
     pub profile: Profile,
     pub agent: AgentSource,
+    /// The folder that apps are installed from.
+    pub apks: Option<PathBuf>,
     /// Runs beside each phone.
     pub extension: Option<Arc<dyn Extension>>,
     /// The network phones that are connected again where the adb server has lost them.
@@ -94,7 +96,15 @@ pub struct PhoneOptions {
 impl PhoneOptions {
     /// With the commands that every Android has, and nothing else.
     pub fn shell(profile: Profile) -> PhoneOptions {
-        PhoneOptions { profile, agent: AgentSource::Off, extension: None, remembered: None, state: None, records: None }
+        PhoneOptions {
+            profile,
+            agent: AgentSource::Off,
+            apks: None,
+            extension: None,
+            remembered: None,
+            state: None,
+            records: None,
+        }
     }
 }
 
@@ -404,7 +414,8 @@ impl Tracker {
     fn ready(&mut self, phone: AdbPhone) -> (Arc<dyn Device>, Option<DropGuard>) {
         let agent = Standby::new(phone.transport().clone(), self.offer.agent.clone());
         let access = AdbAccess::new(phone.about(), phone.transport().clone(), agent.clone());
-        let device = Arc::new(PhoneDevice::new(Tiered { upper: agent.clone(), lower: phone }, self.offer.profile));
+        let device = PhoneDevice::new(Tiered { upper: agent.clone(), lower: phone }, self.offer.profile);
+        let device = Arc::new(device.with_apks(self.offer.apks.clone()));
         let (weak, announce) = (Arc::downgrade(&device), Arc::clone(&self.announce));
         agent.on_change(move || {
             if let Some(device) = weak.upgrade() {

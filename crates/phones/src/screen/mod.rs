@@ -195,7 +195,7 @@ impl ViewBuilder<'_> {
     fn read(&mut self) {
         let area = |bounds: Rect| {
             let side = |from: i32, to: i32| (i64::from(to) - i64::from(from)).max(0);
-            side(bounds.left, bounds.right) * side(bounds.top, bounds.bottom)
+            side(bounds.left, bounds.right).saturating_mul(side(bounds.top, bounds.bottom))
         };
         let mut window = 0;
         // Where the keyboard's window ends.
@@ -242,8 +242,8 @@ impl ViewBuilder<'_> {
                     self.push(index, kind, label);
                     // What covers more than a third of its window is a page and not a row: its texts
                     // are listed separately.
-                    let takes =
-                        !matches!(kind, ItemKind::Text | ItemKind::Scroll) && area(self.visible[index]) * 3 <= window;
+                    let takes = !matches!(kind, ItemKind::Text | ItemKind::Scroll)
+                        && area(self.visible[index]).saturating_mul(3) <= window;
                     self.owners[index] = takes.then_some(self.items.len() - 1);
                 }
             }

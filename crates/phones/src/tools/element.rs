@@ -15,11 +15,15 @@ use crate::touch::Stroke;
 use crate::tree::select::{By, Selector};
 use crate::tree::{self, Rect, Tree, UiNodeId};
 
-/// What a call means by "the element": a ref or an id, or the first that fits a description.
+/// What a call means by "the element".
 #[derive(Clone, Debug)]
 pub(super) enum Target {
+    /// A ref or an id.
     Named(String),
+    /// The first that fits `by` and `value`.
     Described(Selector),
+    /// The only one that fits a selector.
+    Selected(Selector),
 }
 
 impl Target {
@@ -30,6 +34,9 @@ impl Target {
                 true => Err(invalid("element_id", "Parameter 'element_id' must be non-empty")),
                 false => Ok(Some(Target::Named(name))),
             };
+        }
+        if let Some(selector) = given_selector(args)? {
+            return Ok(Some(Target::Selected(selector)));
         }
         if text(args, "by")?.is_none() && text(args, "value")?.is_none() {
             return Ok(None);
@@ -45,12 +52,23 @@ impl Target {
     pub(super) fn shown(&self, tree: &Tree, index: usize) -> String {
         match self {
             Target::Named(name) => name.clone(),
-            Target::Described(_) => tree.id(index).to_string(),
+            Target::Described(_) | Target::Selected(_) => tree.id(index).to_string(),
         }
     }
 }
 
+fn given_selector(args: &Args) -> Result<Option<Selector>, ToolError> {
+    match args.get("selector") {
+        None | Some(Value::Null) => Ok(None),
+        Some(value) => Selector::from_json(value).map(Some).map_err(|why| invalid("selector", why)),
+    }
+}
+
+/// What to look for: a `selector`, or `by` and `value`.
 pub(super) fn selector(args: &Args) -> Result<Selector, ToolError> {
+    if let Some(selector) = given_selector(args)? {
+        return Ok(selector);
+    }
     let by = filled_text(args, "by")?;
     let wrong = || {
         invalid(
@@ -59,7 +77,7 @@ pub(super) fn selector(args: &Args) -> Result<Selector, ToolError> {
         )
     };
     let by = By::find(&by).ok_or_else(wrong)?;
-    Ok(Selector { by, value: filled_text(args, "value")?, exact: boolean(args, "exact_match")?.unwrap_or(false) })
+    Ok(Selector::by(by, filled_text(args, "value")?, boolean(args, "exact_match")?.unwrap_or(false)))
 }
 
 impl Operator<'_> {
@@ -67,12 +85,12 @@ impl Operator<'_> {
     /// and what changed.
     pub(super) fn find(&self, tree: &Tree, target: &Target) -> Result<usize, ToolError> {
         match target {
-            Target::Described(selector) => self.seek(tree, target).ok_or_else(|| {
-                let (by, value) = (selector.by.word(), &selector.value);
-                missing(format!(
-                    "No element on the screen has {by} '{value}'. Look with get_screen, or scroll_to_element."
-                ))
-            }),
+            Target::Described(selector) => first_fit(tree, selector).ok_or_else(|| not_there(selector)),
+            Target::Selected(selector) => match selector.find_things(tree)[..] {
+                [one] => Ok(one),
+                [] => Err(not_there(selector)),
+                ref several => Err(self.ambiguous(tree, selector, several)),
+            },
             Target::Named(name) => self.seek(tree, target).ok_or_else(|| self.lost(tree, name)),
         }
     }
@@ -81,8 +99,32 @@ impl Operator<'_> {
     pub(super) fn seek(&self, tree: &Tree, target: &Target) -> Option<usize> {
         match target {
             Target::Described(selector) => first_fit(tree, selector),
+            Target::Selected(selector) => selector.find_things(tree).first().copied(),
             Target::Named(name) => self.id_of(name).and_then(|id| tree.find(id)),
         }
+    }
+
+    fn ambiguous(&self, tree: &Tree, selector: &Selector, several: &[usize]) -> ToolError {
+        let view = ScreenView::of(tree);
+        let mut memory = self.memory.lock();
+        // 5: enough to see what tells them apart.
+        let shown: Vec<String> = several
+            .iter()
+            .take(5)
+            .map(|index| match view.find(tree.id(*index)) {
+                Some(item) => format!("{} {item}", memory.refs.name(item)),
+                None => {
+                    let (node, (x, y)) = (tree.node(*index), tree.visible_bounds(*index).center());
+                    let text = node.text.as_deref().or(node.description.as_deref()).unwrap_or_default();
+                    format!("{} \"{}\" @{x},{y}", tree.id(*index), text.chars().take(80).collect::<String>())
+                }
+            })
+            .collect();
+        missing(format!(
+            "{} elements have {selector}; say more about the one you mean (exact, id, near, below, inside). The first:\n{}",
+            several.len(),
+            shown.join("\n")
+        ))
     }
 
     pub(super) fn id_of(&self, name: &str) -> Option<UiNodeId> {
@@ -111,14 +153,18 @@ impl Operator<'_> {
     }
 }
 
+fn not_there(selector: &Selector) -> ToolError {
+    missing(format!("No element on the screen has {selector}. Look with get_screen, or scroll_to_element."))
+}
+
 pub(super) fn missing(message: String) -> ToolError {
     ToolError::new(ErrorKind::ElementNotFound, message)
 }
 
 /// The first fitting node that can be seen, or else the first.
 fn first_fit(tree: &Tree, selector: &Selector) -> Option<usize> {
-    let seen = selector.find(tree).find(|index| is_visible(tree, *index));
-    seen.or_else(|| selector.find(tree).next())
+    let found = selector.find(tree);
+    found.iter().find(|index| is_visible(tree, **index)).or_else(|| found.first()).copied()
 }
 
 pub(super) fn is_visible(tree: &Tree, index: usize) -> bool {
@@ -133,6 +179,11 @@ pub(super) async fn find(on: &Operator<'_>, args: &Args) -> Result<Outcome, Tool
     // 40: the envelope and the count of what was left out.
     let (mut spent, mut omitted) = (40, 0);
     for index in selector.find(&tree) {
+        // What comes after the first one that does not fit is only counted.
+        if omitted > 0 {
+            omitted += 1;
+            continue;
+        }
         let element = tree::json::element(&tree, index);
         if let Some(budget) = budget {
             spent += element.to_string().len() + 1;

@@ -21,7 +21,7 @@ sinew_tool::choices! { Profile { "full" => Profile::Full, "compact" => Profile::
 
 /// For the server's `instructions`: what is common to many tools.
 pub const INSTRUCTIONS: &str = "Phone tools: look with get_screen; its lines are `ref kind \"label\" state @x,y`. \
-Pass a ref (e7) as `element_id`; it stays valid while the thing is the same. Or describe an element by `by` and `value`. \
+Pass a ref (e7) as `element_id`; it stays valid while the thing is the same. Or describe an element by `by` and `value`, or by `selector`: {text, description, id, class, exact}, and near, below or inside another selector. \
 A label followed by +N was cut by N characters: get_element shows it whole. A `slider` is dragged with swipe. \
 Tools that act take `return`: `diff` shows what changed since you last looked, `screen` the whole screen; and `settle`: wait until the screen stops changing (implied by return). \
 `max_bytes` limits any text answer. Coordinates are pixels of the current rotation.";

@@ -1,12 +1,16 @@
 //! Managing apps: details, permissions, data, removal, intents.
 
+use std::path::{Path, PathBuf};
+
 use serde_json::{Value, json};
 use sinew_tool::{Args, Outcome, ToolError};
 
 use super::Operator;
 use super::apps::{is_package, package};
 use super::args::{filled_text, invalid, text, word};
-use crate::app_control::{AppChange, IntentExtra, IntentReceiver, IntentRequest};
+use crate::control::apps::{self, AppChange, IntentExtra, IntentReceiver, IntentRequest};
+use crate::control::install;
+use crate::phone::PhoneError;
 
 /// An intent of a program has a handful.
 const MAX_EXTRAS: usize = 64;
@@ -15,7 +19,7 @@ const MAX_TEXT: usize = 8 << 10;
 
 pub(super) async fn details(on: &Operator<'_>, args: &Args) -> Result<Outcome, ToolError> {
     let package = package(on, args).await?;
-    let details = on.phone.app_details(&package).await?;
+    let details = apps::details(on.shell()?, &package).await?;
     let permissions: Vec<Value> =
         details.permissions.iter().map(|(name, is_granted)| json!({"name": name, "granted": is_granted})).collect();
     Ok(Outcome::json(json!({
@@ -29,29 +33,62 @@ pub(super) async fn details(on: &Operator<'_>, args: &Args) -> Result<Outcome, T
     })))
 }
 
+/// Installs from the folder that the configuration names: a model never names a path of the host.
+pub(super) async fn install(on: &Operator<'_>, args: &Args) -> Result<Outcome, ToolError> {
+    let name = filled_text(args, "file")?;
+    let folder = on.apks.ok_or_else(|| {
+        PhoneError::unsupported(
+            "installing apps",
+            "name a folder with APKs as `apks` under `[phones]` in the configuration",
+        )
+    })?;
+    let path = in_folder(folder, &name)?;
+    let size = install::install(on.shell()?, install::open_all(&path).await?).await?;
+    Ok(Outcome::text(format!("Installed '{name}' ({size} bytes)")))
+}
+
+/// The file or folder of that name; a link that leads out of the folder is none of it.
+fn in_folder(folder: &Path, name: &str) -> Result<PathBuf, ToolError> {
+    let is_plain = !name.starts_with('.') && !name.contains(['/', '\\', '\0', ':']);
+    let inside = || {
+        let (folder, path) = (folder.canonicalize().ok()?, folder.join(name).canonicalize().ok()?);
+        (path.parent() == Some(&folder)).then_some(path)
+    };
+    is_plain.then(inside).flatten().ok_or_else(|| {
+        let mut names: Vec<String> = std::fs::read_dir(folder)
+            .map(|entries| entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok()).collect())
+            .unwrap_or_default();
+        names.retain(|name| !name.starts_with('.'));
+        names.sort();
+        // 20: enough to choose from.
+        names.truncate(20);
+        invalid("file", format!("No APK or folder of splits is called '{name}'; there are: {}", names.join(", ")))
+    })
+}
+
 pub(super) async fn uninstall(on: &Operator<'_>, args: &Args) -> Result<Outcome, ToolError> {
     let package = package(on, args).await?;
-    on.phone.change_app(&package, AppChange::Uninstall).await?;
+    apps::change(on.shell()?, &package, AppChange::Uninstall).await?;
     Ok(Outcome::text(format!("Uninstalled '{package}'")))
 }
 
 pub(super) async fn clear(on: &Operator<'_>, args: &Args) -> Result<Outcome, ToolError> {
     let package = package(on, args).await?;
-    on.phone.change_app(&package, AppChange::ClearData).await?;
+    apps::change(on.shell()?, &package, AppChange::ClearData).await?;
     Ok(Outcome::text(format!("Cleared the data of '{package}'")))
 }
 
 pub(super) async fn grant(on: &Operator<'_>, args: &Args) -> Result<Outcome, ToolError> {
     let permission = permission(args)?;
     let package = package(on, args).await?;
-    on.phone.change_app(&package, AppChange::Grant(&permission)).await?;
+    apps::change(on.shell()?, &package, AppChange::Grant(&permission)).await?;
     Ok(Outcome::text(format!("Granted {permission} to '{package}'")))
 }
 
 pub(super) async fn revoke(on: &Operator<'_>, args: &Args) -> Result<Outcome, ToolError> {
     let permission = permission(args)?;
     let package = package(on, args).await?;
-    on.phone.change_app(&package, AppChange::Revoke(&permission)).await?;
+    apps::change(on.shell()?, &package, AppChange::Revoke(&permission)).await?;
     Ok(Outcome::text(format!("Revoked {permission} from '{package}'")))
 }
 
@@ -72,7 +109,7 @@ fn permission(args: &Args) -> Result<String, ToolError> {
 
 pub(super) async fn send_intent(on: &Operator<'_>, args: &Args) -> Result<Outcome, ToolError> {
     let intent = intent(args)?;
-    let answer = on.phone.send_intent(&intent).await?;
+    let answer = apps::send(on.shell()?, &intent).await?;
     Ok(Outcome::text(format!("Intent sent: {answer}")))
 }
 

@@ -6,12 +6,15 @@
 
 mod apps;
 mod args;
+mod device;
 mod element;
+mod files;
 mod gesture;
 mod get_element;
 mod get_screen;
 pub mod list;
 mod manage;
+mod notifications;
 mod read;
 pub mod reference;
 pub mod row;
@@ -22,12 +25,14 @@ pub mod table;
 mod text;
 mod wait;
 
+use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use sinew_tool::{Args, Content, ErrorKind, Outcome, ToolError};
 use tokio::time::Instant;
 
+use crate::control::PhoneShell;
 use crate::phone::{Phone, PhoneError, Screen};
 use crate::screen::refs::Refs;
 use crate::screen::{ScreenView, diff};
@@ -90,6 +95,8 @@ pub struct Operator<'a> {
     pub caller: &'a str,
     /// Steps are no way around the list: what only testers have is refused elsewhere.
     pub profile: Profile,
+    /// The folder that apps are installed from.
+    pub apks: Option<&'a Path>,
     /// When the caller stops waiting.
     pub deadline: Instant,
 }
@@ -154,6 +161,10 @@ impl Operator<'_> {
             outcome.content.push(Content::Text(text));
         }
         Ok(outcome)
+    }
+
+    fn shell(&self) -> Result<&dyn PhoneShell, PhoneError> {
+        self.phone.shell().ok_or_else(|| PhoneError::unsupported("running commands", "connect the phone through adb"))
     }
 
     async fn tree(&self) -> Result<Tree, PhoneError> {

@@ -120,6 +120,7 @@ pub enum Scene {
     Contacts,
     Map,
     Copied,
+    Crashed,
 }
 
 impl Scene {
@@ -131,6 +132,7 @@ impl Scene {
             Scene::Contacts => "With Contacts open:",
             Scene::Map => "With the map of the island open in Gallery:",
             Scene::Copied => "With a text in the clipboard:",
+            Scene::Crashed => "After Clock has crashed:",
         }
     }
 
@@ -149,6 +151,10 @@ impl Scene {
                 ("click_element", r#"{"by": "text", "value": "Map of the island"}"#),
             ],
             Scene::Copied => &[("set_clipboard", r#"{"text": "kopiert"}"#)],
+            Scene::Crashed => &[
+                ("open_app", r#"{"app": "Clock"}"#),
+                ("send_intent", r#"{"component": "com.android.deskclock/.CrashActivity"}"#),
+            ],
         }
     }
 }

@@ -214,7 +214,7 @@ impl<'a> Search<'a> {
 fn target_text(target: &Target) -> String {
     match target {
         Target::Named(name) => format!("'{name}'"),
-        Target::Described(selector) => format!("with {} '{}'", selector.by.word(), selector.value),
+        Target::Described(selector) | Target::Selected(selector) => format!("with {selector}"),
     }
 }
 

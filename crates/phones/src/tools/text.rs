@@ -3,7 +3,7 @@
 use serde_json::json;
 use sinew_tool::{Args, ErrorKind, Outcome, ToolError};
 
-use super::args::{boolean, invalid, required_text};
+use super::args::{boolean, integer, invalid, required_text};
 use super::element::Target;
 use super::{Operator, budget};
 use crate::phone::PhoneError;
@@ -35,6 +35,38 @@ pub(super) async fn input(on: &Operator<'_>, args: &Args) -> Result<Outcome, Too
     }
     // The reference counts UTF-16 units, as Java does.
     Ok(Outcome::text(format!("Text input completed ({} characters)", text.encode_utf16().count())))
+}
+
+/// Inserts before the character number `at`, or where the cursor is.
+pub(super) async fn insert(on: &Operator<'_>, args: &Args) -> Result<Outcome, ToolError> {
+    let text = required_text(args, "text")?;
+    let target = Target::read(args)?;
+    match args.get("at").filter(|at| !at.is_null()) {
+        None if target.is_none() => on.phone.type_text(&text).await?,
+        None => {
+            return Err(invalid(
+                "at",
+                "Parameter 'at' must be given for a named field; without a field the cursor counts",
+            ));
+        }
+        Some(_) => {
+            let at = integer(args, "at", 0, 0..=i64::from(u32::MAX))?.unsigned_abs() as usize;
+            let (node, name) = field(on, target).await?;
+            if node.password {
+                let message =
+                    format!("the content of '{name}' cannot be read, so nothing can be inserted; set the whole text");
+                return Err(PhoneError::Failed(message).into());
+            }
+            let own = node.text.clone().unwrap_or_default();
+            let length = own.chars().count();
+            if at > length {
+                return Err(invalid("at", format!("Parameter 'at' must be between 0 and {length}, got: {at}")));
+            }
+            let whole: String = own.chars().take(at).chain(text.chars()).chain(own.chars().skip(at)).collect();
+            on.phone.set_text(&node, &whole).await?;
+        }
+    }
+    Ok(Outcome::text(format!("Inserted {} characters", text.chars().count())))
 }
 
 pub(super) async fn clear(on: &Operator<'_>, args: &Args) -> Result<Outcome, ToolError> {

@@ -7,24 +7,29 @@ use sinew_tool::{Args, Outcome, ToolError};
 use tokio::time::{Instant, timeout_at};
 
 use super::Operator;
-use super::args::timeout;
-use super::element::selector;
+use super::apps::package;
+use super::args::{invalid, text, timeout, word};
+use super::element::{Target, is_visible, selector};
 use crate::phone::PhoneError;
-use crate::tree::{Tree, json};
+use crate::tree::select::Matching;
+use crate::tree::{Tree, UiNode, json};
 
 /// Between two looks.
 const PAUSE: Duration = Duration::from_millis(500);
 
 pub(super) async fn element(on: &Operator<'_>, args: &Args) -> Result<Outcome, ToolError> {
     let mut selector = selector(args)?;
-    selector.exact = false;
+    // The reference has no exact search here.
+    if args.contains_key("by") {
+        selector.conditions.iter_mut().for_each(|condition| condition.matching = Matching::Part);
+    }
     let limit = timeout(args, 5000)?;
     let clock = Countdown::new(limit);
     let mut attempts = 0;
     while !clock.is_over() {
         attempts += 1;
         if let Some(tree) = clock.look(on).await?
-            && let Some(index) = selector.find(&tree).next()
+            && let Some(index) = selector.find(&tree).first().copied()
         {
             let node = tree.node(index);
             return Ok(Outcome::json(json!({
@@ -45,8 +50,11 @@ pub(super) async fn element(on: &Operator<'_>, args: &Args) -> Result<Outcome, T
         }
         clock.pause().await;
     }
-    let (by, value) = (selector.by.word(), &selector.value);
-    let message = format!("Element not found within {limit}ms (by={by}, value='{value}', attempts={attempts})");
+    let sought = match (&selector.conditions[..], &selector.relation) {
+        ([only], None) => format!("by={}, value='{}'", only.by.word(), only.value),
+        _ => selector.to_string(),
+    };
+    let message = format!("Element not found within {limit}ms ({sought}, attempts={attempts})");
     Err(PhoneError::Timeout(message).into())
 }
 
@@ -71,6 +79,111 @@ pub(super) async fn idle(on: &Operator<'_>, args: &Args) -> Result<Outcome, Tool
         clock.pause().await;
     }
     Err(PhoneError::Timeout(format!("UI did not become idle within {limit}ms")).into())
+}
+
+/// What an element should be for the wait to end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Wanted {
+    Visible,
+    Gone,
+    On,
+    Off,
+    Enabled,
+    Disabled,
+    Focused,
+    Selected,
+}
+
+const STATES: [(&str, Wanted); 8] = [
+    ("visible", Wanted::Visible),
+    ("gone", Wanted::Gone),
+    ("on", Wanted::On),
+    ("off", Wanted::Off),
+    ("enabled", Wanted::Enabled),
+    ("disabled", Wanted::Disabled),
+    ("focused", Wanted::Focused),
+    ("selected", Wanted::Selected),
+];
+
+impl Wanted {
+    fn holds(self, node: &UiNode) -> bool {
+        match self {
+            Wanted::Visible => true,
+            Wanted::Gone => false,
+            Wanted::On => node.checked,
+            Wanted::Off => node.checkable && !node.checked,
+            Wanted::Enabled => node.enabled,
+            Wanted::Disabled => !node.enabled,
+            Wanted::Focused => node.focused,
+            Wanted::Selected => node.selected,
+        }
+    }
+}
+
+/// `wait_until`: something is gone, says something or is in a state, or an app is in front.
+pub(super) async fn until(on: &Operator<'_>, args: &Args) -> Result<Outcome, ToolError> {
+    let limit = timeout(args, 5000)?;
+    let app = match text(args, "app")? {
+        Some(_) => Some(package(on, args).await?),
+        None => None,
+    };
+    let target = Target::read(args)?;
+    if app.is_none() && target.is_none() {
+        return Err(invalid(
+            "selector",
+            "Parameter 'selector' must be given, or 'element_id', 'by' and 'value', or 'app'",
+        ));
+    }
+    let words = STATES.map(|(name, _)| name);
+    let state = word(args, "state", &words)?.unwrap_or("visible");
+    let wanted = STATES.iter().find(|(name, _)| *name == state).map_or(Wanted::Visible, |(_, wanted)| *wanted);
+    let says = text(args, "text")?;
+    let clock = Countdown::new(limit);
+    let mut last = "nothing was seen".to_owned();
+    while !clock.is_over() {
+        match look_once(on, &clock, app.as_deref(), target.as_ref(), wanted, says.as_deref()).await? {
+            None => return Ok(Outcome::json(json!({"met": true, "elapsedMs": clock.elapsed()}))),
+            Some(seen) => last = seen,
+        }
+        clock.pause().await;
+    }
+    Err(PhoneError::Timeout(format!("Not so within {limit}ms: {last}")).into())
+}
+
+/// `None` where everything is so; otherwise what is there instead.
+async fn look_once(
+    on: &Operator<'_>,
+    clock: &Countdown,
+    app: Option<&str>,
+    target: Option<&Target>,
+    wanted: Wanted,
+    says: Option<&str>,
+) -> Result<Option<String>, PhoneError> {
+    if let Some(app) = app {
+        let front = on.phone.foreground().await?.package;
+        if front.as_deref() != Some(app) {
+            return Ok(Some(format!("{} is in front", front.as_deref().unwrap_or("no app"))));
+        }
+    }
+    let Some(target) = target else { return Ok(None) };
+    let Some(tree) = clock.look(on).await? else {
+        return Ok(Some("the screen cannot be read while it moves".to_owned()));
+    };
+    let found = on.seek(&tree, target).filter(|index| is_visible(&tree, *index));
+    let Some(index) = found else {
+        return Ok((wanted != Wanted::Gone).then(|| "the element is not on the screen".to_owned()));
+    };
+    let node = tree.node(index);
+    if !wanted.holds(node) {
+        return Ok(Some("the element is there, but not in that state".to_owned()));
+    }
+    let own = node.text.as_deref().or(node.description.as_deref()).unwrap_or_default();
+    match says {
+        Some(part) if !own.to_lowercase().contains(&part.to_lowercase()) => {
+            Ok(Some(format!("the element says '{}'", own.chars().take(100).collect::<String>())))
+        }
+        _ => Ok(None),
+    }
 }
 
 struct Countdown {

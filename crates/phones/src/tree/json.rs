@@ -17,11 +17,15 @@ pub fn to_json(tree: &Tree, budget: Option<usize>) -> Value {
     let mut open: Vec<(usize, Value)> = Vec::new();
     let mut nodes: Vec<Value> = Vec::new();
     for index in 0..tree.len() {
+        if omitted > 0 {
+            omitted += tree.len() - index;
+            break;
+        }
         let node = one(tree, index);
         if let Some(budget) = budget {
             // 60: what the envelope and the note of omission take.
             let size = node.to_string().len() + 1;
-            if omitted > 0 || spent + size + 60 > budget {
+            if spent + size + 60 > budget {
                 omitted += 1;
                 continue;
             }

@@ -15,7 +15,7 @@ fn page() -> String {
          Printed from the code. Each tool is specified in full on a page of its own kind: \
          [screen introspection](screen-introspection.md), [system actions](system-actions.md), \
          [touch actions](touch-actions.md), [gestures](gestures.md), [element actions](element-actions.md), \
-         [text input](text-input.md), [utilities](utilities.md), those [made for models](made-for-models.md), [app management](app-management.md), and the \
+         [text input](text-input.md), [utilities](utilities.md), those [made for models](made-for-models.md), [notifications](notifications.md), [app management](app-management.md), [files](files.md), [device state](device-state.md), and the \
          gateway's [built-in tools](built-in.md). What each way to a phone can do is in [phones.md](../phones.md).\n\n\
          ## Phone tools\n\n",
     );

@@ -9,4 +9,5 @@ mod docs;
 mod models;
 mod real_adb;
 mod reference;
+mod testers;
 mod virtual_phone;

@@ -147,11 +147,18 @@ pub enum TextField {
     Search = 3,
     Passphrase = 4,
     Address = 5,
+    Reply = 6,
 }
 
 impl TextField {
-    pub const ALL: [TextField; 5] =
-        [TextField::NoteTitle, TextField::NoteBody, TextField::Search, TextField::Passphrase, TextField::Address];
+    pub const ALL: [TextField; 6] = [
+        TextField::NoteTitle,
+        TextField::NoteBody,
+        TextField::Search,
+        TextField::Passphrase,
+        TextField::Address,
+        TextField::Reply,
+    ];
 
     pub fn is_multi_line(self) -> bool {
         self == TextField::NoteBody
@@ -189,6 +196,9 @@ pub enum TouchAction {
     OpenNotice(u32),
     DismissNotice(u32),
     ClearNotices,
+    /// The button with this number of a notification.
+    NoticeAction(u32, usize),
+    SendReply(u32),
     Panel(Panel),
     ClosePanel,
     PinDigit(char),

@@ -7,6 +7,7 @@ use super::edit::Editor;
 use super::geometry::PixelRect;
 use super::machine::{PhoneMachine, SYSTEM_PID};
 use super::setup::LockScreen;
+use super::system::REPLY;
 
 impl PhoneMachine {
     /// Runs the action of a view that was touched at a position inside its rectangle.
@@ -65,6 +66,8 @@ impl PhoneMachine {
             }
             TouchAction::DismissNotice(number) => self.notices.retain(|notice| notice.number != number),
             TouchAction::ClearNotices => self.notices.clear(),
+            TouchAction::NoticeAction(number, nth) => self.press_notice(number, nth),
+            TouchAction::SendReply(number) => self.send_reply(number),
             TouchAction::Panel(panel) => self.show_panel(Some(panel)),
             TouchAction::ClosePanel => self.panel = None,
             TouchAction::PinDigit(digit) => self.pin_digit(digit),
@@ -90,6 +93,26 @@ impl PhoneMachine {
             TouchAction::ImeHide => self.keyboard = None,
             TouchAction::Nothing => {}
         }
+    }
+
+    fn press_notice(&mut self, number: u32, nth: usize) {
+        let Some(notice) = self.notices.iter().find(|notice| notice.number == number) else { return };
+        if notice.actions.get(nth) == Some(&REPLY) {
+            self.replying = Some(number);
+            self.reply.clear();
+            self.set_focus(Some(TextField::Reply));
+        } else {
+            self.notices.retain(|notice| notice.number != number);
+        }
+    }
+
+    fn send_reply(&mut self, number: u32) {
+        self.replying = None;
+        self.set_focus(None);
+        self.keyboard = None;
+        self.notices.retain(|notice| notice.number != number);
+        let text = std::mem::take(&mut self.reply);
+        self.say(SYSTEM_PID, LogcatLevel::Info, "RemoteInput", format!("replied: {text}"));
     }
 
     fn zoom_by(&mut self, factor: f32) {

@@ -240,8 +240,7 @@ impl ScreenCanvas {
         }
     }
 
-    /// So many times smaller, for pictures in documents.
-    #[cfg(test)]
+    /// So many times smaller.
     pub fn shrunk(&self, times: i32) -> ScreenCanvas {
         let times = times.max(1);
         let mut small = ScreenCanvas::new(self.width / times, self.height / times);

@@ -1,10 +1,9 @@
 //! The virtual phone as a [`Phone`]: every primitive, with no wire between.
 
 use jiff::tz::Offset;
-use sinew_phones::app_control::{self, AppChange, AppDetails, IntentRequest};
 use sinew_phones::{
     Capabilities, Foreground, Image, InstalledApp, Key, LogLine, LogQuery, Logs, Phone, PhoneError, PhoneIdentity,
-    Screen as Display, Stroke, Tree, UiNode, Work,
+    PhoneShell, Screen as Display, Stroke, Tree, UiNode, Work,
 };
 
 use super::act::{Panel, StockApp, TextField};
@@ -86,6 +85,10 @@ impl Phone for VirtualPhone {
             busy_tree: true,
             agent: None,
         }
+    }
+
+    fn shell(&self) -> Option<&dyn PhoneShell> {
+        Some(self)
     }
 
     fn tree(&self) -> Work<'_, Tree> {
@@ -194,8 +197,12 @@ impl Phone for VirtualPhone {
             let wanted =
                 query.package.as_deref().map(|package| StockApp::find(package).and_then(|app| machine.pid(app)));
             let fits = |pid: u32| wanted.is_none_or(|wanted| wanted == Some(pid));
-            let lines: Vec<LogLine> =
-                machine.log.entries().filter(|entry| fits(entry.pid)).map(|entry| entry.to_line()).collect();
+            let lines: Vec<LogLine> = machine
+                .log
+                .entries()
+                .filter(|entry| fits(entry.pid) && !entry.is_event())
+                .map(|entry| entry.to_line())
+                .collect();
             Ok(query.pick(lines, Offset::UTC))
         })
     }
@@ -236,18 +243,6 @@ impl Phone for VirtualPhone {
             }
             None => Err(no_app(package)),
         })
-    }
-
-    fn app_details<'a>(&'a self, package: &'a str) -> Work<'a, AppDetails> {
-        Box::pin(app_control::details(self, package))
-    }
-
-    fn change_app<'a>(&'a self, package: &'a str, change: AppChange<'a>) -> Work<'a, ()> {
-        Box::pin(app_control::change(self, package, change))
-    }
-
-    fn send_intent<'a>(&'a self, intent: &'a IntentRequest) -> Work<'a, String> {
-        Box::pin(app_control::send(self, intent))
     }
 
     fn open_url<'a>(&'a self, url: &'a str) -> Work<'a, ()> {

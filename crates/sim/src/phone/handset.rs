@@ -54,6 +54,8 @@ struct HandsetInner {
     /// What activities answered to the companion, by the token of the call.
     answers: watch::Sender<BTreeMap<String, String>>,
     agent: Mutex<Option<AgentStandIn>>,
+    /// Open install sessions with the APKs that were written to them.
+    sessions: Mutex<BTreeMap<u32, Vec<Vec<u8>>>>,
     /// How often the agent was killed.
     kills: watch::Sender<u64>,
     /// Whether the agent holds the one way to read the screen that Android has.
@@ -80,6 +82,7 @@ impl Handset {
             virtual_apps: Mutex::default(),
             answers: watch::Sender::default(),
             agent: Mutex::default(),
+            sessions: Mutex::default(),
             kills: watch::Sender::new(0),
             tree_held: AtomicBool::new(false),
         };
@@ -207,6 +210,30 @@ impl Handset {
 
     pub(super) fn files(&self) -> MutexGuard<'_, Files> {
         unpoisoned(&self.shared.files)
+    }
+
+    /// The number of a new install session; `None` where too many are open.
+    pub(super) fn open_session(&self, most: usize) -> Option<u32> {
+        let mut sessions = unpoisoned(&self.shared.sessions);
+        let number = sessions.keys().last().map_or(1_000_001, |last| last + 1);
+        (sessions.len() < most).then(|| sessions.insert(number, Vec::new()))?;
+        Some(number)
+    }
+
+    /// `false` where there is no such session.
+    pub(super) fn write_session(&self, number: &str, apk: Vec<u8>) -> bool {
+        let mut sessions = unpoisoned(&self.shared.sessions);
+        let session = number.parse().ok().and_then(|number: u32| sessions.get_mut(&number));
+        session.map(|session| session.push(apk)).is_some()
+    }
+
+    pub(super) fn take_session(&self, number: &str) -> Option<Vec<Vec<u8>>> {
+        unpoisoned(&self.shared.sessions).remove(&number.parse().ok()?)
+    }
+
+    /// How many install sessions are open.
+    pub fn open_sessions(&self) -> usize {
+        unpoisoned(&self.shared.sessions).len()
     }
 
     /// Installs an app, or another version in its place.

@@ -44,6 +44,14 @@ impl Log {
 }
 
 impl LogEntry {
+    /// The event of a crash.
+    pub const CRASH: &'static str = "am_crash";
+
+    /// Whether it is in the log of events and not in the main one.
+    pub fn is_event(&self) -> bool {
+        self.tag == LogEntry::CRASH
+    }
+
     /// The phone's time zone is UTC.
     pub fn time(&self) -> DateTime {
         wall_clock(self.at)

@@ -66,6 +66,9 @@ pub struct PhoneMachine {
     pub(super) touch: Touch,
     pub(super) settings: BTreeMap<String, String>,
     pub(super) notices: Vec<PhoneNotification>,
+    /// The notification that is being answered, and the answer so far.
+    pub(super) replying: Option<u32>,
+    pub(super) reply: String,
     pub(super) pids: BTreeMap<StockApp, u32>,
     next_pid: u32,
     pub log: Log,
@@ -107,6 +110,8 @@ impl PhoneMachine {
             touch: Touch::default(),
             settings: apps::default_settings(),
             notices: system::first_notices(),
+            replying: None,
+            reply: String::new(),
             pids: BTreeMap::new(),
             next_pid: 2400,
             log: Log::default(),
@@ -326,6 +331,24 @@ impl PhoneMachine {
             format!("Force stopping {} appid=10{} user=0: from pid {pid}", app.entry().package, 100 + app as u32);
         self.say(SYSTEM_PID, LogcatLevel::Info, "ActivityManager", message);
         true
+    }
+
+    /// Puts a notification of an app into the shade.
+    pub fn notify(&mut self, app: StockApp, title: &str, text: &str) {
+        let number = self.notices.iter().map(|notice| notice.number).max().unwrap_or(0) + 1;
+        let (title, text) = (title.to_owned(), text.to_owned());
+        self.notices.push(PhoneNotification { number, app, title, text, actions: &[] });
+    }
+
+    /// Ends an app as a mistake in its code does.
+    pub fn crash(&mut self, app: StockApp, exception: &str, message: &str) {
+        let package = app.entry().package;
+        let pid = self.pid(app).unwrap_or(SYSTEM_PID);
+        let event = format!("[{pid},0,{package},551075398,{exception},{message},{}.kt,42,0]", app.entry().label);
+        self.say(SYSTEM_PID, LogcatLevel::Info, LogEntry::CRASH, event);
+        self.say(pid, LogcatLevel::Error, "AndroidRuntime", "FATAL EXCEPTION: main");
+        self.say(pid, LogcatLevel::Error, "AndroidRuntime", format!("{exception}: {message}"));
+        self.stop(app);
     }
 
     /// Ends an app and deletes its data, as `pm clear` does; its permissions go with it.

@@ -22,6 +22,7 @@ mod keys;
 mod layout;
 mod log;
 mod machine;
+mod mp4;
 mod paint;
 mod reach;
 mod running;

@@ -6,17 +6,80 @@ use serde_json::Value;
 use sinew_phones::adb::command::ShellCommand;
 use sinew_phones::adb::shell::{CommandLimits, CommandOutput};
 use sinew_phones::agent::{ActivityAnswer, ActivityCall, AgentError, AgentRefusal, CompanionError};
-use sinew_phones::app_control::RunCommand;
-use sinew_phones::{Phone, PhoneAccess, PhoneError, PhoneIdentity, Work};
+use sinew_phones::control::FolderEntry;
+use sinew_phones::{Phone, PhoneAccess, PhoneError, PhoneIdentity, PhoneShell, Work};
 use sinew_tool::BoxFuture;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::time::timeout;
 
 use super::adbd::shell::Shell;
 use super::direct::VirtualPhone;
 
-impl RunCommand for VirtualPhone {
+impl PhoneShell for VirtualPhone {
     fn run_command<'a>(&'a self, command: &'a ShellCommand, limits: CommandLimits) -> Work<'a, CommandOutput> {
         self.run(command, limits)
+    }
+
+    fn feed<'a>(
+        &'a self,
+        command: &'a ShellCommand,
+        input: &'a mut (dyn AsyncRead + Send + Unpin),
+        limits: CommandLimits,
+    ) -> Work<'a, CommandOutput> {
+        Box::pin(async move {
+            let mut bytes = Vec::new();
+            input.read_to_end(&mut bytes).await.map_err(|error| PhoneError::Failed(error.to_string()))?;
+            self.handset.take_time().await?;
+            let mut shell = Shell::new(self.handset.clone());
+            let late = |_| PhoneError::Timeout(format!("`{}` took too long", command.name()));
+            let run = timeout(limits.time, shell.run_with(command.line(), bytes));
+            let (stdout, stderr, exit) = run.await.map_err(late)?;
+            Ok(CommandOutput { stdout, stderr, exit })
+        })
+    }
+
+    fn list_folder<'a>(&'a self, path: &'a str) -> Work<'a, Vec<FolderEntry>> {
+        Box::pin(async move {
+            self.handset.take_time().await?;
+            let files = self.handset.files();
+            let entry = |name: String| {
+                let stat = files.stat(&format!("{path}/{name}")).ok()?;
+                Some(FolderEntry { name, mode: stat.mode, size: stat.size, modified: u64::from(stat.time) })
+            };
+            Ok(files.list(path).unwrap_or_default().into_iter().filter_map(entry).collect())
+        })
+    }
+
+    fn pull<'a>(
+        &'a self,
+        path: &'a str,
+        into: &'a mut (dyn AsyncWrite + Send + Unpin),
+        most: u64,
+        _: Duration,
+    ) -> Work<'a, u64> {
+        Box::pin(async move {
+            self.handset.take_time().await?;
+            let failed = |why: String| PhoneError::Failed(why);
+            let data = self.handset.files().read(path).map(|file| file.data.clone());
+            let data = data.map_err(|error| failed(format!("open failed: {}", error.text())))?;
+            if data.len() as u64 > most {
+                return Err(failed(format!("`pull` answered more than {most} bytes")));
+            }
+            into.write_all(&data).await.map_err(|error| failed(error.to_string()))?;
+            Ok(data.len() as u64)
+        })
+    }
+
+    fn push<'a>(&'a self, from: &'a mut (dyn AsyncRead + Send + Unpin), path: &'a str, _: Duration) -> Work<'a, u64> {
+        Box::pin(async move {
+            let mut data = Vec::new();
+            from.read_to_end(&mut data).await.map_err(|error| PhoneError::Failed(error.to_string()))?;
+            self.handset.take_time().await?;
+            let (size, time) = (data.len() as u64, self.handset.with(|machine| (machine.epoch() / 1000) as u32));
+            let written = self.handset.files().write(path, data, 0o644, time);
+            written.map_err(|error| PhoneError::Failed(format!("couldn't create file: {}", error.text())))?;
+            Ok(size)
+        })
     }
 }
 

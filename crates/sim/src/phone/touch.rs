@@ -264,7 +264,13 @@ impl PhoneMachine {
         // A tenth of the screen: less is an accident.
         let enough = self.size().1 as f32 / 10.0;
         let (up, down) = (-dy > enough && -dy > dx.abs(), dy > enough && dy > dx.abs());
+        let sideways = dx.abs() > self.size().0 as f32 / 4.0 && dx.abs() > dy.abs();
         match (press.kind, self.place) {
+            (WindowKind::Shade, _) if sideways && matches!(press.hold, Some(TouchAction::DismissNotice(_))) => {
+                if let Some(dismiss) = press.hold.clone() {
+                    self.act(dismiss, place, press.rect);
+                }
+            }
             (WindowKind::Shade, _) if self.locked && up && self.setup.lock == LockScreen::Swipe => {
                 self.dismiss_lock();
             }

@@ -75,6 +75,7 @@ impl PhoneMachine {
             TextField::Search => &self.contacts.search,
             TextField::Passphrase => &self.passphrase,
             TextField::Address => &self.browser.address,
+            TextField::Reply => &self.reply,
         }
     }
 
@@ -93,6 +94,7 @@ impl PhoneMachine {
             }
             (TextField::Passphrase, _) => self.passphrase = text,
             (TextField::Address, _) => self.browser.address = text,
+            (TextField::Reply, _) => self.reply = text,
             (TextField::NoteTitle | TextField::NoteBody, None) => {}
         }
     }

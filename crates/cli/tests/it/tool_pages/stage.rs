@@ -1,6 +1,7 @@
 //! Where examples are played: a virtual phone, alone or behind a gateway.
 
-use std::sync::Arc;
+use std::path::Path;
+use std::sync::{Arc, OnceLock};
 
 use serde_json::Value;
 use sinew_gateway::{Gateway, Principal, Request, Role, Settings, Shape};
@@ -16,7 +17,18 @@ const WHOLE: usize = 1_500;
 pub fn phone() -> PhoneDevice<VirtualPhone> {
     let phone = VirtualPhone::new(PhoneSetup::default(), PhoneClock::Virtual);
     phone.handset.install(shopping());
-    PhoneDevice::new(phone, Profile::Tester)
+    PhoneDevice::new(phone, Profile::Tester).with_apks(Some(apks().to_owned()))
+}
+
+/// A folder with an app to install.
+fn apks() -> &'static Path {
+    static FOLDER: OnceLock<tempfile::TempDir> = OnceLock::new();
+    let folder = FOLDER.get_or_init(|| {
+        let folder = tempfile::tempdir().expect("a folder");
+        std::fs::write(folder.path().join("shopping.apk"), shopping().apk).expect("written");
+        folder
+    });
+    folder.path()
 }
 
 pub fn built_in() -> Vec<Tool> {

@@ -75,7 +75,7 @@ pub const DURATION: ToolArgument = ToolArgument::new(
 pub const ELEMENT: ToolArgument = ToolArgument::new(
     "element_id",
     string,
-    "The element, as a ref of `get_screen` or a node id of `find_elements`. Left out, `by` and `value` describe it.",
+    "The element, as a ref of `get_screen` or a node id of `find_elements`. Left out, `selector`, or `by` and `value` describe it.",
     "\"e7\"",
 )
 .hint("ref or node id");
@@ -93,3 +93,9 @@ pub const VALUE: ToolArgument = ToolArgument::new(
 );
 pub const TEXT: ToolArgument =
     ToolArgument::new("text", string, "The text the field holds afterwards, in any script.", "\"Grüße\"").required();
+pub const SELECTOR: ToolArgument = ToolArgument::new(
+    "selector",
+    || json!({"type": "object"}),
+    "What the element is: `text`, `description`, `id`, `class` (all that are given hold; `exact` for whole texts), and `near`, `below` or `inside` another selector. Where something is done to it, it must fit one element only.",
+    r#"{"class": "Switch", "near": {"text": "Wi-Fi"}}"#,
+);

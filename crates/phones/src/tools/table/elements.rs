@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::arguments::{BY, ELEMENT, MAX_BYTES, TEXT, VALUE, boolean};
+use super::arguments::{BY, ELEMENT, MAX_BYTES, SELECTOR, TEXT, VALUE, boolean};
 use super::{ACTS, DONE, SEES, TYPES, ToolGroup, run};
 use crate::tools::list::Profile;
 use crate::tools::reference::{Reference, by, element as element_id, with};
@@ -18,8 +18,9 @@ pub(super) const GROUP: ToolGroup = ToolGroup {
             name: "find_elements",
             description: "Find elements by a property, also those off the screen; matches part of it in any case unless exact_match. Answers ids, bounds and states.",
             arguments: &[
-                BY.required(),
-                VALUE.required(),
+                SELECTOR,
+                BY,
+                VALUE,
                 ToolArgument::new(
                     "exact_match",
                     boolean,
@@ -59,7 +60,7 @@ pub(super) const GROUP: ToolGroup = ToolGroup {
         ToolRow {
             name: "click_element",
             description: "Click an element: a button, row, switch or link, by ref or by what it says (by, value).",
-            arguments: &[ELEMENT, BY, VALUE],
+            arguments: &[ELEMENT, SELECTOR, BY, VALUE],
             answer: None,
             impact: ToolImpact::Acts,
             profile: Profile::Compact,
@@ -80,7 +81,7 @@ pub(super) const GROUP: ToolGroup = ToolGroup {
         ToolRow {
             name: "long_click_element",
             description: "Click an element and hold: opens its menu or starts a selection.",
-            arguments: &[ELEMENT, BY, VALUE],
+            arguments: &[ELEMENT, SELECTOR, BY, VALUE],
             answer: None,
             impact: ToolImpact::Acts,
             profile: Profile::Compact,
@@ -101,7 +102,7 @@ pub(super) const GROUP: ToolGroup = ToolGroup {
         ToolRow {
             name: "set_text",
             description: "Replace the text of a named field, wherever the focus is. Like input_text, which can also append.",
-            arguments: &[ELEMENT, BY, VALUE, TEXT],
+            arguments: &[ELEMENT, SELECTOR, BY, VALUE, TEXT],
             answer: None,
             impact: ToolImpact::Acts,
             profile: Profile::Full,
@@ -127,7 +128,7 @@ pub(super) const GROUP: ToolGroup = ToolGroup {
         ToolRow {
             name: "scroll_to_element",
             description: "Scroll until an element is visible; searches lists to both ends for one not seen yet. Answers its id.",
-            arguments: &[ELEMENT, BY, VALUE],
+            arguments: &[ELEMENT, SELECTOR, BY, VALUE],
             answer: None,
             impact: ToolImpact::Navigates,
             profile: Profile::Full,

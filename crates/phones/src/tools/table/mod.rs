@@ -1,10 +1,13 @@
-//! The table of phone tools: nine groups, each a page of `docs/tools`. The groups of the reference come first and in
+//! The table of phone tools: twelve groups, each a page of `docs/tools`. The groups of the reference come first and in
 //! its order.
 
 pub mod arguments;
+mod device;
 mod elements;
+mod files;
 mod gestures;
 mod models;
+mod notifications;
 mod screen;
 mod system;
 mod testing;
@@ -23,7 +26,7 @@ pub struct ToolGroup {
     pub rows: &'static [ToolRow],
 }
 
-pub static GROUPS: [ToolGroup; 9] = [
+pub static GROUPS: [ToolGroup; 12] = [
     screen::GROUP,
     system::GROUP,
     touch::GROUP,
@@ -32,7 +35,10 @@ pub static GROUPS: [ToolGroup; 9] = [
     text::GROUP,
     utilities::GROUP,
     models::GROUP,
+    notifications::GROUP,
     testing::GROUP,
+    files::GROUP,
+    device::GROUP,
 ];
 
 /// All phone tools.

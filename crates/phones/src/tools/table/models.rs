@@ -2,11 +2,11 @@
 
 use serde_json::json;
 
-use super::arguments::{BY, ELEMENT, GRAYSCALE, MAX_BYTES, MAX_SIDE, QUALITY, VALUE, string};
-use super::{DONE, SEES, ToolGroup, run};
+use super::arguments::{BY, ELEMENT, GRAYSCALE, MAX_BYTES, MAX_SIDE, QUALITY, SELECTOR, TEXT, VALUE, string};
+use super::{DONE, SEES, TYPES, ToolGroup, run};
 use crate::tools::list::Profile;
 use crate::tools::row::{Scene, ToolArgument, ToolDocPage, ToolImpact, ToolRow};
-use crate::tools::{apps, get_element, get_screen, steps};
+use crate::tools::{apps, get_element, get_screen, steps, text, wait};
 
 pub(super) const APP: ToolArgument =
     ToolArgument::new("app", string, "The app by its name or package.", "\"Notes\"").required();
@@ -18,7 +18,7 @@ pub(super) const GROUP: ToolGroup = ToolGroup {
     rows: &[
         ToolRow {
             name: "get_screen",
-            description: "What is on the screen, a line each: ref (e7), kind, label, state, @centre. Call it first, then act on refs. Acting tools show the result with return: diff or screen",
+            description: "What is on the screen, a line each: ref (e7), kind, label, state, @centre. Call it first, then act on refs.",
             arguments: &[
                 ToolArgument::new(
                     "screenshot",
@@ -48,7 +48,7 @@ pub(super) const GROUP: ToolGroup = ToolGroup {
         ToolRow {
             name: "get_element",
             description: "Everything about one element: its whole text and the texts inside it, bounds, states, ids, and what can be done with it. For labels that get_screen cut (+N).",
-            arguments: &[ELEMENT, BY, VALUE, MAX_BYTES],
+            arguments: &[ELEMENT, SELECTOR, BY, VALUE, MAX_BYTES],
             answer: Some(|| {
                 json!({
                     "id": string(),
@@ -72,32 +72,105 @@ pub(super) const GROUP: ToolGroup = ToolGroup {
             },
         },
         ToolRow {
+            name: "wait_until",
+            description: "Wait until an element is gone, says a text or has a state, or an app is in front; fails when the time is up.",
+            arguments: &[
+                ELEMENT,
+                SELECTOR,
+                BY,
+                VALUE,
+                ToolArgument::new(
+                    "state",
+                    || json!({"enum": ["visible", "gone", "on", "off", "enabled", "disabled", "focused", "selected"]}),
+                    "What the element should be; `visible` where left out.",
+                    "\"gone\"",
+                ),
+                ToolArgument::new(
+                    "text",
+                    string,
+                    "What the element should say; a part is enough, in any case.",
+                    "\"Saved\"",
+                ),
+                ToolArgument::new("app", string, "The app that should be in front, by name or package.", "\"Notes\""),
+                ToolArgument::new(
+                    "timeout",
+                    || json!({"type": "integer", "default": 5000}),
+                    "How long to wait at most, in milliseconds, 1 to 30000.",
+                    "3000",
+                )
+                .hint("ms"),
+            ],
+            answer: Some(|| json!({"met": {"type": "boolean"}, "elapsedMs": {"type": "integer"}})),
+            impact: ToolImpact::Reads,
+            profile: Profile::Full,
+            reference: None,
+            run: run!(wait::until),
+            page: ToolDocPage {
+                answer: "That it is so, and after how long.",
+                repeat: None,
+                scene: Scene::Notes,
+                example: r#"{"app": "Notes", "selector": {"description": "New note"}, "timeout": 2000}"#,
+                security: SEES,
+            },
+        },
+        ToolRow {
             name: "run_steps",
-            description: "Run up to 20 phone tool calls in order, for steps you are sure of; stops at the first failure and shows the screen.",
-            arguments: &[ToolArgument::new(
-                "steps",
-                || {
-                    json!({"type": "array", "items": {
-                        "type": "object",
-                        "properties": {"tool": string(), "arguments": {"type": "object"}},
-                        "required": ["tool"],
-                    }})
-                },
-                "Up to 20 calls, each with `tool` and `arguments`; they run in order until one fails.",
-                r#"[{"tool": "press_home"}]"#,
-            )
-            .required()],
+            description: "Run up to 20 steps in order: {tool, arguments, as}, or {expect: {screen: selector}, within}, if/then/else, each/do, wait, return. Stops at the first failure and shows the screen.",
+            arguments: &[
+                ToolArgument::new(
+                    "steps",
+                    || json!({"type": "array", "items": {"type": "object"}}),
+                    "The steps, see [steps.md](../steps.md): calls with `tool` and `arguments`, expectations, conditions, loops over lists, waits, a result.",
+                    r#"[{"tool": "press_home"}]"#,
+                )
+                .required(),
+                ToolArgument::new(
+                    "report",
+                    || json!({"enum": ["json", "html"]}),
+                    "A report with the screen after each step, as a resource.",
+                    "\"html\"",
+                ),
+            ],
             answer: None,
             impact: ToolImpact::Destroys,
             profile: Profile::Compact,
             reference: None,
             run: run!(steps::run),
             page: ToolDocPage {
-                answer: "What each step answered, and the screen where one failed.",
+                answer: "What each step answered, and the screen where one failed; the object of a `return` step as structured content.",
                 repeat: Some(("Partially", "as often as all of its steps may be repeated.")),
                 scene: Scene::Home,
-                example: r#"{"steps": [{"tool": "open_app", "arguments": {"app": "Notes"}}, {"tool": "click_element", "arguments": {"by": "content_desc", "value": "New note"}}]}"#,
+                example: r#"{"steps": [{"tool": "open_app", "arguments": {"app": "Notes"}}, {"tool": "click_element", "arguments": {"selector": {"description": "New note"}}}, {"expect": {"screen": {"id": "note_title"}}, "within": 2000}]}"#,
                 security: "- **What can go wrong**: steps after a wrong assumption still run if nothing fails. Keep sequences short where something could be lost.\n- **Permissions**: the same as for each of its steps; the whole is one call in the audit.",
+            },
+        },
+        ToolRow {
+            name: "insert_text",
+            description: "Insert text into a field before a character number, or at the cursor, keeping the rest.",
+            arguments: &[
+                ELEMENT,
+                SELECTOR,
+                BY,
+                VALUE,
+                TEXT.explained("The text to insert."),
+                ToolArgument::new(
+                    "at",
+                    || json!({"type": "integer"}),
+                    "The number of characters before it; the cursor of the focused field where left out.",
+                    "0",
+                ),
+            ],
+            answer: None,
+            impact: ToolImpact::Acts,
+            profile: Profile::Tester,
+            reference: None,
+            run: run!(text::insert),
+            page: ToolDocPage {
+                answer: DONE,
+                repeat: Some(("No", "each call inserts once more.")),
+                scene: Scene::NewNote,
+                example: r#"{"selector": {"id": "note_title"}, "text": "Shopping", "at": 0}"#,
+                security: TYPES,
             },
         },
         ToolRow {

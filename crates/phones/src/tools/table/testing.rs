@@ -38,6 +38,29 @@ pub(super) const GROUP: ToolGroup = ToolGroup {
             },
         },
         ToolRow {
+            name: "install_app",
+            description: "Install an app from the gateway's folder of APKs, or a newer version over an older one.",
+            arguments: &[ToolArgument::new(
+                "file",
+                string,
+                "The name of an APK, or of a folder with the splits of one app, in the folder `phones.apks` of the configuration.",
+                "\"shop-2.1.apk\"",
+            )
+            .required()],
+            answer: None,
+            impact: ToolImpact::Destroys,
+            profile: Profile::Tester,
+            reference: None,
+            run: run!(manage::install),
+            page: ToolDocPage {
+                answer: DONE,
+                repeat: Some(("Yes", "the same version is installed once more and keeps its data.")),
+                scene: Scene::Home,
+                example: r#"{"file": "shopping.apk"}"#,
+                security: "- **Input validation**: a name in the configured folder and never a path of the host; links that lead out of it are refused.\n- **What can go wrong**: an app is a program; install what you trust.\n- **Permissions**: a client token for the gateway; listed only with `profile = \"tester\"`.",
+            },
+        },
+        ToolRow {
             name: "uninstall_app",
             description: "Remove an app and its data from the phone.",
             arguments: &[APP],

@@ -16,8 +16,8 @@ fn size<'a>(tools: impl Iterator<Item = &'a Tool>) -> usize {
 fn the_lists_keep_their_budgets() {
     let (all, compact, tester) = (tools(Profile::Full), tools(Profile::Compact), tools(Profile::Tester));
     let sizes = (size(all.iter()), size(compact.iter()), size(tester.iter()));
-    assert!(sizes.0 <= 15_000 && sizes.1 <= 5 * 1024 && sizes.2 <= 32_000, "{sizes:?}");
-    assert_eq!((reference_tools().len(), all.len(), compact.len(), tester.len()), (29, 36, 12, 42));
+    assert!(sizes.0 <= 18_000 && sizes.1 <= 5 * 1024 && sizes.2 <= 32_000, "{sizes:?}");
+    assert_eq!((reference_tools().len(), all.len(), compact.len(), tester.len()), (29, 38, 12, 56));
 }
 
 #[test]
@@ -82,7 +82,16 @@ fn only_what_destroys_something_by_itself_is_dangerous() {
     // `run_steps` is as dangerous as the most dangerous step it can run.
     assert_eq!(
         dangerous,
-        ["run_steps", "close_app", "uninstall_app", "clear_app_data", "grant_permission", "send_intent"]
+        [
+            "run_steps",
+            "close_app",
+            "install_app",
+            "uninstall_app",
+            "clear_app_data",
+            "grant_permission",
+            "send_intent",
+            "write_file"
+        ]
     );
     let is_tester = |row: &&ToolRow| row.impact.effect() == Effect::Danger && row.profile < Profile::Tester;
     assert_eq!(rows().filter(is_tester).count(), 2, "others are for testers alone");

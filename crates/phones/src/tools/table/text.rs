@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::arguments::{BY, ELEMENT, TEXT, VALUE, boolean, string};
+use super::arguments::{BY, ELEMENT, SELECTOR, TEXT, VALUE, boolean, string};
 use super::{ACTS, DONE, TYPES, ToolGroup, run};
 use crate::tools::list::Profile;
 use crate::tools::reference::{Reference, optional_element, with};
@@ -19,6 +19,7 @@ pub(super) const GROUP: ToolGroup = ToolGroup {
             description: "Replace the text of the focused field, or of the one named, or append to it. Any script; \\n starts a line. Does not submit: press_key ENTER does.",
             arguments: &[
                 ELEMENT,
+                SELECTOR,
                 BY,
                 VALUE,
                 TEXT,
@@ -54,7 +55,7 @@ pub(super) const GROUP: ToolGroup = ToolGroup {
         ToolRow {
             name: "clear_text",
             description: "Empty the focused field, or the one named.",
-            arguments: &[ELEMENT, BY, VALUE],
+            arguments: &[ELEMENT, SELECTOR, BY, VALUE],
             answer: None,
             impact: ToolImpact::Acts,
             profile: Profile::Full,

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::arguments::{BY, MAX_BYTES, TEXT, VALUE, boolean, integer, string};
+use super::arguments::{BY, MAX_BYTES, SELECTOR, TEXT, VALUE, boolean, integer, string};
 use super::{DONE, SEES, TYPES, ToolGroup, run};
 use crate::tools::list::Profile;
 use crate::tools::reference::{Reference, by, nothing, timeout, with};
@@ -63,10 +63,11 @@ pub(super) const GROUP: ToolGroup = ToolGroup {
         },
         ToolRow {
             name: "wait_for_element",
-            description: "Wait until an element appears, after an action that loads something; fails when the time is up.",
+            description: "Wait until an element appears; fails when the time is up.",
             arguments: &[
-                BY.required(),
-                VALUE.required(),
+                SELECTOR,
+                BY,
+                VALUE,
                 ToolArgument::new("timeout", || json!({"type": "integer", "default": 5000}), TIMEOUT, "3000")
                     .hint("ms"),
             ],

@@ -26,6 +26,8 @@ pub(crate) struct Stat {
 pub(crate) struct Files {
     files: BTreeMap<String, StoredFile>,
     folders: Vec<String>,
+    /// Symbolic links and what they point to.
+    links: BTreeMap<String, String>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,7 +63,8 @@ impl Default for Files {
             "/system",
             "/system/bin",
         ];
-        let mut files = Files { files: BTreeMap::new(), folders: folders.map(str::to_owned).to_vec() };
+        let folders = folders.map(str::to_owned).to_vec();
+        let mut files = Files { files: BTreeMap::new(), folders, links: BTreeMap::new() };
         let hello = b"Files that you push here stay until the phone is switched off.\n".to_vec();
         let readme = StoredFile { data: hello, mode: REGULAR | 0o660, time: 1_770_827_400 };
         files.files.insert("/sdcard/Download/readme.txt".to_owned(), readme);
@@ -87,9 +90,40 @@ pub(crate) fn clean(path: &str) -> String {
     inside.map_or(joined.clone(), |rest| format!("/sdcard{rest}"))
 }
 
+/// A chain of links is never longer; a circle is.
+const MOST_LINKS: usize = 20;
+
 impl Files {
-    pub(crate) fn read(&self, path: &str) -> Result<&StoredFile, FileError> {
+    /// Where a path leads once all links on the way are followed.
+    pub(crate) fn real(&self, path: &str) -> String {
+        let mut path = clean(path);
+        for _ in 0..MOST_LINKS {
+            let on_the_way = self.links.iter().find_map(|(link, target)| {
+                let rest = path.strip_prefix(link.as_str()).filter(|rest| rest.is_empty() || rest.starts_with('/'))?;
+                let parent = link.rsplit_once('/').map_or("", |(parent, _)| parent);
+                let target = if target.starts_with('/') { target.clone() } else { format!("{parent}/{target}") };
+                Some(clean(&format!("{target}{rest}")))
+            });
+            match on_the_way {
+                Some(next) => path = next,
+                None => break,
+            }
+        }
+        path
+    }
+
+    pub(crate) fn link(&mut self, target: &str, path: &str) -> Result<(), FileError> {
         let path = clean(path);
+        if self.links.len() > 1000 {
+            return Err(FileError::Full);
+        }
+        self.make_room_for(&path)?;
+        self.links.insert(path, target.to_owned());
+        Ok(())
+    }
+
+    pub(crate) fn read(&self, path: &str) -> Result<&StoredFile, FileError> {
+        let path = self.real(path);
         match self.files.get(&path) {
             Some(file) => Ok(file),
             None if self.is_folder(&path) => Err(FileError::IsFolder),
@@ -98,7 +132,7 @@ impl Files {
     }
 
     pub(crate) fn write(&mut self, path: &str, data: Vec<u8>, mode: u32, time: u32) -> Result<(), FileError> {
-        let path = clean(path);
+        let path = self.real(path);
         if self.is_folder(&path) {
             return Err(FileError::IsFolder);
         }
@@ -149,6 +183,9 @@ impl Files {
 
     pub(crate) fn remove(&mut self, path: &str, recursive: bool) -> Result<(), FileError> {
         let path = clean(path);
+        if self.links.remove(&path).is_some() {
+            return Ok(());
+        }
         if self.files.contains_key(&path) {
             if !is_writable(&path) {
                 return Err(FileError::Forbidden);
@@ -172,7 +209,7 @@ impl Files {
     }
 
     pub(crate) fn stat(&self, path: &str) -> Result<Stat, FileError> {
-        let path = clean(path);
+        let path = self.real(path);
         match self.files.get(&path) {
             Some(file) => Ok(Stat { mode: file.mode, size: file.data.len() as u64, time: file.time }),
             None if self.is_folder(&path) => Ok(Stat { mode: DIRECTORY | 0o771, size: 4096, time: 1_770_827_400 }),
@@ -182,12 +219,12 @@ impl Files {
 
     /// The names in a folder, sorted.
     pub(crate) fn list(&self, path: &str) -> Result<Vec<String>, FileError> {
-        let path = clean(path);
+        let path = self.real(path);
         if !self.is_folder(&path) {
             return Err(FileError::Missing);
         }
         let inside = if path == "/" { path } else { format!("{path}/") };
-        let all = self.files.keys().chain(&self.folders);
+        let all = self.files.keys().chain(&self.folders).chain(self.links.keys());
         let mut names: Vec<String> = all
             .filter_map(|name| name.strip_prefix(&inside))
             .filter(|rest| !rest.is_empty() && !rest.contains('/'))
@@ -230,5 +267,17 @@ mod tests {
         assert_eq!(files.remove("/sdcard/a", false), Err(FileError::IsFolder));
         assert_eq!(files.remove("/sdcard/a", true), Ok(()));
         assert_eq!(files.read("/sdcard/a/b.txt"), Err(FileError::Missing));
+    }
+
+    #[test]
+    fn links_are_followed_and_circles_end() {
+        let mut files = Files::default();
+        files.link("/system", "/sdcard/out").unwrap();
+        files.link("Download", "/sdcard/near").unwrap();
+        files.link("/sdcard/round", "/sdcard/round").unwrap();
+        assert_eq!(files.real("/sdcard/out/bin/sh"), "/system/bin/sh");
+        assert!(files.read("/sdcard/near/readme.txt").is_ok());
+        assert_eq!(files.write("/sdcard/out/x", Vec::new(), 0o644, 1), Err(FileError::Forbidden));
+        assert_eq!(files.read("/sdcard/round"), Err(FileError::Missing));
     }
 }

@@ -15,6 +15,7 @@ pub(super) use calculator::Calculator;
 pub(super) use clock::Stopwatch;
 pub(super) use contacts::Contacts;
 pub(super) use notes::Notes;
+pub(super) use parts::field;
 pub(super) use settings::default_settings;
 
 use super::act::AppScreen;

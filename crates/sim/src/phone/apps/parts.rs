@@ -58,7 +58,7 @@ pub(super) fn entry(machine: &PhoneMachine, lead: View, title: &str, below: &str
 }
 
 /// A text field with what has been typed so far.
-pub(super) fn field(machine: &PhoneMachine, field: TextField, hint: &'static str) -> View {
+pub(crate) fn field(machine: &PhoneMachine, field: TextField, hint: &'static str) -> View {
     let theme = machine.theme();
     let mut view = View { hint, field: Some(field), text: machine.field_text(field).to_owned(), ..view("EditText") };
     view.state.focused = machine.focus == Some(field);

@@ -6,7 +6,7 @@ mod shade;
 
 pub(super) use keyboard::{Keyboard, keyboard};
 pub(super) use launcher::{launcher, recents};
-pub(super) use shade::{PhoneNotification, first_notices, keyguard, shade};
+pub(super) use shade::{PhoneNotification, REPLY, first_notices, keyguard, shade};
 
 use super::act::{Dialog, TouchAction};
 use super::art::Art;

@@ -1,6 +1,7 @@
 //! What comes down from the top: notifications, quick settings, and the lock screen.
 
-use super::super::act::{Panel, StockApp, TouchAction};
+use super::super::act::{Panel, StockApp, TextField, TouchAction};
+use super::super::apps::field;
 use super::super::art::Art;
 use super::super::canvas::Rgba;
 use super::super::machine::PhoneMachine;
@@ -12,22 +13,35 @@ use super::super::view::{Align, View, column, label, row, space, spring, stack, 
 pub(crate) struct PhoneNotification {
     pub number: u32,
     pub app: StockApp,
-    pub title: &'static str,
-    pub text: &'static str,
+    pub title: String,
+    pub text: String,
+    /// The labels of its buttons.
+    pub actions: &'static [&'static str],
 }
 
+impl PhoneNotification {
+    /// What Android calls it.
+    pub(crate) fn key(&self) -> String {
+        let (package, user) = (self.app.entry().package, 10_100 + self.app as u32);
+        format!("0|{package}|{}|null|{user}", self.number)
+    }
+}
+
+/// The action that opens a field for an answer.
+pub(crate) const REPLY: &str = "Reply";
+
 pub(crate) fn first_notices() -> Vec<PhoneNotification> {
+    let notice = |number, app, title: &str, text: &str, actions| PhoneNotification {
+        number,
+        app,
+        title: title.to_owned(),
+        text: text.to_owned(),
+        actions,
+    };
     vec![
-        PhoneNotification { number: 1, app: StockApp::Notes, title: "Reminder", text: "Water the plants 🌱" },
-        PhoneNotification {
-            number: 2, app: StockApp::Contacts, title: "Zoë Brontë", text: "Dinner at eight? שלום!"
-        },
-        PhoneNotification {
-            number: 3,
-            app: StockApp::Settings,
-            title: "System update",
-            text: "Your phone is up to date",
-        },
+        notice(1, StockApp::Notes, "Reminder", "Water the plants 🌱", &["Done"]),
+        notice(2, StockApp::Contacts, "Zoë Brontë", "Dinner at eight? שלום!", &[REPLY, "Mark as read"]),
+        notice(3, StockApp::Settings, "System update", "Your phone is up to date", &[]),
     ]
 }
 
@@ -99,7 +113,7 @@ fn notifications(machine: &PhoneMachine) -> View {
     let tiles = row((0..4).map(|index| tile(machine, index, false))).gap(10.0).id("quick_qs_panel");
     let cards = machine.notices.iter().map(|notice| {
         let entry = notice.app.entry();
-        row([
+        let head = row([
             view("ImageView")
                 .id("android:id/icon")
                 .width(36.0)
@@ -112,17 +126,23 @@ fn notifications(machine: &PhoneMachine) -> View {
             space(14.0),
             column([
                 label(entry.label).id("android:id/app_name_text").size(12.0).color(DIM),
-                label(notice.title).id("android:id/title").size(15.5).bold().color(Rgba::WHITE),
-                label(notice.text).id("android:id/text").size(14.0).color(Rgba::hex(0xe2deee)),
+                label(notice.title.as_str()).id("android:id/title").size(15.5).bold().color(Rgba::WHITE),
+                label(notice.text.as_str()).id("android:id/text").size(14.0).color(Rgba::hex(0xe2deee)),
             ]),
-        ])
-        .class("FrameLayout")
-        .id("expandableNotificationRow")
-        .pad(16.0, 14.0)
-        .back(CARD)
-        .corner(22.0)
-        .on_tap(TouchAction::OpenNotice(notice.number))
-        .on_hold(TouchAction::DismissNotice(notice.number))
+        ]);
+        let below = match machine.replying == Some(notice.number) {
+            true => Some(reply_line(machine, notice.number)),
+            false if notice.actions.is_empty() => None,
+            false => Some(action_line(notice)),
+        };
+        column([head].into_iter().chain(below))
+            .class("FrameLayout")
+            .id("expandableNotificationRow")
+            .pad(16.0, 14.0)
+            .back(CARD)
+            .corner(22.0)
+            .on_tap(TouchAction::OpenNotice(notice.number))
+            .on_hold(TouchAction::DismissNotice(notice.number))
     });
     let list = column(cards).gap(8.0).id("notification_stack_scroller");
     let foot = match machine.notices.is_empty() {
@@ -163,6 +183,36 @@ fn notifications(machine: &PhoneMachine) -> View {
         .pad(0.0, 8.0)
         .on_tap(TouchAction::Panel(Panel::QuickSettings));
     column([tiles, more, space(8.0), list, space(8.0), foot])
+}
+
+fn action_line(notice: &PhoneNotification) -> View {
+    row(notice.actions.iter().enumerate().map(|(nth, action)| {
+        label(*action)
+            .class("Button")
+            .id("android:id/action0")
+            .size(14.0)
+            .bold()
+            .color(Rgba::hex(0xc3b3ff))
+            .pad(12.0, 10.0)
+            .on_tap(TouchAction::NoticeAction(notice.number, nth))
+    }))
+    .id("android:id/actions")
+}
+
+fn reply_line(machine: &PhoneMachine, number: u32) -> View {
+    let send = label("➤")
+        .class("ImageButton")
+        .id("remote_input_send")
+        .says("Send")
+        .size(18.0)
+        .color(Rgba::hex(0xc3b3ff))
+        .pad(14.0, 8.0)
+        .on_tap(TouchAction::SendReply(number));
+    row([
+        field(machine, TextField::Reply, "Reply").id("remote_input_text").color(Rgba::WHITE).size(15.0).height(44.0),
+        send,
+    ])
+    .id("remote_input")
 }
 
 fn quick_settings(machine: &PhoneMachine) -> View {

@@ -108,6 +108,9 @@ impl<'a> Intent<'a> {
     }
 }
 
+/// An activity of the Clock that throws, for those who want to see a crash.
+const CRASHING: &str = "com.android.deskclock/.CrashActivity";
+
 enum Target<'a> {
     StockApp(StockApp),
     Home,
@@ -159,6 +162,13 @@ impl Shell {
                 io.line(format!("Broadcasting: {head}{flag} }}"));
                 self.deliver(&intent, io).await
             }
+            ["crash", .., package] => {
+                if let Some(app) = StockApp::find(package) {
+                    let exception = "android.app.RemoteServiceException$CrashedByAdbException";
+                    self.handset.with(|machine| machine.crash(app, exception, "shell-induced crash"));
+                }
+                0
+            }
             ["get-current-user"] => {
                 io.line("0");
                 0
@@ -199,6 +209,11 @@ impl Shell {
             return 255;
         }
         let was_running = self.handset.with(|machine| match intent.target() {
+            Target::NoClass(CRASHING) => {
+                let running = machine.launch(StockApp::Clock);
+                machine.crash(StockApp::Clock, "java.lang.IllegalStateException", "no alarm, no sound");
+                Ok((running, StockApp::Clock))
+            }
             Target::StockApp(app) => {
                 if intent.stop_first {
                     machine.stop(app);

@@ -1,10 +1,9 @@
 //! The companion on a virtual phone: where its app is installed, it calls activities of installed apps and
-//! keeps their answers until they are read. Also `pm install`, from a file or streamed, which brings it.
+//! keeps their answers until they are read.
 
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use sinew_apps::apk;
 
 use super::apps::Intent;
 use super::{Io, Shell};
@@ -14,35 +13,6 @@ use crate::phone::virtual_app::{AppComponent, IntentReaction, ReceivedIntent, Vi
 pub(super) const COMPANION: &str = "sinew.companion";
 
 impl Shell {
-    /// `pm install PATH` or `pm install -S SIZE`: an APK under the package name in its manifest. Its code does not run;
-    /// activities answer every intent with what they received.
-    pub(super) async fn install(&self, args: &[&str], io: &mut Io<'_, '_>) -> u8 {
-        // `-S SIZE`: the bytes come with the command, as `adb install` sends them.
-        let size = args.iter().position(|arg| *arg == "-S").and_then(|at| args.get(at + 1)?.parse().ok());
-        let path = args.iter().rev().find(|arg| arg.starts_with('/'));
-        let bytes = match (size, path) {
-            (Some(size), None) => io.read_exact(size).await,
-            (_, path) => path.and_then(|path| self.read_file(path).ok()),
-        };
-        let Some(bytes) = bytes else {
-            io.error("Error: Unable to open file: does not exist or cannot be read");
-            return 1;
-        };
-        match apk::read_manifest(&bytes, &|_| false).await {
-            Ok(manifest) => {
-                let parts = activities(&manifest);
-                let (package, version_code) = (manifest.package, manifest.version_code);
-                self.handset.install(VirtualApp { package, version_code, apk: bytes, parts, ..VirtualApp::default() });
-                io.line("Success");
-                0
-            }
-            Err(error) => {
-                io.error(format!("Failure [INSTALL_PARSE_FAILED_NOT_APK: {error}]"));
-                1
-            }
-        }
-    }
-
     /// Takes a call where the companion is installed and meant; `false` where not.
     pub(super) fn companion_start(&self, intent: &Intent<'_>, io: &mut Io<'_, '_>) -> bool {
         let is_meant =
@@ -162,28 +132,4 @@ impl Shell {
 
 fn fault(kind: &str, message: &str) -> Value {
     json!({"error": {"type": kind, "message": message}})
-}
-
-/// The exported activities of an app, each with an answer in place of its code.
-fn activities(manifest: &apk::AndroidManifest) -> Vec<AppComponent> {
-    let of_kind = |component: &&apk::Component| {
-        component.kind == apk::ComponentKind::Activity && component.enabled && manifest.is_exported(component)
-    };
-    let part = |component: &apk::Component| AppComponent {
-        kind: VirtualComponentKind::Activity,
-        class: component.name.clone(),
-        actions: component.filters.iter().flat_map(|filter| filter.actions.iter().cloned()).collect(),
-        react: Arc::new(|request| {
-            let extra = |name: &str| request.extras.get(name).map_or("", String::as_str);
-            let parameters: Value = serde_json::from_str(extra("parameters")).unwrap_or_default();
-            let answer = json!({
-                "status": "success",
-                "note": "the virtual phone runs no app code; this is what the app received",
-                "tool_name": extra("tool_name"),
-                "parameters": parameters,
-            });
-            IntentReaction::ok(answer.to_string())
-        }),
-    };
-    manifest.components.iter().filter(of_kind).map(part).collect()
 }

@@ -23,6 +23,27 @@ impl Shell {
                 0
             }
             "chmod" => 0,
+            "readlink" => {
+                let Some(path) = paths.first() else { return 1 };
+                let real = self.files().real(path);
+                // As on real phones, where the card is one of the user's folders.
+                let inside = real.strip_prefix("/sdcard").filter(|rest| rest.is_empty() || rest.starts_with('/'));
+                io.line(inside.map_or(real.clone(), |rest| format!("/storage/emulated/0{rest}")));
+                0
+            }
+            "ln" => {
+                // What a link points to may be relative to the link, so it is kept as it was written.
+                let mut words = args.iter().filter(|arg| !arg.starts_with('-'));
+                let (Some(target), Some(path)) = (words.next(), paths.get(1)) else { return 1 };
+                let linked = self.files().link(target, path);
+                match linked {
+                    Ok(()) => 0,
+                    Err(error) => {
+                        io.error(format!("ln: cannot create symlink '{path}': {}", error.text()));
+                        1
+                    }
+                }
+            }
             "find" => self.find_files(args, io),
             "mv" | "cp" => self.copy(name, &paths, io),
             _ => {

@@ -41,11 +41,38 @@ impl Shell {
             ["SurfaceFlinger", "--display-id", ..] => io.line(format!("Display {DISPLAY} (HWC display 0): port=0 pnpId=SIN displayName=\"Virtual\"")),
             ["SurfaceFlinger", ..] => io.line("Build configuration: [sf PRESENT_TIME_OFFSET=0]"),
             ["statusbar", ..] => io.line(format!("  mExpandedVisible={}", machine.panel.is_some())),
-            ["gfxinfo" | "meminfo" | "notification" | "clipboard" | "telephony.registry" | "wifi" | "audio" | "alarm" | "cpuinfo" | "usagestats" | "deviceidle" | "appops", ..] => {}
+            ["notification", ..] => notifications(machine, args.contains(&"--noredact"), io),
+            ["gfxinfo" | "meminfo" | "clipboard" | "telephony.registry" | "wifi" | "audio" | "alarm" | "cpuinfo" | "usagestats" | "deviceidle" | "appops", ..] => {}
             [] => io.line("DUMP OF SERVICE activity:"),
             [name, ..] => io.error(format!("Can't find service: {name}")),
         });
         0
+    }
+}
+
+fn notifications(machine: &PhoneMachine, open: bool, io: &mut Io<'_, '_>) {
+    io.line("Current Notification Manager state:\n  Notification List:");
+    for notice in &machine.notices {
+        let (package, key, number) = (notice.app.entry().package, notice.key(), notice.number);
+        let address = address(&key);
+        let count = notice.actions.len();
+        io.line(format!("    NotificationRecord(0x{address}: pkg={package} user=UserHandle{{0}} id={number} tag=null importance=3 key={key}: Notification(channel=default shortcut=null contentView=null vibrate=null sound=null defaults=0x0 flags=0x10 color=0x00000000 actions={count} vis=PRIVATE))"));
+        io.line(format!("      uid={} userId=0", 10_100 + notice.app as u32));
+        if count > 0 {
+            io.line("      actions={");
+            for (nth, action) in notice.actions.iter().enumerate() {
+                io.line(format!("          [{nth}] \"{action}\" -> PendingIntent{{{address}: PendingIntentRecord{{{address} {package} broadcastIntent}}}}"));
+            }
+            io.line("        }");
+        }
+        io.line("      extras={");
+        for (name, text) in [("android.title", &notice.title), ("android.text", &notice.text)] {
+            match open {
+                true => io.line(format!("          {name}=String ({text})")),
+                false => io.line(format!("          {name}=String [length={}]", text.encode_utf16().count())),
+            }
+        }
+        io.line("      }");
     }
 }
 

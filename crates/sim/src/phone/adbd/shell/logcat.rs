@@ -21,6 +21,9 @@ struct LogFilter<'a> {
     formats: Vec<&'a str>,
     pid: Option<u32>,
     silent: bool,
+    /// `-b`: the main log, that of events, or both.
+    main: bool,
+    events: bool,
     /// Tags with the least level that counts; `*` for all others.
     filters: Vec<(&'a str, Option<LogcatLevel>)>,
 }
@@ -68,7 +71,7 @@ impl Shell {
 
 impl<'a> LogFilter<'a> {
     fn read(args: &[&'a str], now: i64) -> Result<LogFilter<'a>, String> {
-        let mut wanted = LogFilter::default();
+        let mut wanted = LogFilter { main: true, ..LogFilter::default() };
         let mut args = args.iter();
         while let Some(arg) = args.next() {
             let mut value = || args.next().copied().unwrap_or_default();
@@ -88,7 +91,12 @@ impl<'a> LogFilter<'a> {
                     }
                 }
                 "-v" => wanted.formats.extend(value().split(',')),
-                "-b" | "-e" | "-m" => drop(value()),
+                "-b" => {
+                    let buffers: Vec<&str> = value().split(',').collect();
+                    wanted.events = buffers.iter().any(|name| matches!(*name, "events" | "all"));
+                    wanted.main = buffers.iter().any(|name| *name != "events");
+                }
+                "-e" | "-m" => drop(value()),
                 "--pid" => wanted.pid = value().parse().ok(),
                 "-s" => wanted.silent = true,
                 long if long.starts_with("--pid=") => wanted.pid = long[6..].parse().ok(),
@@ -111,7 +119,11 @@ impl<'a> LogFilter<'a> {
             Some((_, level)) => level.is_some_and(|least| entry.level >= least),
             None => !self.silent || self.filters.is_empty(),
         };
-        loud && self.pid.is_none_or(|pid| pid == entry.pid) && self.since.is_none_or(|since| entry.at >= since)
+        let is_kept = if entry.is_event() { self.events } else { self.main };
+        is_kept
+            && loud
+            && self.pid.is_none_or(|pid| pid == entry.pid)
+            && self.since.is_none_or(|since| entry.at >= since)
     }
 
     fn line(&self, entry: &LogEntry) -> String {

@@ -13,6 +13,7 @@ mod dumpsys;
 mod expand;
 pub mod formats;
 mod input;
+mod installer;
 mod io;
 mod live;
 mod logcat;
@@ -20,6 +21,7 @@ mod packages;
 mod parse;
 mod props;
 mod screen;
+mod screenrecord;
 #[cfg(test)]
 mod scripts;
 mod stream;
@@ -44,6 +46,7 @@ use super::connection::Closed;
 use super::files::Files;
 use crate::phone::android::Android;
 use crate::phone::handset::Handset;
+use installer::is_install;
 use parse::{CommandBody, CommandList, Join, ParsedCommand, Pipeline, Redirect};
 
 /// A command line is never longer on Android.
@@ -91,7 +94,15 @@ impl Shell {
 
     /// Runs a line and answers what it printed and how it ended.
     pub async fn run(&mut self, line: &str) -> (Vec<u8>, Vec<u8>, u8) {
-        let mut io = Io::quiet(None);
+        self.run_in(line, Io::quiet(None)).await
+    }
+
+    /// The same with something to read.
+    pub async fn run_with(&mut self, line: &str, input: Vec<u8>) -> (Vec<u8>, Vec<u8>, u8) {
+        self.run_in(line, Io::quiet(Some(input))).await
+    }
+
+    async fn run_in(&mut self, line: &str, mut io: Io<'_, '_>) -> (Vec<u8>, Vec<u8>, u8) {
         let code = self.line(line, &mut io).await.unwrap_or(1);
         (io.out, io.err, code)
     }
@@ -379,10 +390,11 @@ impl Shell {
             }
             "uiautomator" => self.uiautomator(args, io),
             "screencap" => self.screencap(args, io),
+            "screenrecord" => self.screenrecord(args, io).await,
             "wm" => self.wm(args, io),
             "dumpsys" => self.dumpsys(args, io),
             "am" => self.am(args, io).await,
-            "pm" if args.first() == Some(&"install") => self.install(args, io).await,
+            "pm" if is_install(args) => self.install(args, io).await,
             "pm" => self.pm(args, io),
             "monkey" => self.monkey(args, io),
             "getprop" => self.getprop(args, io),
@@ -395,7 +407,7 @@ impl Shell {
             "ime" => self.ime(args, io),
             "svc" => self.svc(args),
             "ls" | "rm" | "mkdir" | "rmdir" | "stat" | "mv" | "cp" | "touch" | "dd" | "du" | "df" | "chmod"
-            | "find" => self.disk(name, args, io),
+            | "find" | "readlink" | "ln" => self.disk(name, args, io),
             _ => match self.plain(name, args, io) {
                 Some(code) => code,
                 None => {

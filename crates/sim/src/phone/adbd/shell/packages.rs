@@ -71,10 +71,6 @@ impl Shell {
             }
             [what @ ("grant" | "revoke"), rest @ ..] => self.permit(what, rest, io),
             ["enable" | "disable" | "disable-user" | "trim-caches", ..] => 0,
-            ["install-create" | "install-streaming", ..] => {
-                io.error("Failure [INSTALL_FAILED_INTERNAL_ERROR: this virtual phone installs nothing]");
-                1
-            }
             ["uninstall", .., package] if self.virtual_app(package).is_some() => {
                 self.handset.uninstall(package);
                 io.line("Success");

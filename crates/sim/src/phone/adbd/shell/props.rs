@@ -2,6 +2,7 @@
 
 use super::super::connection::Closed;
 use super::dumpsys::DISPLAY;
+use super::installer::is_install;
 use super::{Io, Shell};
 use crate::phone::act::Panel;
 use crate::phone::android::Android;
@@ -166,7 +167,16 @@ impl Shell {
             ["bluetooth", word] => {
                 machine.put_setting("global/bluetooth_on", if *word == "enable" { "1" } else { "0" })
             }
-            ["power", "stayon", ..] => {}
+            ["power", "stayon", word] => {
+                // Whatever it is plugged into: AC, USB and wireless.
+                let sources = match *word {
+                    "true" => "7",
+                    "usb" => "2",
+                    "ac" => "1",
+                    _ => "0",
+                };
+                machine.put_setting("global/stay_on_while_plugged_in", sources);
+            }
             _ => {}
         });
         0
@@ -192,7 +202,8 @@ impl Shell {
                 self.handset.with(|machine| machine.show_panel(panel));
                 0
             }
-            "package" if rest.first() == Some(&"install") => self.install(rest, io).await,
+            "package" if is_install(rest) => self.install(rest, io).await,
+            "media_session" => self.handset.with(|machine| volume(machine, rest, io)),
             "package" => self.pm(rest, io),
             "activity" => self.am(rest, io).await,
             "app_function" if self.handset.virtual_apps().iter().any(|virtual_app| virtual_app.functions.is_some()) => {
@@ -235,4 +246,30 @@ impl Shell {
             }
         })
     }
+}
+
+/// `cmd media_session volume --stream N [--get | --set LEVEL]`.
+fn volume(machine: &mut PhoneMachine, args: &[&str], io: &mut Io<'_, '_>) -> u8 {
+    let value = |name: &str| args.iter().position(|arg| *arg == name).and_then(|at| args.get(at + 1)).copied();
+    let stream = value("--stream").unwrap_or("3");
+    let (name, highest) = match stream {
+        "2" => ("ring", 7),
+        "4" => ("alarm", 7),
+        "5" => ("notification", 7),
+        _ => ("music", 15),
+    };
+    if args.first() != Some(&"volume") {
+        io.error(format!("Error: unknown command '{}'", args.first().copied().unwrap_or_default()));
+        return 1;
+    }
+    let key = format!("system/volume_{name}");
+    io.line(format!("[V] will control stream={stream} (STREAM_{})", name.to_uppercase()));
+    if let Some(level) = value("--set").and_then(|level| level.parse::<u32>().ok()) {
+        machine.put_setting(&key, &level.min(highest).to_string());
+    }
+    if args.contains(&"--get") {
+        let level = machine.settings.get(&key).map_or("5", String::as_str);
+        io.line(format!("[V] volume is {level} in range [0..{highest}]"));
+    }
+    0
 }

@@ -115,6 +115,7 @@ impl Shell {
                 let tag = args.iter().position(|arg| *arg == "-t").and_then(|at| args.get(at + 1)).copied().unwrap_or("log");
                 self.handset.with(|machine| machine.say(4711, sinew_phones::LogcatLevel::Info, tag, message));
             }
+            "ip" if args.contains(&"-o") => io.line("1: lo    inet 127.0.0.1/8 scope host lo\\       valid_lft forever preferred_lft forever\n21: wlan0    inet 10.0.2.16/24 brd 10.0.2.255 scope global wlan0\\       valid_lft forever preferred_lft forever"),
             "ifconfig" | "ip" => io.line("wlan0     Link encap:Ethernet\n          inet addr:10.0.2.16  Bcast:10.0.2.255  Mask:255.255.255.0"),
             "service" => match args {
                 ["check", service] => io.line(format!("Service {service}: found")),

@@ -1,13 +1,9 @@
 //! Managing installed apps with the commands that every Android has: `pm`, `dumpsys package` and `am`.
 
+use super::{PhoneShell, reason};
 use crate::adb::command::ShellCommand;
-use crate::adb::shell::{CommandLimits, CommandOutput};
-use crate::phone::{PhoneError, Work};
-
-/// Something that runs commands on a phone.
-pub trait RunCommand: Send + Sync {
-    fn run_command<'a>(&'a self, command: &'a ShellCommand, limits: CommandLimits) -> Work<'a, CommandOutput>;
-}
+use crate::adb::shell::CommandLimits;
+use crate::phone::PhoneError;
 
 /// A change to an installed app. Permissions are named in full: `android.permission.CAMERA`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,7 +61,7 @@ pub struct IntentRequest {
 /// Text of a permission list; many apps have hundreds of lines.
 const DETAILS: CommandLimits = CommandLimits { time: std::time::Duration::from_secs(15), bytes: 4 << 20 };
 
-pub async fn change(on: &dyn RunCommand, package: &str, change: AppChange<'_>) -> Result<(), PhoneError> {
+pub async fn change(on: &dyn PhoneShell, package: &str, change: AppChange<'_>) -> Result<(), PhoneError> {
     let command = match change {
         AppChange::Uninstall => ShellCommand::new("pm uninstall").arg(package),
         AppChange::ClearData => ShellCommand::new("pm clear").arg(package),
@@ -83,14 +79,14 @@ pub async fn change(on: &dyn RunCommand, package: &str, change: AppChange<'_>) -
     }
 }
 
-pub async fn details(on: &dyn RunCommand, package: &str) -> Result<AppDetails, PhoneError> {
+pub async fn details(on: &dyn PhoneShell, package: &str) -> Result<AppDetails, PhoneError> {
     let output = on.run_command(&ShellCommand::new("dumpsys package").arg(package), DETAILS).await?;
     parse_details(&output.text(), package)
         .ok_or_else(|| PhoneError::Invalid(format!("the phone has no app '{package}'; list_apps shows those it has")))
 }
 
 /// Gives what the phone printed about the delivery, in one line.
-pub async fn send(on: &dyn RunCommand, intent: &IntentRequest) -> Result<String, PhoneError> {
+pub async fn send(on: &dyn PhoneShell, intent: &IntentRequest) -> Result<String, PhoneError> {
     let output = on.run_command(&intent_command(intent), CommandLimits::seconds(20)).await?;
     let text = output.text();
     let wrong = text.lines().map(str::trim).find(|line| line.starts_with("Error") || line.contains("Exception"));
@@ -127,14 +123,6 @@ fn intent_command(intent: &IntentRequest) -> ShellCommand {
         };
     }
     command
-}
-
-/// The line that says what went wrong: the message of an exception, a `Failure [...]`, or the first line.
-fn reason(text: &str) -> String {
-    let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
-    let telling = lines.clone().find(|line| line.contains("Exception: ") || line.starts_with("Failure"));
-    let line = telling.or_else(|| lines.next()).unwrap_or("the phone gave no reason");
-    line.chars().take(300).collect()
 }
 
 /// `None` where the phone has no such package.
@@ -199,13 +187,5 @@ mod tests {
         let granted = |name: &str, is: bool| (format!("android.permission.{name}"), is);
         assert_eq!(details.permissions, [granted("CAMERA", true), granted("RECORD_AUDIO", false)]);
         assert!(!details.system && parse_details(text, "x.y").is_none());
-    }
-
-    #[test]
-    fn the_reason_of_a_failure_is_the_line_that_tells_it() {
-        let thrown = "\nException occurred while executing 'grant':\njava.lang.SecurityException: Package a.b has not requested permission x\n\tat com";
-        assert_eq!(reason(thrown), "java.lang.SecurityException: Package a.b has not requested permission x");
-        assert_eq!(reason("Failure [DELETE_FAILED_INTERNAL_ERROR]\n"), "Failure [DELETE_FAILED_INTERNAL_ERROR]");
-        assert_eq!(reason(""), "the phone gave no reason");
     }
 }

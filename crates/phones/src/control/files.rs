@@ -1,0 +1,165 @@
+//! Files in the shared storage of a phone, and in the shell's scratch folder.
+//!
+//! A path is resolved on the phone before it is used, so that neither `..` nor a link leads out of these two places.
+
+use std::time::Duration;
+
+use super::{FolderEntry, PhoneShell};
+use crate::adb::command::ShellCommand;
+use crate::adb::shell::CommandLimits;
+use crate::phone::PhoneError;
+
+/// What people call the shared storage.
+const SHARED: &str = "/sdcard";
+/// The shell's own folder.
+const SCRATCH: &str = "/data/local/tmp";
+
+/// adbd refuses longer ones.
+const MAX_PATH: usize = 1000;
+
+/// Names in the scratch folder that start so are Sinew's own: the agent is run from there.
+const OWN: &str = "sinew-";
+
+/// A file or folder whose place was checked on the phone.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PhonePath(String);
+
+impl PhonePath {
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// Resolves a path: absolute, or from the shared storage on.
+pub async fn resolve(on: &dyn PhoneShell, given: &str) -> Result<PhonePath, PhoneError> {
+    let path = absolute(given)?;
+    let command = ShellCommand::new("readlink -f").arg(SHARED);
+    let command = command.then(ShellCommand::new("readlink -f").arg(SCRATCH));
+    let command = command.then(ShellCommand::new("readlink -f").arg(&path));
+    let output = on.run_command(&command, CommandLimits::seconds(15)).await?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    let mut lines = text.lines();
+    let (shared, scratch) = (lines.next().unwrap_or(SHARED), lines.next().unwrap_or(SCRATCH));
+    let resolved = lines.next().ok_or_else(|| missing(given))?;
+    match place(resolved, shared, scratch) {
+        Some(Place::Allowed) => Ok(PhonePath(resolved.to_owned())),
+        Some(Place::Own) => Err(PhoneError::Denied(format!(
+            "'{given}' is a file of Sinew's own on the phone; use another name that does not start with `{OWN}`"
+        ))),
+        None => Err(outside(given)),
+    }
+}
+
+pub async fn list(on: &dyn PhoneShell, path: &PhonePath) -> Result<Vec<FolderEntry>, PhoneError> {
+    let is_folder = ShellCommand::new("test -d").arg(path.as_str()).and(ShellCommand::new("echo yes"));
+    let output = on.run_command(&is_folder, CommandLimits::seconds(15)).await?;
+    if !output.stdout.starts_with(b"yes") {
+        return Err(missing(path.as_str()));
+    }
+    let mut entries = on.list_folder(path.as_str()).await?;
+    let is_scratch = path.as_str() == SCRATCH;
+    entries.retain(|entry| !matches!(entry.name.as_str(), "." | "..") && !(is_scratch && entry.name.starts_with(OWN)));
+    entries.sort_by(|a, b| a.name.cmp(&b.name));
+    Ok(entries)
+}
+
+/// A file as a whole, where it has at most `most` bytes.
+pub async fn read(on: &dyn PhoneShell, path: &PhonePath, most: usize) -> Result<Vec<u8>, PhoneError> {
+    let mut bytes = Vec::new();
+    on.pull(path.as_str(), &mut bytes, most as u64, TRANSFER).await?;
+    Ok(bytes)
+}
+
+/// Writes a file beside the place first, so that a phone that disconnects leaves no half of it.
+pub async fn write(on: &dyn PhoneShell, path: &PhonePath, bytes: &[u8]) -> Result<(), PhoneError> {
+    let part = format!("{}.sinew-part", path.as_str());
+    let mut source = bytes;
+    let pushed = on.push(&mut source, &part, TRANSFER).await;
+    let finish = match pushed {
+        Ok(_) => ShellCommand::new("mv -f").arg(&part).arg(path.as_str()),
+        Err(_) => ShellCommand::new("rm -f").arg(&part),
+    };
+    let finished = on.run_command(&finish, CommandLimits::seconds(15)).await;
+    pushed?;
+    let output = finished?;
+    match output.exit {
+        0 => Ok(()),
+        _ => Err(PhoneError::Failed(format!("'{}' was not written: {}", path.as_str(), super::reason(&output.text())))),
+    }
+}
+
+const TRANSFER: Duration = Duration::from_secs(25);
+
+fn absolute(given: &str) -> Result<String, PhoneError> {
+    let wrong = |why: &str| Err(PhoneError::Invalid(format!("the path '{}' {why}", shown(given))));
+    match () {
+        () if given.is_empty() => wrong("is empty; use for example 'Download/notes.txt'"),
+        () if given.len() > MAX_PATH => wrong(&format!("has {} bytes; at most {MAX_PATH} are possible", given.len())),
+        () if given.chars().any(char::is_control) => wrong("has control characters"),
+        () if given.split('/').any(|part| part == "..") => wrong("has '..'; name the place itself"),
+        () if given.starts_with('/') => Ok(given.to_owned()),
+        () => Ok(format!("{SHARED}/{given}")),
+    }
+}
+
+#[derive(Debug, PartialEq, Eq)]
+enum Place {
+    Allowed,
+    Own,
+}
+
+/// Where a resolved path lies; `None` outside both places.
+fn place(resolved: &str, shared: &str, scratch: &str) -> Option<Place> {
+    let inside = |root: &str| {
+        let rest = resolved.strip_prefix(root)?;
+        (rest.is_empty() || rest.starts_with('/')).then_some(rest)
+    };
+    if let Some(rest) = inside(scratch) {
+        return Some(if rest[rest.len().min(1)..].starts_with(OWN) { Place::Own } else { Place::Allowed });
+    }
+    // A link that resolves to nothing would make every path one of the shared storage.
+    inside(shared).filter(|_| shared.len() > 1).map(|_| Place::Allowed)
+}
+
+fn outside(given: &str) -> PhoneError {
+    PhoneError::Denied(format!(
+        "'{}' is outside the phone's shared storage ({SHARED}) and {SCRATCH}; files elsewhere belong to the system and to apps",
+        shown(given)
+    ))
+}
+
+fn missing(given: &str) -> PhoneError {
+    PhoneError::Invalid(format!("the phone has no '{}'; list_files shows what is there", shown(given)))
+}
+
+fn shown(path: &str) -> String {
+    path.chars().take(200).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_shared_storage_and_the_scratch_folder_are_reachable() {
+        let at = |path: &str| place(path, "/storage/emulated/0", "/data/local/tmp");
+        assert_eq!(at("/storage/emulated/0"), Some(Place::Allowed));
+        assert_eq!(at("/storage/emulated/0/Download/a b"), Some(Place::Allowed));
+        assert_eq!(at("/data/local/tmp/x"), Some(Place::Allowed));
+        assert_eq!(at("/data/local/tmp"), Some(Place::Allowed));
+        assert_eq!(at("/data/local/tmp/sinew-agent.jar"), Some(Place::Own));
+        for elsewhere in ["/", "/data", "/data/local/tmpx", "/storage/emulated/01", "/data/data/a.b", "", "x"] {
+            assert_eq!(at(elsewhere), None, "{elsewhere}");
+        }
+        assert_eq!(place("/etc/hosts", "/", "/data/local/tmp"), None);
+    }
+
+    #[test]
+    fn a_path_is_checked_before_the_phone_sees_it() {
+        assert_eq!(absolute("Download/a").unwrap(), "/sdcard/Download/a");
+        assert_eq!(absolute("/data/local/tmp/a").unwrap(), "/data/local/tmp/a");
+        for wrong in ["", "a/../b", "..", "/sdcard/..", "a\nb", "a\0b", &"x".repeat(1001)] {
+            assert!(matches!(absolute(wrong), Err(PhoneError::Invalid(_))), "{wrong:?}");
+        }
+    }
+}

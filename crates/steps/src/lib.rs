@@ -1,0 +1,17 @@
+//! Steps: calls of tools in order, with conditions, loops over lists, waits and a result.
+//!
+//! [`Steps::parse`] checks a list once; [`run`] carries it out through a [`StepHost`], which makes the calls and knows
+//! the time. There are comparisons and no general language: every list of steps ends. What happened is a [`RunReport`].
+
+#![warn(unreachable_pub)]
+
+mod condition;
+mod grammar;
+mod report;
+mod run;
+mod template;
+
+pub use condition::Condition;
+pub use grammar::{Limits, Step, StepKind, Steps, StepsError};
+pub use report::{Observation, RunReport, StepRecord};
+pub use run::{StepHost, run};

@@ -1,0 +1,378 @@
+//! Carries steps out, one after another, within their limits.
+
+use std::time::Duration;
+
+use serde_json::{Map, Value, json};
+use sinew_tool::{Args, BoxFuture, ErrorKind, Outcome, ToolError};
+
+use crate::condition::{Condition, compare};
+use crate::grammar::{Limits, Step, StepKind, Steps};
+use crate::report::{Observation, RunReport, StepRecord};
+use crate::template;
+
+/// Makes the calls of steps, and knows the time.
+pub trait StepHost: Send + Sync {
+    fn call<'a>(
+        &'a self,
+        device: Option<&'a str>,
+        tool: &'a str,
+        arguments: &'a Args,
+    ) -> BoxFuture<'a, Result<Outcome, ToolError>>;
+
+    fn pause(&self, time: Duration) -> BoxFuture<'_, ()>;
+
+    /// Since the run began.
+    fn elapsed(&self) -> Duration;
+
+    /// What there is to see after a step, for a report. `None` where nobody asked for one, or there is nothing.
+    fn observe<'a>(&'a self, _device: Option<&'a str>) -> BoxFuture<'a, Option<Observation>> {
+        Box::pin(std::future::ready(None))
+    }
+}
+
+/// The tool that a condition on a screen is checked with, which is an ordinary call like every other.
+const LOOK: &str = "find_elements";
+/// Between two looks while a condition does not hold yet.
+const PAUSE: Duration = Duration::from_millis(250);
+
+/// Runs steps to their end, their `return`, or the first failure. `scope` holds the values of the known names.
+pub async fn run(steps: &Steps, host: &dyn StepHost, scope: Map<String, Value>, limits: &Limits) -> RunReport {
+    let mut runner = Runner { host, limits, scope, executed: 0, screen: None, report: RunReport::default() };
+    match runner.list(&steps.list, "").await {
+        Ok(returned) => runner.report.returned = returned,
+        Err(failed) => runner.report.failure = Some(failed),
+    }
+    runner.report.took = host.elapsed();
+    runner.report
+}
+
+struct Runner<'a> {
+    host: &'a dyn StepHost,
+    limits: &'a Limits,
+    scope: Map<String, Value>,
+    executed: usize,
+    /// The screen after the last step.
+    screen: Option<String>,
+    report: RunReport,
+}
+
+impl Runner<'_> {
+    /// The value of a `return`, where one was met.
+    fn list<'b>(&'b mut self, steps: &'b [Step], at: &'b str) -> BoxFuture<'b, Result<Option<Value>, ToolError>> {
+        Box::pin(async move {
+            for (nth, step) in steps.iter().enumerate() {
+                let at = if at.is_empty() { format!("{}", nth + 1) } else { format!("{at}.{}", nth + 1) };
+                if let Some(returned) = self.step(step, &at).await? {
+                    return Ok(Some(returned));
+                }
+            }
+            Ok(None)
+        })
+    }
+
+    async fn step(&mut self, step: &Step, at: &str) -> Result<Option<Value>, ToolError> {
+        self.executed += 1;
+        let started = self.host.elapsed();
+        let within_limits = self.check_limits(started);
+        let what = match &step.kind {
+            StepKind::Call { tool, .. } => tool.clone(),
+            kind => kind.word().to_owned(),
+        };
+        // The steps inside tell what they did themselves.
+        let is_block = matches!(step.kind, StepKind::If { .. } | StepKind::Each { .. });
+        let device = match &step.kind {
+            StepKind::Call { device: Some(Value::String(device)), .. } => Some(device.as_str()),
+            _ => None,
+        };
+        let done = match within_limits {
+            Ok(()) => self.carry_out(step, at).await,
+            Err(error) => Err(error),
+        };
+        if is_block {
+            return done.map(|(_, returned)| returned);
+        }
+        let after = self.host.observe(device).await;
+        // What a step left is what the next one meets.
+        let left = after.as_ref().map(|seen| seen.screen.clone());
+        let before = std::mem::replace(&mut self.screen, left);
+        let (outcome, result) = match done {
+            Ok((outcome, returned)) => (Ok(outcome), Ok(returned)),
+            Err(error) => (Err(error.clone()), Err(error)),
+        };
+        let took = self.host.elapsed().saturating_sub(started);
+        let kind = step.kind.word();
+        self.report.steps.push(StepRecord { at: at.to_owned(), kind, what, started, took, outcome, before, after });
+        result
+    }
+
+    fn check_limits(&self, now: Duration) -> Result<(), ToolError> {
+        let Limits { executed, time, .. } = *self.limits;
+        match () {
+            () if self.executed > executed => {
+                Err(ToolError::new(ErrorKind::TooLarge, format!("more than {executed} steps were carried out")))
+            }
+            () if now >= time => {
+                Err(ToolError::new(ErrorKind::Timeout, format!("the steps took longer than {} s", time.as_secs())))
+            }
+            () => Ok(()),
+        }
+    }
+
+    async fn carry_out(&mut self, step: &Step, at: &str) -> Result<(Outcome, Option<Value>), ToolError> {
+        let nothing = |text: String| Ok((Outcome::text(text), None));
+        match &step.kind {
+            StepKind::Call { device, tool, arguments, save } => {
+                let arguments = self.fill(&Value::Object(arguments.clone()))?;
+                let arguments = arguments.as_object().cloned().unwrap_or_default();
+                let device = device.as_ref().map(|device| self.fill(device)).transpose()?;
+                let device = device.as_ref().and_then(Value::as_str);
+                let outcome = self.host.call(device, tool, &arguments).await?;
+                if let Some(name) = save {
+                    let value = outcome.structured.clone().unwrap_or_else(|| json!({"text": outcome.joined_text()}));
+                    self.scope.insert(name.clone(), value);
+                }
+                Ok((outcome, None))
+            }
+            StepKind::Expect { condition, within } => {
+                self.expect(condition, *within).await?;
+                nothing("as expected".to_owned())
+            }
+            StepKind::Wait { time } => {
+                let left = self.limits.time.saturating_sub(self.host.elapsed());
+                self.host.pause((*time).min(left)).await;
+                nothing(format!("waited {} ms", time.as_millis()))
+            }
+            StepKind::Return { value } => {
+                let value = self.fill(value)?;
+                Ok((Outcome::json(value.clone()), Some(value)))
+            }
+            StepKind::If { condition, then, otherwise } => {
+                let (branch, steps) = match self.holds(condition).await? {
+                    Ok(()) => ("then", then),
+                    Err(_) => ("else", otherwise),
+                };
+                let returned = self.list(steps, &format!("{at}.{branch}")).await?;
+                Ok((Outcome::default(), returned))
+            }
+            StepKind::Each { items, name, steps } => self.each(items, name, steps, at).await,
+        }
+    }
+
+    async fn each(
+        &mut self,
+        items: &Value,
+        name: &str,
+        steps: &[Step],
+        at: &str,
+    ) -> Result<(Outcome, Option<Value>), ToolError> {
+        let items = self.fill(items)?;
+        let most = self.limits.items;
+        let Some(items) = items.as_array().filter(|items| items.len() <= most) else {
+            return Err(wrong(format!("step {at}: `each` needs a list of at most {most} items")));
+        };
+        let before = self.scope.get(name).cloned();
+        for (nth, item) in items.iter().enumerate() {
+            self.scope.insert(name.to_owned(), item.clone());
+            if let Some(returned) = self.list(steps, &format!("{at}[{}]", nth + 1)).await? {
+                return Ok((Outcome::default(), Some(returned)));
+            }
+        }
+        match before {
+            Some(value) => drop(self.scope.insert(name.to_owned(), value)),
+            None => drop(self.scope.remove(name)),
+        }
+        Ok((Outcome::default(), None))
+    }
+
+    async fn expect(&mut self, condition: &Condition, within: Duration) -> Result<(), ToolError> {
+        let deadline = (self.host.elapsed() + within).min(self.limits.time);
+        loop {
+            let Err(why) = self.holds(condition).await? else { return Ok(()) };
+            if self.host.elapsed() >= deadline {
+                return Err(ToolError::new(ErrorKind::ActionFailed, format!("not as expected: {why}")));
+            }
+            self.host.pause(PAUSE).await;
+        }
+    }
+
+    /// Whether a condition holds, and why not.
+    fn holds<'b>(&'b self, condition: &'b Condition) -> BoxFuture<'b, Result<Result<(), String>, ToolError>> {
+        Box::pin(async move {
+            match condition {
+                Condition::Compare { value, comparison, with } => {
+                    compare(value, *comparison, with, &self.scope).map_err(wrong)
+                }
+                Condition::Screen { device, selector, is_there } => {
+                    self.sees(device.as_deref(), selector, *is_there).await
+                }
+                Condition::All(parts) => {
+                    for part in parts {
+                        if let Err(why) = self.holds(part).await? {
+                            return Ok(Err(why));
+                        }
+                    }
+                    Ok(Ok(()))
+                }
+                Condition::Any(parts) => {
+                    let mut reasons = Vec::new();
+                    for part in parts {
+                        match self.holds(part).await? {
+                            Ok(()) => return Ok(Ok(())),
+                            Err(why) => reasons.push(why),
+                        }
+                    }
+                    Ok(Err(reasons.join(", ")))
+                }
+                Condition::Not(inner) => Ok(match self.holds(inner).await? {
+                    Ok(()) => Err("what should not be so is so".to_owned()),
+                    Err(_) => Ok(()),
+                }),
+            }
+        })
+    }
+
+    async fn sees(
+        &self,
+        device: Option<&str>,
+        selector: &Value,
+        is_there: bool,
+    ) -> Result<Result<(), String>, ToolError> {
+        let selector = self.fill(selector)?;
+        // 1000: whether anything is found, not what.
+        let arguments = json!({"selector": selector, "max_bytes": 1000});
+        let arguments = arguments.as_object().cloned().unwrap_or_default();
+        let outcome = self.host.call(device, LOOK, &arguments).await?;
+        let answer = outcome.structured.unwrap_or_default();
+        let found =
+            answer["elements"].as_array().is_some_and(|all| !all.is_empty()) || answer["omitted"].as_u64() > Some(0);
+        Ok(match (found, is_there) {
+            (true, true) | (false, false) => Ok(()),
+            (false, true) => Err(format!("no element is {selector}")),
+            (true, false) => Err(format!("an element is still {selector}")),
+        })
+    }
+
+    fn fill(&self, value: &Value) -> Result<Value, ToolError> {
+        template::fill(value, &self.scope).map_err(wrong)
+    }
+}
+
+fn wrong(message: String) -> ToolError {
+    ToolError::new(ErrorKind::InvalidArguments, message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::pin::pin;
+    use std::sync::Mutex;
+    use std::task::{Context, Poll, Waker};
+
+    const LIMITS: Limits = Limits { written: 50, executed: 60, items: 20, time: Duration::from_secs(60) };
+
+    /// Counts, adds and fails; its clock goes only when somebody waits.
+    #[derive(Default)]
+    struct Desk {
+        calls: Mutex<Vec<String>>,
+        now: Mutex<Duration>,
+        appears_after: usize,
+    }
+
+    impl StepHost for Desk {
+        fn call<'a>(
+            &'a self,
+            device: Option<&'a str>,
+            tool: &'a str,
+            arguments: &'a Args,
+        ) -> BoxFuture<'a, Result<Outcome, ToolError>> {
+            let mut calls = self.calls.lock().unwrap();
+            calls.push(format!(
+                "{}{tool} {}",
+                device.map(|name| format!("{name}:")).unwrap_or_default(),
+                json!(arguments)
+            ));
+            let answer = match tool {
+                "list" => Ok(Outcome::json(json!({"names": ["a", "b", "c"]}))),
+                "find_elements" if calls.len() > self.appears_after => Ok(Outcome::json(json!({"elements": [{}]}))),
+                "find_elements" => Ok(Outcome::json(json!({"elements": []}))),
+                "fail" => Err(ToolError::new(ErrorKind::ActionFailed, "it broke")),
+                _ => Ok(Outcome::text("done")),
+            };
+            Box::pin(std::future::ready(answer))
+        }
+
+        fn pause(&self, time: Duration) -> BoxFuture<'_, ()> {
+            *self.now.lock().unwrap() += time;
+            Box::pin(std::future::ready(()))
+        }
+
+        fn elapsed(&self) -> Duration {
+            *self.now.lock().unwrap()
+        }
+    }
+
+    fn play(desk: &Desk, steps: Value) -> RunReport {
+        let steps = Steps::parse(&steps, [], &LIMITS).unwrap();
+        match pin!(run(&steps, desk, Map::new(), &LIMITS)).poll(&mut Context::from_waker(Waker::noop())) {
+            Poll::Ready(report) => report,
+            Poll::Pending => panic!("nothing waits here"),
+        }
+    }
+
+    #[test]
+    fn answers_are_used_by_later_steps_and_returned() {
+        let desk = Desk::default();
+        let report = play(
+            &desk,
+            json!([
+                {"call": "list", "as": "found", "device": "lamp"},
+                {"each": "${found.names}", "as": "name", "do": [
+                    {"if": {"value": "${name}", "is": "b"}, "then": [{"call": "skip"}], "else": [{"call": "use", "arguments": {"it": "${name}!"}}]},
+                ]},
+                {"return": {"first": "${found.names.0}"}},
+                {"call": "never"},
+            ]),
+        );
+        assert_eq!(report.failure, None);
+        assert_eq!(report.returned, Some(json!({"first": "a"})));
+        let calls = desk.calls.lock().unwrap().clone();
+        assert_eq!(calls, ["lamp:list {}", "use {\"it\":\"a!\"}", "skip {}", "use {\"it\":\"c!\"}"]);
+        let at: Vec<&str> = report.steps.iter().map(|step| step.at.as_str()).collect();
+        assert_eq!(at, ["1", "2[1].1.else.1", "2[2].1.then.1", "2[3].1.else.1", "3"]);
+    }
+
+    #[test]
+    fn the_first_failure_ends_the_run_and_says_where() {
+        let desk = Desk::default();
+        let report = play(&desk, json!([{"call": "a"}, {"call": "fail"}, {"call": "b"}]));
+        assert_eq!(report.failure.as_ref().map(|error| error.message.as_str()), Some("it broke"));
+        assert_eq!(report.steps.len(), 2);
+        assert_eq!(report.failed_step().map(|step| step.at.as_str()), Some("2"));
+    }
+
+    #[test]
+    fn an_expectation_is_waited_for_within_its_time() {
+        let desk = Desk { appears_after: 3, ..Desk::default() };
+        let report = play(&desk, json!([{"expect": {"screen": {"text": "Saved"}}, "within": 2000}]));
+        assert_eq!(report.failure, None);
+        assert_eq!(desk.elapsed(), Duration::from_millis(750));
+        let never = Desk { appears_after: 99, ..Desk::default() };
+        let report = play(&never, json!([{"expect": {"screen": {"text": "Saved"}}, "within": 1000}]));
+        assert!(report.failure.unwrap().message.contains("no element is"));
+        let report = play(
+            &never,
+            json!([{"expect": {"all": [{"screen": {"text": "x"}, "is": "gone"}, {"not": {"value": 2, "above": 3}}]}}]),
+        );
+        assert_eq!(report.failure, None);
+    }
+
+    #[test]
+    fn loops_end_by_count_and_time() {
+        let desk = Desk::default();
+        let inner = json!([{"each": [1, 2, 3, 4, 5, 6, 7, 8, 9, 10], "do": [{"expect": {"value": 1, "is": 1}}]}]);
+        let report = play(&desk, json!([{"each": [1, 2, 3, 4, 5, 6, 7, 8, 9, 10], "as": "outer", "do": inner}]));
+        assert_eq!(report.failure.unwrap().kind, ErrorKind::TooLarge);
+        let report = play(&desk, json!([{"each": [1, 2, 3], "do": [{"wait": 30_000}]}]));
+        assert_eq!(report.failure.unwrap().kind, ErrorKind::Timeout);
+    }
+}
