@@ -12,8 +12,8 @@ use sinew_tool::settings::{Field, Setting};
 
 /// What the program itself uses; the virtual devices and the benchmark bound nothing foreign.
 const CRATES: &[&str] = &[
-    "tool", "schema", "wire", "spec", "gateway", "front", "boards", "phones", "apps", "compose", "cli", "fetch",
-    "servers", "serial", "things",
+    "tool", "schema", "wire", "spec", "steps", "gateway", "front", "boards", "phones", "apps", "compose", "cli",
+    "fetch", "servers", "serial", "things",
 ];
 
 fn root() -> PathBuf {

@@ -144,7 +144,7 @@ fn short(component: &str) -> String {
 impl Shell {
     pub(super) async fn am(&self, args: &[&str], io: &mut Io<'_, '_>) -> u8 {
         match args {
-            [command @ ("start" | "start-activity")] => exception(command, "No intent supplied", io),
+            [command @ ("start" | "start-activity" | "broadcast")] => exception(command, "No intent supplied", io),
             [command @ ("force-stop" | "kill" | "stop-app")] => missing_argument(command, command, io),
             ["start" | "start-activity", rest @ ..] if self.companion_start(&Intent::read(rest), io) => 0,
             ["start" | "start-activity", rest @ ..] => self.start(&Intent::read(rest), io),

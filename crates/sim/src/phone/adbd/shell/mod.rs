@@ -20,6 +20,8 @@ mod logcat;
 mod packages;
 mod parse;
 mod props;
+#[cfg(test)]
+mod recorded;
 mod screen;
 mod screenrecord;
 #[cfg(test)]

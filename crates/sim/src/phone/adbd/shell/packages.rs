@@ -2,6 +2,7 @@
 
 use super::apps::{Intent, MAIN, VIEW, apk_folder};
 use super::dumpsys::address;
+use super::input::missing_argument;
 use super::{Io, Shell};
 use crate::phone::act::StockApp;
 use crate::phone::machine::{KEYBOARD, LAUNCHER, LAUNCHER_ACTIVITY, SYSTEM_UI};
@@ -12,6 +13,15 @@ const LAUNCHER_CATEGORY: &str = "android.intent.category.LAUNCHER";
 impl Shell {
     pub(super) fn pm(&self, args: &[&str], io: &mut Io<'_, '_>) -> u8 {
         match args {
+            ["path"] => missing_argument("path", "path", io),
+            ["clear"] | ["grant" | "revoke"] => {
+                io.error("Error: no package specified");
+                1
+            }
+            ["uninstall"] => {
+                io.error("Error: package name not specified");
+                1
+            }
             ["list", "packages", rest @ ..] => self.list_packages(rest, io),
             ["list", "features"] => {
                 [
