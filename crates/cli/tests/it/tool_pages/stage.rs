@@ -7,6 +7,7 @@ use serde_json::Value;
 use sinew_gateway::{Gateway, Principal, Request, Role, Settings, Shape};
 use sinew_phones::{PhoneDevice, Profile};
 use sinew_sim::phone::{PhoneClock, PhoneSetup, VirtualPhone, shopping};
+use sinew_tool::outcome::ResourceBody;
 use sinew_tool::{Args, Call, Content, Device, DeviceEvent, Outcome, Silent, Tool};
 
 use sinew_phones::tools::row::Scene;
@@ -101,6 +102,15 @@ fn shown(outcome: Outcome) -> Answer {
             Content::Image { mime_type, size, .. } => {
                 let size = size.map(|(width, height)| format!(", {width} × {height}")).unwrap_or_default();
                 parts.push(format!("(a picture: {mime_type}{size})"));
+            }
+            Content::Resource { uri, mime_type, body } => {
+                let kind = mime_type.as_deref().unwrap_or("unknown");
+                parts.push(match body {
+                    ResourceBody::Text(text) => format!("(a resource: {uri}, {kind})\n{text}"),
+                    ResourceBody::Blob(data) => {
+                        format!("(a resource: {uri}, {kind}, {} characters of base64)", data.len())
+                    }
+                });
             }
             other => panic!("an example answers with {other:?}"),
         }
