@@ -58,7 +58,8 @@ pub async fn list(on: &dyn PhoneShell, path: &PhonePath) -> Result<Vec<FolderEnt
     }
     let mut entries = on.list_folder(path.as_str()).await?;
     let is_scratch = path.as_str() == SCRATCH;
-    entries.retain(|entry| !matches!(entry.name.as_str(), "." | "..") && !(is_scratch && entry.name.starts_with(OWN)));
+    let is_left_out = |name: &str| matches!(name, "." | "..") || (is_scratch && name.starts_with(OWN));
+    entries.retain(|entry| !is_left_out(&entry.name));
     entries.sort_by(|a, b| a.name.cmp(&b.name));
     Ok(entries)
 }

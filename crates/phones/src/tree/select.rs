@@ -197,10 +197,9 @@ fn related(tree: &Tree, relation: Relation, anchor: usize, fitting: Vec<usize>, 
     let from = visible[anchor];
     let is_other = |index: &usize| {
         let is_around = *index <= anchor && anchor < tree.position(*index).end;
-        !is_around
-            && !inside.contains(index)
-            // Without conditions of its own a selector means something that can be used or read.
-            && !(any && is_layout(tree.node(*index)))
+        // Without conditions of its own a selector means something that can be used or read.
+        let is_nothing = any && is_layout(tree.node(*index));
+        !(is_around || is_nothing || inside.contains(index))
     };
     let mut placed: Vec<(i64, usize)> = fitting
         .into_iter()

@@ -316,9 +316,9 @@ fn hostile(kind: usize) -> Tree {
     let bounds = |nth: usize| Rect::new(edge[nth % 5], edge[nth / 5 % 5], edge[nth / 25 % 5], edge[nth / 125 % 5]);
     let node = |nth: usize, text: &str| UiNode {
         text: Some(text.to_owned()),
-        clickable: nth % 2 == 0,
-        scrollable: nth % 7 == 0,
-        editable: nth % 5 == 0,
+        clickable: nth.is_multiple_of(2),
+        scrollable: nth.is_multiple_of(7),
+        editable: nth.is_multiple_of(5),
         ..UiNode::new("x", bounds(nth))
     };
     match kind {
