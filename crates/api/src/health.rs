@@ -19,6 +19,28 @@ pub struct Readiness {
     pub reasons: Vec<NotReadyReason>,
 }
 
+/// What waits at a gateway, and what it runs.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct GatewayStatus {
+    /// Boards that wait for approval.
+    pub waiting_boards: usize,
+    /// Brokers with boards that have not joined.
+    pub brokers: Vec<BrokerPresences>,
+    /// Tasks of the program: some for its listeners, one for each board, one for each connection of a client.
+    pub tasks: usize,
+}
+
+/// Boards that are present at a broker and have not joined.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct BrokerPresences {
+    /// The address of the broker.
+    pub broker: String,
+    /// Boards that are not asked for their tools yet.
+    pub waiting: usize,
+    /// Boards that do not answer: their presence may be left over from a board that is gone.
+    pub silent: usize,
+}
+
 /// Why a gateway is not ready. The list is closed and says nothing about the machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]

@@ -2,9 +2,7 @@
 
 use crate::document::{BodySchema, body};
 use crate::{
-    Accept, Approvals, Approve, Audit, AuditCheck, CallRequest, CallResult, Changes, CheckPolicy, CreatedToken, Decide,
-    DeviceSummary, Devices, Effects, Events, Explain, Explained, HealthStatus, Journal, Labels, NewToken, Pin,
-    PolicyWarnings, Readiness, Rename, Token, TokenList, Tools, WaitingBoard, WaitingBoards, WaitingCall,
+    Accept, Approvals, Approve, Audit, AuditCheck, CallRequest, CallResult, Changes, CheckPolicy, CreatedToken, Decide, DeviceSummary, Devices, Effects, Events, Explain, Explained, GatewayStatus, HealthStatus, Journal, Labels, NewToken, Pin, PolicyWarnings, Readiness, Rename, Token, TokenList, Tools, WaitingBoard, WaitingBoards, WaitingCall,
 };
 
 /// Who may use a route. How a request proves it is up to the guard: by a bearer token today, later perhaps by a
@@ -75,6 +73,7 @@ pub enum Operation {
     RestListPosted,
     Health,
     Ready,
+    Status,
     Document,
     Devices,
     Rename,
@@ -155,6 +154,8 @@ pub const ROUTES: &[Route] = &[
     route(Operation::Health, Get, "/health", Open, "whether the gateway is alive").gives(body::<HealthStatus>()),
     route(Operation::Ready, Get, "/ready", Open, "whether it can make calls; 503 if not").gives(body::<Readiness>()),
     route(Operation::Document, Get, "/api/v1/openapi.json", Open, "this interface as an OpenAPI document"),
+    route(Operation::Status, Get, "/api/v1/status", Admin, "what waits, and what the gateway runs")
+        .gives(body::<GatewayStatus>()),
     route(Operation::Devices, Get, "/api/v1/devices", Client, "the devices").gives(body::<Devices>()),
     route(Operation::Rename, Post, "/api/v1/devices/{id}/rename", Admin, "name a device; an empty name removes it")
         .takes(body::<Rename>())
@@ -164,7 +165,7 @@ pub const ROUTES: &[Route] = &[
         .gives(body::<DeviceSummary>()),
     route(Operation::Forget, Post, "/api/v1/devices/{id}/forget", Admin, "forget a device that is away")
         .gives(body::<DeviceSummary>()),
-    route(Operation::Changes, Get, "/api/v1/devices/{id}/changes", Client, "which of its tools are held back, and why")
+    route(Operation::Changes, Get, "/api/v1/devices/{id}/changes", Admin, "which of its tools are held back, and why")
         .gives(body::<Changes>()),
     route(Operation::Pin, Post, "/api/v1/devices/{id}/pin", Admin, "pin its tools")
         .takes(body::<Pin>())

@@ -5,17 +5,21 @@
 //! of its yardsticks alternate, so that a noisy neighbour troubles all of them.
 
 mod apps;
+mod chaos;
 mod crowd;
 mod direct;
 mod fleet;
 mod load;
 mod phones;
+mod plot;
 mod process;
 mod report;
 mod request;
+mod soak;
 mod specifications;
 
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use serde_json::json;
@@ -39,7 +43,7 @@ const TOOL: &str = "self.read_sensors";
 const PUBLIC_TOOL: &str = "self_read_sensors";
 
 /// What to measure, and how much of everything.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Options {
     /// A short run: the same figures, less exact.
     pub quick: bool,
@@ -50,6 +54,14 @@ pub struct Options {
     pub fleet: Option<u32>,
     /// This many boards behind one broker connection instead of everything else.
     pub crowd: Option<u32>,
+    /// So many seconds of chaos instead of everything else.
+    pub chaos: Option<u32>,
+    /// What the chaos is drawn from.
+    pub seed: u64,
+    /// A million calls spread over so many minutes instead of everything else.
+    pub soak: Option<f64>,
+    /// Where the soak is plotted, as SVG.
+    pub plot: Option<PathBuf>,
 }
 
 struct BenchPlan {
@@ -60,7 +72,7 @@ struct BenchPlan {
 }
 
 /// One part of a run, to be measured in the order of [`Bench::stages`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Stage {
     Starting,
     Speed,
@@ -73,6 +85,8 @@ pub enum Stage {
     Fleet(u32),
     Mqtt,
     Crowd(u32),
+    Chaos(u32),
+    Soak(f64),
 }
 
 impl Stage {
@@ -90,6 +104,8 @@ impl Stage {
             Stage::Fleet(_) => "gathering a fleet",
             Stage::Mqtt => "calling boards on MQTT",
             Stage::Crowd(_) => "gathering a crowd",
+            Stage::Chaos(_) => "causing chaos",
+            Stage::Soak(_) => "calling for a long time",
         }
     }
 }
@@ -100,21 +116,25 @@ pub struct Bench {
     stages: Vec<Stage>,
     scratch: Scratch,
     report: Report,
+    seed: u64,
+    plot: Option<PathBuf>,
 }
 
 impl Bench {
     pub fn new(options: Options) -> Result<Bench, Error> {
-        let Options { quick, rounds, seconds, boards, fleet, crowd } = options;
+        let Options { quick, rounds, seconds, boards, fleet, crowd, chaos, seed, soak, plot } = options;
         let plan = BenchPlan {
             rounds: rounds.unwrap_or(if quick { 1 } else { 5 }).max(1),
             time: Duration::from_secs_f64(seconds.unwrap_or(if quick { 0.2 } else { 3.0 }).clamp(0.05, 600.0)),
             boards: boards.unwrap_or(if quick { 50 } else { 4000 }).max(1),
             starts: if quick { 1 } else { 7 },
         };
-        let stages = match (fleet, crowd) {
-            (Some(count), _) => vec![Stage::Fleet(count.max(3)), Stage::Mqtt],
-            (None, Some(count)) => vec![Stage::Crowd(count.max(1))],
-            (None, None) => vec![
+        let alone = (fleet.map(|count| vec![Stage::Fleet(count.max(3)), Stage::Mqtt]))
+            .or_else(|| crowd.map(|count| vec![Stage::Crowd(count.max(1))]))
+            .or_else(|| chaos.map(|seconds| vec![Stage::Chaos(seconds)]))
+            .or_else(|| soak.map(|minutes| vec![Stage::Soak(minutes)]));
+        let stages = alone.unwrap_or_else(|| {
+            vec![
                 Stage::Starting,
                 Stage::Speed,
                 Stage::Latency,
@@ -123,9 +143,9 @@ impl Bench {
                 Stage::Phones,
                 Stage::Apps,
                 Stage::Specifications,
-            ],
-        };
-        Ok(Bench { plan, stages, scratch: Scratch::new()?, report: Report::default() })
+            ]
+        });
+        Ok(Bench { plan, stages, scratch: Scratch::new()?, report: Report::default(), seed, plot })
     }
 
     pub fn stages(&self) -> Vec<Stage> {
@@ -133,7 +153,7 @@ impl Bench {
     }
 
     pub async fn measure(&mut self, stage: Stage) -> Result<(), Error> {
-        let Bench { plan, scratch, report, .. } = self;
+        let Bench { plan, scratch, report, seed, plot, .. } = self;
         match stage {
             Stage::Starting => starting(plan, scratch, report).await,
             Stage::Speed => speed(plan, scratch, report).await,
@@ -146,6 +166,8 @@ impl Bench {
             Stage::Fleet(count) => fleet::measure(count, plan, scratch, report).await,
             Stage::Mqtt => fleet::measure_mqtt(plan, scratch, report).await,
             Stage::Crowd(count) => crowd::measure(count, plan, scratch, report).await,
+            Stage::Chaos(seconds) => chaos::measure(seconds, *seed, scratch, report).await,
+            Stage::Soak(minutes) => soak::measure(minutes, plot.as_deref(), scratch, report).await,
         }
     }
 

@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
@@ -154,6 +155,14 @@ impl HttpConnection {
             return Err(bench_error(format!("the answer is no success: {}", self.sample())));
         }
         Ok(body.len())
+    }
+
+    /// Sends a request; the status and the JSON of its answer, whatever it says.
+    pub async fn answer(&mut self, request: &[u8]) -> Result<(u16, Value), Error> {
+        let body = self.read(request).await?;
+        let status = self.buffer.get(9..12).and_then(|digits| std::str::from_utf8(digits).ok()?.parse().ok());
+        let body = serde_json::from_slice(&self.buffer[body..]).ok();
+        status.zip(body).ok_or_else(|| bench_error(format!("the answer is not JSON: {}", self.sample())))
     }
 
     /// What a path of the measured gateway's API answers.

@@ -29,7 +29,14 @@ pub struct Process {
 impl Process {
     /// Starts this program with other arguments and waits for its first line, which is JSON.
     pub async fn start(arguments: &[&str]) -> Result<Process, Error> {
-        let mut child = spawn(arguments)?;
+        Process::start_command(command(arguments)?, arguments).await
+    }
+
+    /// Starts a command that runs this program with these arguments, and waits for its first line.
+    pub async fn start_command(mut command: Command, arguments: &[&str]) -> Result<Process, Error> {
+        let mut child = command
+            .spawn()
+            .map_err(|error| bench_error(format!("cannot start `sinew {}`: {error}", arguments.join(" "))))?;
         let out = child.stdout.take().ok_or_else(|| bench_error("a process without standard output"))?;
         let mut lines = BufReader::new(out).lines();
         let line = tokio::time::timeout(START, lines.next_line()).await;
@@ -60,15 +67,31 @@ impl Process {
         resident(self.child.id())
     }
 
+    pub fn id(&self) -> Option<u32> {
+        self.child.id()
+    }
+
+    /// Ends the process at once, without a chance to clean up.
     pub async fn stop(mut self) {
         let _ = self.child.kill().await;
     }
 }
 
-fn spawn(arguments: &[&str]) -> Result<Child, Error> {
-    let program = std::env::current_exe().map_err(|error| bench_error(format!("where am I? {error}")))?;
-    Command::new(program)
-        .args(arguments)
+/// The program that runs now.
+pub fn program() -> Result<PathBuf, Error> {
+    std::env::current_exe().map_err(|error| bench_error(format!("cannot find this program: {error}")))
+}
+
+fn command(arguments: &[&str]) -> Result<Command, Error> {
+    let mut command = Command::new(program()?);
+    command.args(arguments);
+    prepare(&mut command);
+    Ok(command)
+}
+
+/// Whatever the user has set in the environment stays out of a measurement.
+pub fn prepare(command: &mut Command) {
+    command
         .env_remove("SINEW_STATE")
         .env_remove("SINEW_URL")
         .env_remove("SINEW_TOKEN")
@@ -77,7 +100,11 @@ fn spawn(arguments: &[&str]) -> Result<Child, Error> {
         .env("SINEW_LOG", "warn")
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
-        .kill_on_drop(true)
+        .kill_on_drop(true);
+}
+
+fn spawn(arguments: &[&str]) -> Result<Child, Error> {
+    command(arguments)?
         .spawn()
         .map_err(|error| bench_error(format!("cannot start `sinew {}`: {error}", arguments.join(" "))))
 }

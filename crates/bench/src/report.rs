@@ -56,6 +56,8 @@ pub struct Report {
     pub figures: Vec<Figure>,
     /// What was not measured, and why.
     pub skipped: Vec<String>,
+    /// What must not have happened.
+    pub violations: Vec<String>,
 }
 
 impl Report {
@@ -80,7 +82,10 @@ impl Report {
             (figure.key.to_owned(), entry)
         });
         let figures: serde_json::Map<_, _> = figures.collect();
-        json!({"version": env!("CARGO_PKG_VERSION"), "profile": PROFILE, "figures": figures, "skipped": self.skipped})
+        json!({
+            "version": env!("CARGO_PKG_VERSION"), "profile": PROFILE, "figures": figures, "skipped": self.skipped,
+            "violations": self.violations,
+        })
     }
 }
 

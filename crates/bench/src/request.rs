@@ -15,6 +15,17 @@ pub fn list(address: SocketAddr, token: &str) -> Vec<u8> {
     mcp(address, token, "tools/list", None, json!({}))
 }
 
+/// A request with a JSON body to the HTTP interface.
+pub fn post(address: SocketAddr, token: &str, path: &str, body: &Value) -> Vec<u8> {
+    let body = body.to_string();
+    format!(
+        "POST {path} HTTP/1.1\r\nHost: {address}\r\nAuthorization: Bearer {token}\r\n\
+         Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
+        body.len()
+    )
+    .into_bytes()
+}
+
 fn mcp(address: SocketAddr, token: &str, method: &str, name: Option<&str>, mut params: Value) -> Vec<u8> {
     params["_meta"] = json!({
         "io.modelcontextprotocol/protocolVersion": VERSION,

@@ -12,16 +12,14 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use sinew_api::{
-    Accept, ApprovalVerdict, Approvals, Approve, Audit, CallRequest, CheckPolicy, CreatedToken, Decide, Devices,
-    Effects, Explain, Journal, Labels, NewToken, Pin, PolicyWarning, PolicyWarnings, Rename, RequestFailure, TokenList,
-    TokenRole, Tools, WaitingBoards,
+    Accept, ApprovalVerdict, Approvals, Approve, Audit, BrokerPresences, CallRequest, CheckPolicy, CreatedToken, Decide, Devices, Effects, Explain, GatewayStatus, Journal, Labels, NewToken, Pin, PolicyWarning, PolicyWarnings, Rename, RequestFailure, TokenList, TokenRole, Tools, WaitingBoards,
 };
 use sinew_gateway::{ApprovalDecision, AuditFilter, Follow, Label, Principal, Request as Call, Role, Shape, Update};
 use sinew_policy::{PolicyProblem, PolicySettings};
 use sinew_tool::error::{Actor, Retry};
 use sinew_tool::settings::Setting;
 use sinew_tool::text::clean_line;
-use sinew_tool::{ErrorKind, ToolError};
+use sinew_tool::{ErrorKind, Presences, ToolError};
 
 use crate::body::{BodyError, RequestBody, TOO_SLOW};
 use crate::state::FrontState;
@@ -112,10 +110,9 @@ pub(crate) async fn label(
 /// Which tools of a device are held back, and why.
 pub(crate) async fn changes(
     State(front): State<Arc<FrontState>>,
-    Authenticated(who): Authenticated,
     Path(id): Path<String>,
 ) -> Response<Body> {
-    answer(front.gateway.seen_by(&who).changes(&id).map(to_api::changes))
+    answer(front.gateway.changes(&id).map(to_api::changes))
 }
 
 pub(crate) async fn forget(
@@ -175,6 +172,13 @@ pub(crate) async fn accept(
 }
 
 /// The boards that wait for approval.
+pub(crate) async fn status(State(front): State<Arc<FrontState>>) -> Response<Body> {
+    let brokers = front.gateway.presences().into_iter();
+    let brokers = brokers.map(|(broker, Presences { waiting, silent })| BrokerPresences { broker, waiting, silent });
+    let tasks = tokio::runtime::Handle::current().metrics().num_alive_tasks();
+    answer(Ok(GatewayStatus { waiting_boards: front.gateway.waiting().len(), brokers: brokers.collect(), tasks }))
+}
+
 pub(crate) async fn boards(State(front): State<Arc<FrontState>>) -> Response<Body> {
     answer(Ok(WaitingBoards { boards: front.gateway.waiting().into_iter().map(to_api::board).collect() }))
 }
@@ -492,13 +496,13 @@ fn answer(answer: Result<impl Serialize, ToolError>) -> Response<Body> {
         Err(error) => {
             let failure = RequestFailure { error: error.to_object(), code: error.kind.row().code };
             let body = serde_json::to_vec(&failure).unwrap_or_default();
-            reply::json_body(status(error.kind), body)
+            reply::json_body(status_code(error.kind), body)
         }
     }
 }
 
 /// The HTTP status that fits a kind of error best.
-fn status(kind: ErrorKind) -> StatusCode {
+fn status_code(kind: ErrorKind) -> StatusCode {
     let row = kind.row();
     match (kind, row.retry, row.actor) {
         (ErrorKind::UnknownTool | ErrorKind::UnknownDevice | ErrorKind::UnknownResource, ..) => StatusCode::NOT_FOUND,

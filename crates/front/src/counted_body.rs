@@ -8,6 +8,7 @@ use http::Response;
 use hyper::body::{Body as _, Frame, SizeHint};
 use sinew_tool::BoxFuture;
 
+use crate::connection_places::ConnectionUse;
 use crate::memory::{MemoryBudget, MemoryShare};
 
 /// Bytes handed to the connection at once. The connection buffers about as much, so what is not sent yet stays here
@@ -19,6 +20,7 @@ pub(crate) fn counted(
     response: Response<Body>,
     budget: &MemoryBudget,
     end: Option<BoxFuture<'static, ()>>,
+    connection_use: Option<ConnectionUse>,
 ) -> Option<Response<Body>> {
     let size = response.body().size_hint().exact();
     if size.is_some_and(|size| size <= PIECE as u64) {
@@ -30,7 +32,8 @@ pub(crate) fn counted(
         return None;
     }
     let counted = length > 0;
-    Some(response.map(|body| Body::new(CountedBody { body, rest: Bytes::new(), share, counted, end })))
+    let counted_body = |body| CountedBody { body, rest: Bytes::new(), share, counted, end, _connection: connection_use };
+    Some(response.map(|body| Body::new(counted_body(body))))
 }
 
 struct CountedBody {
@@ -41,6 +44,7 @@ struct CountedBody {
     /// Whether the whole answer was counted at the start. The pieces of a stream are counted as they arrive.
     counted: bool,
     end: Option<BoxFuture<'static, ()>>,
+    _connection: Option<ConnectionUse>,
 }
 
 impl hyper::body::Body for CountedBody {
@@ -95,7 +99,7 @@ mod tests {
     use super::*;
 
     fn large(budget: &MemoryBudget) -> Option<Response<Body>> {
-        counted(Response::new(Body::from(vec![7; 5 * PIECE + 1])), budget, None)
+        counted(Response::new(Body::from(vec![7; 5 * PIECE + 1])), budget, None, None)
     }
 
     #[tokio::test]
@@ -104,7 +108,7 @@ mod tests {
         let mut body = large(&budget).expect("there is room").into_body();
         assert_eq!((budget.used(), body.size_hint().exact()), (5 * PIECE + 1, Some(5 * PIECE as u64 + 1)));
         assert!(large(&budget).is_none());
-        assert!(counted(Response::new(Body::from("small")), &budget, None).is_some());
+        assert!(counted(Response::new(Body::from("small")), &budget, None, None).is_some());
         let first = body.frame().await.expect("a frame").expect("data").into_data().expect("data");
         assert_eq!((first.len(), budget.used()), (PIECE, 4 * PIECE + 1));
         assert_eq!(body.collect().await.expect("the rest").to_bytes().len(), 4 * PIECE + 1);
@@ -117,7 +121,7 @@ mod tests {
         let silent = futures_util::stream::pending::<Result<Bytes, std::convert::Infallible>>();
         let end: BoxFuture<'static, ()> = Box::pin(async { drop(revoked.await) });
         let response = Response::new(Body::from_stream(silent));
-        let body = counted(response, &MemoryBudget::new(PIECE), Some(end)).expect("a stream").into_body();
+        let body = counted(response, &MemoryBudget::new(PIECE), Some(end), None).expect("a stream").into_body();
         let ((), ended) = tokio::join!(async { revoke.send(()).unwrap_or_default() }, body.collect());
         assert!(ended.is_ok_and(|body| body.to_bytes().is_empty()));
     }

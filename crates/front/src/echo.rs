@@ -19,6 +19,7 @@ use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
+use crate::connection_places::ConnectionPlaces;
 use crate::http::HttpConnections;
 use crate::{FrontLimits, endpoint, reply};
 
@@ -40,7 +41,7 @@ pub async fn run_axum_echo(listener: TcpListener, shutdown: CancellationToken) -
 
 async fn serve(listener: TcpListener, app: Router, shutdown: &CancellationToken) {
     let connections = HttpConnections { app, ..HttpConnections::default() };
-    connections.accept(listener, FrontLimits::default().connections, shutdown).await;
+    connections.accept(listener, &ConnectionPlaces::new(&FrontLimits::default()), shutdown).await;
     connections.cut.cancel();
     connections.tasks.close();
     connections.tasks.wait().await;

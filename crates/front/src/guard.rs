@@ -12,6 +12,7 @@ use sinew_api::Access;
 use sinew_gateway::{Principal, Role};
 use sinew_tool::BoxFuture;
 
+use crate::connection_places::ConnectionPlace;
 use crate::refusals::Refusals;
 use crate::state::FrontState;
 use crate::{counted_body, reply};
@@ -152,6 +153,16 @@ pub(crate) async fn guard(State(guard): State<Arc<Guard>>, mut request: Request,
         guard.refusals.count(StatusCode::SERVICE_UNAVAILABLE);
         return too_many_answers(&guard.front);
     }
+    // Requests of the gateway itself come over no connection.
+    let place = request.extensions().get::<Arc<ConnectionPlace>>().cloned();
+    let connection_use = match place.map(|place| place.start_use(&who)) {
+        Some(None) => {
+            guard.refusals.count(StatusCode::SERVICE_UNAVAILABLE);
+            let message = "too many connections with this token are in use; close some, or raise `clients.limits.connections-each`";
+            return reply::problem(StatusCode::SERVICE_UNAVAILABLE, "busy", message);
+        }
+        started => started.flatten(),
+    };
     request.extensions_mut().insert(who.clone());
     let response = tokio::select! {
         biased;
@@ -165,7 +176,8 @@ pub(crate) async fn guard(State(guard): State<Arc<Guard>>, mut request: Request,
         true => Some(Box::pin(async move { gateway.tokens().revoked(&who).await })),
         false => None,
     };
-    counted_body::counted(response, &guard.front.answers, end).unwrap_or_else(|| too_many_answers(&guard.front))
+    counted_body::counted(response, &guard.front.answers, end, connection_use)
+        .unwrap_or_else(|| too_many_answers(&guard.front))
 }
 
 /// Refuses a request because too many answers wait to be read.

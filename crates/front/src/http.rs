@@ -17,11 +17,12 @@ use serde_json::json;
 use sinew_api::{HealthStatus, NotReadyReason, Operation, ROUTES, Readiness, Route};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{Notify, Semaphore};
+use tokio::sync::Notify;
 use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use crate::connection_places::{ConnectionPlace, ConnectionPlaces};
 use crate::endpoint::{self, McpEndpoint};
 use crate::guard::{self, Guard};
 use crate::stall::StallTimeout;
@@ -55,12 +56,12 @@ pub async fn run(
     let front = FrontState::new(front)?;
     let endpoint = McpEndpoint::new(front.clone());
     let app = routes(&front, &endpoint);
-    let limit = front.settings.limits.connections;
+    let places = ConnectionPlaces::new(&front.settings.limits);
     let stall = front.settings.limits.stall;
     let tls = tls.map(|tls| TlsAcceptor::from(tls.server_config()));
     let connections = HttpConnections { app, tls, stall: Some(stall), ..HttpConnections::default() };
 
-    connections.accept(listener, limit, &shutdown).await;
+    connections.accept(listener, &places, &shutdown).await;
 
     // The order matters: subscriptions end with their last message, running calls end with their answers, and only
     // then are the streams closed that would never end by themselves.
@@ -109,6 +110,7 @@ fn handler(operation: Operation, front: &Arc<FrontState>, endpoint: &Arc<McpEndp
         Operation::Pin => post(api::pin),
         Operation::Unpin => post(api::unpin),
         Operation::Accept => post(api::accept),
+        Operation::Status => get(api::status),
         Operation::Boards => get(api::boards),
         Operation::Approve => post(api::approve),
         Operation::Tools => get(api::tools),
@@ -172,23 +174,16 @@ pub(crate) struct HttpConnections {
 }
 
 impl HttpConnections {
-    pub(crate) async fn accept(&self, listener: TcpListener, limit: usize, shutdown: &CancellationToken) {
-        let permits = Arc::new(Semaphore::new(limit));
-        loop {
-            let accepted = tokio::select! {
-                () = shutdown.cancelled() => return,
-                accepted = async {
-                    let permit = permits.clone().acquire_owned().await;
-                    listener.accept().await.map(|(socket, _)| (socket, permit))
-                } => accepted,
-            };
+    pub(crate) async fn accept(
+        &self,
+        listener: TcpListener,
+        places: &ConnectionPlaces,
+        shutdown: &CancellationToken,
+    ) {
+        while let Some(accepted) = shutdown.run_until_cancelled(listener.accept()).await {
             match accepted {
-                Ok((socket, permit)) => {
-                    let connection = self.serve(socket);
-                    self.tasks.spawn(async move {
-                        connection.await;
-                        drop(permit);
-                    });
+                Ok((socket, address)) => {
+                    self.tasks.spawn(self.serve(socket, places.take(address.ip())));
                 }
                 Err(error) => {
                     // Most likely out of file descriptors: trying again at once would only spin.
@@ -199,7 +194,11 @@ impl HttpConnections {
         }
     }
 
-    fn serve(&self, socket: TcpStream) -> impl Future<Output = ()> + Send + 'static {
+    fn serve(
+        &self,
+        socket: TcpStream,
+        place: Arc<ConnectionPlace>,
+    ) -> impl Future<Output = ()> + Send + 'static {
         let (app, tls) = (self.app.clone(), self.tls.clone());
         let (leave, cut) = (self.leave.clone(), self.cut.clone());
         let stall = self.stall.unwrap_or(IDLE);
@@ -207,11 +206,12 @@ impl HttpConnections {
             // Answers are written in one piece; waiting for more data would only delay them.
             let _ = socket.set_nodelay(true);
             let socket = StallTimeout::new(socket, stall);
+            let evicted = place.evicted.clone();
             let serving = async {
                 match tls {
-                    None => serve_connection(socket, app, leave).await,
+                    None => serve_connection(socket, app, place, leave).await,
                     Some(tls) => match tokio::time::timeout(HANDSHAKE, tls.accept(socket)).await {
-                        Ok(Ok(socket)) => serve_connection(socket, app, leave).await,
+                        Ok(Ok(socket)) => serve_connection(socket, app, place, leave).await,
                         Ok(Err(error)) => tracing::debug!(%error, "a TLS handshake failed"),
                         Err(_) => tracing::debug!("a TLS handshake took too long"),
                     },
@@ -220,6 +220,7 @@ impl HttpConnections {
             tokio::select! {
                 () = serving => {}
                 () = cut.cancelled() => {}
+                () = evicted.cancelled() => tracing::debug!("an idle connection made room for another"),
             }
         }
     }
@@ -228,13 +229,15 @@ impl HttpConnections {
 async fn serve_connection<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
     socket: S,
     app: Router,
+    place: Arc<ConnectionPlace>,
     leave: CancellationToken,
 ) {
     let requested = Arc::new(Notify::new());
     let service = {
         let (requested, app) = (requested.clone(), TowerToHyperService::new(app));
-        service_fn(move |request| {
+        service_fn(move |mut request: hyper::Request<hyper::body::Incoming>| {
             requested.notify_one();
+            request.extensions_mut().insert(place.clone());
             app.call(request)
         })
     };
@@ -268,20 +271,23 @@ mod tests {
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
     use super::*;
+    use crate::FrontLimits;
 
     #[tokio::test(start_paused = true)]
     async fn a_connection_without_a_first_request_is_closed_soon_and_one_that_pauses_between_requests_is_not() {
         let app = Router::new().route("/health", get(health));
         let began = tokio::time::Instant::now();
         let (mut silent, socket) = tokio::io::duplex(4096);
-        let serving = tokio::spawn(serve_connection(socket, app.clone(), CancellationToken::new()));
+        let places = ConnectionPlaces::new(&FrontLimits::default());
+        let place = || places.take([127, 0, 0, 1].into());
+        let serving = tokio::spawn(serve_connection(socket, app.clone(), place(), CancellationToken::new()));
         silent.write_all(b"GET /hea").await.expect("it is open");
         assert_eq!(silent.read_to_end(&mut Vec::new()).await.ok(), Some(0));
         assert_eq!(began.elapsed().as_secs(), FIRST_REQUEST.as_secs());
         serving.await.expect("it ended");
 
         let (mut pausing, socket) = tokio::io::duplex(4096);
-        tokio::spawn(serve_connection(socket, app, CancellationToken::new()));
+        tokio::spawn(serve_connection(socket, app, place(), CancellationToken::new()));
         for _ in 0..2 {
             pausing.write_all(b"GET /health HTTP/1.1\r\nhost: x\r\n\r\n").await.expect("it is open");
             let mut answer = [0; 4096];

@@ -13,6 +13,7 @@ mod body;
 mod call;
 mod caller;
 mod conformance;
+mod connection_places;
 mod counted_body;
 pub mod dialout;
 pub mod echo;
@@ -98,8 +99,15 @@ sinew_tool::settings! {
     pub struct FrontLimits {
         /// Bytes of one message.
         pub body: usize = 4 << 20, within 1024..=1_073_741_824;
-        /// Connections open at once; further ones wait in the system's queue.
+        /// Connections that have sent a token. Beyond it, the token with the most loses the connection that was idle longest.
         pub connections: usize = 4096, within 1..=1_000_000;
+        /// Connections of one token.
+        pub connections_each: usize = 1024, within 1..=1_000_000;
+        /// Connections that have not sent a token yet; they never take the places of those that have. Beyond it, the address
+        /// with the most loses the connection that was idle longest.
+        pub strangers: usize = 1024, within 1..=1_000_000;
+        /// Such connections from one address, or from one /64 of IPv6.
+        pub strangers_each: usize = 256, within 1..=1_000_000;
         /// Sessions of clients that speak a revision with `initialize`. Each costs about 50 KiB. When there are too many,
         /// the session that was idle longest and has no open stream is closed.
         pub sessions: usize = 512, within 1..=1_000_000;

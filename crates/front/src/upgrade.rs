@@ -14,6 +14,7 @@ use hyper_util::rt::TokioIo;
 use sinew_gateway::Principal;
 use tokio_util::sync::CancellationToken;
 
+use crate::connection_places::ConnectionPlace;
 use crate::endpoint::McpEndpoint;
 use crate::listing::ListForm;
 use crate::stall::StallTimeout;
@@ -46,6 +47,8 @@ pub(crate) async fn handle(State(state): State<UpgradeState>, mut request: Reque
         Err(message) => return reply::problem(StatusCode::BAD_REQUEST, "bad_request", &message),
     };
     let upgrade = hyper::upgrade::on(&mut request);
+    let place = request.extensions().get::<Arc<ConnectionPlace>>().cloned();
+    let connection_use = place.as_ref().and_then(|place| place.start_use(&who));
     let UpgradeState { front, endpoint } = state;
     front.tasks.clone().spawn(async move {
         let served = match upgrade.await {
@@ -55,6 +58,7 @@ pub(crate) async fn handle(State(state): State<UpgradeState>, mut request: Reque
         if let Err(error) = served {
             tracing::debug!(%error, "an upgraded connection ended");
         }
+        drop((connection_use, place));
     });
     let mut response = reply::empty(StatusCode::SWITCHING_PROTOCOLS);
     response.headers_mut().insert(UPGRADE, HeaderValue::from_static(PROTOCOL));

@@ -9,7 +9,7 @@ use crate::gateway::Gateway;
 use crate::identity::unknown_device;
 use crate::instructions::instructions;
 use crate::snapshot::{DeviceEntry, Holder, Snapshot};
-use crate::view::{DeviceChanges, DeviceView, EventPage};
+use crate::view::{DeviceView, EventPage};
 
 /// Devices, events and texts without those that the policy hides from the caller. What is hidden is answered like what
 /// does not exist.
@@ -39,10 +39,6 @@ impl CallerView {
 
     pub fn pictures(&self, device: &str) -> Vec<Picture> {
         self.entry(device).map(|entry| self.gateway.pictures(entry.id.as_str())).unwrap_or_default()
-    }
-
-    pub fn changes(&self, device: &str) -> Result<DeviceChanges, ToolError> {
-        self.gateway.changes(self.entry(device)?.id.as_str())
     }
 
     /// Events after a cursor, oldest first. A page can be empty although `next` moved on.

@@ -11,7 +11,7 @@ use serde_json::json;
 use sinew_policy::PolicyProblem;
 use sinew_spec::lock::Follow;
 use sinew_tool::text::clean_line;
-use sinew_tool::{Announce, DeviceEvent, DeviceId, DeviceKey, Digest, ErrorKind, Picture, ToolError, Value};
+use sinew_tool::{Announce, DeviceEvent, DeviceId, DeviceKey, Digest, ErrorKind, Picture, Presences, ToolError, Value};
 use tokio::sync::broadcast;
 
 use crate::access::{Access, AccessSettings, ApprovalDecision, ApprovalRequest, Lens};
@@ -66,6 +66,8 @@ struct Inner {
     seals: broadcast::Sender<AuditSeal>,
     budgets: ArcSwap<BTreeMap<String, Duration>>,
     store: Arc<Store>,
+    /// Devices that are announced at a broker and have not joined, by the broker's address.
+    presences: Mutex<BTreeMap<String, Presences>>,
     /// Released last, when the store is on disk.
     lock: Mutex<Option<StateGuard>>,
 }
@@ -131,9 +133,23 @@ impl Gateway {
                 journal,
                 seals,
                 store,
+                presences: Mutex::default(),
                 lock: Mutex::new(lock),
             }),
         })
+    }
+
+    /// Devices that are announced at a broker and have not joined, by the broker's address.
+    pub fn presences(&self) -> BTreeMap<String, Presences> {
+        self.inner.presences.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub(crate) fn set_presences(&self, broker: &str, presences: Presences) {
+        let mut all = self.inner.presences.lock().unwrap_or_else(PoisonError::into_inner);
+        match presences == Presences::default() {
+            true => all.remove(broker),
+            false => all.insert(broker.to_owned(), presences),
+        };
     }
 
     /// Where families push their events.

@@ -16,7 +16,7 @@ use serde::Serialize;
 use serde_json::json;
 use sha2::{Digest as _, Sha256};
 use sinew_tool::text::clean_line;
-use sinew_tool::{Admission, Admit, Bearer, DeviceId, DeviceKey, ErrorKind, TokenId, ToolError};
+use sinew_tool::{Admission, Admit, Bearer, DeviceId, DeviceKey, ErrorKind, Presences, TokenId, ToolError};
 use subtle::ConstantTimeEq;
 use tokio::sync::watch;
 
@@ -426,6 +426,10 @@ impl Admit for Gateway {
 
     fn is_known(&self, key: &DeviceKey) -> bool {
         self.is_known_device(key)
+    }
+
+    fn report_presences(&self, broker: &str, presences: Presences) {
+        self.set_presences(broker, presences);
     }
 }
 

@@ -18,6 +18,8 @@ use crate::board::{BoardMachine, MachineState, VirtualBoard};
 pub struct Blueprint {
     name: String,
     tools: Arc<[DeclaredTool]>,
+    /// Where every execution of a tool is reported, with its arguments.
+    executions: Option<std::sync::mpsc::Sender<Value>>,
 }
 
 #[derive(Clone, Debug)]
@@ -31,7 +33,12 @@ impl Blueprint {
     /// From the entries of a `tools/list` answer. What firmware cannot declare is refused with a reason.
     pub fn read(name: &str, entries: &[Value]) -> Result<Blueprint, String> {
         let tools = entries.iter().map(DeclaredTool::read).collect::<Result<_, _>>()?;
-        Ok(Blueprint { name: name.to_owned(), tools })
+        Ok(Blueprint { name: name.to_owned(), tools, executions: None })
+    }
+
+    /// Reports the arguments of every execution.
+    pub fn reporting_to(self, executions: std::sync::mpsc::Sender<Value>) -> Blueprint {
+        Blueprint { executions: Some(executions), ..self }
     }
 
     /// With the tools that firmware brings to every board. Its order is theirs, the board's, and at the end
@@ -42,7 +49,7 @@ impl Blueprint {
         let all: Vec<&DeclaredTool> = all.filter(|tool| seen.insert(tool.spec.name().to_owned())).collect();
         let (users, models): (Vec<&DeclaredTool>, _) = all.into_iter().partition(|tool| tool.users_only);
         let models: Vec<&DeclaredTool> = models;
-        Blueprint { name: self.name.clone(), tools: models.into_iter().chain(users).cloned().collect() }
+        Blueprint { tools: models.into_iter().chain(users).cloned().collect(), ..self.clone() }
     }
 
     pub fn tools(&self) -> impl Iterator<Item = &str> {
@@ -52,10 +59,14 @@ impl Blueprint {
     pub(crate) fn build(&self) -> VirtualBoard {
         let mut firmware = Board::new(self.name.clone(), "2.0.0").speaking(BoardDialect::Firmware);
         for DeclaredTool { spec, properties, .. } in self.tools.iter().cloned() {
-            let name = spec.name().to_owned();
+            let (name, executions) = (spec.name().to_owned(), self.executions.clone());
             firmware.add(spec, move |arguments| {
                 let taken = properties.iter().filter_map(|name| Some((name.clone(), value(arguments.find(name)?))));
-                Ok(Reply::Json(json!({"tool": name, "arguments": taken.collect::<sinew_tool::Args>()})))
+                let taken = taken.collect::<sinew_tool::Args>();
+                if let Some(executions) = &executions {
+                    let _ = executions.send(json!(taken));
+                }
+                Ok(Reply::Json(json!({"tool": name, "arguments": taken})))
             });
         }
         VirtualBoard::from_parts(firmware, Arc::new(Mutex::new(IdleMachine::default())))

@@ -104,6 +104,18 @@ pub trait Admit: Send + Sync {
     fn is_known(&self, _key: &DeviceKey) -> bool {
         false
     }
+
+    /// How many devices are announced at a broker and have not joined, to be shown to people.
+    fn report_presences(&self, _broker: &str, _presences: Presences) {}
+}
+
+/// Devices that are announced at a broker and have not joined.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Presences {
+    /// Not asked for their tools yet.
+    pub waiting: usize,
+    /// Asked, and without an answer.
+    pub silent: usize,
 }
 
 /// The network that counts as one sender: an IPv4 address, or the /64 of an IPv6 address, whose owner has all of it.

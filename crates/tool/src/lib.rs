@@ -20,12 +20,13 @@ pub mod manifest;
 pub mod outcome;
 pub mod portable;
 pub mod settings;
+pub mod slots;
 pub mod spelling;
 pub mod text;
 pub mod tool;
 pub mod wire_form;
 
-pub use admission::{Admission, Admit, Applicant, Bearer, Enrol, Enrolment, TokenId, network_of};
+pub use admission::{Admission, Admit, Applicant, Bearer, Enrol, Enrolment, Presences, TokenId, network_of};
 pub use attributes::Attributes;
 pub use call::{Answer, Args, Call, Caller, LogLevel, NestedCalls, Question, Silent};
 pub use device::{

@@ -25,7 +25,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use sinew_mqtt::client::{BrokerPacket, Introduction, MqttMessage, Subscription};
-use sinew_tool::{Admission, Device, DeviceEvent, DeviceInfo, LeaveReason, Reach, Status, json};
+use sinew_tool::{Admission, Device, DeviceEvent, DeviceInfo, LeaveReason, Presences, Reach, Status, json};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio::time::{Instant, interval_at, sleep, sleep_until};
 use tokio_util::sync::CancellationToken;
@@ -39,7 +39,7 @@ pub use self::topics::{Template, Topics};
 
 use self::outbox::BrokerOutbox;
 pub(crate) use self::outbox::BrokerPipe;
-use self::presence::{NextBoard, PresenceList, WaitingBoards};
+use self::presence::{NextBoard, PresenceList};
 use crate::device::{BoardCommand, BoardDevice, QueuedMessage};
 use crate::hub::{AdmittedBoard, BoardHub, Boards};
 use crate::pipe::{Pipe, read_text};
@@ -90,7 +90,7 @@ pub async fn run(broker: Broker, boards: Boards, shutdown: CancellationToken) ->
         silent_slots: Arc::new(Semaphore::new(hub.config.limits.broker_setups.div_ceil(SILENT_SHARE))),
         shown_silent: HashSet::new(),
         unanswered: (unanswered, unanswered_ids),
-        reported: WaitingBoards::default(),
+        reported: Presences::default(),
         memory: Arc::new(Semaphore::new(WAITING_BYTES)),
         warnings: TokenBucket::new(WARNINGS.0, WARNINGS.1, now),
         retries: VecDeque::new(),
@@ -170,7 +170,7 @@ struct BrokerBoards {
     /// Boards that did not answer, from their tasks.
     unanswered: (mpsc::UnboundedSender<Box<str>>, mpsc::UnboundedReceiver<Box<str>>),
     /// How many boards waited when that was last logged.
-    reported: WaitingBoards,
+    reported: Presences,
     memory: Arc<Semaphore>,
     warnings: TokenBucket,
     /// Boards that were refused, and when they are asked again.
@@ -323,13 +323,14 @@ impl BrokerBoards {
         }
     }
 
-    /// Logs how many boards wait, if that has changed.
+    /// Reports how many boards wait, if that has changed.
     fn report_waiting(&mut self) {
-        let waiting = self.presence.count_waiting();
-        if waiting != self.reported {
-            self.reported = waiting;
-            let WaitingBoards { first_question, silent } = waiting;
-            tracing::info!(broker = %self.broker.address, waiting = first_question, silent, "boards that are not asked yet, and boards that do not answer");
+        let presences = self.presence.count_waiting();
+        if presences != self.reported {
+            self.reported = presences;
+            let Presences { waiting, silent } = presences;
+            tracing::info!(broker = %self.broker.address, waiting, silent, "boards that are not asked yet, and boards that do not answer");
+            self.hub.config.admit.report_presences(&self.broker.address.to_string(), presences);
         }
     }
 

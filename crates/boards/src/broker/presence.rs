@@ -9,6 +9,8 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
+use sinew_tool::Presences;
+
 use crate::device::BoardDevice;
 
 #[derive(Default)]
@@ -41,13 +43,6 @@ pub(crate) enum NextBoard {
     Join(Box<str>),
     /// One that may have other tools now.
     Refresh(Arc<BoardDevice>),
-}
-
-/// Boards that are present and have not been asked yet.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct WaitingBoards {
-    pub(crate) first_question: usize,
-    pub(crate) silent: usize,
 }
 
 impl PresenceList {
@@ -136,9 +131,9 @@ impl PresenceList {
     }
 
     /// How many boards wait, to be shown.
-    pub(crate) fn count_waiting(&self) -> WaitingBoards {
+    pub(crate) fn count_waiting(&self) -> Presences {
         let silent = self.boards.values().filter(|board| board.is_silent && board.device.is_none()).count();
-        WaitingBoards { first_question: self.known.len() + self.new.len(), silent }
+        Presences { waiting: self.known.len() + self.new.len(), silent }
     }
 
     /// The next board to be asked. One that has left meanwhile, or is listed twice, is passed over.
@@ -234,7 +229,7 @@ mod tests {
         list.mark_present("honest", true, false);
         list.mark_present("known", false, true);
         assert_eq!(waiting(&mut list)[..2], ["join known", "join honest"]);
-        assert_eq!(list.count_waiting(), WaitingBoards { first_question: 0, silent: 64 });
+        assert_eq!(list.count_waiting(), Presences { waiting: 0, silent: 64 });
     }
 
     #[test]

@@ -156,6 +156,25 @@ pub struct BenchArgs {
     #[arg(long, value_name = "N", num_args = 0..=1, require_equals = true, default_missing_value = "100000",
           conflicts_with_all = ["boards", "rounds", "fleet"])]
     pub crowd: Option<u32>,
+
+    /// Kill, fill and garble everything for this many seconds while clients call, and check that no call is lost,
+    /// unrecorded or made twice
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(1..=86_400),
+          conflicts_with_all = ["quick", "boards", "rounds", "seconds", "fleet", "crowd"])]
+    pub chaos: Option<u32>,
+
+    /// Seed of the chaos; the same one gives the same disturbances
+    #[arg(long, value_name = "N", default_value_t = 1, requires = "chaos")]
+    pub seed: u64,
+
+    /// Spread a million calls over this many minutes, and follow memory and latency [default: 60]
+    #[arg(long, value_name = "MINUTES", num_args = 0..=1, require_equals = true, default_missing_value = "60",
+          conflicts_with_all = ["quick", "boards", "rounds", "seconds", "fleet", "crowd", "chaos"])]
+    pub soak: Option<f64>,
+
+    /// Draw the soak into this SVG file
+    #[arg(long, value_name = "FILE", requires = "soak")]
+    pub plot: Option<std::path::PathBuf>,
 }
 
 #[derive(Args, Debug)]

@@ -4,12 +4,13 @@ use serde_json::json;
 use sinew_bench::{Bench, Options, PROFILE, Peer, Report, Target};
 
 use crate::args::{self, BenchPeerArgs, PeerKind};
-use crate::error::CliError;
+use crate::error::{CliError, CliErrorKind};
 use crate::terminal::{Printer, Table, TextStyle, print, print_json};
 
 pub async fn run(args: args::BenchArgs, printer: Printer) -> Result<(), CliError> {
-    let args::BenchArgs { quick, rounds, seconds, boards, fleet, crowd } = args;
-    let mut bench = Bench::new(Options { quick, rounds, seconds, boards, fleet, crowd })?;
+    let args::BenchArgs { quick, rounds, seconds, boards, fleet, crowd, chaos, seed, soak, plot } = args;
+    let options = Options { quick, rounds, seconds, boards, fleet, crowd, chaos, seed, soak, plot };
+    let mut bench = Bench::new(options)?;
     for stage in bench.stages() {
         printer.waiting(stage.label(), bench.measure(stage)).await?;
     }
@@ -19,7 +20,13 @@ pub async fn run(args: args::BenchArgs, printer: Printer) -> Result<(), CliError
     } else {
         print(&to_text(&report, printer));
     }
-    Ok(())
+    match report.violations.as_slice() {
+        [] => Ok(()),
+        violations => {
+            let message = format!("{} things happened that must not:\n{}", violations.len(), violations.join("\n"));
+            Err(CliError::new(CliErrorKind::ChecksFailed, message))
+        }
+    }
 }
 
 pub async fn peer(args: BenchPeerArgs) -> Result<(), CliError> {
@@ -85,6 +92,7 @@ mod tests {
                 figure("size", 9.5, "KiB", Target::AtMost(8.0)),
             ],
             skipped: vec!["weight, because there is no balance".to_owned()],
+            violations: Vec::new(),
         };
         let text = to_text(&report, Printer::plain());
         assert!(text.contains("12346 calls/s  ≥ 12000  met"), "{text}");

@@ -1,4 +1,4 @@
-//! `sinew boards`: who asks to be let in, and letting them in.
+//! `sinew boards`: boards that wait for approval, and their approval.
 
 use sinew_api as api;
 
@@ -16,14 +16,17 @@ pub async fn run(args: BoardsArgs, printer: Printer) -> Result<(), CliError> {
 }
 
 async fn all(reach: &ReachArgs, printer: Printer) -> Result<(), CliError> {
-    let answer: api::WaitingBoards = GatewayTarget::find(reach)?.connect().await?.get("/api/v1/boards").await?;
+    let mut client = GatewayTarget::find(reach)?.connect().await?;
+    let answer: api::WaitingBoards = client.get("/api/v1/boards").await?;
     if printer.is_json() {
         print_json(&answer);
         return Ok(());
     }
+    let status: api::GatewayStatus = client.get("/api/v1/status").await?;
     let boards = &answer.boards;
     if boards.is_empty() {
-        print("No board waits for approval. `sinew devices` shows those that were let in.\n");
+        print("No board waits for approval. `sinew devices` shows those that were approved.\n");
+        print(&presences(&status.brokers));
         return Ok(());
     }
     let mut table = Table::new(["CODE", "HARDWARE ID", "KIND", "VERSION", "ADDRESS", "SINCE"]);
@@ -38,8 +41,17 @@ async fn all(reach: &ReachArgs, printer: Printer) -> Result<(), CliError> {
         ]);
     }
     print(&printer.table(&table));
-    print("Let one in with: sinew boards approve CODE\n");
+    print("Approve one with: sinew boards approve CODE\n");
+    print(&presences(&status.brokers));
     Ok(())
+}
+
+/// Boards that brokers announce and that have not joined, a line for each broker.
+pub fn presences(brokers: &[api::BrokerPresences]) -> String {
+    let line = |api::BrokerPresences { broker, waiting, silent }: &api::BrokerPresences| {
+        format!("At {}: {waiting} boards are not asked yet, {silent} do not answer.\n", clean(broker))
+    };
+    brokers.iter().map(line).collect()
 }
 
 async fn approve(code: &str, reach: &ReachArgs, printer: Printer) -> Result<(), CliError> {
@@ -50,7 +62,7 @@ async fn approve(code: &str, reach: &ReachArgs, printer: Printer) -> Result<(), 
         print_json(&answer);
     } else {
         let id = clean(&answer.hardware_id);
-        print(&format!("{id} is let in. It connects by itself within a few seconds.\n"));
+        print(&format!("{id} is approved. It connects by itself within a few seconds.\n"));
     }
     Ok(())
 }

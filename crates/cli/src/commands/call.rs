@@ -258,13 +258,14 @@ async fn schema(client: &mut GatewayClient, device: &str, tool: &str) -> Result<
     if let Some(entry) = public.tools.into_iter().find(|entry| entry.name == tool) {
         return Ok(entry.input_schema);
     }
-    let changes: api::Changes = client.get(&format!("/api/v1/devices/{}/changes", encode(device))).await?;
-    let is_held = changes.quarantined.iter().any(|held| held.tool == tool);
+    // Only administrators may see what is held back.
+    let changes = client.get::<api::Changes>(&format!("/api/v1/devices/{}/changes", encode(device))).await;
+    let is_held = changes.is_ok_and(|changes| changes.quarantined.iter().any(|held| held.tool == tool));
     let names: Vec<_> = tools.iter().map(|entry| entry.name.as_str()).collect();
     let message = match is_held {
         true => format!(
             "`{tool}` of {device} is held back, because it changed against what was agreed; `sinew devices changes \
-             {device}` shows how, `sinew devices accept {device}` takes it"
+             {device}` shows how, `sinew devices accept {device} DIGEST` accepts it"
         ),
         false => format!("{device} has no tool `{tool}`; it has {}", names.join(", ")),
     };

@@ -1,8 +1,9 @@
 //! `sinew status`: the gateway and what is connected to it, on one page.
 
 use serde_json::json;
-use sinew_api::{Devices, HealthStatus, Readiness, Tools, WaitingBoards};
+use sinew_api::{Devices, GatewayStatus, HealthStatus, Readiness, Tools};
 
+use super::boards;
 use crate::args::StatusArgs;
 use crate::client::GatewayTarget;
 use crate::error::CliError;
@@ -16,14 +17,16 @@ pub async fn run(args: StatusArgs, printer: Printer) -> Result<(), CliError> {
     let devices = client.get::<Devices>("/api/v1/devices").await?.devices;
     let tools = client.get::<Tools>("/api/v1/tools?shape=folded").await?.tools.len();
     // Only administrators may see them.
-    let waiting = client.get::<WaitingBoards>("/api/v1/boards").await.map_or(0, |answer| answer.boards.len());
+    let status = client.get::<GatewayStatus>("/api/v1/status").await.ok();
+    let waiting = status.as_ref().map_or(0, |status| status.waiting_boards);
+    let brokers = status.map(|status| status.brokers).unwrap_or_default();
     let count = |family: &str| devices.iter().filter(|device| device.family == family).count();
     let ready_devices = devices.iter().filter(|device| device.is_ready()).count();
     if printer.is_json() {
         print_json(&json!({
             "gateway": target.url.to_string(), "version": health.version, "ready": ready.ready,
             "reasons": ready.reasons, "devices": devices.len(), "devices_ready": ready_devices, "tools": tools,
-            "waiting_boards": waiting,
+            "waiting_boards": waiting, "brokers": brokers,
         }));
         return Ok(());
     }
@@ -42,6 +45,7 @@ pub async fn run(args: StatusArgs, printer: Printer) -> Result<(), CliError> {
     if waiting > 0 {
         page.push_str(&printer.fact("Waiting boards", &format!("{waiting}; `sinew boards` lists them")));
     }
+    page.push_str(&boards::presences(&brokers));
     print(&page);
     Ok(())
 }

@@ -31,7 +31,7 @@ fn a_board_that_knows_one_address_is_approved_and_can_be_used_until_its_token_is
     let code = waiting["code"].as_str().expect("a code");
     assert!(gateway.run(&["boards"]).ok().out.contains(code));
     assert_eq!(gateway.run(&["boards", "approve", "000"]).code, 64, "an unknown code is refused");
-    assert!(gateway.run(&["boards", "approve", code]).ok().out.contains("02:51:00:00:00:05 is let in"));
+    assert!(gateway.run(&["boards", "approve", code]).ok().out.contains("02:51:00:00:00:05 is approved"));
 
     let device = gateway.wait_for("02:51:00:00:00:05", "ready");
     assert_eq!((&device["attributes"]["transport"], &device["admitted_by"]), (&json!("mqtt"), &json!("device token")));

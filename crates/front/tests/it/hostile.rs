@@ -198,3 +198,50 @@ async fn two_open_requests_with_one_id_both_get_an_answer() {
     server.go_on();
     assert_eq!(last(&mut first).await.unwrap()["result"]["content"][0]["text"], "waited");
 }
+
+/// A call that goes on until [`TestServer::go_on`], on a connection of its own.
+async fn long_call(server: &TestServer, token: &str) -> tokio::task::JoinHandle<u16> {
+    let client = server.client().with_token(Some(token));
+    let call = json!({"device": "lamp", "tool": "wait"});
+    let running = tokio::spawn(async move { client.post("/api/v1/call", call).await.status.as_u16() });
+    assert_eq!(server.signal().await, "started");
+    running
+}
+
+#[tokio::test]
+async fn idle_connections_shut_nobody_out_and_leave_those_with_a_token_alone() {
+    let limits = FrontLimits { strangers: 16, strangers_each: 8, connections_each: 4, ..FrontLimits::default() };
+    let server = TestServer::with(limited(limits), None).await;
+    let (client, token, _) = guest(&server);
+    let running = long_call(&server, &token).await;
+    let mut idle = Vec::new();
+    for _ in 0..200 {
+        idle.push(tokio::net::TcpStream::connect(server.address).await.unwrap());
+    }
+    assert_eq!(client.get("/api/v1/devices").await.status, 200);
+    // The oldest silent ones were closed, without an answer.
+    assert_eq!(idle[0].read(&mut [0; 16]).await.unwrap(), 0);
+    // A connection with a call outlives all of them, and the others of its token make room for each other.
+    for _ in 0..20 {
+        assert_eq!(client.get("/health").await.status, 200);
+        assert_eq!(client.get("/api/v1/devices").await.status, 200);
+    }
+    server.go_on();
+    assert_eq!(running.await.unwrap(), 200);
+}
+
+#[tokio::test]
+async fn a_token_whose_connections_are_all_in_use_is_refused_one_more_and_others_are_not() {
+    let limits = FrontLimits { connections_each: 2, ..FrontLimits::default() };
+    let server = TestServer::with(limited(limits), None).await;
+    let (client, token, _) = guest(&server);
+    let running = [long_call(&server, &token).await, long_call(&server, &token).await];
+    let refused = client.get("/api/v1/devices").await;
+    assert_eq!((refused.status.as_u16(), &refused.json()["error"]), (503, &json!("busy")));
+    assert_eq!(server.client().get("/api/v1/devices").await.status, 200);
+    for call in running {
+        server.go_on();
+        assert_eq!(call.await.unwrap(), 200);
+    }
+    assert_eq!(client.get("/api/v1/devices").await.status, 200);
+}
