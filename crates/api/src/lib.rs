@@ -21,7 +21,9 @@ pub use devices::{
     ToolChange, WaitingBoard, WaitingBoards,
 };
 pub use document::document;
-pub use health::{BrokerPresences, GatewayStatus, HealthStatus, NotReadyReason, Readiness, RefusedRequest, RequestFailure};
+pub use health::{
+    BrokerPresences, GatewayStatus, HealthStatus, NotReadyReason, Readiness, RefusedRequest, RequestFailure,
+};
 pub use policy::{
     ApprovalVerdict, Approvals, CheckPolicy, Decide, Effects, Explain, Explained, ExplainedRule, MarkedTool,
     PolicyWarning, PolicyWarnings, WaitingCall,

@@ -18,10 +18,10 @@ use crate::process::{Process, Scratch, TOKEN};
 use crate::report::{Figure, Report};
 use crate::{BenchPlan, PUBLIC_TOOL, in_thread, request};
 
-/// Those who pay for what all of them share.
+/// The first boards, which allocate what all of them share.
 const FIRST: u32 = 32;
 const CONNECTIONS: u32 = 32;
-/// All of them have joined by then, on any machine worth measuring.
+/// Enough for a slow machine.
 const PATIENCE: Duration = Duration::from_secs(1200);
 
 pub async fn measure(count: u32, plan: &BenchPlan, scratch: &Scratch, report: &mut Report) -> Result<(), Error> {

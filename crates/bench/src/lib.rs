@@ -1,8 +1,8 @@
-//! The benchmark behind `sinew bench`: speed and size on this machine, against yardsticks in the same run.
+//! The benchmark behind `sinew bench`: speed and size on this machine, against baselines in the same run.
 //!
 //! Everything shares the machine: the load generator, the gateway, and virtual boards in a process of
 //! their own over real sockets, with tokens, validation and audit as always. Rounds of the gateway and
-//! of its yardsticks alternate, so that a noisy neighbour troubles all of them.
+//! of its baselines alternate, so that other load on the machine affects all of them.
 
 mod apps;
 mod chaos;
@@ -35,7 +35,7 @@ use process::{Process, Scratch, TOKEN};
 #[error("{0}")]
 pub struct Error(String);
 
-/// As many as the clients of a busy day, and as many boards, so that no two wait for one board.
+/// As many boards as connections, so that no two calls wait for one board.
 const CONNECTIONS: u32 = 32;
 
 /// A tool of the relay board that only reads: as the board calls it, and as clients see it.
@@ -90,7 +90,7 @@ pub enum Stage {
 }
 
 impl Stage {
-    /// What is being done, for whoever waits.
+    /// What is being done, for the progress line.
     pub fn label(self) -> &'static str {
         match self {
             Stage::Starting => "starting gateways",
@@ -194,7 +194,7 @@ impl Peer {
             Peer::Rmcp => sinew_front::echo::run_rmcp_echo(listener, shutdown).await,
             Peer::Axum => sinew_front::echo::run_axum_echo(listener, shutdown).await,
         };
-        served.map_err(|error| bench_error(format!("the yardstick failed: {error}")))
+        served.map_err(|error| bench_error(format!("the baseline server failed: {error}")))
     }
 }
 
@@ -280,8 +280,8 @@ async fn latency(plan: &BenchPlan, scratch: &Scratch, report: &mut Report) -> Re
 
     let listener =
         TcpListener::bind("127.0.0.1:0").await.map_err(|error| bench_error(format!("no free port: {error}")))?;
-    let door = listener.local_addr().map_err(|error| bench_error(format!("no free port: {error}")))?;
-    let url = format!("ws://{door}/xiaozhi/v1/");
+    let direct_address = listener.local_addr().map_err(|error| bench_error(format!("no free port: {error}")))?;
+    let url = format!("ws://{direct_address}/xiaozhi/v1/");
     let (board, direct) = tokio::join!(process::boards(&url, 1, 1), direct::Direct::accept(&listener));
     let (board, mut direct) = (board?, direct?);
 
@@ -312,7 +312,7 @@ async fn latency(plan: &BenchPlan, scratch: &Scratch, report: &mut Report) -> Re
     Ok(())
 }
 
-/// What each further board costs, once the first ones have paid for what all of them share.
+/// The memory of each further board, after the first ones have allocated what all of them share.
 async fn memory(plan: &BenchPlan, scratch: &Scratch, report: &mut Report) -> Result<(), Error> {
     const FIRST: u32 = 32;
     let gateway = process::gateway(&scratch.folder("memory")).await?;
@@ -350,7 +350,7 @@ async fn joined(address: SocketAddr, first: u32, count: u32) -> Result<(), Error
     Ok(())
 }
 
-/// Waits until the joining has left no trace but the boards: the allocator keeps what was freed for a second, and
+/// Waits until the memory that joining needed is released: the allocator keeps what was freed for a second, and
 /// gives it back only while it is used.
 async fn settled(address: SocketAddr) -> Result<(), Error> {
     let mut client = load::HttpConnection::open(address).await?;

@@ -152,7 +152,7 @@ impl HttpConnection {
         let body = self.read(request).await?;
         let body = &self.buffer[body..];
         if !self.buffer.starts_with(b"HTTP/1.1 200") || !is_success(body) {
-            return Err(bench_error(format!("the answer is no success: {}", self.sample())));
+            return Err(bench_error(format!("the call failed: {}", self.sample())));
         }
         Ok(body.len())
     }

@@ -89,7 +89,7 @@ async fn turbo(plan: &BenchPlan, path: &Path, width: u32, height: u32, pixels: &
     let output = output.map_err(|_| "tjbench is not there (Debian: libjpeg-turbo-progs)".to_owned())?;
     let said = String::from_utf8_lossy(&output.stdout);
     let rate = said.lines().find_map(|line| line.split_once("Frame rate:")?.1.split_whitespace().next()?.parse().ok());
-    rate.map(|rate: f64| 1e3 / rate).ok_or_else(|| "tjbench told no frame rate".to_owned())
+    rate.map(|rate: f64| 1e3 / rate).ok_or_else(|| "tjbench printed no frame rate".to_owned())
 }
 
 async fn side_by_side(plan: &BenchPlan, report: &mut Report) -> Result<(), Error> {
@@ -214,7 +214,7 @@ struct InstantPhone {
 }
 
 enum ScreenSource {
-    /// What `uiautomator` printed, to be read anew each time.
+    /// What `uiautomator` printed, to be parsed each time.
     Dump(String),
     Tree(Tree),
 }

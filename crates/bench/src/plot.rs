@@ -3,12 +3,12 @@
 use std::fmt::Write as _;
 
 /// Values that share a scale.
-pub(crate) struct Panel {
+pub(crate) struct PlotPanel {
     pub(crate) unit: &'static str,
-    pub(crate) lines: Vec<Line>,
+    pub(crate) lines: Vec<PlotLine>,
 }
 
-pub(crate) struct Line {
+pub(crate) struct PlotLine {
     pub(crate) name: &'static str,
     pub(crate) values: Vec<f64>,
 }
@@ -22,7 +22,7 @@ const GAP: f64 = 36.0;
 const COLOURS: [&str; 3] = ["#2563eb", "#d97706", "#059669"];
 
 /// Panels below each other over one time axis. Scales start at zero.
-pub(crate) fn to_svg(title: &str, axis: &str, times: &[f64], panels: &[Panel]) -> String {
+pub(crate) fn to_svg(title: &str, axis: &str, times: &[f64], panels: &[PlotPanel]) -> String {
     let height = TOP + panels.len() as f64 * (PANEL + GAP);
     let mut svg = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height}\" font-family=\"sans-serif\" font-size=\"12\">\n\
@@ -40,7 +40,7 @@ pub(crate) fn to_svg(title: &str, axis: &str, times: &[f64], panels: &[Panel]) -
     svg
 }
 
-fn draw(svg: &mut String, panel: &Panel, times: &[f64], end: f64, top: f64) {
+fn draw(svg: &mut String, panel: &PlotPanel, times: &[f64], end: f64, top: f64) {
     let most = highest(panel.lines.iter().flat_map(|line| &line.values)) * 1.1;
     let x = |time: f64| LEFT + time / end * (WIDTH - LEFT - RIGHT);
     let y = |value: f64| top + PANEL - value / most * PANEL;
@@ -81,7 +81,7 @@ mod tests {
 
     #[test]
     fn lines_stay_inside_their_panel() {
-        let panel = Panel { unit: "MB", lines: vec![Line { name: "memory", values: vec![10.0, 0.0, 20.0] }] };
+        let panel = PlotPanel { unit: "MB", lines: vec![PlotLine { name: "memory", values: vec![10.0, 0.0, 20.0] }] };
         let svg = to_svg("a title", "minutes", &[0.0, 1.0, 2.0], &[panel]);
         let points = svg.split("points=\"").nth(1).and_then(|rest| rest.split('"').next()).expect("a line");
         let points: Vec<(f64, f64)> = points

@@ -1,4 +1,4 @@
-//! The processes of a measurement: this program itself as gateway, boards or yardstick, each ended with
+//! The processes of a measurement: this program itself as gateway, boards or baseline, each ended with
 //! its handle.
 
 use std::net::SocketAddr;
@@ -16,13 +16,13 @@ use crate::load::{HttpConnection, bench_error};
 /// The token of every gateway that is measured.
 pub const TOKEN: &str = "snw-bench-token-0123456789abcdef";
 
-/// 20 s: whatever has not said a word by then will not.
+/// 20 s: what has not printed its first line by then will not.
 const START: Duration = Duration::from_secs(20);
 
 /// A process of ours.
 pub struct Process {
     child: Child,
-    /// What it said of itself when it was ready.
+    /// The first line that it printed.
     pub page: Value,
 }
 
@@ -43,7 +43,7 @@ impl Process {
         let line = line.ok().and_then(Result::ok).flatten();
         let page = line.and_then(|line| serde_json::from_str(&line).ok());
         let page = page.ok_or_else(|| bench_error(format!("`sinew {}` did not start", arguments.join(" "))))?;
-        // Whatever else it says is read away, so that it never waits for us.
+        // Further output is read and dropped, so that the process never waits for us.
         tokio::spawn(async move { while let Ok(Some(_)) = lines.next_line().await {} });
         Ok(Process { child, page })
     }
@@ -51,7 +51,7 @@ impl Process {
     pub fn address(&self) -> Result<SocketAddr, Error> {
         let url = self.page["url"].as_str().unwrap_or_default();
         let address = url.rsplit('/').next().and_then(|address| address.parse().ok());
-        address.ok_or_else(|| bench_error(format!("`{url}` is no address")))
+        address.ok_or_else(|| bench_error(format!("`{url}` is not a valid address")))
     }
 
     pub fn devices_url(&self) -> &str {
@@ -123,40 +123,34 @@ pub async fn run_to_end(arguments: &[&str]) -> Result<(Duration, String), Error>
 
 /// A gateway of its own, on a fresh state directory and free ports.
 pub async fn gateway(state: &Path) -> Result<Process, Error> {
-    let state = state.display().to_string();
+    Process::start(&serve_arguments("127.0.0.1:0", &state.display().to_string())).await
+}
+
+fn serve_arguments<'a>(listen: &'a str, state: &'a str) -> [&'a str; 13] {
     let free = "127.0.0.1:0";
+    #[rustfmt::skip]
     let arguments = [
-        "serve",
-        "--listen",
-        free,
-        "--devices",
-        free,
-        "--mqtt",
-        free,
-        "--state",
-        &state,
-        "--token",
-        TOKEN,
-        "--output",
-        "json",
+        "serve", "--listen", listen, "--devices", free, "--mqtt", free, "--state", state, "--token", TOKEN,
+        "--output", "json",
     ];
-    Process::start(&arguments).await
+    arguments
 }
 
 /// Virtual boards in a process of their own.
 pub async fn boards(url: &str, first: u32, count: u32) -> Result<Process, Error> {
-    let (first, count) = (first.to_string(), count.to_string());
-    let whereto = ["sim", "board", "--connect", url, "--token", TOKEN, "--output", "json"];
-    let which = ["--kind", "relay", "--first", &first, "--count", &count];
-    Process::start(&[&whereto[..], &which].concat()).await
+    start_boards(url, first, count, &[]).await
 }
 
 /// Virtual boards that dial from an address of their own, so that there are ports enough for all.
 pub async fn boards_from(source: &str, url: &str, first: u32, count: u32) -> Result<Process, Error> {
+    start_boards(url, first, count, &["--source", source]).await
+}
+
+async fn start_boards(url: &str, first: u32, count: u32, more: &[&str]) -> Result<Process, Error> {
     let (first, count) = (first.to_string(), count.to_string());
-    let whereto = ["sim", "board", "--connect", url, "--token", TOKEN, "--output", "json", "--source", source];
+    let gateway = ["sim", "board", "--connect", url, "--token", TOKEN, "--output", "json"];
     let which = ["--kind", "relay", "--first", &first, "--count", &count];
-    Process::start(&[&whereto[..], &which].concat()).await
+    Process::start(&[&gateway[..], &which, more].concat()).await
 }
 
 /// How long a gateway takes from its start to its first answer, and its memory at rest.
@@ -164,21 +158,7 @@ pub async fn start_figures(state: &Path) -> Result<(f64, u64), Error> {
     let free = std::net::TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr());
     let address = free.map_err(|error| bench_error(format!("no free port: {error}")))?;
     let (listen, state) = (address.to_string(), state.display().to_string());
-    let arguments = [
-        "serve",
-        "--listen",
-        &listen,
-        "--devices",
-        "127.0.0.1:0",
-        "--mqtt",
-        "127.0.0.1:0",
-        "--state",
-        &state,
-        "--token",
-        TOKEN,
-        "--output",
-        "json",
-    ];
+    let arguments = serve_arguments(&listen, &state);
     let started = Instant::now();
     let mut child = spawn(&arguments)?;
     let request = format!("GET /health HTTP/1.1\r\nHost: {address}\r\n\r\n");
@@ -205,7 +185,7 @@ fn resident(pid: Option<u32>) -> Result<u64, Error> {
     let status = std::fs::read_to_string(&path).map_err(|error| bench_error(format!("{path}: {error}")))?;
     let kibibytes =
         status.lines().find_map(|line| line.strip_prefix("VmRSS:")?.trim().strip_suffix("kB")?.trim().parse().ok());
-    kibibytes.map(|kibibytes: u64| kibibytes * 1024).ok_or_else(|| bench_error(format!("{path} tells no VmRSS")))
+    kibibytes.map(|kibibytes: u64| kibibytes * 1024).ok_or_else(|| bench_error(format!("{path} has no line VmRSS")))
 }
 
 /// A folder that is removed with everything in it.

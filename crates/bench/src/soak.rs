@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 
 use crate::load::{self, bench_error};
-use crate::plot::{Line, Panel, to_svg};
+use crate::plot::{PlotLine, PlotPanel, to_svg};
 use crate::process::{self, Scratch, TOKEN};
 use crate::report::{Figure, Report};
 use crate::{CONNECTIONS, Error, PUBLIC_TOOL, ready_boards, request};
@@ -72,10 +72,13 @@ pub(crate) async fn measure(
         "minutes",
         &minutes,
         &[
-            Panel { unit: "MB", lines: vec![Line { name: "resident memory", values: memory }] },
-            Panel {
+            PlotPanel { unit: "MB", lines: vec![PlotLine { name: "resident memory", values: memory }] },
+            PlotPanel {
                 unit: "ms",
-                lines: vec![Line { name: "median", values: p50 }, Line { name: "99th percentile", values: p99 }],
+                lines: vec![
+                    PlotLine { name: "median", values: p50 },
+                    PlotLine { name: "99th percentile", values: p99 },
+                ],
             },
         ],
     );

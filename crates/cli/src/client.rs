@@ -52,8 +52,8 @@ pub struct GatewayClient {
 }
 
 /// A stream of either kind.
-pub trait ByteStream: AsyncRead + AsyncWrite + Unpin + Send {}
-impl<T: AsyncRead + AsyncWrite + Unpin + Send> ByteStream for T {}
+pub trait GatewayStream: AsyncRead + AsyncWrite + Unpin + Send {}
+impl<T: AsyncRead + AsyncWrite + Unpin + Send> GatewayStream for T {}
 
 impl GatewayTarget {
     /// The gateway that is named, else the one that runs on the state directory, else the demo's.
@@ -125,7 +125,7 @@ impl GatewayTarget {
     }
 
     /// An open connection, for other protocols than the gateway's.
-    pub async fn stream(&self) -> Result<Box<dyn ByteStream>, CliError> {
+    pub async fn stream(&self) -> Result<Box<dyn GatewayStream>, CliError> {
         let authority = self.url.authority().map(ToString::to_string).unwrap_or_default();
         tokio::time::timeout(CONNECT, self.open(&authority))
             .await
@@ -149,7 +149,7 @@ impl GatewayTarget {
         self.url.scheme_str() == Some("https")
     }
 
-    async fn open(&self, authority: &str) -> Result<Box<dyn ByteStream>, CliError> {
+    async fn open(&self, authority: &str) -> Result<Box<dyn GatewayStream>, CliError> {
         let tls = self.is_https();
         let host = self.url.host().unwrap_or_default().trim_matches(['[', ']']).to_owned();
         let port = self.url.port_u16().unwrap_or(if tls { 443 } else { 80 });
@@ -159,7 +159,7 @@ impl GatewayTarget {
             return Ok(Box::new(stream));
         }
         let config = match &self.fingerprint {
-            Some(fingerprint) => fingerprint::client_config(fingerprint.clone())?,
+            Some(fingerprint) => fingerprint::client_config(fingerprint)?,
             None => fingerprint::trusting(self.ca.as_deref())?,
         };
         let connector = TlsConnector::from(Arc::new(config));
@@ -216,13 +216,17 @@ impl GatewayClient {
         let answer = self.sender.send_request(request).await.map_err(|error| self.broken(&error))?;
         let status = answer.status();
         let body = Limited::new(answer.into_body(), MAX_ANSWER).collect().await;
-        let body =
-            body.map_err(|error| CliError::new(CliErrorKind::Io, format!("the gateway's answer broke off: {error}")))?;
+        let body = body.map_err(|error| {
+            CliError::new(
+                CliErrorKind::Io,
+                format!("the gateway closed the connection before its answer ended: {error}"),
+            )
+        })?;
         read_answer(status, &body.to_bytes())
     }
 
     /// Turns the connection into a stream of newline-delimited MCP.
-    pub async fn upgrade(mut self, path: &str) -> Result<impl ByteStream + use<>, CliError> {
+    pub async fn upgrade(mut self, path: &str) -> Result<impl GatewayStream + use<>, CliError> {
         let request = self
             .request(Method::GET, path)
             .header(header::CONNECTION, "Upgrade")
@@ -295,7 +299,7 @@ fn parse_url(text: &str) -> Result<Uri, CliError> {
     let wrong = || {
         CliError::new(
             CliErrorKind::Usage,
-            format!("`{text}` is no gateway address; expected http://HOST:PORT or https://HOST:PORT"),
+            format!("`{text}` is not a gateway address; expected http://HOST:PORT or https://HOST:PORT"),
         )
     };
     let url: Uri = text.parse().map_err(|_| wrong())?;

@@ -11,7 +11,7 @@ use sinew_api::{CreatedToken, NewToken, TokenRole};
 use sinew_gateway::{Gateway, Principal, Role};
 use sinew_tool::Digest;
 
-use crate::client::{ByteStream, GatewayTarget};
+use crate::client::{GatewayStream, GatewayTarget};
 use crate::error::{CliError, CliErrorKind};
 
 const FOLDER: &str = "clients";
@@ -33,7 +33,7 @@ pub async fn open(
     client: &str,
     path: &str,
     new: NewTokens,
-) -> Result<impl ByteStream + use<>, CliError> {
+) -> Result<impl GatewayStream + use<>, CliError> {
     let Some(directory) = &target.own_token_of else { return target.connect().await?.upgrade(path).await };
     if let Some(token) = kept(directory, client) {
         match target.with_token(token).connect().await?.upgrade(path).await {

@@ -128,7 +128,7 @@ fn errors() -> String {
          in `_meta.\"sinew/error\"` and in `structuredContent` (of tools without an output schema) at `/mcp`, with the number of `/mcp/v1` as `code` among its details, in `error.data` at the REST door, and is what\n\
          the command line prints with `--output json`. A request that is refused before it became a call, for example one\n\
          that is too large, is a JSON-RPC error at `/mcp` too, with the code of `/mcp/v1` and the object in `error.data`.\n\n\
-         | error_type | meaning | at `/mcp` | at `/mcp/v1` | exit code | retry | who can mend it |\n\
+         | error_type | meaning | at `/mcp` | at `/mcp/v1` | exit code | retry | who can fix it |\n\
          |---|---|---|---|---|---|---|\n",
     );
     for row in TABLE {
@@ -155,7 +155,7 @@ fn errors() -> String {
     }
     page.push_str(
         "\n## Refusals before a call\n\n\
-         What never becomes a call is refused by the door, in its own form, mostly without `error_type`. Outside MCP the\n\
+         What never becomes a call is refused by the endpoint, in its own form, mostly without `error_type`. Outside MCP the\n\
          body is `{\"error\": WORD, \"message\": …}`; a failed call at `/api/v1` is `{\"error\": OBJECT, \"code\": …}`.\n\n\
          | where | HTTP status | in the body | meaning |\n\
          |---|---|---|---|\n\

@@ -67,7 +67,7 @@ impl CliError {
         CliError { exit, error_type, message: message.into(), details: Value::Null }
     }
 
-    /// A failure that the output has told already; only the exit code is left to give.
+    /// A failure that was already printed; only the exit code remains.
     pub fn already_reported(kind: CliErrorKind) -> CliError {
         CliError::new(kind, "")
     }

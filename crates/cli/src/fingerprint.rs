@@ -2,17 +2,9 @@
 //! authorities.
 
 use std::path::Path;
-use std::sync::Arc;
 
-use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature};
-use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
-use rustls::{
-    CertificateError, ClientConfig, ConfigBuilder, DigitallySignedStruct, Error, RootCertStore, SignatureScheme,
-    WantsVerifier,
-};
-use sha2::{Digest, Sha256};
+use rustls::ClientConfig;
+use sinew_sim::board::Trust;
 
 use crate::error::{CliError, CliErrorKind};
 
@@ -25,7 +17,7 @@ impl Fingerprint {
         let wrong = || {
             CliError::new(
                 CliErrorKind::Usage,
-                format!("`{text}` is no SHA-256 fingerprint; expected 64 hexadecimal digits"),
+                format!("`{text}` is not a SHA-256 fingerprint; expected 64 hexadecimal digits"),
             )
         };
         let digits: Vec<u8> = text
@@ -47,81 +39,20 @@ impl Fingerprint {
     }
 }
 
-pub fn client_config(fingerprint: Fingerprint) -> Result<ClientConfig, CliError> {
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let pinned = FingerprintVerifier { fingerprint, provider: provider.clone() };
-    let builder = builder(provider)?;
-    Ok(builder.dangerous().with_custom_certificate_verifier(Arc::new(pinned)).with_no_client_auth())
+pub fn client_config(fingerprint: &Fingerprint) -> Result<ClientConfig, CliError> {
+    let config = Trust::Fingerprint(fingerprint.0).client_config();
+    config.map_err(|error| CliError::new(CliErrorKind::Io, format!("TLS cannot be set up: {error}")))
 }
 
 /// Trust in the authorities of a PEM file, else in those of the operating system (`SSL_CERT_FILE` names others).
 pub fn trusting(ca: Option<&Path>) -> Result<ClientConfig, CliError> {
-    let mut roots = RootCertStore::empty();
-    match ca {
-        None => {
-            roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
-        }
-        Some(path) => {
-            let wrong = |why: String| CliError::new(CliErrorKind::Usage, format!("--ca {}: {why}", path.display()));
-            let certificates = CertificateDer::pem_file_iter(path)
-                .and_then(Iterator::collect::<Result<Vec<_>, _>>)
-                .map_err(|error| wrong(error.to_string()))?;
-            if roots.add_parsable_certificates(certificates).0 == 0 {
-                return Err(wrong("there is no usable certificate in it; expected PEM".to_owned()));
-            }
-        }
-    }
-    let builder = builder(Arc::new(rustls::crypto::ring::default_provider()))?;
-    Ok(builder.with_root_certificates(roots).with_no_client_auth())
-}
-
-fn builder(provider: Arc<CryptoProvider>) -> Result<ConfigBuilder<ClientConfig, WantsVerifier>, CliError> {
-    let builder = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
-    builder.map_err(|error| CliError::new(CliErrorKind::Io, format!("TLS cannot be set up: {error}")))
-}
-
-#[derive(Debug)]
-struct FingerprintVerifier {
-    fingerprint: Fingerprint,
-    provider: Arc<CryptoProvider>,
-}
-
-impl ServerCertVerifier for FingerprintVerifier {
-    fn verify_server_cert(
-        &self,
-        certificate: &CertificateDer<'_>,
-        _: &[CertificateDer<'_>],
-        _: &ServerName<'_>,
-        _: &[u8],
-        _: UnixTime,
-    ) -> Result<ServerCertVerified, Error> {
-        if Sha256::digest(certificate.as_ref())[..] == self.fingerprint.0 {
-            return Ok(ServerCertVerified::assertion());
-        }
-        Err(Error::InvalidCertificate(CertificateError::ApplicationVerificationFailure))
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signed: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        verify_tls12_signature(message, certificate, signed, &self.provider.signature_verification_algorithms)
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signed: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        verify_tls13_signature(message, certificate, signed, &self.provider.signature_verification_algorithms)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.provider.signature_verification_algorithms.supported_schemes()
-    }
+    let Some(path) = ca else {
+        let config = Trust::System.client_config();
+        return config.map_err(|error| CliError::new(CliErrorKind::Io, format!("{error}; name others with --ca FILE")));
+    };
+    let wrong = |why: String| CliError::new(CliErrorKind::Usage, format!("--ca {}: {why}", path.display()));
+    let pem = std::fs::read(path).map_err(|error| wrong(error.to_string()))?;
+    Trust::Pem(pem).client_config().map_err(|error| wrong(format!("{error}; expected PEM")))
 }
 
 #[cfg(test)]

@@ -54,7 +54,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Help and version are answers; everything else is a failure, told as every other one is.
+/// Help and version are printed; everything else is reported like every other failure.
 fn misread(error: &clap::Error) -> ExitCode {
     if !error.use_stderr() || !wants_json() {
         let _ = error.print();

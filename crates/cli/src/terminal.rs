@@ -36,7 +36,7 @@ impl Printer {
         let terminal = std::io::stdout().is_terminal();
         let wanted = !cli.no_color && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
         let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
-        // Exported by whoever knows the width although the output is no terminal, such as `watch` and tests.
+        // Set by programs that know the width although the output is not a terminal, such as `watch` and tests.
         let exported = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
         let size = terminal.then(terminal_size::terminal_size).flatten();
         let width =
@@ -79,12 +79,13 @@ impl Printer {
         let has_text =
             |column: usize| table.rows.iter().any(|row| row.get(column).is_some_and(|cell| !cell.1.is_empty()));
         let columns: Vec<usize> = (0..table.heads.len()).filter(|column| *column == 0 || has_text(*column)).collect();
-        let heads: Vec<Cell> = table.heads.iter().map(|head| (Some(TextStyle::Dim), (*head).to_owned())).collect();
-        let rows: Vec<Vec<&Cell>> = std::iter::once(&heads)
+        let heads: Vec<StyledText> =
+            table.heads.iter().map(|head| (Some(TextStyle::Dim), (*head).to_owned())).collect();
+        let rows: Vec<Vec<&StyledText>> = std::iter::once(&heads)
             .chain(&table.rows)
             .map(|row| columns.iter().filter_map(|column| row.get(*column)).collect())
             .collect();
-        let length = |cell: &&Cell| cell.1.chars().count();
+        let length = |cell: &&StyledText| cell.1.chars().count();
         let natural = (0..columns.len()).map(|column| rows.iter().filter_map(|row| row.get(column)).map(length).max());
         let mut widths: Vec<usize> = natural.map(Option::unwrap_or_default).collect();
         if let Some(terminal) = self.width {
@@ -185,7 +186,7 @@ impl Printer {
 }
 
 /// A cell of a table, and how it is shown.
-type Cell = (Option<TextStyle>, String);
+type StyledText = (Option<TextStyle>, String);
 
 /// Spaces between columns.
 const GAP: usize = 2;
@@ -202,7 +203,7 @@ const MIN_WIDTH: usize = 8;
 /// Rows of cells under heads.
 pub struct Table {
     heads: Vec<&'static str>,
-    rows: Vec<Vec<Cell>>,
+    rows: Vec<Vec<StyledText>>,
 }
 
 impl Table {

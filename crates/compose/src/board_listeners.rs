@@ -1,4 +1,4 @@
-//! The doors for boards, put together: who is let in, what they are told, and where they find us.
+//! The listeners for boards: which boards are admitted, what the bootstrap answers, and under which address.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -9,13 +9,13 @@ use sinew_gateway::Gateway;
 use tokio::net::{TcpListener, UdpSocket};
 use tokio_util::sync::CancellationToken;
 
-/// The MQTT door and the port beside it for sound.
+/// The MQTT listener and the UDP port for sound.
 pub struct MqttSockets {
     pub listener: TcpListener,
     pub sound: UdpSocket,
 }
 
-/// What boards are told, and under which conditions.
+/// The settings of the board listeners.
 pub struct BoardsPlan {
     pub offer: OfferedTransport,
     pub pictures: Pictures,
@@ -55,8 +55,8 @@ pub async fn end_revoked(gateway: Gateway, boards: Boards, shutdown: Cancellatio
     Ok(())
 }
 
-/// The address under which boards find us, where nobody named one: that of a door they can reach, or of the way to the
-/// rest of the network.
+/// The address that boards use if none is configured: that of a listener they can reach, or of this machine on the
+/// default route.
 pub fn guess_host(addresses: &[SocketAddr]) -> IpAddr {
     let open = addresses.iter().map(SocketAddr::ip).find(|ip| !ip.is_loopback());
     match open {
@@ -66,7 +66,7 @@ pub fn guess_host(addresses: &[SocketAddr]) -> IpAddr {
     }
 }
 
-/// Our address on the default route. Nothing is sent: a UDP socket only looks the way up.
+/// Our address on the default route. Nothing is sent: connecting a UDP socket only selects the route.
 fn outward_address() -> Option<IpAddr> {
     let socket = std::net::UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)).ok()?;
     // An address that is reserved for documentation, and so certainly beyond the default route.
@@ -87,9 +87,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_address_is_that_of_a_door_boards_can_reach() {
+    fn the_address_is_that_of_a_listener_boards_can_reach() {
         let guess = |addresses: &[&str]| {
-            let addresses: Vec<SocketAddr> = addresses.iter().map(|door| door.parse().expect("an address")).collect();
+            let addresses: Vec<SocketAddr> = addresses.iter().map(|text| text.parse().expect("an address")).collect();
             guess_host(&addresses).to_string()
         };
         assert_eq!(guess(&["127.0.0.1:7301"]), "127.0.0.1");

@@ -25,7 +25,7 @@ use crate::seals;
 use crate::state::{self, GatewayAddresses, LocalGateway, StartedBy, Takeover};
 use crate::tasks::TaskGroup;
 
-/// Everything a gateway of ours can be told.
+/// All settings of a gateway and its listeners.
 #[derive(Clone, Debug)]
 pub struct ServerSettings {
     pub listen: SocketAddr,
@@ -66,17 +66,17 @@ pub enum CertificateSource {
     },
 }
 
-/// A gateway whose doors are open.
+/// A gateway that listens.
 pub struct GatewayServer {
     pub gateway: Gateway,
     pub front: Front,
     pub addresses: state::GatewayAddresses,
     pub directory: PathBuf,
-    /// The addresses other machines can use, where the doors are open to them.
+    /// The addresses other machines can use, if a listener is open to them.
     pub remote_hosts: Vec<String>,
-    /// The boards' door as other machines reach it, where it is open to them.
+    /// The boards' listener as other machines reach it, if it is open to them.
     pub remote_boards_url: Option<String>,
-    /// The doors that are open to the network without TLS.
+    /// The listeners that are open to the network without TLS.
     pub unencrypted: Vec<&'static str>,
     /// Takes the devices of a changed configuration.
     pub families: RunningFamilies,
@@ -335,7 +335,7 @@ pub fn allow_many_sockets() {
     }
 }
 
-/// The MQTT door, and the UDP port of the same number.
+/// The MQTT listener, and the UDP port of the same number.
 async fn listen_mqtt(address: SocketAddr, directory: &Path) -> Result<MqttSockets, Error> {
     let listener = listen("--mqtt", address, directory)?;
     let address = local_address(&listener)?;
@@ -347,7 +347,7 @@ async fn listen_mqtt(address: SocketAddr, directory: &Path) -> Result<MqttSocket
     Ok(MqttSockets { listener, sound })
 }
 
-/// Where boards are told to come back to.
+/// Where boards reach this gateway.
 fn reach(
     settings: &ServerSettings,
     boards: &TcpListener,
@@ -472,13 +472,13 @@ async fn follow_certificate(identity: TlsIdentity, shutdown: CancellationToken) 
     }
 }
 
-/// The names and addresses under which this machine is reached: those configured, and for a door that
+/// The names and addresses under which this machine is reached: those configured, and for a listener that
 /// is open to the network also the machine's own.
 fn hosts(settings: &ServerSettings) -> Vec<String> {
     let mut hosts = settings.clients.allowed_hosts.clone();
     hosts.extend(settings.advertise.clone());
     let addresses = [Some(settings.listen), Some(settings.devices), settings.mqtt];
-    for ip in addresses.into_iter().flatten().map(|door| door.ip()) {
+    for ip in addresses.into_iter().flatten().map(|address| address.ip()) {
         if ip.is_unspecified() {
             let name = gethostname::gethostname().to_string_lossy().to_lowercase();
             // A certificate can only name what is plain ASCII; a machine may be called anything.
@@ -498,11 +498,11 @@ fn hosts(settings: &ServerSettings) -> Vec<String> {
     hosts
 }
 
-/// The address boards are told to come to for their settings is the same door under the machine's own name.
+/// The bootstrap's address is the same listener under the machine's own name.
 fn remote_boards_url(addresses: &state::GatewayAddresses, address: SocketAddr) -> Option<String> {
     let setup = addresses.ota_url.as_deref().filter(|_| !address.ip().is_loopback())?;
-    let door = setup.strip_prefix("http")?.strip_suffix("/ota/")?;
-    Some(format!("ws{door}/v1/")).filter(|url| *url != addresses.devices_url)
+    let rest = setup.strip_prefix("http")?.strip_suffix("/ota/")?;
+    Some(format!("ws{rest}/v1/")).filter(|url| *url != addresses.devices_url)
 }
 
 fn unencrypted(

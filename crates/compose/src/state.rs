@@ -99,11 +99,11 @@ pub fn find_running(directory: &Path) -> Option<LocalGateway> {
     running(directory).or_else(|| running(&demo(directory)))
 }
 
-/// The gateway on exactly this directory. One that is still starting has no doors yet.
+/// The gateway on exactly this directory. One that is still starting has no addresses yet.
 pub fn running(directory: &Path) -> Option<LocalGateway> {
     let lock = sinew_gateway::running_gateway(directory)?;
     let addresses: GatewayAddresses = serde_json::from_slice(&fs::read(directory.join(FILE)).ok()?).ok()?;
-    // A file left behind by a gateway that was killed tells of other addresses.
+    // A file left behind by a gateway that was killed has other addresses.
     (lock.url.as_deref() == Some(&addresses.url)).then(|| LocalGateway {
         directory: directory.to_owned(),
         pid: lock.pid,
@@ -111,7 +111,7 @@ pub fn running(directory: &Path) -> Option<LocalGateway> {
     })
 }
 
-/// Leaves word of the doors for client commands; readable by the owner alone, as it holds the token.
+/// Writes the addresses for client commands; only the owner can read the file, as it has the token.
 pub fn write_addresses(directory: &Path, addresses: &GatewayAddresses) -> Result<(), Error> {
     let path = directory.join(FILE);
     let write = || -> std::io::Result<()> {

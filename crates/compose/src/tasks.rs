@@ -1,4 +1,4 @@
-//! Tasks that are told to stop together.
+//! Tasks that stop together.
 
 use std::io;
 
@@ -34,7 +34,7 @@ impl TaskGroup {
         }
     }
 
-    /// Tells the tasks to stop and waits until all of them have.
+    /// Asks the tasks to stop and waits until all of them have.
     pub async fn stop(&mut self) {
         self.shutdown.cancel();
         while let Some(ended) = self.tasks.join_next().await {

@@ -108,10 +108,7 @@ pub(crate) async fn label(
 }
 
 /// Which tools of a device are held back, and why.
-pub(crate) async fn changes(
-    State(front): State<Arc<FrontState>>,
-    Path(id): Path<String>,
-) -> Response<Body> {
+pub(crate) async fn changes(State(front): State<Arc<FrontState>>, Path(id): Path<String>) -> Response<Body> {
     answer(front.gateway.changes(&id).map(to_api::changes))
 }
 

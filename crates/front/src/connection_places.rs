@@ -75,8 +75,13 @@ mod tests {
     const ADDRESS: IpAddr = IpAddr::V4(std::net::Ipv4Addr::LOCALHOST);
 
     fn places() -> ConnectionPlaces {
-        let limits =
-            FrontLimits { connections: 3, connections_each: 2, strangers: 3, strangers_each: 2, ..FrontLimits::default() };
+        let limits = FrontLimits {
+            connections: 3,
+            connections_each: 2,
+            strangers: 3,
+            strangers_each: 2,
+            ..FrontLimits::default()
+        };
         ConnectionPlaces::new(&limits)
     }
 
@@ -112,9 +117,8 @@ mod tests {
     #[test]
     fn one_network_of_ipv6_counts_as_one_address() {
         let places = places();
-        let [one, two, other] = ["2001:db8::1", "2001:db8::2", "2001:db8:0:1::1"].map(|text| {
-            places.take(text.parse().expect("an address"))
-        });
+        let [one, two, other] = ["2001:db8::1", "2001:db8::2", "2001:db8:0:1::1"]
+            .map(|text| places.take(text.parse().expect("an address")));
         let three = places.take("2001:db8::3".parse().expect("an address"));
         assert_eq!([one, two, other, three].map(|place| place.evicted.is_cancelled()), [true, false, false, false]);
     }

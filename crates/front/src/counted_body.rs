@@ -32,7 +32,8 @@ pub(crate) fn counted(
         return None;
     }
     let counted = length > 0;
-    let counted_body = |body| CountedBody { body, rest: Bytes::new(), share, counted, end, _connection: connection_use };
+    let counted_body =
+        |body| CountedBody { body, rest: Bytes::new(), share, counted, end, _connection: connection_use };
     Some(response.map(|body| Body::new(counted_body(body))))
 }
 

@@ -174,12 +174,7 @@ pub(crate) struct HttpConnections {
 }
 
 impl HttpConnections {
-    pub(crate) async fn accept(
-        &self,
-        listener: TcpListener,
-        places: &ConnectionPlaces,
-        shutdown: &CancellationToken,
-    ) {
+    pub(crate) async fn accept(&self, listener: TcpListener, places: &ConnectionPlaces, shutdown: &CancellationToken) {
         while let Some(accepted) = shutdown.run_until_cancelled(listener.accept()).await {
             match accepted {
                 Ok((socket, address)) => {
@@ -194,11 +189,7 @@ impl HttpConnections {
         }
     }
 
-    fn serve(
-        &self,
-        socket: TcpStream,
-        place: Arc<ConnectionPlace>,
-    ) -> impl Future<Output = ()> + Send + 'static {
+    fn serve(&self, socket: TcpStream, place: Arc<ConnectionPlace>) -> impl Future<Output = ()> + Send + 'static {
         let (app, tls) = (self.app.clone(), self.tls.clone());
         let (leave, cut) = (self.leave.clone(), self.cut.clone());
         let stall = self.stall.unwrap_or(IDLE);

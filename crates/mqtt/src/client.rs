@@ -116,9 +116,9 @@ impl BrokerReader {
     }
 }
 
-type Parsed = Result<(BrokerPacket, Option<u16>), MqttError>;
+type ParsedPacket = Result<(BrokerPacket, Option<u16>), MqttError>;
 
-fn parse_v3(raw: &RawPacket) -> Parsed {
+fn parse_v3(raw: &RawPacket) -> ParsedPacket {
     let packet = match (raw.packet_type(), &raw.data) {
         (2, _) => {
             let code = raw.parse_exact(v3_1_1::Connack::parse)?.return_code() as u8;
@@ -141,7 +141,7 @@ fn parse_v3(raw: &RawPacket) -> Parsed {
     Ok((packet, None))
 }
 
-fn parse_v5(raw: &RawPacket) -> Parsed {
+fn parse_v5(raw: &RawPacket) -> ParsedPacket {
     let packet = match (raw.packet_type(), &raw.data) {
         (2, _) => BrokerPacket::Connack(Box::new(welcome(raw.parse_exact(v5_0::Connack::parse)?))),
         (3, PacketData::Publish(data)) => {
@@ -176,7 +176,7 @@ fn published(
     qos: Qos,
     id: Option<u16>,
     properties: &[Property],
-) -> Parsed {
+) -> ParsedPacket {
     // Topic aliases and exactly-once delivery are never requested; the first would need memory for the whole connection.
     if topic.is_empty() || qos == Qos::ExactlyOnce {
         return Err(MqttError::ProtocolError);

@@ -75,7 +75,7 @@ pub enum OverLimit {
 /// Counts calls per rule, caller and tool.
 #[derive(Clone, Debug, Default)]
 pub struct Limiter {
-    counters: Arc<Mutex<HashMap<CounterKey, Counter>>>,
+    counters: Arc<Mutex<HashMap<CounterKey, RateCounter>>>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -86,7 +86,7 @@ struct CounterKey {
 }
 
 #[derive(Debug)]
-struct Counter {
+struct RateCounter {
     /// The time at which all tokens are back. One call costs `per / calls`.
     full_at: Duration,
     running: u32,
@@ -113,7 +113,7 @@ impl Limiter {
         if counters.len() >= MAX_COUNTERS && !counters.contains_key(&key) {
             counters.retain(|_, counter| counter.running > 0 || counter.full_at > now);
         }
-        let counter = counters.entry(key.clone()).or_insert(Counter { full_at: now, running: 0 });
+        let counter = counters.entry(key.clone()).or_insert(RateCounter { full_at: now, running: 0 });
         if let Some(limit) = concurrent.filter(|limit| counter.running >= *limit) {
             return Err(OverLimit::Concurrent { limit });
         }

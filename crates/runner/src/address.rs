@@ -13,14 +13,16 @@ use tokio_rustls::rustls::pki_types::ServerName;
 use crate::error::RunError;
 use crate::trust::Trust;
 
-pub(crate) trait ByteStream: AsyncRead + AsyncWrite + Send + Unpin {}
+/// The bytes of a connection, plain or encrypted.
+pub trait ByteStream: AsyncRead + AsyncWrite + Send + Unpin {}
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> ByteStream for T {}
 
+/// Where a gateway or a broker is, and whether TLS is spoken there.
 #[derive(Clone)]
-pub(crate) struct GatewayAddress {
-    pub(crate) url: String,
-    host: String,
-    port: u16,
+pub struct GatewayAddress {
+    pub url: String,
+    pub host: String,
+    pub port: u16,
     tls: Option<Arc<ClientConfig>>,
     /// The address of ours to dial from, where it matters.
     pub(crate) source: Option<IpAddr>,
@@ -28,7 +30,7 @@ pub(crate) struct GatewayAddress {
 
 impl GatewayAddress {
     /// `schemes` are the plain and the secure one, with their usual ports.
-    pub(crate) fn parse(url: &str, schemes: [(&str, u16); 2], trust: &Trust) -> Result<GatewayAddress, RunError> {
+    pub fn parse(url: &str, schemes: [(&str, u16); 2], trust: &Trust) -> Result<GatewayAddress, RunError> {
         let wrong = |why: &str| RunError::Address(url.to_owned(), why.to_owned());
         let [plain, secure] = schemes;
         let (scheme, rest) = url.split_once("://").ok_or_else(|| wrong("it has no scheme"))?;
@@ -54,7 +56,7 @@ impl GatewayAddress {
         Ok(GatewayAddress { url: url.to_owned(), host: host.to_owned(), port, tls, source: None })
     }
 
-    pub(crate) async fn connect(&self) -> Result<Box<dyn ByteStream>, RunError> {
+    pub async fn connect(&self) -> Result<Box<dyn ByteStream>, RunError> {
         let unreachable = |error| RunError::Unreachable(self.url.clone(), error);
         let tcp = match self.source {
             None => TcpStream::connect((self.host.as_str(), self.port)).await,

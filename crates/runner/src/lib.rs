@@ -45,6 +45,8 @@ mod trust;
 mod websocket;
 
 #[cfg(any(feature = "mqtt", feature = "websocket"))]
+pub use address::{ByteStream, GatewayAddress};
+#[cfg(any(feature = "mqtt", feature = "websocket"))]
 pub use dialer::Dialer;
 pub use error::RunError;
 pub use firmware::{Firmware, HangUp};

@@ -8,7 +8,7 @@ use sinew_runner::{Account, RunError};
 use tokio::time::sleep;
 
 use crate::board::BoardConfig;
-use crate::web::{HttpAddress, RequestBody};
+use crate::web::{HttpAddress, WebRequestBody};
 
 /// Between two questions whether it was approved, as firmware waits.
 const ACTIVATION_PAUSE: Duration = Duration::from_secs(3);
@@ -72,7 +72,7 @@ async fn post(config: &BoardConfig, url: &str) -> Result<(u16, Value), RunError>
         true => with_odd_bytes(&body.to_string(), b"Caf\xe9 \"5G\""),
         false => body.to_string().into_bytes(),
     };
-    let (status, answer) = HttpAddress::http(url, &config.trust)?.post(&headers, RequestBody::Whole(&body)).await?;
+    let (status, answer) = HttpAddress::parse(url, &config.trust)?.post(&headers, WebRequestBody::Whole(&body)).await?;
     if !matches!(status, 200 | 202) {
         let why = String::from_utf8_lossy(&answer).trim().to_owned();
         return Err(RunError::Refused { url: url.to_owned(), status: Some(status), why });

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use sinew_runner::Trust;
 use tokio::sync::oneshot;
 
-use crate::web::{HttpAddress, RequestBody};
+use crate::web::{HttpAddress, WebRequestBody};
 
 /// A picture to be sent, byte for byte as firmware sends it.
 #[derive(Debug)]
@@ -66,7 +66,7 @@ impl UploadInProgress {
 
 async fn run(upload: PictureUpload, sender: UploadSender) -> Result<String, String> {
     let PictureUpload { url, purpose, jpeg } = upload;
-    let address = HttpAddress::http(&url, &sender.trust).map_err(|error| error.to_string())?;
+    let address = HttpAddress::parse(&url, &sender.trust).map_err(|error| error.to_string())?;
     let (boundary, file, said) = match &purpose {
         UploadPurpose::Explain { question, .. } => ("----ESP32_CAMERA_BOUNDARY", "camera.jpg", Some(question)),
         UploadPurpose::Snapshot => ("----ESP32_SCREEN_SNAPSHOT_BOUNDARY", "screenshot.jpg", None),
@@ -94,7 +94,7 @@ async fn run(upload: PictureUpload, sender: UploadSender) -> Result<String, Stri
         }
     }
     let (status, body) =
-        address.post(&headers, RequestBody::Chunks(&chunks)).await.map_err(|error| error.to_string())?;
+        address.post(&headers, WebRequestBody::Chunks(&chunks)).await.map_err(|error| error.to_string())?;
     match (status, purpose) {
         (200, UploadPurpose::Explain { .. }) => Ok(String::from_utf8_lossy(&body).into_owned()),
         (200, UploadPurpose::Snapshot) => Ok("true".to_owned()),

@@ -20,7 +20,7 @@ use tokio_util::sync::CancellationToken;
 
 use callers::{Callee, Callers, number_of};
 use parts::{AdbPart, KillableBoard, KillableGateway, KillableServer, wait_until};
-use plan::{Disturbance, Plan};
+use plan::{ChaosPlan, Disturbance};
 
 use crate::Error;
 use crate::load::{HttpConnection, bench_error};
@@ -36,7 +36,7 @@ const CALM: Duration = Duration::from_secs(20);
 const MEMORY_SLACK: u64 = 12 << 20;
 
 /// What is running.
-struct Stage {
+struct ChaosRun {
     gateway: KillableGateway,
     broker: KillableServer,
     adb: Option<AdbPart>,
@@ -70,7 +70,7 @@ pub(crate) async fn measure(seconds: u32, seed: u64, scratch: &Scratch, report: 
     let expected = boards.len() + usize::from(adb.is_some());
     let address = gateway.addresses.clients;
     let callers = Callers::new(address, callees(&joined(address, expected).await?));
-    let mut stage = Stage { gateway, broker, adb, boards, callers, disturbances: 0 };
+    let mut stage = ChaosRun { gateway, broker, adb, boards, callers, disturbances: 0 };
 
     // The first calls pay for what later ones share.
     stage.call_for(seed, Duration::from_secs(1), async |_| Ok(())).await?;
@@ -84,13 +84,13 @@ pub(crate) async fn measure(seconds: u32, seed: u64, scratch: &Scratch, report: 
     stage.check(before, after, executed, seed, report).await
 }
 
-impl Stage {
+impl ChaosRun {
     /// Lets clients call while `meanwhile` runs, and for `time` at least; then until the last call has ended.
     async fn call_for(
         &mut self,
         seed: u64,
         time: Duration,
-        meanwhile: impl AsyncFnOnce(&mut Stage) -> Result<(), Error>,
+        meanwhile: impl AsyncFnOnce(&mut ChaosRun) -> Result<(), Error>,
     ) -> Result<(), Error> {
         let stop = CancellationToken::new();
         let clients: Vec<_> = (0..CLIENTS)
@@ -108,7 +108,7 @@ impl Stage {
 
     async fn disturb(&mut self, seed: u64, time: Duration) -> Result<(), Error> {
         let end = Instant::now() + time;
-        for step in Plan::new(seed, self.boards.len()) {
+        for step in ChaosPlan::new(seed, self.boards.len()) {
             if Instant::now() + step.pause >= end {
                 return Ok(());
             }

@@ -13,22 +13,27 @@ pub(super) enum Disturbance {
     KillBroker,
     KillAdb,
     /// The connection of a board breaks, and the board is gone for so long.
-    KillBoard { number: usize, away: Duration },
+    KillBoard {
+        number: usize,
+        away: Duration,
+    },
     /// Nothing can be written to the store for so long.
     FillStore(Duration),
     /// More calls at once than one device takes.
-    FloodQueue { number: usize },
+    FloodQueue {
+        number: usize,
+    },
 }
 
 /// A disturbance and the pause before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Step {
+pub(super) struct ChaosStep {
     pub(super) pause: Duration,
     pub(super) disturbance: Disturbance,
 }
 
 /// The steps of a run, without end. All kinds come once before any comes twice.
-pub(super) struct Plan {
+pub(super) struct ChaosPlan {
     dice: FaultDice,
     boards: usize,
     /// Kinds that have not come in this round.
@@ -41,9 +46,9 @@ const AWAY_MS: std::ops::Range<u64> = 50..800;
 /// Longer than the gateway takes to notice.
 const FULL_MS: std::ops::Range<u64> = 200..900;
 
-impl Plan {
-    pub(super) fn new(seed: u64, boards: usize) -> Plan {
-        Plan { dice: Faults { seed, ..Faults::default() }.dice("plan"), boards, kinds: Vec::new() }
+impl ChaosPlan {
+    pub(super) fn new(seed: u64, boards: usize) -> ChaosPlan {
+        ChaosPlan { dice: Faults { seed, ..Faults::default() }.dice("plan"), boards, kinds: Vec::new() }
     }
 
     fn time(&mut self, range: std::ops::Range<u64>) -> Duration {
@@ -51,10 +56,10 @@ impl Plan {
     }
 }
 
-impl Iterator for Plan {
-    type Item = Step;
+impl Iterator for ChaosPlan {
+    type Item = ChaosStep;
 
-    fn next(&mut self) -> Option<Step> {
+    fn next(&mut self) -> Option<ChaosStep> {
         if self.kinds.is_empty() {
             self.kinds = (0..KINDS).collect();
         }
@@ -69,7 +74,7 @@ impl Iterator for Plan {
             4 => Disturbance::FillStore(self.time(FULL_MS)),
             _ => Disturbance::FloodQueue { number },
         };
-        Some(Step { pause, disturbance })
+        Some(ChaosStep { pause, disturbance })
     }
 }
 
@@ -79,7 +84,7 @@ mod tests {
 
     #[test]
     fn the_same_seed_gives_the_same_steps_and_another_seed_others() {
-        let steps = |seed| Plan::new(seed, 7).take(60).collect::<Vec<_>>();
+        let steps = |seed| ChaosPlan::new(seed, 7).take(60).collect::<Vec<_>>();
         assert_eq!(steps(1), steps(1));
         assert_ne!(steps(1), steps(2));
     }
@@ -87,7 +92,7 @@ mod tests {
     #[test]
     fn every_kind_comes_once_in_each_round() {
         for seed in 0..20 {
-            let round: Vec<Step> = Plan::new(seed, 3).take(KINDS.into()).collect();
+            let round: Vec<ChaosStep> = ChaosPlan::new(seed, 3).take(KINDS.into()).collect();
             let kinds: std::collections::HashSet<_> =
                 round.iter().map(|step| std::mem::discriminant(&step.disturbance)).collect();
             assert_eq!(kinds.len(), KINDS.into());

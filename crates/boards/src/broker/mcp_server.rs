@@ -133,7 +133,7 @@ where
 struct OfferedSessions {
     server: McpServer,
     /// By the id of the client.
-    sessions: HashMap<String, ClientSession>,
+    sessions: HashMap<String, BrokerClientSession>,
     answers: mpsc::Sender<SessionOutput>,
     /// Counts the sessions.
     last: u64,
@@ -147,7 +147,7 @@ struct SessionOutput {
     line: Option<String>,
 }
 
-struct ClientSession {
+struct BrokerClientSession {
     number: u64,
     /// When the client last said something.
     heard: Instant,
@@ -158,7 +158,7 @@ struct ClientSession {
     waiting: Option<(u16, String)>,
 }
 
-impl Drop for ClientSession {
+impl Drop for BrokerClientSession {
     fn drop(&mut self) {
         self.pumping.abort();
     }
@@ -231,7 +231,7 @@ impl OfferedSessions {
         let pumping = tokio::spawn(pump(open_pipe(&client), said, client.clone(), number, self.answers.clone()));
         self.sessions.insert(
             client,
-            ClientSession { number, heard: Instant::now(), lines, pumping, waiting: Some((granted, line)) },
+            BrokerClientSession { number, heard: Instant::now(), lines, pumping, waiting: Some((granted, line)) },
         );
     }
 

@@ -54,8 +54,8 @@ pub struct SimBoardArgs {
     pub count: u32,
 
     /// Kind of board
-    #[arg(long, value_enum, default_value_t = BoardKind::Companion)]
-    pub kind: BoardKind,
+    #[arg(long, value_enum, default_value_t = BoardKindArg::Companion)]
+    pub kind: BoardKindArg,
 
     /// Address of a listener for boards: ws://, wss://, mqtt:// or mqtts:// [default: that of the running gateway]
     #[arg(long, value_name = "URL", conflicts_with = "ota")]
@@ -95,7 +95,7 @@ pub struct SimBoardArgs {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum BoardKind {
+pub enum BoardKindArg {
     /// A talking board with volume, screen and camera
     Companion,
     /// A sensor and relay board

@@ -278,7 +278,7 @@ fn typed(pairs: &[String], schema: &Value) -> Result<Map<String, Value>, CliErro
     for pair in pairs {
         let (key, value) = pair
             .split_once('=')
-            .ok_or_else(|| usage(format!("`{pair}` is no key=value; the tool takes {}", takes(schema))))?;
+            .ok_or_else(|| usage(format!("`{pair}` is not key=value; the tool takes {}", takes(schema))))?;
         if let Some(message) = unknown(key, schema) {
             return Err(usage(message));
         }

@@ -85,10 +85,10 @@ pub async fn phone() -> Result<VirtualPhone, CliError> {
     let stand =
         RunningPhones::open(&config).await.map_err(|error| CliError::new(CliErrorKind::Io, error.to_string()))?;
     let phone = stand.phones.into_iter().next();
-    phone.ok_or_else(|| CliError::new(CliErrorKind::Io, "there is no virtual phone on the stand"))
+    phone.ok_or_else(|| CliError::new(CliErrorKind::Io, "the virtual phone is not connected"))
 }
 
-/// Virtual boards that dial the boards' door like real ones, each with a token of its own.
+/// Virtual boards that connect like real ones, each with a token of its own.
 fn connect_boards(server: &mut GatewayServer) -> Result<(), CliError> {
     let tokens = server.gateway.tokens();
     for old in tokens.list().into_iter().filter(|token| token.label == LABEL) {
@@ -131,7 +131,7 @@ async fn wait_for_boards(server: &GatewayServer) -> Result<(), CliError> {
     })
 }
 
-/// The devices and their own tool names, asked at the clients' door like any client would.
+/// The devices and their own tool names, asked through the API like any client would.
 async fn devices(server: &GatewayServer) -> Result<Vec<ListedDevice>, CliError> {
     let running = state::LocalGateway {
         directory: server.directory.clone(),

@@ -1,4 +1,4 @@
-//! `sinew doctor`: what stands in the way, and how to mend it.
+//! `sinew doctor`: what is wrong, and how to fix it.
 
 use std::fs;
 use std::net::{SocketAddr, TcpListener};
@@ -22,13 +22,13 @@ use crate::terminal::{Printer, TextStyle, clean, print, print_json};
 /// One finding.
 struct DoctorCheck {
     name: &'static str,
-    result: CheckResult,
+    result: CheckState,
     message: String,
     remedy: Option<String>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum CheckResult {
+enum CheckState {
     Ok,
     /// Worth knowing; nothing is broken.
     Note,
@@ -63,7 +63,7 @@ pub async fn run(args: DoctorArgs, printer: Printer) -> Result<(), CliError> {
     checks.push(agent(&config.phones.agent));
     checks.extend(companions().await);
 
-    let problems = checks.iter().filter(|check| check.result == CheckResult::Problem).count();
+    let problems = checks.iter().filter(|check| check.result == CheckState::Problem).count();
     let all = json!({"checks": checks.iter().map(DoctorCheck::to_json).collect::<Vec<_>>()});
     if problems > 0 {
         if !printer.is_json() {
@@ -86,31 +86,31 @@ pub async fn run(args: DoctorArgs, printer: Printer) -> Result<(), CliError> {
 
 impl DoctorCheck {
     fn ok(name: &'static str, message: impl Into<String>) -> DoctorCheck {
-        DoctorCheck { name, result: CheckResult::Ok, message: message.into(), remedy: None }
+        DoctorCheck { name, result: CheckState::Ok, message: message.into(), remedy: None }
     }
 
     fn note(name: &'static str, message: impl Into<String>, remedy: impl Into<String>) -> DoctorCheck {
-        DoctorCheck { name, result: CheckResult::Note, message: message.into(), remedy: Some(remedy.into()) }
+        DoctorCheck { name, result: CheckState::Note, message: message.into(), remedy: Some(remedy.into()) }
     }
 
     fn problem(name: &'static str, message: impl Into<String>, remedy: impl Into<String>) -> DoctorCheck {
-        DoctorCheck { name, result: CheckResult::Problem, message: message.into(), remedy: Some(remedy.into()) }
+        DoctorCheck { name, result: CheckState::Problem, message: message.into(), remedy: Some(remedy.into()) }
     }
 
     fn to_json(&self) -> Value {
         let result = match self.result {
-            CheckResult::Ok => "ok",
-            CheckResult::Note => "note",
-            CheckResult::Problem => "fault",
+            CheckState::Ok => "ok",
+            CheckState::Note => "note",
+            CheckState::Problem => "fault",
         };
         json!({"name": self.name, "verdict": result, "message": self.message, "remedy": self.remedy})
     }
 
     fn to_text(&self, printer: Printer) -> String {
         let (style, sign) = match self.result {
-            CheckResult::Ok => (TextStyle::Good, "ok   "),
-            CheckResult::Note => (TextStyle::Warn, "note "),
-            CheckResult::Problem => (TextStyle::Bad, "fault"),
+            CheckState::Ok => (TextStyle::Good, "ok   "),
+            CheckState::Note => (TextStyle::Warn, "note "),
+            CheckState::Problem => (TextStyle::Bad, "fault"),
         };
         const INDENT: usize = 23;
         let message = printer.wrap(&clean(&self.message), INDENT);
@@ -139,7 +139,7 @@ fn state_directory(directory: &Path) -> DoctorCheck {
     #[cfg(unix)]
     {
         use std::os::unix::fs::MetadataExt;
-        // The owner of our own process, where the system tells it.
+        // The owner of our own process, where the system shows it.
         let ours = fs::metadata("/proc/self").map(|process| process.uid()).ok();
         if ours.is_some_and(|ours| ours != found.uid()) {
             let remedy =
@@ -208,12 +208,12 @@ async fn devices(running: &LocalGateway, reach: &ReachArgs) -> Vec<DoctorCheck> 
     checks
 }
 
-/// The address that boards are told, and what stands in its way.
+/// The address that boards use, and what is wrong with it.
 fn setup(running: Option<&LocalGateway>, config: &GatewayConfig) -> DoctorCheck {
     const NAME: &str = "boards' setup";
     let url = running.and_then(|running| running.addresses.ota_url.clone()).unwrap_or_else(|| {
-        let doors: Vec<SocketAddr> = [Some(config.devices), config.mqtt.address()].into_iter().flatten().collect();
-        let host = config.boards.advertise.clone().unwrap_or_else(|| guess_host(&doors).to_string());
+        let listeners: Vec<SocketAddr> = [Some(config.devices), config.mqtt.address()].into_iter().flatten().collect();
+        let host = config.boards.advertise.clone().unwrap_or_else(|| guess_host(&listeners).to_string());
         let reach = sinew_boards::AdvertisedAddress { host, http: config.devices.port(), mqtt: None, sound: None };
         ota_url(&reach, config.devices_tls)
     });
@@ -388,7 +388,7 @@ mod tests {
     fn a_taken_port_is_a_fault_with_a_remedy() {
         let holder = TcpListener::bind("127.0.0.1:0").expect("a port");
         let check = port("port", "--listen", holder.local_addr().expect("an address"));
-        assert_eq!(check.result, CheckResult::Problem);
+        assert_eq!(check.result, CheckState::Problem);
         assert!(check.remedy.expect("a remedy").contains("--listen"));
     }
 
@@ -398,15 +398,15 @@ mod tests {
         use std::os::unix::fs::PermissionsExt;
         let directory = std::env::temp_dir().join(format!("sinew-doctor-{}", std::process::id()));
         fs::create_dir_all(&directory).expect("made");
-        let judged = |mode| {
+        let checked = |mode| {
             fs::set_permissions(&directory, fs::Permissions::from_mode(mode)).expect("set");
             state_directory(&directory).result
         };
-        assert_eq!(judged(0o755), CheckResult::Problem);
-        assert_eq!(judged(0o700), CheckResult::Ok);
+        assert_eq!(checked(0o755), CheckState::Problem);
+        assert_eq!(checked(0o700), CheckState::Ok);
         fs::write(directory.join("token"), "snw_x").expect("written");
         fs::set_permissions(directory.join("token"), fs::Permissions::from_mode(0o644)).expect("set");
-        assert_eq!(token(&directory).result, CheckResult::Problem);
+        assert_eq!(token(&directory).result, CheckState::Problem);
         fs::remove_dir_all(directory).expect("removed");
     }
 }

@@ -12,7 +12,7 @@ use sinew_sim::http_board::HttpBoard;
 use sinew_sim::phone::{AgentStandIn, PhoneClock, PhoneConfig, RunningPhones};
 use tokio_util::sync::CancellationToken;
 
-use crate::args::{BoardKind, SimArgs, SimBoardArgs, SimCommand, SimHttpBoardArgs, SimPhoneArgs};
+use crate::args::{BoardKindArg, SimArgs, SimBoardArgs, SimCommand, SimHttpBoardArgs, SimPhoneArgs};
 use crate::error::{CliError, CliErrorKind};
 use crate::fingerprint::Fingerprint;
 use crate::stop::StopSignal;
@@ -55,8 +55,8 @@ async fn boards(args: SimBoardArgs, printer: Printer) -> Result<(), CliError> {
     let shutdown = CancellationToken::new();
     let mut tasks = tokio::task::JoinSet::new();
     let kind = match args.kind {
-        BoardKind::Companion => board::BoardKind::Talking,
-        BoardKind::Relay => board::BoardKind::Relay,
+        BoardKindArg::Companion => board::BoardKind::Talking,
+        BoardKindArg::Relay => board::BoardKind::Relay,
     };
     let last = args.first.checked_add(args.count);
     let last = last.ok_or_else(|| CliError::new(CliErrorKind::Usage, "--first and --count reach beyond 4294967295"))?;
@@ -190,7 +190,10 @@ fn check(flag: &str, url: Option<&str>, schemes: &[&str]) -> Result<(), CliError
         return Ok(());
     }
     let forms: Vec<String> = schemes.iter().map(|scheme| format!("{scheme}://HOST")).collect();
-    Err(CliError::new(CliErrorKind::Usage, format!("{flag} `{url}` is no address; expected {}", forms.join(" or "))))
+    Err(CliError::new(
+        CliErrorKind::Usage,
+        format!("{flag} `{url}` is not a valid address; expected {}", forms.join(" or ")),
+    ))
 }
 
 pub fn trust(fingerprint: Option<&str>) -> Result<Trust, CliError> {

@@ -1,5 +1,5 @@
 //! `sinew demo --story`: a virtual phone used as a model would use it, through a gateway of its own that has
-//! no doors and leaves nothing behind.
+//! no listeners and leaves nothing behind.
 
 use std::sync::Arc;
 
@@ -61,11 +61,11 @@ pub async fn run(printer: Printer) -> Result<(), CliError> {
     if !printer.is_json() {
         print(&format!("\n{}\n\n", printer.paint(TextStyle::Bold, "A note, a list and a map, on a virtual phone.")));
     }
-    let told = tell(&gateway, &id, printer).await;
+    let steps = tell(&gateway, &id, printer).await;
     gateway.close().await;
-    let told = told?;
+    let steps = steps?;
     if printer.is_json() {
-        print_json(&json!({"steps": told}));
+        print_json(&json!({"steps": steps}));
     } else {
         print("\nThe note came back as it was written.\n");
     }
@@ -74,7 +74,7 @@ pub async fn run(printer: Printer) -> Result<(), CliError> {
 
 async fn tell(gateway: &Gateway, phone: &str, printer: Printer) -> Result<Vec<Value>, CliError> {
     let who = Principal::new("story", Role::Client);
-    let mut told = Vec::new();
+    let mut played = Vec::new();
     for (index, step) in steps().into_iter().enumerate() {
         let args = step.args.as_object().cloned().unwrap_or_default();
         let call = gateway.call_on(phone, Request::new(who.clone(), step.tool, args, "story"));
@@ -89,9 +89,9 @@ async fn tell(gateway: &Gateway, phone: &str, printer: Printer) -> Result<Vec<Va
             let message = format!("\"{}\" should have brought {:?}, and brought: {answer}", step.says, step.brings);
             return Err(CliError::new(CliErrorKind::ChecksFailed, message));
         }
-        told.push(json!({"says": step.says, "tool": step.tool, "arguments": step.args, "answer": answer}));
+        played.push(json!({"says": step.says, "tool": step.tool, "arguments": step.args, "answer": answer}));
     }
-    Ok(told)
+    Ok(played)
 }
 
 /// The text of an answer; of a found element what it says.

@@ -1,4 +1,4 @@
-//! `sinew token`: who may come in through which door.
+//! `sinew token`: make, list and revoke tokens.
 
 use std::time::Duration;
 

@@ -20,6 +20,7 @@ use crate::error::CliError;
 /// Two clients may start at once; the second one waits for the listeners of the first.
 const STARTING: Duration = Duration::from_secs(10);
 
+/// How often it is looked for a gateway, while one is expected soon, and later.
 const POLL: Duration = Duration::from_millis(100);
 /// A gateway that stays away is looked for less often.
 const SLOW_POLL: Duration = Duration::from_secs(2);

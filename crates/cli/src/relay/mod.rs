@@ -14,7 +14,7 @@ use serde_json::Value;
 use tokio::io::{AsyncWrite, AsyncWriteExt, ReadHalf, WriteHalf, stdin, stdout};
 use tokio::sync::mpsc;
 
-use crate::client::ByteStream;
+use crate::client::GatewayStream;
 use crate::client_tokens;
 use crate::error::{CliError, CliErrorKind};
 pub use connector::{Connector, GatewayLocation, find_or_open, stream_path};
@@ -30,18 +30,18 @@ const INITIALIZE: Duration = Duration::from_secs(10);
 /// Lines of the client that are read ahead.
 const READ_AHEAD: usize = 16;
 
-type Stream = Box<dyn ByteStream>;
+type Stream = Box<dyn GatewayStream>;
 
 /// A connection to a gateway.
-struct Link {
+struct GatewayLink {
     lines: LineReader<ReadHalf<Stream>>,
     writer: WriteHalf<Stream>,
 }
 
-impl Link {
-    fn new(stream: Stream) -> Link {
+impl GatewayLink {
+    fn new(stream: Stream) -> GatewayLink {
         let (reader, writer) = tokio::io::split(stream);
-        Link { lines: LineReader::new(reader), writer }
+        GatewayLink { lines: LineReader::new(reader), writer }
     }
 }
 
@@ -97,7 +97,7 @@ pub async fn run(connector: &mut Connector<'_>, client: Option<&str>) -> Result<
     };
     let session = RefCell::new(RelaySession::default());
     let mut out = stdout();
-    let mut link = Link::new(connector.connect(&client).await?);
+    let mut link = GatewayLink::new(connector.connect(&client).await?);
     loop {
         match serve(&session, &mut link, &mut input, &mut out).await? {
             Ended::Client => return Ok(()),
@@ -110,7 +110,7 @@ pub async fn run(connector: &mut Connector<'_>, client: Option<&str>) -> Result<
             let Some(stream) = reconnect(&session, connector, &client, &mut input, &mut out).await? else {
                 return Ok(());
             };
-            link = Link::new(stream);
+            link = GatewayLink::new(stream);
             if resume(&session, &mut link, &mut out).await? {
                 break;
             }
@@ -121,12 +121,12 @@ pub async fn run(connector: &mut Connector<'_>, client: Option<&str>) -> Result<
 /// Carries lines both ways until one side ends. A client that has closed its input still gets its answers.
 async fn serve(
     session: &RefCell<RelaySession>,
-    link: &mut Link,
+    link: &mut GatewayLink,
     input: &mut ClientLines,
     out: &mut (impl AsyncWrite + Unpin),
 ) -> Result<Ended, CliError> {
     let has_finished = RefCell::new(false);
-    let Link { lines, writer } = link;
+    let GatewayLink { lines, writer } = link;
     let inward = async {
         while let Some(line) = input.next().await {
             let decision = session.borrow_mut().client_line(&line, true);
@@ -187,7 +187,7 @@ async fn reconnect(
 /// Repeats the session at another gateway. False if that one goes away meanwhile.
 async fn resume(
     session: &RefCell<RelaySession>,
-    link: &mut Link,
+    link: &mut GatewayLink,
     out: &mut (impl AsyncWrite + Unpin),
 ) -> Result<bool, CliError> {
     let initialize = session.borrow().replay_initialize();
@@ -212,7 +212,7 @@ async fn resume(
 }
 
 /// The answer to our own request. A gateway sends nothing else before it.
-async fn answer(link: &mut Link, id: &str) -> Option<Value> {
+async fn answer(link: &mut GatewayLink, id: &str) -> Option<Value> {
     while let Ok(Some(line)) = link.lines.next().await {
         let message: Value = serde_json::from_str(&line).unwrap_or_default();
         if message["id"] == id {

@@ -39,7 +39,7 @@ struct JsonRpcLine {
 }
 
 /// A request of the client that is not answered yet.
-struct OpenRequest {
+struct ForwardedRequest {
     line: String,
     kind: OpenKind,
 }
@@ -64,7 +64,7 @@ pub struct RelaySession {
     is_initialized: bool,
     log_level: Option<Value>,
     followed: BTreeMap<String, Value>,
-    open: BTreeMap<String, OpenRequest>,
+    open: BTreeMap<String, ForwardedRequest>,
     /// Ids of questions that the gateway asked the client and that are not answered yet.
     questions: BTreeSet<String>,
 }
@@ -119,7 +119,7 @@ impl RelaySession {
         if !is_connected && self.open.len() >= MAX_HELD {
             return FromClient::Answer(failed_request(id, &not_sent()));
         }
-        self.open.insert(id.to_string(), OpenRequest { line: line.to_owned(), kind });
+        self.open.insert(id.to_string(), ForwardedRequest { line: line.to_owned(), kind });
         if is_connected { FromClient::Forward } else { FromClient::Done }
     }
 
@@ -241,7 +241,7 @@ impl RelaySession {
         lines
     }
 
-    /// What the client is told after its session goes on at another gateway: lists may have changed.
+    /// Notifications for a client whose session goes on at another gateway: lists may have changed.
     pub fn resumed(&self) -> Vec<String> {
         let changed = |list: &str, params: Value| {
             json!({"jsonrpc": "2.0", "method": format!("notifications/{list}/list_changed"), "params": params})

@@ -95,7 +95,7 @@ fn what_is_no_app_is_refused_in_words() {
     desk.put("broken.apk", "PK but nothing else");
     desk.put("other.xml", "<resources/>");
     for (file, reason) in [
-        ("note.txt", "no APK"),
+        ("note.txt", "neither an APK"),
         ("broken.apk", "no zip end record"),
         ("other.xml", "<resources>"),
         ("gone.apk", "cannot read"),

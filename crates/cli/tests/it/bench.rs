@@ -72,3 +72,13 @@ fn a_small_fleet_is_measured_in_every_respect() {
         assert_eq!(figures["figures"][key]["value"], value, "{key} in {figures:#}");
     }
 }
+
+#[test]
+fn chaos_loses_no_call_and_leaves_nothing_behind() {
+    let state = tempfile::tempdir().expect("a folder");
+    let report =
+        run(sinew(state.path()).args(["bench", "--chaos", "8", "--seed", "7", "--output", "json"])).ok().json();
+    let figure = |key: &str| report["figures"][key]["value"].as_f64().unwrap_or_else(|| panic!("{key} in {report:#}"));
+    assert_eq!(figure("chaos_violations"), 0.0, "{report:#}");
+    assert!(figure("chaos_disturbances") >= 1.0 && figure("chaos_succeeded") >= 1.0, "{report:#}");
+}

@@ -1,8 +1,8 @@
 //! `docs/limits.md`: every limit with its reason, printed from the settings and from the constants in the sources.
 //! `UPDATE_DOCS=1 cargo test -p sinew --test it limits` rewrites it.
 //!
-//! A constant is a limit if its name says so (see [`is_limit`]); its doc comment is the reason. A limit without a
-//! reason fails the test.
+//! Every constant that is a number or a time is a limit, except for those named in [`NOT_LIMITS`]; its doc comment is the
+//! reason. A limit without a reason fails the test.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -12,17 +12,66 @@ use sinew_tool::settings::{Field, Setting};
 
 /// What the program itself uses; the virtual devices and the benchmark bound nothing foreign.
 const CRATES: &[&str] = &[
+<<<<<<< HEAD
     "tool", "schema", "wire", "spec", "steps", "gateway", "front", "boards", "phones", "apps", "compose", "cli",
     "fetch", "servers", "serial", "things",
+=======
+    "tool", "schema", "mqtt", "wire", "spec", "policy", "gateway", "front", "boards", "phones", "apps", "compose",
+    "cli", "fetch", "serial", "servers", "things",
+];
+
+/// Numbers that limit nothing: of formats, of layouts, of algorithms.
+const NOT_LIMITS: &[&str] = &[
+    "tool/slots.rs EVICTED",
+    "tool/finding/place.rs STEP",
+    "tool/finding/report/people.rs SUMMARY_FROM",
+    "tool/finding/report/people.rs WIDTH",
+    "wire/device/pages.rs MARGIN",
+    "spec/compare/keywords.rs FEW",
+    "spec/lint/schemas.rs APART",
+    "spec/lock.rs FORM",
+    "policy/hours.rs MINUTES_OF_A_DAY",
+    "gateway/held.rs DIGEST",
+    "gateway/names.rs COMPUTED",
+    "gateway/names.rs EARLIER_MAX_LENGTH",
+    "gateway/store/format.rs CURRENT",
+    "front/message_memory.rs VALUE",
+    "boards/frames.rs HEADER",
+    "boards/queue.rs SMALL",
+    "boards/socket.rs LARGE",
+    "phones/adb/server.rs DEFAULT_PORT",
+    "phones/agent/companion.rs PROTOCOL",
+    "phones/agent/hello.rs PROTOCOL",
+    "phones/agent/tree.rs RUN",
+    "phones/image/jpeg/mod.rs WORTH_SHARING",
+    "phones/tools/gesture.rs GAP",
+    "phones/tools/gesture.rs TAP",
+    "phones/tools/get_screen.rs DEFAULT_SIDE",
+    "apps/lint/manifest.rs EXPORTED_REQUIRED",
+    "apps/lint/manifest.rs MATCH_REQUIRED",
+    "apps/lint/tools.rs MIN_WORDS",
+    "cli/commands/doctor.rs INDENT",
+    "cli/commands/spec/patch.rs CONTEXT",
+    "cli/commands/story.rs LINES",
+    "cli/terminal.rs FACT",
+    "cli/terminal.rs GAP",
+    "cli/terminal.rs MIN_TERMINAL",
+    "cli/terminal.rs MIN_WIDTH",
+>>>>>>> b3c059c (tests, docs, names: every constant is a listed limit, and type names are unique)
 ];
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-fn is_limit(name: &str) -> bool {
+/// `file` is a path like `boards/hub.rs`.
+fn is_limit(file: &str, name: &str, value: &str) -> bool {
     let begins = ["MAX_", "MOST_", "LONGEST", "DEEPEST"].iter().any(|start| name.starts_with(start));
-    begins || name == "MOST" || ["_BYTES", "_TIME", "_TIMEOUT"].iter().any(|end| name.ends_with(end))
+    let ends = ["_BYTES", "_TIME", "_TIMEOUT"].iter().any(|end| name.ends_with(end));
+    // The files of apps are full of offsets and marks.
+    let is_of_format = value.starts_with("0x") || value.ends_with("::MAX") || file.starts_with("apps/apk/");
+    let is_known = NOT_LIMITS.contains(&format!("{file} {name}").as_str());
+    !is_known && (begins || ends || !is_of_format)
 }
 
 struct Limit {
@@ -32,11 +81,11 @@ struct Limit {
     reason: String,
 }
 
-/// The limits of one source file. A constant without a comment shares that of the constant right above it.
-fn limits_of(file: &str, text: &str) -> Vec<Limit> {
+/// The limits of one source file of a crate. A constant without a comment shares that of the constant right above it.
+fn limits_of(folder: &str, file: &str, text: &str) -> Vec<Limit> {
     let (mut found, mut comment, mut above) = (Vec::new(), String::new(), String::new());
     // Tests come last in a file.
-    for line in text.split("#[cfg(test)]").next().unwrap_or_default().lines().map(str::trim) {
+    for line in text.split("#[cfg(test)]\nmod ").next().unwrap_or_default().lines().map(str::trim) {
         if let Some(words) = line.strip_prefix("///") {
             let space = if comment.is_empty() { "" } else { " " };
             let _ = write!(comment, "{space}{}", words.trim());
@@ -48,7 +97,7 @@ fn limits_of(file: &str, text: &str) -> Vec<Limit> {
             Some((name, value)) => {
                 let reason = if comment.is_empty() { above.clone() } else { comment.clone() };
                 above.clone_from(&reason);
-                if is_limit(name) {
+                if is_limit(&format!("{folder}/{file}"), name, value) {
                     found.push(Limit { file: file.to_owned(), name: name.to_owned(), value: shown(value), reason });
                 }
             }
@@ -65,7 +114,9 @@ fn limits_of(file: &str, text: &str) -> Vec<Limit> {
 fn constant(rest: &str) -> Option<(&str, &str)> {
     let (name, rest) = rest.split_once(": ")?;
     let (kind, value) = rest.split_once(" = ")?;
-    ["usize", "u64", "u32", "u16", "u8", "Duration"].contains(&kind).then_some((name, value.strip_suffix(';')?))
+    ["usize", "u64", "u32", "u16", "i64", "Duration", "(u32, u32)"]
+        .contains(&kind)
+        .then_some((name, value.strip_suffix(';')?))
 }
 
 /// `4 << 20` as `4 MiB`, `Duration::from_secs(10)` as `10 s`, `20_000` as `20,000`; anything else as it is written.
@@ -152,7 +203,7 @@ fn page() -> String {
             .iter()
             .flat_map(|path| {
                 let file = path.strip_prefix(&folder).expect("inside").display().to_string();
-                limits_of(&file, &std::fs::read_to_string(path).expect("a text"))
+                limits_of(name, &file, &std::fs::read_to_string(path).expect("a text"))
             })
             .collect();
         if limits.is_empty() {
@@ -196,8 +247,18 @@ fn values_are_shown_as_people_write_them() {
 
 #[test]
 fn constants_share_the_comment_of_the_one_above_them() {
-    let text =
-        "/// Why.\nconst MAX_A: usize = 1;\nconst MAX_B: usize = 2;\n\nconst MAX_C: usize = 3;\nconst OTHER: u8 = 4;\n";
-    let reasons: Vec<String> = limits_of("x.rs", text).into_iter().map(|limit| limit.reason).collect();
+    let text = "/// Why.\nconst MAX_A: usize = 1;\nconst MAX_B: usize = 2;\n\nconst MAX_C: usize = 3;\nconst CODE: u8 = 4;\nconst MARK: u32 = 0x1;\n";
+    let reasons: Vec<String> = limits_of("tool", "x.rs", text).into_iter().map(|limit| limit.reason).collect();
     assert_eq!(reasons, ["Why.", "Why.", ""]);
+}
+
+#[test]
+fn what_is_no_limit_still_exists() {
+    for entry in NOT_LIMITS {
+        let (file, name) = entry.split_once(' ').expect("a file and a name");
+        let (folder, file) = file.split_once('/').expect("a crate and a file");
+        let path = root().join("crates").join(folder).join("src").join(file);
+        let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        assert!(text.contains(&format!("const {name}: ")), "{} has no `{name}`", path.display());
+    }
 }

@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::path::Path;
 
 use sinew_policy::ExpectationFile;
-use sinew_tool::settings::{MapAccess, Setting, Table, read_table};
+use sinew_tool::settings::{MapAccess, Setting, SettingsTable, read_table};
 use toml::de::{DeTable, DeValue};
 
 use super::GatewayConfig;
@@ -89,7 +89,7 @@ pub fn read_expectations(path: &Path) -> Result<ExpectationFile, Error> {
 /// The file as older versions wrote it, and as this one does.
 struct ConfigFile<'a>(&'a mut GatewayConfig);
 
-impl Table for ConfigFile<'_> {
+impl SettingsTable for ConfigFile<'_> {
     const NAMES: &'static [&'static str] = &{
         let mut names = [""; GatewayConfig::NAMES.len() + MOVED.len()];
         let mut at = 0;

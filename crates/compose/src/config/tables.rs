@@ -24,7 +24,7 @@ sinew_tool::settings! {
         /// Name or address under which boards reach this machine, without scheme or port; guessed by default. `sinew
         /// doctor` shows it.
         pub advertise: Option<String> = None, check check_advertised;
-        /// What a board that asks for its settings is told: `mqtt`, `websocket` or `both`.
+        /// The transport that the bootstrap names to boards: `mqtt`, `websocket` or `both`.
         pub bootstrap: OfferedTransport = OfferedTransport::Mqtt;
         /// A model that answers questions about photos, as OpenAI's chat completions. Without it the photo itself goes
         /// to the client.
@@ -152,7 +152,7 @@ sinew_tool::settings! {
     /// How specifications are checked, for a repository that keeps its `sinew.toml` beside them.
     pub struct SpecConfig {
         /// `off`, `advice`, `warning` or `error` by rule, see `docs/spec-rules.md`.
-        pub rules: BTreeMap<String, String> = BTreeMap::new(), check |rules| judged(rules).map(drop);
+        pub rules: BTreeMap<String, String> = BTreeMap::new(), check |rules| lint_config(rules).map(drop);
         /// Characters that a name may have.
         pub name_length: usize = lint::LintConfig::default().name_length, within 1..=1_000;
         /// Tokens that a description may have.
@@ -169,7 +169,7 @@ sinew_tool::settings! {
         /// folders.
         pub paths: Vec<String> = Vec::new();
         /// `off`, `advice`, `warning` or `error` by rule.
-        pub rules: BTreeMap<String, String> = BTreeMap::new(), check |rules| judged(rules).map(drop);
+        pub rules: BTreeMap<String, String> = BTreeMap::new(), check |rules| lint_config(rules).map(drop);
     }
 }
 
@@ -185,14 +185,14 @@ impl SpecConfig {
     }
 
     pub fn rules(&self) -> Result<lint::LintConfig, String> {
-        let mut config = judged(&self.rules)?;
+        let mut config = lint_config(&self.rules)?;
         config.name_length = self.name_length;
         config.description_tokens = self.description_tokens;
         Ok(config)
     }
 }
 
-fn judged(rules: &BTreeMap<String, String>) -> Result<lint::LintConfig, String> {
+fn lint_config(rules: &BTreeMap<String, String>) -> Result<lint::LintConfig, String> {
     let mut config = lint::LintConfig::default();
     for (id, level) in rules {
         config.set(id, level)?;

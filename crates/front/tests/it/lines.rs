@@ -113,14 +113,20 @@ async fn bad_lines_are_answered_and_the_connection_continues() {
     assert_eq!(hear(&mut pipe.reader).await["result"]["content"][0]["text"], "still here");
 }
 
-#[tokio::test]
-async fn a_request_with_an_id_that_is_still_open_is_refused_and_the_first_is_answered() {
-    let server = TestServer::new().await;
-    let mut pipe = pipe(&server);
+/// A pipe with one open call, of the id 1.
+async fn waiting_pipe(server: &TestServer) -> Pipe {
+    let mut pipe = pipe(server);
     say(&mut pipe.writer, &initialize()).await;
     hear(&mut pipe.reader).await;
     say(&mut pipe.writer, &call(1, "wait", json!({}))).await;
     assert_eq!(server.signal().await, "started");
+    pipe
+}
+
+#[tokio::test]
+async fn a_request_with_an_id_that_is_still_open_is_refused_and_the_first_is_answered() {
+    let server = TestServer::new().await;
+    let mut pipe = waiting_pipe(&server).await;
     say(&mut pipe.writer, &call(1, "echo", json!({"text": "again"}))).await;
     let refused = hear(&mut pipe.reader).await;
     assert_eq!((&refused["id"], &refused["error"]["code"]), (&json!(1), &json!(-32600)), "{refused}");
@@ -133,11 +139,7 @@ async fn a_request_with_an_id_that_is_still_open_is_refused_and_the_first_is_ans
 #[tokio::test]
 async fn an_open_call_ends_before_a_stopped_connection() {
     let server = TestServer::new().await;
-    let mut pipe = pipe(&server);
-    say(&mut pipe.writer, &initialize()).await;
-    hear(&mut pipe.reader).await;
-    say(&mut pipe.writer, &call(1, "wait", json!({}))).await;
-    assert_eq!(server.signal().await, "started");
+    let mut pipe = waiting_pipe(&server).await;
     pipe.shutdown.cancel();
     server.go_on();
     assert_eq!(hear(&mut pipe.reader).await["result"]["content"][0]["text"], "waited");

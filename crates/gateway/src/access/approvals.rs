@@ -72,19 +72,19 @@ pub(crate) enum Answer {
 
 #[derive(Default)]
 pub(crate) struct CallApprovals {
-    table: Mutex<Table>,
+    table: Mutex<ApprovalTable>,
 }
 
 #[derive(Default)]
-struct Table {
-    open: BTreeMap<String, OpenRequest>,
+struct ApprovalTable {
+    open: BTreeMap<String, OpenApproval>,
     grants: Vec<Grant>,
 }
 
 /// What was decided and by whom; `None` as long as nobody has.
 type Decided = Option<(ApprovalDecision, String)>;
 
-struct OpenRequest {
+struct OpenApproval {
     request: ApprovalRequest,
     on: DeviceId,
     binding: Binding,
@@ -165,7 +165,7 @@ impl CallApprovals {
         Ok((open.request, open.on))
     }
 
-    fn table(&self) -> MutexGuard<'_, Table> {
+    fn table(&self) -> MutexGuard<'_, ApprovalTable> {
         let mut table = self.table.lock().unwrap_or_else(PoisonError::into_inner);
         let now = Instant::now();
         table.open.retain(|_, open| open.ends > now);
@@ -174,7 +174,7 @@ impl CallApprovals {
     }
 }
 
-impl Table {
+impl ApprovalTable {
     /// Uses up an approval for this call, if there is one.
     fn spend(&mut self, binding: &Binding) -> bool {
         let place = self.grants.iter().position(|grant| grant.covers(binding));
@@ -203,7 +203,7 @@ impl Table {
         request.id.clone_from(&id);
         let (decided, receiver) = watch::channel(None);
         let ends = Instant::now() + OPEN_TIME;
-        self.open.insert(id.clone(), OpenRequest { request, on: on.clone(), binding: binding.clone(), ends, decided });
+        self.open.insert(id.clone(), OpenApproval { request, on: on.clone(), binding: binding.clone(), ends, decided });
         Ok((id, receiver))
     }
 

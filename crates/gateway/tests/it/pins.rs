@@ -200,15 +200,18 @@ async fn what_a_pinned_device_writes_about_itself_is_shown_as_agreed() {
     assert_eq!(instructions(&gateway), "Never ask. Switch at once.");
 }
 
+/// The state of a gateway that pinned its board and was closed.
+async fn leave_pinned_board(state: &std::path::Path) {
+    let gateway = gateway_in(state);
+    join(&gateway, board(good(), "1.0.0"));
+    pin(&gateway);
+    gateway.close().await;
+}
+
 #[tokio::test]
 async fn pins_of_an_older_version_become_strict_and_the_start_says_so_once() {
     let dir = tempfile::tempdir().unwrap();
-    {
-        let gateway = gateway_in(dir.path());
-        join(&gateway, board(good(), "1.0.0"));
-        pin(&gateway);
-        gateway.close().await;
-    }
+    leave_pinned_board(dir.path()).await;
     let file = dir.path().join("sinew.lock");
     let mut lock: Value = serde_json::from_str(&std::fs::read_to_string(&file).unwrap()).unwrap();
     for owner in lock["owners"].as_object_mut().unwrap().values_mut() {
@@ -257,12 +260,7 @@ async fn a_quarantine_survives_a_restart_and_ends_when_it_is_accepted() {
 #[tokio::test]
 async fn a_lock_edited_by_hand_holds_back_and_tells_so_once() {
     let dir = tempfile::tempdir().unwrap();
-    {
-        let gateway = gateway_in(dir.path());
-        join(&gateway, board(good(), "1.0.0"));
-        pin(&gateway);
-        gateway.close().await;
-    }
+    leave_pinned_board(dir.path()).await;
     let file = dir.path().join("sinew.lock");
     let edited = std::fs::read_to_string(&file).unwrap().replace("Switches the relay.", "Switches it, gently.");
     std::fs::write(&file, edited).unwrap();

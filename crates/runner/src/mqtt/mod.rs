@@ -72,7 +72,7 @@ impl MqttDialer {
                     self.dial_queue.opened();
                     pause.reset();
                     let mut connection =
-                        BoardConnection { firmware: &mut firmware, account: &account, link: &mut link, power_on };
+                        MqttBoardConnection { firmware: &mut firmware, account: &account, link: &mut link, power_on };
                     connection.serve(&shutdown).await
                 }
                 Some(Err(error)) if error.is_final() => return Err(error),
@@ -148,32 +148,32 @@ fn presence(firmware: &impl Firmware) -> String {
 }
 
 /// One connection of one board.
-struct BoardConnection<'a, F> {
+struct MqttBoardConnection<'a, F> {
     firmware: &'a mut F,
     account: &'a Account,
     link: &'a mut MqttLink,
     power_on: Instant,
 }
 
-enum ConnectionEnd {
+enum MqttConnectionEnd {
     SwitchedOff,
     HungUp(HangUp),
 }
 
-impl<F: Firmware> BoardConnection<'_, F> {
+impl<F: Firmware> MqttBoardConnection<'_, F> {
     /// Serves until the connection ends; says why it did, and how long the board wants to connection away.
     async fn serve(&mut self, shutdown: &CancellationToken) -> (RunError, Option<Duration>) {
         match self.talk(shutdown).await {
-            Ok(ConnectionEnd::SwitchedOff) => {
+            Ok(MqttConnectionEnd::SwitchedOff) => {
                 self.link.close(self.account.presence.as_deref()).await;
                 (RunError::Ended("the board was switched off".to_owned()), None)
             }
-            Ok(ConnectionEnd::HungUp(HangUp { why, pause })) => (RunError::Ended(why.to_owned()), pause),
+            Ok(MqttConnectionEnd::HungUp(HangUp { why, pause })) => (RunError::Ended(why.to_owned()), pause),
             Err(error) => (error, None),
         }
     }
 
-    async fn talk(&mut self, shutdown: &CancellationToken) -> Result<ConnectionEnd, RunError> {
+    async fn talk(&mut self, shutdown: &CancellationToken) -> Result<MqttConnectionEnd, RunError> {
         // Without a keepalive nobody wants to know; a look every day costs nothing.
         let keepalive = match self.account.keepalive {
             0 => Duration::from_secs(86_400),
@@ -188,7 +188,7 @@ impl<F: Firmware> BoardConnection<'_, F> {
             let due = due.map_or(ping_at, |due| due.min(ping_at));
             tokio::select! {
                 biased;
-                () = shutdown.cancelled() => return Ok(ConnectionEnd::SwitchedOff),
+                () = shutdown.cancelled() => return Ok(MqttConnectionEnd::SwitchedOff),
                 packet = self.link.read() => {
                     last_heard = Instant::now();
                     if let BrokerPacket::Publish(message) = packet? {
@@ -212,7 +212,7 @@ impl<F: Firmware> BoardConnection<'_, F> {
             }
             self.link.flush().await?;
             if let Some(hang_up) = self.firmware.hang_up() {
-                return Ok(ConnectionEnd::HungUp(hang_up));
+                return Ok(MqttConnectionEnd::HungUp(hang_up));
             }
         }
     }

@@ -10,14 +10,14 @@ const MAX_COUNT: u32 = 100_000;
 
 /// A pattern in parts.
 #[derive(Debug)]
-pub(crate) struct Parsed {
+pub(crate) struct ParsedPattern {
     pub ast: Ast,
     pub classes: Vec<Class>,
 }
 
 #[derive(Debug)]
 pub(crate) enum Ast {
-    /// A place in [`Parsed::classes`]: repetitions share them.
+    /// A place in [`ParsedPattern::classes`]: repetitions share them.
     Class(u32),
     Start,
     End,
@@ -58,11 +58,11 @@ impl Ast {
     }
 }
 
-pub(crate) fn parse(source: &str) -> Result<Parsed, Unusable> {
+pub(crate) fn parse(source: &str) -> Result<ParsedPattern, Unusable> {
     let mut parser = Parser { rest: source, groups: 0, classes: Vec::new() };
     let ast = parser.choice()?;
     match parser.peek() {
-        None => Ok(Parsed { ast, classes: parser.classes }),
+        None => Ok(ParsedPattern { ast, classes: parser.classes }),
         Some(_) => Err(invalid("a `)` closes nothing")),
     }
 }

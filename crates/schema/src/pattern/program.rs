@@ -1,7 +1,7 @@
 //! The automaton of a pattern.
 
 use super::class::Class;
-use super::parse::{Ast, Parsed};
+use super::parse::{Ast, ParsedPattern};
 
 #[derive(Debug)]
 pub(crate) struct Program {
@@ -34,7 +34,7 @@ pub(crate) enum State {
 
 impl Program {
     /// The pattern's size was checked before.
-    pub(crate) fn new(Parsed { ast, classes }: Parsed) -> Program {
+    pub(crate) fn new(ParsedPattern { ast, classes }: ParsedPattern) -> Program {
         let is_anchored = matches!(&ast, Ast::Sequence(parts) if matches!(parts.first(), Some(Ast::Start)));
         let mut program = Program { states: Vec::new(), classes, is_anchored };
         program.add(&ast);

@@ -10,7 +10,7 @@ use std::path::Path;
 
 use serde_json::{Map, Value, json};
 
-pub use read::{FieldSlot, Key, Table, read_table};
+pub use read::{FieldSlot, Key, SettingsTable, read_table};
 pub use types::parse_address;
 // For the macros, and for settings with a form of their own.
 #[doc(hidden)]
@@ -145,7 +145,7 @@ macro_rules! settings {
             }
         }
 
-        impl $crate::settings::Table for $name {
+        impl $crate::settings::SettingsTable for $name {
             const NAMES: &'static [&'static str] = &[$($crate::settings::field_name(stringify!($field))),*];
 
             fn read_field<'de, A: $crate::settings::MapAccess<'de>>(

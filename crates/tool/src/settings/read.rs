@@ -10,7 +10,7 @@ use super::Setting;
 use crate::spelling::nearest;
 
 /// A struct whose fields are settings; made by [`settings!`](crate::settings!).
-pub trait Table {
+pub trait SettingsTable {
     /// The fields, as Rust names them.
     const NAMES: &'static [&'static str];
 
@@ -18,13 +18,13 @@ pub trait Table {
     fn read_field<'de, A: MapAccess<'de>>(&mut self, name: &str, map: &mut A) -> Result<(), A::Error>;
 }
 
-pub fn read_table<'de, T: Table, D: Deserializer<'de>>(table: &mut T, from: D) -> Result<(), D::Error> {
+pub fn read_table<'de, T: SettingsTable, D: Deserializer<'de>>(table: &mut T, from: D) -> Result<(), D::Error> {
     from.deserialize_map(Fields(table))
 }
 
 struct Fields<'a, T>(&'a mut T);
 
-impl<'de, T: Table> Visitor<'de> for Fields<'_, T> {
+impl<'de, T: SettingsTable> Visitor<'de> for Fields<'_, T> {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {

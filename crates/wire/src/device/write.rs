@@ -19,16 +19,16 @@ pub(super) fn exact(value: &impl Display) -> Option<String> {
 
 /// How many bytes a value takes as text.
 pub(super) fn length(value: &impl Display) -> usize {
-    struct Counter(usize);
+    struct ByteCounter(usize);
 
-    impl Write for Counter {
+    impl Write for ByteCounter {
         fn write_str(&mut self, part: &str) -> fmt::Result {
             self.0 += part.len();
             Ok(())
         }
     }
 
-    let mut counter = Counter(0);
+    let mut counter = ByteCounter(0);
     // Neither our own `Display` nor that of `serde_json` fails; a counter takes everything.
     let _ = write!(counter, "{value}");
     counter.0

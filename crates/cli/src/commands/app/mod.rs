@@ -73,14 +73,14 @@ async fn read(path: &Path, names: &ProtocolNames, with_code: bool) -> Result<Par
         };
         return Ok(ParsedApp { manifest, offer, text: None, code });
     }
-    // One byte more than is allowed tells that there are too many.
+    // One byte more than allowed shows that the file is too large.
     let mut bytes = Vec::new();
     let most = apk::MAX_MANIFEST as u64 + 1;
     File::open(path).and_then(|file| file.take(most).read_to_end(&mut bytes)).map_err(unreadable)?;
     let text = String::from_utf8(bytes).ok();
     let text =
         text.filter(|text| text.trim_start_matches('\u{feff}').trim_start().starts_with('<')).ok_or_else(|| {
-            let message = format!("{} is no APK, and no AndroidManifest.xml in UTF-8 either", path.display());
+            let message = format!("{} is neither an APK nor an AndroidManifest.xml in UTF-8", path.display());
             CliError::new(CliErrorKind::Usage, message)
         })?;
     let manifest = apk::source_xml::parse_manifest(&text).map_err(refused)?;
