@@ -24,7 +24,7 @@ const PACKAGES: usize = 200;
 /// Larger than what is read of its end, so that every manifest takes a read of its own.
 const BALLAST: usize = 200 << 10;
 
-pub async fn measure(plan: &BenchPlan, scratch: &Scratch, report: &mut Report) -> Result<(), Error> {
+pub(crate) async fn measure(plan: &BenchPlan, scratch: &Scratch, report: &mut Report) -> Result<(), Error> {
     let home = scratch.folder("adb");
     let io = |error: std::io::Error| bench_error(format!("the apps of a phone: {error}"));
     std::fs::create_dir_all(&home).map_err(io)?;

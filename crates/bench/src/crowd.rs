@@ -6,17 +6,15 @@
 
 use std::net::SocketAddr;
 use std::path::Path;
-use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use serde_json::json;
-use tokio::process::{Child, Command};
 
 use crate::Error;
 use crate::load::{self, bench_error, percentile};
 use crate::process::{Process, Scratch, TOKEN};
 use crate::report::{Figure, Report};
-use crate::{BenchPlan, PUBLIC_TOOL, in_thread, request};
+use crate::{BenchPlan, PUBLIC_TOOL, in_thread, request, servers};
 
 /// The first boards, which allocate what all of them share.
 const FIRST: u32 = 32;
@@ -24,9 +22,10 @@ const CONNECTIONS: u32 = 32;
 /// Enough for a slow machine.
 const PATIENCE: Duration = Duration::from_secs(1200);
 
-pub async fn measure(count: u32, plan: &BenchPlan, scratch: &Scratch, report: &mut Report) -> Result<(), Error> {
+pub(crate) async fn measure(count: u32, plan: &BenchPlan, scratch: &Scratch, report: &mut Report) -> Result<(), Error> {
     let folder = scratch.folder("crowd");
-    let (mut mosquitto, broker) = broker(&folder).await?;
+    let mut mosquitto = servers::broker(&folder).await?;
+    let broker = format!("mqtt://{}", mosquitto.address);
     let gateway = gateway(&folder, &broker, count + FIRST).await?;
     let address = gateway.address()?;
     let first = crowd(&broker, 1, FIRST).await?;
@@ -50,7 +49,7 @@ pub async fn measure(count: u32, plan: &BenchPlan, scratch: &Scratch, report: &m
     for process in [first, boards, gateway] {
         process.stop().await;
     }
-    let _ = mosquitto.kill().await;
+    mosquitto.kill().await;
 
     let label = format!("memory for each of {count} boards behind one broker connection");
     report.push(Figure::at_most("crowd_board_kib", &label, each, "KiB", 4.0));
@@ -65,35 +64,6 @@ pub async fn measure(count: u32, plan: &BenchPlan, scratch: &Scratch, report: &m
     let tail = percentile(&mut tally.latencies, 0.99) / 1e3;
     report.push(Figure::plain("crowd_calls_p99_ms", "the same, 99th percentile", tail, "ms"));
     Ok(())
-}
-
-/// A Mosquitto on a free port, and its address.
-async fn broker(folder: &Path) -> Result<(Child, String), Error> {
-    let io = |error: std::io::Error| bench_error(format!("{}: {error}", folder.display()));
-    std::fs::create_dir_all(folder).map_err(io)?;
-    let free = std::net::TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr());
-    let address = free.map_err(|error| bench_error(format!("no free port: {error}")))?;
-    let file = folder.join("mosquitto.conf");
-    let text = format!("listener {} 127.0.0.1\nallow_anonymous true\n", address.port());
-    std::fs::write(&file, text).map_err(io)?;
-    let program = ["/usr/sbin/mosquitto", "mosquitto"].into_iter().find(|path| Path::new(path).exists());
-    let started = Command::new(program.unwrap_or("mosquitto"))
-        .arg("-c")
-        .arg(&file)
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .kill_on_drop(true)
-        .spawn();
-    let child = started.map_err(|error| bench_error(format!("cannot start mosquitto: {error}; install it")))?;
-    let patience = Instant::now() + Duration::from_secs(20);
-    while load::HttpConnection::open(address).await.is_err() {
-        if Instant::now() > patience {
-            return Err(bench_error("mosquitto does not listen"));
-        }
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
-    Ok((child, format!("mqtt://{address}")))
 }
 
 async fn gateway(folder: &Path, broker: &str, count: u32) -> Result<Process, Error> {

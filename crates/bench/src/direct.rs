@@ -15,7 +15,7 @@ use crate::Error;
 use crate::load::bench_error;
 
 /// A board on the other end of a socket, ready to be called.
-pub struct Direct {
+pub(crate) struct Direct {
     socket: WebSocketStream<TcpStream>,
     session: Session,
     zero: Instant,
@@ -23,7 +23,7 @@ pub struct Direct {
 
 impl Direct {
     /// Takes the first board that dials in.
-    pub async fn accept(listener: &TcpListener) -> Result<Direct, Error> {
+    pub(crate) async fn accept(listener: &TcpListener) -> Result<Direct, Error> {
         let (stream, _) = listener.accept().await.map_err(|error| bench_error(format!("no board: {error}")))?;
         stream.set_nodelay(true).map_err(|error| bench_error(format!("no board: {error}")))?;
         let socket = tokio_tungstenite::accept_async(stream).await;
@@ -36,7 +36,7 @@ impl Direct {
     }
 
     /// One call and its answer, which must be a success.
-    pub async fn call(&mut self, tool: &str) -> Result<(), Error> {
+    pub(crate) async fn call(&mut self, tool: &str) -> Result<(), Error> {
         let now = self.now();
         let ticket = self.session.call(now, tool, &Args::new(), Duration::from_secs(10));
         let answer = self.until(|event| match event {

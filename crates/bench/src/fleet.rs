@@ -21,7 +21,7 @@ const CALLS_MEANWHILE: u32 = 500;
 /// As long as all of them may take to return, and then some.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-pub async fn measure(count: u32, plan: &BenchPlan, scratch: &Scratch, report: &mut Report) -> Result<(), Error> {
+pub(crate) async fn measure(count: u32, plan: &BenchPlan, scratch: &Scratch, report: &mut Report) -> Result<(), Error> {
     // Unless it is a quick run, longer than a stay that would count as restless.
     let call_time = plan.time * 4;
     let share = count.div_ceil(3);
@@ -89,7 +89,7 @@ pub async fn measure(count: u32, plan: &BenchPlan, scratch: &Scratch, report: &m
 }
 
 /// Boards on MQTT, each called over a connection of its own.
-pub async fn measure_mqtt(plan: &BenchPlan, scratch: &Scratch, report: &mut Report) -> Result<(), Error> {
+pub(crate) async fn measure_mqtt(plan: &BenchPlan, scratch: &Scratch, report: &mut Report) -> Result<(), Error> {
     const BOARDS: u32 = 100;
     let gateway = process::gateway(&scratch.folder("mqtt")).await?;
     let address = gateway.address()?;

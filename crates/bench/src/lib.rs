@@ -4,6 +4,8 @@
 //! their own over real sockets, with tokens, validation and audit as always. Rounds of the gateway and
 //! of its baselines alternate, so that other load on the machine affects all of them.
 
+#![warn(unreachable_pub)]
+
 mod apps;
 mod chaos;
 mod crowd;
@@ -15,6 +17,7 @@ mod plot;
 mod process;
 mod report;
 mod request;
+mod servers;
 mod soak;
 mod specifications;
 

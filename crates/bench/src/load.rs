@@ -14,29 +14,29 @@ use crate::process::TOKEN;
 
 /// What one run brought.
 #[derive(Debug, Default)]
-pub struct Tally {
-    pub calls: u64,
-    pub seconds: f64,
+pub(crate) struct Tally {
+    pub(crate) calls: u64,
+    pub(crate) seconds: f64,
     /// One entry a call, in microseconds.
-    pub latencies: Vec<f64>,
+    pub(crate) latencies: Vec<f64>,
     /// Calls that were no success, and the first of them; only a paced run goes on after one.
-    pub failures: u64,
-    pub failure: Option<String>,
+    pub(crate) failures: u64,
+    pub(crate) failure: Option<String>,
 }
 
 impl Tally {
     /// The milliseconds below which this share of the calls lies.
-    pub fn share_ms(&mut self, share: f64) -> f64 {
+    pub(crate) fn share_ms(&mut self, share: f64) -> f64 {
         percentile(&mut self.latencies, share) / 1e3
     }
 
-    pub fn per_second(&self) -> f64 {
+    pub(crate) fn per_second(&self) -> f64 {
         self.calls as f64 / self.seconds
     }
 }
 
 /// One keep-alive connection for each request, each sending it over and over until the time is up.
-pub fn run(address: SocketAddr, requests: Vec<Vec<u8>>, time: Duration) -> Result<Tally, Error> {
+pub(crate) fn run(address: SocketAddr, requests: Vec<Vec<u8>>, time: Duration) -> Result<Tally, Error> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -75,7 +75,12 @@ pub fn run(address: SocketAddr, requests: Vec<Vec<u8>>, time: Duration) -> Resul
 
 /// Sends the requests in turns, so many a second in all, whether or not those before are answered. Where no
 /// connection was free when a call was due, its time counts from then, so that the waiting is not forgotten.
-pub fn run_paced(address: SocketAddr, requests: Vec<Vec<u8>>, per_second: u32, time: Duration) -> Result<Tally, Error> {
+pub(crate) fn run_paced(
+    address: SocketAddr,
+    requests: Vec<Vec<u8>>,
+    per_second: u32,
+    time: Duration,
+) -> Result<Tally, Error> {
     const CONNECTIONS: u32 = 64;
     // Far apart, so that neighbours are not called one after the other.
     const STRIDE: usize = 7919;
@@ -129,26 +134,26 @@ pub fn run_paced(address: SocketAddr, requests: Vec<Vec<u8>>, per_second: u32, t
 }
 
 /// A keep-alive connection and the answer it last read.
-pub struct HttpConnection {
+pub(crate) struct HttpConnection {
     address: SocketAddr,
     stream: TcpStream,
     buffer: Vec<u8>,
 }
 
 impl HttpConnection {
-    pub async fn open(address: SocketAddr) -> Result<HttpConnection, Error> {
+    pub(crate) async fn open(address: SocketAddr) -> Result<HttpConnection, Error> {
         let stream = TcpStream::connect(address).await.map_err(|error| bench_error(format!("{address}: {error}")))?;
         stream.set_nodelay(true).map_err(|error| bench_error(format!("{address}: {error}")))?;
         Ok(HttpConnection { address, stream, buffer: Vec::with_capacity(16 << 10) })
     }
 
     /// Whether a request is answered with 200.
-    pub async fn answers(&mut self, request: &[u8]) -> bool {
+    pub(crate) async fn answers(&mut self, request: &[u8]) -> bool {
         self.read(request).await.is_ok() && self.buffer.starts_with(b"HTTP/1.1 200")
     }
 
     /// Sends a request and reads its answer, which must be a success. Gives the length of the body.
-    pub async fn exchange(&mut self, request: &[u8]) -> Result<usize, Error> {
+    pub(crate) async fn exchange(&mut self, request: &[u8]) -> Result<usize, Error> {
         let body = self.read(request).await?;
         let body = &self.buffer[body..];
         if !self.buffer.starts_with(b"HTTP/1.1 200") || !is_success(body) {
@@ -158,7 +163,7 @@ impl HttpConnection {
     }
 
     /// Sends a request; the status and the JSON of its answer, whatever it says.
-    pub async fn answer(&mut self, request: &[u8]) -> Result<(u16, Value), Error> {
+    pub(crate) async fn answer(&mut self, request: &[u8]) -> Result<(u16, Value), Error> {
         let body = self.read(request).await?;
         let status = self.buffer.get(9..12).and_then(|digits| std::str::from_utf8(digits).ok()?.parse().ok());
         let body = serde_json::from_slice(&self.buffer[body..]).ok();
@@ -166,7 +171,7 @@ impl HttpConnection {
     }
 
     /// What a path of the measured gateway's API answers.
-    pub async fn get<A: DeserializeOwned>(&mut self, path: &str) -> Result<A, Error> {
+    pub(crate) async fn get<A: DeserializeOwned>(&mut self, path: &str) -> Result<A, Error> {
         let request = format!("GET {path} HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {TOKEN}\r\n\r\n", self.address);
         let body = self.read(request.as_bytes()).await?;
         if !self.buffer.starts_with(b"HTTP/1.1 200") {
@@ -216,12 +221,12 @@ fn find(text: &[u8], part: &[u8]) -> Option<usize> {
     text.windows(part.len()).position(|window| window == part)
 }
 
-pub fn bench_error(what: impl Into<String>) -> Error {
+pub(crate) fn bench_error(what: impl Into<String>) -> Error {
     Error(what.into())
 }
 
 /// The value below which this share of the sorted samples lies.
-pub fn percentile(samples: &mut [f64], share: f64) -> f64 {
+pub(crate) fn percentile(samples: &mut [f64], share: f64) -> f64 {
     samples.sort_by(f64::total_cmp);
     let index = ((samples.len() as f64 - 1.0) * share).round() as usize;
     samples.get(index).copied().unwrap_or(f64::NAN)

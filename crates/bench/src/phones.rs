@@ -24,7 +24,7 @@ use crate::report::{Figure, Report};
 /// The longest of the slow phones' commands, as the shell of a real phone takes it.
 const SLOW: Duration = Duration::from_millis(50);
 
-pub async fn measure(plan: &BenchPlan, scratch: &Scratch, report: &mut Report) -> Result<(), Error> {
+pub(crate) async fn measure(plan: &BenchPlan, scratch: &Scratch, report: &mut Report) -> Result<(), Error> {
     calls(plan, report).await?;
     pictures(plan, scratch, report).await?;
     side_by_side(plan, report).await?;

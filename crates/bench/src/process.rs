@@ -14,26 +14,26 @@ use crate::Error;
 use crate::load::{HttpConnection, bench_error};
 
 /// The token of every gateway that is measured.
-pub const TOKEN: &str = "snw-bench-token-0123456789abcdef";
+pub(crate) const TOKEN: &str = "snw-bench-token-0123456789abcdef";
 
 /// 20 s: what has not printed its first line by then will not.
 const START: Duration = Duration::from_secs(20);
 
 /// A process of ours.
-pub struct Process {
+pub(crate) struct Process {
     child: Child,
     /// The first line that it printed.
-    pub page: Value,
+    pub(crate) page: Value,
 }
 
 impl Process {
     /// Starts this program with other arguments and waits for its first line, which is JSON.
-    pub async fn start(arguments: &[&str]) -> Result<Process, Error> {
+    pub(crate) async fn start(arguments: &[&str]) -> Result<Process, Error> {
         Process::start_command(command(arguments)?, arguments).await
     }
 
     /// Starts a command that runs this program with these arguments, and waits for its first line.
-    pub async fn start_command(mut command: Command, arguments: &[&str]) -> Result<Process, Error> {
+    pub(crate) async fn start_command(mut command: Command, arguments: &[&str]) -> Result<Process, Error> {
         let mut child = command
             .spawn()
             .map_err(|error| bench_error(format!("cannot start `sinew {}`: {error}", arguments.join(" "))))?;
@@ -48,37 +48,37 @@ impl Process {
         Ok(Process { child, page })
     }
 
-    pub fn address(&self) -> Result<SocketAddr, Error> {
+    pub(crate) fn address(&self) -> Result<SocketAddr, Error> {
         let url = self.page["url"].as_str().unwrap_or_default();
         let address = url.rsplit('/').next().and_then(|address| address.parse().ok());
         address.ok_or_else(|| bench_error(format!("`{url}` is not a valid address")))
     }
 
-    pub fn devices_url(&self) -> &str {
+    pub(crate) fn devices_url(&self) -> &str {
         self.page["devices_url"].as_str().unwrap_or_default()
     }
 
-    pub fn mqtt_url(&self) -> &str {
+    pub(crate) fn mqtt_url(&self) -> &str {
         self.page["mqtt_url"].as_str().unwrap_or_default()
     }
 
     /// Resident memory in bytes.
-    pub fn resident(&self) -> Result<u64, Error> {
+    pub(crate) fn resident(&self) -> Result<u64, Error> {
         resident(self.child.id())
     }
 
-    pub fn id(&self) -> Option<u32> {
+    pub(crate) fn id(&self) -> Option<u32> {
         self.child.id()
     }
 
     /// Ends the process at once, without a chance to clean up.
-    pub async fn stop(mut self) {
+    pub(crate) async fn stop(mut self) {
         let _ = self.child.kill().await;
     }
 }
 
 /// The program that runs now.
-pub fn program() -> Result<PathBuf, Error> {
+pub(crate) fn program() -> Result<PathBuf, Error> {
     std::env::current_exe().map_err(|error| bench_error(format!("cannot find this program: {error}")))
 }
 
@@ -90,7 +90,7 @@ fn command(arguments: &[&str]) -> Result<Command, Error> {
 }
 
 /// Whatever the user has set in the environment stays out of a measurement.
-pub fn prepare(command: &mut Command) {
+pub(crate) fn prepare(command: &mut Command) {
     command
         .env_remove("SINEW_STATE")
         .env_remove("SINEW_URL")
@@ -110,7 +110,7 @@ fn spawn(arguments: &[&str]) -> Result<Child, Error> {
 }
 
 /// Runs this program to its end; how long it took, and what it printed. It may fail, as a check that finds something.
-pub async fn run_to_end(arguments: &[&str]) -> Result<(Duration, String), Error> {
+pub(crate) async fn run_to_end(arguments: &[&str]) -> Result<(Duration, String), Error> {
     let began = Instant::now();
     let output = spawn(arguments)?.wait_with_output().await;
     let output = output.map_err(|error| bench_error(format!("`sinew {}`: {error}", arguments.join(" "))))?;
@@ -122,7 +122,7 @@ pub async fn run_to_end(arguments: &[&str]) -> Result<(Duration, String), Error>
 }
 
 /// A gateway of its own, on a fresh state directory and free ports.
-pub async fn gateway(state: &Path) -> Result<Process, Error> {
+pub(crate) async fn gateway(state: &Path) -> Result<Process, Error> {
     Process::start(&serve_arguments("127.0.0.1:0", &state.display().to_string())).await
 }
 
@@ -137,12 +137,12 @@ fn serve_arguments<'a>(listen: &'a str, state: &'a str) -> [&'a str; 13] {
 }
 
 /// Virtual boards in a process of their own.
-pub async fn boards(url: &str, first: u32, count: u32) -> Result<Process, Error> {
+pub(crate) async fn boards(url: &str, first: u32, count: u32) -> Result<Process, Error> {
     start_boards(url, first, count, &[]).await
 }
 
 /// Virtual boards that dial from an address of their own, so that there are ports enough for all.
-pub async fn boards_from(source: &str, url: &str, first: u32, count: u32) -> Result<Process, Error> {
+pub(crate) async fn boards_from(source: &str, url: &str, first: u32, count: u32) -> Result<Process, Error> {
     start_boards(url, first, count, &["--source", source]).await
 }
 
@@ -154,7 +154,7 @@ async fn start_boards(url: &str, first: u32, count: u32, more: &[&str]) -> Resul
 }
 
 /// How long a gateway takes from its start to its first answer, and its memory at rest.
-pub async fn start_figures(state: &Path) -> Result<(f64, u64), Error> {
+pub(crate) async fn start_figures(state: &Path) -> Result<(f64, u64), Error> {
     let free = std::net::TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr());
     let address = free.map_err(|error| bench_error(format!("no free port: {error}")))?;
     let (listen, state) = (address.to_string(), state.display().to_string());
@@ -189,16 +189,16 @@ fn resident(pid: Option<u32>) -> Result<u64, Error> {
 }
 
 /// A folder that is removed with everything in it.
-pub struct Scratch(PathBuf);
+pub(crate) struct Scratch(PathBuf);
 
 impl Scratch {
-    pub fn new() -> Result<Scratch, Error> {
+    pub(crate) fn new() -> Result<Scratch, Error> {
         let path = std::env::temp_dir().join(format!("sinew-bench-{}", std::process::id()));
         std::fs::create_dir_all(&path).map_err(|error| bench_error(format!("{}: {error}", path.display())))?;
         Ok(Scratch(path))
     }
 
-    pub fn folder(&self, name: &str) -> PathBuf {
+    pub(crate) fn folder(&self, name: &str) -> PathBuf {
         self.0.join(name)
     }
 }

@@ -7,16 +7,16 @@ use serde_json::{Value, json};
 const VERSION: &str = "2026-07-28";
 
 /// A `tools/call` as a client of today's MCP sends it.
-pub fn call(address: SocketAddr, token: &str, tool: &str, arguments: Value) -> Vec<u8> {
+pub(crate) fn call(address: SocketAddr, token: &str, tool: &str, arguments: Value) -> Vec<u8> {
     mcp(address, token, "tools/call", Some(tool), json!({"name": tool, "arguments": arguments}))
 }
 
-pub fn list(address: SocketAddr, token: &str) -> Vec<u8> {
+pub(crate) fn list(address: SocketAddr, token: &str) -> Vec<u8> {
     mcp(address, token, "tools/list", None, json!({}))
 }
 
 /// A request with a JSON body to the HTTP interface.
-pub fn post(address: SocketAddr, token: &str, path: &str, body: &Value) -> Vec<u8> {
+pub(crate) fn post(address: SocketAddr, token: &str, path: &str, body: &Value) -> Vec<u8> {
     let body = body.to_string();
     format!(
         "POST {path} HTTP/1.1\r\nHost: {address}\r\nAuthorization: Bearer {token}\r\n\

@@ -10,7 +10,7 @@ use crate::process::{Scratch, run_to_end};
 use crate::report::{Figure, Report};
 use crate::{BenchPlan, Error};
 
-pub async fn measure(plan: &BenchPlan, scratch: &Scratch, report: &mut Report) -> Result<(), Error> {
+pub(crate) async fn measure(plan: &BenchPlan, scratch: &Scratch, report: &mut Report) -> Result<(), Error> {
     let count = if plan.starts == 1 { 50 } else { 1000 };
     let folder = scratch.folder("specifications");
     write_documents(&folder, count).await?;

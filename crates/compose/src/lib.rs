@@ -3,6 +3,8 @@
 //! Tests, the demo, the benchmark and the command line all start a gateway with [`GatewayServer::open`]. Nothing here knows
 //! command-line arguments or terminals. A new device family is a new crate and one line in [`server`], or in [`families`] where the configuration names its devices.
 
+#![warn(unreachable_pub)]
+
 pub mod android;
 pub mod board_listeners;
 pub mod brokers;

@@ -6,26 +6,26 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 #[derive(Default)]
-pub struct TaskGroup {
+pub(crate) struct TaskGroup {
     shutdown: CancellationToken,
     tasks: JoinSet<io::Result<()>>,
 }
 
 impl TaskGroup {
     /// Starts what runs until the token it is given is cancelled.
-    pub fn spawn<F>(&mut self, start: impl FnOnce(CancellationToken) -> F)
+    pub(crate) fn spawn<F>(&mut self, start: impl FnOnce(CancellationToken) -> F)
     where
         F: Future<Output = io::Result<()>> + Send + 'static,
     {
         self.tasks.spawn(start(self.shutdown.clone()));
     }
 
-    pub fn shutdown(&self) -> &CancellationToken {
+    pub(crate) fn shutdown(&self) -> &CancellationToken {
         &self.shutdown
     }
 
     /// Waits until one of the tasks has ended, which none should do by itself; says how.
-    pub async fn failed(&mut self) -> String {
+    pub(crate) async fn failed(&mut self) -> String {
         match self.tasks.join_next().await {
             None => std::future::pending().await,
             Some(Ok(Ok(()))) => "a listener closed by itself".to_owned(),
@@ -35,7 +35,7 @@ impl TaskGroup {
     }
 
     /// Asks the tasks to stop and waits until all of them have.
-    pub async fn stop(&mut self) {
+    pub(crate) async fn stop(&mut self) {
         self.shutdown.cancel();
         while let Some(ended) = self.tasks.join_next().await {
             if let Ok(Err(error)) = ended {

@@ -8,6 +8,7 @@ use sinew_tool::settings::{Deserializer, Error, Setting};
 
 const DAYS: [&str; 7] = ["Mo", "Tu", "We", "Th", "Fr", "Sa", "Su"];
 const MINUTES_OF_A_DAY: u16 = 24 * 60;
+/// A week with a pause on every day has fourteen.
 const MAX_WINDOWS: usize = 64;
 
 /// A time of the week in the policy's time zone.

@@ -8,6 +8,7 @@ use sinew_tool::settings::{Deserializer, Error, Setting};
 use sinew_tool::spelling::nearest;
 use sinew_tool::{Audience, Effect, Hints};
 
+/// Names and patterns that people write are shorter, and every selector is compared with every tool.
 const MAX_SELECTOR: usize = 256;
 const MAX_SELECTORS: usize = 256;
 

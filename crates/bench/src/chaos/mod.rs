@@ -19,13 +19,14 @@ use sinew_api::{Audit, Devices, GatewayStatus};
 use tokio_util::sync::CancellationToken;
 
 use callers::{Callee, Callers, number_of};
-use parts::{AdbPart, KillableBoard, KillableGateway, KillableServer, wait_until};
+use parts::{AdbPart, KillableBoard, KillableGateway};
 use plan::{ChaosPlan, Disturbance};
 
 use crate::Error;
 use crate::load::{HttpConnection, bench_error};
 use crate::process::Scratch;
 use crate::report::{Figure, Report};
+use crate::servers::{self, KillableServer, wait_until};
 
 const CLIENTS: usize = 6;
 /// More than the gateway of this run takes for one device.
@@ -55,10 +56,7 @@ struct AtRest {
 
 pub(crate) async fn measure(seconds: u32, seed: u64, scratch: &Scratch, report: &mut Report) -> Result<(), Error> {
     let folder = scratch.folder("chaos");
-    std::fs::create_dir_all(&folder).map_err(|error| bench_error(format!("{}: {error}", folder.display())))?;
-    let Some(broker) = parts::broker(&folder).await? else {
-        return Err(bench_error("mosquitto is not there; install it (Debian: mosquitto)"));
-    };
+    let broker = servers::broker(&folder).await?;
     let adb = AdbPart::start(&folder).await?;
     if adb.is_none() {
         report.skip("phones in chaos, because adb is not there");

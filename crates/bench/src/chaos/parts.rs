@@ -3,9 +3,7 @@
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
 use std::sync::mpsc;
-use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use sinew_phones::adb::AdbServer;
@@ -14,35 +12,15 @@ use sinew_sim::faults::Faults;
 use sinew_sim::firmware::Blueprint;
 use sinew_sim::phone::{Handset, LockScreen, PhoneClock, PhoneSetup, adbd};
 use tokio::net::TcpListener;
-use tokio::process::{Child, Command};
+use tokio::process::Command;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use super::callers::TOOL;
 use crate::Error;
-use crate::load::{HttpConnection, bench_error};
+use crate::load::bench_error;
 use crate::process::{self, Process, TOKEN};
-
-/// Whatever has not come up by then will not.
-const START: Duration = Duration::from_secs(20);
-
-/// A port that is free now. Everything that is killed comes back on its own.
-pub(super) fn free_address() -> Result<SocketAddr, Error> {
-    let free = std::net::TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr());
-    free.map_err(|error| bench_error(format!("no free port: {error}")))
-}
-
-/// Waits until `is_ready` says so.
-pub(super) async fn wait_until(what: &str, mut is_ready: impl AsyncFnMut() -> bool) -> Result<(), Error> {
-    let patience = Instant::now() + START;
-    while !is_ready().await {
-        if Instant::now() > patience {
-            return Err(bench_error(format!("{what}: not after {} s", START.as_secs())));
-        }
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
-    Ok(())
-}
+use crate::servers::{KillableServer, free_address, wait_until};
 
 /// The gateway, as a process that can be killed.
 pub(super) struct KillableGateway {
@@ -142,67 +120,6 @@ impl KillableGateway {
 pub(super) struct ProcessUsage {
     pub(super) sockets: usize,
     pub(super) resident: u64,
-}
-
-/// A program of somebody else, killed and started again at the same address.
-pub(super) struct KillableServer {
-    pub(super) address: SocketAddr,
-    command: Box<dyn Fn() -> Command + Send + Sync>,
-    child: Option<Child>,
-}
-
-impl KillableServer {
-    /// `None` if the program is not installed.
-    async fn start(
-        address: SocketAddr,
-        command: impl Fn() -> Command + Send + Sync + 'static,
-    ) -> Result<Option<KillableServer>, Error> {
-        let mut server = KillableServer { address, command: Box::new(command), child: None };
-        match server.spawn() {
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(bench_error(format!("cannot start a server at {address}: {error}"))),
-            Ok(child) => server.child = Some(child),
-        }
-        server.answers().await?;
-        Ok(Some(server))
-    }
-
-    fn spawn(&self) -> std::io::Result<Child> {
-        let mut command = (self.command)();
-        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).kill_on_drop(true).spawn()
-    }
-
-    async fn answers(&self) -> Result<(), Error> {
-        let address = self.address;
-        wait_until(&format!("a server at {address}"), async || HttpConnection::open(address).await.is_ok()).await
-    }
-
-    pub(super) async fn kill(&mut self) {
-        if let Some(mut child) = self.child.take() {
-            let _ = child.kill().await;
-        }
-    }
-
-    pub(super) async fn restart(&mut self) -> Result<(), Error> {
-        let started = self.spawn();
-        self.child = Some(started.map_err(|error| bench_error(format!("cannot start a server again: {error}")))?);
-        self.answers().await
-    }
-}
-
-/// A Mosquitto without a memory.
-pub(super) async fn broker(folder: &Path) -> Result<Option<KillableServer>, Error> {
-    let address = free_address()?;
-    let file = folder.join("mosquitto.conf");
-    let text = format!("listener {} 127.0.0.1\nallow_anonymous true\n", address.port());
-    std::fs::write(&file, text).map_err(|error| bench_error(format!("{}: {error}", file.display())))?;
-    KillableServer::start(address, move || {
-        let program = ["/usr/sbin/mosquitto", "mosquitto"].into_iter().find(|path| Path::new(path).exists());
-        let mut command = Command::new(program.unwrap_or("mosquitto"));
-        command.arg("-c").arg(&file);
-        command
-    })
-    .await
 }
 
 /// An adb server, and a virtual phone that it knows.

@@ -95,7 +95,7 @@ mod tests {
             let round: Vec<ChaosStep> = ChaosPlan::new(seed, 3).take(KINDS.into()).collect();
             let kinds: std::collections::HashSet<_> =
                 round.iter().map(|step| std::mem::discriminant(&step.disturbance)).collect();
-            assert_eq!(kinds.len(), KINDS.into());
+            assert_eq!(kinds.len(), usize::from(KINDS));
         }
     }
 }
