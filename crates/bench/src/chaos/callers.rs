@@ -41,6 +41,12 @@ pub(super) struct Callers {
     ledger: Mutex<Ledger>,
 }
 
+/// A connection, and how often the gateway had been killed when it was opened.
+struct OpenConnection {
+    http: HttpConnection,
+    deaths: u64,
+}
+
 impl Callers {
     pub(super) fn new(address: SocketAddr, callees: Vec<Callee>) -> Arc<Callers> {
         let (next_number, deaths) = (AtomicU64::new(1), AtomicU64::new(0));
@@ -79,22 +85,22 @@ impl Callers {
     }
 
     /// One call. False if the gateway was not there to take it.
-    async fn call(&self, callee: &Callee, over_mcp: bool, connection: &mut Option<HttpConnection>) -> bool {
-        let mut open = match connection.take() {
+    async fn call(&self, callee: &Callee, over_mcp: bool, connection: &mut Option<OpenConnection>) -> bool {
+        let OpenConnection { mut http, deaths } = match connection.take() {
             Some(open) => open,
-            None => match HttpConnection::open(self.address).await {
-                Ok(open) => open,
-                Err(_) => return false,
-            },
+            None => {
+                let deaths = self.deaths.load(Ordering::SeqCst);
+                let Ok(http) = HttpConnection::open(self.address).await else { return false };
+                OpenConnection { http, deaths }
+            }
         };
         let number = self.next_number.fetch_add(1, Ordering::SeqCst);
-        let deaths = self.deaths.load(Ordering::SeqCst);
         let request = self.request(callee, number, over_mcp);
         let is_board = matches!(callee, Callee::Board(_));
-        match tokio::time::timeout(PATIENCE, open.answer(&request)).await {
+        match tokio::time::timeout(PATIENCE, http.answer(&request)).await {
             Ok(Ok((status, body))) => {
                 self.ledger().ended(number, end_of(status, &body), is_board);
-                *connection = Some(open);
+                *connection = Some(OpenConnection { http, deaths });
                 true
             }
             Ok(Err(error)) => {

@@ -15,7 +15,7 @@ use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
-use sinew_api::{Audit, Devices, GatewayStatus};
+use sinew_api::{Audit, Devices, GatewayStatus, Readiness};
 use tokio_util::sync::CancellationToken;
 
 use callers::{Callee, Callers, number_of};
@@ -142,6 +142,7 @@ impl ChaosRun {
                 self.gateway.fill_store(true).await?;
                 tokio::time::sleep(time).await;
                 self.gateway.fill_store(false).await?;
+                self.recovered().await?;
             }
             Disturbance::FloodQueue { number } => {
                 let callee = self.callers.callees[number % self.callers.callees.len()].clone();
@@ -149,6 +150,17 @@ impl ChaosRun {
             }
         }
         Ok(())
+    }
+
+    /// Waits until calls are recorded again. Records that wait for a full disk are in memory and in the log alone, so a
+    /// gateway that is killed with a full disk may lose them.
+    async fn recovered(&self) -> Result<(), Error> {
+        let address = self.gateway.addresses.clients;
+        wait_until("a store that can be written again", async || {
+            let Ok(mut client) = HttpConnection::open(address).await else { return false };
+            client.get::<Readiness>("/ready").await.is_ok_and(|answer| answer.ready)
+        })
+        .await
     }
 
     /// Waits until all devices are there and what the gateway uses is no more than `before`; what it uses in the end.
