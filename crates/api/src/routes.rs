@@ -2,7 +2,10 @@
 
 use crate::document::{BodySchema, body};
 use crate::{
-    Accept, Approvals, Approve, Audit, AuditCheck, CallRequest, CallResult, Changes, CheckPolicy, CreatedToken, Decide, DeviceSummary, Devices, Effects, Events, Explain, Explained, GatewayStatus, HealthStatus, Journal, Labels, NewToken, Pin, PolicyWarnings, Readiness, Rename, Token, TokenList, Tools, WaitingBoard, WaitingBoards, WaitingCall,
+    Accept, Approvals, Approve, Audit, AuditCheck, CallRequest, CallResult, Changes, CheckPolicy, CreatedToken, Decide,
+    DeviceSummary, Devices, Effects, Events, Explain, Explained, GatewayStatus, HealthStatus, Journal, Labels,
+    NewToken, Pin, PolicyWarnings, Readiness, Rename, Token, TokenList, Tools, WaitingBoard, WaitingBoards,
+    WaitingCall,
 };
 
 /// Who may use a route. How a request proves it is up to the guard: by a bearer token today, later perhaps by a

@@ -12,7 +12,9 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use sinew_api::{
-    Accept, ApprovalVerdict, Approvals, Approve, Audit, BrokerPresences, CallRequest, CheckPolicy, CreatedToken, Decide, Devices, Effects, Explain, GatewayStatus, Journal, Labels, NewToken, Pin, PolicyWarning, PolicyWarnings, Rename, RequestFailure, TokenList, TokenRole, Tools, WaitingBoards,
+    Accept, ApprovalVerdict, Approvals, Approve, Audit, BrokerPresences, CallRequest, CheckPolicy, CreatedToken,
+    Decide, Devices, Effects, Explain, GatewayStatus, Journal, Labels, NewToken, Pin, PolicyWarning, PolicyWarnings,
+    Rename, RequestFailure, TokenList, TokenRole, Tools, WaitingBoards,
 };
 use sinew_gateway::{ApprovalDecision, AuditFilter, Follow, Label, Principal, Request as Call, Role, Shape, Update};
 use sinew_policy::{PolicyProblem, PolicySettings};
