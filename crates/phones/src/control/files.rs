@@ -89,6 +89,7 @@ pub async fn write(on: &dyn PhoneShell, path: &PhonePath, bytes: &[u8]) -> Resul
     }
 }
 
+/// Less than a call takes, so that a slow transfer ends with its own error.
 const TRANSFER: Duration = Duration::from_secs(25);
 
 fn absolute(given: &str) -> Result<String, PhoneError> {
