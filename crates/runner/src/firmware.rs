@@ -35,6 +35,14 @@ pub trait Firmware: Send {
         text.into_bytes()
     }
 
+    /// Sound from a voice server, one frame; over a WebSocket only.
+    fn handle_sound(&mut self, _now: Duration, _frame: &[u8]) {}
+
+    /// Frames of sound that the board sends; over a WebSocket only. Asked after every text.
+    fn take_sound(&mut self) -> Vec<Vec<u8>> {
+        Vec::new()
+    }
+
     /// Whether the board wants to end the connection. Asked after everything else, and answered once.
     fn hang_up(&mut self) -> Option<HangUp> {
         None
@@ -45,7 +53,7 @@ pub trait Firmware: Send {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HangUp {
     pub why: &'static str,
-    /// How long to connection away; without it, as long as after any other end.
+    /// How long to stay away; without it, as long as after any other end.
     pub pause: Option<Duration>,
 }
 

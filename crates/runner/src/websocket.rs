@@ -178,6 +178,7 @@ impl<F: Firmware> BoardConnection<'_, F> {
                             self.send(answers).await?;
                         }
                         Some(Ok(Message::Close(_))) | None => return Ok(ConnectionEnd::Closed("the gateway closed the connection")),
+                        Some(Ok(Message::Binary(frame))) => self.firmware.handle_sound(self.power_on.elapsed(), &frame),
                         Some(Ok(_)) => {}
                         Some(Err(error)) => return Err(ended(error)),
                     }
@@ -187,6 +188,9 @@ impl<F: Firmware> BoardConnection<'_, F> {
             let now = Instant::now();
             let news = self.firmware.handle_time(now - self.power_on);
             self.send(news).await?;
+            for frame in self.firmware.take_sound() {
+                self.socket.feed(Message::binary(frame)).await.map_err(ended)?;
+            }
             self.flush().await?;
             if let Some(hang_up) = self.firmware.hang_up() {
                 return Ok(ConnectionEnd::HungUp(hang_up));

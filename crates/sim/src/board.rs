@@ -16,6 +16,7 @@ use sinew_wire::device::{Board, BoardDialect, Property, Reply, ToolSpec};
 use crate::faults::Faults;
 use crate::firmware::Blueprint;
 use crate::relay::{CHANNELS, Relay};
+use crate::speech::Microphone;
 use crate::talking_board::TalkingBoard;
 use crate::upload::{PictureUpload, UploadPurpose};
 
@@ -55,6 +56,8 @@ pub struct BoardConfig {
     pub source: Option<IpAddr>,
     pub faults: Faults,
     pub trust: Trust,
+    /// What is said to the board.
+    pub microphone: Option<Microphone>,
 }
 
 impl BoardConfig {
@@ -77,6 +80,7 @@ impl BoardConfig {
             source,
             faults,
             trust,
+            microphone: None,
         }
     }
 }

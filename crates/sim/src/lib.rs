@@ -2,7 +2,8 @@
 //!
 //! [`board`] holds little machines that dial a gateway as real boards do, [`firmware`] boards with the tools
 //! of somebody else's, [`faults`] what can go wrong on the way; [`crowd`] is many boards behind a broker, [`server`] an MCP
-//! server there; [`http_board`] a board that is an MCP server over HTTP; [`phone`] is a virtual Android phone; [`conformance`] the fixture of the official suite.
+//! server there; [`http_board`] a board that is an MCP server over HTTP; [`voice`] is a voice server, and [`speech`] what is
+//! said to a board; [`phone`] is a virtual Android phone; [`conformance`] the fixture of the official suite.
 
 #![warn(unreachable_pub)]
 
@@ -20,6 +21,8 @@ pub mod picture;
 mod relay;
 mod run;
 pub mod server;
+pub mod speech;
 mod talking_board;
 mod upload;
+pub mod voice;
 mod web;

@@ -13,6 +13,7 @@ use tokio_util::sync::CancellationToken;
 use crate::board::{BoardConfig, VirtualBoard, hardware_id};
 use crate::faults::{FaultDice, Faults, MessageFault};
 use crate::ota::{self, OtaAnswer};
+use crate::speech::Speech;
 use crate::upload::{UploadInProgress, UploadSender};
 
 /// A reboot takes a moment.
@@ -21,6 +22,8 @@ const REBOOT_TIME: Duration = Duration::from_millis(300);
 const SEEN_IDS: usize = 64;
 /// The name of a network in Latin-1.
 const ODD_NAME: &[u8] = b"Caf\xe9";
+/// How often a board looks whether somebody speaks, or sound has come.
+const SPEECH_POLL: Duration = Duration::from_millis(20);
 /// How often a board looks whether its upload is done.
 const UPLOAD_POLL: Duration = Duration::from_millis(10);
 
@@ -120,6 +123,7 @@ async fn live(config: BoardConfig, way: DialPlan, shutdown: CancellationToken) -
         },
     };
     firmware.wakes = config.faults.wake && dialer.is_mqtt();
+    firmware.speech = config.microphone.map(|microphone| Box::new(Speech::new(microphone, dialer.is_mqtt())));
     dialer.run(firmware, identity, shutdown).await
 }
 
@@ -139,6 +143,8 @@ struct FaultyFirmware {
     wakes: bool,
     /// The name of its network is not UTF-8.
     has_odd_bytes: bool,
+    /// The board's side of conversations with a voice server.
+    speech: Option<Box<Speech>>,
     /// The name of the conversation under way, as the gateway's hello gave it.
     conversation: Option<String>,
     upload: Option<UploadInProgress>,
@@ -163,6 +169,7 @@ impl FaultyFirmware {
             seen_ids: None,
             wakes: false,
             has_odd_bytes: false,
+            speech: None,
             conversation: None,
             upload: None,
             looked: Duration::ZERO,
@@ -182,6 +189,9 @@ impl FaultyFirmware {
         }
         if let Some(said) = self.converse(text) {
             return vec![said];
+        }
+        if let Some(speech) = &mut self.speech {
+            speech.handle_text(text);
         }
         let mut answers = self.board.handle_text(now, text);
         if let Some(upload) = self.board.take_upload()
@@ -266,6 +276,9 @@ impl Firmware for FaultyFirmware {
     fn hello(&mut self) -> String {
         self.greeted = false;
         self.late.clear();
+        if let Some(speech) = &mut self.speech {
+            speech.reset();
+        }
         self.board.hello()
     }
 
@@ -315,13 +328,16 @@ impl Firmware for FaultyFirmware {
             news.push(answer);
         }
         texts.extend(self.speak(now, news));
+        // Speech has no faults of its own: it is sent as it is.
+        texts.extend(self.speech.as_mut().map(|speech| speech.poll()).unwrap_or_default());
         self.looked = now;
         texts
     }
 
     fn next_due(&self) -> Option<Duration> {
         let upload = self.upload.is_some().then(|| self.looked + UPLOAD_POLL);
-        self.late.iter().map(|(due, _)| *due).chain(self.board.next_due()).chain(upload).min()
+        let speech = self.speech.is_some().then(|| self.looked + SPEECH_POLL);
+        self.late.iter().map(|(due, _)| *due).chain(self.board.next_due()).chain(upload).chain(speech).min()
     }
 
     fn encode(&mut self, text: String) -> Vec<u8> {
@@ -329,6 +345,16 @@ impl Firmware for FaultyFirmware {
             true => ota::with_odd_bytes(&text, ODD_NAME),
             false => text.into_bytes(),
         }
+    }
+
+    fn handle_sound(&mut self, _now: Duration, frame: &[u8]) {
+        if let Some(speech) = &mut self.speech {
+            speech.handle_sound(frame);
+        }
+    }
+
+    fn take_sound(&mut self) -> Vec<Vec<u8>> {
+        self.speech.as_mut().map(|speech| speech.take_sound()).unwrap_or_default()
     }
 
     fn hang_up(&mut self) -> Option<HangUp> {

@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::device::BoxFuture;
+use crate::device::{BoxFuture, Picture};
 use crate::error::{ErrorKind, ToolError};
 use crate::outcome::Outcome;
 
@@ -70,6 +70,18 @@ pub trait Caller: Send + Sync {
     /// A caller without a lasting connection repeats the whole call with the answers, so ask before
     /// acting, and under the same keys each time.
     fn ask(&self, questions: BTreeMap<String, Question>) -> BoxFuture<'_, Result<BTreeMap<String, Answer>, ToolError>>;
+
+    /// Whether somebody waits for a spoken answer. Such a call comes next in the queue of its device.
+    fn is_urgent(&self) -> bool {
+        false
+    }
+
+    /// Lets the caller look at a photo that was taken for its call, and gives the answer for the board, as text. `None`
+    /// where the caller does not look at photos.
+    fn explain_photo(&self, question: &str, photo: &Picture) -> Option<BoxFuture<'_, Result<String, ToolError>>> {
+        let _ = (question, photo);
+        None
+    }
 }
 
 /// Calls other tools with the rights of the caller, within what is left of the caller's time.

@@ -7,6 +7,7 @@
 //! - [`device`]: the board's end, an SDK for firmware and single-board computers. It needs only `alloc`.
 //! - [`host`] (feature `host`, on by default): the gateway's end, which also copes with everything real
 //!   firmware does differently.
+//! - [`sound`] (feature `host`): the packets that carry the sound of boards on MQTT.
 //! - [`Moment`], [`Transport`], [`Vision`]: words of both.
 //!
 //! # A board in a few lines
@@ -45,9 +46,9 @@
 //!
 //! # Not implemented
 //!
-//! - Sound: binary frames are counted and dropped; nothing here reads or writes Opus, or the UDP channel.
-//! - The messages around speech (`listen`, `tts`, `stt`, `llm`, `abort`): the host passes them on as
-//!   notices, the device ignores them.
+//! - Opus: sound is passed on as it comes, and never decoded.
+//! - The messages around speech (`listen`, `tts`, `stt`, `llm`, `abort`): the host passes them to the voice server of a
+//!   relayed board, and otherwise on as notices; the device ignores them.
 //! - MCP beyond tools: no resources, prompts, sampling or logging; boards have none.
 //! - JSON-RPC batches.
 //! - Tools that take their time inside the SDK: a handler answers before it returns.
@@ -69,6 +70,8 @@ pub mod host;
 mod moment;
 #[cfg(feature = "host")]
 mod raw;
+#[cfg(feature = "host")]
+pub mod sound;
 #[cfg(feature = "host")]
 mod workarounds;
 

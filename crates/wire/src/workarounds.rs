@@ -44,7 +44,7 @@ pub(crate) fn read_id(raw: &str) -> Option<i64> {
 
 /// The JSON in a binary frame of framing version 2: a header of 16 bytes (version, type, reserved, time,
 /// size, in network order), then the text. Everything else that is binary is sound.
-pub(crate) fn binary_json(bytes: &[u8]) -> Option<&[u8]> {
+pub fn binary_json(bytes: &[u8]) -> Option<&[u8]> {
     let (header, body) = bytes.split_at_checked(16)?;
     let size = u32::from_be_bytes(header[12..].try_into().ok()?);
     let is_json = header.starts_with(&[0, 2, 0, 1]) && usize::try_from(size) == Ok(body.len());

@@ -16,7 +16,7 @@ pub use types::parse_address;
 #[doc(hidden)]
 pub use serde::Deserializer;
 #[doc(hidden)]
-pub use serde::de::{Error, MapAccess, Visitor};
+pub use serde::de::{Error, MapAccess, SeqAccess, Visitor};
 
 /// Something that can stand in the configuration file.
 pub trait Setting: Sized {

@@ -3,8 +3,9 @@
 //! After each change call [`Session::poll`] until it returns [`Output::Wait`]; call [`Session::handle_time`] at the
 //! moment it names. Messages and time are arguments, so the same input gives the same output.
 //!
-//! - `session`: the state of one board; `session/hear` what it says, `session/ask` what it is asked
-//! - `flight`: what waits to be sent, and what waits for an answer
+//! - `session`: the state of one board; `session/incoming` what it says, `session/outgoing` what it is asked,
+//!   `session/talking` its conversations
+//! - `requests`: what waits to be sent, and what waits for an answer
 //! - `listing`: `tools/list`, page by page, inside limits
 //! - `crate::workarounds`: everything real firmware does differently
 
@@ -21,6 +22,7 @@ use sinew_tool::{Outcome, ToolError, Toolset};
 pub use crate::common::{Transport, Vision};
 pub use crate::moment::Moment;
 // For crates that speak MCP with devices over other transports and meet the same mistakes.
+pub use crate::workarounds::binary_json;
 pub use crate::workarounds::{Fault, read_outcome};
 pub use listing::ToolListing;
 pub use session::Session;
@@ -42,6 +44,9 @@ pub struct Config {
     pub user_tools: bool,
     /// An object whose members are added to our hello, for example the `udp` section.
     pub hello_extra: Option<Value>,
+    /// The owner answers hellos, with [`Session::greet`] or [`Session::greet_for`]: a voice server may have to be asked
+    /// first.
+    pub owner_greets: bool,
     pub limits: Limits,
 }
 
@@ -98,8 +103,12 @@ pub enum Output {
 /// What happened.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Event {
-    /// The board said hello; our answer is among the texts to send.
+    /// The board said hello. Our answer is among the texts to send, unless the owner answers it.
     Hello(Hello),
+    /// The board said something to the voice server that has the conversation, other than MCP.
+    Spoken(String),
+    /// The board ended its conversation with the voice server.
+    HungUp,
     /// The board has reported its name and its tools. Comes once.
     Ready(Ready),
     /// The board's hello does not offer MCP, or over MQTT the board leaves MCP unanswered. If MCP comes

@@ -37,6 +37,7 @@ pub(super) struct QueuedCall {
     pub(crate) text: String,
     pub(crate) asked: Moment,
     pub(crate) deadline: Moment,
+    pub(crate) is_urgent: bool,
 }
 
 /// Which request an answer belongs to.
@@ -124,8 +125,13 @@ impl Requests {
         Some(flight)
     }
 
+    /// Urgent calls come first, in their order.
     pub(crate) fn enqueue(&mut self, waiting: QueuedCall) {
-        self.queue.push_back(waiting);
+        let place = match waiting.is_urgent {
+            true => self.queue.iter().take_while(|earlier| earlier.is_urgent).count(),
+            false => self.queue.len(),
+        };
+        self.queue.insert(place, waiting);
     }
 
     pub(crate) fn dequeue(&mut self) -> Option<QueuedCall> {

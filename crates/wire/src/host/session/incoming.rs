@@ -162,10 +162,8 @@ impl Session {
             mcp,
             body,
         })));
-        self.out.push_back(Output::Reply(self.our_hello()));
-        self.greeted = true;
-        if self.config.transport == Transport::Udp {
-            self.talk();
+        if !self.config.owner_greets {
+            self.greet_as_host();
         }
         match self.phase {
             SessionPhase::Silent | SessionPhase::Plain if mcp => self.become_capable(),
@@ -201,6 +199,9 @@ impl Session {
 
     /// Any other message: its type is the topic, the rest of it the body.
     fn hear_other(&mut self, kind: String, text: &str) {
+        if self.relayed {
+            return self.hear_spoken(&kind, text);
+        }
         // Over MQTT a goodbye ends the conversation only; the tools stay within reach.
         let is_goodbye = kind == "goodbye";
         let ends = is_goodbye && self.config.transport == Transport::WebSocket;
@@ -277,7 +278,7 @@ impl Session {
         }
     }
 
-    fn too_large(&mut self, topic: &str, size: usize) {
+    pub(super) fn too_large(&mut self, topic: &str, size: usize) {
         self.stats.oversized_frames += 1;
         let limit = self.config.limits.notice_bytes;
         self.warn(format!("a message `{}` of {size} bytes is left out: the limit is {limit}", clip(topic)));

@@ -2,6 +2,7 @@
 
 mod incoming;
 mod outgoing;
+mod talking;
 #[cfg(test)]
 mod tests;
 
@@ -31,6 +32,8 @@ pub struct Session {
     greeted: bool,
     /// When the conversation under way ends: over MQTT soon after the hello, over a WebSocket after a time without a call.
     talk_ends: Option<Moment>,
+    /// A voice server has the conversation under way.
+    relayed: bool,
     /// The board was told once that there is no voice service.
     alerted: bool,
     /// No call is sent, because earlier texts are not sent yet.
@@ -74,6 +77,7 @@ impl Session {
             name_and_version: None,
             greeted: false,
             talk_ends: None,
+            relayed: false,
             alerted: false,
             held: false,
             relist: false,
@@ -114,21 +118,24 @@ impl Session {
         }
     }
 
-    /// The board sent bytes: sound is counted and dropped, JSON in a frame of version 2 is read.
-    pub fn handle_binary(&mut self, bytes: &[u8]) {
+    /// The board sent bytes: sound is counted, JSON in a frame of version 2 is read. True for sound of a conversation that
+    /// a voice server has.
+    pub fn handle_binary(&mut self, bytes: &[u8]) -> bool {
         if self.phase == SessionPhase::Closed {
-            return;
+            return false;
         }
         match workarounds::binary_json(bytes) {
             None => {
                 self.stats.audio_frames += 1;
                 self.talk();
+                return self.relayed;
             }
             Some(json) => match std::str::from_utf8(json) {
                 Ok(text) => self.handle_text(self.now, text),
                 Err(_) => self.handle_lossy(self.now, &String::from_utf8_lossy(json)),
             },
         }
+        false
     }
 
     /// The board sent text that is not UTF-8, and what could not be read of it was replaced. Firmware passes names of
@@ -178,6 +185,15 @@ impl Session {
 
     /// Calls a tool. The budget runs from now, waiting included.
     pub fn call(&mut self, now: Moment, tool: &str, args: &Args, budget: Duration) -> Ticket {
+        self.enqueue(now, tool, args, budget, false)
+    }
+
+    /// Calls a tool before all calls that wait, except earlier urgent ones: somebody waits for a spoken answer.
+    pub fn call_urgently(&mut self, now: Moment, tool: &str, args: &Args, budget: Duration) -> Ticket {
+        self.enqueue(now, tool, args, budget, true)
+    }
+
+    fn enqueue(&mut self, now: Moment, tool: &str, args: &Args, budget: Duration, is_urgent: bool) -> Ticket {
         self.now = self.now.max(now);
         let ticket = self.requests.ticket();
         match self.call_text(tool, args, ticket) {
@@ -186,7 +202,8 @@ impl Session {
                 if self.talk_ends.is_some() && self.config.transport == Transport::WebSocket {
                     self.talk_ends = Some(self.now + self.config.limits.talk_time.max(budget));
                 }
-                self.requests.enqueue(QueuedCall { ticket, tool: tool.into(), text, asked: self.now, deadline });
+                let asked = self.now;
+                self.requests.enqueue(QueuedCall { ticket, tool: tool.into(), text, asked, deadline, is_urgent });
                 self.advance();
             }
             Err(refusal) => self.answer(ticket, Err(refusal)),
@@ -250,6 +267,14 @@ impl Session {
     /// Whether the owner waits for an answer of the board, and not only for time to pass.
     pub fn is_asking(&self) -> bool {
         self.requests.current.is_some() || self.requests.queued() > 0 || self.relist
+    }
+
+    /// The call that the board is busy with.
+    pub fn in_flight(&self) -> Option<Ticket> {
+        match &self.requests.current.as_ref()?.what {
+            RequestKind::Call { ticket, .. } => Some(*ticket),
+            RequestKind::Initialize { .. } | RequestKind::Page { .. } => None,
+        }
     }
 
     /// What the other end is called in errors.

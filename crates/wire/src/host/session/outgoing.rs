@@ -22,10 +22,6 @@ const RELIST_GAP: Duration = Duration::from_millis(250);
 /// call had its effect. If it is not sent, the caller knows that it had none.
 const USEFUL_PART: u32 = 4;
 
-/// Over MQTT a conversation ends so long after its start: nobody answers speech here, and the microphone would stream on.
-/// Firmware needs some time to open it.
-const TALK_OVER_MQTT: Duration = Duration::from_secs(3);
-
 const NO_MCP: &str =
     "the board does not offer MCP or does not answer it, so it has no tools; its firmware must offer `features.mcp`";
 
@@ -198,7 +194,7 @@ impl Session {
 
     fn send_call(&mut self) {
         let (ticket, tool, text, asked, deadline) = loop {
-            let Some(QueuedCall { ticket, tool, text, asked, deadline }) = self.requests.dequeue() else { return };
+            let Some(QueuedCall { ticket, tool, text, asked, deadline, .. }) = self.requests.dequeue() else { return };
             let budget = deadline.since(asked);
             if deadline.since(self.now) >= budget / USEFUL_PART {
                 break (ticket, tool, text, asked, deadline);
@@ -259,54 +255,7 @@ impl Session {
         Ok(text)
     }
 
-    // ---- conversations ----
-
-    /// The board said hello over MQTT, or streams its microphone over a WebSocket.
-    pub(super) fn talk(&mut self) {
-        if self.talk_ends.is_none() && !self.config.bare {
-            let time = match self.config.transport {
-                Transport::Udp => TALK_OVER_MQTT,
-                Transport::WebSocket => self.config.limits.talk_time,
-            };
-            self.talk_ends = Some(self.now + time);
-        }
-    }
-
-    pub(super) fn end_talk(&mut self) {
-        if self.talk_ends.take_if(|end| *end <= self.now).is_none() || self.phase == SessionPhase::Closed {
-            return;
-        }
-        if self.config.transport == Transport::WebSocket {
-            return self.out.push_back(Output::Event(Event::TalkEnded));
-        }
-        if !std::mem::replace(&mut self.alerted, true) {
-            let alert = json!({
-                "type": "alert",
-                "status": "Sinew",
-                "message": "There is no voice service here. The tools of this board work.",
-                "emotion": "neutral",
-            });
-            self.out.push_back(Output::Send(alert.to_string()));
-        }
-        let goodbye = json!({"type": "goodbye", "session_id": self.config.session_id});
-        self.out.push_back(Output::Send(goodbye.to_string()));
-        self.greeted = false;
-    }
-
     // ---- replies ----
-
-    pub(super) fn our_hello(&self) -> String {
-        let mut hello = json!({
-            "type": "hello",
-            "transport": self.config.transport.word(),
-            "session_id": self.config.session_id,
-            "audio_params": {"format": "opus", "sample_rate": 24000, "channels": 1, "frame_duration": 60},
-        });
-        if let (Some(Value::Object(extra)), Some(members)) = (&self.config.hello_extra, hello.as_object_mut()) {
-            members.extend(extra.iter().map(|(key, value)| (key.clone(), value.clone())));
-        }
-        hello.to_string()
-    }
 
     /// Boards may ping us; other requests are not served.
     pub(super) fn reply_text(&self, method: &str, id: &str) -> String {
