@@ -15,6 +15,7 @@ use sinew_tool::{Applicant, Enrol, Enrolment, Value, json};
 
 use crate::hub::BoardHub;
 use crate::identity::{self, BoardIdentity, HttpResponse};
+use crate::relay::OtaRequest;
 use crate::{AdvertisedAddress, mqtt};
 
 /// With and without the slash at its end.
@@ -53,8 +54,8 @@ sinew_tool::choices! { OfferedTransport { "mqtt" => OfferedTransport::Mqtt, "web
 /// Answers a board that asks for its settings.
 pub(crate) async fn greet(request: Request<Incoming>, address: SocketAddr, hub: &BoardHub) -> HttpResponse {
     let (Some(bootstrap), Some(reach)) = (&hub.config.bootstrap, &hub.config.reach) else { return identity::nothing() };
-    let applicant = match apply(request, address).await {
-        Ok(applicant) => applicant,
+    let (applicant, asked) = match apply(request, address).await {
+        Ok(applied) => applied,
         Err(refusal) => return *refusal,
     };
     let mut settings = json!({
@@ -75,6 +76,7 @@ pub(crate) async fn greet(request: Request<Incoming>, address: SocketAddr, hub: 
                 settings["websocket"] =
                     json!({"url": hub.url(reach, scheme, identity::PATH), "token": token, "version": 1});
             }
+            add_server_settings(&mut settings, &applicant, asked, hub).await;
         }
         Enrolment::Pending { code } => {
             settings["activation"] = json!({
@@ -91,14 +93,34 @@ pub(crate) async fn greet(request: Request<Incoming>, address: SocketAddr, hub: 
     identity::json(StatusCode::OK, &settings)
 }
 
-/// Answers a board that asks whether it was approved.
+/// What the voice server of a relayed board has for it. Its addresses stay with us.
+async fn add_server_settings(settings: &mut Value, applicant: &Applicant, asked: OtaRequest, hub: &BoardHub) {
+    let Some(relay) = &hub.relay else { return };
+    let key = identity::key(&applicant.hardware_id);
+    let Some(server) = relay.settings(&key, asked).await else { return };
+    for (name, value) in
+        [("server_time", server.server_time), ("activation", server.activation), ("firmware", server.firmware)]
+    {
+        if let Some(value) = value {
+            settings[name] = value;
+        }
+    }
+}
+
+/// Answers a board that asks whether it was approved, or has its voice server answer.
 pub(crate) async fn activate(request: Request<Incoming>, address: SocketAddr, hub: &BoardHub) -> HttpResponse {
     let Some(bootstrap) = &hub.config.bootstrap else { return identity::nothing() };
-    let applicant = match apply(request, address).await {
-        Ok(applicant) => applicant,
+    let (applicant, asked) = match apply(request, address).await {
+        Ok(applied) => applied,
         Err(refusal) => return *refusal,
     };
-    match bootstrap.enrol.enrol(&applicant) {
+    let enrolment = bootstrap.enrol.enrol(&applicant);
+    if let (Enrolment::Approved { .. }, Some(relay)) = (&enrolment, &hub.relay)
+        && let Some((status, body)) = relay.activate(&identity::key(&applicant.hardware_id), asked).await
+    {
+        return identity::raw_json(status, body);
+    }
+    match enrolment {
         Enrolment::Approved { .. } => identity::json(StatusCode::OK, &json!({"message": "approved"})),
         Enrolment::Taken => *taken(&applicant),
         Enrolment::Pending { .. } | Enrolment::Full => {
@@ -114,7 +136,7 @@ fn taken(applicant: &Applicant) -> Box<HttpResponse> {
 }
 
 /// Reads who asks. The body is only for display, and may be missing.
-async fn apply(request: Request<Incoming>, address: SocketAddr) -> Result<Applicant, Box<HttpResponse>> {
+async fn apply(request: Request<Incoming>, address: SocketAddr) -> Result<(Applicant, OtaRequest), Box<HttpResponse>> {
     let is_get = request.method() == Method::GET;
     if !is_get && request.method() != Method::POST {
         return Err(identity::refusal(StatusCode::METHOD_NOT_ALLOWED, "ask with POST, or with GET"));
@@ -125,27 +147,26 @@ async fn apply(request: Request<Incoming>, address: SocketAddr) -> Result<Applic
         return Err(identity::refusal(StatusCode::BAD_REQUEST, message));
     };
     let agent = identity::find_header(request.headers(), "user-agent").unwrap_or_default();
-    let body = if is_get {
-        Value::Null
-    } else {
-        let body = Limited::new(request.into_body(), BODY_BYTES).collect().await.map_err(|_| {
-            let message = format!("the description of the board has more than {BODY_BYTES} bytes, or broke off");
-            identity::refusal(StatusCode::PAYLOAD_TOO_LARGE, &message)
-        })?;
-        // Firmware writes names of networks into it unescaped and in any encoding; then the headers are enough.
-        serde_json::from_slice(&body.to_bytes()).unwrap_or_default()
-    };
+    let (head, body) = request.into_parts();
+    let raw = Limited::new(body, BODY_BYTES).collect().await.map_err(|_| {
+        let message = format!("the description of the board has more than {BODY_BYTES} bytes, or ended early");
+        identity::refusal(StatusCode::PAYLOAD_TOO_LARGE, &message)
+    })?;
+    let raw = raw.to_bytes();
+    // Firmware writes names of networks into it unescaped and in any encoding; then the headers are enough.
+    let body: Value = serde_json::from_slice(&raw).unwrap_or_default();
     let text = |value: &Value| value.as_str().filter(|text| !text.is_empty()).map(|text| clean_line(text, 64));
     // `User-Agent` is BOARD/VERSION.
     let (agent_kind, agent_version) = agent.split_once('/').unwrap_or((&agent, ""));
     let kind = text(&body["board"]["type"]).or_else(|| text(&body["board"]["name"]));
-    Ok(Applicant {
+    let applicant = Applicant {
         hardware_id: newcomer.hardware_id,
         secret: client_id,
         kind: kind.unwrap_or_else(|| clean_line(agent_kind, 64)),
         version: text(&body["application"]["version"]).unwrap_or_else(|| clean_line(agent_version, 64)),
         address: address.ip(),
-    })
+    };
+    Ok((applicant, OtaRequest::new(&head.headers, raw)))
 }
 
 fn mqtt_section(applicant: &Applicant, token: &str, reach: &AdvertisedAddress, port: u16) -> Value {

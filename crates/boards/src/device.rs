@@ -1,12 +1,12 @@
 //! A board as the gateway sees it: its info, its tools, and a queue to its task.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use arc_swap::ArcSwap;
 use sinew_tool::{
-    BoxFuture, Call, Device, DeviceInfo, DeviceKey, ErrorKind, LeaveReason, Outcome, Picture, ToolError, Toolset,
-    Value, json,
+    BoxFuture, Call, Caller, Device, DeviceInfo, DeviceKey, ErrorKind, LeaveReason, Outcome, Picture, ToolError,
+    Toolset, Value, json,
 };
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
 
@@ -23,6 +23,8 @@ pub struct BoardDevice {
     open: AtomicUsize,
     most_open: usize,
     last_number: AtomicU64,
+    /// Who asked for the call in flight, where they look at its photos themselves.
+    asker: Mutex<Option<Arc<dyn Caller>>>,
     gallery: Arc<Gallery>,
 }
 
@@ -62,6 +64,7 @@ impl BoardDevice {
             open: AtomicUsize::new(0),
             most_open,
             last_number: AtomicU64::new(0),
+            asker: Mutex::new(None),
             gallery,
         }
     }
@@ -88,6 +91,14 @@ impl BoardDevice {
             self.set_attribute(name, json!(value));
         }
         is_new
+    }
+
+    pub(crate) fn set_asker(&self, asker: Option<Arc<dyn Caller>>) {
+        *self.asker.lock().unwrap_or_else(PoisonError::into_inner) = asker;
+    }
+
+    pub(crate) fn asker(&self) -> Option<Arc<dyn Caller>> {
+        self.asker.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     pub(crate) fn set_tools(&self, tools: Arc<Toolset>) {

@@ -21,6 +21,8 @@ use tokio_util::task::TaskTracker;
 use crate::device::BoardDevice;
 use crate::pipe::Pipe;
 use crate::pump::Pump;
+use crate::relay::RelayHub;
+use crate::relay::sound::SoundRegistry;
 use crate::roster::{Registration, RegistrationError, Roster};
 use crate::slots::{Slot, Slots};
 use crate::stream::BoardStream;
@@ -41,6 +43,8 @@ pub(crate) struct BoardHub {
     pub(crate) roster: Arc<Roster>,
     pub(crate) start: tokio::time::Instant,
     pub(crate) sound_packets: AtomicU64,
+    pub(crate) sounds: SoundRegistry,
+    pub(crate) relay: Option<Arc<RelayHub>>,
     pub(crate) gallery: Arc<Gallery>,
     /// Pictures being received at once; each may take some megabytes.
     pub(crate) uploads: Slots<DeviceKey>,
@@ -64,6 +68,8 @@ impl Boards {
             roster: Arc::default(),
             start: tokio::time::Instant::now(),
             sound_packets: AtomicU64::new(0),
+            sounds: SoundRegistry::default(),
+            relay: config.relay.clone().map(|relay| Arc::new(RelayHub::new(relay))),
             gallery: Arc::default(),
             uploads: Slots::new(config.limits.uploads, config.limits.uploads_per_board),
             key,
@@ -80,7 +86,7 @@ impl Boards {
         });
     }
 
-    /// Packets of sound that boards sent; all are dropped.
+    /// Packets of sound that were dropped, because they belong to no conversation.
     pub fn sound_packets(&self) -> u64 {
         self.hub.sound_packets.load(std::sync::atomic::Ordering::Relaxed)
     }

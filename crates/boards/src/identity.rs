@@ -150,7 +150,12 @@ pub(crate) fn busy(message: &str) -> HttpResponse {
 }
 
 pub(crate) fn json(status: StatusCode, body: &Value) -> HttpResponse {
-    let mut answer = Response::new(Full::from(body.to_string()));
+    raw_json(status, body.to_string())
+}
+
+/// A body that is JSON already.
+pub(crate) fn raw_json(status: StatusCode, body: impl Into<Bytes>) -> HttpResponse {
+    let mut answer = Response::new(Full::new(body.into()));
     *answer.status_mut() = status;
     let headers = answer.headers_mut();
     headers.insert(CONTENT_TYPE, http::HeaderValue::from_static("application/json"));

@@ -6,7 +6,8 @@
 //! (`device`), announced as a `DeviceEvent`. The `roster` knows who is connected, so that a board that
 //! reconnects replaces its older connection, on any listener. At [`http`] boards also ask for their settings
 //! ([`bootstrap`]) and send pictures ([`vision`]), and tool providers dial in (`provider`): they are served like
-//! boards, but speak plain MCP. Boards behind an MQTT broker are found there ([`broker`]).
+//! boards, but speak plain MCP. Boards behind an MQTT broker are found there ([`broker`]). Conversations of boards are passed
+//! on to their voice server ([`relay`]).
 //!
 //! The board dialect is in `sinew_wire`. Who is admitted is decided by [`HubConfig::admit`].
 
@@ -20,6 +21,7 @@ use sinew_tool::{Admit, Announce, Family, FamilyName, TextTrust};
 pub mod bootstrap;
 pub mod broker;
 mod device;
+mod dial;
 mod frames;
 pub mod http;
 mod hub;
@@ -31,6 +33,7 @@ mod pipe;
 mod provider;
 mod pump;
 mod queue;
+pub mod relay;
 mod roster;
 mod slots;
 mod socket;
@@ -42,6 +45,7 @@ pub use bootstrap::{Bootstrap, OfferedTransport};
 pub use device::BoardDevice;
 pub use hub::Boards;
 pub use line::Line;
+pub use relay::VoiceRelay;
 pub use vision::{Backend, Pictures};
 
 /// The family of boards that dial in or are behind a broker.
@@ -58,6 +62,8 @@ pub struct HubConfig {
     pub pictures: Option<Pictures>,
     /// How boards get their settings, if they may ask for them.
     pub bootstrap: Option<Bootstrap>,
+    /// How boards keep their voice assistant, if they do.
+    pub relay: Option<VoiceRelay>,
     /// Whether tools that firmware marks as user-only are listed too.
     pub user_tools: bool,
     pub limits: BoardLimits,
@@ -75,6 +81,7 @@ impl HubConfig {
             announce,
             pictures: None,
             bootstrap: None,
+            relay: None,
             user_tools: false,
             limits,
             tls: None,

@@ -81,6 +81,11 @@ impl Pipe {
         }
     }
 
+    /// Whether a voice server can be reached for a board on this connection.
+    pub(crate) fn can_relay(&self) -> bool {
+        matches!(self, Pipe::WebSocket(_) | Pipe::Mqtt(_))
+    }
+
     /// Whether the board sends sound beside this connection.
     pub(crate) fn has_sound(&self) -> bool {
         matches!(self, Pipe::Mqtt(_))
@@ -162,6 +167,14 @@ impl Pipe {
                 Ok(())
             }
             Pipe::Line(line) => line.send(text),
+        }
+    }
+
+    /// Sends bytes, where the transport carries them.
+    pub(crate) fn send_binary(&mut self, bytes: Bytes) -> Result<(), PipeError> {
+        match self {
+            Pipe::WebSocket(socket) => socket.send_binary(bytes),
+            Pipe::Mqtt(_) | Pipe::Broker(_) | Pipe::Line(_) => Ok(()),
         }
     }
 

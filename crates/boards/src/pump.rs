@@ -21,6 +21,7 @@ use tokio::time::Sleep;
 use crate::device::{BoardCommand, BoardDevice};
 use crate::hub::{AdmittedBoard, BoardHub};
 use crate::pipe::{CloseReason, Liveness, Pipe, PipeError, Received};
+use crate::relay::{Conversation, FromServer, ToServer};
 use crate::roster::{Registration, RegistrationEnd};
 use crate::token_bucket::TokenBucket;
 use crate::{BoardLimits, integers, provider};
@@ -45,13 +46,19 @@ const PICTURES: usize = 2;
 const SNAPSHOT: &str = "self.screen.snapshot";
 
 pub(crate) struct Pump {
-    hub: Arc<BoardHub>,
+    pub(crate) hub: Arc<BoardHub>,
     registration: Registration,
-    pipe: Pipe,
-    session: Session,
-    device: Arc<BoardDevice>,
+    pub(crate) pipe: Pipe,
+    pub(crate) session: Session,
+    pub(crate) device: Arc<BoardDevice>,
     /// Calls that the session has not answered.
-    pending: Vec<PendingCall>,
+    pub(crate) pending: Vec<PendingCall>,
+    /// The conversation with the voice server.
+    pub(crate) conversation: Option<Box<Conversation>>,
+    /// Hellos are answered here, because a voice server may have to be asked first.
+    pub(crate) owner_greets: bool,
+    /// The board is disconnected once it has nothing to do, and then at the latest.
+    pub(crate) leaves_by: Option<Moment>,
     /// Pictures that arrived during the call in flight.
     pictures: Vec<Picture>,
     sleep: Pin<Box<Sleep>>,
@@ -70,7 +77,7 @@ pub(crate) struct Pump {
     greeted: bool,
     /// A tool provider, not a board.
     is_provider: bool,
-    joined: bool,
+    pub(crate) joined: bool,
     /// Whether the gateway ever saw it.
     has_joined: bool,
     first_answer: FirstAnswer,
@@ -79,13 +86,13 @@ pub(crate) struct Pump {
     notices_dropped: u64,
     /// Dropped notices that were not reported yet.
     unreported: u64,
-    ending: Option<Ending>,
+    pub(crate) ending: Option<Ending>,
 }
 
-struct PendingCall {
-    ticket: Ticket,
+pub(crate) struct PendingCall {
+    pub(crate) ticket: Ticket,
     number: u64,
-    caller: Arc<dyn Caller>,
+    pub(crate) caller: Arc<dyn Caller>,
     reply: oneshot::Sender<Result<Outcome, ToolError>>,
 }
 
@@ -111,15 +118,17 @@ pub(crate) enum Served {
 enum PumpEvent {
     Received(Received),
     Asked(BoardCommand),
+    /// The voice server, or what became of it.
+    Server(FromServer),
     Flushed,
     TimePassed,
     Ended(Ending),
 }
 
 /// How a connection ends: the reason for the gateway, and what the board is told if it still reads.
-struct Ending {
-    reason: LeaveReason,
-    farewell: Option<CloseReason>,
+pub(crate) struct Ending {
+    pub(crate) reason: LeaveReason,
+    pub(crate) farewell: Option<CloseReason>,
 }
 
 impl Pump {
@@ -130,6 +139,7 @@ impl Pump {
         let now = hub.now();
         let transport = pipe.transport();
         let is_provider = provider::is_provider(&info);
+        let owner_greets = hub.relay.is_some() && !is_provider && pipe.can_relay();
         let session_limits = session_limits(limits, pipe.text_bytes(), is_provider);
         let config = Config {
             session_id: format!("board-{}", registration.number),
@@ -138,6 +148,7 @@ impl Pump {
             bare: is_provider,
             vision: hub.vision(&registration).filter(|_| !is_provider),
             user_tools: hub.config.user_tools && !is_provider,
+            owner_greets,
             hello_extra: pipe.has_sound().then(|| hub.sound_section()).flatten(),
             limits: session_limits,
         };
@@ -149,7 +160,10 @@ impl Pump {
         }
         let device = Arc::new(BoardDevice::new(info, limits.session.queue, hub.gallery.clone()));
         registration.show(&device);
-        Box::new(Pump {
+        let mut pump = Box::new(Pump {
+            conversation: None,
+            owner_greets,
+            leaves_by: None,
             session,
             device,
             pending: Vec::new(),
@@ -175,7 +189,9 @@ impl Pump {
             pipe,
             registration,
             hub,
-        })
+        });
+        pump.show_whether_relayed();
+        pump
     }
 
     pub(crate) fn with_first_answer(mut self: Box<Pump>, first_answer: FirstAnswer) -> Box<Pump> {
@@ -190,6 +206,7 @@ impl Pump {
     pub(crate) async fn run(mut self: Box<Pump>) -> Served {
         let ending = loop {
             self.drain_session();
+            self.leave_after_talk();
             if let Some(ending) = self.ending.take() {
                 break ending;
             }
@@ -198,11 +215,12 @@ impl Pump {
             match turn {
                 PumpEvent::Received(received) => self.handle_received(now, received),
                 PumpEvent::Asked(command) => self.handle_command(now, command),
+                PumpEvent::Server(news) => self.handle_server(news),
                 PumpEvent::Flushed => self.session.hold(now, self.stalled),
                 PumpEvent::TimePassed => self.handle_time(now),
                 PumpEvent::Ended(ending) => self.ending = Some(ending),
             }
-            if self.pipe.can_shrink() {
+            if self.can_shrink() {
                 Box::pin(self.pipe.shrink()).await;
             }
         };
@@ -215,8 +233,13 @@ impl Pump {
         self.device.clone()
     }
 
-    fn now(&self) -> Moment {
+    pub(crate) fn now(&self) -> Moment {
         self.hub.now()
+    }
+
+    /// During a conversation buffers are used again at once.
+    fn can_shrink(&self) -> bool {
+        self.conversation.is_none() && self.pipe.can_shrink()
     }
 
     fn poll_event(&mut self, cx: &mut Context<'_>) -> Poll<PumpEvent> {
@@ -234,7 +257,7 @@ impl Pump {
         let was_stalled = std::mem::replace(&mut self.stalled, flushed.is_pending());
         match flushed {
             Poll::Ready(Err(broken)) => return Poll::Ready(PumpEvent::Ended(broken.into())),
-            Poll::Ready(Ok(())) if self.pipe.can_shrink() || self.unread_since.is_some() => {
+            Poll::Ready(Ok(())) if self.can_shrink() || self.unread_since.is_some() => {
                 return Poll::Ready(PumpEvent::Flushed);
             }
             _ if self.stalled != was_stalled => return Poll::Ready(PumpEvent::Flushed),
@@ -250,7 +273,17 @@ impl Pump {
                 Poll::Pending => {}
             }
         }
-        self.sleep.as_mut().poll(cx).map(|()| PumpEvent::TimePassed)
+        if self.sleep.as_mut().poll(cx).is_ready() {
+            return Poll::Ready(PumpEvent::TimePassed);
+        }
+        // Last, so that a flood of the voice server delays nobody else; and only what the board can take.
+        match &mut self.conversation {
+            Some(conversation) if !self.stalled => {
+                let gone = || FromServer::Ended(Err("the gateway's task for the conversation failed".to_owned()));
+                conversation.from_server.poll_recv(cx).map(|news| PumpEvent::Server(news.unwrap_or_else(gone)))
+            }
+            _ => Poll::Pending,
+        }
     }
 
     fn handle_received(&mut self, now: Moment, received: Received) {
@@ -259,7 +292,11 @@ impl Pump {
         match received {
             Received::Text(text) => self.session.handle_text(now, text.as_str()),
             Received::Lossy(text) => self.session.handle_lossy(now, &text),
-            Received::Binary(bytes) => self.session.handle_binary(&bytes),
+            Received::Binary(bytes) => {
+                if self.session.handle_binary(&bytes) {
+                    self.pass_to_server(ToServer::Sound(bytes));
+                }
+            }
             Received::KeepAlive => {}
             Received::Close => {
                 self.ending = Some(Ending { reason: LeaveReason::Closed, farewell: Some(CloseReason::Normal) })
@@ -281,7 +318,10 @@ impl Pump {
                     let _ = reply.send(Err(error));
                     return;
                 }
-                let ticket = self.session.call(now, &call.tool, &call.args, call.budget);
+                let ticket = match call.caller.is_urgent() {
+                    true => self.session.call_urgently(now, &call.tool, &call.args, call.budget),
+                    false => self.session.call(now, &call.tool, &call.args, call.budget),
+                };
                 self.pending.push(PendingCall { ticket, number, caller: call.caller, reply });
             }
             BoardCommand::Cancel(number) => {
@@ -384,7 +424,7 @@ impl Pump {
         self.started + self.hub.config.limits.hello_time
     }
 
-    fn check_sent(&mut self, result: Result<(), PipeError>) {
+    pub(crate) fn check_sent(&mut self, result: Result<(), PipeError>) {
         if let Err(broken) = result {
             self.ending.get_or_insert(broken.into());
         }
@@ -409,12 +449,14 @@ impl Pump {
         if !self.session.is_asking() {
             self.pipe.finish_setup();
         }
+        self.note_asker();
         self.unread_since = match self.pipe.unread() > self.hub.config.limits.unread_bytes {
             true => self.unread_since.or_else(|| Some(self.now())),
             false => None,
         };
         let hello_due = (!self.greeted).then(|| self.hello_due());
-        let due = [self.silence_due(), self.session_due, hello_due, self.unread_due()].into_iter().flatten().min();
+        let dues = [self.silence_due(), self.session_due, hello_due, self.unread_due(), self.leaves_by];
+        let due = dues.into_iter().flatten().min();
         // Nothing is due: an MQTT board without a keepalive. Waking once a day costs nothing.
         let due = due.unwrap_or_else(|| self.now() + Duration::from_secs(86_400));
         if self.sleep.is_elapsed() || due < self.armed {
@@ -425,7 +467,12 @@ impl Pump {
 
     fn handle_event(&mut self, event: Event) {
         match event {
-            Event::Hello(_) => self.greeted = true,
+            Event::Hello(hello) => {
+                self.greeted = true;
+                self.handle_hello(hello);
+            }
+            Event::Spoken(text) => self.pass_to_server(ToServer::Text(text)),
+            Event::HungUp => self.handle_hung_up(),
             Event::Ready(ready) => {
                 let mut info = DeviceInfo::clone(&self.device.info());
                 (info.name, info.version, info.status) = (ready.name, ready.version, status(&ready.tools));
@@ -522,12 +569,13 @@ impl Pump {
         }
         (self.joined, self.has_joined) = (true, true);
         self.announce(DeviceEvent::Joined(device));
+        self.show_whether_relayed();
         for notice in std::mem::take(&mut self.early_notices) {
             self.announce(DeviceEvent::Said(self.device.clone(), notice));
         }
     }
 
-    fn warn(&mut self, warning: String) {
+    pub(crate) fn warn(&mut self, warning: String) {
         // A warning may quote a long message; the log keeps to one line.
         let board = self.device.info().key.clone();
         let line: String = warning.chars().take(SHOWN).map(|each| if each.is_control() { ' ' } else { each }).collect();
@@ -581,7 +629,7 @@ impl Pump {
         }
     }
 
-    fn announce(&self, event: DeviceEvent) {
+    pub(crate) fn announce(&self, event: DeviceEvent) {
         (self.hub.config.announce)(event);
     }
 
@@ -589,6 +637,7 @@ impl Pump {
     async fn disconnect(&mut self, ending: Ending) {
         // Calls not yet taken are dropped; their callers learn that nothing was sent.
         self.device.commands.close();
+        let hanging_up = self.hang_up();
         let reason = ending.reason.to_string();
         let now = self.now();
         self.session.close(now);
@@ -627,6 +676,9 @@ impl Pump {
         }
         if let Some(farewell) = ending.farewell {
             Box::pin(self.pipe.close(farewell, &reason)).await;
+        }
+        if let Some(hanging_up) = hanging_up {
+            let _ = hanging_up.await;
         }
     }
 }

@@ -65,6 +65,11 @@ impl BoardSocket {
         self.put(Message::text(text))
     }
 
+    pub(crate) fn send_binary(&mut self, bytes: Bytes) -> Result<(), PipeError> {
+        self.swollen |= bytes.len() > LARGE;
+        self.put(Message::Binary(bytes))
+    }
+
     pub(crate) fn ping(&mut self) -> Result<(), PipeError> {
         self.put(Message::Ping(Bytes::new()))
     }

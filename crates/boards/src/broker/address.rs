@@ -6,12 +6,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use http::Uri;
-use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::TcpStream;
-use tokio_rustls::TlsConnector;
+use tokio_rustls::rustls::pki_types::CertificateDer;
 use tokio_rustls::rustls::pki_types::pem::PemObject;
-use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName};
 use tokio_rustls::rustls::{ClientConfig, RootCertStore};
+
+use crate::dial::{self, DialledStream};
 
 /// TCP and TLS together.
 const DIAL_TIME: Duration = Duration::from_secs(20);
@@ -31,9 +30,6 @@ pub struct Credentials {
     pub username: String,
     pub password: Option<String>,
 }
-
-pub(crate) trait Bytes: AsyncRead + AsyncWrite + Send + Unpin {}
-impl<T: AsyncRead + AsyncWrite + Send + Unpin> Bytes for T {}
 
 impl Address {
     /// `authorities` are certificates in PEM that are trusted instead of the system's, for `mqtts`.
@@ -72,19 +68,8 @@ impl Address {
         Some((&credentials.username, credentials.password.as_deref()))
     }
 
-    pub(crate) async fn dial(&self) -> io::Result<Box<dyn Bytes>> {
-        let dialling = async {
-            let tcp = TcpStream::connect((self.host.as_str(), self.port)).await?;
-            tcp.set_nodelay(true)?;
-            Ok::<Box<dyn Bytes>, io::Error>(match &self.tls {
-                None => Box::new(tcp),
-                Some(config) => {
-                    let name = ServerName::try_from(self.host.clone()).map_err(io::Error::other)?;
-                    Box::new(TlsConnector::from(config.clone()).connect(name, tcp).await?)
-                }
-            })
-        };
-        tokio::time::timeout(DIAL_TIME, dialling).await?
+    pub(crate) async fn dial(&self) -> io::Result<Box<dyn DialledStream>> {
+        tokio::time::timeout(DIAL_TIME, dial::dial(&self.host, self.port, self.tls.as_ref())).await?
     }
 }
 
@@ -111,10 +96,10 @@ impl fmt::Debug for Credentials {
 
 /// The given authorities, or those of the operating system, where `SSL_CERT_FILE` names others.
 fn trust(authorities: Option<&[u8]>) -> Result<ClientConfig, String> {
-    let mut roots = RootCertStore::empty();
-    match authorities {
-        None => drop(roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs)),
+    let roots = match authorities {
+        None => dial::system_roots(),
         Some(pem) => {
+            let mut roots = RootCertStore::empty();
             let unusable = |why: String| format!("the certificates of `ca` cannot be used: {why}; they must be PEM");
             for certificate in CertificateDer::pem_slice_iter(pem) {
                 let certificate = certificate.map_err(|error| unusable(error.to_string()))?;
@@ -123,12 +108,10 @@ fn trust(authorities: Option<&[u8]>) -> Result<ClientConfig, String> {
             if roots.is_empty() {
                 return Err(unusable("there is none".to_owned()));
             }
+            roots
         }
-    }
-    let provider = Arc::new(tokio_rustls::rustls::crypto::ring::default_provider());
-    let builder = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
-    let builder = builder.map_err(|error| error.to_string())?;
-    Ok(builder.with_root_certificates(roots).with_no_client_auth())
+    };
+    dial::client_config(roots)
 }
 
 #[cfg(test)]

@@ -11,7 +11,8 @@ use sinew_mqtt::client::{BrokerPacket, BrokerReader, ClientWriter, Introduction,
 use tokio::io::{AsyncReadExt, AsyncWriteExt, ReadHalf, WriteHalf};
 use tokio::time::{Instant, sleep_until, timeout};
 
-use super::address::{Address, Bytes};
+use super::address::Address;
+use crate::dial::DialledStream;
 
 const WRITER: ClientWriter = ClientWriter { version: Version::V5 };
 /// How long a broker may take to accept us, and to grant a subscription.
@@ -35,8 +36,8 @@ impl From<io::Error> for Disconnected {
 }
 
 pub struct Connection {
-    read: ReadHalf<Box<dyn Bytes>>,
-    write: WriteHalf<Box<dyn Bytes>>,
+    read: ReadHalf<Box<dyn DialledStream>>,
+    write: WriteHalf<Box<dyn DialledStream>>,
     reader: BrokerReader,
     input: Vec<u8>,
     /// How much of the input has been looked at.
@@ -240,7 +241,7 @@ impl Output {
     }
 
     /// Goes on where it stopped when it is dropped.
-    async fn send(&mut self, write: &mut WriteHalf<Box<dyn Bytes>>) -> io::Result<()> {
+    async fn send(&mut self, write: &mut WriteHalf<Box<dyn DialledStream>>) -> io::Result<()> {
         while self.written < self.bytes.len() {
             let count = write.write(&self.bytes[self.written..]).await?;
             if count == 0 {

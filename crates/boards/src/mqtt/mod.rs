@@ -1,8 +1,9 @@
-//! The door for boards that speak MQTT: Sinew is the other end itself, not a client of a broker.
+//! The listener for boards that speak MQTT: Sinew is the other end itself, not a client of a broker.
 //!
 //! Real firmware connects, publishes to one topic and never subscribes; what is meant for it is pushed.
 //! That is all of MQTT that is served: no messages from one client to another, no retained ones, no
-//! wills. Sound goes to a UDP port beside the door, where it is counted and dropped.
+//! wills. Sound comes to a UDP port beside the listener. That of relayed conversations is passed on, the rest is counted and
+//! dropped.
 //!
 //! - `link`: the connection of an admitted board
 
@@ -33,7 +34,7 @@ pub(crate) use self::link::Link;
 
 /// CONNECT is read before anybody is trusted; firmware's has some 300 bytes.
 const CONNECT_BYTES: usize = 4096;
-/// Larger than any packet of sound; what does not fit is cut, and dropped all the same.
+/// Larger than any packet of sound; what does not fit is cut, and then dropped.
 const SOUND_BYTES: usize = 2048;
 
 /// Admits boards until `shutdown`; returns when the last of them has left. `sound` is the socket whose
@@ -45,26 +46,29 @@ pub async fn run(
     shutdown: CancellationToken,
 ) -> io::Result<()> {
     let hub = boards.hub;
-    let swallowing = shutdown.run_until_cancelled(swallow(&sound, &hub));
+    let sound = hub.sounds.socket.get_or_init(|| Arc::new(sound)).clone();
+    let receiving = shutdown.run_until_cancelled(receive_sound(&sound, &hub));
     let admitting =
         hub::admit_all(listener, hub.clone(), shutdown.clone(), |tcp, address, hub, handshake| async move {
             let identifying = tokio::time::timeout(hub.config.limits.handshake_time, identify(tcp, address, &hub));
             let met = handshake.evicted.run_until_cancelled(identifying).await;
             met.unwrap_or_else(|| Ok(Err(hub::evicted_error())))?
         });
-    let (_, ()) = tokio::join!(swallowing, admitting);
+    let (_, ()) = tokio::join!(receiving, admitting);
     Ok(())
 }
 
-/// Voice is not served; a board that talks must not find a closed port, though.
-async fn swallow(sound: &UdpSocket, hub: &BoardHub) {
+/// A board that is not relayed may talk all the same, and must not find a closed port.
+async fn receive_sound(sound: &UdpSocket, hub: &BoardHub) {
     let mut room = [0; SOUND_BYTES];
     loop {
         match sound.recv_from(&mut room).await {
-            Ok(_) => {
-                hub.sound_packets.fetch_add(1, Ordering::Relaxed);
+            Ok((count, from)) => {
+                if !hub.sounds.receive(&room[..count], from) {
+                    hub.sound_packets.fetch_add(1, Ordering::Relaxed);
+                }
             }
-            // Where a board's port is closed, the system tells us so; that is the board's affair.
+            // Where a board's port is closed, the system reports it here.
             Err(error) => {
                 tracing::debug!(%error, "sound could not be received");
                 tokio::time::sleep(hub::ACCEPT_PAUSE).await;

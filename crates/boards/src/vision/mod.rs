@@ -62,6 +62,18 @@ pub(crate) async fn explain(request: Request<Incoming>, hub: &BoardHub, deadline
         Ok(received) => received,
         Err(refusal) => return refusal,
     };
+    // Whoever asked for the photo looks at it, if they can.
+    if let Some(asker) = device.asker()
+        && let Some(explaining) = asker.explain_photo(&question, &picture)
+    {
+        return match explaining.await {
+            Ok(answer) => identity::raw_json(StatusCode::OK, answer),
+            Err(error) => {
+                tracing::warn!(board = %device.key(), "{}", error.message);
+                reply(StatusCode::OK, json!({"success": false, "message": error.message}))
+            }
+        };
+    }
     let attach = || hand_over(&device, &picture);
     let answer = match pictures {
         Pictures::Attach => {

@@ -72,6 +72,7 @@ pub struct TestGateway {
     pub boards: Boards,
     pub address: SocketAddr,
     pub mqtt: SocketAddr,
+    pub sound: u16,
     pub events: mpsc::UnboundedReceiver<DeviceEvent>,
     pub shutdown: CancellationToken,
     pub running: JoinHandle<std::io::Result<()>>,
@@ -90,11 +91,12 @@ impl TestGateway {
         let mqtt_listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let sound = UdpSocket::bind("127.0.0.1:0").await.expect("a free port");
         let mqtt = mqtt_listener.local_addr().expect("bound");
+        let sound_port = sound.local_addr().expect("bound").port();
         config.reach = Some(AdvertisedAddress {
             host: "127.0.0.1".to_owned(),
             http: address.port(),
             mqtt: Some(mqtt.port()),
-            sound: sound.local_addr().ok().map(|address| address.port()),
+            sound: Some(sound_port),
         });
         change(&mut config);
         let shutdown = CancellationToken::new();
@@ -102,7 +104,7 @@ impl TestGateway {
         let over_http = http::run(listener, boards.clone(), shutdown.clone());
         let over_mqtt = sinew_boards::mqtt::run(mqtt_listener, sound, boards.clone(), shutdown.clone());
         let running = tokio::spawn(async { tokio::try_join!(over_http, over_mqtt).map(|_| ()) });
-        TestGateway { boards, address, mqtt, events, shutdown, running }
+        TestGateway { boards, address, mqtt, sound: sound_port, events, shutdown, running }
     }
 
     pub fn mqtt_url(&self) -> String {

@@ -1,0 +1,401 @@
+//! One conversation between a board and its voice server, in a task of its own.
+//!
+//! The board's task passes on what the board says, and gets what the server says. Both queues are short: sound that finds no
+//! place is dropped, and a server that sends more than the board reads is read from more slowly.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::stream::{FuturesUnordered, SplitSink, SplitStream};
+use futures_util::{SinkExt, StreamExt};
+use serde_json::Map;
+use sinew_tool::text::clip;
+use sinew_tool::{BoxFuture, DeviceInfo, DeviceKey, Value, json};
+use sinew_wire::host::Transport;
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
+use tokio::time::{Instant, sleep_until, timeout};
+use tokio_tungstenite::tungstenite::Message;
+
+use super::RelayHub;
+use super::assistant::{Assistant, Reaction};
+use super::server::{BoardHeaders, ServerSocket};
+use super::sound::OpenChannel;
+use crate::hub::BoardHub;
+
+/// From the board's hello to the server's: firmware gives up after 10 s.
+const OPEN_TIME: Duration = Duration::from_secs(8);
+/// How long a voice server may be silent. The common one ends a conversation itself after 120 s without speech.
+const SILENCE_TIME: Duration = Duration::from_secs(130);
+/// How long one message to the server or to the board may take.
+const SEND_TIME: Duration = Duration::from_secs(10);
+/// How long a connection to the server may take to close.
+const CLOSE_TIME: Duration = Duration::from_secs(1);
+/// Messages that wait in each direction: some seconds of sound.
+const MAX_WAITING: usize = 64;
+/// A frame of sound; Opus frames have at most some 1,300 bytes, and framing adds 16.
+const MAX_SOUND_BYTES: usize = 16 << 10;
+/// Requests of the voice server that are answered at once.
+const MAX_REQUESTS: usize = 16;
+
+/// What a board says to its voice server.
+pub(crate) enum ToServer {
+    Text(String),
+    Sound(Bytes),
+}
+
+/// What the board's task learns of a conversation.
+pub(crate) enum FromServer {
+    /// The server has answered the hello.
+    Opened {
+        session_id: String,
+        members: Map<String, Value>,
+    },
+    Text(String),
+    Sound(Bytes),
+    /// The conversation is over; with a reason where something failed.
+    Ended(Result<(), String>),
+}
+
+/// The board's end of a conversation. Dropping it ends the conversation.
+pub(crate) struct Conversation {
+    to_server: mpsc::Sender<ToServer>,
+    pub(crate) from_server: mpsc::Receiver<FromServer>,
+    task: JoinHandle<()>,
+    /// The server has answered the hello.
+    pub(crate) is_open: bool,
+}
+
+/// What a conversation is made from.
+pub(crate) struct ConversationStart {
+    pub(crate) hub: Arc<BoardHub>,
+    pub(crate) relay: Arc<RelayHub>,
+    pub(crate) board: BoardFacts,
+    /// The board's hello.
+    pub(crate) hello: Value,
+    /// The conversation before this one, which must end first.
+    pub(crate) previous: Option<JoinHandle<()>>,
+}
+
+/// Who talks.
+pub(crate) struct BoardFacts {
+    pub(crate) key: DeviceKey,
+    pub(crate) hardware_id: String,
+    pub(crate) client_id: String,
+    pub(crate) name: String,
+    pub(crate) version: String,
+    protocol_version: u8,
+    pub(crate) transport: Transport,
+    /// Its address, for sound over UDP.
+    address: Option<IpAddr>,
+}
+
+impl BoardFacts {
+    pub(crate) fn new(info: &DeviceInfo, transport: Transport) -> BoardFacts {
+        let text = |name: &str| info.attributes.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
+        let address = text("address").parse::<std::net::SocketAddr>().ok();
+        let version = info.attributes.get("protocol_version").and_then(Value::as_u64);
+        let hardware_id = text("hardware_id");
+        BoardFacts {
+            key: info.key.clone(),
+            // Voice servers want one; a board that was set up by hand may have none.
+            client_id: Some(text("client_id")).filter(|id| !id.is_empty()).unwrap_or_else(|| hardware_id.clone()),
+            hardware_id,
+            name: info.name.clone(),
+            version: info.version.clone(),
+            // Over MQTT we frame the sound ourselves, in the plainest way.
+            protocol_version: version.and_then(|version| u8::try_from(version).ok()).unwrap_or(1),
+            transport,
+            address: address.map(|address| address.ip()),
+        }
+    }
+}
+
+impl Conversation {
+    pub(crate) fn start(start: ConversationStart) -> Conversation {
+        let (to_server, from_board) = mpsc::channel(MAX_WAITING);
+        let (to_board, from_server) = mpsc::channel(MAX_WAITING);
+        let weak = to_server.downgrade();
+        let task = tokio::spawn(async move {
+            let ended = converse(start, weak, from_board, &to_board).await;
+            let _ = timeout(SEND_TIME, to_board.send(FromServer::Ended(ended))).await;
+        });
+        Conversation { to_server, from_server, task, is_open: false }
+    }
+
+    /// Passes something on; false where it found no place.
+    pub(crate) fn pass(&self, what: ToServer) -> bool {
+        if matches!(&what, ToServer::Sound(frame) if frame.len() > MAX_SOUND_BYTES) {
+            return false;
+        }
+        self.to_server.try_send(what).is_ok()
+    }
+
+    /// Ends the conversation. The task is done when the server is disconnected.
+    pub(crate) fn hang_up(self) -> JoinHandle<()> {
+        self.task
+    }
+}
+
+async fn converse(
+    start: ConversationStart,
+    to_server: mpsc::WeakSender<ToServer>,
+    mut from_board: mpsc::Receiver<ToServer>,
+    to_board: &mpsc::Sender<FromServer>,
+) -> Result<(), String> {
+    let ConversationStart { hub, relay, board, hello, previous } = start;
+    relay.check_pause(&board.key)?;
+    let opening = async {
+        if let Some(previous) = previous {
+            let _ = previous.await;
+        }
+        open(&hub, &relay, &board, &hello, to_server).await
+    };
+    let opened = tokio::select! {
+        opened = timeout(OPEN_TIME, opening) => opened
+            .unwrap_or_else(|_| Err(format!("the voice server did not answer within {} s", OPEN_TIME.as_secs()))),
+        // The board hung up meanwhile.
+        () = to_board.closed() => return Ok(()),
+    };
+    let OpenedServer { socket, session_id, members, channel, assistant } =
+        opened.inspect_err(|why| relay.note_failure(&board.key, why))?;
+    relay.note_success(&board.key);
+    let (sink, stream) = socket.split();
+    let mut talk = Talk {
+        sink,
+        session_id: session_id.clone(),
+        channel,
+        assistant,
+        to_board,
+        board: &board,
+        relay: &relay,
+        requests: FuturesUnordered::new(),
+        warned: false,
+    };
+    talk.tell_board(FromServer::Opened { session_id, members }).await?;
+    let ended = talk.run(stream, &mut from_board).await;
+    let _ = timeout(CLOSE_TIME, talk.sink.close()).await;
+    ended
+}
+
+/// A voice server that has said hello.
+struct OpenedServer {
+    socket: ServerSocket,
+    session_id: String,
+    /// What the board's hello gets from it.
+    members: Map<String, Value>,
+    /// For boards whose sound comes over UDP.
+    channel: Option<OpenChannel>,
+    assistant: Assistant,
+}
+
+async fn open(
+    hub: &Arc<BoardHub>,
+    relay: &Arc<RelayHub>,
+    board: &BoardFacts,
+    hello: &Value,
+    to_server: mpsc::WeakSender<ToServer>,
+) -> Result<OpenedServer, String> {
+    let is_mqtt = board.transport == Transport::Udp;
+    let has_timestamps = is_mqtt && hello["features"]["aec"] == true;
+    let channel = match (is_mqtt, board.address) {
+        (false, _) => None,
+        (true, address) => {
+            let opened = address.and_then(|address| OpenChannel::open(hub, address, has_timestamps, to_server));
+            Some(opened.ok_or("the gateway has no UDP port for sound")?)
+        }
+    };
+    let address = relay.find_server(board).await?;
+    let headers = BoardHeaders {
+        device_id: &board.hardware_id,
+        client_id: &board.client_id,
+        protocol_version: board.protocol_version,
+    };
+    let mut socket = address.dial(&headers, has_timestamps).await?;
+    let host = address.host();
+    let failed = |why: &str| format!("the voice server {host} did not say hello: {why}");
+    let greeting = socket.send(Message::text(hello_for_server(hello, is_mqtt).to_string())).await;
+    greeting.map_err(|error| failed(&error.to_string()))?;
+    let answer = loop {
+        match socket.next().await {
+            Some(Ok(Message::Text(text))) => {
+                let message: Value = serde_json::from_str(&text).unwrap_or_default();
+                if message["type"] == "hello" {
+                    break message;
+                }
+            }
+            Some(Ok(Message::Close(_))) | None => return Err(failed("it closed the connection")),
+            Some(Ok(_)) => {}
+            Some(Err(error)) => return Err(failed(&error.to_string())),
+        }
+    };
+    if answer["transport"].as_str().is_some_and(|transport| transport != "websocket") {
+        return Err(failed("it speaks another transport than websocket"));
+    }
+    let session_id = clip(answer["session_id"].as_str().unwrap_or_default());
+    let mut members = Map::new();
+    let audio = &answer["audio_params"];
+    if audio.is_object() {
+        members.insert("audio_params".to_owned(), audio.clone());
+    }
+    if let Some(channel) = &channel {
+        let frame_ms = audio["frame_duration"].as_u64().and_then(|ms| u32::try_from(ms).ok()).filter(|ms| *ms > 0);
+        let udp = channel.section(frame_ms).ok_or("the gateway has no UDP port for sound")?;
+        members.insert("udp".to_owned(), udp);
+    }
+    let info = (board.name.clone(), board.version.clone());
+    let ids = (board.hardware_id.clone(), board.client_id.clone());
+    let assistant = Assistant::new(relay, board.key.clone(), info, ids, address.allows_plain);
+    Ok(OpenedServer { socket, session_id, members, channel, assistant })
+}
+
+/// A board on MQTT is a board on a WebSocket for its voice server.
+fn hello_for_server(hello: &Value, is_mqtt: bool) -> Value {
+    let mut hello = hello.clone();
+    if is_mqtt {
+        hello["transport"] = json!("websocket");
+        hello["version"] = json!(1);
+    }
+    hello
+}
+
+/// A conversation under way.
+struct Talk<'a> {
+    sink: SplitSink<ServerSocket, Message>,
+    session_id: String,
+    channel: Option<OpenChannel>,
+    assistant: Assistant,
+    to_board: &'a mpsc::Sender<FromServer>,
+    board: &'a BoardFacts,
+    relay: &'a RelayHub,
+    /// Requests of the server that are not answered.
+    requests: FuturesUnordered<BoxFuture<'static, Value>>,
+    /// Something odd was reported already.
+    warned: bool,
+}
+
+impl Talk<'_> {
+    async fn run(
+        &mut self,
+        mut stream: SplitStream<ServerSocket>,
+        from_board: &mut mpsc::Receiver<ToServer>,
+    ) -> Result<(), String> {
+        let mut silent_at = Instant::now() + SILENCE_TIME;
+        loop {
+            tokio::select! {
+                heard = stream.next() => match heard {
+                    Some(Ok(Message::Ping(_) | Message::Pong(_) | Message::Frame(_))) => {}
+                    Some(Ok(Message::Close(_))) | None => return Ok(()),
+                    Some(Ok(Message::Text(text))) => {
+                        silent_at = Instant::now() + SILENCE_TIME;
+                        if !self.handle_text(&text, None).await? {
+                            return Ok(());
+                        }
+                    }
+                    Some(Ok(Message::Binary(frame))) => {
+                        silent_at = Instant::now() + SILENCE_TIME;
+                        self.handle_binary(frame).await?;
+                    }
+                    Some(Err(error)) => return Err(format!("the connection to the voice server failed: {error}")),
+                },
+                said = from_board.recv() => match said {
+                    Some(ToServer::Text(text)) => self.send(Message::text(text)).await?,
+                    Some(ToServer::Sound(frame)) => self.send(Message::Binary(frame)).await?,
+                    None => return Ok(()),
+                },
+                Some(payload) = self.requests.next(), if !self.requests.is_empty() => self.answer(payload).await?,
+                () = sleep_until(silent_at) => {
+                    return Err(format!("the voice server was silent for {} s", SILENCE_TIME.as_secs()));
+                }
+            }
+        }
+    }
+
+    /// False where the server ended the conversation. `framed` is the text as it came, where that was a binary frame.
+    async fn handle_text(&mut self, text: &str, framed: Option<Bytes>) -> Result<bool, String> {
+        let message: Value = serde_json::from_str(text).unwrap_or_default();
+        match message["type"].as_str() {
+            Some("mcp") => self.handle_mcp(&message["payload"]).await?,
+            Some("goodbye") => return Ok(false),
+            Some("hello") => {}
+            Some("system") => {
+                let command = clip(message["command"].as_str().unwrap_or_default());
+                match self.relay.config.access.record(&self.board.key, command).await {
+                    Ok(()) => self.pass_down(text, framed).await?,
+                    Err(error) => self.warn(&format!("a command is not passed on: {}", error.message)),
+                }
+            }
+            Some(_) => self.pass_down(text, framed).await?,
+            None => self.warn("a message without a `type` is not passed on"),
+        }
+        Ok(true)
+    }
+
+    async fn pass_down(&mut self, text: &str, framed: Option<Bytes>) -> Result<(), String> {
+        self.tell_board(framed.map_or_else(|| FromServer::Text(text.to_owned()), FromServer::Sound)).await
+    }
+
+    async fn handle_binary(&mut self, frame: Bytes) -> Result<(), String> {
+        if let Some(json) = sinew_wire::host::binary_json(&frame).filter(|_| self.board.protocol_version == 2) {
+            let text = String::from_utf8_lossy(json).into_owned();
+            return self.handle_text(&text, Some(frame)).await.map(drop);
+        }
+        if frame.len() > MAX_SOUND_BYTES {
+            self.warn("a frame of sound is too long and is not passed on");
+            return Ok(());
+        }
+        match &self.channel {
+            // Sound before the board has sent its own is for nobody, and is dropped.
+            Some(channel) => drop(channel.send(&frame)),
+            None => self.tell_board(FromServer::Sound(frame)).await?,
+        }
+        Ok(())
+    }
+
+    async fn handle_mcp(&mut self, payload: &Value) -> Result<(), String> {
+        if self.requests.len() >= MAX_REQUESTS {
+            if let Some(refusal) = Assistant::refuse(payload) {
+                self.answer(refusal).await?;
+            }
+            return Ok(());
+        }
+        match self.assistant.handle(payload) {
+            Reaction::Nothing => Ok(()),
+            Reaction::Answer(payload) => self.answer(payload).await,
+            Reaction::Later(answer) => {
+                self.requests.push(answer);
+                Ok(())
+            }
+        }
+    }
+
+    async fn answer(&mut self, payload: Value) -> Result<(), String> {
+        let text = json!({"session_id": self.session_id, "type": "mcp", "payload": payload});
+        self.send(Message::text(text.to_string())).await
+    }
+
+    async fn send(&mut self, message: Message) -> Result<(), String> {
+        match timeout(SEND_TIME, self.sink.send(message)).await {
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(error)) => Err(format!("the connection to the voice server failed: {error}")),
+            Err(_) => Err(format!("the voice server read nothing for {} s", SEND_TIME.as_secs())),
+        }
+    }
+
+    async fn tell_board(&mut self, what: FromServer) -> Result<(), String> {
+        match timeout(SEND_TIME, self.to_board.send(what)).await {
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(_)) => Err("the board hung up".to_owned()),
+            Err(_) => Err(format!("the board read nothing for {} s", SEND_TIME.as_secs())),
+        }
+    }
+
+    /// Reports what is odd about the server, once in a conversation, and without what was said.
+    fn warn(&mut self, what: &str) {
+        if !std::mem::replace(&mut self.warned, true) {
+            tracing::warn!(board = %self.board.key, "the voice server sends what cannot be used: {what}");
+        }
+    }
+}
